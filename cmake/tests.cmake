@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tests, examples and bench. One file is one program:
+#
+#   tests/F/X_test.c   -> build/tests/F_X_test, with the other .c files of tests/F/ and what it uses
+#                         of tests/support/. It links the library's inside (warpdnn_static); in the
+#                         folders of public_folders it links libcudnn.so.9 like any other program.
+#   tests/golden/*.c   -> build/tests/golden, the recorder, on the public API
+#   tests/clients/X.c  -> build/tests/clients_X, a program as a user would write it
+#   tests/fake_driver/ -> build/tests/libfakecuda.so, a stand-in for libcuda.so.1
+#   examples/X.c       -> build/examples/X, with the .c files of examples/X/, on the public API
+#   bench/*.c          -> build/bench/warpdnn_bench
+#
+# Test scripts (tests/F/*_test.py, *_test.sh) need no line here: tests/run.py finds them. It runs the
+# programs that are listed in build/tests/manifest.txt.
+
+set(public_folders api gpu golden clients)
+set(test_dir ${PROJECT_BINARY_DIR}/tests)
+set(manifest "")
+
+# warpdnn_program(target outdir PUBLIC|INSIDE sources...)
+function(warpdnn_program target outdir access)
+    add_executable(${target} ${ARGN})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${outdir}
+        BUILD_RPATH "${PROJECT_BINARY_DIR}/lib;${test_dir}")
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    if(access STREQUAL "PUBLIC")
+        target_link_libraries(${target} PRIVATE warpdnn_warnings WarpDNN::cudnn m ${CMAKE_DL_LIBS}
+            Threads::Threads)
+        # RPATH, not RUNPATH: LD_LIBRARY_PATH must not put another libcudnn before ours.
+        target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+    else()
+        target_link_libraries(${target} PRIVATE warpdnn_static)
+    endif()
+    if(TARGET warpdnn_cpu)
+        add_dependencies(${target} warpdnn_cpu)
+    endif()
+endfunction()
+
+if(WARPDNN_BUILD_EXAMPLES)
+    file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+    foreach(source IN LISTS example_sources)
+        get_filename_component(name ${source} NAME_WE)
+        file(GLOB parts CONFIGURE_DEPENDS examples/${name}/*.c)
+        warpdnn_program(example_${name} examples PUBLIC ${source} ${parts})
+        set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name})
+        target_include_directories(example_${name} PRIVATE ${PROJECT_SOURCE_DIR}/examples)
+    endforeach()
+endif()
+
+if(WARPDNN_BUILD_BENCH)
+    file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
+    if(bench_sources)
+        warpdnn_program(warpdnn_bench bench PUBLIC ${bench_sources})
+        target_compile_definitions(warpdnn_bench PRIVATE
+            WD_WITH_OPENBLAS=$<IF:$<BOOL:${OPENBLAS_FOUND}>,1,0>)
+        target_link_options(warpdnn_bench PRIVATE -Wl,--as-needed)
+        if(OPENBLAS_FOUND)
+            target_link_libraries(warpdnn_bench PRIVATE PkgConfig::OPENBLAS)
+        endif()
+    endif()
+endif()
+
+if(NOT WARPDNN_BUILD_TESTS)
+    return()
+endif()
+find_library(WARPDNN_CMOCKA cmocka)
+find_path(WARPDNN_CMOCKA_INCLUDE cmocka.h)
+mark_as_advanced(WARPDNN_CMOCKA WARPDNN_CMOCKA_INCLUDE)
+if(NOT WARPDNN_CMOCKA OR NOT WARPDNN_CMOCKA_INCLUDE)
+    message(STATUS "Tests: not built, missing cmocka (libcmocka-dev)")
+    return()
+endif()
+enable_testing()
+file(MAKE_DIRECTORY ${test_dir})
+# A test machine may have no cmocka: its library travels with the programs.
+file(REAL_PATH ${WARPDNN_CMOCKA} cmocka_file)
+file(COPY_FILE ${cmocka_file} ${test_dir}/libcmocka.so.0 ONLY_IF_DIFFERENT)
+
+# A program of the inside looks for the CPU module beside itself.
+if(TARGET warpdnn_cpu)
+    file(CREATE_LINK ../lib/libwarpdnn_cpu.so ${test_dir}/libwarpdnn_cpu.so SYMBOLIC)
+endif()
+
+file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS tests/support/*.c)
+add_library(test_support INTERFACE)
+target_include_directories(test_support INTERFACE ${PROJECT_SOURCE_DIR}/tests
+    ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${WARPDNN_CMOCKA_INCLUDE})
+target_compile_definitions(test_support INTERFACE WD_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    $<$<BOOL:${WARPDNN_FAULTS}>:WD_FAULTS=1>)
+if(support_sources)
+    add_library(test_support_objects STATIC ${support_sources})
+    target_link_libraries(test_support_objects PRIVATE warpdnn_flags test_support)
+    target_compile_definitions(test_support_objects PRIVATE WD_WITH_CUDA=${WARPDNN_WITH_CUDA})
+    target_link_libraries(test_support INTERFACE test_support_objects)
+endif()
+target_link_libraries(test_support INTERFACE ${WARPDNN_CMOCKA})
+
+file(GLOB fake_sources CONFIGURE_DEPENDS tests/fake_driver/*.c)
+list(FILTER fake_sources EXCLUDE REGEX "_test\\.c$")
+if(fake_sources)
+    add_library(fakecuda SHARED ${fake_sources})
+    set_target_properties(fakecuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${test_dir}
+        C_VISIBILITY_PRESET default)
+    target_include_directories(fakecuda PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(fakecuda PRIVATE warpdnn_static)
+    target_link_options(fakecuda PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)
+endif()
+
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*_test.c)
+foreach(source IN LISTS test_sources)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/tests ${source})
+    string(REGEX REPLACE "/.*" "" folder ${path})
+    string(REGEX REPLACE "\\.c$" "" name ${path})
+    string(REPLACE "/" "_" name ${name})
+    set(access INSIDE)
+    if(folder IN_LIST public_folders)
+        set(access PUBLIC)
+    endif()
+    file(GLOB_RECURSE parts CONFIGURE_DEPENDS tests/${folder}/*.c)
+    list(FILTER parts EXCLUDE REGEX "_test\\.c$")
+    if(folder MATCHES "^(golden|clients|fake_driver)$")
+        set(parts "")
+    endif()
+    warpdnn_program(${name} tests ${access} ${source} ${parts})
+    target_link_libraries(${name} PRIVATE test_support)
+    if(TARGET fakecuda)
+        add_dependencies(${name} fakecuda)
+    endif()
+    add_test(NAME ${name} COMMAND ${name})
+    string(APPEND manifest "${name} tests/${path}\n")
+endforeach()
+
+file(GLOB golden_sources CONFIGURE_DEPENDS tests/golden/*.c)
+list(FILTER golden_sources EXCLUDE REGEX "_test\\.c$")
+if(golden_sources)
+    warpdnn_program(golden tests PUBLIC ${golden_sources})
+endif()
+file(GLOB client_sources CONFIGURE_DEPENDS tests/clients/*.c)
+list(FILTER client_sources EXCLUDE REGEX "_test\\.c$")
+foreach(source IN LISTS client_sources)
+    get_filename_component(name ${source} NAME_WE)
+    warpdnn_program(clients_${name} tests PUBLIC ${source})
+endforeach()
+
+file(CONFIGURE OUTPUT ${test_dir}/manifest.txt CONTENT "@manifest@" @ONLY)
