@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The common subset of C and CUDA C in which definitions and kernel arguments are written: a few
+ * words that mean the same to both compilers. Everything here is free of state. */
+#ifndef WD_BASE_SHARED_H
+#define WD_BASE_SHARED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__CUDACC__)
+#define WD_FN static __device__ inline
+#define WD_ON_DEVICE 1
+#else
+#define WD_FN static inline
+#define WD_ON_DEVICE 0
+#endif
+
+enum { WD_MAX_RANK = 8 };
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Failing with a status and a text. Every refusal in the library goes through wd_fail, which keeps
+ * the text for cudnnGetLastErrorString (one text a thread) and hands it to the log. */
+#ifndef WD_BASE_STATUS_H
+#define WD_BASE_STATUS_H
+
+#include "cudnn.h"
+
+#if defined(__GNUC__)
+#define WD_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#else
+#define WD_PRINTF(format, first)
+#endif
+
+enum { WD_ERROR_TEXT_SIZE = 1024 };
+
+/* Records the formatted text as this thread's last error and returns `status` unchanged. */
+cudnnStatus_t wd_fail(cudnnStatus_t status, const char *format, ...) WD_PRINTF(2, 3);
+
+/* The status of this thread's latest wd_fail, and its text ("" after a clear). */
+const char *wd_last_error(void);
+void wd_last_error_clear(void);
+
+/* The name of a status, "CUDNN_STATUS_..." ; never null. */
+const char *wd_status_name(cudnnStatus_t status);
+
+/* A refusal on one line: WD_REQUIRE(n > 0, CUDNN_STATUS_BAD_PARAM, "n=%d is not positive", n). */
+#define WD_REQUIRE(condition, ...)                                                                 \
+    do {                                                                                           \
+        if (!(condition)) return wd_fail(__VA_ARGS__);                                             \
+    } while (0)
+
+/* Hands a failed status to the caller; the text has been set where it failed. */
+#define WD_TRY(expression)                                                                         \
+    do {                                                                                           \
+        cudnnStatus_t wd_try_status = (expression);                                                \
+        if (wd_try_status != CUDNN_STATUS_SUCCESS) return wd_try_status;                           \
+    } while (0)
+
+/* The commonest refusal. */
+#define WD_NOT_NULL(pointer)                                                                       \
+    WD_REQUIRE((pointer) != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: " #pointer " is null", \
+               __func__)
+
+#endif
