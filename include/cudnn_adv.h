@@ -21,8 +21,12 @@
 #error "cudnn_adv.h and cudnn_version.h come from different releases"
 #endif
 
-/* These declarations name deprecated types; only their users shall be warned. */
+/*
+ * These declarations name deprecated types, but only their users shall be warned; and they are
+ * exported wherever they are defined, whatever -fvisibility says.
+ */
 #if defined(__GNUC__) || defined(__clang__)
+#pragma GCC visibility push(default)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
@@ -342,6 +346,7 @@ cudnnStatus_t CUDNNWINAPI cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo
 
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic pop
+#pragma GCC visibility pop
 #endif
 
 #endif

@@ -82,8 +82,12 @@ typedef enum libraryPropertyType_t libraryPropertyType_t;
 #error "cudnn_graph.h and cudnn_version.h come from different releases"
 #endif
 
-/* These declarations name deprecated types; only their users shall be warned. */
+/*
+ * These declarations name deprecated types, but only their users shall be warned; and they are
+ * exported wherever they are defined, whatever -fvisibility says.
+ */
 #if defined(__GNUC__) || defined(__clang__)
+#pragma GCC visibility push(default)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
@@ -893,6 +897,7 @@ cudnnStatus_t CUDNNWINAPI cudnnBackendUpdateCudaGraph(cudnnHandle_t handle,
 
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic pop
+#pragma GCC visibility pop
 #endif
 
 #endif

@@ -16,6 +16,10 @@
 
 #include "cudnn_graph.h"
 
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC visibility push(default)
+#endif
+
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -123,6 +127,10 @@ cudnnStatus_t CUDNNWINAPI warpdnnGetStatistics(warpdnnStatistics_t *out);
 
 #if defined(__cplusplus)
 }
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC visibility pop
 #endif
 
 #endif

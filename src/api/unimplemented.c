@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is exported and not built yet: every row of unimplemented.def becomes a function that looks
+ * at no argument, answers NOT_SUPPORTED and says so in the last-error text. Any thread. */
+#include "base/status.h"
+#include "cudnn.h"
+
+static cudnnStatus_t refuse(const char *name)
+{
+    return wd_fail(CUDNN_STATUS_NOT_SUPPORTED, "%s: not implemented yet", name);
+}
+
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC visibility push(default)
+#endif
+
+/* These four are exported, but no header declares them. */
+cudnnStatus_t CUDNNWINAPI cudnnGetBackdoor(void);
+cudnnStatus_t CUDNNWINAPI cudnnSetBackdoor(void);
+cudnnStatus_t CUDNNWINAPI cudnnSetBackdoorEx(void);
+cudnnStatus_t CUDNNWINAPI cudnnGetRNNDropoutLocationsInternal(void);
+
+#define WD_UNIMPLEMENTED(name, parameters)                                                         \
+    cudnnStatus_t CUDNNWINAPI name parameters { return refuse(#name); }
+#include "api/unimplemented.def"
+#undef WD_UNIMPLEMENTED
+
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC visibility pop
+#endif
