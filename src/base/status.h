@@ -8,9 +8,9 @@
 #include "cudnn.h"
 
 #if defined(__GNUC__)
-#define WD_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define WD_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #else
-#define WD_PRINTF(format, first)
+#define WD_PRINTF(at, first)
 #endif
 
 enum { WD_ERROR_TEXT_SIZE = 1024 };
