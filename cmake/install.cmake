@@ -24,6 +24,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/WarpDNNConfigVe
 install(FILES ${PROJECT_BINARY_DIR}/generated/WarpDNNConfig.cmake
     ${PROJECT_BINARY_DIR}/generated/WarpDNNConfigVersion.cmake DESTINATION ${package_dir})
 file(RELATIVE_PATH prefix_from_pc /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
 configure_file(cmake/warpdnn.pc.in ${PROJECT_BINARY_DIR}/generated/warpdnn.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/warpdnn.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
