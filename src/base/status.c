@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The last error of each thread, and the names of statuses. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/log.h"
+
+static _Thread_local char last_text[WD_ERROR_TEXT_SIZE];
+
+cudnnStatus_t wd_fail(cudnnStatus_t status, const char *format, ...)
+{
+    /* by way of a copy: the arguments may come from the text that is being replaced */
+    char text[WD_ERROR_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(last_text, sizeof last_text, "%s", text);
+    if (wd_log_wanted(CUDNN_SEV_ERROR)) wd_log(CUDNN_SEV_ERROR, status, "%s", text);
+    return status;
+}
+
+const char *wd_last_error(void)
+{
+    return last_text;
+}
+
+void wd_last_error_clear(void)
+{
+    last_text[0] = '\0';
+}
+
+const char *wd_status_name(cudnnStatus_t status)
+{
+    switch ((int)status) {
+#define WD_STATUS(name)                                                                            \
+    case CUDNN_STATUS_##name: return "CUDNN_STATUS_" #name;
+#include "base/status.def"
+#undef WD_STATUS
+    default: return "CUDNN_STATUS_UNKNOWN";
+    }
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The attributes of operations: what an operation is told apart from its tensors and run-time
+ * scalars. Plain data without padding surprises: builders start from zeroed memory and the bytes are
+ * part of the plan key. Enumerations are the API's where it has them. */
+#ifndef WD_GRAPH_ATTR_H
+#define WD_GRAPH_ATTR_H
+
+#include <stdint.h>
+
+enum { WD_MAX_SPATIAL = 6 };
+
+/* Scalars that callers pass at run time; their class alone (0, 1, other) is part of the key. */
+enum { WD_MAX_SCALARS = 6 };
+
+struct wd_conv_attr {
+    int32_t spatial; /* dims of the image */
+    int32_t mode;    /* cudnnConvolutionMode_t */
+    int32_t compute; /* cudnnDataType_t */
+    int32_t math;    /* cudnnMathType_t: may tf32 be used */
+    int64_t groups;
+    int64_t pad_before[WD_MAX_SPATIAL];
+    int64_t pad_after[WD_MAX_SPATIAL];
+    int64_t stride[WD_MAX_SPATIAL];
+    int64_t dilation[WD_MAX_SPATIAL];
+    /* CONV_FUSED: the activation of its output */
+    int32_t activation; /* cudnnPointwiseMode_t */
+    int32_t propagate_nan;
+    double clip;
+};
+
+struct wd_pool_attr {
+    int32_t spatial;
+    int32_t mode; /* cudnnPoolingMode_t */
+    int32_t propagate_nan;
+    int32_t unused;
+    int64_t window[WD_MAX_SPATIAL];
+    int64_t pad_before[WD_MAX_SPATIAL];
+    int64_t pad_after[WD_MAX_SPATIAL];
+    int64_t stride[WD_MAX_SPATIAL];
+};
+
+struct wd_pointwise_attr {
+    int32_t mode;    /* cudnnPointwiseMode_t */
+    int32_t compute; /* cudnnDataType_t */
+    int32_t axis;    /* GEN_INDEX */
+    int32_t propagate_nan;
+    double lower_clip;
+    double upper_clip;
+    double lower_slope;
+    double elu_alpha;
+    double softplus_beta;
+    double swish_beta;
+};
+
+struct wd_softmax_attr {
+    int32_t algorithm; /* cudnnSoftmaxAlgorithm_t */
+    int32_t mode;      /* cudnnSoftmaxMode_t */
+};
+
+struct wd_norm_attr {
+    int32_t mode;       /* cudnnBatchNormMode_t */
+    int32_t ops;        /* cudnnBatchNormOps_t */
+    int32_t activation; /* cudnnPointwiseMode_t of the fused activation */
+    int32_t saved;      /* backward: mean and inverse deviation were saved */
+    double epsilon;
+    double clip;
+};
+
+struct wd_reduce_attr {
+    int32_t op; /* cudnnReduceTensorOp_t */
+    int32_t compute;
+    int32_t propagate_nan;
+    int32_t indices; /* cudnnReduceTensorIndices_t; only flattened indices exist */
+    int32_t index_type; /* cudnnDataType_t of the index elements */
+    int32_t unused;
+};
+
+struct wd_dropout_attr {
+    int32_t unused[2];
+};
+
+struct wd_matmul_attr {
+    int32_t compute;
+    int32_t unused;
+    double padding_value;
+};
+
+union wd_attr {
+    struct wd_conv_attr conv;
+    struct wd_pool_attr pool;
+    struct wd_pointwise_attr pointwise;
+    struct wd_softmax_attr softmax;
+    struct wd_norm_attr norm;
+    struct wd_reduce_attr reduce;
+    struct wd_dropout_attr dropout;
+    struct wd_matmul_attr matmul;
+};
+
+#endif

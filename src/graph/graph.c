@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Graphs: the table of operations, single-node builders, validation, the key and copies. Pure
+ * functions on the caller's memory; the table is built once. */
+#include "graph/graph.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static struct wd_op_info infos[WD_OP_COUNT] = {
+#define WD_OPERATION(ENUM, NAME, SLOTS, SCALARS, ATTR, RULE)                                       \
+    {.name = #NAME,                                                                                \
+     .slots = SLOTS,                                                                               \
+     .scalars = SCALARS,                                                                           \
+     .attr_offset = offsetof(union wd_attr, ATTR),                                                 \
+     .attr_size = sizeof(((union wd_attr *)0)->ATTR),                                              \
+     .rule = RULE},
+#include "graph/operations.def"
+#undef WD_OPERATION
+};
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int count_words(const char *text)
+{
+    int words = 0;
+    for (const char *p = text; *p; ++p) words += *p != ' ' && (p == text || p[-1] == ' ');
+    return words;
+}
+
+static void build_table(void)
+{
+    for (int op = 0; op < WD_OP_COUNT; ++op) {
+        struct wd_op_info *info = &infos[op];
+        int slot = 0;
+        bool reads = true;
+        bool writes = false;
+        info->slot_count = count_words(info->slots);
+        info->scalar_count = count_words(info->scalars);
+        for (const char *p = info->slots; *p; ++p) {
+            if (*p == '?') info->optional |= 1u << slot;
+            if (*p == '>') reads = false, writes = true;
+            if (*p == '+') writes = true;
+            if (p[1] != ' ' && p[1] != '\0') continue;
+            if (reads) info->inputs |= 1u << slot;
+            if (writes) info->outputs |= 1u << slot;
+            slot += *p != ' ';
+            reads = true, writes = false;
+        }
+    }
+}
+
+const struct wd_op_info *wd_op_info(enum wd_op op)
+{
+    pthread_once(&once, build_table);
+    return &infos[op];
+}
+
+void wd_op_slot_name(enum wd_op op, int slot, char *name)
+{
+    const char *p = wd_op_info(op)->slots;
+    int length = 0;
+    for (; slot > 0; --slot) p = strchr(p, ' ') + 1;
+    while (strchr("?>+", *p)) ++p;
+    while (p[length] && p[length] != ' ' && length < 23) ++length;
+    memcpy(name, p, (size_t)length);
+    name[length] = '\0';
+}
+
+void wd_single_init(struct wd_single *single, enum wd_op op)
+{
+    memset(&single->node, 0, sizeof single->node);
+    memset(single->scalars, 0, sizeof single->scalars);
+    single->node.op = op;
+    for (int i = 0; i < WD_MAX_SLOTS; ++i) single->node.slot[i] = -1;
+    single->graph.nodes = &single->node;
+    single->graph.tensors = single->tensors;
+    single->graph.node_count = 1;
+    single->graph.tensor_count = 0;
+    single->graph.engine = 0;
+}
+
+void wd_single_bind(struct wd_single *single, int slot, const struct wd_tensor *tensor,
+                    const void *data)
+{
+    int index = single->graph.tensor_count;
+    if (!tensor) return;
+    single->tensors[index] = *tensor;
+    single->data[index] = (void *)(uintptr_t)data;
+    single->node.slot[slot] = (int16_t)index;
+    single->graph.tensor_count = index + 1;
+}
+
+void wd_single_scalar(struct wd_single *single, int index, double value)
+{
+    single->scalars[index] = value;
+    single->node.scalar_class[index] = value == 0.0   ? WD_SCALAR_ZERO
+                                       : value == 1.0 ? WD_SCALAR_ONE
+                                                      : WD_SCALAR_OTHER;
+}
+
+static cudnnStatus_t validate_node(const struct wd_graph *graph, const struct wd_node *node)
+{
+    const struct wd_op_info *info = wd_op_info(node->op);
+    char name[24];
+    for (int i = 0; i < info->slot_count; ++i) {
+        int index = node->slot[i];
+        if (index >= 0 || (info->optional >> i & 1u)) continue;
+        wd_op_slot_name(node->op, i, name);
+        return wd_fail(CUDNN_STATUS_BAD_PARAM, "%s: tensor %s is missing", info->name, name);
+    }
+    return info->rule(graph, node);
+}
+
+/* A virtual tensor is written before it is read; nothing is written by two nodes. */
+static cudnnStatus_t validate_order(const struct wd_graph *graph)
+{
+    for (int t = 0; t < graph->tensor_count; ++t) {
+        int writer = -1;
+        int reader = graph->node_count;
+        for (int n = 0; n < graph->node_count; ++n) {
+            const struct wd_node *node = &graph->nodes[n];
+            const struct wd_op_info *info = wd_op_info(node->op);
+            for (int s = 0; s < info->slot_count; ++s) {
+                if (node->slot[s] != t) continue;
+                if (info->outputs >> s & 1u) {
+                    WD_REQUIRE(writer < 0, CUDNN_STATUS_BAD_PARAM,
+                               "tensor uid %lld is written by two operations (%d and %d)",
+                               (long long)graph->tensors[t].uid, writer, n);
+                    writer = n;
+                } else if (n < reader) {
+                    reader = n;
+                }
+            }
+        }
+        WD_REQUIRE(!(graph->tensors[t].flags & WD_VIRTUAL) || (writer >= 0 && writer < reader),
+                   CUDNN_STATUS_BAD_PARAM, "virtual tensor uid %lld is read but written by none",
+                   (long long)graph->tensors[t].uid);
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_graph_validate(const struct wd_graph *graph)
+{
+    for (int n = 0; n < graph->node_count; ++n) {
+        WD_TRY(validate_node(graph, &graph->nodes[n]));
+    }
+    return graph->node_count > 1 ? validate_order(graph) : CUDNN_STATUS_SUCCESS;
+}
+
+struct key_writer {
+    unsigned char *at;
+    size_t room;
+    size_t length;
+};
+
+static void put(struct key_writer *writer, const void *data, size_t bytes)
+{
+    if (writer->length + bytes <= writer->room) {
+        memcpy(writer->at + writer->length, data, bytes);
+    }
+    writer->length += bytes;
+}
+
+size_t wd_graph_key(const struct wd_graph *graph, void *key, size_t size)
+{
+    struct key_writer writer = {key, size, 0};
+    int32_t head[4] = {graph->node_count, graph->tensor_count, graph->engine, 0};
+    put(&writer, head, sizeof head);
+    for (int n = 0; n < graph->node_count; ++n) {
+        const struct wd_node *node = &graph->nodes[n];
+        const struct wd_op_info *info = wd_op_info(node->op);
+        int32_t op = (int32_t)node->op;
+        put(&writer, &op, sizeof op);
+        put(&writer, node->slot, sizeof node->slot[0] * (size_t)info->slot_count);
+        put(&writer, node->scalar_class, (size_t)info->scalar_count);
+        put(&writer, (const char *)&node->attr + info->attr_offset, info->attr_size);
+    }
+    for (int t = 0; t < graph->tensor_count; ++t) {
+        const struct wd_tensor *tensor = &graph->tensors[t];
+        size_t list = sizeof tensor->dim[0] * (size_t)tensor->rank;
+        put(&writer, &tensor->dtype,
+            offsetof(struct wd_tensor, dim) - offsetof(struct wd_tensor, dtype));
+        put(&writer, tensor->dim, list);
+        put(&writer, tensor->stride, list);
+    }
+    return writer.length;
+}
+
+struct wd_graph *wd_graph_copy(const struct wd_graph *graph)
+{
+    size_t nodes = sizeof *graph->nodes * (size_t)graph->node_count;
+    size_t tensors = sizeof *graph->tensors * (size_t)graph->tensor_count;
+    struct wd_graph *copy = wd_alloc(sizeof *copy + nodes + tensors);
+    if (!copy) return NULL;
+    *copy = *graph;
+    copy->tensors = (struct wd_tensor *)(copy + 1);
+    copy->nodes = (struct wd_node *)((char *)copy->tensors + tensors);
+    memcpy(copy->tensors, graph->tensors, tensors);
+    memcpy(copy->nodes, graph->nodes, nodes);
+    return copy;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of engines, and the small functions that all engines use. The table is fixed but for
+ * the CPU module's rows, which appear at once when its first handle has loaded it. */
+#include "ops/engine.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define WD_ENGINE(id, name) extern const struct wd_engine wd_engine_##name;
+#define WD_CPU_ENGINE(id, name)
+#include "ops/engines.def"
+#undef WD_ENGINE
+#undef WD_CPU_ENGINE
+
+static const struct wd_engine_row rows[] = {
+#define WD_ENGINE(id, name) {id, &wd_engine_##name},
+#define WD_CPU_ENGINE(id, name) {id, NULL},
+#include "ops/engines.def"
+#undef WD_ENGINE
+#undef WD_CPU_ENGINE
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+typedef const void *(*module_lookup)(int id);
+static _Atomic(module_lookup) cpu_module;
+
+int wd_engine_rows(void)
+{
+    return ROWS;
+}
+
+struct wd_engine_row wd_engine_row(int index)
+{
+    struct wd_engine_row row = rows[index];
+    module_lookup lookup = atomic_load_explicit(&cpu_module, memory_order_acquire);
+    if (!row.engine && lookup) row.engine = lookup(row.id);
+    return row;
+}
+
+const struct wd_engine *wd_engine_by_id(int id)
+{
+    for (int i = 0; i < ROWS; ++i)
+        if (rows[i].id == id) return wd_engine_row(i).engine;
+    return NULL;
+}
+
+int wd_engine_id_limit(void)
+{
+    int highest = 0;
+    for (int i = 0; i < ROWS; ++i)
+        if (rows[i].id > highest) highest = rows[i].id;
+    return highest + 1;
+}
+
+int wd_engine_id(const struct wd_engine *engine)
+{
+    for (int i = 0; i < ROWS; ++i)
+        if (wd_engine_row(i).engine == engine) return rows[i].id;
+    return 0;
+}
+
+void wd_engine_set_cpu_module(const void *(*engine_by_id)(int id))
+{
+    atomic_store_explicit(&cpu_module, engine_by_id, memory_order_release);
+}
+
+bool wd_reject(struct wd_reason *reason, cudnnStatus_t status, const char *format, ...)
+{
+    va_list arguments;
+    reason->status = status;
+    va_start(arguments, format);
+    vsnprintf(reason->text, sizeof reason->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *problem,
+                     struct wd_reason *reason)
+{
+    if (engine->op != problem->node->op) {
+        return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
+                         "does %s, not %s", wd_op_info(engine->op)->name,
+                         wd_op_info(problem->node->op)->name);
+    }
+    if (engine->device != problem->device->kind) {
+        return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED, "runs on the %s, not on the %s",
+                         engine->device == WD_CPU ? "CPU" : "GPU",
+                         problem->device->kind == WD_CPU ? "CPU" : "GPU");
+    }
+    return !engine->match || engine->match(problem, reason);
+}
+
+const struct wd_tensor *wd_call_tensor(const struct wd_call *call, int slot)
+{
+    return wd_slot(call->problem.graph, call->problem.node, slot);
+}
+
+void *wd_call_data(const struct wd_call *call, int slot)
+{
+    int index = call->problem.node->slot[slot];
+    return index < 0 ? NULL : call->data[index];
+}
+
+struct wd_view wd_call_view(const struct wd_call *call, int slot)
+{
+    const struct wd_tensor *tensor = wd_call_tensor(call, slot);
+    struct wd_view view = {.vect_count = 1};
+    if (!tensor) return view;
+    view.data = wd_call_data(call, slot);
+    view.dtype = tensor->dtype;
+    view.rank = tensor->rank;
+    view.vect_count = tensor->vect_count;
+    view.vect_dim = tensor->vect_dim;
+    for (int d = 0; d < tensor->rank; ++d) {
+        view.dim[d] = tensor->dim[d];
+        view.stride[d] = tensor->stride[d];
+    }
+    if (tensor->flags & WD_BY_VALUE) {
+        view.value = view.data ? wd_load_f64(view.data, view.dtype, 0) : 0.0;
+        view.data = NULL;
+    }
+    return view;
+}
+
+enum wd_acc wd_problem_acc(const struct wd_problem *problem)
+{
+    int dtypes[WD_MAX_SLOTS];
+    int count = 0;
+    for (int i = 0; i < wd_op_info(problem->node->op)->slot_count; ++i) {
+        const struct wd_tensor *tensor = wd_slot(problem->graph, problem->node, i);
+        if (tensor && !(tensor->flags & (WD_OPAQUE | WD_BY_VALUE))) dtypes[count++] = tensor->dtype;
+    }
+    return wd_acc_for(dtypes, count);
+}

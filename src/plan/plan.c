@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes plans (one engine a node, the first row that takes it) and executes them. Pure but for the
+ * counter of executions. */
+#include "plan/plan.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/env.h"
+#include "base/log.h"
+
+enum { WORKSPACE_ALIGNMENT = 256, ENGINE_NODE_BY_NODE = 1 };
+
+static _Atomic uint64_t executions;
+
+static int64_t align_up(int64_t bytes)
+{
+    return (bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+}
+
+/* Takes an engine for a node: the one asked for, or the first that takes it. On failure the last
+ * error lists what each engine said. */
+static cudnnStatus_t choose(const struct wd_problem *problem, int wanted,
+                            const struct wd_engine **chosen)
+{
+    char said[WD_ERROR_TEXT_SIZE / 2] = "";
+    size_t length = 0;
+    cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
+    for (int i = 0; i < wd_engine_rows(); ++i) {
+        struct wd_engine_row row = wd_engine_row(i);
+        struct wd_reason reason;
+        if (!row.engine || row.engine->op != problem->node->op) continue;
+        if (row.engine->device != problem->device->kind) continue;
+        if (wanted > ENGINE_NODE_BY_NODE && row.id != wanted) continue;
+        if (row.engine->last_resort && !wd_env()->last_resort && wanted <= ENGINE_NODE_BY_NODE) {
+            wd_reject(&reason, CUDNN_STATUS_NOT_SUPPORTED, "refused by WARPDNN_LAST_RESORT=0");
+        } else if (wd_engine_takes(row.engine, problem, &reason)) {
+            *chosen = row.engine;
+            return CUDNN_STATUS_SUCCESS;
+        }
+        status = reason.status;
+        if (length < sizeof said) {
+            length += (size_t)snprintf(said + length, sizeof said - length, "%s%s: %s",
+                                       length ? "; " : "", row.engine->name, reason.text);
+        }
+    }
+    return wd_fail(status, "no engine takes %s on the %s%s%s", wd_op_info(problem->node->op)->name,
+                   problem->device->kind == WD_CPU ? "CPU" : "GPU", length ? ": " : "", said);
+}
+
+static void add_name(struct wd_plan *plan, const char *name)
+{
+    size_t length = strlen(plan->name);
+    snprintf(plan->name + length, sizeof plan->name - length, "%s%s", length ? "+" : "", name);
+}
+
+cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_graph *graph,
+                             struct wd_plan **result)
+{
+    struct wd_plan *plan = NULL;
+    cudnnStatus_t status = wd_graph_validate(graph);
+    int64_t step_bytes = 0;
+    int scalars = 0;
+    if (status != CUDNN_STATUS_SUCCESS) return status;
+    plan = wd_alloc(sizeof *plan);
+    if (plan) {
+        plan->device = *device;
+        plan->graph = wd_graph_copy(graph);
+        plan->steps = wd_alloc(sizeof *plan->steps * (size_t)graph->node_count);
+        plan->virtual_offset = wd_alloc(sizeof *plan->virtual_offset * (size_t)graph->tensor_count);
+    }
+    if (!plan || !plan->graph || !plan->steps || !plan->virtual_offset) {
+        status = wd_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                         "no host memory for a plan of %d operations", graph->node_count);
+        goto fail;
+    }
+    plan->references = 1;
+    for (int t = 0; t < graph->tensor_count; ++t) {
+        plan->virtual_offset[t] = -1;
+        if (!(graph->tensors[t].flags & WD_VIRTUAL)) continue;
+        plan->virtual_offset[t] = plan->workspace;
+        plan->workspace += align_up(wd_tensor_extent(&graph->tensors[t]));
+    }
+    for (int n = 0; n < graph->node_count; ++n) {
+        struct wd_step *step = &plan->steps[n];
+        step->problem = (struct wd_problem){plan->graph, &plan->graph->nodes[n], &plan->device};
+        status = choose(&step->problem, graph->engine, &step->engine);
+        if (status != CUDNN_STATUS_SUCCESS) goto fail;
+        step->scalar_offset = scalars;
+        scalars += wd_op_info(step->problem.node->op)->scalar_count;
+        /* steps run one after the other and share one area behind the virtual tensors */
+        step->workspace_offset = plan->workspace;
+        step->workspace_bytes =
+            step->engine->workspace ? align_up(step->engine->workspace(&step->problem)) : 0;
+        if (step->workspace_bytes > step_bytes) step_bytes = step->workspace_bytes;
+        plan->notes |= step->engine->notes;
+        plan->last_resort |= step->engine->last_resort;
+        add_name(plan, step->engine->name);
+        plan->step_count += 1;
+    }
+    plan->workspace += step_bytes;
+    *result = plan;
+    return CUDNN_STATUS_SUCCESS;
+fail:
+    wd_plan_destroy(plan);
+    return status;
+}
+
+void wd_plan_destroy(struct wd_plan *plan)
+{
+    if (!plan) return;
+    wd_free(plan->graph);
+    wd_free(plan->steps);
+    wd_free(plan->virtual_offset);
+    wd_free(plan->key);
+    wd_free(plan);
+}
+
+int wd_plan_candidates(const struct wd_device *device, const struct wd_graph *graph, int *ids,
+                       int limit, struct wd_reason *reason)
+{
+    struct wd_reason ignored;
+    int count = 0;
+    if (!reason) reason = &ignored;
+    if (graph->node_count > 1) {
+        for (int n = 0; n < graph->node_count; ++n) {
+            struct wd_problem problem = {graph, &graph->nodes[n], device};
+            const struct wd_engine *engine;
+            cudnnStatus_t status = choose(&problem, 0, &engine);
+            if (status == CUDNN_STATUS_SUCCESS) continue;
+            wd_reject(reason, status, "%.150s", wd_last_error());
+            return 0;
+        }
+        if (limit > 0) ids[0] = ENGINE_NODE_BY_NODE;
+        return 1;
+    }
+    wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED, "no engine does %s here",
+              wd_op_info(graph->nodes[0].op)->name);
+    for (int i = 0; i < wd_engine_rows(); ++i) {
+        struct wd_engine_row row = wd_engine_row(i);
+        struct wd_problem problem = {graph, &graph->nodes[0], device};
+        if (!row.engine || row.engine->op != problem.node->op) continue;
+        if (row.engine->device != device->kind) continue;
+        if (row.engine->last_resort && !wd_env()->last_resort) continue;
+        if (!wd_engine_takes(row.engine, &problem, reason)) continue;
+        if (count < limit) ids[count] = row.id;
+        count += 1;
+    }
+    return count;
+}
+
+/* A real tensor of more than no elements needs a pointer. */
+static cudnnStatus_t check_pointers(const struct wd_step *step, void *const *data)
+{
+    const struct wd_node *node = step->problem.node;
+    const struct wd_op_info *info = wd_op_info(node->op);
+    for (int s = 0; s < info->slot_count; ++s) {
+        const struct wd_tensor *tensor = wd_slot(step->problem.graph, node, s);
+        char name[24];
+        int64_t align;
+        if (!tensor) continue;
+        align = tensor->flags & WD_OPAQUE ? 1 : wd_dtype_bits(tensor->dtype) / 8;
+        if (data[node->slot[s]] != NULL &&
+            (align <= 1 || (uintptr_t)data[node->slot[s]] % (uintptr_t)align == 0)) {
+            continue;
+        }
+        if (wd_tensor_extent(tensor) == 0) continue;
+        wd_op_slot_name(node->op, s, name);
+        WD_REQUIRE(data[node->slot[s]] != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+                   "%s: the pointer of tensor %s is null", info->name, name);
+        return wd_fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
+                       "%s: pointer %p of tensor %s is not aligned to its %s elements", info->name,
+                       data[node->slot[s]], name, wd_dtype_name(tensor->dtype));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+enum { LOCAL_TENSORS = 64 };
+
+static cudnnStatus_t run_steps(const struct wd_plan *plan, struct wd_queue *queue,
+                               const struct wd_bindings *bindings, void **data)
+{
+    char *workspace = bindings->workspace;
+    void *scratch;
+    if (plan->workspace > 0 && bindings->workspace_bytes == WD_WORKSPACE_ARENA) {
+        WD_TRY(queue->ops->scratch(queue, (size_t)plan->workspace, &scratch));
+        workspace = scratch;
+    } else if (plan->workspace > 0) {
+        WD_REQUIRE(bindings->workspace_bytes >= plan->workspace,
+                   CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
+                   "workspace of %lld bytes given, engine %s needs %lld",
+                   (long long)bindings->workspace_bytes, plan->name, (long long)plan->workspace);
+        WD_REQUIRE(workspace != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+                   "workspace is null, engine %s needs %lld bytes", plan->name,
+                   (long long)plan->workspace);
+    }
+    for (int t = 0; t < plan->graph->tensor_count; ++t) {
+        data[t] = plan->virtual_offset[t] < 0 ? bindings->data[t]
+                                              : workspace + plan->virtual_offset[t];
+    }
+    for (int n = 0; n < plan->step_count; ++n) WD_TRY(check_pointers(&plan->steps[n], data));
+    for (int n = 0; n < plan->step_count; ++n) {
+        const struct wd_step *step = &plan->steps[n];
+        struct wd_call call = {
+            .problem = step->problem,
+            .data = data,
+            .scalars = bindings->scalars + step->scalar_offset,
+            .workspace = workspace ? workspace + step->workspace_offset : NULL,
+        };
+        WD_TRY(step->engine->emit(&call, queue));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_plan_execute(const struct wd_plan *plan, struct wd_queue *queue,
+                              const struct wd_bindings *bindings)
+{
+    void *local[LOCAL_TENSORS];
+    void **data = local;
+    cudnnStatus_t status;
+    if (plan->graph->tensor_count > LOCAL_TENSORS) {
+        data = wd_alloc(sizeof *data * (size_t)plan->graph->tensor_count);
+        WD_REQUIRE(data != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                   "no host memory for %d tensors", plan->graph->tensor_count);
+    }
+    status = queue->ops->begin(queue);
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = run_steps(plan, queue, bindings, data);
+        queue->ops->end(queue);
+    }
+    atomic_fetch_add_explicit(&executions, 1, memory_order_relaxed);
+    if (data != local) wd_free(data);
+    if (wd_log_wanted(CUDNN_SEV_INFO)) {
+        wd_log(CUDNN_SEV_INFO, status, "executed %s, workspace %lld bytes", plan->name,
+               (long long)plan->workspace);
+    }
+    return status;
+}
+
+uint64_t wd_plan_executions(void)
+{
+    return atomic_load_explicit(&executions, memory_order_relaxed);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans: which engines do a graph on a device, in which order, with which workspace. A plan is
+ * immutable and counted; the cache keeps the ones used lately, so that asking again costs a hash
+ * and a compare. Safe for threads. */
+#ifndef WD_PLAN_PLAN_H
+#define WD_PLAN_PLAN_H
+
+#include "base/queue.h"
+#include "graph/graph.h"
+#include "ops/engine.h"
+
+struct wd_step {
+    const struct wd_engine *engine;
+    struct wd_problem problem; /* of the plan's own graph */
+    int64_t workspace_offset;
+    int64_t workspace_bytes;
+    int scalar_offset; /* of the node's scalars among the execution's */
+};
+
+struct wd_plan {
+    struct wd_graph *graph;
+    struct wd_device device;
+    struct wd_step *steps;
+    int step_count;
+    int64_t *virtual_offset; /* by tensor: its place in the workspace, -1: the caller's */
+    int64_t workspace;       /* bytes, all steps and virtual tensors */
+    uint32_t notes;          /* numerical notes of all its engines */
+    bool last_resort;        /* some step runs on an engine of last resort */
+    char name[256];          /* its engines, for logs: "conv_fprop_def+pointwise_def" */
+    /* the cache's: */
+    _Atomic int references;
+    uint64_t hash;
+    size_t key_bytes;
+    void *key;
+};
+
+/* Finds or makes the plan of a graph, which must hold. The caller releases it. Fails with the
+ * graph's error, or with what each engine said. */
+cudnnStatus_t wd_plan_get(const struct wd_device *device, const struct wd_graph *graph,
+                          const struct wd_plan **plan);
+void wd_plan_release(const struct wd_plan *plan);
+
+/* Makes a plan outside the cache. */
+cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_graph *graph,
+                             struct wd_plan **plan);
+void wd_plan_destroy(struct wd_plan *plan);
+
+/* The engines that take the one node of a graph, best first: fills at most `limit` ids and returns
+ * how many there are. For a graph of several nodes: 1 where every node has an engine (id 1, node by
+ * node), else 0. `reason` (may be null) gets the last refusal. The graph must be valid. */
+int wd_plan_candidates(const struct wd_device *device, const struct wd_graph *graph, int *ids,
+                       int limit, struct wd_reason *reason);
+
+/* What one execution brings. */
+struct wd_bindings {
+    void *const *data;     /* by tensor index; virtual tensors: ignored */
+    const double *scalars; /* nodes in order, each as many as its operation has */
+    void *workspace;
+    int64_t workspace_bytes; /* WD_WORKSPACE_ARENA: take scratch from the queue */
+};
+enum { WD_WORKSPACE_ARENA = -1 };
+
+/* Emits the plan's work into the queue. */
+cudnnStatus_t wd_plan_execute(const struct wd_plan *plan, struct wd_queue *queue,
+                              const struct wd_bindings *bindings);
+
+/* For warpdnnGetStatistics. */
+struct wd_plan_statistics {
+    uint64_t hits;
+    uint64_t misses;
+    uint64_t alive;
+    uint64_t executions;
+};
+struct wd_plan_statistics wd_plan_statistics(void);
+uint64_t wd_plan_executions(void);
+
+#endif
