@@ -108,7 +108,7 @@ const char *CUDNNWINAPI warpdnnGetBuildId(void);
 cudnnStatus_t CUDNNWINAPI warpdnnGetLastEngine(cudnnHandle_t handle, const char **name);
 
 /* Counts since the process began, over all handles. New members take the place of reserved ones. */
-typedef struct {
+typedef struct warpdnnStatistics {
     uint64_t plan_hits;       /* plans that were found in the cache */
     uint64_t plan_misses;     /* plans that had to be built */
     uint64_t plans_alive;     /* plans that the cache and descriptors hold now */

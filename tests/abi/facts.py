@@ -122,6 +122,8 @@ def declarations(folder, header, flags, clang):
                 if not enum[0] and '"%s"' % identity in owner:
                     enum[0] = name
         elif node["kind"] == "RecordDecl":
+            if not name:
+                raise ExtractionError("%s: a struct without a tag" % path)
             if not node.get("completeDefinition"):
                 found.setdefault("struct " + name, "incomplete")
                 continue
