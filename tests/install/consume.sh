@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# consume.sh PREFIX: build and run a small program against an installed WarpDNN, once through
+# find_package and once through pkg-config, and see that the library it loads is that one.
+set -eu
+prefix=$1
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake -S "$here" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$work/cmake" >/dev/null
+"$work/cmake/consumer" "$prefix"
+
+found=$(find "$prefix" -name warpdnn.pc)
+PKG_CONFIG_PATH=$(dirname "$found")
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046 # a list of flags
+${CC:-cc} "$here/consumer.c" -o "$work/consumer" $(pkg-config --cflags --libs warpdnn)
+"$work/consumer" "$prefix"
