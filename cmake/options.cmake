@@ -47,7 +47,7 @@ target_link_libraries(warpdnn_flags INTERFACE warpdnn_warnings)
 target_include_directories(warpdnn_flags INTERFACE
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(warpdnn_flags INTERFACE
-    _GNU_SOURCE WD_VERSION="${PROJECT_VERSION}"
+    _GNU_SOURCE= WD_VERSION="${PROJECT_VERSION}"
     $<$<BOOL:${WARPDNN_FAULTS}>:WD_FAULTS=1>)
 target_compile_options(warpdnn_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:
     -fPIC -ffp-contract=off -fno-math-errno -fno-semantic-interposition

@@ -23,7 +23,7 @@ function(warpdnn_program target outdir access)
     add_executable(${target} ${ARGN})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${outdir}
         BUILD_RPATH "\$ORIGIN/../lib;\$ORIGIN")
-    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
     if(access STREQUAL "PUBLIC")
         target_link_libraries(${target} PRIVATE warpdnn_warnings WarpDNN::cudnn m ${CMAKE_DL_LIBS}
             Threads::Threads)
