@@ -54,4 +54,4 @@ class Report:
         """Prints the last line and answers the exit status."""
         tail = ", %d skipped" % self.skipped if self.skipped else ""
         print("%d passed, %d failed%s" % (self.passed, self.failed, tail), flush=True)
-        return 1 if self.failed or not self.passed else 0
+        return 1 if self.failed or not (self.passed or self.skipped) else 0
