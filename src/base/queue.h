@@ -42,8 +42,8 @@ struct wd_module {
 struct wd_kernel {
     struct wd_module *module;
     const char *symbol;
-    void *function;       /* CUkernel, published once by gpu/module.c */
-    int32_t shared_limit; /* largest dynamic shared memory allowed so far, bytes */
+    void *function;          /* CUkernel, published once by gpu/module.c */
+    uint64_t shared_allowed; /* bit per device: dynamic shared memory beyond 48 KiB is allowed */
 };
 
 enum { WD_MAX_PARAMS = 2 };

@@ -50,10 +50,10 @@ struct wd_gpu_graph_queue {
     size_t count;    /* patch: its length */
     size_t position; /* patch: nodes seen so far */
 };
-cudnnStatus_t wd_gpu_graph_queue_init(struct wd_gpu_graph_queue *queue, struct wd_queue *stream_queue,
-                                      cudaGraph_t graph);
-cudnnStatus_t wd_gpu_patch_queue_init(struct wd_gpu_graph_queue *queue, struct wd_queue *stream_queue,
-                                      cudaGraph_t graph);
+cudnnStatus_t wd_gpu_graph_queue_init(struct wd_gpu_graph_queue *queue,
+                                      struct wd_queue *stream_queue, cudaGraph_t graph);
+cudnnStatus_t wd_gpu_patch_queue_init(struct wd_gpu_graph_queue *queue,
+                                      struct wd_queue *stream_queue, cudaGraph_t graph);
 /* Ends either; for a patch also checks that the whole chain was met. Passes `status` through. */
 cudnnStatus_t wd_gpu_graph_queue_fini(struct wd_gpu_graph_queue *queue, cudnnStatus_t status);
 

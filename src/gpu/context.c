@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Entering and leaving a queue's context. Belongs to the thread that uses the queue. */
+#include "gpu/context.h"
+
+CUresult wd_context_enter(struct wd_gpu_queue *queue)
+{
+    CUcontext current = NULL;
+    CUresult result;
+    if (queue->depth > 0) {
+        queue->depth += 1;
+        return CUDA_SUCCESS;
+    }
+    result = wd_cu.cuCtxGetCurrent(&current);
+    if (result != CUDA_SUCCESS) return result;
+    queue->pushed = current != queue->context;
+    if (queue->pushed) {
+        result = wd_cu.cuCtxPushCurrent(queue->context);
+        if (result != CUDA_SUCCESS) return result;
+    }
+    queue->depth = 1;
+    return CUDA_SUCCESS;
+}
+
+void wd_context_leave(struct wd_gpu_queue *queue)
+{
+    CUcontext ignored;
+    queue->depth -= 1;
+    /* a pop fails only with the process's CUDA as a whole, and then there is nothing to restore */
+    if (queue->depth == 0 && queue->pushed) wd_cu.cuCtxPopCurrent(&ignored);
+}
+
+CUresult wd_capture_relax(CUstreamCaptureMode *before)
+{
+    *before = CU_STREAM_CAPTURE_MODE_RELAXED;
+    return wd_cu.cuThreadExchangeStreamCaptureMode(before);
+}
+
+void wd_capture_restore(CUstreamCaptureMode before)
+{
+    wd_cu.cuThreadExchangeStreamCaptureMode(&before);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loads the embedded fatbins and finds kernels in them. A module and a kernel are published once, by
+ * an atomic store under one lock, and read without it from then on; libraries are never unloaded,
+ * since other threads may be launching from them until the process ends. */
+#include "gpu/module.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+enum { SHARED_WITHOUT_ASKING = 48 << 10 };
+
+static cudnnStatus_t load_library(const struct wd_gpu_queue *queue, struct wd_module *module)
+{
+    CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED; /* no copy of the embedded image */
+    void *value = (void *)1;
+    CUlibrary library = NULL;
+    CUstreamCaptureMode mode;
+    CUresult result;
+    WD_REQUIRE(module->image != module->image_end || wd_driver_is_named(),
+               CUDNN_STATUS_NOT_SUPPORTED,
+               "module %s holds no kernels: this library was built without CUDA", module->name);
+    result = wd_capture_relax(&mode);
+    if (result != CUDA_SUCCESS) {
+        return wd_driver_fail(result, "cuThreadExchangeStreamCaptureMode", "loading module %s",
+                              module->name);
+    }
+    result = wd_cu.cuLibraryLoadData(&library, module->image, NULL, NULL, 0, &option, &value, 1);
+    wd_capture_restore(mode);
+    if (result != CUDA_SUCCESS) {
+        return wd_driver_fail(result, "cuLibraryLoadData",
+                              "loading module %s (%zu bytes) for device %d of compute capability "
+                              "%d.%d",
+                              module->name, (size_t)(module->image_end - module->image),
+                              queue->base.device->ordinal, queue->base.device->capability / 10,
+                              queue->base.device->capability % 10);
+    }
+    module->library = library;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Under the lock. */
+static cudnnStatus_t load_kernel(const struct wd_gpu_queue *queue, struct wd_kernel *kernel)
+{
+    CUkernel function = NULL;
+    CUstreamCaptureMode mode;
+    CUresult result;
+    if (kernel->function) return CUDNN_STATUS_SUCCESS;
+    if (!kernel->module->library) WD_TRY(load_library(queue, kernel->module));
+    result = wd_capture_relax(&mode);
+    if (result == CUDA_SUCCESS) {
+        result = wd_cu.cuLibraryGetKernel(&function, kernel->module->library, kernel->symbol);
+        wd_capture_restore(mode);
+    }
+    if (result != CUDA_SUCCESS) {
+        return wd_driver_fail(result, "cuLibraryGetKernel",
+                              "looking for kernel %s in module %s, device %d of compute capability "
+                              "%d.%d",
+                              kernel->symbol, kernel->module->name, queue->base.device->ordinal,
+                              queue->base.device->capability / 10,
+                              queue->base.device->capability % 10);
+    }
+    __atomic_store_n(&kernel->function, (void *)function, __ATOMIC_RELEASE);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Beyond 48 KiB a kernel must be allowed its shared memory, device by device. It is allowed all that
+ * the device has, at once: the limit costs nothing, and threads that want different amounts cannot
+ * take it from each other. One bit a device remembers it. */
+static cudnnStatus_t allow_shared(const struct wd_gpu_queue *queue, struct wd_kernel *kernel,
+                                  uint32_t bytes)
+{
+    const struct wd_device *device = queue->base.device;
+    CUkernel function = kernel->function;
+    uint64_t bit = (uint64_t)1 << (device->ordinal & 63);
+    int fixed = 0;
+    int64_t most;
+    if (__atomic_load_n(&kernel->shared_allowed, __ATOMIC_ACQUIRE) & bit)
+        return CUDNN_STATUS_SUCCESS;
+    WD_CU_TRY(cuKernelGetAttribute,
+              (&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function, queue->device),
+              "asking for the shared memory of kernel %s", kernel->symbol);
+    most = device->shared_per_block - fixed;
+    WD_REQUIRE(bytes <= most, CUDNN_STATUS_NOT_SUPPORTED_SHARED_MEMORY_INSUFFICIENT,
+               "kernel %s needs %u bytes of dynamic shared memory and device %d offers %lld",
+               kernel->symbol, bytes, device->ordinal, (long long)most);
+    WD_CU_TRY(cuKernelSetAttribute,
+              (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)most, function, queue->device),
+              "allowing kernel %s %lld bytes of dynamic shared memory on device %d", kernel->symbol,
+              (long long)most, device->ordinal);
+    __atomic_fetch_or(&kernel->shared_allowed, bit, __ATOMIC_RELEASE);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_kernel_get(const struct wd_gpu_queue *queue, const struct wd_launch *launch,
+                            CUkernel *function)
+{
+    struct wd_kernel *kernel = launch->kernel;
+    *function = (CUkernel)__atomic_load_n(&kernel->function, __ATOMIC_ACQUIRE);
+    if (!*function) {
+        cudnnStatus_t status;
+        pthread_mutex_lock(&lock);
+        status = load_kernel(queue, kernel);
+        pthread_mutex_unlock(&lock);
+        if (status != CUDNN_STATUS_SUCCESS) return status;
+        *function = kernel->function;
+    }
+    if (launch->shared > SHARED_WITHOUT_ASKING) return allow_shared(queue, kernel, launch->shared);
+    return CUDNN_STATUS_SUCCESS;
+}
