@@ -34,7 +34,7 @@ find_package(Threads REQUIRED)
 add_library(warpdnn_warnings INTERFACE)
 target_compile_options(warpdnn_warnings INTERFACE $<$<COMPILE_LANGUAGE:C>:
     -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla -Wstrict-prototypes -Wmissing-prototypes
-    -Wold-style-definition -Wpointer-arith -Wwrite-strings -Wcast-align -Wformat=2
+    -Wold-style-definition -Wpointer-arith -Wwrite-strings -Wformat=2
     -Wno-format-nonliteral -Wimplicit-fallthrough>
     # Error texts are cut to their buffers on purpose.
     $<$<AND:$<COMPILE_LANGUAGE:C>,$<C_COMPILER_ID:GNU>>:-Wno-format-truncation>)
