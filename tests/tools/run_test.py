@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The test runner itself: that a failure of any kind is one, and that cases are added up."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+CMOCKA = r"""printf '[==========] Running 3 test(s).\n[  PASSED  ] 2 test(s).\n[  SKIPPED ] 1 test(s), listed below:\n'
+"""
+NEW_CMOCKA = r"""printf '[  PASSED  ] 2 test(s).\n[  FAILED  ] t: 1 test(s), listed below:\n[  FAILED  ] a\n'; exit 1
+"""
+# (scripts, last line, success)
+RUNS = [
+    (["echo 2 passed, 0 failed"], "2 passed, 0 failed", True),
+    (["echo 2 passed, 0 failed", "echo 3 passed, 0 failed, 1 skipped"], "5 passed, 0 failed, 1 skipped", True),
+    ([CMOCKA], "2 passed, 0 failed, 1 skipped", True),
+    (["echo 1 passed, 0 failed", "exit 77"], "1 passed, 0 failed, 1 skipped", True),
+    ([NEW_CMOCKA], "2 passed, 1 failed", False),
+    (["echo 2 passed, 1 failed; exit 1"], "2 passed, 1 failed", False),
+    (["echo 2 passed, 1 failed"], "2 passed, 1 failed", False),
+    (["echo 2 passed, 0 failed; exit 3"], "2 passed, 1 failed", False),
+    (["echo all is well"], "0 passed, 1 failed", False),
+    (["kill -SEGV $$"], "0 passed, 1 failed", False),
+    (["sleep 60 & sleep 60"], "0 passed, 1 failed", False),
+    (["exit 77"], "0 passed, 0 failed, 1 skipped", False),
+    ([], "0 passed, 1 failed", False),
+]
+
+
+def main():
+    passed = failed = 0
+    for scripts, wanted, success in RUNS:
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "tests", "some"))
+            os.makedirs(os.path.join(root, "build", "tests"))
+            shutil.copy(os.path.join(ROOT, "tests", "run.py"), os.path.join(root, "tests"))
+            for name in ("build/tests/manifest.txt", "build/CMakeCache.txt"):
+                open(os.path.join(root, name), "w", encoding="utf-8").close()
+            for i, script in enumerate(scripts):
+                with open(os.path.join(root, "tests", "some", f"s{i}_test.sh"), "w", encoding="utf-8") as file:
+                    file.write(script + "\n")
+            run = subprocess.run([sys.executable, os.path.join(root, "tests", "run.py"), "--timeout", "2"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            last = run.stdout.splitlines()[-1]
+            if last == wanted and (run.returncode == 0) == success:
+                passed += 1
+            else:
+                failed += 1
+                print(f"{scripts}: wanted '{wanted}', success {success}; status {run.returncode}, said\n{run.stdout}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
