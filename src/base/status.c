@@ -40,6 +40,6 @@ const char *wd_status_name(cudnnStatus_t status)
     case CUDNN_STATUS_##name: return "CUDNN_STATUS_" #name;
 #include "base/status.def"
 #undef WD_STATUS
-    default: return "CUDNN_STATUS_UNKNOWN";
+    default: return "CUDNN_UNKNOWN_STATUS";
     }
 }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared by the entry points: checks with the public function's name in the text, life and death of
+ * legacy descriptors, and the run of a one-node graph. */
+#include "api/api.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/env.h"
+#include "cpu/cpu.h"
+#include "gpu/gpu.h"
+
+cudnnStatus_t wd_fail_in(const char *function, cudnnStatus_t status, const char *format, ...)
+{
+    char text[WD_ERROR_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return wd_fail(status, "%s: %s", function, text);
+}
+
+cudnnStatus_t wd_pass_in(const char *function, cudnnStatus_t status)
+{
+    if (status == CUDNN_STATUS_SUCCESS) return status;
+    return wd_fail(status, "%s: %s", function, wd_last_error());
+}
+
+cudnnStatus_t wd_check_handle(const char *function, cudnnHandle_t handle)
+{
+    if (!handle) return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "handle is null");
+    if (handle->magic != WD_HANDLE_MAGIC) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
+                          "handle %p is none of this library's, or was destroyed", (void *)handle);
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_descriptor_create(const char *function, enum wd_descriptor_type type, size_t bytes,
+                                   void *result)
+{
+    struct wd_descriptor *descriptor;
+    if (!result) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+                          "the place for the descriptor is null");
+    }
+    descriptor = wd_alloc(bytes);
+    if (!descriptor) {
+        return wd_fail_in(function, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                          "no host memory for a descriptor of %zu bytes", bytes);
+    }
+    descriptor->type = (uint32_t)type;
+    memcpy(result, &descriptor, sizeof descriptor);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_descriptor_destroy(const char *function, enum wd_descriptor_type type,
+                                    void *descriptor)
+{
+    struct wd_descriptor *head = descriptor;
+    if (!head) return CUDNN_STATUS_SUCCESS;
+    WD_TRY(wd_check_descriptor(function, "descriptor", type, descriptor, 0));
+    head->type = 0;
+    wd_free(head);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_check_descriptor(const char *function, const char *argument,
+                                  enum wd_descriptor_type type, const void *descriptor,
+                                  int must_be_set)
+{
+    const struct wd_descriptor *head = descriptor;
+    if (!head) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s is null", argument);
+    }
+    if (head->type != (uint32_t)type) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
+                          "%s is no descriptor of the kind that belongs here", argument);
+    }
+    if (must_be_set && !head->set) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s was created but never set",
+                          argument);
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Under WARPDNN_CHECK=1, and on CPU handles while a driver is loaded: do the pointers lie where the
+ * handle computes? */
+static cudnnStatus_t check_places(const char *function, cudnnHandle_t handle,
+                                  const struct wd_single *single)
+{
+    bool on_cpu = handle->queue->device->kind == WD_CPU;
+    const struct wd_op_info *info = wd_op_info(single->node.op);
+    for (int s = 0; s < info->slot_count; ++s) {
+        int index = single->node.slot[s];
+        char name[24];
+        int owned;
+        if (index < 0 || !single->data[index]) continue;
+        if (single->tensors[index].flags & WD_BY_VALUE) continue;
+        owned = wd_gpu_owns_pointer(on_cpu ? NULL : handle->queue, single->data[index]);
+        if (owned < 0 || (owned == 1) == !on_cpu) continue;
+        wd_op_slot_name(single->node.op, s, name);
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
+                          "pointer %p of tensor %s is %s memory, the handle computes on the %s",
+                          single->data[index], name, owned ? "device" : "host",
+                          on_cpu ? "CPU" : "GPU");
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_single *single,
+                     void *workspace, int64_t workspace_bytes)
+{
+    const struct wd_plan *plan;
+    struct wd_bindings bindings = {single->data, single->scalars, workspace, workspace_bytes};
+    cudnnStatus_t status;
+    struct wd_queue *queue = handle->queue;
+    if (wd_log_wanted(CUDNN_SEV_INFO)) {
+        struct wd_log_context context = {handle, NULL, queue->device->ordinal};
+        if (queue->device->kind == WD_GPU) context.stream = wd_gpu_queue_stream(queue);
+        wd_log_set_context(&context);
+    }
+    status = wd_plan_get(queue->device, &single->graph, &plan);
+    if (status != CUDNN_STATUS_SUCCESS) return wd_pass_in(function, status);
+    if (wd_env()->check || queue->device->kind == WD_CPU) {
+        status = check_places(function, handle, single);
+    }
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = wd_pass_in(function, wd_plan_execute(plan, queue, &bindings));
+        memcpy(handle->last_engine, plan->name, sizeof handle->last_engine);
+    }
+    wd_plan_release(plan);
+    return status;
+}
+
+cudnnStatus_t wd_run_workspace(const char *function, cudnnHandle_t handle, struct wd_single *single,
+                               size_t *bytes)
+{
+    const struct wd_plan *plan;
+    cudnnStatus_t status = wd_plan_get(handle->queue->device, &single->graph, &plan);
+    if (status != CUDNN_STATUS_SUCCESS) return wd_pass_in(function, status);
+    *bytes = (size_t)plan->workspace;
+    wd_plan_release(plan);
+    return CUDNN_STATUS_SUCCESS;
+}

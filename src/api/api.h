@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the entry points share: the handle, the legacy descriptors, argument checks that name the
+ * public function, and running a one-node graph. An entry point checks its arguments, says what is
+ * meant as a wd_single and calls wd_run; it launches nothing itself.
+ *
+ * Legacy descriptors may change after any call, so entry points copy what they need out of them. */
+#ifndef WD_API_API_H
+#define WD_API_API_H
+
+#include "base/log.h"
+#include "base/queue.h"
+#include "base/status.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "warpdnn.h"
+
+enum { WD_HANDLE_MAGIC = 0x57444e4e, WD_NAME_SIZE = 256 };
+
+struct cudnnContext {
+    uint32_t magic;
+    struct wd_queue *queue;
+    char last_engine[WD_NAME_SIZE];
+};
+
+/* A refusal that names the public function it stands in. */
+#define WD_ARG(condition, status, ...)                                                             \
+    do {                                                                                           \
+        if (!(condition)) return wd_fail_in(__func__, (status), __VA_ARGS__);                      \
+    } while (0)
+cudnnStatus_t wd_fail_in(const char *function, cudnnStatus_t status, const char *format, ...)
+    WD_PRINTF(3, 4);
+/* Puts the function's name before the text of a failure from below; passes the status through. */
+cudnnStatus_t wd_pass_in(const char *function, cudnnStatus_t status);
+
+/* Null, or not a handle: refused. */
+#define WD_HANDLE(handle) WD_TRY(wd_check_handle(__func__, (handle)))
+cudnnStatus_t wd_check_handle(const char *function, cudnnHandle_t handle);
+
+/* Legacy descriptors. `type` tells them apart, so that a wrong or freed one is refused. */
+enum wd_descriptor_type {
+    WD_DESC_TENSOR = 0x77640001,
+    WD_DESC_FILTER,
+    WD_DESC_CONVOLUTION,
+    WD_DESC_POOLING,
+    WD_DESC_ACTIVATION,
+    WD_DESC_DROPOUT,
+    WD_DESC_REDUCE,
+    WD_DESC_OP_TENSOR,
+    WD_DESC_LRN,
+    WD_DESC_TRANSFORM,
+    WD_DESC_SPATIAL,
+    WD_DESC_CTC,
+    WD_DESC_RNN,
+    WD_DESC_RNN_DATA,
+    WD_DESC_ATTENTION,
+    WD_DESC_SEQUENCE,
+    WD_DESC_FUSED_CONST,
+    WD_DESC_FUSED_VARIANT,
+    WD_DESC_FUSED_PLAN,
+    WD_DESC_ALGORITHM,
+};
+
+struct wd_descriptor {
+    uint32_t type;
+    uint32_t set; /* whether a Set function has filled it */
+};
+
+/* Allocates a zeroed descriptor of `bytes` that starts with struct wd_descriptor. */
+cudnnStatus_t wd_descriptor_create(const char *function, enum wd_descriptor_type type, size_t bytes,
+                                   void *result);
+/* A null descriptor is a success, as in the API. */
+cudnnStatus_t wd_descriptor_destroy(const char *function, enum wd_descriptor_type type,
+                                    void *descriptor);
+cudnnStatus_t wd_check_descriptor(const char *function, const char *argument,
+                                  enum wd_descriptor_type type, const void *descriptor,
+                                  int must_be_set);
+/* Refuses a null descriptor or one of another type; WD_DESC_SET also one that was never set. */
+#define WD_DESC(argument, type)                                                                    \
+    WD_TRY(wd_check_descriptor(__func__, #argument, (type), (argument), 0))
+#define WD_DESC_SET(argument, type)                                                                \
+    WD_TRY(wd_check_descriptor(__func__, #argument, (type), (argument), 1))
+
+struct cudnnTensorStruct {
+    struct wd_descriptor head;
+    int32_t declared_dtype; /* as given: INT8x4 and the like included */
+    int32_t declared_format; /* cudnnTensorFormat_t, -1 where strides were given */
+    struct wd_tensor tensor;
+};
+
+struct cudnnFilterStruct {
+    struct wd_descriptor head;
+    int32_t declared_dtype;
+    int32_t declared_format;
+    struct wd_tensor tensor; /* dims K, C, [D,] R, S whatever the format */
+};
+
+struct cudnnActivationStruct {
+    struct wd_descriptor head;
+    int32_t mode; /* cudnnActivationMode_t */
+    int32_t propagate_nan;
+    double coef;
+    double swish_beta;
+};
+
+struct cudnnOpTensorStruct {
+    struct wd_descriptor head;
+    int32_t op; /* cudnnOpTensorOp_t */
+    int32_t compute;
+    int32_t propagate_nan;
+};
+
+/* A tensor descriptor with these properties, checked: overflow, type, vector rules. `format` -1
+ * takes `strides`. Fills `tensor`; used by tensor and filter descriptors. */
+cudnnStatus_t wd_tensor_fill(const char *function, struct wd_tensor *tensor, int format, int dtype,
+                             int rank, const int *dims, const int *strides);
+
+/* alpha or beta as the API passes it: float, or double where the data is fp64. */
+static inline double wd_scalar(const void *value, int dtype)
+{
+    return dtype == CUDNN_DATA_DOUBLE ? *(const double *)value : (double)*(const float *)value;
+}
+
+/* The pointwise form of an activation descriptor: mode, clips and slopes, forward or backward. */
+struct wd_pointwise_attr wd_activation_attr(const struct cudnnActivationStruct *activation,
+                                            int backward);
+
+/* Plans and runs a one-node graph on a handle. Where the function has a workspace argument give it
+ * and its size, else null and WD_WORKSPACE_ARENA. */
+cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_single *single,
+                     void *workspace, int64_t workspace_bytes);
+/* The workspace that wd_run will need for it; the pointers are not looked at. */
+cudnnStatus_t wd_run_workspace(const char *function, cudnnHandle_t handle, struct wd_single *single,
+                               size_t *bytes);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rules of operations that are in the table but not built yet. A family that gets its rule deletes
+ * it here. */
+#include "graph/graph.h"
+
+static cudnnStatus_t not_yet(const struct wd_node *node)
+{
+    return wd_fail(CUDNN_STATUS_NOT_SUPPORTED, "%s is not implemented yet",
+                   wd_op_info(node->op)->name);
+}
+
+cudnnStatus_t wd_rule_conv(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
+
+cudnnStatus_t wd_rule_bias_grad(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
+
+cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
+
+cudnnStatus_t wd_rule_pool(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
+
+cudnnStatus_t wd_rule_softmax(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
+
+cudnnStatus_t wd_rule_bn(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
+
+cudnnStatus_t wd_rule_reduce(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
+
+cudnnStatus_t wd_rule_dropout(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
+
+cudnnStatus_t wd_rule_matmul(const struct wd_graph *graph, const struct wd_node *node)
+{
+    (void)graph;
+    return not_yet(node);
+}
