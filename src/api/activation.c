@@ -115,10 +115,10 @@ static cudnnStatus_t check_same(const char *function, const struct cudnnTensorSt
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t activationDesc,
-                                     const void *alpha, const cudnnTensorDescriptor_t xDesc,
-                                     const void *x, const void *beta,
-                                     const cudnnTensorDescriptor_t yDesc, void *y)
+cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle,
+                                     cudnnActivationDescriptor_t activationDesc, const void *alpha,
+                                     const cudnnTensorDescriptor_t xDesc, const void *x,
+                                     const void *beta, const cudnnTensorDescriptor_t yDesc, void *y)
 {
     struct wd_single single;
     WD_HANDLE(handle);
@@ -141,11 +141,13 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescri
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
 
-cudnnStatus_t cudnnActivationBackward(
-    cudnnHandle_t handle, cudnnActivationDescriptor_t activationDesc, const void *alpha,
-    const cudnnTensorDescriptor_t yDesc, const void *y, const cudnnTensorDescriptor_t dyDesc,
-    const void *dy, const cudnnTensorDescriptor_t xDesc, const void *x, const void *beta,
-    const cudnnTensorDescriptor_t dxDesc, void *dx)
+cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle,
+                                      cudnnActivationDescriptor_t activationDesc, const void *alpha,
+                                      const cudnnTensorDescriptor_t yDesc, const void *y,
+                                      const cudnnTensorDescriptor_t dyDesc, const void *dy,
+                                      const cudnnTensorDescriptor_t xDesc, const void *x,
+                                      const void *beta, const cudnnTensorDescriptor_t dxDesc,
+                                      void *dx)
 {
     struct wd_single single;
     WD_HANDLE(handle);

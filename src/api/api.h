@@ -83,7 +83,7 @@ cudnnStatus_t wd_check_descriptor(const char *function, const char *argument,
 
 struct cudnnTensorStruct {
     struct wd_descriptor head;
-    int32_t declared_dtype; /* as given: INT8x4 and the like included */
+    int32_t declared_dtype;  /* as given: INT8x4 and the like included */
     int32_t declared_format; /* cudnnTensorFormat_t, -1 where strides were given */
     struct wd_tensor tensor;
 };

@@ -134,7 +134,8 @@ cudnnStatus_t cudnnSetOpTensorDescriptor(cudnnOpTensorDescriptor_t opTensorDesc,
     WD_DESC(opTensorDesc, WD_DESC_OP_TENSOR);
     WD_ARG((int)opTensorOp >= CUDNN_OP_TENSOR_ADD && (int)opTensorOp <= CUDNN_OP_TENSOR_NOT,
            CUDNN_STATUS_BAD_PARAM, "opTensorOp=%d is no cudnnOpTensorOp_t", (int)opTensorOp);
-    WD_ARG(compute == CUDNN_DATA_FLOAT || compute == CUDNN_DATA_DOUBLE || compute == CUDNN_DATA_HALF,
+    WD_ARG(compute == CUDNN_DATA_FLOAT || compute == CUDNN_DATA_DOUBLE ||
+               compute == CUDNN_DATA_HALF,
            CUDNN_STATUS_BAD_PARAM, "opTensorCompType=%d (%s) is none of fp32, fp64, fp16", compute,
            wd_dtype_name(compute));
     WD_ARG((int)opTensorNanOpt == CUDNN_NOT_PROPAGATE_NAN ||
@@ -166,9 +167,12 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
                             const void *beta, const cudnnTensorDescriptor_t cDesc, void *C)
 {
     static const int modes[] = {
-        [CUDNN_OP_TENSOR_ADD] = CUDNN_POINTWISE_ADD,   [CUDNN_OP_TENSOR_MUL] = CUDNN_POINTWISE_MUL,
-        [CUDNN_OP_TENSOR_MIN] = CUDNN_POINTWISE_MIN,   [CUDNN_OP_TENSOR_MAX] = CUDNN_POINTWISE_MAX,
-        [CUDNN_OP_TENSOR_SQRT] = CUDNN_POINTWISE_SQRT, [CUDNN_OP_TENSOR_NOT] = WD_POINTWISE_ONE_MINUS,
+        [CUDNN_OP_TENSOR_ADD] = CUDNN_POINTWISE_ADD,
+        [CUDNN_OP_TENSOR_MUL] = CUDNN_POINTWISE_MUL,
+        [CUDNN_OP_TENSOR_MIN] = CUDNN_POINTWISE_MIN,
+        [CUDNN_OP_TENSOR_MAX] = CUDNN_POINTWISE_MAX,
+        [CUDNN_OP_TENSOR_SQRT] = CUDNN_POINTWISE_SQRT,
+        [CUDNN_OP_TENSOR_NOT] = WD_POINTWISE_ONE_MINUS,
     };
     struct wd_single single;
     int mode;

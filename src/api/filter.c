@@ -22,8 +22,8 @@ static cudnnStatus_t set(const char *function, cudnnFilterDescriptor_t descripto
 static int declared_dim(const struct cudnnFilterStruct *filter, int d)
 {
     const struct wd_tensor *tensor = &filter->tensor;
-    bool counts_vectors = tensor->vect_count > 1 && d == 1 &&
-                          filter->declared_format != CUDNN_TENSOR_NCHW_VECT_C;
+    bool counts_vectors =
+        tensor->vect_count > 1 && d == 1 && filter->declared_format != CUDNN_TENSOR_NCHW_VECT_C;
     return (int)(counts_vectors ? tensor->dim[d] / tensor->vect_count : tensor->dim[d]);
 }
 
@@ -71,8 +71,7 @@ cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filterDes
 
 cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filterDesc,
                                          int nbDimsRequested, cudnnDataType_t *dataType,
-                                         cudnnTensorFormat_t *format, int *nbDims,
-                                         int filterDimA[])
+                                         cudnnTensorFormat_t *format, int *nbDims, int filterDimA[])
 {
     WD_DESC(filterDesc, WD_DESC_FILTER);
     for (int d = 0; d < filterDesc->tensor.rank && d < nbDimsRequested; ++d)

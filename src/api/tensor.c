@@ -18,7 +18,8 @@ static cudnnStatus_t check_extent(const char *function, const struct wd_tensor *
     __extension__ __int128 units = 1;
     __extension__ __int128 count = 1;
     for (int d = 0; d < tensor->rank; ++d) {
-        __extension__ __int128 stride = tensor->stride[d] < 0 ? -tensor->stride[d] : tensor->stride[d];
+        __extension__ __int128 stride =
+            tensor->stride[d] < 0 ? -tensor->stride[d] : tensor->stride[d];
         units += stride * (tensor->dim[d] - 1);
         count *= tensor->dim[d];
         if (units > INT64_MAX / 1024 || count > INT64_MAX / 1024) {
@@ -108,7 +109,8 @@ static cudnnStatus_t set(const char *function, cudnnTensorDescriptor_t descripto
 static int64_t declared_dim(const struct cudnnTensorStruct *descriptor, int d)
 {
     const struct wd_tensor *tensor = &descriptor->tensor;
-    if (tensor->vect_count > 1 && d == 1 && descriptor->declared_format != CUDNN_TENSOR_NCHW_VECT_C) {
+    if (tensor->vect_count > 1 && d == 1 &&
+        descriptor->declared_format != CUDNN_TENSOR_NCHW_VECT_C) {
         return tensor->dim[d] / tensor->vect_count;
     }
     return tensor->dim[d];

@@ -197,8 +197,7 @@ WD_FN double wd_load_f64(const void *data, int dtype, int64_t i)
     case CUDNN_DATA_FLOAT:
     case CUDNN_DATA_FAST_FLOAT_FOR_FP8: return (double)((const float *)data)[i];
     case CUDNN_DATA_DOUBLE: return ((const double *)data)[i];
-    case CUDNN_DATA_HALF:
-        return (double)wd_decode_small(((const uint16_t *)data)[i], 5, 10, 0);
+    case CUDNN_DATA_HALF: return (double)wd_decode_small(((const uint16_t *)data)[i], 5, 10, 0);
     case CUDNN_DATA_BFLOAT16:
         return (double)WD_BITS_TO_FLOAT((uint32_t)((const uint16_t *)data)[i] << 16);
     case CUDNN_DATA_INT8:
@@ -210,10 +209,8 @@ WD_FN double wd_load_f64(const void *data, int dtype, int64_t i)
     case CUDNN_DATA_INT32: return (double)((const int32_t *)data)[i];
     case CUDNN_DATA_UINT32: return (double)((const uint32_t *)data)[i];
     case CUDNN_DATA_INT64: return (double)((const int64_t *)data)[i];
-    case CUDNN_DATA_FP8_E4M3:
-        return (double)wd_decode_small(((const uint8_t *)data)[i], 4, 3, 1);
-    case CUDNN_DATA_FP8_E5M2:
-        return (double)wd_decode_small(((const uint8_t *)data)[i], 5, 2, 0);
+    case CUDNN_DATA_FP8_E4M3: return (double)wd_decode_small(((const uint8_t *)data)[i], 4, 3, 1);
+    case CUDNN_DATA_FP8_E5M2: return (double)wd_decode_small(((const uint8_t *)data)[i], 5, 2, 0);
     case CUDNN_DATA_FP8_E8M0: {
         uint32_t e = ((const uint8_t *)data)[i];
         if (e == 255u) return (double)WD_BITS_TO_FLOAT(0x7fc00000u);
@@ -227,8 +224,7 @@ WD_FN double wd_load_f64(const void *data, int dtype, int64_t i)
         int code = (int)((((const uint8_t *)data)[i >> 1] >> ((i & 1) * 4)) & 15);
         return (double)(code >= 8 ? code - 16 : code);
     }
-    case CUDNN_DATA_UINT4:
-        return (double)((((const uint8_t *)data)[i >> 1] >> ((i & 1) * 4)) & 15);
+    case CUDNN_DATA_UINT4: return (double)((((const uint8_t *)data)[i >> 1] >> ((i & 1) * 4)) & 15);
     default: return 0.0;
     }
 }
@@ -264,9 +260,7 @@ WD_FN void wd_store_f64(void *data, int dtype, int64_t i, double value)
         ((int8_t *)data)[i] = (int8_t)wd_saturate(value, -128.0, 127.0);
         return;
     case CUDNN_DATA_UINT8:
-    case CUDNN_DATA_UINT8x4:
-        ((uint8_t *)data)[i] = (uint8_t)wd_saturate(value, 0.0, 255.0);
-        return;
+    case CUDNN_DATA_UINT8x4: ((uint8_t *)data)[i] = (uint8_t)wd_saturate(value, 0.0, 255.0); return;
     case CUDNN_DATA_BOOLEAN: ((uint8_t *)data)[i] = (uint8_t)(value != 0.0); return;
     case CUDNN_DATA_INT32:
         ((int32_t *)data)[i] = (int32_t)wd_saturate(value, -2147483648.0, 2147483647.0);

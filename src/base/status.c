@@ -37,7 +37,8 @@ const char *wd_status_name(cudnnStatus_t status)
 {
     switch ((int)status) {
 #define WD_STATUS(name)                                                                            \
-    case CUDNN_STATUS_##name: return "CUDNN_STATUS_" #name;
+    case CUDNN_STATUS_##name:                                                                      \
+        return "CUDNN_STATUS_" #name;
 #include "base/status.def"
 #undef WD_STATUS
     default: return "CUDNN_UNKNOWN_STATUS";

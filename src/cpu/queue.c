@@ -60,8 +60,8 @@ static cudnnStatus_t cpu_scratch(struct wd_queue *queue, size_t bytes, void **da
 {
     struct cpu_queue *own = (struct cpu_queue *)queue;
     if (bytes > own->scratch_bytes) {
-        void *bigger = bytes > SIZE_MAX - SCRATCH_ALIGNMENT ? NULL
-                                                            : wd_alloc(bytes + SCRATCH_ALIGNMENT);
+        void *bigger =
+            bytes > SIZE_MAX - SCRATCH_ALIGNMENT ? NULL : wd_alloc(bytes + SCRATCH_ALIGNMENT);
         WD_REQUIRE(bigger != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                    "no host memory for %zu bytes of scratch", bytes);
         wd_free(own->scratch);
@@ -94,7 +94,9 @@ cudnnStatus_t wd_cpu_queue_create(struct wd_queue **queue)
     own->device = (struct wd_device){
         .kind = WD_CPU,
         .ordinal = -1,
-        .multiprocessors = own->module ? own->module->threads : cores > 0 ? (int)cores : 1,
+        .multiprocessors = own->module ? own->module->threads
+                           : cores > 0 ? (int)cores
+                                       : 1,
         .memory_bytes = pages > 0 && page > 0 ? (int64_t)pages * page : 0,
     };
     own->base.ops = &operations;

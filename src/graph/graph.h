@@ -26,18 +26,19 @@ enum { WD_MAX_SLOTS = 16 };
 enum wd_tensor_flag {
     WD_VIRTUAL = 1,  /* lives between two nodes of one graph only */
     WD_BY_VALUE = 2, /* its one element comes from host memory at execution */
-    WD_OPAQUE = 4,   /* bytes whose layout is ours: reserve space, dropout state; dim[0] counts them */
+    WD_OPAQUE =
+        4, /* bytes whose layout is ours: reserve space, dropout state; dim[0] counts them */
 };
 
 struct wd_tensor {
-    int64_t uid; /* the backend's; 0 in legacy graphs */
+    int64_t uid;   /* the backend's; 0 in legacy graphs */
     int32_t dtype; /* cudnnDataType_t of one lane */
     int32_t rank;
     int32_t vect_count; /* at least 1 */
     int32_t vect_dim;
-    int32_t reordering; /* cudnnBackendTensorReordering_t */
-    int32_t flags;      /* enum wd_tensor_flag */
-    int64_t alignment;  /* bytes that the caller promises; 0: of the element */
+    int32_t reordering;          /* cudnnBackendTensorReordering_t */
+    int32_t flags;               /* enum wd_tensor_flag */
+    int64_t alignment;           /* bytes that the caller promises; 0: of the element */
     int64_t dim[WD_MAX_RANK];    /* logical: a vectorised dimension counts lanes */
     int64_t stride[WD_MAX_RANK]; /* in units of vect_count lanes */
 };
@@ -46,8 +47,8 @@ enum wd_scalar_class { WD_SCALAR_ZERO = 0, WD_SCALAR_ONE = 1, WD_SCALAR_OTHER = 
 
 struct wd_node {
     enum wd_op op;
-    int16_t slot[WD_MAX_SLOTS];            /* index into the graph's tensors, -1: absent */
-    uint8_t scalar_class[WD_MAX_SCALARS];  /* enum wd_scalar_class */
+    int16_t slot[WD_MAX_SLOTS];           /* index into the graph's tensors, -1: absent */
+    uint8_t scalar_class[WD_MAX_SCALARS]; /* enum wd_scalar_class */
     union wd_attr attr;
 };
 

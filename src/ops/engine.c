@@ -80,9 +80,8 @@ bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *pr
                      struct wd_reason *reason)
 {
     if (engine->op != problem->node->op) {
-        return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
-                         "does %s, not %s", wd_op_info(engine->op)->name,
-                         wd_op_info(problem->node->op)->name);
+        return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, "does %s, not %s",
+                         wd_op_info(engine->op)->name, wd_op_info(problem->node->op)->name);
     }
     if (engine->device != problem->device->kind) {
         return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED, "runs on the %s, not on the %s",

@@ -198,8 +198,8 @@ static cudnnStatus_t run_steps(const struct wd_plan *plan, struct wd_queue *queu
                    (long long)plan->workspace);
     }
     for (int t = 0; t < plan->graph->tensor_count; ++t) {
-        data[t] = plan->virtual_offset[t] < 0 ? bindings->data[t]
-                                              : workspace + plan->virtual_offset[t];
+        data[t] =
+            plan->virtual_offset[t] < 0 ? bindings->data[t] : workspace + plan->virtual_offset[t];
     }
     for (int n = 0; n < plan->step_count; ++n) WD_TRY(check_pointers(&plan->steps[n], data));
     for (int n = 0; n < plan->step_count; ++n) {

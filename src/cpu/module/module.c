@@ -20,7 +20,8 @@ static const void *engine_by_id(int id)
     switch (id) {
 #define WD_ENGINE(number, name)
 #define WD_CPU_ENGINE(number, name)                                                                \
-    case number: return &wd_engine_##name;
+    case number:                                                                                   \
+        return &wd_engine_##name;
 #include "ops/engines.def"
 #undef WD_ENGINE
 #undef WD_CPU_ENGINE

@@ -64,8 +64,7 @@ WD_FN WD_ACC WD_NAME(pw_forward)(const struct wd_pointwise_attr *p, WD_ACC x)
     case CUDNN_POINTWISE_RELU_FWD: return WD_NAME(pw_relu)(p, x);
     case CUDNN_POINTWISE_TANH_FWD: return WD_M(tanh)(x);
     case CUDNN_POINTWISE_SIGMOID_FWD: return WD_NAME(pw_sigmoid)(x);
-    case CUDNN_POINTWISE_ELU_FWD:
-        return x > 0 ? x : (WD_ACC)p->elu_alpha * WD_M(expm1)(x);
+    case CUDNN_POINTWISE_ELU_FWD: return x > 0 ? x : (WD_ACC)p->elu_alpha * WD_M(expm1)(x);
     case CUDNN_POINTWISE_GELU_FWD:
         return (WD_ACC)0.5 * x * ((WD_ACC)1 + WD_M(erf)(x * (WD_ACC)0.70710678118654752440));
     case CUDNN_POINTWISE_GELU_APPROX_TANH_FWD:

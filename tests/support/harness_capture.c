@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A call captured into a CUDA graph and replayed, through the driver API opened at run time, so that
+ * the tests build without a toolkit. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/harness_internal.h"
+
+typedef int (*fn_stream_create)(void **stream, unsigned flags);
+typedef int (*fn_stream)(void *stream);
+typedef int (*fn_begin)(void *stream, int mode);
+typedef int (*fn_end)(void *stream, void **graph);
+typedef int (*fn_instantiate)(void **exec, void *graph, unsigned long long flags);
+typedef int (*fn_launch)(void *exec, void *stream);
+typedef int (*fn_one)(void *object);
+
+static void *driver;
+static void *stream;
+
+/* A driver function by name, as the object pointer that every cast below starts from. */
+static void *symbol(const char *name)
+{
+    void *address = dlsym(driver, name);
+    if (!address) {
+        printf("the driver has no %s\n0 passed, 1 failed\n", name);
+        exit(1);
+    }
+    return address;
+}
+
+#define DRIVER(type, name) (*(type *)&(void *){symbol(name)})
+
+void capture_start(void)
+{
+    const char *path = getenv("WARPDNN_CUDA_DRIVER");
+    driver = dlopen(path ? path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!driver) {
+        printf("no CUDA driver: %s\n0 passed, 1 failed\n", dlerror());
+        exit(1);
+    }
+    /* the handle retained the primary context but leaves none current: make it so */
+    {
+        typedef int (*fn_retain)(void **context, int device);
+        void *context = NULL;
+        DRIVER(fn_retain, "cuDevicePrimaryCtxRetain")(&context, 0);
+        DRIVER(fn_one, "cuCtxSetCurrent")(context);
+    }
+    if (DRIVER(fn_stream_create, "cuStreamCreate")(&stream, 1) != 0 ||
+        cudnnSetStream(harness_handle, (cudaStream_t)stream) != CUDNN_STATUS_SUCCESS) {
+        printf("no stream\n0 passed, 1 failed\n");
+        exit(1);
+    }
+}
+
+void capture_finish(void)
+{
+    cudnnSetStream(harness_handle, NULL);
+    DRIVER(fn_stream, "cuStreamDestroy_v2")(stream);
+}
+
+bool capture_and_replay(cudnnStatus_t (*call)(void *context), void *context)
+{
+    void *graph = NULL;
+    void *exec = NULL;
+    cudnnStatus_t status;
+    int result = DRIVER(fn_begin, "cuStreamBeginCapture_v2")(stream, 0);
+    if (result != 0) {
+        case_fail("cuStreamBeginCapture: error %d", result);
+        return false;
+    }
+    status = call(context);
+    result = DRIVER(fn_end, "cuStreamEndCapture")(stream, &graph);
+    if (status != CUDNN_STATUS_SUCCESS || result != 0 || !graph) {
+        char text[512];
+        cudnnGetLastErrorString(text, sizeof text);
+        case_fail("in a capture: %s (%s), cuStreamEndCapture %d", cudnnGetErrorString(status), text,
+                  result);
+        return false;
+    }
+    result = DRIVER(fn_instantiate, "cuGraphInstantiateWithFlags")(&exec, graph, 0);
+    if (result == 0) result = DRIVER(fn_launch, "cuGraphLaunch")(exec, stream);
+    if (result == 0) result = DRIVER(fn_stream, "cuStreamSynchronize")(stream);
+    if (exec) DRIVER(fn_one, "cuGraphExecDestroy")(exec);
+    DRIVER(fn_one, "cuGraphDestroy")(graph);
+    if (result != 0) case_fail("replay: error %d", result);
+    return result == 0;
+}

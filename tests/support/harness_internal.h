@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between the files of the harness: the list of the case's tensors, and capture on a GPU. */
+#ifndef TESTS_SUPPORT_HARNESS_INTERNAL_H
+#define TESTS_SUPPORT_HARNESS_INTERNAL_H
+
+#include "support/harness.h"
+
+void tensors_upload(void);              /* initial contents and red zones to the device */
+bool tensors_download(const char *way); /* results, after the red zones were checked */
+bool tensors_compare(const char *way);  /* results again, bitwise as the downloaded ones */
+bool tensors_untouched(void);           /* every byte as uploaded */
+void tensors_free(void);
+
+void capture_start(void); /* a stream of our own on the handle */
+void capture_finish(void);
+bool capture_and_replay(cudnnStatus_t (*call)(void *context), void *context);
+
+#endif
