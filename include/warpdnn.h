@@ -34,8 +34,8 @@ typedef enum {
 /*
  * Answers the device that the handle was created on and keeps for life. The environment variable
  * WARPDNN_DEVICE=auto|gpu|cpu, read by cudnnCreate, decides which kind that is.
- * device   receives the kind
- * ordinal  receives the CUDA device ordinal, -1 on the CPU; may be NULL
+ *   device   receives the kind
+ *   ordinal  receives the CUDA device ordinal, -1 on the CPU; may be NULL
  * BAD_PARAM_NULL_POINTER where handle or device is NULL.
  */
 cudnnStatus_t CUDNNWINAPI warpdnnGetDevice(cudnnHandle_t handle, warpdnnDevice_t *device,
@@ -50,10 +50,10 @@ cudnnStatus_t CUDNNWINAPI warpdnnGetDevice(cudnnHandle_t handle, warpdnnDevice_t
  */
 
 /*
- * Allocates memory that the handle's device can use, aligned to 256 bytes at least, with undefined
+ * Allocates memory that the handle's device can use, aligned for every type, with undefined
  * contents.
- * bytes  may be 0: *ptr is then NULL
- * ptr    receives the address; NULL on failure
+ *   bytes  may be 0; what *ptr then holds can be freed and nothing else
+ *   ptr    receives the address; release it with warpdnnFree()
  * INTERNAL_ERROR_HOST_ALLOCATION_FAILED or INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED when out of
  * memory.
  */

@@ -22,7 +22,10 @@ cudnnStatus_t CUDNNWINAPI cudnnSetBackdoorEx(void);
 cudnnStatus_t CUDNNWINAPI cudnnGetRNNDropoutLocationsInternal(void);
 
 #define WD_UNIMPLEMENTED(name, parameters)                                                         \
-    cudnnStatus_t CUDNNWINAPI name parameters { return refuse(#name); }
+    cudnnStatus_t CUDNNWINAPI name parameters                                                      \
+    {                                                                                              \
+        return refuse(#name);                                                                      \
+    }
 #include "api/unimplemented.def"
 #undef WD_UNIMPLEMENTED
 
