@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cases, random numbers and the ways in which a call is run. One thread. */
+#define _GNU_SOURCE
 #include "support/harness.h"
 
 #include <dlfcn.h>

@@ -37,6 +37,37 @@ static int lanes_of(cudnnDataType_t dtype)
     }
 }
 
+/* fp16 from its bits: sign, 5 bits of exponent, 10 of mantissa. */
+static double half_value(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31;
+    int mantissa = bits & 1023;
+    double magnitude = exponent == 31  ? (mantissa ? NAN : INFINITY)
+                       : exponent == 0 ? ldexp(mantissa, -24)
+                                       : ldexp(1024 + mantissa, exponent - 25);
+    return bits >> 15 ? -magnitude : magnitude;
+}
+
+/* To the nearest multiple of the spacing at its magnitude, ties to even. */
+static uint16_t half_bits(double value)
+{
+    uint16_t sign = signbit(value) ? 0x8000 : 0;
+    double magnitude = fabs(value);
+    int exponent;
+    double units;
+    if (value != value) return 0x7fff;
+    frexp(magnitude, &exponent);
+    if (exponent < -13) exponent = -13;
+    units = nearbyint(ldexp(magnitude, 11 - exponent)); /* at most 2048 */
+    if (units >= 2048.0) {
+        units /= 2.0;
+        exponent += 1;
+    }
+    if (exponent > 16) return (uint16_t)(sign | 0x7c00);
+    if (units < 1024.0) return (uint16_t)(sign | (uint16_t)units);
+    return (uint16_t)(sign | (exponent + 14) << 10 | ((int)units - 1024));
+}
+
 static double load(cudnnDataType_t dtype, const void *at)
 {
     switch ((int)dtype) {
@@ -51,9 +82,9 @@ static double load(cudnnDataType_t dtype, const void *at)
         return (double)v;
     }
     case CUDNN_DATA_HALF: {
-        _Float16 v;
+        uint16_t v;
         memcpy(&v, at, 2);
-        return (double)v;
+        return half_value(v);
     }
     case CUDNN_DATA_BFLOAT16: {
         uint16_t half;
@@ -96,7 +127,7 @@ static void store(cudnnDataType_t dtype, void *at, double value)
         return;
     }
     case CUDNN_DATA_HALF: {
-        _Float16 v = (_Float16)value;
+        uint16_t v = half_bits(value);
         memcpy(at, &v, 2);
         return;
     }
@@ -203,7 +234,7 @@ static struct tensor *tensor_new(cudnnDataType_t dtype, int rank, const int *dim
                                  enum layout layout)
 {
     struct tensor *t = calloc(1, sizeof *t);
-    int declared[8];
+    int declared[8] = {0};
     cudnnStatus_t status;
     if (!t || tensor_count == TENSORS_MAX) {
         printf("too many tensors\n0 passed, 1 failed\n");
