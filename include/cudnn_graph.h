@@ -235,16 +235,17 @@ const char *CUDNNWINAPI cudnnGetErrorString(cudnnStatus_t status);
 /*
  * Copies the text of the calling thread's latest failure: the function, the argument, its value
  * and the rule that it breaks. Reading it clears it.
- *   message   receives at most max_size bytes, always ended by a 0; "" where nothing has failed
- *   max_size  in bytes; the text is cut to fit; with 0, or with message NULL, nothing happens
+ *   message   receives at most max_size bytes, always ended by a 0; "" where nothing has failed;
+ *             may be NULL
+ *   max_size  in bytes; the text is cut to fit
  */
 void CUDNNWINAPI cudnnGetLastErrorString(char *message, size_t max_size);
 
 /*
- * One number of the API level.
+ * One part of the version that cudnnGetVersion() answers.
  *   type   MAJOR_VERSION, MINOR_VERSION or PATCH_LEVEL
  *   value  receives it: 9, 19, 0
- * BAD_PARAM for any other type or a NULL value. Any thread, no handle.
+ * BAD_PARAM for any other type. Any thread, no handle.
  */
 cudnnStatus_t CUDNNWINAPI cudnnGetProperty(libraryPropertyType type, int *value);
 
@@ -300,12 +301,13 @@ typedef enum {
 } cudnnErrQueryMode_t;
 
 /*
- * Asks for errors that kernels report after a call has returned, such as an overflow in persistent
- * batch normalization.
+ * Asks for errors that kernels of cuDNN report after a call has returned, such as an overflow in
+ * persistent batch normalization.
  *   rstatus  receives the status found, SUCCESS where there is none
- *   mode     whether to wait for the work on the handle's stream first
+ *   mode     whether to wait for the handle's work first
  *   tag      reserved, NULL
- * WarpDNN's kernels report nothing that way: it answers what the driver says of the stream.
+ * WarpDNN's kernels report nothing that way, so *rstatus is SUCCESS at once, in any mode; failures
+ * of the device appear in the next call that meets them.
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnQueryRuntimeError(cudnnHandle_t handle,
                                                                   cudnnStatus_t *rstatus,
