@@ -203,7 +203,7 @@ def check_linking(report, options):
                            folder, "-lcudnn", "-Wl,--disable-new-dtags,-rpath," + folder]
                 status, _, log = toolchain.run(command)
                 what = "%s, %s headers" % (compiler, who)
-                report.check(status == 0, "%s: does not link: %s" % (what, log[:800]))
+                report.check(status == 0, "%s: does not link: %s" % (what, log[:250]))
                 if status != 0:
                     continue
                 status, text, log = toolchain.run([program])
