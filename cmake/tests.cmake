@@ -18,19 +18,21 @@ set(public_folders api gpu golden clients)
 set(test_dir ${PROJECT_BINARY_DIR}/tests)
 set(manifest "")
 
-# warpdnn_program(target outdir PUBLIC|INSIDE sources...)
+# warpdnn_program(target outdir PUBLIC|INSIDE sources...): also links program_libraries, before the
+# library, for what they use is in it.
+set(program_libraries "")
 function(warpdnn_program target outdir access)
     add_executable(${target} ${ARGN})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${outdir}
         BUILD_RPATH "\$ORIGIN/../lib;\$ORIGIN")
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
     if(access STREQUAL "PUBLIC")
-        target_link_libraries(${target} PRIVATE warpdnn_warnings WarpDNN::cudnn m ${CMAKE_DL_LIBS}
-            Threads::Threads)
+        target_link_libraries(${target} PRIVATE warpdnn_warnings ${program_libraries}
+            WarpDNN::cudnn m ${CMAKE_DL_LIBS} Threads::Threads)
         # RPATH, not RUNPATH: LD_LIBRARY_PATH must not put another libcudnn before ours.
         target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
     else()
-        target_link_libraries(${target} PRIVATE warpdnn_static)
+        target_link_libraries(${target} PRIVATE ${program_libraries} warpdnn_static)
     endif()
     if(TARGET warpdnn_cpu)
         add_dependencies(${target} warpdnn_cpu)
@@ -122,8 +124,9 @@ foreach(source IN LISTS test_sources)
     if(folder MATCHES "^(golden|clients|fake_driver)$")
         set(parts "")
     endif()
+    set(program_libraries test_support)
     warpdnn_program(${name} tests ${access} ${source} ${parts})
-    target_link_libraries(${name} PRIVATE test_support)
+    set(program_libraries "")
     if(TARGET fakecuda)
         add_dependencies(${name} fakecuda)
     endif()

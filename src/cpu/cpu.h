@@ -21,6 +21,9 @@ struct wd_cpu_module {
     const void *(*engine_by_id)(int id);
 };
 
+/* The module's entry: `threads` to use, 0 for all cores. */
+const struct wd_cpu_module *warpdnn_cpu_module(int threads);
+
 /* Loads the module once a process; null where there is none, with the reason in `why` (may be null).
  * `set_threads` of WARPDNN_THREADS is passed on. Safe for threads. */
 const struct wd_cpu_module *wd_cpu_module(const char **why);
