@@ -36,7 +36,7 @@ typedef struct CUuserObject_st *CUuserObject;
 typedef void (*CUhostFn)(void *data);
 
 enum wd_cu_constants {
-#define WD_CU_ERROR(name, value)    name = value,
+#define WD_CU_ERROR(name, value) name = value,
 #define WD_CU_CONSTANT(name, value) name = value,
 #include "gpu/driver.def"
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens libcuda.so.1, or the library that WARPDNN_CUDA_DRIVER names (read once), and looks up every
+ * Opens libcuda.so.1, or the library that WARPDNN_CUDA_DRIVER names, and looks up every
  * function of driver.def: through the driver's own lookup where it has one, which knows the forms
  * by version, else by the exported name. The library is never closed, for other parts of the process
  * may use it and its threads outlive ours. */
@@ -10,16 +10,15 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/env.h"
 
 struct wd_driver wd_cu;
 
 /* The once-table and what guards its making. `ready` is read without the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool ready;
-static bool environment_read;
-static const char *named_path;
 static const char *missing;
 static char open_error[512];
 
@@ -52,19 +51,19 @@ static any_function resolve(void *library, get_proc_address lookup, const char *
 static void resolve_all(void *library)
 {
     get_proc_address lookup = (get_proc_address)as_function(dlsym(library, "cuGetProcAddress_v2"));
-#define WD_CU_FUNCTION(name, exported, version, parameters) \
+#define WD_CU_FUNCTION(name, exported, version, parameters)                                        \
     wd_cu.name = (CUresult(*) parameters)resolve(library, lookup, #name, #exported, version);
 #include "gpu/driver.def"
 }
 
 const char *wd_driver_path(void)
 {
-    return named_path ? named_path : "libcuda.so.1";
+    return wd_driver_is_named() ? wd_env()->cuda_driver : "libcuda.so.1";
 }
 
 bool wd_driver_is_named(void)
 {
-    return named_path != NULL;
+    return wd_env()->cuda_driver != NULL;
 }
 
 const char *wd_driver_missing(void)
@@ -83,12 +82,6 @@ bool wd_driver_open(enum wd_driver_open how)
     void *library;
     if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) return true;
     pthread_mutex_lock(&lock);
-    if (!environment_read) {
-        named_path = secure_getenv("WARPDNN_CUDA_DRIVER");
-        if (named_path && named_path[0] == '\0') named_path = NULL;
-        if (named_path) named_path = strdup(named_path); /* the environment may change */
-        environment_read = true;
-    }
     if (!ready) {
         library = dlopen(wd_driver_path(), flags);
         if (library) {

@@ -174,10 +174,7 @@ enum wd_gpu_state wd_gpu_probe(const char **why)
 {
     const char *ignored;
     if (!why) why = &ignored;
-    if (!WD_WITH_CUDA) {
-        wd_driver_open(WD_DRIVER_IF_LOADED); /* reads the environment */
-        if (!wd_driver_is_named()) return probe_without_kernels(why);
-    }
+    if (!WD_WITH_CUDA && !wd_driver_is_named()) return probe_without_kernels(why);
     pthread_once(&once, probe);
     *why = found.why;
     if (found.state == WD_GPU_READY && found.process != getpid()) {

@@ -20,6 +20,8 @@
  *   fakecuda_failed           the function that was made to fail last, or null
  *   fakecuda_calls            calls since the last reset, of one function or (null) of all
  *   fakecuda_register_kernel  a twin, with the size of each of its parameters
+ *   fakecuda_register_pass    the twins of a definition's kernels, through its host functions; those
+ *                             of src/ops are there from the start
  *   fakecuda_kernel_shared    its static shared memory (none at first)
  *   fakecuda_kernel_launch    its latest launch
  *   fakecuda_stack_depth      contexts on this thread's stack
@@ -36,6 +38,7 @@
 
 #include "gpu/driver.h"
 
+struct wd_pass;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraphExec_st *CUgraphExec;
 

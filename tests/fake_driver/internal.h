@@ -170,6 +170,9 @@ void fake_mark_initialised(void);
 bool fake_is_deferred(void);
 uint64_t fake_next_id(void);
 
+/* twins.c */
+void fake_register_definitions(void);
+
 /* context.c */
 CUcontext fake_current(void);
 CUresult fake_need_context(CUcontext *context);

@@ -49,13 +49,6 @@ static void make_lock(void)
     pthread_mutex_init(&lock, &attributes);
 }
 
-void fake_lock(void)
-{
-    pthread_once(&lock_once, make_lock);
-    pthread_mutex_lock(&lock);
-    nesting += 1;
-}
-
 void fake_unlock(void)
 {
     nesting -= 1;
@@ -86,11 +79,20 @@ static void configure(void)
 {
     if (state.configured) return;
     state.configured = true;
+    fake_register_definitions();
     state.devices = (int)from_environment("FAKECUDA_DEVICES", 2);
     state.capability = (int)from_environment("FAKECUDA_CAPABILITY", 90);
     state.memory = (size_t)from_environment("FAKECUDA_MEMORY_MIB", 1024) << 20;
     state.version = (int)from_environment("FAKECUDA_VERSION", 13000);
     state.init_result = (CUresult)from_environment("FAKECUDA_INIT", CUDA_SUCCESS);
+}
+
+void fake_lock(void)
+{
+    pthread_once(&lock_once, make_lock);
+    pthread_mutex_lock(&lock);
+    nesting += 1;
+    configure();
 }
 
 int fake_device_count(void)
@@ -178,7 +180,6 @@ CUresult fake_begin(const char *function, int kind)
 {
     CUresult result;
     fake_lock();
-    configure();
     if (in_destructor) {
         return fake_problem(CUDA_ERROR_NOT_PERMITTED,
                             "%s is called in the destructor of a user object", function);
@@ -220,7 +221,6 @@ void fakecuda_reset(void)
 void fakecuda_configure(int devices, int capability, size_t memory, int version)
 {
     fake_lock();
-    configure();
     state.devices = devices;
     state.capability = capability;
     state.memory = memory;

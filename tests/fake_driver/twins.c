@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Host twins of the definitions' kernels: a whole grid run through the pass's host function. All
+ * families are registered when the driver is first used, from this library's own copy of them, so
+ * that a program which knows nothing of the inside runs on the fake driver too. */
+#include "fake_driver/internal.h"
+#include "ops/definition.h"
+
+static void run(wd_range_fn host, void **params, int64_t work)
+{
+    struct wd_pass_args both = {params[0], params[1]};
+    host(&both, 0, work);
+}
+
+static int64_t units(const struct wd_pass *pass, void **params)
+{
+    const struct wd_pass_range *range = params[1];
+    return pass->state_size[0] > 0 ? range->items * range->segments : range->items;
+}
+
+static int64_t items(void **params)
+{
+    return ((const struct wd_pass_range *)params[1])->items;
+}
+
+static void run_f32(void *user, void **params, const unsigned int grid[3])
+{
+    const struct wd_pass *pass = user;
+    (void)grid;
+    run(pass->host[WD_ACC_F32], params, units(pass, params));
+}
+
+static void run_f64(void *user, void **params, const unsigned int grid[3])
+{
+    const struct wd_pass *pass = user;
+    (void)grid;
+    run(pass->host[WD_ACC_F64], params, units(pass, params));
+}
+
+static void finish_f32(void *user, void **params, const unsigned int grid[3])
+{
+    const struct wd_pass *pass = user;
+    (void)grid;
+    run(pass->host_finish[WD_ACC_F32], params, items(params));
+}
+
+static void finish_f64(void *user, void **params, const unsigned int grid[3])
+{
+    const struct wd_pass *pass = user;
+    (void)grid;
+    run(pass->host_finish[WD_ACC_F64], params, items(params));
+}
+
+void fakecuda_register_pass(const struct wd_pass *pass)
+{
+    static const fakecuda_run first[2] = {run_f32, run_f64};
+    static const fakecuda_run second[2] = {finish_f32, finish_f64};
+    size_t sizes[2] = {pass->args_size, sizeof(struct wd_pass_range)};
+    for (int acc = 0; acc < 2; ++acc) {
+        fakecuda_register_kernel(pass->kernel[acc]->symbol, first[acc], (void *)pass, sizes, 2);
+        if (!pass->kernel_finish[acc]) continue;
+        fakecuda_register_kernel(pass->kernel_finish[acc]->symbol, second[acc], (void *)pass, sizes,
+                                 2);
+    }
+}
+
+#define WD_MAP(p, A) extern const struct wd_pass wd_pass_##p;
+#define WD_REDUCE(p, A) extern const struct wd_pass wd_pass_##p;
+#include "fake_driver/passes.def"
+#undef WD_MAP
+#undef WD_REDUCE
+
+void fake_register_definitions(void)
+{
+#define WD_MAP(p, A) fakecuda_register_pass(&wd_pass_##p);
+#define WD_REDUCE(p, A) fakecuda_register_pass(&wd_pass_##p);
+#include "fake_driver/passes.def"
+#undef WD_MAP
+#undef WD_REDUCE
+}
