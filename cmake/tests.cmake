@@ -47,6 +47,8 @@ if(WARPDNN_BUILD_EXAMPLES)
         warpdnn_program(example_${name} examples PUBLIC ${source} ${parts})
         set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name})
         target_include_directories(example_${name} PRIVATE ${PROJECT_SOURCE_DIR}/examples)
+        target_compile_definitions(example_${name} PRIVATE
+            WARPDNN_EXAMPLES_DATA="${PROJECT_SOURCE_DIR}/examples/data")
     endforeach()
 endif()
 
