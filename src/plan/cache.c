@@ -143,6 +143,12 @@ done:
     return status;
 }
 
+const struct wd_plan *wd_plan_retain(const struct wd_plan *plan)
+{
+    atomic_fetch_add(&((struct wd_plan *)(uintptr_t)plan)->references, 1);
+    return plan;
+}
+
 void wd_plan_release(const struct wd_plan *plan)
 {
     struct wd_plan *own = (struct wd_plan *)(uintptr_t)plan;

@@ -39,6 +39,7 @@ struct wd_plan {
  * graph's error, or with what each engine said. */
 cudnnStatus_t wd_plan_get(const struct wd_device *device, const struct wd_graph *graph,
                           const struct wd_plan **plan);
+const struct wd_plan *wd_plan_retain(const struct wd_plan *plan);
 void wd_plan_release(const struct wd_plan *plan);
 
 /* Makes a plan outside the cache. */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the values of a descriptor must be before it is finalized, beyond type and count; named by
+ * descriptors.def. Pure functions. */
+#include "graph/from_descriptors.h"
+
+cudnnStatus_t wd_tensor_check(const struct wd_tensor *tensor)
+{
+    int64_t units = 1;
+    int64_t count = 1;
+    int bits = wd_dtype_bits(tensor->dtype);
+    WD_REQUIRE(tensor->rank >= 1 && tensor->rank <= WD_MAX_RANK, CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: rank %d is not in 1..%d", (long long)tensor->uid, tensor->rank,
+               WD_MAX_RANK);
+    WD_REQUIRE(bits > 0, CUDNN_STATUS_BAD_PARAM, "tensor uid %lld: %d is no data type",
+               (long long)tensor->uid, tensor->dtype);
+    WD_REQUIRE(tensor->vect_count >= 1 && tensor->vect_count <= 32, CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: vector count %d is not in 1..32", (long long)tensor->uid,
+               tensor->vect_count);
+    WD_REQUIRE(tensor->vect_count == 1 ||
+                   (tensor->vect_dim >= 0 && tensor->vect_dim < tensor->rank),
+               CUDNN_STATUS_BAD_PARAM, "tensor uid %lld: vectorized dimension %d is not in 0..%d",
+               (long long)tensor->uid, tensor->vect_dim, tensor->rank - 1);
+    for (int d = 0; d < tensor->rank; ++d) {
+        int64_t dim = tensor->dim[d];
+        int64_t reach;
+        WD_REQUIRE(dim >= 0, CUDNN_STATUS_BAD_PARAM, "tensor uid %lld: dim[%d]=%lld is negative",
+                   (long long)tensor->uid, d, (long long)dim);
+        WD_REQUIRE(tensor->stride[d] >= 0, CUDNN_STATUS_BAD_PARAM,
+                   "tensor uid %lld: stride[%d]=%lld is negative", (long long)tensor->uid, d,
+                   (long long)tensor->stride[d]);
+        WD_REQUIRE(
+            !__builtin_mul_overflow(count, dim > 1 ? dim : 1, &count) && count <= INT64_MAX / 128,
+            CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+            "tensor uid %lld: more elements than an address can count", (long long)tensor->uid);
+        WD_REQUIRE(
+            !__builtin_mul_overflow(dim > 0 ? dim - 1 : 0, tensor->stride[d], &reach) &&
+                !__builtin_add_overflow(units, reach, &units) && units <= INT64_MAX / (128 * 32),
+            CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+            "tensor uid %lld: its strides reach further than an address", (long long)tensor->uid);
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_tensor_from(const struct wd_desc *desc, struct wd_tensor *tensor)
+{
+    const struct wd_value *dims = wd_desc_value(desc, CUDNN_ATTR_TENSOR_DIMENSIONS);
+    const struct wd_value *strides = wd_desc_value(desc, CUDNN_ATTR_TENSOR_STRIDES);
+    int64_t lanes = wd_desc_int(desc, CUDNN_ATTR_TENSOR_VECTOR_COUNT);
+    int64_t vect_dim = wd_desc_int(desc, CUDNN_ATTR_TENSOR_VECTORIZED_DIMENSION);
+    int64_t dtype = wd_desc_int(desc, CUDNN_ATTR_TENSOR_DATA_TYPE);
+    *tensor = (struct wd_tensor){
+        .uid = wd_desc_int(desc, CUDNN_ATTR_TENSOR_UNIQUE_ID),
+        .dtype = wd_dtype_lane((int)dtype),
+        .rank = (int32_t)dims->count,
+        .vect_count = 1,
+        .reordering = (int32_t)wd_desc_int(desc, CUDNN_ATTR_TENSOR_REORDERING_MODE),
+        .alignment = wd_desc_int(desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT),
+    };
+    WD_REQUIRE(lanes >= 1 && lanes <= 32, CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: vector count %lld is not in 1..32", (long long)tensor->uid,
+               (long long)lanes);
+    if (lanes > 1) {
+        WD_REQUIRE(vect_dim >= 0 && vect_dim < dims->count, CUDNN_STATUS_BAD_PARAM,
+                   "tensor uid %lld: vectorized dimension %lld is not in 0..%lld",
+                   (long long)tensor->uid, (long long)vect_dim, (long long)dims->count - 1);
+        tensor->vect_count = (int32_t)lanes;
+        tensor->vect_dim = (int32_t)vect_dim;
+    }
+    if (wd_desc_int(desc, CUDNN_ATTR_TENSOR_IS_VIRTUAL)) tensor->flags |= WD_VIRTUAL;
+    if (wd_desc_int(desc, CUDNN_ATTR_TENSOR_IS_BY_VALUE)) tensor->flags |= WD_BY_VALUE;
+    for (int64_t d = 0; d < dims->count; ++d) {
+        tensor->dim[d] = dims->cells[d].i;
+        tensor->stride[d] = d < strides->count ? strides->cells[d].i : 0;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_check_tensor(const struct wd_desc *desc)
+{
+    struct wd_tensor tensor;
+    int64_t dims = wd_desc_value(desc, CUDNN_ATTR_TENSOR_DIMENSIONS)->count;
+    int64_t strides = wd_desc_value(desc, CUDNN_ATTR_TENSOR_STRIDES)->count;
+    WD_TRY(wd_tensor_from(desc, &tensor));
+    WD_REQUIRE(wd_dtype_lanes((int)wd_desc_int(desc, CUDNN_ATTR_TENSOR_DATA_TYPE)) == 1,
+               CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
+               "tensor uid %lld: a vectorised data type; take INT8 or UINT8 with a vector count",
+               (long long)tensor.uid);
+    WD_REQUIRE(dims == strides, CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: %lld dimensions but %lld strides", (long long)tensor.uid,
+               (long long)dims, (long long)strides);
+    WD_REQUIRE(tensor.alignment > 0, CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: byte alignment %lld is not positive", (long long)tensor.uid,
+               (long long)tensor.alignment);
+    WD_REQUIRE((tensor.flags & (WD_VIRTUAL | WD_BY_VALUE)) != (WD_VIRTUAL | WD_BY_VALUE),
+               CUDNN_STATUS_BAD_PARAM, "tensor uid %lld is both virtual and by value",
+               (long long)tensor.uid);
+    WD_TRY(wd_tensor_check(&tensor));
+    WD_REQUIRE(!(tensor.flags & WD_BY_VALUE) || wd_tensor_count(&tensor) == 1,
+               CUDNN_STATUS_BAD_PARAM, "tensor uid %lld is by value but has %lld elements, not 1",
+               (long long)tensor.uid, (long long)wd_tensor_count(&tensor));
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_check_pointwise(const struct wd_desc *desc)
+{
+    int mode = (int)wd_desc_int(desc, CUDNN_ATTR_POINTWISE_MODE);
+    /* the modes come in runs */
+    static const int runs[][2] = {
+        {CUDNN_POINTWISE_ADD, CUDNN_POINTWISE_ATAN2},
+        {CUDNN_POINTWISE_RELU_FWD, CUDNN_POINTWISE_GELU_APPROX_TANH_FWD},
+        {CUDNN_POINTWISE_RELU_BWD, CUDNN_POINTWISE_GELU_APPROX_TANH_BWD},
+        {CUDNN_POINTWISE_CMP_EQ, CUDNN_POINTWISE_CMP_LE},
+        {CUDNN_POINTWISE_LOGICAL_AND, CUDNN_POINTWISE_LOGICAL_NOT},
+        {CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX},
+        {CUDNN_POINTWISE_BINARY_SELECT, CUDNN_POINTWISE_BINARY_SELECT},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i)
+        if (mode >= runs[i][0] && mode <= runs[i][1]) return CUDNN_STATUS_SUCCESS;
+    return wd_fail(CUDNN_STATUS_BAD_PARAM, "pointwise: %d is no cudnnPointwiseMode_t", mode);
+}
+
+cudnnStatus_t wd_check_convolution(const struct wd_desc *desc)
+{
+    static const struct {
+        int attribute;
+        int64_t least;
+    } lists[] = {
+        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, INT64_MIN},
+        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, INT64_MIN},
+        {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 1},
+        {CUDNN_ATTR_CONVOLUTION_DILATIONS, 1},
+    };
+    int64_t spatial = wd_desc_int(desc, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+    WD_REQUIRE(spatial >= 1 && spatial <= WD_MAX_SPATIAL, CUDNN_STATUS_BAD_PARAM,
+               "convolution: %lld spatial dimensions are not in 1..%d", (long long)spatial,
+               WD_MAX_SPATIAL);
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; ++l) {
+        const struct wd_value *list = wd_desc_value(desc, lists[l].attribute);
+        const char *name = wd_attribute(lists[l].attribute)->name;
+        WD_REQUIRE(list->count == spatial, CUDNN_STATUS_BAD_PARAM,
+                   "convolution: %s has %lld elements for %lld spatial dimensions", name,
+                   (long long)list->count, (long long)spatial);
+        for (int64_t i = 0; i < list->count; ++i) {
+            int64_t value = list->cells[i].i;
+            WD_REQUIRE(value >= lists[l].least && value <= INT32_MAX && value >= -INT32_MAX,
+                       CUDNN_STATUS_BAD_PARAM, "convolution: %s[%lld]=%lld is out of range", name,
+                       (long long)i, (long long)value);
+        }
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_check_variant_pack(const struct wd_desc *desc)
+{
+    const struct wd_value *uids = wd_desc_value(desc, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    const struct wd_value *data = wd_desc_value(desc, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+    WD_REQUIRE(uids->count == data->count, CUDNN_STATUS_BAD_PARAM,
+               "variant pack: %lld unique ids but %lld data pointers", (long long)uids->count,
+               (long long)data->count);
+    for (int64_t i = 1; i < uids->count; ++i) {
+        for (int64_t j = 0; j < i; ++j) {
+            WD_REQUIRE(uids->cells[i].i != uids->cells[j].i,
+                       CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES,
+                       "variant pack: unique id %lld stands at %lld and at %lld",
+                       (long long)uids->cells[i].i, (long long)j, (long long)i);
+        }
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_check_resample(const struct wd_desc *desc)
+{
+    static const int lists[] = {CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS,
+                                CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS};
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; ++l) {
+        const struct wd_value *list = wd_desc_value(desc, lists[l]);
+        for (int64_t i = 0; i < list->count; ++i) {
+            WD_REQUIRE(list->cells[2 * i + 1].i != 0, CUDNN_STATUS_BAD_PARAM,
+                       "resample: %s[%lld] has a zero denominator", wd_attribute(lists[l])->name,
+                       (long long)i);
+        }
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_check_rng(const struct wd_desc *desc)
+{
+    double probability = wd_desc_real(desc, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY);
+    double deviation = wd_desc_real(desc, CUDNN_ATTR_RNG_NORMAL_DIST_STANDARD_DEVIATION);
+    double low = wd_desc_real(desc, CUDNN_ATTR_RNG_UNIFORM_DIST_MINIMUM);
+    double high = wd_desc_real(desc, CUDNN_ATTR_RNG_UNIFORM_DIST_MAXIMUM);
+    WD_REQUIRE(probability >= 0.0 && probability <= 1.0, CUDNN_STATUS_BAD_PARAM,
+               "rng: probability %g is not in 0..1", probability);
+    WD_REQUIRE(deviation >= 0.0, CUDNN_STATUS_BAD_PARAM, "rng: standard deviation %g is negative",
+               deviation);
+    WD_REQUIRE(low <= high, CUDNN_STATUS_BAD_PARAM, "rng: minimum %g is above maximum %g", low,
+               high);
+    return CUDNN_STATUS_SUCCESS;
+}

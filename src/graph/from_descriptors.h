@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From backend descriptors to graphs: a node function an operation (named by descriptors.def) says
+ * its descriptor as a node and binds its tensors; the builder collects tensors by uid and sorts the
+ * nodes. The result is immutable and shared by everything that refers to the operation graph. */
+#ifndef WD_GRAPH_FROM_DESCRIPTORS_H
+#define WD_GRAPH_FROM_DESCRIPTORS_H
+
+#include "graph/descriptor.h"
+#include "graph/graph.h"
+
+/* What finalize makes of an OPERATIONGRAPH descriptor; one block of memory. */
+struct wd_opgraph {
+    struct wd_built base;
+    struct wd_graph graph; /* valid, nodes in an order in which producers come first */
+    double *scalars;       /* the run-time scalars of all nodes, as wd_bindings takes them */
+    int scalar_count;
+};
+
+/* Builds and validates the graph of a descriptor's operations. The caller releases its base. */
+cudnnStatus_t wd_opgraph_build(const struct wd_desc *desc, struct wd_opgraph **result);
+
+/* A copy of a valid graph with its scalars, as a plan that is restored from a text needs it. */
+cudnnStatus_t wd_opgraph_copy(const struct wd_graph *graph, const double *scalars,
+                              struct wd_opgraph **result);
+int wd_graph_scalar_count(const struct wd_graph *graph);
+
+/* A TENSOR descriptor as a tensor; the values of a finalized one make a valid tensor. */
+cudnnStatus_t wd_tensor_from(const struct wd_desc *desc, struct wd_tensor *tensor);
+/* The rules that every tensor of a graph keeps: rank, dims, strides, sizes that do not overflow. */
+cudnnStatus_t wd_tensor_check(const struct wd_tensor *tensor);
+
+/* What a node function gets. */
+struct wd_node_builder {
+    struct wd_graph *graph; /* grows: nodes and tensors have room for all */
+    struct wd_node *node;   /* zeroed, slots absent */
+    double *scalars;        /* of this node, zeroed */
+    int *table;             /* index + 1 of a tensor by the hash of its uid */
+    int table_mask;
+};
+cudnnStatus_t wd_node_bind(struct wd_node_builder *builder, int slot, const struct wd_desc *op,
+                           int attribute);
+void wd_node_scalar(struct wd_node_builder *builder, int index, double value);
+
+typedef cudnnStatus_t (*wd_node_function)(const struct wd_desc *op,
+                                          struct wd_node_builder *builder);
+#define WD_NODE_FUNCTION(function)                                                                 \
+    cudnnStatus_t function(const struct wd_desc *op, struct wd_node_builder *builder);
+WD_NODE_FUNCTION(wd_node_pointwise)
+WD_NODE_FUNCTION(wd_node_conv_fprop)
+WD_NODE_FUNCTION(wd_node_conv_dgrad)
+WD_NODE_FUNCTION(wd_node_conv_wgrad)
+WD_NODE_FUNCTION(wd_node_matmul)
+WD_NODE_FUNCTION(wd_node_reduction)
+#undef WD_NODE_FUNCTION
+
+#endif
