@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compares the answers of a case with the recorded ones: statuses and integers exactly, sizes by
+ * rule, values within the tolerance that the case computed. What may differ on purpose stands in
+ * differences.def and is counted. One verdict line a case: "P", "R rule", "S reason" or "F text".
+ */
+#define _GNU_SOURCE
+#include "golden.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum rule {
+#define RULE(id, reason) RULE_##id,
+#define CASE(pattern, key, reason)
+#include "differences.def"
+#undef RULE
+#undef CASE
+    RULES
+};
+
+static const struct {
+    const char *id, *reason;
+} rules[] = {
+#define RULE(id, reason) {#id, reason},
+#define CASE(pattern, key, reason)
+#include "differences.def"
+#undef RULE
+#undef CASE
+};
+
+static const struct {
+    const char *pattern, *key, *reason;
+} exceptions[] = {
+#define RULE(id, reason)
+#define CASE(pattern, key, reason) {pattern, key, reason},
+#include "differences.def"
+#undef RULE
+#undef CASE
+    {NULL, NULL, NULL}};
+
+struct entry {
+    char *name, *rest;
+    bool seen;
+};
+static struct entry *entries;
+static long entries_n;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+int gd_record_read(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        fprintf(stderr, "golden: cannot read %s\n", path);
+        return -1;
+    }
+    char *line = NULL;
+    size_t room = 0;
+    long cap = 0;
+    while (getline(&line, &room, f) > 0) {
+        line[strcspn(line, "\n")] = 0;
+        if (!*line || *line == '#') continue;
+        if (entries_n == cap) {
+            cap = cap ? 2 * cap : 1024;
+            entries = realloc(entries, (size_t)cap * sizeof *entries);
+        }
+        char *copy = strdup(line), *blank = strchr(copy, ' ');
+        if (blank) *blank++ = 0;
+        entries[entries_n++] = (struct entry){copy, blank ? blank : copy + strlen(copy), false};
+    }
+    free(line);
+    fclose(f);
+    qsort(entries, (size_t)entries_n, sizeof *entries, by_name);
+    return entries_n ? 0 : -1;
+}
+
+static struct entry *find(const char *name)
+{
+    struct entry key = {(char *)name, NULL, false};
+    return bsearch(&key, entries, (size_t)entries_n, sizeof *entries, by_name);
+}
+
+void gd_record_mark(const char *name)
+{
+    struct entry *e = find(name);
+    if (e) e->seen = true;
+}
+
+/* ---- one case ---- */
+
+struct verdict {
+    int rule; /* the last rule that was needed, or -1 */
+    const char *reason;
+    char text[512]; /* the first difference; empty when there is none */
+};
+
+static void differs(struct verdict *v, const char *key, const char *want, const char *got)
+{
+    for (int i = 0; exceptions[i].pattern; i++) {
+        if (fnmatch(exceptions[i].pattern, gd_run.name, 0) == 0 &&
+            fnmatch(exceptions[i].key, key, 0) == 0) {
+            v->reason = exceptions[i].reason;
+            return;
+        }
+    }
+    if (!v->text[0])
+        snprintf(v->text, sizeof v->text, "%s: recorded %.160s, got %.160s", key, want, got);
+}
+
+static bool near(double want, double got, double abs, double rel)
+{
+    if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+    if (want == got) return true;
+    if (isinf(want) || isinf(got)) return false;
+    return fabs(want - got) <= abs + rel * fmax(fabs(want), fabs(got));
+}
+
+static void compare_values(struct verdict *v, const struct gd_token *t, const char *want)
+{
+    char type[2][16];
+    size_t count[2], unwritten[2], nonfinite[2];
+    double sum[2];
+    int at[2];
+    const char *text[2] = {want, t->text};
+    for (int i = 0; i < 2; i++) {
+        if (sscanf(text[i], "%15[^/]/%zu/%zu/%zu/%lg/%n", type[i], &count[i], &unwritten[i],
+                   &nonfinite[i], &sum[i], &at[i]) != 5) {
+            differs(v, t->key, want, t->text);
+            return;
+        }
+    }
+    if (strcmp(type[0], type[1]) || count[0] != count[1] || unwritten[0] != unwritten[1] ||
+        nonfinite[0] != nonfinite[1]) {
+        differs(v, t->key, want, t->text);
+        return;
+    }
+    const char *p = want + at[0], *q = t->text + at[1];
+    for (size_t i = 0; *p && *q; i++) {
+        char a[40], b[40];
+        size_t n = strcspn(p, ","), m = strcspn(q, ",");
+        snprintf(a, sizeof a, "%.*s", (int)n, p);
+        snprintf(b, sizeof b, "%.*s", (int)m, q);
+        bool same = strcmp(a, b) == 0 ||
+                    (*a != 'P' && *b != 'P' && near(atof(a), atof(b), t->tol.abs, t->tol.rel));
+        if (!same) {
+            char key[64], left[80];
+            snprintf(key, sizeof key, "%s", t->key);
+            snprintf(left, sizeof left, "sample %zu = %s", i, a);
+            char right[120];
+            snprintf(right, sizeof right, "%s (allowed %.3g + %.3g relative)", b, t->tol.abs,
+                     t->tol.rel);
+            differs(v, key, left, right);
+            return;
+        }
+        p += n + (p[n] == ',');
+        q += m + (q[m] == ',');
+    }
+    if (!near(sum[0], sum[1], t->slack, 1e-12)) {
+        char left[64], right[96];
+        snprintf(left, sizeof left, "sum %.9g", sum[0]);
+        snprintf(right, sizeof right, "%.9g (allowed %.3g)", sum[1], t->slack);
+        differs(v, t->key, left, right);
+    }
+}
+
+static void compare_status(struct verdict *v, const char *key, int want, int got)
+{
+    char a[16], b[16];
+    if (want == got) return;
+    if (want / 1000 == 3 && got == 0) {
+        v->rule = RULE_supports_more;
+    } else if (want % 1000 == 0 && want / 1000 == got / 1000 && want) {
+        v->rule = RULE_finer_status;
+    } else {
+        snprintf(a, sizeof a, "%d", want);
+        snprintf(b, sizeof b, "%d", got);
+        differs(v, key, a, b);
+    }
+}
+
+static const struct gd_token *token_of(const char *key)
+{
+    for (int i = 0; i < gd_run.tokens; i++)
+        if (strcmp(gd_run.token[i].key, key) == 0) return &gd_run.token[i];
+    return NULL;
+}
+
+static void compare_token(struct verdict *v, const char *key, char kind, const char *want)
+{
+    const struct gd_token *t = token_of(key);
+    if (kind == '?') return;
+    if (!t) {
+        /* A status that is only kept on failure, and what follows a success of ours. */
+        if (kind == '!') compare_status(v, key, atoi(want), 0);
+        else differs(v, key, want, "nothing");
+        return;
+    }
+    if (kind != t->kind) {
+        differs(v, key, want, t->text);
+        return;
+    }
+    switch (kind) {
+    case '!': compare_status(v, key, atoi(want), atoi(t->text)); break;
+    case '~':
+        if (strcmp(want, t->text)) v->rule = RULE_free_size;
+        break;
+    case ':':
+        if (!near(atof(want), atof(t->text), 0, t->tol.rel)) differs(v, key, want, t->text);
+        break;
+    case '@': compare_values(v, t, want); break;
+    default:
+        if (strcmp(want, t->text)) differs(v, key, want, t->text);
+    }
+}
+
+/* Splits "key kind text" at the first character that is no part of a key. */
+static char *split(char *token, char *kind)
+{
+    size_t n = strspn(token, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+    *kind = token[n];
+    token[n] = 0;
+    return *kind ? token + n + 1 : token + n;
+}
+
+void gd_judge(void)
+{
+    struct entry *e = find(gd_run.name);
+    struct verdict v = {-1, NULL, ""};
+    char line[640], seen[GD_TOKENS] = {0};
+    if (!e) {
+        gd_answer("S not recorded");
+        return;
+    }
+    char *copy = strdup(e->rest), *save = NULL;
+    if (strncmp(copy, "crash!", 6) == 0 || strncmp(copy, "hang!", 5) == 0) {
+        v.rule = RULE_no_crash;
+    } else {
+        for (char *token = strtok_r(copy, " ", &save); token; token = strtok_r(NULL, " ", &save)) {
+            char kind;
+            char *text = split(token, &kind);
+            const struct gd_token *t = token_of(token);
+            if (t) seen[t - gd_run.token] = 1;
+            compare_token(&v, token, kind, text);
+        }
+        /* Failures and strays of ours that the record knows nothing of. */
+        for (int i = 0; i < gd_run.tokens; i++) {
+            const struct gd_token *t = &gd_run.token[i];
+            if (seen[i]) continue;
+            if (t->kind == '!' && v.rule != RULE_supports_more)
+                compare_status(&v, t->key, 0, atoi(t->text));
+            else if (strstr(t->key, ".stray") || strcmp(t->key, "device_error") == 0)
+                differs(&v, t->key, "nothing", t->text);
+        }
+    }
+    free(copy);
+    if (v.text[0]) snprintf(line, sizeof line, "F %s", v.text);
+    else if (v.reason) snprintf(line, sizeof line, "E %s", v.reason);
+    else if (v.rule >= 0) snprintf(line, sizeof line, "R %d", v.rule);
+    else snprintf(line, sizeof line, "P");
+    char answer[1024];
+    snprintf(answer, sizeof answer, "%s\t%s", line, gd_run.name);
+    gd_answer(answer);
+}
+
+/* ---- all cases ---- */
+
+int gd_report(char **lines, long n, const char *rerun)
+{
+    long passed = 0, failed = 0, skipped = 0, by_rule[RULES] = {0},
+         excepted[GD_COUNT(exceptions)] = {0};
+    for (long i = 0; i < n; i++) {
+        char *name = strchr(lines[i], '\t');
+        if (name) *name++ = 0;
+        switch (lines[i][0]) {
+        case 'P': passed++; break;
+        case 'S': skipped++; break;
+        case 'R':
+            passed++;
+            by_rule[atoi(lines[i] + 2)]++;
+            break;
+        case 'E':
+            passed++;
+            for (int k = 0; exceptions[k].reason; k++)
+                if (strcmp(exceptions[k].reason, lines[i] + 2) == 0) {
+                    excepted[k]++;
+                    break;
+                }
+            break;
+        default:
+            failed++;
+            printf("FAIL %s: %s\n     %s --only '%s'\n", name ? name : "?", lines[i] + 2, rerun,
+                   name ? name : "*");
+        }
+    }
+    if (!gd_run.only)
+        for (long i = 0; i < entries_n; i++)
+            if (!entries[i].seen) {
+                failed++;
+                printf("FAIL %s: recorded, but no longer in the list\n", entries[i].name);
+            }
+    for (int i = 0; i < RULES; i++)
+        if (by_rule[i])
+            printf("differs by rule %s (%s): %ld cases\n", rules[i].id, rules[i].reason,
+                   by_rule[i]);
+    for (int i = 0; exceptions[i].pattern; i++)
+        if (excepted[i])
+            printf("differs by case %s %s (%s): %ld cases\n", exceptions[i].pattern,
+                   exceptions[i].key, exceptions[i].reason, excepted[i]);
+    printf("%ld passed, %ld failed, %ld skipped\n", passed, failed, skipped);
+    return failed ? 1 : 0;
+}
