@@ -12,6 +12,8 @@ bool tensors_compare(const char *way);  /* results again, bitwise as the downloa
 bool tensors_untouched(void);           /* every byte as uploaded */
 void tensors_free(void);
 
+void case_count(void); /* case_end, but the tensors stay */
+
 void capture_start(void); /* a stream of our own on the handle */
 void capture_finish(void);
 bool capture_and_replay(cudnnStatus_t (*call)(void *context), void *context);

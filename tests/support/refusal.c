@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of invalid arguments, each a case of the harness. */
+#include "support/refusal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/harness_internal.h"
+
+enum { NAMES_MAX = 2048 };
+
+static char functions[NAMES_MAX][64];
+static char arguments[NAMES_MAX][96];
+static int function_count;
+static int argument_count;
+static int rows;
+static bool guarded;
+
+void refusal_guard(void)
+{
+    tensors_upload();
+    guarded = true;
+}
+
+bool refusal_begin(const char *function, const char *argument, int line)
+{
+    char text[512];
+    char name[96];
+    int i;
+    if (!case_begin("%s: %s at line %d", function, argument, line)) return false;
+    rows += 1;
+    for (i = 0; i < function_count && strcmp(functions[i], function) != 0; ++i) continue;
+    if (i == function_count && i < NAMES_MAX) {
+        snprintf(functions[function_count++], sizeof functions[0], "%s", function);
+    }
+    snprintf(name, sizeof name, "%s(%s)", function, argument);
+    for (i = 0; i < argument_count && strcmp(arguments[i], name) != 0; ++i) continue;
+    if (i == argument_count && i < NAMES_MAX) {
+        snprintf(arguments[argument_count++], sizeof arguments[0], "%s", name);
+    }
+    cudnnGetLastErrorString(text, sizeof text); /* clears it */
+    return true;
+}
+
+void refusal_end(const char *function, cudnnStatus_t expected, cudnnStatus_t answered)
+{
+    char text[512] = "";
+    cudnnGetLastErrorString(text, sizeof text);
+    if (answered != expected) {
+        case_fail("answered %s (%s) where %s is due", cudnnGetErrorString(answered), text,
+                  cudnnGetErrorString(expected));
+    } else if (!strstr(text, function)) {
+        case_fail("the text \"%s\" does not name %s", text, function);
+    }
+    if (guarded) {
+        warpdnnSynchronize(harness_handle);
+        tensors_untouched();
+    }
+    case_count();
+}
+
+void refusal_report(void)
+{
+    printf("refused: %d functions, %d arguments, %d rows\n", function_count, argument_count, rows);
+}
