@@ -40,7 +40,8 @@ struct how {
 static struct gd_tol tolerance(const struct gd_tens *t, const struct how *how)
 {
     cudnnDataType_t acc = t->type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    double scale = 4 * (fabs(how->alpha) * (1 + fabs(how->coef)) + fabs(how->beta));
+    double scale = (how->fill == GD_WIDE ? 30 : 4) *
+                   (fabs(how->alpha) * (1 + fabs(how->coef)) + fabs(how->beta));
     if (gd_roundoff(t->type) == 0) return (struct gd_tol){1, 0};
     return gd_map_tol(t->type, acc, 8, scale);
 }

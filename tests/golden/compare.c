@@ -271,10 +271,9 @@ void gd_judge(void)
 
 /* ---- all cases ---- */
 
-int gd_report(char **lines, long n, const char *rerun)
+int gd_report(char **lines, long n, const char *rerun, long failed)
 {
-    long passed = 0, failed = 0, skipped = 0, by_rule[RULES] = {0},
-         excepted[GD_COUNT(exceptions)] = {0};
+    long passed = 0, skipped = 0, by_rule[RULES] = {0}, excepted[GD_COUNT(exceptions)] = {0};
     for (long i = 0; i < n; i++) {
         char *name = strchr(lines[i], '\t');
         if (name) *name++ = 0;

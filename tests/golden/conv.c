@@ -151,7 +151,8 @@ void conv_run(int dir, const struct conv *c, const struct conv_how *how)
     if (try_algos(dir, &call, how->algo)) {
         /* GD_UNIT: the mean of |a b| is 1/4. Inputs are exact in tf32, fp16 and bf16, so only the
          * accumulation differs. Tensor cores truncate where they add, hence u doubled. */
-        double scale = fabs(how->alpha) / 4 + fabs(how->beta), growth = how->growth;
+        double mean = how->fill == GD_SOMENAN ? 4 : 0.25; /* of |a b| */
+        double scale = fabs(how->alpha) * mean + fabs(how->beta), growth = how->growth;
         struct gd_tol tol =
             gd_sum_tol(out->type, how->acc, terms(dir, c), 2 * (growth > 1 ? growth : 1) * scale);
         if (gd_roundoff(out->type) == 0)

@@ -179,7 +179,7 @@ struct gd_token {
     double slack; /* of the sum of the values */
 };
 
-enum { GD_TOKENS = 96, GD_EXIT_AGAIN = 77, GD_EXIT_INIT = 78 };
+enum { GD_TOKENS = 96, GD_EXIT_AGAIN = 77, GD_EXIT_INIT = 78, GD_EXIT_WRONG = 79 };
 
 struct gd_run {
     enum gd_device device;
@@ -209,7 +209,7 @@ long gd_record_count(void);
 void gd_record_mark(const char *name);
 /* Compares the tokens of the case that ended with the recorded line and answers the verdict. */
 void gd_judge(void);
-int gd_report(char **lines, long n, const char *rerun);
+int gd_report(char **lines, long n, const char *rerun, long failed);
 
 #define GD_COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 #define DIMS(...) ((const int[]){__VA_ARGS__})

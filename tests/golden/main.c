@@ -29,7 +29,8 @@ struct job {
     pid_t pid;
     int fd;
     bool done;
-    int starts;
+    int starts, futile;
+    long reached;
     struct gd_slot *slot;
 };
 
@@ -68,7 +69,7 @@ static void worker(struct job *job, int index)
     if (!noisy && null_fd >= 0) dup2(null_fd, 2);
     gd_walk();
     dup2(stderr_fd, 2);
-    if (gd_check_maps(library)) _exit(GD_EXIT_INIT);
+    if (gd_check_maps(library)) _exit(GD_EXIT_WRONG);
     if (gd_run.handle) lib.Destroy(gd_run.handle);
     _exit(0);
 }
@@ -96,48 +97,52 @@ static void obituary(struct job *job, const char *how, int code)
     slot->busy = 0;
 }
 
-/* Runs all workers to their ends; 0, or -1 when one cannot even start. */
+/* A worker ended: keeps its last words and starts it again unless it is through. False when it
+ * has failed three times without reaching another case, or found the wrong library. */
+static bool reap(struct job *job, int index, int status)
+{
+    bool killed = WIFSIGNALED(status);
+    int code = killed ? WTERMSIG(status) : WEXITSTATUS(status);
+    struct gd_slot *slot = job->slot;
+    if (slot->busy) {
+        obituary(job, killed && code == SIGKILL ? "hang" : "crash", code);
+    } else if (!killed && (code == 0 || code == GD_EXIT_WRONG)) {
+        job->done = true;
+        return code == 0;
+    } else if (killed || code != GD_EXIT_AGAIN) {
+        fprintf(stderr, "golden: worker %d ended with %s %d after '%s'\n", index,
+                killed ? "signal" : "status", code, slot->name);
+    }
+    job->futile = slot->current == job->reached ? job->futile + 1 : 0;
+    job->reached = slot->current;
+    if (job->futile < 3) {
+        start(job, index);
+        return true;
+    }
+    job->done = true;
+    return false;
+}
+
+/* Runs all workers to their ends; 0, or -1 when one of them could not do its part. */
 static int run_jobs(struct job *jobs, int n)
 {
-    int open = n, rc = 0;
+    int rc = 0;
     for (int i = 0; i < n; i++) start(&jobs[i], i);
-    while (open && !rc) {
-        int status;
-        pid_t pid = waitpid(-1, &status, WNOHANG);
-        if (pid < 0 && errno != EINTR) break;
-        if (pid <= 0) {
-            usleep(20000);
-            long now = (long)time(NULL);
-            for (int i = 0; i < n; i++) {
-                int limit = jobs[i].slot->busy ? CASE_SECONDS : START_SECONDS;
-                if (!jobs[i].done && now - jobs[i].slot->started > limit)
-                    kill(jobs[i].pid, SIGKILL);
-            }
-            continue;
-        }
+    for (;;) {
+        int status, open = 0;
+        for (int i = 0; i < n; i++) open += !jobs[i].done;
+        pid_t pid = open ? waitpid(-1, &status, WNOHANG) : -1;
+        if (pid < 0) return rc;
+        for (int i = 0; i < n && pid > 0; i++)
+            if (jobs[i].pid == pid && !jobs[i].done && !reap(&jobs[i], i, status)) rc = -1;
+        if (pid > 0) continue;
+        usleep(10000);
+        long now = (long)time(NULL);
         for (int i = 0; i < n; i++) {
-            struct job *job = &jobs[i];
-            if (job->pid != pid || job->done) continue;
-            if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-                job->done = true;
-                open--;
-                continue;
-            }
-            if (WIFEXITED(status) && WEXITSTATUS(status) == GD_EXIT_INIT) rc = -1;
-            if (!job->slot->busy && WIFSIGNALED(status)) {
-                fprintf(stderr, "golden: worker %d died of signal %d between cases after %s\n", i,
-                        WTERMSIG(status), job->slot->name);
-                if (job->slot->current < 0 || job->starts > 50) rc = -1;
-            }
-            if (job->slot->busy)
-                obituary(job, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? "hang" : "crash",
-                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-            if (!rc) start(job, i);
+            int limit = jobs[i].slot->busy ? CASE_SECONDS : START_SECONDS;
+            if (!jobs[i].done && now - jobs[i].slot->started > limit) kill(jobs[i].pid, SIGKILL);
         }
     }
-    for (int i = 0; i < n; i++)
-        if (!jobs[i].done && jobs[i].pid > 0 && rc) kill(jobs[i].pid, SIGKILL);
-    return rc;
 }
 
 struct line {
@@ -211,7 +216,7 @@ static int write_record(const char *path, char **lines, long n, const struct gd_
 int main(int argc, char **argv)
 {
     const char *out = NULL, *record = NULL;
-    char rerun[512], name[] = "/tmp/goldenXXXXXX";
+    char rerun[512];
     int jobs_n = 0, at = 2;
     if (argc < 2) return usage();
     gd_run.list = strcmp(argv[1], "list") == 0;
@@ -254,7 +259,7 @@ int main(int argc, char **argv)
     gd_reexec(library, argv);
     if (gd_run.compare && gd_record_read(record)) return 1;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (jobs_n <= 0) jobs_n = cores < 1 ? 1 : cores > 16 ? 16 : (int)cores;
+    if (jobs_n <= 0) jobs_n = cores < 1 ? 1 : cores > 12 ? 12 : (int)cores;
     if (jobs_n > WORKERS_MAX) jobs_n = WORKERS_MAX;
     gd_run.workers = jobs_n;
 
@@ -264,14 +269,12 @@ int main(int argc, char **argv)
     if (slots == MAP_FAILED) return 1;
     for (int i = 0; i < jobs_n; i++) {
         jobs[i].slot = &slots[i];
-        jobs[i].slot->current = -1;
-        strcpy(name, "/tmp/goldenXXXXXX");
-        jobs[i].fd = mkostemp(name, O_APPEND);
+        jobs[i].slot->current = jobs[i].reached = -1;
+        jobs[i].fd = memfd_create("golden", 0); /* outlives the worker that writes to it */
         if (jobs[i].fd < 0) {
-            fprintf(stderr, "golden: cannot make a temporary file in /tmp\n");
+            fprintf(stderr, "golden: no memory for the answers\n");
             return 1;
         }
-        unlink(name);
     }
     int rc = run_jobs(jobs, jobs_n);
     char **lines;
@@ -286,7 +289,8 @@ int main(int argc, char **argv)
         gd_run = saved;
         snprintf(rerun, sizeof rerun, "%s compare %s %s --device %s", argv[0], record, library,
                  device_names[gd_run.device]);
-        rc |= gd_report(lines, n, rerun);
+        if (rc) printf("FAIL the library could not be asked everything: see above\n");
+        rc |= gd_report(lines, n, rerun, rc != 0);
     } else if (n == 0) {
         fprintf(stderr, "golden: nothing was recorded\n");
         rc = 1;
