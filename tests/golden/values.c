@@ -73,8 +73,9 @@ static uint16_t double_to_half(double v)
     double a = fabs(v);
     if (isnan(v)) return 0x7fff;
     if (a >= 65520.0) return sign | 0x7c00;
-    int e = 0;
-    if (a > 0) frexp(a, &e);
+    if (a == 0) return sign;
+    int e;
+    frexp(a, &e);
     int exponent = e - 1 < -14 ? -14 : e - 1;
     double steps = nearbyint(ldexp(a, 10 - exponent));
     return (uint16_t)(sign | (uint16_t)((exponent + 14) * 1024 + (int)steps));
