@@ -14,7 +14,7 @@
 # Test scripts (tests/F/*_test.py, *_test.sh) need no line here: tests/run.py finds them. It runs the
 # programs that are listed in build/tests/manifest.txt.
 
-set(public_folders api gpu golden clients)
+set(public_folders api ops gpu golden clients)
 set(test_dir ${PROJECT_BINARY_DIR}/tests)
 set(manifest "")
 
@@ -98,7 +98,7 @@ if(support_sources)
     target_compile_definitions(test_support_objects PRIVATE WD_WITH_CUDA=${WARPDNN_WITH_CUDA})
     target_link_libraries(test_support INTERFACE test_support_objects)
 endif()
-target_link_libraries(test_support INTERFACE ${WARPDNN_CMOCKA})
+target_link_libraries(test_support INTERFACE ${WARPDNN_CMOCKA} m)
 
 file(GLOB fake_sources CONFIGURE_DEPENDS tests/fake_driver/*.c)
 list(FILTER fake_sources EXCLUDE REGEX "_test\\.c$")

@@ -56,6 +56,7 @@ static uint16_t half_bits(double value)
     int exponent;
     double units;
     if (value != value) return 0x7fff;
+    if (isinf(value)) return (uint16_t)(sign | 0x7c00);
     frexp(magnitude, &exponent);
     if (exponent < -13) exponent = -13;
     units = nearbyint(ldexp(magnitude, 11 - exponent)); /* at most 2048 */
