@@ -136,7 +136,7 @@ cudnnStatus_t wd_desc_create(int type, struct wd_desc **desc)
 {
     struct wd_desc *made;
     pthread_once(&once, build_tables);
-    WD_REQUIRE(type >= 0 && type < WD_DESC_TYPES, CUDNN_STATUS_BAD_PARAM,
+    WD_REQUIRE(type >= 0 && type < WD_DESC_TYPES, CUDNN_STATUS_NOT_SUPPORTED,
                "descriptor type %d is none of 0..%d", type, WD_DESC_TYPES - 1);
     made = wd_alloc(types[type].bytes);
     WD_REQUIRE(made != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
