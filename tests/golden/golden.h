@@ -211,6 +211,12 @@ void gd_record_mark(const char *name);
 void gd_judge(void);
 int gd_report(char **lines, long n, const char *rerun, long failed);
 
+/* ---- the case list, one function an area (cases_*.c) ---- */
+
+#define AREA(f) void f(void);
+#include "areas.def"
+#undef AREA
+
 #define GD_COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 #define DIMS(...) ((const int[]){__VA_ARGS__})
 

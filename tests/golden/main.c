@@ -19,10 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AREA(f) void f(void);
-#include "areas.def"
-#undef AREA
-
 enum { WORKERS_MAX = 32, CASE_SECONDS = 30, START_SECONDS = 90 };
 
 struct job {
