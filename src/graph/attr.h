@@ -13,33 +13,6 @@ enum { WD_MAX_SPATIAL = 6 };
 /* Scalars that callers pass at run time; their class alone (0, 1, other) is part of the key. */
 enum { WD_MAX_SCALARS = 6 };
 
-struct wd_conv_attr {
-    int32_t spatial; /* dims of the image */
-    int32_t mode;    /* cudnnConvolutionMode_t */
-    int32_t compute; /* cudnnDataType_t */
-    int32_t math;    /* cudnnMathType_t: may tf32 be used */
-    int64_t groups;
-    int64_t pad_before[WD_MAX_SPATIAL];
-    int64_t pad_after[WD_MAX_SPATIAL];
-    int64_t stride[WD_MAX_SPATIAL];
-    int64_t dilation[WD_MAX_SPATIAL];
-    /* CONV_FUSED: the activation of its output */
-    int32_t activation; /* cudnnPointwiseMode_t */
-    int32_t propagate_nan;
-    double clip;
-};
-
-struct wd_pool_attr {
-    int32_t spatial;
-    int32_t mode; /* cudnnPoolingMode_t */
-    int32_t propagate_nan;
-    int32_t unused;
-    int64_t window[WD_MAX_SPATIAL];
-    int64_t pad_before[WD_MAX_SPATIAL];
-    int64_t pad_after[WD_MAX_SPATIAL];
-    int64_t stride[WD_MAX_SPATIAL];
-};
-
 struct wd_pointwise_attr {
     int32_t mode;    /* cudnnPointwiseMode_t */
     int32_t compute; /* cudnnDataType_t */
@@ -53,25 +26,48 @@ struct wd_pointwise_attr {
     double swish_beta;
 };
 
+struct wd_conv_attr {
+    int32_t spatial; /* dims of the image */
+    int32_t mode;    /* cudnnConvolutionMode_t */
+    int32_t compute; /* cudnnDataType_t */
+    int32_t math;    /* cudnnMathType_t: may tf32 be used */
+    int64_t groups;
+    int64_t pad_before[WD_MAX_SPATIAL];
+    int64_t pad_after[WD_MAX_SPATIAL];
+    int64_t stride[WD_MAX_SPATIAL];
+    int64_t dilation[WD_MAX_SPATIAL];
+    int64_t window[WD_MAX_SPATIAL];      /* IM2COL: the filter's R, S, T; else 0 */
+    struct wd_pointwise_attr activation; /* CONV_FUSED: a forward mode or IDENTITY; else 0 */
+};
+
+struct wd_pool_attr {
+    int32_t spatial;
+    int32_t mode; /* cudnnPoolingMode_t */
+    int32_t propagate_nan;
+    int32_t unused;
+    int64_t window[WD_MAX_SPATIAL];
+    int64_t pad_before[WD_MAX_SPATIAL];
+    int64_t pad_after[WD_MAX_SPATIAL];
+    int64_t stride[WD_MAX_SPATIAL];
+};
+
 struct wd_softmax_attr {
     int32_t algorithm; /* cudnnSoftmaxAlgorithm_t */
     int32_t mode;      /* cudnnSoftmaxMode_t */
 };
 
 struct wd_norm_attr {
-    int32_t mode;       /* cudnnBatchNormMode_t */
-    int32_t ops;        /* cudnnBatchNormOps_t */
-    int32_t activation; /* cudnnPointwiseMode_t of the fused activation */
-    int32_t saved;      /* backward: mean and inverse deviation were saved */
+    int32_t mode; /* cudnnBatchNormMode_t */
+    int32_t ops;  /* cudnnBatchNormOps_t */
     double epsilon;
-    double clip;
+    struct wd_pointwise_attr activation; /* the fused one, in its forward form; zeros: none */
 };
 
 struct wd_reduce_attr {
     int32_t op; /* cudnnReduceTensorOp_t */
     int32_t compute;
     int32_t propagate_nan;
-    int32_t indices; /* cudnnReduceTensorIndices_t; only flattened indices exist */
+    int32_t indices;    /* cudnnReduceTensorIndices_t; only flattened indices exist */
     int32_t index_type; /* cudnnDataType_t of the index elements */
     int32_t unused;
 };
