@@ -3,6 +3,7 @@
  * What the values of a descriptor must be before it is finalized, beyond type and count; named by
  * descriptors.def. Pure functions. */
 #include "graph/from_descriptors.h"
+#include "graph/pointwise_modes.h"
 
 cudnnStatus_t wd_tensor_check(const struct wd_tensor *tensor)
 {
@@ -86,6 +87,9 @@ cudnnStatus_t wd_check_tensor(const struct wd_desc *desc)
                CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
                "tensor uid %lld: a vectorised data type; take INT8 or UINT8 with a vector count",
                (long long)tensor.uid);
+    WD_REQUIRE(tensor.dtype != CUDNN_DATA_FAST_FLOAT_FOR_FP8, CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: FAST_FLOAT_FOR_FP8 is a compute type, not one of data",
+               (long long)tensor.uid);
     WD_REQUIRE(dims == strides, CUDNN_STATUS_BAD_PARAM,
                "tensor uid %lld: %lld dimensions but %lld strides", (long long)tensor.uid,
                (long long)dims, (long long)strides);
@@ -105,19 +109,9 @@ cudnnStatus_t wd_check_tensor(const struct wd_desc *desc)
 cudnnStatus_t wd_check_pointwise(const struct wd_desc *desc)
 {
     int mode = (int)wd_desc_int(desc, CUDNN_ATTR_POINTWISE_MODE);
-    /* the modes come in runs */
-    static const int runs[][2] = {
-        {CUDNN_POINTWISE_ADD, CUDNN_POINTWISE_ATAN2},
-        {CUDNN_POINTWISE_RELU_FWD, CUDNN_POINTWISE_GELU_APPROX_TANH_FWD},
-        {CUDNN_POINTWISE_RELU_BWD, CUDNN_POINTWISE_GELU_APPROX_TANH_BWD},
-        {CUDNN_POINTWISE_CMP_EQ, CUDNN_POINTWISE_CMP_LE},
-        {CUDNN_POINTWISE_LOGICAL_AND, CUDNN_POINTWISE_LOGICAL_NOT},
-        {CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX},
-        {CUDNN_POINTWISE_BINARY_SELECT, CUDNN_POINTWISE_BINARY_SELECT},
-    };
-    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i)
-        if (mode >= runs[i][0] && mode <= runs[i][1]) return CUDNN_STATUS_SUCCESS;
-    return wd_fail(CUDNN_STATUS_BAD_PARAM, "pointwise: %d is no cudnnPointwiseMode_t", mode);
+    WD_REQUIRE(wd_pointwise_operands(mode) > 0, CUDNN_STATUS_BAD_PARAM,
+               "pointwise: %d is no cudnnPointwiseMode_t", mode);
+    return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t wd_check_convolution(const struct wd_desc *desc)
@@ -126,8 +120,8 @@ cudnnStatus_t wd_check_convolution(const struct wd_desc *desc)
         int attribute;
         int64_t least;
     } lists[] = {
-        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, INT64_MIN},
-        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, INT64_MIN},
+        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 0},
+        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 0},
         {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 1},
         {CUDNN_ATTR_CONVOLUTION_DILATIONS, 1},
     };
@@ -138,14 +132,16 @@ cudnnStatus_t wd_check_convolution(const struct wd_desc *desc)
     for (size_t l = 0; l < sizeof lists / sizeof lists[0]; ++l) {
         const struct wd_value *list = wd_desc_value(desc, lists[l].attribute);
         const char *name = wd_attribute(lists[l].attribute)->name;
-        WD_REQUIRE(list->count == spatial, CUDNN_STATUS_BAD_PARAM,
+        /* paddings that were not set are zero */
+        WD_REQUIRE(list->count == spatial || (list->count == 0 && lists[l].least == 0),
+                   CUDNN_STATUS_BAD_PARAM,
                    "convolution: %s has %lld elements for %lld spatial dimensions", name,
                    (long long)list->count, (long long)spatial);
         for (int64_t i = 0; i < list->count; ++i) {
             int64_t value = list->cells[i].i;
-            WD_REQUIRE(value >= lists[l].least && value <= INT32_MAX && value >= -INT32_MAX,
-                       CUDNN_STATUS_BAD_PARAM, "convolution: %s[%lld]=%lld is out of range", name,
-                       (long long)i, (long long)value);
+            WD_REQUIRE(value >= lists[l].least && value <= INT32_MAX, CUDNN_STATUS_BAD_PARAM,
+                       "convolution: %s[%lld]=%lld is not in %lld..%d", name, (long long)i,
+                       (long long)value, (long long)lists[l].least, INT32_MAX);
         }
     }
     return CUDNN_STATUS_SUCCESS;

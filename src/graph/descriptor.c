@@ -214,7 +214,8 @@ cudnnStatus_t wd_desc_check_values(struct wd_desc *desc)
                    CUDNN_STATUS_BAD_PARAM, "%s: %s is required and was not set", type->text,
                    row->name);
     }
-    return type->check ? type->check(desc) : CUDNN_STATUS_SUCCESS;
+    if (type->check) WD_TRY(type->check(desc));
+    return wd_operation_check(desc);
 }
 
 void wd_desc_seal(struct wd_desc *desc, struct wd_built *built)

@@ -269,10 +269,10 @@ cudnnStatus_t wd_desc_get(const struct wd_desc *desc, int attribute, int type, i
     union wd_cell fallback;
     const union wd_cell *cells;
     int64_t available;
-    WD_TRY(find(desc, attribute, type, &row));
     WD_REQUIRE(desc->finalized, CUDNN_STATUS_NOT_INITIALIZED,
-               "%s cannot be read: the %s descriptor is not finalized", row->name,
+               "attribute %d cannot be read: the %s descriptor is not finalized", attribute,
                wd_desc_text(desc->type));
+    WD_TRY(find(desc, attribute, type, &row));
     WD_REQUIRE(requested >= 0, CUDNN_STATUS_BAD_PARAM,
                "%s: requested element count %lld is negative", row->name, (long long)requested);
     value = &desc->values[row->slot];

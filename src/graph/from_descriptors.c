@@ -130,6 +130,20 @@ static int count_references(const struct wd_value *ops)
     return references;
 }
 
+cudnnStatus_t wd_operation_check(const struct wd_desc *op)
+{
+    struct wd_tensor tensors[WD_MAX_SLOTS];
+    double scalars[WD_MAX_SCALARS] = {0};
+    int table[2 * WD_MAX_SLOTS] = {0};
+    struct wd_node node = {0};
+    struct wd_graph graph = {.nodes = &node, .tensors = tensors, .node_count = 1};
+    struct wd_node_builder builder = {&graph, &node, scalars, table, 2 * WD_MAX_SLOTS - 1};
+    if (!node_functions[op->type]) return CUDNN_STATUS_SUCCESS;
+    for (int s = 0; s < WD_MAX_SLOTS; ++s) node.slot[s] = -1;
+    WD_TRY(node_functions[op->type](op, &builder));
+    return wd_graph_validate(&graph);
+}
+
 static cudnnStatus_t add_nodes(const struct wd_value *ops, struct wd_opgraph *made, int *table,
                                int table_mask)
 {

@@ -30,6 +30,10 @@ cudnnStatus_t wd_tensor_from(const struct wd_desc *desc, struct wd_tensor *tenso
 /* The rules that every tensor of a graph keeps: rank, dims, strides, sizes that do not overflow. */
 cudnnStatus_t wd_tensor_check(const struct wd_tensor *tensor);
 
+/* Checks one operation on its own, before it is part of a graph; operations that are not
+ * implemented yet pass. */
+cudnnStatus_t wd_operation_check(const struct wd_desc *op);
+
 /* What a node function gets. */
 struct wd_node_builder {
     struct wd_graph *graph; /* grows: nodes and tensors have room for all */

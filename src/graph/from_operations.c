@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graph/from_descriptors.h"
+#include "graph/pointwise_modes.h"
 
 /* The slots and scalars of operations.def, in its order. */
 enum { POINTWISE_X, POINTWISE_B, POINTWISE_T, POINTWISE_Y };
@@ -42,10 +43,16 @@ cudnnStatus_t wd_node_pointwise(const struct wd_desc *op, struct wd_node_builder
     WD_TRY(wd_node_bind(builder, POINTWISE_X, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
     if (is_backward(attr->mode)) {
         WD_TRY(wd_node_bind(builder, POINTWISE_B, op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC));
+        WD_TRY(wd_node_bind(builder, POINTWISE_T, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
         return wd_node_bind(builder, POINTWISE_Y, op, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC);
     }
-    WD_TRY(wd_node_bind(builder, POINTWISE_B, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
-    WD_TRY(wd_node_bind(builder, POINTWISE_T, op, CUDNN_ATTR_OPERATION_POINTWISE_TDESC));
+    /* a tensor that the mode has no use for may be set, and is left alone */
+    if (wd_pointwise_operands(attr->mode) >= 2) {
+        WD_TRY(wd_node_bind(builder, POINTWISE_B, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+    }
+    if (wd_pointwise_operands(attr->mode) >= 3) {
+        WD_TRY(wd_node_bind(builder, POINTWISE_T, op, CUDNN_ATTR_OPERATION_POINTWISE_TDESC));
+    }
     return wd_node_bind(builder, POINTWISE_Y, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
 }
 
