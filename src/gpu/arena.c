@@ -128,11 +128,8 @@ static struct wd_arena *drop_oldest(uint64_t context)
 /* Ends an arena that is in no list. Whatever the driver answers, the memory is no longer ours. */
 static void destroy(struct wd_arena *arena, bool usable)
 {
-    CUstreamCaptureMode mode;
-    if (usable && wd_capture_relax(&mode) == CUDA_SUCCESS) {
-        wd_cu.cuMemFree((CUdeviceptr)(uintptr_t)arena->data);
-        wd_capture_restore(mode);
-    }
+    const char *ignored;
+    if (usable) wd_relaxed_free(arena->data, &ignored);
     __atomic_fetch_sub(&alive, arena->bytes, __ATOMIC_RELAXED);
     wd_free(arena);
 }
@@ -140,25 +137,21 @@ static void destroy(struct wd_arena *arena, bool usable)
 static cudnnStatus_t create(const struct wd_arena_key *key, size_t bytes, struct wd_arena **out)
 {
     struct wd_arena *arena = wd_alloc(sizeof *arena);
-    CUstreamCaptureMode mode;
-    CUdeviceptr data = 0;
+    const char *function = NULL;
+    void *data = NULL;
     CUresult result;
     size_t size = SMALLEST;
     WD_REQUIRE(arena, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                "no %zu bytes of host memory for a scratch arena", sizeof *arena);
     while (size < bytes) size *= 2;
-    result = wd_capture_relax(&mode);
-    if (result == CUDA_SUCCESS) {
-        result = wd_cu.cuMemAlloc(&data, size);
-        wd_capture_restore(mode);
-    }
+    result = wd_relaxed_alloc(size, &data, &function);
     if (result != CUDA_SUCCESS) {
         wd_free(arena);
-        return wd_driver_fail(result, "cuMemAlloc", "allocating %zu bytes of scratch", size);
+        return wd_driver_fail(result, function, "allocating %zu bytes of scratch", size);
     }
     arena->key = *key;
     arena->state = BUSY;
-    arena->data = (char *)(uintptr_t)data;
+    arena->data = data;
     arena->bytes = size;
     __atomic_fetch_add(&alive, size, __ATOMIC_RELAXED);
     *out = arena;

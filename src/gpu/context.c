@@ -3,7 +3,7 @@
  * Entering and leaving a queue's context. Belongs to the thread that uses the queue. */
 #include "gpu/context.h"
 
-CUresult wd_context_enter(struct wd_gpu_queue *queue)
+CUresult wd_context_enter(struct wd_gpu_queue *queue, const char **function)
 {
     CUcontext current = NULL;
     CUresult result;
@@ -11,10 +11,12 @@ CUresult wd_context_enter(struct wd_gpu_queue *queue)
         queue->depth += 1;
         return CUDA_SUCCESS;
     }
+    *function = "cuCtxGetCurrent";
     result = wd_cu.cuCtxGetCurrent(&current);
     if (result != CUDA_SUCCESS) return result;
     queue->pushed = current != queue->context;
     if (queue->pushed) {
+        *function = "cuCtxPushCurrent";
         result = wd_cu.cuCtxPushCurrent(queue->context);
         if (result != CUDA_SUCCESS) return result;
     }
@@ -38,5 +40,37 @@ CUresult wd_capture_relax(CUstreamCaptureMode *before)
 
 void wd_capture_restore(CUstreamCaptureMode before)
 {
-    wd_cu.cuThreadExchangeStreamCaptureMode(&before);
+    CUstreamCaptureMode mode = before;
+    if (wd_cu.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS) return;
+    /* a driver call may report what an earlier one did wrong, and then go through */
+    mode = before;
+    wd_cu.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+CUresult wd_relaxed_alloc(size_t bytes, void **data, const char **function)
+{
+    CUstreamCaptureMode mode;
+    CUdeviceptr address = 0;
+    CUresult result;
+    *function = "cuThreadExchangeStreamCaptureMode";
+    result = wd_capture_relax(&mode);
+    if (result != CUDA_SUCCESS) return result;
+    *function = "cuMemAlloc";
+    result = wd_cu.cuMemAlloc(&address, bytes);
+    wd_capture_restore(mode);
+    if (result == CUDA_SUCCESS) *data = (void *)(uintptr_t)address;
+    return result;
+}
+
+CUresult wd_relaxed_free(void *data, const char **function)
+{
+    CUstreamCaptureMode mode;
+    CUresult result;
+    *function = "cuThreadExchangeStreamCaptureMode";
+    result = wd_capture_relax(&mode);
+    if (result != CUDA_SUCCESS) return result;
+    *function = "cuMemFree";
+    result = wd_cu.cuMemFree((CUdeviceptr)(uintptr_t)data);
+    wd_capture_restore(mode);
+    return result;
 }

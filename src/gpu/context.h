@@ -21,8 +21,8 @@ struct wd_gpu_queue {
     struct wd_arena *held;
 };
 
-/* Begins nest; only the outermost pair pushes and pops. */
-CUresult wd_context_enter(struct wd_gpu_queue *queue);
+/* Begins nest; only the outermost pair pushes and pops. `function` is the call that failed. */
+CUresult wd_context_enter(struct wd_gpu_queue *queue, const char **function);
 void wd_context_leave(struct wd_gpu_queue *queue);
 
 /* Allocating, freeing and loading are forbidden to a thread while a stream captures, for they might
@@ -30,6 +30,10 @@ void wd_context_leave(struct wd_gpu_queue *queue);
  * work. */
 CUresult wd_capture_relax(CUstreamCaptureMode *before);
 void wd_capture_restore(CUstreamCaptureMode before);
+
+/* Device memory of the current context, whatever captures. */
+CUresult wd_relaxed_alloc(size_t bytes, void **data, const char **function);
+CUresult wd_relaxed_free(void *data, const char **function);
 
 /* The queue behind a base that wd_gpu_queue_create made. */
 static inline struct wd_gpu_queue *wd_gpu_queue_of(struct wd_queue *queue)

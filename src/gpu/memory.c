@@ -6,55 +6,35 @@
 
 static cudnnStatus_t enter(struct wd_queue *base, const char *doing)
 {
-    CUresult result = wd_context_enter(wd_gpu_queue_of(base));
+    const char *function = NULL;
+    CUresult result = wd_context_enter(wd_gpu_queue_of(base), &function);
     if (result == CUDA_SUCCESS) return CUDNN_STATUS_SUCCESS;
-    return wd_driver_fail(result, "cuCtxPushCurrent", "%s on device %d", doing,
-                          base->device->ordinal);
-}
-
-/* Allocating and freeing need no order with captured work, so a capture elsewhere does not forbid
- * them. */
-static cudnnStatus_t allocate(size_t bytes, void **data)
-{
-    CUstreamCaptureMode mode;
-    CUdeviceptr address = 0;
-    CUresult result = wd_capture_relax(&mode);
-    if (result == CUDA_SUCCESS) {
-        result = wd_cu.cuMemAlloc(&address, bytes);
-        wd_capture_restore(mode);
-    }
-    if (result != CUDA_SUCCESS) {
-        return wd_driver_fail(result, "cuMemAlloc", "allocating %zu bytes", bytes);
-    }
-    *data = (void *)(uintptr_t)address;
-    return CUDNN_STATUS_SUCCESS;
+    return wd_driver_fail(result, function, "%s on device %d", doing, base->device->ordinal);
 }
 
 cudnnStatus_t wd_gpu_malloc(struct wd_queue *base, size_t bytes, void **data)
 {
-    cudnnStatus_t status;
+    const char *function = NULL;
+    CUresult result;
     WD_NOT_NULL(data);
     WD_REQUIRE(bytes > 0, CUDNN_STATUS_BAD_PARAM, "bytes=0: needed is at least one byte");
     WD_TRY(enter(base, "allocating memory"));
-    status = allocate(bytes, data);
+    result = wd_relaxed_alloc(bytes, data, &function);
     wd_context_leave(wd_gpu_queue_of(base));
-    return status;
+    if (result == CUDA_SUCCESS) return CUDNN_STATUS_SUCCESS;
+    return wd_driver_fail(result, function, "allocating %zu bytes", bytes);
 }
 
 cudnnStatus_t wd_gpu_free(struct wd_queue *base, void *data)
 {
-    CUstreamCaptureMode mode;
+    const char *function = NULL;
     CUresult result;
     if (!data) return CUDNN_STATUS_SUCCESS;
     WD_TRY(enter(base, "freeing memory"));
-    result = wd_capture_relax(&mode);
-    if (result == CUDA_SUCCESS) {
-        result = wd_cu.cuMemFree((CUdeviceptr)(uintptr_t)data);
-        wd_capture_restore(mode);
-    }
+    result = wd_relaxed_free(data, &function);
     wd_context_leave(wd_gpu_queue_of(base));
     if (result == CUDA_SUCCESS) return CUDNN_STATUS_SUCCESS;
-    return wd_driver_fail(result, "cuMemFree", "freeing %p", data);
+    return wd_driver_fail(result, function, "freeing %p", data);
 }
 
 static cudnnStatus_t copy(const struct wd_gpu_queue *queue, void *to, const void *from,

@@ -11,58 +11,67 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum { SHARED_WITHOUT_ASKING = 48 << 10 };
 
+/* Fails with what was being loaded, and for which device. */
+static cudnnStatus_t load_failed(const struct wd_gpu_queue *queue, CUresult result,
+                                 const char *function, const struct wd_module *module,
+                                 const char *symbol)
+{
+    const struct wd_device *device = queue->base.device;
+    return wd_driver_fail(
+        result, function,
+        "loading %s%s%s module %s (%zu bytes) for device %d of compute capability "
+        "%d.%d",
+        symbol ? "kernel " : "", symbol ? symbol : "", symbol ? " of" : "", module->name,
+        (size_t)(module->image_end - module->image), device->ordinal, device->capability / 10,
+        device->capability % 10);
+}
+
+/* Under the lock and relaxed, as load_kernel. */
 static cudnnStatus_t load_library(const struct wd_gpu_queue *queue, struct wd_module *module)
 {
     CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED; /* no copy of the embedded image */
     void *value = (void *)1;
     CUlibrary library = NULL;
-    CUstreamCaptureMode mode;
     CUresult result;
     WD_REQUIRE(module->image != module->image_end || wd_driver_is_named(),
                CUDNN_STATUS_NOT_SUPPORTED,
                "module %s holds no kernels: this library was built without CUDA", module->name);
-    result = wd_capture_relax(&mode);
-    if (result != CUDA_SUCCESS) {
-        return wd_driver_fail(result, "cuThreadExchangeStreamCaptureMode", "loading module %s",
-                              module->name);
-    }
     result = wd_cu.cuLibraryLoadData(&library, module->image, NULL, NULL, 0, &option, &value, 1);
-    wd_capture_restore(mode);
     if (result != CUDA_SUCCESS) {
-        return wd_driver_fail(result, "cuLibraryLoadData",
-                              "loading module %s (%zu bytes) for device %d of compute capability "
-                              "%d.%d",
-                              module->name, (size_t)(module->image_end - module->image),
-                              queue->base.device->ordinal, queue->base.device->capability / 10,
-                              queue->base.device->capability % 10);
+        return load_failed(queue, result, "cuLibraryLoadData", module, NULL);
     }
     module->library = library;
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Under the lock. */
 static cudnnStatus_t load_kernel(const struct wd_gpu_queue *queue, struct wd_kernel *kernel)
 {
     CUkernel function = NULL;
-    CUstreamCaptureMode mode;
     CUresult result;
     if (kernel->function) return CUDNN_STATUS_SUCCESS;
     if (!kernel->module->library) WD_TRY(load_library(queue, kernel->module));
-    result = wd_capture_relax(&mode);
-    if (result == CUDA_SUCCESS) {
-        result = wd_cu.cuLibraryGetKernel(&function, kernel->module->library, kernel->symbol);
-        wd_capture_restore(mode);
-    }
+    result = wd_cu.cuLibraryGetKernel(&function, kernel->module->library, kernel->symbol);
     if (result != CUDA_SUCCESS) {
-        return wd_driver_fail(result, "cuLibraryGetKernel",
-                              "looking for kernel %s in module %s, device %d of compute capability "
-                              "%d.%d",
-                              kernel->symbol, kernel->module->name, queue->base.device->ordinal,
-                              queue->base.device->capability / 10,
-                              queue->base.device->capability % 10);
+        return load_failed(queue, result, "cuLibraryGetKernel", kernel->module, kernel->symbol);
     }
     __atomic_store_n(&kernel->function, (void *)function, __ATOMIC_RELEASE);
     return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t load(const struct wd_gpu_queue *queue, struct wd_kernel *kernel)
+{
+    CUstreamCaptureMode mode;
+    cudnnStatus_t status;
+    CUresult result = wd_capture_relax(&mode);
+    if (result != CUDA_SUCCESS) {
+        return load_failed(queue, result, "cuThreadExchangeStreamCaptureMode", kernel->module,
+                           kernel->symbol);
+    }
+    pthread_mutex_lock(&lock);
+    status = load_kernel(queue, kernel);
+    pthread_mutex_unlock(&lock);
+    wd_capture_restore(mode);
+    return status;
 }
 
 /* Beyond 48 KiB a kernel must be allowed its shared memory, device by device. It is allowed all that
@@ -99,12 +108,8 @@ cudnnStatus_t wd_kernel_get(const struct wd_gpu_queue *queue, const struct wd_la
     struct wd_kernel *kernel = launch->kernel;
     *function = (CUkernel)__atomic_load_n(&kernel->function, __ATOMIC_ACQUIRE);
     if (!*function) {
-        cudnnStatus_t status;
-        pthread_mutex_lock(&lock);
-        status = load_kernel(queue, kernel);
-        pthread_mutex_unlock(&lock);
-        if (status != CUDNN_STATUS_SUCCESS) return status;
-        *function = kernel->function;
+        WD_TRY(load(queue, kernel));
+        *function = (CUkernel)__atomic_load_n(&kernel->function, __ATOMIC_ACQUIRE);
     }
     if (launch->shared > SHARED_WITHOUT_ASKING) return allow_shared(queue, kernel, launch->shared);
     return CUDNN_STATUS_SUCCESS;

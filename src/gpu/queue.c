@@ -7,10 +7,11 @@
 
 static cudnnStatus_t begin(struct wd_queue *base)
 {
-    CUresult result = wd_context_enter(wd_gpu_queue_of(base));
+    const char *function = NULL;
+    CUresult result = wd_context_enter(wd_gpu_queue_of(base), &function);
     if (result == CUDA_SUCCESS) return CUDNN_STATUS_SUCCESS;
-    return wd_driver_fail(result, "cuCtxPushCurrent",
-                          "entering the context of the handle (device %d)", base->device->ordinal);
+    return wd_driver_fail(result, function, "entering the context of the handle (device %d)",
+                          base->device->ordinal);
 }
 
 static void end(struct wd_queue *base)
@@ -191,10 +192,11 @@ fail:
 void wd_gpu_queue_destroy(struct wd_queue *base)
 {
     struct wd_gpu_queue *queue = wd_gpu_queue_of(base);
+    const char *ignored;
     bool usable;
     if (!queue) return;
     if (queue->held) wd_arena_give(&queue->held);
-    usable = wd_context_enter(queue) == CUDA_SUCCESS;
+    usable = wd_context_enter(queue, &ignored) == CUDA_SUCCESS;
     wd_arena_close_context(queue->context_id, usable);
     if (usable) wd_context_leave(queue);
     if (queue->owns_primary) wd_cu.cuDevicePrimaryCtxRelease(queue->device);
