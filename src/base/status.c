@@ -10,6 +10,7 @@
 
 static _Thread_local char last_text[WD_ERROR_TEXT_SIZE];
 
+#undef wd_fail /* the analyzer's view of it */
 cudnnStatus_t wd_fail(cudnnStatus_t status, const char *format, ...)
 {
     /* by way of a copy: the arguments may come from the text that is being replaced */

@@ -18,6 +18,10 @@ enum { WD_ERROR_TEXT_SIZE = 1024 };
 /* Records the formatted text as this thread's last error and returns `status` unchanged. */
 cudnnStatus_t wd_fail(cudnnStatus_t status, const char *format, ...) WD_PRINTF(2, 3);
 
+#ifdef __clang_analyzer__ /* which cannot see that the status comes back unchanged */
+#define wd_fail(status, ...) (wd_fail(status, __VA_ARGS__), (status))
+#endif
+
 /* The status of this thread's latest wd_fail, and its text ("" after a clear). */
 const char *wd_last_error(void);
 void wd_last_error_clear(void);
