@@ -77,7 +77,7 @@ cudnnStatus_t wd_tensor_from(const struct wd_desc *desc, struct wd_tensor *tenso
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t wd_check_tensor(const struct wd_desc *desc)
+cudnnStatus_t wd_check_tensor(struct wd_desc *desc)
 {
     struct wd_tensor tensor;
     int64_t dims = wd_desc_value(desc, CUDNN_ATTR_TENSOR_DIMENSIONS)->count;
@@ -106,7 +106,7 @@ cudnnStatus_t wd_check_tensor(const struct wd_desc *desc)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t wd_check_pointwise(const struct wd_desc *desc)
+cudnnStatus_t wd_check_pointwise(struct wd_desc *desc)
 {
     int mode = (int)wd_desc_int(desc, CUDNN_ATTR_POINTWISE_MODE);
     WD_REQUIRE(wd_pointwise_operands(mode) > 0, CUDNN_STATUS_BAD_PARAM,
@@ -114,7 +114,7 @@ cudnnStatus_t wd_check_pointwise(const struct wd_desc *desc)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t wd_check_convolution(const struct wd_desc *desc)
+cudnnStatus_t wd_check_convolution(struct wd_desc *desc)
 {
     static const struct {
         int attribute;
@@ -133,8 +133,11 @@ cudnnStatus_t wd_check_convolution(const struct wd_desc *desc)
         const struct wd_value *list = wd_desc_value(desc, lists[l].attribute);
         const char *name = wd_attribute(lists[l].attribute)->name;
         /* paddings that were not set are zero */
-        WD_REQUIRE(list->count == spatial || (list->count == 0 && lists[l].least == 0),
-                   CUDNN_STATUS_BAD_PARAM,
+        if (list->count == 0 && lists[l].least == 0) {
+            const union wd_cell zeros[WD_MAX_SPATIAL] = {{0}};
+            WD_TRY(wd_desc_put(desc, lists[l].attribute, CUDNN_TYPE_INT64, spatial, zeros));
+        }
+        WD_REQUIRE(list->count == spatial, CUDNN_STATUS_BAD_PARAM,
                    "convolution: %s has %lld elements for %lld spatial dimensions", name,
                    (long long)list->count, (long long)spatial);
         for (int64_t i = 0; i < list->count; ++i) {
@@ -147,7 +150,7 @@ cudnnStatus_t wd_check_convolution(const struct wd_desc *desc)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t wd_check_variant_pack(const struct wd_desc *desc)
+cudnnStatus_t wd_check_variant_pack(struct wd_desc *desc)
 {
     const struct wd_value *uids = wd_desc_value(desc, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const struct wd_value *data = wd_desc_value(desc, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
@@ -165,7 +168,7 @@ cudnnStatus_t wd_check_variant_pack(const struct wd_desc *desc)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t wd_check_resample(const struct wd_desc *desc)
+cudnnStatus_t wd_check_resample(struct wd_desc *desc)
 {
     static const int lists[] = {CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS,
                                 CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS};
@@ -180,7 +183,7 @@ cudnnStatus_t wd_check_resample(const struct wd_desc *desc)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t wd_check_rng(const struct wd_desc *desc)
+cudnnStatus_t wd_check_rng(struct wd_desc *desc)
 {
     double probability = wd_desc_real(desc, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY);
     double deviation = wd_desc_real(desc, CUDNN_ATTR_RNG_NORMAL_DIST_STANDARD_DEVIATION);

@@ -51,7 +51,7 @@ enum { ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 struct type_info {
     const char *name;
     const char *text;
-    cudnnStatus_t (*check)(const struct wd_desc *desc);
+    cudnnStatus_t (*check)(struct wd_desc *desc);
     size_t bytes; /* of a descriptor, filled in once */
     int first;    /* row of attributes, filled in once */
     int count;

@@ -122,8 +122,8 @@ cudnnStatus_t wd_desc_put(struct wd_desc *desc, int attribute, int type, int64_t
                           const union wd_cell *cells);
 cudnnStatus_t wd_desc_put_int(struct wd_desc *desc, int attribute, int type, int64_t value);
 
-/* Checks of values, named by descriptors.def. */
-#define WD_DESCRIPTOR_CHECK(function) cudnnStatus_t function(const struct wd_desc *desc);
+/* Checks of values, named by descriptors.def; they may fill in what was left out. */
+#define WD_DESCRIPTOR_CHECK(function) cudnnStatus_t function(struct wd_desc *desc);
 WD_DESCRIPTOR_CHECK(wd_check_pointwise)
 WD_DESCRIPTOR_CHECK(wd_check_convolution)
 WD_DESCRIPTOR_CHECK(wd_check_pointwise_operation)

@@ -56,7 +56,7 @@ cudnnStatus_t wd_node_pointwise(const struct wd_desc *op, struct wd_node_builder
     return wd_node_bind(builder, POINTWISE_Y, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
 }
 
-cudnnStatus_t wd_check_pointwise_operation(const struct wd_desc *desc)
+cudnnStatus_t wd_check_pointwise_operation(struct wd_desc *desc)
 {
     const struct wd_desc *pointwise =
         wd_desc_ref(desc, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
