@@ -74,7 +74,7 @@ cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derivedBnDes
         units[derived.vect_dim] /= derived.vect_count;
         wd_strides_nchw(units, derived.rank, derived.stride);
         derivedBnDesc->declared_dtype = xDesc->declared_dtype;
-        derivedBnDesc->declared_format = xDesc->declared_format;
+        derivedBnDesc->declared_format = -1;
     } else {
         derived.dtype = param_dtype(derived.dtype);
         wd_strides_nchw(derived.dim, derived.rank, derived.stride);

@@ -68,7 +68,7 @@ struct wd_reduce_attr {
     int32_t compute;
     int32_t propagate_nan;
     int32_t indices;    /* cudnnReduceTensorIndices_t; only flattened indices exist */
-    int32_t index_type; /* cudnnDataType_t of the index elements */
+    int32_t index_type; /* cudnnIndicesType_t, where there are indices */
     int32_t unused;
 };
 
