@@ -103,6 +103,13 @@ struct cudnnActivationStruct {
     double swish_beta;
 };
 
+struct cudnnDropoutStruct {
+    struct wd_descriptor head;
+    float dropout; /* probability that an element becomes 0 */
+    void *states;  /* the caller's device memory, see base/philox.h; null: none */
+    unsigned long long seed;
+};
+
 struct cudnnOpTensorStruct {
     struct wd_descriptor head;
     int32_t op; /* cudnnOpTensorOp_t */

@@ -27,9 +27,3 @@ cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node 
     (void)graph;
     return not_yet(node);
 }
-
-cudnnStatus_t wd_rule_dropout(const struct wd_graph *graph, const struct wd_node *node)
-{
-    (void)graph;
-    return not_yet(node);
-}

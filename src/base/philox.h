@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random numbers as a function of (seed, offset, index), the same on every device and in every
+ * engine: Philox4x32 with ten rounds, from J. K. Salmon et al., "Parallel Random Numbers: As Easy as
+ * 1, 2, 3", SC 2011. The seed is the key; the counter holds the offset (which call) and the index of
+ * a block of four numbers (which elements). Also the state that callers keep in device memory.
+ * Compiled by the C compiler and by nvcc; no state of its own. */
+#ifndef WD_BASE_PHILOX_H
+#define WD_BASE_PHILOX_H
+
+#include "base/shared.h"
+
+enum { WD_PHILOX_ROUNDS = 10 };
+
+/* Numbers 4*block .. 4*block+3 of the sequence (seed, offset). */
+WD_FN void wd_philox(uint64_t seed, uint64_t offset, uint64_t block, uint32_t *number)
+{
+    uint32_t c0 = (uint32_t)block;
+    uint32_t c1 = (uint32_t)(block >> 32);
+    uint32_t c2 = (uint32_t)offset;
+    uint32_t c3 = (uint32_t)(offset >> 32);
+    uint32_t k0 = (uint32_t)seed;
+    uint32_t k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) {
+        uint64_t p0 = (uint64_t)0xd2511f53u * c0;
+        uint64_t p1 = (uint64_t)0xcd9e8d57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9e3779b9u; /* the golden ratio */
+        k1 += 0xbb67ae85u; /* the square root of 3, less 1 */
+    }
+    number[0] = c0;
+    number[1] = c1;
+    number[2] = c2;
+    number[3] = c3;
+}
+
+/* A generator in device memory: callers hold these bytes, copy them away and back. `offset` counts
+ * the calls that drew from it; it is advanced on the device, after its last reader, so that each
+ * replay of a captured graph draws anew. */
+struct wd_random_state {
+    uint64_t check; /* WD_RANDOM_CHECK ^ seed: tells a state from other bytes */
+    uint64_t seed;
+    uint64_t offset;
+    uint64_t unused;
+};
+
+#define WD_RANDOM_CHECK ((uint64_t)0x57440052414e4431u)
+
+WD_FN int wd_random_state_holds(const struct wd_random_state *state)
+{
+    return state->check == (WD_RANDOM_CHECK ^ state->seed);
+}
+
+WD_FN void wd_random_state_set(struct wd_random_state *state, uint64_t seed)
+{
+    state->check = WD_RANDOM_CHECK ^ seed;
+    state->seed = seed;
+    state->offset = 0;
+    state->unused = 0;
+}
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dropout: the mask that a seed gives, element by element from a generator written out here (so that
+ * every engine on every device is held to the same bits), values and gradients, probabilities 0 and
+ * 1, every type and layout, states that are saved and restored; and that the mask is random: its
+ * rate, its independence between neighbours, calls and seeds. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "part.h"
+
+/* Philox4x32-10 once more, from the paper: the test shares no header with the library. */
+static uint32_t number_of(uint64_t seed, uint64_t call, uint64_t index)
+{
+    uint32_t c[4] = {(uint32_t)(index / 4), (uint32_t)(index / 4 >> 32), (uint32_t)call,
+                     (uint32_t)(call >> 32)};
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    for (int round = 0; round < 10; ++round) {
+        uint64_t a = (uint64_t)c[0] * 0xD2511F53u;
+        uint64_t b = (uint64_t)c[2] * 0xCD9E8D57u;
+        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ key[0], (uint32_t)b,
+                            (uint32_t)(a >> 32) ^ c[3] ^ key[1], (uint32_t)a};
+        memcpy(c, next, sizeof c);
+        key[0] += 0x9E3779B9u;
+        key[1] += 0xBB67AE85u;
+    }
+    return c[index % 4];
+}
+
+static bool is_kept(uint64_t seed, uint64_t call, int64_t index, float probability)
+{
+    return (double)number_of(seed, call, (uint64_t)index) >= (double)probability * 4294967296.0;
+}
+
+struct call {
+    cudnnDropoutDescriptor_t dropout;
+    float probability;
+    unsigned long long seed;
+    void *states;
+    size_t state_bytes;
+    struct part *x, *y, *dy, *dx;
+    struct tensor *reserve;
+    int forwards; /* how many before the one that counts */
+};
+
+static cudnnStatus_t set(const struct call *c)
+{
+    return cudnnSetDropoutDescriptor(c->dropout, harness_handle, c->probability, c->states,
+                                     c->state_bytes, c->seed);
+}
+
+static cudnnStatus_t forward(const struct call *c)
+{
+    return cudnnDropoutForward(harness_handle, c->dropout, c->x->desc, c->x->whole->data,
+                               c->y->desc, c->y->whole->data, c->reserve->data,
+                               (size_t)c->reserve->bytes);
+}
+
+/* The state is set up anew in the call, so that each run of it gives the same. */
+static cudnnStatus_t train(void *context)
+{
+    const struct call *c = context;
+    cudnnStatus_t status = set(c);
+    for (int i = 0; i <= c->forwards && status == CUDNN_STATUS_SUCCESS; ++i) status = forward(c);
+    if (status != CUDNN_STATUS_SUCCESS || !c->dx) return status;
+    return cudnnDropoutBackward(harness_handle, c->dropout, c->dy->desc, c->dy->whole->data,
+                                c->dx->desc, c->dx->whole->data, c->reserve->data,
+                                (size_t)c->reserve->bytes);
+}
+
+static void call_begin(struct call *c)
+{
+    cudnnCreateDropoutDescriptor(&c->dropout);
+    cudnnDropoutGetStatesSize(harness_handle, &c->state_bytes);
+    warpdnnMalloc(harness_handle, c->state_bytes, &c->states);
+}
+
+static void call_end(struct call *c)
+{
+    cudnnDestroyDropoutDescriptor(c->dropout);
+    warpdnnFree(harness_handle, c->states);
+    parts_free();
+    case_end();
+}
+
+static struct tensor *reserve_for(cudnnTensorDescriptor_t desc)
+{
+    size_t bytes = 0;
+    if (cudnnDropoutGetReserveSpaceSize(desc, &bytes) != CUDNN_STATUS_SUCCESS) {
+        case_fail("no reserve space size");
+    }
+    return tensor_bytes((int64_t)bytes);
+}
+
+/* `to` must hold `from` / (1 - p) where kept; `want` holds to's values before. */
+static void check_dropped(const char *name, const struct call *c, const struct part *from,
+                          const struct part *to, double *want)
+{
+    double *magnitude = calloc((size_t)to->whole->count, sizeof *magnitude);
+    double scale = c->probability < 1.0f ? 1.0 / (1.0 - (double)c->probability) : 0.0;
+    bool wide = to->whole->dtype == CUDNN_DATA_DOUBLE || to->whole->dtype == CUDNN_DATA_INT32;
+    for (int64_t i = 0; i < to->count; ++i) {
+        int64_t index = part_index(to, i);
+        want[index] = 0.0;
+        if (!is_kept(c->seed, (uint64_t)c->forwards, i, c->probability)) continue;
+        want[index] = scale * from->whole->value[part_index(from, i)];
+        if (isfinite(want[index])) magnitude[index] = fabs(want[index]);
+    }
+    check_values(name, to->whole, want, NULL, magnitude,
+                 wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
+    free(magnitude);
+}
+
+/* The mask itself: bit i % 8 of byte i / 8, nothing behind the last element. */
+static void check_mask(const struct call *c)
+{
+    unsigned char *mask = malloc((size_t)c->reserve->bytes);
+    warpdnnMemcpy(harness_handle, mask, c->reserve->data, (size_t)c->reserve->bytes);
+    for (int64_t i = 0; i < 8 * c->reserve->bytes; ++i) {
+        bool kept = i < c->x->count && is_kept(c->seed, (uint64_t)c->forwards, i, c->probability);
+        if ((mask[i / 8] >> (i % 8) & 1) == kept) continue;
+        case_fail("bit %lld of the mask is %d", (long long)i, !kept);
+        break;
+    }
+    free(mask);
+}
+
+static const char *const type_name[] = {"fp32",   "fp64",  "fp16",    "int8",    "int32",
+                                        "int8x4", "uint8", "uint8x4", "int8x32", "bf16"};
+
+static int lanes_of(int type)
+{
+    return type == CUDNN_DATA_INT8x4 || type == CUDNN_DATA_UINT8x4 ? 4
+           : type == CUDNN_DATA_INT8x32                            ? 32
+                                                                   : 1;
+}
+
+static bool is_float(int type)
+{
+    return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE || type == CUDNN_DATA_HALF ||
+           type == CUDNN_DATA_BFLOAT16;
+}
+
+static const float probabilities[] = {0.0f, 1.0f, 0.5f, 0.1f, 0.9f, 0.3f, 1e-6f, 0.999f};
+
+static void random_case(int type, int turn)
+{
+    struct call c = {.probability = probabilities[turn % 8]};
+    cudnnDataType_t dtype = (cudnnDataType_t)type;
+    enum layout x_layout = lanes_of(type) > 1 ? LAYOUT_VECT : LAYOUT_NCHW;
+    enum layout y_layout = x_layout;
+    int dim[8], turned[8], x_margin[8], y_margin[8];
+    const int *x_extra = NULL;
+    const int *y_extra = NULL;
+    double *want_y;
+    double *want_dx;
+    int rank;
+    if (!case_begin("dropout/%s/%d", type_name[type], turn)) return;
+    c.seed = (unsigned long long)random_int(0, INT64_MAX) * 2 + (unsigned long long)turn % 2;
+    c.forwards = (int)random_int(0, 2);
+    rank = lanes_of(type) > 1 ? 4 : random_of(2, 3, 4, 4, 5, 6);
+    for (int d = 0; d < rank; ++d) dim[d] = random_of(1, 2, 3, 5, 7, 8);
+    if (lanes_of(type) > 1) dim[1] = lanes_of(type) * random_of(1, 2);
+    else {
+        if (random_chance(0.5)) x_layout = LAYOUT_NHWC;
+        if (random_chance(0.5)) y_layout = LAYOUT_NHWC;
+        x_extra = random_margin(rank, x_margin);
+        y_extra = random_margin(rank, y_margin);
+    }
+    memcpy(turned, dim, sizeof turned);
+    if (lanes_of(type) == 1 && random_chance(0.3)) {
+        /* as many elements in other dims */
+        for (int d = 0; d < rank; ++d) turned[d] = dim[rank - 1 - d];
+    }
+    call_begin(&c);
+    c.x = part_input(dtype, rank, dim, x_layout, x_extra, is_float(type) ? -4.0 : -60.0,
+                     is_float(type) ? 4.0 : 60.0);
+    for (int64_t i = 0; is_float(type) && turn % 3 == 2 && i < c.x->count; i += 5) {
+        c.x->whole->value[part_index(c.x, i)] = i % 2 ? NAN : INFINITY;
+    }
+    tensor_write(c.x->whole);
+    c.y = part_output(dtype, rank, turned, y_layout, y_extra, true);
+    c.dy = part_input(dtype, rank, turned, y_layout, y_extra, is_float(type) ? -4.0 : -60.0,
+                      is_float(type) ? 4.0 : 60.0);
+    c.dx = part_output(dtype, rank, dim, x_layout, x_extra, true);
+    c.reserve = reserve_for(c.x->desc);
+    want_y = part_expected(c.y);
+    want_dx = part_expected(c.dx);
+    if (run_call(train, &c)) {
+        check_dropped("y", &c, c.x, c.y, want_y);
+        check_dropped("dx", &c, c.dy, c.dx, want_dx);
+        check_mask(&c);
+    }
+    free(want_y);
+    free(want_dx);
+    call_end(&c);
+}
+
+static void in_place_case(void)
+{
+    struct call c = {.probability = 0.4f, .seed = 77};
+    int dim[3] = {3, 5, 7};
+    double *x;
+    double *want;
+    if (!case_begin("dropout/in_place")) return;
+    call_begin(&c);
+    c.x = c.y = part_output(CUDNN_DATA_FLOAT, 3, dim, LAYOUT_NHWC, NULL, false);
+    c.reserve = reserve_for(c.x->desc);
+    x = part_expected(c.x);
+    want = part_expected(c.x);
+    if (run_call(train, &c)) {
+        for (int64_t i = 0; i < c.x->count; ++i) {
+            want[i] = is_kept(c.seed, 0, i, c.probability) ? x[i] / (1.0 - (double)0.4f) : 0.0;
+            x[i] = fabs(want[i]);
+        }
+        check_values("y", c.y->whole, want, NULL, x, CUDNN_DATA_FLOAT);
+    }
+    free(x);
+    free(want);
+    call_end(&c);
+}
+
+/* A state copied away and back, or restored under another descriptor, goes on where it was. */
+static void restore_case(void)
+{
+    struct call c = {.probability = 0.5f, .seed = 0x123456789abcdefu};
+    struct call other = {0};
+    int dim[2] = {4, 999};
+    unsigned char saved[256];
+    float drop = 0;
+    void *states = NULL;
+    unsigned long long seed = 0;
+    size_t bytes;
+    void *reserve;
+    float *x;
+    float *y[4];
+    if (!case_begin("dropout/restore")) return;
+    call_begin(&c);
+    bytes = (size_t)dim[0] * (size_t)dim[1] * sizeof(float);
+    c.x = part_input(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, 1.0, 2.0);
+    c.y = part_output(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, true);
+    c.reserve = reserve_for(c.x->desc);
+    reserve = c.reserve->data;
+    x = malloc(bytes);
+    for (int i = 0; i < 4; ++i) y[i] = malloc(bytes);
+    for (int i = 0; i < dim[0] * dim[1]; ++i) x[i] = 1.0f + (float)i;
+    warpdnnMemcpy(harness_handle, c.x->whole->data, x, bytes);
+    if (c.state_bytes > sizeof saved) case_fail("a state of %zu bytes", c.state_bytes);
+    if (set(&c) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
+    if (forward(&c) != CUDNN_STATUS_SUCCESS) case_fail("the first call fails");
+    warpdnnMemcpy(harness_handle, saved, c.states, c.state_bytes);
+    for (int i = 0; i < 2; ++i) {
+        if (forward(&c) != CUDNN_STATUS_SUCCESS) case_fail("call %d fails", i + 1);
+        warpdnnMemcpy(harness_handle, y[i], c.y->whole->data, bytes);
+    }
+    /* in other memory, under a fresh descriptor and with a seed that has no effect */
+    call_begin(&other);
+    other.x = c.x;
+    other.y = c.y;
+    other.reserve = c.reserve;
+    warpdnnMemcpy(harness_handle, other.states, saved, c.state_bytes);
+    if (cudnnRestoreDropoutDescriptor(other.dropout, harness_handle, 0.5f, other.states,
+                                      c.state_bytes, 5) != CUDNN_STATUS_SUCCESS) {
+        case_fail("restore fails");
+    }
+    for (int i = 2; i < 4; ++i) {
+        if (forward(&other) != CUDNN_STATUS_SUCCESS) case_fail("call %d fails", i + 1);
+        warpdnnMemcpy(harness_handle, y[i], c.y->whole->data, bytes);
+    }
+    if (memcmp(y[0], y[2], bytes) || memcmp(y[1], y[3], bytes)) {
+        case_fail("a restored state does not repeat what followed it");
+    }
+    if (!memcmp(y[0], y[1], bytes)) case_fail("two calls drop the same elements");
+    if (cudnnGetDropoutDescriptor(other.dropout, harness_handle, &drop, &states, &seed) !=
+            CUDNN_STATUS_SUCCESS ||
+        drop != 0.5f || states != other.states || seed != 5) {
+        case_fail("the descriptor answers %g, %p, %llu", (double)drop, states, seed);
+    }
+    /* without states the probability alone changes */
+    if (cudnnSetDropoutDescriptor(other.dropout, harness_handle, 0.25f, NULL, 0, 9) !=
+            CUDNN_STATUS_SUCCESS ||
+        cudnnGetDropoutDescriptor(other.dropout, harness_handle, &drop, &states, &seed) !=
+            CUDNN_STATUS_SUCCESS ||
+        drop != 0.25f || states != other.states || seed != 5) {
+        case_fail("after a set without states: %g, %p, %llu", (double)drop, states, seed);
+    }
+    warpdnnMemcpy(harness_handle, reserve, saved, 4); /* the reserve is ours to write */
+    cudnnDestroyDropoutDescriptor(other.dropout);
+    warpdnnFree(harness_handle, other.states);
+    for (int i = 0; i < 4; ++i) free(y[i]);
+    free(x);
+    call_end(&c);
+}
+
+/* A state that was never set up shows. */
+static void unset_case(void)
+{
+    struct call c = {.probability = 0.5f};
+    int dim[2] = {3, 11};
+    float y[33];
+    if (!case_begin("dropout/state_never_set")) return;
+    call_begin(&c);
+    c.x = part_input(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, 1.0, 2.0);
+    c.y = part_output(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, false);
+    c.reserve = reserve_for(c.x->desc);
+    warpdnnMemset(harness_handle, c.states, 0, c.state_bytes);
+    cudnnRestoreDropoutDescriptor(c.dropout, harness_handle, 0.5f, c.states, c.state_bytes, 1);
+    if (forward(&c) != CUDNN_STATUS_SUCCESS) case_fail("forward fails");
+    warpdnnMemcpy(harness_handle, y, c.y->whole->data, sizeof y);
+    for (int i = 0; i < 33; ++i) {
+        if (!isnan(y[i])) case_fail("y[%d] is %g", i, (double)y[i]);
+    }
+    call_end(&c);
+}
+
+enum { MANY = 1 << 20 };
+
+/* The kept elements of one forward call on MANY ones, a byte each. */
+static void draw(struct call *c, unsigned char *kept)
+{
+    float *y = malloc(MANY * sizeof *y);
+    if (forward(c) != CUDNN_STATUS_SUCCESS) case_fail("forward fails");
+    warpdnnMemcpy(harness_handle, y, c->y->whole->data, MANY * sizeof *y);
+    for (int i = 0; i < MANY; ++i) kept[i] = y[i] != 0.0f;
+    free(y);
+}
+
+/* Fails unless `hits` of `n` trials of probability p is within 4 standard deviations. */
+static void expect_rate(const char *what, double hits, double n, double p)
+{
+    double sigma = sqrt(n * p * (1.0 - p));
+    if (fabs(hits - n * p) <= 4.0 * sigma) return;
+    case_fail("%s: %.0f of %.0f, expected %.0f, %.1f standard deviations off", what, hits, n, n * p,
+              (hits - n * p) / sigma);
+}
+
+/* How often two elements agree, where they are independent: both kept or both dropped. */
+static void expect_independent(const char *what, const unsigned char *a, const unsigned char *b,
+                               int64_t n, double keep)
+{
+    int64_t agree = 0;
+    for (int64_t i = 0; i < n; ++i) agree += a[i] == b[i];
+    expect_rate(what, (double)agree, (double)n, keep * keep + (1.0 - keep) * (1.0 - keep));
+}
+
+static void statistics_case(float probability)
+{
+    static const int distances[] = {1, 2, 3, 4, 7, 8, 32, 1024};
+    struct call c = {.probability = probability, .seed = 42};
+    int dim[2] = {1, MANY};
+    double keep = 1.0 - (double)probability;
+    unsigned char *mask[4];
+    if (!case_begin("dropout/statistics/%g", (double)probability)) return;
+    call_begin(&c);
+    for (int i = 0; i < 4; ++i) mask[i] = malloc(MANY);
+    c.x = part_input(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, 1.0, 2.0);
+    c.y = part_output(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, false);
+    c.reserve = reserve_for(c.x->desc);
+    {
+        float *ones = malloc(MANY * sizeof *ones);
+        for (int i = 0; i < MANY; ++i) ones[i] = 1.0f;
+        warpdnnMemcpy(harness_handle, c.x->whole->data, ones, MANY * sizeof *ones);
+        free(ones);
+    }
+    if (set(&c) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
+    draw(&c, mask[0]);
+    draw(&c, mask[1]);
+    if (set(&c) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
+    draw(&c, mask[2]);
+    c.seed = 43;
+    if (set(&c) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
+    draw(&c, mask[3]);
+    if (memcmp(mask[0], mask[2], MANY)) case_fail("one seed, two masks");
+    for (int i = 0; i < 4; ++i) {
+        double kept = 0.0;
+        for (int k = 0; k < MANY; ++k) kept += mask[i][k];
+        expect_rate("kept", kept, MANY, keep);
+    }
+    expect_independent("consecutive calls", mask[0], mask[1], MANY, keep);
+    expect_independent("neighbouring seeds", mask[0], mask[3], MANY, keep);
+    for (unsigned i = 0; i < sizeof distances / sizeof distances[0]; ++i) {
+        expect_independent("neighbours", mask[0], mask[0] + distances[i], MANY - distances[i],
+                           keep);
+    }
+    for (int i = 0; i < 4; ++i) free(mask[i]);
+    call_end(&c);
+}
+
+int main(int argc, char **argv)
+{
+    harness_start(argc, argv);
+    for (int type = 0; type <= CUDNN_DATA_BFLOAT16; ++type) {
+        for (int turn = 0; turn < 24; ++turn) random_case(type, turn);
+    }
+    in_place_case();
+    restore_case();
+    unset_case();
+    statistics_case(0.5f);
+    statistics_case(0.3f);
+    statistics_case(0.9f);
+    return harness_finish();
+}
