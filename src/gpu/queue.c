@@ -95,6 +95,10 @@ static cudnnStatus_t emit_copy(struct wd_queue *base, void *to, const void *from
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* The one handle that is another stream on each thread. */
+enum { PER_THREAD_STREAM = 2 };
+static _Thread_local char this_thread;
+
 static cudnnStatus_t take_scratch(struct wd_queue *base, size_t bytes, void **data)
 {
     struct wd_gpu_queue *queue = wd_gpu_queue_of(base);
@@ -108,10 +112,15 @@ static cudnnStatus_t take_scratch(struct wd_queue *base, size_t bytes, void **da
     WD_REQUIRE(
         status != CU_STREAM_CAPTURE_STATUS_INVALIDATED, CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER,
         "taking %zu bytes of scratch: the capture of the stream was invalidated before", bytes);
-    WD_CU_TRY(cuStreamGetId, (queue->stream, &stream_id), "taking %zu bytes of scratch", bytes);
     if (status == CU_STREAM_CAPTURE_STATUS_NONE) {
         capture_id = 0;
         graph = NULL;
+        WD_CU_TRY(cuStreamGetId, (queue->stream, &stream_id), "taking %zu bytes of scratch", bytes);
+    } else {
+        /* the driver gives no id while it captures; the handle cannot be used anew before its end */
+        stream_id = (uintptr_t)queue->stream == PER_THREAD_STREAM
+                        ? (unsigned long long)(uintptr_t)&this_thread
+                        : (unsigned long long)(uintptr_t)queue->stream;
     }
     key = (struct wd_arena_key){queue->context_id, stream_id, capture_id};
     return wd_arena_take(&queue->held, &key, graph, bytes, data);
@@ -206,7 +215,7 @@ void wd_gpu_queue_destroy(struct wd_queue *base)
 /* The null stream and its two explicit names belong to whatever context is current. */
 static bool is_default_stream(CUstream stream)
 {
-    return (uintptr_t)stream <= 2;
+    return (uintptr_t)stream <= PER_THREAD_STREAM;
 }
 
 static cudnnStatus_t check_stream(const struct wd_gpu_queue *queue, CUstream stream)

@@ -48,9 +48,7 @@ static struct block *block_at(const void *data)
 
 static bool is_filled(const unsigned char *data, size_t bytes, unsigned char with)
 {
-    for (size_t i = 0; i < bytes; ++i)
-        if (data[i] != with) return false;
-    return true;
+    return bytes == 0 || (data[0] == with && memcmp(data, data + 1, bytes - 1) == 0);
 }
 
 /* Whether nobody wrote where nobody may. */
@@ -71,10 +69,9 @@ static void check_block(const struct block *it)
                  it->alive ? "outside of it" : "to it");
 }
 
-static void forget(struct block **link)
+static void unlink_block(struct block **link)
 {
     struct block *it = *link;
-    check_block(it);
     *link = it->next;
     munmap(it->base, it->mapped);
     free(it);
@@ -125,7 +122,8 @@ static void release(struct block *it)
         for (struct block **link = &blocks; *link; link = &(*link)->next)
             if (!(*link)->alive) oldest = link;
         resting -= (*oldest)->bytes;
-        forget(oldest);
+        check_block(*oldest);
+        unlink_block(oldest);
     }
 }
 
@@ -257,7 +255,9 @@ size_t fakecuda_bytes(void)
 int fake_report_memory(void)
 {
     int problems = 0;
-    for (const struct block *it = blocks; it; it = it->next) {
+    struct block **link = &blocks;
+    while (*link) {
+        struct block *it = *link;
         if (!is_intact(it)) {
             fprintf(stderr, "fake driver: %zu bytes at %p: somebody wrote %s\n", it->bytes,
                     (void *)it->data, it->alive ? "outside of them" : "after they were freed");
@@ -267,6 +267,10 @@ int fake_report_memory(void)
             fprintf(stderr, "fake driver: %zu bytes at %p were not freed\n", it->bytes,
                     (void *)it->data);
             problems += 1;
+            link = &it->next;
+        } else { /* seen once is enough */
+            resting -= it->bytes;
+            unlink_block(link);
         }
     }
     return problems;

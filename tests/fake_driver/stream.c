@@ -241,6 +241,11 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long *id)
     CUstream stream;
     CUresult result = fake_begin("cuStreamGetId", CALL_PLAIN);
     if (result == CUDA_SUCCESS) result = fake_stream(handle, &stream);
+    if (result == CUDA_SUCCESS && stream->capture) {
+        /* seen on a real driver: the question alone ends a capture */
+        invalidate(stream->capture);
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
     if (result == CUDA_SUCCESS) *id = stream->id;
     return fake_end(result);
 }

@@ -12,7 +12,7 @@ struct wd_kernel line_kernel = {&module, "test_line", NULL, 0};
 struct wd_kernel other_kernel = {&module, "test_other", NULL, 0};
 struct wd_kernel absent_kernel = {&module, "test_absent", NULL, 0};
 
-void *through_scratch_at;
+_Thread_local void *through_scratch_at;
 
 static void line(void *user, void **params, const unsigned int grid[3])
 {

@@ -32,6 +32,6 @@ struct wd_launch line_launch(struct wd_kernel *kernel, const struct line_args *a
  * two; through_scratch_at tells where that was. */
 cudnnStatus_t run_line(struct wd_queue *queue, float *y, const float *x, int64_t count);
 cudnnStatus_t run_through_scratch(struct wd_queue *queue, float *y, const float *x, int64_t count);
-extern void *through_scratch_at;
+extern _Thread_local void *through_scratch_at;
 
 #endif

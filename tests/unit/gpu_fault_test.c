@@ -177,7 +177,6 @@ static void each_call_fails(cudnnStatus_t (*life)(void), bool captured, CUresult
         }
     }
     assert_true(n > 15 && n < 1000);
-    fprintf(stderr, "%d calls failed in turn\n", (int)n - 1);
 }
 
 static void test_calls(void **state)
