@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#define BE_FAIL fail_msg
 #include "support/backend_build.h"
 #include "warpdnn.h"
 
