@@ -765,6 +765,47 @@ static void special_values(void)
     case_end();
 }
 
+/* The plain calls bring no workspace and find at most 8 MiB: what the Ex calls ask for without an
+ * activation is what they need, and stays below that however many parameters there are. */
+static void scratch_is_bounded(void)
+{
+    static const struct {
+        int mode;
+        int dim[4];
+    } rows[] = {
+        {CUDNN_BATCHNORM_PER_ACTIVATION, {2, 512, 128, 128}},
+        {CUDNN_BATCHNORM_PER_ACTIVATION, {1, 65537, 1, 1}},
+        {CUDNN_BATCHNORM_SPATIAL, {64, 1 << 20, 7, 7}},
+        {CUDNN_BATCHNORM_SPATIAL, {256, 1, 4096, 4096}},
+        {CUDNN_BATCHNORM_SPATIAL, {256, 1023, 112, 112}},
+    };
+    for (int i = 0; i < COUNT(rows); ++i) {
+        cudnnTensorDescriptor_t x;
+        cudnnTensorDescriptor_t param;
+        cudnnBatchNormMode_t mode = (cudnnBatchNormMode_t)rows[i].mode;
+        size_t forward = 0;
+        size_t backward = 0;
+        if (!case_begin("scratch/%d", i)) continue;
+        cudnnCreateTensorDescriptor(&x);
+        cudnnCreateTensorDescriptor(&param);
+        cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NCHW, CUDNN_DATA_DOUBLE, rows[i].dim[0],
+                                   rows[i].dim[1], rows[i].dim[2], rows[i].dim[3]);
+        if (fine("derive", cudnnDeriveBNTensorDescriptor(param, x, mode)) &&
+            fine("forward", cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+                                harness_handle, mode, CUDNN_BATCHNORM_OPS_BN, x, NULL, x, param,
+                                NULL, &forward)) &&
+            fine("backward", cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+                                 harness_handle, mode, CUDNN_BATCHNORM_OPS_BN, x, NULL, x, NULL, x,
+                                 param, NULL, &backward)) &&
+            (forward > (8u << 20) || backward > (8u << 20))) {
+            case_fail("%zu and %zu bytes of scratch", forward, backward);
+        }
+        cudnnDestroyTensorDescriptor(x);
+        cudnnDestroyTensorDescriptor(param);
+        case_end();
+    }
+}
+
 /* sum(w y) as the oracle's forward gives it, for finite differences. */
 static double loss(const struct bn *c, const struct inputs *in)
 {
@@ -856,6 +897,7 @@ int main(int argc, char **argv)
     inference_cases(6);
     hard_cases();
     special_values();
+    scratch_is_bounded();
     finite_differences();
     return harness_finish();
 }

@@ -127,8 +127,8 @@ static int64_t grad_workspace(const struct wd_problem *problem)
     return scratch_bytes(&space, wd_problem_acc(problem), NORM_GRAD_STATES, 0);
 }
 
-/* Derivatives in the reserve space are numbers. */
-static cudnnStatus_t check_reserve(const struct wd_call *call, const void *reserve)
+/* Scratch holds numbers, and so does a reserve space of derivatives. */
+static cudnnStatus_t check_alignment(const struct wd_call *call, const void *reserve)
 {
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     uintptr_t size = x->dtype == CUDNN_DATA_DOUBLE ? 8 : 4;
@@ -137,6 +137,9 @@ static cudnnStatus_t check_reserve(const struct wd_call *call, const void *reser
                CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
                "the reserve space %p is not aligned to its elements of %d bytes", reserve,
                (int)size);
+    WD_REQUIRE((uintptr_t)call->workspace % STATE_ALIGNMENT == 0,
+               CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
+               "the workspace %p is not aligned to %d bytes", call->workspace, STATE_ALIGNMENT);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -199,7 +202,7 @@ static cudnnStatus_t emit_train(const struct wd_call *call, struct wd_queue *que
         .attr = call->problem.node->attr.norm,
     };
     int64_t group = wd_norm_reserve_kind(&args.attr) == WD_RESERVE_BITS ? 8 : 1;
-    WD_TRY(check_reserve(call, args.reserve));
+    WD_TRY(check_alignment(call, args.reserve));
     for (space.first = 0; space.first < space.params; space.first += range) {
         space.count = space.params - space.first < range ? space.params - space.first : range;
         WD_TRY(emit_statistics(queue, acc, &stats, &space, partial));
@@ -237,7 +240,7 @@ static cudnnStatus_t emit_grad(const struct wd_call *call, struct wd_queue *queu
     };
     struct norm_stats_args stats = {
         .x = args.x, .state = call->workspace, .epsilon = args.attr.epsilon};
-    WD_TRY(check_reserve(call, args.reserve));
+    WD_TRY(check_alignment(call, args.reserve));
     for (space.first = 0; space.first < space.params; space.first += range) {
         space.count = space.params - space.first < range ? space.params - space.first : range;
         if (!args.saved) WD_TRY(emit_statistics(queue, acc, &stats, &space, partial));

@@ -146,11 +146,11 @@ WD_FN void WD_NAME(norm_var_combine)(const struct norm_stats_args *a,
     into->squares += from->squares;
 }
 
-/* With factor 1 the old average is not read: it may hold anything. */
+/* With factor 1 the old average is not read (a blend with 0): it may hold anything. */
 WD_FN void WD_NAME(norm_running)(const struct wd_view *running, int64_t offset, WD_ACC value,
                                  double factor)
 {
-    WD_NAME(wd_view_blend)(running, offset, value, factor, factor == 1.0 ? 0.0 : 1.0 - factor);
+    WD_NAME(wd_view_blend)(running, offset, value, factor, 1.0 - factor);
 }
 
 WD_FN void WD_NAME(norm_var_finish)(const struct norm_stats_args *a, int64_t item,
