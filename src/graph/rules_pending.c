@@ -9,21 +9,3 @@ static cudnnStatus_t not_yet(const struct wd_node *node)
     return wd_fail(CUDNN_STATUS_NOT_SUPPORTED, "%s is not implemented yet",
                    wd_op_info(node->op)->name);
 }
-
-cudnnStatus_t wd_rule_conv(const struct wd_graph *graph, const struct wd_node *node)
-{
-    (void)graph;
-    return not_yet(node);
-}
-
-cudnnStatus_t wd_rule_bias_grad(const struct wd_graph *graph, const struct wd_node *node)
-{
-    (void)graph;
-    return not_yet(node);
-}
-
-cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node *node)
-{
-    (void)graph;
-    return not_yet(node);
-}
