@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the fuzzing of the backend API shares: repeatable random numbers, the pool of descriptors,
+ * the count of what was reached, and graphs that are almost right. */
+#ifndef TESTS_FUZZ_BACKEND_FUZZ_H
+#define TESTS_FUZZ_BACKEND_FUZZ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cudnn.h"
+
+enum { ELEMENTS = 40, ELEMENT_BYTES = ELEMENTS * 64 };
+
+extern uint64_t random_state;
+extern cudnnHandle_t handle;
+extern int mutation; /* percent of values that become odd */
+
+struct fuzz_reached {
+    long calls, accepted, refused, finalized, plans, executed, executions_refused, too_large;
+    long texts, texts_restored;
+};
+extern struct fuzz_reached reached;
+
+uint64_t random_bits(void);
+int below(int limit);
+bool chance(int percent);
+int random_count(void);
+/* Fills an array of ELEMENTS elements of a type. */
+void random_elements(int type, char *data);
+
+/* Counts an answer; a refusal must come with a text. */
+cudnnStatus_t note(cudnnStatus_t status, const char *function);
+
+/* A descriptor in the pool, where another one may have to go for it; null where it is refused. */
+cudnnBackendDescriptor_t create(int type);
+
+/* Descriptors of a plan with something wrong in `mutation` percent of their values; null where no
+ * plan came out. */
+cudnnBackendDescriptor_t almost_a_plan(void);
+
+#endif
