@@ -9,7 +9,7 @@
 
 #include "fake_driver/internal.h"
 
-enum { FUNCTIONS_MAX = 128, NAME_MAX = 64 };
+enum { FUNCTIONS_MAX = 128, NAME_MAX = 64, FIRST_ID = 10 };
 
 static pthread_mutex_t lock;
 static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
@@ -132,7 +132,7 @@ bool fake_is_deferred(void)
 
 uint64_t fake_next_id(void)
 {
-    return ++state.next_id;
+    return FIRST_ID + state.next_id++;
 }
 
 void fake_leave_destructors(CUuserObject object)

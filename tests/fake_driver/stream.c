@@ -56,7 +56,10 @@ CUresult fake_stream(CUstream handle, CUstream *stream)
         *stream = per_thread;
         return CUDA_SUCCESS;
     }
-    if (!context->legacy) context->legacy = new_stream(context, true);
+    if (!context->legacy) {
+        context->legacy = new_stream(context, true);
+        context->legacy->id = 1; /* in every context */
+    }
     *stream = context->legacy;
     return CUDA_SUCCESS;
 }

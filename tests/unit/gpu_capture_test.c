@@ -153,13 +153,19 @@ static void test_interleaved_on_one_stream(void **state)
     void *first = NULL, *second = NULL, *third = NULL;
     (void)state;
     assert_int_equal(wd_gpu_queue_create(&other), OK);
-    assert_int_equal(queue->ops->begin(queue), OK);
-    assert_int_equal(queue->ops->scratch(queue, 1000, &first), OK);
-    assert_int_equal(other->ops->begin(other), OK);
-    assert_int_equal(other->ops->scratch(other, 1000, &second), OK);
-    assert_ptr_not_equal(first, second);
-    queue->ops->end(queue);
-    other->ops->end(other);
+    for (int round = 0; round < 3; ++round) { /* with new arenas and with old ones */
+        assert_int_equal(queue->ops->begin(queue), OK);
+        assert_int_equal(queue->ops->scratch(queue, 1000, &first), OK);
+        assert_int_equal(other->ops->begin(other), OK);
+        assert_int_equal(other->ops->scratch(other, 1000, &second), OK);
+        assert_ptr_not_equal(first, second);
+        queue->ops->end(queue);
+        assert_int_equal(queue->ops->begin(queue), OK);
+        assert_int_equal(queue->ops->scratch(queue, 1000, &first), OK);
+        assert_ptr_not_equal(first, second); /* which the other still holds */
+        queue->ops->end(queue);
+        other->ops->end(other);
+    }
     assert_int_equal(queue->ops->begin(queue), OK);
     assert_int_equal(queue->ops->scratch(queue, 1000, &third), OK);
     assert_true(third == first || third == second);

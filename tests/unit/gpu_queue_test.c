@@ -140,6 +140,7 @@ static void test_two_contexts(void **state)
 {
     struct wd_queue *queue[2] = {NULL, NULL};
     CUcontext context[2];
+    void *scratch[2];
     (void)state;
     for (int i = 0; i < 2; ++i) {
         assert_int_equal(fake->cuInit(0), CUDA_SUCCESS);
@@ -148,7 +149,11 @@ static void test_two_contexts(void **state)
         fake->cuCtxSetCurrent(NULL);
     }
     for (int round = 0; round < 2; ++round)
-        for (int i = 0; i < 2; ++i) run_both_ways(queue[i]);
+        for (int i = 0; i < 2; ++i) {
+            run_both_ways(queue[i]);
+            scratch[i] = through_scratch_at;
+        }
+    assert_ptr_not_equal(scratch[0], scratch[1]);
     wd_gpu_queue_destroy(queue[0]);
     run_both_ways(queue[1]);
     wd_gpu_queue_destroy(queue[1]);
