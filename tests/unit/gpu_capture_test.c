@@ -161,14 +161,16 @@ static void test_interleaved_on_one_stream(void **state)
         assert_ptr_not_equal(first, second);
         queue->ops->end(queue);
         assert_int_equal(queue->ops->begin(queue), OK);
-        assert_int_equal(queue->ops->scratch(queue, 1000, &first), OK);
-        assert_ptr_not_equal(first, second); /* which the other still holds */
+        assert_int_equal(queue->ops->scratch(queue, 100000, &first), OK);
+        /* apart from what the other still holds */
+        assert_true((char *)first + 100000 <= (char *)second ||
+                    (char *)second + 1000 <= (char *)first);
         queue->ops->end(queue);
         other->ops->end(other);
     }
     assert_int_equal(queue->ops->begin(queue), OK);
     assert_int_equal(queue->ops->scratch(queue, 1000, &third), OK);
-    assert_true(third == first || third == second);
+    assert_true(third == first || third == second); /* memory is used again */
     queue->ops->end(queue);
     assert_int_equal(wd_gpu_scratch_bytes(), 2 << 20);
     wd_gpu_queue_destroy(other);
