@@ -110,7 +110,13 @@ static cudnnStatus_t finalize(struct wd_desc *desc)
     struct wd_built *built = NULL;
     WD_TRY(wd_desc_check(desc, "descriptor"));
     WD_TRY(wd_desc_check_values(desc));
-    if (finalizers[desc->type]) WD_TRY(finalizers[desc->type](desc, &built));
+    if (finalizers[desc->type]) {
+        cudnnStatus_t status = finalizers[desc->type](desc, &built);
+        if (status != CUDNN_STATUS_SUCCESS) {
+            wd_built_release(built);
+            return status;
+        }
+    }
     wd_desc_seal(desc, built);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -68,39 +68,46 @@ static cudnnStatus_t check_device(const struct wd_device *plan, const struct wd_
     return CUDNN_STATUS_SUCCESS;
 }
 
+static cudnnStatus_t plan_for(struct wd_desc *desc, const struct wd_desc *config,
+                              const struct wd_device *device, struct wd_built **built)
+{
+    const struct wd_built_engine *engine = (const struct wd_built_engine *)config->built;
+    if (device) WD_TRY(check_device(&engine->device, device, "given device"));
+    WD_TRY(wd_desc_put_int(desc, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+                           engine->plan->workspace));
+    return build(engine, built);
+}
+
 cudnnStatus_t wd_finalize_plan(struct wd_desc *desc, struct wd_built **built)
 {
     const struct wd_value *text =
         wd_desc_value(desc, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
     const struct wd_desc *properties = wd_desc_ref(desc, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
-    struct wd_desc *config = wd_desc_ref(desc, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    const struct wd_desc *config = wd_desc_ref(desc, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     cudnnHandle_t handle = wd_desc_pointer(desc, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
-    const struct wd_built_engine *engine;
     const struct wd_device *device = NULL;
+    union wd_cell restored;
+    cudnnStatus_t status;
     if (properties) device = &((const struct wd_built_device *)properties->built)->device;
     if (handle) {
         WD_TRY(wd_check_handle("CUDNN_ATTR_EXECUTION_PLAN_HANDLE", handle));
         device = handle->queue->device;
     }
-    if (text->count > 0) {
-        union wd_cell cell;
-        cudnnStatus_t status;
-        WD_REQUIRE(config == NULL, CUDNN_STATUS_BAD_PARAM,
-                   "execution plan: both an engine configuration and a text were set");
-        WD_TRY(wd_plan_restore(text, device, &cell.ref));
-        status = wd_desc_put(desc, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                             CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &cell);
-        wd_desc_release(cell.ref);
-        if (status != CUDNN_STATUS_SUCCESS) return status;
-        config = wd_desc_ref(desc, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    if (text->count == 0) {
+        WD_REQUIRE(config != NULL, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+                   "execution plan: no engine configuration was set");
+        return plan_for(desc, config, device, built);
     }
-    WD_REQUIRE(config != NULL, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-               "execution plan: no engine configuration was set");
-    engine = (const struct wd_built_engine *)config->built;
-    if (device) WD_TRY(check_device(&engine->device, device, handle ? "handle" : "descriptor"));
-    WD_TRY(wd_desc_put_int(desc, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
-                           engine->plan->workspace));
-    return build(engine, built);
+    WD_REQUIRE(config == NULL, CUDNN_STATUS_BAD_PARAM,
+               "execution plan: both an engine configuration and a text were set");
+    WD_TRY(wd_plan_restore(text, device, &restored.ref));
+    status = plan_for(desc, restored.ref, device, built);
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = wd_desc_put(desc, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                             CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &restored);
+    }
+    wd_desc_release(restored.ref);
+    return status;
 }
 
 void wd_plan_text(const struct wd_built_plan *plan, struct wd_text *text)
