@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The backend API on a GPU handle of the fake driver: plans executed on the handle's stream, written
+ * into a CUDA graph, patched there with other pointers, and what a device change refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BE_FAIL fail_msg
+#include "support/backend_build.h"
+#include "support/fakecuda.h"
+#include "warpdnn.h"
+
+enum { COUNT = 120 };
+
+static cudnnHandle_t handle;
+static CUcontext context;
+static const int64_t dims4[4] = {2, 3, 4, 5};
+static float *data[4]; /* x, y, and another pair */
+
+static void upload(float *to, float start)
+{
+    float values[COUNT];
+    for (int i = 0; i < COUNT; ++i) values[i] = start + (float)i;
+    be_expect(warpdnnMemcpy(handle, to, values, sizeof values), "copy");
+}
+
+static void check_negated(const float *from, float start)
+{
+    float values[COUNT];
+    be_expect(warpdnnMemcpy(handle, values, from, sizeof values), "copy");
+    for (int i = 0; i < COUNT; ++i) {
+        if (values[i] != -(start + (float)i)) {
+            fail_msg("element %d is %g, not %g", i, (double)values[i], (double)-(start + (float)i));
+        }
+    }
+}
+
+static int start(void **state)
+{
+    (void)state;
+    fake->fakecuda_reset();
+    fake->cuInit(0);
+    if (fake->cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return -1;
+    fake->cuCtxSetCurrent(context);
+    if (cudnnCreate(&handle) != CUDNN_STATUS_SUCCESS) return -1;
+    for (int i = 0; i < 4; ++i) {
+        if (warpdnnMalloc(handle, COUNT * sizeof(float), (void **)&data[i])) return -1;
+    }
+    upload(data[0], 1.0f);
+    upload(data[2], 1000.0f);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    be_free_all();
+    for (int i = 0; i < 4; ++i) warpdnnFree(handle, data[i]);
+    if (cudnnDestroy(handle) != CUDNN_STATUS_SUCCESS) return -1;
+    fake->cuCtxSetCurrent(NULL);
+    fake->cuDevicePrimaryCtxRelease(0);
+    return fake->fakecuda_report() == 0 ? 0 : -1;
+}
+
+/* y = -(-(-x)): three nodes, two of them into the workspace. */
+static be_desc three_nodes(void)
+{
+    be_desc x = be_tensor(1, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN);
+    be_desc a = be_tensor(2, CUDNN_DATA_FLOAT, 4, dims4, BE_VIRTUAL);
+    be_desc b = be_tensor(3, CUDNN_DATA_FLOAT, 4, dims4, BE_VIRTUAL);
+    be_desc y = be_tensor(4, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN);
+    be_desc ops[3] = {be_pointwise(CUDNN_POINTWISE_NEG, x, NULL, NULL, a),
+                      be_pointwise(CUDNN_POINTWISE_NEG, a, NULL, NULL, b),
+                      be_pointwise(CUDNN_POINTWISE_NEG, b, NULL, NULL, y)};
+    return be_plan_of(handle, 3, ops);
+}
+
+static be_desc pack_of(float *x, float *y, void *workspace)
+{
+    return be_pack(2, (int64_t[]){1, 4}, (void *[]){x, y}, workspace);
+}
+
+static void test_execute(void **state)
+{
+    be_desc plan = three_nodes();
+    void *workspace = NULL;
+    (void)state;
+    be_expect(warpdnnMalloc(handle, (size_t)be_workspace(plan), &workspace), "workspace");
+    be_expect(cudnnBackendExecute(handle, plan, pack_of(data[0], data[1], workspace)), "execute");
+    check_negated(data[1], 1.0f);
+    be_expect(warpdnnFree(handle, workspace), "free");
+}
+
+static void launch(CUgraph graph)
+{
+    CUgraphExec exec = NULL;
+    assert_int_equal(fake->cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+    assert_int_equal(fake->cuGraphLaunch(exec, NULL), CUDA_SUCCESS);
+    assert_int_equal(fake->cuStreamSynchronize(NULL), CUDA_SUCCESS);
+    assert_int_equal(fake->cuGraphExecDestroy(exec), CUDA_SUCCESS);
+}
+
+static void test_populate_and_update(void **state)
+{
+    be_desc plan = three_nodes();
+    be_desc op =
+        be_pointwise(CUDNN_POINTWISE_ABS, be_tensor(1, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN), NULL,
+                     NULL, be_tensor(4, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN));
+    be_desc other = be_plan_of(handle, 1, &op);
+    CUgraph graph = NULL;
+    void *workspace = NULL;
+    float zero[COUNT] = {0};
+    (void)state;
+    be_expect(warpdnnMalloc(handle, (size_t)be_workspace(plan), &workspace), "workspace");
+    assert_int_equal(fake->cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+    be_expect(warpdnnMemcpy(handle, data[1], zero, sizeof zero), "copy");
+    be_expect(cudnnBackendPopulateCudaGraph(handle, plan, pack_of(data[0], data[1], workspace),
+                                            (cudaGraph_t)graph),
+              "populate");
+    launch(graph);
+    check_negated(data[1], 1.0f);
+    /* the same chain with other pointers */
+    be_expect(cudnnBackendUpdateCudaGraph(handle, plan, pack_of(data[2], data[3], workspace),
+                                          (cudaGraph_t)graph),
+              "update");
+    launch(graph);
+    check_negated(data[3], 1000.0f);
+    /* another plan's chain is not this one */
+    assert_int_equal(cudnnBackendUpdateCudaGraph(
+                         handle, other, pack_of(data[0], data[1], workspace), (cudaGraph_t)graph),
+                     CUDNN_STATUS_BAD_PARAM_CUDA_GRAPH_MISMATCH);
+    launch(graph);
+    check_negated(data[3], 1000.0f);
+    assert_int_equal(
+        cudnnBackendPopulateCudaGraph(handle, plan, pack_of(data[0], data[1], workspace), NULL),
+        CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    assert_int_equal(cudnnBackendPopulateCudaGraph(handle, plan, pack_of(data[0], NULL, workspace),
+                                                   (cudaGraph_t)graph),
+                     CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    assert_int_equal(fake->cuGraphDestroy(graph), CUDA_SUCCESS);
+    be_expect(warpdnnFree(handle, workspace), "free");
+}
+
+static void test_notes(void **state)
+{
+    be_desc op =
+        be_pointwise(CUDNN_POINTWISE_ABS, be_tensor(1, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN), NULL,
+                     NULL, be_tensor(4, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN));
+    be_desc engine = be_engine(be_graph(handle, 1, &op), 0);
+    int notes[8];
+    int64_t count = -1;
+    (void)state;
+    be_expect(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                       CUDNN_TYPE_BEHAVIOR_NOTE, 8, &count, notes),
+              "notes");
+    assert_int_equal(count, 1);
+    assert_int_equal(notes[0], CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_execute, start, finish),
+        cmocka_unit_test_setup_teardown(test_populate_and_update, start, finish),
+        cmocka_unit_test_setup_teardown(test_notes, start, finish),
+    };
+    fake_open();
+    setenv("WARPDNN_DEVICE", "gpu", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
