@@ -106,6 +106,25 @@ cudnnStatus_t wd_conv_build(const struct wd_conv_call *call, struct wd_single *s
     return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t wd_conv_check_data(const struct wd_conv_call *call)
+{
+    if (call->x_data && call->w_data && call->y_data) return CUDNN_STATUS_SUCCESS;
+    return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+                      "the pointer that belongs to %s is null",
+                      !call->x_data   ? call->x_name
+                      : !call->w_data ? call->w_name
+                                      : call->y_name);
+}
+
+/* The output may lie over neither input: each of its elements needs many of theirs. */
+static cudnnStatus_t check_apart(const struct wd_conv_call *call, const void *out)
+{
+    int same = (call->x_data == out) + (call->w_data == out) + (call->y_data == out);
+    if (same == 1) return CUDNN_STATUS_SUCCESS;
+    return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM,
+                      "the output %p is the same memory as an input", out);
+}
+
 /* The three plain directions: the output stands in their last slot. */
 static cudnnStatus_t convolve(const struct wd_conv_call *call, cudnnHandle_t handle,
                               const void *alpha, const void *beta, int algorithm, void *workspace,
@@ -118,6 +137,8 @@ static cudnnStatus_t convolve(const struct wd_conv_call *call, cudnnHandle_t han
         return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s is null",
                           alpha ? "beta" : "alpha");
     }
+    WD_TRY(wd_conv_check_data(call));
+    WD_TRY(check_apart(call, single.data[single.node.slot[OUT]]));
     out_dtype = single.tensors[single.node.slot[OUT]].dtype;
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, out_dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, out_dtype));
@@ -233,9 +254,13 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
                 wd_tensor_same_layout(&zDesc->tensor, &yDesc->tensor)),
            CUDNN_STATUS_BAD_PARAM,
            "z and y are the same memory, but the types or strides of zDesc and yDesc differ");
+    WD_TRY(wd_conv_check_data(&call));
+    WD_TRY(check_apart(&call, y));
     residual = wd_scalar(alpha2, yDesc->tensor.dtype);
-    single.node.attr.conv.activation = wd_activation_attr(activationDesc, 0);
     /* without a share in the result z is not read: it may be null */
+    WD_ARG(z != NULL || residual == 0.0, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "z is null");
+    WD_ARG(bias != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "bias is null");
+    single.node.attr.conv.activation = wd_activation_attr(activationDesc, 0);
     if (residual != 0.0) wd_single_bind(&single, FUSED_Z, &zDesc->tensor, z);
     wd_single_bind(&single, FUSED_B, &biasDesc->tensor, bias);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha1, yDesc->tensor.dtype));

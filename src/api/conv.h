@@ -49,6 +49,9 @@ struct wd_conv_attr wd_conv_attr_of(const struct cudnnConvolutionStruct *conv);
  * scalars, which are 1 and 0, and for what CONV_FUSED has beyond x, w and y. */
 cudnnStatus_t wd_conv_build(const struct wd_conv_call *call, struct wd_single *single);
 
+/* Refuses a null x, w or y pointer. */
+cudnnStatus_t wd_conv_check_data(const struct wd_conv_call *call);
+
 /* What a legacy algorithm means for this convolution on this handle: sets the graph's engine.
  * `bytes` (may be null) is the workspace that the caller must bring; where `from_arena` is set it is
  * 0 and the scratch comes from the library. Out of range: BAD_PARAM. */

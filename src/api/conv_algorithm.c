@@ -343,13 +343,7 @@ static cudnnStatus_t find_ex(const struct wd_conv_call *call, cudnnHandle_t hand
 {
     struct search search;
     WD_TRY(begin_search(&search, handle, call, requested, returned, results));
-    if (!call->x_data || !call->w_data || !call->y_data) {
-        return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-                          "the pointer that belongs to %s is null",
-                          !call->x_data   ? call->x_name
-                          : !call->w_data ? call->w_name
-                                          : call->y_name);
-    }
+    WD_TRY(wd_conv_check_data(call));
     measure_all(&search, workspace, workspace ? workspace_bytes : 0);
     WD_TRY(verdict(&search));
     give(&search, requested, returned, results);
