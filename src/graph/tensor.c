@@ -45,19 +45,22 @@ bool wd_tensor_is_packed(const struct wd_tensor *tensor)
 {
     /* take the dimensions by growing stride: each must continue where the last one ended */
     int64_t expected = 1;
+    int64_t units[WD_MAX_RANK];
     bool taken[WD_MAX_RANK] = {false};
+    for (int d = 0; d < tensor->rank; ++d) {
+        bool vectors = tensor->vect_count > 1 && d == tensor->vect_dim;
+        units[d] = vectors ? tensor->dim[d] / tensor->vect_count : tensor->dim[d];
+    }
     for (int turn = 0; turn < tensor->rank; ++turn) {
         int next = -1;
         for (int d = 0; d < tensor->rank; ++d) {
-            if (taken[d] || tensor->dim[d] == 1) continue;
+            if (taken[d] || units[d] == 1) continue;
             if (next < 0 || tensor->stride[d] < tensor->stride[next]) next = d;
         }
         if (next < 0) break;
         if (tensor->stride[next] != expected) return false;
         taken[next] = true;
-        expected *= tensor->vect_count > 1 && next == tensor->vect_dim
-                        ? tensor->dim[next] / tensor->vect_count
-                        : tensor->dim[next];
+        expected *= units[next];
     }
     return true;
 }
@@ -95,8 +98,8 @@ static size_t list_text(const int64_t *list, int count, char *text, size_t size)
 {
     size_t length = 0;
     for (int i = 0; i < count && length < size; ++i) {
-        int wrote = snprintf(text + length, size - length, "%s%lld", i ? "," : "[",
-                             (long long)list[i]);
+        int wrote =
+            snprintf(text + length, size - length, "%s%lld", i ? "," : "[", (long long)list[i]);
         length += wrote > 0 ? (size_t)wrote : 0;
     }
     if (length < size) length += (size_t)snprintf(text + length, size - length, "]");
