@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalization: the descriptor of its parameters, inference, training and backward. The calls
- * with a fused activation are in batchnorm_ex.c and share the checks that stand here. Ranks other
- * than 4 and 5 are taken too. */
+ * Batch normalization: the descriptor of its parameters, inference, training and backward. The
+ * calls with a fused activation are in batchnorm_ex.c and share the checks that stand here. Ranks
+ * other than 4 and 5 are taken too. */
 #include "api/batchnorm.h"
 
 #include <math.h>

@@ -28,7 +28,7 @@ struct wd_bn_common {
 
 /* Mode, ops, epsilon, the activation where there is one, x, y and the parameters' descriptor. */
 cudnnStatus_t wd_bn_check_common(const struct wd_bn_common *call);
-/* A further tensor with the dims and type of x; where it lies over `over`, the layouts are equal. */
+/* A further tensor with the dims and type of x; where it lies over `over`, with its layout. */
 cudnnStatus_t wd_bn_check_like(const struct wd_bn_common *call, const struct wd_bn_data *tensor,
                                const struct wd_bn_data *over);
 /* Named pointers, refused where null; ends with a null name. */

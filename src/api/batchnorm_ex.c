@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalization with a fused residual and activation, its workspace and its reserve space. Any
- * mode of activation descriptors is taken, with any layout and type. With CUDNN_BATCHNORM_OPS_BN the
- * arguments of the activation and of z are not looked at. */
+ * Batch normalization with a fused residual and activation, its workspace and its reserve space.
+ * Any mode of activation descriptors is taken, with any layout and type. With
+ * CUDNN_BATCHNORM_OPS_BN the arguments of the activation and of z are not looked at. */
 #include "api/batchnorm.h"
 #include "graph/norm_shape.h"
 

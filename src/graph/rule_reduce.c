@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a reduce node must be: an operator, dims of y that are 1 or x's own, types that can be read
- * and written, and indices only of operators that pick an element, in a type that can count them. */
+ * and written, and indices only of operators that pick an element, in a type that counts them. */
 #include "graph/graph.h"
 #include "graph/reduce_shape.h"
 

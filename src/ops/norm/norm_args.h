@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the batch normalization passes, shared by host and device. A pass works on a range of
- * parameters (a channel, or an activation): `count` of them from `first` on. */
+ * Arguments of the batch normalization passes, shared by host and device. A pass works on a range
+ * of parameters (a channel, or an activation): `count` of them from `first` on. */
 #ifndef WD_OPS_NORM_ARGS_H
 #define WD_OPS_NORM_ARGS_H
 

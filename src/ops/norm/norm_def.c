@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The engines of last resort for batch normalization: inference, training and backward, on both
- * devices; they take whatever the rule accepts. Parameters are worked through in ranges, so that the
- * scratch stays small however many there are; only a training that fills a reserve space, and then
- * has a workspace of its own, takes them all at once, for bytes of the reserve span ranges. */
+ * devices; they take whatever the rule accepts. Parameters are worked through in ranges, so that
+ * the scratch stays small however many there are; only a training that fills a reserve space, and
+ * then has a workspace of its own, takes them all at once, for bytes of the reserve span ranges. */
 #include <string.h>
 
 #include "ops/engine.h"

@@ -3,8 +3,8 @@
  * The definition of batch normalization (Ioffe and Szegedy 2015, arXiv:1502.03167). For every
  * parameter, over the N elements that share it:
  *
- *     mean = sum x / N            var = sum (x - mean)^2 / N        inv_std = 1 / sqrt(var + epsilon)
- *     xhat = (x - mean) inv_std   v = scale xhat + bias [+ z]       y = alpha act(v) + beta y
+ *     mean = sum x / N           var = sum (x - mean)^2 / N     inv_std = 1 / sqrt(var + epsilon)
+ *     xhat = (x - mean) inv_std  v = scale xhat + bias [+ z]    y = alpha act(v) + beta y
  *     running = (1 - factor) running + factor new, where new is mean or var N / (N - 1)
  *
  * and with g = dy act'(v):
@@ -13,8 +13,9 @@
  *     dx = scale inv_std (g - (dbias + xhat dscale) / N)
  *
  * The statistics take two readings of x: the mean from sums of x - x[0], so that a common offset
- * costs no digits, then the squares around that mean, with the correction for the mean's own rounding
- * (Chan, Golub and LeVeque 1983). What the rounding of the mean cuts off is kept and used for y. */
+ * costs no digits, then the squares around that mean, with the correction for the mean's own
+ * rounding (Chan, Golub and LeVeque 1983). What the rounding of the mean cuts off is kept and used
+ * for y. */
 #include "ops/pointwise/pointwise_def.h"
 
 /* Coordinates of element `term` of parameter `param`. */

@@ -9,8 +9,8 @@
  *     MIN, MAX            AMAX  max |x|
  *
  * and for the last three the index of the first element that has the value, counted along the
- * reduced dimensions, the last one fastest. Where NaN is to be propagated, MIN, MAX and AMAX give NaN
- * as soon as there is one, at the first of them; else NaN only where there is nothing else. */
+ * reduced dimensions, the last one fastest. Where NaN is to be propagated, MIN, MAX and AMAX give
+ * NaN as soon as there is one, at the first of them; else NaN only where there is nothing else. */
 
 struct WD_NAME(reduce_state) {
     WD_ACC value;
