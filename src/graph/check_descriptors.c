@@ -74,6 +74,11 @@ cudnnStatus_t wd_tensor_from(const struct wd_desc *desc, struct wd_tensor *tenso
         tensor->dim[d] = dims->cells[d].i;
         tensor->stride[d] = d < strides->count ? strides->cells[d].i : 0;
     }
+    /* the backend counts vectors along the vectorized dimension, a tensor counts their lanes */
+    WD_REQUIRE(lanes == 1 ||
+                   !__builtin_mul_overflow(tensor->dim[vect_dim], lanes, &tensor->dim[vect_dim]),
+               CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+               "tensor uid %lld: more elements than an address can count", (long long)tensor->uid);
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -377,6 +377,28 @@ static void test_numbers_in_texts(void **state)
     }
 }
 
+/* INT8x4 as callers say it: dims count vectors, the tensor counts lanes. */
+static void test_vectors(void **state)
+{
+    const int64_t dims[4] = {2, 3, 5, 7}, strides[4] = {105, 35, 7, 1};
+    const int64_t four = 4, one = 1, alignment = 16;
+    const int32_t int8 = CUDNN_DATA_INT8;
+    struct wd_desc *desc = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    struct wd_tensor tensor;
+    (void)state;
+    wd_desc_set(desc, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &int8);
+    wd_desc_set(desc, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
+    wd_desc_set(desc, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
+    wd_desc_set(desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+    wd_desc_set(desc, CUDNN_ATTR_TENSOR_VECTOR_COUNT, CUDNN_TYPE_INT64, 1, &four);
+    wd_desc_set(desc, CUDNN_ATTR_TENSOR_VECTORIZED_DIMENSION, CUDNN_TYPE_INT64, 1, &one);
+    assert_int_equal(wd_desc_check_values(desc), CUDNN_STATUS_SUCCESS);
+    assert_int_equal(wd_tensor_from(desc, &tensor), CUDNN_STATUS_SUCCESS);
+    assert_int_equal(tensor.dim[1], 12);
+    assert_int_equal(wd_tensor_extent(&tensor), 2 * 12 * 5 * 7);
+    wd_desc_release(desc);
+}
+
 static double seconds(void)
 {
     struct timespec now;
@@ -420,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_seed_is_number_or_tensor),
         cmocka_unit_test(test_copies_into_used_descriptors_are_refused),
         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_text_covers_attributes),
         cmocka_unit_test(test_numbers_in_texts),
         cmocka_unit_test(test_cheap),
