@@ -59,15 +59,16 @@ cudnnStatus_t cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t xdesc, siz
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* What Set and Restore have in common; a null `states` is the caller's business. */
+/* What Set and Restore have in common. Null states are legal: the descriptor then has a probability
+ * and cannot run. */
 static cudnnStatus_t check_state(const char *function, float dropout, const void *states,
-                                 size_t bytes)
+                                 bool needs_size, size_t bytes)
 {
     if (!(dropout >= 0.0f && dropout <= 1.0f)) {
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
                           "dropout=%g is no probability between 0 and 1", (double)dropout);
     }
-    if (states && bytes < sizeof(struct wd_random_state)) {
+    if ((states || needs_size) && bytes < sizeof(struct wd_random_state)) {
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
                           "stateSizeInBytes=%zu is less than the %zu of cudnnDropoutGetStatesSize",
                           bytes, sizeof(struct wd_random_state));
@@ -85,7 +86,7 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cu
 {
     WD_DESC(dropoutDesc, WD_DESC_DROPOUT);
     WD_HANDLE(handle);
-    WD_TRY(check_state(__func__, dropout, states, stateSizeInBytes));
+    WD_TRY(check_state(__func__, dropout, states, false, stateSizeInBytes));
     if (states) {
         struct wd_single single;
         struct wd_tensor state = opaque(sizeof(struct wd_random_state));
@@ -110,8 +111,7 @@ cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc
 {
     WD_DESC(dropoutDesc, WD_DESC_DROPOUT);
     WD_HANDLE(handle);
-    WD_ARG(states != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "states is null");
-    WD_TRY(check_state(__func__, dropout, states, stateSizeInBytes));
+    WD_TRY(check_state(__func__, dropout, states, true, stateSizeInBytes));
     dropoutDesc->dropout = dropout;
     dropoutDesc->states = states;
     dropoutDesc->seed = seed; /* for cudnnGetDropoutDescriptor alone: the state has its own */

@@ -157,7 +157,8 @@ static void random_case(int type, int turn)
     double *want_dx;
     int rank;
     if (!case_begin("dropout/%s/%d", type_name[type], turn)) return;
-    c.seed = (unsigned long long)random_int(0, INT64_MAX) * 2 + (unsigned long long)turn % 2;
+    c.seed = (unsigned long long)random_int(0, UINT32_MAX) << 32 |
+             (unsigned long long)random_int(0, UINT32_MAX);
     c.forwards = (int)random_int(0, 2);
     rank = lanes_of(type) > 1 ? 4 : random_of(2, 3, 4, 4, 5, 6);
     for (int d = 0; d < rank; ++d) dim[d] = random_of(1, 2, 3, 5, 7, 8);

@@ -70,6 +70,18 @@ struct seen {
     int64_t first; /* index in x of the first of the largest, -1: no candidate */
 };
 
+/* The lowest finite value. */
+static double lowest(cudnnDataType_t dtype)
+{
+    switch ((int)dtype) {
+    case CUDNN_DATA_FLOAT: return -0x1.fffffep127;
+    case CUDNN_DATA_DOUBLE: return -0x1.fffffffffffffp1023;
+    case CUDNN_DATA_HALF: return -65504.0;
+    case CUDNN_DATA_BFLOAT16: return -0x1.fep127;
+    default: return tensor_round(dtype, -1e30);
+    }
+}
+
 /* Calls `visit` (may be null) on each element of the image in the window at `out` of y. */
 static struct seen look(const struct geometry *g, const struct part *x, const int *out,
                         void (*visit)(void *, int64_t), void *context)
@@ -103,7 +115,7 @@ static struct seen look(const struct geometry *g, const struct part *x, const in
     }
     seen.n =
         g->mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING ? (double)seen.inside : (double)size;
-    if (seen.first < 0) seen.largest = -INFINITY;
+    if (seen.first < 0) seen.largest = lowest(x->whole->dtype);
     return seen;
 }
 
@@ -119,10 +131,6 @@ static void check_forward(const struct geometry *g, const struct call *c, double
         int out[8];
         part_coordinates(c->y, i, out);
         seen = look(g, c->x, out, NULL, NULL);
-        /* no candidate: minus infinity, of integers the lowest */
-        if (isinf(seen.largest) && tensor_epsilon(c->y->whole->dtype) == 0.5) {
-            seen.largest = tensor_round(c->y->whole->dtype, -1e30);
-        }
         if (is_max(g)) {
             before[index] = naive[index] = c->alpha * seen.largest + old;
             magnitude[index] =

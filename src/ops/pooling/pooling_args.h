@@ -5,6 +5,8 @@
 #ifndef WD_OPS_POOLING_ARGS_H
 #define WD_OPS_POOLING_ARGS_H
 
+#include <float.h>
+
 #include "base/view.h"
 #include "graph/attr.h"
 

@@ -15,8 +15,8 @@
  *     average      dy / n
  *
  * NaN: where it is propagated it is larger than any number, the first one wins; where it is not, it
- * is no candidate. A maximum without candidates is minus infinity (for integers their lowest value)
- * and passes no gradient on; an average over nothing is 0.
+ * is no candidate. A maximum without candidates is the lowest finite value of the type and passes no
+ * gradient on; an average over nothing is 0.
  *
  * Passes: pool_forward (item: a window, serial), pool_forward_long (the same as a reduction),
  * pool_argmax and pool_argmax_long (where each window's maximum is), pool_backward (item: an element
@@ -91,14 +91,19 @@ WD_FN WD_ACC WD_NAME(pool_divisor)(const struct wd_pool_attr *p, int64_t covered
     return n;
 }
 
-/* What no element of the type is less than. */
+/* The lowest finite value of a type. */
 WD_FN WD_ACC WD_NAME(pool_lowest)(int dtype)
 {
     switch (dtype) {
     case CUDNN_DATA_INT8: return (WD_ACC)-128;
     case CUDNN_DATA_UINT8: return (WD_ACC)0;
     case CUDNN_DATA_INT32: return (WD_ACC)-2147483648.0;
-    default: return -(WD_ACC)INFINITY;
+    case CUDNN_DATA_HALF: return (WD_ACC)-65504;
+    case CUDNN_DATA_BFLOAT16: return (WD_ACC)-3.38953138925153547590470800371487866880e38;
+#if WD_ACC_IS_DOUBLE
+    case CUDNN_DATA_DOUBLE: return -DBL_MAX;
+#endif
+    default: return (WD_ACC)-FLT_MAX;
     }
 }
 
