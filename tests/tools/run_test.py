@@ -42,7 +42,7 @@ def main():
             for i, script in enumerate(scripts):
                 with open(os.path.join(root, "tests", "some", f"s{i}_test.sh"), "w", encoding="utf-8") as file:
                     file.write(script + "\n")
-            run = subprocess.run([sys.executable, os.path.join(root, "tests", "run.py"), "--timeout", "2"],
+            run = subprocess.run([sys.executable, os.path.join(root, "tests", "run.py"), "--timeout", "6"],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             last = run.stdout.splitlines()[-1]
             if last == wanted and (run.returncode == 0) == success:
