@@ -234,6 +234,7 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnInitTransformDest(
 
 /*
  * y = alpha * x + beta * y, from one layout or type to another; the dimensions of both are equal.
+ * alpha and beta are double where x is fp64, else float (as observed).
  * x and y must not overlap, unless they are the same tensor. BAD_PARAM_SHAPE_MISMATCH, or
  * NOT_SUPPORTED for a pair of types without a conversion.
  */
@@ -273,7 +274,7 @@ typedef enum {
 
 /*
  * Sets every element of y to one value; gaps between elements stay.
- *   valuePtr  host memory, one element of y's type
+ *   valuePtr  host memory: a double or an int32_t for y of that type, else a float (as observed)
  * BAD_PARAM_NULL_POINTER, or BAD_PARAM where y is not described.
  */
 cudnnStatus_t CUDNNWINAPI cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t yDesc,

@@ -86,13 +86,23 @@ struct wd_pointwise_attr wd_activation_attr(const struct cudnnActivationStruct *
         [CUDNN_ACTIVATION_TANH] = {CUDNN_POINTWISE_TANH_FWD, CUDNN_POINTWISE_TANH_BWD},
         [CUDNN_ACTIVATION_CLIPPED_RELU] = {CUDNN_POINTWISE_RELU_FWD, CUDNN_POINTWISE_RELU_BWD},
         [CUDNN_ACTIVATION_ELU] = {CUDNN_POINTWISE_ELU_FWD, CUDNN_POINTWISE_ELU_BWD},
-        /* the gradient of identity is dy itself: 1 * dy */
         [CUDNN_ACTIVATION_IDENTITY] = {CUDNN_POINTWISE_IDENTITY, CUDNN_POINTWISE_IDENTITY},
         [CUDNN_ACTIVATION_SWISH] = {CUDNN_POINTWISE_SWISH_FWD, CUDNN_POINTWISE_SWISH_BWD},
     };
     attr.mode = modes[activation->mode][backward != 0];
     if (activation->mode == CUDNN_ACTIVATION_CLIPPED_RELU) attr.upper_clip = activation->coef;
     return attr;
+}
+
+/* Identity is for the fused calls alone. */
+static cudnnStatus_t check_mode(const char *function,
+                                const struct cudnnActivationStruct *activation)
+{
+    if (activation->mode != CUDNN_ACTIVATION_IDENTITY) return CUDNN_STATUS_SUCCESS;
+    return wd_fail_in(
+        function, CUDNN_STATUS_BAD_PARAM,
+        "the activation is IDENTITY, which only cudnnConvolutionBiasActivationForward "
+        "takes");
 }
 
 static cudnnStatus_t check_same(const char *function, const struct cudnnTensorStruct *tensor,
@@ -123,6 +133,7 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle,
     struct wd_single single;
     WD_HANDLE(handle);
     WD_DESC_SET(activationDesc, WD_DESC_ACTIVATION);
+    WD_TRY(check_mode(__func__, activationDesc));
     WD_DESC_SET(xDesc, WD_DESC_TENSOR);
     WD_DESC_SET(yDesc, WD_DESC_TENSOR);
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
@@ -152,6 +163,7 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle,
     struct wd_single single;
     WD_HANDLE(handle);
     WD_DESC_SET(activationDesc, WD_DESC_ACTIVATION);
+    WD_TRY(check_mode(__func__, activationDesc));
     WD_DESC_SET(yDesc, WD_DESC_TENSOR);
     WD_DESC_SET(dyDesc, WD_DESC_TENSOR);
     WD_DESC_SET(xDesc, WD_DESC_TENSOR);
@@ -166,13 +178,9 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle,
            "dx and dy are the same memory, but the strides of dxDesc and dyDesc differ");
     wd_single_init(&single, WD_OP_POINTWISE);
     single.node.attr.pointwise = wd_activation_attr(activationDesc, 1);
-    if (activationDesc->mode == CUDNN_ACTIVATION_IDENTITY) {
-        wd_single_bind(&single, X, &dyDesc->tensor, dy);
-    } else {
-        wd_single_bind(&single, X, &xDesc->tensor, x);
-        wd_single_bind(&single, B, &dyDesc->tensor, dy);
-        wd_single_bind(&single, T, &yDesc->tensor, y);
-    }
+    wd_single_bind(&single, X, &xDesc->tensor, x);
+    wd_single_bind(&single, B, &dyDesc->tensor, dy);
+    wd_single_bind(&single, T, &yDesc->tensor, y);
     wd_single_bind(&single, Y, &dxDesc->tensor, dx);
     wd_single_scalar(&single, ALPHA1, 1.0);
     wd_single_scalar(&single, ALPHA2, 1.0);

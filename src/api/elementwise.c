@@ -76,8 +76,9 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha,
     begin(&single, CUDNN_POINTWISE_IDENTITY);
     wd_single_bind(&single, X, &xDesc->tensor, x);
     wd_single_bind(&single, Y, &yDesc->tensor, y);
-    wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
-    wd_single_scalar(&single, BETA, wd_scalar(beta, yDesc->tensor.dtype));
+    /* as recorded: the scalars have the type that goes with x */
+    wd_single_scalar(&single, ALPHA, wd_scalar(alpha, xDesc->tensor.dtype));
+    wd_single_scalar(&single, BETA, wd_scalar(beta, xDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
 
@@ -104,7 +105,11 @@ cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t
     WD_DESC_SET(yDesc, WD_DESC_TENSOR);
     WD_ARG(valuePtr != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "valuePtr is null");
     memset(&value, 0, sizeof value);
-    value.dtype = yDesc->tensor.dtype;
+    /* as recorded: one value for all types but fp64 and int32 is a float, as alpha is */
+    value.dtype =
+        yDesc->tensor.dtype == CUDNN_DATA_DOUBLE || yDesc->tensor.dtype == CUDNN_DATA_INT32
+            ? yDesc->tensor.dtype
+            : CUDNN_DATA_FLOAT;
     value.vect_count = 1;
     value.flags = WD_BY_VALUE;
     value.rank = yDesc->tensor.rank;

@@ -29,11 +29,12 @@ static inline uint32_t WD_FLOAT_TO_BITS(float f)
 }
 #endif
 
-/* Bits that one element takes; 0 for a type that does not exist. The vectorised legacy types
+/* Bits that one element takes (booleans are single bits); 0 for a type that does not exist. The vectorised legacy types
  * (INT8x4, UINT8x4, INT8x32) count one lane: see wd_dtype_lanes. */
 WD_FN int wd_dtype_bits(int dtype)
 {
     switch (dtype) {
+    case CUDNN_DATA_BOOLEAN: return 1;
     case CUDNN_DATA_INT4:
     case CUDNN_DATA_UINT4:
     case CUDNN_DATA_FP4_E2M1: return 4;
@@ -42,7 +43,6 @@ WD_FN int wd_dtype_bits(int dtype)
     case CUDNN_DATA_INT8x4:
     case CUDNN_DATA_UINT8x4:
     case CUDNN_DATA_INT8x32:
-    case CUDNN_DATA_BOOLEAN:
     case CUDNN_DATA_FP8_E4M3:
     case CUDNN_DATA_FP8_E5M2:
     case CUDNN_DATA_FP8_E8M0: return 8;
@@ -205,7 +205,7 @@ WD_FN double wd_load_f64(const void *data, int dtype, int64_t i)
     case CUDNN_DATA_INT8x32: return (double)((const int8_t *)data)[i];
     case CUDNN_DATA_UINT8:
     case CUDNN_DATA_UINT8x4: return (double)((const uint8_t *)data)[i];
-    case CUDNN_DATA_BOOLEAN: return ((const uint8_t *)data)[i] ? 1.0 : 0.0;
+    case CUDNN_DATA_BOOLEAN: return (double)(((const uint8_t *)data)[i >> 3] >> (i & 7) & 1);
     case CUDNN_DATA_INT32: return (double)((const int32_t *)data)[i];
     case CUDNN_DATA_UINT32: return (double)((const uint32_t *)data)[i];
     case CUDNN_DATA_INT64: return (double)((const int64_t *)data)[i];
@@ -239,11 +239,15 @@ WD_FN float wd_load_f32(const void *data, int dtype, int64_t i)
     }
 }
 
-WD_FN void wd_store_nibble(void *data, int64_t i, uint32_t code)
+/* An element of 1 or 4 bits, the first of a byte lowest. Reads and writes the whole byte, so that
+ * elements of one byte must be stored by one thread. */
+WD_FN void wd_store_bits(void *data, int64_t i, int bits, uint32_t code)
 {
-    uint8_t *byte = (uint8_t *)data + (i >> 1);
-    int shift = (int)(i & 1) * 4;
-    *byte = (uint8_t)((*byte & (0xf0 >> shift)) | (code << shift));
+    int in_byte = 8 / bits;
+    int shift = (int)(i % in_byte) * bits;
+    uint8_t *byte = (uint8_t *)data + i / in_byte;
+    uint32_t mask = ((1u << bits) - 1u) << shift;
+    *byte = (uint8_t)((*byte & ~mask) | (code << shift & mask));
 }
 
 WD_FN void wd_store_f32(void *data, int dtype, int64_t i, float value);
@@ -261,7 +265,7 @@ WD_FN void wd_store_f64(void *data, int dtype, int64_t i, double value)
         return;
     case CUDNN_DATA_UINT8:
     case CUDNN_DATA_UINT8x4: ((uint8_t *)data)[i] = (uint8_t)wd_saturate(value, 0.0, 255.0); return;
-    case CUDNN_DATA_BOOLEAN: ((uint8_t *)data)[i] = (uint8_t)(value != 0.0); return;
+    case CUDNN_DATA_BOOLEAN: wd_store_bits(data, i, 1, value != 0.0); return;
     case CUDNN_DATA_INT32:
         ((int32_t *)data)[i] = (int32_t)wd_saturate(value, -2147483648.0, 2147483647.0);
         return;
@@ -272,10 +276,10 @@ WD_FN void wd_store_f64(void *data, int dtype, int64_t i, double value)
         ((int64_t *)data)[i] = wd_saturate(value, -9223372036854775808.0, 9223372036854775807.0);
         return;
     case CUDNN_DATA_INT4:
-        wd_store_nibble(data, i, (uint32_t)wd_saturate(value, -8.0, 7.0) & 15u);
+        wd_store_bits(data, i, 4, (uint32_t)wd_saturate(value, -8.0, 7.0) & 15u);
         return;
     case CUDNN_DATA_UINT4:
-        wd_store_nibble(data, i, (uint32_t)wd_saturate(value, 0.0, 15.0));
+        wd_store_bits(data, i, 4, (uint32_t)wd_saturate(value, 0.0, 15.0));
         return;
     default: wd_store_f32(data, dtype, i, wd_round_odd(value)); return;
     }
@@ -305,7 +309,7 @@ WD_FN void wd_store_f32(void *data, int dtype, int64_t i, float value)
         ((uint8_t *)data)[i] = (uint8_t)((bits & 0x7fffffffu) > 0x7f800000u ? 255u : code);
         return;
     }
-    case CUDNN_DATA_FP4_E2M1: wd_store_nibble(data, i, wd_encode_small(value, 2, 1, 2, 1)); return;
+    case CUDNN_DATA_FP4_E2M1: wd_store_bits(data, i, 4, wd_encode_small(value, 2, 1, 2, 1)); return;
     default: wd_store_f64(data, dtype, i, (double)value); return;
     }
 }

@@ -57,6 +57,26 @@ WD_FN void wd_unravel(const int64_t *dim, int rank, int64_t i, int64_t *at)
     }
 }
 
+/* The order of a view's dimensions by falling stride: unravelled along it, neighbouring indices are
+ * neighbours in memory, and of a packed view the index is the offset. */
+WD_FN void wd_view_order(const struct wd_view *v, int32_t *order)
+{
+    for (int d = 0; d < v->rank; ++d) {
+        int at = d;
+        for (; at > 0 && v->stride[order[at - 1]] < v->stride[d]; --at) order[at] = order[at - 1];
+        order[at] = d;
+    }
+}
+
+WD_FN void wd_unravel_along(const int32_t *order, const int64_t *dim, int rank, int64_t i,
+                            int64_t *at)
+{
+    for (int k = rank - 1; k >= 0; --k) {
+        at[order[k]] = i % dim[order[k]];
+        i /= dim[order[k]];
+    }
+}
+
 WD_FN float wd_view_load_f32(const struct wd_view *v, int64_t offset)
 {
     return v->data ? wd_load_f32(v->data, v->dtype, offset) : (float)v->value;
@@ -77,12 +97,12 @@ WD_FN void wd_view_store_f64(const struct wd_view *v, int64_t offset, double val
     wd_store_f64(v->data, v->dtype, offset, value);
 }
 
-/* alpha * value + beta * old; with beta 0 the old value is not read, so that garbage and NaN in the
- * output do not reach the result. */
+/* alpha * value + beta * old. With beta 0 the old value is not read, and with alpha 0 the new one
+ * does not count, so that garbage and NaN do not reach the result through a factor of 0. */
 WD_FN void wd_view_blend_f32(const struct wd_view *v, int64_t offset, float value, double alpha,
                              double beta)
 {
-    float result = (float)alpha * value;
+    float result = alpha != 0.0 ? (float)alpha * value : 0.0f;
     if (beta != 0.0) result += (float)beta * wd_view_load_f32(v, offset);
     wd_view_store_f32(v, offset, result);
 }
@@ -90,7 +110,7 @@ WD_FN void wd_view_blend_f32(const struct wd_view *v, int64_t offset, float valu
 WD_FN void wd_view_blend_f64(const struct wd_view *v, int64_t offset, double value, double alpha,
                              double beta)
 {
-    double result = alpha * value;
+    double result = alpha != 0.0 ? alpha * value : 0.0;
     if (beta != 0.0) result += beta * wd_view_load_f64(v, offset);
     wd_view_store_f64(v, offset, result);
 }

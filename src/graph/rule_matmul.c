@@ -18,8 +18,9 @@ static cudnnStatus_t check_batch(const struct wd_tensor *t, const struct wd_tens
     WD_REQUIRE(t->rank == c->rank, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                "matmul: %s has %d dimensions, c has %d", name, t->rank, c->rank);
     for (int d = 0; d < c->rank - 2; ++d) {
-        WD_REQUIRE(t->dim[d] == c->dim[d] || t->dim[d] == 1, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-                   "matmul: batch dim[%d]=%lld of %s is neither 1 nor the %lld of c", d,
+        WD_REQUIRE(t->dim[d] > 0 && c->dim[d] % t->dim[d] == 0,
+                   CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
+                   "matmul: batch dim[%d]=%lld of %s does not divide the %lld of c", d,
                    (long long)t->dim[d], name, (long long)c->dim[d]);
     }
     return CUDNN_STATUS_SUCCESS;

@@ -39,6 +39,9 @@ cudnnStatus_t wd_rule_pointwise(const struct wd_graph *graph, const struct wd_no
                attr->mode);
     WD_REQUIRE(!(y->flags & WD_BY_VALUE), CUDNN_STATUS_BAD_PARAM,
                "pointwise: the output y is passed by value");
+    WD_REQUIRE(wd_dtype_bits(y->dtype) >= 8 || (y->vect_count == 1 && wd_tensor_is_packed(y)),
+               CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
+               "pointwise: y is %s, of less than a byte, and not packed", wd_dtype_name(y->dtype));
     WD_REQUIRE(operands < 2 || wd_slot(graph, node, 1), CUDNN_STATUS_BAD_PARAM,
                "pointwise: mode %d takes two operands, b is missing", attr->mode);
     WD_REQUIRE(operands < 3 || wd_slot(graph, node, 2), CUDNN_STATUS_BAD_PARAM,
@@ -49,8 +52,7 @@ cudnnStatus_t wd_rule_pointwise(const struct wd_graph *graph, const struct wd_no
         const struct wd_tensor *operand = wd_slot(graph, node, s);
         if (operand) WD_TRY(check_operand(operand, y, slot_name[s]));
     }
-    WD_REQUIRE(attr->mode != CUDNN_POINTWISE_GEN_INDEX ||
-                   (attr->axis >= 0 && attr->axis < y->rank),
+    WD_REQUIRE(attr->mode != CUDNN_POINTWISE_GEN_INDEX || (attr->axis >= 0 && attr->axis < y->rank),
                CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND,
                "pointwise: axis %d of GEN_INDEX is not within the %d dimensions of y", attr->axis,
                y->rank);

@@ -18,7 +18,8 @@ struct pointwise_args {
     double alpha;
     double beta;
     int32_t has_t;
-    int32_t unused;
+    int32_t per_item; /* elements of y that share a byte: 1, 2 or 8, consecutive in memory */
+    int32_t order[WD_MAX_RANK]; /* of y's dimensions in memory */
     struct wd_pointwise_attr attr;
 };
 

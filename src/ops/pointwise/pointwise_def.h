@@ -4,8 +4,8 @@
  *
  *     y = alpha * mode(alpha1 * x, alpha2 * b, t) + beta * y
  *
- * where x, b and t repeat along dimensions in which they have extent 1. One map pass, one element an
- * item. In backward modes x is the forward input, b is dy, and t the forward output where the caller
+ * where x, b and t repeat along dimensions in which they have extent 1. One map pass; an item is an
+ * element, or for types below a byte the elements of one byte, in the order of y's memory. In backward modes x is the forward input, b is dy, and t the forward output where the caller
  * has it (sigmoid, tanh, elu use it); sources: the derivative of each forward formula. */
 
 /* x below the lower clip continues with a slope (leaky relu), above the upper clip is flat. A NaN
@@ -15,16 +15,16 @@ WD_FN WD_ACC WD_NAME(pw_relu)(const struct wd_pointwise_attr *p, WD_ACC x)
     WD_ACC low = (WD_ACC)p->lower_clip;
     WD_ACC high = (WD_ACC)p->upper_clip;
     if (x != x) return p->propagate_nan ? x : low;
-    if (x > high) return high;
-    if (x > low) return x;
-    return p->lower_slope != 0.0 ? low + (WD_ACC)p->lower_slope * (x - low) : low;
+    if (!(x > low)) x = p->lower_slope != 0.0 ? low + (WD_ACC)p->lower_slope * (x - low) : low;
+    return x > high ? high : x;
 }
 
-WD_FN WD_ACC WD_NAME(pw_relu_grad)(const struct wd_pointwise_attr *p, WD_ACC x)
+/* dy where x is between the clips, dy times the slope below, and 0 elsewhere: where nothing passes,
+ * a NaN in dy does not either, and a NaN in x lets nothing pass. */
+WD_FN WD_ACC WD_NAME(pw_relu_back)(const struct wd_pointwise_attr *p, WD_ACC x, WD_ACC dy)
 {
-    if (x != x) return p->propagate_nan ? x : (WD_ACC)0;
-    if (x > (WD_ACC)p->upper_clip) return (WD_ACC)0;
-    return x > (WD_ACC)p->lower_clip ? (WD_ACC)1 : (WD_ACC)p->lower_slope;
+    if (x > (WD_ACC)p->lower_clip) return x > (WD_ACC)p->upper_clip ? (WD_ACC)0 : dy;
+    return x == x && p->lower_slope != 0.0 ? (WD_ACC)p->lower_slope * dy : (WD_ACC)0;
 }
 
 WD_FN WD_ACC WD_NAME(pw_sigmoid)(WD_ACC x)
@@ -81,7 +81,7 @@ WD_FN WD_ACC WD_NAME(pw_forward)(const struct wd_pointwise_attr *p, WD_ACC x)
 WD_FN WD_ACC WD_NAME(pw_gradient)(const struct wd_pointwise_attr *p, WD_ACC x, int has_y, WD_ACC y)
 {
     switch (p->mode) {
-    case CUDNN_POINTWISE_RELU_BWD: return WD_NAME(pw_relu_grad)(p, x);
+    case CUDNN_POINTWISE_RELU_BWD: return WD_NAME(pw_relu_back)(p, x, (WD_ACC)1);
     case CUDNN_POINTWISE_TANH_BWD: {
         WD_ACC t = has_y ? y : WD_M(tanh)(x);
         return (WD_ACC)1 - t * t;
@@ -91,8 +91,8 @@ WD_FN WD_ACC WD_NAME(pw_gradient)(const struct wd_pointwise_attr *p, WD_ACC x, i
         return s * ((WD_ACC)1 - s);
     }
     case CUDNN_POINTWISE_ELU_BWD:
-        if (x > 0) return (WD_ACC)1;
-        return has_y ? y + (WD_ACC)p->elu_alpha : (WD_ACC)p->elu_alpha * WD_M(exp)(x);
+        if (has_y) return y < 0 ? y + (WD_ACC)p->elu_alpha : (WD_ACC)1;
+        return x > 0 ? (WD_ACC)1 : (WD_ACC)p->elu_alpha * WD_M(exp)(x);
     case CUDNN_POINTWISE_GELU_BWD: return WD_NAME(pw_gelu_grad)(x);
     case CUDNN_POINTWISE_GELU_APPROX_TANH_BWD: return WD_NAME(pw_gelu_tanh_grad)(x);
     case CUDNN_POINTWISE_SOFTPLUS_BWD: return WD_NAME(pw_sigmoid)((WD_ACC)p->softplus_beta * x);
@@ -158,15 +158,13 @@ WD_FN WD_ACC WD_NAME(pw_unary)(const struct wd_pointwise_attr *p, WD_ACC x)
     }
 }
 
-WD_FN void WD_NAME(pointwise)(const struct pointwise_args *a, int64_t item)
+WD_FN void WD_NAME(pw_element)(const struct pointwise_args *a, const int64_t *at)
 {
     const struct wd_pointwise_attr *p = &a->attr;
-    int64_t at[WD_MAX_RANK];
     WD_ACC x;
     WD_ACC b;
     WD_ACC t;
     WD_ACC value;
-    wd_unravel(a->y.dim, a->y.rank, item, at);
     x = (WD_ACC)a->alpha1 * WD_NAME(wd_view_load)(&a->x, wd_view_broadcast_offset(&a->x, at));
     b = (WD_ACC)a->alpha2 * WD_NAME(wd_view_load)(&a->b, wd_view_broadcast_offset(&a->b, at));
     t = WD_NAME(wd_view_load)(&a->t, wd_view_broadcast_offset(&a->t, at));
@@ -174,9 +172,20 @@ WD_FN void WD_NAME(pointwise)(const struct pointwise_args *a, int64_t item)
     else if (p->mode == CUDNN_POINTWISE_BINARY_SELECT) value = t != 0 ? x : b;
     else if (p->mode >= CUDNN_POINTWISE_RELU_FWD && p->mode < CUDNN_POINTWISE_RELU_BWD)
         value = WD_NAME(pw_forward)(p, x);
+    else if (p->mode == CUDNN_POINTWISE_RELU_BWD) value = WD_NAME(pw_relu_back)(p, x, b);
     else if (p->mode >= CUDNN_POINTWISE_RELU_BWD && p->mode < CUDNN_POINTWISE_CMP_EQ)
         value = b * WD_NAME(pw_gradient)(p, x, a->has_t, t);
     else if (wd_pointwise_operands(p->mode) == 2) value = WD_NAME(pw_binary)(p, x, b);
     else value = WD_NAME(pw_unary)(p, x);
     WD_NAME(wd_view_blend)(&a->y, wd_view_offset(&a->y, at), value, a->alpha, a->beta);
+}
+
+WD_FN void WD_NAME(pointwise)(const struct pointwise_args *a, int64_t item)
+{
+    int64_t count = wd_view_count(&a->y);
+    int64_t at[WD_MAX_RANK];
+    for (int64_t i = item * a->per_item; i < (item + 1) * a->per_item && i < count; ++i) {
+        wd_unravel_along(a->order, a->y.dim, a->y.rank, i, at);
+        WD_NAME(pw_element)(a, at);
+    }
 }
