@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every operation test once more, on a GPU handle of the fake driver: the whole GPU host side with
+# the definitions' host twins, captures and replays included. A program that leaves memory, contexts
+# or graphs behind has failed.
+build=${WARPDNN_BUILD:-build}/tests
+export WARPDNN_CUDA_DRIVER="$build/libfakecuda.so" WARPDNN_DEVICE=gpu FAKECUDA_REPORT=1
+export FAKECUDA_DEVICES=1 FAKECUDA_MEMORY_MIB=16384
+if [ ! -f "$WARPDNN_CUDA_DRIVER" ]; then
+    echo "there is no $WARPDNN_CUDA_DRIVER"
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+passed=0
+failed=0
+skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+for program in "$build"/ops_*_test; do
+    [ -x "$program" ] || continue
+    "$program" >"$log" 2>&1
+    status=$?
+    counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed.*/\1 \2/p' "$log" | tail -n 1)
+    left=$(sed -n 's/.* failed, \([0-9]*\) skipped$/\1/p' "$log" | tail -n 1)
+    set -- ${counts:-0 1}
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+    skipped=$((skipped + ${left:-0}))
+    if [ "$status" -ne 0 ]; then
+        [ "$2" -gt 0 ] || failed=$((failed + 1))
+        echo "$program ends with status $status on the fake driver:"
+        grep -v '^  rerun' "$log" | tail -n 20
+    fi
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
