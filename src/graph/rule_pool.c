@@ -2,8 +2,6 @@
  *
  * What a pooling node must be: a window over each spatial dimension of images with the same number
  * and channels on both sides, every window beginning within the padded image. */
-#include <assert.h>
-
 #include "graph/graph.h"
 
 static bool is_type(int dtype, bool backward)
@@ -94,7 +92,7 @@ static cudnnStatus_t rule_forward(const struct wd_graph *graph, const struct wd_
 {
     const struct wd_tensor *x = wd_slot(graph, node, 0);
     const struct wd_tensor *y = wd_slot(graph, node, 1);
-    assert(x && y); /* slots that are not optional are there when a rule is asked */
+    WD_REQUIRE(x && y, CUDNN_STATUS_BAD_PARAM, "%s: x or y is missing", op);
     WD_TRY(check_tensor(op, "y", y, x, false));
     WD_TRY(check_tensor(op, "x", x, x, false));
     WD_TRY(check_attr(op, &node->attr.pool, x->rank));
@@ -110,7 +108,7 @@ static cudnnStatus_t rule_backward(const struct wd_graph *graph, const struct wd
     const struct wd_tensor *dy = wd_slot(graph, node, 1);
     const struct wd_tensor *x = wd_slot(graph, node, 2);
     const struct wd_tensor *dx = wd_slot(graph, node, 3);
-    assert(dy && dx);
+    WD_REQUIRE(dy && dx, CUDNN_STATUS_BAD_PARAM, "%s: dy or dx is missing", op);
     if (y) WD_TRY(check_tensor(op, "y", y, dy, true));
     if (x) WD_TRY(check_tensor(op, "x", x, dx, true));
     WD_TRY(check_tensor(op, "dy", dy, dx, false));
