@@ -32,6 +32,9 @@ if(WARPDNN_WITH_CUDA)
         message(FATAL_ERROR "${WARPDNN_NVCC} --version fails: ${nvcc_version}")
     endif()
     string(REGEX REPLACE ".*release ([0-9.]+).*" "\\1" nvcc_version "${nvcc_version}")
+    # as the driver counts: 13.0 is 13000
+    string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" ignored "${nvcc_version}")
+    math(EXPR WARPDNN_CUDA_VERSION "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
     set(nvcc_flags -fatbin -std=c++17 -O3 -Xptxas -v -DWD_WITH_CUDA=1
         -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
     foreach(arch IN LISTS WARPDNN_CUDA_ARCHS)

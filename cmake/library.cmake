@@ -3,7 +3,8 @@
 # libcudnn.so.9: all of src/ but the CPU module, compiled once (warpdnn_core) and linked twice: into
 # the shared library with its fixed list of exports, and into warpdnn_static, which tests of the
 # inside link. The shared library needs libc, libm, libdl and libpthread only, and takes its own
-# calls directly, for it is loaded into programs that may hold another libcudnn.
+# calls directly, for it is loaded into programs that may hold another libcudnn. It is never unloaded
+# (nodelete): the CUDA driver keeps its kernels' images, and calls back when a graph dies.
 
 file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS src/*.c)
 list(FILTER core_sources EXCLUDE REGEX "_cpu\\.c$")
@@ -12,7 +13,8 @@ warpdnn_embed_kernels(core_sources)
 
 add_library(warpdnn_core OBJECT ${core_sources})
 target_link_libraries(warpdnn_core PUBLIC warpdnn_flags)
-target_compile_definitions(warpdnn_core PUBLIC WD_WITH_CUDA=${WARPDNN_WITH_CUDA})
+target_compile_definitions(warpdnn_core PUBLIC WD_WITH_CUDA=${WARPDNN_WITH_CUDA}
+    $<$<BOOL:${WARPDNN_WITH_CUDA}>:WD_CUDA_VERSION=${WARPDNN_CUDA_VERSION}>)
 add_dependencies(warpdnn_core warpdnn_build_id)
 
 # The export list: each name of abi/exported_symbols.txt under the node that programs ask for, our
@@ -46,7 +48,7 @@ target_include_directories(warpdnn_shared PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include/warpdnn>)
 target_link_libraries(warpdnn_shared PRIVATE ${core_link_libraries})
 target_link_options(warpdnn_shared PRIVATE -Wl,--version-script=${exports_map} -Wl,-Bsymbolic
-    -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--as-needed -static-libgcc)
+    -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,nodelete -Wl,--as-needed -static-libgcc)
 # clang leaves its sanitizer runtime to the program, so there the library has undefined names.
 if(NOT WARPDNN_SANITIZERS OR CMAKE_C_COMPILER_ID STREQUAL "GNU")
     target_link_options(warpdnn_shared PRIVATE -Wl,--no-undefined)
