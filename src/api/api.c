@@ -119,7 +119,7 @@ cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_singl
     cudnnStatus_t status;
     struct wd_queue *queue = handle->queue;
     if (wd_log_wanted(CUDNN_SEV_INFO)) {
-        struct wd_log_context context = {handle, NULL, queue->device->ordinal};
+        struct wd_log_context context = {function, handle, NULL, queue->device->ordinal};
         if (queue->device->kind == WD_GPU) context.stream = wd_gpu_queue_stream(queue);
         wd_log_set_context(&context);
     }

@@ -273,7 +273,8 @@ static cudnnStatus_t run(cudnnHandle_t handle, const struct wd_desc *plan_desc,
     char *block;
     cudnnStatus_t status;
     if (wd_log_wanted(CUDNN_SEV_INFO)) {
-        struct wd_log_context context = {handle, NULL, handle->queue->device->ordinal};
+        struct wd_log_context context = {"cudnnBackendExecute", handle, NULL,
+                                         handle->queue->device->ordinal};
         if (handle->queue->device->kind == WD_GPU) {
             context.stream = wd_gpu_queue_stream(handle->queue);
         }

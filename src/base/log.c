@@ -63,6 +63,11 @@ void wd_log_set_context(const struct wd_log_context *context)
     else memset(&current, 0, sizeof current);
 }
 
+const char *wd_log_function(void)
+{
+    return current.function ? current.function : "";
+}
+
 cudnnStatus_t wd_log_set_callback(unsigned mask, void *udata, cudnnCallback_t callback)
 {
     pthread_mutex_lock(&lock);

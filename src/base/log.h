@@ -17,11 +17,14 @@ void wd_log(cudnnSeverity_t severity, cudnnStatus_t status, const char *format, 
 
 /* The handle, stream and device that the messages of this thread's current call belong to. */
 struct wd_log_context {
+    const char *function; /* public */
     cudnnHandle_t handle;
     cudaStream_t stream;
     int device;
 };
 void wd_log_set_context(const struct wd_log_context *context);
+/* The public function of this thread's current call, "" outside of one. */
+const char *wd_log_function(void);
 
 cudnnStatus_t wd_log_set_callback(unsigned mask, void *udata, cudnnCallback_t callback);
 void wd_log_get_callback(unsigned *mask, void **udata, cudnnCallback_t *callback);

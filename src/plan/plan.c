@@ -215,6 +215,31 @@ static cudnnStatus_t run_steps(const struct wd_plan *plan, struct wd_queue *queu
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* One line a step: function, operation, device, engine, workspace, and each tensor by its slot. */
+static void log_execution(const struct wd_plan *plan, cudnnStatus_t status)
+{
+    for (int n = 0; n < plan->step_count; ++n) {
+        const struct wd_step *step = &plan->steps[n];
+        enum wd_op op = step->problem.node->op;
+        char tensors[WD_ERROR_TEXT_SIZE] = "";
+        size_t length = 0;
+        for (int s = 0; s < wd_op_info(op)->slot_count && length < sizeof tensors; ++s) {
+            const struct wd_tensor *tensor = wd_slot(plan->graph, step->problem.node, s);
+            char name[24];
+            char text[192];
+            int wrote;
+            if (!tensor) continue;
+            wd_op_slot_name(op, s, name);
+            wrote = snprintf(tensors + length, sizeof tensors - length, ", %s %s", name,
+                             wd_tensor_text(tensor, text, sizeof text));
+            length += wrote > 0 ? (size_t)wrote : 0;
+        }
+        wd_log(CUDNN_SEV_INFO, status, "%s: %s on the %s by %s, workspace %lld bytes%s",
+               wd_log_function(), wd_op_info(op)->name, plan->device.kind == WD_CPU ? "CPU" : "GPU",
+               step->engine->name, (long long)plan->workspace, tensors);
+    }
+}
+
 cudnnStatus_t wd_plan_execute(const struct wd_plan *plan, struct wd_queue *queue,
                               const struct wd_bindings *bindings)
 {
@@ -233,10 +258,7 @@ cudnnStatus_t wd_plan_execute(const struct wd_plan *plan, struct wd_queue *queue
     }
     atomic_fetch_add_explicit(&executions, 1, memory_order_relaxed);
     if (data != local) wd_free(data);
-    if (wd_log_wanted(CUDNN_SEV_INFO)) {
-        wd_log(CUDNN_SEV_INFO, status, "executed %s, workspace %lld bytes", plan->name,
-               (long long)plan->workspace);
-    }
+    if (wd_log_wanted(CUDNN_SEV_INFO)) log_execution(plan, status);
     return status;
 }
 

@@ -91,7 +91,7 @@ WD_FN WD_ACC WD_NAME(pw_gradient)(const struct wd_pointwise_attr *p, WD_ACC x, i
         return s * ((WD_ACC)1 - s);
     }
     case CUDNN_POINTWISE_ELU_BWD:
-        if (has_y) return y < 0 ? y + (WD_ACC)p->elu_alpha : (WD_ACC)1;
+        if (has_y) return y >= 0 ? (WD_ACC)1 : y + (WD_ACC)p->elu_alpha;
         return x > 0 ? (WD_ACC)1 : (WD_ACC)p->elu_alpha * WD_M(exp)(x);
     case CUDNN_POINTWISE_GELU_BWD: return WD_NAME(pw_gelu_grad)(x);
     case CUDNN_POINTWISE_GELU_APPROX_TANH_BWD: return WD_NAME(pw_gelu_tanh_grad)(x);
