@@ -131,6 +131,11 @@ static void check_forward(const struct geometry *g, const struct call *c, double
         int out[8];
         part_coordinates(c->y, i, out);
         seen = look(g, c->x, out, NULL, NULL);
+        if (c->alpha == 0.0) { /* what is not wanted does not count, not even a NaN */
+            before[index] = naive[index] = old;
+            magnitude[index] = fabs(old);
+            continue;
+        }
         if (is_max(g)) {
             before[index] = naive[index] = c->alpha * seen.largest + old;
             magnitude[index] =
