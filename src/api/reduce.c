@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reduction descriptors and cudnnReduceTensor. Indices are packed in the order of C's dims, count
- * along the reduced dims (the last one fastest) and are unsigned; all four widths are taken. Equal
- * dims of A and C reduce nothing: C is what the operator makes of single elements. */
+ * along the reduced dims (the last one fastest) and are unsigned; all four widths are taken. Only
+ * MIN, MAX and AMAX give them, other operators pass over the wish. Equal dims of A and C reduce
+ * nothing: C is what the operator makes of single elements. */
 #include <string.h>
 
 #include "api/api.h"
@@ -106,18 +107,19 @@ static cudnnStatus_t check(const char *function, const struct cudnnReduceTensorS
                           "aDesc is %s and cDesc is %s: fp64 goes with fp64 only",
                           wd_dtype_name(a->tensor.dtype), wd_dtype_name(c->tensor.dtype));
     }
-    if (reduce->attr.indices && !wd_reduce_has_index(reduce->attr.op)) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                          "reduceTensorDesc wants indices, but its operator %d picks no element",
-                          reduce->attr.op);
-    }
     return CUDNN_STATUS_SUCCESS;
+}
+
+/* A wish for indices is void where the operator picks no element. */
+static bool gives_indices(const struct cudnnReduceTensorStruct *reduce)
+{
+    return reduce->attr.indices && wd_reduce_has_index(reduce->attr.op);
 }
 
 static size_t indices_needed(const struct cudnnReduceTensorStruct *reduce,
                              const struct cudnnTensorStruct *c)
 {
-    if (!reduce->attr.indices) return 0;
+    if (!gives_indices(reduce)) return 0;
     return (size_t)wd_tensor_count(&c->tensor) * (size_t)wd_index_bytes(reduce->attr.index_type);
 }
 
@@ -127,11 +129,13 @@ static void make(struct wd_single *single, const struct cudnnReduceTensorStruct 
 {
     wd_single_init(single, WD_OP_REDUCE);
     single->node.attr.reduce = reduce->attr;
-    /* a width without indices is no difference between plans */
-    if (!reduce->attr.indices) single->node.attr.reduce.index_type = 0;
+    if (!gives_indices(reduce)) { /* then neither wish nor width is a difference between plans */
+        single->node.attr.reduce.indices = CUDNN_REDUCE_TENSOR_NO_INDICES;
+        single->node.attr.reduce.index_type = 0;
+    }
     wd_single_bind(single, X, &a->tensor, a_data);
     wd_single_bind(single, Y, &c->tensor, c_data);
-    if (reduce->attr.indices) {
+    if (gives_indices(reduce)) {
         struct wd_tensor bytes;
         memset(&bytes, 0, sizeof bytes);
         bytes.dtype = CUDNN_DATA_UINT8;

@@ -208,8 +208,8 @@ cudnnStatus_t wd_node_reduction(const struct wd_desc *op, struct wd_node_builder
     attr->compute = (int32_t)wd_desc_int(reduction, CUDNN_ATTR_REDUCTION_COMP_TYPE);
     /* the backend has no say in it: a NaN is never lost */
     attr->propagate_nan = 1;
-    attr->indices = 0;
-    attr->index_type = CUDNN_DATA_INT32;
+    attr->indices = CUDNN_REDUCE_TENSOR_NO_INDICES;
+    attr->index_type = 0;
     wd_node_scalar(builder, ALPHA, 1.0);
     wd_node_scalar(builder, BETA, 0.0);
     WD_TRY(wd_node_bind(builder, 0, op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC));

@@ -42,7 +42,7 @@ static cudnnStatus_t workspace_size(const struct arguments *r)
 
 static struct arguments valid;
 static cudnnTensorDescriptor_t unset, doubles, doubles_c, wrong, rank3;
-static cudnnReduceTensorDescriptor_t no_desc, sum_index;
+static cudnnReduceTensorDescriptor_t no_desc;
 
 #define ROW(status, function, caller, argument, change)                                            \
     do {                                                                                           \
@@ -57,7 +57,6 @@ static cudnnReduceTensorDescriptor_t no_desc, sum_index;
     ROW(BAD_PARAM, function, caller, reduceTensorDesc, desc = no_desc);                            \
     ROW(BAD_PARAM, function, caller, reduceTensorDesc,                                             \
         desc = (cudnnReduceTensorDescriptor_t)(void *)valid.a_desc);                               \
-    ROW(BAD_PARAM, function, caller, reduceTensorDesc, desc = sum_index);                          \
     ROW(BAD_PARAM_NULL_POINTER, function, caller, aDesc, a_desc = NULL);                           \
     ROW(BAD_PARAM, function, caller, aDesc, a_desc = unset);                                       \
     ROW(BAD_PARAM, function, caller, aDesc, a_desc = doubles);                                     \
@@ -185,10 +184,6 @@ int main(int argc, char **argv)
     cudnnSetTensorNdDescriptorEx(wrong, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 4, other);
     cudnnSetTensorNdDescriptorEx(rank3, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 3, reduced);
     cudnnCreateReduceTensorDescriptor(&no_desc);
-    cudnnCreateReduceTensorDescriptor(&sum_index);
-    cudnnSetReduceTensorDescriptor(sum_index, CUDNN_REDUCE_TENSOR_ADD, CUDNN_DATA_FLOAT,
-                                   CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES,
-                                   CUDNN_32BIT_INDICES);
     a = tensor_input(CUDNN_DATA_FLOAT, 4, dims, LAYOUT_NCHW, -1.0, 1.0);
     c = tensor_output(CUDNN_DATA_FLOAT, 4, reduced, LAYOUT_NCHW);
     valid = (struct arguments){.handle = harness_handle,
@@ -224,7 +219,6 @@ int main(int argc, char **argv)
     warpdnnSynchronize(harness_handle);
     cudnnDestroyReduceTensorDescriptor(valid.desc);
     cudnnDestroyReduceTensorDescriptor(no_desc);
-    cudnnDestroyReduceTensorDescriptor(sum_index);
     cudnnDestroyTensorDescriptor(unset);
     cudnnDestroyTensorDescriptor(doubles);
     cudnnDestroyTensorDescriptor(doubles_c);
