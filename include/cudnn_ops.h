@@ -375,7 +375,7 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetReduceTensorDescriptor(
 
 /*
  * The bytes of indices that cudnnReduceTensor() writes for A reduced to C; 0 where none are
- * wanted.
+ * wanted, or where the operator picks no element.
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetReductionIndicesSize(
     cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t reduceTensorDesc,
@@ -389,8 +389,8 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetReductionWorkspaceSize(
 /*
  * C = alpha * reduce(A) + beta * C. Each dimension of C is that of A, or 1: then A is reduced over
  * it. The result is the same on every run. Infinities and NaNs go through as the operator says.
- *   indices    device memory of cudnnGetReductionIndicesSize() bytes, or NULL where none are
- *              wanted
+ *   indices    device memory of cudnnGetReductionIndicesSize() bytes, or NULL where that is 0;
+ *              written for MIN, MAX and AMAX
  *   workspace  device memory of cudnnGetReductionWorkspaceSize() bytes
  * BAD_PARAM_SHAPE_MISMATCH, BAD_PARAM_SIZE_INSUFFICIENT, NOT_SUPPORTED for a combination of types.
  */
@@ -637,7 +637,7 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnBatchNormalizationForwardInferen
  *   exponentialAverageFactor  f in  running = running * (1 - f) + batch * f;  1 / (1 + n) in call
  *                             n gives the plain average
  *   resultRunningMean, resultRunningVariance  updated; the variance takes m / (m - 1) of the
- *       batch's; both may be NULL
+ *       batch's; each may be NULL
  *   resultSaveMean, resultSaveInvVariance  receive mean and 1 / sqrt(variance + epsilon) for the
  *       backward pass; both may be NULL
  * x, y and the rest as for cudnnBatchNormalizationForwardInference().

@@ -282,8 +282,6 @@ cudnnStatus_t wd_bn_make_training(const struct wd_bn_training *call, struct wd_s
     int dtype;
     WD_TRY(wd_bn_check_common(common));
     WD_TRY(wd_bn_check_pointers(common->function, needed));
-    WD_TRY(wd_bn_check_pair(common->function, call->running_mean, "resultRunningMean",
-                            call->running_var, "resultRunningVariance"));
     WD_TRY(wd_bn_check_pair(common->function, call->saved_mean, "resultSaveMean",
                             call->saved_inv_std, "resultSaveInvVariance"));
     if (isnan(call->factor)) {

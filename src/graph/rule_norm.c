@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the batch normalization nodes must be: x and what has its shape, parameters of one element a
- * channel or an activation, statistics in pairs, a fused activation with what it needs. */
+ * channel or an activation, saved statistics in pairs, a fused activation with what it needs. */
 #include <math.h>
 
 #include "graph/graph.h"
@@ -44,14 +44,7 @@ static const struct slot_role grad_slots[] = {
     {"dz", DATA},
 };
 enum { INFER_Z = 5 };
-enum {
-    TRAIN_Z = 3,
-    TRAIN_RUNNING_MEAN = 5,
-    TRAIN_RUNNING_VAR,
-    TRAIN_SAVED_MEAN,
-    TRAIN_SAVED_INV_STD,
-    TRAIN_RESERVE
-};
+enum { TRAIN_Z = 3, TRAIN_SAVED_MEAN = 7, TRAIN_SAVED_INV_STD, TRAIN_RESERVE };
 enum { GRAD_SAVED_MEAN = 3, GRAD_SAVED_INV_STD, GRAD_RESERVE, GRAD_DZ = 9 };
 
 static bool is_real(int dtype)
@@ -180,7 +173,6 @@ cudnnStatus_t wd_rule_bn(const struct wd_graph *graph, const struct wd_node *nod
     }
     if (node->op == WD_OP_BN_INFERENCE) return check_residual(graph, node, slots, INFER_Z);
     if (node->op == WD_OP_BN_TRAINING) {
-        WD_TRY(check_pair(graph, node, slots, TRAIN_RUNNING_MEAN, TRAIN_RUNNING_VAR));
         WD_TRY(check_pair(graph, node, slots, TRAIN_SAVED_MEAN, TRAIN_SAVED_INV_STD));
         WD_TRY(check_residual(graph, node, slots, TRAIN_Z));
         return check_reserve(graph, node, x, TRAIN_RESERVE);

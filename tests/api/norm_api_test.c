@@ -167,8 +167,6 @@ static void forward_rows(void)
     NULL_ROW(cudnnBatchNormalizationForwardTraining, train, y, y);
     NULL_ROW(cudnnBatchNormalizationForwardTraining, train, bnScale, scale);
     NULL_ROW(cudnnBatchNormalizationForwardTraining, train, bnBias, bias);
-    NULL_ROW(cudnnBatchNormalizationForwardTraining, train, resultRunningMean, running_mean);
-    NULL_ROW(cudnnBatchNormalizationForwardTraining, train, resultRunningVariance, running_var);
     NULL_ROW(cudnnBatchNormalizationForwardTraining, train, resultSaveMean, saved_mean);
     NULL_ROW(cudnnBatchNormalizationForwardTraining, train, resultSaveInvVariance, saved_inv);
     ROW(BAD_PARAM, cudnnBatchNormalizationForwardTraining, train, exponentialAverageFactor,
@@ -248,9 +246,6 @@ static void ex_forward_rows(void)
     NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, yData, y);
     NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, bnScale, scale);
     NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, bnBias, bias);
-    NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, resultRunningMean, running_mean);
-    NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, resultRunningVariance,
-             running_var);
     NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, resultSaveMean, saved_mean);
     NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, resultSaveInvVariance, saved_inv);
     ROW(BAD_PARAM, cudnnBatchNormalizationForwardTrainingEx, train_ex, exponentialAverageFactor,

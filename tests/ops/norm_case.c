@@ -125,8 +125,8 @@ static cudnnStatus_t call_forward(const struct norm_case *c)
 {
     double a;
     double b;
-    void *mean = c->running ? c->mean->data : NULL;
-    void *var = c->running ? c->var->data : NULL;
+    void *mean = c->running_mean ? c->mean->data : NULL;
+    void *var = c->running_var ? c->var->data : NULL;
     void *saved_mean = c->saved ? c->saved_mean->data : NULL;
     void *saved_inv = c->saved ? c->saved_inv->data : NULL;
     if (!c->ex) {
@@ -249,15 +249,19 @@ static void check_running(const struct norm_case *c, const struct norm_inputs *i
     for (int64_t p = 0; p < s->params; ++p) {
         double keep = 1.0 - c->factor;
         double unbiased = s->terms > 1 ? (double)(var[p] * n / (n - 1)) : 0.0;
-        double old_mean = c->factor == 1.0 ? 0.0 : keep * in->mean[p];
-        double old_var = c->factor == 1.0 ? 0.0 : keep * in->var[p];
+        double old_mean = c->factor == 1.0 || !in->mean ? 0.0 : keep * in->mean[p];
+        double old_var = c->factor == 1.0 || !in->var ? 0.0 : keep * in->var[p];
         new_mean[p] = old_mean + c->factor * (double)mean[p];
         new_var[p] = old_var + c->factor * unbiased;
         mean_size[p] = fabs(old_mean) + fabs(c->factor * (double)mean[p]) + spread[p];
         var_size[p] = fabs(old_var) + fabs(c->factor * unbiased);
     }
-    check_values("running mean", c->mean, new_mean, NULL, mean_size, c->param_dtype);
-    check_values("running variance", c->var, new_var, NULL, var_size, c->param_dtype);
+    if (c->running_mean) {
+        check_values("running mean", c->mean, new_mean, NULL, mean_size, c->param_dtype);
+    }
+    if (c->running_var) {
+        check_values("running variance", c->var, new_var, NULL, var_size, c->param_dtype);
+    }
     free(new_mean), free(new_var), free(mean_size), free(var_size);
 }
 
@@ -291,7 +295,7 @@ static void check_forward(const struct norm_case *c, const struct norm_inputs *i
         check_values("saved mean", c->saved_mean, rounded_mean, NULL, spread, c->param_dtype);
         check_values("saved inverse deviation", c->saved_inv, inv, NULL, inv, c->param_dtype);
     }
-    if (c->running) check_running(c, in, mean, var, spread);
+    if (c->running_mean || c->running_var) check_running(c, in, mean, var, spread);
     free(mean), free(var), free(spread), free(inv), free(rounded_mean), free(y), free(y_size);
 }
 
@@ -431,10 +435,8 @@ void norm_make_tensors(struct norm_case *c, struct norm_range x)
         c->z = tensor_input(c->dtype, s->rank, s->dim, norm_any_layout(), -2.0, 2.0);
     }
     c->y = c->in_place && !c->backward ? c->x : norm_output(c, norm_any_layout(), c->beta);
-    if (c->running) {
-        c->mean = written_param(c, params, 1.0 - c->factor);
-        c->var = written_param(c, params, 1.0 - c->factor);
-    }
+    if (c->running_mean) c->mean = written_param(c, params, 1.0 - c->factor);
+    if (c->running_var) c->var = written_param(c, params, 1.0 - c->factor);
     if (c->saved) {
         c->saved_mean = written_param(c, params, 0.0);
         c->saved_inv = written_param(c, params, 0.0);

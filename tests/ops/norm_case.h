@@ -34,7 +34,7 @@ struct norm_case {
     double alpha_param, beta_param;
     double factor;
     double epsilon;
-    bool running, saved, in_place;
+    bool running_mean, running_var, saved, in_place;
     struct tensor *x, *z, *y, *scale, *bias, *mean, *var, *saved_mean, *saved_inv;
     struct tensor *dy, *dx, *dz, *dscale, *dbias;
     struct tensor *workspace, *reserve;

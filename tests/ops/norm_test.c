@@ -39,7 +39,8 @@ static void random_scalars(struct norm_case *c)
     c->beta_param = random_chance(0.5) ? 0.0 : values[random_int(0, 4)];
     c->factor = random_chance(0.3) ? 1.0 : random_real(0.0, 1.0);
     c->epsilon = random_of(0, 1) ? 1e-5 : 1e-2;
-    c->running = random_chance(0.6);
+    c->running_mean = random_chance(0.6);
+    c->running_var = random_chance(0.8) == c->running_mean; /* mostly both or neither */
     c->saved = random_chance(0.6);
 }
 
@@ -219,7 +220,8 @@ static void hard_cases(void)
                               .ex = rows[r].kind > 0,
                               .forward = true,
                               .backward = true,
-                              .running = true,
+                              .running_mean = true,
+                              .running_var = true,
                               .saved = rows[r].saved,
                               .factor = 0.125,
                               .epsilon = 1e-5};

@@ -40,7 +40,7 @@ struct norm_infer_args {
  * accumulator's type, `count` each: the mean, what its rounding cut off, the inverse deviation. */
 struct norm_stats_args {
     struct wd_view x;
-    struct wd_view running_mean; /* without data: none */
+    struct wd_view running_mean; /* without data: none; so each of these four */
     struct wd_view running_var;
     struct wd_view saved_mean;
     struct wd_view saved_inv_std;

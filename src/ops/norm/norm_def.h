@@ -179,6 +179,8 @@ WD_FN void WD_NAME(norm_var_finish)(const struct norm_stats_args *a, int64_t ite
     if (a->running_mean.data) {
         WD_NAME(norm_running)
         (&a->running_mean, wd_view_broadcast_offset(&a->running_mean, at), whole, a->factor);
+    }
+    if (a->running_var.data) {
         /* the unbiased estimate; of one element there is none, and its variance is 0 */
         WD_NAME(norm_running)
         (&a->running_var, wd_view_broadcast_offset(&a->running_var, at),
