@@ -209,12 +209,14 @@ static void measure_all(struct search *search, void *workspace, size_t workspace
     sort(search);
 }
 
-/* Success where one of them ran; else why the first did not. */
+/* Success where one of them ran, or none was given its workspace; else why one did not. */
 static cudnnStatus_t verdict(const struct search *search)
 {
-    cudnnStatus_t status = search->results[0].status;
-    if (status == CUDNN_STATUS_SUCCESS || status == CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT) {
-        return CUDNN_STATUS_SUCCESS;
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    for (int i = search->count - 1; i >= 0; --i) {
+        cudnnStatus_t own = search->results[i].status;
+        if (own == CUDNN_STATUS_SUCCESS) return own;
+        if (own != CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT) status = own;
     }
     return status;
 }
