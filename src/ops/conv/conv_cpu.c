@@ -37,6 +37,10 @@ bool wd_conv_cpu_match(const struct wd_problem *problem, struct wd_reason *reaso
     WD_NEED(wd_blas_ready(&why), reason, NOT_SUPPORTED, "no OpenBLAS: %.120s", why);
     WD_NEED(attr->spatial >= 1 && attr->spatial <= WD_CONV_SPATIAL, reason, NOT_SUPPORTED_SHAPE,
             "%d spatial dimensions", attr->spatial);
+    WD_NEED(problem->node->op != WD_OP_CONV_FPROP ||
+                wd_slot(problem->graph, problem->node, 2)->dtype != CUDNN_DATA_INT32,
+            reason, NOT_SUPPORTED_DATA_TYPE,
+            "tensor y is int32, whose sums wrap around: the definition does that");
     for (int s = 0; s < info->slot_count; ++s) {
         const struct wd_tensor *tensor = tensor_of(problem, s);
         char name[24];

@@ -321,11 +321,23 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+static int64_t bytes_of(const struct wd_conv_lowering *l)
+{
+    return l->filter_bytes + l->workers * (l->panel_bytes + l->sums_bytes);
+}
+
+/* The legacy API has one query for plain and fused fprop: the answer suffices for both. */
 static int64_t workspace(const struct wd_problem *problem)
 {
     struct wd_conv_lowering l;
+    int64_t bytes;
     wd_conv_lower(problem, &l);
-    return l.filter_bytes + l.workers * (l.panel_bytes + l.sums_bytes);
+    bytes = bytes_of(&l);
+    if (problem->node->op == WD_OP_CONV_FPROP) {
+        wd_conv_lower_fused(problem, &l);
+        if (bytes_of(&l) > bytes) bytes = bytes_of(&l);
+    }
+    return bytes;
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)

@@ -226,10 +226,11 @@ static void cut(struct wd_conv_lowering *l, int threads)
     l->workers = wd_tasks_workers(l->round * l->phases * l->panels, threads);
 }
 
-void wd_conv_lower(const struct wd_problem *problem, struct wd_conv_lowering *l)
+static void lower(const struct wd_problem *problem, bool fused, struct wd_conv_lowering *l)
 {
     memset(l, 0, sizeof *l);
     wd_conv_cpu_of(problem, &l->conv);
+    l->conv.fused |= fused;
     l->backward = problem->node->op == WD_OP_CONV_DGRAD;
     l->from = l->backward ? &l->conv.y : &l->conv.x;
     l->to = l->backward ? &l->conv.x : &l->conv.y;
@@ -248,4 +249,14 @@ void wd_conv_lower(const struct wd_problem *problem, struct wd_conv_lowering *l)
     }
     lay(l);
     cut(l, problem->device->multiprocessors);
+}
+
+void wd_conv_lower(const struct wd_problem *problem, struct wd_conv_lowering *l)
+{
+    lower(problem, false, l);
+}
+
+void wd_conv_lower_fused(const struct wd_problem *problem, struct wd_conv_lowering *l)
+{
+    lower(problem, true, l);
 }

@@ -57,6 +57,8 @@ struct wd_conv_lowering {
 
 /* Fills `l` where it stays, for it points into itself. */
 void wd_conv_lower(const struct wd_problem *problem, struct wd_conv_lowering *l);
+/* The same as if fprop were fused. */
+void wd_conv_lower_fused(const struct wd_problem *problem, struct wd_conv_lowering *l);
 
 /* The axes of a phase, and panel `index` of it; false where that panel has no columns. */
 void wd_conv_lower_axes(const struct wd_conv_lowering *l, int64_t phase, struct wd_conv_axis *axis);

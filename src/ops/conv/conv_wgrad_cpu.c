@@ -210,6 +210,8 @@ static void try_panels(struct lowering *l, int threads, int64_t bytes, int64_t i
                     if (splits * rows * width * l->size > SUMS_BYTES) break;
                     extra =
                         0.5 * (double)(splits * blocks * rows * width) / (double)threads + 3000.0;
+                } else if (!l->w_direct && rows * width * l->size > SUMS_BYTES / threads) {
+                    break; /* each thread has a block of sums */
                 }
                 time = (double)(ceil_div(blocks * splits, threads) * ceil_div(panels, splits)) *
                            panel_time(l, images, rows, width, columns) +
@@ -417,7 +419,9 @@ static void finish_run(const struct work *w, int64_t block, int64_t place, int64
             wd_row_load_f64(other, sums_of(w, block, s), l->dtype, place + i, 1, count);
             for (int64_t j = 0; j < count; ++j) sum[j] += other[j];
         }
-        for (int64_t j = 0; j < count; ++j) sum[j] *= l->conv.alpha;
+        for (int64_t j = 0; j < count; ++j) {
+            sum[j] = l->conv.alpha != 0.0 ? l->conv.alpha * sum[j] : 0.0;
+        }
         if (l->conv.beta != 0.0) {
             wd_row_load_f64(other, dw->data, dw->dtype, at + i * stride, stride, count);
             for (int64_t j = 0; j < count; ++j) sum[j] += l->conv.beta * other[j];
