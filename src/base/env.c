@@ -16,6 +16,7 @@ static struct wd_env env;
 static char device_text[64];
 static char log_destination[TEXT_MAX];
 static char cpu_module[TEXT_MAX];
+static char cpu_isa[16];
 static char cuda_driver[TEXT_MAX];
 
 /* A copy of a variable, or null where it is not set or does not fit. */
@@ -49,6 +50,7 @@ static void read_all(void)
     env.version = number_of("WARPDNN_CUDNN_VERSION", 90000, 99999, CUDNN_VERSION);
     env.threads = number_of("WARPDNN_THREADS", 0, 4096, 0);
     env.cpu_module = text_of("WARPDNN_CPU_MODULE", cpu_module, sizeof cpu_module);
+    env.cpu_isa = text_of("WARPDNN_CPU_ISA", cpu_isa, sizeof cpu_isa);
     env.cuda_driver = text_of("WARPDNN_CUDA_DRIVER", cuda_driver, sizeof cuda_driver);
     if (env.cuda_driver && !*env.cuda_driver) env.cuda_driver = NULL;
     env.log_level = number_of("CUDNN_LOGLEVEL_DBG", 0, 3, 0);

@@ -17,6 +17,7 @@ struct wd_env {
     int version;                  /* WARPDNN_CUDNN_VERSION: what cudnnGetVersion answers */
     int threads;                  /* WARPDNN_THREADS: CPU threads; 0 for all cores */
     const char *cpu_module;       /* WARPDNN_CPU_MODULE: path of the CPU module, "" for none */
+    const char *cpu_isa;          /* WARPDNN_CPU_ISA=base|avx2|avx512: at most these instructions */
     const char *cuda_driver;      /* WARPDNN_CUDA_DRIVER: path of the driver library to open */
     int log_level;                /* CUDNN_LOGLEVEL_DBG: 0 off, 1 errors, 2 warnings, 3 all */
     const char *log_destination;  /* CUDNN_LOGDEST_DBG: stdout, stderr or a file; null for none */

@@ -7,40 +7,32 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "cpu/module/isa.h"
 #include "cpu/module/rows.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
 
-__attribute__((target("avx512f"))) static void stream_lines_512(char *to, const char *from,
-                                                                size_t lines)
+__attribute__((target("avx512f"))) static void lines_512(char *to, const char *from, size_t lines)
 {
-    for (size_t i = 0; i < lines; ++i) {
-        _mm512_stream_si512((__m512i *)(void *)(to + i * WD_LINE),
-                            _mm512_loadu_si512((const void *)(from + i * WD_LINE)));
-    }
+    for (size_t i = 0; i < lines; ++i) wd_stream_line_512(to + i * WD_LINE, from + i * WD_LINE);
 }
 
-__attribute__((target("avx2"))) static void stream_lines_256(char *to, const char *from,
-                                                             size_t lines)
+__attribute__((target("avx2"))) static void lines_256(char *to, const char *from, size_t lines)
 {
-    for (size_t i = 0; i < lines * 2; ++i) {
-        _mm256_stream_si256((__m256i *)(void *)(to + i * 32),
-                            _mm256_loadu_si256((const __m256i *)(const void *)(from + i * 32)));
-    }
+    for (size_t i = 0; i < lines; ++i) wd_stream_line_256(to + i * WD_LINE, from + i * WD_LINE);
+}
+
+static void lines_128(char *to, const char *from, size_t lines)
+{
+    for (size_t i = 0; i < lines; ++i) wd_stream_line_128(to + i * WD_LINE, from + i * WD_LINE);
 }
 
 static void stream_lines(char *to, const char *from, size_t lines)
 {
-    if (__builtin_cpu_supports("avx512f")) {
-        stream_lines_512(to, from, lines);
-    } else if (__builtin_cpu_supports("avx2")) {
-        stream_lines_256(to, from, lines);
-    } else {
-        for (size_t i = 0; i < lines * 4; ++i) {
-            _mm_stream_si128((__m128i *)(void *)(to + i * 16),
-                             _mm_loadu_si128((const __m128i *)(const void *)(from + i * 16)));
-        }
+    switch (wd_isa()) {
+    case WD_ISA_AVX512: lines_512(to, from, lines); return;
+    case WD_ISA_AVX2: lines_256(to, from, lines); return;
+    default: lines_128(to, from, lines); return;
     }
 }
 

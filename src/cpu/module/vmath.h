@@ -48,14 +48,14 @@ WD_LANE float wd_exp_f32(float x)
     return e * WD_BITS_TO_FLOAT((n - half + 127u) << 23);
 }
 
-/* exp of x <= 0 where results below 1e-37 may as well be that: half the work of scaling. */
-WD_LANE float wd_exp_decay(float x)
+/* exp of x <= 0 for what is then added to numbers of order 1: results below 2^-126 are 0, which
+ * halves the work of scaling. */
+WD_LANE float wd_exp_decay_f32(float x)
 {
     uint32_t n;
-    float e;
-    x = x < -85.0f ? -85.0f : x;
-    e = wd_exp_reduced(x, &n);
-    return e * WD_BITS_TO_FLOAT((n + 127u) << 23);
+    float e = wd_exp_reduced(x, &n);
+    e *= WD_BITS_TO_FLOAT((n + 127u) << 23);
+    return x < -87.33654f ? 0.0f : e;
 }
 
 /* exp(x) - 1 for x <= 0 (for x > 0: 0). */
@@ -85,7 +85,7 @@ WD_LANE float wd_expm1_negative_f32(float x)
 
 WD_LANE float wd_sigmoid_f32(float x)
 {
-    float e = wd_exp_f32(x > 0.0f ? -x : x);
+    float e = wd_exp_decay_f32(-fabsf(x));
     return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
 }
 
@@ -93,7 +93,7 @@ WD_LANE float wd_tanh_f32(float x)
 {
     float a = fabsf(x);
     float z = x * x;
-    float e = wd_exp_decay(-2.0f * a);
+    float e = wd_exp_decay_f32(-2.0f * a);
     float p = -5.6653253e-3f;
     float large = (1.0f - e) / (1.0f + e);
     p = p * z + 2.06066995e-2f;
@@ -169,12 +169,17 @@ WD_LANE float wd_erf_f32(float x)
     far = far * t - 6.33386555e-1f;
     far = far * t - 1.12949520e0f;
     far = far * t + 1.7056110e-4f;
-    far = 1.0f - wd_exp_decay(far);
+    far = 1.0f - wd_exp_decay_f32(far);
     far = x < 0.0f ? -far : far;
     return a < 0.92f ? x + x * near : x != x ? x : far;
 }
 
 WD_LANE double wd_exp_f64(double x)
+{
+    return exp(x);
+}
+
+WD_LANE double wd_exp_decay_f64(double x)
 {
     return exp(x);
 }
