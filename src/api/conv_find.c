@@ -153,13 +153,13 @@ static cudnnStatus_t time_runs(struct search *search, const struct result *resul
                                void *workspace, double *taken)
 {
     double start;
-    WD_TRY(wait(search->handle));
+    WD_TRY(wd_pass_in(search->function, wait(search->handle)));
     start = seconds();
     for (int i = 0; i < runs; ++i) {
         WD_TRY(wd_conv_run(search->function, search->handle, &search->single, result->algorithm,
                            workspace, result->memory));
     }
-    WD_TRY(wait(search->handle));
+    WD_TRY(wd_pass_in(search->function, wait(search->handle)));
     *taken = seconds() - start;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -275,7 +275,10 @@ static cudnnStatus_t find(const struct wd_conv_call *call, cudnnHandle_t handle,
     for (int t = 0; t < TENSORS; ++t) {
         status = allocate(handle, (size_t)wd_tensor_extent(&search.single.tensors[t]),
                           &search.single.data[t]);
-        if (status != CUDNN_STATUS_SUCCESS) goto done;
+        if (status != CUDNN_STATUS_SUCCESS) {
+            wd_pass_in(call->function, status);
+            goto done;
+        }
     }
     /* without room for it the plans that need none are still measured */
     if (allocate(handle, workspace_bytes, &workspace) != CUDNN_STATUS_SUCCESS) workspace_bytes = 0;
@@ -285,7 +288,7 @@ static cudnnStatus_t find(const struct wd_conv_call *call, cudnnHandle_t handle,
 done:
     release(handle, workspace);
     for (int t = 0; t < TENSORS; ++t) release(handle, search.single.data[t]);
-    return wd_pass_in(call->function, status);
+    return status;
 }
 
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
