@@ -98,7 +98,8 @@ cudnnStatus_t warpdnnMalloc(cudnnHandle_t handle, size_t bytes, void **ptr)
     WD_HANDLE(handle);
     WD_ARG(ptr != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "ptr is null");
     if (handle->queue->device->kind == WD_GPU) {
-        return wd_pass_in(__func__, wd_gpu_malloc(handle->queue, bytes, ptr));
+        /* no bytes are legal here, and give something to free; the driver refuses them */
+        return wd_pass_in(__func__, wd_gpu_malloc(handle->queue, bytes ? bytes : 1, ptr));
     }
     *ptr = wd_alloc(bytes);
     WD_ARG(*ptr != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
