@@ -23,7 +23,7 @@ static cudnnStatus_t check_types(const struct wd_conv_call *call)
                  (y == x || y == w || y == CUDNN_DATA_FLOAT || y == CUDNN_DATA_INT32 ||
                   y == CUDNN_DATA_INT8);
     if (same || bytes) return CUDNN_STATUS_SUCCESS;
-    return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM,
+    return wd_fail_in(call->function, CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
                       "the types of %s (%s), %s (%s) and %s (%s) do not go together", call->x_name,
                       wd_dtype_name(x), call->w_name, wd_dtype_name(w), call->y_name,
                       wd_dtype_name(y));
@@ -40,20 +40,6 @@ static cudnnStatus_t check_layouts(const struct wd_conv_call *call)
                               "stride[%d]=%lld of %s is negative", d,
                               (long long)tensors[t]->stride[d], names[t]);
         }
-    }
-    return CUDNN_STATUS_SUCCESS;
-}
-
-/* The API calls an output of the wrong extent unsupported, where the graph calls it a mismatch. */
-static cudnnStatus_t check_output(const struct wd_conv_call *call, const struct wd_conv_attr *attr)
-{
-    for (int d = 0; d < attr->spatial; ++d) {
-        int64_t wanted =
-            wd_conv_output_dim(attr, d, call->x->tensor.dim[2 + d], call->w->tensor.dim[2 + d]);
-        if (wanted < 1 || call->y->tensor.dim[2 + d] == wanted) continue;
-        return wd_fail_in(call->function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-                          "dim[%d]=%lld of %s is not the %lld that the convolution gives", 2 + d,
-                          (long long)call->y->tensor.dim[2 + d], call->y_name, (long long)wanted);
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -92,7 +78,6 @@ cudnnStatus_t wd_conv_build(const struct wd_conv_call *call, struct wd_single *s
     WD_TRY(check_layouts(call));
     wd_single_init(single, call->op);
     single->node.attr.conv = wd_conv_attr_of(call->conv);
-    WD_TRY(check_output(call, &single->node.attr.conv));
     filter = call->w->tensor;
     if (filter.vect_count == 32 && call->conv->reorder == CUDNN_NO_REORDER &&
         (fused || call->op == WD_OP_CONV_FPROP)) {
@@ -125,6 +110,12 @@ static cudnnStatus_t check_apart(const struct wd_conv_call *call, const void *ou
                       "the output %p is the same memory as an input", out);
 }
 
+/* alpha or beta: as everywhere else, but int32 where the output is int32. */
+static double scalar_of(const void *value, int dtype)
+{
+    return dtype == CUDNN_DATA_INT32 ? (double)*(const int32_t *)value : wd_scalar(value, dtype);
+}
+
 /* The three plain directions: the output stands in their last slot. */
 static cudnnStatus_t convolve(const struct wd_conv_call *call, cudnnHandle_t handle,
                               const void *alpha, const void *beta, int algorithm, void *workspace,
@@ -140,8 +131,8 @@ static cudnnStatus_t convolve(const struct wd_conv_call *call, cudnnHandle_t han
     WD_TRY(wd_conv_check_data(call));
     WD_TRY(check_apart(call, single.data[single.node.slot[OUT]]));
     out_dtype = single.tensors[single.node.slot[OUT]].dtype;
-    wd_single_scalar(&single, ALPHA, wd_scalar(alpha, out_dtype));
-    wd_single_scalar(&single, BETA, wd_scalar(beta, out_dtype));
+    wd_single_scalar(&single, ALPHA, scalar_of(alpha, out_dtype));
+    wd_single_scalar(&single, BETA, scalar_of(beta, out_dtype));
     return wd_conv_run(call->function, handle, &single, algorithm, workspace, workspace_bytes);
 }
 

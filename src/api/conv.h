@@ -54,7 +54,7 @@ cudnnStatus_t wd_conv_check_data(const struct wd_conv_call *call);
 
 /* What a legacy algorithm means for this convolution on this handle: sets the graph's engine.
  * `bytes` (may be null) is the workspace that the caller must bring; where `from_arena` is set it is
- * 0 and the scratch comes from the library. Out of range: BAD_PARAM. */
+ * 0 and the scratch comes from the library. Out of range: NOT_SUPPORTED. */
 cudnnStatus_t wd_conv_algorithm(const char *function, cudnnHandle_t handle,
                                 struct wd_single *single, int algorithm, size_t *bytes,
                                 bool *from_arena);

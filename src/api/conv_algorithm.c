@@ -115,7 +115,7 @@ cudnnStatus_t wd_conv_algorithm(const char *function, cudnnHandle_t handle,
     int limit = wd_conv_algorithm_count(single->node.op);
     enum meaning meaning;
     if (algorithm < 0 || algorithm >= limit) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
+        return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED,
                           "algo=%d is not within the %d algorithms of this direction", algorithm,
                           limit);
     }

@@ -7,8 +7,8 @@
 #include "api/conv.h"
 #include "graph/conv.h"
 
-/* The matrix has a row for every output point (n, p, q) and a column for every weight (c, r, s) of
- * one filter over all groups; packed, row by row. Column (c, r, s) holds what w[k, c, r, s] is
+/* The matrix has a row for every weight (c, r, s) of one filter over all groups and a column for
+ * every output point (n, p, q); packed, row by row. Row (c, r, s) holds what w[k, c, r, s] is
  * multiplied by, in either mode. */
 cudnnStatus_t cudnnIm2Col(cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc, const void *x,
                           const cudnnFilterDescriptor_t wDesc,
@@ -37,15 +37,15 @@ cudnnStatus_t cudnnIm2Col(cudnnHandle_t handle, const cudnnTensorDescriptor_t xD
     col.dtype = xDesc->tensor.dtype;
     col.rank = 2;
     col.vect_count = 1;
-    col.dim[0] = xDesc->tensor.dim[0];
-    col.dim[1] = xDesc->tensor.dim[1];
+    col.dim[0] = xDesc->tensor.dim[1];
+    col.dim[1] = xDesc->tensor.dim[0];
     for (int d = 0; d < attr->spatial; ++d) {
         int64_t filter = wDesc->tensor.dim[2 + d];
         int64_t extent = wd_conv_output_dim(attr, d, xDesc->tensor.dim[2 + d], filter);
         attr->window[d] = filter;
         /* what overflows here, the rule refuses */
-        if (__builtin_mul_overflow(col.dim[0], extent, &col.dim[0])) col.dim[0] = 0;
-        if (__builtin_mul_overflow(col.dim[1], filter, &col.dim[1])) col.dim[1] = 0;
+        if (__builtin_mul_overflow(col.dim[0], filter, &col.dim[0])) col.dim[0] = 0;
+        if (__builtin_mul_overflow(col.dim[1], extent, &col.dim[1])) col.dim[1] = 0;
     }
     col.stride[0] = col.dim[1];
     col.stride[1] = 1;

@@ -12,6 +12,9 @@ static cudnnStatus_t set(const char *function, cudnnFilterDescriptor_t descripto
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "format=%d is no cudnnTensorFormat_t",
                           format);
     }
+    if (dtype == CUDNN_DATA_INT32) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "dataType=int32 is no filter type");
+    }
     WD_TRY(wd_tensor_fill(function, &descriptor->tensor, format, dtype, rank, dims, NULL));
     descriptor->declared_dtype = dtype;
     descriptor->declared_format = format;

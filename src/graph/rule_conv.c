@@ -238,8 +238,8 @@ cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node 
         .x = part_of(graph, node, 0),
         .y = part_of(graph, node, 1),
     };
-    int64_t rows = parts.x.tensor->dim[0];
-    int64_t columns = parts.x.tensor->dim[1];
+    int64_t rows = parts.x.tensor->dim[1];
+    int64_t columns = parts.x.tensor->dim[0];
     WD_TRY(check_attr(parts.op, attr));
     WD_TRY(check_tensor(parts.op, &parts.x, attr->spatial + 2));
     WD_TRY(check_reordering(&parts, &parts.x, false));
@@ -248,8 +248,8 @@ cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node 
         WD_REQUIRE(attr->window[d] >= 1 && extent > 0, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                    "%s: filter extent %lld does not fit the padded image in spatial dimension %d",
                    parts.op, (long long)attr->window[d], d);
-        WD_REQUIRE(!__builtin_mul_overflow(rows, extent, &rows) &&
-                       !__builtin_mul_overflow(columns, attr->window[d], &columns),
+        WD_REQUIRE(!__builtin_mul_overflow(rows, attr->window[d], &rows) &&
+                       !__builtin_mul_overflow(columns, extent, &columns),
                    CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "%s: the matrix has more than 2^63 elements",
                    parts.op);
     }

@@ -46,6 +46,8 @@ struct conv_args {
     double beta;  /* fused: alpha2 */
     int32_t flip; /* CUDNN_CONVOLUTION: taps are counted from the far end */
     int32_t has_z;
+    int32_t wraps; /* int32 output of bytes and whole scalars: computed modulo 2^32 */
+    int32_t unused;
     struct wd_pointwise_attr activation;
 };
 
@@ -64,6 +66,16 @@ WD_FN int64_t conv_digit(int64_t *number, int64_t radix)
         *number = rest / radix;
     }
     return digit;
+}
+
+/* alpha * sum + beta * old in the arithmetic of int32, exact even where a product has 62 bits. */
+WD_FN void conv_store_int32(const struct conv_args *a, const struct conv_view *v, int64_t offset,
+                            int64_t sum)
+{
+    uint32_t *to = (uint32_t *)v->data + offset;
+    uint32_t value = (uint32_t)(int64_t)a->alpha * (uint32_t)sum;
+    if (a->beta != 0.0) value += (uint32_t)(int64_t)a->beta * *to;
+    *to = value;
 }
 
 /* Takes three spatial coordinates off a number. */

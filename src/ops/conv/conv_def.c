@@ -168,6 +168,24 @@ static int64_t workspace(const struct wd_problem *problem)
     return wd_pass_scratch(pass, acc_of(problem), items, terms_of(&args));
 }
 
+static bool is_int32(double scalar)
+{
+    return scalar >= INT32_MIN && scalar <= INT32_MAX && scalar == (double)(int32_t)scalar;
+}
+
+/* Sums of bytes that go out as int32, whole alpha and beta. */
+static bool wraps(const struct wd_call *call)
+{
+    const struct wd_problem *problem = &call->problem;
+    const struct wd_tensor *x;
+    if (problem->node->op != WD_OP_CONV_FPROP) return false;
+    x = wd_slot(problem->graph, problem->node, 0);
+    return (x->dtype == CUDNN_DATA_INT8 || x->dtype == CUDNN_DATA_UINT8) &&
+           wd_slot(problem->graph, problem->node, 1)->dtype == CUDNN_DATA_INT8 &&
+           wd_slot(problem->graph, problem->node, 2)->dtype == CUDNN_DATA_INT32 &&
+           is_int32(call->scalars[0]) && is_int32(call->scalars[1]);
+}
+
 static void *data_of(const struct wd_call *call, int slot)
 {
     return slot < 0 ? NULL : wd_call_data(call, slot);
@@ -193,6 +211,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     args.has_z = args.z.data != NULL;
     args.alpha = call->scalars[0];
     args.beta = call->scalars[1];
+    args.wraps = wraps(call);
     return wd_emit_reduce(queue, pass, acc_of(problem), &args, items, terms_of(&args),
                           call->workspace);
 }
@@ -200,10 +219,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 static cudnnStatus_t emit_im2col(const struct wd_call *call, struct wd_queue *queue)
 {
     struct conv_args args = args_of(&call->problem);
-    int64_t rows = args.batch * volume(args.output);
+    int64_t columns = args.batch * volume(args.output);
     bind(call, &args);
     return wd_emit_map(queue, &wd_pass_im2col, wd_problem_acc(&call->problem), &args,
-                       rows * args.group_channels * volume(args.filter));
+                       args.group_channels * volume(args.filter) * columns);
 }
 
 const struct wd_engine wd_engine_conv_fprop_def_cpu = {

@@ -41,6 +41,10 @@ WD_FN void WD_NAME(conv_store)(const struct conv_args *a, const struct conv_view
                                WD_ACC sum)
 {
     WD_ACC value = (WD_ACC)a->alpha * sum;
+    if (a->wraps) {
+        conv_store_int32(a, v, offset, (int64_t)sum);
+        return;
+    }
     if (a->beta != 0.0) value += (WD_ACC)a->beta * WD_NAME(conv_load)(v, offset);
     WD_NAME(wd_store)(v->data, v->dtype, offset, value);
 }
@@ -285,20 +289,20 @@ WD_FN void WD_NAME(bias_grad_finish)(const struct conv_args *a, int64_t item,
     WD_NAME(conv_store)(a, &a->b, conv_bias_offset(a, item), s->sum);
 }
 
-/* One element of the matrix whose row is (n, o) and whose column is (c, t); 0 in the padding. */
+/* One element of the matrix whose row is (c, t) and whose column is (n, o); 0 in the padding. */
 WD_FN void WD_NAME(im2col)(const struct conv_args *a, int64_t item)
 {
     int64_t tap[CONV_SPATIAL];
     int64_t out[CONV_SPATIAL];
     int64_t pixel[CONV_SPATIAL];
     int64_t i = item;
-    int64_t c;
+    int64_t n;
     WD_ACC value = 0;
-    conv_point(&i, a->filter, tap);
-    c = conv_digit(&i, a->group_channels);
     conv_point(&i, a->output, out);
+    n = conv_digit(&i, a->batch);
+    conv_point(&i, a->filter, tap);
     if (conv_pixel(a, out, tap, pixel)) {
-        value = WD_NAME(conv_load)(&a->x, conv_offset(&a->x, i, c, pixel));
+        value = WD_NAME(conv_load)(&a->x, conv_offset(&a->x, n, i, pixel));
     }
     WD_NAME(wd_store)(a->y.data, a->y.dtype, item, value);
 }
