@@ -50,9 +50,10 @@ static cudnnStatus_t build(const struct wd_built_engine *engine, struct wd_built
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Whether a plan made for one device runs on another. */
+/* Whether a plan made for one device runs on another. CPUs differ in speed only. */
 static bool same_device(const struct wd_device *a, const struct wd_device *b)
 {
+    if (a->kind == WD_CPU && b->kind == WD_CPU) return true;
     return a->kind == b->kind && a->capability == b->capability &&
            a->multiprocessors == b->multiprocessors && a->shared_per_block == b->shared_per_block;
 }

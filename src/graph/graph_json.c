@@ -343,7 +343,7 @@ void wd_device_read(struct wd_reader *reader, struct wd_device *device)
     wd_read_token(reader, ',');
     device->ordinal = (int)member(reader, "ordinal", -1, 65535);
     device->capability = (int)member(reader, "capability", 0, 10000);
-    device->multiprocessors = (int)member(reader, "multiprocessors", 0, 1 << 20);
+    device->multiprocessors = (int)member(reader, "multiprocessors", 1, 65536);
     device->shared_per_block = member(reader, "shared_per_block", 0, INT64_MAX);
     device->shared_per_processor = member(reader, "shared_per_processor", 0, INT64_MAX);
     device->l2_bytes = member(reader, "l2_bytes", 0, INT64_MAX);
