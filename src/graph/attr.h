@@ -2,7 +2,8 @@
  *
  * The attributes of operations: what an operation is told apart from its tensors and run-time
  * scalars. Plain data without padding surprises: builders start from zeroed memory and the bytes are
- * part of the plan key. Enumerations are the API's where it has them. */
+ * part of the plan key. Enumerations are the API's where it has them. Each field has a row in
+ * attr_fields.def, its text form. */
 #ifndef WD_GRAPH_ATTR_H
 #define WD_GRAPH_ATTR_H
 
