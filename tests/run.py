@@ -31,7 +31,7 @@ import time
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$")
 CMOCKA = re.compile(r"^\[  (PASSED |FAILED |SKIPPED) \] (?:.*: )?(\d+) test\(s\)", re.M)
-GPU_FOLDERS = ("gpu", "golden")
+GPU_FOLDERS = ("gpu", "ops", "api", "golden", "clients")
 
 
 class Result:

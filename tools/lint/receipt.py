@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The receipt of the last GPU run: which kernel sources ran on a GPU, where, with what result.
+
+    receipt.py --write COUNTS   after ./dev gpu-check passed: writes tests/gpu/receipt.json
+    receipt.py                  lists kernel sources that changed since, or never ran
+
+A kernel's source is its .cu file with the definitions, arguments and rows beside it and the shared
+headers that device code includes. Stale receipts are told, not failed: whoever changes a kernel may
+have no GPU at hand, whoever releases must have had one."""
+import glob
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+RECEIPT = "tests/gpu/receipt.json"
+SHARED = ["src/base/shared.h", "src/base/dtype.h", "src/base/view.h", "src/base/philox.h",
+          "src/ops/definition.h", "src/ops/definition_body.inc", "src/ops/definition_device.inc"]
+
+
+def kernel_hashes():
+    hashes = {}
+    for kernel in sorted(glob.glob("src/**/*.cu", recursive=True)):
+        folder = os.path.dirname(kernel)
+        sources = [kernel] + SHARED
+        for pattern in ("*_def.h", "*_args.h", "*.def", "*.cuh"):
+            sources += sorted(glob.glob(os.path.join(folder, pattern)))
+        digest = hashlib.sha256()
+        for source in sources:
+            if os.path.exists(source):
+                with open(source, "rb") as f:
+                    digest.update(f.read())
+        hashes[kernel] = digest.hexdigest()[:16]
+    return hashes
+
+
+def device():
+    try:
+        result = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                                capture_output=True, text=True, timeout=30)
+        return result.stdout.strip().splitlines()[0] if result.returncode == 0 else "unknown"
+    except (OSError, subprocess.TimeoutExpired, IndexError):
+        return "unknown"
+
+
+def main():
+    if sys.argv[1:2] == ["--write"]:
+        os.makedirs(os.path.dirname(RECEIPT), exist_ok=True)
+        with open(RECEIPT, "w") as f:
+            json.dump({"device": device(), "result": sys.argv[2], "kernels": kernel_hashes()}, f,
+                      indent=1)
+            f.write("\n")
+        print(f"receipt: {RECEIPT}")
+        return 0
+    ran = {}
+    if os.path.exists(RECEIPT):
+        with open(RECEIPT) as f:
+            ran = json.load(f)["kernels"]
+    now = kernel_hashes()
+    stale = [kernel for kernel, value in now.items() if ran.get(kernel) != value]
+    for kernel in stale:
+        print(f"   {kernel}: {'changed since it ran' if kernel in ran else 'never ran'} on a GPU")
+    print(f"   {len(now) - len(stale)} of {len(now)} kernel files ran on a GPU as they are")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
