@@ -217,6 +217,8 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionForwardWorkspaceSi
  *   algo       any that the queries above answer with SUCCESS
  *   workSpace  of the size that cudnnGetConvolutionForwardWorkspaceSize() answers; NULL for 0
  *   yDesc      dimensions as cudnnGetConvolutionNdForwardOutputDim() says, any strides
+ *   alpha      and beta: double where y is fp64, int32 where y is int32 (as observed), else float;
+ *              int32 arithmetic wraps around
  * x, w and y must not overlap. BAD_PARAM_SHAPE_MISMATCH, BAD_PARAM_SIZE_INSUFFICIENT,
  * NOT_SUPPORTED for a combination of types.
  */
@@ -334,7 +336,9 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnConvolutionBackwardData(
  * Works out how a gradient of the data with strides above 1 becomes one with stride 1: the strides
  * are folded into channels. The first group of descriptors is given; the eight others, created by
  * the caller, are set: the folded problem, and the transforms of filter, dy and dx that lead to it
- * and back. NOT_SUPPORTED where folding does not apply.
+ * and back. Channels and filters are filled up towards multiples of 8. The handle is not looked at
+ * and may be NULL. NOT_SUPPORTED where folding does not apply: a stride above 1 together with a
+ * dilation, groups or the mode CONVOLUTION.
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetFoldedConvBackwardDataDescriptors(
     const cudnnHandle_t handle, const cudnnFilterDescriptor_t filterDesc,

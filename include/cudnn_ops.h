@@ -223,10 +223,11 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetTensorTransformDescriptor(
     cudnnFoldingDirection_t *direction);
 
 /*
- * Works out the packed tensor that a transform of srcDesc gives.
+ * Works out the packed tensor that a transform of srcDesc gives. Folding pads first, unfolding last.
  *   destDesc         is set to it
- *   destSizeInBytes  receives its size
- * BAD_PARAM where the source does not suit, as a spatial size that is no multiple of its fold.
+ *   destSizeInBytes  receives its size; may be NULL
+ * A part of a block counts as a whole one, filled up with zeros. BAD_PARAM where padding leaves
+ * nothing, NOT_SUPPORTED_LAYOUT for vectors of channels.
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnInitTransformDest(
     const cudnnTensorTransformDescriptor_t transformDesc, const cudnnTensorDescriptor_t srcDesc,
