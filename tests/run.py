@@ -105,7 +105,12 @@ def environment(args):
     if "undefined" in sanitizers:
         ours["UBSAN_OPTIONS"] = "print_stacktrace=1"
     if "thread" in sanitizers:
-        ours["TSAN_OPTIONS"] = f"suppressions={support}/tsan.supp:second_deadlock_stack=1"
+        ours["TSAN_OPTIONS"] = (f"suppressions={support}/tsan.supp:second_deadlock_stack=1:"
+                                "ignore_noninstrumented_modules=1")
+        # The OpenMP runtime tells the sanitizer of its barriers through this tool.
+        archer = sorted(glob.glob("/usr/lib/llvm-*/lib/libarcher.so"))
+        if archer:
+            ours["OMP_TOOL_LIBRARIES"] = archer[-1]
     # Test programs run beside each other: threads that wait must not spin.
     ours["OMP_WAIT_POLICY"] = "passive"
     env.update(ours)

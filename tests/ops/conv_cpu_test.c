@@ -335,7 +335,8 @@ static void shape_case(const struct shape *shape, enum direction direction, cudn
     bool one = shape->groups > 1 && shape->channels == shape->groups && dtype == CUDNN_DATA_FLOAT;
     bool multiplier = shape->filters > shape->groups;
     char wanted[64];
-    if (shape->directions && !(shape->directions >> direction & 1)) return;
+    if (shape->directions && (!(shape->directions >> direction & 1) || layout == LAYOUT_NHWC))
+        return;
     if (!case_begin("%s %s type %d layout %d", direction_name[direction], shape->name, (int)dtype,
                     (int)layout)) {
         return;
@@ -600,12 +601,13 @@ static int run_cases(int argc, char **argv)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
         for (int d = 0; d < DIRECTIONS; ++d) {
             for (int layout = LAYOUT_NCHW; layout <= LAYOUT_GAPS; ++layout) {
-                if (quick && d == FUSED && layout != LAYOUT_NCHW) continue;
+                if (quick && (d == FUSED || shapes[s].directions) && layout != LAYOUT_NCHW)
+                    continue;
                 shape_case(&shapes[s], (enum direction)d, CUDNN_DATA_FLOAT, (enum layout)layout);
             }
-            if (quick) continue;
+            if (quick && !shapes[s].directions) continue;
             shape_case(&shapes[s], (enum direction)d, types[1 + (s + (size_t)d) % 3],
-                       (enum layout)(s % 2));
+                       shapes[s].directions ? LAYOUT_NCHW : (enum layout)(s % 2));
         }
     }
     for (int turn = 0; turn < (quick ? 5 : 40); ++turn) {
