@@ -119,10 +119,11 @@ cudnnStatus_t cudnnGetConvolutionNdDescriptor(const cudnnConvolutionDescriptor_t
     WD_ARG(arrayLengthRequested <= CONV_DESC_SPATIAL_MAX, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
            "arrayLengthRequested=%d is more than CUDNN_DIM_MAX - 2 = %d", arrayLengthRequested,
            (int)CONV_DESC_SPATIAL_MAX);
-    for (int d = 0; d < convDesc->spatial && d < arrayLengthRequested; ++d) {
-        if (padA) padA[d] = convDesc->pad[d];
-        if (strideA) strideA[d] = convDesc->stride[d];
-        if (dilationA) dilationA[d] = convDesc->dilation[d];
+    for (int d = 0; d < arrayLengthRequested; ++d) {
+        bool own = d < convDesc->spatial; /* zeros beyond */
+        if (padA) padA[d] = own ? convDesc->pad[d] : 0;
+        if (strideA) strideA[d] = own ? convDesc->stride[d] : 0;
+        if (dilationA) dilationA[d] = own ? convDesc->dilation[d] : 0;
     }
     if (arrayLength) *arrayLength = convDesc->spatial;
     if (mode) *mode = (cudnnConvolutionMode_t)convDesc->mode;

@@ -77,8 +77,10 @@ cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filterDes
                                          cudnnTensorFormat_t *format, int *nbDims, int filterDimA[])
 {
     WD_DESC(filterDesc, WD_DESC_FILTER);
-    for (int d = 0; d < filterDesc->tensor.rank && d < nbDimsRequested; ++d)
-        if (filterDimA) filterDimA[d] = declared_dim(filterDesc, d);
+    WD_ARG(nbDimsRequested >= 1, CUDNN_STATUS_BAD_PARAM, "nbDimsRequested=%d is not positive",
+           nbDimsRequested);
+    for (int d = 0; d < nbDimsRequested && d < CUDNN_DIM_MAX && filterDimA; ++d)
+        filterDimA[d] = d < filterDesc->tensor.rank ? declared_dim(filterDesc, d) : 0;
     if (dataType) *dataType = (cudnnDataType_t)filterDesc->declared_dtype;
     if (format) *format = (cudnnTensorFormat_t)filterDesc->declared_format;
     if (nbDims) *nbDims = filterDesc->tensor.rank;
