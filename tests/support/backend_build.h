@@ -20,8 +20,8 @@
 typedef cudnnBackendDescriptor_t be_desc;
 
 enum { BE_MAX = 512 };
-static be_desc be_made[BE_MAX];
-static int be_count;
+static _Thread_local be_desc be_made[BE_MAX]; /* each thread owns what it made */
+static _Thread_local int be_count;
 
 static inline void be_expect(cudnnStatus_t status, const char *what)
 {
