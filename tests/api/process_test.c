@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The library as a guest in a process: logs that cannot be written, closed standard streams, forks,
+ * exits at bad moments, loading and unloading, nonsense in the environment. Each case runs a role of
+ * this same program in a process of its own, which must end well within its time, and whose standard
+ * output and error must stay empty unless the case asks for the log there. A role tells what went
+ * wrong through descriptor 3. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cudnn.h"
+#include "warpdnn.h"
+
+extern char **environ;
+
+/* ---- roles ---- */
+
+enum { TELL = 3, CHANNELS = 8, SIDE = 32, PIXELS = SIDE * SIDE };
+
+#define DUE(condition)                                                                             \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            char said_[512] = "";                                                                  \
+            cudnnGetLastErrorString(said_, sizeof said_);                                          \
+            dprintf(TELL, "line %d: %s does not hold; last error: %s\n", __LINE__, #condition,     \
+                    said_);                                                                        \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* A convolution whose result is known: every weight is 1, so y counts what lies under the filter. */
+static int convolve(cudnnHandle_t handle)
+{
+    static const float one = 1.0f, zero = 0.0f;
+    float *x = malloc(sizeof *x * CHANNELS * PIXELS), *y = malloc(sizeof *y * CHANNELS * PIXELS);
+    float w[CHANNELS * CHANNELS * 9];
+    cudnnTensorDescriptor_t image = NULL;
+    cudnnFilterDescriptor_t filter = NULL;
+    cudnnConvolutionDescriptor_t conv = NULL;
+    DUE(x && y);
+    for (int i = 0; i < CHANNELS * PIXELS; ++i) x[i] = 1.0f;
+    for (int i = 0; i < CHANNELS * CHANNELS * 9; ++i) w[i] = 1.0f;
+    DUE(!cudnnCreateTensorDescriptor(&image));
+    DUE(!cudnnCreateFilterDescriptor(&filter));
+    DUE(!cudnnCreateConvolutionDescriptor(&conv));
+    DUE(!cudnnSetTensor4dDescriptor(image, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, CHANNELS, SIDE,
+                                    SIDE));
+    DUE(!cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, CHANNELS, CHANNELS,
+                                    3, 3));
+    DUE(!cudnnSetConvolution2dDescriptor(conv, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION,
+                                         CUDNN_DATA_FLOAT));
+    DUE(!cudnnConvolutionForward(handle, &one, image, x, filter, w, conv,
+                                 CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, NULL, 0, &zero, image,
+                                 y));
+    for (int i = 0; i < CHANNELS * PIXELS; ++i) {
+        int h = i / SIDE % SIDE, c = i % SIDE;
+        int rows = h == 0 || h == SIDE - 1 ? 2 : 3, columns = c == 0 || c == SIDE - 1 ? 2 : 3;
+        DUE(y[i] == (float)(CHANNELS * rows * columns));
+    }
+    DUE(!cudnnDestroyConvolutionDescriptor(conv));
+    DUE(!cudnnDestroyFilterDescriptor(filter));
+    DUE(!cudnnDestroyTensorDescriptor(image));
+    free(x);
+    free(y);
+    return 0;
+}
+
+/* The whole visit: results right, a refusal with a text, everything destroyed. TEST_ENGINE=def and
+ * =module say whose engine has to have run. */
+static int compute(void)
+{
+    const char *engine = getenv("TEST_ENGINE");
+    const char *name = NULL;
+    char text[256] = "";
+    cudnnHandle_t handle = NULL;
+    DUE(!cudnnCreate(&handle));
+    if (convolve(handle)) return 1;
+    DUE(!warpdnnGetLastEngine(handle, &name));
+    if (engine && (strstr(name, "_def") != NULL) != !strcmp(engine, "def")) {
+        dprintf(TELL, "engine %s ran, not one of %s\n", name, engine);
+        return 1;
+    }
+    DUE(cudnnSetStream(NULL, NULL) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    cudnnGetLastErrorString(text, sizeof text);
+    DUE(strstr(text, "cudnnSetStream: handle is null") != NULL);
+    DUE(!cudnnDestroy(handle));
+    return 0;
+}
+
+/* A handle is refused with a text that holds TEST_TEXT. */
+static int refused(void)
+{
+    cudnnHandle_t handle = (cudnnHandle_t)(void *)&handle;
+    cudnnTensorDescriptor_t desc = NULL;
+    char text[512] = "";
+    for (int i = 0; i < 3; ++i) {
+        DUE(cudnnCreate(&handle) == CUDNN_STATUS_NOT_INITIALIZED);
+        DUE(handle == (cudnnHandle_t)(void *)&handle);
+        cudnnGetLastErrorString(text, sizeof text);
+        if (strncmp(text, "cudnnCreate: ", 13) != 0 || !strstr(text, getenv("TEST_TEXT"))) {
+            dprintf(TELL, "the text is: %s\n", text);
+            return 1;
+        }
+    }
+    /* what needs no device works */
+    DUE(!cudnnCreateTensorDescriptor(&desc));
+    DUE(!cudnnDestroyTensorDescriptor(desc));
+    return 0;
+}
+
+static int end_of(pid_t child)
+{
+    int status = 0;
+    if (waitpid(child, &status, 0) != child) return 1;
+    if (status) dprintf(TELL, "the forked process ends with %#x\n", (unsigned)status);
+    return status != 0;
+}
+
+static int forked(int (*work)(void))
+{
+    pid_t child = fork();
+    if (child == 0) exit(work());
+    return child < 0 || end_of(child);
+}
+
+static int fork_first(void)
+{
+    pid_t child;
+    DUE(cudnnGetVersion() > 0);
+    child = fork();
+    if (child == 0) exit(compute() || compute());
+    if (compute()) return 1;
+    return child < 0 || end_of(child) || compute();
+}
+
+static cudnnHandle_t inherited;
+
+static int use_inherited(void)
+{
+    if (convolve(inherited) || compute()) return 1;
+    DUE(!cudnnDestroy(inherited));
+    return 0;
+}
+
+static int grandchild(void)
+{
+    return compute() || forked(use_inherited);
+}
+
+static int fork_later(void)
+{
+    DUE(!cudnnCreate(&inherited));
+    if (convolve(inherited) || compute()) return 1;
+    if (forked(compute) || forked(use_inherited) || forked(grandchild)) return 1;
+    return use_inherited();
+}
+
+static void *compute_forever(void *data)
+{
+    cudnnHandle_t handle = NULL;
+    (void)data;
+    if (cudnnCreate(&handle)) _exit(1);
+    for (;;)
+        if (convolve(handle)) _exit(1);
+    return NULL;
+}
+
+static int exit_busy(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 3; ++i) {
+        DUE(!pthread_create(&thread, NULL, compute_forever, NULL));
+        DUE(!pthread_detach(thread));
+    }
+    if (compute()) return 1;
+    usleep(50000);
+    return 0;
+}
+
+static void *compute_last(void *data)
+{
+    (void)data;
+    for (int i = 0; i < 20; ++i)
+        if (compute()) _exit(1);
+    exit(0);
+}
+
+/* The main thread goes, another one ends the process. */
+static int main_leaves(void)
+{
+    pthread_t thread;
+    DUE(!pthread_create(&thread, NULL, compute_last, NULL));
+    pthread_detach(thread);
+    pthread_exit(NULL);
+}
+
+static void use_and_destroy(void)
+{
+    if (use_inherited()) _exit(1);
+}
+
+static void compute_anew(void)
+{
+    if (compute()) _exit(1);
+}
+
+static bool compute_at_the_very_end;
+
+__attribute__((destructor)) static void very_end(void)
+{
+    if (compute_at_the_very_end && compute()) _exit(1);
+}
+
+/* Handlers before and after the library's first call, and a destructor. */
+static int exit_order(void)
+{
+    DUE(!atexit(use_and_destroy));
+    DUE(!cudnnCreate(&inherited));
+    if (convolve(inherited)) return 1;
+    DUE(!atexit(compute_anew));
+    compute_at_the_very_end = true;
+    return 0;
+}
+
+/* Handle and descriptors stay, as in programs that end in the middle. */
+static int leave_all(void)
+{
+    static cudnnTensorDescriptor_t desc;
+    DUE(!cudnnCreate(&inherited));
+    DUE(!cudnnCreateTensorDescriptor(&desc));
+    return convolve(inherited);
+}
+
+static void *look_up(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol;
+}
+
+/* A second library, the copy at TEST_COPY, opened and closed again and again. */
+static int reopen(void)
+{
+    static const float one = 1.0f, zero = 0.0f;
+    if (compute()) return 1;
+    for (int i = 0; i < 25; ++i) {
+        __typeof__(&cudnnCreate) create;
+        __typeof__(&cudnnDestroy) destroy;
+        __typeof__(&cudnnCreateTensorDescriptor) create_tensor;
+        __typeof__(&cudnnDestroyTensorDescriptor) destroy_tensor;
+        __typeof__(&cudnnSetTensor4dDescriptor) set_tensor;
+        __typeof__(&cudnnTransformTensor) transform;
+        cudnnHandle_t handle = NULL;
+        cudnnTensorDescriptor_t desc = NULL;
+        float x[4] = {1, 2, 3, 4}, y[4];
+        void *library = dlopen(getenv("TEST_COPY"), RTLD_NOW | RTLD_LOCAL);
+        if (!library) dprintf(TELL, "%s\n", dlerror());
+        DUE(library != NULL);
+        DUE(look_up(library, "cudnnCreate", &create) && create != cudnnCreate);
+        DUE(look_up(library, "cudnnDestroy", &destroy));
+        DUE(look_up(library, "cudnnCreateTensorDescriptor", &create_tensor));
+        DUE(look_up(library, "cudnnDestroyTensorDescriptor", &destroy_tensor));
+        DUE(look_up(library, "cudnnSetTensor4dDescriptor", &set_tensor));
+        DUE(look_up(library, "cudnnTransformTensor", &transform));
+        DUE(!create(&handle) && !create_tensor(&desc));
+        DUE(!set_tensor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 1, 2, 2));
+        DUE(!transform(handle, &one, desc, x, &zero, desc, y));
+        DUE(!memcmp(x, y, sizeof x));
+        DUE(!destroy_tensor(desc) && !destroy(handle));
+        DUE(!dlclose(library));
+        if (i % 8 == 0 && compute()) return 1;
+    }
+    return 0;
+}
+
+static const struct role {
+    const char *name;
+    int (*run)(void);
+} roles[] = {
+    {"compute", compute},       {"refused", refused},     {"fork_first", fork_first},
+    {"fork_later", fork_later}, {"exit_busy", exit_busy}, {"main_leaves", main_leaves},
+    {"exit_order", exit_order}, {"leave_all", leave_all}, {"reopen", reopen},
+};
+
+/* ---- cases ---- */
+
+enum streams { OPEN, OUT_CLOSED, BOTH_CLOSED, OUT_FULL };
+
+static char folder[] = "/tmp/warpdnn_process_XXXXXX";
+static char program[4096];
+static char long_text[3001];
+static int passed, failed;
+static char output[1 << 16], told[4096];
+
+static void read_all(int fd, char *text, size_t size)
+{
+    size_t length = 0;
+    ssize_t got = 1;
+    char rest[4096];
+    while (got > 0) {
+        bool full = length + 1 >= size;
+        got = read(fd, full ? rest : text + length, full ? sizeof rest : size - 1 - length);
+        if (got > 0 && !full) length += (size_t)got;
+    }
+    text[length] = '\0';
+    close(fd);
+}
+
+/* Settings replace all of ours that the environment has. */
+static void set_environment(const char *const *settings)
+{
+    static char names[64][128];
+    int count = 0;
+    for (char **entry = environ; *entry && count < 64; ++entry) {
+        if (strncmp(*entry, "WARPDNN_", 8) != 0 && strncmp(*entry, "CUDNN_", 6) != 0) continue;
+        snprintf(names[count++], sizeof names[0], "%.*s", (int)strcspn(*entry, "="), *entry);
+    }
+    for (int i = 0; i < count; ++i) unsetenv(names[i]);
+    setenv("WARPDNN_DEVICE", "cpu", 1);
+    for (int i = 0; settings[i]; i += 2) setenv(settings[i], settings[i + 1], 1);
+}
+
+static void become(const char *role, enum streams streams, const char *const *settings, int out,
+                   int tell)
+{
+    int full;
+    alarm(60);
+    dup2(out, 1);
+    dup2(out, 2);
+    dup2(tell, TELL);
+    for (int fd = TELL + 1; fd < 256; ++fd) close(fd);
+    if (streams == OUT_CLOSED || streams == BOTH_CLOSED) close(1);
+    if (streams == BOTH_CLOSED) close(2);
+    if (streams == OUT_FULL) {
+        full = open("/dev/full", O_WRONLY);
+        dup2(full, 1);
+        close(full);
+    }
+    set_environment(settings);
+    execl(program, program, "--role", role, (char *)NULL);
+    _exit(2);
+}
+
+/* Runs a role; `printed` is what its standard streams must hold, null: nothing at all. The settings
+ * are names and values in turn, closed by a null. */
+static void run(const char *name, const char *role, enum streams streams, const char *printed,
+                const char *const *settings)
+{
+    int out[2], tell[2];
+    int status = -1;
+    pid_t child;
+    bool good;
+    if (pipe(out) || pipe(tell)) exit(1);
+    fflush(NULL);
+    child = fork();
+    if (child == 0) become(role, streams, settings, out[1], tell[1]);
+    close(out[1]);
+    close(tell[1]);
+    read_all(out[0], output, sizeof output);
+    read_all(tell[0], told, sizeof told);
+    good = child > 0 && waitpid(child, &status, 0) == child && status == 0 && !*told;
+    good = good && (printed ? strstr(output, printed) != NULL : !*output);
+    passed += good;
+    failed += !good;
+    if (good) return;
+    printf("FAIL %s: role %s ends with %#x, tells \"%s\" and prints \"%.2000s\"\n", name, role,
+           (unsigned)status, told, output);
+    for (int i = 0; settings[i]; i += 2) printf("  %s=%.200s\n", settings[i], settings[i + 1]);
+}
+#define RUN(name, role, streams, printed, ...)                                                     \
+    run(name, role, streams, printed, (const char *const[]){__VA_ARGS__, NULL})
+#define PLAIN "TEST_ENGINE", engine
+
+/* What the CPU should be computing with: there may be no module in this build. */
+static const char *engine = "def";
+static char library_path[4096], module_path[4096];
+
+static bool find_files(void)
+{
+    __typeof__(&cudnnCreate) entry = cudnnCreate;
+    const char *slash;
+    Dl_info info;
+    void *address;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    memcpy(&address, &entry, sizeof address);
+    if (length <= 0 || !dladdr(address, &info) || !realpath(info.dli_fname, library_path)) {
+        return false;
+    }
+    slash = strrchr(info.dli_fname, '/');
+    snprintf(module_path, sizeof module_path, "%.*slibwarpdnn_cpu.so",
+             slash ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
+    if (access(module_path, R_OK) == 0) engine = "module";
+    return mkdtemp(folder) != NULL;
+}
+
+/* Copies a file, with the first `count` places of a text in it spoilt. */
+static bool copy_file(const char *from, const char *to, const char *spoilt, int *count)
+{
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    struct stat facts;
+    char *data = NULL;
+    bool good = in && out && stat(from, &facts) == 0 &&
+                (data = malloc((size_t)facts.st_size)) != NULL &&
+                fread(data, 1, (size_t)facts.st_size, in) == (size_t)facts.st_size;
+    *count = 0;
+    while (good && spoilt) {
+        char *at = memmem(data, (size_t)facts.st_size, spoilt, strlen(spoilt));
+        if (!at) break;
+        at[0] = at[0] == 'x' ? 'y' : 'x';
+        *count += 1;
+    }
+    good = good && fwrite(data, 1, (size_t)facts.st_size, out) == (size_t)facts.st_size;
+    free(data);
+    if (in) fclose(in);
+    if (out && fclose(out)) good = false;
+    return good;
+}
+
+static void in_folder(char *path, const char *name)
+{
+    snprintf(path, 256, "%s/%s", folder, name);
+}
+
+static bool holds(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(output, 1, sizeof output - 1, file) : 0;
+    output[length] = '\0';
+    if (file) fclose(file);
+    return strstr(output, text) != NULL;
+}
+
+static void expect(bool good, const char *what)
+{
+    passed += good;
+    failed += !good;
+    if (!good) printf("FAIL %s\n", what);
+}
+
+static void logs(void)
+{
+    char path[256];
+    static const char *const nowhere[] = {"/dev/full", "/nonexistent/folder/log", "/", "",
+                                          long_text};
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; ++i) {
+        RUN("a log that cannot be written", "compute", OPEN, NULL, PLAIN, "CUDNN_LOGLEVEL_DBG", "3",
+            "CUDNN_LOGDEST_DBG", nowhere[i]);
+    }
+    in_folder(path, "log");
+    RUN("a log", "compute", OPEN, NULL, PLAIN, "CUDNN_LOGLEVEL_DBG", "3", "CUDNN_LOGDEST_DBG",
+        path);
+    expect(holds(path, "cudnnConvolutionForward: "), "the log holds the convolution");
+    expect(holds(path, "cudnnSetStream: handle is null"), "the log holds the refusal");
+    RUN("a level without a destination", "compute", OPEN, NULL, PLAIN, "CUDNN_LOGLEVEL_DBG", "3");
+    RUN("the log on stdout", "compute", OPEN, "! warpdnn ", PLAIN, "CUDNN_LOGLEVEL_DBG", "3",
+        "CUDNN_LOGDEST_DBG", "stdout");
+    RUN("the log on a full stdout", "compute", OUT_FULL, NULL, PLAIN, "CUDNN_LOGLEVEL_DBG", "3",
+        "CUDNN_LOGDEST_DBG", "stdout");
+    RUN("the log on a closed stdout", "compute", OUT_CLOSED, NULL, PLAIN, "CUDNN_LOGLEVEL_DBG", "3",
+        "CUDNN_LOGDEST_DBG", "stdout");
+    RUN("the log on a closed stderr", "compute", BOTH_CLOSED, NULL, PLAIN, "CUDNN_LOGLEVEL_DBG",
+        "3", "CUDNN_LOGDEST_DBG", "stderr");
+    RUN("closed streams", "compute", BOTH_CLOSED, NULL, PLAIN);
+    RUN("no level", "compute", OPEN, NULL, PLAIN, "CUDNN_LOGDEST_DBG", "stdout");
+    RUN("a level beyond", "compute", OPEN, NULL, PLAIN, "CUDNN_LOGLEVEL_DBG", "99",
+        "CUDNN_LOGDEST_DBG", "stdout");
+    RUN("a level that is none", "compute", OPEN, NULL, PLAIN, "CUDNN_LOGLEVEL_DBG", "loud",
+        "CUDNN_LOGDEST_DBG", "stdout");
+}
+
+static void ends(void)
+{
+    RUN("fork before the first use", "fork_first", OPEN, NULL, PLAIN);
+    RUN("fork after use", "fork_later", OPEN, NULL, PLAIN);
+    RUN("fork after use with many threads", "fork_later", OPEN, NULL, PLAIN, "WARPDNN_THREADS",
+        "7");
+    for (int i = 0; i < 5; ++i) RUN("exit while others compute", "exit_busy", OPEN, NULL, PLAIN);
+    RUN("the main thread leaves first", "main_leaves", OPEN, NULL, PLAIN);
+    RUN("use in exit handlers and destructors", "exit_order", OPEN, NULL, PLAIN);
+    RUN("exit with everything alive", "leave_all", OPEN, NULL, PLAIN);
+}
+
+static void copies(void)
+{
+    char library[256], module[256], other[256];
+    int count;
+    in_folder(library, "libcudnn_copy.so");
+    in_folder(module, "libwarpdnn_cpu.so");
+    in_folder(other, "other_module.so");
+    expect(copy_file(library_path, library, NULL, &count), "the library is copied");
+    RUN("a copy without a module", "reopen", OPEN, NULL, PLAIN, "TEST_COPY", library);
+    if (!strcmp(engine, "def")) return;
+    expect(copy_file(module_path, other, warpdnnGetBuildId(), &count) && count > 0,
+           "the module is copied, with another build id");
+    RUN("a module of another build", "compute", OPEN, NULL, "TEST_ENGINE", "def",
+        "WARPDNN_CPU_MODULE", other);
+    expect(copy_file(module_path, module, NULL, &count), "the module is copied");
+    RUN("a copy with its module", "reopen", OPEN, NULL, PLAIN, "TEST_COPY", library);
+}
+
+static void settings(void)
+{
+    static const char *const threads[] = {
+        "-3", "99999999", "9999999999999999999", "many", "2x", "", "0", "1", "3", "64"};
+    static const char *const no_module[] = {"/nonexistent/module.so", "/", "libm.so.6", "",
+                                            WD_SOURCE_DIR "/CMakeLists.txt"};
+    static const char *const no_device[] = {"foo", "CPU", "cpu ", ""};
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; ++i) {
+        RUN("threads", "compute", OPEN, NULL, PLAIN, "WARPDNN_THREADS", threads[i]);
+    }
+    for (size_t i = 0; i < sizeof no_module / sizeof no_module[0]; ++i) {
+        RUN("a module that is none", "compute", OPEN, NULL, "TEST_ENGINE", "def",
+            "WARPDNN_CPU_MODULE", no_module[i]);
+    }
+    for (size_t i = 0; i < sizeof no_device / sizeof no_device[0]; ++i) {
+        RUN("a device that is none", "refused", OPEN, NULL, "WARPDNN_DEVICE", no_device[i],
+            "TEST_TEXT", "WARPDNN_DEVICE=\"");
+    }
+    RUN("a device that is none, named", "refused", OPEN, NULL, "WARPDNN_DEVICE", "foo", "TEST_TEXT",
+        "\"foo\" is none of auto, gpu, cpu");
+    RUN("a device that is long", "refused", OPEN, NULL, "WARPDNN_DEVICE", long_text, "TEST_TEXT",
+        "is none of auto, gpu, cpu");
+    RUN("a driver that is none", "refused", OPEN, NULL, "WARPDNN_DEVICE", "auto", "TEST_TEXT",
+        "/nonexistent/driver.so", "WARPDNN_CUDA_DRIVER", "/nonexistent/driver.so");
+    RUN("all of it", "compute", OPEN, NULL, PLAIN, "WARPDNN_CHECK", "maybe", "WARPDNN_LAST_RESORT",
+        "never", "WARPDNN_CUDNN_VERSION", "one", "WARPDNN_THREADS", "%s%n", "CUDNN_LOGLEVEL_DBG",
+        "-1", "CUDNN_LOGDEST_DBG", "%s%n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && !strcmp(argv[1], "--role")) {
+        for (size_t i = 0; i < sizeof roles / sizeof roles[0]; ++i) {
+            if (!strcmp(roles[i].name, argv[2])) return roles[i].run();
+        }
+        return 2;
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    memset(long_text, 'a', sizeof long_text - 1);
+    if (!find_files()) {
+        printf("0 passed, 1 failed\n");
+        return 1;
+    }
+    logs();
+    ends();
+    settings();
+    copies();
+    expect(access(long_text, F_OK) != 0, "no file of a log that is too long");
+    if (snprintf(output, sizeof output, "rm -rf %s", folder) > 0 && system(output) != 0)
+        failed += 1;
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
