@@ -166,8 +166,9 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnSetFilterNdDescriptor(
     int nbDims, const int filterDimA[]);
 
 /*
- * Answers what a filter descriptor holds; at most nbDimsRequested sizes are written to filterDimA,
- * and nbDims receives how many there are.
+ * Answers what a filter descriptor holds; nbDimsRequested sizes are written to filterDimA, zeros
+ * beyond those of the filter, and nbDims receives how many it has. BAD_PARAM where nbDimsRequested
+ * is not positive.
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetFilterNdDescriptor(
     const cudnnFilterDescriptor_t filterDesc, int nbDimsRequested, cudnnDataType_t *dataType,
