@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "cudnn.h"
 #include "warpdnn.h"
@@ -269,6 +270,39 @@ static void sizes(void)
     due(cudnnDestroyTensorDescriptor(desc) == 0, "destroy", -1);
 }
 
+/* More than 2^31 bytes that take the memory of two windows: one lies behind all but the last place,
+ * which has its own. What follows the tensor there tells whether anything was written beyond. */
+static void whole(void)
+{
+    enum { WINDOW = 1 << 26, WINDOWS = 33 };
+    const size_t count = ((size_t)1 << 31) + 1;
+    const float three = 3.0f;
+    cudnnTensorDescriptor_t desc;
+    bool good = true;
+    int file = memfd_create("window", MFD_CLOEXEC);
+    signed char *data = mmap(NULL, (size_t)WINDOW * WINDOWS, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED || file < 0 || ftruncate(file, WINDOW)) {
+        skipped += 1;
+        return;
+    }
+    for (int i = 0; i + 1 < WINDOWS; ++i) {
+        good &= mmap(data + (size_t)i * WINDOW, WINDOW, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+    }
+    due(good, "the windows are mapped", -1);
+    good = cudnnCreateTensorDescriptor(&desc) == 0 &&
+           cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_INT8, 1, 1, 3,
+                                      (int)(count / 3)) == 0 &&
+           cudnnSetTensor(handle, desc, data, &three) == 0;
+    due(good, "cudnnSetTensor of 2^31 + 1 elements", -1);
+    for (size_t i = 0; good && i < WINDOW; ++i) good = data[i] == 3;
+    due(good && data[count - 1] == 3 && data[count] == 0, "all of them are set and no more", -1);
+    due(cudnnDestroyTensorDescriptor(desc) == 0, "destroy", -1);
+    munmap(data, (size_t)WINDOW * WINDOWS);
+    close(file);
+}
+
 int main(void)
 {
     setenv("WARPDNN_DEVICE", "cpu", 1);
@@ -291,6 +325,8 @@ int main(void)
     sizes();
     /* the thread sanitizer keeps a shadow of every mapping, several times its size */
     for (int far = 0; far < 4 && !WITH_SHADOW; ++far) one_far(far);
+    if (getenv("WARPDNN_TEST_QUICK")) skipped += 1;
+    else whole();
     cudnnDestroyReduceTensorDescriptor(reduce);
     cudnnDestroyOpTensorDescriptor(op);
     cudnnDestroyActivationDescriptor(activation);
