@@ -56,12 +56,6 @@ if(WARPDNN_BUILD_BENCH)
     file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
     if(bench_sources)
         warpdnn_program(warpdnn_bench bench PUBLIC ${bench_sources})
-        target_compile_definitions(warpdnn_bench PRIVATE
-            WD_WITH_OPENBLAS=$<IF:$<BOOL:${OPENBLAS_FOUND}>,1,0>)
-        target_link_options(warpdnn_bench PRIVATE -Wl,--as-needed)
-        if(OPENBLAS_FOUND)
-            target_link_libraries(warpdnn_bench PRIVATE PkgConfig::OPENBLAS)
-        endif()
     endif()
 endif()
 
