@@ -68,10 +68,19 @@ const char *wd_log_function(void)
     return current.function ? current.function : "";
 }
 
+/* A level brings those above it, and errors always come: as recorded. */
+static unsigned whole_levels(unsigned mask)
+{
+    unsigned levels = CUDNN_SEV_ERROR_EN;
+    if (mask & (CUDNN_SEV_WARNING_EN | CUDNN_SEV_INFO_EN)) levels |= CUDNN_SEV_WARNING_EN;
+    if (mask & CUDNN_SEV_INFO_EN) levels |= CUDNN_SEV_INFO_EN;
+    return levels;
+}
+
 cudnnStatus_t wd_log_set_callback(unsigned mask, void *udata, cudnnCallback_t callback)
 {
     pthread_mutex_lock(&lock);
-    callback_mask = mask;
+    callback_mask = whole_levels(mask);
     callback_udata = udata;
     callback_function = callback;
     refresh();
