@@ -55,34 +55,38 @@ static bool is_mode(int mode)
     return mode >= CUDNN_BATCHNORM_PER_ACTIVATION && mode <= CUDNN_BATCHNORM_SPATIAL_PERSISTENT;
 }
 
-cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derivedBnDesc,
-                                            const cudnnTensorDescriptor_t xDesc,
-                                            cudnnBatchNormMode_t mode)
+void wd_bn_derive(struct cudnnTensorStruct *result, const struct cudnnTensorStruct *x, int mode)
 {
-    struct wd_tensor derived;
-    WD_DESC(derivedBnDesc, WD_DESC_TENSOR);
-    WD_DESC_SET(xDesc, WD_DESC_TENSOR);
-    WD_ARG(is_mode((int)mode), CUDNN_STATUS_BAD_PARAM, "mode=%d is no cudnnBatchNormMode_t",
-           (int)mode);
-    derived = xDesc->tensor;
+    struct wd_tensor derived = x->tensor;
     for (int d = 0; d < derived.rank; ++d) {
-        if (!wd_norm_is_param_axis((int)mode, d)) derived.dim[d] = 1;
+        if (!wd_norm_is_param_axis(mode, d)) derived.dim[d] = 1;
     }
     if (derived.vect_count > 1) {
         int64_t units[WD_MAX_RANK];
         memcpy(units, derived.dim, sizeof units);
         units[derived.vect_dim] /= derived.vect_count;
         wd_strides_nchw(units, derived.rank, derived.stride);
-        derivedBnDesc->declared_dtype = xDesc->declared_dtype;
-        derivedBnDesc->declared_format = -1;
+        result->declared_dtype = x->declared_dtype;
+        result->declared_format = -1;
     } else {
         derived.dtype = param_dtype(derived.dtype);
         wd_strides_nchw(derived.dim, derived.rank, derived.stride);
-        derivedBnDesc->declared_dtype = derived.dtype;
-        derivedBnDesc->declared_format = CUDNN_TENSOR_NCHW;
+        result->declared_dtype = derived.dtype;
+        result->declared_format = CUDNN_TENSOR_NCHW;
     }
-    derivedBnDesc->tensor = derived;
-    derivedBnDesc->head.set = 1;
+    result->tensor = derived;
+    result->head.set = 1;
+}
+
+cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derivedBnDesc,
+                                            const cudnnTensorDescriptor_t xDesc,
+                                            cudnnBatchNormMode_t mode)
+{
+    WD_DESC(derivedBnDesc, WD_DESC_TENSOR);
+    WD_DESC_SET(xDesc, WD_DESC_TENSOR);
+    WD_ARG(is_mode((int)mode), CUDNN_STATUS_BAD_PARAM, "mode=%d is no cudnnBatchNormMode_t",
+           (int)mode);
+    wd_bn_derive(derivedBnDesc, xDesc, (int)mode);
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -26,6 +26,9 @@ struct wd_bn_common {
     const char *param_name;
 };
 
+/* Makes of `result`, which may be x, the descriptor of an input's parameters; the mode is checked. */
+void wd_bn_derive(struct cudnnTensorStruct *result, const struct cudnnTensorStruct *x, int mode);
+
 /* Mode, ops, epsilon, the activation where there is one, x, y and the parameters' descriptor. */
 cudnnStatus_t wd_bn_check_common(const struct wd_bn_common *call);
 /* A further tensor with the dims and type of x; where it lies over `over`, with its layout. */
