@@ -22,7 +22,7 @@ int64_t wd_tensor_extent(const struct wd_tensor *tensor)
         if (tensor->vect_count > 1 && d == tensor->vect_dim) {
             dim = (dim + tensor->vect_count - 1) / tensor->vect_count;
         }
-        if (tensor->stride[d] > 0) units += (dim - 1) * tensor->stride[d];
+        units += (dim - 1) * (tensor->stride[d] < 0 ? -tensor->stride[d] : tensor->stride[d]);
     }
     return (units * tensor->vect_count * wd_dtype_bits(tensor->dtype) + 7) / 8;
 }
