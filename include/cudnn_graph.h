@@ -273,7 +273,7 @@ typedef struct cudnnContext *cudnnHandle_t;
 cudnnStatus_t CUDNNWINAPI cudnnCreate(cudnnHandle_t *handle);
 
 /*
- * Releases a handle; NULL is refused. Work that it has put on a stream, and CUDA graphs that
+ * Releases a handle; NULL does nothing. Work that it has put on a stream, and CUDA graphs that
  * captured such work, stay valid and run on. Descriptors do not belong to a handle and live on as
  * well. No other thread may be using the handle.
  */
@@ -354,7 +354,8 @@ typedef void (*cudnnCallback_t)(cudnnSeverity_t severity, void *udata, const cud
 /*
  * Has log messages delivered to a function, in addition to the destination of CUDNN_LOGDEST_DBG;
  * one callback a process.
- *   mask   CUDNN_SEV_ERROR_EN | CUDNN_SEV_WARNING_EN | CUDNN_SEV_INFO_EN, or 0 for none
+ *   mask   CUDNN_SEV_ERROR_EN, CUDNN_SEV_WARNING_EN or CUDNN_SEV_INFO_EN; a level brings those above
+ *          it, and errors always come
  *   udata  handed to every call, may be NULL
  *   fptr   the function; NULL removes it
  * Any thread, no handle. Messages under way on other threads may still reach the old callback.
@@ -362,8 +363,8 @@ typedef void (*cudnnCallback_t)(cudnnSeverity_t severity, void *udata, const cud
 cudnnStatus_t CUDNNWINAPI cudnnSetCallback(unsigned int mask, void *udata, cudnnCallback_t fptr);
 
 /*
- * Answers what cudnnSetCallback() was last given; a mask of 0 and NULLs where it never was. A NULL
- * argument is refused with BAD_PARAM. Any thread, no handle.
+ * Answers what cudnnSetCallback() was last given, the mask with the levels that it brings; a mask of
+ * 0 and NULLs where it never was. A NULL argument is refused with BAD_PARAM. Any thread, no handle.
  */
 cudnnStatus_t CUDNNWINAPI cudnnGetCallback(unsigned int *mask, void **udata, cudnnCallback_t *fptr);
 
@@ -1219,8 +1220,8 @@ cudnnStatus_t CUDNNWINAPI cudnnBackendCreateDescriptor(cudnnBackendDescriptorTyp
                                                        cudnnBackendDescriptor_t *descriptor);
 
 /*
- * Releases a descriptor, finalized or not. Others that refer to it keep what they took from it
- * when they were finalized. No other thread may be using it.
+ * Releases a descriptor, finalized or not; NULL is refused. Others that refer to it keep what they
+ * took from it when they were finalized. No other thread may be using it.
  */
 cudnnStatus_t CUDNNWINAPI cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor);
 

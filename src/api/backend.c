@@ -34,7 +34,6 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 {
     struct wd_desc *desc = descriptor;
     cudnnStatus_t status;
-    if (!desc) return CUDNN_STATUS_SUCCESS;
     status = wd_desc_check(desc, "descriptor");
     if (status != CUDNN_STATUS_SUCCESS) return wd_pass_in(__func__, status);
     desc->abandoned = true;

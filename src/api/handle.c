@@ -59,6 +59,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 {
+    if (!handle) return CUDNN_STATUS_SUCCESS;
     WD_HANDLE(handle);
     handle->magic = 0;
     atomic_fetch_add(&emitted_by_destroyed, handle->queue->emitted);
