@@ -77,7 +77,8 @@ cudnnStatus_t CUDNNWINAPI cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t ten
 /*
  * Describes a 4-D tensor with strides of any order and gaps, counted in elements: element (i, j,
  * k, l) lies at i * nStride + j * cStride + k * hStride + l * wStride. Elements of an output must
- * not coincide. BAD_PARAM where a dimension is not positive or a stride negative.
+ * not coincide. BAD_PARAM where a dimension is not positive, or a stride is 0 and its dimension not
+ * 1.
  */
 cudnnStatus_t CUDNNWINAPI cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensorDesc,
                                                        cudnnDataType_t dataType, int n, int c,
@@ -85,8 +86,8 @@ cudnnStatus_t CUDNNWINAPI cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t t
                                                        int hStride, int wStride);
 
 /*
- * Answers what a 4-D descriptor holds; strides in elements. BAD_PARAM where it has another number
- * of dimensions or a pointer is NULL.
+ * Answers what a descriptor holds of its first four dimensions; strides in elements. BAD_PARAM where
+ * a pointer is NULL.
  */
 cudnnStatus_t CUDNNWINAPI cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensorDesc,
                                                      cudnnDataType_t *dataType, int *n, int *c,
@@ -118,7 +119,7 @@ cudnnStatus_t CUDNNWINAPI cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t t
 /*
  * Answers what a descriptor holds.
  *   nbDimsRequested  the room in dimA and strideA, at most CUDNN_DIM_MAX
- *   nbDims           receives the number of dimensions, which may be larger
+ *   nbDims           receives the number of dimensions, which may be larger; not NULL
  */
 cudnnStatus_t CUDNNWINAPI cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensorDesc,
                                                      int nbDimsRequested, cudnnDataType_t *dataType,
