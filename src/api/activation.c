@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Activation descriptors, and activation forward and backward: pointwise nodes. */
-#include <float.h>
+#include <math.h>
 
 #include "api/api.h"
 
@@ -76,7 +76,7 @@ struct wd_pointwise_attr wd_activation_attr(const struct cudnnActivationStruct *
     struct wd_pointwise_attr attr = {
         .compute = CUDNN_DATA_FLOAT,
         .propagate_nan = activation->propagate_nan,
-        .upper_clip = DBL_MAX,
+        .upper_clip = HUGE_VAL,
         .elu_alpha = activation->coef,
         .swish_beta = activation->swish_beta,
     };
@@ -139,8 +139,7 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle,
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     WD_ARG(beta != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "beta is null");
     WD_TRY(check_same(__func__, xDesc, "xDesc", yDesc, "yDesc"));
-    WD_ARG(x != y || wd_tensor_same_layout(&xDesc->tensor, &yDesc->tensor), CUDNN_STATUS_BAD_PARAM,
-           "x and y are the same memory, but the strides of xDesc and yDesc differ");
+    WD_TRY(wd_check_in_place(__func__, y, yDesc, x, xDesc, "x and y"));
     wd_single_init(&single, WD_OP_POINTWISE);
     single.node.attr.pointwise = wd_activation_attr(activationDesc, 0);
     wd_single_bind(&single, X, &xDesc->tensor, x);
@@ -173,9 +172,9 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle,
     WD_TRY(check_same(__func__, yDesc, "yDesc", dyDesc, "dyDesc"));
     WD_TRY(check_same(__func__, xDesc, "xDesc", dyDesc, "dyDesc"));
     WD_TRY(check_same(__func__, dxDesc, "dxDesc", dyDesc, "dyDesc"));
-    WD_ARG(dx != dy || wd_tensor_same_layout(&dxDesc->tensor, &dyDesc->tensor),
-           CUDNN_STATUS_BAD_PARAM,
-           "dx and dy are the same memory, but the strides of dxDesc and dyDesc differ");
+    WD_TRY(wd_check_in_place(__func__, dx, dxDesc, dy, dyDesc, "dx and dy"));
+    WD_TRY(wd_check_in_place(__func__, dx, dxDesc, x, xDesc, "dx and x"));
+    WD_TRY(wd_check_in_place(__func__, dx, dxDesc, y, yDesc, "dx and y"));
     wd_single_init(&single, WD_OP_POINTWISE);
     single.node.attr.pointwise = wd_activation_attr(activationDesc, 1);
     wd_single_bind(&single, X, &xDesc->tensor, x);

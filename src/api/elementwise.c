@@ -52,6 +52,7 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void *alpha,
            "aDesc is %s, but cDesc is %s", wd_dtype_name(aDesc->tensor.dtype),
            wd_dtype_name(cDesc->tensor.dtype));
     WD_TRY(check_dims(__func__, aDesc, "aDesc", cDesc, "cDesc", true));
+    WD_TRY(wd_check_in_place(__func__, C, cDesc, A, aDesc, "A and C"));
     begin(&single, CUDNN_POINTWISE_IDENTITY);
     wd_single_bind(&single, X, &aDesc->tensor, A);
     wd_single_bind(&single, Y, &cDesc->tensor, C);
@@ -71,8 +72,7 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha,
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     WD_ARG(beta != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "beta is null");
     WD_TRY(check_dims(__func__, xDesc, "xDesc", yDesc, "yDesc", false));
-    WD_ARG(x != y || wd_tensor_same_layout(&xDesc->tensor, &yDesc->tensor), CUDNN_STATUS_BAD_PARAM,
-           "x and y are the same memory, but the strides of xDesc and yDesc differ");
+    WD_TRY(wd_check_in_place(__func__, y, yDesc, x, xDesc, "x and y"));
     begin(&single, CUDNN_POINTWISE_IDENTITY);
     wd_single_bind(&single, X, &xDesc->tensor, x);
     wd_single_bind(&single, Y, &yDesc->tensor, y);
@@ -140,9 +140,9 @@ cudnnStatus_t cudnnSetOpTensorDescriptor(cudnnOpTensorDescriptor_t opTensorDesc,
     WD_ARG((int)opTensorOp >= CUDNN_OP_TENSOR_ADD && (int)opTensorOp <= CUDNN_OP_TENSOR_NOT,
            CUDNN_STATUS_BAD_PARAM, "opTensorOp=%d is no cudnnOpTensorOp_t", (int)opTensorOp);
     WD_ARG(compute == CUDNN_DATA_FLOAT || compute == CUDNN_DATA_DOUBLE ||
-               compute == CUDNN_DATA_HALF,
-           CUDNN_STATUS_BAD_PARAM, "opTensorCompType=%d (%s) is none of fp32, fp64, fp16", compute,
-           wd_dtype_name(compute));
+               compute == CUDNN_DATA_HALF || compute == CUDNN_DATA_BFLOAT16,
+           CUDNN_STATUS_BAD_PARAM, "opTensorCompType=%d (%s) is none of fp32, fp64, fp16, bf16",
+           compute, wd_dtype_name(compute));
     WD_ARG((int)opTensorNanOpt == CUDNN_NOT_PROPAGATE_NAN ||
                (int)opTensorNanOpt == CUDNN_PROPAGATE_NAN,
            CUDNN_STATUS_BAD_PARAM, "opTensorNanOpt=%d is no cudnnNanPropagation_t",
@@ -196,7 +196,9 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
         WD_DESC_SET(bDesc, WD_DESC_TENSOR);
         WD_ARG(alpha2 != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha2 is null");
         WD_TRY(check_dims(__func__, bDesc, "bDesc", cDesc, "cDesc", true));
+        WD_TRY(wd_check_in_place(__func__, C, cDesc, B_, bDesc, "B and C"));
     }
+    WD_TRY(wd_check_in_place(__func__, C, cDesc, A, aDesc, "A and C"));
     /* the scalars have the compute type, which is double or read as float */
     scalar_type = opTensorDesc->compute == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     begin(&single, mode);

@@ -7,10 +7,27 @@
 
 #include "api/api.h"
 
+enum { STRIDES_GIVEN = -1 }; /* in the place of a format */
+
 /* Whether a legacy tensor may have this type. */
 static bool is_tensor_type(int dtype)
 {
     return dtype >= CUDNN_DATA_FLOAT && dtype <= CUDNN_DATA_BFLOAT16;
+}
+
+/* A format, and one that the type can have. */
+static cudnnStatus_t check_format(const char *function, int format, int dtype)
+{
+    if (format < CUDNN_TENSOR_NCHW || format > CUDNN_TENSOR_NCHW_VECT_C) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "format=%d is no cudnnTensorFormat_t",
+                          format);
+    }
+    if (format == CUDNN_TENSOR_NCHW_VECT_C && wd_dtype_lanes(dtype) == 1) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
+                          "format NCHW_VECT_C wants INT8x4, UINT8x4 or INT8x32, not %s",
+                          wd_dtype_name(dtype));
+    }
+    return CUDNN_STATUS_SUCCESS;
 }
 
 static cudnnStatus_t check_extent(const char *function, const struct wd_tensor *tensor)
@@ -42,15 +59,7 @@ cudnnStatus_t wd_tensor_fill(const char *function, struct wd_tensor *tensor, int
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "dataType=%d (%s) is no tensor type",
                           dtype, wd_dtype_name(dtype));
     }
-    if (format < -1 || format > CUDNN_TENSOR_NCHW_VECT_C) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "format=%d is no cudnnTensorFormat_t",
-                          format);
-    }
-    if (format == CUDNN_TENSOR_NCHW_VECT_C && lanes == 1) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                          "format NCHW_VECT_C wants INT8x4, UINT8x4 or INT8x32, not %s",
-                          wd_dtype_name(dtype));
-    }
+    if (format != STRIDES_GIVEN) WD_TRY(check_format(function, format, dtype));
     t.rank = rank;
     t.dtype = wd_dtype_lane(dtype);
     t.vect_count = lanes;
@@ -131,8 +140,7 @@ cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc,
                                          int n, int c, int h, int w)
 {
     int dims[4] = {n, c, h, w};
-    WD_ARG((int)format >= 0, CUDNN_STATUS_BAD_PARAM, "format=%d is no cudnnTensorFormat_t",
-           (int)format);
+    WD_TRY(check_format(__func__, (int)format, (int)dataType));
     return set(__func__, tensorDesc, (int)format, (int)dataType, 4, dims, NULL);
 }
 
@@ -142,7 +150,7 @@ cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensorDesc,
 {
     int dims[4] = {n, c, h, w};
     int strides[4] = {nStride, cStride, hStride, wStride};
-    return set(__func__, tensorDesc, -1, (int)dataType, 4, dims, strides);
+    return set(__func__, tensorDesc, STRIDES_GIVEN, (int)dataType, 4, dims, strides);
 }
 
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc,
@@ -154,15 +162,14 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc,
            "nbDims=%d is more than CUDNN_DIM_MAX=%d", nbDims, CUDNN_DIM_MAX);
     WD_ARG(dimA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "dimA is null");
     WD_ARG(strideA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "strideA is null");
-    return set(__func__, tensorDesc, -1, (int)dataType, nbDims, dimA, strideA);
+    return set(__func__, tensorDesc, STRIDES_GIVEN, (int)dataType, nbDims, dimA, strideA);
 }
 
 cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t tensorDesc,
                                            cudnnTensorFormat_t format, cudnnDataType_t dataType,
                                            int nbDims, const int dimA[])
 {
-    WD_ARG((int)format >= 0, CUDNN_STATUS_BAD_PARAM, "format=%d is no cudnnTensorFormat_t",
-           (int)format);
+    WD_TRY(check_format(__func__, (int)format, (int)dataType));
     WD_ARG(nbDims >= 2, CUDNN_STATUS_BAD_PARAM, "nbDims=%d is less than 2", nbDims);
     WD_ARG(nbDims <= CUDNN_DIM_MAX, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
            "nbDims=%d is more than CUDNN_DIM_MAX=%d", nbDims, CUDNN_DIM_MAX);
@@ -189,11 +196,18 @@ cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensorDes
     int *dims[4] = {n, c, h, w};
     int *strides[4] = {nStride, cStride, hStride, wStride};
     WD_DESC(tensorDesc, WD_DESC_TENSOR);
+    WD_ARG(dataType != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "dataType is null");
+    for (int d = 0; d < 4; ++d) {
+        static const char names[] = "nchw";
+        WD_ARG(dims[d] != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%c is null", names[d]);
+        WD_ARG(strides[d] != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%cStride is null",
+               names[d]);
+    }
     for (int d = 0; d < 4; ++d) {
         WD_TRY(say(__func__, declared_dim(tensorDesc, d), dims[d]));
         WD_TRY(say(__func__, tensorDesc->tensor.stride[d], strides[d]));
     }
-    if (dataType) *dataType = (cudnnDataType_t)tensorDesc->declared_dtype;
+    *dataType = (cudnnDataType_t)tensorDesc->declared_dtype;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -203,13 +217,14 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensorDes
 {
     int rank;
     WD_DESC(tensorDesc, WD_DESC_TENSOR);
+    WD_ARG(nbDims != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "nbDims is null");
     rank = tensorDesc->tensor.rank;
     for (int d = 0; d < rank && d < nbDimsRequested; ++d) {
         WD_TRY(say(__func__, declared_dim(tensorDesc, d), dimA ? &dimA[d] : NULL));
         WD_TRY(say(__func__, tensorDesc->tensor.stride[d], strideA ? &strideA[d] : NULL));
     }
     if (dataType) *dataType = (cudnnDataType_t)tensorDesc->declared_dtype;
-    if (nbDims) *nbDims = rank;
+    *nbDims = rank;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -219,4 +234,20 @@ cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensorDesc
     WD_ARG(size != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "size is null");
     *size = tensorDesc->head.set ? (size_t)wd_tensor_extent(&tensorDesc->tensor) : 0;
     return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_check_in_place(const char *function, const void *output,
+                                const struct cudnnTensorStruct *output_desc, const void *input,
+                                const struct cudnnTensorStruct *input_desc, const char *names)
+{
+    char a[160];
+    char b[160];
+    if (!output || output != input) return CUDNN_STATUS_SUCCESS;
+    if (wd_tensor_same_layout(&output_desc->tensor, &input_desc->tensor)) {
+        return CUDNN_STATUS_SUCCESS;
+    }
+    return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
+                      "%s are the same memory, but their dims or strides differ (%s and %s)", names,
+                      wd_tensor_text(&output_desc->tensor, a, sizeof a),
+                      wd_tensor_text(&input_desc->tensor, b, sizeof b));
 }

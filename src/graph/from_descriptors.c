@@ -141,7 +141,7 @@ cudnnStatus_t wd_operation_check(const struct wd_desc *op)
     if (!node_functions[op->type]) return CUDNN_STATUS_SUCCESS;
     for (int s = 0; s < WD_MAX_SLOTS; ++s) node.slot[s] = -1;
     WD_TRY(node_functions[op->type](op, &builder));
-    return wd_graph_validate(&graph);
+    return wd_node_validate(&graph, &node);
 }
 
 static cudnnStatus_t add_nodes(const struct wd_value *ops, struct wd_opgraph *made, int *table,

@@ -101,7 +101,7 @@ void wd_single_scalar(struct wd_single *single, int index, double value)
                                                       : WD_SCALAR_OTHER;
 }
 
-static cudnnStatus_t validate_node(const struct wd_graph *graph, const struct wd_node *node)
+cudnnStatus_t wd_node_validate(const struct wd_graph *graph, const struct wd_node *node)
 {
     const struct wd_op_info *info = wd_op_info(node->op);
     char name[24];
@@ -114,40 +114,50 @@ static cudnnStatus_t validate_node(const struct wd_graph *graph, const struct wd
     return info->rule(graph, node);
 }
 
-/* A virtual tensor is written before it is read; nothing is written by two nodes. */
-static cudnnStatus_t validate_order(const struct wd_graph *graph)
+/* In the order of the nodes: a virtual tensor is written before it is read, and nothing is written
+ * twice. writer[t] is the node that wrote tensor t so far, -1 for none. */
+static cudnnStatus_t validate_order(const struct wd_graph *graph, int *writer)
 {
-    for (int t = 0; t < graph->tensor_count; ++t) {
-        int writer = -1;
-        int reader = graph->node_count;
-        for (int n = 0; n < graph->node_count; ++n) {
-            const struct wd_node *node = &graph->nodes[n];
-            const struct wd_op_info *info = wd_op_info(node->op);
-            for (int s = 0; s < info->slot_count; ++s) {
-                if (node->slot[s] != t) continue;
-                if (info->outputs >> s & 1u) {
-                    WD_REQUIRE(writer < 0, CUDNN_STATUS_BAD_PARAM,
-                               "tensor uid %lld is written by two operations (%d and %d)",
-                               (long long)graph->tensors[t].uid, writer, n);
-                    writer = n;
-                } else if (n < reader) {
-                    reader = n;
-                }
-            }
+    for (int t = 0; t < graph->tensor_count; ++t) writer[t] = -1;
+    for (int n = 0; n < graph->node_count; ++n) {
+        const struct wd_node *node = &graph->nodes[n];
+        const struct wd_op_info *info = wd_op_info(node->op);
+        for (int s = 0; s < info->slot_count; ++s) {
+            int t = node->slot[s];
+            if (t < 0 || !(info->inputs >> s & 1u)) continue;
+            WD_REQUIRE(!(graph->tensors[t].flags & WD_VIRTUAL) || writer[t] >= 0,
+                       CUDNN_STATUS_BAD_PARAM,
+                       "virtual tensor uid %lld is read but written by none before",
+                       (long long)graph->tensors[t].uid);
         }
-        WD_REQUIRE(!(graph->tensors[t].flags & WD_VIRTUAL) || (writer >= 0 && writer < reader),
-                   CUDNN_STATUS_BAD_PARAM, "virtual tensor uid %lld is read but written by none",
-                   (long long)graph->tensors[t].uid);
+        for (int s = 0; s < info->slot_count; ++s) {
+            int t = node->slot[s];
+            if (t < 0 || !(info->outputs >> s & 1u)) continue;
+            WD_REQUIRE(writer[t] < 0, CUDNN_STATUS_BAD_PARAM,
+                       "tensor uid %lld is written by two operations (%d and %d)",
+                       (long long)graph->tensors[t].uid, writer[t], n);
+            writer[t] = n;
+        }
     }
     return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t wd_graph_validate(const struct wd_graph *graph)
 {
+    int local[WD_MAX_SLOTS];
+    int *writer = local;
+    cudnnStatus_t status;
     for (int n = 0; n < graph->node_count; ++n) {
-        WD_TRY(validate_node(graph, &graph->nodes[n]));
+        WD_TRY(wd_node_validate(graph, &graph->nodes[n]));
     }
-    return graph->node_count > 1 ? validate_order(graph) : CUDNN_STATUS_SUCCESS;
+    if (graph->tensor_count > WD_MAX_SLOTS) {
+        writer = wd_alloc(sizeof *writer * (size_t)graph->tensor_count);
+        WD_REQUIRE(writer != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                   "no host memory to check a graph of %d tensors", graph->tensor_count);
+    }
+    status = validate_order(graph, writer);
+    if (writer != local) wd_free(writer);
+    return status;
 }
 
 struct key_writer {

@@ -99,7 +99,10 @@ static inline const struct wd_tensor *wd_slot(const struct wd_graph *graph,
     return node->slot[slot] < 0 ? NULL : &graph->tensors[node->slot[slot]];
 }
 
-/* Every node's rule, the presence of its slots, and the order of nodes. */
+/* One node by itself: the presence of its slots, and its rule. */
+cudnnStatus_t wd_node_validate(const struct wd_graph *graph, const struct wd_node *node);
+
+/* Every node, and their order: what is virtual is written before it is read. */
 cudnnStatus_t wd_graph_validate(const struct wd_graph *graph);
 
 /* Writes the canonical form into `key` (at most `size` bytes) and returns its length, also where it

@@ -57,7 +57,11 @@ cudnnStatus_t wd_rule_matmul(const struct wd_graph *graph, const struct wd_node 
                    "matmul: tensor %c is %s", "abc"[s], wd_dtype_name(t->dtype));
         WD_REQUIRE(!(t->flags & WD_BY_VALUE), CUDNN_STATUS_BAD_PARAM,
                    "matmul: tensor %c is passed by value", "abc"[s]);
+        WD_REQUIRE(t->reordering == CUDNN_TENSOR_REORDERING_NONE, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
+                   "matmul: tensor %c is reordered (mode %d)", "abc"[s], t -> reordering);
     }
+    WD_REQUIRE(wd_dtype_bits(c->dtype) >= 8, CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
+               "matmul: c is %s, of less than a byte", wd_dtype_name(c->dtype));
     WD_REQUIRE(a->dim[rank - 1] == b->dim[rank - 2], CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                "matmul: a has K=%lld columns, b has %lld rows", (long long)a->dim[rank - 1],
                (long long)b->dim[rank - 2]);

@@ -20,6 +20,9 @@ static cudnnStatus_t check_operand(const struct wd_tensor *operand, const struct
                CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "pointwise: %s has %d dimensions, y has %d",
                name, operand->rank, y->rank);
     if (operand->flags & WD_BY_VALUE) return CUDNN_STATUS_SUCCESS;
+    WD_REQUIRE(operand->reordering == CUDNN_TENSOR_REORDERING_NONE,
+               CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "pointwise: tensor %s is reordered (mode %d)",
+               name, operand->reordering);
     for (int d = 0; d < y->rank; ++d) {
         WD_REQUIRE(operand->dim[d] == y->dim[d] || operand->dim[d] == 1,
                    CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,

@@ -11,6 +11,9 @@ static cudnnStatus_t check_tensor(const struct wd_tensor *tensor, const char *na
 {
     WD_REQUIRE(!(tensor->flags & (WD_BY_VALUE | WD_OPAQUE)), CUDNN_STATUS_BAD_PARAM,
                "reduce: tensor %s is passed by value or opaque", name);
+    WD_REQUIRE(tensor->reordering == CUDNN_TENSOR_REORDERING_NONE,
+               CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "reduce: a tensor is reordered (mode %d)",
+               tensor->reordering);
     WD_REQUIRE(wd_dtype_bits(tensor->dtype) >= 8 && tensor->dtype != CUDNN_DATA_COMPLEX_FP32 &&
                    tensor->dtype != CUDNN_DATA_COMPLEX_FP64,
                CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "reduce: tensor %s is %s", name,

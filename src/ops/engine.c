@@ -123,13 +123,33 @@ struct wd_view wd_call_view(const struct wd_call *call, int slot)
     return view;
 }
 
+/* The compute type of a node, and whether it sums products of its elements. */
+static int compute_type(const struct wd_node *node, bool *sums)
+{
+    *sums = true;
+    switch (node->op) {
+    case WD_OP_POINTWISE: *sums = false; return node->attr.pointwise.compute;
+    case WD_OP_CONV_FPROP:
+    case WD_OP_CONV_DGRAD:
+    case WD_OP_CONV_WGRAD:
+    case WD_OP_CONV_FUSED: return node->attr.conv.compute;
+    case WD_OP_REDUCE: return node->attr.reduce.compute;
+    case WD_OP_MATMUL: return node->attr.matmul.compute;
+    default: *sums = false; return CUDNN_DATA_FLOAT;
+    }
+}
+
 enum wd_acc wd_problem_acc(const struct wd_problem *problem)
 {
     int dtypes[WD_MAX_SLOTS];
     int count = 0;
+    bool sums;
+    if (compute_type(problem->node, &sums) == CUDNN_DATA_DOUBLE) return WD_ACC_F64;
     for (int i = 0; i < wd_op_info(problem->node->op)->slot_count; ++i) {
         const struct wd_tensor *tensor = wd_slot(problem->graph, problem->node, i);
-        if (tensor && !(tensor->flags & (WD_OPAQUE | WD_BY_VALUE))) dtypes[count++] = tensor->dtype;
+        if (!tensor || (tensor->flags & (WD_OPAQUE | WD_BY_VALUE))) continue;
+        if (sums && wd_dtype_is_integer(tensor->dtype)) return WD_ACC_F64;
+        dtypes[count++] = tensor->dtype;
     }
     return wd_acc_for(dtypes, count);
 }

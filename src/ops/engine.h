@@ -84,7 +84,8 @@ struct wd_view wd_call_view(const struct wd_call *call, int slot);
 const struct wd_tensor *wd_call_tensor(const struct wd_call *call, int slot);
 void *wd_call_data(const struct wd_call *call, int slot);
 
-/* The accumulator of the last resort for a node: double where a tensor or the compute type is wide. */
+/* The accumulator of the last resort for a node: double where a tensor or the compute type is wide,
+ * and where integers are summed, so that the sum is exact. */
 enum wd_acc wd_problem_acc(const struct wd_problem *problem);
 
 #endif

@@ -118,16 +118,6 @@ static int64_t volume(const int64_t *extent)
     return extent[0] * extent[1] * extent[2];
 }
 
-/* Integers accumulate exactly: in double. */
-static enum wd_acc acc_of(const struct wd_problem *problem)
-{
-    struct roles roles = roles_of(problem->node->op);
-    const struct wd_tensor *x = tensor_of(problem, roles.x);
-    if (x && wd_dtype_is_integer(x->dtype)) return WD_ACC_F64;
-    if (problem->node->attr.conv.compute == CUDNN_DATA_DOUBLE) return WD_ACC_F64;
-    return wd_problem_acc(problem);
-}
-
 /* The reduction of an operation: its pass, its items and, in args, its products. */
 static const struct wd_pass *reduction(enum wd_op op, struct conv_args *args, int64_t *items)
 {
@@ -165,7 +155,7 @@ static int64_t workspace(const struct wd_problem *problem)
     struct conv_args args = args_of(problem);
     int64_t items;
     const struct wd_pass *pass = reduction(problem->node->op, &args, &items);
-    return wd_pass_scratch(pass, acc_of(problem), items, terms_of(&args));
+    return wd_pass_scratch(pass, wd_problem_acc(problem), items, terms_of(&args));
 }
 
 static bool is_int32(double scalar)
@@ -212,7 +202,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     args.alpha = call->scalars[0];
     args.beta = call->scalars[1];
     args.wraps = wraps(call);
-    return wd_emit_reduce(queue, pass, acc_of(problem), &args, items, terms_of(&args),
+    return wd_emit_reduce(queue, pass, wd_problem_acc(problem), &args, items, terms_of(&args),
                           call->workspace);
 }
 

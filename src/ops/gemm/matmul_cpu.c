@@ -145,7 +145,8 @@ static void read_problem(const struct wd_problem *problem, struct product *p)
     cut(p, problem->device->multiprocessors);
 }
 
-/* Where the matrix of a batch entry begins, in elements; extents of 1 repeat. */
+/* Where the matrix of a batch entry begins, in elements; fewer entries than c's serve runs of
+ * neighbours. */
 static int64_t batch_offset(const struct product *p, const struct operand *operand, int64_t entry)
 {
     const struct wd_tensor *c = p->operand[C].tensor;
@@ -153,7 +154,7 @@ static int64_t batch_offset(const struct product *p, const struct operand *opera
     for (int d = c->rank - 3; d >= 0; --d) {
         int64_t at = entry % c->dim[d];
         entry /= c->dim[d];
-        if (operand->tensor->dim[d] > 1) offset += at * operand->tensor->stride[d];
+        offset += at / (c->dim[d] / operand->tensor->dim[d]) * operand->tensor->stride[d];
     }
     return offset;
 }
