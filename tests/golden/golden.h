@@ -193,6 +193,7 @@ struct gd_run {
     char name[256];
     struct gd_token token[GD_TOKENS];
     int tokens;
+    char refusal[256]; /* the text of the case's first plain NOT_SUPPORTED, when comparing */
     bool broken; /* the device is beyond use: end this worker after the case */
     cudnnHandle_t handle;
 };

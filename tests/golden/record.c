@@ -45,6 +45,7 @@ static bool begin(bool host, const char *fmt, va_list ap)
     slot->started = (long)time(NULL);
     slot->busy = 1;
     gd_run.tokens = 0;
+    gd_run.refusal[0] = 0;
     return true;
 }
 
@@ -147,6 +148,9 @@ cudnnStatus_t gd_status(const char *key, cudnnStatus_t status)
     char text[32];
     snprintf(text, sizeof text, "%d", (int)status);
     note(key, '!', text);
+    /* The comparison asks for the text of a plain refusal; a text can be read once only. */
+    if (gd_run.compare && status == CUDNN_STATUS_NOT_SUPPORTED && !gd_run.refusal[0])
+        lib.GetLastErrorString(gd_run.refusal, sizeof gd_run.refusal);
     return status;
 }
 
