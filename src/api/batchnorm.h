@@ -26,7 +26,7 @@ struct wd_bn_common {
     const char *param_name;
 };
 
-/* Makes of `result`, which may be x, the descriptor of an input's parameters; the mode is checked. */
+/* Makes of `result`, which may be x, the descriptor of an input's parameters, in a checked mode. */
 void wd_bn_derive(struct cudnnTensorStruct *result, const struct cudnnTensorStruct *x, int mode);
 
 /* Mode, ops, epsilon, the activation where there is one, x, y and the parameters' descriptor. */

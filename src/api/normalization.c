@@ -18,7 +18,8 @@ cudnnStatus_t cudnnDeriveNormTensorDescriptor(cudnnTensorDescriptor_t derivedNor
     WD_DESC(derivedNormScaleBiasDesc, WD_DESC_TENSOR);
     WD_DESC(derivedNormMeanVarDesc, WD_DESC_TENSOR);
     WD_DESC_SET(xDesc, WD_DESC_TENSOR);
-    WD_ARG(groupCnt == 1, CUDNN_STATUS_NOT_SUPPORTED, "groupCnt=%d is not 1, the only value that is supported", groupCnt);
+    WD_ARG(groupCnt == 1, CUDNN_STATUS_NOT_SUPPORTED,
+           "groupCnt=%d is not 1, the only value that is supported", groupCnt);
     WD_ARG(is_mode((int)mode), CUDNN_STATUS_BAD_PARAM, "mode=%d is no cudnnNormMode_t", (int)mode);
     x = *xDesc; /* which may be one of the results */
     wd_bn_derive(derivedNormScaleBiasDesc, &x, (int)mode);
