@@ -4,8 +4,11 @@
  * this library. It stays open for good, since its threads may be running at exit. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/log.h"
@@ -15,22 +18,56 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct wd_cpu_module *module;
 static char reason[512];
+static const char load_address[] = "here"; /* in the library's own file */
 
+enum { PATH_SIZE = 4096 };
+
+static bool module_beside(const char *library, char *path, size_t size)
+{
+    const char *slash = strrchr(library, '/');
+    int length = slash ? (int)(slash - library + 1) : 0;
+    return snprintf(path, size, "%.*slibwarpdnn_cpu.so", length, library) < (int)size;
+}
+
+/* The file that this code is mapped from, by its absolute name. */
+static bool mapped_file(char *name, size_t size)
+{
+    char line[PATH_SIZE + 128];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        unsigned long begin = 0, end = 0;
+        char *path = strchr(line, '/');
+        if (!path || sscanf(line, "%lx-%lx", &begin, &end) != 2) continue;
+        if ((uintptr_t)load_address < begin || (uintptr_t)load_address >= end) continue;
+        path[strcspn(path, "\n")] = '\0';
+        found = snprintf(name, size, "%s", path) < (int)size;
+    }
+    if (maps) fclose(maps);
+    return found;
+}
+
+/* Beside the library by the name that it was opened by, or, where that name is a link from another
+ * folder, beside the file itself. A relative name was meant from a folder that may not be the
+ * current one any more, so then the mapped file answers. */
 static bool default_path(char *path, size_t size)
 {
     Dl_info info;
-    const char *slash;
-    int length;
-    if (!dladdr(&once, &info) || !info.dli_fname) return false;
-    slash = strrchr(info.dli_fname, '/');
-    length = slash ? (int)(slash - info.dli_fname + 1) : 0;
-    return snprintf(path, size, "%.*slibwarpdnn_cpu.so", length, info.dli_fname) < (int)size;
+    char file[PATH_SIZE];
+    if (!dladdr(load_address, &info) || !info.dli_fname) return false;
+    if (info.dli_fname[0] != '/') {
+        if (mapped_file(file, sizeof file)) return module_beside(file, path, size);
+        return module_beside(info.dli_fname, path, size);
+    }
+    if (!module_beside(info.dli_fname, path, size)) return false;
+    if (access(path, F_OK) == 0 || !realpath(info.dli_fname, file)) return true;
+    return module_beside(file, path, size);
 }
 
 static void load(void)
 {
     typedef const struct wd_cpu_module *(*entry_fn)(int threads);
-    char path[2048];
+    char path[PATH_SIZE];
     const char *named = wd_env()->cpu_module;
     void *library;
     void *symbol;
@@ -66,17 +103,15 @@ static void load(void)
     module = found;
 }
 
-static void load_and_say(void)
-{
-    load();
-    if (module) return;
-    wd_log(CUDNN_SEV_WARNING, CUDNN_STATUS_SUCCESS,
-           "no CPU module, the definitions serve on one thread: %s", reason);
-}
-
 const struct wd_cpu_module *wd_cpu_module(const char **why)
 {
-    pthread_once(&once, load_and_say);
+    static atomic_bool said;
+    pthread_once(&once, load);
+    /* after the once: the listener may call the library */
+    if (!module && !atomic_exchange(&said, true)) {
+        wd_log(CUDNN_SEV_WARNING, CUDNN_STATUS_SUCCESS,
+               "no CPU module, the definitions serve on one thread: %s", reason);
+    }
     if (why) *why = reason;
     return module;
 }

@@ -11,67 +11,65 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum { SHARED_WITHOUT_ASKING = 48 << 10 };
 
-/* Fails with what was being loaded, and for which device. */
+/* Fails with what was being loaded, and for which device. Outside the lock: whoever listens to
+ * errors may call the library. */
 static cudnnStatus_t load_failed(const struct wd_gpu_queue *queue, CUresult result,
-                                 const char *function, const struct wd_module *module,
-                                 const char *symbol)
+                                 const char *function, const struct wd_kernel *kernel)
 {
     const struct wd_device *device = queue->base.device;
+    const struct wd_module *module = kernel->module;
     return wd_driver_fail(
         result, function,
-        "loading %s%s%s module %s (%zu bytes) for device %d of compute capability "
-        "%d.%d",
-        symbol ? "kernel " : "", symbol ? symbol : "", symbol ? " of" : "", module->name,
-        (size_t)(module->image_end - module->image), device->ordinal, device->capability / 10,
-        device->capability % 10);
+        "loading kernel %s of module %s (%zu bytes) for device %d of compute capability %d.%d",
+        kernel->symbol, module->name, (size_t)(module->image_end - module->image), device->ordinal,
+        device->capability / 10, device->capability % 10);
 }
 
 /* Under the lock and relaxed, as load_kernel. */
-static cudnnStatus_t load_library(const struct wd_gpu_queue *queue, struct wd_module *module)
+static CUresult load_library(struct wd_module *module)
 {
     CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED; /* no copy of the embedded image */
     void *value = (void *)1;
     CUlibrary library = NULL;
-    CUresult result;
-    WD_REQUIRE(module->image != module->image_end || wd_driver_is_named(),
-               CUDNN_STATUS_NOT_SUPPORTED,
-               "module %s holds no kernels: this library was built without CUDA", module->name);
-    result = wd_cu.cuLibraryLoadData(&library, module->image, NULL, NULL, 0, &option, &value, 1);
-    if (result != CUDA_SUCCESS) {
-        return load_failed(queue, result, "cuLibraryLoadData", module, NULL);
-    }
-    module->library = library;
-    return CUDNN_STATUS_SUCCESS;
+    CUresult result =
+        wd_cu.cuLibraryLoadData(&library, module->image, NULL, NULL, 0, &option, &value, 1);
+    if (result == CUDA_SUCCESS) module->library = library;
+    return result;
 }
 
-static cudnnStatus_t load_kernel(const struct wd_gpu_queue *queue, struct wd_kernel *kernel)
+/* `called` is the driver's function that failed. */
+static CUresult load_kernel(struct wd_kernel *kernel, const char **called)
 {
     CUkernel function = NULL;
-    CUresult result;
-    if (kernel->function) return CUDNN_STATUS_SUCCESS;
-    if (!kernel->module->library) WD_TRY(load_library(queue, kernel->module));
+    CUresult result = CUDA_SUCCESS;
+    if (kernel->function) return CUDA_SUCCESS;
+    *called = "cuLibraryLoadData";
+    if (!kernel->module->library) result = load_library(kernel->module);
+    if (result != CUDA_SUCCESS) return result;
+    *called = "cuLibraryGetKernel";
     result = wd_cu.cuLibraryGetKernel(&function, kernel->module->library, kernel->symbol);
-    if (result != CUDA_SUCCESS) {
-        return load_failed(queue, result, "cuLibraryGetKernel", kernel->module, kernel->symbol);
-    }
+    if (result != CUDA_SUCCESS) return result;
     __atomic_store_n(&kernel->function, (void *)function, __ATOMIC_RELEASE);
-    return CUDNN_STATUS_SUCCESS;
+    return CUDA_SUCCESS;
 }
 
 static cudnnStatus_t load(const struct wd_gpu_queue *queue, struct wd_kernel *kernel)
 {
+    const char *called = "cuThreadExchangeStreamCaptureMode";
     CUstreamCaptureMode mode;
-    cudnnStatus_t status;
-    CUresult result = wd_capture_relax(&mode);
-    if (result != CUDA_SUCCESS) {
-        return load_failed(queue, result, "cuThreadExchangeStreamCaptureMode", kernel->module,
-                           kernel->symbol);
-    }
+    CUresult result;
+    WD_REQUIRE(kernel->module->image != kernel->module->image_end || wd_driver_is_named(),
+               CUDNN_STATUS_NOT_SUPPORTED,
+               "module %s holds no kernels: this library was built without CUDA",
+               kernel->module->name);
+    result = wd_capture_relax(&mode);
+    if (result != CUDA_SUCCESS) return load_failed(queue, result, called, kernel);
     pthread_mutex_lock(&lock);
-    status = load_kernel(queue, kernel);
+    result = load_kernel(kernel, &called);
     pthread_mutex_unlock(&lock);
     wd_capture_restore(mode);
-    return status;
+    return result == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS
+                                  : load_failed(queue, result, called, kernel);
 }
 
 /* Beyond 48 KiB a kernel must be allowed its shared memory, device by device. It is allowed all that
