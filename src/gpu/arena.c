@@ -7,8 +7,8 @@
  * stack. Whoever takes the lock next moves it from there back among the free ones: the work of the
  * graph is over by then, so that any stream may have it.
  *
- * Streams come and go unseen, so a context keeps at most IDLE_MAX free arenas; the one that rested
- * longest is given up for a new one. Freeing waits for the device, which makes that safe. */
+ * Streams come and go unseen, so a context keeps at most IDLE_BYTES_MAX in free arenas; those that
+ * rested longest are given up for a new one. Freeing waits for the device, which makes that safe. */
 #include "gpu/arena.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@
 enum {
     ALIGNMENT = 256,
     SMALLEST = 1 << 20,
-    IDLE_MAX = 32, /* a context */
+    IDLE_BYTES_MAX = 256 << 20, /* a context */
 };
 
 enum arena_state {
@@ -108,21 +108,35 @@ static struct wd_arena *find_free(const struct wd_arena_key *key, size_t bytes)
     return clean;
 }
 
-/* Under the lock: unlinks the longest unused arena if the context has too many. */
-static struct wd_arena *drop_oldest(uint64_t context)
+/* An arena's size for a request. */
+static size_t size_for(size_t bytes)
 {
-    struct wd_arena **oldest = NULL;
-    struct wd_arena *arena = NULL;
-    int idle = 0;
-    for (struct wd_arena **link = &arenas; *link; link = &(*link)->next) {
-        if ((*link)->key.context != context || (*link)->owned || (*link)->state == BUSY) continue;
-        idle += 1;
-        if (!oldest || (*link)->last_use < (*oldest)->last_use) oldest = link;
+    size_t size = SMALLEST;
+    while (size < bytes) size *= 2;
+    return size;
+}
+
+/* Under the lock: unlinks the longest unused arenas, as many as must go before the context may have
+ * `bytes` more. Answers them as a list. */
+static struct wd_arena *drop_oldest(uint64_t context, size_t bytes)
+{
+    struct wd_arena *dropped = NULL;
+    for (;;) {
+        struct wd_arena **oldest = NULL;
+        struct wd_arena *arena;
+        size_t idle = bytes;
+        for (struct wd_arena **link = &arenas; *link; link = &(*link)->next) {
+            arena = *link;
+            if (arena->key.context != context || arena->owned || arena->state == BUSY) continue;
+            idle += arena->bytes;
+            if (!oldest || arena->last_use < (*oldest)->last_use) oldest = link;
+        }
+        if (!oldest || idle <= IDLE_BYTES_MAX) return dropped;
+        arena = *oldest;
+        *oldest = arena->next;
+        arena->next = dropped;
+        dropped = arena;
     }
-    if (idle < IDLE_MAX) return NULL;
-    arena = *oldest;
-    *oldest = arena->next;
-    return arena;
 }
 
 /* Ends an arena that is in no list. Whatever the driver answers, the memory is no longer ours. */
@@ -140,10 +154,9 @@ static cudnnStatus_t create(const struct wd_arena_key *key, size_t bytes, struct
     const char *function = NULL;
     void *data = NULL;
     CUresult result;
-    size_t size = SMALLEST;
+    size_t size = size_for(bytes);
     WD_REQUIRE(arena, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                "no %zu bytes of host memory for a scratch arena", sizeof *arena);
-    while (size < bytes) size *= 2;
     result = wd_relaxed_alloc(size, &data, &function);
     if (result != CUDA_SUCCESS) {
         wd_free(arena);
@@ -191,10 +204,14 @@ static cudnnStatus_t acquire(const struct wd_arena_key *key, CUgraph owner, size
         arena->key = *key;
         arena->last_use = ++uses;
     } else {
-        dropped = drop_oldest(key->context);
+        dropped = drop_oldest(key->context, size_for(bytes));
     }
     pthread_mutex_unlock(&lock);
-    if (dropped) destroy(dropped, true);
+    while (dropped) {
+        struct wd_arena *next = dropped->next;
+        destroy(dropped, true);
+        dropped = next;
+    }
     if (!arena) {
         WD_TRY(create(key, bytes, &arena));
         pthread_mutex_lock(&lock);

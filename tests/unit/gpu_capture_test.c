@@ -208,20 +208,57 @@ static void test_limits(void **state)
     queue->ops->end(queue);
 }
 
-/* Streams that come and go leave a bounded number of arenas behind. */
+/* Streams that come and go leave bounded memory behind. */
 static void test_many_streams(void **state)
 {
     uint64_t most = 0;
     (void)state;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 300; ++i) {
         CUstream stream = new_stream();
         run_on(stream, 0);
         check_y(0);
         fake->cuStreamDestroy_v2(stream);
         if (wd_gpu_scratch_bytes() > most) most = wd_gpu_scratch_bytes();
     }
-    assert_true(most <= (uint64_t)33 << 20);
-    assert_true(most >= (uint64_t)8 << 20);
+    assert_int_equal(most, (uint64_t)256 << 20);
+}
+
+/* Streams that stay keep what they have: no call of theirs allocates. */
+static void test_streams_in_turn(void **state)
+{
+    enum { STREAMS = 100 };
+    CUstream streams[STREAMS];
+    uint64_t made;
+    (void)state;
+    for (int i = 0; i < STREAMS; ++i) streams[i] = new_stream();
+    for (int i = 0; i < STREAMS; ++i) run_on(streams[i], 0);
+    made = fake->fakecuda_calls("cuMemAlloc");
+    assert_true(made >= STREAMS);
+    for (int round = 0; round < 3; ++round)
+        for (int i = 0; i < STREAMS; ++i) run_on(streams[i], 0);
+    assert_int_equal(fake->fakecuda_calls("cuMemAlloc"), made);
+    assert_int_equal(wd_gpu_scratch_bytes(), (uint64_t)STREAMS << 20);
+    for (int i = 0; i < STREAMS; ++i) fake->cuStreamDestroy_v2(streams[i]);
+}
+
+/* Large arenas give way too, as many as it takes. */
+static void test_large_arenas(void **state)
+{
+    enum { MIB = 1 << 20 };
+    void *data = NULL;
+    (void)state;
+    for (int i = 0; i < 256; ++i) {
+        CUstream stream = new_stream();
+        run_on(stream, 0);
+        fake->cuStreamDestroy_v2(stream);
+    }
+    assert_int_equal(wd_gpu_scratch_bytes(), (uint64_t)256 << 20);
+    assert_int_equal(wd_gpu_queue_set_stream(queue, NULL), OK);
+    assert_int_equal(queue->ops->begin(queue), OK);
+    assert_int_equal(queue->ops->scratch(queue, 8 * MIB, &data), OK);
+    memset(data, 1, 8 * MIB);
+    queue->ops->end(queue);
+    assert_int_equal(wd_gpu_scratch_bytes(), (uint64_t)256 << 20);
 }
 
 /* Two captured graphs, replayed at once; each owns its scratch. */
@@ -446,6 +483,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_interleaved_on_one_stream, start, finish),
         cmocka_unit_test_setup_teardown(test_limits, start, finish),
         cmocka_unit_test_setup_teardown(test_many_streams, start, finish),
+        cmocka_unit_test_setup_teardown(test_streams_in_turn, start, finish),
+        cmocka_unit_test_setup_teardown(test_large_arenas, start, finish),
         cmocka_unit_test_setup_teardown(test_two_graphs, start, finish),
         cmocka_unit_test_setup_teardown(test_branches, start, finish),
         cmocka_unit_test_setup_teardown(test_handle_destroyed_first, start, finish),
