@@ -354,8 +354,8 @@ typedef void (*cudnnCallback_t)(cudnnSeverity_t severity, void *udata, const cud
 /*
  * Has log messages delivered to a function, in addition to the destination of CUDNN_LOGDEST_DBG;
  * one callback a process.
- *   mask   CUDNN_SEV_ERROR_EN, CUDNN_SEV_WARNING_EN or CUDNN_SEV_INFO_EN; a level brings those above
- *          it, and errors always come
+ *   mask   CUDNN_SEV_ERROR_EN, CUDNN_SEV_WARNING_EN or CUDNN_SEV_INFO_EN; a level brings those
+ *          above it, and errors always come
  *   udata  handed to every call, may be NULL
  *   fptr   the function; NULL removes it
  * Any thread, no handle. Messages under way on other threads may still reach the old callback.
@@ -363,8 +363,9 @@ typedef void (*cudnnCallback_t)(cudnnSeverity_t severity, void *udata, const cud
 cudnnStatus_t CUDNNWINAPI cudnnSetCallback(unsigned int mask, void *udata, cudnnCallback_t fptr);
 
 /*
- * Answers what cudnnSetCallback() was last given, the mask with the levels that it brings; a mask of
- * 0 and NULLs where it never was. A NULL argument is refused with BAD_PARAM. Any thread, no handle.
+ * Answers what cudnnSetCallback() was last given, the mask with the levels that it brings; a mask
+ * of 0 and NULLs where it never was. A NULL argument is refused with BAD_PARAM. Any thread, no
+ * handle.
  */
 cudnnStatus_t CUDNNWINAPI cudnnGetCallback(unsigned int *mask, void **udata, cudnnCallback_t *fptr);
 

@@ -86,8 +86,8 @@ cudnnStatus_t CUDNNWINAPI cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t t
                                                        int hStride, int wStride);
 
 /*
- * Answers what a descriptor holds of its first four dimensions; strides in elements. BAD_PARAM where
- * a pointer is NULL.
+ * Answers what a descriptor holds of its first four dimensions; strides in elements. BAD_PARAM
+ * where a pointer is NULL.
  */
 cudnnStatus_t CUDNNWINAPI cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensorDesc,
                                                      cudnnDataType_t *dataType, int *n, int *c,

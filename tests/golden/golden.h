@@ -194,7 +194,7 @@ struct gd_run {
     struct gd_token token[GD_TOKENS];
     int tokens;
     char refusal[256]; /* the text of the case's first plain NOT_SUPPORTED, when comparing */
-    bool broken; /* the device is beyond use: end this worker after the case */
+    bool broken;       /* the device is beyond use: end this worker after the case */
     cudnnHandle_t handle;
 };
 extern struct gd_run gd_run;
