@@ -11,6 +11,7 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,32 @@ static char reason[256] = "";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int inside;
 static int outer_threads;
+
+/* OpenBLAS gives its buffers back when the process exits, also from under threads that compute. So an
+ * exit handler waits for the calls that are in OpenBLAS, and those that come later do without it. */
+static _Atomic int running;
+static atomic_bool leaving;
+enum { LEAVING_POLL_US = 100, LEAVING_POLLS = 50000 };
+
+/* Whether OpenBLAS may be called, until end_call. */
+static bool begin_call(void)
+{
+    atomic_fetch_add(&running, 1);
+    if (!atomic_load(&leaving)) return true;
+    atomic_fetch_sub(&running, 1);
+    return false;
+}
+
+static void end_call(void)
+{
+    atomic_fetch_sub(&running, 1);
+}
+
+static void at_exit(void)
+{
+    atomic_store(&leaving, true);
+    for (int i = 0; i < LEAVING_POLLS && atomic_load(&running) > 0; ++i) usleep(LEAVING_POLL_US);
+}
 
 static bool find(void *library, const char *name, void *function, size_t size)
 {
@@ -130,7 +157,9 @@ static void load(void)
         library = open_with_core(core);
         if (!library || !find_all(library)) return;
     }
-    ready = true;
+    /* where it cannot be registered, OpenBLAS would not be safe at exit */
+    ready = atexit(at_exit) == 0;
+    if (!ready) snprintf(reason, sizeof reason, "no exit handler can be registered");
 }
 
 bool wd_blas_ready(const char **why)
@@ -148,9 +177,11 @@ const char *wd_blas_core(void)
 int wd_blas_enter(void)
 {
     int entered = 0;
+    if (!begin_call()) return entered;
     if (blas.omp_set_threads) {
         entered = blas.omp_max_threads();
         blas.omp_set_threads(1);
+        end_call();
         return entered;
     }
     pthread_mutex_lock(&lock);
@@ -159,13 +190,16 @@ int wd_blas_enter(void)
         if (outer_threads != 1) blas.set_threads(1);
     }
     pthread_mutex_unlock(&lock);
+    end_call();
     return entered;
 }
 
 void wd_blas_leave(int entered)
 {
+    if (!begin_call()) return; /* nobody puts anything back any more */
     if (blas.omp_set_threads) {
         blas.omp_set_threads(entered);
+        end_call();
         return;
     }
     pthread_mutex_lock(&lock);
@@ -173,6 +207,7 @@ void wd_blas_leave(int entered)
         blas.set_threads(outer_threads);
     }
     pthread_mutex_unlock(&lock);
+    end_call();
 }
 
 /* How BLAS is told of a matrix in row-major order. */
@@ -227,6 +262,39 @@ static bool order(int64_t *m, int64_t *n, int64_t k, struct wd_matrix *a, struct
     return *m > 0 && *n > 0;
 }
 
+/* The same without OpenBLAS, while the process exits. */
+static void plain_f32(int64_t m, int64_t n, int64_t k, float alpha, struct wd_matrix a,
+                      struct wd_matrix b, float beta, struct wd_matrix c)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+            float *to = (float *)(uintptr_t)c.data + i * c.row + j * c.column;
+            float sum = 0.0f;
+            for (int64_t t = 0; t < k; ++t) {
+                sum += ((const float *)a.data)[i * a.row + t * a.column] *
+                       ((const float *)b.data)[t * b.row + j * b.column];
+            }
+            *to = alpha * sum + (beta == 0.0f ? 0.0f : beta * *to);
+        }
+    }
+}
+
+static void plain_f64(int64_t m, int64_t n, int64_t k, double alpha, struct wd_matrix a,
+                      struct wd_matrix b, double beta, struct wd_matrix c)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+            double *to = (double *)(uintptr_t)c.data + i * c.row + j * c.column;
+            double sum = 0.0;
+            for (int64_t t = 0; t < k; ++t) {
+                sum += ((const double *)a.data)[i * a.row + t * a.column] *
+                       ((const double *)b.data)[t * b.row + j * b.column];
+            }
+            *to = alpha * sum + (beta == 0.0 ? 0.0 : beta * *to);
+        }
+    }
+}
+
 void wd_gemm_f32(int64_t m, int64_t n, int64_t k, double alpha, struct wd_matrix a,
                  struct wd_matrix b, double beta, struct wd_matrix c)
 {
@@ -234,9 +302,14 @@ void wd_gemm_f32(int64_t m, int64_t n, int64_t k, double alpha, struct wd_matrix
     struct operand right;
     struct operand out;
     if (!order(&m, &n, k, &a, &b, &c, &left, &right, &out)) return;
+    if (!begin_call()) {
+        plain_f32(m, n, k, (float)alpha, a, b, (float)beta, c);
+        return;
+    }
     blas.sgemm(CblasRowMajor, left.transpose, right.transpose, (blasint)m, (blasint)n, (blasint)k,
                (float)alpha, a.data, (blasint)left.leading, b.data, (blasint)right.leading,
                (float)beta, (float *)(uintptr_t)c.data, (blasint)out.leading);
+    end_call();
 }
 
 void wd_gemm_f64(int64_t m, int64_t n, int64_t k, double alpha, struct wd_matrix a,
@@ -246,7 +319,12 @@ void wd_gemm_f64(int64_t m, int64_t n, int64_t k, double alpha, struct wd_matrix
     struct operand right;
     struct operand out;
     if (!order(&m, &n, k, &a, &b, &c, &left, &right, &out)) return;
+    if (!begin_call()) {
+        plain_f64(m, n, k, alpha, a, b, beta, c);
+        return;
+    }
     blas.dgemm(CblasRowMajor, left.transpose, right.transpose, (blasint)m, (blasint)n, (blasint)k,
                alpha, a.data, (blasint)left.leading, b.data, (blasint)right.leading, beta,
                (double *)(uintptr_t)c.data, (blasint)out.leading);
+    end_call();
 }
