@@ -43,6 +43,8 @@ static void descriptor_rows(void)
             cudnnBackendCreateDescriptor((cudnnBackendDescriptorType_t)44, &d));
     REFUSED(NOT_SUPPORTED, cudnnBackendCreateDescriptor, descriptorType,
             cudnnBackendCreateDescriptor((cudnnBackendDescriptorType_t)-1, &d));
+    REFUSED(BAD_PARAM_NULL_POINTER, cudnnBackendDestroyDescriptor, descriptor,
+            cudnnBackendDestroyDescriptor(NULL));
     REFUSED(BAD_PARAM, cudnnBackendDestroyDescriptor, descriptor,
             cudnnBackendDestroyDescriptor(rubbish));
     REFUSED(BAD_PARAM_NULL_POINTER, cudnnBackendInitialize, descriptor,

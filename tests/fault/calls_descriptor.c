@@ -156,6 +156,28 @@ static cudnnStatus_t reduce(struct scene *s)
     return both(status, cudnnDestroyReduceTensorDescriptor(made));
 }
 
+static cudnnStatus_t lrn(struct scene *s)
+{
+    cudnnLRNDescriptor_t made = NULL;
+    cudnnStatus_t status = cudnnCreateLRNDescriptor(&made);
+    (void)s;
+    if (status) return status;
+    status = cudnnSetLRNDescriptor(made, 3, 1e-4, 0.75, 2.0);
+    return both(status, cudnnDestroyLRNDescriptor(made));
+}
+
+static cudnnStatus_t transform(struct scene *s)
+{
+    static const uint32_t fold[2] = {2, 2};
+    cudnnTensorTransformDescriptor_t made = NULL;
+    cudnnStatus_t status = cudnnCreateTensorTransformDescriptor(&made);
+    (void)s;
+    if (status) return status;
+    status = cudnnSetTensorTransformDescriptor(made, 4, CUDNN_TENSOR_NHWC, NULL, NULL, fold,
+                                               CUDNN_TRANSFORM_FOLD);
+    return both(status, cudnnDestroyTensorTransformDescriptor(made));
+}
+
 static const struct fault_call rows[] = {
     {"cudnnCreate", handle, NULL, false},
     {"warpdnnMalloc", memory, NULL, false},
@@ -167,5 +189,7 @@ static const struct fault_call rows[] = {
     {"cudnnCreateDropoutDescriptor", dropout, NULL, false},
     {"cudnnCreateOpTensorDescriptor", op_tensor, NULL, false},
     {"cudnnCreateReduceTensorDescriptor", reduce, NULL, false},
+    {"cudnnCreateLRNDescriptor", lrn, NULL, false},
+    {"cudnnCreateTensorTransformDescriptor", transform, NULL, false},
 };
 const struct fault_calls fault_descriptor_calls = {rows, (int)(sizeof rows / sizeof rows[0])};
