@@ -20,22 +20,34 @@ cudnnStatus_t wd_fail_in(const char *function, cudnnStatus_t status, const char 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return wd_fail(status, "%s: %s", function, text);
+    return wd_fail_public(function, status, text);
 }
 
 cudnnStatus_t wd_pass_in(const char *function, cudnnStatus_t status)
 {
     if (status == CUDNN_STATUS_SUCCESS) return status;
-    return wd_fail(status, "%s: %s", function, wd_last_error());
+    return wd_fail_public(function, status, wd_last_error());
+}
+
+cudnnStatus_t wd_handle_validate(const char *name, cudnnHandle_t handle)
+{
+    WD_REQUIRE(handle, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s is null", name);
+    WD_REQUIRE(handle->magic == WD_HANDLE_MAGIC, CUDNN_STATUS_BAD_PARAM,
+               "%s %p is none of this library's, or was destroyed", name, (void *)handle);
+    return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t wd_check_handle(const char *function, cudnnHandle_t handle)
 {
-    if (!handle) return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "handle is null");
-    if (handle->magic != WD_HANDLE_MAGIC) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                          "handle %p is none of this library's, or was destroyed", (void *)handle);
+    struct wd_log_context context = {.function = function, .handle = handle};
+    cudnnStatus_t status = wd_handle_validate("handle", handle);
+    if (status != CUDNN_STATUS_SUCCESS) {
+        wd_log_set_context(NULL);
+        return wd_pass_in(function, status);
     }
+    context.device = handle->queue->device->ordinal;
+    if (handle->queue->device->kind == WD_GPU) context.stream = wd_gpu_queue_stream(handle->queue);
+    wd_log_set_context(&context);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -94,6 +106,7 @@ static cudnnStatus_t check_places(const char *function, cudnnHandle_t handle,
 {
     bool on_cpu = handle->queue->device->kind == WD_CPU;
     const struct wd_op_info *info = wd_op_info(single->node.op);
+    if (on_cpu && !wd_gpu_driver_is_loaded()) return CUDNN_STATUS_SUCCESS;
     for (int s = 0; s < info->slot_count; ++s) {
         int index = single->node.slot[s];
         char name[24];
@@ -118,11 +131,6 @@ cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_singl
     struct wd_bindings bindings = {single->data, single->scalars, workspace, workspace_bytes};
     cudnnStatus_t status;
     struct wd_queue *queue = handle->queue;
-    if (wd_log_wanted(CUDNN_SEV_INFO)) {
-        struct wd_log_context context = {function, handle, NULL, queue->device->ordinal};
-        if (queue->device->kind == WD_GPU) context.stream = wd_gpu_queue_stream(queue);
-        wd_log_set_context(&context);
-    }
     status = wd_plan_get(queue->device, &single->graph, &plan);
     if (status != CUDNN_STATUS_SUCCESS) return wd_pass_in(function, status);
     if (wd_env()->check || queue->device->kind == WD_CPU) {
@@ -130,7 +138,9 @@ cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_singl
     }
     if (status == CUDNN_STATUS_SUCCESS) {
         status = wd_pass_in(function, wd_plan_execute(plan, queue, &bindings));
-        memcpy(handle->last_engine, plan->name, sizeof handle->last_engine);
+        if (status == CUDNN_STATUS_SUCCESS) {
+            memcpy(handle->last_engine, plan->name, sizeof handle->last_engine);
+        }
     }
     wd_plan_release(plan);
     return status;

@@ -30,12 +30,15 @@ struct cudnnContext {
     } while (0)
 cudnnStatus_t wd_fail_in(const char *function, cudnnStatus_t status, const char *format, ...)
     WD_PRINTF(3, 4);
-/* Puts the function's name before the text of a failure from below; passes the status through. */
+/* Puts the function's name before the text of a failure from below and tells the log; passes the
+ * status through. Each failure takes one of the two ways, once. */
 cudnnStatus_t wd_pass_in(const char *function, cudnnStatus_t status);
 
-/* Null, or not a handle: refused. */
+/* Null, or not a handle: refused. Else messages of this call carry it from here on. */
 #define WD_HANDLE(handle) WD_TRY(wd_check_handle(__func__, (handle)))
 cudnnStatus_t wd_check_handle(const char *function, cudnnHandle_t handle);
+/* The check alone, for a handle that is an attribute. */
+cudnnStatus_t wd_handle_validate(const char *name, cudnnHandle_t handle);
 
 /* Legacy descriptors. `type` tells them apart, so that a wrong or freed one is refused. */
 enum wd_descriptor_type {

@@ -38,7 +38,7 @@ cudnnStatus_t wd_finalize_device(struct wd_desc *desc, struct wd_built **built)
     struct wd_built_device *made;
     struct wd_device device;
     if (handle) {
-        WD_TRY(wd_check_handle("CUDNN_ATTR_DEVICEPROP_HANDLE", handle));
+        WD_TRY(wd_handle_validate("CUDNN_ATTR_DEVICEPROP_HANDLE", handle));
         device = *handle->queue->device;
         WD_REQUIRE(!by_id || id == device.ordinal, CUDNN_STATUS_BAD_PARAM,
                    "device properties: device id %lld is not that of the handle, %d", (long long)id,

@@ -43,7 +43,7 @@ cudnnStatus_t wd_finalize_opgraph(struct wd_desc *desc, struct wd_built **built)
     struct wd_opgraph *opgraph;
     struct wd_built_graph *graph;
     cudnnStatus_t status;
-    if (handle) WD_TRY(wd_check_handle("CUDNN_ATTR_OPERATIONGRAPH_HANDLE", handle));
+    if (handle) WD_TRY(wd_handle_validate("CUDNN_ATTR_OPERATIONGRAPH_HANDLE", handle));
     WD_TRY(wd_opgraph_build(desc, &opgraph));
     status = wd_built_graph_create(opgraph, handle ? handle->queue->device : NULL, &graph);
     if (status != CUDNN_STATUS_SUCCESS) {

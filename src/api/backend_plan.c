@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Execution plans of the backend API: made from a configuration or restored from a text, executed
- * on a handle, written into a CUDA graph or patched into one. Executing allocates nothing for up to
- * LOCAL_TENSORS tensors. */
+ * on a handle, written into a CUDA graph or patched into one. Executing allocates nothing: the
+ * pointers of an execution are on the stack, or, of more than LOCAL_TENSORS tensors, in room that
+ * the plan has. Only threads that execute such a plan at the same moment find that room taken, and
+ * allocate theirs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@ static void destroy_plan(struct wd_built *built)
     struct wd_built_plan *plan = (struct wd_built_plan *)built;
     wd_plan_release(plan->plan);
     wd_built_release(&plan->opgraph->base);
+    wd_free(plan->room);
     wd_free(plan);
 }
 
@@ -33,6 +36,13 @@ static cudnnStatus_t build(const struct wd_built_engine *engine, struct wd_built
     const struct wd_graph *graph = &engine->opgraph->graph;
     struct wd_built_plan *plan =
         wd_alloc(sizeof *plan + sizeof plan->uids[0] * (size_t)graph->tensor_count);
+    if (plan && graph->tensor_count > LOCAL_TENSORS) {
+        plan->room = wd_alloc(sizeof plan->room[0] * (size_t)graph->tensor_count);
+        if (!plan->room) {
+            wd_free(plan);
+            plan = NULL;
+        }
+    }
     WD_REQUIRE(plan != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                "no host memory for an execution plan");
     atomic_init(&plan->base.references, 1);
@@ -91,7 +101,7 @@ cudnnStatus_t wd_finalize_plan(struct wd_desc *desc, struct wd_built **built)
     cudnnStatus_t status;
     if (properties) device = &((const struct wd_built_device *)properties->built)->device;
     if (handle) {
-        WD_TRY(wd_check_handle("CUDNN_ATTR_EXECUTION_PLAN_HANDLE", handle));
+        WD_TRY(wd_handle_validate("CUDNN_ATTR_EXECUTION_PLAN_HANDLE", handle));
         device = handle->queue->device;
     }
     if (text->count == 0) {
@@ -187,6 +197,7 @@ static cudnnStatus_t check_places(cudnnHandle_t handle, const struct wd_graph *g
                                   void *const *data)
 {
     bool on_cpu = handle->queue->device->kind == WD_CPU;
+    if (on_cpu && !wd_gpu_driver_is_loaded()) return CUDNN_STATUS_SUCCESS;
     for (int t = 0; t < graph->tensor_count; ++t) {
         int owned;
         if (!data[t] || (graph->tensors[t].flags & (WD_VIRTUAL | WD_BY_VALUE))) continue;
@@ -199,14 +210,18 @@ static cudnnStatus_t check_places(cudnnHandle_t handle, const struct wd_graph *g
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* What a tensor's pointer is before the pack has given one, which may be null. */
+static char unbound;
+
 /* Puts the pack's pointers where the plan's tensors are. Ids that the plan does not know are left
  * alone: callers pass what the whole of their graph needs. */
-static cudnnStatus_t bind(const struct wd_built_plan *plan, const struct wd_desc *pack, void **data,
-                          bool *bound)
+static cudnnStatus_t bind(const struct wd_built_plan *plan, const struct wd_desc *pack, void **data)
 {
     const struct wd_value *uids = wd_desc_value(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const struct wd_value *pointers = wd_desc_value(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
     int found = 0;
+    for (int t = 0; t < plan->opgraph->graph.tensor_count; ++t) data[t] = NULL;
+    for (int u = 0; u < plan->uid_count; ++u) data[plan->uids[u].tensor] = &unbound;
     for (int64_t i = 0; i < uids->count; ++i) {
         int low = 0;
         int high = plan->uid_count;
@@ -217,12 +232,11 @@ static cudnnStatus_t bind(const struct wd_built_plan *plan, const struct wd_desc
         }
         if (low == plan->uid_count || plan->uids[low].uid != uids->cells[i].i) continue;
         data[plan->uids[low].tensor] = pointers->cells[i].p;
-        bound[plan->uids[low].tensor] = true;
         found += 1;
     }
     if (found == plan->uid_count) return CUDNN_STATUS_SUCCESS;
     for (int u = 0; u < plan->uid_count; ++u) {
-        WD_REQUIRE(bound[plan->uids[u].tensor], CUDNN_STATUS_BAD_PARAM,
+        WD_REQUIRE(data[plan->uids[u].tensor] != &unbound, CUDNN_STATUS_BAD_PARAM,
                    "variant pack: unique id %lld of the plan is missing",
                    (long long)plan->uids[u].uid);
     }
@@ -230,8 +244,7 @@ static cudnnStatus_t bind(const struct wd_built_plan *plan, const struct wd_desc
 }
 
 static cudnnStatus_t execute(cudnnHandle_t handle, const struct wd_built_plan *plan,
-                             const struct wd_desc *pack, struct wd_queue *queue, void **data,
-                             bool *bound)
+                             const struct wd_desc *pack, struct wd_queue *queue, void **data)
 {
     struct wd_bindings bindings = {
         .data = data,
@@ -239,7 +252,7 @@ static cudnnStatus_t execute(cudnnHandle_t handle, const struct wd_built_plan *p
         .workspace = wd_desc_pointer(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE),
         .workspace_bytes = plan->plan->workspace,
     };
-    WD_TRY(bind(plan, pack, data, bound));
+    WD_TRY(bind(plan, pack, data));
     if (wd_env()->check || handle->queue->device->kind == WD_CPU) {
         WD_TRY(check_places(handle, &plan->opgraph->graph, data));
     }
@@ -265,32 +278,22 @@ static cudnnStatus_t check_arguments(cudnnHandle_t handle, const struct wd_desc 
 static cudnnStatus_t run(cudnnHandle_t handle, const struct wd_desc *plan_desc,
                          const struct wd_desc *pack, struct wd_queue *queue)
 {
-    const struct wd_built_plan *plan = (const struct wd_built_plan *)plan_desc->built;
+    struct wd_built_plan *plan = (struct wd_built_plan *)plan_desc->built;
     int tensors = plan->opgraph->graph.tensor_count;
-    struct {
-        void *data[LOCAL_TENSORS];
-        bool bound[LOCAL_TENSORS];
-    } local;
-    char *block;
+    void *local[LOCAL_TENSORS];
+    void **own;
     cudnnStatus_t status;
-    if (wd_log_wanted(CUDNN_SEV_INFO)) {
-        struct wd_log_context context = {"cudnnBackendExecute", handle, NULL,
-                                         handle->queue->device->ordinal};
-        if (handle->queue->device->kind == WD_GPU) {
-            context.stream = wd_gpu_queue_stream(handle->queue);
-        }
-        wd_log_set_context(&context);
+    if (tensors <= LOCAL_TENSORS) return execute(handle, plan, pack, queue, local);
+    if (!atomic_exchange_explicit(&plan->room_taken, true, memory_order_acquire)) {
+        status = execute(handle, plan, pack, queue, plan->room);
+        atomic_store_explicit(&plan->room_taken, false, memory_order_release);
+        return status;
     }
-    if (tensors <= LOCAL_TENSORS) {
-        memset(&local, 0, sizeof local);
-        return execute(handle, plan, pack, queue, local.data, local.bound);
-    }
-    block = wd_alloc((sizeof(void *) + sizeof(bool)) * (size_t)tensors);
-    WD_REQUIRE(block != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+    own = wd_alloc(sizeof own[0] * (size_t)tensors);
+    WD_REQUIRE(own != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                "no host memory for %d tensors", tensors);
-    status = execute(handle, plan, pack, queue, (void **)(void *)block,
-                     (bool *)(block + sizeof(void *) * (size_t)tensors));
-    wd_free(block);
+    status = execute(handle, plan, pack, queue, own);
+    wd_free(own);
     return status;
 }
 

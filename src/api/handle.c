@@ -2,7 +2,6 @@
  *
  * Handles: the choice of device, streams; and the extensions of warpdnn.h. A handle belongs to one
  * device for life and to one thread at a time. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "api/api.h"
@@ -12,8 +11,6 @@
 #include "gpu/gpu.h"
 #include "build_id.h"
 
-static _Atomic uint64_t emitted_by_destroyed;
-
 /* Which device a new handle gets; the rules of DESIGN: auto means the CPU only where there is no
  * driver or no device, for the caller may hold device pointers otherwise. */
 static cudnnStatus_t choose_device(enum wd_device_kind *kind)
@@ -22,13 +19,13 @@ static cudnnStatus_t choose_device(enum wd_device_kind *kind)
     const char *why = "";
     enum wd_gpu_state state;
     WD_REQUIRE(env->device != WD_CHOOSE_INVALID, CUDNN_STATUS_NOT_INITIALIZED,
-               "cudnnCreate: WARPDNN_DEVICE=\"%s\" is none of auto, gpu, cpu", env->device_text);
+               "WARPDNN_DEVICE=\"%s\" is none of auto, gpu, cpu", env->device_text);
     *kind = WD_CPU;
     if (env->device == WD_CHOOSE_CPU) return CUDNN_STATUS_SUCCESS;
     state = wd_gpu_probe(&why);
-    WD_REQUIRE(state != WD_GPU_UNUSABLE, CUDNN_STATUS_NOT_INITIALIZED, "cudnnCreate: %s", why);
+    WD_REQUIRE(state != WD_GPU_UNUSABLE, CUDNN_STATUS_NOT_INITIALIZED, "%s", why);
     WD_REQUIRE(state == WD_GPU_READY || env->device == WD_CHOOSE_AUTO, CUDNN_STATUS_NOT_INITIALIZED,
-               "cudnnCreate: WARPDNN_DEVICE=gpu, but %s", why);
+               "WARPDNN_DEVICE=gpu, but %s", why);
     if (state == WD_GPU_READY) *kind = WD_GPU;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -36,10 +33,11 @@ static cudnnStatus_t choose_device(enum wd_device_kind *kind)
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
     struct cudnnContext *own;
-    enum wd_device_kind kind;
+    enum wd_device_kind kind = WD_CPU;
     cudnnStatus_t status;
     WD_ARG(handle != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "handle is null");
-    WD_TRY(choose_device(&kind));
+    wd_log_enter(__func__);
+    WD_TRY(wd_pass_in(__func__, choose_device(&kind)));
     own = wd_alloc(sizeof *own);
     WD_ARG(own != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
            "no host memory for a handle");
@@ -62,10 +60,10 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
     if (!handle) return CUDNN_STATUS_SUCCESS;
     WD_HANDLE(handle);
     handle->magic = 0;
-    atomic_fetch_add(&emitted_by_destroyed, handle->queue->emitted);
     if (handle->queue->device->kind == WD_GPU) wd_gpu_queue_destroy(handle->queue);
     else wd_cpu_queue_destroy(handle->queue);
     wd_free(handle);
+    wd_log_set_context(NULL);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -134,16 +132,19 @@ cudnnStatus_t warpdnnMemcpy(cudnnHandle_t handle, void *dst, const void *src, si
 cudnnStatus_t warpdnnMemset(cudnnHandle_t handle, void *ptr, int byte, size_t bytes)
 {
     struct wd_queue *queue;
+    uint64_t before;
     cudnnStatus_t status;
     WD_HANDLE(handle);
     if (bytes == 0) return CUDNN_STATUS_SUCCESS;
     WD_ARG(ptr != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "ptr is null");
     queue = handle->queue;
+    before = queue->emitted;
     status = queue->ops->begin(queue);
     if (status == CUDNN_STATUS_SUCCESS) {
         status = queue->ops->fill(queue, ptr, byte, bytes);
         queue->ops->end(queue);
     }
+    wd_plan_count_emitted(queue->emitted - before);
     return wd_pass_in(__func__, status);
 }
 
@@ -169,9 +170,9 @@ cudnnStatus_t warpdnnGetStatistics(warpdnnStatistics_t *out)
     memset(out, 0, sizeof *out);
     out->plan_hits = plans.hits;
     out->plan_misses = plans.misses;
-    out->plans_alive = plans.alive;
+    out->plans_alive = wd_plans_alive();
     out->executions = plans.executions;
-    out->kernels_emitted = atomic_load(&emitted_by_destroyed);
+    out->kernels_emitted = wd_plan_emitted();
     out->host_bytes = wd_alloc_bytes();
     out->scratch_bytes = wd_gpu_scratch_bytes();
     return CUDNN_STATUS_SUCCESS;

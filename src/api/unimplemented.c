@@ -7,7 +7,7 @@
 
 static cudnnStatus_t refuse(const char *name)
 {
-    return wd_fail(CUDNN_STATUS_NOT_SUPPORTED, "%s: not implemented yet", name);
+    return wd_fail_public(name, CUDNN_STATUS_NOT_SUPPORTED, "not implemented yet");
 }
 
 #if defined(__GNUC__) || defined(__clang__)

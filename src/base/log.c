@@ -63,6 +63,12 @@ void wd_log_set_context(const struct wd_log_context *context)
     else memset(&current, 0, sizeof current);
 }
 
+void wd_log_enter(const char *function)
+{
+    if (current.function && !strcmp(current.function, function)) return;
+    current = (struct wd_log_context){.function = function};
+}
+
 const char *wd_log_function(void)
 {
     return current.function ? current.function : "";
@@ -158,5 +164,9 @@ void wd_log(cudnnSeverity_t severity, cudnnStatus_t status, const char *format, 
         }
     }
     pthread_mutex_unlock(&lock);
-    if (callback && (mask >> severity & 1u)) callback(severity, udata, &debug, text);
+    if (callback && (mask >> severity & 1u)) {
+        struct wd_log_context own = current; /* the callback's calls have theirs */
+        callback(severity, udata, &debug, text);
+        current = own;
+    }
 }

@@ -15,7 +15,8 @@ bool wd_log_wanted(cudnnSeverity_t severity);
 void wd_log(cudnnSeverity_t severity, cudnnStatus_t status, const char *format, ...)
     WD_PRINTF(3, 4);
 
-/* The handle, stream and device that the messages of this thread's current call belong to. */
+/* The handle, stream and device that the messages of this thread's current call belong to. Set where
+ * a public function has checked its handle. */
 struct wd_log_context {
     const char *function; /* public */
     cudnnHandle_t handle;
@@ -23,6 +24,8 @@ struct wd_log_context {
     int device;
 };
 void wd_log_set_context(const struct wd_log_context *context);
+/* A message of `function` follows: forgets the context if it was set by another one. */
+void wd_log_enter(const char *function);
 /* The public function of this thread's current call, "" outside of one. */
 const char *wd_log_function(void);
 

@@ -20,8 +20,16 @@ cudnnStatus_t wd_fail(cudnnStatus_t status, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     snprintf(last_text, sizeof last_text, "%s", text);
-    if (wd_log_wanted(CUDNN_SEV_ERROR)) wd_log(CUDNN_SEV_ERROR, status, "%s", text);
     return status;
+}
+
+cudnnStatus_t wd_fail_public(const char *function, cudnnStatus_t status, const char *text)
+{
+    char whole[WD_ERROR_TEXT_SIZE];
+    snprintf(whole, sizeof whole, "%s: %s", function, text);
+    wd_log_enter(function);
+    if (wd_log_wanted(CUDNN_SEV_ERROR)) wd_log(CUDNN_SEV_ERROR, status, "%s", whole);
+    return wd_fail(status, "%s", whole); /* last: the listener may have failed meanwhile */
 }
 
 const char *wd_last_error(void)

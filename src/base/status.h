@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Failing with a status and a text. Every refusal in the library goes through wd_fail, which keeps
- * the text for cudnnGetLastErrorString (one text a thread) and hands it to the log. */
+ * the text for cudnnGetLastErrorString (one text a thread). The public function that hands it to its
+ * caller puts its name before it and tells the log, once, outside of every lock (wd_fail_public, by
+ * way of wd_fail_in and wd_pass_in of api/api.h); what is tried inside and given up stays silent. */
 #ifndef WD_BASE_STATUS_H
 #define WD_BASE_STATUS_H
 
@@ -17,6 +19,9 @@ enum { WD_ERROR_TEXT_SIZE = 1024 };
 
 /* Records the formatted text as this thread's last error and returns `status` unchanged. */
 cudnnStatus_t wd_fail(cudnnStatus_t status, const char *format, ...) WD_PRINTF(2, 3);
+
+/* Fails with "function: text", and tells the log. For the floor of the public functions. */
+cudnnStatus_t wd_fail_public(const char *function, cudnnStatus_t status, const char *text);
 
 #ifdef __clang_analyzer__ /* which cannot see that the status comes back unchanged */
 #define wd_fail(status, ...) (wd_fail(status, __VA_ARGS__), (status))

@@ -63,6 +63,10 @@ cudnnStatus_t wd_gpu_malloc(struct wd_queue *queue, size_t bytes, void **data);
 cudnnStatus_t wd_gpu_free(struct wd_queue *queue, void *data);
 cudnnStatus_t wd_gpu_copy(struct wd_queue *queue, void *to, const void *from, size_t bytes);
 
+/* Whether the process has a driver library open, whoever opened it; false costs no more than asking
+ * whether libraries came since the last time. */
+bool wd_gpu_driver_is_loaded(void);
+
 /* Whether `data` is device memory that a kernel on the queue's context may use: 1, 0, or -1 where
  * the driver cannot tell. For the checks of DESIGN section 8; also used by CPU handles (null queue)
  * to refuse device pointers while a driver is loaded. */

@@ -7,6 +7,7 @@
 #include "gpu/loader.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,11 +77,26 @@ const char *wd_driver_open_error(void)
     return open_error;
 }
 
+/* How many libraries the process has loaded so far: the first row that is shown knows. */
+static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds) {
+        *(unsigned long long *)loads = info->dlpi_adds;
+    }
+    return 1;
+}
+
 bool wd_driver_open(enum wd_driver_open how)
 {
+    static unsigned long long absent_at; /* loads when the driver was last looked for in vain */
     int flags = RTLD_NOW | RTLD_LOCAL | (how == WD_DRIVER_IF_LOADED ? RTLD_NOLOAD : 0);
+    unsigned long long loads = 0;
     void *library;
     if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) return true;
+    if (how == WD_DRIVER_IF_LOADED) {
+        dl_iterate_phdr(count_loads, &loads);
+        if (loads && loads == __atomic_load_n(&absent_at, __ATOMIC_RELAXED)) return false;
+    }
     pthread_mutex_lock(&lock);
     if (!ready) {
         library = dlopen(wd_driver_path(), flags);
@@ -90,6 +106,8 @@ bool wd_driver_open(enum wd_driver_open how)
         } else if (how == WD_DRIVER_LOAD) {
             const char *text = dlerror();
             snprintf(open_error, sizeof open_error, "%s", text ? text : "unknown reason");
+        } else {
+            __atomic_store_n(&absent_at, loads, __ATOMIC_RELAXED);
         }
     }
     pthread_mutex_unlock(&lock);

@@ -64,6 +64,11 @@ cudnnStatus_t wd_gpu_copy(struct wd_queue *base, void *to, const void *from, siz
     return status;
 }
 
+bool wd_gpu_driver_is_loaded(void)
+{
+    return wd_driver_open(WD_DRIVER_IF_LOADED);
+}
+
 int wd_gpu_owns_pointer(struct wd_queue *base, const void *data)
 {
     enum { TYPE, MANAGED, ORDINAL, COUNT };

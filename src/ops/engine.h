@@ -34,12 +34,15 @@ bool wd_reject(struct wd_reason *reason, cudnnStatus_t status, const char *forma
         if (!(condition)) return wd_reject((reason), CUDNN_STATUS_##status, __VA_ARGS__);          \
     } while (0)
 
+/* What engines may rely on, and callers' workspaces are refused without. */
+enum { WD_WORKSPACE_ALIGNMENT = 16 };
+
 /* One execution of a problem. */
 struct wd_call {
     struct wd_problem problem;
     void *const *data;     /* by the graph's tensor index; by-value tensors: host memory */
     const double *scalars; /* of the node, in the operation table's order */
-    void *workspace;       /* as many bytes as the engine said, 256-byte aligned */
+    void *workspace;       /* as many bytes as the engine said, WD_WORKSPACE_ALIGNMENT aligned */
 };
 
 struct wd_engine {

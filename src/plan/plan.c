@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes plans (one engine a node, the first row that takes it) and executes them. Pure but for the
- * counter of executions. */
+ * counters of the statistics, and for what has been warned of. */
 #include "plan/plan.h"
 
 #include <stdatomic.h>
@@ -15,10 +15,19 @@
 enum { WORKSPACE_ALIGNMENT = 256, ENGINE_NODE_BY_NODE = 1 };
 
 static _Atomic uint64_t executions;
+static _Atomic uint64_t emitted;
+static _Atomic uint64_t alive;
+static _Atomic uint64_t warned; /* a bit an operation */
+_Static_assert(WD_OP_COUNT <= 64, "an operation has its bit in warned");
 
-static int64_t align_up(int64_t bytes)
+/* Adds an area to a sum of areas; `area` (may be null) gets its size. False where it has none. */
+static bool add_area(int64_t *total, int64_t bytes, int64_t *area)
 {
-    return (bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+    int64_t aligned;
+    if (bytes < 0 || __builtin_add_overflow(bytes, WORKSPACE_ALIGNMENT - 1, &aligned)) return false;
+    aligned = aligned / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+    if (area) *area = aligned;
+    return !__builtin_add_overflow(*total, aligned, total);
 }
 
 /* Takes an engine for a node: the one asked for, or the first that takes it. On failure the last
@@ -63,10 +72,13 @@ cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_gra
     struct wd_plan *plan = NULL;
     cudnnStatus_t status = wd_graph_validate(graph);
     int64_t step_bytes = 0;
+    int64_t whole;
     int scalars = 0;
     if (status != CUDNN_STATUS_SUCCESS) return status;
     plan = wd_alloc(sizeof *plan);
     if (plan) {
+        atomic_fetch_add_explicit(&alive, 1, memory_order_relaxed);
+        plan->references = 1;
         plan->device = *device;
         plan->graph = wd_graph_copy(graph);
         plan->steps = wd_alloc(sizeof *plan->steps * (size_t)graph->node_count);
@@ -77,12 +89,17 @@ cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_gra
                          "no host memory for a plan of %d operations", graph->node_count);
         goto fail;
     }
-    plan->references = 1;
     for (int t = 0; t < graph->tensor_count; ++t) {
         plan->virtual_offset[t] = -1;
         if (!(graph->tensors[t].flags & WD_VIRTUAL)) continue;
         plan->virtual_offset[t] = plan->workspace;
-        plan->workspace += align_up(wd_tensor_extent(&graph->tensors[t]));
+        if (!add_area(&plan->workspace, wd_tensor_extent(&graph->tensors[t]), NULL)) {
+            status = wd_fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+                             "the virtual tensors up to uid %lld need more than 2^63 - 1 bytes of "
+                             "workspace",
+                             (long long)graph->tensors[t].uid);
+            goto fail;
+        }
     }
     for (int n = 0; n < graph->node_count; ++n) {
         struct wd_step *step = &plan->steps[n];
@@ -93,8 +110,16 @@ cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_gra
         scalars += wd_op_info(step->problem.node->op)->scalar_count;
         /* steps run one after the other and share one area behind the virtual tensors */
         step->workspace_offset = plan->workspace;
-        step->workspace_bytes =
-            step->engine->workspace ? align_up(step->engine->workspace(&step->problem)) : 0;
+        whole = plan->workspace;
+        if (step->engine->workspace &&
+            !add_area(&whole, step->engine->workspace(&step->problem), &step->workspace_bytes)) {
+            status =
+                wd_fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+                        "engine %s needs more than 2^63 - 1 bytes of workspace here, with %lld "
+                        "of virtual tensors",
+                        step->engine->name, (long long)plan->workspace);
+            goto fail;
+        }
         if (step->workspace_bytes > step_bytes) step_bytes = step->workspace_bytes;
         plan->notes |= step->engine->notes;
         plan->last_resort |= step->engine->last_resort;
@@ -112,6 +137,7 @@ fail:
 void wd_plan_destroy(struct wd_plan *plan)
 {
     if (!plan) return;
+    atomic_fetch_sub_explicit(&alive, 1, memory_order_relaxed);
     wd_free(plan->graph);
     wd_free(plan->steps);
     wd_free(plan->virtual_offset);
@@ -178,12 +204,11 @@ static cudnnStatus_t check_pointers(const struct wd_step *step, void *const *dat
     return CUDNN_STATUS_SUCCESS;
 }
 
-enum { LOCAL_TENSORS = 64 };
-
 static cudnnStatus_t run_steps(const struct wd_plan *plan, struct wd_queue *queue,
-                               const struct wd_bindings *bindings, void **data)
+                               const struct wd_bindings *bindings)
 {
     char *workspace = bindings->workspace;
+    void **data = bindings->data;
     void *scratch;
     if (plan->workspace > 0 && bindings->workspace_bytes == WD_WORKSPACE_ARENA) {
         WD_TRY(queue->ops->scratch(queue, (size_t)plan->workspace, &scratch));
@@ -196,10 +221,13 @@ static cudnnStatus_t run_steps(const struct wd_plan *plan, struct wd_queue *queu
         WD_REQUIRE(workspace != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
                    "workspace is null, engine %s needs %lld bytes", plan->name,
                    (long long)plan->workspace);
+        WD_REQUIRE((uintptr_t)workspace % WD_WORKSPACE_ALIGNMENT == 0,
+                   CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
+                   "workspace %p is not aligned to %d bytes", (void *)workspace,
+                   (int)WD_WORKSPACE_ALIGNMENT);
     }
     for (int t = 0; t < plan->graph->tensor_count; ++t) {
-        data[t] =
-            plan->virtual_offset[t] < 0 ? bindings->data[t] : workspace + plan->virtual_offset[t];
+        if (plan->virtual_offset[t] >= 0) data[t] = workspace + plan->virtual_offset[t];
     }
     for (int n = 0; n < plan->step_count; ++n) WD_TRY(check_pointers(&plan->steps[n], data));
     for (int n = 0; n < plan->step_count; ++n) {
@@ -240,24 +268,37 @@ static void log_execution(const struct wd_plan *plan, cudnnStatus_t status)
     }
 }
 
+/* Once a process and operation, when somebody listens. */
+static void warn_last_resort(const struct wd_plan *plan)
+{
+    for (int n = 0; n < plan->step_count; ++n) {
+        const struct wd_step *step = &plan->steps[n];
+        enum wd_op op = step->problem.node->op;
+        uint64_t bit = (uint64_t)1 << op;
+        if (!step->engine->last_resort || (atomic_fetch_or(&warned, bit) & bit)) continue;
+        wd_log(CUDNN_SEV_WARNING, CUDNN_STATUS_SUCCESS,
+               "%s runs on an engine of last resort (%s) on the GPU, expect it to be slow",
+               wd_op_info(op)->name, step->engine->name);
+    }
+}
+
 cudnnStatus_t wd_plan_execute(const struct wd_plan *plan, struct wd_queue *queue,
                               const struct wd_bindings *bindings)
 {
-    void *local[LOCAL_TENSORS];
-    void **data = local;
-    cudnnStatus_t status;
-    if (plan->graph->tensor_count > LOCAL_TENSORS) {
-        data = wd_alloc(sizeof *data * (size_t)plan->graph->tensor_count);
-        WD_REQUIRE(data != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
-                   "no host memory for %d tensors", plan->graph->tensor_count);
-    }
-    status = queue->ops->begin(queue);
+    uint64_t before = queue->emitted;
+    cudnnStatus_t status = queue->ops->begin(queue);
     if (status == CUDNN_STATUS_SUCCESS) {
-        status = run_steps(plan, queue, bindings, data);
+        status = run_steps(plan, queue, bindings);
         queue->ops->end(queue);
     }
-    atomic_fetch_add_explicit(&executions, 1, memory_order_relaxed);
-    if (data != local) wd_free(data);
+    wd_plan_count_emitted(queue->emitted - before);
+    if (status == CUDNN_STATUS_SUCCESS) {
+        atomic_fetch_add_explicit(&executions, 1, memory_order_relaxed);
+    }
+    /* on the CPU the definitions are ordinary engines, and the missing module has its own warning */
+    if (plan->last_resort && plan->device.kind == WD_GPU && wd_log_wanted(CUDNN_SEV_WARNING)) {
+        warn_last_resort(plan);
+    }
     if (wd_log_wanted(CUDNN_SEV_INFO)) log_execution(plan, status);
     return status;
 }
@@ -265,4 +306,19 @@ cudnnStatus_t wd_plan_execute(const struct wd_plan *plan, struct wd_queue *queue
 uint64_t wd_plan_executions(void)
 {
     return atomic_load_explicit(&executions, memory_order_relaxed);
+}
+
+uint64_t wd_plans_alive(void)
+{
+    return atomic_load_explicit(&alive, memory_order_relaxed);
+}
+
+uint64_t wd_plan_emitted(void)
+{
+    return atomic_load_explicit(&emitted, memory_order_relaxed);
+}
+
+void wd_plan_count_emitted(uint64_t count)
+{
+    atomic_fetch_add_explicit(&emitted, count, memory_order_relaxed);
 }

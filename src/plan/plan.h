@@ -55,7 +55,7 @@ int wd_plan_candidates(const struct wd_device *device, const struct wd_graph *gr
 
 /* What one execution brings. */
 struct wd_bindings {
-    void *const *data;     /* by tensor index; virtual tensors: ignored */
+    void **data;           /* by tensor index; those of virtual tensors are filled in */
     const double *scalars; /* nodes in order, each as many as its operation has */
     void *workspace;
     int64_t workspace_bytes; /* WD_WORKSPACE_ARENA: take scratch from the queue */
@@ -66,7 +66,8 @@ enum { WD_WORKSPACE_ARENA = -1 };
 cudnnStatus_t wd_plan_execute(const struct wd_plan *plan, struct wd_queue *queue,
                               const struct wd_bindings *bindings);
 
-/* For warpdnnGetStatistics. */
+/* For warpdnnGetStatistics: executions that succeeded; plans that exist, whoever holds them; and
+ * what was put into queues, to which work that has no plan adds itself. */
 struct wd_plan_statistics {
     uint64_t hits;
     uint64_t misses;
@@ -75,5 +76,8 @@ struct wd_plan_statistics {
 };
 struct wd_plan_statistics wd_plan_statistics(void);
 uint64_t wd_plan_executions(void);
+uint64_t wd_plans_alive(void);
+uint64_t wd_plan_emitted(void);
+void wd_plan_count_emitted(uint64_t count);
 
 #endif

@@ -89,9 +89,9 @@ static cudnnStatus_t whole(int64_t size)
 {
     struct attempt attempt = {.count = 0};
     struct attempt *a = &attempt;
-    float *data = malloc(sizeof *data * 9 * (size_t)size + 512); /* the workspace is rounded up */
+    float *data = malloc(sizeof *data * 9 * (size_t)size + 768); /* the workspace is rounded up */
     void *pointers[2] = {data, data + 3 * size};
-    void *workspace = data + 6 * size;
+    void *workspace = data + (6 * size + 63) / 64 * 64;
     const int64_t uids[2] = {1, 3};
     const int mode = CUDNN_HEUR_MODE_A;
     static char text[16384];

@@ -17,6 +17,20 @@ static int argument_count;
 static int rows;
 static bool guarded;
 
+/* What the log's listener heard since the row began. */
+static int reports;
+static char reported[1024];
+
+static void listen(cudnnSeverity_t severity, void *udata, const cudnnDebug_t *debug,
+                   const char *text)
+{
+    (void)udata;
+    (void)debug;
+    if (severity != CUDNN_SEV_ERROR) return;
+    reports += 1;
+    snprintf(reported, sizeof reported, "%s", text);
+}
+
 void refusal_guard(void)
 {
     tensors_upload();
@@ -40,18 +54,23 @@ bool refusal_begin(const char *function, const char *argument, int line)
         snprintf(arguments[argument_count++], sizeof arguments[0], "%s", name);
     }
     cudnnGetLastErrorString(text, sizeof text); /* clears it */
+    cudnnSetCallback(CUDNN_SEV_ERROR_EN, NULL, listen);
+    reports = 0;
     return true;
 }
 
 void refusal_end(const char *function, cudnnStatus_t expected, cudnnStatus_t answered)
 {
-    char text[512] = "";
+    char text[1024] = "";
+    cudnnSetCallback(0, NULL, NULL);
     cudnnGetLastErrorString(text, sizeof text);
     if (answered != expected) {
         case_fail("answered %s (%s) where %s is due", cudnnGetErrorString(answered), text,
                   cudnnGetErrorString(expected));
     } else if (!strstr(text, function)) {
         case_fail("the text \"%s\" does not name %s", text, function);
+    } else if (reports != 1 || strcmp(reported, text) != 0) {
+        case_fail("the log was told %d times, last \"%s\", of \"%s\"", reports, reported, text);
     }
     if (guarded) {
         warpdnnSynchronize(harness_handle);

@@ -2,7 +2,7 @@
  *
  * Rows of invalid arguments: a call, the function and argument that the row is about, and the status
  * that is due. A row passes when the call answers that status with a text that names the function,
- * and every registered tensor is as it was. Counts the functions and arguments covered. */
+ * the log is told that text once, and every registered tensor is as it was. Counts the functions and arguments covered. */
 #ifndef TESTS_SUPPORT_REFUSAL_H
 #define TESTS_SUPPORT_REFUSAL_H
 

@@ -148,6 +148,48 @@ static void test_populate_and_update(void **state)
     be_expect(warpdnnFree(handle, workspace), "free");
 }
 
+static int warnings, infos;
+static char warned[512];
+
+static void listen(cudnnSeverity_t severity, void *udata, const cudnnDebug_t *debug,
+                   const char *text)
+{
+    (void)udata;
+    if (debug->handle != handle) return;
+    if (severity == CUDNN_SEV_WARNING) {
+        warnings += 1;
+        snprintf(warned, sizeof warned, "%s", text);
+    }
+    if (severity == CUDNN_SEV_INFO && strstr(text, "cudnnBackendPopulateCudaGraph: ")) infos += 1;
+}
+
+/* The definitions serve on a GPU, slowly: said once an operation. A graph is filled by the function
+ * that fills it. */
+static void test_reports(void **state)
+{
+    be_desc plan = three_nodes();
+    CUgraph graph = NULL;
+    void *workspace = NULL;
+    (void)state;
+    be_expect(warpdnnMalloc(handle, (size_t)be_workspace(plan), &workspace), "workspace");
+    assert_int_equal(fake->cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+    be_expect(cudnnSetCallback(CUDNN_SEV_INFO_EN | CUDNN_SEV_WARNING_EN, NULL, listen), "callback");
+    be_expect(cudnnBackendPopulateCudaGraph(handle, plan, pack_of(data[0], data[1], workspace),
+                                            (cudaGraph_t)graph),
+              "populate");
+    for (int i = 0; i < 3; ++i) {
+        be_expect(cudnnBackendExecute(handle, plan, pack_of(data[0], data[1], workspace)),
+                  "execute");
+    }
+    be_expect(cudnnSetCallback(0, NULL, NULL), "callback");
+    assert_int_equal(warnings, 1);
+    assert_string_equal(warned, "pointwise runs on an engine of last resort (pointwise_def) on the "
+                                "GPU, expect it to be slow");
+    assert_int_equal(infos, 3); /* a line a node */
+    assert_int_equal(fake->cuGraphDestroy(graph), CUDA_SUCCESS);
+    be_expect(warpdnnFree(handle, workspace), "free");
+}
+
 static void test_notes(void **state)
 {
     be_desc op =
@@ -170,6 +212,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_execute, start, finish),
         cmocka_unit_test_setup_teardown(test_populate_and_update, start, finish),
         cmocka_unit_test_setup_teardown(test_notes, start, finish),
+        cmocka_unit_test_setup_teardown(test_reports, start, finish),
     };
     fake_open();
     setenv("WARPDNN_DEVICE", "gpu", 1);
