@@ -49,6 +49,7 @@ WD_FN WD_ACC WD_NAME(pw_gelu_tanh_grad)(WD_ACC x)
 {
     WD_ACC t = WD_M(tanh)(WD_NAME(pw_gelu_inner)(x));
     WD_ACC inner = (WD_ACC)0.79788456080286535588 * ((WD_ACC)1 + (WD_ACC)0.134145 * x * x);
+    if (t * t == (WD_ACC)1) return t > 0 ? (WD_ACC)1 : (WD_ACC)0; /* inner may be infinite there */
     return (WD_ACC)0.5 * ((WD_ACC)1 + t) + (WD_ACC)0.5 * x * ((WD_ACC)1 - t * t) * inner;
 }
 
