@@ -142,8 +142,8 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle,
     WD_TRY(wd_check_in_place(__func__, y, yDesc, x, xDesc, "x and y"));
     wd_single_init(&single, WD_OP_POINTWISE);
     single.node.attr.pointwise = wd_activation_attr(activationDesc, 0);
-    wd_single_bind(&single, X, &xDesc->tensor, x);
-    wd_single_bind(&single, Y, &yDesc->tensor, y);
+    wd_single_bind(&single, X, &xDesc->tensor, x, "x");
+    wd_single_bind(&single, Y, &yDesc->tensor, y, "y");
     wd_single_scalar(&single, ALPHA1, 1.0);
     wd_single_scalar(&single, ALPHA2, 1.0);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
@@ -177,10 +177,10 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle,
     WD_TRY(wd_check_in_place(__func__, dx, dxDesc, y, yDesc, "dx and y"));
     wd_single_init(&single, WD_OP_POINTWISE);
     single.node.attr.pointwise = wd_activation_attr(activationDesc, 1);
-    wd_single_bind(&single, X, &xDesc->tensor, x);
-    wd_single_bind(&single, B, &dyDesc->tensor, dy);
-    wd_single_bind(&single, T, &yDesc->tensor, y);
-    wd_single_bind(&single, Y, &dxDesc->tensor, dx);
+    wd_single_bind(&single, X, &xDesc->tensor, x, "x");
+    wd_single_bind(&single, B, &dyDesc->tensor, dy, "dy");
+    wd_single_bind(&single, T, &yDesc->tensor, y, "y");
+    wd_single_bind(&single, Y, &dxDesc->tensor, dx, "dx");
     wd_single_scalar(&single, ALPHA1, 1.0);
     wd_single_scalar(&single, ALPHA2, 1.0);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dxDesc->tensor.dtype));

@@ -124,6 +124,16 @@ static cudnnStatus_t check_places(const char *function, cudnnHandle_t handle,
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* The pointers by the names of the function's arguments; the plan knows those of slots only. */
+static cudnnStatus_t check_pointers(const struct wd_single *single)
+{
+    for (int t = 0; t < single->graph.tensor_count; ++t) {
+        if (!single->name[t]) continue;
+        WD_TRY(wd_pointer_validate(&single->tensors[t], single->data[t], single->name[t]));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_single *single,
                      void *workspace, int64_t workspace_bytes)
 {
@@ -133,7 +143,8 @@ cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_singl
     struct wd_queue *queue = handle->queue;
     status = wd_plan_get(queue->device, &single->graph, &plan);
     if (status != CUDNN_STATUS_SUCCESS) return wd_pass_in(function, status);
-    if (wd_env()->check || queue->device->kind == WD_CPU) {
+    status = wd_pass_in(function, check_pointers(single));
+    if (status == CUDNN_STATUS_SUCCESS && (wd_env()->check || queue->device->kind == WD_CPU)) {
         status = check_places(function, handle, single);
     }
     if (status == CUDNN_STATUS_SUCCESS) {

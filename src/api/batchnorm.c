@@ -205,7 +205,7 @@ struct wd_norm_attr wd_bn_attr(const struct wd_bn_common *call)
 static void bind_param(struct wd_single *single, int slot, const struct wd_bn_common *call,
                        const void *data)
 {
-    wd_single_bind(single, slot, &call->param->tensor, data);
+    wd_single_bind(single, slot, &call->param->tensor, data, NULL);
 }
 
 static void bind_optional(struct wd_single *single, int slot, const struct wd_bn_common *call,
@@ -216,7 +216,7 @@ static void bind_optional(struct wd_single *single, int slot, const struct wd_bn
 
 static void bind_data(struct wd_single *single, int slot, const struct wd_bn_data *tensor)
 {
-    wd_single_bind(single, slot, &tensor->desc->tensor, tensor->data);
+    wd_single_bind(single, slot, &tensor->desc->tensor, tensor->data, tensor->name);
 }
 
 /* The reserve space, as large as it is needed. */
@@ -232,7 +232,7 @@ static void bind_reserve(struct wd_single *single, int slot, const struct wd_bn_
     reserve.rank = 1;
     reserve.stride[0] = 1;
     reserve.dim[0] = wd_norm_reserve_bytes(&single->node.attr.norm, x->dtype, wd_tensor_count(x));
-    if (reserve.dim[0] > 0) wd_single_bind(single, slot, &reserve, data);
+    if (reserve.dim[0] > 0) wd_single_bind(single, slot, &reserve, data, "reserveSpace");
 }
 
 static cudnnStatus_t check_reserve(const struct wd_bn_common *call, const void *reserve,

@@ -83,9 +83,9 @@ cudnnStatus_t wd_conv_build(const struct wd_conv_call *call, struct wd_single *s
         (fused || call->op == WD_OP_CONV_FPROP)) {
         filter.reordering = CUDNN_TENSOR_REORDERING_INT8x32;
     }
-    wd_single_bind(single, x, &call->x->tensor, call->x_data);
-    wd_single_bind(single, w, &filter, call->w_data);
-    wd_single_bind(single, y, &call->y->tensor, call->y_data);
+    wd_single_bind(single, x, &call->x->tensor, call->x_data, NULL);
+    wd_single_bind(single, w, &filter, call->w_data, NULL);
+    wd_single_bind(single, y, &call->y->tensor, call->y_data, NULL);
     wd_single_scalar(single, ALPHA, 1.0);
     wd_single_scalar(single, BETA, 0.0);
     return CUDNN_STATUS_SUCCESS;
@@ -206,8 +206,8 @@ cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void *alp
            wd_dtype_name(dbDesc->declared_dtype));
     WD_TRY(check_bias(__func__, dbDesc, "dbDesc", dyDesc->tensor.rank, dyDesc->tensor.dim[1]));
     wd_single_init(&single, WD_OP_BIAS_GRAD);
-    wd_single_bind(&single, 0, &dyDesc->tensor, dy);
-    wd_single_bind(&single, 1, &dbDesc->tensor, db);
+    wd_single_bind(&single, 0, &dyDesc->tensor, dy, "dy");
+    wd_single_bind(&single, 1, &dbDesc->tensor, db, "db");
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dbDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, dbDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -252,8 +252,8 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     WD_ARG(z != NULL || residual == 0.0, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "z is null");
     WD_ARG(bias != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "bias is null");
     single.node.attr.conv.activation = wd_activation_attr(activationDesc, 0);
-    if (residual != 0.0) wd_single_bind(&single, FUSED_Z, &zDesc->tensor, z);
-    wd_single_bind(&single, FUSED_B, &biasDesc->tensor, bias);
+    if (residual != 0.0) wd_single_bind(&single, FUSED_Z, &zDesc->tensor, z, "z");
+    wd_single_bind(&single, FUSED_B, &biasDesc->tensor, bias, "bias");
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha1, yDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, residual);
     return wd_conv_run(__func__, handle, &single, (int)algo, workSpace, workSpaceSizeInBytes);

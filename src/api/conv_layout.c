@@ -49,8 +49,8 @@ cudnnStatus_t cudnnIm2Col(cudnnHandle_t handle, const cudnnTensorDescriptor_t xD
     }
     col.stride[0] = col.dim[1];
     col.stride[1] = 1;
-    wd_single_bind(&single, 0, &xDesc->tensor, x);
-    wd_single_bind(&single, 1, &col, colBuffer);
+    wd_single_bind(&single, 0, &xDesc->tensor, x, "x");
+    wd_single_bind(&single, 1, &col, colBuffer, "colBuffer");
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
 
@@ -82,8 +82,8 @@ static cudnnStatus_t rearrange(const char *function, cudnnHandle_t handle, int d
     wd_single_init(&single, WD_OP_POINTWISE);
     single.node.attr.pointwise.mode = CUDNN_POINTWISE_IDENTITY;
     single.node.attr.pointwise.compute = CUDNN_DATA_FLOAT;
-    wd_single_bind(&single, X, &source, from);
-    wd_single_bind(&single, Y, &target, to);
+    wd_single_bind(&single, X, &source, from, NULL);
+    wd_single_bind(&single, Y, &target, to, NULL);
     for (int i = 0; i < SCALARS_OF_ONE; ++i) wd_single_scalar(&single, i, 1.0);
     return wd_run(function, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }

@@ -91,7 +91,7 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cu
         struct wd_single single;
         struct wd_tensor state = opaque(sizeof(struct wd_random_state));
         wd_single_init(&single, WD_OP_DROPOUT_INIT);
-        wd_single_bind(&single, INIT_STATE, &state, states);
+        wd_single_bind(&single, INIT_STATE, &state, states, "states");
         /* halves of the seed: a scalar is a double */
         wd_single_scalar(&single, SEED_LOW, (double)(seed & 0xffffffffu));
         wd_single_scalar(&single, SEED_HIGH, (double)(seed >> 32));
@@ -185,10 +185,10 @@ cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropoutDescri
     WD_TRY(check_reserve(__func__, &xdesc->tensor, reserveSpace, reserveSpaceSizeInBytes));
     reserve = opaque(reserve_bytes(&xdesc->tensor));
     wd_single_init(&single, WD_OP_DROPOUT_FORWARD);
-    wd_single_bind(&single, FORWARD_X, &xdesc->tensor, x);
-    wd_single_bind(&single, FORWARD_STATE, &state, dropoutDesc->states);
-    wd_single_bind(&single, FORWARD_Y, &ydesc->tensor, y);
-    wd_single_bind(&single, FORWARD_RESERVE, &reserve, reserveSpace);
+    wd_single_bind(&single, FORWARD_X, &xdesc->tensor, x, "x");
+    wd_single_bind(&single, FORWARD_STATE, &state, dropoutDesc->states, "states");
+    wd_single_bind(&single, FORWARD_Y, &ydesc->tensor, y, "y");
+    wd_single_bind(&single, FORWARD_RESERVE, &reserve, reserveSpace, "reserveSpace");
     wd_single_scalar(&single, PROBABILITY, (double)dropoutDesc->dropout);
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
@@ -213,9 +213,9 @@ cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropoutDescr
     WD_TRY(check_reserve(__func__, &dydesc->tensor, reserveSpace, reserveSpaceSizeInBytes));
     reserve = opaque(reserve_bytes(&dydesc->tensor));
     wd_single_init(&single, WD_OP_DROPOUT_BACKWARD);
-    wd_single_bind(&single, BACKWARD_DY, &dydesc->tensor, dy);
-    wd_single_bind(&single, BACKWARD_RESERVE, &reserve, reserveSpace);
-    wd_single_bind(&single, BACKWARD_DX, &dxdesc->tensor, dx);
+    wd_single_bind(&single, BACKWARD_DY, &dydesc->tensor, dy, "dy");
+    wd_single_bind(&single, BACKWARD_RESERVE, &reserve, reserveSpace, "reserveSpace");
+    wd_single_bind(&single, BACKWARD_DX, &dxdesc->tensor, dx, "dx");
     wd_single_scalar(&single, PROBABILITY, (double)dropoutDesc->dropout);
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }

@@ -54,8 +54,8 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void *alpha,
     WD_TRY(check_dims(__func__, aDesc, "aDesc", cDesc, "cDesc", true));
     WD_TRY(wd_check_in_place(__func__, C, cDesc, A, aDesc, "A and C"));
     begin(&single, CUDNN_POINTWISE_IDENTITY);
-    wd_single_bind(&single, X, &aDesc->tensor, A);
-    wd_single_bind(&single, Y, &cDesc->tensor, C);
+    wd_single_bind(&single, X, &aDesc->tensor, A, "A");
+    wd_single_bind(&single, Y, &cDesc->tensor, C, "C");
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, cDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, cDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -74,8 +74,8 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha,
     WD_TRY(check_dims(__func__, xDesc, "xDesc", yDesc, "yDesc", false));
     WD_TRY(wd_check_in_place(__func__, y, yDesc, x, xDesc, "x and y"));
     begin(&single, CUDNN_POINTWISE_IDENTITY);
-    wd_single_bind(&single, X, &xDesc->tensor, x);
-    wd_single_bind(&single, Y, &yDesc->tensor, y);
+    wd_single_bind(&single, X, &xDesc->tensor, x, "x");
+    wd_single_bind(&single, Y, &yDesc->tensor, y, "y");
     /* as recorded: the scalars have the type that goes with x */
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, xDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, xDesc->tensor.dtype));
@@ -90,8 +90,8 @@ cudnnStatus_t cudnnScaleTensor(cudnnHandle_t handle, const cudnnTensorDescriptor
     WD_DESC_SET(yDesc, WD_DESC_TENSOR);
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     begin(&single, CUDNN_POINTWISE_IDENTITY);
-    wd_single_bind(&single, X, &yDesc->tensor, y);
-    wd_single_bind(&single, Y, &yDesc->tensor, y);
+    wd_single_bind(&single, X, &yDesc->tensor, y, "y");
+    wd_single_bind(&single, Y, &yDesc->tensor, y, "y");
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
@@ -115,8 +115,8 @@ cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t
     value.rank = yDesc->tensor.rank;
     for (int d = 0; d < value.rank; ++d) value.dim[d] = value.stride[d] = 1;
     begin(&single, CUDNN_POINTWISE_IDENTITY);
-    wd_single_bind(&single, X, &value, valuePtr);
-    wd_single_bind(&single, Y, &yDesc->tensor, y);
+    wd_single_bind(&single, X, &value, valuePtr, "valuePtr");
+    wd_single_bind(&single, Y, &yDesc->tensor, y, "y");
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
 
@@ -204,9 +204,9 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
     begin(&single, mode);
     single.node.attr.pointwise.compute = opTensorDesc->compute;
     single.node.attr.pointwise.propagate_nan = opTensorDesc->propagate_nan;
-    wd_single_bind(&single, X, &aDesc->tensor, A);
-    if (binary) wd_single_bind(&single, B, &bDesc->tensor, B_);
-    wd_single_bind(&single, Y, &cDesc->tensor, C);
+    wd_single_bind(&single, X, &aDesc->tensor, A, "A");
+    if (binary) wd_single_bind(&single, B, &bDesc->tensor, B_, "B");
+    wd_single_bind(&single, Y, &cDesc->tensor, C, "C");
     wd_single_scalar(&single, ALPHA1, wd_scalar(alpha1, scalar_type));
     if (binary) wd_single_scalar(&single, ALPHA2, wd_scalar(alpha2, scalar_type));
     wd_single_scalar(&single, BETA, wd_scalar(beta, scalar_type));

@@ -232,8 +232,8 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
            "x and y are the same memory; windows may overlap, so pooling has no in-place form");
     wd_single_init(&single, WD_OP_POOL_FORWARD);
     single.node.attr.pool = pool_attr(poolingDesc);
-    wd_single_bind(&single, FORWARD_X, &xDesc->tensor, x);
-    wd_single_bind(&single, FORWARD_Y, &yDesc->tensor, y);
+    wd_single_bind(&single, FORWARD_X, &xDesc->tensor, x, "x");
+    wd_single_bind(&single, FORWARD_Y, &yDesc->tensor, y, "y");
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, yDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -289,14 +289,14 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
     /* an average needs dy only, but its x and y belong to the call and to its checks */
     if (y || poolingDesc->mode == CUDNN_POOLING_MAX ||
         poolingDesc->mode == CUDNN_POOLING_MAX_DETERMINISTIC) {
-        wd_single_bind(&single, BACKWARD_Y, &yDesc->tensor, y);
+        wd_single_bind(&single, BACKWARD_Y, &yDesc->tensor, y, "y");
     }
-    wd_single_bind(&single, BACKWARD_DY, &dyDesc->tensor, dy);
+    wd_single_bind(&single, BACKWARD_DY, &dyDesc->tensor, dy, "dy");
     if (x || poolingDesc->mode == CUDNN_POOLING_MAX ||
         poolingDesc->mode == CUDNN_POOLING_MAX_DETERMINISTIC) {
-        wd_single_bind(&single, BACKWARD_X, &xDesc->tensor, x);
+        wd_single_bind(&single, BACKWARD_X, &xDesc->tensor, x, "x");
     }
-    wd_single_bind(&single, BACKWARD_DX, &dxDesc->tensor, dx);
+    wd_single_bind(&single, BACKWARD_DX, &dxDesc->tensor, dx, "dx");
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dxDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, dxDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);

@@ -133,8 +133,8 @@ static void make(struct wd_single *single, const struct cudnnReduceTensorStruct 
         single->node.attr.reduce.indices = CUDNN_REDUCE_TENSOR_NO_INDICES;
         single->node.attr.reduce.index_type = 0;
     }
-    wd_single_bind(single, X, &a->tensor, a_data);
-    wd_single_bind(single, Y, &c->tensor, c_data);
+    wd_single_bind(single, X, &a->tensor, a_data, "A");
+    wd_single_bind(single, Y, &c->tensor, c_data, "C");
     if (gives_indices(reduce)) {
         struct wd_tensor bytes;
         memset(&bytes, 0, sizeof bytes);
@@ -144,7 +144,7 @@ static void make(struct wd_single *single, const struct cudnnReduceTensorStruct 
         bytes.rank = 1;
         bytes.stride[0] = 1;
         bytes.dim[0] = (int64_t)indices_needed(reduce, c);
-        wd_single_bind(single, INDICES, &bytes, indices);
+        wd_single_bind(single, INDICES, &bytes, indices, "indices");
     }
 }
 

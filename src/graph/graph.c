@@ -83,12 +83,13 @@ void wd_single_init(struct wd_single *single, enum wd_op op)
 }
 
 void wd_single_bind(struct wd_single *single, int slot, const struct wd_tensor *tensor,
-                    const void *data)
+                    const void *data, const char *name)
 {
     int index = single->graph.tensor_count;
     if (!tensor) return;
     single->tensors[index] = *tensor;
     single->data[index] = (void *)(uintptr_t)data;
+    single->name[index] = name;
     single->node.slot[slot] = (int16_t)index;
     single->graph.tensor_count = index + 1;
 }
@@ -99,6 +100,23 @@ void wd_single_scalar(struct wd_single *single, int index, double value)
     single->node.scalar_class[index] = value == 0.0   ? WD_SCALAR_ZERO
                                        : value == 1.0 ? WD_SCALAR_ONE
                                                       : WD_SCALAR_OTHER;
+}
+
+bool wd_pointer_serves(const struct wd_tensor *tensor, const void *data)
+{
+    int64_t align = tensor->flags & WD_OPAQUE ? 1 : wd_dtype_bits(tensor->dtype) / 8;
+    if (data && (align <= 1 || (uintptr_t)data % (uintptr_t)align == 0)) return true;
+    return wd_tensor_extent(tensor) == 0;
+}
+
+cudnnStatus_t wd_pointer_validate(const struct wd_tensor *tensor, const void *data,
+                                  const char *name)
+{
+    if (wd_pointer_serves(tensor, data)) return CUDNN_STATUS_SUCCESS;
+    WD_REQUIRE(data, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s is null", name);
+    return wd_fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
+                   "%s %p is not aligned to its %s elements", name, data,
+                   wd_dtype_name(tensor->dtype));
 }
 
 cudnnStatus_t wd_node_validate(const struct wd_graph *graph, const struct wd_node *node)

@@ -66,12 +66,14 @@ struct wd_single {
     struct wd_node node;
     struct wd_tensor tensors[WD_MAX_SLOTS];
     void *data[WD_MAX_SLOTS];       /* by tensor, for the execution */
+    const char *name[WD_MAX_SLOTS]; /* likewise: what the caller calls the pointer, or null */
     double scalars[WD_MAX_SCALARS]; /* likewise */
 };
 void wd_single_init(struct wd_single *single, enum wd_op op);
-/* Puts a tensor and its pointer into a slot; a null tensor leaves the slot absent. */
+/* Puts a tensor and its pointer into a slot; a null tensor leaves the slot absent. `name` (kept; may
+ * be null: the slot's own serves) is that of the caller's argument, for refusals of the pointer. */
 void wd_single_bind(struct wd_single *single, int slot, const struct wd_tensor *tensor,
-                    const void *data);
+                    const void *data, const char *name);
 void wd_single_scalar(struct wd_single *single, int index, double value);
 
 /* The table of operations. */
@@ -101,6 +103,12 @@ static inline const struct wd_tensor *wd_slot(const struct wd_graph *graph,
 
 /* One node by itself: the presence of its slots, and its rule. */
 cudnnStatus_t wd_node_validate(const struct wd_graph *graph, const struct wd_node *node);
+
+/* Whether a pointer will do for a tensor: null only where that has no elements, and aligned to them;
+ * and failing where it will not. `name` says whose it is. */
+bool wd_pointer_serves(const struct wd_tensor *tensor, const void *data);
+cudnnStatus_t wd_pointer_validate(const struct wd_tensor *tensor, const void *data,
+                                  const char *name);
 
 /* Every node, and their order: what is virtual is written before it is read. */
 cudnnStatus_t wd_graph_validate(const struct wd_graph *graph);

@@ -12,7 +12,10 @@
 #include "base/env.h"
 #include "base/log.h"
 
-enum { WORKSPACE_ALIGNMENT = 256, ENGINE_NODE_BY_NODE = 1 };
+enum {
+    WORKSPACE_ALIGNMENT = 256,
+    ENGINE_NODE_BY_NODE = 1,
+};
 
 static _Atomic uint64_t executions;
 static _Atomic uint64_t emitted;
@@ -185,21 +188,13 @@ static cudnnStatus_t check_pointers(const struct wd_step *step, void *const *dat
     const struct wd_op_info *info = wd_op_info(node->op);
     for (int s = 0; s < info->slot_count; ++s) {
         const struct wd_tensor *tensor = wd_slot(step->problem.graph, node, s);
-        char name[24];
-        int64_t align;
+        char slot[24];
+        char name[96];
         if (!tensor) continue;
-        align = tensor->flags & WD_OPAQUE ? 1 : wd_dtype_bits(tensor->dtype) / 8;
-        if (data[node->slot[s]] != NULL &&
-            (align <= 1 || (uintptr_t)data[node->slot[s]] % (uintptr_t)align == 0)) {
-            continue;
-        }
-        if (wd_tensor_extent(tensor) == 0) continue;
-        wd_op_slot_name(node->op, s, name);
-        WD_REQUIRE(data[node->slot[s]] != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-                   "%s: the pointer of tensor %s is null", info->name, name);
-        return wd_fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
-                       "%s: pointer %p of tensor %s is not aligned to its %s elements", info->name,
-                       data[node->slot[s]], name, wd_dtype_name(tensor->dtype));
+        if (wd_pointer_serves(tensor, data[node->slot[s]])) continue;
+        wd_op_slot_name(node->op, s, slot);
+        snprintf(name, sizeof name, "%s: the pointer of tensor %s", info->name, slot);
+        return wd_pointer_validate(tensor, data[node->slot[s]], name);
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -78,9 +78,47 @@ static void test_whose_call(void **state)
     assert_int_equal(cudnnDestroyTensorDescriptor(desc), 0);
 }
 
+/* A refused pointer has the name of the function's argument, not that of the operation's slot. */
+static void test_pointer_names(void **state)
+{
+    static const float one = 1.0f, zero = 0.0f;
+    static _Alignas(16) float x[8], y[8];
+    char text[1024];
+    cudnnHandle_t handle = NULL;
+    cudnnTensorDescriptor_t desc = NULL;
+    cudnnActivationDescriptor_t relu = NULL;
+    (void)state;
+    assert_int_equal(cudnnCreate(&handle), 0);
+    assert_int_equal(cudnnCreateTensorDescriptor(&desc), 0);
+    assert_int_equal(cudnnCreateActivationDescriptor(&relu), 0);
+    assert_int_equal(
+        cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 1, 2, 2), 0);
+    assert_int_equal(
+        cudnnSetActivationDescriptor(relu, CUDNN_ACTIVATION_RELU, CUDNN_PROPAGATE_NAN, 0.0), 0);
+    assert_int_equal(
+        cudnnActivationBackward(handle, relu, &one, desc, y, desc, x, desc, x, &zero, desc, NULL),
+        CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    cudnnGetLastErrorString(text, sizeof text);
+    assert_string_equal(text, "cudnnActivationBackward: dx is null");
+    assert_int_equal(cudnnActivationBackward(handle, relu, &one, desc, y, desc, (char *)x + 1, desc,
+                                             x, &zero, desc, x + 4),
+                     CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
+    cudnnGetLastErrorString(text, sizeof text);
+    assert_ptr_equal(strstr(text, "cudnnActivationBackward: dy 0x"), text);
+    assert_non_null(strstr(text, " is not aligned to its fp32 elements"));
+    assert_int_equal(cudnnAddTensor(handle, &one, desc, NULL, &one, desc, y),
+                     CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    cudnnGetLastErrorString(text, sizeof text);
+    assert_string_equal(text, "cudnnAddTensor: A is null");
+    assert_int_equal(cudnnDestroyActivationDescriptor(relu), 0);
+    assert_int_equal(cudnnDestroyTensorDescriptor(desc), 0);
+    assert_int_equal(cudnnDestroy(handle), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_whose_call)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_whose_call),
+                                       cmocka_unit_test(test_pointer_names)};
     setenv("WARPDNN_DEVICE", "cpu", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
