@@ -62,13 +62,15 @@ bool wd_conv_cpu_match(const struct wd_problem *problem, struct wd_reason *reaso
 static void read_image(const struct wd_tensor *tensor, struct wd_conv_image *image)
 {
     int missing;
+    int bits;
     if (!tensor) return;
     missing = WD_CONV_SPATIAL - (tensor->rank - 2);
     image->dtype = tensor->dtype;
     image->lanes = tensor->vect_count;
     image->outer = tensor->stride[0] * tensor->vect_count;
     image->channel = tensor->stride[1] * tensor->vect_count;
-    image->elements = wd_tensor_extent(tensor) * 8 / wd_dtype_bits(tensor->dtype);
+    bits = wd_dtype_bits(tensor->dtype);
+    image->elements = bits > 0 ? wd_tensor_extent(tensor) * 8 / bits : 0;
     for (int d = 0; d < WD_CONV_SPATIAL; ++d) {
         bool own = d >= missing;
         image->extent[d] = own ? tensor->dim[2 + d - missing] : 1;

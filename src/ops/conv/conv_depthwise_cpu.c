@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Depthwise convolution on the CPU (one input channel a group) in single precision: fprop, fused
- * fprop and dgrad as sums of shifted lines, which vectorise along the line where its pixels lie side
+ * fprop and dgrad as sums of shifted lines, which vectorise along bands of lines where pixels lie side
  * by side (NCHW) and along the channels where these do (NHWC). Each tap reads the source again, from
  * the first cache. Dgrad goes through the remainders of a pixel by the stride, as in
  * conv_gemm_cpu.c. A task is a run of points of one channel, or of all of them; results do not depend
@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "cpu/module/simd.h"
+#include "ops/conv/conv_band_cpu.h"
 #include "ops/conv/conv_cpu.h"
 
 enum {
-    POINTS = 2048,   /* of a channel at once */
+    POINTS = 4096,   /* of a channel at once */
     SUMS = 4096,     /* of several points' channels at once */
     CHANNELS = 1024, /* of these, at most */
     PHASES_MAX = 1024,
@@ -52,6 +53,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 
 static void read_problem(const struct wd_problem *problem, struct work *w)
 {
+    int64_t line;
     memset(w, 0, sizeof *w);
     wd_conv_cpu_of(problem, &w->conv);
     w->backward = problem->node->op == WD_OP_CONV_DGRAD;
@@ -70,6 +72,8 @@ static void read_problem(const struct wd_problem *problem, struct work *w)
         w->points *= ceil_div(w->to->extent[d], stride);
     }
     w->block = w->pixels ? SUMS / least(w->conv.groups, CHANNELS) : POINTS;
+    line = ceil_div(w->to->extent[2], w->phase[2]);
+    if (!w->pixels && line <= POINTS) w->block = POINTS / line * line; /* whole lines */
     w->block = least(w->block, w->points);
     w->blocks = ceil_div(w->points, w->block);
 }
@@ -88,23 +92,31 @@ WD_SIMD static void add_line(float *restrict sum, const float *restrict from, in
 {
     if (step == 1) {
         for (int64_t i = 0; i < n; ++i) sum[i] += factor * from[i];
-    } else if (step == 2) {
-        for (int64_t i = 0; i < n; ++i) sum[i] += factor * from[2 * i];
     } else {
         for (int64_t i = 0; i < n; ++i) sum[i] += factor * from[i * step];
     }
 }
 
-/* Three taps at once, `apart` from each other: the commonest line. */
-WD_SIMD static void add_three(float *restrict sum, const float *restrict from, int64_t apart,
-                              const float *factor, int64_t n)
+/* The nine taps of a 3x3 filter at once: `at` are their places in the band. */
+WD_SIMD static void add_nine(float *restrict sum, const float *restrict band, const int64_t *at,
+                             const float *factor, int64_t n)
 {
-    float first = factor[0];
-    float second = factor[1];
-    float third = factor[2];
+    const float *a = band + at[0];
+    const float *b = band + at[1];
+    const float *c = band + at[2];
+    const float *d = band + at[3];
+    const float *e = band + at[4];
+    const float *f = band + at[5];
+    const float *g = band + at[6];
+    const float *h = band + at[7];
+    const float *k = band + at[8];
+    float w[9];
+    memcpy(w, factor, sizeof w);
     for (int64_t i = 0; i < n; ++i) {
-        sum[i] =
-            ((sum[i] + first * from[i]) + second * from[i + apart]) + third * from[i + 2 * apart];
+        float top = w[0] * a[i] + w[1] * b[i] + w[2] * c[i];
+        float middle = w[3] * d[i] + w[4] * e[i] + w[5] * f[i];
+        float bottom = w[6] * g[i] + w[7] * h[i] + w[8] * k[i];
+        sum[i] += (top + middle) + bottom;
     }
 }
 
@@ -114,94 +126,93 @@ WD_SIMD static void add_channels(float *restrict sum, const float *restrict from
     for (int64_t i = 0; i < n; ++i) sum[i] += from[i] * filter[i];
 }
 
-/* Points [low, high) of a line's run that read inside the source at this offset. */
-static void inside(const struct wd_conv_axis *axis, int64_t offset, int64_t extent, int64_t column,
-                   int64_t run, int64_t *low, int64_t *high)
+static const float *source(const struct work *w, int64_t image, int64_t group, int64_t in)
 {
-    int64_t last = extent - 1 - offset;
-    int64_t first = offset >= 0 ? 0 : ceil_div(-offset, axis->step);
-    int64_t end = last < 0 ? 0 : last / axis->step + 1;
-    *low = clamp(first - column, 0, run);
-    *high = clamp(end - column, *low, run);
+    return (const float *)w->from->data + image * w->from->outer +
+           (group * w->in + in) * w->from->channel;
 }
 
-/* One line of one tap row: all its taps along the line. `line` is where the source's line begins,
- * `filter` where the tap row does. */
-static void add_taps(const struct work *w, const struct wd_conv_axis *axis, const float *line,
-                     const float *filter, int64_t column, int64_t run, float *sum)
+static float filter_value(const struct work *w, int64_t k, const struct wd_conv_axis *axis,
+                          const int64_t *tap)
 {
-    int64_t extent = w->from->extent[2];
-    int64_t tap_stride = axis->tap_step * w->conv.w.space[2];
-    int64_t low;
-    int64_t high;
-    filter += axis->tap_first * w->conv.w.space[2];
-    if (axis->taps == 3 && axis->step == 1) {
-        float factor[3] = {filter[0], filter[tap_stride], filter[2 * tap_stride]};
-        int64_t last = axis->offset + 2 * axis->offset_step;
-        int64_t from;
-        int64_t to;
-        inside(axis, axis->offset, extent, column, run, &low, &high);
-        inside(axis, last, extent, column, run, &from, &to);
-        if (from < low) from = low;
-        if (to > high) to = high;
-        if (from < to) {
-            /* the two ends, where a tap looks beyond the line, one by one */
-            for (int t = 0; t < 3; ++t) {
-                int64_t offset = axis->offset + t * axis->offset_step;
-                inside(axis, offset, extent, column, run, &low, &high);
-                for (int64_t i = low; i < least(from, high); ++i) {
-                    sum[i] += factor[t] * line[column + i + offset];
-                }
-                for (int64_t i = to > low ? to : low; i < high; ++i) {
-                    sum[i] += factor[t] * line[column + i + offset];
-                }
+    int64_t at = k * w->conv.w.outer;
+    for (int d = 0; d < WD_CONV_SPATIAL; ++d) {
+        at += (axis[d].tap_first + tap[d] * axis[d].tap_step) * w->conv.w.space[d];
+    }
+    return ((const float *)w->conv.w.data)[at];
+}
+
+/* Sums of output lines [first, first + count) of one channel, in a plane. */
+static void sum_band(const struct work *w, const struct wd_conv_axis *axis,
+                     const struct wd_conv_band *band, int64_t image, int64_t group, int64_t out,
+                     int64_t first, int64_t count, float *sums)
+{
+    float lines[WD_CONV_BAND + WD_CONV_BAND_SLACK];
+    float wide[WD_CONV_BAND];
+    bool whole = wd_conv_band_whole(band);
+    int64_t points = axis[2].points;
+    int64_t run = whole ? (count - 1) * band->pitch + points : points;
+    float *to = whole ? wide : sums;
+    memset(to, 0, (size_t)(whole ? run : count * points) * sizeof *to);
+    for (int64_t in = 0; in < w->in; ++in) {
+        int64_t k = group * w->conv.k + (w->backward ? in : out);
+        int64_t taps = axis[1].taps * axis[2].taps;
+        wd_conv_band_fill(band, source(w, image, group, in), w->from->space[1], w->from->extent[1],
+                          w->from->extent[2], first, count, lines);
+        for (int64_t l = 0; l < (whole ? 1 : count); ++l) {
+            const float *line = lines + l * axis[1].step * band->pitch;
+            float factor[9];
+            int64_t at[9];
+            for (int64_t t = 0; t < taps; ++t) {
+                const int64_t tap[WD_CONV_SPATIAL] = {0, t / axis[2].taps, t % axis[2].taps};
+                factor[t % 9] = filter_value(w, k, axis, tap);
+                at[t % 9] = wd_conv_band_tap(band, tap[1], tap[2]);
+                if (taps != 9) add_line(to + l * points, line + at[t % 9], 1, factor[t % 9], run);
             }
-            add_three(sum + from, line + column + from + axis->offset, axis->offset_step, factor,
-                      to - from);
-            return;
+            if (taps == 9) add_nine(to + l * points, line, at, factor, run);
         }
     }
-    for (int64_t t = 0; t < axis->taps; ++t) {
-        int64_t offset = axis->offset + t * axis->offset_step;
-        inside(axis, offset, extent, column, run, &low, &high);
-        if (low >= high) continue;
-        add_line(sum + low, line + (column + low) * axis->step + offset, axis->step,
-                 filter[t * tap_stride], high - low);
+    if (!whole) return;
+    for (int64_t l = 0; l < count; ++l) {
+        memcpy(sums + l * points, wide + l * band->pitch, (size_t)points * sizeof *sums);
     }
 }
 
-/* Sums of a run of points of one output channel. */
+/* Sums of any run of points of one channel, tap by tap: images of three dimensions, and lines too
+ * long for a band. */
 static void sum_lines(const struct work *w, const struct wd_conv_axis *axis,
-                      const struct wd_conv_panel *panel, int64_t group, int64_t out, float *sum)
+                      const struct wd_conv_panel *panel, int64_t group, int64_t out, float *sums)
 {
     const struct wd_conv_image *from = w->from;
-    const struct wd_conv_image *filter = &w->conv.w;
-    int64_t point = panel->first;
-    memset(sum, 0, (size_t)(panel->last - panel->first) * sizeof *sum);
-    while (point < panel->last) {
+    memset(sums, 0, (size_t)(panel->last - panel->first) * sizeof *sums);
+    for (int64_t point = panel->first; point < panel->last;) {
         int64_t column = point % axis[2].points;
         int64_t run = least(axis[2].points - column, panel->last - point);
         int64_t h = point / axis[2].points % axis[1].points;
         int64_t d = point / axis[2].points / axis[1].points;
-        for (int64_t in = 0; in < w->in; ++in) {
-            int64_t k = group * w->conv.k + (w->backward ? in : out);
-            const float *image = (const float *)from->data + panel->image * from->outer +
-                                 (group * w->in + in) * from->channel;
-            const float *taps = (const float *)filter->data + k * filter->outer;
-            for (int64_t t0 = 0; t0 < axis[0].taps; ++t0) {
-                int64_t depth = d * axis[0].step + axis[0].offset + t0 * axis[0].offset_step;
-                if (depth < 0 || depth >= from->extent[0]) continue;
-                for (int64_t t1 = 0; t1 < axis[1].taps; ++t1) {
-                    int64_t line = h * axis[1].step + axis[1].offset + t1 * axis[1].offset_step;
-                    if (line < 0 || line >= from->extent[1]) continue;
-                    add_taps(w, &axis[2], image + depth * from->space[0] + line * from->space[1],
-                             taps + (axis[0].tap_first + t0 * axis[0].tap_step) * filter->space[0] +
-                                 (axis[1].tap_first + t1 * axis[1].tap_step) * filter->space[1],
-                             column, run, sum);
-                }
-            }
+        int64_t taps = axis[0].taps * axis[1].taps * axis[2].taps;
+        for (int64_t i = 0; i < w->in * taps; ++i) {
+            int64_t in = i / taps;
+            int64_t t = i % taps;
+            const int64_t tap[WD_CONV_SPATIAL] = {
+                t / axis[2].taps / axis[1].taps, t / axis[2].taps % axis[1].taps, t % axis[2].taps};
+            int64_t depth = d * axis[0].step + axis[0].offset + tap[0] * axis[0].offset_step;
+            int64_t line = h * axis[1].step + axis[1].offset + tap[1] * axis[1].offset_step;
+            int64_t offset = axis[2].offset + tap[2] * axis[2].offset_step;
+            int64_t step = axis[2].step;
+            int64_t last = from->extent[2] - 1 - offset;
+            int64_t low = clamp((offset >= 0 ? 0 : ceil_div(-offset, step)) - column, 0, run);
+            int64_t high = clamp((last < 0 ? 0 : last / step + 1) - column, low, run);
+            if (depth < 0 || depth >= from->extent[0] || line < 0 || line >= from->extent[1])
+                continue;
+            if (low == high) continue;
+            add_line(sums + low,
+                     source(w, panel->image, group, in) + depth * from->space[0] +
+                         line * from->space[1] + (column + low) * step + offset,
+                     step, filter_value(w, group * w->conv.k + (w->backward ? in : out), axis, tap),
+                     high - low);
         }
-        sum += run;
+        sums += run;
         point += run;
     }
 }
@@ -216,16 +227,34 @@ static void run_lines(const void *args, int64_t begin, int64_t end)
         int64_t rest = item / w->blocks;
         int64_t out = rest / w->phases % w->out;
         int64_t group = rest / w->phases / w->out % w->conv.groups;
+        struct wd_conv_band band;
+        int64_t last;
         axes_of(w, rest % w->phases, s.axis);
         s.panel.image = rest / w->phases / w->out / w->conv.groups;
         s.panel.image_end = s.panel.image + 1;
         s.panel.first = item % w->blocks * w->block;
-        s.panel.last =
+        last =
             least(s.panel.first + w->block, s.axis[0].points * s.axis[1].points * s.axis[2].points);
-        if (s.panel.first >= s.panel.last) continue;
+        band = wd_conv_band_of(&s.axis[1], &s.axis[2]);
+        if (w->from->extent[0] != 1 || s.axis[0].points != 1 || s.axis[0].taps != 1 ||
+            s.axis[0].offset != 0) {
+            band.most = 0;
+        }
         s.channel = group * w->out + out;
-        sum_lines(w, s.axis, &s.panel, group, out, sums);
-        wd_conv_scatter_f32(&s, sums);
+        while (s.panel.first < last) {
+            int64_t line = s.panel.first / s.axis[2].points;
+            int64_t lines = least((last - s.panel.first) / s.axis[2].points, band.most);
+            if (lines > 0 && s.panel.first % s.axis[2].points == 0) {
+                s.panel.last = s.panel.first + lines * s.axis[2].points;
+                sum_band(w, s.axis, &band, s.panel.image, group, out, line, lines, sums);
+            } else {
+                /* to the end of the line at most */
+                s.panel.last = least(last, (line + 1) * s.axis[2].points);
+                sum_lines(w, s.axis, &s.panel, group, out, sums);
+            }
+            wd_conv_scatter_f32(&s, sums);
+            s.panel.first = s.panel.last;
+        }
     }
 }
 
@@ -320,8 +349,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     double phases = 1.0;
     if (!wd_conv_cpu_match(problem, reason)) return false;
     read_problem(problem, &w);
-    WD_NEED(w.conv.c == 1, reason, NOT_SUPPORTED_SHAPE, "%lld input channels a group, not 1",
-            (long long)w.conv.c);
+    WD_NEED(w.conv.c == 1 && w.conv.groups > 1, reason, NOT_SUPPORTED_SHAPE,
+            "%lld input channels in each of %lld groups", (long long)w.conv.c,
+            (long long)w.conv.groups);
     WD_NEED(w.from->dtype == CUDNN_DATA_FLOAT && w.conv.w.dtype == CUDNN_DATA_FLOAT && !w.conv.wide,
             reason, NOT_SUPPORTED_DATA_TYPE, "not in single precision");
     WD_NEED(w.from->lanes == 1 && w.conv.w.lanes == 1 && w.to->lanes == 1, reason,

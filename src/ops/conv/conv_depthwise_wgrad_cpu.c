@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/module/simd.h"
+#include "ops/conv/conv_band_cpu.h"
 #include "ops/conv/conv_cpu.h"
 
 enum {
@@ -100,13 +101,73 @@ static void finish(const struct work *w, int64_t k, int64_t tap, double sum)
     *to = (float)sum;
 }
 
+/* One image's dot products of a filter, band by band: dy takes the band's shape, with zeros where it
+ * has no column. */
+static void dot_bands(const struct work *w, const struct wd_conv_band *band, const float *image,
+                      const float *out, float *lane)
+{
+    float lines[WD_CONV_BAND + WD_CONV_BAND_SLACK];
+    float wide[WD_CONV_BAND];
+    const struct wd_conv_image *y = &w->conv.y;
+    int64_t points = w->axis[2].points;
+    bool whole = wd_conv_band_whole(band);
+    for (int64_t first = 0; first < w->axis[1].points; first += band->most) {
+        int64_t rest = w->axis[1].points - first;
+        int64_t count = rest < band->most ? rest : band->most;
+        wd_conv_band_fill(band, image, w->conv.x.space[1], w->conv.x.extent[1], w->conv.x.extent[2],
+                          first, count, lines);
+        for (int64_t l = 0; l < count && whole; ++l) {
+            float *row = wide + l * band->pitch;
+            memcpy(row, out + (first + l) * y->space[1], (size_t)points * sizeof *row);
+            memset(row + points, 0, (size_t)(band->pitch - points) * sizeof *row);
+        }
+        for (int64_t t = 0; t < w->taps; ++t) {
+            const float *tap =
+                lines + wd_conv_band_tap(band, t / w->axis[2].taps, t % w->axis[2].taps);
+            if (whole) {
+                dot_line(lane + t * LANES, wide, tap, 1, (count - 1) * band->pitch + points);
+                continue;
+            }
+            for (int64_t l = 0; l < count; ++l) {
+                dot_line(lane + t * LANES, out + (first + l) * y->space[1],
+                         tap + l * w->axis[1].step * band->pitch, 1, points);
+            }
+        }
+    }
+}
+
+/* The same line by line, for images of three dimensions and lines too long for a band. */
+static void dot_lines(const struct work *w, const float *image, const float *out, float *lane)
+{
+    const struct wd_conv_image *x = &w->conv.x;
+    const struct wd_conv_image *y = &w->conv.y;
+    const struct wd_conv_axis *last = &w->axis[2];
+    for (int64_t line = 0; line < y->extent[0] * y->extent[1]; ++line) {
+        int64_t at[WD_CONV_SPATIAL] = {line / y->extent[1], line % y->extent[1], 0};
+        const float *row = out + at[0] * y->space[0] + at[1] * y->space[1];
+        for (int64_t t = 0; t < w->taps; ++t) {
+            int64_t offset = last->offset + t % last->taps * last->offset_step;
+            int64_t beyond = x->extent[2] - 1 - offset;
+            int64_t low = offset >= 0 ? 0 : ceil_div(-offset, last->step);
+            int64_t high = beyond < 0 ? 0 : beyond / last->step + 1;
+            int64_t place;
+            if (high > last->points) high = last->points;
+            if (low >= high || !source(w, t, at, 2, &place)) continue;
+            dot_line(lane + t * LANES, row + low, image + place + low * last->step + offset,
+                     last->step, high - low);
+        }
+    }
+}
+
 /* Items: filters. */
 static void run_lines(const void *args, int64_t begin, int64_t end)
 {
     const struct work *w = args;
     const struct wd_conv_image *x = &w->conv.x;
     const struct wd_conv_image *y = &w->conv.y;
-    const struct wd_conv_axis *last = &w->axis[2];
+    struct wd_conv_band band = wd_conv_band_of(&w->axis[1], &w->axis[2]);
+    bool flat =
+        x->extent[0] == 1 && y->extent[0] == 1 && w->axis[0].taps == 1 && w->axis[0].offset == 0;
     float lane[TAPS_MAX * LANES];
     double total[TAPS_MAX];
     for (int64_t k = begin; k < end; ++k) {
@@ -115,21 +176,8 @@ static void run_lines(const void *args, int64_t begin, int64_t end)
             const float *image = (const float *)x->data + n * x->outer + k / w->conv.k * x->channel;
             const float *out = (const float *)y->data + n * y->outer + k * y->channel;
             memset(lane, 0, (size_t)w->taps * LANES * sizeof *lane);
-            for (int64_t line = 0; line < y->extent[0] * y->extent[1]; ++line) {
-                int64_t at[WD_CONV_SPATIAL] = {line / y->extent[1], line % y->extent[1], 0};
-                const float *row = out + at[0] * y->space[0] + at[1] * y->space[1];
-                for (int64_t t = 0; t < w->taps; ++t) {
-                    int64_t offset = last->offset + t % last->taps * last->offset_step;
-                    int64_t beyond = x->extent[2] - 1 - offset;
-                    int64_t low = offset >= 0 ? 0 : ceil_div(-offset, last->step);
-                    int64_t high = beyond < 0 ? 0 : beyond / last->step + 1;
-                    int64_t place;
-                    if (high > last->points) high = last->points;
-                    if (low >= high || !source(w, t, at, 2, &place)) continue;
-                    dot_line(lane + t * LANES, row + low, image + place + low * last->step + offset,
-                             last->step, high - low);
-                }
-            }
+            if (flat && band.most > 0) dot_bands(w, &band, image, out, lane);
+            else dot_lines(w, image, out, lane);
             for (int64_t t = 0; t < w->taps; ++t) {
                 for (int j = 0; j < LANES; ++j) total[t] += (double)lane[t * LANES + j];
             }

@@ -441,32 +441,42 @@ static int64_t tap_offset(const struct wd_conv_image *w, int64_t tap)
     return offset;
 }
 
+/* The stride between the columns of a row of dw where it is one; else 0. */
+static int64_t row_stride(const struct lowering *l)
+{
+    const struct wd_conv_image *dw = &l->conv.w;
+    int64_t tap;
+    bool whole;
+    if (dw->lanes != 1) return 0;
+    if (l->taps == 1) return dw->channel;
+    if (!wd_conv_flat(dw, 1, &tap, &whole)) return 0;
+    if (l->x_pixels) return tap == l->conv.c * dw->channel ? dw->channel : 0;
+    return dw->channel == l->taps * tap ? tap : 0;
+}
+
 /* Items: rows of the round's blocks. */
 static void finish_rows(const void *args, int64_t begin, int64_t end)
 {
     const struct work *w = args;
     const struct lowering *l = w->l;
     const struct wd_conv_image *dw = &l->conv.w;
-    int64_t tap_stride;
-    bool whole;
-    bool flat = wd_conv_flat(dw, 1, &tap_stride, &whole);
+    int64_t stride = row_stride(l);
     for (int64_t item = begin; item < end; ++item) {
         int64_t index = w->first_block + item / l->rows;
         struct block b = block_of(l, index);
         int64_t m = item % l->rows;
+        int64_t place = m * (b.to - b.from);
         int64_t base = (b.group * l->conv.k + b.row + m) * dw->outer;
         if (b.row + m >= b.row_end) continue;
-        for (int64_t r = b.from; r < b.to;) {
-            int64_t place = m * (b.to - b.from) + r - b.from;
-            int64_t fast = l->x_pixels ? l->conv.c : l->taps;
-            int64_t run = least(fast - r % fast, b.to - r);
-            int64_t channel = l->x_pixels ? r % fast : r / fast;
-            int64_t tap = l->x_pixels ? r / fast : r % fast;
-            int64_t stride = l->x_pixels ? dw->channel : tap_stride;
-            if (l->x_pixels ? dw->lanes > 1 : !flat) run = 1;
-            finish_run(w, index, place, run,
-                       base + wd_conv_channel(dw, channel) + tap_offset(dw, tap), stride);
-            r += run;
+        if (stride > 0) {
+            finish_run(w, index, place, b.to - b.from, base + b.from * stride, stride);
+            continue;
+        }
+        for (int64_t r = b.from; r < b.to; ++r) {
+            int64_t channel = l->x_pixels ? r % l->conv.c : r / l->taps;
+            int64_t tap = l->x_pixels ? r / l->conv.c : r % l->taps;
+            finish_run(w, index, place + r - b.from, 1,
+                       base + wd_conv_channel(dw, channel) + tap_offset(dw, tap), 1);
         }
     }
 }
