@@ -99,7 +99,7 @@ static void time_problem(const struct problem *p)
     snprintf(row.set, sizeof row.set, "%s", p->set);
     snprintf(row.problem, sizeof row.problem, "n%d %dx%d @%d -> %d %dx%d/%d%s", n, p->c, p->h, p->h,
              p->k, p->r, p->r, p->stride, p->groups > 1 ? " grouped" : "");
-    row.work = 2.0 * n * p->k * out * out * (p->c / p->groups) * p->r * p->r;
+    row.work = 2.0 * n * p->k * out * out * p->c / p->groups * p->r * p->r;
     bench_check(cudnnCreateTensorDescriptor(&c.x), "x");
     bench_check(cudnnCreateTensorDescriptor(&c.y), "y");
     bench_check(cudnnCreateFilterDescriptor(&c.w), "w");

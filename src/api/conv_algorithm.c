@@ -97,7 +97,7 @@ static cudnnStatus_t choose_direct(const char *function, cudnnHandle_t handle,
 cudnnStatus_t wd_conv_run(const char *function, cudnnHandle_t handle, struct wd_single *single,
                           int algorithm, void *workspace, size_t workspace_bytes)
 {
-    bool from_arena;
+    bool from_arena = false;
     int64_t given = workspace_bytes > INT64_MAX ? INT64_MAX : (int64_t)workspace_bytes;
     WD_TRY(wd_conv_algorithm(function, handle, single, algorithm, NULL, &from_arena));
     if (single->node.op == WD_OP_CONV_FUSED && meaning_of(single->node.op, algorithm) == BEST) {

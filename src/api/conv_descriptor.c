@@ -274,7 +274,7 @@ cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescri
                                                     const cudnnFilterDescriptor_t filterDesc,
                                                     int nbDims, int tensorOuputDimA[])
 {
-    int dims[WD_MAX_RANK];
+    int dims[WD_MAX_RANK] = {0};
     WD_DESC_SET(convDesc, WD_DESC_CONVOLUTION);
     WD_DESC_SET(inputTensorDesc, WD_DESC_TENSOR);
     WD_DESC_SET(filterDesc, WD_DESC_FILTER);

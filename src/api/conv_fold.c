@@ -234,7 +234,7 @@ cudnnStatus_t cudnnGetFoldedConvBackwardDataDescriptors(
     int back = CUDNN_TENSOR_NCHW;
     struct wd_single single;
     struct folding f;
-    struct folded folded;
+    struct folded folded = {0};
     (void)handle;
     WD_DESC(foldedFilterDesc, WD_DESC_FILTER);
     WD_DESC(paddedDiffDesc, WD_DESC_TENSOR);

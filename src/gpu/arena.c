@@ -215,7 +215,7 @@ static cudnnStatus_t acquire(const struct wd_arena_key *key, CUgraph owner, size
     if (!arena) {
         WD_TRY(create(key, bytes, &arena));
         pthread_mutex_lock(&lock);
-        arena->last_use = ++uses;
+        arena->last_use = ++uses; /* NOLINT: create succeeded, so there is one */
         arena->next = arenas;
         arenas = arena;
         pthread_mutex_unlock(&lock);

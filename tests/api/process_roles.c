@@ -32,12 +32,11 @@ enum { TELL = PROCESS_TELL, CHANNELS = 8, SIDE = 32, PIXELS = SIDE * SIDE };
 static int convolve(cudnnHandle_t handle)
 {
     static const float one = 1.0f, zero = 0.0f;
-    float *x = malloc(sizeof *x * CHANNELS * PIXELS), *y = malloc(sizeof *y * CHANNELS * PIXELS);
+    static _Thread_local float x[CHANNELS * PIXELS], y[CHANNELS * PIXELS];
     float w[CHANNELS * CHANNELS * 9];
     cudnnTensorDescriptor_t image = NULL;
     cudnnFilterDescriptor_t filter = NULL;
     cudnnConvolutionDescriptor_t conv = NULL;
-    DUE(x && y);
     for (int i = 0; i < CHANNELS * PIXELS; ++i) x[i] = 1.0f;
     for (int i = 0; i < CHANNELS * CHANNELS * 9; ++i) w[i] = 1.0f;
     DUE(!cudnnCreateTensorDescriptor(&image));
@@ -60,8 +59,6 @@ static int convolve(cudnnHandle_t handle)
     DUE(!cudnnDestroyConvolutionDescriptor(conv));
     DUE(!cudnnDestroyFilterDescriptor(filter));
     DUE(!cudnnDestroyTensorDescriptor(image));
-    free(x);
-    free(y);
     return 0;
 }
 
@@ -128,7 +125,10 @@ static int fork_first(void)
     pid_t child;
     DUE(cudnnGetVersion() > 0);
     child = fork();
-    if (child == 0) exit(compute() || compute());
+    if (child == 0) {
+        int failed = compute();
+        exit(compute() || failed);
+    }
     if (compute()) return 1;
     return child < 0 || end_of(child) || compute();
 }
@@ -265,7 +265,7 @@ static int reopen(void)
         DUE(!create(&handle) && !create_tensor(&desc));
         DUE(!set_tensor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 1, 2, 2));
         DUE(!transform(handle, &one, desc, x, &zero, desc, y));
-        DUE(!memcmp(x, y, sizeof x));
+        for (int i = 0; i < (int)(sizeof x / sizeof x[0]); ++i) DUE(x[i] == y[i]);
         DUE(!destroy_tensor(desc) && !destroy(handle));
         DUE(!dlclose(library));
         if (i % 8 == 0 && compute()) return 1;

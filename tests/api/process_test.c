@@ -18,8 +18,6 @@
 #include "cudnn.h"
 #include "warpdnn.h"
 
-extern char **environ;
-
 /* clang's OpenMP runtime under the thread sanitizer, alone or ended in the middle of a loop, is
  * reported for races of its own; these cases are about processes, and threads_test.c about threads. */
 #if defined(__has_feature)
@@ -251,8 +249,8 @@ static void settings(void)
 {
     static const char *const threads[] = {
         "-3", "99999999", "9999999999999999999", "many", "2x", "", "0", "1", "3", "64"};
-    static const char *const no_module[] = {"/nonexistent/module.so", "/", "libm.so.6", "",
-                                            WD_SOURCE_DIR "/CMakeLists.txt"};
+    static const char text_file[] = WD_SOURCE_DIR "/CMakeLists.txt";
+    const char *const no_module[] = {"/nonexistent/module.so", "/", "libm.so.6", "", text_file};
     static const char *const no_device[] = {"foo", "CPU", "cpu ", ""};
     for (size_t i = 0; i < sizeof threads / sizeof threads[0]; ++i) {
         RUN("threads", "compute", OPEN, NULL, PLAIN, "WARPDNN_THREADS", threads[i]);

@@ -59,7 +59,7 @@ struct work {
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
-    return (a + b - 1) / b;
+    return (a + b - 1) / (b > 0 ? b : 1);
 }
 
 static int64_t least(int64_t a, int64_t b)

@@ -39,7 +39,7 @@ WD_FN int64_t WD_NAME(matmul_size)(const struct matmul_args *a, const struct wd_
 WD_FN void WD_NAME(matmul_term)(const struct matmul_args *a, int64_t item, int64_t k,
                                 struct WD_NAME(matmul_state) * s)
 {
-    int64_t at[WD_MAX_RANK];
+    int64_t at[WD_MAX_RANK] = {0};
     int64_t left;
     int64_t right;
     wd_unravel(a->c.dim, a->c.rank, item, at);
@@ -59,7 +59,7 @@ WD_FN void WD_NAME(matmul_combine)(const struct matmul_args *a, struct WD_NAME(m
 WD_FN void WD_NAME(matmul_finish)(const struct matmul_args *a, int64_t item,
                                   const struct WD_NAME(matmul_state) * s)
 {
-    int64_t at[WD_MAX_RANK];
+    int64_t at[WD_MAX_RANK] = {0};
     int64_t row;
     int64_t column;
     int64_t offset;

@@ -29,7 +29,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int bits = wd_dtype_bits(args.y.dtype);
     int64_t count = wd_view_count(&args.y);
     wd_view_order(&args.y, args.order);
-    args.per_item = bits < 8 ? 8 / bits : 1;
+    args.per_item = bits > 0 && bits < 8 ? 8 / bits : 1;
     return wd_emit_map(queue, &wd_pass_pointwise, wd_problem_acc(&call->problem), &args,
                        (count + args.per_item - 1) / args.per_item);
 }
