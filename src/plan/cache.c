@@ -24,7 +24,6 @@ static struct slot slots[SLOTS];
 static uint64_t now;
 static uint64_t hits;
 static uint64_t misses;
-static uint64_t alive;
 
 /* Device and graph as one key: every fact of the device that engines may look at, since a plan can
  * be asked for by a device that is only described. Returns its length, also where it did not fit. */
@@ -99,7 +98,6 @@ static const struct wd_plan *insert(struct wd_plan *plan)
     } else {
         slot = victim(plan->hash);
         evicted = slot->plan;
-        if (!evicted) alive += 1;
         slot->plan = plan;
         atomic_fetch_add(&plan->references, 1);
     }
@@ -163,7 +161,7 @@ struct wd_plan_statistics wd_plan_statistics(void)
 {
     struct wd_plan_statistics statistics;
     pthread_mutex_lock(&lock);
-    statistics = (struct wd_plan_statistics){hits, misses, alive, 0};
+    statistics = (struct wd_plan_statistics){hits, misses, wd_plans_alive(), 0};
     pthread_mutex_unlock(&lock);
     statistics.executions = wd_plan_executions();
     return statistics;
