@@ -54,7 +54,8 @@ static void finish_sums(const struct wd_bn_args *a, int64_t param)
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct wd_bn_args a;
-    struct wd_bn_step steps[3];
+    struct wd_bn_step steps[WD_BN_STATISTICS + 2];
+    int count = 0;
     wd_bn_args_init(&a, call);
     a.x = wd_bn_data(call, X);
     a.dy = wd_bn_data(call, DY);
@@ -72,11 +73,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.reserve = wd_call_data(call, RESERVE);
     a.stream = wd_tensor_extent(wd_call_tensor(call, DX)) >= WD_STREAM_BYTES && a.beta == 0.0 &&
                a.y.data != a.x.data && a.y.data != a.dy.data;
-    if (a.mean.data) steps[0] = (struct wd_bn_step){NULL, take_saved};
-    else steps[0] = a.wide ? wd_bn_statistics_f64 : wd_bn_statistics_f32;
-    steps[1] = (struct wd_bn_step){a.wide ? sum_gradients_f64 : sum_gradients_f32, finish_sums};
-    steps[2] = (struct wd_bn_step){a.wide ? make_dx_f64 : make_dx_f32, NULL};
-    return wd_bn_run(&a, queue, steps, 3);
+    if (a.mean.data) steps[count++] = (struct wd_bn_step){NULL, take_saved};
+    else count = wd_bn_statistics(&a, steps);
+    steps[count++] =
+        (struct wd_bn_step){a.wide ? sum_gradients_f64 : sum_gradients_f32, finish_sums};
+    steps[count++] = (struct wd_bn_step){a.wide ? make_dx_f64 : make_dx_f32, NULL};
+    return wd_bn_run(&a, queue, steps, count);
 }
 
 const struct wd_engine wd_engine_bn_backward_cpu = {

@@ -120,6 +120,8 @@ bool wd_bn_match(const struct wd_problem *problem, uint32_t data, struct wd_reas
     WD_NEED(see(&shape, x, attr->mode), reason, NOT_SUPPORTED_LAYOUT,
             "an activation's parameters are no neighbours in x, %s",
             wd_tensor_text(x, text, sizeof text));
+    WD_NEED(shape.params <= WIDTH_MAX, reason, NOT_SUPPORTED_SHAPE,
+            "%lld parameters are more than %d", (long long)shape.params, WIDTH_MAX);
     WD_NEED(shape.inner >= INNER_MIN || shape.params * shape.inner <= WIDTH_MAX, reason,
             NOT_SUPPORTED_SHAPE, "%lld parameters in runs of %lld make more than %d columns",
             (long long)shape.params, (long long)shape.inner, WIDTH_MAX);

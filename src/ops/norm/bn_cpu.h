@@ -137,10 +137,10 @@ void wd_bn_put_param(const struct wd_bn_args *a, const struct wd_view *view, int
 void wd_bn_bits_put(const struct wd_bn_args *a, int64_t first, int64_t n, const uint8_t *pass);
 void wd_bn_bits_get(const struct wd_bn_args *a, int64_t first, int64_t n, uint8_t *pass);
 
-/* Statistics: the sums, and mean, rest and inverse deviation from them; saved and averaged where
- * the call wants it. */
-extern const struct wd_bn_step wd_bn_statistics_f32;
-extern const struct wd_bn_step wd_bn_statistics_f64;
+/* The steps of statistics: mean, rest and inverse deviation, saved and averaged where the call wants
+ * it. Returns how many there are, at most WD_BN_STATISTICS. */
+enum { WD_BN_STATISTICS = 3 };
+int wd_bn_statistics(const struct wd_bn_args *a, struct wd_bn_step *steps);
 /* y from the numbers. */
 void wd_bn_forward_f32(const struct wd_bn_args *a, int64_t item);
 void wd_bn_forward_f64(const struct wd_bn_args *a, int64_t item);

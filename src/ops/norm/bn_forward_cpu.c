@@ -2,7 +2,8 @@
  *
  * Statistics and outputs of batch normalization, block by block, for both types: the steps that the
  * CPU engines are made of (bn_cpu.h). Sums are of differences from the parameter's first element, in
- * double: one reading of x, and a common offset costs no digits. */
+ * double: one reading of x gives fp32 all its digits, whatever the offset. For fp64 it gives the
+ * mean, and a second one the squares about it. */
 #include <math.h>
 #include <string.h>
 
@@ -10,17 +11,28 @@
 #include "ops/norm/bn_cpu.h"
 #include "ops/pointwise/pointwise_block.h"
 
-/* The element that a parameter's differences are from: its first. */
-static int64_t shift_offset(const struct wd_bn_args *a, int64_t param)
+/* The first element of a parameter is the first guess at its mean. */
+static void take_first(const struct wd_bn_args *a, int64_t param)
 {
-    return param * a->shape.inner;
+    int64_t offset = param * a->shape.inner;
+    double first = a->wide ? wd_load_f64(a->x.data, a->x.dtype, offset)
+                           : (double)wd_load_f32(a->x.data, a->x.dtype, offset);
+    wd_bn_set(a, WD_BN_MEAN, param, first);
+}
+
+/* From sums of differences from a guess to the mean, a better guess. */
+static void finish_mean(const struct wd_bn_args *a, int64_t param)
+{
+    double sum[2];
+    wd_bn_total(a, param, sum);
+    wd_bn_set(a, WD_BN_MEAN, param,
+              wd_bn_get(a, WD_BN_MEAN, param) + sum[0] / (double)a->shape.terms);
 }
 
 static void finish_statistics(const struct wd_bn_args *a, int64_t param)
 {
     double n = (double)a->shape.terms;
-    double shift = a->wide ? wd_load_f64(a->x.data, a->x.dtype, shift_offset(a, param))
-                           : (double)wd_load_f32(a->x.data, a->x.dtype, shift_offset(a, param));
+    double shift = wd_bn_get(a, WD_BN_MEAN, param);
     double sum[2];
     double offset;
     double mean;
@@ -34,16 +46,15 @@ static void finish_statistics(const struct wd_bn_args *a, int64_t param)
     inv_std = 1.0 / sqrt(squares / n + a->attr.epsilon);
     wd_bn_set_mean(a, param, mean, offset - (mean - shift));
     wd_bn_set(a, WD_BN_INV_STD, param, inv_std);
-    if (a->bias.data) { /* training */
-        wd_bn_put_param(a, &a->mean, param, mean, 1.0, 0.0);
-        wd_bn_put_param(a, &a->var, param, inv_std, 1.0, 0.0);
-        wd_bn_put_param(a, &a->running_mean, param, mean, a->factor, 1.0 - a->factor);
-        /* the unbiased estimate; of one element there is none, and its variance is 0 */
-        wd_bn_put_param(a, &a->running_var, param, squares / (n > 1.0 ? n - 1.0 : n), a->factor,
-                        1.0 - a->factor);
-        wd_bn_set(a, WD_BN_FACTOR, param, wd_bn_param(a, &a->scale, param) * inv_std);
-        wd_bn_set(a, WD_BN_BASE, param, wd_bn_param(a, &a->bias, param));
-    }
+    if (!a->bias.data) return; /* backward */
+    wd_bn_put_param(a, &a->mean, param, mean, 1.0, 0.0);
+    wd_bn_put_param(a, &a->var, param, inv_std, 1.0, 0.0);
+    wd_bn_put_param(a, &a->running_mean, param, mean, a->factor, 1.0 - a->factor);
+    /* the unbiased estimate; of one element there is none, and its variance is 0 */
+    wd_bn_put_param(a, &a->running_var, param, squares / (n > 1.0 ? n - 1.0 : n), a->factor,
+                    1.0 - a->factor);
+    wd_bn_set(a, WD_BN_FACTOR, param, wd_bn_param(a, &a->scale, param) * inv_std);
+    wd_bn_set(a, WD_BN_BASE, param, wd_bn_param(a, &a->bias, param));
 }
 
 #define REAL float
@@ -61,3 +72,13 @@ static void finish_statistics(const struct wd_bn_args *a, int64_t param)
 #undef REAL
 #undef T
 #undef REAL_DTYPE
+
+int wd_bn_statistics(const struct wd_bn_args *a, struct wd_bn_step *steps)
+{
+    int count = 0;
+    steps[count++] = (struct wd_bn_step){NULL, take_first};
+    if (a->wide) steps[count++] = (struct wd_bn_step){sum_items_f64, finish_mean};
+    steps[count++] =
+        (struct wd_bn_step){a->wide ? sum_items_f64 : sum_items_f32, finish_statistics};
+    return count;
+}

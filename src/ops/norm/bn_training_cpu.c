@@ -15,7 +15,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct wd_bn_args a;
-    struct wd_bn_step steps[2];
+    struct wd_bn_step steps[WD_BN_STATISTICS + 1];
+    int count;
     wd_bn_args_init(&a, call);
     a.x = wd_bn_data(call, X);
     a.z = wd_bn_data(call, Z);
@@ -32,9 +33,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.reserve = wd_call_data(call, RESERVE);
     a.stream = wd_tensor_extent(wd_call_tensor(call, Y)) >= WD_STREAM_BYTES && a.beta == 0.0 &&
                a.y.data != a.x.data && a.y.data != a.z.data;
-    steps[0] = a.wide ? wd_bn_statistics_f64 : wd_bn_statistics_f32;
-    steps[1] = (struct wd_bn_step){a.wide ? wd_bn_forward_f64 : wd_bn_forward_f32, NULL};
-    return wd_bn_run(&a, queue, steps, 2);
+    count = wd_bn_statistics(&a, steps);
+    steps[count++] = (struct wd_bn_step){a.wide ? wd_bn_forward_f64 : wd_bn_forward_f32, NULL};
+    return wd_bn_run(&a, queue, steps, count);
 }
 
 const struct wd_engine wd_engine_bn_training_cpu = {
