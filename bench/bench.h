@@ -23,6 +23,7 @@ struct options {
     bool nhwc;        /* channels side by side */
     const char *only; /* rows whose text contains it, or null */
     bool json;
+    bool processor; /* time of the processors, spread over the threads, instead of the clock's */
 };
 
 extern cudnnHandle_t bench_handle;
@@ -43,7 +44,10 @@ struct timing {
     int runs;
 };
 struct timing bench_time(cudnnStatus_t (*call)(void *context), void *context);
+/* Seconds, of the clock or by --processor-time. */
 double bench_now(void);
+/* The threads that the library uses on the CPU. */
+int bench_threads(void);
 
 /* Rates of the machine, best of all measurements in this run. */
 struct reference {

@@ -88,6 +88,7 @@ static void print_table(const struct reference *reference)
         }
         printf("\n");
     }
+    if (bench_options.processor) printf("times are of the processors, spread over the threads\n");
     if (products) {
         printf("sgemm 2048^3: %.1f GFLOP/s, %d threads, OpenBLAS %s\n", reference->sgemm * 1e-9,
                reference->threads, reference->core[0] ? reference->core : "absent");
@@ -110,6 +111,7 @@ static void print_json(const struct reference *reference)
            reference->threads);
     printf("  \"sgemm_gflops\": %.3f,\n  \"openblas_core\": \"%s\",\n  \"copy_gbs\": %.3f,\n",
            reference->sgemm * 1e-9, reference->core, reference->copy * 1e-9);
+    printf("  \"time\": \"%s\",\n", bench_options.processor ? "processors" : "clock");
     printf("  \"rows\": [");
     for (int i = 0; i < row_count; ++i) {
         const struct row *r = &rows[i];
