@@ -86,7 +86,7 @@ static void cut(struct wd_bn_shape *s)
     if (row < WD_BLOCK) { /* several rows in one; whole lines of them, if it can be */
         int64_t lines = row * (16 / gcd(row, 16));
         int64_t unit = lines <= WD_BLOCK ? lines : row;
-        s->width = WD_BLOCK / unit * unit;
+        s->width = smaller(WD_BLOCK / unit * unit, s->outer * row);
     }
     s->blocks = (s->width + WD_BLOCK - 1) / WD_BLOCK;
     if (s->blocks < ITEMS) {
