@@ -29,10 +29,14 @@ else()
     set(module_map ${PROJECT_BINARY_DIR}/generated/libwarpdnn_cpu.map)
     file(CONFIGURE OUTPUT ${module_map}
         CONTENT "{ global: warpdnn_cpu_module; local: *; };\n" @ONLY)
-    # Loops over blocks are bound by their arithmetic: there a * b + c is one operation where the
-    # machine has it.
-    file(GLOB_RECURSE block_sources CONFIGURE_DEPENDS src/*_block_cpu.c)
-    set_source_files_properties(${block_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
+    # Loops that are compiled for each instruction set are bound by their arithmetic: there a * b + c
+    # is one operation where the machine has it.
+    foreach(source IN LISTS module_sources)
+        file(STRINGS ${source} has_loops REGEX "include .cpu/module/loops.inc")
+        if(has_loops)
+            set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
+        endif()
+    endforeach()
     add_library(warpdnn_cpu MODULE ${module_sources})
     set_target_properties(warpdnn_cpu PROPERTIES LINK_DEPENDS ${module_map})
     add_dependencies(warpdnn_cpu warpdnn_build_id)

@@ -10,7 +10,7 @@
 
 enum { STEP = 1009, BATCH = 4096 };
 
-enum function { EXP, DECAY, EXPM1, SIGMOID, TANH, LOG1P, SOFTPLUS, LOG, ERF, FUNCTIONS };
+enum function { EXP, NEGATIVE, DECAY, EXPM1, SIGMOID, TANH, LOG1P, SOFTPLUS, LOG, ERF, FUNCTIONS };
 
 static const struct {
     const char *name;
@@ -19,9 +19,10 @@ static const struct {
     float high;
 } facts[FUNCTIONS] = {
     [EXP] = {"exp", 1.1, -INFINITY, INFINITY},
+    [NEGATIVE] = {"exp_negative", 1.1, -INFINITY, 0.0f},
     [DECAY] = {"exp_decay", 1.1, -87.3f, 0.0f},
     [EXPM1] = {"expm1_negative", 1.1, -INFINITY, 0.0f},
-    [SIGMOID] = {"sigmoid", 2.5, -87.3f, INFINITY},
+    [SIGMOID] = {"sigmoid", 2.5, -INFINITY, INFINITY},
     [TANH] = {"tanh", 2.0, -INFINITY, INFINITY},
     [LOG1P] = {"log1p_unit", 2.5, 0.0f, 1.0f},
     [SOFTPLUS] = {"softplus", 3.0, -INFINITY, INFINITY},
@@ -33,6 +34,7 @@ static double exactly(enum function f, double x)
 {
     switch (f) {
     case EXP:
+    case NEGATIVE:
     case DECAY: return exp(x);
     case EXPM1: return expm1(x);
     case SIGMOID: return x >= 0.0 ? 1.0 / (1.0 + exp(-x)) : exp(x) / (1.0 + exp(x));
@@ -50,6 +52,9 @@ static void compute(enum function f, const float *x, float *y, int n)
     switch (f) {
     case EXP:
         for (int i = 0; i < n; ++i) y[i] = wd_exp_f32(x[i]);
+        return;
+    case NEGATIVE:
+        for (int i = 0; i < n; ++i) y[i] = wd_exp_negative_f32(x[i]);
         return;
     case DECAY:
         for (int i = 0; i < n; ++i) y[i] = wd_exp_decay_f32(x[i]);

@@ -68,20 +68,40 @@ void wd_stream(void *to, const void *from, size_t bytes)
     if (head < bytes) memcpy(out + head, in + head, bytes - head);
 }
 
-const float *wd_block_load_f32(const void *data, int dtype, int64_t offset, int64_t n,
-                               float *buffer)
+const float *wd_block_fetch_f32(const void *data, int dtype, int64_t offset, int64_t n,
+                                float *buffer, float pad)
 {
-    if (dtype == CUDNN_DATA_FLOAT) return (const float *)data + offset;
+    int64_t whole = wd_strips(n);
+    if (dtype == CUDNN_DATA_FLOAT && n == whole) return (const float *)data + offset;
     wd_row_load_f32(buffer, data, dtype, offset, 1, n);
+    for (int64_t i = n; i < whole; ++i) buffer[i] = pad;
     return buffer;
 }
 
-const double *wd_block_load_f64(const void *data, int dtype, int64_t offset, int64_t n,
-                                double *buffer)
+const double *wd_block_fetch_f64(const void *data, int dtype, int64_t offset, int64_t n,
+                                 double *buffer, double pad)
 {
-    if (dtype == CUDNN_DATA_DOUBLE) return (const double *)data + offset;
+    int64_t whole = wd_strips(n);
+    if (dtype == CUDNN_DATA_DOUBLE && n == whole) return (const double *)data + offset;
     wd_row_load_f64(buffer, data, dtype, offset, 1, n);
+    for (int64_t i = n; i < whole; ++i) buffer[i] = pad;
     return buffer;
+}
+
+float *wd_block_place_f32(void *data, int dtype, int64_t offset, int64_t n, bool stream,
+                          float *buffer)
+{
+    float *there = (float *)data + offset;
+    if (dtype != CUDNN_DATA_FLOAT || n != wd_strips(n)) return buffer;
+    return stream && (uintptr_t)there % WD_LINE != 0 ? buffer : there;
+}
+
+double *wd_block_place_f64(void *data, int dtype, int64_t offset, int64_t n, bool stream,
+                           double *buffer)
+{
+    double *there = (double *)data + offset;
+    if (dtype != CUDNN_DATA_DOUBLE || n != wd_strips(n)) return buffer;
+    return stream && (uintptr_t)there % WD_LINE != 0 ? buffer : there;
 }
 
 void wd_block_store_f32(void *data, int dtype, int64_t offset, int64_t n, const float *from,

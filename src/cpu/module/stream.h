@@ -47,14 +47,21 @@ static inline __attribute__((always_inline)) void wd_ahead(uintptr_t from, int64
 void wd_stream(void *to, const void *from, size_t bytes);
 void wd_stream_fence(void);
 
-/* Elements [offset, offset + n) of a packed tensor as float or double: in place where that is their
- * type, else in `buffer` (of WD_BLOCK elements). */
-const float *wd_block_load_f32(const void *data, int dtype, int64_t offset, int64_t n,
-                               float *buffer);
-const double *wd_block_load_f64(const void *data, int dtype, int64_t offset, int64_t n,
-                                double *buffer);
+/* Elements [offset, offset + n) of a packed tensor as float or double, n up to WD_BLOCK, filled up
+ * with `pad` to whole strips: in place where that is their type and there is nothing to fill, else in
+ * `buffer` (of WD_BLOCK elements). */
+const float *wd_block_fetch_f32(const void *data, int dtype, int64_t offset, int64_t n,
+                                float *buffer, float pad);
+const double *wd_block_fetch_f64(const void *data, int dtype, int64_t offset, int64_t n,
+                                 double *buffer, double pad);
 
-/* The way back, for n up to WD_BLOCK. */
+/* Where loops put elements [offset, offset + n) of a packed output: there, past the caches if
+ * `stream`, or where that cannot be (another type, no whole strips, no alignment) in `buffer`, from
+ * which wd_block_store then takes them. */
+float *wd_block_place_f32(void *data, int dtype, int64_t offset, int64_t n, bool stream,
+                          float *buffer);
+double *wd_block_place_f64(void *data, int dtype, int64_t offset, int64_t n, bool stream,
+                           double *buffer);
 void wd_block_store_f32(void *data, int dtype, int64_t offset, int64_t n, const float *from,
                         bool stream);
 void wd_block_store_f64(void *data, int dtype, int64_t offset, int64_t n, const double *from,

@@ -48,8 +48,16 @@ WD_LANE float wd_exp_f32(float x)
     return e * WD_BITS_TO_FLOAT((n - half + 127u) << 23);
 }
 
-/* exp of x <= 0 for what is then added to numbers of order 1: results below 2^-126 are 0, which
- * halves the work of scaling. */
+/* exp of x <= 0: one factor does, where the other is always the same. */
+WD_LANE float wd_exp_negative_f32(float x)
+{
+    uint32_t n;
+    float e = wd_exp_reduced(x, &n);
+    e *= WD_BITS_TO_FLOAT((n + 24u + 127u) << 23);
+    return x < -104.0f ? 0.0f : e * 0x1p-24f;
+}
+
+/* exp of x <= 0 for what is then added to numbers of order 1: results below 2^-126 are 0. */
 WD_LANE float wd_exp_decay_f32(float x)
 {
     uint32_t n;
@@ -85,7 +93,7 @@ WD_LANE float wd_expm1_negative_f32(float x)
 
 WD_LANE float wd_sigmoid_f32(float x)
 {
-    float e = wd_exp_decay_f32(-fabsf(x));
+    float e = wd_exp_negative_f32(-fabsf(x));
     return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
 }
 
@@ -120,7 +128,7 @@ WD_LANE float wd_log1p_unit_f32(float e)
 /* log(1 + exp(x)) */
 WD_LANE float wd_softplus_f32(float x)
 {
-    float e = wd_exp_f32(x > 0.0f ? -x : x);
+    float e = wd_exp_negative_f32(-fabsf(x));
     return (x > 0.0f ? x : 0.0f) + wd_log1p_unit_f32(e);
 }
 
@@ -175,6 +183,11 @@ WD_LANE float wd_erf_f32(float x)
 }
 
 WD_LANE double wd_exp_f64(double x)
+{
+    return exp(x);
+}
+
+WD_LANE double wd_exp_negative_f64(double x)
 {
     return exp(x);
 }

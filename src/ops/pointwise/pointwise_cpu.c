@@ -43,9 +43,8 @@ struct args {
     int rank;
     int64_t dim[WD_MAX_RANK]; /* by falling stride of y */
     int64_t count;
-    int64_t chunk;      /* elements, at most WD_BLOCK */
-    int32_t real_dtype; /* that the loops compute in */
-    bool stream;        /* past the caches */
+    int64_t chunk; /* elements, at most WD_BLOCK */
+    bool stream;   /* past the caches */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -197,7 +196,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     bool wide = wd_problem_acc(&call->problem) == WD_ACC_F64;
     if (wd_tensor_count(y) == 0) return CUDNN_STATUS_SUCCESS;
     for (int s = 0; s < OPERANDS; ++s) take_operand(&args.operand[s], call, s);
-    args.real_dtype = wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     join_dims(&args, y);
     choose_ways(&args);
     args.stream = args.operand[Y].way == FLAT && args.factor[Y] == 0.0 &&
