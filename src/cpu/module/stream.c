@@ -68,6 +68,22 @@ void wd_stream(void *to, const void *from, size_t bytes)
     if (head < bytes) memcpy(out + head, in + head, bytes - head);
 }
 
+const float *wd_block_load_f32(const void *data, int dtype, int64_t offset, int64_t n,
+                               float *buffer)
+{
+    if (dtype == CUDNN_DATA_FLOAT) return (const float *)data + offset;
+    wd_row_load_f32(buffer, data, dtype, offset, 1, n);
+    return buffer;
+}
+
+const double *wd_block_load_f64(const void *data, int dtype, int64_t offset, int64_t n,
+                                double *buffer)
+{
+    if (dtype == CUDNN_DATA_DOUBLE) return (const double *)data + offset;
+    wd_row_load_f64(buffer, data, dtype, offset, 1, n);
+    return buffer;
+}
+
 const float *wd_block_fetch_f32(const void *data, int dtype, int64_t offset, int64_t n,
                                 float *buffer, float pad)
 {

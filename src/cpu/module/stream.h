@@ -47,9 +47,15 @@ static inline __attribute__((always_inline)) void wd_ahead(uintptr_t from, int64
 void wd_stream(void *to, const void *from, size_t bytes);
 void wd_stream_fence(void);
 
-/* Elements [offset, offset + n) of a packed tensor as float or double, n up to WD_BLOCK, filled up
- * with `pad` to whole strips: in place where that is their type and there is nothing to fill, else in
- * `buffer` (of WD_BLOCK elements). */
+/* Elements [offset, offset + n) of a packed tensor as float or double: in place where that is their
+ * type, else in `buffer` (of WD_BLOCK elements). */
+const float *wd_block_load_f32(const void *data, int dtype, int64_t offset, int64_t n,
+                               float *buffer);
+const double *wd_block_load_f64(const void *data, int dtype, int64_t offset, int64_t n,
+                                double *buffer);
+
+/* The same, n up to WD_BLOCK, filled up
+ * with `pad` to whole strips: in place where there is nothing to fill. */
 const float *wd_block_fetch_f32(const void *data, int dtype, int64_t offset, int64_t n,
                                 float *buffer, float pad);
 const double *wd_block_fetch_f64(const void *data, int dtype, int64_t offset, int64_t n,
