@@ -108,7 +108,7 @@ const struct reference *bench_reference_copy(void)
     reference.threads = n;
     for (int i = 0; i < COPIES; ++i) {
         pthread_t thread[THREADS_MAX];
-        struct piece piece[THREADS_MAX];
+        struct piece piece[THREADS_MAX] = {{NULL, NULL, 0}};
         double start = bench_now();
         double rate;
         int started = 1;

@@ -111,6 +111,11 @@ void wd_conv_cpu_of(const struct wd_problem *problem, struct wd_conv_cpu *conv)
                  wd_problem_acc(problem) == WD_ACC_F64;
 }
 
+static bool is_int32(double scalar)
+{
+    return scalar >= INT32_MIN && scalar <= INT32_MAX && scalar == (double)(int32_t)scalar;
+}
+
 void wd_conv_cpu_bind(const struct wd_call *call, struct wd_conv_cpu *conv)
 {
     struct roles roles = roles_of(call->problem.node->op);
@@ -121,6 +126,10 @@ void wd_conv_cpu_bind(const struct wd_call *call, struct wd_conv_cpu *conv)
     if (roles.b >= 0) conv->b.data = wd_call_data(call, roles.b);
     conv->alpha = call->scalars[0];
     conv->beta = call->scalars[1];
+    conv->wraps = call->problem.node->op == WD_OP_CONV_FPROP &&
+                  (conv->x.dtype == CUDNN_DATA_INT8 || conv->x.dtype == CUDNN_DATA_UINT8) &&
+                  conv->w.dtype == CUDNN_DATA_INT8 && conv->y.dtype == CUDNN_DATA_INT32 &&
+                  is_int32(conv->alpha) && is_int32(conv->beta);
 }
 
 bool wd_conv_flat(const struct wd_conv_image *image, int64_t batch, int64_t *pixel, bool *whole)

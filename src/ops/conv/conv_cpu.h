@@ -41,7 +41,8 @@ struct wd_conv_cpu {
     bool flip; /* CUDNN_CONVOLUTION: taps are counted from the far end */
     bool fused;
     bool has_z;
-    bool wide; /* sums are of doubles */
+    bool wide;  /* sums are of doubles */
+    bool wraps; /* sums of bytes go out as int32, with whole scalars: modulo 2^32 */
 };
 
 /* What every convolution engine of the module asks for. */
