@@ -12,7 +12,8 @@
 enum meaning { BEST, LEAN, DIRECT };
 
 enum {
-    LEAN_SCRATCH_MAX = 8 << 20, /* what the arenas give at most */
+    LEAN_SCRATCH_MAX = 8 << 20,       /* what the arenas of a GPU give at most */
+    LEAN_HOST_SCRATCH_MAX = 64 << 20, /* the CPU queue's block grows: more than any engine wants */
     CANDIDATES_MAX = 16,
 };
 
@@ -39,42 +40,28 @@ static cudnnStatus_t workspace_of(const char *function, cudnnHandle_t handle,
     return wd_run_workspace(function, handle, single, bytes);
 }
 
-/* Leaves in the graph the first engine whose scratch the arena can give. */
-static cudnnStatus_t choose_lean(const char *function, cudnnHandle_t handle,
-                                 struct wd_single *single)
+/* Leaves in the graph the first engine for which a workspace of `given` bytes suffices, or else the
+ * scratch that the library has; says which of the two. */
+static cudnnStatus_t choose_fitting(const char *function, cudnnHandle_t handle,
+                                    struct wd_single *single, size_t given, bool *from_arena)
 {
-    int ids[CANDIDATES_MAX];
+    size_t scratch =
+        handle->queue->device->kind == WD_CPU ? LEAN_HOST_SCRATCH_MAX : LEAN_SCRATCH_MAX;
+    int ids[CANDIDATES_MAX] = {0};
     int count;
     size_t bytes;
+    /* the best first, by its short way */
     WD_TRY(workspace_of(function, handle, single, 0, &bytes));
-    if (bytes <= LEAN_SCRATCH_MAX) return CUDNN_STATUS_SUCCESS;
+    *from_arena = bytes > given;
+    if (bytes <= given || bytes <= scratch) return CUDNN_STATUS_SUCCESS;
     count = wd_plan_candidates(handle->queue->device, &single->graph, ids, CANDIDATES_MAX, NULL);
     for (int i = 0; i < count && i < CANDIDATES_MAX; ++i) {
         WD_TRY(workspace_of(function, handle, single, ids[i], &bytes));
-        if (bytes <= LEAN_SCRATCH_MAX) return CUDNN_STATUS_SUCCESS;
+        *from_arena = bytes > given;
+        if (bytes <= given || bytes <= scratch) return CUDNN_STATUS_SUCCESS;
     }
     return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED,
-                      "no engine does this convolution with %d bytes of scratch",
-                      (int)LEAN_SCRATCH_MAX);
-}
-
-/* The forward query answers for this call too, though its engines are others: where the caller's
- * workspace is too small for the best, leaves in the graph the first that it suffices for. */
-static cudnnStatus_t choose_fused(const char *function, cudnnHandle_t handle,
-                                  struct wd_single *single, size_t given, bool *from_arena)
-{
-    int ids[CANDIDATES_MAX];
-    int count;
-    size_t bytes;
-    WD_TRY(workspace_of(function, handle, single, 0, &bytes));
-    if (bytes <= given) return CUDNN_STATUS_SUCCESS;
-    count = wd_plan_candidates(handle->queue->device, &single->graph, ids, CANDIDATES_MAX, NULL);
-    for (int i = 0; i < count && i < CANDIDATES_MAX; ++i) {
-        WD_TRY(workspace_of(function, handle, single, ids[i], &bytes));
-        if (bytes <= given) return CUDNN_STATUS_SUCCESS;
-    }
-    *from_arena = true;
-    return choose_lean(function, handle, single);
+                      "no engine does this convolution with %zu bytes of scratch", scratch);
 }
 
 /* Leaves in the graph the engine of last resort. */
@@ -101,8 +88,9 @@ cudnnStatus_t wd_conv_run(const char *function, cudnnHandle_t handle, struct wd_
     int64_t given = workspace_bytes > INT64_MAX ? INT64_MAX : (int64_t)workspace_bytes;
     WD_TRY(wd_conv_algorithm(function, handle, single, algorithm, NULL, &from_arena));
     if (single->node.op == WD_OP_CONV_FUSED && meaning_of(single->node.op, algorithm) == BEST) {
+        /* sized by the forward query, which answered for other engines */
         WD_TRY(
-            choose_fused(function, handle, single, workspace ? workspace_bytes : 0, &from_arena));
+            choose_fitting(function, handle, single, workspace ? workspace_bytes : 0, &from_arena));
     }
     if (from_arena) return wd_run(function, handle, single, NULL, WD_WORKSPACE_ARENA);
     return wd_run(function, handle, single, workspace, given);
@@ -121,7 +109,7 @@ cudnnStatus_t wd_conv_algorithm(const char *function, cudnnHandle_t handle,
     }
     meaning = meaning_of(single->node.op, algorithm);
     single->graph.engine = 0;
-    if (meaning == LEAN) WD_TRY(choose_lean(function, handle, single));
+    if (meaning == LEAN) WD_TRY(choose_fitting(function, handle, single, 0, from_arena));
     if (meaning == DIRECT) WD_TRY(choose_direct(function, handle, single));
     *from_arena = meaning == LEAN;
     if (!bytes) return CUDNN_STATUS_SUCCESS;
