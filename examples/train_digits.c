@@ -180,7 +180,7 @@ static struct options read_options(int argc, char **argv)
         }
         ++i;
     }
-    if (o.epochs <= 0 || o.epochs > EPOCHS_MAX) o.epochs = o.fashion ? 4 : 20;
+    if (o.epochs <= 0 || o.epochs > EPOCHS_MAX) o.epochs = o.fashion ? 4 : 12;
     if (o.fashion && o.seeds == 3) o.seeds = 1;
     return o;
 }
