@@ -21,18 +21,26 @@ static void take_saved(const struct wd_bn_args *a, int64_t param)
     wd_bn_set(a, WD_BN_INV_STD, param, wd_bn_param(a, &a->var, param));
 }
 
-/* dx = scale inv_std (g - sum g / N - (x - mean) inv_std^2 sum(g (x - mean)) / N) */
+/* With m the rounded mean, r the rest of it, and sums over the N elements,
+ *     dscale = inv_std (sum g (x - m) - r sum g)
+ *     dx     = factor (g - dbias / N - (x - m - r) inv_std dscale / N),  factor = scale inv_std */
 static void finish_sums(const struct wd_bn_args *a, int64_t param)
 {
     double n = (double)a->shape.terms;
     double inv_std = wd_bn_get(a, WD_BN_INV_STD, param);
+    double rest = wd_bn_get(a, WD_BN_REST, param);
+    double factor = wd_bn_param(a, &a->scale, param) * inv_std;
     double sum[2];
+    double dscale;
+    double slope;
     wd_bn_total(a, param, sum);
-    wd_bn_set(a, WD_BN_FACTOR, param, wd_bn_param(a, &a->scale, param) * inv_std);
-    wd_bn_set(a, WD_BN_BASE, param, sum[0] / n);
-    wd_bn_set(a, WD_BN_SLOPE, param, sum[1] * inv_std * inv_std / n);
+    dscale = (sum[1] - rest * sum[0]) * inv_std;
+    slope = factor * dscale * inv_std / n;
+    wd_bn_set(a, WD_BN_FACTOR, param, factor);
+    wd_bn_set(a, WD_BN_SLOPE, param, slope);
+    wd_bn_set(a, WD_BN_BASE, param, slope * rest - factor * sum[0] / n);
     wd_bn_put_param(a, &a->dbias, param, sum[0], a->alpha_param, a->beta_param);
-    wd_bn_put_param(a, &a->dscale, param, sum[1] * inv_std, a->alpha_param, a->beta_param);
+    wd_bn_put_param(a, &a->dscale, param, dscale, a->alpha_param, a->beta_param);
 }
 
 #define REAL float

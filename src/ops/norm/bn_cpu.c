@@ -8,13 +8,14 @@
 #include "cpu/module/rows.h"
 
 enum {
-    INNER_MIN = 32,          /* shorter runs go by columns */
-    WIDTH_MAX = 1 << 16,     /* columns: bounds the workspace to 8 MiB */
-    ITEMS = 16,              /* wanted of a step, for the threads to share */
-    SEGMENT_MIN = 1 << 12,   /* elements that pay for being an item */
-    PIECE_MIN = 1 << 15,     /* elements that pay for a thread */
-    PARAMS_A_PIECE = 1 << 9, /* likewise, where there is nothing to do but to finish */
-    NUMBER_BYTES = 8,
+    INNER_MIN = 32,            /* shorter runs go by columns */
+    WIDTH_MAX = 1 << 16,       /* columns: bounds the workspace to 8 MiB */
+    ITEMS = 16,                /* wanted of a step, for the threads to share */
+    SEGMENT_MIN = 1 << 12,     /* elements that pay for being an item */
+    PIECE_MIN = 1 << 15,       /* elements that pay for a thread */
+    PARAMS_A_PIECE = 1 << 9,   /* likewise, where there is nothing to do but to finish */
+    GATHER_MAX = WD_BLOCK / 4, /* runs up to here are gathered into blocks */
+    WIDEN_MIN = WD_BLOCK * 8,  /* elements that pay for several rows in one */
     BITS = 8,
 };
 
@@ -83,10 +84,11 @@ static void cut(struct wd_bn_shape *s)
         return;
     }
     s->width = row;
-    if (row < WD_BLOCK) { /* several rows in one; whole lines of them, if it can be */
+    if (row < WD_BLOCK &&
+        s->total >= WIDEN_MIN) { /* several rows in one; whole lines of them, if it can be */
         int64_t lines = row * (16 / gcd(row, 16));
         int64_t unit = lines <= WD_BLOCK ? lines : row;
-        s->width = smaller(WD_BLOCK / unit * unit, s->outer * row);
+        s->width = WD_BLOCK / unit * unit;
     }
     s->blocks = (s->width + WD_BLOCK - 1) / WD_BLOCK;
     if (s->blocks < ITEMS) {
@@ -133,9 +135,9 @@ bool wd_bn_match(const struct wd_problem *problem, uint32_t data, struct wd_reas
     return true;
 }
 
-static int64_t numbers_bytes(const struct wd_bn_shape *s)
+static int64_t numbers_bytes(const struct wd_bn_shape *s, bool wide)
 {
-    return (s->width * NUMBER_BYTES + WD_LINE - 1) / WD_LINE * WD_LINE;
+    return (s->width * (wide ? 8 : 4) + WD_LINE - 1) / WD_LINE * WD_LINE;
 }
 
 int64_t wd_bn_workspace(const struct wd_problem *problem)
@@ -143,7 +145,8 @@ int64_t wd_bn_workspace(const struct wd_problem *problem)
     struct wd_bn_shape s;
     see(&s, wd_slot(problem->graph, problem->node, 0), problem->node->attr.norm.mode);
     cut(&s);
-    return WD_BN_NUMBERS * numbers_bytes(&s) + s.segments * 2 * s.width * (int64_t)sizeof(double);
+    return WD_BN_NUMBERS * numbers_bytes(&s, wd_problem_acc(problem) == WD_ACC_F64) +
+           s.segments * 2 * s.width * (int64_t)sizeof(double);
 }
 
 struct wd_bn_data wd_bn_data(const struct wd_call *call, int slot)
@@ -165,7 +168,7 @@ void wd_bn_args_init(struct wd_bn_args *a, const struct wd_call *call)
     a->wide = wd_problem_acc(problem) == WD_ACC_F64;
     a->activates = a->attr.ops != CUDNN_BATCHNORM_OPS_BN &&
                    a->attr.activation.mode != CUDNN_POINTWISE_IDENTITY;
-    for (int i = 0; i < WD_BN_NUMBERS; ++i, workspace += numbers_bytes(&a->shape)) {
+    for (int i = 0; i < WD_BN_NUMBERS; ++i, workspace += numbers_bytes(&a->shape, a->wide)) {
         a->number[i] = workspace;
     }
     a->sums = (double *)(void *)workspace;
@@ -183,11 +186,15 @@ void wd_bn_first(const struct wd_bn_args *a, int64_t item, struct wd_bn_block *b
         block->column = item % s->blocks * WD_BLOCK;
         block->at = rows * block->segment / s->segments;
         block->end = rows * (block->segment + 1) / s->segments;
+        block->stride = s->width;
     } else {
+        int64_t unit = s->inner <= GATHER_MAX ? s->inner : 1; /* whole runs, or elements */
+        int64_t units = s->terms / unit;
         block->segment = item / s->params;
         block->column = item % s->params;
-        block->at = s->terms * block->segment / s->segments;
-        block->end = s->terms * (block->segment + 1) / s->segments;
+        block->at = units * block->segment / s->segments * unit;
+        block->end = units * (block->segment + 1) / s->segments * unit;
+        block->stride = s->params * s->inner;
     }
 }
 
@@ -212,8 +219,15 @@ bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_r
     int64_t out_of_line;
     if (s->columns) return next_columns(s, block, max_rows);
     if (block->at >= block->end) return false;
+    if (s->inner <= GATHER_MAX) {
+        block->offset = block->at / s->inner * block->stride + block->column * s->inner;
+        block->n = s->inner;
+        block->rows = (int)smaller(WD_BLOCK / s->inner, (block->end - block->at) / s->inner);
+        block->at += block->rows * s->inner;
+        return true;
+    }
     in_run = block->at % s->inner;
-    block->offset = (block->at / s->inner * s->params + block->column) * s->inner + in_run;
+    block->offset = block->at / s->inner * block->stride + block->column * s->inner + in_run;
     /* blocks end with lines of the output */
     out_of_line = ((int64_t)((uintptr_t)a->y.data / 4) + block->offset) % WD_STRIP;
     block->n = smaller(WD_BLOCK - out_of_line, smaller(s->inner - in_run, block->end - block->at));
@@ -221,6 +235,22 @@ bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_r
     block->at += block->n;
     return true;
 }
+
+#define REAL float
+#define T(name) name##_f32
+#define REAL_DTYPE CUDNN_DATA_FLOAT
+#include "ops/norm/bn_rows.inc"
+#undef REAL
+#undef T
+#undef REAL_DTYPE
+
+#define REAL double
+#define T(name) name##_f64
+#define REAL_DTYPE CUDNN_DATA_DOUBLE
+#include "ops/norm/bn_rows.inc"
+#undef REAL
+#undef T
+#undef REAL_DTYPE
 
 /* ---- Numbers ---- */
 

@@ -28,9 +28,9 @@ enum wd_bn_number {
     WD_BN_MEAN,
     WD_BN_REST, /* what the rounding of the mean cut off */
     WD_BN_INV_STD,
-    WD_BN_FACTOR, /* of the output: scale / deviation */
-    WD_BN_BASE,   /* forward: bias; backward: the mean of g */
-    WD_BN_SLOPE,  /* backward: of dx along x */
+    WD_BN_FACTOR, /* of the output along its input: scale / deviation */
+    WD_BN_BASE,   /* of the output where its inputs are 0 and at the mean */
+    WD_BN_SLOPE,  /* backward: of dx along -x */
     WD_BN_NUMBERS
 };
 
@@ -100,11 +100,13 @@ struct wd_bn_data wd_bn_data(const struct wd_call *call, int slot);
 cudnnStatus_t wd_bn_run(struct wd_bn_args *a, struct wd_queue *queue,
                         const struct wd_bn_step *steps, int count);
 
-/* Blocks of an item, one after another: elements [offset, offset + n) with numbers from `column`
- * on (planes: that one). `rows` such blocks, `width` apart, where more than one may be taken. */
+/* The blocks of an item, one after another: `rows` runs of `n` elements, the first at `offset`, the
+ * next `stride` elements on, with the numbers of `column` and, by columns, those behind it. At most
+ * WD_BLOCK elements, or `max_rows` times as many by columns. */
 struct wd_bn_block {
     int64_t offset;
     int64_t n;
+    int64_t stride;
     int64_t column;
     int64_t segment;
     int rows;
@@ -113,6 +115,24 @@ struct wd_bn_block {
 };
 void wd_bn_first(const struct wd_bn_args *a, int64_t item, struct wd_bn_block *block);
 bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_rows);
+
+/* The block's elements, its rows `*pitch` apart: where they lie, or in the buffer. */
+const float *wd_bn_load_f32(const struct wd_bn_data *from, const struct wd_bn_block *block,
+                            int64_t pitch, float *buffer, int64_t *own_pitch);
+const double *wd_bn_load_f64(const struct wd_bn_data *from, const struct wd_bn_block *block,
+                             int64_t pitch, double *buffer, int64_t *own_pitch);
+/* Runs that stand one behind another to their places. */
+void wd_bn_store_f32(const struct wd_bn_data *to, const struct wd_bn_block *block,
+                     const float *from, bool stream);
+void wd_bn_store_f64(const struct wd_bn_data *to, const struct wd_bn_block *block,
+                     const double *from, bool stream);
+
+/* By columns: how many the item has. */
+static inline int64_t wd_bn_columns(const struct wd_bn_args *a, const struct wd_bn_block *block)
+{
+    int64_t left = a->shape.width - block->column;
+    return left < WD_BLOCK ? left : WD_BLOCK;
+}
 
 /* Where the first (which 0) or second sums of the block's columns stand. */
 static inline double *wd_bn_sums_of(const struct wd_bn_args *a, const struct wd_bn_block *block,

@@ -19,7 +19,9 @@ static void take_estimates(const struct wd_bn_args *a, int64_t param)
     double inv_std = 1.0 / sqrt(wd_bn_param(a, &a->var, param) + a->attr.epsilon);
     wd_bn_set_mean(a, param, wd_bn_param(a, &a->mean, param), 0.0);
     wd_bn_set(a, WD_BN_FACTOR, param, wd_bn_param(a, &a->scale, param) * inv_std);
-    wd_bn_set(a, WD_BN_BASE, param, wd_bn_param(a, &a->bias, param));
+    wd_bn_set(a, WD_BN_BASE, param,
+              wd_bn_param(a, &a->bias, param) -
+                  wd_bn_get(a, WD_BN_REST, param) * wd_bn_get(a, WD_BN_FACTOR, param));
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
