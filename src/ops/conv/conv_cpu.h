@@ -123,7 +123,14 @@ struct wd_conv_scatter {
     struct wd_conv_axis axis[WD_CONV_SPATIAL];
     struct wd_conv_panel panel;
     bool pixels;
+    bool fill; /* zeros into the pixels that no point of the domain goes to: see wd_conv_fills */
 };
+/* Whether zeros can be written along with a scatter: where it is of the only phase that has taps, each
+ * point also owns the pixels up to the next point's, and the last one those up to the end. */
+static inline bool wd_conv_fills(const struct wd_conv_image *to)
+{
+    return to->lanes == 1 && (to->channel == 1 || to->space[WD_CONV_SPATIAL - 1] == 1);
+}
 void wd_conv_scatter_f32(const struct wd_conv_scatter *scatter, void *sums);
 void wd_conv_scatter_f64(const struct wd_conv_scatter *scatter, void *sums);
 

@@ -26,6 +26,7 @@ struct work {
     int64_t first_unit; /* units whose filters are at hand */
     int64_t last_unit;
     bool cleared; /* the output holds zeros: phases without taps are done */
+    bool fills;   /* the one phase with taps writes the zeros of the others too */
     struct wd_tasks *tasks;
 };
 
@@ -248,7 +249,8 @@ static void run_task(const struct work *w, int64_t index, int64_t phase, int64_t
     gather.channel = unit.group * l->in;
     gather.channels = l->in;
     depth = l->in * taps_of(gather.axis);
-    if (depth == 0 && (w->cleared || conv->beta == 1.0)) return;
+    if (depth == 0 && (w->cleared || w->fills || conv->beta == 1.0)) return;
+    scatter.fill = w->fills;
     columns = wd_conv_columns(&gather.panel);
     several = gather.panel.image_end - gather.panel.image > 1;
     from_image = l->from_direct && (!several || l->from_whole);
@@ -312,18 +314,22 @@ static void clear(const void *args, int64_t begin, int64_t end)
     memset((char *)to->data + begin * CLEARED, 0, (size_t)(last - begin * CLEARED));
 }
 
-/* With strides beyond the filter most phases of dgrad have no taps: where their pixels are to be 0,
- * clearing all of a packed output at once is faster than writing them one by one. */
-static bool is_cleared_first(const struct wd_conv_lowering *l)
+/* With strides beyond the filter some phases of dgrad have no taps, and their pixels are 0. Where one
+ * phase has all taps it writes these zeros along with its own lines; else clearing a packed output at
+ * once is faster than writing them one by one. */
+static void choose_zeros(struct work *w)
 {
+    const struct wd_conv_lowering *l = w->l;
     int64_t elements = l->conv.batch * l->conv.groups * l->out * wd_conv_points(l->to->extent);
-    if (!l->backward || l->conv.beta != 0.0 || l->to->elements != elements) return false;
+    int64_t without = 0;
+    if (!l->backward || l->conv.beta != 0.0) return;
     for (int64_t p = 0; p < l->phases; ++p) {
         struct wd_conv_axis axis[WD_CONV_SPATIAL];
         wd_conv_lower_axes(l, p, axis);
-        if (taps_of(axis) == 0) return true;
+        without += taps_of(axis) == 0;
     }
-    return false;
+    w->fills = without > 0 && without == l->phases - 1 && wd_conv_fills(l->to);
+    w->cleared = without > 0 && !w->fills && l->to->elements == elements;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -377,7 +383,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     units = l.conv.groups * l.cuts;
     work.filter = call->workspace ? call->workspace : none;
     work.scratch = work.filter + l.filter_bytes;
-    work.cleared = is_cleared_first(&l);
+    choose_zeros(&work);
     if (work.cleared) {
         int64_t bytes = l.to->elements * wd_dtype_bits(l.to->dtype) / 8;
         WD_TRY(queue->ops->range(queue, clear, &work, (bytes + CLEARED - 1) / CLEARED, 1));

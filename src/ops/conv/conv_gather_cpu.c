@@ -1,49 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves images into matrices and matrices into images, in float and in double. Pure functions on the
- * caller's memory. */
+ * Moves what output points see into matrices, in float and in double. Pure functions on the caller's
+ * memory. */
 #include <string.h>
 
 #include "base/dtype.h"
 #include "cpu/module/rows.h"
 #include "cpu/module/simd.h"
-#include "ops/conv/conv_cpu.h"
-#include "ops/pointwise/pointwise_args.h"
-
-/* The activations are the definition's. */
-#define WD_DEF_BODY "ops/pointwise/pointwise_def.h"
-#include "ops/definition_body.inc"
-
-enum { CHUNK = 512 }; /* elements that are finished at once */
-
-/* A point of the domain, as it is walked in row-major order. */
-struct walk {
-    int64_t at[WD_CONV_SPATIAL];
-};
-
-static struct walk walk_from(const struct wd_conv_axis *axis, int64_t point)
-{
-    struct walk w;
-    w.at[2] = point % axis[2].points;
-    point /= axis[2].points;
-    w.at[1] = point % axis[1].points;
-    w.at[0] = point / axis[1].points;
-    return w;
-}
-
-/* Past the end of a line. */
-static void walk_line(const struct wd_conv_axis *axis, struct walk *w)
-{
-    w->at[2] = 0;
-    if (++w->at[1] < axis[1].points) return;
-    w->at[1] = 0;
-    w->at[0] += 1;
-}
-
-static inline int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
+#include "ops/conv/conv_walk_cpu.h"
 
 static int64_t taps_of(const struct wd_conv_axis *axis)
 {
@@ -73,14 +37,14 @@ static void inside(const struct wd_conv_axis *axis, int64_t offset, int64_t exte
 #define WD_ACC float
 #define WD_NAME(x) x##_f32
 #define WD_ACC_DTYPE CUDNN_DATA_FLOAT
-#include "ops/conv/conv_move_cpu.inc"
+#include "ops/conv/conv_gather_cpu.inc"
 #undef WD_ACC
 #undef WD_NAME
 #undef WD_ACC_DTYPE
 #define WD_ACC double
 #define WD_NAME(x) x##_f64
 #define WD_ACC_DTYPE CUDNN_DATA_DOUBLE
-#include "ops/conv/conv_move_cpu.inc"
+#include "ops/conv/conv_gather_cpu.inc"
 #undef WD_ACC
 #undef WD_NAME
 #undef WD_ACC_DTYPE
