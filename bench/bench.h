@@ -2,10 +2,12 @@
  *
  * warpdnn_bench: times calls of the public API and sets them against what the machine can do in the
  * same run: products of matrices against sgemm at 2048^3 on the same threads, memory-bound calls
- * against a plain vector copy, counting each input once read and each output once written.
+ * against a plain vector copy of as many bytes, counting each input once read and each output once
+ * written.
  *
  *     main.c       options and order          reference.c  sgemm and copy rates
  *     conv.c       problems_conv.def          memory.c     problems_memory.def
+ *     matmul.c     problems_matmul.def
  *     report.c     rows, tables, means, JSON  timing.c     how a call is timed */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -49,16 +51,17 @@ double bench_now(void);
 /* The threads that the library uses on the CPU. */
 int bench_threads(void);
 
-/* Rates of the machine, best of all measurements in this run. */
+/* What the machine can do, best of all measurements in this run. */
 struct reference {
     double sgemm;  /* FLOP/s, 0 while there is no OpenBLAS */
-    double copy;   /* bytes/s, read and written */
     char core[32]; /* OpenBLAS's kernels */
     int threads;
 };
 /* Measures again and keeps the better. */
 const struct reference *bench_reference_sgemm(void);
-const struct reference *bench_reference_copy(void);
+/* Bytes a second of a plain copy that reads and writes `bytes` in all: caches are large, so that what
+ * a call is set against must have its size. */
+double bench_reference_copy(double bytes);
 
 /* A timed row. `work` is FLOP where `products`, else bytes. */
 struct row {
@@ -69,6 +72,7 @@ struct row {
     bool products;
     bool counted; /* takes part in the set's mean */
     double work;
+    double copy; /* bytes a second of a copy of this size, for memory-bound rows */
     struct timing timing;
 };
 void report_add(const struct row *row);
@@ -76,6 +80,7 @@ void report_add(const struct row *row);
 void report_print(void);
 
 void bench_convolutions(void);
+void bench_matmul(void);
 void bench_memory(void);
 
 #endif

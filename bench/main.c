@@ -10,19 +10,19 @@
 static const char usage[] =
     "warpdnn_bench --cpu [options]\n"
     "\n"
-    "  --cpu            convolutions in percent of the sgemm rate at 2048^3, memory-bound calls "
-    "in\n"
-    "                   percent of a plain vector copy, on the CPU (WARPDNN_THREADS threads)\n"
-    "  --conv           convolutions only\n"
-    "  --memory         memory-bound calls only\n"
-    "  --nhwc           channels side by side instead of pixels\n"
-    "  --batch N        images of a convolution (8)\n"
-    "  --seconds S      time spent on a row, at least (0.3)\n"
-    "  --only TEXT      rows whose set, call and problem contain the text\n"
-    "  --json           JSON on standard output\n"
-    "  --processor-time time of the processors spread over the threads instead of the clock's, "
-    "for\n"
-    "                   a machine that does other work too; blind to threads that wait\n"
+    "  --cpu             on the CPU: convolutions and products of matrices in percent of the\n"
+    "                    sgemm rate at 2048^3, memory-bound calls in percent of a plain vector\n"
+    "                    copy of their size; WARPDNN_THREADS threads\n"
+    "  --conv            convolutions only (these three may be combined)\n"
+    "  --matmul          products of matrices only\n"
+    "  --memory          memory-bound calls only\n"
+    "  --nhwc            channels side by side instead of pixels\n"
+    "  --batch N         images of a convolution (8)\n"
+    "  --seconds S       time spent on a row, at least (0.3)\n"
+    "  --only TEXT       rows whose set, call and problem contain the text\n"
+    "  --json            JSON on standard output\n"
+    "  --processor-time  time of the processors spread over the threads instead of the clock's,\n"
+    "                    for a machine that does other work; blind to threads that wait\n"
     "\n"
     "Each row is the shortest of its runs, each reference the best of its measurements: what else\n"
     "runs on the machine only ever adds. Figures of a loaded machine say little all the same.\n";
@@ -78,6 +78,7 @@ int main(int argc, char **argv)
 {
     bool cpu = false;
     bool conv = false;
+    bool matmul = false;
     bool memory = false;
     warpdnnDevice_t device;
     for (int i = 1; i < argc; ++i) {
@@ -85,6 +86,8 @@ int main(int argc, char **argv)
             cpu = true;
         } else if (!strcmp(argv[i], "--conv")) {
             conv = true;
+        } else if (!strcmp(argv[i], "--matmul")) {
+            matmul = true;
         } else if (!strcmp(argv[i], "--memory")) {
             memory = true;
         } else if (!strcmp(argv[i], "--nhwc")) {
@@ -113,8 +116,10 @@ int main(int argc, char **argv)
     bench_check(cudnnCreate(&bench_handle), "cudnnCreate");
     bench_check(warpdnnGetDevice(bench_handle, &device, NULL), "device");
     if (device != WARPDNN_DEVICE_CPU) return 1;
-    if (conv || !memory) bench_convolutions();
-    if (memory || !conv) bench_memory();
+    if (!conv && !matmul && !memory) conv = matmul = memory = true;
+    if (conv) bench_convolutions();
+    if (matmul) bench_matmul();
+    if (memory) bench_memory();
     report_print();
     return cudnnDestroy(bench_handle) != CUDNN_STATUS_SUCCESS;
 }

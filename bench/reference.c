@@ -11,9 +11,7 @@
 
 #include "bench.h"
 
-enum { SIZE = 2048, PRODUCTS = 8, COPIES = 12, THREADS_MAX = 256 };
-static const size_t copy_bytes = (size_t)128 << 20;
-
+enum { SIZE = 2048, PRODUCTS = 8, COPIES = 6, THREADS_MAX = 256 };
 static struct reference reference;
 
 static float *values(size_t count)
@@ -99,13 +97,13 @@ static void *copy_piece(void *context)
     return NULL;
 }
 
-const struct reference *bench_reference_copy(void)
+double bench_reference_copy(double bytes)
 {
-    size_t count = copy_bytes / sizeof(float);
+    size_t count = (size_t)(bytes / 2.0 / sizeof(float)) / 16 * 16;
     float *from = values(count);
     float *to = values(count);
     int n = bench_threads();
-    reference.threads = n;
+    double best = 0.0;
     for (int i = 0; i < COPIES; ++i) {
         pthread_t thread[THREADS_MAX];
         struct piece piece[THREADS_MAX] = {{NULL, NULL, 0}};
@@ -124,10 +122,10 @@ const struct reference *bench_reference_copy(void)
         for (int t = started; t < n; ++t) copy_piece(&piece[t]);
         copy_piece(&piece[0]);
         for (int t = 1; t < started; ++t) pthread_join(thread[t], NULL);
-        rate = 2.0 * (double)copy_bytes / (bench_now() - start);
-        if (rate > reference.copy) reference.copy = rate;
+        rate = 2.0 * (double)(count * sizeof(float)) / (bench_now() - start);
+        if (rate > best) best = rate;
     }
     free(from);
     free(to);
-    return &reference;
+    return best;
 }
