@@ -193,7 +193,8 @@ static void levels(void)
         if (got != wanted || udata != bytes || function != listen) {
             case_fail("mask %u comes to %u, not %u", mask, got, wanted);
         }
-        if (heard != (wanted & ~CUDNN_SEV_WARNING_EN)) {
+        /* a GPU handle may warn of an engine of last resort */
+        if ((heard & ~CUDNN_SEV_WARNING_EN) != (wanted & ~CUDNN_SEV_WARNING_EN)) {
             case_fail("mask %u: severities 0x%x were heard", mask, heard);
         }
     }
