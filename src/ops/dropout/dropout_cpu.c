@@ -37,6 +37,8 @@ struct args {
     bool stream;
 };
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "draw() writes four bytes as one number");
+
 /* kept[i] is 1 where number 4 * first + i of the sequence is not below the threshold, else 0. */
 WD_SIMD static void draw(uint8_t *restrict kept, uint64_t seed, uint64_t offset, uint64_t first,
                          uint32_t threshold)
@@ -66,12 +68,11 @@ WD_SIMD static void draw(uint8_t *restrict kept, uint64_t seed, uint64_t offset,
         k0 += 0x9e3779b9u;
         k1 += 0xbb67ae85u;
     }
-    for (int l = 0; l < LANES; ++l) {
-        kept[NUMBERS * l] = c0[l] >= threshold;
-        kept[NUMBERS * l + 1] = c1[l] >= threshold;
-        kept[NUMBERS * l + 2] = c2[l] >= threshold;
-        kept[NUMBERS * l + 3] = c3[l] >= threshold;
+    for (int l = 0; l < LANES; ++l) { /* four bytes, the first number's in the lowest */
+        c0[l] = (c0[l] >= threshold ? 1u : 0u) | (c1[l] >= threshold ? 1u << 8 : 0u) |
+                (c2[l] >= threshold ? 1u << 16 : 0u) | (c3[l] >= threshold ? 1u << 24 : 0u);
     }
+    memcpy(kept, c0, sizeof c0);
 }
 
 WD_SIMD static void pack(uint8_t *restrict mask, const uint8_t *restrict kept, int64_t bytes)
@@ -138,7 +139,7 @@ static void forward_chunks(const void *v, int64_t begin, int64_t end)
     const bool holds = wd_random_state_holds(a->state);
     const bool none = !holds || a->threshold > UINT32_MAX;
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-        uint8_t kept[WD_BLOCK];
+        uint8_t kept[WD_BLOCK] = {0};
         int64_t n = elements_of(a, chunk);
         int64_t byte = chunk * WD_BLOCK / BITS;
         int64_t bytes = a->mask_bytes - byte;
@@ -167,7 +168,7 @@ static void backward_chunks(const void *v, int64_t begin, int64_t end)
 {
     const struct args *a = v;
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-        uint8_t kept[WD_BLOCK];
+        uint8_t kept[WD_BLOCK] = {0};
         int64_t n = elements_of(a, chunk);
         unpack(kept, a->mask + chunk * WD_BLOCK / BITS, (n + BITS - 1) / BITS);
         put(a, chunk * WD_BLOCK, n, kept);
