@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/philox.h"
+#include "cpu/module/bits.h"
 #include "cpu/module/rows.h"
 #include "cpu/module/simd.h"
 #include "cpu/module/stream.h"
@@ -36,8 +37,6 @@ struct args {
     int dtype;
     bool stream;
 };
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "draw() writes four bytes as one number");
 
 /* kept[i] is 1 where number 4 * first + i of the sequence is not below the threshold, else 0. */
 WD_SIMD static void draw(uint8_t *restrict kept, uint64_t seed, uint64_t offset, uint64_t first,
@@ -75,20 +74,14 @@ WD_SIMD static void draw(uint8_t *restrict kept, uint64_t seed, uint64_t offset,
     memcpy(kept, c0, sizeof c0);
 }
 
-WD_SIMD static void pack(uint8_t *restrict mask, const uint8_t *restrict kept, int64_t bytes)
+static void pack(uint8_t *mask, const uint8_t *kept, int64_t bytes)
 {
-    for (int64_t i = 0; i < bytes; ++i) {
-        unsigned bits = 0;
-        for (int b = 0; b < BITS; ++b) bits |= (unsigned)kept[BITS * i + b] << b;
-        mask[i] = (uint8_t)bits;
-    }
+    for (int64_t i = 0; i < bytes; ++i) mask[i] = wd_bits_gather(kept + BITS * i);
 }
 
-WD_SIMD static void unpack(uint8_t *restrict kept, const uint8_t *restrict mask, int64_t bytes)
+static void unpack(uint8_t *kept, const uint8_t *mask, int64_t bytes)
 {
-    for (int64_t i = 0; i < bytes; ++i) {
-        for (int b = 0; b < BITS; ++b) kept[BITS * i + b] = mask[i] >> b & 1;
-    }
+    for (int64_t i = 0; i < bytes; ++i) wd_bits_spread(kept + BITS * i, mask[i]);
 }
 
 WD_SIMD static void keep_f32(float *restrict y, const float *restrict x,

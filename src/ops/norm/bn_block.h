@@ -22,6 +22,9 @@ enum { WD_BN_ROWS = 8 }; /* that columns are best taken at a time */
                                      int64_t n, double *sum, double *squares);                     \
     void wd_bn_column_sums_##T(const REAL *x, int64_t stride, int rows, const REAL *shift,         \
                                int64_t n, double *sum, double *squares);                           \
+    /* better guesses at the means, and the sums of `rows` differences from them */                \
+    void wd_bn_column_rebase_##T(double *sum, double *squares, REAL *guess, double rows,           \
+                                 int64_t n);                                                       \
     /* sum[0] += sum of g, sum[1] += sum of g (x - mean) */                                        \
     void wd_bn_grad_sums_##T(const REAL *g, const REAL *x, REAL mean, int64_t n, double *sum);     \
     void wd_bn_column_grad_sums_##T(const REAL *g, int64_t g_stride, const REAL *x,                \

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "cpu/module/bits.h"
 #include "cpu/module/rows.h"
 
 enum {
@@ -14,7 +15,7 @@ enum {
     SEGMENT_MIN = 1 << 12,     /* elements that pay for being an item */
     PIECE_MIN = 1 << 15,       /* elements that pay for a thread */
     PARAMS_A_PIECE = 1 << 9,   /* likewise, where there is nothing to do but to finish */
-    GATHER_MAX = WD_BLOCK / 4, /* runs up to here are gathered into blocks */
+    GATHER_MAX = WD_BLOCK / 8, /* runs up to here are gathered into blocks */
     WIDEN_MIN = WD_BLOCK * 8,  /* elements that pay for several rows in one */
     BITS = 8,
 };
@@ -84,16 +85,16 @@ static void cut(struct wd_bn_shape *s)
         return;
     }
     s->width = row;
-    if (row < WD_BLOCK &&
-        s->total >= WIDEN_MIN) { /* several rows in one; whole lines of them, if it can be */
+    if (row < WD_BN_COLUMNS && s->total >= WIDEN_MIN) {
+        /* several rows in one; whole lines of them, if it can be */
         int64_t lines = row * (16 / gcd(row, 16));
-        int64_t unit = lines <= WD_BLOCK ? lines : row;
-        s->width = WD_BLOCK / unit * unit;
+        int64_t unit = lines <= WD_BN_COLUMNS ? lines : row;
+        s->width = WD_BN_COLUMNS / unit * unit;
     }
-    s->blocks = (s->width + WD_BLOCK - 1) / WD_BLOCK;
+    s->blocks = (s->width + WD_BN_COLUMNS - 1) / WD_BN_COLUMNS;
     if (s->blocks < ITEMS) {
         int64_t rows = (s->total + s->width - 1) / s->width;
-        int64_t most = rows / (SEGMENT_MIN / smaller(s->width, WD_BLOCK)) + 1;
+        int64_t most = rows / (SEGMENT_MIN / smaller(s->width, WD_BN_COLUMNS)) + 1;
         s->segments = smaller((ITEMS + s->blocks - 1) / s->blocks, most);
     }
 }
@@ -183,7 +184,7 @@ void wd_bn_first(const struct wd_bn_args *a, int64_t item, struct wd_bn_block *b
     if (s->columns) {
         int64_t rows = (s->total + s->width - 1) / s->width;
         block->segment = item / s->blocks;
-        block->column = item % s->blocks * WD_BLOCK;
+        block->column = item % s->blocks * WD_BN_COLUMNS;
         block->at = rows * block->segment / s->segments;
         block->end = rows * (block->segment + 1) / s->segments;
         block->stride = s->width;
@@ -205,7 +206,7 @@ static bool next_columns(const struct wd_bn_shape *s, struct wd_bn_block *block,
     block->offset = block->at * s->width + block->column;
     left = s->total - block->offset; /* the last row may be shorter */
     if (left <= 0) return false;
-    block->n = smaller(smaller(WD_BLOCK, s->width - block->column), left);
+    block->n = smaller(smaller(WD_BN_COLUMNS, s->width - block->column), left);
     block->rows = (int)smaller(max_rows, block->end - block->at);
     while (block->rows > 1 && left < (block->rows - 1) * s->width + block->n) block->rows -= 1;
     block->at += block->rows;
@@ -321,14 +322,6 @@ void wd_bn_put_param(const struct wd_bn_args *a, const struct wd_view *view, int
 
 /* ---- Bits ---- */
 
-/* Eight bytes of 0 or 1 to the bits of one, and back. */
-static uint8_t gather_bits(const uint8_t *pass)
-{
-    unsigned bits = 0;
-    for (int i = 0; i < BITS; ++i) bits |= (unsigned)pass[i] << i;
-    return (uint8_t)bits;
-}
-
 static void put_shared(uint8_t *byte, unsigned mask, unsigned bits)
 {
     __atomic_fetch_and(byte, (uint8_t)~mask, __ATOMIC_RELAXED);
@@ -342,7 +335,7 @@ void wd_bn_bits_put(const struct wd_bn_args *a, int64_t first, int64_t n, const 
         uint8_t *byte = a->reserve + (first + i) / BITS;
         int from = (int)((first + i) % BITS);
         if (from == 0 && n - i >= BITS) {
-            *byte = gather_bits(pass + i);
+            *byte = wd_bits_gather(pass + i);
             i += BITS;
         } else {
             int count = (int)smaller(BITS - from, n - i);
@@ -358,8 +351,16 @@ void wd_bn_bits_put(const struct wd_bn_args *a, int64_t first, int64_t n, const 
 
 void wd_bn_bits_get(const struct wd_bn_args *a, int64_t first, int64_t n, uint8_t *pass)
 {
-    for (int64_t i = 0; i < n; ++i) {
-        pass[i] = (uint8_t)(a->reserve[(first + i) / BITS] >> ((first + i) % BITS) & 1);
+    int64_t i = 0;
+    while (i < n) {
+        int from = (int)((first + i) % BITS);
+        if (from == 0 && n - i >= BITS) {
+            wd_bits_spread(pass + i, a->reserve[(first + i) / BITS]);
+            i += BITS;
+        } else {
+            pass[i] = (uint8_t)(a->reserve[(first + i) / BITS] >> from & 1);
+            i += 1;
+        }
     }
 }
 

@@ -23,6 +23,8 @@
 #include "graph/norm_shape.h"
 #include "ops/engine.h"
 
+enum { WD_BN_COLUMNS = 512 }; /* of an item: with their sums they stay in the first cache */
+
 /* Numbers a column (or plane) keeps in the workspace. */
 enum wd_bn_number {
     WD_BN_MEAN,
@@ -102,7 +104,7 @@ cudnnStatus_t wd_bn_run(struct wd_bn_args *a, struct wd_queue *queue,
 
 /* The blocks of an item, one after another: `rows` runs of `n` elements, the first at `offset`, the
  * next `stride` elements on, with the numbers of `column` and, by columns, those behind it. At most
- * WD_BLOCK elements, or `max_rows` times as many by columns. */
+ * WD_BLOCK elements; by columns, at most `max_rows` rows of WD_BN_COLUMNS. */
 struct wd_bn_block {
     int64_t offset;
     int64_t n;
@@ -116,11 +118,12 @@ struct wd_bn_block {
 void wd_bn_first(const struct wd_bn_args *a, int64_t item, struct wd_bn_block *block);
 bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_rows);
 
-/* The block's elements, its rows `*pitch` apart: where they lie, or in the buffer. */
+/* The block's elements, its rows `*pitch` apart: where they lie, or in the buffer; one behind another
+ * if `pack`. */
 const float *wd_bn_load_f32(const struct wd_bn_data *from, const struct wd_bn_block *block,
-                            int64_t pitch, float *buffer, int64_t *own_pitch);
+                            bool pack, float *buffer, int64_t *pitch);
 const double *wd_bn_load_f64(const struct wd_bn_data *from, const struct wd_bn_block *block,
-                             int64_t pitch, double *buffer, int64_t *own_pitch);
+                             bool pack, double *buffer, int64_t *pitch);
 /* Runs that stand one behind another to their places. */
 void wd_bn_store_f32(const struct wd_bn_data *to, const struct wd_bn_block *block,
                      const float *from, bool stream);
@@ -131,7 +134,7 @@ void wd_bn_store_f64(const struct wd_bn_data *to, const struct wd_bn_block *bloc
 static inline int64_t wd_bn_columns(const struct wd_bn_args *a, const struct wd_bn_block *block)
 {
     int64_t left = a->shape.width - block->column;
-    return left < WD_BLOCK ? left : WD_BLOCK;
+    return left < WD_BN_COLUMNS ? left : WD_BN_COLUMNS;
 }
 
 /* Where the first (which 0) or second sums of the block's columns stand. */

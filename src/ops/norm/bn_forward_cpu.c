@@ -6,7 +6,7 @@
  * Sums are of differences from a guess at the mean, which costs no digits whatever the offset. fp64
  * reads x twice: for the mean, and for the squares about it. fp32 reads it once: the guess begins as
  * the parameter's first element, with everything in double, becomes the mean of the first block, and
- * then that of all so far whenever their number has doubled. So squares of differences from it stay
+ * then that of all so far whenever their number has grown fourfold. So squares of differences from it stay
  * in proportion to those from the mean, and their sums can be taken in fp32 within a block. */
 #include <math.h>
 #include <string.h>
@@ -14,6 +14,8 @@
 #include "ops/norm/bn_block.h"
 #include "ops/norm/bn_cpu.h"
 #include "ops/pointwise/pointwise_block.h"
+
+enum { GROWTH = 4 }; /* of the elements seen, before there is a better guess */
 
 /* The first element of a parameter is the first guess at its mean. */
 static void take_first(const struct wd_bn_args *a, int64_t param)
@@ -89,7 +91,7 @@ static void sum_planes_f32(const struct wd_bn_args *a, struct wd_bn_block *b)
     while (wd_bn_next(a, b, 1)) {
         int64_t count = b->n * b->rows;
         int64_t pitch;
-        const float *x = wd_bn_load_f32(&a->x, b, b->n, buffer, &pitch);
+        const float *x = wd_bn_load_f32(&a->x, b, true, buffer, &pitch);
         if (n == 0.0) wd_bn_sums_exact_f32(x, guess, count, sum);
         else wd_bn_sums_f32(x, guess, count, sum);
         n += (double)count;
@@ -97,7 +99,7 @@ static void sum_planes_f32(const struct wd_bn_args *a, struct wd_bn_block *b)
             float mean = better(guess, sum[0], n);
             rebase(&sum[0], &sum[1], n, (double)guess, (double)mean);
             guess = mean;
-            next = 2.0 * n;
+            next = GROWTH * n;
         }
     }
     rebase(&sum[0], &sum[1], n, (double)guess, (double)first);
@@ -112,7 +114,7 @@ static void sum_planes_f64(const struct wd_bn_args *a, struct wd_bn_block *b)
     double sum[2] = {0.0, 0.0};
     while (wd_bn_next(a, b, 1)) {
         int64_t pitch;
-        const double *x = wd_bn_load_f64(&a->x, b, b->n, buffer, &pitch);
+        const double *x = wd_bn_load_f64(&a->x, b, true, buffer, &pitch);
         wd_bn_sums_exact_f64(x, guess, b->n * b->rows, sum);
     }
     *wd_bn_sums_of(a, b, 0) = sum[0];
@@ -120,7 +122,7 @@ static void sum_planes_f64(const struct wd_bn_args *a, struct wd_bn_block *b)
 }
 
 static void put_columns(const struct wd_bn_args *a, const struct wd_bn_block *b, int64_t width,
-                        double sum[2][WD_BLOCK])
+                        double sum[2][WD_BN_COLUMNS])
 {
     for (int k = 0; k < 2; ++k) {
         memcpy(wd_bn_sums_of(a, b, k), sum[k], (size_t)width * sizeof(double));
@@ -131,9 +133,9 @@ static void sum_columns_f32(const struct wd_bn_args *a, struct wd_bn_block *b)
 {
     const float *first = (const float *)a->number[WD_BN_MEAN] + b->column;
     const int64_t width = wd_bn_columns(a, b);
-    float buffer[WD_BN_ROWS * WD_BLOCK];
-    float guess[WD_BLOCK];
-    double sum[2][WD_BLOCK];
+    float buffer[WD_BN_ROWS * WD_BN_COLUMNS];
+    float guess[WD_BN_COLUMNS];
+    double sum[2][WD_BN_COLUMNS];
     int64_t rows = 0;
     int64_t shorter = width; /* columns of the last row */
     int64_t next = 1;
@@ -141,7 +143,7 @@ static void sum_columns_f32(const struct wd_bn_args *a, struct wd_bn_block *b)
     memcpy(guess, first, (size_t)width * sizeof *guess);
     while (wd_bn_next(a, b, WD_BN_ROWS)) {
         int64_t pitch;
-        const float *x = wd_bn_load_f32(&a->x, b, WD_BLOCK, buffer, &pitch);
+        const float *x = wd_bn_load_f32(&a->x, b, false, buffer, &pitch);
         if (rows == 0) {
             wd_bn_column_sums_exact_f32(x, pitch, b->rows, guess, b->n, sum[0], sum[1]);
         } else {
@@ -151,12 +153,8 @@ static void sum_columns_f32(const struct wd_bn_args *a, struct wd_bn_block *b)
         if (b->n < width) {
             shorter = b->n;
         } else if (rows >= next && b->at < b->end) {
-            for (int64_t i = 0; i < width; ++i) {
-                float mean = better(guess[i], sum[0][i], (double)rows);
-                rebase(&sum[0][i], &sum[1][i], (double)rows, (double)guess[i], (double)mean);
-                guess[i] = mean;
-            }
-            next = 2 * rows;
+            wd_bn_column_rebase_f32(sum[0], sum[1], guess, (double)rows, width);
+            next = GROWTH * rows;
         }
     }
     for (int64_t i = 0; i < width; ++i) {
@@ -169,12 +167,12 @@ static void sum_columns_f32(const struct wd_bn_args *a, struct wd_bn_block *b)
 static void sum_columns_f64(const struct wd_bn_args *a, struct wd_bn_block *b)
 {
     const double *guess = (const double *)a->number[WD_BN_MEAN] + b->column;
-    double buffer[WD_BN_ROWS * WD_BLOCK];
-    double sum[2][WD_BLOCK];
+    double buffer[WD_BN_ROWS * WD_BN_COLUMNS];
+    double sum[2][WD_BN_COLUMNS];
     memset(sum, 0, sizeof sum);
     while (wd_bn_next(a, b, WD_BN_ROWS)) {
         int64_t pitch;
-        const double *x = wd_bn_load_f64(&a->x, b, WD_BLOCK, buffer, &pitch);
+        const double *x = wd_bn_load_f64(&a->x, b, false, buffer, &pitch);
         wd_bn_column_sums_f64(x, pitch, b->rows, guess, b->n, sum[0], sum[1]);
     }
     put_columns(a, b, wd_bn_columns(a, b), sum);
