@@ -417,11 +417,16 @@ enum layout norm_any_layout(void)
     return (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC, LAYOUT_GAPS);
 }
 
+static enum layout own_layout(const struct norm_case *c)
+{
+    return c->layout ? (enum layout)(c->layout - 1) : norm_any_layout();
+}
+
 void norm_make_tensors(struct norm_case *c, struct norm_range x)
 {
     const struct norm_shape *s = &c->shape;
     enum layout params = (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC);
-    enum layout layout = norm_any_layout();
+    enum layout layout = own_layout(c);
     c->param_dtype = c->dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     if (c->in_place && layout == LAYOUT_GAPS) layout = LAYOUT_NHWC;
     if (c->in_place && !c->backward) {
@@ -432,9 +437,9 @@ void norm_make_tensors(struct norm_case *c, struct norm_range x)
     c->scale = norm_param(c, params, 0.25, 2.0);
     c->bias = norm_param(c, params, -1.0, 1.0);
     if (c->ops == CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION) {
-        c->z = tensor_input(c->dtype, s->rank, s->dim, norm_any_layout(), -2.0, 2.0);
+        c->z = tensor_input(c->dtype, s->rank, s->dim, own_layout(c), -2.0, 2.0);
     }
-    c->y = c->in_place && !c->backward ? c->x : norm_output(c, norm_any_layout(), c->beta);
+    c->y = c->in_place && !c->backward ? c->x : norm_output(c, own_layout(c), c->beta);
     if (c->running_mean) c->mean = written_param(c, params, 1.0 - c->factor);
     if (c->running_var) c->var = written_param(c, params, 1.0 - c->factor);
     if (c->saved) {
@@ -442,12 +447,12 @@ void norm_make_tensors(struct norm_case *c, struct norm_range x)
         c->saved_inv = written_param(c, params, 0.0);
     }
     if (c->backward) {
-        enum layout dy = norm_any_layout();
+        enum layout dy = own_layout(c);
         if (c->in_place && dy == LAYOUT_GAPS) dy = LAYOUT_NCHW;
         c->dy = c->in_place ? tensor_inout(c->dtype, s->rank, s->dim, dy, -2.0, 2.0)
                             : tensor_input(c->dtype, s->rank, s->dim, dy, -2.0, 2.0);
-        c->dx = c->in_place ? c->dy : norm_output(c, norm_any_layout(), c->beta_data);
-        if (c->z) c->dz = norm_output(c, norm_any_layout(), 0.0);
+        c->dx = c->in_place ? c->dy : norm_output(c, own_layout(c), c->beta_data);
+        if (c->z) c->dz = norm_output(c, own_layout(c), 0.0);
         c->dscale = written_param(c, params, c->beta_param);
         c->dbias = written_param(c, params, c->beta_param);
     }
@@ -456,6 +461,14 @@ void norm_make_tensors(struct norm_case *c, struct norm_range x)
         cudnnSetActivationDescriptor(c->activation, (cudnnActivationMode_t)c->act,
                                      CUDNN_NOT_PROPAGATE_NAN, c->coef);
     }
+}
+
+static void check_engine(const struct norm_case *c)
+{
+    const char *name = "";
+    if (!c->engine) return;
+    warpdnnGetLastEngine(harness_handle, &name);
+    if (strcmp(name, c->engine) != 0) case_fail("%s ran, not %s", name, c->engine);
 }
 
 void norm_run(struct norm_case *c, struct norm_range x)
@@ -467,6 +480,7 @@ void norm_run(struct norm_case *c, struct norm_range x)
     if ((!c->ex || norm_make_spaces(c)) && run_call(norm_call, c)) {
         check_forward(c, &in, pre);
         if (c->backward) check_backward(c, &in, pre);
+        check_engine(c);
     }
     norm_inputs_free(&in);
     free(pre);

@@ -40,6 +40,8 @@ struct norm_case {
     struct tensor *workspace, *reserve;
     cudnnActivationDescriptor_t activation;
     bool forward, backward, ex;
+    int layout;         /* of all tensors of x's shape, plus 1; 0: each has its own, at random */
+    const char *engine; /* that must have run last; null: any */
 };
 
 /* What the tensors held before the call. */

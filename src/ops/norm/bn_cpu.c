@@ -217,7 +217,7 @@ bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_r
 {
     const struct wd_bn_shape *s = &a->shape;
     int64_t in_run;
-    int64_t out_of_line;
+    int64_t most;
     if (s->columns) return next_columns(s, block, max_rows);
     if (block->at >= block->end) return false;
     if (s->inner <= GATHER_MAX) {
@@ -229,9 +229,10 @@ bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_r
     }
     in_run = block->at % s->inner;
     block->offset = block->at / s->inner * block->stride + block->column * s->inner + in_run;
-    /* blocks end with lines of the output */
-    out_of_line = ((int64_t)((uintptr_t)a->y.data / 4) + block->offset) % WD_STRIP;
-    block->n = smaller(WD_BLOCK - out_of_line, smaller(s->inner - in_run, block->end - block->at));
+    block->n = smaller(s->inner - in_run, block->end - block->at);
+    most = WD_BLOCK;
+    if (block->by_lines) most -= ((int64_t)((uintptr_t)a->y.data / 4) + block->offset) % WD_STRIP;
+    block->n = smaller(block->n, most);
     block->rows = 1;
     block->at += block->n;
     return true;
@@ -260,16 +261,19 @@ void wd_bn_total(const struct wd_bn_args *a, int64_t param, double *sum)
     const struct wd_bn_shape *s = &a->shape;
     int64_t row = s->columns ? s->params * s->inner : s->width;
     int64_t columns = s->columns ? s->inner : 1;
-    sum[0] = sum[1] = 0.0;
+    long double first = 0; /* up to thousands are added one by one */
+    long double second = 0;
     for (int64_t segment = 0; segment < s->segments; ++segment) {
-        const double *first = a->sums + segment * 2 * s->width + param * columns;
+        const double *from = a->sums + segment * 2 * s->width + param * columns;
         for (int64_t at = 0; at < s->width; at += row) {
             for (int64_t i = 0; i < columns; ++i) {
-                sum[0] += first[at + i];
-                sum[1] += first[at + i + s->width];
+                first += from[at + i];
+                second += from[at + i + s->width];
             }
         }
     }
+    sum[0] = (double)first;
+    sum[1] = (double)second;
 }
 
 void wd_bn_set(const struct wd_bn_args *a, enum wd_bn_number which, int64_t param, double value)

@@ -112,8 +112,9 @@ struct wd_bn_block {
     int64_t column;
     int64_t segment;
     int rows;
-    int64_t at;  /* private: the next term, or row */
-    int64_t end; /* private */
+    bool by_lines; /* asked for: blocks end with lines of y, wherever that lies. Not for sums. */
+    int64_t at;    /* private: the next term, or row */
+    int64_t end;   /* private */
 };
 void wd_bn_first(const struct wd_bn_args *a, int64_t item, struct wd_bn_block *block);
 bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_rows);

@@ -15,7 +15,10 @@
 #include "ops/norm/bn_cpu.h"
 #include "ops/pointwise/pointwise_block.h"
 
-enum { GROWTH = 4 }; /* of the elements seen, before there is a better guess */
+enum {
+    GROWTH = 4,         /* of the elements seen, before there is a better guess */
+    BLOCKS_A_PART = 16, /* whose sums are added by themselves */
+};
 
 /* The first element of a parameter is the first guess at its mean. */
 static void take_first(const struct wd_bn_args *a, int64_t param)
@@ -164,18 +167,28 @@ static void sum_columns_f32(const struct wd_bn_args *a, struct wd_bn_block *b)
     put_columns(a, b, width, sum);
 }
 
+/* In two levels, so that the roundings do not add up. */
 static void sum_columns_f64(const struct wd_bn_args *a, struct wd_bn_block *b)
 {
     const double *guess = (const double *)a->number[WD_BN_MEAN] + b->column;
+    const int64_t width = wd_bn_columns(a, b);
     double buffer[WD_BN_ROWS * WD_BN_COLUMNS];
+    double part[2][WD_BN_COLUMNS];
     double sum[2][WD_BN_COLUMNS];
+    int blocks = 0;
+    memset(part, 0, sizeof part);
     memset(sum, 0, sizeof sum);
     while (wd_bn_next(a, b, WD_BN_ROWS)) {
         int64_t pitch;
         const double *x = wd_bn_load_f64(&a->x, b, false, buffer, &pitch);
-        wd_bn_column_sums_f64(x, pitch, b->rows, guess, b->n, sum[0], sum[1]);
+        wd_bn_column_sums_f64(x, pitch, b->rows, guess, b->n, part[0], part[1]);
+        if (++blocks % BLOCKS_A_PART != 0 && b->at < b->end) continue;
+        for (int k = 0; k < 2; ++k) {
+            for (int64_t i = 0; i < width; ++i) sum[k][i] += part[k][i];
+        }
+        memset(part, 0, sizeof part);
     }
-    put_columns(a, b, wd_bn_columns(a, b), sum);
+    put_columns(a, b, width, sum);
 }
 
 #define REAL float
