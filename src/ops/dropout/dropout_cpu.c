@@ -11,6 +11,7 @@
 #include "cpu/module/rows.h"
 #include "cpu/module/simd.h"
 #include "cpu/module/stream.h"
+#include "ops/dropout/dropout_draw.h"
 #include "ops/engine.h"
 
 enum { FORWARD_X, FORWARD_STATE, FORWARD_Y, FORWARD_RESERVE };
@@ -18,10 +19,9 @@ enum { BACKWARD_DY, BACKWARD_RESERVE, BACKWARD_DX };
 enum { PROBABILITY };
 enum {
     BITS = 8,
-    NUMBERS = 4,             /* of a Philox block */
-    LANES = 32,              /* Philox blocks at a time */
-    STRIP = LANES * NUMBERS, /* elements */
-    FORWARD_GRAIN = 8,       /* chunks that pay for a thread */
+    NUMBERS = 4, /* of a Philox block */
+    STRIP = WD_DRAW_BLOCKS * NUMBERS,
+    FORWARD_GRAIN = 8, /* chunks that pay for a thread */
     BACKWARD_GRAIN = 32,
 };
 
@@ -37,42 +37,6 @@ struct args {
     int dtype;
     bool stream;
 };
-
-/* kept[i] is 1 where number 4 * first + i of the sequence is not below the threshold, else 0. */
-WD_SIMD static void draw(uint8_t *restrict kept, uint64_t seed, uint64_t offset, uint64_t first,
-                         uint32_t threshold)
-{
-    uint32_t c0[LANES];
-    uint32_t c1[LANES];
-    uint32_t c2[LANES];
-    uint32_t c3[LANES];
-    uint32_t k0 = (uint32_t)seed;
-    uint32_t k1 = (uint32_t)(seed >> 32);
-    for (int l = 0; l < LANES; ++l) {
-        uint64_t block = first + (uint64_t)l;
-        c0[l] = (uint32_t)block;
-        c1[l] = (uint32_t)(block >> 32);
-        c2[l] = (uint32_t)offset;
-        c3[l] = (uint32_t)(offset >> 32);
-    }
-    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) {
-        for (int l = 0; l < LANES; ++l) {
-            uint64_t p0 = (uint64_t)0xd2511f53u * c0[l];
-            uint64_t p1 = (uint64_t)0xcd9e8d57u * c2[l];
-            c0[l] = (uint32_t)(p1 >> 32) ^ c1[l] ^ k0;
-            c1[l] = (uint32_t)p1;
-            c2[l] = (uint32_t)(p0 >> 32) ^ c3[l] ^ k1;
-            c3[l] = (uint32_t)p0;
-        }
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
-    }
-    for (int l = 0; l < LANES; ++l) { /* four bytes, the first number's in the lowest */
-        c0[l] = (c0[l] >= threshold ? 1u : 0u) | (c1[l] >= threshold ? 1u << 8 : 0u) |
-                (c2[l] >= threshold ? 1u << 16 : 0u) | (c3[l] >= threshold ? 1u << 24 : 0u);
-    }
-    memcpy(kept, c0, sizeof c0);
-}
 
 static void pack(uint8_t *mask, const uint8_t *kept, int64_t bytes)
 {
@@ -138,8 +102,8 @@ static void forward_chunks(const void *v, int64_t begin, int64_t end)
         int64_t bytes = a->mask_bytes - byte;
         if (bytes > WD_BLOCK / BITS) bytes = WD_BLOCK / BITS;
         for (int64_t i = 0; i < n && !none; i += STRIP) {
-            draw(kept + i, a->state->seed, a->state->offset,
-                 (uint64_t)(chunk * WD_BLOCK + i) / NUMBERS, (uint32_t)a->threshold);
+            wd_dropout_draw(kept + i, a->state->seed, a->state->offset,
+                            (uint64_t)(chunk * WD_BLOCK + i) / NUMBERS, (uint32_t)a->threshold);
         }
         if (none) n = 0;
         memset(kept + n, 0, (size_t)(WD_BLOCK - n));
