@@ -265,7 +265,7 @@ static int reopen(void)
         DUE(!create(&handle) && !create_tensor(&desc));
         DUE(!set_tensor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 1, 2, 2));
         DUE(!transform(handle, &one, desc, x, &zero, desc, y));
-        for (int i = 0; i < (int)(sizeof x / sizeof x[0]); ++i) DUE(x[i] == y[i]);
+        for (int k = 0; k < (int)(sizeof x / sizeof x[0]); ++k) DUE(x[k] == y[k]);
         DUE(!destroy_tensor(desc) && !destroy(handle));
         DUE(!dlclose(library));
         if (i % 8 == 0 && compute()) return 1;

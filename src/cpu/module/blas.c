@@ -132,13 +132,13 @@ static void *open_with_core(const char *core)
 
 static bool find_all(void *library)
 {
-    bool found = FIND(library, sgemm, "cblas_sgemm") & FIND(library, dgemm, "cblas_dgemm") &
-                 FIND(library, set_threads, "openblas_set_num_threads") &
-                 FIND(library, get_threads, "openblas_get_num_threads") &
-                 FIND(library, get_parallel, "openblas_get_parallel") &
+    bool found = FIND(library, sgemm, "cblas_sgemm") && FIND(library, dgemm, "cblas_dgemm") &&
+                 FIND(library, set_threads, "openblas_set_num_threads") &&
+                 FIND(library, get_threads, "openblas_get_num_threads") &&
+                 FIND(library, get_parallel, "openblas_get_parallel") &&
                  FIND(library, get_core, "openblas_get_corename");
     if (found && blas.get_parallel() == PARALLEL_OPENMP) {
-        found = FIND(library, omp_set_threads, "omp_set_num_threads") &
+        found = FIND(library, omp_set_threads, "omp_set_num_threads") &&
                 FIND(library, omp_max_threads, "omp_get_max_threads");
     }
     if (!found) snprintf(reason, sizeof reason, "libopenblas lacks a function that we call");
