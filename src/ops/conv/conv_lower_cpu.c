@@ -15,6 +15,7 @@ enum {
     WORKERS_BYTES = 40 << 20, /* of all workers' panels and sums */
     COLUMNS_MIN = 48,         /* fewer leave a product's edges too large a share */
     COLUMNS_MAX = 1024,       /* of a gathered panel */
+    COLUMNS_WIDEST = 8192,    /* of any: BLAS packs 320 rows of them into a buffer of its own */
     ROWS_MIN = 32,
     ALIGNMENT = 64,
 };
@@ -189,7 +190,7 @@ static void cut(struct wd_conv_lowering *l, int threads)
     double best = -1.0;
     for (int64_t images = 1; images <= l->conv.batch; images *= 2) {
         int64_t columns = images * l->points;
-        if (has_panel(l, images) && columns > COLUMNS_MAX) break;
+        if (columns > (has_panel(l, images) ? COLUMNS_MAX : COLUMNS_WIDEST)) break;
         if (has_panel(l, images) || has_sums(l, images)) {
             if (columns * 8 * l->size > bytes) break;
         } else if (images > 1) {
@@ -200,7 +201,7 @@ static void cut(struct wd_conv_lowering *l, int threads)
     for (int64_t parts = 2;; parts = parts < 4 ? parts + 1 : parts * 5 / 4) {
         int64_t columns = ceil_div(l->points, parts);
         if (columns < COLUMNS_MIN && best >= 0.0) break;
-        if (has_panel(l, 1) && columns > COLUMNS_MAX) continue;
+        if (columns > (has_panel(l, 1) ? COLUMNS_MAX : COLUMNS_WIDEST)) continue;
         if ((has_panel(l, 1) || has_sums(l, 1)) && columns * 8 * l->size > bytes) continue;
         try_panels(l, threads, 1, parts, &best);
     }
