@@ -153,6 +153,47 @@ bool wd_conv_flat(const struct wd_conv_image *image, int64_t batch, int64_t *pix
     return true;
 }
 
+bool wd_conv_is_pointwise(const struct wd_conv_cpu *conv)
+{
+    for (int d = 0; d < WD_CONV_SPATIAL; ++d) {
+        if (conv->w.extent[d] != 1 || conv->stride[d] != 1 || conv->pad[d] != 0) return false;
+        if (conv->x.extent[d] != conv->y.extent[d]) return false;
+    }
+    return true;
+}
+
+bool wd_conv_filter_lies(const struct wd_conv_cpu *conv, int dtype, bool pixels)
+{
+    const struct wd_conv_image *w = &conv->w;
+    int64_t taps = wd_conv_points(w->extent);
+    int64_t tap;
+    bool whole;
+    if (w->dtype != dtype || w->lanes != 1) return false;
+    if (taps == 1) return wd_blas_takes(conv->k, conv->c, w->outer, w->channel);
+    if (!wd_conv_flat(w, 1, &tap, &whole)) return false;
+    if (pixels ? w->channel != 1 || tap != conv->c : tap != 1 || w->channel != taps) return false;
+    return wd_blas_takes(conv->k, conv->c * taps, w->outer, 1);
+}
+
+void wd_conv_fold(struct wd_conv_cpu *conv, int64_t x_stride, int64_t y_stride)
+{
+    int last = WD_CONV_SPATIAL - 1;
+    int64_t points = conv->batch * wd_conv_points(conv->x.extent);
+    for (int d = 0; d < last; ++d) conv->x.extent[d] = conv->y.extent[d] = 1;
+    conv->x.extent[last] = conv->y.extent[last] = points;
+    conv->x.space[last] = x_stride;
+    conv->y.space[last] = y_stride;
+    conv->batch = 1;
+}
+
+struct wd_matrix wd_conv_image_matrix(const struct wd_conv_image *image, int64_t size,
+                                      int64_t stride, const struct wd_conv_panel *panel,
+                                      int64_t channel)
+{
+    int64_t at = panel->image * image->outer + channel * image->channel + panel->first * stride;
+    return (struct wd_matrix){(const char *)image->data + at * size, image->channel, stride};
+}
+
 struct wd_conv_axis wd_conv_axis_forward(const struct wd_conv_cpu *conv, int d)
 {
     int64_t taps = conv->w.extent[d];

@@ -6,6 +6,7 @@
 #ifndef WD_OPS_CONV_CPU_H
 #define WD_OPS_CONV_CPU_H
 
+#include "cpu/module/blas.h"
 #include "ops/engine.h"
 
 enum { WD_CONV_SPATIAL = 3 };
@@ -65,6 +66,15 @@ static inline int64_t wd_conv_channel(const struct wd_conv_image *image, int64_t
  * `whole` is set where those of all images together do. */
 bool wd_conv_flat(const struct wd_conv_image *image, int64_t batch, int64_t *pixel, bool *whole);
 
+/* Whether the filter is 1x1 and looks at each pixel once, so that an image is its own column matrix. */
+bool wd_conv_is_pointwise(const struct wd_conv_cpu *conv);
+/* Whether the filter, of sums of this type, is a matrix of k rows whose columns are those of a column
+ * matrix, in the order that `pixels` says. */
+bool wd_conv_filter_lies(const struct wd_conv_cpu *conv, int dtype, bool pixels);
+/* Where the pixels of all images of x and of y lie at one stride (x_stride, y_stride), makes one image
+ * of them all. */
+void wd_conv_fold(struct wd_conv_cpu *conv, int64_t x_stride, int64_t y_stride);
+
 /* One dimension of a correlation: point i of a domain of `points` reads the source at
  * i * step + offset + tap * offset_step, for each of `taps`, which are the filter's taps
  * tap_first + tap * tap_step; its result goes to i * to_step + to_first. Fprop has one such axis a
@@ -94,6 +104,17 @@ struct wd_conv_panel {
 static inline int64_t wd_conv_columns(const struct wd_conv_panel *panel)
 {
     return (panel->image_end - panel->image) * (panel->last - panel->first);
+}
+
+/* The columns of a panel as BLAS reads them: of an image, from a channel on, `stride` apart; or of a
+ * buffer of `rows` rows that gather has filled or scatter will empty. `size` of an element in bytes. */
+struct wd_matrix wd_conv_image_matrix(const struct wd_conv_image *image, int64_t size,
+                                      int64_t stride, const struct wd_conv_panel *panel,
+                                      int64_t channel);
+static inline struct wd_matrix wd_conv_buffer_matrix(const void *buffer, bool pixels, int64_t rows,
+                                                     int64_t columns)
+{
+    return (struct wd_matrix){buffer, pixels ? 1 : columns, pixels ? rows : 1};
 }
 
 /* The matrix of what each column sees: rows [row, row_end) of (channel, tap), or where `pixels` of

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cpu/module/simd.h"
+#include "cpu/module/sizes.h"
 #include "ops/conv/conv_band_cpu.h"
 #include "ops/conv/conv_cpu.h"
 
@@ -36,21 +37,6 @@ struct work {
     float *filter;  /* pixels: [tap][channel] */
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 static void read_problem(const struct wd_problem *problem, struct work *w)
 {
     int64_t line;
@@ -67,15 +53,15 @@ static void read_problem(const struct wd_problem *problem, struct work *w)
     w->points = 1;
     for (int d = 0; d < WD_CONV_SPATIAL; ++d) {
         int64_t stride = w->backward ? w->conv.stride[d] : 1;
-        w->phase[d] = least(stride, w->to->extent[d]);
+        w->phase[d] = wd_least(stride, w->to->extent[d]);
         w->phases *= w->phase[d];
-        w->points *= ceil_div(w->to->extent[d], stride);
+        w->points *= wd_ceil_div(w->to->extent[d], stride);
     }
-    w->block = w->pixels ? SUMS / least(w->conv.groups, CHANNELS) : POINTS;
-    line = ceil_div(w->to->extent[2], w->phase[2]);
+    w->block = w->pixels ? SUMS / wd_least(w->conv.groups, CHANNELS) : POINTS;
+    line = wd_ceil_div(w->to->extent[2], w->phase[2]);
     if (!w->pixels && line <= POINTS) w->block = POINTS / line * line; /* whole lines */
-    w->block = least(w->block, w->points);
-    w->blocks = ceil_div(w->points, w->block);
+    w->block = wd_least(w->block, w->points);
+    w->blocks = wd_ceil_div(w->points, w->block);
 }
 
 static void axes_of(const struct work *w, int64_t phase, struct wd_conv_axis *axis)
@@ -187,7 +173,7 @@ static void sum_lines(const struct work *w, const struct wd_conv_axis *axis,
     memset(sums, 0, (size_t)(panel->last - panel->first) * sizeof *sums);
     for (int64_t point = panel->first; point < panel->last;) {
         int64_t column = point % axis[2].points;
-        int64_t run = least(axis[2].points - column, panel->last - point);
+        int64_t run = wd_least(axis[2].points - column, panel->last - point);
         int64_t h = point / axis[2].points % axis[1].points;
         int64_t d = point / axis[2].points / axis[1].points;
         int64_t taps = axis[0].taps * axis[1].taps * axis[2].taps;
@@ -201,8 +187,8 @@ static void sum_lines(const struct work *w, const struct wd_conv_axis *axis,
             int64_t offset = axis[2].offset + tap[2] * axis[2].offset_step;
             int64_t step = axis[2].step;
             int64_t last = from->extent[2] - 1 - offset;
-            int64_t low = clamp((offset >= 0 ? 0 : ceil_div(-offset, step)) - column, 0, run);
-            int64_t high = clamp((last < 0 ? 0 : last / step + 1) - column, low, run);
+            int64_t low = wd_clamp((offset >= 0 ? 0 : wd_ceil_div(-offset, step)) - column, 0, run);
+            int64_t high = wd_clamp((last < 0 ? 0 : last / step + 1) - column, low, run);
             if (depth < 0 || depth >= from->extent[0] || line < 0 || line >= from->extent[1])
                 continue;
             if (low == high) continue;
@@ -233,8 +219,8 @@ static void run_lines(const void *args, int64_t begin, int64_t end)
         s.panel.image = rest / w->phases / w->out / w->conv.groups;
         s.panel.image_end = s.panel.image + 1;
         s.panel.first = item % w->blocks * w->block;
-        last =
-            least(s.panel.first + w->block, s.axis[0].points * s.axis[1].points * s.axis[2].points);
+        last = wd_least(s.panel.first + w->block,
+                        s.axis[0].points * s.axis[1].points * s.axis[2].points);
         band = wd_conv_band_of(&s.axis[1], &s.axis[2]);
         if (w->from->extent[0] != 1 || s.axis[0].points != 1 || s.axis[0].taps != 1 ||
             s.axis[0].offset != 0) {
@@ -243,13 +229,13 @@ static void run_lines(const void *args, int64_t begin, int64_t end)
         s.channel = group * w->out + out;
         while (s.panel.first < last) {
             int64_t line = s.panel.first / s.axis[2].points;
-            int64_t lines = least((last - s.panel.first) / s.axis[2].points, band.most);
+            int64_t lines = wd_least((last - s.panel.first) / s.axis[2].points, band.most);
             if (lines > 0 && s.panel.first % s.axis[2].points == 0) {
                 s.panel.last = s.panel.first + lines * s.axis[2].points;
                 sum_band(w, s.axis, &band, s.panel.image, group, out, line, lines, sums);
             } else {
                 /* to the end of the line at most */
-                s.panel.last = least(last, (line + 1) * s.axis[2].points);
+                s.panel.last = wd_least(last, (line + 1) * s.axis[2].points);
                 sum_lines(w, s.axis, &s.panel, group, out, sums);
             }
             wd_conv_scatter_f32(&s, sums);
@@ -270,11 +256,11 @@ static void run_pixels(const void *args, int64_t begin, int64_t end)
         int64_t first = item % w->blocks * w->block;
         int64_t last;
         axes_of(w, rest % w->phases, s.axis);
-        last = least(first + w->block, s.axis[0].points * s.axis[1].points * s.axis[2].points);
+        last = wd_least(first + w->block, s.axis[0].points * s.axis[1].points * s.axis[2].points);
         s.panel.image = rest / w->phases;
         s.panel.image_end = s.panel.image + 1;
         for (int64_t c = 0; c < w->conv.groups && first < last; c += CHANNELS) {
-            int64_t channels = least(CHANNELS, w->conv.groups - c);
+            int64_t channels = wd_least(CHANNELS, w->conv.groups - c);
             const float *image = (const float *)from->data + s.panel.image * from->outer + c;
             float *sum = sums;
             memset(sums, 0, (size_t)(channels * (last - first)) * sizeof *sums);

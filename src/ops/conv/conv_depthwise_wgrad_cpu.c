@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/module/simd.h"
+#include "cpu/module/sizes.h"
 #include "ops/conv/conv_band_cpu.h"
 #include "ops/conv/conv_cpu.h"
 
@@ -25,16 +26,6 @@ struct work {
     bool pixels;
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 static void read_problem(const struct wd_problem *problem, struct work *w)
 {
     memset(w, 0, sizeof *w);
@@ -42,8 +33,8 @@ static void read_problem(const struct wd_problem *problem, struct work *w)
     for (int d = 0; d < WD_CONV_SPATIAL; ++d) w->axis[d] = wd_conv_axis_forward(&w->conv, d);
     w->taps = wd_conv_points(w->conv.w.extent);
     w->pixels = w->conv.x.channel == 1 && w->conv.y.channel == 1;
-    w->block =
-        clamp(ceil_div(w->conv.groups, problem->device->multiprocessors), LANES, CHANNELS_MAX);
+    w->block = wd_clamp(wd_ceil_div(w->conv.groups, problem->device->multiprocessors), LANES,
+                        CHANNELS_MAX);
 }
 
 WD_SIMD static void dot_line(float *restrict lane, const float *restrict y, const float *restrict x,
@@ -148,7 +139,7 @@ static void dot_lines(const struct work *w, const float *image, const float *out
         for (int64_t t = 0; t < w->taps; ++t) {
             int64_t offset = last->offset + t % last->taps * last->offset_step;
             int64_t beyond = x->extent[2] - 1 - offset;
-            int64_t low = offset >= 0 ? 0 : ceil_div(-offset, last->step);
+            int64_t low = offset >= 0 ? 0 : wd_ceil_div(-offset, last->step);
             int64_t high = beyond < 0 ? 0 : beyond / last->step + 1;
             int64_t place;
             if (high > last->points) high = last->points;
@@ -250,7 +241,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     read_problem(&call->problem, &w);
     wd_conv_cpu_bind(call, &w.conv);
     if (w.pixels)
-        return queue->ops->range(queue, run_pixels, &w, ceil_div(w.conv.groups, w.block), 1);
+        return queue->ops->range(queue, run_pixels, &w, wd_ceil_div(w.conv.groups, w.block), 1);
     return queue->ops->range(queue, run_lines, &w, w.conv.groups * w.conv.k, 1);
 }
 

@@ -11,8 +11,8 @@
  * of threads (through the panels' sizes) alone. */
 #include <string.h>
 
-#include "cpu/module/blas.h"
 #include "cpu/module/rows.h"
+#include "cpu/module/sizes.h"
 #include "cpu/module/tasks.h"
 #include "ops/conv/conv_lower_cpu.h"
 
@@ -211,22 +211,6 @@ static struct wd_matrix filter_matrix(const struct work *w, int64_t index, int64
     return m;
 }
 
-/* The columns of a panel where they lie in an image, or in a buffer of `rows` rows. */
-static struct wd_matrix image_matrix(const struct wd_conv_lowering *l,
-                                     const struct wd_conv_image *image, int64_t stride,
-                                     const struct wd_conv_panel *panel, int64_t channel)
-{
-    int64_t at =
-        panel->image * image->outer + wd_conv_channel(image, channel) + panel->first * stride;
-    return (struct wd_matrix){element(l, image->data, at), image->channel, stride};
-}
-
-static struct wd_matrix buffer_matrix(const void *buffer, bool pixels, int64_t rows,
-                                      int64_t columns)
-{
-    return (struct wd_matrix){buffer, pixels ? 1 : columns, pixels ? rows : 1};
-}
-
 /* alpha filter panel + beta old of one phase, panel and unit. */
 static void run_task(const struct work *w, int64_t index, int64_t phase, int64_t panel_index,
                      char *panel, char *sums)
@@ -258,15 +242,16 @@ static void run_task(const struct work *w, int64_t index, int64_t phase, int64_t
     for (int64_t m = unit.row; m < unit.row_end; m += l->sums_rows) {
         int64_t end = m + l->sums_rows < unit.row_end ? m + l->sums_rows : unit.row_end;
         int64_t channel = unit.group * l->out + m;
-        struct wd_matrix c = to_image ? image_matrix(l, l->to, l->to_stride, &gather.panel, channel)
-                                      : buffer_matrix(sums, l->to_pixels, end - m, columns);
+        struct wd_matrix c =
+            to_image ? wd_conv_image_matrix(l->to, l->size, l->to_stride, &gather.panel, channel)
+                     : wd_conv_buffer_matrix(sums, l->to_pixels, end - m, columns);
         for (int64_t row = 0; row < depth || row == 0; row += l->depth) {
             int64_t row_end = row + l->depth < depth ? row + l->depth : depth;
             struct wd_matrix a = filter_matrix(w, index, phase, gather.axis, m - unit.row, row);
             struct wd_matrix b =
-                from_image
-                    ? image_matrix(l, l->from, l->from_stride, &gather.panel, gather.channel + row)
-                    : buffer_matrix(panel, l->from_pixels, row_end - row, columns);
+                from_image ? wd_conv_image_matrix(l->from, l->size, l->from_stride, &gather.panel,
+                                                  gather.channel + row)
+                           : wd_conv_buffer_matrix(panel, l->from_pixels, row_end - row, columns);
             double alpha = to_image ? conv->alpha : 1.0;
             double beta = row > 0 ? 1.0 : to_image ? conv->beta : 0.0;
             if (!from_image && gathered != row) {

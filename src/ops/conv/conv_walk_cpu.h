@@ -4,6 +4,7 @@
 #ifndef WD_OPS_CONV_WALK_CPU_H
 #define WD_OPS_CONV_WALK_CPU_H
 
+#include "cpu/module/sizes.h"
 #include "ops/conv/conv_cpu.h"
 
 /* A point of the domain, as it is walked in row-major order. */
@@ -28,11 +29,6 @@ static inline void walk_line(const struct wd_conv_axis *axis, struct walk *w)
     if (++w->at[1] < axis[1].points) return;
     w->at[1] = 0;
     w->at[0] += 1;
-}
-
-static inline int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
 }
 
 #endif

@@ -6,8 +6,8 @@
  * added in order afterwards. So a result depends on the shape and the number of threads alone. */
 #include <string.h>
 
-#include "cpu/module/blas.h"
 #include "cpu/module/rows.h"
+#include "cpu/module/sizes.h"
 #include "cpu/module/tasks.h"
 #include "ops/conv/conv_cpu.h"
 
@@ -19,7 +19,6 @@ enum {
     COLUMNS_MAX = 1024,
     WIDTH_MIN = 64,
     ROWS_MIN = 32,
-    ALIGNMENT = 64,
     CHUNK = 256, /* elements finished at once */
 };
 
@@ -76,41 +75,26 @@ struct block {
     int64_t to;
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t align_up(int64_t bytes)
-{
-    return ceil_div(bytes, ALIGNMENT) * ALIGNMENT;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static struct block block_of(const struct lowering *l, int64_t index)
 {
     struct block b;
     b.from = index % l->blocks_across * l->width;
-    b.to = least(b.from + l->width, l->depth);
+    b.to = wd_least(b.from + l->width, l->depth);
     index /= l->blocks_across;
     b.row = index % l->blocks_down * l->rows;
-    b.row_end = least(b.row + l->rows, l->conv.k);
+    b.row_end = wd_least(b.row + l->rows, l->conv.k);
     b.group = index / l->blocks_down;
     return b;
 }
 
 static struct wd_conv_panel panel_of(const struct lowering *l, int64_t index)
 {
-    int64_t width = ceil_div(l->points, l->parts);
+    int64_t width = wd_ceil_div(l->points, l->parts);
     struct wd_conv_panel p;
     p.image = index / l->parts * l->images;
-    p.image_end = least(p.image + l->images, l->conv.batch);
-    p.first = least(index % l->parts * width, l->points);
-    p.last = least(p.first + width, l->points);
+    p.image_end = wd_least(p.image + l->images, l->conv.batch);
+    p.first = wd_least(index % l->parts * width, l->points);
+    p.last = wd_least(p.first + width, l->points);
     return p;
 }
 
@@ -124,30 +108,6 @@ static bool y_has_panel(const struct lowering *l, int64_t images)
     return !l->y_direct || (images > 1 && !l->y_whole);
 }
 
-static bool sees_each_pixel_once(const struct wd_conv_cpu *conv)
-{
-    for (int d = 0; d < WD_CONV_SPATIAL; ++d) {
-        if (conv->w.extent[d] != 1 || conv->stride[d] != 1 || conv->pad[d] != 0) return false;
-        if (conv->x.extent[d] != conv->y.extent[d]) return false;
-    }
-    return true;
-}
-
-/* Whether dw is a matrix of k rows whose columns are the rows of the column matrix. */
-static bool filter_lies(const struct lowering *l)
-{
-    const struct wd_conv_image *w = &l->conv.w;
-    int64_t tap;
-    bool whole;
-    if (w->dtype != l->dtype || w->lanes != 1) return false;
-    if (l->taps == 1) return wd_blas_takes(l->conv.k, l->conv.c, w->outer, w->channel);
-    if (!wd_conv_flat(w, 1, &tap, &whole)) return false;
-    if (l->x_pixels ? w->channel != 1 || tap != l->conv.c : tap != 1 || w->channel != l->taps) {
-        return false;
-    }
-    return wd_blas_takes(l->conv.k, l->depth, w->outer, 1);
-}
-
 static void lay(struct lowering *l)
 {
     struct wd_conv_cpu *conv = &l->conv;
@@ -155,7 +115,7 @@ static void lay(struct lowering *l)
     struct wd_conv_image *y = &conv->y;
     int last = WD_CONV_SPATIAL - 1;
     l->x_pixels = x->lanes == 1 && x->channel == 1 && (conv->c > 1 || x->space[last] != 1);
-    l->x_direct = sees_each_pixel_once(conv) && x->lanes == 1 && x->dtype == l->dtype &&
+    l->x_direct = wd_conv_is_pointwise(conv) && x->lanes == 1 && x->dtype == l->dtype &&
                   wd_conv_flat(x, conv->batch, &l->x_stride, &l->x_whole) &&
                   wd_blas_takes(conv->c, l->points, x->channel, l->x_stride);
     l->x_whole &= wd_blas_takes(conv->c, conv->batch * l->points, x->channel, l->x_stride);
@@ -164,15 +124,10 @@ static void lay(struct lowering *l)
                   wd_conv_flat(y, conv->batch, &l->y_stride, &l->y_whole) &&
                   wd_blas_takes(conv->k, l->points, y->channel, l->y_stride);
     l->y_whole &= wd_blas_takes(conv->k, conv->batch * l->points, y->channel, l->y_stride);
-    l->w_direct = filter_lies(l);
+    l->w_direct = wd_conv_filter_lies(conv, l->dtype, l->x_pixels);
     if (!l->x_direct || !l->y_direct || !l->x_whole || !l->y_whole || conv->batch == 1) return;
-    /* one image of all */
     l->points *= conv->batch;
-    conv->batch = 1;
-    for (int d = 0; d < last; ++d) x->extent[d] = y->extent[d] = 1;
-    x->extent[last] = y->extent[last] = l->points;
-    x->space[last] = l->x_stride;
-    y->space[last] = l->y_stride;
+    wd_conv_fold(conv, l->x_stride, l->y_stride);
 }
 
 /* Nanoseconds of one panel of a block, as in conv_lower_cpu.c; the block itself is read and written
@@ -193,15 +148,16 @@ static double panel_time(const struct lowering *l, int64_t images, int64_t rows,
 static void try_panels(struct lowering *l, int threads, int64_t bytes, int64_t images,
                        int64_t parts, double *best)
 {
-    int64_t columns = images * ceil_div(l->points, parts);
-    int64_t panels = ceil_div(l->conv.batch, images) * parts;
+    int64_t columns = images * wd_ceil_div(l->points, parts);
+    int64_t panels = wd_ceil_div(l->conv.batch, images) * parts;
     int64_t widest = x_has_panel(l, images) ? bytes / (columns * l->size) : l->depth;
-    int64_t across = widest < 1 ? l->depth : ceil_div(l->depth, widest);
+    int64_t across = widest < 1 ? l->depth : wd_ceil_div(l->depth, widest);
     for (; across <= l->depth; across = across < 4 ? across + 1 : across * 3 / 2) {
-        int64_t width = ceil_div(l->depth, across);
+        int64_t width = wd_ceil_div(l->depth, across);
         for (int64_t down = 1; down <= l->conv.k; down *= 2) {
-            int64_t rows = ceil_div(l->conv.k, down);
-            int64_t blocks = l->conv.groups * ceil_div(l->depth, width) * ceil_div(l->conv.k, rows);
+            int64_t rows = wd_ceil_div(l->conv.k, down);
+            int64_t blocks =
+                l->conv.groups * wd_ceil_div(l->depth, width) * wd_ceil_div(l->conv.k, rows);
             for (int64_t splits = 1; splits <= threads && splits <= panels; ++splits) {
                 double extra = 0.0;
                 double time;
@@ -213,9 +169,10 @@ static void try_panels(struct lowering *l, int threads, int64_t bytes, int64_t i
                 } else if (!l->w_direct && rows * width * l->size > SUMS_BYTES / threads) {
                     break; /* each thread has a block of sums */
                 }
-                time = (double)(ceil_div(blocks * splits, threads) * ceil_div(panels, splits)) *
-                           panel_time(l, images, rows, width, columns) +
-                       extra;
+                time =
+                    (double)(wd_ceil_div(blocks * splits, threads) * wd_ceil_div(panels, splits)) *
+                        panel_time(l, images, rows, width, columns) +
+                    extra;
                 if (*best >= 0.0 && time >= *best * 0.99) continue;
                 *best = time;
                 l->images = images;
@@ -232,7 +189,7 @@ static void try_panels(struct lowering *l, int threads, int64_t bytes, int64_t i
 
 static void cut(struct lowering *l, int threads)
 {
-    int64_t bytes = least(WORKERS_BYTES / threads / 2, PANEL_BYTES);
+    int64_t bytes = wd_least(WORKERS_BYTES / threads / 2, PANEL_BYTES);
     int64_t blocks;
     double best = -1.0;
     for (int64_t images = 1; images <= l->conv.batch; images *= 2) {
@@ -243,33 +200,33 @@ static void cut(struct lowering *l, int threads)
         try_panels(l, threads, bytes, images, 1, &best);
     }
     for (int64_t parts = 2;; parts = parts < 4 ? parts + 1 : parts * 5 / 4) {
-        int64_t columns = ceil_div(l->points, parts);
+        int64_t columns = wd_ceil_div(l->points, parts);
         bool gathers = x_has_panel(l, 1) || y_has_panel(l, 1);
         if (columns < COLUMNS_MIN && best >= 0.0) break;
         if (gathers && (columns > COLUMNS_MAX || columns * 8 * l->size > bytes)) continue;
         try_panels(l, threads, bytes, 1, parts, &best);
     }
-    l->columns = l->images * ceil_div(l->points, l->parts);
-    l->panels = ceil_div(l->conv.batch, l->images) * l->parts;
-    l->blocks_across = ceil_div(l->depth, l->width);
-    l->blocks_down = ceil_div(l->conv.k, l->rows);
+    l->columns = l->images * wd_ceil_div(l->points, l->parts);
+    l->panels = wd_ceil_div(l->conv.batch, l->images) * l->parts;
+    l->blocks_across = wd_ceil_div(l->depth, l->width);
+    l->blocks_down = wd_ceil_div(l->conv.k, l->rows);
     blocks = l->conv.groups * l->blocks_across * l->blocks_down;
     l->round = blocks;
     if (!l->w_direct || l->splits > 1) {
         int64_t fit;
-        l->sums_bytes = align_up(l->rows * l->width * l->size);
+        l->sums_bytes = wd_align_line(l->rows * l->width * l->size);
         fit = SUMS_BYTES / (l->sums_bytes * l->splits);
-        l->round = least(blocks, fit < 1 ? 1 : fit);
+        l->round = wd_least(blocks, fit < 1 ? 1 : fit);
     }
     l->workers = wd_tasks_workers(l->round * l->splits, threads);
     if (x_has_panel(l, l->images)) {
-        l->x_bytes = align_up((l->width * l->columns + WD_CONV_SLACK) * l->size);
+        l->x_bytes = wd_align_line((l->width * l->columns + WD_CONV_SLACK) * l->size);
     }
     l->y_rows = l->rows;
     if (y_has_panel(l, l->images)) {
         int64_t fit = bytes / (l->columns * l->size);
-        l->y_rows = least(l->rows, fit < 1 ? 1 : fit);
-        l->y_bytes = align_up((l->y_rows * l->columns + WD_CONV_SLACK) * l->size);
+        l->y_rows = wd_least(l->rows, fit < 1 ? 1 : fit);
+        l->y_bytes = wd_align_line((l->y_rows * l->columns + WD_CONV_SLACK) * l->size);
     }
 }
 
@@ -289,20 +246,6 @@ static void lower(const struct wd_problem *problem, struct lowering *l)
 static const void *element(const struct lowering *l, const void *data, int64_t at)
 {
     return (const char *)data + at * l->size;
-}
-
-static struct wd_matrix image_matrix(const struct lowering *l, const struct wd_conv_image *image,
-                                     int64_t stride, const struct wd_conv_panel *panel,
-                                     int64_t channel)
-{
-    int64_t at = panel->image * image->outer + channel * image->channel + panel->first * stride;
-    return (struct wd_matrix){element(l, image->data, at), image->channel, stride};
-}
-
-static struct wd_matrix buffer_matrix(const void *buffer, bool pixels, int64_t rows,
-                                      int64_t columns)
-{
-    return (struct wd_matrix){buffer, pixels ? 1 : columns, pixels ? rows : 1};
 }
 
 static void gather(const struct lowering *l, const struct wd_conv_gather *g, int64_t row,
@@ -345,21 +288,23 @@ static void run_split(const struct work *w, const struct block *b, int64_t split
         double beta = i > first ? 1.0 : into_dw ? conv->beta : 0.0;
         x.panel = y.panel = panel;
         if (l->x_direct && (!several || l->x_whole)) {
-            columns_of_x = image_matrix(l, &conv->x, l->x_stride, &panel, x.channel + b->from);
+            columns_of_x =
+                wd_conv_image_matrix(&conv->x, l->size, l->x_stride, &panel, x.channel + b->from);
         } else {
             gather(l, &x, b->from, b->to, x_panel);
-            columns_of_x = buffer_matrix(x_panel, l->x_pixels, b->to - b->from, columns);
+            columns_of_x = wd_conv_buffer_matrix(x_panel, l->x_pixels, b->to - b->from, columns);
         }
         columns_of_x = (struct wd_matrix){columns_of_x.data, columns_of_x.column, columns_of_x.row};
         for (int64_t m = b->row; m < b->row_end; m += l->y_rows) {
-            int64_t end = least(m + l->y_rows, b->row_end);
+            int64_t end = wd_least(m + l->y_rows, b->row_end);
             struct wd_matrix out = {element(l, c.data, (m - b->row) * c.row), c.row, c.column};
             struct wd_matrix filters;
             if (l->y_direct && (!several || l->y_whole)) {
-                filters = image_matrix(l, &conv->y, l->y_stride, &panel, y.channel + m);
+                filters =
+                    wd_conv_image_matrix(&conv->y, l->size, l->y_stride, &panel, y.channel + m);
             } else {
                 gather(l, &y, m, end, y_panel);
-                filters = buffer_matrix(y_panel, l->y_pixels, end - m, columns);
+                filters = wd_conv_buffer_matrix(y_panel, l->y_pixels, end - m, columns);
             }
             if (conv->wide) {
                 wd_gemm_f64(end - m, b->to - b->from, columns, alpha, filters, columns_of_x, beta,
@@ -413,7 +358,7 @@ static void finish_run(const struct work *w, int64_t block, int64_t place, int64
     double sum[CHUNK];
     double other[CHUNK];
     for (int64_t i = 0; i < n; i += CHUNK) {
-        int64_t count = least(CHUNK, n - i);
+        int64_t count = wd_least(CHUNK, n - i);
         wd_row_load_f64(sum, sums_of(w, block, 0), l->dtype, place + i, 1, count);
         for (int64_t s = 1; s < l->splits; ++s) {
             wd_row_load_f64(other, sums_of(w, block, s), l->dtype, place + i, 1, count);
@@ -502,7 +447,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     work.scratch = work.sums + l.round * l.splits * l.sums_bytes;
     for (int64_t first = 0; first < blocks; first += l.round) {
         work.first_block = first;
-        work.last_block = least(first + l.round, blocks);
+        work.last_block = wd_least(first + l.round, blocks);
         atomic_init(&tasks.next, 0);
         tasks.count = (work.last_block - first) * l.splits;
         WD_TRY(queue->ops->range(queue, run_workers, &work,

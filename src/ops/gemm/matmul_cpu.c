@@ -8,6 +8,7 @@
 
 #include "cpu/module/blas.h"
 #include "cpu/module/rows.h"
+#include "cpu/module/sizes.h"
 #include "cpu/module/tasks.h"
 #include "ops/engine.h"
 
@@ -19,7 +20,6 @@ enum {
     WORKERS_BYTES = 48 << 20, /* of all workers' tiles */
     EDGE_MIN = 32,            /* smaller blocks leave a product's edges too large a share */
     CHUNK = 256,              /* elements finished at once */
-    ALIGNMENT = 64,
 };
 
 struct operand {
@@ -57,16 +57,6 @@ struct work {
     struct wd_tasks *tasks;
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / (b > 0 ? b : 1);
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Nanoseconds of a block, on the core that this was measured on; only ratios matter. */
 static double block_time(const struct product *p, int64_t rows, int64_t columns)
 {
@@ -80,17 +70,17 @@ static double block_time(const struct product *p, int64_t rows, int64_t columns)
 static void cut(struct product *p, int threads)
 {
     bool all_direct = p->operand[A].direct && p->operand[B].direct && p->operand[C].direct;
-    int64_t bytes = least(TILE_BYTES, WORKERS_BYTES / threads / OPERANDS);
+    int64_t bytes = wd_least(TILE_BYTES, WORKERS_BYTES / threads / OPERANDS);
     int64_t most = all_direct ? INT32_MAX : 512;
     double best = -1.0;
     while (!all_direct && most > EDGE_MIN && most * most * p->size > bytes) most /= 2;
-    for (int64_t down = ceil_div(p->m, most);; down = down < 4 ? down + 1 : down * 3 / 2) {
-        int64_t rows = ceil_div(p->m, down);
-        for (int64_t across = ceil_div(p->n, most);;
+    for (int64_t down = wd_ceil_div(p->m, most);; down = down < 4 ? down + 1 : down * 3 / 2) {
+        int64_t rows = wd_ceil_div(p->m, down);
+        for (int64_t across = wd_ceil_div(p->n, most);;
              across = across < 4 ? across + 1 : across * 3 / 2) {
-            int64_t columns = ceil_div(p->n, across);
-            int64_t tasks = p->batch * ceil_div(p->m, rows) * ceil_div(p->n, columns);
-            double time = (double)ceil_div(tasks, threads) * block_time(p, rows, columns);
+            int64_t columns = wd_ceil_div(p->n, across);
+            int64_t tasks = p->batch * wd_ceil_div(p->m, rows) * wd_ceil_div(p->n, columns);
+            double time = (double)wd_ceil_div(tasks, threads) * block_time(p, rows, columns);
             if (best < 0.0 || time < best * 0.99) {
                 best = time;
                 p->rows = rows;
@@ -100,16 +90,16 @@ static void cut(struct product *p, int threads)
         }
         if (rows <= EDGE_MIN || down > 4 * (int64_t)threads) break;
     }
-    p->down = ceil_div(p->m, p->rows);
-    p->across = ceil_div(p->n, p->columns);
-    p->depth = all_direct ? p->k : least(p->k, most);
+    p->down = wd_ceil_div(p->m, p->rows);
+    p->across = wd_ceil_div(p->n, p->columns);
+    p->depth = all_direct ? p->k : wd_least(p->k, most);
     p->workers = wd_tasks_workers(p->batch * p->down * p->across, threads);
     for (int o = A; o < OPERANDS; ++o) {
         int64_t extent = o == A   ? p->rows * p->depth
                          : o == B ? p->depth * p->columns
                                   : p->rows * p->columns;
         if (p->operand[o].direct) continue;
-        p->tile_bytes[o] = ceil_div(extent * p->size, ALIGNMENT) * ALIGNMENT;
+        p->tile_bytes[o] = wd_align_line(extent * p->size);
     }
 }
 
@@ -202,7 +192,7 @@ static void finish(const struct product *p, int64_t entry, int64_t row, int64_t 
     double old[CHUNK];
     for (int64_t i = 0; i < runs; ++i) {
         for (int64_t j = 0; j < length; j += CHUNK) {
-            int64_t n = least(CHUNK, length - j);
+            int64_t n = wd_least(CHUNK, length - j);
             int64_t place = at + i * (turned ? c->column : c->row) + j * stride;
             wd_row_load_f64(sum, sums.data, p->dtype, i * length + j, 1, n);
             for (int64_t e = 0; e < n; ++e) sum[e] = p->alpha != 0.0 ? p->alpha * sum[e] : 0.0;
@@ -220,15 +210,15 @@ static void run_task(const struct product *p, int64_t task, char *tiles)
     int64_t column = task % p->across * p->columns;
     int64_t row = task / p->across % p->down * p->rows;
     int64_t entry = task / p->across / p->down;
-    int64_t columns = least(p->columns, p->n - column);
-    int64_t rows = least(p->rows, p->m - row);
+    int64_t columns = wd_least(p->columns, p->n - column);
+    int64_t rows = wd_least(p->rows, p->m - row);
     bool direct = p->operand[C].direct;
     char *tile_b = tiles + p->tile_bytes[A];
     struct wd_matrix c =
         block_of(p, C, entry, row, rows, column, columns, tile_b + p->tile_bytes[B]);
     if (columns <= 0 || rows <= 0) return;
     for (int64_t k = 0; k < p->k; k += p->depth) {
-        int64_t depth = least(p->depth, p->k - k);
+        int64_t depth = wd_least(p->depth, p->k - k);
         struct wd_matrix a = block_of(p, A, entry, row, rows, k, depth, tiles);
         struct wd_matrix b = block_of(p, B, entry, k, depth, column, columns, tile_b);
         double alpha = direct ? p->alpha : 1.0;
