@@ -73,6 +73,8 @@ static void cut(struct product *p, int threads)
     int64_t bytes = wd_least(TILE_BYTES, WORKERS_BYTES / threads / OPERANDS);
     int64_t most = all_direct ? INT32_MAX : 512;
     double best = -1.0;
+    p->rows = wd_most(p->m, 1);
+    p->columns = wd_most(p->n, 1);
     while (!all_direct && most > EDGE_MIN && most * most * p->size > bytes) most /= 2;
     for (int64_t down = wd_ceil_div(p->m, most);; down = down < 4 ? down + 1 : down * 3 / 2) {
         int64_t rows = wd_ceil_div(p->m, down);
