@@ -13,11 +13,17 @@
 static struct fake_functions functions;
 const struct fake_functions *const fake = &functions;
 
-static void beside_program(char *path, size_t size)
+void fake_path(char *path, size_t size)
 {
+    const char *named = getenv("FAKECUDA");
     char program[3072];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    ssize_t length;
     char *slash;
+    if (named) {
+        snprintf(path, size, "%s", named);
+        return;
+    }
+    length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
     slash = strrchr(program, '/');
     if (slash) *slash = '\0';
@@ -36,12 +42,10 @@ static void *look_up(void *library, const char *name)
 
 void fake_open(void)
 {
-    const char *named = getenv("FAKECUDA");
     char path[4096];
     void *library;
     void *address;
-    if (named) snprintf(path, sizeof path, "%s", named);
-    else beside_program(path, sizeof path);
+    fake_path(path, sizeof path);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fprintf(stderr, "the fake driver cannot be opened: %s\n", dlerror());

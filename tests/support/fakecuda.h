@@ -16,6 +16,9 @@ struct fake_functions {
 };
 extern const struct fake_functions *const fake;
 
+/* The path of the fake driver: the environment's FAKECUDA, or beside the test program. */
+void fake_path(char *path, size_t size);
+
 /* Ends the process with a text where the fake driver cannot be opened. */
 void fake_open(void);
 
