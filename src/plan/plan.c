@@ -11,27 +11,15 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "plan/workspace.h"
 
-enum {
-    WORKSPACE_ALIGNMENT = 256,
-    ENGINE_NODE_BY_NODE = 1,
-};
+enum { ENGINE_NODE_BY_NODE = 1 };
 
 static _Atomic uint64_t executions;
 static _Atomic uint64_t emitted;
 static _Atomic uint64_t alive;
 static _Atomic uint64_t warned; /* a bit an operation */
 _Static_assert(WD_OP_COUNT <= 64, "an operation has its bit in warned");
-
-/* Adds an area to a sum of areas; `area` (may be null) gets its size. False where it has none. */
-static bool add_area(int64_t *total, int64_t bytes, int64_t *area)
-{
-    int64_t aligned;
-    if (bytes < 0 || __builtin_add_overflow(bytes, WORKSPACE_ALIGNMENT - 1, &aligned)) return false;
-    aligned = aligned / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
-    if (area) *area = aligned;
-    return !__builtin_add_overflow(*total, aligned, total);
-}
 
 /* Takes an engine for a node: the one asked for, or the first that takes it. On failure the last
  * error lists what each engine said. */
@@ -74,8 +62,6 @@ cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_gra
 {
     struct wd_plan *plan = NULL;
     cudnnStatus_t status = wd_graph_validate(graph);
-    int64_t step_bytes = 0;
-    int64_t whole;
     int scalars = 0;
     if (status != CUDNN_STATUS_SUCCESS) return status;
     plan = wd_alloc(sizeof *plan);
@@ -92,18 +78,6 @@ cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_gra
                          "no host memory for a plan of %d operations", graph->node_count);
         goto fail;
     }
-    for (int t = 0; t < graph->tensor_count; ++t) {
-        plan->virtual_offset[t] = -1;
-        if (!(graph->tensors[t].flags & WD_VIRTUAL)) continue;
-        plan->virtual_offset[t] = plan->workspace;
-        if (!add_area(&plan->workspace, wd_tensor_extent(&graph->tensors[t]), NULL)) {
-            status = wd_fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-                             "the virtual tensors up to uid %lld need more than 2^63 - 1 bytes of "
-                             "workspace",
-                             (long long)graph->tensors[t].uid);
-            goto fail;
-        }
-    }
     for (int n = 0; n < graph->node_count; ++n) {
         struct wd_step *step = &plan->steps[n];
         step->problem = (struct wd_problem){plan->graph, &plan->graph->nodes[n], &plan->device};
@@ -111,25 +85,16 @@ cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_gra
         if (status != CUDNN_STATUS_SUCCESS) goto fail;
         step->scalar_offset = scalars;
         scalars += wd_op_info(step->problem.node->op)->scalar_count;
-        /* steps run one after the other and share one area behind the virtual tensors */
-        step->workspace_offset = plan->workspace;
-        whole = plan->workspace;
-        if (step->engine->workspace &&
-            !add_area(&whole, step->engine->workspace(&step->problem), &step->workspace_bytes)) {
-            status =
-                wd_fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-                        "engine %s needs more than 2^63 - 1 bytes of workspace here, with %lld "
-                        "of virtual tensors",
-                        step->engine->name, (long long)plan->workspace);
-            goto fail;
+        if (step->engine->workspace) {
+            step->workspace_bytes = step->engine->workspace(&step->problem);
         }
-        if (step->workspace_bytes > step_bytes) step_bytes = step->workspace_bytes;
         plan->notes |= step->engine->notes;
         plan->last_resort |= step->engine->last_resort;
         add_name(plan, step->engine->name);
         plan->step_count += 1;
     }
-    plan->workspace += step_bytes;
+    status = wd_plan_book_workspace(plan);
+    if (status != CUDNN_STATUS_SUCCESS) goto fail;
     *result = plan;
     return CUDNN_STATUS_SUCCESS;
 fail:

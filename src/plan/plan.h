@@ -13,7 +13,7 @@
 struct wd_step {
     const struct wd_engine *engine;
     struct wd_problem problem; /* of the plan's own graph */
-    int64_t workspace_offset;
+    int64_t workspace_offset;  /* of its scratch in the plan's workspace */
     int64_t workspace_bytes;
     int scalar_offset; /* of the node's scalars among the execution's */
 };
@@ -24,7 +24,7 @@ struct wd_plan {
     struct wd_step *steps;
     int step_count;
     int64_t *virtual_offset; /* by tensor: its place in the workspace, -1: the caller's */
-    int64_t workspace;       /* bytes, all steps and virtual tensors */
+    int64_t workspace;       /* bytes; virtual tensors and scratch share them by lifetime */
     uint32_t notes;          /* numerical notes of all its engines */
     bool last_resort;        /* some step runs on an engine of last resort */
     char name[256];          /* its engines, for logs: "conv_fprop_def+pointwise_def" */

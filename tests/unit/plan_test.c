@@ -36,10 +36,12 @@ void *dlopen(const char *name, int flags)
     return next(name, flags);
 }
 
-/* x0 -> x1 -> ... by identity, all but the ends virtual, each of `count` doubles. */
-static cudnnStatus_t plan_of_chain(int nodes, int64_t count, struct wd_plan **plan)
+/* x0 -> x1 -> ... by identity, all but the ends virtual, each of `count` doubles. Where `back` is set
+ * that many sums follow, which read from the last to the first what came before. */
+static cudnnStatus_t plan_of_chain(int chain, int back, int64_t count, struct wd_plan **plan)
 {
-    enum { NODES_MAX = 20 };
+    enum { NODES_MAX = 40 };
+    int nodes = chain + back;
     struct wd_node node[NODES_MAX];
     struct wd_tensor tensor[NODES_MAX + 1];
     struct wd_single single;
@@ -61,6 +63,10 @@ static cudnnStatus_t plan_of_chain(int nodes, int64_t count, struct wd_plan **pl
         if (n == nodes) break;
         node[n] = single.node;
         node[n].slot[0] = (int16_t)n;
+        if (n >= chain) {
+            node[n].attr.pointwise.mode = CUDNN_POINTWISE_ADD;
+            node[n].slot[1] = (int16_t)(2 * chain - n - 1);
+        }
         for (int s = 0; s < wd_op_info(WD_OP_POINTWISE)->slot_count; ++s) {
             if (wd_op_info(WD_OP_POINTWISE)->outputs >> s & 1u) node[n].slot[s] = (int16_t)(n + 1);
         }
@@ -72,16 +78,22 @@ static void test_workspace_sum(void **state)
 {
     struct wd_plan *plan = NULL;
     (void)state;
-    assert_int_equal(plan_of_chain(3, 100, &plan), 0);
+    assert_int_equal(plan_of_chain(3, 0, 100, &plan), 0);
     assert_int_equal(plan->workspace, 2 * 1024);
     wd_plan_destroy(plan);
-    /* 2^59 bytes each: fifteen fit into the sum, nineteen do not */
-    assert_int_equal(plan_of_chain(16, (int64_t)1 << 56, &plan), 0);
+    /* 2^59 bytes each, two at a time, however long the chain is */
+    assert_int_equal(plan_of_chain(20, 0, (int64_t)1 << 56, &plan), 0);
+    assert_int_equal(plan->workspace, 2 * ((int64_t)1 << 59));
+    wd_plan_destroy(plan);
+    /* where sums go back along it, all that they read and one more: fifteen fit, sixteen do not */
+    assert_int_equal(plan_of_chain(14, 13, (int64_t)1 << 56, &plan), 0);
     assert_int_equal(plan->workspace, 15 * ((int64_t)1 << 59));
     wd_plan_destroy(plan);
     plan = NULL;
-    assert_int_equal(plan_of_chain(20, (int64_t)1 << 56, &plan), CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
-    assert_non_null(strstr(wd_last_error(), "virtual tensors up to uid 17 need more than"));
+    assert_int_equal(plan_of_chain(15, 14, (int64_t)1 << 56, &plan),
+                     CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
+    assert_non_null(strstr(wd_last_error(), "virtual tensor uid 17 of 576460752303423488 bytes"));
+    assert_non_null(strstr(wd_last_error(), "more than 2^63 - 1 bytes"));
     assert_null(plan);
 }
 
@@ -170,6 +182,7 @@ static void test_many_tensors(void **state)
         x = y;
     }
     long_plan = be_plan_of(handle, NODES, ops);
+    assert_int_equal(be_workspace(long_plan), 2 * 256); /* of two tensors that take turns */
     assert_int_equal(cudnnBackendExecute(handle, long_plan,
                                          be_pack(1, (int64_t[]){1}, (void *[]){pointer}, pointer)),
                      CUDNN_STATUS_BAD_PARAM);
