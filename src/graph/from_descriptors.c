@@ -162,53 +162,76 @@ static cudnnStatus_t add_nodes(const struct wd_value *ops, struct wd_opgraph *ma
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Whether all producers of what a node reads have been placed: writer[t] is the node that writes
- * tensor t, or -1. */
-static bool is_ready(const struct wd_graph *graph, int n, const int *writer, const bool *placed)
+/* What sorting needs beside the graphs. */
+struct sorting {
+    const struct wd_graph *graph;
+    int *writer;  /* by tensor: the node that writes it, or -1 */
+    int *waiting; /* the nodes under way, each waiting for the next: a path, so all different */
+    unsigned char *state; /* by node: how many slots have been looked at, or PLACED */
+};
+enum { PLACED = 255 };
+_Static_assert((int)WD_MAX_SLOTS < (int)PLACED, "a node's slots are counted beside PLACED");
+
+/* The producer of what a node reads next that has not been placed yet, or -1. */
+static int next_producer(struct sorting *sorting, int n)
 {
-    const struct wd_node *node = &graph->nodes[n];
+    const struct wd_node *node = &sorting->graph->nodes[n];
     const struct wd_op_info *info = wd_op_info(node->op);
-    for (int s = 0; s < info->slot_count; ++s) {
-        int tensor = node->slot[s];
-        if (tensor < 0 || !(info->inputs >> s & 1u)) continue;
-        if (writer[tensor] >= 0 && writer[tensor] != n && !placed[writer[tensor]]) return false;
+    while (sorting->state[n] < info->slot_count) {
+        int slot = sorting->state[n]++;
+        int producer;
+        if (node->slot[slot] < 0 || !(info->inputs >> slot & 1u)) continue;
+        producer = sorting->writer[node->slot[slot]];
+        if (producer >= 0 && producer != n && sorting->state[producer] != PLACED) return producer;
     }
-    return true;
+    return -1;
 }
 
-/* Sorts nodes so that producers come first, else in the caller's order, and packs the scalars in
- * the new order. `order`, `writer` and `placed` are scratch. */
-static cudnnStatus_t sort_nodes(struct wd_opgraph *made, struct wd_opgraph *sorted, int *writer,
-                                bool *placed)
+static void place(const struct wd_opgraph *made, struct wd_opgraph *sorted, int n)
 {
-    struct wd_graph *graph = &made->graph;
-    int done = 0;
-    for (int t = 0; t < graph->tensor_count; ++t) writer[t] = -1;
+    int scalars = wd_op_info(made->graph.nodes[n].op)->scalar_count;
+    sorted->graph.nodes[sorted->graph.node_count++] = made->graph.nodes[n];
+    memcpy(sorted->scalars + sorted->scalar_count, made->scalars + WD_MAX_SCALARS * n,
+           sizeof(double) * (size_t)scalars);
+    sorted->scalar_count += scalars;
+}
+
+/* Sorts nodes so that producers come first: the caller's order, but before each node what it waits
+ * for. Every slot is looked at once, so this is linear. Scalars are packed in the new order. */
+static cudnnStatus_t sort_nodes(const struct wd_opgraph *made, struct wd_opgraph *sorted,
+                                struct sorting *sorting)
+{
+    const struct wd_graph *graph = &made->graph;
+    sorting->graph = graph;
+    for (int t = 0; t < graph->tensor_count; ++t) sorting->writer[t] = -1;
     for (int n = 0; n < graph->node_count; ++n) {
         const struct wd_op_info *info = wd_op_info(graph->nodes[n].op);
         for (int s = 0; s < info->slot_count; ++s) {
             int tensor = graph->nodes[n].slot[s];
-            if (tensor >= 0 && (info->outputs >> s & 1u)) writer[tensor] = n;
+            if (tensor >= 0 && (info->outputs >> s & 1u)) sorting->writer[tensor] = n;
         }
     }
-    while (done < graph->node_count) {
-        int before = done;
-        for (int n = 0; n < graph->node_count; ++n) {
-            int scalars;
-            if (placed[n] || !is_ready(graph, n, writer, placed)) continue;
-            placed[n] = true;
-            scalars = wd_op_info(graph->nodes[n].op)->scalar_count;
-            sorted->graph.nodes[done++] = graph->nodes[n];
-            memcpy(sorted->scalars + sorted->scalar_count, made->scalars + WD_MAX_SCALARS * n,
-                   sizeof(double) * (size_t)scalars);
-            sorted->scalar_count += scalars;
+    for (int n = 0; n < graph->node_count; ++n) {
+        int depth = 0;
+        if (sorting->state[n] == PLACED) continue;
+        sorting->waiting[depth++] = n;
+        while (depth > 0) {
+            int top = sorting->waiting[depth - 1];
+            int producer = next_producer(sorting, top);
+            if (producer < 0) {
+                place(made, sorted, top);
+                sorting->state[top] = PLACED;
+                depth -= 1;
+                continue;
+            }
+            /* a producer that has been begun is on the path itself: nodes leave it placed */
+            WD_REQUIRE(sorting->state[producer] == 0, CUDNN_STATUS_BAD_PARAM,
+                       "operation graph: the operations wait for each other in a circle");
+            sorting->waiting[depth++] = producer;
         }
-        WD_REQUIRE(done > before, CUDNN_STATUS_BAD_PARAM,
-                   "operation graph: the operations wait for each other in a circle");
     }
     memcpy(sorted->graph.tensors, graph->tensors,
            sizeof *graph->tensors * (size_t)graph->tensor_count);
-    sorted->graph.node_count = graph->node_count;
     sorted->graph.tensor_count = graph->tensor_count;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -222,8 +245,7 @@ cudnnStatus_t wd_opgraph_build(const struct wd_desc *desc, struct wd_opgraph **r
     struct wd_opgraph *made = NULL;
     struct wd_opgraph *sorted = NULL;
     int *table = NULL;
-    int *writer = NULL;
-    bool *placed = NULL;
+    struct sorting sorting = {0};
     cudnnStatus_t status;
     WD_REQUIRE(nodes >= 1 && nodes <= OPERATIONS_MAX && references < INT16_MAX,
                CUDNN_STATUS_NOT_SUPPORTED, "operation graph: %d operations are not in 1..%d", nodes,
@@ -232,15 +254,16 @@ cudnnStatus_t wd_opgraph_build(const struct wd_desc *desc, struct wd_opgraph **r
     made = allocate(nodes, references);
     sorted = allocate(nodes, references);
     table = wd_alloc(sizeof *table * (size_t)entries);
-    writer = wd_alloc(sizeof *writer * (size_t)(references + 1));
-    placed = wd_alloc(sizeof *placed * (size_t)nodes);
-    if (!made || !sorted || !table || !writer || !placed) {
+    sorting.writer = wd_alloc(sizeof *sorting.writer * (size_t)(references + 1));
+    sorting.waiting = wd_alloc(sizeof *sorting.waiting * (size_t)nodes);
+    sorting.state = wd_alloc((size_t)nodes);
+    if (!made || !sorted || !table || !sorting.writer || !sorting.waiting || !sorting.state) {
         status = wd_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                          "no host memory for a graph of %d operations", nodes);
         goto done;
     }
     status = add_nodes(ops, made, table, entries - 1);
-    if (status == CUDNN_STATUS_SUCCESS) status = sort_nodes(made, sorted, writer, placed);
+    if (status == CUDNN_STATUS_SUCCESS) status = sort_nodes(made, sorted, &sorting);
     if (status == CUDNN_STATUS_SUCCESS) status = wd_graph_validate(&sorted->graph);
     if (status != CUDNN_STATUS_SUCCESS) goto done;
     *result = sorted;
@@ -249,7 +272,8 @@ done:
     wd_free(made);
     wd_free(sorted);
     wd_free(table);
-    wd_free(writer);
-    wd_free(placed);
+    wd_free(sorting.writer);
+    wd_free(sorting.waiting);
+    wd_free(sorting.state);
     return status;
 }

@@ -2,7 +2,7 @@
  *
  * Backend descriptors for tests in a line each, on the public API. A step that does not succeed
  * calls BE_FAIL, which a test may define (cmocka's fail_msg) and which otherwise ends the process;
- * what is made is owned by the test and destroyed by be_free_all. */
+ * what is made, at most BE_MAX, is owned by the test and destroyed by be_free_all. */
 #ifndef WD_TESTS_BACKEND_BUILD_H
 #define WD_TESTS_BACKEND_BUILD_H
 
@@ -19,7 +19,9 @@
 
 typedef cudnnBackendDescriptor_t be_desc;
 
-enum { BE_MAX = 512 };
+#ifndef BE_MAX
+#define BE_MAX 512
+#endif
 static _Thread_local be_desc be_made[BE_MAX]; /* each thread owns what it made */
 static _Thread_local int be_count;
 
