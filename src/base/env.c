@@ -17,6 +17,7 @@ static char device_text[64];
 static char log_destination[TEXT_MAX];
 static char cpu_module[TEXT_MAX];
 static char cpu_isa[16];
+static char engines[TEXT_MAX];
 static char cuda_driver[TEXT_MAX];
 
 /* A copy of a variable, or null where it is not set or does not fit. */
@@ -47,6 +48,7 @@ static void read_all(void)
     else if (device && !strcmp(device, "cpu")) env.device = WD_CHOOSE_CPU;
     env.check = number_of("WARPDNN_CHECK", 0, 1, 0) != 0;
     env.last_resort = number_of("WARPDNN_LAST_RESORT", 0, 1, 1) != 0;
+    env.engines = text_of("WARPDNN_ENGINES", engines, sizeof engines);
     env.version = number_of("WARPDNN_CUDNN_VERSION", 90000, 99999, CUDNN_VERSION);
     env.threads = number_of("WARPDNN_THREADS", 0, 4096, 0);
     env.cpu_module = text_of("WARPDNN_CPU_MODULE", cpu_module, sizeof cpu_module);

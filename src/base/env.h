@@ -14,6 +14,7 @@ struct wd_env {
     const char *device_text;      /* as written, for the error text */
     bool check;                   /* WARPDNN_CHECK=1: pointers are checked on every call */
     bool last_resort;             /* WARPDNN_LAST_RESORT=0 refuses engines of last resort */
+    const char *engines;          /* WARPDNN_ENGINES: names of the engines to use, null for all */
     int version;                  /* WARPDNN_CUDNN_VERSION: what cudnnGetVersion answers */
     int threads;                  /* WARPDNN_THREADS: CPU threads; 0 for all cores */
     const char *cpu_module;       /* WARPDNN_CPU_MODULE: path of the CPU module, "" for none */

@@ -54,6 +54,9 @@ struct wd_launch {
     uint32_t block[3];
     uint32_t cluster; /* blocks of a cluster along x; 0 or 1 for none */
     uint32_t shared;  /* dynamic shared memory, bytes */
+    /* It waits by itself for what its stream did before (gpu/device/depend.cuh), so that it may
+     * begin while the kernel before it ends. */
+    bool overlaps;
     int param_count;
     const void *param[WD_MAX_PARAMS]; /* plain structs, copied at emit */
     size_t param_size[WD_MAX_PARAMS];

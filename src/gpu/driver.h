@@ -46,6 +46,7 @@ typedef union {
     struct {
         unsigned int x, y, z;
     } clusterDim;
+    int programmaticStreamSerializationAllowed;
 } CUlaunchAttributeValue;
 
 typedef struct {

@@ -32,11 +32,11 @@ static cudnnStatus_t launch_failed(CUresult result, const char *function,
         launch->block[1], launch->block[2], launch->cluster, launch->shared);
 }
 
-static CUresult launch_clusters(const struct wd_gpu_queue *queue, const struct wd_launch *launch,
-                                CUfunction function, void **params)
+static CUresult launch_with(const struct wd_gpu_queue *queue, const struct wd_launch *launch,
+                            bool overlaps, CUfunction function, void **params)
 {
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value.clusterDim = {launch->cluster, 1, 1}};
+    CUlaunchAttribute attributes[2];
+    unsigned count = 0;
     CUlaunchConfig config = {
         .gridDimX = launch->grid[0],
         .gridDimY = launch->grid[1],
@@ -46,11 +46,23 @@ static CUresult launch_clusters(const struct wd_gpu_queue *queue, const struct w
         .blockDimZ = launch->block[2],
         .sharedMemBytes = launch->shared,
         .hStream = queue->stream,
-        .attrs = &cluster,
-        .numAttrs = 1,
+        .attrs = attributes,
     };
+    if (launch->cluster > 1) {
+        attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                                  .value.clusterDim = {launch->cluster, 1, 1}};
+    }
+    if (overlaps) {
+        attributes[count++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                .value.programmaticStreamSerializationAllowed = 1};
+    }
+    config.numAttrs = count;
     return wd_cu.cuLaunchKernelEx(&config, function, params, NULL);
 }
+
+/* Programmatic dependent launches exist from here on. */
+enum { OVERLAP_CAPABILITY = 90 };
 
 static cudnnStatus_t emit_kernel(struct wd_queue *base, const struct wd_launch *launch)
 {
@@ -58,11 +70,13 @@ static cudnnStatus_t emit_kernel(struct wd_queue *base, const struct wd_launch *
     void *params[WD_MAX_PARAMS];
     CUkernel kernel;
     CUresult result;
+    bool overlaps;
     WD_TRY(wd_kernel_get(queue, launch, &kernel));
     for (int i = 0; i < launch->param_count; ++i) params[i] = (void *)launch->param[i];
     base->emitted += 1;
-    if (launch->cluster > 1) {
-        result = launch_clusters(queue, launch, (CUfunction)kernel, params);
+    overlaps = launch->overlaps && base->device->capability >= OVERLAP_CAPABILITY;
+    if (launch->cluster > 1 || overlaps) {
+        result = launch_with(queue, launch, overlaps, (CUfunction)kernel, params);
         if (result != CUDA_SUCCESS) return launch_failed(result, "cuLaunchKernelEx", launch);
         return CUDNN_STATUS_SUCCESS;
     }

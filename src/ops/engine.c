@@ -4,9 +4,13 @@
  * the CPU module's rows, which appear at once when its first handle has loaded it. */
 #include "ops/engine.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/env.h"
 
 #define WD_ENGINE(id, name) extern const struct wd_engine wd_engine_##name;
 #define WD_CPU_ENGINE(id, name)
@@ -76,6 +80,24 @@ bool wd_reject(struct wd_reason *reason, cudnnStatus_t status, const char *forma
     return false;
 }
 
+/* Whether the list names the engine: patterns of fnmatch(3), with commas between. */
+static bool is_wanted(const char *name)
+{
+    const char *at = wd_env()->engines;
+    char pattern[128];
+    if (!at) return true;
+    while (*at) {
+        size_t length = strcspn(at, ",");
+        if (length < sizeof pattern) {
+            memcpy(pattern, at, length);
+            pattern[length] = '\0';
+            if (fnmatch(pattern, name, 0) == 0) return true;
+        }
+        at += length + (at[length] == ',');
+    }
+    return false;
+}
+
 bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *problem,
                      struct wd_reason *reason)
 {
@@ -87,6 +109,10 @@ bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *pr
         return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED, "runs on the %s, not on the %s",
                          engine->device == WD_CPU ? "CPU" : "GPU",
                          problem->device->kind == WD_CPU ? "CPU" : "GPU");
+    }
+    if (!engine->last_resort && !is_wanted(engine->name)) {
+        return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED, "is not among WARPDNN_ENGINES=%s",
+                         wd_env()->engines);
     }
     return !engine->match || engine->match(problem, reason);
 }

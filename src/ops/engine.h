@@ -10,6 +10,7 @@
 #include "base/queue.h"
 #include "graph/graph.h"
 #include "ops/definition.h"
+#include "ops/kernels.h"
 
 /* One node on one device: what an engine is asked about. */
 struct wd_problem {
@@ -53,6 +54,7 @@ struct wd_engine {
     bool last_resort;
     /* cudnnBackendNumericalNote_t as a mask; always true ones. */
     uint32_t notes;
+    const struct wd_kernel_table *kernels; /* of a CUDA engine; null: none but the passes */
     bool (*match)(const struct wd_problem *problem, struct wd_reason *reason);
     /* Bytes of workspace; null: none. Asked only of problems that match. */
     int64_t (*workspace)(const struct wd_problem *problem);

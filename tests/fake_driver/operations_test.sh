@@ -12,13 +12,21 @@ if [ ! -f "$WARPDNN_CUDA_DRIVER" ]; then
     echo "0 passed, 1 failed"
     exit 1
 fi
+# Kernels of engines have no twins here, so values come from the definitions; the second round runs
+# the host side of the engines, whose values nobody looks at.
 passed=0
 failed=0
 skipped=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-for program in "$build"/ops_*_test; do
-    [ -x "$program" ] || continue
+round() {
+    for program in "$build"/ops_*_test; do
+        [ -x "$program" ] || continue
+        run "$program"
+    done
+}
+run() {
+    program=$1
     "$program" >"$log" 2>&1
     status=$?
     counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed.*/\1 \2/p' "$log" | tail -n 1)
@@ -32,6 +40,11 @@ for program in "$build"/ops_*_test; do
         echo "$program ends with status $status on the fake driver:"
         grep -v '^  rerun' "$log" | tail -n 20
     fi
-done
+}
+export WARPDNN_ENGINES=none
+round
+unset WARPDNN_ENGINES
+export WARPDNN_TEST_VALUES=0
+round
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

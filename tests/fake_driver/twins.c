@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host twins of the definitions' kernels: a whole grid run through the pass's host function. All
+ * Host twins of the definitions' kernels: a whole grid run through the pass's host function; and
+ * the kernels of all engines, without twins. All
  * families are registered when the driver is first used, from this library's own copy of them, so
  * that a program which knows nothing of the inside runs on the fake driver too. */
 #include "fake_driver/internal.h"
 #include "ops/definition.h"
+#include "ops/engine.h"
 
 static void run(wd_range_fn host, void **params, int64_t work)
 {
@@ -70,8 +72,27 @@ void fakecuda_register_pass(const struct wd_pass *pass)
 #undef WD_MAP
 #undef WD_REDUCE
 
+/* Kernels of engines have no twins: they are checked as launches and do nothing. */
+static void run_nothing(void *user, void **params, const unsigned int grid[3])
+{
+    (void)user, (void)params, (void)grid;
+}
+
+static void register_engines(void)
+{
+    for (int i = 0; i < wd_engine_rows(); ++i) {
+        const struct wd_engine *engine = wd_engine_row(i).engine;
+        if (!engine || !engine->kernels) continue;
+        for (int k = 0; k < engine->kernels->count; ++k) {
+            const struct wd_kernel_row *row = &engine->kernels->rows[k];
+            fakecuda_register_kernel(row->kernel.symbol, run_nothing, NULL, &row->args_size, 1);
+        }
+    }
+}
+
 void fake_register_definitions(void)
 {
+    register_engines();
 #define WD_MAP(p, A) fakecuda_register_pass(&wd_pass_##p);
 #define WD_REDUCE(p, A) fakecuda_register_pass(&wd_pass_##p);
 #include "fake_driver/passes.def"

@@ -255,6 +255,7 @@ static struct tensor *tensor_new(cudnnDataType_t dtype, int rank, const int *dim
     t->bytes = place(t, t->count - 1) + element_bytes(dtype);
     t->bytes = (t->bytes + t->lanes - 1) / t->lanes * t->lanes;
     t->value = calloc((size_t)t->count, sizeof *t->value);
+    if (dtype == CUDNN_DATA_INT64) return t; /* the backend's alone: no descriptor takes it */
     cudnnCreateTensorDescriptor(&t->desc);
     if (layout == LAYOUT_VECT && rank == 4) {
         status = cudnnSetTensor4dDescriptor(t->desc, CUDNN_TENSOR_NCHW_VECT_C, dtype, dim[0],
@@ -446,6 +447,7 @@ void check_values(const char *name, const struct tensor *t, const double *exact,
     double smallest = t->dtype == CUDNN_DATA_HALF     ? 0x1p-24
                       : t->dtype == CUDNN_DATA_DOUBLE ? 0x1p-1060
                                                       : 0x1p-133;
+    if (!harness_values) return;
     for (int64_t i = 0; i < t->count; ++i) {
         double want = exact[i];
         double got = t->value[i];

@@ -11,6 +11,7 @@
 #include "cpu/module/stream.h"
 #include "graph/pointwise_modes.h"
 #include "ops/engine.h"
+#include "ops/joined.h"
 #include "ops/pointwise/pointwise_block.h"
 
 enum { X, B, T, Y, OPERANDS };
@@ -32,6 +33,7 @@ struct operand {
     double value; /* where data is null */
     int32_t dtype;
     enum way way;
+    bool flat;
     int64_t stride[WD_MAX_RANK];
 };
 
@@ -98,62 +100,30 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-static void take_operand(struct operand *o, const struct wd_call *call, int slot)
+static struct wd_view take_operand(struct operand *o, const struct wd_call *call, int slot)
 {
-    const struct wd_tensor *y = wd_call_tensor(call, Y);
     struct wd_view view = wd_call_view(call, slot);
     o->data = view.data;
     o->value = view.value;
     o->dtype = view.dtype;
     o->way = wd_call_tensor(call, slot) ? ROWS : ABSENT;
-    memset(o->stride, 0, sizeof o->stride);
-    for (int d = 0; view.data && d < y->rank; ++d) {
-        if (view.dim[d] > 1) o->stride[d] = view.stride[d];
-    }
+    return view;
 }
 
 /* Puts the dimensions in the order of y's memory and makes one of neighbours that all operands walk
  * as one. */
-static void join_dims(struct args *a, const struct wd_tensor *y)
+static void join_dims(struct args *a, const struct wd_view *view)
 {
-    struct operand from[OPERANDS];
-    int order[WD_MAX_RANK];
-    int count = 0;
-    memcpy(from, a->operand, sizeof from);
-    for (int d = 0; d < y->rank; ++d) {
-        int at = count;
-        if (y->dim[d] == 1) continue;
-        for (; at > 0 && y->stride[order[at - 1]] < y->stride[d]; --at) order[at] = order[at - 1];
-        order[at] = d;
-        count += 1;
+    const struct wd_view *views[OPERANDS] = {&view[X], &view[B], &view[T], &view[Y]};
+    struct wd_joined walk;
+    wd_join(&walk, views, OPERANDS, Y);
+    a->rank = walk.rank;
+    a->count = walk.count;
+    memcpy(a->dim, walk.dim, sizeof a->dim);
+    for (int s = 0; s < OPERANDS; ++s) {
+        memcpy(a->operand[s].stride, walk.stride[s], sizeof walk.stride[s]);
+        a->operand[s].flat = view[s].data && wd_joined_is_flat(&walk, s);
     }
-    a->rank = 0;
-    a->count = 1;
-    for (int i = 0; i < count; ++i) {
-        int d = order[i];
-        bool joins = a->rank > 0;
-        for (int s = 0; s < OPERANDS && joins; ++s) {
-            joins = a->operand[s].stride[a->rank - 1] == from[s].stride[d] * y->dim[d];
-        }
-        if (!joins) a->dim[a->rank++] = 1;
-        a->dim[a->rank - 1] *= y->dim[d];
-        a->count *= y->dim[d];
-        for (int s = 0; s < OPERANDS; ++s) a->operand[s].stride[a->rank - 1] = from[s].stride[d];
-    }
-    if (a->rank == 0) {
-        a->rank = 1;
-        a->dim[0] = 1;
-    }
-}
-
-static bool is_flat(const struct args *a, const struct operand *o)
-{
-    int64_t expected = 1;
-    for (int d = a->rank - 1; d >= 0; --d) {
-        if (o->stride[d] != expected && a->count > 1) return false;
-        expected *= a->dim[d];
-    }
-    return o->data != NULL;
 }
 
 /* How many elements there are before the operand comes again. */
@@ -172,7 +142,7 @@ static void choose_ways(struct args *a)
         struct operand *o = &a->operand[s];
         int64_t own = period(a, o);
         if (o->way == ABSENT) continue;
-        if (is_flat(a, o)) {
+        if (o->flat) {
             o->way = FLAT;
         } else if (s != Y && own <= WD_BLOCK) {
             o->way = REPEATED;
@@ -193,10 +163,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         .alpha = call->scalars[ALPHA],
     };
     const struct wd_tensor *y = wd_call_tensor(call, Y);
+    struct wd_view view[OPERANDS];
     bool wide = wd_problem_acc(&call->problem) == WD_ACC_F64;
     if (wd_tensor_count(y) == 0) return CUDNN_STATUS_SUCCESS;
-    for (int s = 0; s < OPERANDS; ++s) take_operand(&args.operand[s], call, s);
-    join_dims(&args, y);
+    for (int s = 0; s < OPERANDS; ++s) view[s] = take_operand(&args.operand[s], call, s);
+    join_dims(&args, view);
     choose_ways(&args);
     args.stream = args.operand[Y].way == FLAT && args.factor[Y] == 0.0 &&
                   wd_tensor_extent(y) >= WD_STREAM_BYTES;

@@ -159,6 +159,21 @@ WD_FN WD_ACC WD_NAME(pw_unary)(const struct wd_pointwise_attr *p, WD_ACC x)
     }
 }
 
+/* mode(x, b, t), x and b already times their factors; `has_t` says whether a backward mode has the
+ * forward output in t. Every mode but GEN_INDEX. */
+WD_FN WD_ACC WD_NAME(pw_value)(const struct wd_pointwise_attr *p, WD_ACC x, WD_ACC b, WD_ACC t,
+                               int has_t)
+{
+    if (p->mode == CUDNN_POINTWISE_BINARY_SELECT) return t != 0 ? x : b;
+    if (p->mode >= CUDNN_POINTWISE_RELU_FWD && p->mode < CUDNN_POINTWISE_RELU_BWD)
+        return WD_NAME(pw_forward)(p, x);
+    if (p->mode == CUDNN_POINTWISE_RELU_BWD) return WD_NAME(pw_relu_back)(p, x, b);
+    if (p->mode >= CUDNN_POINTWISE_RELU_BWD && p->mode < CUDNN_POINTWISE_CMP_EQ)
+        return b * WD_NAME(pw_gradient)(p, x, has_t, t);
+    if (wd_pointwise_operands(p->mode) == 2) return WD_NAME(pw_binary)(p, x, b);
+    return WD_NAME(pw_unary)(p, x);
+}
+
 WD_FN void WD_NAME(pw_element)(const struct pointwise_args *a, const int64_t *at)
 {
     const struct wd_pointwise_attr *p = &a->attr;
@@ -170,14 +185,7 @@ WD_FN void WD_NAME(pw_element)(const struct pointwise_args *a, const int64_t *at
     b = (WD_ACC)a->alpha2 * WD_NAME(wd_view_load)(&a->b, wd_view_broadcast_offset(&a->b, at));
     t = WD_NAME(wd_view_load)(&a->t, wd_view_broadcast_offset(&a->t, at));
     if (p->mode == CUDNN_POINTWISE_GEN_INDEX) value = (WD_ACC)at[p->axis];
-    else if (p->mode == CUDNN_POINTWISE_BINARY_SELECT) value = t != 0 ? x : b;
-    else if (p->mode >= CUDNN_POINTWISE_RELU_FWD && p->mode < CUDNN_POINTWISE_RELU_BWD)
-        value = WD_NAME(pw_forward)(p, x);
-    else if (p->mode == CUDNN_POINTWISE_RELU_BWD) value = WD_NAME(pw_relu_back)(p, x, b);
-    else if (p->mode >= CUDNN_POINTWISE_RELU_BWD && p->mode < CUDNN_POINTWISE_CMP_EQ)
-        value = b * WD_NAME(pw_gradient)(p, x, a->has_t, t);
-    else if (wd_pointwise_operands(p->mode) == 2) value = WD_NAME(pw_binary)(p, x, b);
-    else value = WD_NAME(pw_unary)(p, x);
+    else value = WD_NAME(pw_value)(p, x, b, t, a->has_t);
     WD_NAME(wd_view_blend)(&a->y, wd_view_offset(&a->y, at), value, a->alpha, a->beta);
 }
 

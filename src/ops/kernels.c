@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launches of kernels that have a row. No state. */
+#include "ops/kernels.h"
+
+#include <assert.h>
+
+#include "base/status.h"
+
+cudnnStatus_t wd_emit_cluster_kernel(struct wd_queue *queue, struct wd_kernel_row *row,
+                                     int64_t blocks, uint32_t threads, uint32_t cluster,
+                                     uint32_t shared, const void *args)
+{
+    struct wd_launch launch = {
+        .kernel = &row->kernel,
+        .grid = {(uint32_t)blocks, 1, 1},
+        .block = {threads, 1, 1},
+        .cluster = cluster,
+        .shared = shared,
+        .overlaps = true,
+        .param_count = 1,
+        .param = {args},
+        .param_size = {row->args_size},
+    };
+    assert(threads > 0 && threads <= row->threads && blocks <= INT32_MAX);
+    if (blocks <= 0) return CUDNN_STATUS_SUCCESS;
+    return queue->ops->kernel(queue, &launch);
+}
+
+cudnnStatus_t wd_emit_kernel(struct wd_queue *queue, struct wd_kernel_row *row, int64_t blocks,
+                             uint32_t threads, uint32_t shared, const void *args)
+{
+    return wd_emit_cluster_kernel(queue, row, blocks, threads, 1, shared, args);
+}

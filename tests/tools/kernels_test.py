@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler's report against the kernel tables: every row of every *_kernels.def has its kernel in
+its module for each architecture, with no more registers than its budget and no spills. Needs a build
+with GPU kernels; without one every row is skipped."""
+import glob
+import os
+import re
+import sys
+
+ROW = re.compile(r"^WD_KERNEL\((\w+),\s*[\w ]+,\s*(\d+),\s*(\d+),", re.M)
+ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
+PROPERTIES = re.compile(r"Function properties for (\w+)")
+SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+REGISTERS = re.compile(r"Used (\d+) registers")
+
+
+def report(path):
+    """{(symbol, architecture): [registers, spilled bytes]} of one ptxas report."""
+    found = {}
+    entry = function = None
+    with open(path, encoding="utf-8") as text:
+        for line in text:
+            if match := ENTRY.search(line):
+                entry = function = match.group(1), match.group(2)
+                found[entry] = [0, 0]
+            elif match := PROPERTIES.search(line):
+                function = entry if entry and match.group(1) == entry[0] else None
+            elif (match := SPILLS.search(line)) and function:
+                found[function][1] += int(match.group(1)) + int(match.group(2))
+            elif (match := REGISTERS.search(line)) and entry:
+                found[entry][0] = int(match.group(1))
+                entry = function = None
+    return found
+
+
+def main():
+    build = os.environ.get("WARPDNN_BUILD", "build")
+    source = os.environ.get("WARPDNN_SOURCE", ".")
+    passed = failed = skipped = 0
+    for table in sorted(glob.glob(os.path.join(source, "src/**/*_kernels.def"), recursive=True)):
+        module = os.path.basename(table)[: -len("_kernels.def")]
+        with open(table, encoding="utf-8") as text:
+            rows = ROW.findall(text.read())
+        path = os.path.join(build, "kernels", module + ".ptxas.txt")
+        if not rows:
+            print(f"{table}: no rows")
+            failed += 1
+        if not os.path.exists(path):
+            skipped += len(rows)
+            continue
+        found = report(path)
+        for symbol, threads, budget in rows:
+            mine = {arch: facts for (name, arch), facts in found.items() if name == "wd_" + symbol}
+            wrong = [] if mine else ["not in the module"]
+            for arch, (registers, spilled) in mine.items():
+                if registers > int(budget):
+                    wrong.append(f"{registers} registers on {arch}, the budget is {budget}")
+                if spilled:
+                    wrong.append(f"{spilled} bytes of spills on {arch}")
+                if registers * int(threads) > 65536:
+                    wrong.append(f"{threads} threads of {registers} registers do not fit {arch}")
+            for text in wrong:
+                print(f"{module}: {symbol}: {text}")
+            failed += bool(wrong)
+            passed += not wrong
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
