@@ -315,6 +315,82 @@ static void unset_case(void)
     call_end(&c);
 }
 
+/* Two forwards in one captured graph, and another such graph that is replayed in between: the state
+ * advances on the device, so that every forward of every replay has a mask of its own. */
+enum { REPLAYED = 1000, REPLAYS = 3 };
+
+struct replayed {
+    struct call call;
+    void *y[2];
+    struct tensor *reserve[2];
+    int done; /* forwards so far, of whichever graph */
+};
+
+static cudnnStatus_t forward_twice(void *context)
+{
+    const struct replayed *r = context;
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    for (int i = 0; i < 2 && status == CUDNN_STATUS_SUCCESS; ++i) {
+        status = cudnnDropoutForward(harness_handle, r->call.dropout, r->call.x->desc,
+                                     r->call.x->whole->data, r->call.y->desc, r->y[i],
+                                     r->reserve[i]->data, (size_t)r->reserve[i]->bytes);
+    }
+    return status;
+}
+
+/* The elements that forward number `done` left, by the generator above. */
+static void look_at(const struct replayed *r, int which)
+{
+    float y[REPLAYED];
+    warpdnnMemcpy(harness_handle, y, r->y[which], sizeof y);
+    for (int i = 0; i < REPLAYED && harness_values; ++i) {
+        bool kept = is_kept(r->call.seed, (uint64_t)r->done, i, r->call.probability);
+        if ((y[i] != 0.0f) == kept) continue;
+        case_fail("element %d of forward %d is %g", i, r->done, (double)y[i]);
+        return;
+    }
+}
+
+static void look_at_both(void *context, int replay)
+{
+    struct replayed *r = context;
+    (void)replay;
+    for (int i = 0; i < 2; ++i) {
+        look_at(r, i);
+        r->done += 1;
+    }
+}
+
+static void look_and_replay_another(void *context, int replay)
+{
+    look_at_both(context, replay);
+    replay_call(forward_twice, context, 2, look_at_both);
+}
+
+static void replay_case(void)
+{
+    struct replayed r = {.call = {.probability = 0.5f, .seed = 0xfeedface12345678u}};
+    int dim[2] = {1, REPLAYED};
+    float ones[REPLAYED];
+    if (!harness_on_gpu || !case_begin("dropout/replays")) return;
+    call_begin(&r.call);
+    r.call.x = part_input(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, 1.0, 2.0);
+    r.call.y = part_output(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, true);
+    warpdnnMalloc(harness_handle, REPLAYED * sizeof(float), &r.y[1]);
+    r.y[0] = r.call.y->whole->data;
+    for (int i = 0; i < 2; ++i) r.reserve[i] = reserve_for(r.call.x->desc);
+    for (int i = 0; i < REPLAYED; ++i) ones[i] = 1.0f;
+    warpdnnMemcpy(harness_handle, r.call.x->whole->data, ones, sizeof ones);
+    if (set(&r.call) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
+    replay_call(forward_twice, &r, REPLAYS, look_and_replay_another);
+    /* and calls that are not captured go on where the graphs stopped */
+    if (forward_twice(&r) != CUDNN_STATUS_SUCCESS) case_fail("forward fails");
+    look_at_both(&r, 0);
+    if (r.done != 6 * REPLAYS + 2) case_fail("%d forwards were done", r.done);
+    warpdnnFree(harness_handle, r.y[1]);
+    call_end(&r.call);
+}
+
 enum { MANY = 1 << 20 };
 
 /* The kept elements of one forward call on MANY ones, a byte each. */
@@ -397,6 +473,7 @@ int main(int argc, char **argv)
     in_place_case();
     restore_case();
     unset_case();
+    replay_case();
     statistics_case(0.5f);
     statistics_case(0.3f);
     statistics_case(0.9f);

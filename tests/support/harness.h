@@ -83,6 +83,10 @@ double tensor_epsilon(cudnnDataType_t dtype);
 /* Runs the call in every way; false (and the case fails) unless each answers `success`. Afterwards
  * value[] of every output holds what it wrote. */
 bool run_call(cudnnStatus_t (*call)(void *context), void *context);
+/* On a GPU: captures the call once and replays it some times; `look` (may be null) sees what each
+ * replay left, and may itself run or replay calls. False where something fails. */
+bool replay_call(cudnnStatus_t (*call)(void *context), void *context, int times,
+                 void (*look)(void *context, int replay));
 /* One run that must be refused with `status` (0: any failure), a text, and outputs untouched. */
 void run_refused(cudnnStatus_t status, cudnnStatus_t (*call)(void *context), void *context);
 

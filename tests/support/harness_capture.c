@@ -60,7 +60,8 @@ void capture_finish(void)
     DRIVER(fn_stream, "cuStreamDestroy_v2")(stream);
 }
 
-bool capture_and_replay(cudnnStatus_t (*call)(void *context), void *context)
+/* Captures the call; null, and the case has failed, where it or its instance is refused. */
+static void *capture(cudnnStatus_t (*call)(void *context), void *context)
 {
     void *graph = NULL;
     void *exec = NULL;
@@ -68,7 +69,7 @@ bool capture_and_replay(cudnnStatus_t (*call)(void *context), void *context)
     int result = DRIVER(fn_begin, "cuStreamBeginCapture_v2")(stream, 0);
     if (result != 0) {
         case_fail("cuStreamBeginCapture: error %d", result);
-        return false;
+        return NULL;
     }
     status = call(context);
     result = DRIVER(fn_end, "cuStreamEndCapture")(stream, &graph);
@@ -77,13 +78,31 @@ bool capture_and_replay(cudnnStatus_t (*call)(void *context), void *context)
         cudnnGetLastErrorString(text, sizeof text);
         case_fail("in a capture: %s (%s), cuStreamEndCapture %d", cudnnGetErrorString(status), text,
                   result);
-        return false;
+        return NULL;
     }
     result = DRIVER(fn_instantiate, "cuGraphInstantiateWithFlags")(&exec, graph, 0);
-    if (result == 0) result = DRIVER(fn_launch, "cuGraphLaunch")(exec, stream);
-    if (result == 0) result = DRIVER(fn_stream, "cuStreamSynchronize")(stream);
-    if (exec) DRIVER(fn_one, "cuGraphExecDestroy")(exec);
     DRIVER(fn_one, "cuGraphDestroy")(graph);
-    if (result != 0) case_fail("replay: error %d", result);
+    if (result != 0) case_fail("cuGraphInstantiate: error %d", result);
+    return result == 0 ? exec : NULL;
+}
+
+bool replay_call(cudnnStatus_t (*call)(void *context), void *context, int times,
+                 void (*look)(void *context, int replay))
+{
+    void *exec = capture(call, context);
+    int result = 0;
+    if (!exec) return false;
+    for (int i = 0; i < times && result == 0; ++i) {
+        result = DRIVER(fn_launch, "cuGraphLaunch")(exec, stream);
+        if (result == 0) result = DRIVER(fn_stream, "cuStreamSynchronize")(stream);
+        if (result != 0) case_fail("replay %d: error %d", i, result);
+        else if (look) look(context, i);
+    }
+    DRIVER(fn_one, "cuGraphExecDestroy")(exec);
     return result == 0;
+}
+
+bool capture_and_replay(cudnnStatus_t (*call)(void *context), void *context)
+{
+    return replay_call(call, context, 1, NULL);
 }
