@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opens the fake driver (tests/fake_driver/fakecuda.h) for a test, and tells the library to use it.
- * Call fake_open first in main, before anything of the library: it sets WARPDNN_CUDA_DRIVER. */
+ * Call fake_open first in main, before anything of the library: it sets WARPDNN_CUDA_DRIVER, and
+ * WARPDNN_ENGINES to the definitions where it is not set. */
 #ifndef SUPPORT_FAKECUDA_H
 #define SUPPORT_FAKECUDA_H
 
