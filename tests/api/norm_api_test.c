@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalization: what cudnnDeriveBNTensorDescriptor derives, and invalid arguments of every
- * function. The many arguments of a call are a struct with valid values; a row changes one. */
+ * Batch normalization: invalid arguments of every function that computes or sizes (what is derived:
+ * norm_derive_api_test.c). The many arguments of a call are a struct with valid values; a row changes
+ * one. */
 #include <math.h>
 #include <stddef.h>
 
@@ -303,90 +304,6 @@ static void size_rows(void)
     NULL_ROW(cudnnGetBatchNormalizationTrainingExReserveSpaceSize, reserve_size, sizeInBytes, size);
 }
 
-static void check_sizes(const char *name, int act, cudnnDataType_t type, size_t want)
-{
-    size_t got = 12345;
-    cudnnActivationDescriptor_t a;
-    cudnnTensorDescriptor_t x = tensor(CUDNN_TENSOR_NCHW, type, 4, shape);
-    if (!case_begin("reserve/%s", name)) return;
-    cudnnCreateActivationDescriptor(&a);
-    cudnnSetActivationDescriptor(a, (cudnnActivationMode_t)act, CUDNN_PROPAGATE_NAN, 1.0);
-    if (cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
-            harness_handle, CUDNN_BATCHNORM_SPATIAL, CUDNN_BATCHNORM_OPS_BN_ACTIVATION, a, x,
-            &got) != CUDNN_STATUS_SUCCESS ||
-        got != want) {
-        case_fail("the reserve space of %s has %zu bytes, not %zu", name, got, want);
-    }
-    cudnnDestroyActivationDescriptor(a);
-    cudnnDestroyTensorDescriptor(x);
-    case_end();
-}
-
-/* Dims, type and packed strides for each mode. */
-static void derived(void)
-{
-    static const struct {
-        int type, derived_type;
-    } types[] = {{CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT},
-                 {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE},
-                 {CUDNN_DATA_HALF, CUDNN_DATA_FLOAT},
-                 {CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT}};
-    static const int dims[6] = {2, 3, 4, 5, 6, 7};
-    for (int t = 0; t < 4; ++t) {
-        for (int rank = 3; rank <= 6; ++rank) {
-            for (int mode = 0; mode < 3; ++mode) {
-                cudnnTensorDescriptor_t x = tensor(t % 2 ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
-                                                   (cudnnDataType_t)types[t].type, rank, dims);
-                cudnnTensorDescriptor_t d;
-                cudnnDataType_t type;
-                int dim[8];
-                int stride[8];
-                int got_rank;
-                int next = 1;
-                if (!case_begin("derive/type%d/rank%d/mode%d", types[t].type, rank, mode)) continue;
-                cudnnCreateTensorDescriptor(&d);
-                if (cudnnDeriveBNTensorDescriptor(d, x, (cudnnBatchNormMode_t)mode) !=
-                    CUDNN_STATUS_SUCCESS) {
-                    case_fail("refused");
-                }
-                cudnnGetTensorNdDescriptor(d, 8, &type, &got_rank, dim, stride);
-                if ((int)type != types[t].derived_type || got_rank != rank) {
-                    case_fail("type %d, rank %d", (int)type, got_rank);
-                }
-                for (int i = rank - 1; i >= 0; --i) {
-                    int want = i == 1 || (mode == 0 && i > 1) ? dims[i] : 1;
-                    if (dim[i] != want || stride[i] != next) {
-                        case_fail("dim[%d]=%d stride %d, not %d and %d", i, dim[i], stride[i], want,
-                                  next);
-                    }
-                    next *= want;
-                }
-                cudnnDestroyTensorDescriptor(d);
-                cudnnDestroyTensorDescriptor(x);
-                case_end();
-            }
-        }
-    }
-}
-
-static void derive_rows(void)
-{
-    cudnnTensorDescriptor_t d;
-    cudnnBatchNormMode_t mode = CUDNN_BATCHNORM_SPATIAL;
-    cudnnCreateTensorDescriptor(&d);
-    REFUSED(BAD_PARAM_NULL_POINTER, cudnnDeriveBNTensorDescriptor, derivedBnDesc,
-            cudnnDeriveBNTensorDescriptor(NULL, valid.x_desc, mode));
-    REFUSED(BAD_PARAM_NULL_POINTER, cudnnDeriveBNTensorDescriptor, xDesc,
-            cudnnDeriveBNTensorDescriptor(d, NULL, mode));
-    REFUSED(BAD_PARAM, cudnnDeriveBNTensorDescriptor, xDesc,
-            cudnnDeriveBNTensorDescriptor(d, unset, mode));
-    REFUSED(BAD_PARAM, cudnnDeriveBNTensorDescriptor, mode,
-            cudnnDeriveBNTensorDescriptor(d, valid.x_desc, (cudnnBatchNormMode_t)-1));
-    REFUSED(BAD_PARAM, cudnnDeriveBNTensorDescriptor, mode,
-            cudnnDeriveBNTensorDescriptor(d, valid.x_desc, (cudnnBatchNormMode_t)3));
-    cudnnDestroyTensorDescriptor(d);
-}
-
 /* The arguments are valid as they stand: every call succeeds with them. */
 static void accepted(void)
 {
@@ -484,7 +401,6 @@ int main(int argc, char **argv)
     valid.reserve = reserve->data;
     valid.reserve_bytes = reserve_bytes;
     refusal_guard();
-    derive_rows();
     forward_rows();
     backward_rows();
     size_rows();
@@ -506,12 +422,6 @@ int main(int argc, char **argv)
     cudnnDestroyTensorDescriptor(params_wrong);
     cudnnDestroyTensorDescriptor(params_f64);
     case_end();
-    derived();
-    check_sizes("relu", CUDNN_ACTIVATION_RELU, CUDNN_DATA_HALF, 15);
-    check_sizes("clipped", CUDNN_ACTIVATION_CLIPPED_RELU, CUDNN_DATA_FLOAT, 15);
-    check_sizes("identity", CUDNN_ACTIVATION_IDENTITY, CUDNN_DATA_FLOAT, 0);
-    check_sizes("tanh", CUDNN_ACTIVATION_TANH, CUDNN_DATA_HALF, 480);
-    check_sizes("swish_f64", CUDNN_ACTIVATION_SWISH, CUDNN_DATA_DOUBLE, 960);
     refusal_report();
     return harness_finish();
 }

@@ -200,8 +200,10 @@ void fake_count_launch(struct CUgraphNode_st *work);
 
 /* graph.c */
 CUgraph fake_graph_new(void);
+CUresult fake_check_graph(CUgraph graph);
 CUresult fake_graph_append(CUgraph graph, const CUgraphNode *after, size_t count,
                            const struct CUgraphNode_st *work, CUgraphNode *node);
+void fake_rebase_params(struct CUgraphNode_st *to, const struct CUgraphNode_st *from);
 void fake_graph_delete(CUgraph graph);
 int fake_report_graphs(void);
 

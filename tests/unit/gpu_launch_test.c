@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernel launches of the stream queue on the fake driver: shapes, clusters and shared memory, modules
+ * that are loaded once, and what the driver refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "gpu/gpu.h"
+#include "support/gpu_kernels.h"
+
+static const cudnnStatus_t OK = CUDNN_STATUS_SUCCESS;
+
+static int start(void **state)
+{
+    (void)state;
+    fake->fakecuda_reset();
+    gpu_kernels_reset();
+    wd_last_error_clear();
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    return fake->fakecuda_report() == 0 && wd_alloc_bytes() == 0 && wd_gpu_scratch_bytes() == 0
+               ? 0
+               : -1;
+}
+
+static cudnnStatus_t launch_with(struct wd_queue *queue, struct wd_kernel *kernel, uint32_t grid,
+                                 uint32_t cluster, uint32_t shared)
+{
+    struct line_args args = {NULL, NULL, 0, 0};
+    struct line_size size = {0};
+    struct wd_launch launch = line_launch(kernel, &args, &size);
+    cudnnStatus_t status;
+    launch.grid[0] = grid;
+    launch.cluster = cluster;
+    launch.shared = shared;
+    assert_int_equal(queue->ops->begin(queue), OK);
+    status = queue->ops->kernel(queue, &launch);
+    queue->ops->end(queue);
+    return status;
+}
+
+static void test_launch_shapes(void **state)
+{
+    struct wd_queue *queue[2] = {NULL, NULL};
+    struct fakecuda_launch seen;
+    CUcontext context;
+    (void)state;
+    assert_int_equal(wd_gpu_queue_create(&queue[0]), OK);
+    assert_int_equal(fake->cuDevicePrimaryCtxRetain(&context, 1), CUDA_SUCCESS);
+    fake->cuCtxSetCurrent(context);
+    assert_int_equal(wd_gpu_queue_create(&queue[1]), OK);
+    fake->cuCtxSetCurrent(NULL);
+    fake->fakecuda_kernel_shared("test_line", 1024);
+
+    assert_int_equal(launch_with(queue[0], &line_kernel, 8, 0, 0), OK);
+    assert_int_equal(launch_with(queue[0], &line_kernel, 8, 4, 48 << 10), OK);
+    fake->fakecuda_kernel_launch("test_line", &seen);
+    assert_int_equal(seen.cluster, 4);
+    assert_int_equal(seen.grid[0], 8);
+    assert_int_equal(seen.shared, 48 << 10);
+    assert_int_equal(fake->fakecuda_calls("cuKernelSetAttribute"), 0);
+
+    /* more than 48 KiB is asked for once a device, whatever the amounts */
+    assert_int_equal(launch_with(queue[0], &line_kernel, 8, 0, 100 << 10), OK);
+    assert_int_equal(launch_with(queue[0], &line_kernel, 8, 2, 200 << 10), OK);
+    assert_int_equal(launch_with(queue[0], &line_kernel, 8, 0, 60 << 10), OK);
+    assert_int_equal(fake->fakecuda_calls("cuKernelSetAttribute"), 1);
+    assert_int_equal(launch_with(queue[1], &line_kernel, 8, 0, 100 << 10), OK);
+    assert_int_equal(fake->fakecuda_calls("cuKernelSetAttribute"), 2);
+    fake->fakecuda_kernel_launch("test_line", &seen);
+    assert_int_equal(seen.shared, 100 << 10);
+
+    line_kernel.shared_allowed = 0;
+    assert_int_equal(launch_with(queue[0], &line_kernel, 8, 0, 227 << 10),
+                     CUDNN_STATUS_NOT_SUPPORTED_SHARED_MEMORY_INSUFFICIENT);
+    assert_non_null(strstr(wd_last_error(), "232448"));
+    assert_non_null(strstr(wd_last_error(), "231424"));
+
+    /* loaded once for both devices */
+    assert_int_equal(fake->fakecuda_calls("cuLibraryLoadData"), 1);
+    assert_int_equal(fake->fakecuda_calls("cuLibraryGetKernel"), 1);
+    assert_int_equal(launch_with(queue[1], &other_kernel, 1, 0, 0), OK);
+    assert_int_equal(fake->fakecuda_calls("cuLibraryLoadData"), 1);
+    assert_int_equal(fake->fakecuda_calls("cuLibraryGetKernel"), 2);
+
+    assert_int_equal(launch_with(queue[0], &absent_kernel, 1, 0, 0),
+                     CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+    assert_non_null(strstr(wd_last_error(), "cuLibraryGetKernel: CUDA_ERROR_NOT_FOUND (500)"));
+    assert_non_null(strstr(wd_last_error(), "test_absent"));
+    wd_gpu_queue_destroy(queue[0]);
+    wd_gpu_queue_destroy(queue[1]);
+    fake->cuDevicePrimaryCtxRelease(1);
+}
+
+/* A launch that the driver refuses says what was launched; the fake driver counts it as illegal. */
+static void test_launch_refused(void **state)
+{
+    struct wd_queue *queue = NULL;
+    (void)state;
+    assert_int_equal(wd_gpu_queue_create(&queue), OK);
+    assert_int_equal(launch_with(queue, &line_kernel, 0, 0, 0),
+                     CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+    assert_non_null(strstr(wd_last_error(), "cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1): "
+                                            "launching kernel test_line (grid 0 1 1, block 128"));
+    assert_int_equal(launch_with(queue, &line_kernel, 3, 2, 0),
+                     CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+    assert_non_null(strstr(wd_last_error(), "cuLaunchKernelEx: CUDA_ERROR_INVALID_CLUSTER_SIZE"));
+    wd_gpu_queue_destroy(queue);
+    assert_int_equal(fake->fakecuda_report(), 2);
+}
+
+static void test_load_failures(void **state)
+{
+    static const struct {
+        CUresult result;
+        cudnnStatus_t status;
+    } cases[] = {
+        {CUDA_ERROR_NO_BINARY_FOR_GPU, CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH},
+        {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH},
+        {CUDA_ERROR_OUT_OF_MEMORY, CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED},
+        {CUDA_ERROR_INVALID_IMAGE, CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER},
+    };
+    struct wd_queue *queue = NULL;
+    (void)state;
+    assert_int_equal(wd_gpu_queue_create(&queue), OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        fake->fakecuda_fail_function("cuLibraryLoadData", cases[i].result);
+        assert_int_equal(launch_with(queue, &line_kernel, 1, 0, 0), cases[i].status);
+        assert_non_null(strstr(wd_last_error(), "cuLibraryLoadData: CUDA_ERROR_"));
+        assert_non_null(strstr(wd_last_error(), "module test (64 bytes) for device 0 of compute "
+                                                "capability 9.0"));
+    }
+    fake->fakecuda_fail_function(NULL, 0);
+    /* a failure is not remembered */
+    assert_int_equal(launch_with(queue, &line_kernel, 1, 0, 0), OK);
+    wd_gpu_queue_destroy(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_launch_shapes, start, finish),
+        cmocka_unit_test_setup_teardown(test_launch_refused, start, finish),
+        cmocka_unit_test_setup_teardown(test_load_failures, start, finish),
+    };
+    fake_open();
+    fake->cuInit(0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
