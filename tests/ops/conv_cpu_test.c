@@ -111,6 +111,9 @@ static const struct shape shapes[] = {
      {1, 1},
      1 << DGRAD | 1 << WGRAD},
     {"wide filters stride 2", 1, 1, 800, 790, {4, 4}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, 1 << DGRAD},
+    /* images that are written past the caches, zeros and all */
+    {"1x1 stride 2 to memory", 2, 1, 24, 5, {151, 153}, {1, 1}, {0, 0}, {2, 2}, {1, 1}, 1 << DGRAD},
+    {"1x1 stride 3 to memory", 1, 1, 30, 5, {193, 192}, {1, 1}, {0, 0}, {3, 3}, {1, 1}, 1 << DGRAD},
     /* a channel a group */
     {"depthwise", 2, 37, 37, 37, {29, 31}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
     {"depthwise stride 2", 2, 37, 37, 37, {29, 32}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, 0},

@@ -14,7 +14,7 @@ enum {
     PANEL_BYTES = 1 << 20,    /* of gathered columns: half of a core's second cache */
     WORKERS_BYTES = 40 << 20, /* of all workers' panels and sums */
     COLUMNS_MIN = 48,         /* fewer leave a product's edges too large a share */
-    COLUMNS_MAX = 1024,       /* of a gathered panel */
+    COLUMNS_MAX = 1024,       /* of a panel that is gathered or whose sums are finished */
     COLUMNS_WIDEST = 8192,    /* of any: BLAS packs 320 rows of them into a buffer of its own */
     ROWS_MIN = 32,
 };
@@ -59,6 +59,18 @@ static bool filter_lies(const struct wd_conv_lowering *l)
            wd_blas_takes(l->out, l->in, w->channel, w->outer);
 }
 
+/* Whether a phase's panel is the source itself: a point sees one pixel, and a different one each.
+ * Backward that is so with strides too, for the one phase that sees any. */
+static bool sees_itself(const struct wd_conv_lowering *l)
+{
+    if (!l->backward) return wd_conv_is_pointwise(&l->conv);
+    for (int d = 0; d < WD_CONV_SPATIAL; ++d) {
+        if (l->conv.w.extent[d] != 1 || l->conv.pad[d] != 0) return false;
+        if (wd_ceil_div(l->to->extent[d], l->conv.stride[d]) != l->from->extent[d]) return false;
+    }
+    return true;
+}
+
 static void lay(struct wd_conv_lowering *l)
 {
     const struct wd_conv_image *from = l->from;
@@ -67,8 +79,7 @@ static void lay(struct wd_conv_lowering *l)
     int last = WD_CONV_SPATIAL - 1;
     l->from_pixels =
         from->lanes == 1 && from->channel == 1 && (l->in > 1 || from->space[last] != 1);
-    l->from_direct = wd_conv_is_pointwise(&l->conv) && from->lanes == 1 &&
-                     from->dtype == l->dtype &&
+    l->from_direct = sees_itself(l) && from->lanes == 1 && from->dtype == l->dtype &&
                      wd_conv_flat(from, batch, &l->from_stride, &l->from_whole) &&
                      wd_blas_takes(l->in, l->points, from->channel, l->from_stride);
     l->from_whole &= wd_blas_takes(l->in, batch * l->points, from->channel, l->from_stride);
@@ -92,6 +103,11 @@ static bool has_panel(const struct wd_conv_lowering *l, int64_t images)
 static bool has_sums(const struct wd_conv_lowering *l, int64_t images)
 {
     return !l->to_direct || (images > 1 && !l->to_whole);
+}
+
+static int64_t columns_most(const struct wd_conv_lowering *l, int64_t images)
+{
+    return has_panel(l, images) || has_sums(l, images) ? COLUMNS_MAX : COLUMNS_WIDEST;
 }
 
 /* Nanoseconds of a task. A product packs both of its operands; a gathered panel was written before,
@@ -136,7 +152,7 @@ static void cut(struct wd_conv_lowering *l, int threads)
     double best = -1.0;
     for (int64_t images = 1; images <= l->conv.batch; images *= 2) {
         int64_t columns = images * l->points;
-        if (columns > (has_panel(l, images) ? COLUMNS_MAX : COLUMNS_WIDEST)) break;
+        if (columns > columns_most(l, images)) break;
         if (has_panel(l, images) || has_sums(l, images)) {
             if (columns * 8 * l->size > bytes) break;
         } else if (images > 1) {
@@ -147,7 +163,7 @@ static void cut(struct wd_conv_lowering *l, int threads)
     for (int64_t parts = 2;; parts = parts < 4 ? parts + 1 : parts * 5 / 4) {
         int64_t columns = wd_ceil_div(l->points, parts);
         if (columns < COLUMNS_MIN && best >= 0.0) break;
-        if (columns > (has_panel(l, 1) ? COLUMNS_MAX : COLUMNS_WIDEST)) continue;
+        if (columns > columns_most(l, 1)) continue;
         if ((has_panel(l, 1) || has_sums(l, 1)) && columns * 8 * l->size > bytes) continue;
         try_panels(l, threads, 1, parts, &best);
     }
