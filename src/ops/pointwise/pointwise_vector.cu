@@ -26,7 +26,10 @@ template <class T, class A, int V> struct storage : wd_run<T, V> {
     {
         this->load(static_cast<const T *>(o.data) + at);
     }
-    __device__ A value(int i) const { return wd_widen(this->get(i)); }
+    __device__ A value(int i) const
+    {
+        return wd_widen(this->get(i));
+    }
 };
 
 template <class A, int V> struct storage<any_type, A, V> {
@@ -42,7 +45,10 @@ template <class A, int V> struct storage<any_type, A, V> {
 #pragma unroll
         for (int i = 0; i < V; ++i) pick(i, o, at + i);
     }
-    __device__ A value(int i) const { return element[i]; }
+    __device__ A value(int i) const
+    {
+        return element[i];
+    }
 };
 
 // Where element `index` of the walk lies.
@@ -92,7 +98,8 @@ __device__ __forceinline__ void widen(A *to, const storage<T, A, V> &run,
     for (int i = 0; i < V; ++i) to[i] = factor * run.value(i);
 }
 
-__device__ __forceinline__ float value_of(const wd_pointwise_attr *p, float x, float b, float t, int has_t)
+__device__ __forceinline__ float value_of(const wd_pointwise_attr *p, float x, float b, float t,
+                                          int has_t)
 {
     return pw_value_f32(p, x, b, t, has_t);
 }
@@ -129,7 +136,10 @@ __device__ __forceinline__ void apply(const pointwise_vector_args &a, A *x, cons
 {
     if (INPUTS >= 2 && a.by_output) {
         switch (a.attr.mode) {
-#define WD_BY_OUTPUT(mode) case mode: each<mode, V>(a, x, b, x, true); return;
+#define WD_BY_OUTPUT(mode)                                                                         \
+    case mode:                                                                                     \
+        each<mode, V>(a, x, b, x, true);                                                           \
+        return;
 #include "ops/pointwise/pointwise_modes.def"
         default: return;
         }
@@ -140,14 +150,20 @@ __device__ __forceinline__ void apply(const pointwise_vector_args &a, A *x, cons
     }
     if (INPUTS == 1 || RARE) {
         switch (a.attr.mode) {
-#define WD_UNARY(mode) case mode: each<mode, V>(a, x, x, x, false); return;
+#define WD_UNARY(mode)                                                                             \
+    case mode:                                                                                     \
+        each<mode, V>(a, x, x, x, false);                                                          \
+        return;
 #include "ops/pointwise/pointwise_modes.def"
         default: break;
         }
     }
     if (INPUTS == 2 || RARE) {
         switch (a.attr.mode) {
-#define WD_BINARY(mode) case mode: each<mode, V>(a, x, b, x, false); return;
+#define WD_BINARY(mode)                                                                            \
+    case mode:                                                                                     \
+        each<mode, V>(a, x, b, x, false);                                                          \
+        return;
 #include "ops/pointwise/pointwise_modes.def"
         default: break;
         }
@@ -157,8 +173,14 @@ __device__ __forceinline__ void apply(const pointwise_vector_args &a, A *x, cons
 #pragma unroll
         for (int i = 0; i < V; ++i) local_x[i] = x[i], local_b[i] = b[i];
         switch (a.attr.mode) {
-#define WD_RARE_UNARY(mode) case mode: each_rare<mode, V>(a, local_x, local_b); break;
-#define WD_RARE_BINARY(mode) case mode: each_rare<mode, V>(a, local_x, local_b); break;
+#define WD_RARE_UNARY(mode)                                                                        \
+    case mode:                                                                                     \
+        each_rare<mode, V>(a, local_x, local_b);                                                   \
+        break;
+#define WD_RARE_BINARY(mode)                                                                       \
+    case mode:                                                                                     \
+        each_rare<mode, V>(a, local_x, local_b);                                                   \
+        break;
 #include "ops/pointwise/pointwise_modes.def"
         default: break;
         }

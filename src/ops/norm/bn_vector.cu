@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch normalization at the speed of memory: sums of segments, what follows from them for every
+// parameter, and one more walk that writes. Forward reads x twice, backward x and dy. Sums are added
+// in an order that depends on the shape alone.
+#include "gpu/device/depend.cuh"
+#include "gpu/device/statistics.cuh"
+#include "gpu/device/vector.cuh"
+#include "base/dtype.h"
+#include "ops/norm/bn_vector_args.h"
+
+namespace {
+
+template <class T> using run = wd_run<T, BN_RUN>;
+
+__device__ float param(const bn_param &p, uint32_t i)
+{
+    return wd_load_f32(p.data, p.dtype, (int64_t)i * p.stride);
+}
+
+__device__ void blend_param(const bn_param &p, uint32_t i, double value, double alpha, double beta)
+{
+    const int64_t at = (int64_t)i * p.stride;
+    double result = alpha != 0.0 ? alpha * value : 0.0;
+    if (!p.data) return;
+    if (beta != 0.0) result += beta * wd_load_f64(p.data, p.dtype, at);
+    wd_store_f64(p.data, p.dtype, at, result);
+}
+
+// Elements [at, at + 8) of a tensor; those from `end` on are left alone.
+template <class T>
+__device__ __forceinline__ void fetch(run<T> &to, const void *from, int64_t at, int64_t end,
+                                      bool aligned)
+{
+    const T *first = static_cast<const T *>(from) + at;
+    if (aligned && at + BN_RUN <= end) {
+        to.load(first);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) {
+        if (at + i < end) to.put(i, first[i]);
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void put(void *to, const float *value, int64_t at, int64_t end,
+                                    bool aligned, bool streaming)
+{
+    T *first = static_cast<T *>(to) + at;
+    if (aligned && at + BN_RUN <= end) {
+        run<T> all;
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) {
+            T one;
+            wd_narrow(one, value[i]);
+            all.put(i, one);
+        }
+        if (streaming) all.store_streaming(first);
+        else all.store(first);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) {
+        if (at + i < end) wd_narrow(first[i], value[i]);
+    }
+}
+
+// ---- What follows from the sums ----
+
+__device__ void write_numbers(const bn_vector_args &a, uint32_t c, double mean, double inv_std)
+{
+    const float rounded = (float)mean;
+    bn_numbers n = {};
+    n.mean = rounded;
+    n.rest = (float)(mean - rounded);
+    n.inv_std = (float)inv_std;
+    if (a.scale.data) n.factor = param(a.scale, c) * n.inv_std;
+    if (a.bias.data) n.base = param(a.bias, c);
+    a.numbers[c] = n;
+}
+
+// A warp a parameter: joins its partial results, lane by lane and then in lane order.
+__device__ wd_part join_partials(const bn_vector_args &a, uint32_t c, bool statistics)
+{
+    const uint32_t copies = (uint32_t)(a.width / a.params); // of the parameter in a row of partials
+    const uint32_t lane = threadIdx.x % 32;
+    wd_part all = {0.0, 0.0, 0.0};
+    for (uint32_t i = lane; i < a.segments * copies; i += 32) {
+        const int64_t at = (int64_t)(i / copies) * a.width + (int64_t)(i % copies) * a.params + c;
+        const bn_partial p = a.partial[at];
+        if (statistics) {
+            wd_join_parts(all, wd_part{p.count, p.first, p.second});
+        } else {
+            all.mean += p.first;
+            all.squares += p.second;
+        }
+    }
+    if (statistics) {
+        wd_join_parts_of_warp(all);
+    } else {
+        all.mean = wd_sum_of_warp(all.mean);
+        all.squares = wd_sum_of_warp(all.squares);
+    }
+    return all;
+}
+
+__device__ void stats_finish(const bn_vector_args &a)
+{
+    const uint32_t c = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    wd_wait_for_previous();
+    if (c >= a.params) return;
+    const wd_part all = join_partials(a, c, true);
+    if (threadIdx.x % 32 != 0) return;
+    const double inv_std = 1.0 / sqrt(all.squares / all.count + a.epsilon);
+    const double unbiased = all.squares / (all.count > 1.0 ? all.count - 1.0 : all.count);
+    write_numbers(a, c, all.mean, inv_std);
+    blend_param(a.mean, c, all.mean, 1.0, 0.0);
+    blend_param(a.var, c, inv_std, 1.0, 0.0);
+    blend_param(a.running_mean, c, all.mean, a.factor, 1.0 - a.factor);
+    blend_param(a.running_var, c, unbiased, a.factor, 1.0 - a.factor);
+}
+
+__device__ void sums_finish(const bn_vector_args &a)
+{
+    const uint32_t c = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    wd_wait_for_previous();
+    if (c >= a.params) return;
+    const wd_part all = join_partials(a, c, false);
+    if (threadIdx.x % 32 != 0) return;
+    bn_numbers n = {};
+    if (a.mean.data) {
+        n.mean = param(a.mean, c);
+        n.inv_std = param(a.var, c);
+    } else {
+        n = a.numbers[c];
+    }
+    const double scaled = (double)param(a.scale, c) * n.inv_std;
+    const double dscale = all.squares * n.inv_std; // sum of dy * xhat
+    n.factor = (float)scaled;
+    n.base = (float)(-scaled * all.mean / (double)a.terms);
+    n.slope = (float)(-scaled * dscale * n.inv_std / (double)a.terms);
+    a.numbers[c] = n;
+    blend_param(a.dscale, c, dscale, a.alpha_param, a.beta_param);
+    blend_param(a.dbias, c, all.mean, a.alpha_param, a.beta_param);
+}
+
+// ---- Planes ----
+
+// Where unit `u` of parameter `c` lies: a run of it, or one element.
+__device__ __forceinline__ int64_t plane_unit(const bn_vector_args &a, uint32_t c, uint32_t u)
+{
+    const uint32_t outer = wd_fastdiv_quotient(u, a.by_plane);
+    const uint32_t inner = u - outer * a.by_plane.divisor;
+    return ((int64_t)outer * a.params + c) * a.by_plane.divisor + inner;
+}
+
+template <class T> __device__ void stats_planes(const bn_vector_args &a)
+{
+    const uint32_t c = blockIdx.x % a.params;
+    const uint32_t segment = blockIdx.x / a.params;
+    const uint32_t first = segment * a.per_segment;
+    const uint32_t last = min(first + a.per_segment, a.units);
+    const T *x = static_cast<const T *>(a.x);
+    __shared__ wd_part warp_part[BN_THREADS / 32];
+    wd_shifted mine;
+    mine.start();
+    wd_wait_for_previous();
+    if (a.whole_runs && a.aligned) {
+#pragma unroll 4
+        for (uint32_t u = first + threadIdx.x; u < last; u += blockDim.x) {
+            run<T> r;
+            r.load(x + plane_unit(a, c, u) * BN_RUN);
+#pragma unroll
+            for (int i = 0; i < BN_RUN; ++i) mine.add(wd_widen(r.get(i)));
+        }
+    } else {
+#pragma unroll 8
+        for (uint32_t u = first + threadIdx.x; u < last; u += blockDim.x) {
+            mine.add(wd_widen(x[plane_unit(a, c, u)]));
+        }
+    }
+    wd_part part = mine.part();
+    wd_join_parts_of_warp(part);
+    if (threadIdx.x % 32 == 0) warp_part[threadIdx.x / 32] = part;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (uint32_t w = 1; w < blockDim.x / 32; ++w) wd_join_parts(part, warp_part[w]);
+        a.partial[(int64_t)segment * a.params + c] = {part.count, part.mean, part.squares};
+    }
+}
+
+// dy where the activation lets it pass.
+__device__ __forceinline__ float masked(float dy, uint32_t bits, int i)
+{
+    return bits >> i & 1 ? dy : 0.0f;
+}
+
+template <class T> __device__ void sums_planes(const bn_vector_args &a)
+{
+    const uint32_t c = blockIdx.x % a.params;
+    const uint32_t segment = blockIdx.x / a.params;
+    const uint32_t first = segment * a.per_segment;
+    const uint32_t last = min(first + a.per_segment, a.units);
+    const T *x = static_cast<const T *>(a.x);
+    const T *dy = static_cast<const T *>(a.dy);
+    __shared__ double warp_sum[2][BN_THREADS / 32];
+    float sum = 0.0f, product = 0.0f;
+    wd_wait_for_previous();
+    const float mean = a.mean.data ? param(a.mean, c) : a.numbers[c].mean;
+    const float rest = a.mean.data ? 0.0f : a.numbers[c].rest;
+    if (a.whole_runs && a.aligned) {
+#pragma unroll 2
+        for (uint32_t u = first + threadIdx.x; u < last; u += blockDim.x) {
+            const int64_t at = plane_unit(a, c, u);
+            const uint32_t bits = a.reserve ? a.reserve[at] : 0xffu;
+            run<T> rx, rdy;
+            rx.load(x + at * BN_RUN);
+            rdy.load(dy + at * BN_RUN);
+            float s = 0.0f, p = 0.0f;
+#pragma unroll
+            for (int i = 0; i < BN_RUN; ++i) {
+                const float g = masked(wd_widen(rdy.get(i)), bits, i);
+                s += g;
+                p += g * ((wd_widen(rx.get(i)) - mean) - rest);
+            }
+            sum += s;
+            product += p;
+        }
+    } else {
+#pragma unroll 4
+        for (uint32_t u = first + threadIdx.x; u < last; u += blockDim.x) {
+            const int64_t at = plane_unit(a, c, u);
+            const uint32_t bits = a.reserve ? a.reserve[at / 8] >> (at % 8) : 1u;
+            const float g = masked(wd_widen(dy[at]), bits, 0);
+            sum += g;
+            product += g * ((wd_widen(x[at]) - mean) - rest);
+        }
+    }
+    const double warp_first = wd_sum_of_warp(sum), warp_second = wd_sum_of_warp(product);
+    if (threadIdx.x % 32 == 0) {
+        warp_sum[0][threadIdx.x / 32] = warp_first;
+        warp_sum[1][threadIdx.x / 32] = warp_second;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bn_partial all = {0.0, 0.0, 0.0};
+        for (uint32_t w = 0; w < blockDim.x / 32; ++w) {
+            all.first += warp_sum[0][w];
+            all.second += warp_sum[1][w];
+        }
+        a.partial[(int64_t)segment * a.params + c] = all;
+    }
+}
+
+// The numbers of parameter c for a forward walk: kept by training, or made from the estimates.
+__device__ __forceinline__ bn_numbers forward_numbers(const bn_vector_args &a, uint32_t c)
+{
+    if (a.numbers) return a.numbers[c];
+    bn_numbers n = {};
+    n.mean = param(a.mean, c);
+    n.factor = param(a.scale, c) * (1.0f / sqrtf(param(a.var, c) + (float)a.epsilon));
+    n.base = param(a.bias, c);
+    return n;
+}
+
+// v of one run to y, and its bits to the reserve space.
+template <class T>
+__device__ __forceinline__ void finish_forward(const bn_vector_args &a, float *v, int64_t at)
+{
+    if (a.z) {
+        run<T> z;
+        fetch(z, a.z, at, a.total, a.aligned);
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) v[i] += wd_widen(z.get(i));
+    }
+    if (a.activates) {
+        uint32_t bits = 0;
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) {
+            const bool passes = v[i] > a.low && !(v[i] > a.high);
+            bits |= (uint32_t)passes << i;
+            if (v[i] != v[i]) v[i] = a.keeps_nan ? v[i] : a.low;
+            else v[i] = v[i] > a.low ? (v[i] > a.high ? a.high : v[i]) : a.low;
+        }
+        if (a.reserve) {
+            // bits behind the last element are 0
+            if (a.total - at < BN_RUN) bits &= (1u << (a.total - at)) - 1u;
+            a.reserve[at / BN_RUN] = (uint8_t)bits;
+        }
+    }
+    if (a.alpha != 1.0f) {
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) v[i] = a.alpha != 0.0f ? a.alpha * v[i] : 0.0f;
+    }
+    if (a.beta != 0.0f) {
+        run<T> old;
+        fetch(old, a.y, at, a.total, a.aligned);
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) v[i] += a.beta * wd_widen(old.get(i));
+    }
+    put<T>(a.y, v, at, a.total, a.aligned, a.streaming);
+}
+
+template <class T> __device__ void apply_planes(const bn_vector_args &a)
+{
+    const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
+    const int64_t at = (int64_t)index * BN_RUN;
+    run<T> x;
+    float v[BN_RUN];
+    wd_wait_for_previous();
+    if (at >= a.total) return;
+    fetch(x, a.x, at, a.total, a.aligned);
+    // a plane is at least a run long: a run lies in one or two of them
+    const uint32_t plane = a.whole_runs ? wd_fastdiv_quotient(index, a.by_plane)
+                                        : wd_fastdiv_quotient((uint32_t)at, a.by_plane);
+    const uint32_t c = plane - wd_fastdiv_quotient(plane, a.by_params) * a.params;
+    const bn_numbers n = forward_numbers(a, c);
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) {
+        v[i] = n.factor * ((wd_widen(x.get(i)) - n.mean) - n.rest) + n.base;
+    }
+    if (!a.whole_runs) {
+        const int own = (int)min((plane + 1) * a.by_plane.divisor - (uint32_t)at, (uint32_t)BN_RUN);
+        if (own < BN_RUN) {
+            const bn_numbers next = forward_numbers(a, c + 1 == a.params ? 0 : c + 1);
+#pragma unroll
+            for (int i = 1; i < BN_RUN; ++i) {
+                if (i >= own) {
+                    v[i] = next.factor * ((wd_widen(x.get(i)) - next.mean) - next.rest) + next.base;
+                }
+            }
+        }
+    }
+    finish_forward<T>(a, v, at);
+}
+
+// dx (and dz) of one run; g is dy where the activation lets it pass.
+template <class T>
+__device__ __forceinline__ void finish_backward(const bn_vector_args &a, float *dx, const float *g,
+                                                int64_t at)
+{
+    if (a.alpha != 1.0f) {
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) dx[i] = a.alpha != 0.0f ? a.alpha * dx[i] : 0.0f;
+    }
+    if (a.beta != 0.0f) {
+        run<T> old;
+        fetch(old, a.y, at, a.total, a.aligned);
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) dx[i] += a.beta * wd_widen(old.get(i));
+    }
+    put<T>(a.y, dx, at, a.total, a.aligned, a.streaming);
+    if (a.dz) put<T>(a.dz, g, at, a.total, a.aligned, a.streaming);
+}
+
+template <class T>
+__device__ __forceinline__ void fetch_gradient(const bn_vector_args &a, float *g, int64_t at)
+{
+    run<T> dy;
+    const uint32_t bits = a.reserve ? a.reserve[at / BN_RUN] : 0xffu;
+    fetch(dy, a.dy, at, a.total, a.aligned);
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) g[i] = masked(wd_widen(dy.get(i)), bits, i);
+}
+
+template <class T> __device__ void grad_planes(const bn_vector_args &a)
+{
+    const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
+    const int64_t at = (int64_t)index * BN_RUN;
+    run<T> x;
+    float g[BN_RUN], dx[BN_RUN];
+    wd_wait_for_previous();
+    if (at >= a.total) return;
+    fetch(x, a.x, at, a.total, a.aligned);
+    fetch_gradient<T>(a, g, at);
+    const uint32_t plane = a.whole_runs ? wd_fastdiv_quotient(index, a.by_plane)
+                                        : wd_fastdiv_quotient((uint32_t)at, a.by_plane);
+    const uint32_t c = plane - wd_fastdiv_quotient(plane, a.by_params) * a.params;
+    const bn_numbers n = a.numbers[c];
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) {
+        dx[i] = n.factor * g[i] + n.base + n.slope * ((wd_widen(x.get(i)) - n.mean) - n.rest);
+    }
+    if (!a.whole_runs) {
+        const int own = (int)min((plane + 1) * a.by_plane.divisor - (uint32_t)at, (uint32_t)BN_RUN);
+        if (own < BN_RUN) {
+            const bn_numbers m = a.numbers[c + 1 == a.params ? 0 : c + 1];
+#pragma unroll
+            for (int i = 1; i < BN_RUN; ++i) {
+                if (i >= own) {
+                    dx[i] = m.factor * g[i] + m.base +
+                            m.slope * ((wd_widen(x.get(i)) - m.mean) - m.rest);
+                }
+            }
+        }
+    }
+    finish_backward<T>(a, dx, g, at);
+}
+
+// ---- Columns ----
+
+// A thread's place: its run of columns and the first and last rows of its block's segment.
+struct column_place {
+    uint32_t column; // first of the run, in the row
+    uint32_t row;    // the thread's first
+    uint32_t end;
+    uint32_t lane; // which of the block's rows
+    uint32_t run;  // which of the tile's runs
+    bool active;
+};
+
+__device__ __forceinline__ column_place place_of(const bn_vector_args &a)
+{
+    column_place p;
+    const uint32_t tile = blockIdx.x % a.tiles;
+    const uint32_t segment = blockIdx.x / a.tiles;
+    p.lane = wd_fastdiv_quotient(threadIdx.x, a.by_tile);
+    p.run = threadIdx.x - p.lane * a.tile_runs;
+    p.column = (tile * a.tile_runs + p.run) * BN_RUN;
+    p.row = segment * a.per_segment + p.lane;
+    p.end = min((segment + 1) * a.per_segment, a.units);
+    p.active = p.lane < a.tile_rows && p.column < a.width;
+    return p;
+}
+
+// Joins what the block's rows have of each column and writes the segment's partial results.
+template <bool STATISTICS>
+__device__ __forceinline__ void join_columns(const bn_vector_args &a, const column_place &p,
+                                             const wd_part *mine)
+{
+    __shared__ double first[BN_THREADS * BN_RUN];
+    __shared__ double second[BN_THREADS * BN_RUN];
+    __shared__ float count[STATISTICS ? BN_THREADS * BN_RUN : 1];
+    const uint32_t columns = a.tile_runs * BN_RUN;
+    const int64_t base =
+        (int64_t)(blockIdx.x / a.tiles) * a.width + (int64_t)(blockIdx.x % a.tiles) * columns;
+    const uint32_t limit =
+        (uint32_t)min((int64_t)columns, a.width - (int64_t)(blockIdx.x % a.tiles) * columns);
+    if (p.lane < a.tile_rows) {
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) {
+            const uint32_t at = p.lane * columns + p.run * BN_RUN + i;
+            first[at] = mine[i].mean;
+            second[at] = mine[i].squares;
+            if (STATISTICS) count[at] = (float)mine[i].count;
+        }
+    }
+    __syncthreads();
+    for (uint32_t c = threadIdx.x; c < limit; c += blockDim.x) {
+        wd_part all = {STATISTICS ? (double)count[c] : 0.0, first[c], second[c]};
+        for (uint32_t r = 1; r < a.tile_rows; ++r) {
+            const uint32_t at = r * columns + c;
+            if (STATISTICS) {
+                wd_join_parts(all, wd_part{(double)count[at], first[at], second[at]});
+            } else {
+                all.mean += first[at];
+                all.squares += second[at];
+            }
+        }
+        a.partial[base + c] = {all.count, all.mean, all.squares};
+    }
+}
+
+template <class T> __device__ void stats_columns(const bn_vector_args &a)
+{
+    const column_place p = place_of(a);
+    wd_shifted mine[BN_RUN];
+    wd_part part[BN_RUN];
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) mine[i].start();
+    wd_wait_for_previous();
+    if (p.active) {
+#pragma unroll 4
+        for (uint32_t row = p.row; row < p.end; row += a.tile_rows) {
+            const int64_t at = (int64_t)row * a.width + p.column;
+            run<T> x;
+            if (at >= a.total) break;
+            fetch(x, a.x, at, a.total, a.aligned);
+            const int n = (int)min(a.total - at, (int64_t)BN_RUN);
+#pragma unroll
+            for (int i = 0; i < BN_RUN; ++i) {
+                if (i < n) mine[i].add(wd_widen(x.get(i)));
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) part[i] = mine[i].part();
+    join_columns<true>(a, p, part);
+}
+
+template <class T> __device__ void sums_columns(const bn_vector_args &a)
+{
+    const column_place p = place_of(a);
+    float sum[BN_RUN], product[BN_RUN], mean[BN_RUN], rest[BN_RUN];
+    wd_part part[BN_RUN];
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) sum[i] = product[i] = mean[i] = rest[i] = 0.0f;
+    wd_wait_for_previous();
+    if (p.active) {
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) {
+            const uint32_t column = p.column + i;
+            const uint32_t c = column - wd_fastdiv_quotient(column, a.by_params) * a.params;
+            mean[i] = a.mean.data ? param(a.mean, c) : a.numbers[c].mean;
+            if (!a.mean.data) rest[i] = a.numbers[c].rest;
+        }
+#pragma unroll 2
+        for (uint32_t row = p.row; row < p.end; row += a.tile_rows) {
+            const int64_t at = (int64_t)row * a.width + p.column;
+            run<T> x;
+            float g[BN_RUN];
+            if (at >= a.total) break;
+            fetch(x, a.x, at, a.total, a.aligned);
+            fetch_gradient<T>(a, g, at);
+            const int n = (int)min(a.total - at, (int64_t)BN_RUN);
+#pragma unroll
+            for (int i = 0; i < BN_RUN; ++i) {
+                if (i < n) {
+                    sum[i] += g[i];
+                    product[i] += g[i] * ((wd_widen(x.get(i)) - mean[i]) - rest[i]);
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) part[i] = {0.0, sum[i], product[i]};
+    join_columns<false>(a, p, part);
+}
+
+template <class T> __device__ void apply_columns(const bn_vector_args &a)
+{
+    const column_place p = place_of(a);
+    float mean[BN_RUN], rest[BN_RUN], factor[BN_RUN], base[BN_RUN];
+    wd_wait_for_previous();
+    if (!p.active) return;
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) {
+        const uint32_t column = p.column + i;
+        const bn_numbers n =
+            forward_numbers(a, column - wd_fastdiv_quotient(column, a.by_params) * a.params);
+        mean[i] = n.mean, rest[i] = n.rest, factor[i] = n.factor, base[i] = n.base;
+    }
+#pragma unroll 2
+    for (uint32_t row = p.row; row < p.end; row += a.tile_rows) {
+        const int64_t at = (int64_t)row * a.width + p.column;
+        run<T> x;
+        float v[BN_RUN];
+        if (at >= a.total) break;
+        fetch(x, a.x, at, a.total, a.aligned);
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) {
+            v[i] = factor[i] * ((wd_widen(x.get(i)) - mean[i]) - rest[i]) + base[i];
+        }
+        finish_forward<T>(a, v, at);
+    }
+}
+
+template <class T> __device__ void grad_columns(const bn_vector_args &a)
+{
+    const column_place p = place_of(a);
+    float mean[BN_RUN], rest[BN_RUN], factor[BN_RUN], base[BN_RUN], slope[BN_RUN];
+    wd_wait_for_previous();
+    if (!p.active) return;
+#pragma unroll
+    for (int i = 0; i < BN_RUN; ++i) {
+        const uint32_t column = p.column + i;
+        const bn_numbers n =
+            a.numbers[column - wd_fastdiv_quotient(column, a.by_params) * a.params];
+        mean[i] = n.mean, rest[i] = n.rest, factor[i] = n.factor, base[i] = n.base;
+        slope[i] = n.slope;
+    }
+#pragma unroll 2
+    for (uint32_t row = p.row; row < p.end; row += a.tile_rows) {
+        const int64_t at = (int64_t)row * a.width + p.column;
+        run<T> x;
+        float g[BN_RUN], dx[BN_RUN];
+        if (at >= a.total) break;
+        fetch(x, a.x, at, a.total, a.aligned);
+        fetch_gradient<T>(a, g, at);
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) {
+            dx[i] =
+                factor[i] * g[i] + base[i] + slope[i] * ((wd_widen(x.get(i)) - mean[i]) - rest[i]);
+        }
+        finish_backward<T>(a, dx, g, at);
+    }
+}
+
+} // namespace
+
+#define WD_KERNELS_ROWS "ops/norm/bn_vector_kernels.def"
+#include "ops/kernels_device.inc"

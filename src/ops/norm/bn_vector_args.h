@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of the bn_vector kernels, shared by host and device. x is [outer][params][inner] in
+ * memory, and all tensors of its shape lie as it does. Two ways through it, as on the CPU:
+ *
+ *   planes   runs of `inner` elements have one parameter; a block has a segment of one parameter
+ *   columns  memory is rows of `width` elements, a multiple of params * inner and of a run; a thread
+ *            has a run of columns and some of the rows
+ *
+ * Work goes by runs of eight elements, so that eight bits of the reserve space are one thread's. */
+#ifndef WD_OPS_NORM_BN_VECTOR_ARGS_H
+#define WD_OPS_NORM_BN_VECTOR_ARGS_H
+
+#include "base/fastdiv.h"
+
+enum { BN_RUN = 8, BN_THREADS = 256 };
+
+/* One number a parameter: element param * stride of `data`, absent where that is null. */
+struct bn_param {
+    void *data;
+    int32_t dtype;
+    int32_t stride;
+};
+
+/* Numbers that a parameter keeps between kernels. Forward: y = factor * ((x - mean) - rest) + base.
+ * Backward: dx = factor * dy + base + slope * ((x - mean) - rest). */
+struct bn_numbers {
+    float mean;
+    float rest; /* what the rounding of the mean cut off */
+    float factor;
+    float base;
+    float slope;
+    float inv_std;
+    float unused[2];
+};
+
+/* Sums of a segment: statistics (count, mean, squares), or backward (count, sum of dy, sum of dy
+ * times x - mean). */
+struct bn_partial {
+    double count;
+    double first;
+    double second;
+};
+
+struct bn_vector_args {
+    const void *x;
+    const void *dy;
+    const void *z; /* null: none */
+    void *y;       /* backward: dx */
+    void *dz;
+    uint8_t *reserve; /* null: none; else forward writes and backward reads one bit an element */
+    struct bn_param scale;
+    struct bn_param bias;
+    struct bn_param mean; /* saved, or for inference the estimate */
+    struct bn_param var;  /* saved inverse deviation, or the variance */
+    struct bn_param running_mean;
+    struct bn_param running_var;
+    struct bn_param dscale;
+    struct bn_param dbias;
+    struct bn_numbers *numbers;
+    struct bn_partial *partial; /* [segments][width], by planes [segments][params] */
+    double epsilon;
+    double factor; /* of the running averages */
+    double alpha_param;
+    double beta_param;
+    float alpha;
+    float beta;
+    float low; /* clips of the activation */
+    float high;
+    int32_t activates;
+    int32_t keeps_nan; /* relu of NaN is NaN */
+    int32_t aligned;   /* whole runs may be loaded at once */
+    int32_t streaming;
+    int64_t total;
+    int64_t terms; /* elements a parameter */
+    int64_t width; /* of a row of columns; by planes params */
+    uint32_t params;
+    uint32_t segments;
+    uint32_t units;             /* by planes: runs (or elements) of a parameter; by columns: rows */
+    uint32_t per_segment;       /* units */
+    uint32_t tiles;             /* by columns: blocks side by side */
+    uint32_t tile_runs;         /* by columns: runs of a tile's row, one a thread */
+    uint32_t tile_rows;         /* by columns: rows of a block at a time */
+    uint32_t whole_runs;        /* by planes: a plane is a whole number of runs */
+    struct wd_fastdiv by_plane; /* runs, or elements, of a plane */
+    struct wd_fastdiv by_params;
+    struct wd_fastdiv by_tile; /* tile_runs */
+};
+
+#endif
