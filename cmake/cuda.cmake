@@ -43,7 +43,8 @@ if(WARPDNN_WITH_CUDA)
         endif()
         list(APPEND nvcc_flags -gencode arch=compute_${CMAKE_MATCH_2},code=${arch})
     endforeach()
-    if(nvcc_version VERSION_GREATER_EQUAL 12.8)  # the first with --compress-mode
+    # Drivers of CUDA 12.0 to 12.3 cannot unpack it, and those of 13 all can.
+    if(nvcc_version VERSION_GREATER_EQUAL 13.0)
         list(APPEND nvcc_flags --compress-mode=size)
     endif()
     list(JOIN WARPDNN_CUDA_ARCHS " " archs)

@@ -51,8 +51,7 @@ target_link_libraries(warpdnn_flags INTERFACE warpdnn_warnings)
 target_include_directories(warpdnn_flags INTERFACE
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(warpdnn_flags INTERFACE
-    _GNU_SOURCE= WD_VERSION="${PROJECT_VERSION}"
-    $<$<BOOL:${WARPDNN_FAULTS}>:WD_FAULTS=1>)
+    _GNU_SOURCE= WD_VERSION="${PROJECT_VERSION}")
 target_compile_options(warpdnn_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:
     -fPIC -ffp-contract=off -fno-math-errno -fno-semantic-interposition
     -ffunction-sections -fdata-sections>)
@@ -76,6 +75,6 @@ if(WARPDNN_SANITIZE)
     if("undefined" IN_LIST WARPDNN_SANITIZERS)
         add_compile_options(-fno-sanitize-recover=undefined)
     endif()
-elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_definitions(warpdnn_flags INTERFACE NDEBUG)
 endif()

@@ -84,8 +84,7 @@ file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS tests/support/*.c)
 add_library(test_support INTERFACE)
 target_include_directories(test_support INTERFACE ${PROJECT_SOURCE_DIR}/tests
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${WARPDNN_CMOCKA_INCLUDE})
-target_compile_definitions(test_support INTERFACE WD_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    $<$<BOOL:${WARPDNN_FAULTS}>:WD_FAULTS=1>)
+target_compile_definitions(test_support INTERFACE WD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 if(support_sources)
     add_library(test_support_objects STATIC ${support_sources})
     target_link_libraries(test_support_objects PRIVATE warpdnn_flags test_support)

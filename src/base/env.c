@@ -50,7 +50,7 @@ static void read_all(void)
     env.last_resort = number_of("WARPDNN_LAST_RESORT", 0, 1, 1) != 0;
     env.engines = text_of("WARPDNN_ENGINES", engines, sizeof engines);
     env.version = number_of("WARPDNN_CUDNN_VERSION", 90000, 99999, CUDNN_VERSION);
-    env.threads = number_of("WARPDNN_THREADS", 0, 4096, 0);
+    env.threads = number_of("WARPDNN_THREADS", 0, 1024, 0);
     env.cpu_module = text_of("WARPDNN_CPU_MODULE", cpu_module, sizeof cpu_module);
     env.cpu_isa = text_of("WARPDNN_CPU_ISA", cpu_isa, sizeof cpu_isa);
     env.cuda_driver = text_of("WARPDNN_CUDA_DRIVER", cuda_driver, sizeof cuda_driver);

@@ -27,7 +27,7 @@ struct wd_reason {
     char text[WD_REASON_SIZE];
 };
 
-/* For match functions: REQUIRE(x->rank == 4, reason, NOT_SUPPORTED_SHAPE, "rank %d is not 4", r). */
+/* For match functions: WD_NEED(x->rank == 4, reason, NOT_SUPPORTED_SHAPE, "rank %d is not 4", r). */
 bool wd_reject(struct wd_reason *reason, cudnnStatus_t status, const char *format, ...)
     WD_PRINTF(3, 4);
 #define WD_NEED(condition, reason, status, ...)                                                    \

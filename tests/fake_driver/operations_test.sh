@@ -45,6 +45,10 @@ export WARPDNN_ENGINES=none
 round
 unset WARPDNN_ENGINES
 export WARPDNN_TEST_VALUES=0
+judged=$passed
 round
+launched=$((passed - judged))
+passed=$judged
+echo "$launched cases more were launched, their values not looked at"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -9,7 +9,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cmake -S "$here" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+generator=''
+command -v ninja >/dev/null && generator=-GNinja
+# shellcheck disable=SC2086 # empty or one word
+cmake -S "$here" -B "$work/cmake" $generator -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/cmake" >/dev/null
 "$work/cmake/consumer" "$prefix"
 

@@ -5,33 +5,39 @@
     receipt.py --write COUNTS   after ./dev gpu-check passed: writes tests/gpu/receipt.json
     receipt.py                  lists kernel sources that changed since, or never ran
 
-A kernel's source is its .cu file with the definitions, arguments and rows beside it and the shared
-headers that device code includes. Stale receipts are told, not failed: whoever changes a kernel may
+A kernel's source is its .cu file with everything that it includes, and what that includes. Stale receipts are told, not failed: whoever changes a kernel may
 have no GPU at hand, whoever releases must have had one."""
 import glob
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 
 RECEIPT = "tests/gpu/receipt.json"
-SHARED = ["src/base/shared.h", "src/base/dtype.h", "src/base/view.h", "src/base/philox.h",
-          "src/ops/definition.h", "src/ops/definition_body.inc", "src/ops/definition_device.inc"]
+INCLUDE = re.compile(r'^\s*#\s*(?:include\s+"([^"]+)"|define\s+WD_\w+\s+"([^"]+)")', re.M)
+
+
+def sources_of(path, found):
+    """The file and, through them, all that it includes by name of the repository (also by a macro)."""
+    if path in found or not os.path.exists(path):
+        return found
+    found.add(path)
+    with open(path, encoding="utf-8") as f:
+        for names in INCLUDE.findall(f.read()):
+            for folder in ("src", "include", os.path.dirname(path)):
+                sources_of(os.path.normpath(os.path.join(folder, names[0] or names[1])), found)
+    return found
 
 
 def kernel_hashes():
     hashes = {}
     for kernel in sorted(glob.glob("src/**/*.cu", recursive=True)):
-        folder = os.path.dirname(kernel)
-        sources = [kernel] + SHARED
-        for pattern in ("*_def.h", "*_args.h", "*.def", "*.cuh"):
-            sources += sorted(glob.glob(os.path.join(folder, pattern)))
         digest = hashlib.sha256()
-        for source in sources:
-            if os.path.exists(source):
-                with open(source, "rb") as f:
-                    digest.update(f.read())
+        for source in sorted(sources_of(kernel, set())):
+            with open(source, "rb") as f:
+                digest.update(f.read())
         hashes[kernel] = digest.hexdigest()[:16]
     return hashes
 

@@ -59,6 +59,15 @@ static void end_call(void)
     atomic_fetch_sub(&running, 1);
 }
 
+/* Other threads, and what they were in, are not in the child. */
+static void after_fork(void)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    lock = fresh;
+    inside = 0;
+    atomic_store(&running, 0);
+}
+
 static void at_exit(void)
 {
     atomic_store(&leaving, true);
@@ -158,7 +167,7 @@ static void load(void)
         if (!library || !find_all(library)) return;
     }
     /* where it cannot be registered, OpenBLAS would not be safe at exit */
-    ready = atexit(at_exit) == 0;
+    ready = atexit(at_exit) == 0 && pthread_atfork(NULL, NULL, after_fork) == 0;
     if (!ready) snprintf(reason, sizeof reason, "no exit handler can be registered");
 }
 
