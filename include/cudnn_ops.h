@@ -1015,8 +1015,9 @@ cudnnStatus_t CUDNNWINAPI cudnnDestroySpatialTransformerDescriptor(
 
 /*
  * Describes the output.
- *   nbDims  4: only 2-D transforms exist
- *   dimA    N, C, H, W of the output
+ *   dataType  of all tensors: fp64, fp32, fp16 or bf16
+ *   nbDims    4: only 2-D transforms exist
+ *   dimA      N, C, H, W of the output
  * BAD_PARAM or NOT_SUPPORTED for anything else.
  */
 cudnnStatus_t CUDNNWINAPI cudnnSetSpatialTransformerNdDescriptor(
@@ -1025,7 +1026,7 @@ cudnnStatus_t CUDNNWINAPI cudnnSetSpatialTransformerNdDescriptor(
 
 /*
  * Where each output pixel looks in its input: grid = theta * (u, v, 1), u and v running from -1 to
- * 1 over the output's columns and rows, corners included.
+ * 1 over the output's columns and rows, corners included; 0 where there is only one.
  *   theta  device memory, N x 2 x 3, packed: one affine transform an image
  *   grid   receives N x H x W x 2, packed: column, then row, -1 to 1 over the input
  * Formula: Jaderberg, Simonyan, Zisserman and Kavukcuoglu, 2015.
@@ -1044,8 +1045,8 @@ cudnnStatus_t CUDNNWINAPI cudnnSpatialTfGridGeneratorBackward(
 
 /*
  * y = alpha * sample(x, grid) + beta * y: each pixel of y is the bilinear mean of the four of x
- * around its grid point, pixels outside x counting as 0. N and C of x and y are equal; H and W of
- * y are the grid's.
+ * around its grid point, pixels outside x counting as 0. y is as the descriptor says; N and C of x
+ * and y are equal. Any strides. A grid point that is no number lies outside.
  */
 cudnnStatus_t CUDNNWINAPI cudnnSpatialTfSamplerForward(
     cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t stDesc, const void *alpha,
@@ -1054,8 +1055,9 @@ cudnnStatus_t CUDNNWINAPI cudnnSpatialTfSamplerForward(
 
 /*
  * The gradients of cudnnSpatialTfSamplerForward(): dx blended by alpha and beta, dgrid by
- * alphaDgrid and betaDgrid. Where the sampler is not smooth, at whole pixels, the derivative is
- * that of the cell on the right and below.
+ * alphaDgrid and betaDgrid, both the same on every run. No output shares memory with an input.
+ * Where the sampler is not smooth, at whole pixels, the derivative is that of the cell on the right
+ * and below.
  */
 cudnnStatus_t CUDNNWINAPI cudnnSpatialTfSamplerBackward(
     cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t stDesc, const void *alpha,

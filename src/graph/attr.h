@@ -83,6 +83,11 @@ struct wd_matmul_attr {
     double padding_value;
 };
 
+struct wd_spatial_attr {
+    int32_t sampler; /* cudnnSamplerType_t */
+    int32_t unused;
+};
+
 union wd_attr {
     struct wd_conv_attr conv;
     struct wd_pool_attr pool;
@@ -92,6 +97,7 @@ union wd_attr {
     struct wd_reduce_attr reduce;
     struct wd_dropout_attr dropout;
     struct wd_matmul_attr matmul;
+    struct wd_spatial_attr spatial;
 };
 
 #endif

@@ -45,6 +45,10 @@ FUNCTIONS = {
     "cudnnReduceTensor": ["reduce"],
     "cudnnDropoutForward": ["dropout_forward"],
     "cudnnDropoutBackward": ["dropout_backward"],
+    "cudnnSpatialTfGridGeneratorForward": ["grid_forward"],
+    "cudnnSpatialTfGridGeneratorBackward": ["grid_backward"],
+    "cudnnSpatialTfSamplerForward": ["sampler_forward"],
+    "cudnnSpatialTfSamplerBackward": ["sampler_backward"],
     "cudnnBackendExecute": ["conv_fprop", "conv_dgrad", "conv_wgrad", "pointwise", "matmul",
                             "reduce"],
 }

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Spatial transformers against their formulas, written out here in double with tents: a pixel counts
+ * as max(0, 1 - distance) in each direction, summed over the whole image, and the backward pass is
+ * that sum the other way round. Random shapes, layouts, types and places, exact corners, NaN and
+ * infinities in the grid; grids of more pixels than are sorted at a time, and one in which all look
+ * at the same place; gradients also against finite differences. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "part.h"
+
+struct call {
+    cudnnSpatialTransformerDescriptor_t st;
+    struct part *x, *y, *dy, *dx;
+    struct tensor *grid, *dgrid, *theta, *dtheta;
+    double alpha, beta, alpha_grid, beta_grid;
+};
+
+struct shape {
+    int n, c, h, w; /* of the image */
+    int p, q;       /* of the output */
+};
+
+static cudnnStatus_t grid_forward(void *context)
+{
+    const struct call *c = context;
+    return cudnnSpatialTfGridGeneratorForward(harness_handle, c->st, c->theta->data, c->grid->data);
+}
+
+static cudnnStatus_t grid_backward(void *context)
+{
+    const struct call *c = context;
+    return cudnnSpatialTfGridGeneratorBackward(harness_handle, c->st, c->dgrid->data,
+                                               c->dtheta->data);
+}
+
+static cudnnStatus_t forward(void *context)
+{
+    const struct call *c = context;
+    cudnnDataType_t type = c->x->whole->dtype;
+    double s[2];
+    return cudnnSpatialTfSamplerForward(
+        harness_handle, c->st, api_scalar(type, c->alpha, s), c->x->desc, c->x->whole->data,
+        c->grid->data, api_scalar(type, c->beta, s + 1), c->y->desc, c->y->whole->data);
+}
+
+static cudnnStatus_t backward(void *context)
+{
+    const struct call *c = context;
+    cudnnDataType_t type = c->x->whole->dtype;
+    double s[4];
+    return cudnnSpatialTfSamplerBackward(
+        harness_handle, c->st, api_scalar(type, c->alpha, s), c->x->desc, c->x->whole->data,
+        api_scalar(type, c->beta, s + 1), c->dx->desc, c->dx->whole->data,
+        api_scalar(type, c->alpha_grid, s + 2), c->dy->desc, c->dy->whole->data, c->grid->data,
+        api_scalar(type, c->beta_grid, s + 3), c->dgrid->data);
+}
+
+static void describe(struct call *c, cudnnDataType_t dtype, const struct shape *s)
+{
+    int dims[4] = {s->n, s->c, s->p, s->q};
+    if (cudnnCreateSpatialTransformerDescriptor(&c->st) != CUDNN_STATUS_SUCCESS ||
+        cudnnSetSpatialTransformerNdDescriptor(c->st, CUDNN_SAMPLER_BILINEAR, dtype, 4, dims) !=
+            CUDNN_STATUS_SUCCESS) {
+        case_fail("the descriptor is refused");
+    }
+}
+
+static double place(double g, int extent)
+{
+    return (g + 1.0) * (extent - 1) / 2.0;
+}
+
+static double tent(double s, int i)
+{
+    double t = 1.0 - fabs(s - i);
+    return t > 0.0 ? t : 0.0;
+}
+
+/* Of the tent over i at s, to the right of s. */
+static double slope(double s, int i)
+{
+    return i == (int)floor(s) ? -1.0 : i == (int)floor(s) + 1 ? 1.0 : 0.0;
+}
+
+/* Visits the elements of the image that the grid's pixel sees, with their weights and slopes. */
+struct sight {
+    int h, w;
+    double weight, by_x, by_y;
+};
+
+static int look(const struct call *c, const struct shape *s, int64_t pixel, struct sight *sights)
+{
+    double sx = place(c->grid->value[2 * pixel], s->w);
+    double sy = place(c->grid->value[2 * pixel + 1], s->h);
+    int count = 0;
+    if (!(sx > -1 && sx < s->w && sy > -1 && sy < s->h)) return 0;
+    for (int h = 0; h < s->h; ++h) {
+        if (fabs(sy - h) > 1.0) continue;
+        for (int w = 0; w < s->w; ++w) {
+            struct sight see = {h, w, tent(sy, h) * tent(sx, w), slope(sx, w) * tent(sy, h),
+                                slope(sy, h) * tent(sx, w)};
+            if (fabs(sx - w) > 1.0 || (see.weight == 0 && see.by_x == 0 && see.by_y == 0)) continue;
+            sights[count++] = see;
+        }
+    }
+    return count;
+}
+
+/* How far a place may be off, in roundings of the compute type. */
+static double blur(const struct call *c, const struct shape *s, int64_t pixel)
+{
+    double gx = fabs(c->grid->value[2 * pixel]);
+    double gy = fabs(c->grid->value[2 * pixel + 1]);
+    return isfinite(gx + gy) ? (gx + 1) * s->w + (gy + 1) * s->h : 0.0;
+}
+
+static cudnnDataType_t compute_type(cudnnDataType_t dtype)
+{
+    return dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+}
+
+static void check_forward(const struct call *c, const struct shape *s, double *before)
+{
+    double *magnitude = calloc((size_t)c->y->whole->count, sizeof *magnitude);
+    for (int64_t i = 0; i < c->y->count; ++i) {
+        struct sight sights[9];
+        int at[8];
+        int64_t index, pixel;
+        int count;
+        double sum = 0, size = 0;
+        part_coordinates(c->y, i, at);
+        index = part_at(c->y, at);
+        pixel = ((int64_t)at[0] * s->p + at[2]) * s->q + at[3];
+        count = look(c, s, pixel, sights);
+        for (int k = 0; k < count; ++k) {
+            int from[8] = {at[0], at[1], sights[k].h, sights[k].w};
+            double x = c->x->whole->value[part_at(c->x, from)];
+            sum += x * sights[k].weight;
+            size += fabs(x) * (1 + blur(c, s, pixel));
+        }
+        before[index] = c->alpha * sum + (c->beta != 0 ? c->beta * before[index] : 0.0);
+        magnitude[index] = fabs(c->alpha) * size + fabs(before[index]);
+    }
+    check_values("y", c->y->whole, before, NULL, magnitude, compute_type(c->y->whole->dtype));
+    free(magnitude);
+}
+
+static void check_backward(const struct call *c, const struct shape *s, double *dx, double *dgrid)
+{
+    size_t images = (size_t)c->dx->whole->count;
+    size_t places = (size_t)c->dgrid->count;
+    double *sum = calloc(images, sizeof *sum), *size = calloc(images, sizeof *size);
+    double *grid_sum = calloc(places, sizeof *sum), *grid_size = calloc(places, sizeof *size);
+    for (int64_t i = 0; i < c->dy->count; ++i) {
+        struct sight sights[9];
+        int at[8];
+        int64_t pixel;
+        int count;
+        double dy;
+        part_coordinates(c->dy, i, at);
+        dy = c->dy->whole->value[part_at(c->dy, at)];
+        pixel = ((int64_t)at[0] * s->p + at[2]) * s->q + at[3];
+        count = look(c, s, pixel, sights);
+        for (int k = 0; k < count; ++k) {
+            int to[8] = {at[0], at[1], sights[k].h, sights[k].w};
+            int64_t index = part_at(c->x, to);
+            double x = c->x->whole->value[index];
+            double factor_x = dy * (s->w - 1) / 2.0, factor_y = dy * (s->h - 1) / 2.0;
+            index = part_at(c->dx, to);
+            sum[index] += dy * sights[k].weight;
+            size[index] += fabs(dy) * (1 + blur(c, s, pixel));
+            grid_sum[2 * pixel] += factor_x * x * sights[k].by_x;
+            grid_sum[2 * pixel + 1] += factor_y * x * sights[k].by_y;
+            grid_size[2 * pixel] += fabs(factor_x * x) * (1 + blur(c, s, pixel));
+            grid_size[2 * pixel + 1] += fabs(factor_y * x) * (1 + blur(c, s, pixel));
+        }
+    }
+    for (int64_t i = 0; i < c->dx->count; ++i) {
+        int64_t index = part_index(c->dx, i);
+        dx[index] = c->alpha * sum[index] + (c->beta != 0 ? c->beta * dx[index] : 0.0);
+        size[index] = fabs(c->alpha) * size[index] + fabs(dx[index]);
+    }
+    for (size_t i = 0; i < places; ++i) {
+        dgrid[i] =
+            c->alpha_grid * grid_sum[i] + (c->beta_grid != 0 ? c->beta_grid * dgrid[i] : 0.0);
+        grid_size[i] = fabs(c->alpha_grid) * grid_size[i] + fabs(dgrid[i]);
+    }
+    check_values("dx", c->dx->whole, dx, NULL, size, compute_type(c->dx->whole->dtype));
+    check_values("dgrid", c->dgrid, dgrid, NULL, grid_size, compute_type(c->dx->whole->dtype));
+    free(sum);
+    free(size);
+    free(grid_sum);
+    free(grid_size);
+}
+
+/* Well within a cell, so that rounding does not take it to the next; or at a corner exactly. */
+static double random_place(int extent, bool odd)
+{
+    double s = (double)random_int(-2, extent) + random_real(0.1, 0.9);
+    if (odd && random_chance(0.05)) return random_of(-1, 1, 3);
+    if (odd && random_chance(0.02)) return random_chance(0.5) ? NAN : random_of(-1, 1) * INFINITY;
+    return extent > 1 ? 2.0 * s / (extent - 1) - 1.0 : random_real(-1.5, 1.5);
+}
+
+static void fill_grid(const struct call *c, const struct shape *s, bool odd)
+{
+    for (int64_t i = 0; i < c->grid->count; i += 2) {
+        c->grid->value[i] = tensor_round(c->grid->dtype, random_place(s->w, odd));
+        c->grid->value[i + 1] = tensor_round(c->grid->dtype, random_place(s->h, odd));
+    }
+    tensor_write(c->grid);
+}
+
+static double random_scalar(void)
+{
+    return (double)random_of(0, 2, 2, 1, -3) * 0.5;
+}
+
+static struct tensor *old_or_poison(cudnnDataType_t dtype, int rank, const int *dim, bool fresh)
+{
+    return fresh ? tensor_output(dtype, rank, dim, LAYOUT_NCHW)
+                 : tensor_inout(dtype, rank, dim, LAYOUT_NCHW, -4.0, 4.0);
+}
+
+static void sampler_case(const char *name, cudnnDataType_t dtype, const struct shape *s, bool plain,
+                         bool same_place)
+{
+    struct call c = {.alpha = 1.0, .alpha_grid = 1.0};
+    int x_dim[4] = {s->n, s->c, s->h, s->w}, y_dim[4] = {s->n, s->c, s->p, s->q};
+    int grid_dim[4] = {s->n, s->p, s->q, 2};
+    int x_margin[4], y_margin[4];
+    const int *x_extra = plain ? NULL : random_margin(4, x_margin);
+    const int *y_extra = plain ? NULL : random_margin(4, y_margin);
+    enum layout layout = plain || random_chance(0.5) ? LAYOUT_NCHW : LAYOUT_NHWC;
+    double *before, *before_grid;
+    (void)name;
+    describe(&c, dtype, s);
+    if (!plain) {
+        c.alpha = random_scalar(), c.beta = random_scalar();
+        c.alpha_grid = random_scalar(), c.beta_grid = random_scalar();
+    }
+    c.x = part_input(dtype, 4, x_dim, layout, x_extra, -4.0, 4.0);
+    c.grid = tensor_input(dtype, 4, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
+    fill_grid(&c, s, !plain);
+    if (same_place) {
+        for (int64_t i = 0; i < c.grid->count; ++i) c.grid->value[i] = 0.25 + (double)(i % 2) / 8;
+        tensor_write(c.grid);
+    }
+    c.y = part_output(dtype, 4, y_dim, layout, y_extra, c.beta == 0.0);
+    before = part_expected(c.y);
+    if (run_call(forward, &c)) check_forward(&c, s, before);
+    free(before);
+    c.dy = part_input(dtype, 4, y_dim, layout, y_extra, -4.0, 4.0);
+    c.dx = part_output(dtype, 4, x_dim, layout, x_extra, c.beta == 0.0);
+    c.dgrid = old_or_poison(dtype, 4, grid_dim, c.beta_grid == 0.0);
+    c.y->whole->output = false;
+    before = part_expected(c.dx);
+    before_grid = malloc((size_t)c.dgrid->count * sizeof *before_grid);
+    memcpy(before_grid, c.dgrid->value, (size_t)c.dgrid->count * sizeof *before_grid);
+    if (run_call(backward, &c)) check_backward(&c, s, before, before_grid);
+    free(before);
+    free(before_grid);
+    cudnnDestroySpatialTransformerDescriptor(c.st);
+    parts_free();
+}
+
+static const struct {
+    const char *name;
+    cudnnDataType_t type;
+} types[] = {{"fp32", CUDNN_DATA_FLOAT},
+             {"fp64", CUDNN_DATA_DOUBLE},
+             {"fp16", CUDNN_DATA_HALF},
+             {"bf16", CUDNN_DATA_BFLOAT16}};
+
+static void random_sampler(int type, int turn)
+{
+    struct shape s;
+    if (!case_begin("sampler/%s/%d", types[type].name, turn)) return;
+    /* bf16 places are too coarse for many cells */
+    int most = types[type].type == CUDNN_DATA_BFLOAT16 ? 5 : 11;
+    s = (struct shape){(int)random_int(1, 3),    random_of(1, 2, 3, 5, 7, 40),
+                       (int)random_int(1, most), (int)random_int(1, most),
+                       (int)random_int(1, 11),   (int)random_int(1, 11)};
+    sampler_case("random", types[type].type, &s, turn == 0, false);
+    case_end();
+}
+
+static void large_samplers(void)
+{
+    static const struct {
+        const char *name;
+        cudnnDataType_t type;
+        struct shape shape;
+        bool same_place;
+    } rows[] = {
+        {"pieces", CUDNN_DATA_FLOAT, {1, 2, 30, 41, 600, 500}, false},
+        {"batches", CUDNN_DATA_HALF, {5, 1, 60, 41, 300, 301}, false},
+        {"one_place", CUDNN_DATA_FLOAT, {2, 3, 7, 6, 50, 61}, true},
+        {"enlarged", CUDNN_DATA_FLOAT, {1, 3, 200, 150, 9, 8}, false},
+        {"channels", CUDNN_DATA_FLOAT, {1, 40000, 3, 2, 2, 2}, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        if (!case_begin("sampler/large/%s", rows[i].name)) continue;
+        sampler_case(rows[i].name, rows[i].type, &rows[i].shape, true, rows[i].same_place);
+        case_end();
+    }
+}
+
+/* u or v. */
+static double along(int at, int extent)
+{
+    return extent > 1 ? -1.0 + 2.0 * at / (extent - 1) : 0.0;
+}
+
+static void grid_case(cudnnDataType_t dtype, const struct shape *s)
+{
+    struct call c = {0};
+    int grid_dim[4] = {s->n, s->p, s->q, 2}, theta_dim[3] = {s->n, 2, 3};
+    double *exact, *size;
+    describe(&c, dtype, s);
+    c.theta = tensor_input(dtype, 3, theta_dim, LAYOUT_NCHW, -2.0, 2.0);
+    c.grid = tensor_output(dtype, 4, grid_dim, LAYOUT_NCHW);
+    c.dgrid = tensor_input(dtype, 4, grid_dim, LAYOUT_NCHW, -4.0, 4.0);
+    c.dtheta = tensor_output(dtype, 3, theta_dim, LAYOUT_NCHW);
+    exact = calloc((size_t)c.grid->count, sizeof *exact);
+    size = calloc((size_t)c.grid->count, sizeof *size);
+    c.dtheta->output = false;
+    for (int64_t i = 0; i < c.grid->count; ++i) {
+        int at[8];
+        const double *row;
+        coordinates(c.grid, i, at);
+        row = c.theta->value + at[0] * 6 + at[3] * 3;
+        exact[i] = row[0] * along(at[2], s->q) + row[1] * along(at[1], s->p) + row[2];
+        size[i] = fabs(row[0]) + fabs(row[1]) + fabs(row[2]);
+    }
+    if (run_call(grid_forward, &c)) {
+        check_values("grid", c.grid, exact, NULL, size, compute_type(dtype));
+    }
+    free(exact);
+    free(size);
+    c.grid->output = false;
+    c.dtheta->output = true;
+    exact = calloc((size_t)c.dtheta->count, sizeof *exact);
+    size = calloc((size_t)c.dtheta->count, sizeof *size);
+    for (int64_t i = 0; i < c.dgrid->count; ++i) {
+        int at[8];
+        double g = c.dgrid->value[i];
+        coordinates(c.dgrid, i, at);
+        for (int k = 0; k < 3; ++k) {
+            double term = g * (k == 0 ? along(at[2], s->q) : k == 1 ? along(at[1], s->p) : 1.0);
+            exact[at[0] * 6 + at[3] * 3 + k] += term;
+            size[at[0] * 6 + at[3] * 3 + k] += fabs(g);
+        }
+    }
+    if (run_call(grid_backward, &c)) {
+        check_values("dtheta", c.dtheta, exact, NULL, size, compute_type(dtype));
+    }
+    free(exact);
+    free(size);
+    cudnnDestroySpatialTransformerDescriptor(c.st);
+}
+
+static void grid_cases(void)
+{
+    static const struct shape large[] = {{2, 1, 1, 1, 300, 401}, {700, 1, 1, 1, 9, 8}};
+    for (int type = 0; type < 4; ++type) {
+        for (int turn = 0; turn < 16; ++turn) {
+            struct shape s;
+            if (!case_begin("grid/%s/%d", types[type].name, turn)) continue;
+            s = (struct shape){(int)random_int(1, 4),  (int)random_int(1, 4), 1, 1,
+                               (int)random_int(1, 13), (int)random_int(1, 13)};
+            if (turn == 1) s.p = 1;
+            if (turn == 2) s.q = 1;
+            grid_case(types[type].type, &s);
+            case_end();
+        }
+    }
+    for (int i = 0; i < 2; ++i) {
+        if (!case_begin("grid/large/%d", i)) continue;
+        grid_case(CUDNN_DATA_FLOAT, &large[i]);
+        case_end();
+    }
+}
+
+/* sum of weight * y after theta -> grid -> y; the grid stays within the image's cells */
+static double loss(struct call *c, const double *weight, bool generate)
+{
+    double sum = 0.0;
+    if (generate) {
+        c->grid->output = true;
+        c->y->whole->output = false;
+        run_call(grid_forward, c);
+        c->grid->output = false;
+        c->y->whole->output = true;
+        tensor_write(c->grid);
+    }
+    run_call(forward, c);
+    for (int64_t i = 0; i < c->y->count; ++i) sum += weight[i] * c->y->whole->value[i];
+    return sum;
+}
+
+/* Nudges every element of `input`, and compares the loss with what the backward pass said. */
+static void nudge(struct call *c, const char *name, struct tensor *input, const double *gradient,
+                  const double *weight, bool generate)
+{
+    const double step = 1e-5;
+    for (int64_t i = 0; i < input->count; ++i) {
+        double value = input->value[i];
+        double up, down;
+        input->value[i] = value + step;
+        tensor_write(input);
+        up = loss(c, weight, generate);
+        input->value[i] = value - step;
+        tensor_write(input);
+        down = loss(c, weight, generate);
+        input->value[i] = value;
+        tensor_write(input);
+        if (!(fabs((up - down) / (2 * step) - gradient[i]) < 1e-6 * (1 + fabs(gradient[i])))) {
+            case_fail("%s[%lld] is %.12g, the difference quotient %.12g", name, (long long)i,
+                      gradient[i], (up - down) / (2 * step));
+        }
+    }
+}
+
+static double *copy_of(const double *value, int64_t count)
+{
+    double *copy = malloc((size_t)count * sizeof *copy);
+    memcpy(copy, value, (size_t)count * sizeof *copy);
+    return copy;
+}
+
+static void difference_case(void)
+{
+    static const struct shape s = {2, 2, 4, 5, 3, 3};
+    static const int x_dim[4] = {2, 2, 4, 5}, y_dim[4] = {2, 2, 3, 3}, grid_dim[4] = {2, 3, 3, 2};
+    static const int theta_dim[3] = {2, 2, 3};
+    static const double theta[12] = {0.71, 0.13, 0.05,  -0.11, 0.67, 0.09,
+                                     0.9,  0.3,  -0.22, 0.25,  1.1,  0.31};
+    struct call c = {.alpha = 1.0, .alpha_grid = 1.0};
+    double *weight, *dx, *dgrid, *dtheta;
+    if (!case_begin("sampler/differences")) return;
+    describe(&c, CUDNN_DATA_DOUBLE, &s);
+    c.x = part_input(CUDNN_DATA_DOUBLE, 4, x_dim, LAYOUT_NCHW, NULL, -4.0, 4.0);
+    c.theta = tensor_input(CUDNN_DATA_DOUBLE, 3, theta_dim, LAYOUT_NCHW, -1.0, 1.0);
+    memcpy(c.theta->value, theta, sizeof theta);
+    tensor_write(c.theta);
+    c.grid = tensor_inout(CUDNN_DATA_DOUBLE, 4, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
+    c.y = part_output(CUDNN_DATA_DOUBLE, 4, y_dim, LAYOUT_NCHW, NULL, false);
+    c.dy = part_input(CUDNN_DATA_DOUBLE, 4, y_dim, LAYOUT_NCHW, NULL, -4.0, 4.0);
+    weight = copy_of(c.dy->whole->value, c.dy->count);
+    loss(&c, weight, true); /* makes the grid */
+    c.y->whole->output = false;
+    c.dx = part_output(CUDNN_DATA_DOUBLE, 4, x_dim, LAYOUT_NCHW, NULL, false);
+    c.dgrid = tensor_inout(CUDNN_DATA_DOUBLE, 4, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
+    run_call(backward, &c);
+    dx = copy_of(c.dx->whole->value, c.dx->count);
+    dgrid = copy_of(c.dgrid->value, c.dgrid->count);
+    c.dx->whole->output = c.dgrid->output = false;
+    tensor_write(c.dgrid);
+    c.dtheta = tensor_inout(CUDNN_DATA_DOUBLE, 3, theta_dim, LAYOUT_NCHW, -1.0, 1.0);
+    run_call(grid_backward, &c);
+    dtheta = copy_of(c.dtheta->value, c.dtheta->count);
+    c.dtheta->output = false;
+    c.y->whole->output = true;
+    nudge(&c, "dx", c.x->whole, dx, weight, false);
+    nudge(&c, "dgrid", c.grid, dgrid, weight, false);
+    nudge(&c, "dtheta", c.theta, dtheta, weight, true);
+    free(weight);
+    free(dx);
+    free(dgrid);
+    free(dtheta);
+    cudnnDestroySpatialTransformerDescriptor(c.st);
+    parts_free();
+    case_end();
+}
+
+int main(int argc, char **argv)
+{
+    harness_start(argc, argv);
+    for (int type = 0; type < 4; ++type) {
+        for (int turn = 0; turn < 40; ++turn) random_sampler(type, turn);
+    }
+    grid_cases();
+    difference_case();
+    large_samplers();
+    return harness_finish();
+}
