@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The WARPDNN_ variables of this environment: known names, values that mean something. The library
+ * itself takes what it cannot read as the default, in silence. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+extern char **environ;
+
+static const char area[] = "environment";
+
+/* One row a variable: words that it takes, or a range of numbers, or (none of both) any text. */
+static const struct variable {
+    const char *name;
+    const char *words;
+    long lowest, highest;
+} variables[] = {
+    {"WARPDNN_DEVICE", "auto gpu cpu", 0, 0},
+    {"WARPDNN_CHECK", NULL, 0, 1},
+    {"WARPDNN_LAST_RESORT", NULL, 0, 1},
+    {"WARPDNN_THREADS", NULL, 0, 4096},
+    {"WARPDNN_CPU_ISA", "base avx2 avx512", 0, 0},
+    {"WARPDNN_CPU_MODULE", NULL, 0, 0},
+    {"WARPDNN_CUDA_DRIVER", NULL, 0, 0},
+    {"WARPDNN_CUDNN_VERSION", NULL, 90000, 99999},
+    {"WARPDNN_RUN_REPORT", NULL, 0, 0},
+    /* of the build and of the tests */
+    {"WARPDNN_CUDA", NULL, 0, 0},
+    {"WARPDNN_WERROR", NULL, 0, 0},
+    {"WARPDNN_BUILD", NULL, 0, 0},
+    {"WARPDNN_SOURCE", NULL, 0, 0},
+};
+
+static bool is_word(const char *words, const char *value)
+{
+    size_t length = strlen(value);
+    for (const char *at = words; length && (at = strstr(at, value)) != NULL; at += length) {
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length])) return true;
+    }
+    return false;
+}
+
+static bool is_number(const struct variable *v, const char *value)
+{
+    char *end;
+    long number = strtol(value, &end, 10);
+    return end != value && !*end && number >= v->lowest && number <= v->highest;
+}
+
+static void judge(struct doctor *doctor, const struct variable *v, const char *value)
+{
+    struct finding *finding;
+    /* an unknown device is refused by cudnnCreate, all else falls back to the default */
+    bool refused = strcmp(v->name, "WARPDNN_DEVICE") == 0;
+    if (v->words && !is_word(v->words, value)) {
+        finding = report_add(&doctor->report, refused ? WRONG : WARNING, area, "environment.value",
+                             "%s=%s: must be one of: %s", v->name, value, v->words);
+        finding_advise(finding, "correct or unset it");
+    } else if (v->highest && !is_number(v, value)) {
+        finding = report_add(&doctor->report, WARNING, area, "environment.value",
+                             "%s=%s: must be a number from %ld to %ld; the default is taken",
+                             v->name, value, v->lowest, v->highest);
+        finding_advise(finding, "correct or unset it");
+    } else {
+        finding =
+            report_add(&doctor->report, NOTE, area, "environment.set", "%s=%s", v->name, value);
+    }
+    finding_text(finding, "name", v->name);
+    finding_text(finding, "value", value);
+}
+
+void doctor_environment(struct doctor *doctor)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    for (char **entry = environ; *entry; ++entry) {
+        const struct variable *known = NULL;
+        size_t length = strcspn(*entry, "=");
+        if (!text_starts(*entry, "WARPDNN_") || text_starts(*entry, "WARPDNN_TEST_")) continue;
+        for (size_t i = 0; i < sizeof variables / sizeof variables[0]; ++i) {
+            if (strlen(variables[i].name) == length &&
+                strncmp(variables[i].name, *entry, length) == 0) {
+                known = &variables[i];
+            }
+        }
+        if (known) {
+            judge(doctor, known, *entry + length + ((*entry)[length] == '='));
+        } else {
+            struct finding *finding =
+                report_add(&doctor->report, WARNING, area, "environment.unknown",
+                           "%.*s is no variable of WarpDNN: misspelt?", (int)length, *entry);
+            finding_advise(finding, "docs/environment.md lists them");
+        }
+    }
+    if (visible) {
+        struct finding *finding =
+            report_add(&doctor->report, NOTE, area, "environment.visible",
+                       *visible ? "CUDA_VISIBLE_DEVICES=%s: other devices are hidden"
+                                : "CUDA_VISIBLE_DEVICES is set and empty%s: all devices are hidden",
+                       visible);
+        finding_text(finding, "value", visible);
+    }
+}
