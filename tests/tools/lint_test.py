@@ -33,6 +33,7 @@ INCLUDES = [
     ("src/misc/m.c", "base/b.h", False),
     ("include/cudnn.h", "base/b.h", False),
     ("examples/e.c", "base/b.h", False),
+    ("tools/warpdnn/t.c", "base/b.h", False),
     ("tests/api/t_test.c", "graph/g.h", False),
     ("tests/ops/conv_oracle.c", "ops/pool/pool_def.h", False),
 ]

@@ -6,7 +6,7 @@
 
 A file includes from its own floor and from floors to the right. gpu and cpu do not know each other.
 Families in ops/ do not include each other's headers, except for what is made to be shared: arguments,
-definitions and loops over blocks (*_args.h, *_def.h, *_block.h). Programs on the public API (examples
+definitions and loops over blocks (*_args.h, *_def.h, *_block.h). Programs on the public API (examples, tools
 and some test folders) and oracles of tests keep out of the library's inside.
 
     tools/lint/floors.py [ROOT]      prints what is wrong, exits 1 if anything is
@@ -16,7 +16,7 @@ import re
 import sys
 
 FLOOR = {"api": 0, "plan": 1, "ops": 2, "graph": 3, "gpu": 4, "cpu": 4, "base": 5}
-PUBLIC_ONLY = ("examples/", "tests/api/", "tests/gpu/", "tests/golden/", "tests/clients/")
+PUBLIC_ONLY = ("examples/", "tests/api/", "tests/gpu/", "tests/golden/", "tests/clients/", "tools/")
 GENERATED = {"build_id.h"}
 SUFFIXES = (".c", ".h", ".cu", ".cuh", ".inc", ".def")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
@@ -86,7 +86,7 @@ def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "..")
     root = os.path.realpath(root)
     checked = wrong = 0
-    for top in ("src", "include", "tests", "bench", "examples"):
+    for top in ("src", "include", "tests", "bench", "examples", "tools"):
         for path in files_under(root, top):
             checked += 1
             if top == "src" and (path.count("/") < 2 or path.split("/")[1] not in FLOOR):

@@ -2,7 +2,7 @@
  *
  * libwarpdnn_run.so, which `warpdnn run` preloads beside the library: as a process ends it appends
  * one line to the file that WARPDNN_RUN_REPORT names: process id, operations that WarpDNN executed
- * (-1: it is not there), the program, and the libcudnn files that are mapped, separated by tabs. It
+ * (-1: not known), the program, and the telling files that are mapped (maps.h), separated by tabs. It
  * does nothing else, and nothing at all without the variable. One write a line, so that the lines of
  * many processes do not mix. */
 #include <dlfcn.h>
@@ -20,6 +20,8 @@
 enum { LINE_SIZE = 16384 };
 
 static char report_path[4096];
+static pid_t process;
+static cudnnStatus_t (*statistics)(warpdnnStatistics_t *);
 
 struct line {
     char text[LINE_SIZE];
@@ -42,20 +44,21 @@ static void append_path(void *user, const char *path)
     append(line, path);
 }
 
+/* A forked child is not asked: another thread of its parent may have held the library's lock. */
 static long long executions(void)
 {
-    cudnnStatus_t (*statistics)(warpdnnStatistics_t *);
     warpdnnStatistics_t now;
-    void *symbol = dlsym(RTLD_DEFAULT, "warpdnnGetStatistics");
-    if (!symbol) return -1;
-    memcpy(&statistics, &symbol, sizeof statistics);
+    if (!statistics || getpid() != process) return -1;
     return statistics(&now) == CUDNN_STATUS_SUCCESS ? (long long)now.executions : -1;
 }
 
-/* Read as the process begins: programs write over their environment. */
+/* As the process begins: programs write over their environment. */
 __attribute__((constructor)) static void remember(void)
 {
     const char *path = getenv("WARPDNN_RUN_REPORT");
+    void *symbol = dlsym(RTLD_DEFAULT, "warpdnnGetStatistics");
+    memcpy(&statistics, &symbol, sizeof statistics);
+    process = getpid();
     if (path && strlen(path) < sizeof report_path) memcpy(report_path, path, strlen(path) + 1);
 }
 
@@ -74,7 +77,7 @@ __attribute__((destructor)) static void report(void)
     length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
     append(&line, program);
-    maps_each_cudnn("/proc/self/maps", append_path, &line);
+    maps_each("/proc/self/maps", append_path, &line);
     line.text[line.length++] = '\n';
     if (write(file, line.text, line.length) < 0) { /* nobody is left to be told */
     }

@@ -76,23 +76,26 @@ static bool file_holds(const char *path, const char *string)
     return holds;
 }
 
-/* Opens the CPU module, and asks BLAS and OpenMP, which it brings, who they are. */
+/* Opens the CPU module, asks OpenMP, which it brings, for its threads, and OpenBLAS, which it opens
+ * when it is first needed, who it is. */
 static int ask_module(FILE *out, void *arg)
 {
-    void *module = dlopen((const char *)arg, RTLD_NOW | RTLD_GLOBAL);
-    void *symbol;
+    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
+    void *module = dlopen((const char *)arg, RTLD_NOW | RTLD_LOCAL);
+    void *blas = NULL, *symbol;
     words_fn words;
     number_fn number;
     if (!module) {
         probe_say(out, "error", "%s", dlerror());
         return EXIT_FAILURE;
     }
-    symbol = dlsym(module, "openblas_get_config");
-    memcpy(&words, &symbol, sizeof words);
-    if (symbol) probe_say(out, "blas", "%s", words());
     symbol = dlsym(module, "omp_get_max_threads");
     memcpy(&number, &symbol, sizeof number);
     if (symbol) probe_say(out, "threads", "%d", number());
+    for (int i = 0; i < 2 && !blas; ++i) blas = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    symbol = blas ? dlsym(blas, "openblas_get_config") : NULL;
+    memcpy(&words, &symbol, sizeof words);
+    if (symbol) probe_say(out, "blas", "%s", words());
     return EXIT_SUCCESS;
 }
 
@@ -119,9 +122,11 @@ static void open_module(struct doctor *doctor, const char *path, const char *bui
         finding_advise(finding, "install both from one build; until then the CPU is slow");
     } else {
         long long threads = probe_number(&probe, "threads", 0);
-        finding = report_add(&doctor->report, FINE, area, "library.cpu_module",
-                             "CPU module %s; BLAS: %s; OpenMP: %lld threads", path,
-                             *blas ? blas : "does not say", threads);
+        finding =
+            report_add(&doctor->report, *blas ? FINE : WARNING, area, "library.cpu_module",
+                       "CPU module %s, %lld OpenMP threads, %s", path, threads,
+                       *blas ? blas : "and no OpenBLAS: convolutions and matrix products are slow");
+        if (!*blas) finding_advise(finding, "install libopenblas0");
         finding_text(finding, "path", path);
         finding_text(finding, "blas", blas);
         finding_number(finding, "threads", threads);

@@ -11,10 +11,14 @@
 
 enum { LINE_SIZE = 8192 };
 
-static bool is_cudnn(const char *path)
+static bool is_telling(const char *path)
 {
+    static const char *const names[] = {"/libcudnn", "/libwarpdnn_cpu.", "/libcuda."};
     const char *base = strrchr(path, '/');
-    return base && strncmp(base + 1, "libcudnn", 8) == 0 && strstr(base, ".so");
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && base; ++i) {
+        if (strncmp(base, names[i], strlen(names[i])) == 0) return strstr(base, ".so") != NULL;
+    }
+    return false;
 }
 
 /* One line, without its end; `last` is the path that was told before. */
@@ -23,7 +27,7 @@ static void look_at(char *line, char *last, maps_found found, void *user)
     static const char deleted[] = " (deleted)";
     char *path = strchr(line, '/');
     size_t length;
-    if (!path || !is_cudnn(path)) return;
+    if (!path || !is_telling(path)) return;
     length = strlen(path);
     if (length > sizeof deleted && strcmp(path + length - sizeof deleted + 1, deleted) == 0) {
         path[length - sizeof deleted + 1] = '\0';
@@ -33,7 +37,7 @@ static void look_at(char *line, char *last, maps_found found, void *user)
     found(user, path);
 }
 
-bool maps_each_cudnn(const char *maps, maps_found found, void *user)
+bool maps_each(const char *maps, maps_found found, void *user)
 {
     char line[LINE_SIZE];
     char last[LINE_SIZE] = "";

@@ -24,6 +24,7 @@ struct process {
     pid_t id;
     char *program;
     bool ours;            /* our library is mapped */
+    bool busy;            /* so is what a handle opens: the CPU module, or the CUDA driver */
     bool reported;        /* the checker's line is there */
     long long executions; /* of ours; -1 where not known */
     char *others[OTHERS_MAX];
@@ -86,6 +87,10 @@ static void note_file(struct watch *watch, pid_t id, const char *path)
         p->ours = true;
         return;
     }
+    if (!text_starts(text_base(path), "libcudnn")) {
+        p->busy = true;
+        return;
+    }
     if (text_starts(text_base(path), "libcudnn_")) p->parts = true;
     for (int i = 0; i < p->count; ++i) {
         if (strcmp(p->others[i], path) == 0) return;
@@ -106,7 +111,7 @@ static void look_at(struct watch *watch, pid_t id)
     int before = watch->count;
     ssize_t length;
     snprintf(name, sizeof name, "/proc/%ld/maps", (long)id);
-    maps_each_cudnn(name, note_mapped, &in);
+    maps_each(name, note_mapped, &in);
     if (watch->count == before) return;
     snprintf(name, sizeof name, "/proc/%ld/exe", (long)id);
     length = readlink(name, program, sizeof program - 1);
@@ -263,7 +268,7 @@ static void tell_idle(const struct watch *watch)
     for (int i = 0; i < watch->count; ++i) {
         const struct process *p = &watch->processes[i];
         loaded += p->ours;
-        if (p->ours && p->executions < 0) {
+        if (p->ours && p->executions < 0 && p->busy) {
             silent += 1;
             if (!first_silent) first_silent = p;
         }
@@ -272,7 +277,7 @@ static void tell_idle(const struct watch *watch)
         fprintf(
             stderr,
             "warpdnn run: WarpDNN was loaded into %s (process %ld), which ended without a report "
-            "(killed, or by _exit): what it executed is not known\n",
+            "(killed, forked, or by _exit): what it executed is not known\n",
             name_of(first_silent), (long)first_silent->id);
     } else if (loaded) {
         fprintf(stderr, "warpdnn run: WarpDNN was loaded into %d process%s and executed nothing\n",
