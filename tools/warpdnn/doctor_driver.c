@@ -277,8 +277,13 @@ void doctor_driver(struct doctor *doctor)
     if (*missing) {
         judge_missing(doctor, missing);
     } else if (*strange) {
-        report_add(&doctor->report, WRONG, area, "driver.strange", "%s is no CUDA driver: %s",
-                   doctor->driver, strange);
+        finding = report_add(&doctor->report, WRONG, area, "driver.strange",
+                             "%s is no CUDA driver: %s", doctor->driver, strange);
+        finding_advise(finding,
+                       doctor->driver_named
+                           ? "correct or unset WARPDNN_CUDA_DRIVER"
+                           : "install NVIDIA's driver again; look for a strange libcuda.so.1 on "
+                             "LD_LIBRARY_PATH");
     } else {
         doctor->devices = (int)probe_number(&probe, "count", -1);
         judge_version(doctor, &probe);

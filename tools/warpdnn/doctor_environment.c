@@ -26,6 +26,7 @@ static const struct variable {
     {"WARPDNN_CPU_ISA", "base avx2 avx512", 0, 0},
     {"WARPDNN_CPU_MODULE", NULL, 0, 0},
     {"WARPDNN_CUDA_DRIVER", NULL, 0, 0},
+    {"WARPDNN_ENGINES", NULL, 0, 0},
     {"WARPDNN_CUDNN_VERSION", NULL, 90000, 99999},
     {"WARPDNN_RUN_REPORT", NULL, 0, 0},
     /* of the build and of the tests */

@@ -167,10 +167,10 @@ static bool look(struct doctor *doctor, const char *wanted, char *device, size_t
                              wanted ? "WARPDNN_DEVICE=cpu" : "a plain program",
                              *error ? error : "the first operation ", *error ? "" : ending);
         if (!wanted) doctor->report.unusable = true;
-        if (!wanted)
-            finding_advise(
-                finding,
-                "see the findings on driver and devices; WARPDNN_DEVICE=cpu computes on the CPU");
+        finding_advise(finding,
+                       wanted ? "CUDNN_LOGLEVEL_DBG=3 CUDNN_LOGDEST_DBG=stderr shows more"
+                              : "see the findings above it; WARPDNN_DEVICE=cpu computes on the "
+                                "CPU");
         free(ending);
     }
     finding_text(finding, "device", got);
