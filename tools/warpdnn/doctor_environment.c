@@ -9,8 +9,6 @@
 
 #include "doctor.h"
 
-extern char **environ;
-
 static const char area[] = "environment";
 
 /* One row a variable: words that it takes, or a range of numbers, or (none of both) any text. */

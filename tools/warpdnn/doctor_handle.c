@@ -69,7 +69,7 @@ static int relu(FILE *out, void *library, cudnnHandle_t handle)
         !s_warpdnnGetLastEngine) {
         return EXIT_FAILURE;
     }
-    for (int i = 0; i < NUMBERS; ++i) x[i] = (float)(i - NUMBERS / 2);
+    for (int i = 0; i < NUMBERS; ++i) x[i] = (float)i - 3.5f;
     if ((status = p_cudnnCreateTensorDescriptor(&tensor)) ||
         (status = p_cudnnSetTensorNdDescriptor(tensor, CUDNN_DATA_FLOAT, 4, dims, strides)) ||
         (status = p_cudnnCreateActivationDescriptor(&activation)) ||

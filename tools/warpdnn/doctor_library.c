@@ -12,7 +12,7 @@
 
 #include "build_id.h"
 #include "doctor.h"
-#include "elf.h"
+#include "elf_file.h"
 #include "probe.h"
 
 static const char area[] = "library";

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
-#include "elf.h"
+#include "elf_file.h"
 #include "ldcache.h"
 #include "probe.h"
 

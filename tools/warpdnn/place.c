@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elf.h"
+#include "elf_file.h"
 #include "text.h"
 
 /* The installed layout first, then the build tree's. */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elf.h"
+#include "elf_file.h"
 #include "maps.h"
 #include "text.h"
 

@@ -2,7 +2,7 @@
  *
  * Reads the dynamic section and its string table of an ELF file, by offsets that are each checked
  * against the file: what lies in the usual places may be truncated, a link into nothing, or a pipe. */
-#include "elf.h"
+#include "elf_file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -29,15 +29,14 @@ struct reader {
     size_t strings_size;
 };
 
-static bool fail(struct elf_facts *facts, const char *format, ...) TOOL_PRINTF(2, 3);
+static void explain(struct elf_facts *facts, const char *format, ...) TOOL_PRINTF(2, 3);
 
-static bool fail(struct elf_facts *facts, const char *format, ...)
+static void explain(struct elf_facts *facts, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     vsnprintf(facts->why, sizeof facts->why, format, list);
     va_end(list);
-    return false;
 }
 
 static bool read_at(int file, void *to, size_t bytes, uint64_t offset)
@@ -82,18 +81,22 @@ static bool read_headers(struct reader *reader, struct elf_facts *facts)
     Elf64_Ehdr header;
     if (!read_at(reader->file, &header, sizeof header, 0) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-        return fail(facts, "not an ELF file");
+        explain(facts, "not an ELF file");
+        return false;
     }
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
-        return fail(facts, "made for another machine");
+        explain(facts, "made for another machine");
+        return false;
     }
     if (header.e_type != ET_DYN || header.e_phentsize != sizeof(Elf64_Phdr)) {
-        return fail(facts, "not a shared library");
+        explain(facts, "not a shared library");
+        return false;
     }
     reader->count = header.e_phnum < HEADERS_MAX ? header.e_phnum : HEADERS_MAX;
     if (!read_at(reader->file, reader->headers, (size_t)reader->count * sizeof(Elf64_Phdr),
                  header.e_phoff)) {
-        return fail(facts, "truncated: its program headers are missing");
+        explain(facts, "truncated: its program headers are missing");
+        return false;
     }
     return true;
 }
@@ -109,17 +112,20 @@ static bool read_dynamic(struct reader *reader, struct elf_facts *facts)
         reader->dynamic = (Elf64_Dyn *)tool_resize(NULL, reader->entries * sizeof(Elf64_Dyn));
         if (!read_at(reader->file, reader->dynamic, reader->entries * sizeof(Elf64_Dyn),
                      h->p_offset)) {
-            return fail(facts, "truncated: its dynamic section is missing");
+            explain(facts, "truncated: its dynamic section is missing");
+            return false;
         }
     }
     reader->strings_size = dynamic_value(reader, DT_STRSZ);
     if (!offset_of(reader, dynamic_value(reader, DT_STRTAB), &offset) ||
         reader->strings_size == 0 || reader->strings_size > strings_max) {
-        return fail(facts, "it has no table of names");
+        explain(facts, "it has no table of names");
+        return false;
     }
     reader->strings = (char *)tool_resize(NULL, reader->strings_size + 1);
     if (!read_at(reader->file, reader->strings, reader->strings_size, offset)) {
-        return fail(facts, "truncated: its table of names is missing");
+        explain(facts, "truncated: its table of names is missing");
+        return false;
     }
     reader->strings[reader->strings_size] = '\0';
     return true;
@@ -138,11 +144,11 @@ bool elf_read(const char *path, struct elf_facts *facts)
     memset(facts, 0, sizeof *facts);
     reader.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us */
     if (reader.file < 0 || fstat(reader.file, &state) != 0) {
-        fail(facts, "%s", strerror(errno));
+        explain(facts, "%s", strerror(errno));
         goto done;
     }
     if (!S_ISREG(state.st_mode)) {
-        fail(facts, "not a regular file");
+        explain(facts, "not a regular file");
         goto done;
     }
     if (!read_headers(&reader, facts) || !read_dynamic(&reader, facts)) goto done;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a shared library says of itself, read from its file without loading it. */
-#ifndef WARPDNN_TOOL_ELF_H
-#define WARPDNN_TOOL_ELF_H
+#ifndef WARPDNN_TOOL_ELF_FILE_H
+#define WARPDNN_TOOL_ELF_FILE_H
 
 #include <stdbool.h>
 
