@@ -876,8 +876,9 @@ cudnnStatus_t CUDNNWINAPI cudnnGetLRNDescriptor(cudnnLRNDescriptor_t normDesc, u
 
 /*
  * y_c = alpha * x_c / (k + lrnAlpha / n * s)^lrnBeta + beta * y_c, where s is the sum of squares
- * of x at the same pixel over the n channels around c. x and y have equal dimensions. Formula:
- * Krizhevsky, Sutskever and Hinton, 2012, with alpha divided by n.
+ * of x at the same pixel over the n channels around c. x and y have equal dimensions and types
+ * (fp64, fp32, fp16, bf16), any strides, and no memory in common. Formula: Krizhevsky, Sutskever and
+ * Hinton, 2012, with alpha divided by n.
  */
 cudnnStatus_t CUDNNWINAPI cudnnLRNCrossChannelForward(cudnnHandle_t handle,
                                                       cudnnLRNDescriptor_t normDesc,
@@ -897,12 +898,13 @@ cudnnStatus_t CUDNNWINAPI cudnnLRNCrossChannelBackward(
     const cudnnTensorDescriptor_t dxDesc, void *dx);
 
 /*
- * Local contrast normalization within each channel, blended into y by alpha and beta: x - mean is
- * divided by its strength over the window of n pixels in each spatial dimension, with the
- * coefficients of the descriptor.
+ * Normalization within each channel, blended into y by alpha and beta: y_i = x_i / (k + lrnAlpha /
+ * n^d * s)^lrnBeta, where s is the sum of (x_j - means_j)^2 over the window of n pixels in each of
+ * the d spatial dimensions around i. 4 or 5 dimensions, any strides but 0.
  *   means        shaped as x; NULL for 0
  *   temp, temp2  scratch, each shaped as x; contents lost
- * Formula: Jarrett, Kavukcuoglu, Ranzato and LeCun, 2009.
+ * Nothing that is written shares memory with anything else. After Jarrett, Kavukcuoglu, Ranzato and
+ * LeCun, 2009.
  */
 cudnnStatus_t CUDNNWINAPI cudnnDivisiveNormalizationForward(
     cudnnHandle_t handle, cudnnLRNDescriptor_t normDesc, cudnnDivNormMode_t mode, const void *alpha,
@@ -910,8 +912,10 @@ cudnnStatus_t CUDNNWINAPI cudnnDivisiveNormalizationForward(
     const void *beta, const cudnnTensorDescriptor_t yDesc, void *y);
 
 /*
- * The gradients of cudnnDivisiveNormalizationForward(), by x and by the means.
- *   dMeans  shaped as x; NULL where it is not wanted
+ * The gradients of cudnnDivisiveNormalizationForward(), by x and by the means, both blended by alpha
+ * and beta.
+ *   dy      shaped as x
+ *   dMeans  shaped as dx; NULL where it is not wanted
  *   temp, temp2  scratch, each shaped as x; contents lost
  */
 cudnnStatus_t CUDNNWINAPI cudnnDivisiveNormalizationBackward(

@@ -88,6 +88,14 @@ struct wd_spatial_attr {
     int32_t unused;
 };
 
+struct wd_lrn_attr {
+    int32_t window; /* in channels, or in pixels of each spatial dimension */
+    int32_t mode;   /* cudnnLRNMode_t or cudnnDivNormMode_t */
+    double alpha;
+    double beta;
+    double k;
+};
+
 union wd_attr {
     struct wd_conv_attr conv;
     struct wd_pool_attr pool;
@@ -98,6 +106,7 @@ union wd_attr {
     struct wd_dropout_attr dropout;
     struct wd_matmul_attr matmul;
     struct wd_spatial_attr spatial;
+    struct wd_lrn_attr lrn;
 };
 
 #endif
