@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * warpdnn_bench: times calls of the public API and sets them against what the machine can do in the
- * same run: products of matrices against sgemm at 2048^3 on the same threads, memory-bound calls
- * against a plain vector copy of as many bytes, counting each input once read and each output once
- * written.
+ * warpdnn_bench: times calls of the public API in our library, and in NVIDIA's beside it, against what
+ * the machine can do in the same run. README.md says what is measured and how.
  *
- *     main.c       options and order          reference.c  sgemm and copy rates
- *     conv.c       problems_conv.def          memory.c     problems_memory.def
- *     matmul.c     problems_matmul.def
- *     report.c     rows, tables, means, JSON  timing.c     how a call is timed */
+ *   options.c main.c   the command line, the order of things
+ *   library.c find.c   the two libraries, opened privately and verified
+ *   device.c driver.c  a GPU through the driver, or the host
+ *   problem.h          problems, families, operands; family_X.c with X.def is one family each
+ *   run.c              one problem: buffers, data, both libraries
+ *   values.c check.c   random values; what comes out, compared
+ *   gpu_time.c cpu_time.c        how a call is timed
+ *   host.c             what a library costs on the host, in processes of its own
+ *   result.c           the rows of a run, and their means; printed by table.c, csv.c, json.c, html.c,
+ *                      and set against an older run by against.c
+ *   sets.c conv.c matmul.c memory.c reference.c   the sets of the CPU: --cpu --conv --matmul --memory */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -16,40 +21,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cudnn.h"
-#include "warpdnn.h"
+#include "library.h"
+
+/* What the program answers. */
+enum exit_status { EXIT_FINE = 0, EXIT_BAD_ROWS = 1, EXIT_CANNOT_RUN = 2 };
 
 struct options {
-    int batch;        /* of convolutions */
-    double seconds;   /* a row, at least */
-    bool nhwc;        /* channels side by side */
-    const char *only; /* rows whose text contains it, or null */
-    bool json;
+    bool cpu;
+    bool conv, matmul, memory; /* sets of the CPU */
+    bool list;
+    bool no_peer;
+    bool no_host;
+    bool no_check;
+    int device;
+    const char *ours;
+    const char *peer;
+    const char *family; /* or null: all */
+    const char *only;   /* rows whose text contains it, or null */
+    const char *json, *csv, *html, *against;
+    double noise;   /* percent */
+    double seconds; /* a row; 0: not said */
+    double limit;   /* MB of a problem's tensors; 0: none */
+    uint64_t seed;
+    int random;     /* problems a family */
+    int batch;      /* of the sets' convolutions */
+    bool nhwc;      /* of the sets */
     bool processor; /* time of the processors, spread over the threads, instead of the clock's */
 };
-
-extern cudnnHandle_t bench_handle;
 extern struct options bench_options;
 
-/* Ends the program with the text of a call that failed. */
-void bench_check(cudnnStatus_t status, const char *what);
-/* Elements of the handle's device, random in [-0.5, 0.5). */
-float *bench_floats(int64_t count);
-/* Whether --only takes this row. */
-bool bench_wanted(const char *set, const char *name, const char *problem);
+/* Fills bench_options; ends the program with the usage where it makes no sense. */
+void options_read(int argc, char **argv);
 
-/* Runs a call once to warm up and then for the time that is asked for, at least five times. The
- * shortest run counts: what else runs on the machine only ever adds. */
+/* Whether --only takes a row of this text. */
+bool bench_wanted(const char *text);
+/* Ends the program where a call of ours failed that must not. */
+void bench_check(cudnnStatus_t status, const char *what);
+
+double clock_now(void);
+/* The threads that the library uses on the CPU. */
+int bench_threads(void);
+
+/* Runs a call on the CPU once to warm up and then for the time that is asked for, at least five times.
+ * The shortest run counts: what else runs on the machine only ever adds. */
 struct timing {
     double best; /* seconds */
     double median;
     int runs;
 };
-struct timing bench_time(cudnnStatus_t (*call)(void *context), void *context);
-/* Seconds, of the clock or by --processor-time. */
-double bench_now(void);
-/* The threads that the library uses on the CPU. */
-int bench_threads(void);
+struct timing cpu_time(cudnnStatus_t (*call)(void *context), void *context);
+double cpu_now(void); /* the clock, or by --processor-time */
 
 /* What the machine can do, best of all measurements in this run. */
 struct reference {
@@ -62,25 +83,5 @@ const struct reference *bench_reference_sgemm(void);
 /* Bytes a second of a plain copy that reads and writes `bytes` in all: caches are large, so that what
  * a call is set against must have its size. */
 double bench_reference_copy(double bytes);
-
-/* A timed row. `work` is FLOP where `products`, else bytes. */
-struct row {
-    char set[24];
-    char name[32];
-    char problem[64];
-    char engine[64];
-    bool products;
-    bool counted; /* takes part in the set's mean */
-    double work;
-    double copy; /* bytes a second of a copy of this size, for memory-bound rows */
-    struct timing timing;
-};
-void report_add(const struct row *row);
-/* Tables with means, or JSON, of all rows, against the references as they are now. */
-void report_print(void);
-
-void bench_convolutions(void);
-void bench_matmul(void);
-void bench_memory(void);
 
 #endif

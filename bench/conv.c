@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "sets.h"
 
 struct problem {
     const char *set;
@@ -38,16 +38,16 @@ static cudnnStatus_t run(void *context)
     static const float zero = 0.0F;
     switch (c->direction) {
     case FPROP:
-        return cudnnConvolutionForward(bench_handle, &one, c->x, c->x_data, c->w, c->w_data,
-                                       c->conv, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+        return ours.ConvolutionForward(sets_handle, &one, c->x, c->x_data, c->w, c->w_data, c->conv,
+                                       CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
                                        c->workspace, c->workspace_bytes, &zero, c->y, c->y_data);
     case DGRAD:
-        return cudnnConvolutionBackwardData(bench_handle, &one, c->w, c->w_data, c->y, c->y_data,
+        return ours.ConvolutionBackwardData(sets_handle, &one, c->w, c->w_data, c->y, c->y_data,
                                             c->conv, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
                                             c->workspace, c->workspace_bytes, &zero, c->x,
                                             c->x_data);
     default:
-        return cudnnConvolutionBackwardFilter(bench_handle, &one, c->x, c->x_data, c->y, c->y_data,
+        return ours.ConvolutionBackwardFilter(sets_handle, &one, c->x, c->x_data, c->y, c->y_data,
                                               c->conv, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
                                               c->workspace, c->workspace_bytes, &zero, c->w,
                                               c->w_data);
@@ -58,16 +58,16 @@ static cudnnStatus_t query(struct convolution *c)
 {
     switch (c->direction) {
     case FPROP:
-        return cudnnGetConvolutionForwardWorkspaceSize(
-            bench_handle, c->x, c->w, c->conv, c->y,
+        return ours.GetConvolutionForwardWorkspaceSize(
+            sets_handle, c->x, c->w, c->conv, c->y,
             CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, &c->workspace_bytes);
     case DGRAD:
-        return cudnnGetConvolutionBackwardDataWorkspaceSize(bench_handle, c->w, c->y, c->conv, c->x,
+        return ours.GetConvolutionBackwardDataWorkspaceSize(sets_handle, c->w, c->y, c->conv, c->x,
                                                             CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
                                                             &c->workspace_bytes);
     default:
-        return cudnnGetConvolutionBackwardFilterWorkspaceSize(
-            bench_handle, c->x, c->y, c->conv, c->w, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+        return ours.GetConvolutionBackwardFilterWorkspaceSize(
+            sets_handle, c->x, c->y, c->conv, c->w, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
             &c->workspace_bytes);
     }
 }
@@ -78,14 +78,14 @@ static void time_directions(struct convolution *c, struct row *row)
         const char *engine;
         c->direction = (enum direction)d;
         snprintf(row->name, sizeof row->name, "%s", direction_name[d]);
-        if (!bench_wanted(row->set, row->name, row->problem)) continue;
+        if (!sets_wanted(row->set, row->name, row->problem)) continue;
         bench_check(query(c), "the workspace query");
-        bench_check(warpdnnMalloc(bench_handle, c->workspace_bytes, &c->workspace), "workspace");
-        row->timing = bench_time(run, c);
-        warpdnnGetLastEngine(bench_handle, &engine);
+        bench_check(ours.Malloc(sets_handle, c->workspace_bytes, &c->workspace), "workspace");
+        row->timing = cpu_time(run, c);
+        ours.GetLastEngine(sets_handle, &engine);
         snprintf(row->engine, sizeof row->engine, "%s", engine);
-        report_add(row);
-        warpdnnFree(bench_handle, c->workspace);
+        sets_add(row);
+        ours.Free(sets_handle, c->workspace);
     }
 }
 
@@ -100,34 +100,34 @@ static void time_problem(const struct problem *p)
     snprintf(row.problem, sizeof row.problem, "n%d %dx%d @%d -> %d %dx%d/%d%s", n, p->c, p->h, p->h,
              p->k, p->r, p->r, p->stride, p->groups > 1 ? " grouped" : "");
     row.work = 2.0 * n * p->k * out * out * p->c / p->groups * p->r * p->r;
-    bench_check(cudnnCreateTensorDescriptor(&c.x), "x");
-    bench_check(cudnnCreateTensorDescriptor(&c.y), "y");
-    bench_check(cudnnCreateFilterDescriptor(&c.w), "w");
-    bench_check(cudnnCreateConvolutionDescriptor(&c.conv), "convolution");
-    bench_check(cudnnSetTensor4dDescriptor(c.x, format, CUDNN_DATA_FLOAT, n, p->c, p->h, p->h),
+    bench_check(ours.CreateTensorDescriptor(&c.x), "x");
+    bench_check(ours.CreateTensorDescriptor(&c.y), "y");
+    bench_check(ours.CreateFilterDescriptor(&c.w), "w");
+    bench_check(ours.CreateConvolutionDescriptor(&c.conv), "convolution");
+    bench_check(ours.SetTensor4dDescriptor(c.x, format, CUDNN_DATA_FLOAT, n, p->c, p->h, p->h),
                 "x");
-    bench_check(cudnnSetTensor4dDescriptor(c.y, format, CUDNN_DATA_FLOAT, n, p->k, out, out), "y");
-    bench_check(cudnnSetFilter4dDescriptor(c.w, CUDNN_DATA_FLOAT, format, p->k, p->c / p->groups,
+    bench_check(ours.SetTensor4dDescriptor(c.y, format, CUDNN_DATA_FLOAT, n, p->k, out, out), "y");
+    bench_check(ours.SetFilter4dDescriptor(c.w, CUDNN_DATA_FLOAT, format, p->k, p->c / p->groups,
                                            p->r, p->r),
                 "w");
-    bench_check(cudnnSetConvolution2dDescriptor(c.conv, p->pad, p->pad, p->stride, p->stride, 1, 1,
+    bench_check(ours.SetConvolution2dDescriptor(c.conv, p->pad, p->pad, p->stride, p->stride, 1, 1,
                                                 CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
                 "convolution");
-    bench_check(cudnnSetConvolutionGroupCount(c.conv, p->groups), "groups");
-    c.x_data = bench_floats((int64_t)n * p->c * p->h * p->h);
-    c.y_data = bench_floats((int64_t)n * p->k * out * out);
-    c.w_data = bench_floats((int64_t)p->k * (p->c / p->groups) * p->r * p->r);
+    bench_check(ours.SetConvolutionGroupCount(c.conv, p->groups), "groups");
+    c.x_data = sets_floats((int64_t)n * p->c * p->h * p->h);
+    c.y_data = sets_floats((int64_t)n * p->k * out * out);
+    c.w_data = sets_floats((int64_t)p->k * (p->c / p->groups) * p->r * p->r);
     time_directions(&c, &row);
-    warpdnnFree(bench_handle, c.x_data);
-    warpdnnFree(bench_handle, c.y_data);
-    warpdnnFree(bench_handle, c.w_data);
-    cudnnDestroyTensorDescriptor(c.x);
-    cudnnDestroyTensorDescriptor(c.y);
-    cudnnDestroyFilterDescriptor(c.w);
-    cudnnDestroyConvolutionDescriptor(c.conv);
+    ours.Free(sets_handle, c.x_data);
+    ours.Free(sets_handle, c.y_data);
+    ours.Free(sets_handle, c.w_data);
+    ours.DestroyTensorDescriptor(c.x);
+    ours.DestroyTensorDescriptor(c.y);
+    ours.DestroyFilterDescriptor(c.w);
+    ours.DestroyConvolutionDescriptor(c.conv);
 }
 
-void bench_convolutions(void)
+void sets_convolutions(void)
 {
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) {
         time_problem(&problems[i]);

@@ -1,125 +1,185 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * warpdnn_bench: see bench.h for what it measures. */
+ * warpdnn_bench: see bench.h for its parts and README.md for what it measures. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench.h"
+#include "device.h"
+#include "host.h"
+#include "result.h"
+#include "run.h"
+#include "sets.h"
 
-static const char usage[] =
-    "warpdnn_bench --cpu [options]\n"
-    "\n"
-    "  --cpu             on the CPU: convolutions and products of matrices in percent of the\n"
-    "                    sgemm rate at 2048^3, memory-bound calls in percent of a plain vector\n"
-    "                    copy of their size; WARPDNN_THREADS threads\n"
-    "  --conv            convolutions only (these three may be combined)\n"
-    "  --matmul          products of matrices only\n"
-    "  --memory          memory-bound calls only\n"
-    "  --nhwc            channels side by side instead of pixels\n"
-    "  --batch N         images of a convolution (8)\n"
-    "  --seconds S       time spent on a row, at least (0.3)\n"
-    "  --only TEXT       rows whose set, call and problem contain the text\n"
-    "  --json            JSON on standard output\n"
-    "  --processor-time  time of the processors spread over the threads instead of the clock's,\n"
-    "                    for a machine that does other work; blind to threads that wait\n"
-    "\n"
-    "Each row is the shortest of its runs, each reference the best of its measurements: what else\n"
-    "runs on the machine only ever adds. Figures of a loaded machine say little all the same.\n";
+double clock_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
-cudnnHandle_t bench_handle;
-struct options bench_options = {.batch = 8, .seconds = 0.3};
+bool bench_wanted(const char *text)
+{
+    return !bench_options.only || strstr(text, bench_options.only) != NULL;
+}
 
 void bench_check(cudnnStatus_t status, const char *what)
 {
     char text[1024];
     if (status == CUDNN_STATUS_SUCCESS) return;
-    cudnnGetLastErrorString(text, sizeof text);
-    fprintf(stderr, "\n%s: %s: %s\n", what, cudnnGetErrorString(status), text);
-    exit(1);
+    ours.GetLastErrorString(text, sizeof text);
+    fprintf(stderr, "\n%s: %s: %s\n", what, ours.GetErrorString(status), text);
+    exit(EXIT_CANNOT_RUN);
 }
 
-float *bench_floats(int64_t count)
+static bool wants_family(const struct family *family)
 {
-    static uint64_t state = 1;
-    size_t bytes = (size_t)count * sizeof(float);
-    float *host = malloc(bytes);
-    void *data;
-    if (!host) {
-        fprintf(stderr, "no memory for %zu bytes\n", bytes);
-        exit(1);
+    const char *name = bench_options.family;
+    if (bench_options.cpu && !name) return false;
+    return !name || !strcmp(name, "all") || !strcmp(name, family->name);
+}
+
+static void list(void)
+{
+    for (int f = 0; f < family_count; ++f) {
+        int shown = 0;
+        if (!wants_family(families[f]) && bench_options.family) continue;
+        for (int i = 0; i < families[f]->count; ++i) {
+            struct problem problem = families[f]->problems[i];
+            struct task task;
+            if (!run_plan(families[f], &problem, &task)) continue;
+            printf("%s %s\n", families[f]->name, task.text);
+            shown += 1;
+        }
+        fprintf(stderr, "%s: %d of %d problems\n", families[f]->name, shown, families[f]->count);
     }
-    for (int64_t i = 0; i < count; ++i) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        host[i] = (float)(state >> 40) * 0x1p-24F - 0.5F;
+}
+
+/* Opens what is to be measured; the peer first, so that names it asks the loader for lead to itself. */
+static bool open_libraries(char **argv)
+{
+    char path[PATH_MAX];
+    bool peer_wanted = !bench_options.cpu && !bench_options.no_peer;
+    if (peer_wanted && library_find_peer(bench_options.peer, path)) {
+        library_reexec(path, argv);
+        if (!library_open(&peer, path, false)) return false;
+    } else if (peer_wanted && bench_options.peer) {
+        return false;
+    } else if (peer_wanted) {
+        fprintf(stderr, "NVIDIA's library was not found (PyTorch's package is not here): the rows "
+                        "have no peer; --peer names one\n");
     }
-    bench_check(warpdnnMalloc(bench_handle, bytes, &data), "memory");
-    bench_check(warpdnnMemcpy(bench_handle, data, host, bytes), "copy");
-    free(host);
-    return data;
+    if (!library_find_ours(bench_options.ours, path) || !library_open(&ours, path, true)) {
+        return false;
+    }
+    if (ours.open && peer.open && !strcmp(ours.folder, peer.folder)) {
+        fprintf(stderr, "both libraries lie in %s\n", ours.folder);
+        return false;
+    }
+    return library_verify_maps();
 }
 
-bool bench_wanted(const char *set, const char *name, const char *problem)
+static void say_facts(int argc, char **argv)
 {
-    char text[160];
-    if (!bench_options.only) return true;
-    snprintf(text, sizeof text, "%s %s %s", set, name, problem);
-    return strstr(text, bench_options.only) != NULL;
+    struct run_facts *f = &run_facts;
+    size_t length = 0;
+    snprintf(f->device, sizeof f->device, "%s", device.name);
+    snprintf(f->ours, sizeof f->ours, "%s", ours.GetVersionString());
+    if (run_handle(&peer)) {
+        size_t version = peer.GetVersion();
+        snprintf(f->peer, sizeof f->peer, "cuDNN %zu.%zu.%zu", version / 10000, version / 100 % 100,
+                 version % 100);
+    }
+    f->copy = device.copy;
+    f->driver_version = device.driver_version;
+    f->capability = device.capability;
+    f->seed = bench_options.seed;
+    for (int i = 0; i < argc && length < sizeof f->command; ++i) {
+        length += (size_t)snprintf(f->command + length, sizeof f->command - length, "%s%s",
+                                   i ? " " : "", i ? argv[i] : "warpdnn_bench");
+    }
+    fprintf(stderr, "%s; ours: %s, %s\n", f->device, f->ours, ours.path);
+    if (f->peer[0]) fprintf(stderr, "peer: %s, %s\n", f->peer, peer.path);
+    if (device.gpu) {
+        fprintf(stderr, "copy: %.1f GB/s, read and written; L2 %.0f MiB; driver for CUDA %d.%d\n",
+                f->copy * 1e-9, (double)device.l2 / 1048576.0, f->driver_version / 1000,
+                f->driver_version / 10 % 100);
+    }
+    fprintf(stderr, "seed of random problems and values: %llu (--seed)\n",
+            (unsigned long long)f->seed);
 }
 
-static const char *argument(int argc, char **argv, int *i)
+static bool write_files(void)
 {
-    if (*i + 1 < argc) return argv[++*i];
-    fprintf(stderr, "%s wants a value\n", argv[*i]);
-    exit(2);
+    const struct options *o = &bench_options;
+    bool good = true;
+    if (o->json) good &= json_write(o->json);
+    if (o->csv) good &= csv_write(o->csv);
+    return good;
+}
+
+/* An output that cannot be written is better known before the measurements than after. */
+static bool probe_files(void)
+{
+    const char *paths[] = {bench_options.json, bench_options.csv, bench_options.html};
+    for (int i = 0; i < 3; ++i) {
+        FILE *file;
+        if (!paths[i] || !strcmp(paths[i], "-")) continue;
+        file = fopen(paths[i], "a");
+        if (!file) {
+            fprintf(stderr, "cannot write %s: ", paths[i]);
+            perror(NULL);
+            return false;
+        }
+        fclose(file);
+    }
+    return true;
+}
+
+static void measure_families(void)
+{
+    bool any = false;
+    for (int f = 0; f < family_count; ++f) any |= wants_family(families[f]);
+    if (!any) return;
+    table_header();
+    for (int f = 0; f < family_count; ++f) {
+        if (wants_family(families[f])) run_family(families[f]);
+    }
+    table_summary();
 }
 
 int main(int argc, char **argv)
 {
-    bool cpu = false;
-    bool conv = false;
-    bool matmul = false;
-    bool memory = false;
-    warpdnnDevice_t device;
-    for (int i = 1; i < argc; ++i) {
-        if (!strcmp(argv[i], "--cpu")) {
-            cpu = true;
-        } else if (!strcmp(argv[i], "--conv")) {
-            conv = true;
-        } else if (!strcmp(argv[i], "--matmul")) {
-            matmul = true;
-        } else if (!strcmp(argv[i], "--memory")) {
-            memory = true;
-        } else if (!strcmp(argv[i], "--nhwc")) {
-            bench_options.nhwc = true;
-        } else if (!strcmp(argv[i], "--json")) {
-            bench_options.json = true;
-        } else if (!strcmp(argv[i], "--processor-time")) {
-            bench_options.processor = true;
-        } else if (!strcmp(argv[i], "--only")) {
-            bench_options.only = argument(argc, argv, &i);
-        } else if (!strcmp(argv[i], "--batch")) {
-            bench_options.batch = atoi(argument(argc, argv, &i));
-        } else if (!strcmp(argv[i], "--seconds")) {
-            bench_options.seconds = strtod(argument(argc, argv, &i), NULL);
-        } else {
-            fputs(usage, stderr);
-            return strcmp(argv[i], "--help") == 0 ? 0 : 2;
-        }
+    static struct old_run old;
+    bool slower = false;
+    bool bad;
+    if (argc > 1 && !strcmp(argv[1], host_flag)) return host_child(argc, argv);
+    options_read(argc, argv);
+    if (bench_options.list) {
+        list();
+        return EXIT_FINE;
     }
-    if (!cpu || bench_options.batch < 1) {
-        fputs(usage, stderr);
-        return 2;
-    }
-    setenv("WARPDNN_DEVICE", "cpu", 1);
+    if (!probe_files()) return EXIT_CANNOT_RUN;
+    if (bench_options.against && !json_read(bench_options.against, &old)) return EXIT_CANNOT_RUN;
+    setenv("WARPDNN_DEVICE", bench_options.cpu ? "cpu" : "gpu", 1);
     if (bench_options.processor) setenv("OMP_WAIT_POLICY", "passive", 1);
-    bench_check(cudnnCreate(&bench_handle), "cudnnCreate");
-    bench_check(warpdnnGetDevice(bench_handle, &device, NULL), "device");
-    if (device != WARPDNN_DEVICE_CPU) return 1;
-    if (!conv && !matmul && !memory) conv = matmul = memory = true;
-    if (conv) bench_convolutions();
-    if (matmul) bench_matmul();
-    if (memory) bench_memory();
-    report_print();
-    return cudnnDestroy(bench_handle) != CUDNN_STATUS_SUCCESS;
+    if (!open_libraries(argv)) return EXIT_CANNOT_RUN;
+    if (bench_options.cpu) device_open_cpu();
+    else if (!device_open_gpu(bench_options.device)) return EXIT_CANNOT_RUN;
+    device_measure_copy();
+    if (!run_open()) return EXIT_CANNOT_RUN;
+    say_facts(argc, argv);
+    if (!bench_options.cpu && !bench_options.no_host) host_measure();
+    measure_families();
+    if (bench_options.cpu) sets_run();
+    if (result_count() == 0) printf("no problem matches\n");
+    bad = !write_files();
+    if (bench_options.against) slower = !against_compare(&old, bench_options.noise);
+    bad |= !library_verify_maps();
+    run_close();
+    device_close();
+    if (bad) return EXIT_CANNOT_RUN;
+    return slower || result_any_bad() ? EXIT_BAD_ROWS : EXIT_FINE;
 }

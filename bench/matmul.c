@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "sets.h"
 
 enum { DESCRIPTORS_MAX = 16, A = 0, B = 1, C = 2, OPERANDS = 3 };
 
@@ -27,13 +27,13 @@ static const struct problem {
 static cudnnStatus_t run(void *context)
 {
     struct product *p = context;
-    return cudnnBackendExecute(bench_handle, p->plan, p->pack);
+    return ours.BackendExecute(sets_handle, p->plan, p->pack);
 }
 
 static cudnnBackendDescriptor_t make(struct product *p, cudnnBackendDescriptorType_t type)
 {
     cudnnBackendDescriptor_t descriptor = NULL;
-    bench_check(cudnnBackendCreateDescriptor(type, &descriptor), "a backend descriptor");
+    bench_check(ours.BackendCreateDescriptor(type, &descriptor), "a backend descriptor");
     p->made[p->count++] = descriptor;
     return descriptor;
 }
@@ -41,7 +41,7 @@ static cudnnBackendDescriptor_t make(struct product *p, cudnnBackendDescriptorTy
 static void set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
                 cudnnBackendAttributeType_t type, int64_t count, const void *values)
 {
-    bench_check(cudnnBackendSetAttribute(descriptor, name, type, count, values), "an attribute");
+    bench_check(ours.BackendSetAttribute(descriptor, name, type, count, values), "an attribute");
 }
 
 static void refer(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
@@ -52,7 +52,7 @@ static void refer(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName
 
 static cudnnBackendDescriptor_t finish(cudnnBackendDescriptor_t descriptor)
 {
-    bench_check(cudnnBackendFinalize(descriptor), "finalize");
+    bench_check(ours.BackendFinalize(descriptor), "finalize");
     return descriptor;
 }
 
@@ -94,11 +94,11 @@ static void plan(struct product *p, const struct problem *problem)
     refer(op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, b);
     refer(op, CUDNN_ATTR_OPERATION_MATMUL_CDESC, c);
     refer(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, finish(op));
-    set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &bench_handle);
+    set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &sets_handle);
     refer(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, finish(graph));
     set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
     refer(config, CUDNN_ATTR_ENGINECFG_ENGINE, finish(engine));
-    set(p->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &bench_handle);
+    set(p->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &sets_handle);
     refer(p->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, finish(config));
     finish(p->plan);
 }
@@ -116,31 +116,31 @@ static void time_problem(const struct problem *problem)
     snprintf(row.problem, sizeof row.problem, "%d of %dx%dx%d%s%s", problem->batch, problem->m,
              problem->n, problem->k, problem->turned_a ? " A'" : "",
              problem->turned_b ? " B'" : "");
-    if (!bench_wanted(row.set, row.name, row.problem)) return;
+    if (!sets_wanted(row.set, row.name, row.problem)) return;
     row.work = 2.0 * problem->batch * problem->m * (double)problem->n * problem->k;
-    data[A] = bench_floats((int64_t)problem->batch * problem->m * problem->k);
-    data[B] = bench_floats((int64_t)problem->batch * problem->k * problem->n);
-    data[C] = bench_floats((int64_t)problem->batch * problem->m * problem->n);
+    data[A] = sets_floats((int64_t)problem->batch * problem->m * problem->k);
+    data[B] = sets_floats((int64_t)problem->batch * problem->k * problem->n);
+    data[C] = sets_floats((int64_t)problem->batch * problem->m * problem->n);
     plan(&p, problem);
-    bench_check(cudnnBackendGetAttribute(p.plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+    bench_check(ours.BackendGetAttribute(p.plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                          CUDNN_TYPE_INT64, 1, NULL, &bytes),
                 "the workspace query");
-    bench_check(warpdnnMalloc(bench_handle, (size_t)bytes, &workspace), "workspace");
+    bench_check(ours.Malloc(sets_handle, (size_t)bytes, &workspace), "workspace");
     p.pack = make(&p, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     set(p.pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, OPERANDS, uids);
     set(p.pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, OPERANDS, data);
     set(p.pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
     finish(p.pack);
-    row.timing = bench_time(run, &p);
-    warpdnnGetLastEngine(bench_handle, &engine);
+    row.timing = cpu_time(run, &p);
+    ours.GetLastEngine(sets_handle, &engine);
     snprintf(row.engine, sizeof row.engine, "%s", engine);
-    report_add(&row);
-    while (p.count > 0) cudnnBackendDestroyDescriptor(p.made[--p.count]);
-    for (int o = A; o < OPERANDS; ++o) warpdnnFree(bench_handle, data[o]);
-    warpdnnFree(bench_handle, workspace);
+    sets_add(&row);
+    while (p.count > 0) ours.BackendDestroyDescriptor(p.made[--p.count]);
+    for (int o = A; o < OPERANDS; ++o) ours.Free(sets_handle, data[o]);
+    ours.Free(sets_handle, workspace);
 }
 
-void bench_matmul(void)
+void sets_matmul(void)
 {
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) time_problem(&problems[i]);
     bench_reference_sgemm();

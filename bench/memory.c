@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "sets.h"
 
 enum { BUFFERS = 4 };
 
@@ -23,7 +23,13 @@ struct context {
     cudnnPoolingDescriptor_t max, average, global;
     cudnnActivationDescriptor_t relu, sigmoid, tanh;
     cudnnOpTensorDescriptor_t add;
+    cudnnReduceTensorDescriptor_t reduction;
+    cudnnTensorDescriptor_t point, plane;
+    float *indices;
+    void *workspace; /* of a reduction */
 };
+
+enum { REDUCTION_BYTES = 64 << 20 };
 
 static const float one = 1.0F;
 static const float zero = 0.0F;
@@ -31,13 +37,13 @@ static const float zero = 0.0F;
 static cudnnStatus_t pool(struct context *c, cudnnPoolingDescriptor_t pooling,
                           cudnnTensorDescriptor_t out)
 {
-    return cudnnPoolingForward(bench_handle, pooling, &one, c->full, c->data[0], &zero, out,
+    return ours.PoolingForward(sets_handle, pooling, &one, c->full, c->data[0], &zero, out,
                                c->data[1]);
 }
 
 static cudnnStatus_t pool_back(struct context *c, cudnnPoolingDescriptor_t pooling)
 {
-    return cudnnPoolingBackward(bench_handle, pooling, &one, c->half, c->data[1], c->half,
+    return ours.PoolingBackward(sets_handle, pooling, &one, c->half, c->data[1], c->half,
                                 c->data[3], c->full, c->data[0], &zero, c->full, c->data[2]);
 }
 
@@ -73,13 +79,13 @@ static cudnnStatus_t global_forward(void *v)
 
 static cudnnStatus_t activate(struct context *c, cudnnActivationDescriptor_t activation)
 {
-    return cudnnActivationForward(bench_handle, activation, &one, c->full, c->data[0], &zero,
+    return ours.ActivationForward(sets_handle, activation, &one, c->full, c->data[0], &zero,
                                   c->full, c->data[1]);
 }
 
 static cudnnStatus_t activate_back(struct context *c, cudnnActivationDescriptor_t activation)
 {
-    return cudnnActivationBackward(bench_handle, activation, &one, c->full, c->data[0], c->full,
+    return ours.ActivationBackward(sets_handle, activation, &one, c->full, c->data[0], c->full,
                                    c->data[1], c->full, c->data[2], &zero, c->full, c->data[3]);
 }
 
@@ -116,24 +122,24 @@ static cudnnStatus_t tanh_forward(void *v)
 static cudnnStatus_t training(void *v)
 {
     struct context *c = v;
-    return cudnnBatchNormalizationForwardTraining(
-        bench_handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, c->full, c->data[0], c->full,
-        c->data[1], c->channel, c->scale, c->bias, 0.1, c->mean, c->variance, 1e-5, c->saved_mean,
+    return ours.BatchNormalizationForwardTraining(
+        sets_handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, c->full, c->data[0], c->full, c->data[1],
+        c->channel, c->scale, c->bias, 0.1, c->mean, c->variance, 1e-5, c->saved_mean,
         c->saved_inverse);
 }
 
 static cudnnStatus_t inference(void *v)
 {
     struct context *c = v;
-    return cudnnBatchNormalizationForwardInference(
-        bench_handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, c->full, c->data[0], c->full,
-        c->data[1], c->channel, c->scale, c->bias, c->mean, c->variance, 1e-5);
+    return ours.BatchNormalizationForwardInference(
+        sets_handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, c->full, c->data[0], c->full, c->data[1],
+        c->channel, c->scale, c->bias, c->mean, c->variance, 1e-5);
 }
 
 static cudnnStatus_t norm_backward(void *v)
 {
     struct context *c = v;
-    return cudnnBatchNormalizationBackward(bench_handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one,
+    return ours.BatchNormalizationBackward(sets_handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one,
                                            &zero, c->full, c->data[0], c->full, c->data[1], c->full,
                                            c->data[2], c->channel, c->scale, c->scale_gradient,
                                            c->bias_gradient, 1e-5, c->saved_mean, c->saved_inverse);
@@ -142,7 +148,7 @@ static cudnnStatus_t norm_backward(void *v)
 static cudnnStatus_t soft(struct context *c, cudnnSoftmaxAlgorithm_t algorithm,
                           cudnnSoftmaxMode_t mode)
 {
-    return cudnnSoftmaxForward(bench_handle, algorithm, mode, &one, c->full, c->data[0], &zero,
+    return ours.SoftmaxForward(sets_handle, algorithm, mode, &one, c->full, c->data[0], &zero,
                                c->full, c->data[1]);
 }
 
@@ -164,7 +170,7 @@ static cudnnStatus_t channel_forward(void *v)
 static cudnnStatus_t softmax_backward(void *v)
 {
     struct context *c = v;
-    return cudnnSoftmaxBackward(bench_handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE,
+    return ours.SoftmaxBackward(sets_handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE,
                                 &one, c->full, c->data[0], c->full, c->data[1], &zero, c->full,
                                 c->data[2]);
 }
@@ -172,27 +178,83 @@ static cudnnStatus_t softmax_backward(void *v)
 static cudnnStatus_t add(void *v)
 {
     struct context *c = v;
-    return cudnnOpTensor(bench_handle, c->add, &one, c->full, c->data[0], &one, c->full, c->data[1],
+    return ours.OpTensor(sets_handle, c->add, &one, c->full, c->data[0], &one, c->full, c->data[1],
                          &zero, c->full, c->data[2]);
 }
 
 static cudnnStatus_t add_bias(void *v)
 {
     struct context *c = v;
-    return cudnnAddTensor(bench_handle, &one, c->channel, c->bias, &one, c->full, c->data[0]);
+    return ours.AddTensor(sets_handle, &one, c->channel, c->bias, &one, c->full, c->data[0]);
 }
 
 static cudnnStatus_t scale(void *v)
 {
     struct context *c = v;
-    return cudnnScaleTensor(bench_handle, c->full, c->data[0], &one);
+    return ours.ScaleTensor(sets_handle, c->full, c->data[0], &one);
 }
 
 static cudnnStatus_t bias_gradient(void *v)
 {
     struct context *c = v;
-    return cudnnConvolutionBackwardBias(bench_handle, &one, c->full, c->data[0], &zero, c->channel,
+    return ours.ConvolutionBackwardBias(sets_handle, &one, c->full, c->data[0], &zero, c->channel,
                                         c->bias_gradient);
+}
+
+static cudnnStatus_t reduce(struct context *c, cudnnReduceTensorOp_t op,
+                            cudnnReduceTensorIndices_t indices, cudnnTensorDescriptor_t to)
+{
+    size_t bytes;
+    cudnnStatus_t status = ours.SetReduceTensorDescriptor(
+        c->reduction, op, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN, indices, CUDNN_32BIT_INDICES);
+    if (status != CUDNN_STATUS_SUCCESS) return status;
+    status = ours.GetReductionIndicesSize(sets_handle, c->reduction, c->full, to, &bytes);
+    if (status != CUDNN_STATUS_SUCCESS) return status;
+    return ours.ReduceTensor(sets_handle, c->reduction, bytes ? c->indices : NULL, bytes,
+                             c->workspace, REDUCTION_BYTES, &one, c->full, c->data[0], &zero, to,
+                             c->data[1]);
+}
+
+static cudnnStatus_t add_all(void *v)
+{
+    struct context *c = v;
+    return reduce(c, CUDNN_REDUCE_TENSOR_ADD, CUDNN_REDUCE_TENSOR_NO_INDICES, c->point);
+}
+
+static cudnnStatus_t add_channels(void *v)
+{
+    struct context *c = v;
+    return reduce(c, CUDNN_REDUCE_TENSOR_ADD, CUDNN_REDUCE_TENSOR_NO_INDICES, c->channel);
+}
+
+static cudnnStatus_t avg_images(void *v)
+{
+    struct context *c = v;
+    return reduce(c, CUDNN_REDUCE_TENSOR_AVG, CUDNN_REDUCE_TENSOR_NO_INDICES, c->whole);
+}
+
+static cudnnStatus_t norm2_points(void *v)
+{
+    struct context *c = v;
+    return reduce(c, CUDNN_REDUCE_TENSOR_NORM2, CUDNN_REDUCE_TENSOR_NO_INDICES, c->plane);
+}
+
+static cudnnStatus_t max_images(void *v)
+{
+    struct context *c = v;
+    return reduce(c, CUDNN_REDUCE_TENSOR_MAX, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES, c->whole);
+}
+
+static cudnnStatus_t max_all(void *v)
+{
+    struct context *c = v;
+    return reduce(c, CUDNN_REDUCE_TENSOR_MAX, CUDNN_REDUCE_TENSOR_NO_INDICES, c->point);
+}
+
+static cudnnStatus_t mul_channels(void *v)
+{
+    struct context *c = v;
+    return reduce(c, CUDNN_REDUCE_TENSOR_MUL, CUDNN_REDUCE_TENSOR_NO_INDICES, c->channel);
 }
 
 /* The calls by name, with the images of full and of pooled size that each reads or writes at least.
@@ -226,6 +288,13 @@ static const struct {
     {"elementwise", "bias", add_bias, 2, 0},
     {"elementwise", "scale", scale, 2, 0},
     {"elementwise", "bias_gradient", bias_gradient, 1, 0},
+    {"reduce", "add_all", add_all, 1, 0},
+    {"reduce", "add_channels", add_channels, 1, 0},
+    {"reduce", "avg_images", avg_images, 1, 0},
+    {"reduce", "norm2_points", norm2_points, 1, 0},
+    {"reduce", "max_images", max_images, 1, 0},
+    {"reduce", "max_all", max_all, 1, 0},
+    {"reduce", "mul_channels", mul_channels, 1, 0},
 };
 
 static const struct problem {
@@ -241,23 +310,23 @@ static const struct problem {
 static void describe(cudnnTensorDescriptor_t *desc, int n, int c, int h, int w)
 {
     cudnnTensorFormat_t format = bench_options.nhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
-    bench_check(cudnnCreateTensorDescriptor(desc), "tensor");
-    bench_check(cudnnSetTensor4dDescriptor(*desc, format, CUDNN_DATA_FLOAT, n, c, h, w), "tensor");
+    bench_check(ours.CreateTensorDescriptor(desc), "tensor");
+    bench_check(ours.SetTensor4dDescriptor(*desc, format, CUDNN_DATA_FLOAT, n, c, h, w), "tensor");
 }
 
 static void describe_pooling(cudnnPoolingDescriptor_t *desc, cudnnPoolingMode_t mode, int window,
                              int pad, int stride, int w)
 {
-    bench_check(cudnnCreatePoolingDescriptor(desc), "pooling");
-    bench_check(cudnnSetPooling2dDescriptor(*desc, mode, CUDNN_NOT_PROPAGATE_NAN, window,
+    bench_check(ours.CreatePoolingDescriptor(desc), "pooling");
+    bench_check(ours.SetPooling2dDescriptor(*desc, mode, CUDNN_NOT_PROPAGATE_NAN, window,
                                             w > 0 ? w : window, pad, pad, stride, stride),
                 "pooling");
 }
 
 static void describe_activation(cudnnActivationDescriptor_t *desc, cudnnActivationMode_t mode)
 {
-    bench_check(cudnnCreateActivationDescriptor(desc), "activation");
-    bench_check(cudnnSetActivationDescriptor(*desc, mode, CUDNN_NOT_PROPAGATE_NAN, 0.0),
+    bench_check(ours.CreateActivationDescriptor(desc), "activation");
+    bench_check(ours.SetActivationDescriptor(*desc, mode, CUDNN_NOT_PROPAGATE_NAN, 0.0),
                 "activation");
 }
 
@@ -279,23 +348,29 @@ static void set_up(struct context *c, const struct problem *p)
     describe(&c->half, p->n, p->c, half_h, half_w);
     describe(&c->whole, p->n, p->c, 1, 1);
     describe(&c->channel, 1, p->c, 1, 1);
+    describe(&c->point, 1, 1, 1, 1);
+    describe(&c->plane, p->n, 1, p->h, p->w);
+    bench_check(ours.CreateReduceTensorDescriptor(&c->reduction), "reduction");
     describe_pooling(&c->max, CUDNN_POOLING_MAX, 3, 1, 2, 0);
     describe_pooling(&c->average, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, 3, 1, 2, 0);
     describe_pooling(&c->global, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, p->h, 0, 1, p->w);
     describe_activation(&c->relu, CUDNN_ACTIVATION_RELU);
     describe_activation(&c->sigmoid, CUDNN_ACTIVATION_SIGMOID);
     describe_activation(&c->tanh, CUDNN_ACTIVATION_TANH);
-    bench_check(cudnnCreateOpTensorDescriptor(&c->add), "op tensor");
-    bench_check(cudnnSetOpTensorDescriptor(c->add, CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT,
+    bench_check(ours.CreateOpTensorDescriptor(&c->add), "op tensor");
+    bench_check(ours.SetOpTensorDescriptor(c->add, CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT,
                                            CUDNN_NOT_PROPAGATE_NAN),
                 "op tensor");
-    for (int i = 0; i < BUFFERS; ++i) c->data[i] = bench_floats(c->count);
+    for (int i = 0; i < BUFFERS; ++i) c->data[i] = sets_floats(c->count);
     for (size_t i = 0; i < sizeof channels / sizeof channels[0]; ++i) {
-        *channels[i] = bench_floats(p->c);
+        *channels[i] = sets_floats(p->c);
+    }
+    if (!strcmp(p->family, "reduce")) {
+        c->indices = sets_floats(c->count);
+        bench_check(ours.Malloc(sets_handle, REDUCTION_BYTES, &c->workspace), "workspace");
     }
     /* a variance is not negative */
-    bench_check(warpdnnMemset(bench_handle, c->variance, 0, (size_t)p->c * sizeof(float)),
-                "variance");
+    bench_check(ours.Memset(sets_handle, c->variance, 0, (size_t)p->c * sizeof(float)), "variance");
     /* y, and the saved statistics, are what a forward call makes */
     if (!strcmp(p->name, "max_backward")) bench_check(max_forward(c), "pooling");
     if (!strcmp(p->family, "batchnorm")) bench_check(training(c), "batch norm");
@@ -305,21 +380,26 @@ static void tear_down(struct context *c)
 {
     float *channels[] = {c->scale,      c->bias,          c->mean,           c->variance,
                          c->saved_mean, c->saved_inverse, c->scale_gradient, c->bias_gradient};
-    for (int i = 0; i < BUFFERS; ++i) warpdnnFree(bench_handle, c->data[i]);
+    for (int i = 0; i < BUFFERS; ++i) ours.Free(sets_handle, c->data[i]);
     for (size_t i = 0; i < sizeof channels / sizeof channels[0]; ++i) {
-        warpdnnFree(bench_handle, channels[i]);
+        ours.Free(sets_handle, channels[i]);
     }
-    cudnnDestroyTensorDescriptor(c->full);
-    cudnnDestroyTensorDescriptor(c->half);
-    cudnnDestroyTensorDescriptor(c->whole);
-    cudnnDestroyTensorDescriptor(c->channel);
-    cudnnDestroyPoolingDescriptor(c->max);
-    cudnnDestroyPoolingDescriptor(c->average);
-    cudnnDestroyPoolingDescriptor(c->global);
-    cudnnDestroyActivationDescriptor(c->relu);
-    cudnnDestroyActivationDescriptor(c->sigmoid);
-    cudnnDestroyActivationDescriptor(c->tanh);
-    cudnnDestroyOpTensorDescriptor(c->add);
+    ours.Free(sets_handle, c->indices);
+    ours.Free(sets_handle, c->workspace);
+    ours.DestroyReduceTensorDescriptor(c->reduction);
+    ours.DestroyTensorDescriptor(c->point);
+    ours.DestroyTensorDescriptor(c->plane);
+    ours.DestroyTensorDescriptor(c->full);
+    ours.DestroyTensorDescriptor(c->half);
+    ours.DestroyTensorDescriptor(c->whole);
+    ours.DestroyTensorDescriptor(c->channel);
+    ours.DestroyPoolingDescriptor(c->max);
+    ours.DestroyPoolingDescriptor(c->average);
+    ours.DestroyPoolingDescriptor(c->global);
+    ours.DestroyActivationDescriptor(c->relu);
+    ours.DestroyActivationDescriptor(c->sigmoid);
+    ours.DestroyActivationDescriptor(c->tanh);
+    ours.DestroyOpTensorDescriptor(c->add);
 }
 
 static void time_problem(const struct problem *p)
@@ -333,7 +413,7 @@ static void time_problem(const struct problem *p)
     snprintf(row.set, sizeof row.set, "%s", p->family);
     snprintf(row.name, sizeof row.name, "%s", p->name);
     snprintf(row.problem, sizeof row.problem, "n%d %dx%dx%d", p->n, p->c, p->h, p->w);
-    if (!bench_wanted(row.set, row.name, row.problem)) return;
+    if (!sets_wanted(row.set, row.name, row.problem)) return;
     while (strcmp(calls[call].family, p->family) != 0 || strcmp(calls[call].name, p->name) != 0) {
         if (++call == sizeof calls / sizeof calls[0]) {
             fprintf(stderr, "problems_memory.def names %s %s, which memory.c does not know\n",
@@ -345,16 +425,16 @@ static void time_problem(const struct problem *p)
     row.work = (double)sizeof(float) *
                ((double)c.count * calls[call].full + (double)c.pooled * calls[call].pooled);
     row.copy = bench_reference_copy(row.work);
-    row.timing = bench_time(calls[call].run, &c);
-    warpdnnGetLastEngine(bench_handle, &engine);
+    row.timing = cpu_time(calls[call].run, &c);
+    ours.GetLastEngine(sets_handle, &engine);
     snprintf(row.engine, sizeof row.engine, "%s", engine);
     copy = bench_reference_copy(row.work);
     if (copy > row.copy) row.copy = copy;
-    report_add(&row);
+    sets_add(&row);
     tear_down(&c);
 }
 
-void bench_memory(void)
+void sets_memory(void)
 {
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) time_problem(&problems[i]);
 }

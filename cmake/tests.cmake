@@ -52,10 +52,21 @@ if(WARPDNN_BUILD_EXAMPLES)
     endforeach()
 endif()
 
+# The bench links no libcudnn: it opens ours and the peer's by absolute path.
 if(WARPDNN_BUILD_BENCH)
     file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
     if(bench_sources)
-        warpdnn_program(warpdnn_bench bench PUBLIC ${bench_sources})
+        add_executable(warpdnn_bench ${bench_sources})
+        set_target_properties(warpdnn_bench PROPERTIES
+            RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+        target_include_directories(warpdnn_bench PRIVATE ${PROJECT_SOURCE_DIR}/include)
+        target_compile_definitions(warpdnn_bench PRIVATE _GNU_SOURCE=)
+        target_link_libraries(warpdnn_bench PRIVATE warpdnn_warnings m ${CMAKE_DL_LIBS}
+            Threads::Threads)
+        add_dependencies(warpdnn_bench warpdnn_shared)
+        if(TARGET warpdnn_cpu)
+            add_dependencies(warpdnn_bench warpdnn_cpu)
+        endif()
     endif()
 endif()
 

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps the rows of a run and prints them, as a table with geometric means or as JSON. */
+ * The rows of the CPU's sets, printed as tables with geometric means. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "sets.h"
+
+#include "result.h"
+#include "run.h"
 
 enum { ROWS_MAX = 1024 };
+cudnnHandle_t sets_handle;
 static struct row rows[ROWS_MAX];
 static int row_count;
 
-void report_add(const struct row *row)
+void sets_add(const struct row *row)
 {
     if (row_count == ROWS_MAX) return;
     rows[row_count++] = *row;
@@ -103,53 +107,63 @@ static void print_table(const struct reference *reference)
     }
 }
 
-static void print_json(const struct reference *reference)
+/* The same row among the rows of the run: its floor is what the reference would take. */
+static void add_result(const struct row *row, const struct reference *reference)
 {
-    printf("{\n  \"version\": \"%s\",\n  \"threads\": %d,\n", warpdnnGetVersionString(),
-           reference->threads);
-    printf("  \"sgemm_gflops\": %.3f,\n  \"openblas_core\": \"%s\",\n", reference->sgemm * 1e-9,
-           reference->core);
-    printf("  \"time\": \"%s\",\n", bench_options.processor ? "processors" : "clock");
-    printf("  \"rows\": [");
-    for (int i = 0; i < row_count; ++i) {
-        const struct row *r = &rows[i];
-        printf(
-            "%s\n    {\"set\": \"%s\", \"call\": \"%s\", \"problem\": \"%s\", \"engine\": \"%s\", "
-            "\"best_ms\": %.6f, \"median_ms\": %.6f, \"runs\": %d, \"%s\": %.3f, "
-            "\"copy_gbs\": %.3f, \"percent\": %.2f, \"counted\": %s}",
-            i ? "," : "", r->set, r->name, r->problem, r->engine, r->timing.best * 1e3,
-            r->timing.median * 1e3, r->timing.runs, r->products ? "gflops" : "gbs", rate(r),
-            r->copy * 1e-9, percent(r, reference), r->counted ? "true" : "false");
-    }
-    printf("\n  ],\n  \"summaries\": [");
-    for (int i = 0, first = 1; i < row_count; ++i) {
-        struct summary s;
-        if (!leads(i)) continue;
-        s = summarise(&rows[i], reference);
-        printf("%s\n    {\"set\": \"%s\", \"call\": \"%s\", \"mean\": %.2f, \"worst\": %.2f, "
-               "\"rows\": %d}",
-               first ? "" : ",", rows[i].set, rows[i].products ? rows[i].name : "", s.mean, s.worst,
-               s.rows);
-        first = 0;
-    }
-    printf("\n  ]\n}\n");
+    struct result r = {.runs = row->timing.runs, .sets = 1, .limit = 0.0};
+    double full = row->products ? reference->sgemm : row->copy;
+    snprintf(r.family, sizeof r.family, "%s", row->set);
+    snprintf(r.problem, sizeof r.problem, "%s %s", row->name, row->problem);
+    snprintf(r.engine, sizeof r.engine, "%s", row->engine);
+    r.bytes = row->products ? 0.0 : row->work;
+    r.ours = row->timing.best;
+    r.floor = full > 0.0 ? row->work / full : 0.0;
+    result_add(&r);
 }
 
-void report_print(void)
+static void report(void)
 {
-    bool products = false;
-    bool bytes = false;
-    const struct reference *reference = NULL;
+    bool any = row_count > 0;
+    const struct reference *reference;
     fprintf(stderr, "\r\033[K");
-    for (int i = 0; i < row_count; ++i) {
-        products |= rows[i].products;
-        bytes |= !rows[i].products;
+    if (!any) return;
+    reference = bench_reference_sgemm();
+    if (!bench_options.json || strcmp(bench_options.json, "-") != 0) print_table(reference);
+    for (int i = 0; i < row_count; ++i) add_result(&rows[i], reference);
+}
+
+bool sets_wanted(const char *set, const char *name, const char *problem)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s %s %s", set, name, problem);
+    return bench_wanted(text);
+}
+
+float *sets_floats(int64_t count)
+{
+    static uint64_t state = 1;
+    size_t bytes = (size_t)count * sizeof(float);
+    float *host = malloc(bytes);
+    void *data;
+    if (!host) {
+        fprintf(stderr, "no memory for %zu bytes\n", bytes);
+        exit(EXIT_CANNOT_RUN);
     }
-    if (products || bytes) reference = bench_reference_sgemm();
-    if (!reference) {
-        printf("no problem matches\n");
-        return;
+    for (int64_t i = 0; i < count; ++i) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        host[i] = (float)(state >> 40) * 0x1p-24F - 0.5F;
     }
-    if (bench_options.json) print_json(reference);
-    else print_table(reference);
+    bench_check(ours.Malloc(sets_handle, bytes, &data), "memory");
+    bench_check(ours.Memcpy(sets_handle, data, host, bytes), "copy");
+    free(host);
+    return data;
+}
+
+void sets_run(void)
+{
+    sets_handle = run_handle(&ours);
+    if (bench_options.conv) sets_convolutions();
+    if (bench_options.matmul) sets_matmul();
+    if (bench_options.memory) sets_memory();
+    report();
 }

@@ -17,7 +17,7 @@ static double read_clock(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double bench_now(void)
+double cpu_now(void)
 {
     if (bench_options.processor) return read_clock(CLOCK_PROCESS_CPUTIME_ID) / bench_threads();
     return read_clock(CLOCK_MONOTONIC);
@@ -38,18 +38,19 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-struct timing bench_time(cudnnStatus_t (*call)(void *context), void *context)
+struct timing cpu_time(cudnnStatus_t (*call)(void *context), void *context)
 {
     static double time[RUNS_MAX];
     struct timing timing = {0};
+    double seconds = bench_options.seconds > 0.0 ? bench_options.seconds : 0.3;
     double end;
     bench_check(call(context), "the call that is timed");
-    end = read_clock(CLOCK_MONOTONIC) + bench_options.seconds;
+    end = read_clock(CLOCK_MONOTONIC) + seconds;
     while (timing.runs < RUNS_MAX &&
            (timing.runs < RUNS_MIN || read_clock(CLOCK_MONOTONIC) < end)) {
-        double start = bench_now();
+        double start = cpu_now();
         cudnnStatus_t status = call(context);
-        time[timing.runs++] = bench_now() - start;
+        time[timing.runs++] = cpu_now() - start;
         bench_check(status, "the call that is timed");
     }
     qsort(time, (size_t)timing.runs, sizeof *time, by_time);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compares the outputs of ours with the peer's and with a computation in double precision. An element
+ * may be off by the rounding of its type (both sides round once more where it is narrow), and by the
+ * rounding of the arithmetic, which grows with the root of the number of terms, relative to the size
+ * of what the output holds. */
+#include "check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "device.h"
+#include "values.h"
+
+enum {
+    POISON = 0xff,       /* NaN in every floating type */
+    WHOLE_MAX = 8 << 20, /* bytes of a tensor that is compared whole */
+    STRETCH = 1 << 18,   /* bytes, else */
+    STRETCHES = 24,
+    REFERENCE_MAX = 1 << 19, /* elements of a problem that is computed on the host */
+};
+
+/* What was read back of an output. */
+struct kept {
+    unsigned char *data;
+    int64_t count; /* elements */
+};
+
+static bool is_output(const struct operand *o)
+{
+    return o->role == OUTPUT || o->role == BOTH;
+}
+
+void buffers_fill(const struct task *task, const struct buffers *buffers, unsigned which)
+{
+    for (int i = 0; i < task->count; ++i) {
+        const struct operand *o = &task->operand[i];
+        if (o->role == OUTPUT) device_set(buffers->at[i], POISON, o->bytes);
+        else if (o->role != OPAQUE)
+            values_fill(o, buffers->at[i], which * OPERANDS_MAX + (unsigned)i);
+    }
+}
+
+/* The stretches of a large tensor: its two ends, and others spread over it. */
+static size_t stretch_at(size_t bytes, int i)
+{
+    size_t last = bytes - STRETCH;
+    uint64_t seed = (uint64_t)i * 7919u;
+    if (i == 0) return 0;
+    if (i == STRETCHES - 1) return last / 8 * 8;
+    return (size_t)(random_next(&seed) % last) / 8 * 8;
+}
+
+static void read_back(const struct operand *o, const void *at, struct kept *kept)
+{
+    size_t size = type_bytes(o->type);
+    if (o->bytes <= WHOLE_MAX) {
+        kept->data = malloc(o->bytes ? o->bytes : 1);
+        kept->count = o->count;
+        if (kept->data) device_download(kept->data, at, o->bytes);
+        return;
+    }
+    kept->data = malloc((size_t)STRETCH * STRETCHES);
+    kept->count = (int64_t)((size_t)STRETCH * STRETCHES / size);
+    for (int i = 0; kept->data && i < STRETCHES; ++i) {
+        device_download(kept->data + (size_t)i * STRETCH,
+                        (const char *)at + stretch_at(o->bytes, i), STRETCH);
+    }
+}
+
+/* Fresh inputs, and those that depend on others. */
+static cudnnStatus_t make_inputs(const struct task *task, struct session *session,
+                                 const struct buffers *buffers)
+{
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    buffers_fill(task, buffers, 0);
+    device_sync();
+    if (task->family->setup) status = task->family->setup(session, task, buffers->at);
+    device_sync();
+    return status;
+}
+
+static cudnnStatus_t run_once(const struct task *task, struct session *session,
+                              const struct buffers *buffers, struct kept kept[OPERANDS_MAX])
+{
+    cudnnStatus_t status = task->family->run(session, task, buffers->at);
+    device_sync();
+    for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < task->count; ++i) {
+        if (is_output(&task->operand[i])) read_back(&task->operand[i], buffers->at[i], &kept[i]);
+    }
+    return status;
+}
+
+/* The tolerance of an element beside `right`, in a tensor of this root mean square. */
+static double tolerance(const struct task *task, const struct operand *o, double right, double rms)
+{
+    double arithmetic = 64.0 * type_epsilon(task_compute(task)) * sqrt(fmax(task->terms, 1.0));
+    double rounding = 4.0 * type_epsilon(o->type) * fabs(right);
+    if (o->type == CUDNN_DATA_HALF) rounding += 0x1p-23;
+    return task->slack * (rounding + arithmetic * (fabs(right) + rms));
+}
+
+/* Compares elements; false with the worst in `why`. `whose` says what `right` is. */
+static bool agree(const struct task *task, const struct operand *o, const double *mine,
+                  const double *right, int64_t count, const char *whose, char *why, size_t size)
+{
+    double sum = 0.0;
+    double worst = 1.0;
+    int64_t worst_at = -1;
+    int64_t bad = 0;
+    double rms;
+    for (int64_t i = 0; i < count; ++i) sum += isfinite(right[i]) ? right[i] * right[i] : 0.0;
+    rms = sqrt(sum / (double)(count ? count : 1));
+    for (int64_t i = 0; i < count; ++i) {
+        double off = fabs(mine[i] - right[i]);
+        if (mine[i] == right[i]) continue;
+        off = isnan(off) ? INFINITY : off / fmax(tolerance(task, o, right[i], rms), 1e-300);
+        if (off <= 1.0) continue;
+        bad += 1;
+        if (off > worst || worst_at < 0) {
+            worst = off;
+            worst_at = i;
+        }
+    }
+    if (!bad) return true;
+    snprintf(why, size, "%s: %lld of %lld differ from %s; worst at %lld: %.9g for %.9g", o->name,
+             (long long)bad, (long long)count, whose, (long long)worst_at, mine[worst_at],
+             right[worst_at]);
+    return false;
+}
+
+static double *decode(const struct operand *o, const struct kept *kept, bool logical)
+{
+    double *values = malloc((size_t)(kept->count ? kept->count : 1) * sizeof *values);
+    if (!values) return NULL;
+    if (logical) values_decode_logical(o, kept->data, values);
+    else values_decode(kept->data, o->type, kept->count, values);
+    return values;
+}
+
+static bool compare_peer(const struct task *task, const struct kept mine[OPERANDS_MAX],
+                         const struct kept theirs[OPERANDS_MAX], char *why, size_t size)
+{
+    bool right = true;
+    for (int i = 0; right && i < task->count; ++i) {
+        const struct operand *o = &task->operand[i];
+        double *a;
+        double *b;
+        if (!is_output(o) || o->unchecked || o->own) continue;
+        if (!mine[i].data || !theirs[i].data) continue;
+        a = decode(o, &mine[i], false);
+        b = decode(o, &theirs[i], false);
+        if (a && b) right = agree(task, o, a, b, mine[i].count, "the peer's", why, size);
+        free(a);
+        free(b);
+    }
+    return right;
+}
+
+static bool is_small(const struct task *task)
+{
+    for (int i = 0; i < task->count; ++i) {
+        const struct operand *o = &task->operand[i];
+        if (o->role != OPAQUE && (o->count > REFERENCE_MAX || o->bytes > WHOLE_MAX)) return false;
+    }
+    return true;
+}
+
+/* The inputs as they were before the call, logical, and room for the outputs. */
+static void read_inputs(const struct task *task, const struct buffers *buffers,
+                        double *values[OPERANDS_MAX])
+{
+    for (int i = 0; i < task->count; ++i) {
+        const struct operand *o = &task->operand[i];
+        struct kept kept = {NULL, 0};
+        if (o->role == OPAQUE) continue;
+        read_back(o, buffers->at[i], &kept);
+        values[i] = kept.data ? decode(o, &kept, true) : NULL;
+        free(kept.data);
+    }
+}
+
+/* Whether what the libraries answer can be compared. */
+static bool is_comparable(const struct task *task)
+{
+    for (int i = 0; i < task->count; ++i)
+        if (task->operand[i].own) return false;
+    return true;
+}
+
+static bool have_all(const struct task *task, double *const values[OPERANDS_MAX])
+{
+    for (int i = 0; i < task->count; ++i)
+        if (task->operand[i].role != OPAQUE && !values[i]) return false;
+    return true;
+}
+
+/* Ours and the peer's against the host's; *known says whether there is such a computation. */
+static bool compare_reference(const struct task *task, double *const inputs[OPERANDS_MAX],
+                              const struct kept kept[OPERANDS_MAX], const char *whose, bool *known,
+                              char *why, size_t size)
+{
+    double *values[OPERANDS_MAX] = {NULL};
+    bool right = true;
+    *known = false;
+    for (int i = 0; i < task->count; ++i) {
+        size_t bytes = (size_t)task->operand[i].count * sizeof(double);
+        if (!inputs[i]) continue;
+        values[i] = malloc(bytes ? bytes : 1);
+        if (values[i]) memcpy(values[i], inputs[i], bytes);
+    }
+    if (have_all(task, values) && task->family->reference(task, values)) *known = true;
+    for (int i = 0; *known && right && i < task->count; ++i) {
+        const struct operand *o = &task->operand[i];
+        double *mine;
+        if (!is_output(o) || o->unchecked || !kept[i].data) continue;
+        mine = decode(o, &kept[i], true);
+        if (mine) right = agree(task, o, mine, values[i], o->count, whose, why, size);
+        free(mine);
+    }
+    for (int i = 0; i < task->count; ++i) free(values[i]);
+    return right;
+}
+
+static bool ask_judge(const struct task *task, double *inputs[OPERANDS_MAX],
+                      const struct kept kept[OPERANDS_MAX], char *why, size_t size)
+{
+    bool right;
+    for (int i = 0; i < task->count; ++i) {
+        if (!is_output(&task->operand[i]) || !kept[i].data) continue;
+        free(inputs[i]);
+        inputs[i] = decode(&task->operand[i], &kept[i], true);
+    }
+    right = !have_all(task, inputs) || task->family->judge(task, inputs, why, size);
+    return right;
+}
+
+static void set_verdict(struct result *result, bool right, const char *why)
+{
+    if (result->verdict == WRONG) return;
+    result->verdict = right ? RIGHT : WRONG;
+    if (!right) snprintf(result->note, sizeof result->note, "%s", why);
+}
+
+void check_problem(const struct task *task, struct session *mine, struct session *theirs,
+                   const struct buffers buffers[2], struct result *result)
+{
+    struct kept kept[2][OPERANDS_MAX] = {{{NULL, 0}}};
+    double *inputs[OPERANDS_MAX] = {NULL};
+    bool small = is_small(task) && !bench_options.no_check;
+    bool known = false;
+    bool compared = theirs != NULL && !bench_options.no_check;
+    char why[224] = "";
+    result->ours_status = make_inputs(task, mine, &buffers[0]);
+    if (result->ours_status == CUDNN_STATUS_SUCCESS) {
+        if (small && (task->family->reference || task->family->judge)) {
+            read_inputs(task, &buffers[0], inputs);
+        }
+        result->ours_status = run_once(task, mine, &buffers[0], kept[0]);
+    }
+    if (result->ours_status != CUDNN_STATUS_SUCCESS) {
+        char text[200];
+        mine->library->GetLastErrorString(text, sizeof text);
+        snprintf(result->note, sizeof result->note, "ours: %s", text);
+        result->verdict = REFUSED;
+    }
+    if (theirs) {
+        result->peer_status = make_inputs(task, theirs, &buffers[1]);
+        if (result->peer_status == CUDNN_STATUS_SUCCESS) {
+            result->peer_status = run_once(task, theirs, &buffers[1], kept[1]);
+        }
+        if (result->peer_status != CUDNN_STATUS_SUCCESS) compared = false;
+    }
+    if (!is_comparable(task)) compared = false;
+    if (result->verdict == REFUSED || bench_options.no_check) compared = small = false;
+    if (small && task->family->reference) {
+        bool right = compare_reference(task, inputs, kept[0], "a computation in fp64", &known, why,
+                                       sizeof why);
+        if (known) set_verdict(result, right, why);
+        if (known && right && compared &&
+            !compare_reference(task, inputs, kept[1], "a computation in fp64", &known, why,
+                               sizeof why)) {
+            snprintf(result->note, sizeof result->note, "the peer's %s", why);
+        }
+    }
+    if (small && task->family->judge && have_all(task, inputs)) {
+        set_verdict(result, ask_judge(task, inputs, kept[0], why, sizeof why), why);
+    }
+    if (compared && !known) {
+        set_verdict(result, compare_peer(task, kept[0], kept[1], why, sizeof why), why);
+    }
+    for (int i = 0; i < OPERANDS_MAX; ++i) {
+        free(kept[0][i].data);
+        free(kept[1][i].data);
+        free(inputs[i]);
+    }
+}

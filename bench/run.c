@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One problem: operands in K sets of buffers, enough of them that nothing is found in the L2; sessions
+ * in both libraries; the check; and the time, both libraries in turn. */
+#include "run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "check.h"
+#include "compose.h"
+#include "device.h"
+#include "gpu_time.h"
+#include "values.h"
+
+enum { MINE, THEIRS, LIBRARIES, SETS_MAX = 64, RUNS_MIN = 15, RUNS_MAX = 400, FEW = 3 };
+static const size_t slack_bytes = 1024; /* room beside a buffer: for odd pointers and alignment */
+
+static cudnnHandle_t handle[LIBRARIES];
+static struct library *const library[LIBRARIES] = {&ours, &peer};
+
+/* A problem under way. */
+struct work {
+    struct task task;
+    struct session session[LIBRARIES];
+    bool ready[LIBRARIES]; /* prepared and accepted */
+    int sets;
+    struct buffers buffers[SETS_MAX][LIBRARIES];
+    struct result result;
+};
+
+bool run_open(void)
+{
+    for (int l = 0; l < LIBRARIES; ++l) {
+        cudnnStatus_t status;
+        if (!library[l]->open) continue;
+        status = library[l]->Create(&handle[l]);
+        if (status == CUDNN_STATUS_SUCCESS && device.gpu) {
+            status = library[l]->SetStream(handle[l], (cudaStream_t)device.stream);
+        }
+        if (status == CUDNN_STATUS_SUCCESS) continue;
+        fprintf(stderr, "%s: no handle: %s\n", library[l]->path,
+                library[l]->GetErrorString(status));
+        handle[l] = NULL;
+        if (l == MINE) return false;
+        fprintf(stderr, "the rows have no peer\n");
+    }
+    return true;
+}
+
+void run_close(void)
+{
+    for (int l = 0; l < LIBRARIES; ++l) {
+        if (handle[l]) library[l]->Destroy(handle[l]);
+        handle[l] = NULL;
+    }
+}
+
+cudnnHandle_t run_handle(const struct library *of)
+{
+    return handle[of == &peer ? THEIRS : MINE];
+}
+
+static double footprint(const struct task *task)
+{
+    double bytes = 0.0;
+    for (int i = 0; i < task->count; ++i) bytes += (double)task->operand[i].bytes;
+    return bytes;
+}
+
+static bool plan(const struct family *family, const struct problem *problem, struct task *task)
+{
+    memset(task, 0, sizeof *task);
+    task->family = family;
+    task->problem = problem;
+    task->terms = 1.0;
+    task->slack = 1.0;
+    task->limit = 1.5;
+    if (!family->plan(task)) {
+        fprintf(stderr, "%s knows no call %s\n", family->name, problem->call);
+        return false;
+    }
+    return true;
+}
+
+bool run_plan(const struct family *family, struct problem *problem, struct task *task)
+{
+    static const struct {
+        int dim, least;
+    } order[] = {{DIM_N, 2}, {DIM_H, 1}, {DIM_D, 1}, {DIM_W, 1}, {DIM_C, 1}, {DIM_N, 1}};
+    char text[224];
+    if (!plan(family, problem, task)) return false;
+    for (size_t i = 0; bench_options.limit > 0.0 && i < sizeof order / sizeof order[0];) {
+        int *dim = &problem->dims[order[i].dim];
+        if (footprint(task) <= bench_options.limit * 1e6) break;
+        if (*dim > order[i].least) *dim = (*dim + 1) / 2;
+        else i += 1;
+        if (!plan(family, problem, task)) return false;
+    }
+    snprintf(text, sizeof text, "%s %s", family->name, task->text);
+    return bench_wanted(text);
+}
+
+static double moved(const struct task *task)
+{
+    double bytes = 0.0;
+    for (int i = 0; i < task->count; ++i) bytes += task->operand[i].moves;
+    return bytes;
+}
+
+static void finish(struct session *s, const struct task *task)
+{
+    if (task->family->finish) task->family->finish(s);
+    composed_free(s);
+    for (int i = 0; i < task->count; ++i) {
+        if (s->tensor[i]) s->library->DestroyTensorDescriptor(s->tensor[i]);
+    }
+    memset(s, 0, sizeof *s);
+}
+
+static cudnnStatus_t prepare(struct session *s, const struct task *task, int l)
+{
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    memset(s, 0, sizeof *s);
+    s->library = library[l];
+    s->handle = handle[l];
+    for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < task->count; ++i) {
+        const struct operand *o = &task->operand[i];
+        if (o->role == OPAQUE) continue;
+        status = s->library->CreateTensorDescriptor(&s->tensor[i]);
+        if (status == CUDNN_STATUS_SUCCESS) {
+            status = s->library->SetTensorNdDescriptor(s->tensor[i], o->type, o->rank, o->dims,
+                                                       o->strides);
+        }
+    }
+    if (status == CUDNN_STATUS_SUCCESS) status = task->family->prepare(s, task);
+    return status;
+}
+
+static size_t whole(size_t bytes)
+{
+    return (bytes + slack_bytes + 511) / 512 * 512;
+}
+
+/* Bytes of a set of buffers; the libraries share all but opaque ones. */
+static size_t set_bytes(const struct work *w)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < w->task.count; ++i) {
+        if (w->task.operand[i].role != OPAQUE) bytes += whole(w->task.operand[i].bytes);
+        else bytes += whole(w->session[MINE].opaque_bytes) + whole(w->session[THEIRS].opaque_bytes);
+    }
+    return bytes;
+}
+
+static void choose_sets(struct work *w)
+{
+    double wanted = 4.0 * (double)device.l2;
+    double bytes = footprint(&w->task);
+    w->sets = 1;
+    if (!device.gpu) return;
+    w->sets = bytes * SETS_MAX > wanted ? (int)(wanted / bytes) + 1 : SETS_MAX;
+    while (w->sets > 1 && (double)w->sets * (double)set_bytes(w) > 0.5 * (double)device.memory) {
+        w->sets /= 2;
+    }
+}
+
+static bool take_buffers(struct work *w)
+{
+    size_t workspace =
+        whole(w->session[MINE].workspace_bytes) + whole(w->session[THEIRS].workspace_bytes);
+    if (!device_reserve((size_t)w->sets * set_bytes(w) + workspace)) return false;
+    for (int l = 0; l < LIBRARIES; ++l) {
+        w->session[l].workspace = device_take(whole(w->session[l].workspace_bytes));
+    }
+    for (int k = 0; k < w->sets; ++k) {
+        for (int i = 0; i < w->task.count; ++i) {
+            const struct operand *o = &w->task.operand[i];
+            size_t off = (size_t)w->task.problem->odd * type_bytes(o->type);
+            for (int l = 0; l < LIBRARIES; ++l) {
+                if (o->role == OPAQUE) {
+                    w->buffers[k][l].at[i] = device_take(whole(w->session[l].opaque_bytes));
+                } else if (l == MINE) {
+                    w->buffers[k][l].at[i] = (char *)device_take(whole(o->bytes)) + off;
+                } else {
+                    w->buffers[k][l].at[i] = w->buffers[k][MINE].at[i];
+                }
+            }
+        }
+    }
+    return true;
+}
+
+static cudnnStatus_t call(struct work *w, int l, int set)
+{
+    return w->task.family->run(&w->session[l], &w->task, w->buffers[set][l].at);
+}
+
+/* A graph of the call on every set of buffers, after one run of each as it is; false where a library
+ * does not run or cannot be captured. */
+static bool capture(struct work *w, int l, struct replay *replay)
+{
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    replay->exec = NULL;
+    for (int k = 0; k < w->sets && status == CUDNN_STATUS_SUCCESS; ++k) {
+        buffers_fill(&w->task, &w->buffers[k][l], (unsigned)k);
+        if (w->task.family->setup) {
+            status = w->task.family->setup(&w->session[l], &w->task, w->buffers[k][l].at);
+        }
+        if (status == CUDNN_STATUS_SUCCESS) status = call(w, l, k);
+    }
+    if (status != CUDNN_STATUS_SUCCESS || !replay_begin()) return false;
+    for (int k = 0; k < w->sets && status == CUDNN_STATUS_SUCCESS; ++k) status = call(w, l, k);
+    if (status == CUDNN_STATUS_SUCCESS) return replay_end(replay);
+    replay_abandon();
+    return false;
+}
+
+/* One uncaptured pass over all sets, by the clock, where a library cannot be captured. */
+static double time_uncaptured(struct work *w, int l)
+{
+    double start;
+    device_flush_l2();
+    device_sync();
+    start = clock_now();
+    for (int k = 0; k < w->sets; ++k) call(w, l, k);
+    device_sync();
+    return clock_now() - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void time_gpu(struct work *w)
+{
+    static double time[LIBRARIES][RUNS_MAX];
+    struct replay replay[LIBRARIES] = {{NULL}, {NULL}};
+    bool captured[LIBRARIES] = {false, false};
+    double seconds = bench_options.seconds > 0.0 ? bench_options.seconds : 0.15;
+    double begin;
+    double *out[LIBRARIES] = {&w->result.ours, &w->result.peer};
+    int runs = 0;
+    for (int l = 0; l < LIBRARIES; ++l) {
+        if (w->ready[l]) captured[l] = capture(w, l, &replay[l]);
+        if (captured[l]) replay_time(&replay[l]); /* the first also uploads the graph */
+    }
+    begin = clock_now();
+    while (runs < RUNS_MAX) {
+        double spent = clock_now() - begin;
+        if (runs >= RUNS_MIN && spent > seconds) break;
+        if (runs >= FEW && spent > 5.0 * seconds) break; /* something is very slow */
+        for (int l = 0; l < LIBRARIES; ++l) {
+            if (!w->ready[l]) continue;
+            time[l][runs] = captured[l] ? replay_time(&replay[l]) : time_uncaptured(w, l);
+        }
+        runs += 1;
+    }
+    for (int l = 0; l < LIBRARIES; ++l) {
+        replay_free(&replay[l]);
+        if (!w->ready[l]) continue;
+        qsort(time[l], (size_t)runs, sizeof **time, by_value);
+        *out[l] = time[l][runs / 2] / w->sets;
+    }
+    w->result.runs = runs;
+    w->result.captured = captured[MINE];
+    w->result.peer_captured = captured[THEIRS];
+}
+
+static cudnnStatus_t call_mine(void *work)
+{
+    return call(work, MINE, 0);
+}
+
+static void time_cpu(struct work *w)
+{
+    double before = bench_reference_copy(w->result.bytes);
+    struct timing timing = cpu_time(call_mine, w);
+    double after = bench_reference_copy(w->result.bytes);
+    w->result.ours = timing.best;
+    w->result.runs = timing.runs;
+    w->result.floor = w->result.bytes / (after > before ? after : before);
+}
+
+static void measure(struct work *w)
+{
+    struct result *r = &w->result;
+    const char *engine = "";
+    check_problem(&w->task, &w->session[MINE], w->ready[THEIRS] ? &w->session[THEIRS] : NULL,
+                  w->buffers[0], r);
+    w->ready[MINE] = r->ours_status == CUDNN_STATUS_SUCCESS;
+    w->ready[THEIRS] = w->ready[THEIRS] && r->peer_status == CUDNN_STATUS_SUCCESS;
+    if (w->ready[MINE]) {
+        ours.GetLastEngine(handle[MINE], &engine);
+        snprintf(r->engine, sizeof r->engine, "%s", engine);
+    }
+    if (device.gpu) {
+        r->floor = device.copy > 0.0 ? r->bytes / device.copy : 0.0;
+        time_gpu(w);
+    } else if (w->ready[MINE]) {
+        time_cpu(w);
+    }
+}
+
+void run_problem(const struct family *family, const struct problem *listed)
+{
+    static struct work w;
+    struct problem problem = *listed;
+    memset(&w, 0, sizeof w);
+    if (!run_plan(family, &problem, &w.task)) return;
+    w.result.bytes = moved(&w.task);
+    w.result.limit = w.task.limit;
+    w.result.peer_present = handle[THEIRS] != NULL;
+    snprintf(w.result.family, sizeof w.result.family, "%s", family->name);
+    snprintf(w.result.problem, sizeof w.result.problem, "%s", w.task.text);
+    for (int l = 0; l < LIBRARIES; ++l) {
+        cudnnStatus_t status;
+        if (!handle[l]) continue;
+        status = prepare(&w.session[l], &w.task, l);
+        w.ready[l] = status == CUDNN_STATUS_SUCCESS;
+        *(l == MINE ? &w.result.ours_status : &w.result.peer_status) = status;
+    }
+    if (!w.ready[MINE]) {
+        char text[200];
+        ours.GetLastErrorString(text, sizeof text);
+        snprintf(w.result.note, sizeof w.result.note, "ours: %s", text);
+        w.result.verdict = REFUSED;
+    }
+    choose_sets(&w);
+    w.result.sets = w.sets;
+    if (!take_buffers(&w)) {
+        snprintf(w.result.note, sizeof w.result.note,
+                 "needs %.0f MB of memory, which are not there", (double)set_bytes(&w) * 1e-6);
+    } else if (w.ready[MINE]) {
+        measure(&w);
+    } else if (w.ready[THEIRS] && device.gpu) {
+        w.result.floor = w.result.bytes / device.copy;
+        time_gpu(&w);
+    }
+    for (int l = 0; l < LIBRARIES; ++l) {
+        if (handle[l]) finish(&w.session[l], &w.task);
+    }
+    result_add(&w.result);
+    table_row(&w.result);
+}
+
+void run_family(const struct family *family)
+{
+    enum { RANDOM_MAX = 1000 };
+    uint64_t seed = bench_options.seed;
+    for (const char *c = family->name; *c; ++c) seed = seed * 31 + (unsigned char)*c;
+    for (int i = 0; i < family->count; ++i) run_problem(family, &family->problems[i]);
+    for (int i = 0; i < bench_options.random && i < RANDOM_MAX; ++i) {
+        struct problem problem;
+        memset(&problem, 0, sizeof problem);
+        family->random(&problem, &seed);
+        run_problem(family, &problem);
+    }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs problems: one after the other, each in both libraries. */
+#ifndef BENCH_RUN_H
+#define BENCH_RUN_H
+
+#include "problem.h"
+#include "result.h"
+
+/* Handles of the libraries that are open, on the device that is open. False with a text where ours
+ * refuses; a peer that refuses is left out, with a text. */
+bool run_open(void);
+void run_close(void);
+/* The handle of a library, or null. */
+cudnnHandle_t run_handle(const struct library *library);
+
+/* Whether the row is wanted, with the text that --only looks at. */
+bool run_plan(const struct family *family, struct problem *problem, struct task *task);
+void run_problem(const struct family *family, const struct problem *problem);
+/* The listed problems of a family that are wanted, then the random ones. */
+void run_family(const struct family *family);
+
+#endif
