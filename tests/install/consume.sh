@@ -22,3 +22,7 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046 # a list of flags
 ${CC:-cc} "$here/consumer.c" -o "$work/consumer" $(pkg-config --cflags --libs warpdnn)
 "$work/consumer" "$prefix"
+
+# The command that was installed with it.
+"$prefix/bin/warpdnn" run --device cpu -- "$work/consumer" "$prefix"
+"$prefix/bin/warpdnn" doctor --brief

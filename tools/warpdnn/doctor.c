@@ -8,7 +8,7 @@
 #include "doctor.h"
 #include "tool.h"
 
-enum { SECONDS = 20, SECONDS_MAX = 3600 };
+enum { SECONDS = 30, SECONDS_MAX = 3600 };
 
 static const char help[] =
     "warpdnn doctor [--json] [--brief] [--timeout SECONDS] [--kernel-log FILE]\n\n"
@@ -17,7 +17,7 @@ static const char help[] =
     "health of the GPUs. Each finding is ok, a note, a warning, or wrong, with what to do.\n\n"
     "  --json             for programs (docs/running.md)\n"
     "  --brief            only warnings and what is wrong\n"
-    "  --timeout SECONDS  for each thing that is asked (20)\n"
+    "  --timeout SECONDS  for each thing that is asked (30)\n"
     "  --kernel-log FILE  read Xid lines from FILE (as dmesg or journalctl -k print), not from the "
     "kernel\n\n"
     "The exit status is 0 where nothing is wrong (there may be warnings), 1 where something is, 2\n"
