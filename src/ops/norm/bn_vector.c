@@ -43,12 +43,12 @@ enum { ALPHA_DATA, BETA_DATA, ALPHA_PARAM, BETA_PARAM };
 
 enum {
     WARPS = BN_THREADS / 32,
-    TILE_RUNS = 32,         /* of columns, side by side in a block */
-    PARAMS_MAX = 1 << 17,   /* bounds the scratch: 4 MiB of numbers */
-    PARTIALS_MAX = 1 << 17, /* likewise: 3 MiB of sums */
-    SEGMENT_ROWS = 16,      /* rows (or runs) of a thread that pay for a segment */
-    WALK_ROWS = 8,          /* rows of a thread that writes */
-    BLOCKS_A_PROCESSOR = 8,
+    TILE_RUNS = 32,          /* of columns, side by side in a block */
+    PARAMS_MAX = 1 << 17,    /* bounds the scratch: 4 MiB of numbers */
+    PARTIALS_MAX = 1 << 17,  /* likewise: 3 MiB of sums */
+    SEGMENT_ROWS = 8,        /* rows (or runs) of a thread that pay for a segment */
+    WALK_ROWS = 8,           /* rows of a thread that writes */
+    BLOCKS_A_PROCESSOR = 24, /* enough that the last ones to run are few among them */
 };
 
 /* The kernels of a step, by planes and by columns, each a row for fp32, fp16, bf16. */
@@ -317,6 +317,8 @@ static struct bn_vector_args args_of(const struct wd_call *call, const struct sh
     a.tile_rows = s->tile_rows;
     a.whole_runs = s->whole_runs;
     a.by_plane = wd_fastdiv_of((uint32_t)plane);
+    a.whole_rows = (uint32_t)(s->total / s->width);
+    a.by_inner = wd_fastdiv_of(s->columns ? (uint32_t)s->inner : 1);
     a.by_params = wd_fastdiv_of((uint32_t)s->params);
     a.by_tile = wd_fastdiv_of(s->columns ? s->tile_runs : 1);
     return a;

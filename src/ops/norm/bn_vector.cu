@@ -3,68 +3,10 @@
 // Batch normalization at the speed of memory: sums of segments, what follows from them for every
 // parameter, and one more walk that writes. Forward reads x twice, backward x and dy. Sums are added
 // in an order that depends on the shape alone.
-#include "gpu/device/depend.cuh"
 #include "gpu/device/statistics.cuh"
-#include "gpu/device/vector.cuh"
-#include "base/dtype.h"
-#include "ops/norm/bn_vector_args.h"
+#include "ops/norm/bn_device.cuh"
 
 namespace {
-
-template <class T> using run = wd_run<T, BN_RUN>;
-
-__device__ float param(const bn_param &p, uint32_t i)
-{
-    return wd_load_f32(p.data, p.dtype, (int64_t)i * p.stride);
-}
-
-__device__ void blend_param(const bn_param &p, uint32_t i, double value, double alpha, double beta)
-{
-    const int64_t at = (int64_t)i * p.stride;
-    double result = alpha != 0.0 ? alpha * value : 0.0;
-    if (!p.data) return;
-    if (beta != 0.0) result += beta * wd_load_f64(p.data, p.dtype, at);
-    wd_store_f64(p.data, p.dtype, at, result);
-}
-
-// Elements [at, at + 8) of a tensor; those from `end` on are left alone.
-template <class T>
-__device__ __forceinline__ void fetch(run<T> &to, const void *from, int64_t at, int64_t end,
-                                      bool aligned)
-{
-    const T *first = static_cast<const T *>(from) + at;
-    if (aligned && at + BN_RUN <= end) {
-        to.load(first);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < BN_RUN; ++i) {
-        if (at + i < end) to.put(i, first[i]);
-    }
-}
-
-template <class T>
-__device__ __forceinline__ void put(void *to, const float *value, int64_t at, int64_t end,
-                                    bool aligned, bool streaming)
-{
-    T *first = static_cast<T *>(to) + at;
-    if (aligned && at + BN_RUN <= end) {
-        run<T> all;
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
-            T one;
-            wd_narrow(one, value[i]);
-            all.put(i, one);
-        }
-        if (streaming) all.store_streaming(first);
-        else all.store(first);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < BN_RUN; ++i) {
-        if (at + i < end) wd_narrow(first[i], value[i]);
-    }
-}
 
 // ---- What follows from the sums ----
 
@@ -83,11 +25,14 @@ __device__ void write_numbers(const bn_vector_args &a, uint32_t c, double mean, 
 // A warp a parameter: joins its partial results, lane by lane and then in lane order.
 __device__ wd_part join_partials(const bn_vector_args &a, uint32_t c, bool statistics)
 {
+    const uint32_t inner = a.by_inner.divisor;
     const uint32_t copies = (uint32_t)(a.width / a.params); // of the parameter in a row of partials
     const uint32_t lane = threadIdx.x % 32;
     wd_part all = {0.0, 0.0, 0.0};
     for (uint32_t i = lane; i < a.segments * copies; i += 32) {
-        const int64_t at = (int64_t)(i / copies) * a.width + (int64_t)(i % copies) * a.params + c;
+        const uint32_t copy = i % copies;
+        const int64_t at = (int64_t)(i / copies) * a.width +
+                           (int64_t)(copy / inner * a.params + c) * inner + copy % inner;
         const bn_partial p = a.partial[at];
         if (statistics) {
             wd_join_parts(all, wd_part{p.count, p.first, p.second});
@@ -190,12 +135,6 @@ template <class T> __device__ void stats_planes(const bn_vector_args &a)
     }
 }
 
-// dy where the activation lets it pass.
-__device__ __forceinline__ float masked(float dy, uint32_t bits, int i)
-{
-    return bits >> i & 1 ? dy : 0.0f;
-}
-
 template <class T> __device__ void sums_planes(const bn_vector_args &a)
 {
     const uint32_t c = blockIdx.x % a.params;
@@ -253,55 +192,6 @@ template <class T> __device__ void sums_planes(const bn_vector_args &a)
     }
 }
 
-// The numbers of parameter c for a forward walk: kept by training, or made from the estimates.
-__device__ __forceinline__ bn_numbers forward_numbers(const bn_vector_args &a, uint32_t c)
-{
-    if (a.numbers) return a.numbers[c];
-    bn_numbers n = {};
-    n.mean = param(a.mean, c);
-    n.factor = param(a.scale, c) * (1.0f / sqrtf(param(a.var, c) + (float)a.epsilon));
-    n.base = param(a.bias, c);
-    return n;
-}
-
-// v of one run to y, and its bits to the reserve space.
-template <class T>
-__device__ __forceinline__ void finish_forward(const bn_vector_args &a, float *v, int64_t at)
-{
-    if (a.z) {
-        run<T> z;
-        fetch(z, a.z, at, a.total, a.aligned);
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) v[i] += wd_widen(z.get(i));
-    }
-    if (a.activates) {
-        uint32_t bits = 0;
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
-            const bool passes = v[i] > a.low && !(v[i] > a.high);
-            bits |= (uint32_t)passes << i;
-            if (v[i] != v[i]) v[i] = a.keeps_nan ? v[i] : a.low;
-            else v[i] = v[i] > a.low ? (v[i] > a.high ? a.high : v[i]) : a.low;
-        }
-        if (a.reserve) {
-            // bits behind the last element are 0
-            if (a.total - at < BN_RUN) bits &= (1u << (a.total - at)) - 1u;
-            a.reserve[at / BN_RUN] = (uint8_t)bits;
-        }
-    }
-    if (a.alpha != 1.0f) {
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) v[i] = a.alpha != 0.0f ? a.alpha * v[i] : 0.0f;
-    }
-    if (a.beta != 0.0f) {
-        run<T> old;
-        fetch(old, a.y, at, a.total, a.aligned);
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) v[i] += a.beta * wd_widen(old.get(i));
-    }
-    put<T>(a.y, v, at, a.total, a.aligned, a.streaming);
-}
-
 template <class T> __device__ void apply_planes(const bn_vector_args &a)
 {
     const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
@@ -333,35 +223,6 @@ template <class T> __device__ void apply_planes(const bn_vector_args &a)
         }
     }
     finish_forward<T>(a, v, at);
-}
-
-// dx (and dz) of one run; g is dy where the activation lets it pass.
-template <class T>
-__device__ __forceinline__ void finish_backward(const bn_vector_args &a, float *dx, const float *g,
-                                                int64_t at)
-{
-    if (a.alpha != 1.0f) {
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) dx[i] = a.alpha != 0.0f ? a.alpha * dx[i] : 0.0f;
-    }
-    if (a.beta != 0.0f) {
-        run<T> old;
-        fetch(old, a.y, at, a.total, a.aligned);
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) dx[i] += a.beta * wd_widen(old.get(i));
-    }
-    put<T>(a.y, dx, at, a.total, a.aligned, a.streaming);
-    if (a.dz) put<T>(a.dz, g, at, a.total, a.aligned, a.streaming);
-}
-
-template <class T>
-__device__ __forceinline__ void fetch_gradient(const bn_vector_args &a, float *g, int64_t at)
-{
-    run<T> dy;
-    const uint32_t bits = a.reserve ? a.reserve[at / BN_RUN] : 0xffu;
-    fetch(dy, a.dy, at, a.total, a.aligned);
-#pragma unroll
-    for (int i = 0; i < BN_RUN; ++i) g[i] = masked(wd_widen(dy.get(i)), bits, i);
 }
 
 template <class T> __device__ void grad_planes(const bn_vector_args &a)
@@ -404,6 +265,7 @@ template <class T> __device__ void grad_planes(const bn_vector_args &a)
 struct column_place {
     uint32_t column; // first of the run, in the row
     uint32_t row;    // the thread's first
+    uint32_t whole;  // rows before this one have all their elements
     uint32_t end;
     uint32_t lane; // which of the block's rows
     uint32_t run;  // which of the tile's runs
@@ -420,67 +282,102 @@ __device__ __forceinline__ column_place place_of(const bn_vector_args &a)
     p.column = (tile * a.tile_runs + p.run) * BN_RUN;
     p.row = segment * a.per_segment + p.lane;
     p.end = min((segment + 1) * a.per_segment, a.units);
+    p.whole = a.aligned ? min(p.end, a.whole_rows) : 0;
     p.active = p.lane < a.tile_rows && p.column < a.width;
     return p;
 }
 
-// Joins what the block's rows have of each column and writes the segment's partial results.
+__device__ __forceinline__ uint32_t param_of_column(const bn_vector_args &a, uint32_t column)
+{
+    const uint32_t plane = wd_fastdiv_quotient(column, a.by_inner);
+    return plane - wd_fastdiv_quotient(plane, a.by_params) * a.params;
+}
+
+// Joins what the block's rows have of each column, half of each run at a time, pairwise in an order
+// that the number of rows fixes, and writes the segment's partial results.
 template <bool STATISTICS>
 __device__ __forceinline__ void join_columns(const bn_vector_args &a, const column_place &p,
                                              const wd_part *mine)
 {
-    __shared__ double first[BN_THREADS * BN_RUN];
-    __shared__ double second[BN_THREADS * BN_RUN];
-    __shared__ float count[STATISTICS ? BN_THREADS * BN_RUN : 1];
-    const uint32_t columns = a.tile_runs * BN_RUN;
-    const int64_t base =
-        (int64_t)(blockIdx.x / a.tiles) * a.width + (int64_t)(blockIdx.x % a.tiles) * columns;
-    const uint32_t limit =
-        (uint32_t)min((int64_t)columns, a.width - (int64_t)(blockIdx.x % a.tiles) * columns);
-    if (p.lane < a.tile_rows) {
+    constexpr int HALF = BN_RUN / 2;
+    __shared__ double first[BN_THREADS * HALF];
+    __shared__ double second[BN_THREADS * HALF];
+    __shared__ float count[STATISTICS ? BN_THREADS * HALF : 1];
+    const uint32_t columns = a.tile_runs * HALF;
+    const uint32_t tile = blockIdx.x % a.tiles;
+    const int64_t base = (int64_t)(blockIdx.x / a.tiles) * a.width;
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
-            const uint32_t at = p.lane * columns + p.run * BN_RUN + i;
-            first[at] = mine[i].mean;
-            second[at] = mine[i].squares;
-            if (STATISTICS) count[at] = (float)mine[i].count;
-        }
-    }
-    __syncthreads();
-    for (uint32_t c = threadIdx.x; c < limit; c += blockDim.x) {
-        wd_part all = {STATISTICS ? (double)count[c] : 0.0, first[c], second[c]};
-        for (uint32_t r = 1; r < a.tile_rows; ++r) {
-            const uint32_t at = r * columns + c;
-            if (STATISTICS) {
-                wd_join_parts(all, wd_part{(double)count[at], first[at], second[at]});
-            } else {
-                all.mean += first[at];
-                all.squares += second[at];
+    for (int half = 0; half < 2; ++half) {
+        __syncthreads();
+        if (p.lane < a.tile_rows) {
+#pragma unroll
+            for (int i = 0; i < HALF; ++i) {
+                const uint32_t at = p.lane * columns + p.run * HALF + i;
+                first[at] = mine[half * HALF + i].mean;
+                second[at] = mine[half * HALF + i].squares;
+                if (STATISTICS) count[at] = (float)mine[half * HALF + i].count;
             }
         }
-        a.partial[base + c] = {all.count, all.mean, all.squares};
+        for (uint32_t rows = a.tile_rows; rows > 1;) {
+            const uint32_t kept = (rows + 1) / 2;
+            __syncthreads();
+            for (uint32_t to = threadIdx.x; to < (rows - kept) * columns; to += blockDim.x) {
+                const uint32_t from = to + kept * columns;
+                if (STATISTICS) {
+                    wd_part all = {(double)count[to], first[to], second[to]};
+                    wd_join_parts(all, wd_part{(double)count[from], first[from], second[from]});
+                    count[to] = (float)all.count;
+                    first[to] = all.mean;
+                    second[to] = all.squares;
+                } else {
+                    first[to] += first[from];
+                    second[to] += second[from];
+                }
+            }
+            rows = kept;
+        }
+        __syncthreads();
+        for (uint32_t c = threadIdx.x; c < columns; c += blockDim.x) {
+            const uint32_t column =
+                (tile * a.tile_runs + c / HALF) * BN_RUN + half * HALF + c % HALF;
+            if (column < a.width) {
+                a.partial[base + column] = {STATISTICS ? (double)count[c] : 0.0, first[c],
+                                            second[c]};
+            }
+        }
     }
 }
 
 template <class T> __device__ void stats_columns(const bn_vector_args &a)
 {
+    constexpr int BATCH = 4;
     const column_place p = place_of(a);
     wd_shifted mine[BN_RUN];
     wd_part part[BN_RUN];
+    uint32_t row = p.row;
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) mine[i].start();
     wd_wait_for_previous();
     if (p.active) {
-#pragma unroll 4
-        for (uint32_t row = p.row; row < p.end; row += a.tile_rows) {
+        const T *x = static_cast<const T *>(a.x) + p.column;
+        for (; row + (BATCH - 1) * a.tile_rows < p.whole; row += BATCH * a.tile_rows) {
+            run<T> r[BATCH];
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b)
+                r[b].load(x + (int64_t)(row + b * a.tile_rows) * a.width);
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+#pragma unroll
+                for (int i = 0; i < BN_RUN; ++i) mine[i].add(wd_widen(r[b].get(i)));
+            }
+        }
+        for (; row < p.end; row += a.tile_rows) {
             const int64_t at = (int64_t)row * a.width + p.column;
-            run<T> x;
-            if (at >= a.total) break;
-            fetch(x, a.x, at, a.total, a.aligned);
-            const int n = (int)min(a.total - at, (int64_t)BN_RUN);
+            run<T> r;
+            fetch(r, a.x, at, a.total, a.aligned);
 #pragma unroll
             for (int i = 0; i < BN_RUN; ++i) {
-                if (i < n) mine[i].add(wd_widen(x.get(i)));
+                if (at + i < a.total) mine[i].add(wd_widen(r.get(i)));
             }
         }
     }
@@ -491,34 +388,55 @@ template <class T> __device__ void stats_columns(const bn_vector_args &a)
 
 template <class T> __device__ void sums_columns(const bn_vector_args &a)
 {
+    constexpr int BATCH = sizeof(T) == 4 ? 2 : 4;
     const column_place p = place_of(a);
     float sum[BN_RUN], product[BN_RUN], mean[BN_RUN], rest[BN_RUN];
     wd_part part[BN_RUN];
+    uint32_t row = p.row;
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) sum[i] = product[i] = mean[i] = rest[i] = 0.0f;
     wd_wait_for_previous();
     if (p.active) {
+        const T *x = static_cast<const T *>(a.x) + p.column;
+        const T *dy = static_cast<const T *>(a.dy) + p.column;
 #pragma unroll
         for (int i = 0; i < BN_RUN; ++i) {
-            const uint32_t column = p.column + i;
-            const uint32_t c = column - wd_fastdiv_quotient(column, a.by_params) * a.params;
+            const uint32_t c = param_of_column(a, p.column + i);
             mean[i] = a.mean.data ? param(a.mean, c) : a.numbers[c].mean;
             if (!a.mean.data) rest[i] = a.numbers[c].rest;
         }
-#pragma unroll 2
-        for (uint32_t row = p.row; row < p.end; row += a.tile_rows) {
+        for (; row + (BATCH - 1) * a.tile_rows < p.whole; row += BATCH * a.tile_rows) {
+            run<T> rx[BATCH], rdy[BATCH];
+            uint32_t bits[BATCH];
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const int64_t at = (int64_t)(row + b * a.tile_rows) * a.width;
+                rx[b].load(x + at);
+                rdy[b].load(dy + at);
+                bits[b] = a.reserve ? a.reserve[(at + p.column) / BN_RUN] : 0xffu;
+            }
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+#pragma unroll
+                for (int i = 0; i < BN_RUN; ++i) {
+                    const float g = masked(wd_widen(rdy[b].get(i)), bits[b], i);
+                    sum[i] += g;
+                    product[i] += g * ((wd_widen(rx[b].get(i)) - mean[i]) - rest[i]);
+                }
+            }
+        }
+        for (; row < p.end; row += a.tile_rows) {
             const int64_t at = (int64_t)row * a.width + p.column;
-            run<T> x;
+            run<T> r;
             float g[BN_RUN];
             if (at >= a.total) break;
-            fetch(x, a.x, at, a.total, a.aligned);
+            fetch(r, a.x, at, a.total, a.aligned);
             fetch_gradient<T>(a, g, at);
-            const int n = (int)min(a.total - at, (int64_t)BN_RUN);
 #pragma unroll
             for (int i = 0; i < BN_RUN; ++i) {
-                if (i < n) {
+                if (at + i < a.total) {
                     sum[i] += g[i];
-                    product[i] += g[i] * ((wd_widen(x.get(i)) - mean[i]) - rest[i]);
+                    product[i] += g[i] * ((wd_widen(r.get(i)) - mean[i]) - rest[i]);
                 }
             }
         }
@@ -530,60 +448,79 @@ template <class T> __device__ void sums_columns(const bn_vector_args &a)
 
 template <class T> __device__ void apply_columns(const bn_vector_args &a)
 {
+    constexpr int BATCH = sizeof(T) == 4 ? 2 : 4;
     const column_place p = place_of(a);
     float mean[BN_RUN], rest[BN_RUN], factor[BN_RUN], base[BN_RUN];
+    uint32_t row = p.row;
     wd_wait_for_previous();
     if (!p.active) return;
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) {
-        const uint32_t column = p.column + i;
-        const bn_numbers n =
-            forward_numbers(a, column - wd_fastdiv_quotient(column, a.by_params) * a.params);
+        const bn_numbers n = forward_numbers(a, param_of_column(a, p.column + i));
         mean[i] = n.mean, rest[i] = n.rest, factor[i] = n.factor, base[i] = n.base;
     }
-#pragma unroll 2
-    for (uint32_t row = p.row; row < p.end; row += a.tile_rows) {
-        const int64_t at = (int64_t)row * a.width + p.column;
-        run<T> x;
-        float v[BN_RUN];
-        if (at >= a.total) break;
-        fetch(x, a.x, at, a.total, a.aligned);
+    for (; row < p.end; row += BATCH * a.tile_rows) {
+        run<T> r[BATCH];
+        const int64_t first = (int64_t)row * a.width + p.column;
+        const int64_t step = (int64_t)a.tile_rows * a.width;
+        const int rows = (int)min((p.end - row + a.tile_rows - 1) / a.tile_rows, (uint32_t)BATCH);
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
-            v[i] = factor[i] * ((wd_widen(x.get(i)) - mean[i]) - rest[i]) + base[i];
+        for (int b = 0; b < BATCH; ++b) {
+            if (b < rows) fetch(r[b], a.x, first + b * step, a.total, a.aligned);
         }
-        finish_forward<T>(a, v, at);
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            float v[BN_RUN];
+            if (b >= rows || first + b * step >= a.total) break;
+#pragma unroll
+            for (int i = 0; i < BN_RUN; ++i) {
+                v[i] = factor[i] * ((wd_widen(r[b].get(i)) - mean[i]) - rest[i]) + base[i];
+            }
+            finish_forward<T>(a, v, first + b * step);
+        }
     }
 }
 
 template <class T> __device__ void grad_columns(const bn_vector_args &a)
 {
+    constexpr int BATCH = 2;
     const column_place p = place_of(a);
     float mean[BN_RUN], rest[BN_RUN], factor[BN_RUN], base[BN_RUN], slope[BN_RUN];
+    uint32_t row = p.row;
     wd_wait_for_previous();
     if (!p.active) return;
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) {
-        const uint32_t column = p.column + i;
-        const bn_numbers n =
-            a.numbers[column - wd_fastdiv_quotient(column, a.by_params) * a.params];
+        const bn_numbers n = a.numbers[param_of_column(a, p.column + i)];
         mean[i] = n.mean, rest[i] = n.rest, factor[i] = n.factor, base[i] = n.base;
         slope[i] = n.slope;
     }
-#pragma unroll 2
-    for (uint32_t row = p.row; row < p.end; row += a.tile_rows) {
-        const int64_t at = (int64_t)row * a.width + p.column;
-        run<T> x;
-        float g[BN_RUN], dx[BN_RUN];
-        if (at >= a.total) break;
-        fetch(x, a.x, at, a.total, a.aligned);
-        fetch_gradient<T>(a, g, at);
+    for (; row < p.end; row += BATCH * a.tile_rows) {
+        run<T> rx[BATCH], rdy[BATCH];
+        uint32_t bits[BATCH];
+        const int64_t first = (int64_t)row * a.width + p.column;
+        const int64_t step = (int64_t)a.tile_rows * a.width;
+        const int rows = (int)min((p.end - row + a.tile_rows - 1) / a.tile_rows, (uint32_t)BATCH);
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
-            dx[i] =
-                factor[i] * g[i] + base[i] + slope[i] * ((wd_widen(x.get(i)) - mean[i]) - rest[i]);
+        for (int b = 0; b < BATCH; ++b) {
+            if (b < rows && first + b * step < a.total) {
+                fetch(rx[b], a.x, first + b * step, a.total, a.aligned);
+                fetch(rdy[b], a.dy, first + b * step, a.total, a.aligned);
+                bits[b] = a.reserve ? a.reserve[(first + b * step) / BN_RUN] : 0xffu;
+            }
         }
-        finish_backward<T>(a, dx, g, at);
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            float g[BN_RUN], dx[BN_RUN];
+            if (b >= rows || first + b * step >= a.total) break;
+#pragma unroll
+            for (int i = 0; i < BN_RUN; ++i) {
+                g[i] = masked(wd_widen(rdy[b].get(i)), bits[b], i);
+                dx[i] = factor[i] * g[i] + base[i] +
+                        slope[i] * ((wd_widen(rx[b].get(i)) - mean[i]) - rest[i]);
+            }
+            finish_backward<T>(a, dx, g, first + b * step);
+        }
     }
 }
 

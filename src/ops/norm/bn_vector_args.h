@@ -81,9 +81,11 @@ struct bn_vector_args {
     uint32_t tiles;             /* by columns: blocks side by side */
     uint32_t tile_runs;         /* by columns: runs of a tile's row, one a thread */
     uint32_t tile_rows;         /* by columns: rows of a block at a time */
+    uint32_t whole_rows; /* by columns: rows that have all their elements */
     uint32_t whole_runs;        /* by planes: a plane is a whole number of runs */
     struct wd_fastdiv by_plane; /* runs, or elements, of a plane */
     struct wd_fastdiv by_params;
+    struct wd_fastdiv by_inner;
     struct wd_fastdiv by_tile; /* tile_runs */
 };
 

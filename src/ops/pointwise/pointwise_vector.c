@@ -100,6 +100,8 @@ static struct wd_kernel_row *choose(const struct wd_problem *problem, int *run)
     }
     for (size_t i = 0; i < sizeof typed / sizeof *typed && same; ++i) {
         if (typed[i].dtype == dtype && wd_problem_acc(problem) == WD_ACC_F32) {
+            /* two loads of 16 bytes, where there is but one input to read */
+            if (inputs == 1 && dtype != CUDNN_DATA_FLOAT) *run = 16;
             return &kernel_rows[typed[i].first + inputs - 1];
         }
     }

@@ -76,9 +76,19 @@ __device__ __forceinline__ void fetch(storage<T, A, V> &run, const pointwise_vec
     } else if (o.way == POINTWISE_REPEAT) {
         run.pick(0, o, offset_of(a, o, first));
     } else {
+        // along the innermost dimension, and to the next row where one ends
+        const uint32_t row = a.dim[a.rank - 1].divisor;
+        const int32_t stride = o.stride[a.rank - 1];
+        uint32_t left = row - (first - wd_fastdiv_quotient(first, a.dim[a.rank - 1]) * row);
+        int64_t at = offset_of(a, o, first);
 #pragma unroll
         for (int i = 0; i < V; ++i) {
-            if (i < n) run.pick(i, o, offset_of(a, o, first + i));
+            if (i < n) run.pick(i, o, at);
+            at += stride;
+            if (--left == 0 && i + 1 < n) {
+                at = offset_of(a, o, first + i + 1);
+                left = row;
+            }
         }
     }
 }
