@@ -63,6 +63,8 @@ struct wd_pool_plan {
     int64_t size[WD_MAX_SPATIAL + 1];    /* of a window */
     int64_t stride[WD_MAX_SPATIAL + 1];
     int64_t pad[WD_MAX_SPATIAL + 1];
+    int64_t image_plane; /* elements of a plane, and of one of y */
+    int64_t windows_plane;
     int64_t divisor; /* of averages that include padding */
 
     /* A block of the result (y or dx) is done by one worker at a time. */
@@ -76,6 +78,7 @@ struct wd_pool_plan {
     int64_t line;     /* elements of a line of the ring, whole strips */
     int64_t slots;
     int64_t windows_slots;
+    int64_t phase; /* by taps, every second window: where SOURCE has its other half */
     int64_t box_line;
     int64_t out;                     /* elements */
     int64_t part[WD_POOL_PARTS + 1]; /* where each begins, in elements; the last: their number */
@@ -93,10 +96,6 @@ struct wd_pool_block {
 /* False where a problem cannot be planned within the scratch. */
 bool wd_pool_plan(const struct wd_problem *problem, struct wd_pool_plan *plan);
 struct wd_pool_block wd_pool_block(const struct wd_pool_plan *plan, int64_t task);
-
-/* Lines and columns of y (forward) or dx, and the elements of a plane of either. */
-int64_t wd_pool_lines(const struct wd_pool_plan *plan, bool of_image);
-int64_t wd_pool_plane(const struct wd_pool_plan *plan, bool of_image);
 
 /* Where a result goes. */
 struct wd_pool_sink {

@@ -15,13 +15,13 @@ enum {
     MANY_CHANNELS = 16,      /* pixels are worth a loop of their own */
     LONG_WINDOW = 16,        /* and so are parts of windows */
     LONGEST_TAPS = 2048,     /* elements that a window by taps covers of a line */
-    LINE = 4096,             /* elements that a line of a block should not exceed */
-    BLOCK = 8192,            /* elements of the planes that are side by side */
-    PLANES = 64,             /* of them */
-    BOX = 24 << 10,          /* elements */
+    LINE = 4096,             /* elements that a line of a block should not exceed, */
+    LONG_LINE = 512,         /* and that are worth the cost of a line */
+    BLOCK = 16 << 10,        /* elements of the planes that are side by side */
+    BOX = 32 << 10,          /* elements */
     OUT = 4096,              /* elements that are put out at once */
     RINGS = 24 << 10,        /* elements */
-    SCRATCH = 320 << 10,     /* bytes of a worker, and of all: */
+    SCRATCH = 512 << 10,     /* bytes of a worker, and of all: */
     ARENA = 8 << 20,         /* what a call without a workspace gets at most */
     TASK_ELEMENTS = 1 << 14, /* that pay for a second worker */
 };
@@ -33,14 +33,10 @@ static int64_t product(const int64_t *extent, int32_t first, int32_t end)
     return n;
 }
 
-int64_t wd_pool_lines(const struct wd_pool_plan *p, bool of_image)
+/* Lines of a plane of the result. */
+static int64_t lines_of(const struct wd_pool_plan *p)
 {
-    return product(of_image ? p->image : p->windows, 0, p->lead);
-}
-
-int64_t wd_pool_plane(const struct wd_pool_plan *p, bool of_image)
-{
-    return product(of_image ? p->image : p->windows, 0, p->lead + 1) * p->inner;
+    return product(p->kind == WD_POOL_FORWARD ? p->windows : p->image, 0, p->lead);
 }
 
 /* ---- The form ---- */
@@ -108,6 +104,8 @@ static void simplify(struct wd_pool_plan *p, int32_t count)
         count = 2;
     }
     p->lead = count - 1;
+    p->image_plane = product(p->image, 0, count) * p->inner;
+    p->windows_plane = product(p->windows, 0, count) * p->inner;
 }
 
 /* Tensors are [outer][spatial][inner] in memory, in both orders of the API. */
@@ -224,8 +222,8 @@ static void cut_planes(struct wd_pool_plan *p, int threads)
 {
     const bool of_image = p->kind != WD_POOL_FORWARD;
     const int64_t width = of_image ? p->image[p->lead] : p->windows[p->lead];
-    const int64_t lines = wd_pool_lines(p, of_image);
-    const int64_t most = wd_most(wd_pool_plane(p, true), wd_pool_plane(p, false));
+    const int64_t lines = lines_of(p);
+    const int64_t most = wd_most(p->image_plane, p->windows_plane);
     int64_t blocks;
     int64_t wanted = 4 * (int64_t)threads;
     p->planes = 1;
@@ -233,12 +231,11 @@ static void cut_planes(struct wd_pool_plan *p, int threads)
     p->lines = lines;
     if (p->way != WD_POOL_PIXELS) {
         if (p->columns == width) {
-            /* runs of little planes share the cost of a line: what is put out is what counts */
-            int64_t each = p->way == WD_POOL_RUNS && !of_image ? wd_pool_plane(p, false) : most;
+            /* lines of little planes share their cost */
             int64_t longest = wd_most(p->image[p->lead], p->windows[p->lead]) * p->inner;
-            p->planes = wd_clamp(BLOCK / 2 / each, 1, PLANES);
-            p->planes = wd_clamp(p->planes, 1, wd_most(LINE / longest, 1));
-            if (p->way == WD_POOL_RUNS && !of_image) p->planes = wd_clamp(OUT / each, 1, PLANES);
+            int64_t each = p->way == WD_POOL_RUNS && !of_image ? p->windows_plane : most;
+            if (p->way == WD_POOL_RUNS && !of_image) longest = p->windows[p->lead];
+            p->planes = wd_clamp(wd_most(LONG_LINE / longest, 1), 1, wd_most(BLOCK / each, 1));
             p->planes = wd_clamp(p->planes, 1, wd_most(p->outer / wanted, 1));
         }
         if (p->kind == WD_POOL_ROUTE) p->step = product(p->image, 1, p->lead);
@@ -260,6 +257,7 @@ static void size_parts(struct wd_pool_plan *p)
 {
     const bool of_image = p->kind != WD_POOL_FORWARD;
     const bool route = p->kind == WD_POOL_ROUTE;
+    const bool forward = p->kind == WD_POOL_FORWARD;
     const bool native = p->dtype == (p->wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
     const int64_t size = p->size[p->lead];
     const int64_t stride = p->stride[p->lead];
@@ -279,9 +277,10 @@ static void size_parts(struct wd_pool_plan *p)
         }
         p->line = wd_strips(p->planes * p->run * p->inner);
         flat = wd_strips(p->planes * p->pitch * p->inner);
+        p->phase = p->line + wd_strips(p->columns + size + 2 * stride);
         n[WD_POOL_SOURCE] =
             wd_most(flat, p->line * (p->inner == 1 && of_image == route ? stride : 1)) +
-            (size + stride + p->columns) * p->inner + WD_STRIP;
+            2 * (size + 2 * stride + p->columns) * p->inner + 4 * WD_STRIP;
         n[WD_POOL_WIDE] = wd_most(flat, wd_strips(touching * p->inner));
         if (route) n[WD_POOL_WIDE_PLACE] = flat;
         if (route) n[WD_POOL_LOWEST_PLACE] = p->line;
@@ -301,22 +300,25 @@ static void size_parts(struct wd_pool_plan *p)
         n[WD_POOL_SOURCE] = wd_strips(
             of_image ? touching * p->channels
                      : wd_least((touching - 1) * stride + size, p->image[p->lead]) * p->channels);
+        if (route) n[WD_POOL_SOURCE] = 2 * p->line; /* two lines of dy at a time */
         if (route) {
             n[WD_POOL_WIDE] = wd_strips(
                 wd_least((touching - 1) * stride + size, p->image[p->lead]) * p->channels);
         }
-        n[WD_POOL_DIVISOR] = wd_most(p->line, wd_strips(touching * p->channels));
+        n[WD_POOL_DIVISOR] =
+            wd_most(p->line, wd_strips(wd_most(touching, p->columns) * p->channels));
         p->windows_slots = wd_clamp(wd_ceil_div(p->size[p->lead - 1], p->stride[p->lead - 1]) + 1,
                                     2, WD_POOL_SLOTS);
         /* read where it lies */
-        if (native && p->kind != WD_POOL_SPREAD) n[WD_POOL_SOURCE] = n[WD_POOL_WIDE] = 0;
+        if (native && forward) n[WD_POOL_SOURCE] = 0;
+        if (native) n[WD_POOL_WIDE] = 0;
     }
     p->slots = wd_clamp(RINGS / p->line / (route ? 3 : 1), WD_POOL_ABREAST, WD_POOL_SLOTS);
     n[WD_POOL_RING] = p->slots * p->line;
     n[WD_POOL_LINE] = wd_most(p->line, wd_strips(touching * p->channels));
     if (route) n[WD_POOL_RING_PLACE] = n[WD_POOL_RING];
     if (route) n[WD_POOL_LINE_PLACE] = p->line;
-    p->out = wd_most(OUT, p->planes > 1 ? p->planes * wd_pool_plane(p, of_image)
+    p->out = wd_most(OUT, p->planes > 1 ? p->planes * (of_image ? p->image_plane : p->windows_plane)
                                         : wd_most(p->line, p->columns * p->channels));
     if (route && p->way == WD_POOL_PIXELS) {
         n[WD_POOL_WINDOWS_RING] = p->windows_slots * p->line;
@@ -343,6 +345,7 @@ bool wd_pool_plan(const struct wd_problem *problem, struct wd_pool_plan *p)
     const int threads = problem->device->multiprocessors;
     bool of_image;
     int64_t width;
+    int64_t scratch;
     if (!find_form(problem, p)) return false;
     of_image = p->kind != WD_POOL_FORWARD;
     width = of_image ? p->image[p->lead] : p->windows[p->lead];
@@ -350,6 +353,11 @@ bool wd_pool_plan(const struct wd_problem *problem, struct wd_pool_plan *p)
     cut_line(p);
     cut_planes(p, threads);
     size_parts(p);
+    scratch = wd_clamp(ARENA / threads, SCRATCH / 4, SCRATCH);
+    while (scratch_bytes(p) > scratch && p->planes > 1) {
+        p->planes = (p->planes + 1) / 2;
+        size_parts(p);
+    }
     /* long windows of many channels: fewer of them at a time */
     while (scratch_bytes(p) > SCRATCH && (p->columns > 1 || p->channels > MANY_CHANNELS)) {
         if (p->columns > 1) p->columns = (p->columns + 1) / 2;
@@ -359,13 +367,11 @@ bool wd_pool_plan(const struct wd_problem *problem, struct wd_pool_plan *p)
         size_parts(p);
     }
     if (scratch_bytes(p) > SCRATCH) return false;
-    p->tasks = wd_ceil_div(p->outer, p->planes) *
-               wd_ceil_div(wd_pool_lines(p, of_image), p->lines) * wd_ceil_div(width, p->columns) *
-               wd_ceil_div(p->inner, p->channels);
+    p->tasks = wd_ceil_div(p->outer, p->planes) * wd_ceil_div(lines_of(p), p->lines) *
+               wd_ceil_div(width, p->columns) * wd_ceil_div(p->inner, p->channels);
     p->workers = wd_least(p->tasks, threads);
-    p->workers = wd_clamp(p->outer * wd_most(wd_pool_plane(p, true), wd_pool_plane(p, false)) /
-                              TASK_ELEMENTS,
-                          1, p->workers);
+    p->workers = wd_clamp(p->outer * wd_most(p->image_plane, p->windows_plane) / TASK_ELEMENTS, 1,
+                          p->workers);
     p->workers = wd_clamp(ARENA / scratch_bytes(p) - 1, 1, p->workers);
     return true;
 }
@@ -373,7 +379,7 @@ bool wd_pool_plan(const struct wd_problem *problem, struct wd_pool_plan *p)
 struct wd_pool_block wd_pool_block(const struct wd_pool_plan *p, int64_t task)
 {
     const bool of_image = p->kind != WD_POOL_FORWARD;
-    const int64_t extent[4] = {p->outer, wd_pool_lines(p, of_image),
+    const int64_t extent[4] = {p->outer, lines_of(p),
                                of_image ? p->image[p->lead] : p->windows[p->lead], p->inner};
     const int64_t cut[4] = {p->planes, p->lines, p->columns, p->channels};
     int64_t first[4];
