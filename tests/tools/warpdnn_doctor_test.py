@@ -351,7 +351,7 @@ def test_environment(t, w):
     r = doctor(t, "odd variables", env={"WARPDNN_DEVICE": "cpu", "WARPDNN_THREADS": "5000",
                                         "WARPDNN_CPU_ISA": "avx", "WARPDNN_TREADS": "2",
                                         "CUDA_VISIBLE_DEVICES": "3"})
-    t.check("out of range", r.has("environment.value", "warning", "0 to 4096", name="WARPDNN_THREADS"), r)
+    t.check("out of range", r.has("environment.value", "warning", "0 to 1024", name="WARPDNN_THREADS"), r)
     t.check("no such word", r.has("environment.value", "warning", name="WARPDNN_CPU_ISA"), r)
     t.check("misspelt", r.has("environment.unknown", "warning", "WARPDNN_TREADS"), r)
     t.check("in order", r.has("environment.set", "note", name="WARPDNN_DEVICE"), r)

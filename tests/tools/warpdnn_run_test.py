@@ -90,6 +90,13 @@ def test_opening(t, w):
     t.check("another one opened and not used", status == 0 and "version 91900" in out
             and f"opened another cuDNN too, and did not use it: {other}" in err, (status, out, err))
 
+    parted = w.stand_in("parted", body='static const char *volatile part = "libcudnn_graph.so.9";')
+    status, out, err = run([TOOL, "run", *CPU, opener, parted])
+    t.check("another one without its parts did not work", status == 0 and "executed nothing" in err
+            and f"did not use it: {parted}" in err and "may have worked" not in err, (status, err))
+    status, out, err = run([TOOL, "run", *CPU, opener, other])
+    t.check("one that has no parts may have", "may have worked" in err and other in err, err)
+
     status, out, err = run([TOOL, "run", *CPU, opener, other, "use"])
     t.check("another one used: status is the command's", status == 0 and "version 91300" in out, out)
     t.check("another one used: it is said", "executed nothing" in err and

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * warpdnn bench: becomes warpdnn_bench, which lies in the build tree or in PREFIX/libexec/warpdnn. */
+ * warpdnn bench: becomes warpdnn_bench, which lies in the build tree or in PREFIX/libexec/warpdnn.
+ * */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  *
  * libwarpdnn_run.so, which `warpdnn run` preloads beside the library: as a process ends it appends
  * one line to the file that WARPDNN_RUN_REPORT names: process id, operations that WarpDNN executed
- * (-1: not known), the program, and the telling files that are mapped (maps.h), separated by tabs. It
- * does nothing else, and nothing at all without the variable. One write a line, so that the lines of
- * many processes do not mix. */
+ * (-1: not known), the program, and the telling files that are mapped (maps.h), separated by tabs.
+ * It does nothing else, and nothing at all without the variable. One write a line, so that the
+ * lines of many processes do not mix. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>

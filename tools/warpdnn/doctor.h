@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The doctor's parts. Each looks at one field and adds its findings; what one part learns and another
- * needs stands in struct doctor. Nothing is loaded into this process: probes are children. */
+ * The doctor's parts. Each looks at one field and adds its findings; what one part learns and
+ * another needs stands in struct doctor. Nothing is loaded into this process: probes are children.
+ * */
 #ifndef WARPDNN_TOOL_DOCTOR_H
 #define WARPDNN_TOOL_DOCTOR_H
 
@@ -44,8 +45,8 @@ enum coverage { COVER_NATIVE, COVER_JIT, COVER_NONE };
 /* `by` (may be null) receives the architecture that serves, as "sm_90a". */
 enum coverage coverage_of(int capability, const char *archs, char *by, int size);
 
-/* Adds a finding about one libcudnn file: whose it is, and its version, asked in a child. Files that
- * were told already are told in short. Answers cudnnGetVersion's number, 0 where not known. */
+/* Adds a finding about one libcudnn file: whose it is, and its version, asked in a child. Files
+ * that were told already are told in short. Answers cudnnGetVersion's number, 0 where not known. */
 int places_add_file(struct doctor *doctor, const char *area, const char *id, const char *where,
                     const char *path);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CUDA driver, asked in a child: that it is there, which CUDA version it serves and whether that
- * is enough for our kernels, its devices, and how our kernels cover each: by machine code, by the
- * driver's compiler from PTX, or not at all. */
+ * The CUDA driver, asked in a child: that it is there, which CUDA version it serves and whether
+ * that is enough for our kernels, its devices, and how our kernels cover each: by machine code, by
+ * the driver's compiler from PTX, or not at all. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>

@@ -20,7 +20,7 @@ static const struct variable {
     {"WARPDNN_DEVICE", "auto gpu cpu", 0, 0},
     {"WARPDNN_CHECK", NULL, 0, 1},
     {"WARPDNN_LAST_RESORT", NULL, 0, 1},
-    {"WARPDNN_THREADS", NULL, 0, 4096},
+    {"WARPDNN_THREADS", NULL, 0, 1024},
     {"WARPDNN_CPU_ISA", "base avx2 avx512", 0, 0},
     {"WARPDNN_CPU_MODULE", NULL, 0, 0},
     {"WARPDNN_CUDA_DRIVER", NULL, 0, 0},

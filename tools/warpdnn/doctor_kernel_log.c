@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Xid lines: what NVIDIA's kernel module wrote to the kernel's log about a device, where the log may
- * be read. `--kernel-log FILE` reads a saved one. */
+ * Xid lines: what NVIDIA's kernel module wrote to the kernel's log about a device, where the log
+ * may be read. `--kernel-log FILE` reads a saved one. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,8 @@
  * Our own library: that it is there, opens, is of this command's build; what its kernels were
  * compiled for; the CPU module beside it and what that needs. */
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "build_id.h"
@@ -55,25 +52,6 @@ static void look_at_kernels(struct doctor *doctor)
     finding_number(finding, "nvcc", WD_CUDA_VERSION);
     finding_number(finding, "driver_needed", CUDA_NEEDED);
     finding_text(finding, "architectures", WD_CUDA_ARCHS);
-}
-
-/* Whether the file holds the string: a module carries its build id. */
-static bool file_holds(const char *path, const char *string)
-{
-    struct stat state;
-    void *bytes;
-    bool holds = false;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) return false;
-    if (fstat(file, &state) == 0 && S_ISREG(state.st_mode) && state.st_size > 0) {
-        bytes = mmap(NULL, (size_t)state.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (bytes != MAP_FAILED) {
-            holds = memmem(bytes, (size_t)state.st_size, string, strlen(string)) != NULL;
-            munmap(bytes, (size_t)state.st_size);
-        }
-    }
-    close(file);
-    return holds;
 }
 
 /* Opens the CPU module, asks OpenMP, which it brings, for its threads, and OpenBLAS, which it opens

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kernel's side of a GPU: the driver's kernel module, and the device files with their
- * permissions. Opening one is tried in a child: a container may forbid what the file's mode allows. */
+ * permissions. Opening one is tried in a child: a container may forbid what the file's mode allows.
+ * */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

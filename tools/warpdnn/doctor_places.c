@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What each usual place holds as libcudnn.so.9, in the loader's order: LD_PRELOAD, LD_LIBRARY_PATH,
- * the loader's cache, the default folders; then folders where CUDA is often installed. And which one
- * a program gets that just asks for the name: the loader itself is asked, in a child. */
+ * the loader's cache, the default folders; then folders where CUDA is often installed. And which
+ * one a program gets that just asks for the name: the loader itself is asked, in a child. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads the dynamic section and its string table of an ELF file, by offsets that are each checked
- * against the file: what lies in the usual places may be truncated, a link into nothing, or a pipe. */
+ * against the file: what lies in the usual places may be truncated, a link into nothing, or a pipe.
+ * */
 #include "elf_file.h"
 
 #include <elf.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -165,4 +167,22 @@ done:
     free(reader.strings);
     if (reader.file >= 0) close(reader.file);
     return facts->loadable;
+}
+
+bool file_holds(const char *path, const char *string)
+{
+    struct stat state;
+    void *bytes;
+    bool holds = false;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return false;
+    if (fstat(file, &state) == 0 && S_ISREG(state.st_mode) && state.st_size > 0) {
+        bytes = mmap(NULL, (size_t)state.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (bytes != MAP_FAILED) {
+            holds = memmem(bytes, (size_t)state.st_size, string, strlen(string)) != NULL;
+            munmap(bytes, (size_t)state.st_size);
+        }
+    }
+    close(file);
+    return holds;
 }

@@ -17,4 +17,7 @@ struct elf_facts {
 /* False, with `why`, where the file cannot be read or is no shared library of this machine. */
 bool elf_read(const char *path, struct elf_facts *facts);
 
+/* Whether the file holds these bytes anywhere. */
+bool file_holds(const char *path, const char *string);
+
 #endif

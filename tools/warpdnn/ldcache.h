@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* Calls `found` with each x86-64 path that the cache has for a name; false where the cache cannot be
- * read or understood. */
+/* Calls `found` with each x86-64 path that the cache has for a name; false where the cache cannot
+ * be read or understood. */
 bool ldcache_each(const char *cache, const char *name, void (*found)(void *user, const char *path),
                   void *user);
 

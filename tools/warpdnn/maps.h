@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which files a process has mapped that tell on which libcudnn it runs: libcudnn*.so*, our CPU module,
- * and the CUDA driver's library. No memory is allocated and nothing is kept:
- * the checker calls this inside other people's programs, as they end. */
+ * Which files a process has mapped that tell on which libcudnn it runs: libcudnn*.so*, our CPU
+ * module, and the CUDA driver's library. No memory is allocated and nothing is kept: the checker
+ * calls this inside other people's programs, as they end. */
 #ifndef WARPDNN_TOOL_MAPS_H
 #define WARPDNN_TOOL_MAPS_H
 

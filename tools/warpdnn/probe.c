@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 1 << 20, GRACE_MS = 1000 };
+enum { SAID_MAX = 1 << 20, GRACE_MS = 1000, PIPE_HOLDS = 32768 };
 
 static long long now_ms(void)
 {
@@ -56,13 +56,14 @@ static bool listen_to(struct probe *probe, int from, long long deadline)
     }
 }
 
-/* True when the child has ended by the deadline. */
-static bool reap(pid_t child, int *status, long long deadline)
+/* True when the child has ended by the deadline. It stays a zombie, so that its number is its own. */
+static bool ends_by(pid_t child, long long deadline)
 {
     struct timespec nap = {0, 2000000};
     for (;;) {
-        pid_t got = waitpid(child, status, WNOHANG);
-        if (got == child || (got < 0 && errno != EINTR)) return true;
+        siginfo_t info = {.si_pid = 0};
+        int got = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
+        if ((got == 0 && info.si_pid == child) || (got < 0 && errno != EINTR)) return true;
         if (now_ms() >= deadline) return false;
         nanosleep(&nap, NULL);
     }
@@ -72,15 +73,16 @@ static void finish(struct probe *probe, pid_t child, int from)
 {
     long long deadline = now_ms() + (long long)probe->seconds * 1000;
     int status = 0;
-    bool in_time = listen_to(probe, from, deadline) && reap(child, &status, deadline);
+    bool in_time = listen_to(probe, from, deadline) && ends_by(child, deadline);
     close(from);
-    kill(-child, SIGKILL);
-    kill(child, SIGKILL); /* should it not have reached its group yet */
-    if (!in_time) {
-        probe->end = reap(child, &status, now_ms() + GRACE_MS) ? PROBE_EXPIRED : PROBE_STUCK;
+    kill(-child, SIGKILL); /* with what it started */
+    kill(child, SIGKILL);  /* should it not have made its group yet */
+    if (!in_time && !ends_by(child, now_ms() + GRACE_MS)) {
+        probe->end = PROBE_STUCK;
         return;
     }
-    probe->end = WIFSIGNALED(status) ? PROBE_CRASHED : PROBE_DONE;
+    waitpid(child, &status, 0);
+    probe->end = !in_time ? PROBE_EXPIRED : WIFSIGNALED(status) ? PROBE_CRASHED : PROBE_DONE;
     probe->code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -107,29 +109,42 @@ void probe_call(struct probe *probe, probe_fn fn, void *arg, int seconds)
     else finish(probe, child, ends[0]);
 }
 
+/* The reading end of a pipe that holds the text, which must fit; -1 where there is none. */
+static int pipe_with(const char *text)
+{
+    size_t length = strlen(text);
+    int ends[2];
+    if (length > PIPE_HOLDS || pipe2(ends, O_CLOEXEC) != 0) return -1;
+    if (write(ends[1], text, length) != (ssize_t)length) {
+        close(ends[0]);
+        ends[0] = -1;
+    }
+    close(ends[1]);
+    return ends[0];
+}
+
 void probe_command(struct probe *probe, char *const argv[], const char *input, int seconds)
 {
-    FILE *script = tmpfile();
+    int script = pipe_with(input);
     int ends[2];
     pid_t child;
     *probe = (struct probe){.end = PROBE_BROKEN, .seconds = seconds};
-    if (!script || pipe2(ends, O_CLOEXEC) != 0) {
-        if (script) fclose(script);
+    if (script < 0) return;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        close(script);
         return;
     }
-    fputs(input, script);
-    rewind(script);
     fflush(NULL);
     child = fork();
     if (child == 0) {
-        settle(fileno(script));
+        settle(script);
         dup2(ends[1], STDOUT_FILENO);
         dup2(ends[1], STDERR_FILENO);
         execv(argv[0], argv);
         dprintf(STDERR_FILENO, "%s\n", strerror(errno));
         _exit(127);
     }
-    fclose(script);
+    close(script);
     close(ends[1]);
     if (child < 0) close(ends[0]);
     else finish(probe, child, ends[0]);

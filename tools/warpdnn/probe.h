@@ -35,8 +35,8 @@ void probe_free(struct probe *probe);
 /* What a child says; line ends and tabs in the value become blanks. */
 void probe_say(FILE *out, const char *key, const char *format, ...) TOOL_PRINTF(3, 4);
 
-/* The value of the first line with this key, "" where there is none; or the nth of several (from 0),
- * null where there are fewer. Free the answer. */
+/* The value of the first line with this key, "" where there is none; or the nth of several (from
+ * 0), null where there are fewer. Free the answer. */
 char *probe_value(const struct probe *probe, const char *key);
 char *probe_nth(const struct probe *probe, const char *key, int n);
 long long probe_number(const struct probe *probe, const char *key, long long otherwise);

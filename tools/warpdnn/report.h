@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The doctor's report: findings, each with a verdict, what was seen, what to do, and the facts behind
- * it for programs. Printed as text or as JSON. */
+ * The doctor's report: findings, each with a verdict, what was seen, what to do, and the facts
+ * behind it for programs. Printed as text or as JSON. */
 #ifndef WARPDNN_TOOL_REPORT_H
 #define WARPDNN_TOOL_REPORT_H
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * warpdnn run: starts a command so that its libcudnn is ours, waits for it, and says what it ran on.
+ * warpdnn run: starts a command so that its libcudnn is ours, waits for it, and says what it ran
+ * on.
  *
  * How ours gets there: LD_PRELOAD by its absolute name. A library of the name libcudnn.so.9 is then
  * in the process before anything else, and the loader answers with it whatever asks for that name:
- * programs linked to it, whatever their RPATH, and dlopen("libcudnn.so.9"). LD_LIBRARY_PATH leads to
- * it too, for dlopen("libcudnn.so"). What opens another file by its path gets that file; the watch
- * sees it. The checker is preloaded second. Both variables are inherited, so they hold for whatever
- * the command starts.
+ * programs linked to it, whatever their RPATH, and dlopen("libcudnn.so.9"). LD_LIBRARY_PATH leads
+ * to it too, for dlopen("libcudnn.so"). What opens another file by its path gets that file; the
+ * watch sees it. The checker is preloaded second. Both variables are inherited, so they hold for
+ * whatever the command starts.
  *
- * The command keeps our process group, terminal and standard streams. Signals that somebody sends to
- * us go on to it (those of the terminal reach it by themselves), its stops are ours, and we end as it
- * ended. */
+ * The command keeps our process group, terminal and standard streams. Signals that somebody sends
+ * to us go on to it (those of the terminal reach it by themselves), its stops are ours, and we end
+ * as it ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -5,8 +5,8 @@
 #ifndef WARPDNN_TOOL_TOOL_H
 #define WARPDNN_TOOL_TOOL_H
 
-/* What env, timeout, nice and their like answer: our own failure, a command that cannot be executed,
- * one that is not there. */
+/* What env, timeout, nice and their like answer: our own failure, a command that cannot be
+ * executed, one that is not there. */
 enum { EXIT_OURS = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 int command_run(int argc, char **argv);

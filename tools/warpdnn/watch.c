@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps one record for each process that was seen with a libcudnn file. Another cuDNN counts as
- * having possibly worked where its parts (libcudnn_ops.so.9 and the like) are mapped, for NVIDIA's
- * libcudnn.so.9 opens them when it is first used, or where WarpDNN executed nothing in that process:
- * frameworks open their own libcudnn.so.9 by its path and then use the one that was there before. */
+ * Keeps one record for each process that was seen with a libcudnn file. Frameworks open their own
+ * libcudnn.so.9 by its path and then use the one that was there before, so that another file is
+ * mapped tells little. NVIDIA's opens its parts (libcudnn_ops.so.9 and the like) when it is first
+ * used: it may have worked where they are mapped. A library that has no parts may have worked where
+ * ours executed nothing. */
 #include "watch.h"
 
 #include <ctype.h>
@@ -30,6 +31,7 @@ struct process {
     char *others[OTHERS_MAX];
     int count;
     bool parts; /* of another cuDNN are mapped */
+    bool alone; /* another library is mapped that needs no parts */
 };
 
 struct watch {
@@ -96,6 +98,7 @@ static void note_file(struct watch *watch, pid_t id, const char *path)
         if (strcmp(p->others[i], path) == 0) return;
     }
     if (p->count < OTHERS_MAX) p->others[p->count++] = text_copy(path);
+    if (!p->alone) p->alone = !file_holds(path, "libcudnn_graph");
 }
 
 static void note_mapped(void *user, const char *path)
@@ -214,7 +217,8 @@ static const char *name_of(const struct process *p)
 
 static bool may_have_worked_elsewhere(const struct process *p)
 {
-    return p->count > 0 && (p->parts || p->executions == 0 || (p->reported && !p->ours));
+    bool idle = p->executions == 0 || (p->reported && !p->ours);
+    return p->parts || (p->alone && idle);
 }
 
 static void tell_workers(const struct watch *watch)
