@@ -117,6 +117,7 @@ static bool write_files(void)
     bool good = true;
     if (o->json) good &= json_write(o->json);
     if (o->csv) good &= csv_write(o->csv);
+    if (o->html) good &= html_write(o->html);
     return good;
 }
 

@@ -31,6 +31,7 @@ static const char usage[] =
     "Output\n"
     "  --json FILE       the whole run; - is standard output\n"
     "  --csv FILE        its rows\n"
+    "  --html FILE       a page with a roofline and a bar chart a family\n"
     "  --against FILE    compare with a run saved by --json; status 1 where a row got slower by "
     "more\n"
     "  --noise P         than P percent (3)\n"
@@ -90,9 +91,13 @@ static const struct {
     const char *name;
     size_t offset;
 } texts[] = {
-    {"--family", offsetof(struct options, family)},   {"--only", offsetof(struct options, only)},
-    {"--ours", offsetof(struct options, ours)},       {"--peer", offsetof(struct options, peer)},
-    {"--json", offsetof(struct options, json)},       {"--csv", offsetof(struct options, csv)},
+    {"--family", offsetof(struct options, family)},
+    {"--only", offsetof(struct options, only)},
+    {"--ours", offsetof(struct options, ours)},
+    {"--peer", offsetof(struct options, peer)},
+    {"--json", offsetof(struct options, json)},
+    {"--csv", offsetof(struct options, csv)},
+    {"--html", offsetof(struct options, html)},
     {"--against", offsetof(struct options, against)},
 };
 

@@ -14,6 +14,9 @@ static struct result *results;
 static int count;
 static int room;
 
+/* The targets of rows, but for that of time over floor, which a row carries itself; and of means. */
+static const double large_mean = 1.2;  /* of time over floor, LARGE_MB and more */
+static const double small_mean = 0.8;  /* of the peer's time, under SMALL_MB */
 static const double small_most = 1.05; /* of the peer's time, under SMALL_MB */
 static const double always_most =
     1.03; /* of the peer's time, any size: 0.97 of its speed or better */
@@ -113,6 +116,22 @@ bool result_miss(const struct result *r, char *why, size_t size)
         snprintf(why, size, "%.2f of the peer's time, target %.2f", ratio, always_most);
     } else if (run_facts.copy > 0.0 && r->ours > 0.0 && !r->captured) {
         snprintf(why, size, "cannot be captured");
+    }
+    return *why != 0;
+}
+
+bool result_mean_miss(const char *family, char *why, size_t size)
+{
+    struct mean large = result_mean(family, LARGE_OVER_FLOOR);
+    struct mean little = result_mean(family, SMALL_RATIO);
+    *why = 0;
+    if (run_facts.copy <= 0.0) return false;
+    if (large.rows && large.mean > large_mean) {
+        snprintf(why, size, "large rows take %.2f times the floor in the mean, target %.1f",
+                 large.mean, large_mean);
+    } else if (little.rows && little.mean > small_mean) {
+        snprintf(why, size, "small rows take %.2f of the peer's time in the mean, target %.1f",
+                 little.mean, small_mean);
     }
     return *why != 0;
 }

@@ -58,6 +58,8 @@ struct mean result_mean(const char *family, enum selection selection); /* null f
 int result_families(const char **names, int most);
 /* Why a row misses a target; false where it misses none. */
 bool result_miss(const struct result *result, char *why, size_t size);
+/* Whether a mean of a family misses its target. */
+bool result_mean_miss(const char *family, char *why, size_t size);
 bool result_any_bad(void);
 
 /* About the run. */
@@ -79,6 +81,7 @@ void table_row(const struct result *result);
 void table_summary(void);
 bool json_write(const char *path);
 bool csv_write(const char *path);
+bool html_write(const char *path);
 
 /* A run that was saved. */
 struct old_run {

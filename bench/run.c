@@ -15,7 +15,16 @@
 #include "gpu_time.h"
 #include "values.h"
 
-enum { MINE, THEIRS, LIBRARIES, SETS_MAX = 64, RUNS_MIN = 15, RUNS_MAX = 400, FEW = 3 };
+enum {
+    MINE,
+    THEIRS,
+    LIBRARIES,
+    SETS_MIN = 4,
+    SETS_MAX = 64,
+    RUNS_MIN = 15,
+    RUNS_MAX = 400,
+    FEW = 3
+};
 static const size_t slack_bytes = 1024; /* room beside a buffer: for odd pointers and alignment */
 
 static cudnnHandle_t handle[LIBRARIES];
@@ -155,14 +164,16 @@ static size_t set_bytes(const struct work *w)
     return bytes;
 }
 
+/* So many that they exceed several times the L2, and that what a replay costs to begin is spread over
+ * a few calls at least. */
 static void choose_sets(struct work *w)
 {
-    double wanted = 4.0 * (double)device.l2;
     double bytes = footprint(&w->task);
+    double sets = 8.0 * (double)device.l2 / (bytes > 1.0 ? bytes : 1.0) + 1.0;
     w->sets = 1;
     if (!device.gpu) return;
-    w->sets = bytes * SETS_MAX > wanted ? (int)(wanted / bytes) + 1 : SETS_MAX;
-    while (w->sets > 1 && (double)w->sets * (double)set_bytes(w) > 0.5 * (double)device.memory) {
+    w->sets = sets < SETS_MIN ? SETS_MIN : sets > SETS_MAX ? SETS_MAX : (int)sets;
+    while (w->sets > 1 && (double)w->sets * (double)set_bytes(w) > 0.4 * (double)device.memory) {
         w->sets /= 2;
     }
 }
@@ -218,16 +229,18 @@ static bool capture(struct work *w, int l, struct replay *replay)
     return false;
 }
 
-/* One uncaptured pass over all sets, by the clock, where a library cannot be captured. */
+/* One uncaptured pass over all sets, by the clock, where a library cannot be captured; 0 where it does
+ * not run either. */
 static double time_uncaptured(struct work *w, int l)
 {
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     double start;
     device_flush_l2();
     device_sync();
     start = clock_now();
-    for (int k = 0; k < w->sets; ++k) call(w, l, k);
+    for (int k = 0; k < w->sets && status == CUDNN_STATUS_SUCCESS; ++k) status = call(w, l, k);
     device_sync();
-    return clock_now() - start;
+    return status == CUDNN_STATUS_SUCCESS ? clock_now() - start : 0.0;
 }
 
 static int by_value(const void *a, const void *b)

@@ -86,6 +86,10 @@ void table_summary(void)
         }
     }
     fputc('\n', out());
+    for (int i = 0; i < families; ++i) {
+        if (!result_mean_miss(names[i], why, sizeof why)) continue;
+        fprintf(out(), "%s: %s\n", names[i], why);
+    }
     for (int i = 0; i < result_count(); ++i) {
         const struct result *r = result_at(i);
         if (!result_miss(r, why, sizeof why)) continue;
