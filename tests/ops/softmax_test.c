@@ -15,7 +15,26 @@ struct call {
     cudnnSoftmaxMode_t mode;
     struct part *x, *y, *dy, *dx;
     double alpha, beta;
+    bool skips; /* each tensor is packed and begins some elements into its whole */
+    int x_skip, y_skip, dy_skip, dx_skip;
 };
+
+static int skip_of(const struct call *c, const struct part *p)
+{
+    if (!c->skips) return 0;
+    return p == c->x ? c->x_skip : p == c->y ? c->y_skip : p == c->dy ? c->dy_skip : c->dx_skip;
+}
+
+static void *data_of(const struct call *c, const struct part *p)
+{
+    int64_t bytes = p->whole->count ? p->whole->bytes / p->whole->count : 0;
+    return (char *)p->whole->data + skip_of(c, p) * bytes;
+}
+
+static int64_t index_of(const struct call *c, const struct part *p, int64_t logical)
+{
+    return c->skips ? skip_of(c, p) + logical : part_index(p, logical);
+}
 
 static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,
                                         CUDNN_DATA_BFLOAT16};
@@ -27,8 +46,8 @@ static cudnnStatus_t forward(void *context)
     cudnnDataType_t type = c->y->whole->dtype;
     double s[2];
     return cudnnSoftmaxForward(harness_handle, c->algorithm, c->mode, api_scalar(type, c->alpha, s),
-                               c->x->desc, c->x->whole->data, api_scalar(type, c->beta, s + 1),
-                               c->y->desc, c->y->whole->data);
+                               c->x->desc, data_of(c, c->x), api_scalar(type, c->beta, s + 1),
+                               c->y->desc, data_of(c, c->y));
 }
 
 static cudnnStatus_t backward(void *context)
@@ -37,9 +56,9 @@ static cudnnStatus_t backward(void *context)
     cudnnDataType_t type = c->dx->whole->dtype;
     double s[2];
     return cudnnSoftmaxBackward(harness_handle, c->algorithm, c->mode,
-                                api_scalar(type, c->alpha, s), c->y->desc, c->y->whole->data,
-                                c->dy->desc, c->dy->whole->data, api_scalar(type, c->beta, s + 1),
-                                c->dx->desc, c->dx->whole->data);
+                                api_scalar(type, c->alpha, s), c->y->desc, data_of(c, c->y),
+                                c->dy->desc, data_of(c, c->dy), api_scalar(type, c->beta, s + 1),
+                                c->dx->desc, data_of(c, c->dx));
 }
 
 static cudnnDataType_t compute_type(const struct part *p)
@@ -80,17 +99,17 @@ static void check_forward(const struct call *c, const double *x, double *want)
         long double sum = 0.0;
         float float_sum = 0.0f;
         for (int64_t k = 0; k < r.length; ++k) {
-            double value = x[part_index(c->x, element(&r, row, k))];
+            double value = x[index_of(c, c->x, element(&r, row, k))];
             if (value > max) max = value;
         }
         for (int64_t k = 0; k < r.length; ++k) {
-            double value = x[part_index(c->x, element(&r, row, k))];
+            double value = x[index_of(c, c->x, element(&r, row, k))];
             sum += expl((long double)value - max);
             float_sum += expf((float)(value - max));
         }
         for (int64_t k = 0; k < r.length; ++k) {
-            int64_t index = part_index(c->y, element(&r, row, k));
-            double value = x[part_index(c->x, element(&r, row, k))];
+            int64_t index = index_of(c, c->y, element(&r, row, k));
+            double value = x[index_of(c, c->x, element(&r, row, k))];
             double old = c->beta != 0.0 ? c->beta * want[index] : 0.0;
             double log_y = (double)((long double)value - max - logl(sum));
             double probability = (double)(expl((long double)value - max) / sum);
@@ -124,7 +143,7 @@ static void check_backward(const struct call *c, const double *y, const double *
         long double sum = 0.0;
         double absolute = 0.0;
         for (int64_t k = 0; k < r.length; ++k) {
-            int64_t index = part_index(c->y, element(&r, row, k));
+            int64_t index = index_of(c, c->y, element(&r, row, k));
             long double term = log_form ? dy[index] : (long double)y[index] * dy[index];
             sum += term;
             absolute += fabs((double)term);
@@ -132,8 +151,8 @@ static void check_backward(const struct call *c, const double *y, const double *
         /* a tree of n terms: its rounding is that of its depth */
         absolute *= 1.0 + log2((double)r.length) / 8.0;
         for (int64_t k = 0; k < r.length; ++k) {
-            int64_t from = part_index(c->y, element(&r, row, k));
-            int64_t index = part_index(c->dx, element(&r, row, k));
+            int64_t from = index_of(c, c->y, element(&r, row, k));
+            int64_t index = index_of(c, c->dx, element(&r, row, k));
             double old = c->beta != 0.0 ? c->beta * want[index] : 0.0;
             double factor = log_form ? exp(y[from]) : y[from];
             double dx = (double)(log_form ? dy[from] - expl((long double)y[from]) * sum
@@ -236,6 +255,64 @@ static void shape_case(int algorithm, int mode, int n, int channels, int width, 
     case_end();
 }
 
+static struct part packed_after(const struct tensor *whole, const int *dim)
+{
+    struct part p = {(struct tensor *)whole, NULL, 4, {0}, 1};
+    for (int d = 0; d < 4; ++d) {
+        p.dim[d] = dim[d];
+        p.count *= dim[d];
+    }
+    cudnnCreateTensorDescriptor(&p.desc);
+    cudnnSetTensor4dDescriptor(p.desc, CUDNN_TENSOR_NCHW, whole->dtype, dim[0], dim[1], dim[2],
+                               dim[3]);
+    return p;
+}
+
+/* Tensors that begin off the boundaries of 16 bytes, alike or each in its own way. */
+static void skip_case(int mode, int n, int channels, int width, int type, bool alike, double beta)
+{
+    static const int algorithms[] = {CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_LOG};
+    for (int i = 0; i < 2; ++i) {
+        struct call c = {.algorithm = (cudnnSoftmaxAlgorithm_t)algorithms[i],
+                         .mode = (cudnnSoftmaxMode_t)mode,
+                         .alpha = 1.5,
+                         .beta = beta,
+                         .skips = true,
+                         .x_skip = 1,
+                         .y_skip = alike ? 1 : 2,
+                         .dy_skip = alike ? 1 : 0,
+                         .dx_skip = alike ? 1 : 3};
+        bool log_form = c.algorithm == CUDNN_SOFTMAX_LOG;
+        int dim[4] = {n, channels, 1, width};
+        int whole[4] = {1, 1, 1, n * channels * width + 9};
+        struct part x, y, dy, dx;
+        if (!case_begin("softmax/skip/algo%d/mode%d/%d,%d,%d/%s/%s", algorithms[i], mode, n,
+                        channels, width, type_name[type], alike ? "alike" : "apart")) {
+            continue;
+        }
+        x = packed_after(tensor_input(types[type], 4, whole, LAYOUT_NCHW, -8.0, 8.0), dim);
+        y = packed_after(tensor_inout(types[type], 4, whole, LAYOUT_NCHW, -4.0, 4.0), dim);
+        c.x = &x;
+        c.y = &y;
+        run_forward(&c);
+        cudnnDestroyTensorDescriptor(y.desc);
+        y.whole->output = false;
+        y = packed_after(tensor_input(types[type], 4, whole, LAYOUT_NCHW, log_form ? -16.0 : 0.0,
+                                      log_form ? -8.0 : 0.01),
+                         dim);
+        dy = packed_after(tensor_input(types[type], 4, whole, LAYOUT_NCHW, -2.0, 2.0), dim);
+        dx = packed_after(tensor_inout(types[type], 4, whole, LAYOUT_NCHW, -4.0, 4.0), dim);
+        c.dy = &dy;
+        c.dx = &dx;
+        run_backward(&c);
+        cudnnDestroyTensorDescriptor(x.desc);
+        cudnnDestroyTensorDescriptor(y.desc);
+        cudnnDestroyTensorDescriptor(dy.desc);
+        cudnnDestroyTensorDescriptor(dx.desc);
+        case_end();
+    }
+}
+
 /* Output over input. The harness compares inputs too, so the shared tensor is the output. */
 static void in_place_case(int algorithm, int mode, int channels)
 {
@@ -281,7 +358,7 @@ static void special_case(int algorithm, int type, int copies)
         c.x->whole->value[i] = rows[i / (4 * copies)][i / copies % 4];
     }
     tensor_write(c.x->whole);
-    if (run_call(forward, &c)) {
+    if (run_call(forward, &c) && harness_values) {
         for (int64_t i = 0; i < c.y->count; ++i) {
             int row = (int)(i / (4 * copies));
             double want = due[row][i / copies % 4] / copies;
@@ -339,7 +416,7 @@ static void difference_case(int algorithm, int mode, int channels)
     c.y->whole->output = false;
     tensor_write(c.y->whole);
     run_call(backward, &c);
-    for (int64_t i = 0; i < c.x->count; ++i) {
+    for (int64_t i = 0; harness_values && i < c.x->count; ++i) {
         if (fabs(quotient[i] - c.dx->whole->value[i]) < 1e-8) continue;
         case_fail("dx[%lld] is %.12g, the difference quotient %.12g", (long long)i,
                   c.dx->whole->value[i], quotient[i]);
@@ -348,6 +425,46 @@ static void difference_case(int algorithm, int mode, int channels)
     free(quotient);
     parts_free();
     case_end();
+}
+
+/* Rows and columns on both sides of what lanes, a warp, a block and a cluster hold. */
+static void gpu_shapes(void)
+{
+    static const int lengths[] = {1,   2,   3,   4,   5,    8,    31,   33,   64,  127,
+                                  250, 256, 257, 513, 1000, 1024, 1025, 2049, 4097};
+    static const int many[] = {9, 500, 1000, 2048, 2049}; /* channels */
+    for (int type = 0; type < 4; ++type) {
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
+            int algorithm = (int)(i % 3);
+            shape_case(algorithm, 0, 37, lengths[i], 1, type);
+            skip_case(0, 3, lengths[i], 1, type, true, i % 2 ? 0.0 : 0.5);
+            if (i % 3 == 0) skip_case(0, 3, lengths[i], 1, type, false, 0.5);
+        }
+        for (size_t i = 0; i < sizeof many / sizeof *many; ++i) {
+            int algorithm = (int)((i + type) % 3);
+            shape_case(algorithm, 1, 2, many[i], 49, type);
+            shape_case(algorithm, 1, 2, many[i], 16, type);
+        }
+        shape_case(type % 3, 1, 3, 3, 3136, type);
+        shape_case(type % 3, 1, 700, 21, 48, type);
+        shape_case(type % 3, 1, 2, 19, 3135, type);
+        shape_case(type % 3, 1, 1, 9000, 6, type);
+        shape_case(type % 3, 1, 1, 17000, 8, type);
+        skip_case(1, 2, 21, 64, type, true, 0.0);
+        skip_case(1, 2, 700, 7, type, false, 0.5);
+        /* many rows of a warp each */
+        shape_case(type % 3, 0, 600, 1000, 1, type);
+        skip_case(0, 531, 777, 1, type, true, 0.0);
+        shape_case(type % 3, 0, 2, 50257, 1, type);
+        shape_case((type + 1) % 3, 0, 140, 20001, 1, type);
+    }
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 2, 128000, 1, 0);
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 128001, 1, 3);
+    skip_case(0, 1, 600001, 1, 2, true, 0.0);
+    shape_case(CUDNN_SOFTMAX_LOG, 0, 2, 1000003, 1, 0);
+    skip_case(0, 2, 300001, 1, 1, true, 0.5);
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 1, 1, 70001, 3, 0);
+    shape_case(CUDNN_SOFTMAX_LOG, 1, 1, 140000, 4, 2);
 }
 
 int main(int argc, char **argv)
@@ -376,5 +493,6 @@ int main(int argc, char **argv)
     shape_case(CUDNN_SOFTMAX_LOG, 1, 1, 33, 65537, 0);
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 65537, 3, 11, 2);
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 1, 1000000, 0);
+    gpu_shapes();
     return harness_finish();
 }
