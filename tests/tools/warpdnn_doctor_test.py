@@ -183,12 +183,12 @@ def test_bad_driver(t, w):
     crash = w.compile("crash.so", BAD_DRIVER.replace("BODY", "raise(SIGSEGV);"), "-shared", "-fPIC")
     r = doctor(t, "a driver that crashes", env={"WARPDNN_CUDA_DRIVER": crash})
     t.check("a crash is told", r.status == 2 and r.has("driver.ends", "wrong", "crashes (Segm")
-            and r.has("driver.version", "ok", version=13000), r)
+            and r.has("driver.version", "ok", version=13000) and not r.of("driver.init"), r)
     hang = w.compile("hang.so", BAD_DRIVER.replace("BODY", "signal(SIGTERM, SIG_IGN); for (;;) pause();"),
                      "-shared", "-fPIC")
-    r = doctor(t, "a driver that hangs", "--timeout", "1", env={"WARPDNN_CUDA_DRIVER": hang})
-    t.check("a hang is told in time", r.status == 2 and r.seconds < 30
-            and r.has("driver.ends", "wrong", "does not answer within 1 s"), (r.seconds, str(r)))
+    r = doctor(t, "a driver that hangs", "--timeout", "3", env={"WARPDNN_CUDA_DRIVER": hang})
+    t.check("a hang is told in time", r.status == 2 and r.seconds < 60
+            and r.has("driver.ends", "wrong", "does not answer within 3 s"), (r.seconds, str(r)))
     text = w.write("text.so", "no library\n")
     r = doctor(t, "a driver that is text", env={"WARPDNN_CUDA_DRIVER": text})
     t.check("text is no driver", r.status == 2 and r.has("driver.missing", "wrong"), r)
@@ -250,16 +250,16 @@ def test_ugly_places(t, w):
 
     w.make_folder("pipe")
     os.mkfifo(w.path("pipe", "libcudnn.so.9"))
-    r = doctor(t, "a pipe", "--timeout", "1", env={**cpu, "LD_LIBRARY_PATH": w.path("pipe")})
-    t.check("a pipe holds nobody", r.seconds < 30 and r.has("libcudnn.file", "warning", "not a regular file")
-            and r.has("libcudnn.plain", "note", "does not answer within 1 s"), (r.seconds, str(r)))
+    r = doctor(t, "a pipe", "--timeout", "3", env={**cpu, "LD_LIBRARY_PATH": w.path("pipe")})
+    t.check("a pipe holds nobody", r.seconds < 60 and r.has("libcudnn.file", "warning", "not a regular file")
+            and r.has("libcudnn.plain", "note", "does not answer within 3 s"), (r.seconds, str(r)))
 
     for name, body, words in (("crash", "*(volatile int *)0 = 1;", "crashes"),
-                              ("hang", "for (;;);", "does not answer within 1 s")):
+                              ("hang", "for (;;);", "does not answer within 3 s")):
         sick = w.stand_in(name, body=body)
-        r = doctor(t, f"versions that {name}", "--timeout", "1",
+        r = doctor(t, f"versions that {name}", "--timeout", "3",
                    env={**cpu, "LD_LIBRARY_PATH": os.path.dirname(sick)})
-        t.check(f"a version that {name}es", r.seconds < 30 and r.has("libcudnn.file", "warning", words,
+        t.check(f"a version that {name}es", r.seconds < 60 and r.has("libcudnn.file", "warning", words,
                                                                      path=sick, version=0), r)
 
     os.symlink("loop", w.path("loop"))
@@ -326,12 +326,12 @@ def test_python(t, w):
             ("is garbage", b"\x7fELF and nothing more", ""),
             ("says nothing", "#!/bin/sh\nexit 0\n", "does not work"),
             ("crashes", "#!/bin/sh\nkill -SEGV $$\n", "crashes"),
-            ("hangs", "#!/bin/sh\nsleep 100 & sleep 100\n", "does not answer within 1 s"),
+            ("hangs", "#!/bin/sh\nsleep 100 & sleep 100\n", "does not answer within 3 s"),
             ("floods", "#!/bin/sh\nexec head -c 20000000 /dev/urandom\n", "does not work")):
         folder = os.path.dirname(w.write(f"{name}/python3", text, 0o755))
-        r = doctor(t, f"a Python that {name}", "--timeout", "1",
+        r = doctor(t, f"a Python that {name}", "--timeout", "3",
                    env={**cpu, "PATH": f"{folder}:/usr/bin:/bin"})
-        t.check(f"a Python that {name}", r.status == 0 and r.seconds < 30
+        t.check(f"a Python that {name}", r.status == 0 and r.seconds < 60
                 and r.has("python.broken", "note", words, path=os.path.join(folder, "python3")), r)
     r = doctor(t, "no Python", env={**cpu, "PATH": w.make_folder("nothing")})
     t.check("no Python", r.status == 0 and r.has("python.none", "note"), r)
@@ -411,7 +411,7 @@ def test_health(t, w):
     t.check("NVML fails", r.has("health.nvml", None, "nvmlInit answers 18"), r)
     r = sick("NVML crashes", INIT="return *(volatile int *)0;")
     t.check("NVML crashes", r.status == 0 and r.has("health.nvml", "warning", "crashes"), r)
-    r = sick("NVML hangs", "--timeout", "1", INIT="for (;;);")
+    r = sick("NVML hangs", "--timeout", "3", INIT="for (;;);")
     t.check("NVML hangs", r.has("health.nvml", "warning", "does not answer"), r)
 
 
@@ -442,7 +442,7 @@ def test_library(t, w):
     moved = shutil.copy(TOOL, tree)
 
     def look(name, env=None):
-        status, out, err = run([moved, "doctor", "--json", "--timeout", "5"], {"WARPDNN_DEVICE": "cpu", **(env or {})})
+        status, out, err = run([moved, "doctor", "--json"], {"WARPDNN_DEVICE": "cpu", **(env or {})})
         r = Report(status, out, err, 0)
         t.check(f"{name}: quiet", err == "", err)
         return r

@@ -39,8 +39,8 @@ int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; ++i) {
         if (!strcmp(argv[i], "use")) use();
-        else if (!strcmp(argv[i], "kill")) { usleep(300000); kill(getpid(), SIGKILL); }
-        else if (!strcmp(argv[i], "_exit")) { usleep(300000); _exit(0); }
+        else if (!strcmp(argv[i], "kill")) { usleep(700000); kill(getpid(), SIGKILL); }
+        else if (!strcmp(argv[i], "_exit")) { usleep(700000); _exit(0); }
         else if (!(last = dlopen(argv[i], RTLD_NOW))) { puts(dlerror()); return 8; }
     }
     return 0;

@@ -139,8 +139,10 @@ static void judge_version(struct doctor *doctor, const struct probe *probe)
 static void judge_init(struct doctor *doctor, const struct probe *probe)
 {
     int result = (int)probe_number(probe, "init", -1);
-    char *name = probe_value(probe, "init_name");
     struct finding *finding = NULL;
+    char *name;
+    if (result < 0) return; /* it never answered; the ending tells */
+    name = probe_value(probe, "init_name");
     if (result == CUDA_ERROR_NO_DEVICE || (result == CUDA_SUCCESS && doctor->devices == 0)) {
         doctor->devices = 0;
         finding = report_add(&doctor->report, NOTE, area, "driver.init",
