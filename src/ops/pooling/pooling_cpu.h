@@ -76,7 +76,7 @@ struct wd_pool_plan {
     int64_t pitch;    /* pixels of a plane in SOURCE and BOX; RUNS: of the box alone */
     int64_t run;      /* pixels of a plane in a line of the ring */
     int64_t line;     /* elements of a line of the ring, whole strips */
-    int64_t slots;
+    int64_t slots;    /* a power of two */
     int64_t windows_slots;
     int64_t phase; /* by taps, every second window: where SOURCE has its other half */
     int64_t box_line;

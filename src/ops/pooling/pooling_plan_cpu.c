@@ -17,7 +17,7 @@ enum {
     LONGEST_TAPS = 2048,     /* elements that a window by taps covers of a line */
     LINE = 4096,             /* elements that a line of a block should not exceed, */
     LONG_LINE = 512,         /* and that are worth the cost of a line */
-    BLOCK = 16 << 10,        /* elements of the planes that are side by side */
+    BLOCK = 64 << 10,        /* elements of the planes that are side by side */
     BOX = 32 << 10,          /* elements */
     OUT = 4096,              /* elements that are put out at once */
     RINGS = 24 << 10,        /* elements */
@@ -235,7 +235,8 @@ static void cut_planes(struct wd_pool_plan *p, int threads)
             int64_t longest = wd_most(p->image[p->lead], p->windows[p->lead]) * p->inner;
             int64_t each = p->way == WD_POOL_RUNS && !of_image ? p->windows_plane : most;
             if (p->way == WD_POOL_RUNS && !of_image) longest = p->windows[p->lead];
-            p->planes = wd_clamp(wd_most(LONG_LINE / longest, 1), 1, wd_most(BLOCK / each, 1));
+            p->planes = wd_clamp(wd_most(LONG_LINE / longest, 1), 1,
+                                 wd_most((p->kind == WD_POOL_ROUTE ? BOX : BLOCK) / each, 1));
             p->planes = wd_clamp(p->planes, 1, wd_most(p->outer / wanted, 1));
         }
         if (p->kind == WD_POOL_ROUTE) p->step = product(p->image, 1, p->lead);
@@ -314,6 +315,7 @@ static void size_parts(struct wd_pool_plan *p)
         if (native) n[WD_POOL_WIDE] = 0;
     }
     p->slots = wd_clamp(RINGS / p->line / (route ? 3 : 1), WD_POOL_ABREAST, WD_POOL_SLOTS);
+    while (p->slots & (p->slots - 1)) p->slots &= p->slots - 1;
     n[WD_POOL_RING] = p->slots * p->line;
     n[WD_POOL_LINE] = wd_most(p->line, wd_strips(touching * p->channels));
     if (route) n[WD_POOL_RING_PLACE] = n[WD_POOL_RING];
