@@ -143,6 +143,7 @@ struct CUevent_st {
     struct capture *capture;
     CUgraphNode last[DEPENDENCIES_MAX];
     int last_count;
+    double milliseconds; /* of the clock, when it was recorded; 0: never */
 };
 
 /* What a call may be. */

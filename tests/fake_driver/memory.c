@@ -186,6 +186,18 @@ CUresult cuMemAlloc_v2(CUdeviceptr *data, size_t bytes)
     return fake_end(result);
 }
 
+CUresult cuMemGetInfo_v2(size_t *unused, size_t *total)
+{
+    CUcontext context;
+    CUresult result = fake_begin("cuMemGetInfo", CALL_PLAIN);
+    if (result == CUDA_SUCCESS) result = fake_need_context(&context);
+    if (result == CUDA_SUCCESS) {
+        *total = fake_device_memory();
+        *unused = *total - in_use;
+    }
+    return fake_end(result);
+}
+
 CUresult cuMemAllocManaged(CUdeviceptr *data, size_t bytes, unsigned int flags)
 {
     CUcontext context;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fake_driver/internal.h"
 
@@ -379,8 +380,23 @@ CUresult cuEventRecord(CUevent event, CUstream handle)
         event->last_count = stream->last_count;
         memcpy(event->last, stream->last, sizeof event->last);
         /* outside captures, a wait that follows finds everything done */
-        if (!stream->capture) fake_flush();
+        if (!stream->capture) {
+            struct timespec now;
+            fake_flush();
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            event->milliseconds = 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+        }
     }
+    return fake_end(result);
+}
+
+CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
+{
+    CUresult result = fake_begin("cuEventElapsedTime", CALL_PLAIN);
+    if (result == CUDA_SUCCESS && (start->milliseconds <= 0.0 || end->milliseconds <= 0.0)) {
+        result = fake_problem(CUDA_ERROR_INVALID_HANDLE, "the time of an event never recorded");
+    }
+    if (result == CUDA_SUCCESS) *milliseconds = (float)(end->milliseconds - start->milliseconds);
     return fake_end(result);
 }
 
