@@ -281,7 +281,13 @@ WD_FN void wd_store_f64(void *data, int dtype, int64_t i, double value)
     case CUDNN_DATA_UINT4:
         wd_store_bits(data, i, 4, (uint32_t)wd_saturate(value, 0.0, 15.0));
         return;
-    default: wd_store_f32(data, dtype, i, wd_round_odd(value)); return;
+    case CUDNN_DATA_HALF:
+    case CUDNN_DATA_BFLOAT16:
+    case CUDNN_DATA_FP8_E4M3:
+    case CUDNN_DATA_FP8_E5M2:
+    case CUDNN_DATA_FP8_E8M0:
+    case CUDNN_DATA_FP4_E2M1: wd_store_f32(data, dtype, i, wd_round_odd(value)); return;
+    default: return; /* complex, or no type: not stored */
     }
 }
 

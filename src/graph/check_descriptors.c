@@ -2,8 +2,13 @@
  *
  * What the values of a descriptor must be before it is finalized, beyond type and count; named by
  * descriptors.def. Pure functions. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "graph/from_descriptors.h"
 #include "graph/pointwise_modes.h"
+
+enum { LOCAL_PLACES = 64 };
 
 cudnnStatus_t wd_tensor_check(const struct wd_tensor *tensor)
 {
@@ -155,22 +160,51 @@ cudnnStatus_t wd_check_convolution(struct wd_desc *desc)
     return CUDNN_STATUS_SUCCESS;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    const struct wd_place *left = a;
+    const struct wd_place *right = b;
+    if (left->uid != right->uid) return left->uid < right->uid ? -1 : 1;
+    return left->at < right->at ? -1 : left->at > right->at;
+}
+
+const struct wd_place *wd_place_twin(struct wd_place *list, int64_t count)
+{
+    if (count > 1) qsort(list, (size_t)count, sizeof *list, compare_places);
+    for (int64_t i = 1; i < count; ++i) {
+        if (list[i].uid == list[i - 1].uid) return &list[i - 1];
+    }
+    return NULL;
+}
+
 cudnnStatus_t wd_check_variant_pack(struct wd_desc *desc)
 {
     const struct wd_value *uids = wd_desc_value(desc, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const struct wd_value *data = wd_desc_value(desc, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+    struct wd_place local[LOCAL_PLACES];
+    struct wd_place *places = local;
+    const struct wd_place *twin;
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     WD_REQUIRE(uids->count == data->count, CUDNN_STATUS_BAD_PARAM,
                "variant pack: %lld unique ids but %lld data pointers", (long long)uids->count,
                (long long)data->count);
-    for (int64_t i = 1; i < uids->count; ++i) {
-        for (int64_t j = 0; j < i; ++j) {
-            WD_REQUIRE(uids->cells[i].i != uids->cells[j].i,
-                       CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES,
-                       "variant pack: unique id %lld stands at %lld and at %lld",
-                       (long long)uids->cells[i].i, (long long)j, (long long)i);
-        }
+    if (uids->count > LOCAL_PLACES) {
+        places = wd_alloc(sizeof *places * (size_t)uids->count);
+        WD_REQUIRE(places != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                   "no host memory to check a variant pack of %lld unique ids",
+                   (long long)uids->count);
     }
-    return CUDNN_STATUS_SUCCESS;
+    for (int64_t i = 0; i < uids->count; ++i) {
+        places[i] = (struct wd_place){uids->cells[i].i, i};
+    }
+    twin = wd_place_twin(places, uids->count);
+    if (twin) {
+        status = wd_fail(CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES,
+                         "variant pack: unique id %lld stands at %lld and at %lld",
+                         (long long)twin[0].uid, (long long)twin[0].at, (long long)twin[1].at);
+    }
+    if (places != local) wd_free(places);
+    return status;
 }
 
 cudnnStatus_t wd_check_resample(struct wd_desc *desc)

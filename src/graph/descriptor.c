@@ -271,21 +271,26 @@ cudnnStatus_t wd_desc_put_int(struct wd_desc *desc, int attribute, int type, int
 cudnnStatus_t wd_desc_copy(struct wd_desc *to, const struct wd_desc *from)
 {
     const struct type_info *type = &types[from->type];
+    struct wd_desc *source = (struct wd_desc *)(uintptr_t)from;
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     WD_REQUIRE(to->type == from->type, CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
                "the result is a %s descriptor, the one given for it is a %s", type->text,
                wd_desc_text(to->type));
     if (to == from) return CUDNN_STATUS_SUCCESS;
     WD_REQUIRE(atomic_load(&to->references) == 1, CUDNN_STATUS_BAD_PARAM,
                "the %s descriptor given for a result is finalized and in use", type->text);
+    /* what `to` gives up may be the last to hold `from` */
+    wd_desc_retain(source);
     drop_all(to);
     to->finalized = false;
-    for (int i = 0; i < type->count; ++i) {
+    for (int i = 0; i < type->count && status == CUDNN_STATUS_SUCCESS; ++i) {
         const struct wd_value *value = &from->values[i];
         if (!value->cells) continue;
-        WD_TRY(put(to, &attributes[type->first + i], value->type, value->count, value->cells));
+        status = put(to, &attributes[type->first + i], value->type, value->count, value->cells);
     }
-    wd_desc_seal(to, wd_built_retain(from->built));
-    return CUDNN_STATUS_SUCCESS;
+    if (status == CUDNN_STATUS_SUCCESS) wd_desc_seal(to, wd_built_retain(from->built));
+    wd_desc_release(source);
+    return status;
 }
 
 const struct wd_value *wd_desc_value(const struct wd_desc *desc, int attribute)

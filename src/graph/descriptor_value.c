@@ -214,9 +214,11 @@ static void store_real(const struct value_type *type, void *elements, int64_t i,
     else memcpy((char *)elements + 4 * i, &narrow, sizeof narrow);
 }
 
-/* Copies referred descriptors into those that the caller has put into the array. */
-static cudnnStatus_t store_reference(const struct wd_attribute *row, void *elements, int64_t i,
-                                     const struct wd_desc *ref)
+/* Copies referred descriptors into those that the caller has put into the array. The descriptor
+ * that is read cannot be one of them: the copy would take from it what the rest of the reading
+ * needs. */
+static cudnnStatus_t store_reference(const struct wd_desc *desc, const struct wd_attribute *row,
+                                     void *elements, int64_t i, const struct wd_desc *ref)
 {
     struct wd_desc *to;
     memcpy(&to, (char *)elements + sizeof to * (size_t)i, sizeof to);
@@ -224,12 +226,15 @@ static cudnnStatus_t store_reference(const struct wd_attribute *row, void *eleme
                "%s: element %lld of the array is null; it takes a created descriptor", row->name,
                (long long)i);
     WD_TRY(wd_desc_check(to, row->name));
+    WD_REQUIRE(to != desc, CUDNN_STATUS_BAD_PARAM,
+               "%s: element %lld of the array is the %s descriptor that is read", row->name,
+               (long long)i, wd_desc_text(desc->type));
     return wd_desc_copy(to, ref);
 }
 
 /* Cells into elements of the caller. */
-static cudnnStatus_t store(const struct wd_attribute *row, int type, int64_t count,
-                           const union wd_cell *cells, void *elements)
+static cudnnStatus_t store(const struct wd_desc *desc, const struct wd_attribute *row, int type,
+                           int64_t count, const union wd_cell *cells, void *elements)
 {
     const struct value_type *info = &value_types[type];
     bool fractions = row->types >> CUDNN_TYPE_FRACTION & 1u;
@@ -251,7 +256,7 @@ static cudnnStatus_t store(const struct wd_attribute *row, int type, int64_t cou
         case POINTER:
             memcpy((char *)elements + sizeof(void *) * (size_t)i, &cells[i].p, sizeof(void *));
             break;
-        case REFERENCE: WD_TRY(store_reference(row, elements, i, cells[i].ref)); break;
+        case REFERENCE: WD_TRY(store_reference(desc, row, elements, i, cells[i].ref)); break;
         case TEXT: memcpy(elements, cells, (size_t)count); return CUDNN_STATUS_SUCCESS;
         case FRACTION:
             memcpy((cudnnFraction_t *)elements + i, &cells[2 * i], sizeof(cudnnFraction_t));
@@ -295,7 +300,7 @@ cudnnStatus_t wd_desc_get(const struct wd_desc *desc, int attribute, int type, i
         return CUDNN_STATUS_SUCCESS;
     }
     if (requested < available) available = requested;
-    WD_TRY(store(row, type, available, cells, elements));
+    WD_TRY(store(desc, row, type, available, cells, elements));
     if (count) *count = available;
     return CUDNN_STATUS_SUCCESS;
 }

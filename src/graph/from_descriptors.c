@@ -114,16 +114,16 @@ cudnnStatus_t wd_node_bind(struct wd_node_builder *builder, int slot, const stru
 }
 
 /* How many tensors the operations refer to, each counted as often as it is referred to. */
-static int count_references(const struct wd_value *ops)
+static int64_t count_references(const struct wd_value *ops)
 {
-    int references = 0;
+    int64_t references = 0;
     for (int64_t n = 0; n < ops->count; ++n) {
         const struct wd_desc *op = ops->cells[n].ref;
         int count;
         wd_desc_attributes(op->type, &count);
         for (int i = 0; i < count; ++i) {
             if (op->values[i].type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-                references += (int)op->values[i].count;
+                references += op->values[i].count;
             }
         }
     }
@@ -239,17 +239,23 @@ static cudnnStatus_t sort_nodes(const struct wd_opgraph *made, struct wd_opgraph
 cudnnStatus_t wd_opgraph_build(const struct wd_desc *desc, struct wd_opgraph **result)
 {
     const struct wd_value *ops = wd_desc_value(desc, CUDNN_ATTR_OPERATIONGRAPH_OPS);
-    int references = count_references(ops);
+    int64_t counted = count_references(ops);
+    int references;
     int entries = 8;
-    int nodes = (int)ops->count;
+    int nodes;
     struct wd_opgraph *made = NULL;
     struct wd_opgraph *sorted = NULL;
     int *table = NULL;
     struct sorting sorting = {0};
     cudnnStatus_t status;
-    WD_REQUIRE(nodes >= 1 && nodes <= OPERATIONS_MAX && references < INT16_MAX,
-               CUDNN_STATUS_NOT_SUPPORTED, "operation graph: %d operations are not in 1..%d", nodes,
+    WD_REQUIRE(ops->count >= 1 && ops->count <= OPERATIONS_MAX, CUDNN_STATUS_NOT_SUPPORTED,
+               "operation graph: %lld operations are not in 1..%d", (long long)ops->count,
                OPERATIONS_MAX);
+    WD_REQUIRE(counted < INT16_MAX, CUDNN_STATUS_NOT_SUPPORTED,
+               "operation graph: its operations refer to tensors %lld times, more than %d",
+               (long long)counted, INT16_MAX - 1);
+    nodes = (int)ops->count;
+    references = (int)counted;
     while (entries < 2 * references) entries *= 2;
     made = allocate(nodes, references);
     sorted = allocate(nodes, references);

@@ -17,6 +17,14 @@ struct wd_opgraph {
     int scalar_count;
 };
 
+/* Where a unique id stands. */
+struct wd_place {
+    int64_t uid;
+    int64_t at;
+};
+/* Sorts the list; the first two neighbours of one id, in the order in which they stood, or null. */
+const struct wd_place *wd_place_twin(struct wd_place *list, int64_t count);
+
 /* Builds and validates the graph of a descriptor's operations. The caller releases its base. */
 cudnnStatus_t wd_opgraph_build(const struct wd_desc *desc, struct wd_opgraph **result);
 

@@ -119,6 +119,24 @@ cudnnStatus_t wd_pointer_validate(const struct wd_tensor *tensor, const void *da
                    wd_dtype_name(tensor->dtype));
 }
 
+/* What is written twice has no value that could be told. */
+static cudnnStatus_t check_outputs(const struct wd_graph *graph, const struct wd_node *node)
+{
+    const struct wd_op_info *info = wd_op_info(node->op);
+    for (int s = 0; s < info->slot_count; ++s) {
+        const struct wd_tensor *tensor = wd_slot(graph, node, s);
+        char name[24];
+        char text[160];
+        if (!tensor || !(info->outputs >> s & 1u) || (tensor->flags & WD_OPAQUE)) continue;
+        if (!wd_tensor_overlaps_itself(tensor)) continue;
+        wd_op_slot_name(node->op, s, name);
+        return wd_fail(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
+                       "%s: elements of the output %s (%s) lie in one place", info->name, name,
+                       wd_tensor_text(tensor, text, sizeof text));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t wd_node_validate(const struct wd_graph *graph, const struct wd_node *node)
 {
     const struct wd_op_info *info = wd_op_info(node->op);
@@ -129,7 +147,8 @@ cudnnStatus_t wd_node_validate(const struct wd_graph *graph, const struct wd_nod
         wd_op_slot_name(node->op, i, name);
         return wd_fail(CUDNN_STATUS_BAD_PARAM, "%s: tensor %s is missing", info->name, name);
     }
-    return info->rule(graph, node);
+    WD_TRY(info->rule(graph, node));
+    return check_outputs(graph, node);
 }
 
 /* In the order of the nodes: a virtual tensor is written before it is read, and nothing is written

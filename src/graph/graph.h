@@ -127,6 +127,9 @@ bool wd_tensor_same_dims(const struct wd_tensor *a, const struct wd_tensor *b);
 bool wd_tensor_same_layout(const struct wd_tensor *a, const struct wd_tensor *b);
 /* Whether elements lie without gaps or overlap, in any order of dimensions. */
 bool wd_tensor_is_packed(const struct wd_tensor *tensor);
+/* Whether two elements certainly lie in one place. A layout that takes too long to tell passes; every
+ * layout of nested strides, padded or not, is told at once. */
+bool wd_tensor_overlaps_itself(const struct wd_tensor *tensor);
 /* "fp32[8,3,32,32] strides [3072,1024,32,1]" into `text`. */
 const char *wd_tensor_text(const struct wd_tensor *tensor, char *text, size_t size);
 const char *wd_dtype_name(int dtype);

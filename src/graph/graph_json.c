@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "graph/json.h"
 
-enum { NODES_MAX = 4096, TENSORS_MAX = 32000 };
+enum { NODES_MAX = 4096, TENSORS_MAX = 32000, LIST_MAX = WD_MAX_RANK };
 
 enum field_kind { INT32, INT64, REAL, UNUSED };
 
@@ -33,6 +33,10 @@ static const struct field fields[] = {
 #undef WD_FIELD
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
+#define WD_FIELD(member, field, kind, count)                                                       \
+    _Static_assert((count) <= (int)LIST_MAX, #member "." #field " is longer than a list may be");
+#include "graph/attr_fields.def"
+#undef WD_FIELD
 
 /* Which member of the union an operation uses; members all start at 0, so names tell them apart. */
 static const char *const attr_member[] = {
@@ -62,7 +66,7 @@ size_t wd_attr_bytes_said(enum wd_op op)
 static void write_field(struct wd_text *text, const struct field *field, const union wd_attr *attr)
 {
     const char *at = (const char *)attr + field->offset;
-    int64_t list[WD_MAX_SPATIAL];
+    int64_t list[LIST_MAX];
     int32_t word;
     double real;
     if (field->kind == REAL) {
@@ -81,7 +85,7 @@ static void write_field(struct wd_text *text, const struct field *field, const u
 static void read_field(struct wd_reader *reader, const struct field *field, union wd_attr *attr)
 {
     char *at = (char *)attr + field->offset;
-    int64_t list[WD_MAX_SPATIAL] = {0};
+    int64_t list[LIST_MAX] = {0};
     int32_t word;
     double real;
     if (field->kind == REAL) {
@@ -91,8 +95,9 @@ static void read_field(struct wd_reader *reader, const struct field *field, unio
         word = (int32_t)wd_read_int(reader, INT32_MIN, INT32_MAX);
         memcpy(at, &word, sizeof word);
     } else {
+        /* lists are paddings, strides, windows: what descriptors take as an int */
         if (field->count == 1) list[0] = wd_read_int(reader, INT64_MIN, INT64_MAX);
-        else wd_read_ints(reader, list, field->count);
+        else wd_read_ints(reader, list, field->count, INT32_MIN, INT32_MAX);
         memcpy(at, list, sizeof list[0] * (size_t)field->count);
     }
 }
@@ -148,7 +153,8 @@ static void read_node(struct wd_reader *reader, struct wd_graph *graph, struct w
     info = wd_op_info(node->op);
     wd_read_token(reader, ',');
     wd_read_key(reader, "slots");
-    if (wd_read_ints(reader, slots, info->slot_count) != info->slot_count && !reader->failed) {
+    if (wd_read_ints(reader, slots, info->slot_count, -1, TENSORS_MAX) != info->slot_count &&
+        !reader->failed) {
         reader->failed = true;
         reader->wanted = "as many slots as the operation has";
     }
@@ -211,10 +217,11 @@ static void read_tensor(struct wd_reader *reader, struct wd_tensor *tensor)
     tensor->flags = (int32_t)member(reader, "flags", 0, WD_VIRTUAL | WD_BY_VALUE | WD_OPAQUE);
     tensor->alignment = member(reader, "alignment", 0, INT64_MAX);
     wd_read_key(reader, "dim");
-    tensor->rank = wd_read_ints(reader, tensor->dim, WD_MAX_RANK);
+    tensor->rank = wd_read_ints(reader, tensor->dim, WD_MAX_RANK, 0, INT64_MAX);
     wd_read_token(reader, ',');
     wd_read_key(reader, "stride");
-    if (wd_read_ints(reader, tensor->stride, WD_MAX_RANK) != tensor->rank && !reader->failed) {
+    if (wd_read_ints(reader, tensor->stride, WD_MAX_RANK, 0, INT64_MAX) != tensor->rank &&
+        !reader->failed) {
         reader->failed = true;
         reader->wanted = "as many strides as dimensions";
     }
@@ -237,9 +244,11 @@ void wd_graph_write(struct wd_text *text, const struct wd_graph *graph, const do
     wd_text_add(text, "]}");
 }
 
-/* What a built graph has by construction, and a text must be asked for. */
-static cudnnStatus_t check_graph(const struct wd_graph *graph)
+/* What a built graph has by construction, and a text must be asked for. `places` has room for a
+ * tensor each. */
+static cudnnStatus_t check_graph(const struct wd_graph *graph, struct wd_place *places)
 {
+    const struct wd_place *twin;
     for (int n = 0; n < graph->node_count; ++n) {
         const struct wd_node *node = &graph->nodes[n];
         for (int s = 0; s < WD_MAX_SLOTS; ++s) {
@@ -256,11 +265,16 @@ static cudnnStatus_t check_graph(const struct wd_graph *graph)
         WD_REQUIRE((tensor->flags & (WD_VIRTUAL | WD_BY_VALUE)) != (WD_VIRTUAL | WD_BY_VALUE),
                    CUDNN_STATUS_BAD_PARAM, "graph: tensor uid %lld is virtual and by value",
                    (long long)tensor->uid);
-        for (int other = 0; other < t; ++other) {
-            WD_REQUIRE(tensor->uid != graph->tensors[other].uid, CUDNN_STATUS_BAD_PARAM,
-                       "graph: two tensors have unique id %lld", (long long)tensor->uid);
-        }
+        WD_REQUIRE(!(tensor->flags & WD_BY_VALUE) || wd_tensor_count(tensor) == 1,
+                   CUDNN_STATUS_BAD_PARAM,
+                   "graph: tensor uid %lld is by value but has %lld elements, not 1",
+                   (long long)tensor->uid, (long long)wd_tensor_count(tensor));
+        places[t] = (struct wd_place){tensor->uid, t};
     }
+    twin = wd_place_twin(places, graph->tensor_count);
+    WD_REQUIRE(!twin, CUDNN_STATUS_BAD_PARAM,
+               "graph: two tensors (%lld and %lld) have unique id %lld", (long long)twin[0].at,
+               (long long)twin[1].at, (long long)twin[0].uid);
     return wd_graph_validate(graph);
 }
 
@@ -268,13 +282,14 @@ cudnnStatus_t wd_graph_read(struct wd_reader *reader, struct wd_opgraph **result
 {
     struct wd_graph graph = {0};
     double *scalars = NULL;
+    struct wd_place *places = NULL;
     int64_t counts[2] = {0};
     int used = 0;
     cudnnStatus_t status;
     wd_read_token(reader, '{');
     wd_read_key(reader, "counts");
-    if (wd_read_ints(reader, counts, 2) != 2 || counts[0] < 1 || counts[0] > NODES_MAX ||
-        counts[1] < 1 || counts[1] > TENSORS_MAX) {
+    if (wd_read_ints(reader, counts, 2, 0, INT32_MAX) != 2 || counts[0] < 1 ||
+        counts[0] > NODES_MAX || counts[1] < 1 || counts[1] > TENSORS_MAX) {
         if (!reader->failed) reader->wanted = "counts of operations and tensors";
         reader->failed = true;
     }
@@ -284,7 +299,8 @@ cudnnStatus_t wd_graph_read(struct wd_reader *reader, struct wd_opgraph **result
     graph.nodes = wd_alloc(sizeof *graph.nodes * (size_t)counts[0]);
     graph.tensors = wd_alloc(sizeof *graph.tensors * (size_t)counts[1]);
     scalars = wd_alloc(sizeof *scalars * WD_MAX_SCALARS * (size_t)counts[0]);
-    if (!graph.nodes || !graph.tensors || !scalars) {
+    places = wd_alloc(sizeof *places * (size_t)counts[1]);
+    if (!graph.nodes || !graph.tensors || !scalars || !places) {
         status = wd_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                          "no host memory for a graph of %d operations", graph.node_count);
         goto done;
@@ -308,12 +324,13 @@ cudnnStatus_t wd_graph_read(struct wd_reader *reader, struct wd_opgraph **result
     wd_read_token(reader, ']');
     wd_read_token(reader, '}');
     status = wd_reader_status(reader, "graph");
-    if (status == CUDNN_STATUS_SUCCESS) status = check_graph(&graph);
+    if (status == CUDNN_STATUS_SUCCESS) status = check_graph(&graph, places);
     if (status == CUDNN_STATUS_SUCCESS) status = wd_opgraph_copy(&graph, scalars, result);
 done:
     wd_free(graph.nodes);
     wd_free(graph.tensors);
     wd_free(scalars);
+    wd_free(places);
     return status;
 }
 

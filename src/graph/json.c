@@ -44,9 +44,30 @@ void wd_text_add(struct wd_text *text, const char *format, ...)
     text->length += (size_t)length;
 }
 
+/* The decimal point of the thread's locale: a comma in some, more than one byte in others. Told
+ * from a number that is printed, since localeconv is not safe for threads. */
+static void locale_point(char *point, size_t size)
+{
+    char half[16];
+    size_t length;
+    snprintf(half, sizeof half, "%.1f", 0.5);
+    length = strcspn(half + 1, "5");
+    snprintf(point, size, "%.*s", (int)length, half + 1);
+}
+
+void wd_text_point(char *number, const char *point)
+{
+    size_t length = strlen(point);
+    char *at = length ? strstr(number, point) : NULL;
+    if (!at) return;
+    *at = '.';
+    memmove(at + 1, at + length, strlen(at + length) + 1);
+}
+
 void wd_text_real(struct wd_text *text, double value)
 {
     char number[40];
+    char point[8];
     if (isnan(value)) {
         wd_text_add(text, "\"nan\"");
         return;
@@ -56,9 +77,8 @@ void wd_text_real(struct wd_text *text, double value)
         return;
     }
     snprintf(number, sizeof number, "%.17g", value);
-    /* some locales write a comma */
-    for (char *p = number; *p; ++p)
-        if (*p == ',') *p = '.';
+    locale_point(point, sizeof point);
+    wd_text_point(number, point);
     wd_text_add(text, "%s", number);
 }
 
@@ -177,12 +197,9 @@ static bool to_double(const char *text, double *value)
     char *end;
     char point[8];
     const char *dot = strchr(text, '.');
-    snprintf(point, sizeof point, "%.1f", 0.5);
     if (dot) {
-        /* the locale's own point, as long as it takes */
-        size_t length = strcspn(point + 1, "5");
-        snprintf(local, sizeof local, "%.*s%.*s%s", (int)(dot - text), text, (int)length, point + 1,
-                 dot + 1);
+        locale_point(point, sizeof point);
+        snprintf(local, sizeof local, "%.*s%s%s", (int)(dot - text), text, point, dot + 1);
     } else {
         snprintf(local, sizeof local, "%s", text);
     }
@@ -229,7 +246,7 @@ void wd_read_string(struct wd_reader *reader, char *text, size_t size)
     text[length] = '\0';
 }
 
-int wd_read_ints(struct wd_reader *reader, int64_t *list, int limit)
+int wd_read_ints(struct wd_reader *reader, int64_t *list, int limit, int64_t low, int64_t high)
 {
     int count = 0;
     wd_read_token(reader, '[');
@@ -239,7 +256,7 @@ int wd_read_ints(struct wd_reader *reader, int64_t *list, int limit)
             fail(reader, "a shorter list");
             break;
         }
-        list[count++] = wd_read_int(reader, INT64_MIN, INT64_MAX);
+        list[count++] = wd_read_int(reader, low, high);
         if (wd_read_if(reader, ']')) break;
         wd_read_token(reader, ',');
     }

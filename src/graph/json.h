@@ -24,6 +24,8 @@ struct wd_text {
 void wd_text_add(struct wd_text *text, const char *format, ...) WD_PRINTF(2, 3);
 void wd_text_real(struct wd_text *text, double value); /* infinities and NaN as strings */
 void wd_text_ints(struct wd_text *text, const int64_t *list, int count);
+/* Puts a `.` where a number has its decimal point, as its locale spells that. */
+void wd_text_point(char *number, const char *point);
 
 struct wd_reader {
     const char *begin;
@@ -43,8 +45,8 @@ int64_t wd_read_int(struct wd_reader *reader, int64_t low, int64_t high);
 double wd_read_real(struct wd_reader *reader);
 /* A string without escapes into `text`. */
 void wd_read_string(struct wd_reader *reader, char *text, size_t size);
-/* `[1,2,3]`; returns how many, at most `limit`. */
-int wd_read_ints(struct wd_reader *reader, int64_t *list, int limit);
+/* `[1,2,3]`, each within low..high; returns how many, at most `limit`. */
+int wd_read_ints(struct wd_reader *reader, int64_t *list, int limit, int64_t low, int64_t high);
 /* Only white space and zero bytes are left. */
 void wd_read_end(struct wd_reader *reader);
 /* BAD_PARAM with the place and what was expected there, or SUCCESS. */

@@ -116,6 +116,17 @@ static cudnnStatus_t check_attr(const char *op, const struct wd_conv_attr *attr)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* The window is IM2COL's alone: elsewhere the filter's dims say it. */
+static cudnnStatus_t check_no_window(const char *op, const struct wd_conv_attr *attr)
+{
+    for (int d = 0; d < WD_MAX_SPATIAL; ++d) {
+        WD_REQUIRE(attr->window[d] == 0, CUDNN_STATUS_BAD_PARAM,
+                   "%s: window %lld of spatial dimension %d is given", op,
+                   (long long)attr->window[d], d);
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
 static cudnnStatus_t check_shapes(const struct parts *p, const struct wd_conv_attr *attr)
 {
     const int64_t *x = p->x.tensor->dim;
@@ -199,6 +210,7 @@ cudnnStatus_t wd_rule_conv(const struct wd_graph *graph, const struct wd_node *n
         .y = part_of(graph, node, y),
     };
     WD_TRY(check_attr(parts.op, attr));
+    WD_TRY(check_no_window(parts.op, attr));
     WD_TRY(check_tensor(parts.op, &parts.x, attr->spatial + 2));
     WD_TRY(check_tensor(parts.op, &parts.w, attr->spatial + 2));
     WD_TRY(check_tensor(parts.op, &parts.y, attr->spatial + 2));
@@ -219,7 +231,12 @@ cudnnStatus_t wd_rule_bias_grad(const struct wd_graph *graph, const struct wd_no
         .y = part_of(graph, node, 0),
         .b = part_of(graph, node, 1),
     };
+    const struct wd_conv_attr *attr = &node->attr.conv;
     int rank = parts.y.tensor->rank;
+    WD_REQUIRE(attr->spatial == 0 && attr->groups == 0, CUDNN_STATUS_BAD_PARAM,
+               "%s: %d spatial dimensions and %lld groups are given; it has neither", parts.op,
+               attr->spatial, (long long)attr->groups);
+    WD_TRY(check_no_window(parts.op, attr));
     WD_REQUIRE(rank >= 3 && rank <= 2 + SPATIAL_MAX, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
                "%s: dy has %d dimensions, not 3 to %d", parts.op, rank, 2 + SPATIAL_MAX);
     WD_TRY(check_tensor(parts.op, &parts.y, rank));
@@ -240,6 +257,7 @@ cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node 
     };
     int64_t rows = parts.x.tensor->dim[1];
     int64_t columns = parts.x.tensor->dim[0];
+    int64_t taps = 1;
     WD_TRY(check_attr(parts.op, attr));
     WD_TRY(check_tensor(parts.op, &parts.x, attr->spatial + 2));
     WD_TRY(check_reordering(&parts, &parts.x, false));
@@ -248,7 +266,8 @@ cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node 
         WD_REQUIRE(attr->window[d] >= 1 && extent > 0, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                    "%s: filter extent %lld does not fit the padded image in spatial dimension %d",
                    parts.op, (long long)attr->window[d], d);
-        WD_REQUIRE(!__builtin_mul_overflow(rows, attr->window[d], &rows) &&
+        WD_REQUIRE(!__builtin_mul_overflow(taps, attr->window[d], &taps) &&
+                       !__builtin_mul_overflow(rows, attr->window[d], &rows) &&
                        !__builtin_mul_overflow(columns, extent, &columns),
                    CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "%s: the matrix has more than 2^63 elements",
                    parts.op);

@@ -159,6 +159,12 @@ cudnnStatus_t wd_rule_bn(const struct wd_graph *graph, const struct wd_node *nod
     WD_TRY(check_attr(info->name, attr));
     WD_REQUIRE(x->rank >= 2, CUDNN_STATUS_BAD_PARAM,
                "%s: x has %d dimensions, at least 2 are needed", info->name, x->rank);
+    for (int d = 0; d < x->rank; ++d) {
+        char its[160];
+        WD_REQUIRE(x->dim[d] > 0, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+                   "%s: dim[%d] of x (%s) is 0; no elements have no mean", info->name, d,
+                   wd_tensor_text(x, its, sizeof its));
+    }
     for (int s = 0; s < info->slot_count; ++s) {
         const struct wd_tensor *tensor = wd_slot(graph, node, s);
         if (!tensor || slots[s].role == RESERVE) continue;

@@ -18,6 +18,11 @@ static bool is_type(int dtype, bool backward)
     }
 }
 
+static bool is_int(int64_t value)
+{
+    return value >= INT32_MIN && value <= INT32_MAX;
+}
+
 static cudnnStatus_t check_attr(const char *op, const struct wd_pool_attr *attr, int rank)
 {
     WD_REQUIRE(attr->mode >= CUDNN_POOLING_MAX && attr->mode <= CUDNN_POOLING_MAX_DETERMINISTIC,
@@ -32,6 +37,14 @@ static cudnnStatus_t check_attr(const char *op, const struct wd_pool_attr *attr,
                    "%s: window[%d]=%lld is not positive", op, s, (long long)attr->window[s]);
         WD_REQUIRE(attr->stride[s] > 0, CUDNN_STATUS_BAD_PARAM,
                    "%s: stride[%d]=%lld is not positive", op, s, (long long)attr->stride[s]);
+        WD_REQUIRE(
+            attr->window[s] <= INT32_MAX && attr->stride[s] <= INT32_MAX &&
+                is_int(attr->pad_before[s]) && is_int(attr->pad_after[s]),
+            CUDNN_STATUS_BAD_PARAM,
+            "%s: window %lld, stride %lld or padding %lld, %lld of spatial dimension %d does "
+            "not fit 32 bits",
+            op, (long long)attr->window[s], (long long)attr->stride[s],
+            (long long)attr->pad_before[s], (long long)attr->pad_after[s], s);
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -50,8 +63,9 @@ static cudnnStatus_t check_geometry(const char *op, const struct wd_pool_attr *a
                    wd_tensor_text(image, image_text, sizeof image_text));
     }
     for (int s = 0; s < attr->spatial; ++s) {
-        int64_t start = (out->dim[2 + s] - 1) * attr->stride[s];
         int64_t padded = image->dim[2 + s] + attr->pad_before[s] + attr->pad_after[s];
+        int64_t start;
+        if (__builtin_mul_overflow(out->dim[2 + s] - 1, attr->stride[s], &start)) start = INT64_MAX;
         WD_REQUIRE(
             start < padded, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
             "%s: dim[%d]=%lld of the output %s is too many: with stride %lld the last window "

@@ -65,6 +65,72 @@ bool wd_tensor_is_packed(const struct wd_tensor *tensor)
     return true;
 }
 
+/* The dimensions of more than one unit, by falling stride, and how far those from each on reach. */
+struct span {
+    int count;
+    int64_t dim[WD_MAX_RANK];
+    int64_t stride[WD_MAX_RANK];
+    int64_t reach[WD_MAX_RANK + 1];
+};
+
+static struct span span_of(const struct wd_tensor *tensor)
+{
+    struct span span = {.count = 0};
+    for (int d = 0; d < tensor->rank; ++d) {
+        bool vectors = tensor->vect_count > 1 && d == tensor->vect_dim;
+        int64_t dim = vectors ? (tensor->dim[d] + tensor->vect_count - 1) / tensor->vect_count
+                              : tensor->dim[d];
+        int64_t stride = tensor->stride[d] < 0 ? -tensor->stride[d] : tensor->stride[d];
+        int at = span.count;
+        if (dim <= 1) continue;
+        for (; at > 0 && span.stride[at - 1] < stride; --at) {
+            span.dim[at] = span.dim[at - 1];
+            span.stride[at] = span.stride[at - 1];
+        }
+        span.dim[at] = dim;
+        span.stride[at] = stride;
+        span.count += 1;
+    }
+    for (int i = span.count - 1; i >= 0; --i) {
+        span.reach[i] = span.reach[i + 1] + (span.dim[i] - 1) * span.stride[i];
+    }
+    return span;
+}
+
+/* Whether the dimensions from `first` on can make up the difference `rest` between the places of two
+ * elements that differ: `moved` says that dimensions before do, else one of these must. Each trial
+ * takes one of `steps`. */
+static bool meets(const struct span *span, int first, int64_t rest, bool moved, int *steps)
+{
+    int64_t most, stride, reach, low;
+    if (first == span->count) return moved && rest == 0;
+    most = span->dim[first] - 1;
+    stride = span->stride[first];
+    reach = span->reach[first + 1];
+    if (stride == 0) return rest == 0; /* and all that follow are 0 too */
+    /* from the least number of steps that leaves no more than the others reach */
+    low = rest - reach <= 0 ? -((reach - rest) / stride) : (rest - reach + stride - 1) / stride;
+    if (low < -most) low = -most;
+    if (!moved && low < 0) low = 0; /* of a difference and its opposite one will do */
+    for (int64_t step = low; step <= most && step * stride - rest <= reach; ++step) {
+        if (--*steps < 0) return false;
+        if (meets(span, first + 1, rest - step * stride, moved || step != 0, steps)) return true;
+    }
+    return false;
+}
+
+bool wd_tensor_overlaps_itself(const struct wd_tensor *tensor)
+{
+    enum { STEPS = 1 << 14 };
+    struct span span = span_of(tensor);
+    int steps = STEPS;
+    bool nested = true;
+    for (int d = 0; d < tensor->rank; ++d)
+        if (tensor->dim[d] == 0) return false;
+    for (int i = 0; i < span.count; ++i) nested = nested && span.stride[i] > span.reach[i + 1];
+    return !nested && meets(&span, 0, 0, false, &steps);
+}
+
 const char *wd_dtype_name(int dtype)
 {
     switch (dtype) {
