@@ -608,7 +608,7 @@ typedef enum {
     CUDNN_ATTR_ENGINEHEUR_MODE = 200,            /* in: HEUR_MODE */
     CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH = 201, /* in: BACKEND_DESCRIPTOR */
     CUDNN_ATTR_ENGINEHEUR_RESULTS = 202,         /* out: BACKEND_DESCRIPTOR x n */
-    CUDNN_ATTR_ENGINEHEUR_SM_COUNT_TARGET = 203, /* in: INT32 */
+    CUDNN_ATTR_ENGINEHEUR_SM_COUNT_TARGET = 203, /* in: INT32; a hint, no effect */
     CUDNN_ATTR_ENGINEHEUR_DEVICEPROP = 204,      /* in: BACKEND_DESCRIPTOR */
 
     /* ENGINECFG descriptor: an engine with its knobs turned */
@@ -618,12 +618,14 @@ typedef enum {
     CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE = 303,     /* out: INT64 */
     CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED = 304, /* out: INT32 */
 
-    /* EXECUTION_PLAN descriptor: what is executed */
+    /* EXECUTION_PLAN descriptor: what is executed. RUN_ONLY_INTERMEDIATE_UIDS is kept and read back,
+     * but without effect: our plans compute no intermediate that could be run alone (COMPUTED_ is
+     * empty), so every execution runs the whole plan. */
     CUDNN_ATTR_EXECUTION_PLAN_HANDLE CUDNN_DEPRECATED_ENUM = 400, /* in: HANDLE */
     CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG = 401,                /* in, out: BACKEND_DESCRIPTOR */
     CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE = 402,               /* out: INT64 */
     CUDNN_ATTR_EXECUTION_PLAN_COMPUTED_INTERMEDIATE_UIDS = 403,   /* out: INT64 x n */
-    CUDNN_ATTR_EXECUTION_PLAN_RUN_ONLY_INTERMEDIATE_UIDS = 404,   /* out: INT64 x n */
+    CUDNN_ATTR_EXECUTION_PLAN_RUN_ONLY_INTERMEDIATE_UIDS = 404,   /* in: INT64 x n */
     CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION = 405,          /* in, out: CHAR x n */
     CUDNN_ATTR_EXECUTION_PLAN_KERNEL_CACHE = 406,                 /* in: BACKEND_DESCRIPTOR */
     CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP = 407,                   /* in: BACKEND_DESCRIPTOR */
@@ -745,7 +747,7 @@ typedef enum {
     CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,              /* out: NUMERICAL_NOTE x n */
     CUDNN_ATTR_ENGINE_LAYOUT_INFO = 1304,                 /* out: BACKEND_DESCRIPTOR x n */
     CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE = 1305,               /* out: BEHAVIOR_NOTE x n */
-    CUDNN_ATTR_ENGINE_SM_COUNT_TARGET = 1306,             /* in: INT32 */
+    CUDNN_ATTR_ENGINE_SM_COUNT_TARGET = 1306,             /* in: INT32; a hint, no effect */
     CUDNN_ATTR_ENGINE_DEVICEPROP = 1307,                  /* in: BACKEND_DESCRIPTOR */
     CUDNN_ATTR_ENGINE_DISABLE_CLUSTER_COOPERATIVE = 1308, /* in: BOOLEAN */
 

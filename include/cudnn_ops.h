@@ -638,11 +638,12 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnBatchNormalizationForwardInferen
  * As inference, with the mean and the (biased) variance of the batch itself, over m elements a
  * channel.
  *   exponentialAverageFactor  f in  running = running * (1 - f) + batch * f;  1 / (1 + n) in call
- *                             n gives the plain average
+ *                             n gives the plain average. Any finite number is taken
  *   resultRunningMean, resultRunningVariance  updated; the variance takes m / (m - 1) of the
  *       batch's; each may be NULL
  *   resultSaveMean, resultSaveInvVariance  receive mean and 1 / sqrt(variance + epsilon) for the
  *       backward pass; both may be NULL
+ * BAD_PARAM also where the two running or the two saved statistics are one memory.
  * x, y and the rest as for cudnnBatchNormalizationForwardInference().
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnBatchNormalizationForwardTraining(

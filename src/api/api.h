@@ -126,7 +126,7 @@ cudnnStatus_t wd_tensor_fill(const char *function, struct wd_tensor *tensor, int
                              int rank, const int *dims, const int *strides);
 
 /* An elementwise output may stand in the memory of an input, element on element: where the pointers
- * are equal, dims and strides must be. `names`: "x and y". */
+ * are equal, types, dims and strides must be. `names`: "x and y". */
 cudnnStatus_t wd_check_in_place(const char *function, const void *output,
                                 const struct cudnnTensorStruct *output_desc, const void *input,
                                 const struct cudnnTensorStruct *input_desc, const char *names);

@@ -254,6 +254,15 @@ static cudnnStatus_t check_reserve(const struct wd_bn_common *call, const void *
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* Two outputs of one size each need memory of their own. */
+static cudnnStatus_t check_apart(const char *function, const void *a, const char *a_name,
+                                 const void *b, const char *b_name)
+{
+    if (!a || a != b) return CUDNN_STATUS_SUCCESS;
+    return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s and %s are the same memory", a_name,
+                      b_name);
+}
+
 void wd_bn_bind_training(const struct wd_bn_training *call, struct wd_single *single)
 {
     const struct wd_bn_common *common = &call->common;
@@ -288,9 +297,13 @@ cudnnStatus_t wd_bn_make_training(const struct wd_bn_training *call, struct wd_s
     WD_TRY(wd_bn_check_pointers(common->function, needed));
     WD_TRY(wd_bn_check_pair(common->function, call->saved_mean, "resultSaveMean",
                             call->saved_inv_std, "resultSaveInvVariance"));
-    if (isnan(call->factor)) {
+    WD_TRY(check_apart(common->function, call->running_mean, "resultRunningMean", call->running_var,
+                       "resultRunningVariance"));
+    WD_TRY(check_apart(common->function, call->saved_mean, "resultSaveMean", call->saved_inv_std,
+                       "resultSaveInvVariance"));
+    if (!isfinite(call->factor)) {
         return wd_fail_in(common->function, CUDNN_STATUS_BAD_PARAM,
-                          "exponentialAverageFactor is not a number");
+                          "exponentialAverageFactor=%g is no finite number", call->factor);
     }
     if (common->ops == CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION) {
         const struct wd_bn_pointer residual[] = {{call->z.data, call->z.name}, {NULL, NULL}};

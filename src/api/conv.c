@@ -205,6 +205,8 @@ cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void *alp
            "dyDesc is %s, but dbDesc is %s", wd_dtype_name(dyDesc->declared_dtype),
            wd_dtype_name(dbDesc->declared_dtype));
     WD_TRY(check_bias(__func__, dbDesc, "dbDesc", dyDesc->tensor.rank, dyDesc->tensor.dim[1]));
+    WD_ARG(db == NULL || db != dy, CUDNN_STATUS_BAD_PARAM,
+           "dy and db are the same memory; a sum has no in-place form");
     wd_single_init(&single, WD_OP_BIAS_GRAD);
     wd_single_bind(&single, 0, &dyDesc->tensor, dy, "dy");
     wd_single_bind(&single, 1, &dbDesc->tensor, db, "db");
@@ -251,6 +253,7 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     /* without a share in the result z is not read: it may be null */
     WD_ARG(z != NULL || residual == 0.0, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "z is null");
     WD_ARG(bias != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "bias is null");
+    WD_ARG(bias != y, CUDNN_STATUS_BAD_PARAM, "bias and y are the same memory");
     single.node.attr.conv.activation = wd_activation_attr(activationDesc, 0);
     if (residual != 0.0) wd_single_bind(&single, FUSED_Z, &zDesc->tensor, z, "z");
     wd_single_bind(&single, FUSED_B, &biasDesc->tensor, bias, "bias");

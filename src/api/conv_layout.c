@@ -23,6 +23,7 @@ cudnnStatus_t cudnnIm2Col(cudnnHandle_t handle, const cudnnTensorDescriptor_t xD
     WD_DESC_SET(convDesc, WD_DESC_CONVOLUTION);
     WD_ARG(x != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "x is null");
     WD_ARG(colBuffer != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "colBuffer is null");
+    WD_ARG(colBuffer != x, CUDNN_STATUS_BAD_PARAM, "x and colBuffer are the same memory");
     WD_ARG(xDesc->tensor.rank == convDesc->spatial + 2 && wDesc->tensor.rank == xDesc->tensor.rank,
            CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
            "xDesc has %d dimensions and wDesc %d, not the %d spatial ones of convDesc and 2",

@@ -196,8 +196,7 @@ cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle,
            needed);
     WD_ARG(needed == 0 || indices != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
            "indices is null, %zu bytes are needed", needed);
-    WD_ARG(A != C || wd_tensor_same_layout(&aDesc->tensor, &cDesc->tensor), CUDNN_STATUS_BAD_PARAM,
-           "A and C are the same memory, but aDesc and cDesc differ");
+    WD_TRY(wd_check_in_place(__func__, C, cDesc, A, aDesc, "A and C"));
     make(&single, reduceTensorDesc, aDesc, A, cDesc, C, indices);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, cDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, cDesc->tensor.dtype));

@@ -177,15 +177,23 @@ cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t tensorDesc,
     return set(__func__, tensorDesc, (int)format, (int)dataType, nbDims, dimA, NULL);
 }
 
-/* A dimension or stride through the API's int. */
-static cudnnStatus_t say(const char *function, int64_t value, int *result)
+/* Whether the first dims and strides, where they are wanted, can be said in the API's int: asked
+ * before anything is written. */
+static cudnnStatus_t check_sayable(const char *function, const struct cudnnTensorStruct *descriptor,
+                                   int count, bool dims, bool strides)
 {
-    if (!result) return CUDNN_STATUS_SUCCESS;
-    if (value > INT_MAX || value < INT_MIN) {
-        return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-                          "the value %lld does not fit the API's int", (long long)value);
+    for (int d = 0; d < count; ++d) {
+        int64_t dim = declared_dim(descriptor, d);
+        int64_t stride = descriptor->tensor.stride[d];
+        if (dims && dim > INT_MAX) {
+            return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+                              "dim[%d]=%lld does not fit the API's int", d, (long long)dim);
+        }
+        if (strides && (stride > INT_MAX || stride < INT_MIN)) {
+            return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+                              "stride[%d]=%lld does not fit the API's int", d, (long long)stride);
+        }
     }
-    *result = (int)value;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -203,9 +211,10 @@ cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensorDes
         WD_ARG(strides[d] != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%cStride is null",
                names[d]);
     }
+    WD_TRY(check_sayable(__func__, tensorDesc, 4, true, true));
     for (int d = 0; d < 4; ++d) {
-        WD_TRY(say(__func__, declared_dim(tensorDesc, d), dims[d]));
-        WD_TRY(say(__func__, tensorDesc->tensor.stride[d], strides[d]));
+        *dims[d] = (int)declared_dim(tensorDesc, d);
+        *strides[d] = (int)tensorDesc->tensor.stride[d];
     }
     *dataType = (cudnnDataType_t)tensorDesc->declared_dtype;
     return CUDNN_STATUS_SUCCESS;
@@ -215,13 +224,15 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensorDes
                                          int nbDimsRequested, cudnnDataType_t *dataType,
                                          int *nbDims, int dimA[], int strideA[])
 {
-    int rank;
+    int rank, count;
     WD_DESC(tensorDesc, WD_DESC_TENSOR);
     WD_ARG(nbDims != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "nbDims is null");
     rank = tensorDesc->tensor.rank;
-    for (int d = 0; d < rank && d < nbDimsRequested; ++d) {
-        WD_TRY(say(__func__, declared_dim(tensorDesc, d), dimA ? &dimA[d] : NULL));
-        WD_TRY(say(__func__, tensorDesc->tensor.stride[d], strideA ? &strideA[d] : NULL));
+    count = rank < nbDimsRequested ? rank : nbDimsRequested;
+    WD_TRY(check_sayable(__func__, tensorDesc, count, dimA != NULL, strideA != NULL));
+    for (int d = 0; d < count; ++d) {
+        if (dimA) dimA[d] = (int)declared_dim(tensorDesc, d);
+        if (strideA) strideA[d] = (int)tensorDesc->tensor.stride[d];
     }
     if (dataType) *dataType = (cudnnDataType_t)tensorDesc->declared_dtype;
     *nbDims = rank;
@@ -243,11 +254,12 @@ cudnnStatus_t wd_check_in_place(const char *function, const void *output,
     char a[160];
     char b[160];
     if (!output || output != input) return CUDNN_STATUS_SUCCESS;
-    if (wd_tensor_same_layout(&output_desc->tensor, &input_desc->tensor)) {
+    if (output_desc->tensor.dtype == input_desc->tensor.dtype &&
+        wd_tensor_same_layout(&output_desc->tensor, &input_desc->tensor)) {
         return CUDNN_STATUS_SUCCESS;
     }
     return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                      "%s are the same memory, but their dims or strides differ (%s and %s)", names,
-                      wd_tensor_text(&output_desc->tensor, a, sizeof a),
+                      "%s are the same memory, but their types, dims or strides differ (%s and %s)",
+                      names, wd_tensor_text(&output_desc->tensor, a, sizeof a),
                       wd_tensor_text(&input_desc->tensor, b, sizeof b));
 }

@@ -88,6 +88,7 @@ static void forward_rows(const struct conv_world *s)
     FUSED(BAD_PARAM_SHAPE_MISMATCH, biasDesc, HEAD, &one, Z, OF(b_bad), s->relu, Y);
     FUSED(BAD_PARAM_SHAPE_MISMATCH, biasDesc, HEAD, &one, Z, OF(x3), s->relu, Y);
     FUSED(BAD_PARAM_NULL_POINTER, bias, HEAD, &one, Z, s->b->desc, NULL, s->relu, Y);
+    FUSED(BAD_PARAM, bias, HEAD, &one, Z, s->b->desc, s->y->data, s->relu, Y);
     FUSED(BAD_PARAM_NULL_POINTER, activationDesc, HEAD, &one, Z, B, NULL, Y);
     FUSED(BAD_PARAM, activationDesc, HEAD, &one, Z, B, s->relu_unset, Y);
     FUSED(BAD_PARAM_SHAPE_MISMATCH, yDesc, HEAD, &one, Z, B, s->relu, OF(y_many));
@@ -167,6 +168,7 @@ static void backward_rows(const struct conv_world *s)
     BIAS(BAD_PARAM_SHAPE_MISMATCH, dbDesc, h, &one, Y, &zero, OF(b_bad));
     BIAS(BAD_PARAM_SHAPE_MISMATCH, dbDesc, h, &one, Y, &zero, OF(y_k5));
     BIAS(BAD_PARAM_NULL_POINTER, db, h, &one, Y, &zero, s->b->desc, NULL);
+    BIAS(BAD_PARAM, db, h, &one, Y, &zero, s->b->desc, s->y->data);
 }
 
 static void layout_rows(const struct conv_world *s)
@@ -195,6 +197,7 @@ static void layout_rows(const struct conv_world *s)
     COL(BAD_PARAM, convDesc, h, X, s->w, s->unset, s->col->data);
     COL(BAD_PARAM_SHAPE_MISMATCH, convDesc, h, X, s->w, s->conv1, s->col->data);
     COL(BAD_PARAM_NULL_POINTER, colBuffer, h, X, s->w, s->conv, NULL);
+    COL(BAD_PARAM, colBuffer, h, X, s->w, s->conv, s->x->data);
 #define REORDER(status, argument, ...)                                                             \
     REFUSED(status, cudnnReorderFilterAndBias, argument, cudnnReorderFilterAndBias(__VA_ARGS__))
     REORDER(BAD_PARAM_NULL_POINTER, handle, NULL, w32, yes, from, to, 0, NULL, NULL);

@@ -84,6 +84,33 @@ static void getter_rows(cudnnTensorDescriptor_t t)
             cudnnSetTensorNdDescriptorEx(t, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_FLOAT, 9, v));
 }
 
+/* A tensor whose numbers are more than the API's int can say: the getters refuse, and leave what
+ * the caller has as it is. */
+static void getters_write_all_or_nothing(cudnnTensorDescriptor_t t)
+{
+    enum { KEPT = -7 };
+    cudnnDataType_t type = (cudnnDataType_t)KEPT;
+    int v[9], none = 0;
+    for (int i = 0; i < 9; ++i) v[i] = KEPT;
+    if (cudnnSetTensor4dDescriptor(t, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 3, 70000, 70000, 1)) {
+        return;
+    }
+    REFUSED(
+        NOT_SUPPORTED_SHAPE, cudnnGetTensor4dDescriptor, nStride,
+        cudnnGetTensor4dDescriptor(t, &type, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6, v + 7));
+    REFUSED(NOT_SUPPORTED_SHAPE, cudnnGetTensorNdDescriptor, strideA,
+            cudnnGetTensorNdDescriptor(t, 4, &type, v + 8, v, v + 4));
+    if (!case_begin("getters/all or nothing")) return;
+    for (int i = 0; i < 9; ++i)
+        if (v[i] != KEPT) case_fail("value %d was written: %d", i, v[i]);
+    if ((int)type != KEPT) case_fail("the type was written: %d", (int)type);
+    /* what is not asked for need not fit */
+    if (cudnnGetTensorNdDescriptor(t, 4, &type, &none, v, NULL) || v[1] != 70000 || none != 4) {
+        case_fail("dims alone are refused");
+    }
+    case_end();
+}
+
 /* A descriptor begins with coefficients, and a refused Set leaves the old ones. */
 static void lrn_values(cudnnLRNDescriptor_t l)
 {
@@ -224,6 +251,8 @@ int main(int argc, char **argv)
     lrn_rows(l, t[0]);
     norm_rows(t[0], t[1], t[2]);
     getter_rows(t[0]);
+    getters_write_all_or_nothing(t[0]);
+    cudnnSetTensor4dDescriptor(t[0], CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 3, 4, 5);
     lrn_values(l);
     norm_values(t[0], t[1], t[2]);
     extents(t[0]);

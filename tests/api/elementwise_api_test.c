@@ -323,6 +323,8 @@ static void compute_rows(void)
     TRANSFORM(BAD_PARAM_NULL_POINTER, yDesc, h, &one, XD, &one, NULL, y->data);
     TRANSFORM(BAD_PARAM, yDesc, h, &one, x->desc, y->data, &one, nhwc->desc, y->data);
     TRANSFORM(BAD_PARAM_NULL_POINTER, y, h, &one, XD, &one, y->desc, NULL);
+    /* in place, but of another type: elements of two sizes would lie over each other */
+    TRANSFORM(BAD_PARAM, yDesc, h, &one, half->desc, y->data, &one, YD);
     REFUSED(BAD_PARAM_NULL_POINTER, cudnnScaleTensor, handle, cudnnScaleTensor(NULL, YD, &one));
     REFUSED(BAD_PARAM_NULL_POINTER, cudnnScaleTensor, yDesc,
             cudnnScaleTensor(h, NULL, y->data, &one));
@@ -347,6 +349,7 @@ static void compute_rows(void)
     OP(BAD_PARAM_NULL_POINTER, beta, h, o, &one, XD, &one, XD, NULL, YD);
     OP(BAD_PARAM_NULL_POINTER, cDesc, h, o, &one, XD, &one, XD, &one, NULL, y->data);
     OP(BAD_PARAM_NULL_POINTER, C, h, o, &one, XD, &one, XD, &one, y->desc, NULL);
+    OP(BAD_PARAM, cDesc, h, o, &one, half->desc, y->data, &one, half->desc, half->data, &one, YD);
     cudnnDestroyTensorDescriptor(unset);
     cudnnDestroyActivationDescriptor(a);
     cudnnDestroyActivationDescriptor(no_a);

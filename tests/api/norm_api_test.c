@@ -172,6 +172,14 @@ static void forward_rows(void)
     NULL_ROW(cudnnBatchNormalizationForwardTraining, train, resultSaveInvVariance, saved_inv);
     ROW(BAD_PARAM, cudnnBatchNormalizationForwardTraining, train, exponentialAverageFactor,
         factor = NAN);
+    ROW(BAD_PARAM, cudnnBatchNormalizationForwardTraining, train, exponentialAverageFactor,
+        factor = INFINITY);
+    ROW(BAD_PARAM, cudnnBatchNormalizationForwardTraining, train, exponentialAverageFactor,
+        factor = -INFINITY);
+    ROW(BAD_PARAM, cudnnBatchNormalizationForwardTraining, train, resultRunningVariance,
+        running_var = valid.running_mean);
+    ROW(BAD_PARAM, cudnnBatchNormalizationForwardTraining, train, resultSaveInvVariance,
+        saved_inv = valid.saved_mean);
     ROW(BAD_PARAM_MISALIGNED_POINTER, cudnnBatchNormalizationForwardTraining, train, y, y = odd);
     {
         /* in place, but with other strides */

@@ -67,6 +67,28 @@ static cudnnReduceTensorDescriptor_t no_desc;
     ROW(BAD_PARAM_SHAPE_MISMATCH, function, caller, cDesc, c_desc = wrong);                        \
     ROW(BAD_PARAM_SHAPE_MISMATCH, function, caller, cDesc, c_desc = rank3)
 
+/* In place wants one type on both sides: elements of two sizes lie over each other. */
+static void in_place_rows(void)
+{
+    static const int dim[4] = {1, 1, 1, 8};
+    cudnnTensorDescriptor_t narrow, wide;
+    cudnnReduceTensorDescriptor_t add;
+    cudnnCreateTensorDescriptor(&narrow);
+    cudnnCreateTensorDescriptor(&wide);
+    cudnnCreateReduceTensorDescriptor(&add);
+    cudnnSetTensorNdDescriptorEx(narrow, CUDNN_TENSOR_NCHW, CUDNN_DATA_HALF, 4, dim);
+    cudnnSetTensorNdDescriptorEx(wide, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 4, dim);
+    cudnnSetReduceTensorDescriptor(add, CUDNN_REDUCE_TENSOR_ADD, CUDNN_DATA_FLOAT,
+                                   CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_NO_INDICES,
+                                   CUDNN_32BIT_INDICES);
+    REFUSED(BAD_PARAM, cudnnReduceTensor, C,
+            cudnnReduceTensor(valid.handle, add, NULL, 0, NULL, 0, valid.alpha, narrow, valid.c,
+                              valid.beta, wide, valid.c));
+    cudnnDestroyReduceTensorDescriptor(add);
+    cudnnDestroyTensorDescriptor(narrow);
+    cudnnDestroyTensorDescriptor(wide);
+}
+
 static void compute_rows(void)
 {
     COMMON_ROWS(cudnnGetReductionIndicesSize, indices_size);
@@ -97,6 +119,7 @@ static void compute_rows(void)
     ROW(BAD_PARAM_NULL_POINTER, cudnnReduceTensor, reduce, C, c = NULL);
     ROW(BAD_PARAM_MISALIGNED_POINTER, cudnnReduceTensor, reduce, C, c = (char *)valid.c + 2);
     ROW(BAD_PARAM, cudnnReduceTensor, reduce, C, c = (void *)(uintptr_t)valid.a);
+    in_place_rows();
 }
 
 static void descriptor_rows(void)
