@@ -88,6 +88,7 @@ static cudnnStatus_t make_plan(const struct wd_opgraph *opgraph, const struct wd
                                int64_t id, const struct wd_plan **plan)
 {
     struct wd_graph graph = opgraph->graph;
+    wd_engines_prepare(device->kind);
     WD_REQUIRE(id >= 0, CUDNN_STATUS_BAD_PARAM, "engine: global index %lld is negative",
                (long long)id);
     WD_REQUIRE(id < wd_engine_id_limit(), CUDNN_STATUS_NOT_SUPPORTED,

@@ -9,10 +9,12 @@
 
 #include "api/conv.h"
 #include "base/alloc.h"
+#include "base/env.h"
 #include "gpu/gpu.h"
 
 enum {
-    LISTED = 3, /* plans at most */
+    LISTED = 3,      /* plans at most */
+    LAST_RESORT = 2, /* the place of the definition among them */
     RUNS_MAX = 10,
     FILL_BYTE = 0x3c, /* a modest normal number in every type */
 };
@@ -74,6 +76,7 @@ static cudnnStatus_t list(struct search *search, int place)
     int engine;
     uint32_t notes;
     if (algorithm < 0) return CUDNN_STATUS_SUCCESS;
+    if (place == LAST_RESORT && !wd_env()->last_resort) return CUDNN_STATUS_SUCCESS;
     memset(result, 0, sizeof *result);
     result->algorithm = algorithm;
     result->time = -1.0F;
@@ -258,6 +261,23 @@ static void release(cudnnHandle_t handle, void *data)
     else wd_free(data);
 }
 
+/* On the host an allocation beyond the memory that there is succeeds, and ends the process when it is
+ * filled: asked for before. */
+static cudnnStatus_t check_room(const struct search *search, int tensors)
+{
+    const struct wd_device *device = search->handle->queue->device;
+    int64_t bytes = 0;
+    if (device->kind != WD_CPU || device->memory_bytes <= 0) return CUDNN_STATUS_SUCCESS;
+    for (int t = 0; t < tensors; ++t) {
+        int64_t own = wd_tensor_extent(&search->single.tensors[t]);
+        if (__builtin_add_overflow(bytes, own, &bytes)) bytes = INT64_MAX;
+    }
+    if (bytes <= device->memory_bytes) return CUDNN_STATUS_SUCCESS;
+    return wd_fail_in(search->function, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                      "the %d tensors take %lld bytes, the host has %lld in all", tensors,
+                      (long long)bytes, (long long)device->memory_bytes);
+}
+
 /* The same on tensors of our own. */
 static cudnnStatus_t find(const struct wd_conv_call *call, cudnnHandle_t handle, int requested,
                           int *returned, void *results)
@@ -271,6 +291,7 @@ static cudnnStatus_t find(const struct wd_conv_call *call, cudnnHandle_t handle,
     for (int i = 0; i < search.count; ++i) {
         if (search.results[i].memory > workspace_bytes) workspace_bytes = search.results[i].memory;
     }
+    WD_TRY(check_room(&search, TENSORS));
     for (int t = 0; t < TENSORS; ++t) search.single.data[t] = NULL;
     for (int t = 0; t < TENSORS; ++t) {
         status = allocate(handle, (size_t)wd_tensor_extent(&search.single.tensors[t]),

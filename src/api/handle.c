@@ -46,10 +46,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
         wd_free(own);
         return wd_pass_in(__func__, status);
     }
-    if (kind == WD_CPU) {
-        const struct wd_cpu_module *module = wd_cpu_module(NULL);
-        if (module) wd_engine_set_cpu_module(module->engine_by_id);
-    }
+    wd_engines_prepare(kind);
     own->magic = WD_HANDLE_MAGIC;
     *handle = own;
     return CUDNN_STATUS_SUCCESS;

@@ -2,7 +2,8 @@
  *
  * The CPU floor: the queue that runs work on the host at once, and the module with the fast engines
  * (libwarpdnn_cpu.so: OpenMP and BLAS), which stands beside libcudnn.so.9 and is opened privately by
- * the first CPU handle. Without it the definitions serve, on one thread. */
+ * the first CPU handle, or the first plan for a CPU. Without it the definitions serve, on one
+ * thread. */
 #ifndef WD_CPU_CPU_H
 #define WD_CPU_CPU_H
 

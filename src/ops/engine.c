@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The table of engines, and the small functions that all engines use. The table is fixed but for
- * the CPU module's rows, which appear at once when its first handle has loaded it. */
+ * the CPU module's rows, which appear at once when the first plan for a CPU has loaded it. */
 #include "ops/engine.h"
 
 #include <fnmatch.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "cpu/cpu.h"
 
 #define WD_ENGINE(id, name) extern const struct wd_engine wd_engine_##name;
 #define WD_CPU_ENGINE(id, name)
@@ -68,6 +69,14 @@ int wd_engine_id(const struct wd_engine *engine)
 void wd_engine_set_cpu_module(const void *(*engine_by_id)(int id))
 {
     atomic_store_explicit(&cpu_module, engine_by_id, memory_order_release);
+}
+
+void wd_engines_prepare(enum wd_device_kind kind)
+{
+    const struct wd_cpu_module *module;
+    if (kind != WD_CPU || atomic_load_explicit(&cpu_module, memory_order_relaxed)) return;
+    module = wd_cpu_module(NULL);
+    if (module) wd_engine_set_cpu_module(module->engine_by_id);
 }
 
 bool wd_reject(struct wd_reason *reason, cudnnStatus_t status, const char *format, ...)

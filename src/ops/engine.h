@@ -79,9 +79,12 @@ int wd_engine_id(const struct wd_engine *engine);
 bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *problem,
                      struct wd_reason *reason);
 
-/* How the CPU module hands its engines over: a function from id to engine, set once by the first
- * CPU handle; null answers leave the row empty. */
+/* How the CPU module hands its engines over: a function from id to engine; null answers leave the
+ * row empty. */
 void wd_engine_set_cpu_module(const void *(*engine_by_id)(int id));
+/* Before planning for a kind of device: loads the CPU module for a CPU, so that a plan is the same
+ * whether or not a handle was made before. */
+void wd_engines_prepare(enum wd_device_kind kind);
 
 /* The tensor in a slot of the call as a view; an absent slot gives a view of rank 0 without data,
  * which reads as 0. */

@@ -30,10 +30,10 @@ static uint64_t misses;
 static size_t write_key(const struct wd_device *device, const struct wd_graph *graph,
                         unsigned char *key, size_t size)
 {
-    int64_t head[] = {(int64_t)device->kind,    device->ordinal,
-                      device->capability,       device->multiprocessors,
-                      device->shared_per_block, device->shared_per_processor,
-                      device->l2_bytes,         device->cooperative};
+    int64_t head[] = {
+        (int64_t)device->kind,   device->ordinal,          device->capability,
+        device->multiprocessors, device->shared_per_block, device->shared_per_processor,
+        device->l2_bytes,        device->memory_bytes,     device->cooperative};
     if (size < sizeof head) return sizeof head + wd_graph_key(graph, NULL, 0);
     memcpy(key, head, sizeof head);
     return sizeof head + wd_graph_key(graph, key + sizeof head, size - sizeof head);
@@ -117,6 +117,7 @@ cudnnStatus_t wd_plan_get(const struct wd_device *device, const struct wd_graph 
     const struct wd_plan *found;
     struct wd_plan *plan = NULL;
     uint64_t hash;
+    wd_engines_prepare(device->kind);
     if (bytes > sizeof local) {
         key = wd_alloc(bytes);
         if (!key) goto no_memory;

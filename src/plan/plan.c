@@ -35,7 +35,7 @@ static cudnnStatus_t choose(const struct wd_problem *problem, int wanted,
         if (!row.engine || row.engine->op != problem->node->op) continue;
         if (row.engine->device != problem->device->kind) continue;
         if (wanted > ENGINE_NODE_BY_NODE && row.id != wanted) continue;
-        if (row.engine->last_resort && !wd_env()->last_resort && wanted <= ENGINE_NODE_BY_NODE) {
+        if (row.engine->last_resort && !wd_env()->last_resort) {
             wd_reject(&reason, CUDNN_STATUS_NOT_SUPPORTED, "refused by WARPDNN_LAST_RESORT=0");
         } else if (wd_engine_takes(row.engine, problem, &reason)) {
             *chosen = row.engine;
@@ -118,6 +118,7 @@ int wd_plan_candidates(const struct wd_device *device, const struct wd_graph *gr
 {
     struct wd_reason ignored;
     int count = 0;
+    wd_engines_prepare(device->kind);
     if (!reason) reason = &ignored;
     if (graph->node_count > 1) {
         for (int n = 0; n < graph->node_count; ++n) {

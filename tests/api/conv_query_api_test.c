@@ -238,6 +238,37 @@ static void truth_case(int n, int c, int k, int image, int filter)
     case_end();
 }
 
+/* Find brings tensors of its own: where the host cannot hold them it says so, and does not try. */
+static void find_beyond_memory(void)
+{
+    cudnnHandle_t h = harness_handle;
+    cudnnFilterDescriptor_t w = NULL;
+    cudnnConvolutionDescriptor_t conv = NULL;
+    cudnnTensorDescriptor_t x = NULL;
+    cudnnConvolutionFwdAlgoPerf_t perf[8];
+    char text[512];
+    int n = 0;
+    if (!case_begin("Find beyond the memory")) return;
+    cudnnCreateFilterDescriptor(&w);
+    cudnnCreateConvolutionDescriptor(&conv);
+    cudnnCreateTensorDescriptor(&x);
+    cudnnSetConvolution2dDescriptor(conv, 0, 0, 1, 1, 1, 1, cross, fp32);
+    cudnnSetFilter4dDescriptor(w, fp32, CUDNN_TENSOR_NCHW, 1, 1, 1, 1);
+    cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NCHW, fp32, 1 << 10, 1, 1 << 20, 1 << 10);
+    if (cudnnFindConvolutionForwardAlgorithm(h, x, w, conv, x, 8, &n, perf) !=
+        CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED) {
+        case_fail("two tensors of 4 TiB are no failure to allocate");
+    }
+    cudnnGetLastErrorString(text, sizeof text);
+    if (!strstr(text, "the 3 tensors take 8796093022212 bytes, the host has ")) {
+        case_fail("the text is: %s", text);
+    }
+    cudnnDestroyTensorDescriptor(x);
+    cudnnDestroyConvolutionDescriptor(conv);
+    cudnnDestroyFilterDescriptor(w);
+    case_end();
+}
+
 int main(int argc, char **argv)
 {
     struct conv_world world;
@@ -249,6 +280,7 @@ int main(int argc, char **argv)
     }
     truth_case(2, 3, 4, 9, 3);
     truth_case(9, 1, 1, 256, 1);
+    if (!harness_on_gpu) find_beyond_memory();
     refusal_report();
     return harness_finish();
 }

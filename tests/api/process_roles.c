@@ -17,17 +17,6 @@
 
 enum { TELL = PROCESS_TELL, CHANNELS = 8, SIDE = 32, PIXELS = SIDE * SIDE };
 
-#define DUE(condition)                                                                             \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            char said_[512] = "";                                                                  \
-            cudnnGetLastErrorString(said_, sizeof said_);                                          \
-            dprintf(TELL, "line %d: %s does not hold; last error: %s\n", __LINE__, #condition,     \
-                    said_);                                                                        \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
-
 /* A convolution whose result is known: every weight is 1, so y counts what lies under the filter. */
 static int convolve(cudnnHandle_t handle)
 {
@@ -277,9 +266,17 @@ static const struct {
     const char *name;
     int (*run)(void);
 } roles[] = {
-    {"compute", compute},       {"refused", refused},     {"fork_first", fork_first},
-    {"fork_later", fork_later}, {"exit_busy", exit_busy}, {"main_leaves", main_leaves},
-    {"exit_order", exit_order}, {"leave_all", leave_all}, {"reopen", reopen},
+    {"compute", compute},
+    {"refused", refused},
+    {"fork_first", fork_first},
+    {"fork_later", fork_later},
+    {"exit_busy", exit_busy},
+    {"main_leaves", main_leaves},
+    {"exit_order", exit_order},
+    {"leave_all", leave_all},
+    {"reopen", reopen},
+    {"plan_first", process_plan_first},
+    {"no_last_resort", process_no_last_resort},
 };
 
 int process_role(const char *name)

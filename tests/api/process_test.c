@@ -269,6 +269,10 @@ static void settings(void)
         "is none of auto, gpu, cpu");
     RUN("a driver that is none", "refused", OPEN, NULL, "WARPDNN_DEVICE", "auto", "TEST_TEXT",
         "/nonexistent/driver.so", "WARPDNN_CUDA_DRIVER", "/nonexistent/driver.so");
+    RUN("plans before a handle", "plan_first", OPEN, NULL, PLAIN);
+    RUN("no last resort", "no_last_resort", OPEN, NULL, PLAIN, "WARPDNN_LAST_RESORT", "0");
+    RUN("no last resort, no module", "no_last_resort", OPEN, NULL, "TEST_ENGINE", "def",
+        "WARPDNN_LAST_RESORT", "0", "WARPDNN_CPU_MODULE", "");
     RUN("all of it", "compute", OPEN, NULL, PLAIN, "WARPDNN_CHECK", "maybe", "WARPDNN_LAST_RESORT",
         "never", "WARPDNN_CUDNN_VERSION", "one", "WARPDNN_THREADS", "%s%n", "CUDNN_LOGLEVEL_DBG",
         "-1", "CUDNN_LOGDEST_DBG", "%s%n");
