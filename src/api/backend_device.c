@@ -4,10 +4,12 @@
  * device that another machine has; they come from a handle or from their text. A kernel cache is
  * accepted and kept for the API's sake: kernels are compiled ahead of time, so there is nothing to
  * put into it. */
+#include <limits.h>
 #include <string.h>
 
 #include "api/backend.h"
 #include "base/alloc.h"
+#include "gpu/gpu.h"
 
 static void destroy_device(struct wd_built *built)
 {
@@ -27,6 +29,21 @@ static cudnnStatus_t device_from_text(const struct wd_value *value, struct wd_de
     wd_read_token(&reader, '}');
     wd_read_end(&reader);
     return wd_reader_status(&reader, "device properties");
+}
+
+/* A GPU of this machine, which needs no handle for its facts. */
+static cudnnStatus_t device_from_id(int64_t id, struct wd_device *device)
+{
+    const char *why = "";
+    enum wd_gpu_state state = wd_gpu_probe(&why);
+    const struct wd_device *found = NULL;
+    WD_REQUIRE(state != WD_GPU_UNUSABLE, CUDNN_STATUS_NOT_INITIALIZED,
+               "device properties: device id %lld: %s", (long long)id, why);
+    if (state == WD_GPU_READY && id >= 0 && id <= INT_MAX) found = wd_device_at((int)id);
+    WD_REQUIRE(found != NULL, CUDNN_STATUS_BAD_PARAM,
+               "device properties: no device has id %lld: %s", (long long)id, why);
+    *device = *found;
+    return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t wd_finalize_device(struct wd_desc *desc, struct wd_built **built)
@@ -51,9 +68,7 @@ cudnnStatus_t wd_finalize_device(struct wd_desc *desc, struct wd_built **built)
     } else {
         WD_REQUIRE(by_id, CUDNN_STATUS_NOT_INITIALIZED,
                    "device properties: neither a handle nor a device id nor a text was set");
-        WD_REQUIRE(!by_id, CUDNN_STATUS_NOT_SUPPORTED,
-                   "device properties: device id %lld needs a handle of that device",
-                   (long long)id);
+        WD_TRY(device_from_id(id, &device));
     }
     made = wd_alloc(sizeof *made);
     WD_REQUIRE(made != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,

@@ -3,6 +3,8 @@
  * The table of the GPUs' facts. Written once, under the probe's once; read freely afterwards. */
 #include "gpu/device.h"
 
+#include "gpu/gpu.h"
+
 enum { DEVICES_MAX = 64 };
 
 static struct {

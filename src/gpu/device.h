@@ -18,7 +18,4 @@ CUresult wd_devices_read(int count, const char **function);
 /* The device's facts, or null for one that the table does not hold. */
 const struct wd_device *wd_device_find(CUdevice device);
 
-/* Device by position; null beyond the last. */
-const struct wd_device *wd_device_at(int ordinal);
-
 #endif

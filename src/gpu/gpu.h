@@ -20,6 +20,10 @@ enum wd_gpu_state { WD_GPU_NONE, WD_GPU_READY, WD_GPU_UNUSABLE };
  * found and what is needed, and stays valid. */
 enum wd_gpu_state wd_gpu_probe(const char **why);
 
+/* The facts of the device with this ordinal, which stay valid; null where the machine has none, or
+ * before the probe has found any. */
+const struct wd_device *wd_device_at(int ordinal);
+
 /* Whether the calling thread has a CUDA context current (false where there is no driver). Works in
  * a build without CUDA kernels too: it is how such a build finds out that it must refuse. */
 bool wd_gpu_context_is_current(void);

@@ -323,6 +323,13 @@ static void engine_rows(void)
     REFUSED(BAD_PARAM, cudnnBackendFinalize, ENGINEHEUR_MODE, cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     REFUSED(NOT_INITIALIZED, cudnnBackendFinalize, DEVICEPROP_HANDLE, cudnnBackendFinalize(d));
+    id = 4096;
+    be_set(d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id);
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, DEVICEPROP_DEVICE_ID, cudnnBackendFinalize(d));
+    id = -1;
+    be_set(d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id);
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, DEVICEPROP_DEVICE_ID, cudnnBackendFinalize(d));
+    d = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     be_set(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 2, "{}");
     REFUSED(BAD_PARAM, cudnnBackendFinalize, DEVICEPROP_JSON_REPRESENTATION,
             cudnnBackendFinalize(d));

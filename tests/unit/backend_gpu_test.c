@@ -206,6 +206,49 @@ static void test_notes(void **state)
     assert_int_equal(notes[0], CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API);
 }
 
+static void text_of(be_desc properties, char *text, int64_t size)
+{
+    int64_t count = 0;
+    be_expect(cudnnBackendGetAttribute(be_final(properties),
+                                       CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                       size, &count, text),
+              "the text of a device");
+    text[count] = '\0';
+}
+
+/* A device by its number alone has the facts that its handle tells, and serves for planning. */
+static void test_device_by_id(void **state)
+{
+    char by_handle[1024], by_id[1024];
+    int32_t id = 0;
+    be_desc one = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    be_desc other = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    be_desc none = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    be_desc graph = be_make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    be_desc engine = be_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    be_desc op =
+        be_pointwise(CUDNN_POINTWISE_ABS, be_tensor(1, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN), NULL,
+                     NULL, be_tensor(4, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN));
+    (void)state;
+    be_set(one, CUDNN_ATTR_DEVICEPROP_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+    be_set(other, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id);
+    text_of(one, by_handle, sizeof by_handle - 1);
+    text_of(other, by_id, sizeof by_id - 1);
+    assert_string_equal(by_handle, by_id);
+    be_set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &op);
+    be_set_ref(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, be_final(graph));
+    be_set_ref(engine, CUDNN_ATTR_ENGINE_DEVICEPROP, other);
+    be_set_int(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
+    be_final(engine);
+    for (int i = 0; i < 2; ++i) {
+        id = i ? -1 : 4096;
+        be_set(none, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id);
+        assert_int_equal(cudnnBackendFinalize(none), CUDNN_STATUS_BAD_PARAM);
+        cudnnGetLastErrorString(by_id, sizeof by_id);
+        assert_non_null(strstr(by_id, i ? "no device has id -1" : "no device has id 4096"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +256,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_populate_and_update, start, finish),
         cmocka_unit_test_setup_teardown(test_notes, start, finish),
         cmocka_unit_test_setup_teardown(test_reports, start, finish),
+        cmocka_unit_test_setup_teardown(test_device_by_id, start, finish),
     };
     fake_open();
     setenv("WARPDNN_DEVICE", "gpu", 1);
