@@ -53,7 +53,7 @@ def test_loading(t, w):
     status, out, err = run([TOOL, "run", "--check", *CPU, "--", plain])
     t.check("a program on ours", status == 0 and "y[3] 2.5" in out, (status, out, err))
     t.check("ours did the work", "WarpDNN did the work of clients_plain (process " in err
-            and "1 operations" in err and "another" not in err, err)
+            and "1 operation\n" in err and "another" not in err, err)
     t.check("the report of an error says nothing else", len(err.splitlines()) == 1, err)
 
     other = os.path.dirname(w.stand_in("other"))

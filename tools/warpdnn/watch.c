@@ -230,8 +230,8 @@ static void tell_workers(const struct watch *watch)
         if (told++ >= TOLD_MAX) left += 1;
         else {
             fprintf(stderr,
-                    "warpdnn run: WarpDNN did the work of %s (process %ld): %lld operations\n",
-                    name_of(p), (long)p->id, p->executions);
+                    "warpdnn run: WarpDNN did the work of %s (process %ld): %lld operation%s\n",
+                    name_of(p), (long)p->id, p->executions, p->executions == 1 ? "" : "s");
         }
     }
     if (left) fprintf(stderr, "warpdnn run: and of %d more processes\n", left);
