@@ -5,7 +5,6 @@
 #ifndef WD_OPS_NORM_BN_DEVICE_CUH
 #define WD_OPS_NORM_BN_DEVICE_CUH
 
-#include "base/dtype.h"
 #include "gpu/device/depend.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/norm/bn_vector_args.h"
@@ -14,45 +13,45 @@ namespace {
 
 template <class T> using run = wd_run<T, BN_RUN>;
 
-__device__ float param(const bn_param &p, uint32_t i)
+__device__ __forceinline__ float param(const bn_param &p, uint32_t i)
 {
-    return wd_load_f32(p.data, p.dtype, (int64_t)i * p.stride);
+    return p.data[i * p.stride];
 }
 
-__device__ void blend_param(const bn_param &p, uint32_t i, double value, double alpha, double beta)
+__device__ __forceinline__ void blend_param(const bn_param &p, uint32_t i, double value,
+                                            double alpha, double beta)
 {
-    const int64_t at = (int64_t)i * p.stride;
-    double result = alpha != 0.0 ? alpha * value : 0.0;
     if (!p.data) return;
-    if (beta != 0.0) result += beta * wd_load_f64(p.data, p.dtype, at);
-    wd_store_f64(p.data, p.dtype, at, result);
+    float *to = p.data + i * p.stride;
+    const double result = alpha != 0.0 ? alpha * value : 0.0;
+    *to = (float)(beta != 0.0 ? result + beta * *to : result);
 }
 
 // Elements [at, at + 8) of a tensor; those from `end` on are left alone.
-template <class T>
-__device__ __forceinline__ void fetch(run<T> &to, const void *from, int64_t at, int64_t end,
+template <class T, int N = BN_RUN>
+__device__ __forceinline__ void fetch(wd_run<T, N> &to, const void *from, int64_t at, int64_t end,
                                       bool aligned)
 {
     const T *first = static_cast<const T *>(from) + at;
-    if (aligned && at + BN_RUN <= end) {
+    if (aligned && at + N <= end) {
         to.load(first);
         return;
     }
 #pragma unroll
-    for (int i = 0; i < BN_RUN; ++i) {
+    for (int i = 0; i < N; ++i) {
         if (at + i < end) to.put(i, first[i]);
     }
 }
 
-template <class T>
+template <class T, int N = BN_RUN>
 __device__ __forceinline__ void put(void *to, const float *value, int64_t at, int64_t end,
                                     bool aligned, bool streaming)
 {
     T *first = static_cast<T *>(to) + at;
-    if (aligned && at + BN_RUN <= end) {
-        run<T> all;
+    if (aligned && at + N <= end) {
+        wd_run<T, N> all;
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
+        for (int i = 0; i < N; ++i) {
             T one;
             wd_narrow(one, value[i]);
             all.put(i, one);
@@ -62,7 +61,7 @@ __device__ __forceinline__ void put(void *to, const float *value, int64_t at, in
         return;
     }
 #pragma unroll
-    for (int i = 0; i < BN_RUN; ++i) {
+    for (int i = 0; i < N; ++i) {
         if (at + i < end) wd_narrow(first[i], value[i]);
     }
 }
@@ -84,20 +83,21 @@ __device__ __forceinline__ bn_numbers forward_numbers(const bn_vector_args &a, u
     return n;
 }
 
-// v of one run to y, and its bits to the reserve space.
-template <class T>
+// v of one run (or, where there is no reserve space, of N elements) to y, and its bits to the reserve
+// space.
+template <class T, int N = BN_RUN>
 __device__ __forceinline__ void finish_forward(const bn_vector_args &a, float *v, int64_t at)
 {
     if (a.z) {
-        run<T> z;
+        wd_run<T, N> z;
         fetch(z, a.z, at, a.total, a.aligned);
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) v[i] += wd_widen(z.get(i));
+        for (int i = 0; i < N; ++i) v[i] += wd_widen(z.get(i));
     }
     if (a.activates) {
         uint32_t bits = 0;
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
+        for (int i = 0; i < N; ++i) {
             const bool passes = v[i] > a.low && !(v[i] > a.high);
             bits |= (uint32_t)passes << i;
             if (v[i] != v[i]) v[i] = a.keeps_nan ? v[i] : a.low;
@@ -111,34 +111,34 @@ __device__ __forceinline__ void finish_forward(const bn_vector_args &a, float *v
     }
     if (a.alpha != 1.0f) {
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) v[i] = a.alpha != 0.0f ? a.alpha * v[i] : 0.0f;
+        for (int i = 0; i < N; ++i) v[i] = a.alpha != 0.0f ? a.alpha * v[i] : 0.0f;
     }
     if (a.beta != 0.0f) {
-        run<T> old;
+        wd_run<T, N> old;
         fetch(old, a.y, at, a.total, a.aligned);
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) v[i] += a.beta * wd_widen(old.get(i));
+        for (int i = 0; i < N; ++i) v[i] += a.beta * wd_widen(old.get(i));
     }
-    put<T>(a.y, v, at, a.total, a.aligned, a.streaming);
+    put<T, N>(a.y, v, at, a.total, a.aligned, a.streaming);
 }
 
 // dx (and dz) of one run; g is dy where the activation lets it pass.
-template <class T>
+template <class T, int N = BN_RUN>
 __device__ __forceinline__ void finish_backward(const bn_vector_args &a, float *dx, const float *g,
                                                 int64_t at)
 {
     if (a.alpha != 1.0f) {
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) dx[i] = a.alpha != 0.0f ? a.alpha * dx[i] : 0.0f;
+        for (int i = 0; i < N; ++i) dx[i] = a.alpha != 0.0f ? a.alpha * dx[i] : 0.0f;
     }
     if (a.beta != 0.0f) {
-        run<T> old;
+        wd_run<T, N> old;
         fetch(old, a.y, at, a.total, a.aligned);
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) dx[i] += a.beta * wd_widen(old.get(i));
+        for (int i = 0; i < N; ++i) dx[i] += a.beta * wd_widen(old.get(i));
     }
-    put<T>(a.y, dx, at, a.total, a.aligned, a.streaming);
-    if (a.dz) put<T>(a.dz, g, at, a.total, a.aligned, a.streaming);
+    put<T, N>(a.y, dx, at, a.total, a.aligned, a.streaming);
+    if (a.dz) put<T, N>(a.dz, g, at, a.total, a.aligned, a.streaming);
 }
 
 template <class T>

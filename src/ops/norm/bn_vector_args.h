@@ -17,9 +17,8 @@ enum { BN_RUN = 8, BN_THREADS = 256 };
 
 /* One number a parameter: element param * stride of `data`, absent where that is null. */
 struct bn_param {
-    void *data;
-    int32_t dtype;
-    int32_t stride;
+    float *data;
+    int64_t stride;
 };
 
 /* Numbers that a parameter keeps between kernels. Forward: y = factor * ((x - mean) - rest) + base.
@@ -81,7 +80,7 @@ struct bn_vector_args {
     uint32_t tiles;             /* by columns: blocks side by side */
     uint32_t tile_runs;         /* by columns: runs of a tile's row, one a thread */
     uint32_t tile_rows;         /* by columns: rows of a block at a time */
-    uint32_t whole_rows; /* by columns: rows that have all their elements */
+    uint32_t whole_rows;        /* by columns: rows that have all their elements */
     uint32_t whole_runs;        /* by planes: a plane is a whole number of runs */
     struct wd_fastdiv by_plane; /* runs, or elements, of a plane */
     struct wd_fastdiv by_params;

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See bn_gpu.h. No state. */
+#include "ops/norm/bn_gpu.h"
+
+#include <string.h>
+
+#include "graph/norm_shape.h"
+
+bool wd_bn_gpu_see(struct wd_bn_gpu_space *s, const struct wd_problem *problem)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, 0);
+    int mode = problem->node->attr.norm.mode;
+    int order[WD_MAX_RANK];
+    int count = 0;
+    bool inside = false;
+    memset(s, 0, sizeof *s);
+    s->outer = s->params = s->inner = 1;
+    for (int d = 0; d < x->rank; ++d) {
+        int at = count;
+        if (x->dim[d] == 1) continue;
+        for (; at > 0 && x->stride[order[at - 1]] < x->stride[d]; --at) order[at] = order[at - 1];
+        order[at] = d;
+        count += 1;
+    }
+    for (int i = 0; i < count; ++i) {
+        if (wd_norm_is_param_axis(mode, order[i])) {
+            if (s->inner > 1) return false;
+            s->params *= x->dim[order[i]];
+            inside = true;
+        } else if (inside) {
+            s->inner *= x->dim[order[i]];
+        } else {
+            s->outer *= x->dim[order[i]];
+        }
+    }
+    s->total = s->outer * s->params * s->inner;
+    return true;
+}
+
+static int type_index(int dtype)
+{
+    switch (dtype) {
+    case CUDNN_DATA_FLOAT: return 0;
+    case CUDNN_DATA_HALF: return 1;
+    case CUDNN_DATA_BFLOAT16: return 2;
+    default: return -1;
+    }
+}
+
+/* Whether a parameter's number lies at param * *stride. */
+static bool param_stride(const struct wd_tensor *p, const struct wd_tensor *x, int mode,
+                         int64_t *stride)
+{
+    int64_t expected = 0;
+    int previous = -1;
+    *stride = 0;
+    for (int step = 0; step < x->rank; ++step) {
+        int next = -1;
+        /* axes of x with parameters from the innermost */
+        for (int d = 0; d < x->rank; ++d) {
+            if (x->dim[d] == 1 || !wd_norm_is_param_axis(mode, d)) continue;
+            if (previous >= 0 && x->stride[d] <= x->stride[previous]) continue;
+            if (next < 0 || x->stride[d] < x->stride[next]) next = d;
+        }
+        if (next < 0) break;
+        if (previous < 0) *stride = expected = p->stride[next];
+        if (p->stride[next] != expected || p->dim[next] != x->dim[next]) return false;
+        expected *= x->dim[next];
+        previous = next;
+    }
+    return true;
+}
+
+int wd_bn_gpu_type(const struct wd_problem *problem)
+{
+    return type_index(wd_slot(problem->graph, problem->node, 0)->dtype);
+}
+
+/* The slots that hold tensors of x's shape. */
+static uint32_t data_slots(const struct wd_problem *problem)
+{
+    switch (problem->node->op) {
+    case WD_OP_BN_TRAINING: return 1u << WD_BN_TRAIN_X | 1u << WD_BN_TRAIN_Z | 1u << WD_BN_TRAIN_Y;
+    case WD_OP_BN_INFERENCE: return 1u << WD_BN_INFER_X | 1u << WD_BN_INFER_Z | 1u << WD_BN_INFER_Y;
+    default:
+        return 1u << WD_BN_GRAD_X | 1u << WD_BN_GRAD_DY | 1u << WD_BN_GRAD_DX | 1u << WD_BN_GRAD_DZ;
+    }
+}
+
+static int reserve_slot(const struct wd_problem *problem)
+{
+    switch (problem->node->op) {
+    case WD_OP_BN_TRAINING: return WD_BN_TRAIN_RESERVE;
+    case WD_OP_BN_BACKWARD: return WD_BN_GRAD_RESERVE;
+    default: return -1;
+    }
+}
+
+bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *space,
+                     struct wd_reason *reason)
+{
+    uint32_t data = data_slots(problem);
+    int reserve = reserve_slot(problem);
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, 0);
+    const struct wd_norm_attr *attr = &problem->node->attr.norm;
+    int64_t stride;
+    for (int s = 0; s < wd_op_info(problem->node->op)->slot_count; ++s) {
+        const struct wd_tensor *tensor = wd_slot(problem->graph, problem->node, s);
+        if (!tensor || s == reserve) continue;
+        WD_NEED(tensor->vect_count == 1, reason, NOT_SUPPORTED_LAYOUT,
+                "slot %d is vectorised, %d lanes a unit", s, tensor->vect_count);
+        if (data >> s & 1) {
+            WD_NEED(type_index(tensor->dtype) >= 0 && tensor->dtype == x->dtype, reason,
+                    NOT_SUPPORTED_DATA_TYPE, "slot %d is %s, needed is fp32, fp16 or bf16 as x", s,
+                    wd_dtype_name(tensor->dtype));
+            WD_NEED(wd_tensor_same_layout(tensor, x), reason, NOT_SUPPORTED_LAYOUT,
+                    "slot %d lies otherwise than x", s);
+        } else {
+            WD_NEED(tensor->dtype == CUDNN_DATA_FLOAT, reason, NOT_SUPPORTED_DATA_TYPE,
+                    "slot %d is %s, needed is fp32", s, wd_dtype_name(tensor->dtype));
+            WD_NEED(param_stride(tensor, x, attr->mode, &stride), reason, NOT_SUPPORTED_LAYOUT,
+                    "the parameters of slot %d do not follow one another as those of x do", s);
+        }
+    }
+    WD_NEED(wd_tensor_count(x) > 0, reason, NOT_SUPPORTED_SHAPE, "x is empty");
+    WD_NEED(wd_tensor_is_packed(x), reason, NOT_SUPPORTED_LAYOUT, "x has gaps");
+    WD_NEED(wd_bn_gpu_see(space, problem), reason, NOT_SUPPORTED_LAYOUT,
+            "the parameters of x are not neighbours in memory");
+    WD_NEED(attr->ops == CUDNN_BATCHNORM_OPS_BN ||
+                attr->activation.mode == CUDNN_POINTWISE_IDENTITY ||
+                wd_norm_reserve_kind(attr) == WD_RESERVE_BITS,
+            reason, NOT_SUPPORTED, "the activation is none of identity, relu and clipped relu");
+    return true;
+}
+
+static struct bn_param param_of(const struct wd_call *call, int slot)
+{
+    const struct wd_problem *problem = &call->problem;
+    const struct wd_tensor *tensor = wd_call_tensor(call, slot);
+    struct bn_param p = {NULL, 0};
+    int64_t stride;
+    if (!tensor) return p;
+    param_stride(tensor, wd_slot(problem->graph, problem->node, 0), problem->node->attr.norm.mode,
+                 &stride);
+    p.data = wd_call_data(call, slot);
+    p.stride = stride;
+    return p;
+}
+
+static bool is_aligned(const struct wd_call *call)
+{
+    uint32_t data = data_slots(&call->problem);
+    for (int s = 0; s < WD_MAX_SLOTS; ++s) {
+        if (data >> s & 1 && wd_call_tensor(call, s) &&
+            (uintptr_t)wd_call_data(call, s) % 16 != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct bn_vector_args args_of(const struct wd_call *call, const struct wd_bn_gpu_space *s,
+                                     const struct wd_device *device)
+{
+    const struct wd_norm_attr *attr = &call->problem.node->attr.norm;
+    struct bn_vector_args a;
+    memset(&a, 0, sizeof a);
+    a.x = wd_call_data(call, 0);
+    a.epsilon = attr->epsilon;
+    a.activates =
+        attr->ops != CUDNN_BATCHNORM_OPS_BN && attr->activation.mode != CUDNN_POINTWISE_IDENTITY;
+    a.low = (float)attr->activation.lower_clip;
+    a.high = (float)attr->activation.upper_clip;
+    a.keeps_nan = attr->activation.propagate_nan;
+    a.aligned = is_aligned(call);
+    a.streaming = wd_tensor_extent(wd_call_tensor(call, 0)) > device->l2_bytes;
+    a.total = s->total;
+    a.terms = s->outer * s->inner;
+    a.params = (uint32_t)s->params;
+    a.by_params = wd_fastdiv_of((uint32_t)s->params);
+    return a;
+}
+
+struct bn_vector_args wd_bn_gpu_training(const struct wd_call *call,
+                                         const struct wd_bn_gpu_space *space,
+                                         const struct wd_device *device)
+{
+    struct bn_vector_args a = args_of(call, space, device);
+    a.z = wd_call_data(call, WD_BN_TRAIN_Z);
+    a.y = wd_call_data(call, WD_BN_TRAIN_Y);
+    a.reserve = wd_call_data(call, WD_BN_TRAIN_RESERVE);
+    a.scale = param_of(call, WD_BN_TRAIN_SCALE);
+    a.bias = param_of(call, WD_BN_TRAIN_BIAS);
+    a.mean = param_of(call, WD_BN_TRAIN_SAVED_MEAN);
+    a.var = param_of(call, WD_BN_TRAIN_SAVED_INV_STD);
+    a.running_mean = param_of(call, WD_BN_TRAIN_RUNNING_MEAN);
+    a.running_var = param_of(call, WD_BN_TRAIN_RUNNING_VAR);
+    a.factor = call->scalars[WD_BN_FACTOR_SCALAR];
+    a.alpha = (float)call->scalars[WD_BN_ALPHA];
+    a.beta = (float)call->scalars[WD_BN_BETA];
+    return a;
+}
+
+struct bn_vector_args wd_bn_gpu_inference(const struct wd_call *call,
+                                          const struct wd_bn_gpu_space *space,
+                                          const struct wd_device *device)
+{
+    struct bn_vector_args a = args_of(call, space, device);
+    a.z = wd_call_data(call, WD_BN_INFER_Z);
+    a.y = wd_call_data(call, WD_BN_INFER_Y);
+    a.scale = param_of(call, WD_BN_INFER_SCALE);
+    a.bias = param_of(call, WD_BN_INFER_BIAS);
+    a.mean = param_of(call, WD_BN_INFER_MEAN);
+    a.var = param_of(call, WD_BN_INFER_VAR);
+    a.alpha = (float)call->scalars[WD_BN_ALPHA];
+    a.beta = (float)call->scalars[WD_BN_BETA];
+    return a;
+}
+
+struct bn_vector_args wd_bn_gpu_backward(const struct wd_call *call,
+                                         const struct wd_bn_gpu_space *space,
+                                         const struct wd_device *device)
+{
+    struct bn_vector_args a = args_of(call, space, device);
+    a.dy = wd_call_data(call, WD_BN_GRAD_DY);
+    a.y = wd_call_data(call, WD_BN_GRAD_DX);
+    a.dz = wd_call_data(call, WD_BN_GRAD_DZ);
+    a.reserve = wd_call_data(call, WD_BN_GRAD_RESERVE);
+    a.scale = param_of(call, WD_BN_GRAD_SCALE);
+    a.mean = param_of(call, WD_BN_GRAD_SAVED_MEAN);
+    a.var = param_of(call, WD_BN_GRAD_SAVED_INV_STD);
+    a.dscale = param_of(call, WD_BN_GRAD_DSCALE);
+    a.dbias = param_of(call, WD_BN_GRAD_DBIAS);
+    a.alpha = (float)call->scalars[WD_BN_ALPHA_DATA];
+    a.beta = (float)call->scalars[WD_BN_BETA_DATA];
+    a.alpha_param = call->scalars[WD_BN_ALPHA_PARAM];
+    a.beta_param = call->scalars[WD_BN_BETA_PARAM];
+    return a;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the GPU engines of batch normalization share on the host: the slots of the three operations, x
+ * as [outer][params][inner], what all engines demand of a problem, and the arguments that do not
+ * depend on how x is walked. */
+#ifndef WD_OPS_NORM_BN_GPU_H
+#define WD_OPS_NORM_BN_GPU_H
+
+#include "ops/engine.h"
+#include "ops/norm/bn_vector_args.h"
+
+enum {
+    WD_BN_INFER_X,
+    WD_BN_INFER_SCALE,
+    WD_BN_INFER_BIAS,
+    WD_BN_INFER_MEAN,
+    WD_BN_INFER_VAR,
+    WD_BN_INFER_Z,
+    WD_BN_INFER_Y
+};
+enum {
+    WD_BN_TRAIN_X,
+    WD_BN_TRAIN_SCALE,
+    WD_BN_TRAIN_BIAS,
+    WD_BN_TRAIN_Z,
+    WD_BN_TRAIN_Y,
+    WD_BN_TRAIN_RUNNING_MEAN,
+    WD_BN_TRAIN_RUNNING_VAR,
+    WD_BN_TRAIN_SAVED_MEAN,
+    WD_BN_TRAIN_SAVED_INV_STD,
+    WD_BN_TRAIN_RESERVE
+};
+enum {
+    WD_BN_GRAD_X,
+    WD_BN_GRAD_DY,
+    WD_BN_GRAD_SCALE,
+    WD_BN_GRAD_SAVED_MEAN,
+    WD_BN_GRAD_SAVED_INV_STD,
+    WD_BN_GRAD_RESERVE,
+    WD_BN_GRAD_DX,
+    WD_BN_GRAD_DSCALE,
+    WD_BN_GRAD_DBIAS,
+    WD_BN_GRAD_DZ
+};
+enum { WD_BN_ALPHA, WD_BN_BETA, WD_BN_FACTOR_SCALAR };
+enum { WD_BN_ALPHA_DATA, WD_BN_BETA_DATA, WD_BN_ALPHA_PARAM, WD_BN_BETA_PARAM };
+
+struct wd_bn_gpu_space {
+    int64_t outer;
+    int64_t params;
+    int64_t inner;
+    int64_t total;
+};
+
+/* False where parameters are not neighbours in memory. */
+bool wd_bn_gpu_see(struct wd_bn_gpu_space *space, const struct wd_problem *problem);
+
+/* Packed tensors of one layout in fp32, fp16 or bf16, parameters in fp32, and an activation that is
+ * none, the identity, relu or clipped relu. */
+bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *space,
+                     struct wd_reason *reason);
+
+/* 0, 1 or 2 for fp32, fp16 and bf16: the order of rows in the tables. */
+int wd_bn_gpu_type(const struct wd_problem *problem);
+
+/* Everything but how x is walked and where the scratch is. */
+struct bn_vector_args wd_bn_gpu_training(const struct wd_call *call,
+                                         const struct wd_bn_gpu_space *space,
+                                         const struct wd_device *device);
+struct bn_vector_args wd_bn_gpu_inference(const struct wd_call *call,
+                                          const struct wd_bn_gpu_space *space,
+                                          const struct wd_device *device);
+struct bn_vector_args wd_bn_gpu_backward(const struct wd_call *call,
+                                         const struct wd_bn_gpu_space *space,
+                                         const struct wd_device *device);
+
+#endif
