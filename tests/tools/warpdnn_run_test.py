@@ -194,11 +194,12 @@ def test_statuses(t, w):
 
 def test_environment(t, w):
     status, out, _ = run([TOOL, "run", "--device=cpu", "sh", "-c", "echo $WARPDNN_DEVICE $LD_PRELOAD"],
-                         {"LD_PRELOAD": "libm.so.6", "WARPDNN_DEVICE": "gpu"})
+                         {"LD_PRELOAD": "libm.so.6 :libcudnn.so.8", "WARPDNN_DEVICE": "gpu"})
     words = out.split()
     t.check("--device and LD_PRELOAD", len(words) == 2 and words[0] == "cpu"
-            and words[1].split(":")[0] == os.path.realpath(LIBRARY)
-            and words[1].split(":")[-1] == "libm.so.6", out)
+            and words[1].split(":") == ["libm.so.6", os.path.realpath(LIBRARY),
+                                        os.path.join(os.path.dirname(os.path.realpath(LIBRARY)),
+                                                     "libwarpdnn_run.so")], out)
     status, out, _ = run([TOOL, "run", "sh", "-c", "echo $WARPDNN_DEVICE,$LD_LIBRARY_PATH"])
     t.check("no trailing colon, no device", out.strip() == "," + os.path.dirname(os.path.realpath(LIBRARY)),
             out)

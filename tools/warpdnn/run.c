@@ -124,16 +124,31 @@ static bool can_be_preloaded(const char *path)
     return !strpbrk(path, " \t:;");
 }
 
+/* LD_PRELOAD: what was there stays in front, for sanitizers' runtimes must come first and ours
+ * defines the API's names only; another libcudnn is left out. */
+static void set_preload(const struct job *job)
+{
+    const char *rest = getenv("LD_PRELOAD");
+    struct text preload = {0};
+    while (rest && *rest) {
+        size_t length = strcspn(rest, ": ");
+        char *entry = text_make("%.*s", (int)length, rest);
+        if (*entry && !text_starts(text_base(entry), "libcudnn")) text_add(&preload, "%s:", entry);
+        free(entry);
+        rest += length + (rest[length] != '\0');
+    }
+    text_add(&preload, "%s", job->place.library);
+    if (job->place.checker && job->report) text_add(&preload, ":%s", job->place.checker);
+    setenv("LD_PRELOAD", text_of(&preload), 1);
+    text_free(&preload);
+}
+
 static void set_environment(const struct job *job)
 {
-    char *preload = job->place.checker && job->report
-                        ? text_make("%s:%s", job->place.library, job->place.checker)
-                        : text_copy(job->place.library);
-    set_front("LD_PRELOAD", preload);
+    set_preload(job);
     set_front("LD_LIBRARY_PATH", job->place.folder);
     if (job->report) setenv("WARPDNN_RUN_REPORT", job->report, 1);
     if (job->device) setenv("WARPDNN_DEVICE", job->device, 1);
-    free(preload);
 }
 
 /* A file for the checkers' lines; without one only /proc is watched. */
@@ -282,7 +297,11 @@ int command_run(int argc, char **argv)
                       job.place.library);
         goto done;
     }
-    if (!job.place.checker || !can_be_preloaded(job.place.checker)) {
+    if (job.place.checker && !can_be_preloaded(job.place.checker)) {
+        free(job.place.checker);
+        job.place.checker = NULL;
+    }
+    if (!job.place.checker) {
         fail("libwarpdnn_run.so is missing beside the library: processes are only watched from "
              "outside");
     }
