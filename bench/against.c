@@ -16,6 +16,14 @@ static const struct result *find(const struct old_run *run, const struct result 
     return NULL;
 }
 
+bool against_fits(const struct old_run *run)
+{
+    if (!strcmp(run->device, run_facts.device)) return true;
+    fprintf(stderr, "the older run was on '%s', this one is on '%s': their times do not compare\n",
+            run->device, run_facts.device);
+    return false;
+}
+
 bool against_compare(const struct old_run *run, double noise)
 {
     FILE *out = bench_options.json && !strcmp(bench_options.json, "-") ? stderr : stdout;
@@ -25,11 +33,6 @@ bool against_compare(const struct old_run *run, double noise)
     int faster = 0;
     int slower = 0;
     int unknown = 0;
-    if (strcmp(run->device, run_facts.device) != 0) {
-        fprintf(out, "\nThe older run was on '%s', this one on '%s': their times do not compare.\n",
-                run->device, run_facts.device);
-        return false;
-    }
     for (int i = 0; i < result_count(); ++i) {
         const struct result *row = result_at(i);
         const struct result *old = find(run, row);

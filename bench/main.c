@@ -172,6 +172,7 @@ int main(int argc, char **argv)
     device_measure_copy();
     if (!run_open()) return EXIT_CANNOT_RUN;
     say_facts(argc, argv);
+    if (bench_options.against && !against_fits(&old)) return EXIT_CANNOT_RUN;
     if (!bench_options.cpu && !bench_options.no_host) host_measure();
     measure_families();
     if (bench_options.cpu) sets_run();

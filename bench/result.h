@@ -90,6 +90,8 @@ struct old_run {
     int count;
 };
 bool json_read(const char *path, struct old_run *run);
+/* Whether it was on this device; false with a text. */
+bool against_fits(const struct old_run *run);
 /* Compares with it and says what got slower; false where something did. */
 bool against_compare(const struct old_run *run, double noise);
 

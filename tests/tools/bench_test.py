@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The bench: its options, its outputs, its refusals, on the CPU and on the fake driver.
+
+Times mean nothing here; everything else does: that rows are checked, that files hold what was
+measured, that an older run is compared row by row, that a library which is not what it is to be is
+turned away, and that both libraries run side by side (the peer is tests/tools/bench_peer.c).
+"""
+import csv
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+SOURCE = os.environ.get("WARPDNN_SOURCE") or os.path.realpath(
+    os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.environ.get("WARPDNN_BUILD") or os.path.join(SOURCE, "build")
+BENCH = os.path.join(BUILD, "bench", "warpdnn_bench")
+OURS = os.path.join(BUILD, "lib", "libcudnn.so.9")
+FAKE = os.path.join(BUILD, "tests", "libfakecuda.so")
+SHORT = ["--seconds", "0.001", "--limit", "0.02"]
+FINE, BAD_ROWS, CANNOT_RUN = 0, 1, 2
+
+
+def run(*args, status=FINE, fake=False, **more):
+    """Runs the bench; answers its standard output and error."""
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(("WARPDNN_CUDA_DRIVER", "WARPDNN_BENCH", "WARPDNN_DEVICE"))}
+    if fake:
+        env.update(WARPDNN_CUDA_DRIVER=FAKE, FAKECUDA_DEVICES="1", FAKECUDA_REPORT="1",
+                   FAKECUDA_MEMORY_MIB="128",
+                   WARPDNN_ENGINES="none")
+    env.update({key: value for key, value in more.items() if value is not None})
+    for key in [key for key, value in more.items() if value is None]:
+        env.pop(key, None)
+    done = subprocess.run([BENCH, *args], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False, timeout=500)
+    if done.returncode != status:
+        raise AssertionError(f"{' '.join(args)}: status {done.returncode}, not {status}\n"
+                             f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done.stdout, done.stderr
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def save(path, value):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(value, file)
+
+
+def in_folder(test):
+    def wrapped():
+        with tempfile.TemporaryDirectory() as folder:
+            test(folder)
+    wrapped.__name__ = test.__name__
+    return wrapped
+
+
+def check_rows(run_, verdict="right"):
+    expect(run_["rows"], "no rows")
+    for row in run_["rows"]:
+        what = f"{row['family']} {row['problem']}: {row['verdict']}: {row['note']}"
+        expect(row["verdict"] in (verdict, "unchecked"), what)
+        expect(row["ours_us"] > 0 and row["floor_us"] > 0 and row["bytes"] > 0, what)
+        over = row["ours_us"] / row["floor_us"]
+        expect(abs(row["over_floor"] / over - 1) < 0.05 or row["floor_us"] < 0.01, what)
+        expect(row["engine"], what)
+
+
+@in_folder
+def test_cpu_files(folder):
+    paths = {kind: os.path.join(folder, "run." + kind) for kind in ("json", "csv", "html")}
+    out, _ = run("--cpu", "--family", "pointwise", "--only", "relu_forward fp32", "--random", "0",
+                 *SHORT, *[word for kind, path in paths.items() for word in ("--" + kind, path)])
+    one = load(paths["json"])
+    check_rows(one)
+    expect("geometric" not in out and "relu_forward fp32" in out, out)
+    for row in one["rows"]:
+        sizes = re.search(r"(\d+(?:x\d+)+)", row["problem"]).group(1).split("x")
+        count = 1
+        for size in sizes:
+            count *= int(size)
+        expect(row["bytes"] == 8 * count, f"{row['problem']}: {row['bytes']} bytes")
+    with open(paths["csv"], encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    expect([line["problem"] for line in lines] == [row["problem"] for row in one["rows"]], lines)
+    with open(paths["html"], encoding="utf-8") as file:
+        page = file.read()
+    expect("http" not in page and "<script" not in page, "the page asks for something outside")
+    drawings = re.findall(r"<svg.*?</svg>", page, re.S)
+    expect(len(drawings) == 2, f"{len(drawings)} drawings")
+    for drawing in drawings:
+        xml.dom.minidom.parseString(drawing)
+    expect(drawings[1].count('class="ours"') == len(one["rows"]), "a bar a row")
+
+
+def test_cpu_sets():
+    out, _ = run("--cpu", "--matmul", "--only", "768 of 32x32x32", "--seconds", "0.01",
+                 "--processor-time")
+    expect("%sgemm" in out and "768 of 32x32x32" in out, out)
+    out, _ = run("--cpu", "--memory", "--nhwc", "--only", "softmax channel_forward", "--seconds",
+                 "0.01", "--json", "-")
+    rows = json.loads(out)["rows"]
+    expect(len(rows) == 1 and rows[0]["family"] == "softmax" and rows[0]["floor_us"] > 0, rows)
+    out, _ = run("--cpu", "--conv", "--batch", "1", "--only", "fprop n1 960", "--seconds", "0.01")
+    expect("%sgemm" in out and "fprop" in out, out)
+
+
+@in_folder
+def test_against(folder):
+    path, old_path = os.path.join(folder, "new.json"), os.path.join(folder, "old.json")
+    words = ["--cpu", "--family", "softmax", "--only", "64x1", "--random", "0", *SHORT]
+    run(*words, "--json", path)
+    old = load(path)
+    name = old["rows"][0]["problem"]
+    for row in old["rows"]:
+        row["ours_us"] *= 1000
+    save(old_path, old)
+    out, _ = run(*words, "--against", old_path)
+    expect(", 0 slower" in out and "0 rows are new" in out, out)
+    old["rows"][0]["ours_us"] = 0.0001
+    save(old_path, old)
+    out, _ = run(*words, "--against", old_path, status=BAD_ROWS)
+    slower = out[out.index("Slower than before"):]
+    expect(name in slower and ", 1 slower" in slower, out)
+    run(*words, "--against", old_path, "--noise", "1e12")
+    del old["rows"][0]
+    save(old_path, old)
+    out, _ = run(*words, "--against", old_path)
+    expect("1 rows are new" in out, out)
+    old["device"] = "another machine"
+    save(old_path, old)
+    _, err = run(*words, "--against", old_path, status=CANNOT_RUN)
+    expect("another machine" in err, err)
+
+
+@in_folder
+def test_against_bad_files(folder):
+    path = os.path.join(folder, "old.json")
+    words = ["--cpu", "--family", "softmax", "--against", path]
+    _, err = run(*words, status=CANNOT_RUN)
+    expect("cannot read" in err, err)
+    for text, what in (("", ":1:"), ("{\n\"a\": [1, 2\n}", ":3:"), ("{}", "no run of"),
+                       ("[" * 100, "too deep"), ("{\"a\": \"b", "no end"), ("{} x", "more behind")):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        _, err = run(*words, status=CANNOT_RUN)
+        expect(what in err, f"{text[:20]!r}: {err}")
+
+
+def test_refusals():
+    for words, what in (
+            (["--family", "none"], "pointwise"), (["--nonsense"], "unknown option"),
+            (["--cpu", "--seconds", "x"], "--seconds"), (["--cpu", "--batch"], "wants a value"),
+            (["--conv"], "--cpu"), (["--cpu", "--json", "/nonexistent/x"], "cannot write"),
+            (["--cpu", "--html", "/"], "cannot write"),
+            (["--cpu", "--ours", "/nonexistent/libcudnn.so.9"], "no such library"),
+            (["--peer", "/nonexistent/libcudnn.so.9"], "no such library"),
+            (["--peer", OURS], "it is a WarpDNN"), (["--peer", FAKE], "it is no cuDNN 9"),
+            (["--no-peer", "--ours", FAKE], "it is no cuDNN 9")):
+        _, err = run(*words, status=CANNOT_RUN)
+        expect(what in err, f"{words}: {err}")
+    _, err = run("--no-peer", status=CANNOT_RUN, WARPDNN_CUDA_DRIVER="/nonexistent/libcuda.so.1")
+    expect("no CUDA driver" in err and "--cpu" in err, err)
+    _, err = run("--no-peer", "--device", "7", status=CANNOT_RUN, fake=True)
+    expect("--device 7" in err, err)
+    out, _ = run("--cpu", "--family", "softmax", "--only", "no such row")
+    expect("no problem matches" in out, out)
+
+
+def test_lists():
+    out, _ = run("--list")
+    lines = out.splitlines()
+    expect(len(lines) == len(set(lines)), [line for line in lines if lines.count(line) > 1])
+    for family in {line.split()[0] for line in lines}:
+        mine = [line for line in lines if line.split()[0] == family]
+        expect(len(mine) >= 40, f"{family} has {len(mine)} problems")
+    one, _ = run("--list", "--family", "pooling")
+    expect(one and set(one.splitlines()) < set(lines), one)
+
+
+@in_folder
+def test_gpu_rows(folder):
+    path = os.path.join(folder, "run.json")
+    out, _ = run("--list")
+    for family in sorted({line.split()[0] for line in out.splitlines()}):
+        run("--no-peer", "--no-host", "--family", family, "--random", "3", "--seconds", "0.001",
+            "--limit", "0.004", "--json", path, fake=True)
+        one = load(path)
+        check_rows(one)
+        expect(all(row["captured"] and row["peer_us"] is None for row in one["rows"]), one)
+        expect(one["copy_gbs"] > 0, one)
+
+
+@in_folder
+def test_seeds(folder):
+    def problems(seed):
+        path = os.path.join(folder, "run.json")
+        run("--cpu", "--family", "reduce", "--only", "over", "--random", "6", "--seed", seed,
+            "--json", path, *SHORT)
+        return [row["problem"] for row in load(path)["rows"]][-6:]
+    expect(problems("5") == problems("5"), "a seed gives the same problems")
+    expect(problems("5") != problems("6"), "another seed gives others")
+
+
+def test_wrong_answers():
+    """Kernels of engines do nothing on the fake driver: the poison is found."""
+    out, _ = run("--no-peer", "--no-host", "--family", "pointwise", "--only",
+                 "relu_forward fp32 NCHW", "--random", "0", *SHORT, status=BAD_ROWS, fake=True,
+                 WARPDNN_ENGINES=None, FAKECUDA_REPORT=None)
+    expect("WRONG" in out and "computation in fp64" in out, out)
+
+
+def have_peer():
+    return platform.machine() == "x86_64" and shutil.which("cc") is not None
+
+
+def make_peer(folder):
+    shutil.copy(OURS, os.path.join(folder, "libreal.so"))
+    path = os.path.join(folder, "libcudnn.so.9")
+    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-I", os.path.join(SOURCE, "bench"),
+                    "-o", path, os.path.join(SOURCE, "tests", "tools", "bench_peer.c"), "-ldl"],
+                   check=True)
+    return path
+
+
+@in_folder
+def test_peer(folder):
+    peer, path = make_peer(folder), os.path.join(folder, "run.json")
+    out, err = run("--peer", peer, "--family", "pooling", "--random", "1", *SHORT, "--json", path,
+                   fake=True)
+    one = load(path)
+    check_rows(one)
+    expect(peer in err and one["peer"].startswith("cuDNN 9"), err)
+    expect(all(row["peer_us"] > 0 and row["ratio"] > 0 for row in one["rows"]), one["rows"])
+    expect([host["library"] for host in one["host"]] == ["ours", "peer"], one["host"])
+    for host in one["host"]:
+        expect(host["open_ms"] > 0 and host["activation_us"] > 0 and host["descriptor_us"] > 0, host)
+    expect("launch of an empty kernel" in out, out)
+    _, err = run("--no-peer", "--ours", peer, status=CANNOT_RUN, fake=True)
+    expect("it is not WarpDNN" in err, err)
+
+
+@in_folder
+def test_peer_wrong(folder):
+    """A peer whose forward does nothing: small rows know who is right, large ones do not."""
+    peer = make_peer(folder)
+    words = ["--peer", peer, "--no-host", "--family", "pointwise", "--random", "0", "--seconds",
+             "0.001"]
+    out, _ = run(*words, "--only", "tanh_forward fp16", "--limit", "0.01", fake=True,
+                 BENCH_PEER_IDLE="1")
+    expect("the peer's y" in out and "WRONG" not in out, out)
+    out, _ = run(*words, "--only", "tanh_forward fp32 NCHW 1x1x", "--limit", "6", fake=True,
+                 BENCH_PEER_IDLE="1", status=BAD_ROWS)
+    expect("WRONG" in out and "differ from the peer's" in out, out)
+
+
+def main():
+    tests = [test_cpu_files, test_cpu_sets, test_against, test_against_bad_files, test_refusals,
+             test_lists, test_gpu_rows, test_seeds, test_wrong_answers]
+    passed = failed = skipped = 0
+    if not os.path.exists(BENCH):
+        print("the bench is not built\n0 passed, 0 failed, 1 skipped")
+        return 77
+    if have_peer():
+        tests += [test_peer, test_peer_wrong]
+    else:
+        skipped += 2
+    for test in tests:
+        try:
+            test()
+            passed += 1
+        except Exception as error:  # pylint: disable=broad-except
+            failed += 1
+            print(f"{test.__name__}: {error}")
+    tail = f", {skipped} skipped" if skipped else ""
+    print(f"{passed} passed, {failed} failed{tail}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
