@@ -246,8 +246,10 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnTransformTensor(
     const void *beta, const cudnnTensorDescriptor_t yDesc, void *y);
 
 /*
- * dest = alpha * transform(src) + beta * dest; destDesc as cudnnInitTransformDest() gives it.
- * Padding is filled with zeros. The data must not overlap.
+ * dest = alpha * transform(src) + beta * dest. destDesc has the dims that cudnnInitTransformDest()
+ * gives, any strides, and any type that there is a conversion to; alpha and beta are double where
+ * src is fp64, else float. Padding is filled with zeros. Folding, the channels of a block's first
+ * pixel come first, then those of the next along the last dimension. The data must not overlap.
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnTransformTensorEx(
     cudnnHandle_t handle, const cudnnTensorTransformDescriptor_t transDesc, const void *alpha,

@@ -18,10 +18,7 @@ struct cudnnTensorTransformStruct {
     uint32_t fold[CUDNN_DIM_MAX - 2]; /* of the spatial dimensions; 0 and 1 leave one alone */
 };
 
-/* The block length of spatial dimension d. */
-static inline int64_t wd_transform_fold(const struct cudnnTensorTransformStruct *transform, int d)
-{
-    return transform->fold[d] > 1 ? (int64_t)transform->fold[d] : 1;
-}
+/* The same as an operation is told it. */
+struct wd_transform_attr wd_transform_attr(const struct cudnnTensorTransformStruct *transform);
 
 #endif

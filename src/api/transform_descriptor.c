@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/transform.h"
+#include "graph/transform_shape.h"
 
 cudnnStatus_t cudnnCreateTensorTransformDescriptor(cudnnTensorTransformDescriptor_t *transformDesc)
 {
@@ -68,29 +69,19 @@ cudnnStatus_t cudnnGetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t
     return CUDNN_STATUS_SUCCESS;
 }
 
-static int64_t quotient_up(int64_t a, int64_t b)
+struct wd_transform_attr wd_transform_attr(const struct cudnnTensorTransformStruct *transform)
 {
-    return (a + b - 1) / b;
-}
-
-static void pad(const struct cudnnTensorTransformStruct *transform, int rank, int64_t *dim)
-{
-    for (int d = 0; d < rank; ++d) dim[d] += (int64_t)transform->before[d] + transform->after[d];
-}
-
-/* The channels take what the spatial dimensions give, and back; parts of blocks count as whole. */
-static void fold(const struct cudnnTensorTransformStruct *transform, int rank, int64_t *dim)
-{
-    bool up = transform->direction == CUDNN_TRANSFORM_FOLD;
-    int64_t blocks = 1;
-    for (int d = 2; d < rank; ++d) {
-        int64_t block = wd_transform_fold(transform, d - 2);
-        if (__builtin_mul_overflow(blocks, block, &blocks)) blocks = INT_MAX;
-        if (up) dim[d] = quotient_up(dim[d], block);
-        else if (__builtin_mul_overflow(dim[d], block, &dim[d])) dim[d] = INT64_MAX;
+    struct wd_transform_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.direction = transform->direction;
+    for (int d = 0; d < CUDNN_DIM_MAX; ++d) {
+        attr.before[d] = transform->before[d];
+        attr.after[d] = transform->after[d];
     }
-    if (!up) dim[1] = quotient_up(dim[1], blocks);
-    else if (__builtin_mul_overflow(dim[1], blocks, &dim[1])) dim[1] = INT64_MAX;
+    for (int d = 0; d < CUDNN_DIM_MAX - 2; ++d) {
+        attr.fold[d] = transform->fold[d] > 1 ? (int64_t)transform->fold[d] : 1;
+    }
+    return attr;
 }
 
 cudnnStatus_t cudnnInitTransformDest(const cudnnTensorTransformDescriptor_t transformDesc,
@@ -99,6 +90,7 @@ cudnnStatus_t cudnnInitTransformDest(const cudnnTensorTransformDescriptor_t tran
 {
     const struct wd_tensor *source;
     struct wd_tensor target;
+    struct wd_transform_attr attr;
     int64_t dim[WD_MAX_RANK];
     int dims[WD_MAX_RANK];
     WD_DESC(transformDesc, WD_DESC_TRANSFORM);
@@ -111,14 +103,8 @@ cudnnStatus_t cudnnInitTransformDest(const cudnnTensorTransformDescriptor_t tran
     WD_ARG(source->vect_count == 1 && transformDesc->format != CUDNN_TENSOR_NCHW_VECT_C,
            CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
            "srcDesc or the format of transformDesc has vectors of channels");
-    memcpy(dim, source->dim, sizeof dim);
-    if (transformDesc->direction == CUDNN_TRANSFORM_FOLD) {
-        pad(transformDesc, source->rank, dim);
-        fold(transformDesc, source->rank, dim);
-    } else {
-        fold(transformDesc, source->rank, dim);
-        pad(transformDesc, source->rank, dim);
-    }
+    attr = wd_transform_attr(transformDesc);
+    wd_transform_dims(&attr, source->rank, source->dim, dim);
     for (int d = 0; d < source->rank; ++d) {
         WD_ARG(dim[d] >= 1, CUDNN_STATUS_BAD_PARAM,
                "padding leaves %lld of dim[%d]=%lld of srcDesc", (long long)dim[d], d,

@@ -96,6 +96,15 @@ struct wd_lrn_attr {
     double k;
 };
 
+/* Padding may be negative: it cuts. Folding pads first, unfolding last. */
+struct wd_transform_attr {
+    int32_t direction; /* cudnnFoldingDirection_t */
+    int32_t unused;
+    int64_t before[WD_MAX_SPATIAL + 2];
+    int64_t after[WD_MAX_SPATIAL + 2];
+    int64_t fold[WD_MAX_SPATIAL]; /* block lengths, at least 1 within the rank */
+};
+
 union wd_attr {
     struct wd_conv_attr conv;
     struct wd_pool_attr pool;
@@ -107,6 +116,7 @@ union wd_attr {
     struct wd_matmul_attr matmul;
     struct wd_spatial_attr spatial;
     struct wd_lrn_attr lrn;
+    struct wd_transform_attr transform;
 };
 
 #endif

@@ -40,11 +40,28 @@ static void transform_ex(void)
         {"fold", 4, {2, 3, 4, 6}, {0}, {0}, 0, 0, {2, 3, 1}},
         {"unfold", 4, {2, 12, 4, 6}, {0}, {0}, 0, 1, {2, 2, 1}},
         {"pad5", 5, {1, 2, 3, 4, 5}, {0, 0, 1, 0, 1}, {0, 0, 0, 1, 1}, 0, 0, {1, 1, 1}},
+        {"fold_nhwc", 4, {2, 3, 4, 6}, {0}, {0}, 1, 0, {2, 3, 1}},
+        {"unfold_nhwc", 4, {2, 12, 4, 6}, {0}, {0}, 1, 1, {2, 2, 1}},
+        {"fold_pad", 4, {1, 3, 5, 7}, {0, 0, 1, 0}, {0, 1, 0, 1}, 0, 0, {2, 2, 1}},
+        {"fold_part", 4, {1, 2, 5, 7}, {0}, {0}, 0, 0, {2, 3, 1}},
+        {"unfold_pad", 4, {1, 8, 3, 3}, {0, 0, 1, 0}, {0, 0, 0, 2}, 0, 1, {2, 2, 1}},
+        {"cut", 4, {2, 3, 6, 7}, {0, 0, -1, -2}, {0, -1, -1, 0}, 0, 0, {1, 1, 1}},
+        {"unfold_cut", 4, {1, 8, 3, 4}, {0, 0, -1, 0}, {0, 0, 0, -1}, 0, 1, {2, 2, 1}},
+        {"fold5", 5, {1, 2, 4, 4, 6}, {0}, {0}, 0, 0, {2, 1, 3}},
+        {"batch", 4, {2, 2, 3, 3}, {1, 0, 0, 0}, {0, 0, 0, 1}, 1, 0, {1, 1, 1}},
     };
-    static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF};
+    static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_DOUBLE,
+                                            CUDNN_DATA_BFLOAT16, CUDNN_DATA_INT8};
+    static const double pairs[][2] = {{1, 0}, {2, 0}, {1, 1}, {-0.5, 0.25}, {0, 1}};
     for (int i = 0; i < GD_COUNT(rows); i++) {
-        for (int k = 0; k < 2; k++) {
-            if (!gd_case("transform_ex/%s/%s", rows[i].name, gd_type_name(types[k]))) continue;
+        for (int each = 0; each < GD_COUNT(types) * GD_COUNT(pairs); each++) {
+            int k = each % GD_COUNT(types), scale = each / GD_COUNT(types);
+            double alpha = pairs[scale][0], beta = pairs[scale][1];
+            if (scale && (k > 2 || (i != 1 && i != 4))) continue;
+            if (!(scale ? gd_case("transform_ex/%s/%s/scale%g,%g", rows[i].name,
+                                  gd_type_name(types[k]), alpha, beta)
+                        : gd_case("transform_ex/%s/%s", rows[i].name, gd_type_name(types[k]))))
+                continue;
             int nd = rows[i].nd, d[5] = {0}, s[5] = {0}, got = 0;
             size_t bytes = 0;
             cudnnDataType_t type;
@@ -66,31 +83,70 @@ static void transform_ex(void)
                 for (int j = 0; j < nd; j++)
                     sane &= d[j] > 0 && d[j] < 100 && s[j] > 0 && s[j] < 100000;
                 struct gd_tens *y = sane ? gd_tens_raw("y", types[k], nd, d, s) : x;
+                cudnnDataType_t st = types[k] == CUDNN_DATA_DOUBLE ? types[k] : CUDNN_DATA_FLOAT;
                 gd_fill(x, GD_REAL);
-                if (sane &&
-                    gd_ran("run", lib.TransformTensorEx(gd_handle(), t, gd_scalar(0, 1), x->desc,
-                                                        x->p, gd_scalar(0, 0), dest, y->p)))
-                    gd_out(y, gd_exact);
+                if (beta != 0 && sane) gd_fill(y, GD_UNIT);
+                if (sane && gd_ran("run", lib.TransformTensorEx(gd_handle(), t,
+                                                                gd_scalar(st, alpha), x->desc, x->p,
+                                                                gd_scalar(st, beta), dest, y->p)))
+                    gd_out(y, scale ? gd_map_tol(y->type, CUDNN_DATA_FLOAT, 4, 12) : gd_exact);
             }
             lib.DestroyTensorDescriptor(dest);
             lib.DestroyTensorTransformDescriptor(t);
             gd_end();
         }
     }
-    for (int k = 0; k < 2; k++) {
-        if (!gd_case("transform_filter/nhwc/%s", gd_type_name(types[k]))) continue;
-        cudnnTensorTransformDescriptor_t t = NULL;
-        struct gd_tens *x = gd_filter("x", types[k], GD_NCHW, 4, DIMS(4, 3, 2, 3));
-        struct gd_tens *y = gd_filter("y", types[k], GD_NHWC, 4, DIMS(4, 3, 2, 3));
-        gd_setup("create", lib.CreateTensorTransformDescriptor(&t));
-        gd_setup("set", lib.SetTensorTransformDescriptor(t, 4, CUDNN_TENSOR_NHWC, NULL, NULL, NULL,
-                                                         CUDNN_TRANSFORM_FOLD));
-        gd_fill(x, GD_REAL);
-        if (gd_ran("run", lib.TransformFilter(gd_handle(), t, gd_scalar(0, 1), x->filter, x->p,
-                                              gd_scalar(0, 0), y->filter, y->p)))
-            gd_out(y, gd_exact);
-        lib.DestroyTensorTransformDescriptor(t);
-        gd_end();
+}
+
+static void transform_filter(void)
+{
+    static const struct {
+        const char *name;
+        enum gd_layout from, to;
+        int k, c, before[4], after[4];
+        unsigned fold[2];
+        int direction;
+    } rows[] = {
+        {"nhwc", GD_NCHW, GD_NHWC, 4, 3, {0}, {0}, {1, 1}, 0},
+        {"nchw", GD_NHWC, GD_NCHW, 4, 3, {0}, {0}, {1, 1}, 0},
+        {"same", GD_NCHW, GD_NCHW, 4, 3, {0}, {0}, {1, 1}, 0},
+        {"nhwc_same", GD_NHWC, GD_NHWC, 4, 3, {0}, {0}, {1, 1}, 0},
+        {"pad", GD_NCHW, GD_NCHW, 4, 3, {0, 0, 1, 0}, {0, 0, 0, 2}, {1, 1}, 0},
+        {"pad_k", GD_NCHW, GD_NCHW, 3, 3, {0}, {5, 0, 0, 0}, {1, 1}, 0},
+        {"pad_c", GD_NCHW, GD_NHWC, 4, 3, {0}, {0, 5, 0, 0}, {1, 1}, 0},
+        {"fold", GD_NCHW, GD_NCHW, 2, 3, {0}, {0, 0, 0, 1}, {2, 2}, 0},
+        {"fold_nhwc", GD_NCHW, GD_NHWC, 2, 3, {0}, {0, 1, 0, 1}, {2, 2}, 0},
+        {"unfold", GD_NCHW, GD_NCHW, 2, 8, {0}, {0}, {2, 2}, 1},
+    };
+    static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_DOUBLE,
+                                            CUDNN_DATA_BFLOAT16};
+    for (int i = 0; i < GD_COUNT(rows); i++) {
+        for (int k = 0; k < GD_COUNT(types); k++) {
+            if (!gd_case("transform_filter/%s/%s", rows[i].name, gd_type_name(types[k]))) continue;
+            cudnnTensorTransformDescriptor_t t = NULL;
+            cudnnDataType_t st = types[k] == CUDNN_DATA_DOUBLE ? types[k] : CUDNN_DATA_FLOAT;
+            int x_dim[4] = {rows[i].k, rows[i].c, 2, 3}, y_dim[4];
+            int blocks = (int)(rows[i].fold[0] * rows[i].fold[1]);
+            for (int d = 0; d < 4; d++) {
+                int extent = x_dim[d] + rows[i].before[d] + rows[i].after[d];
+                int block = d < 2 ? 1 : (int)rows[i].fold[d - 2];
+                if (rows[i].direction) y_dim[d] = d == 1 ? extent / blocks : extent * block;
+                else y_dim[d] = d == 1 ? extent * blocks : extent / block;
+            }
+            struct gd_tens *x = gd_filter("x", types[k], rows[i].from, 4, x_dim);
+            struct gd_tens *y = gd_filter("y", types[k], rows[i].to, 4, y_dim);
+            gd_setup("create", lib.CreateTensorTransformDescriptor(&t));
+            gd_setup("set", lib.SetTensorTransformDescriptor(
+                                t, 4, rows[i].to == GD_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
+                                rows[i].before, rows[i].after, rows[i].fold,
+                                (cudnnFoldingDirection_t)rows[i].direction));
+            gd_fill(x, GD_REAL);
+            if (gd_ran("run", lib.TransformFilter(gd_handle(), t, gd_scalar(st, 1), x->filter, x->p,
+                                                  gd_scalar(st, 0), y->filter, y->p)))
+                gd_out(y, gd_exact);
+            lib.DestroyTensorTransformDescriptor(t);
+            gd_end();
+        }
     }
 }
 
@@ -147,4 +203,5 @@ void cases_transform(void)
             one(vects[i].xt, vects[i].xl, vects[i].yt, vects[i].yl, 4, d32, d32, i == 8 ? 1.5 : 1,
                 0, GD_WIDE, 0);
     transform_ex();
+    transform_filter();
 }

@@ -42,6 +42,8 @@ FUNCTIONS = {
     "cudnnScaleTensor": ["pointwise"],
     "cudnnSetTensor": ["pointwise"],
     "cudnnTransformTensor": ["pointwise"],
+    "cudnnTransformTensorEx": ["transform"],
+    "cudnnTransformFilter": ["transform"],
     "cudnnReduceTensor": ["reduce"],
     "cudnnDropoutForward": ["dropout_forward"],
     "cudnnDropoutBackward": ["dropout_backward"],

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of the transform's pass, shared by host and device, and where an element comes from,
+ * which needs no accumulator. */
+#ifndef WD_OPS_TENSOR_ARGS_H
+#define WD_OPS_TENSOR_ARGS_H
+
+#include "base/view.h"
+#include "graph/attr.h"
+
+struct transform_args {
+    struct wd_view src;
+    struct wd_view dest;
+    double alpha;
+    double beta;
+    int32_t order[WD_MAX_RANK]; /* of the destination's dimensions in memory */
+    struct wd_transform_attr attr;
+};
+
+/* Channels in the tensor before folding, or after unfolding and before the last padding. */
+WD_FN int64_t transform_channels(const struct transform_args *a)
+{
+    int64_t blocks = 1;
+    if (a->attr.direction == CUDNN_TRANSFORM_FOLD) {
+        return a->src.dim[1] + a->attr.before[1] + a->attr.after[1];
+    }
+    for (int d = 2; d < a->src.rank; ++d) blocks *= a->attr.fold[d - 2];
+    return (a->src.dim[1] + blocks - 1) / blocks;
+}
+
+/* The source's element that goes to the destination's at `to`; 0 where that is padding. Folding, the
+ * channels of the first element of a block come first, then those of the second; the last dimension
+ * runs fastest through a block. */
+WD_FN int transform_source(const struct transform_args *a, const int64_t *to, int64_t *from)
+{
+    const struct wd_transform_attr *p = &a->attr;
+    const int rank = a->src.rank;
+    int64_t channels = transform_channels(a);
+    for (int d = 0; d < rank; ++d) from[d] = to[d];
+    if (p->direction == CUDNN_TRANSFORM_FOLD) {
+        int64_t phase = to[1] / channels;
+        from[1] = to[1] % channels;
+        for (int d = rank - 1; d >= 2; --d) {
+            from[d] = to[d] * p->fold[d - 2] + phase % p->fold[d - 2];
+            phase /= p->fold[d - 2];
+        }
+        for (int d = 0; d < rank; ++d) {
+            if (from[d] >= a->src.dim[d] + p->before[d] + p->after[d]) return 0;
+            from[d] -= p->before[d];
+        }
+    } else {
+        int64_t phase = 0;
+        for (int d = 0; d < rank; ++d) {
+            from[d] = to[d] - p->before[d];
+            if (from[d] < 0) return 0;
+        }
+        if (from[1] >= channels) return 0;
+        for (int d = 2; d < rank; ++d) {
+            phase = phase * p->fold[d - 2] + from[d] % p->fold[d - 2];
+            from[d] /= p->fold[d - 2];
+        }
+        from[1] += phase * channels;
+    }
+    for (int d = 0; d < rank; ++d) {
+        if (from[d] < 0 || from[d] >= a->src.dim[d]) return 0;
+    }
+    return 1;
+}
+
+#endif

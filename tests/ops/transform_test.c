@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Transforms of tensors and filters: every element of the source is taken to its place in a
+ * destination of zeros, while the library looks from each place for its element. Random paddings
+ * and cuts, blocks that do not divide, layouts, types, vectors of channels, scaling, NaN; and folding
+ * undone by unfolding. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/harness.h"
+
+enum { RANK_MAX = 5 };
+
+struct call {
+    cudnnTensorTransformDescriptor_t how;
+    cudnnFilterDescriptor_t src_filter, dest_filter; /* null: tensors */
+    struct tensor *src, *dest;
+    double alpha, beta;
+};
+
+struct shape {
+    int rank, direction;
+    int src[RANK_MAX], dest[RANK_MAX];
+    int32_t before[RANK_MAX], after[RANK_MAX];
+    uint32_t fold[RANK_MAX - 2];
+};
+
+static const void *scalar(cudnnDataType_t dtype, double value, double *storage)
+{
+    if (dtype == CUDNN_DATA_DOUBLE) *storage = value;
+    else *(float *)storage = (float)value;
+    return storage;
+}
+
+static cudnnStatus_t transform(void *context)
+{
+    const struct call *c = context;
+    double s[2];
+    const void *alpha = scalar(c->src->dtype, c->alpha, s);
+    const void *beta = scalar(c->src->dtype, c->beta, s + 1);
+    if (c->src_filter) {
+        return cudnnTransformFilter(harness_handle, c->how, alpha, c->src_filter, c->src->data,
+                                    beta, c->dest_filter, c->dest->data);
+    }
+    return cudnnTransformTensorEx(harness_handle, c->how, alpha, c->src->desc, c->src->data, beta,
+                                  c->dest->desc, c->dest->data);
+}
+
+static int block_of(const struct shape *s, int d)
+{
+    return s->fold[d - 2] > 1 ? (int)s->fold[d - 2] : 1;
+}
+
+static int blocks_of(const struct shape *s)
+{
+    int blocks = 1;
+    for (int d = 2; d < s->rank; ++d) blocks *= block_of(s, d);
+    return blocks;
+}
+
+/* Channels of one phase of a block. */
+static int channels_of(const struct shape *s)
+{
+    if (s->direction == CUDNN_TRANSFORM_FOLD) return s->src[1] + s->before[1] + s->after[1];
+    return (s->src[1] + blocks_of(s) - 1) / blocks_of(s);
+}
+
+static void give_dims(struct shape *s)
+{
+    bool folds = s->direction == CUDNN_TRANSFORM_FOLD;
+    for (int d = 0; d < s->rank; ++d) {
+        int extent = s->src[d];
+        if (folds) extent += s->before[d] + s->after[d];
+        if (d == 1 && folds) extent *= blocks_of(s);
+        if (d == 1 && !folds) extent = channels_of(s);
+        if (d > 1 && folds) extent = (extent + block_of(s, d) - 1) / block_of(s, d);
+        if (d > 1 && !folds) extent *= block_of(s, d);
+        if (!folds) extent += s->before[d] + s->after[d];
+        s->dest[d] = extent;
+    }
+}
+
+/* Where the source's element at `at` goes; false where it is cut off. */
+static bool taken(const struct shape *s, const int *at, int *to)
+{
+    int phase = 0;
+    memcpy(to, at, sizeof *to * (size_t)s->rank);
+    if (s->direction == CUDNN_TRANSFORM_FOLD) {
+        for (int d = 0; d < s->rank; ++d) {
+            to[d] += s->before[d];
+            if (to[d] < 0 || to[d] >= s->src[d] + s->before[d] + s->after[d]) return false;
+        }
+        for (int d = 2; d < s->rank; ++d) {
+            phase = phase * block_of(s, d) + to[d] % block_of(s, d);
+            to[d] /= block_of(s, d);
+        }
+        to[1] += phase * channels_of(s);
+        return true;
+    }
+    phase = at[1] / channels_of(s);
+    to[1] = at[1] % channels_of(s);
+    for (int d = s->rank - 1; d >= 2; --d) {
+        to[d] = at[d] * block_of(s, d) + phase % block_of(s, d);
+        phase /= block_of(s, d);
+    }
+    for (int d = 0; d < s->rank; ++d) {
+        to[d] += s->before[d];
+        if (to[d] < 0 || to[d] >= s->dest[d]) return false;
+    }
+    return true;
+}
+
+static void describe(struct call *c, const struct shape *s, int format)
+{
+    cudnnCreateTensorTransformDescriptor(&c->how);
+    if (cudnnSetTensorTransformDescriptor(
+            c->how, (uint32_t)s->rank, (cudnnTensorFormat_t)format, s->before, s->after, s->fold,
+            (cudnnFoldingDirection_t)s->direction) != CUDNN_STATUS_SUCCESS) {
+        case_fail("the descriptor is refused");
+    }
+}
+
+static bool is_float(cudnnDataType_t type)
+{
+    return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE || type == CUDNN_DATA_HALF ||
+           type == CUDNN_DATA_BFLOAT16;
+}
+
+static void check(const struct call *c, const struct shape *s, const double *before)
+{
+    const struct tensor *dest = c->dest;
+    double *exact = calloc((size_t)dest->count, sizeof *exact);
+    double *magnitude = calloc((size_t)dest->count, sizeof *magnitude);
+    bool wide = c->src->dtype == CUDNN_DATA_DOUBLE || dest->dtype == CUDNN_DATA_DOUBLE;
+    for (int64_t i = 0; i < c->src->count; ++i) {
+        int at[8], to[8];
+        coordinates(c->src, i, at);
+        if (taken(s, at, to)) exact[logical_index(dest, to)] = c->src->value[i];
+    }
+    for (int64_t i = 0; i < dest->count; ++i) {
+        double old = c->beta != 0 ? c->beta * before[i] : 0.0;
+        magnitude[i] = isfinite(exact[i]) ? fabs(c->alpha * exact[i]) + fabs(old) : 0.0;
+        exact[i] = (c->alpha != 0 ? c->alpha * exact[i] : 0.0) + old;
+        if (!is_float(dest->dtype)) exact[i] = tensor_round(dest->dtype, exact[i]);
+    }
+    check_values("dest", dest, exact, NULL, magnitude, wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
+    free(exact);
+    free(magnitude);
+}
+
+static void random_shape(struct shape *s, int unit, bool plain)
+{
+    s->rank = random_of(3, 4, 4, 4, 5);
+    if (unit > 1) s->rank = 4;
+    s->direction = random_of(CUDNN_TRANSFORM_FOLD, CUDNN_TRANSFORM_UNFOLD);
+    for (;;) {
+        bool whole = true;
+        for (int d = 0; d < s->rank; ++d) {
+            bool pads = !plain && random_chance(0.4) && !(d == 1 && unit > 1);
+            s->src[d] = (int)random_int(1, d < 2 ? 5 : 8);
+            if (d == 1 && unit > 1) s->src[d] *= unit * 4;
+            s->before[d] = pads ? (int32_t)random_int(-2, 3) : 0;
+            s->after[d] = pads ? (int32_t)random_int(-2, 3) : 0;
+            if (d > 1) s->fold[d - 2] = plain ? 1 : (uint32_t)random_of(0, 1, 1, 2, 2, 3);
+            if (d > 1 && unit > 1 && s->fold[d - 2] > 2) s->fold[d - 2] = 2;
+        }
+        /* what padding cuts must leave something, in vectors where there are any */
+        give_dims(s);
+        for (int d = 0; d < s->rank; ++d) {
+            whole &= s->dest[d] > 0 && s->src[d] + s->before[d] + s->after[d] > 0;
+        }
+        if (whole && s->dest[1] % unit == 0) return;
+    }
+}
+
+static double random_scalar(void)
+{
+    return (double)random_of(0, 2, 2, 1, -3) * 0.5;
+}
+
+/* The elements that `beta` is to see, or poison. */
+static struct tensor *destination(cudnnDataType_t dtype, const struct shape *s, enum layout layout,
+                                  double beta)
+{
+    if (beta == 0.0) return tensor_output(dtype, s->rank, s->dest, layout);
+    return tensor_inout(dtype, s->rank, s->dest, layout, -8.0, 8.0);
+}
+
+static const struct {
+    const char *name;
+    cudnnDataType_t type;
+    int lanes;
+} types[] = {{"fp32", CUDNN_DATA_FLOAT, 1},    {"fp64", CUDNN_DATA_DOUBLE, 1},
+             {"fp16", CUDNN_DATA_HALF, 1},     {"bf16", CUDNN_DATA_BFLOAT16, 1},
+             {"int8", CUDNN_DATA_INT8, 1},     {"int32", CUDNN_DATA_INT32, 1},
+             {"int8x4", CUDNN_DATA_INT8x4, 4}, {"uint8", CUDNN_DATA_UINT8, 1}};
+
+static enum layout random_layout(int lanes)
+{
+    return lanes > 1 ? LAYOUT_VECT : (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC, LAYOUT_GAPS);
+}
+
+static void random_case(int from, int to, int turn)
+{
+    struct call c = {.alpha = 1.0};
+    struct shape s = {0};
+    double *before;
+    int unit = types[from].lanes > types[to].lanes ? types[from].lanes : types[to].lanes;
+    if (!case_begin("transform/%s_to_%s/%d", types[from].name, types[to].name, turn)) return;
+    random_shape(&s, unit, turn == 1);
+    if (turn > 1) c.alpha = random_scalar(), c.beta = random_scalar();
+    describe(&c, &s, random_of(CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC));
+    c.src =
+        tensor_input(types[from].type, s.rank, s.src, random_layout(types[from].lanes), -9.0, 9.0);
+    if (is_float(types[from].type) && is_float(types[to].type) && random_chance(0.3)) {
+        c.src->value[random_int(0, c.src->count - 1)] = NAN;
+        c.src->value[random_int(0, c.src->count - 1)] = INFINITY;
+        tensor_write(c.src);
+    }
+    c.dest = destination(types[to].type, &s, random_layout(types[to].lanes), c.beta);
+    before = malloc((size_t)c.dest->count * sizeof *before);
+    memcpy(before, c.dest->value, (size_t)c.dest->count * sizeof *before);
+    if (run_call(transform, &c)) check(&c, &s, before);
+    free(before);
+    cudnnDestroyTensorTransformDescriptor(c.how);
+    case_end();
+}
+
+static cudnnFilterDescriptor_t filter(cudnnDataType_t dtype, int rank, const int *dim,
+                                      enum layout layout)
+{
+    cudnnFilterDescriptor_t made = NULL;
+    cudnnTensorFormat_t format = layout == LAYOUT_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+    cudnnCreateFilterDescriptor(&made);
+    if (cudnnSetFilterNdDescriptor(made, dtype, format, rank, dim) != CUDNN_STATUS_SUCCESS) {
+        case_fail("a filter descriptor is refused");
+    }
+    return made;
+}
+
+static void filter_case(int type, int turn)
+{
+    struct call c = {.alpha = 1.0};
+    struct shape s = {0};
+    enum layout from, to;
+    double *before;
+    if (!case_begin("transform_filter/%s/%d", types[type].name, turn)) return;
+    random_shape(&s, 1, turn == 1);
+    if (turn > 1) c.alpha = random_scalar(), c.beta = random_scalar();
+    from = (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC);
+    to = (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC);
+    describe(&c, &s, to == LAYOUT_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW);
+    c.src = tensor_input(types[type].type, s.rank, s.src, from, -9.0, 9.0);
+    c.dest = destination(types[type].type, &s, to, c.beta);
+    c.src_filter = filter(types[type].type, s.rank, s.src, from);
+    c.dest_filter = filter(types[type].type, s.rank, s.dest, to);
+    before = malloc((size_t)c.dest->count * sizeof *before);
+    memcpy(before, c.dest->value, (size_t)c.dest->count * sizeof *before);
+    if (run_call(transform, &c)) check(&c, &s, before);
+    free(before);
+    cudnnDestroyFilterDescriptor(c.src_filter);
+    cudnnDestroyFilterDescriptor(c.dest_filter);
+    cudnnDestroyTensorTransformDescriptor(c.how);
+    case_end();
+}
+
+/* The destination is as cudnnInitTransformDest gives it, and unfolding brings the image back. */
+static void there_and_back(int turn)
+{
+    struct call c = {.alpha = 1.0};
+    struct shape s = {.rank = 4, .src = {2, 3, 7, 10}, .fold = {2, 3}}, back;
+    struct tensor *image;
+    cudnnTensorDescriptor_t given = NULL;
+    size_t bytes = 0;
+    if (!case_begin("transform/there_and_back/%d", turn)) return;
+    s.direction = CUDNN_TRANSFORM_FOLD;
+    s.before[2] = (int32_t)random_int(0, 2);
+    s.after[1] = (int32_t)random_int(0, 2);
+    s.after[2] = 4 - s.before[2] + turn % 2;
+    s.after[3] = 2;
+    give_dims(&s);
+    describe(&c, &s, CUDNN_TENSOR_NHWC);
+    image = tensor_input(CUDNN_DATA_FLOAT, 4, s.src, LAYOUT_NCHW, -4.0, 4.0);
+    c.src = image;
+    c.dest = tensor_inout(CUDNN_DATA_FLOAT, 4, s.dest, LAYOUT_NHWC, 0.0, 1.0);
+    cudnnCreateTensorDescriptor(&given);
+    if (cudnnInitTransformDest(c.how, c.src->desc, given, &bytes) != CUDNN_STATUS_SUCCESS ||
+        bytes != sizeof(float) * (size_t)c.dest->count) {
+        case_fail("the destination that is given has %zu bytes", bytes);
+    }
+    run_call(transform, &c);
+    cudnnDestroyTensorTransformDescriptor(c.how);
+    back = s;
+    back.direction = CUDNN_TRANSFORM_UNFOLD;
+    memcpy(back.src, s.dest, sizeof back.src);
+    for (int d = 0; d < 4; ++d) {
+        int blocks = d > 1 ? block_of(&s, d) : 1;
+        int full = d == 1 ? channels_of(&s) : s.dest[d] * blocks;
+        back.before[d] = -s.before[d];
+        back.after[d] = s.src[d] - full + s.before[d];
+        back.dest[d] = s.src[d];
+    }
+    describe(&c, &back, CUDNN_TENSOR_NCHW);
+    c.src = c.dest;
+    c.src->output = false;
+    tensor_write(c.src);
+    c.dest = tensor_output(CUDNN_DATA_FLOAT, 4, back.dest, LAYOUT_NCHW);
+    run_call(transform, &c);
+    for (int64_t i = 0; i < image->count; ++i) {
+        if (c.dest->value[i] == image->value[i]) continue;
+        case_fail("element %lld went as %g and came back as %g", (long long)i, image->value[i],
+                  c.dest->value[i]);
+    }
+    cudnnDestroyTensorTransformDescriptor(c.how);
+    cudnnDestroyTensorDescriptor(given);
+    case_end();
+}
+
+int main(int argc, char **argv)
+{
+    const int count = sizeof types / sizeof types[0];
+    harness_start(argc, argv);
+    for (int from = 0; from < count; ++from) {
+        for (int to = 0; to < count; ++to) {
+            int turns = from == to ? 24 : 4;
+            for (int turn = 0; turn < turns; ++turn) random_case(from, to, turn);
+        }
+    }
+    for (int type = 0; type < 5; ++type) { /* filters have no int32 */
+        for (int turn = 0; turn < 12; ++turn) filter_case(type, turn);
+    }
+    for (int turn = 0; turn < 4; ++turn) there_and_back(turn);
+    return harness_finish();
+}
