@@ -36,7 +36,7 @@ enum {
 struct direction {
     int tensors; /* read */
     int few2, few4, few8;
-    int block4, block8;
+    int block4;
     int sums, spread;
     int stray;
     int columns, columns_one, columns_long;
@@ -50,7 +50,6 @@ static const struct direction forward = {
     KERNEL_softmax_few4_f32,
     KERNEL_softmax_few8_f32,
     KERNEL_softmax_block4_f32,
-    KERNEL_softmax_block8_f32,
     KERNEL_softmax_sums_f32,
     KERNEL_softmax_spread_f32,
     KERNEL_softmax_stray_f32,
@@ -66,7 +65,6 @@ static const struct direction backward = {
     KERNEL_softmax_gradient_few2_f32,
     KERNEL_softmax_gradient_few4_f32,
     KERNEL_softmax_gradient_few8_f32,
-    KERNEL_softmax_gradient_block4_f32,
     KERNEL_softmax_gradient_block4_f32,
     KERNEL_softmax_gradient_sums_f32,
     KERNEL_softmax_gradient_spread_f32,
@@ -209,12 +207,10 @@ static int64_t runs_of(const struct shape *s, bool whole)
     return (s->length + 2 * s->elements - 2) / s->elements;
 }
 
-/* What a block and a cluster hold. */
+/* What a block holds. */
 static int64_t block_runs(const struct direction *d, const struct shape *s)
 {
-    int64_t four = (int64_t)kernel_rows[d->block4 + s->type].threads * 4;
-    int64_t eight = (int64_t)kernel_rows[d->block8 + s->type].threads * 8;
-    return d->block8 == d->block4 ? four : larger(four, eight);
+    return (int64_t)kernel_rows[d->block4 + s->type].threads * 4;
 }
 
 static bool is_long(const struct direction *d, const struct shape *s,
@@ -290,25 +286,20 @@ static cudnnStatus_t emit_few(const struct direction *d, const struct shape *s, 
 static cudnnStatus_t emit_block(const struct direction *d, const struct shape *s, int64_t runs,
                                 struct wd_queue *queue, struct softmax_vector_args *a)
 {
-    struct wd_kernel_row *four = &kernel_rows[d->block4 + s->type];
-    struct wd_kernel_row *eight = &kernel_rows[d->block8 + s->type];
     int64_t cluster = 1;
     int64_t each;
     int most = cluster_max(queue->device);
-    bool holds_four;
     while (runs > block_runs(d, s) * cluster) cluster *= 2;
     while (cluster < most && s->outer * cluster * 2 <= queue->device->multiprocessors &&
            runs >= CLUSTER_RUNS * 2 * cluster) {
         cluster *= 2;
     }
     each = quotient_up(runs, cluster);
-    holds_four = each <= (int64_t)four->threads * 4;
     a->runs = each;
     a->cluster = (uint32_t)cluster;
-    return wd_emit_cluster_kernel(
-        queue, holds_four ? four : eight, s->outer * cluster,
-        (uint32_t)multiple_up(quotient_up(each, holds_four ? 4 : 8), WARP), (uint32_t)cluster, 0,
-        a);
+    return wd_emit_cluster_kernel(queue, &kernel_rows[d->block4 + s->type], s->outer * cluster,
+                                  (uint32_t)multiple_up(quotient_up(each, 4), WARP),
+                                  (uint32_t)cluster, 0, a);
 }
 
 static cudnnStatus_t emit_long(const struct direction *d, const struct shape *s, int64_t runs,

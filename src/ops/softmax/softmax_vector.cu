@@ -46,20 +46,60 @@ __device__ __forceinline__ double log_of(double x)
 }
 
 // For an element: where storage has 11 bits or fewer, an error of x * 2^-24 is lost in its rounding.
+// Numbers below the normal ones become 0, which the sum does not feel; what is stored is computed
+// 2^16 times too large, and its factor as much too small, so that it is right down to bfloat16's
+// smallest.
+constexpr float LOG2_E = 1.4426950408889634f;
+constexpr int HEADROOM = 16;
+
+__device__ __forceinline__ float exp2_of(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 template <class T> __device__ __forceinline__ acc<T> element_exp(acc<T> x)
 {
-    if constexpr (sizeof(T) == 2) return __expf(x);
+    if constexpr (sizeof(T) == 2) return exp2_of(x * LOG2_E);
+    else return exp_of(x);
+}
+
+template <class T> __device__ __forceinline__ acc<T> raised_exp(acc<T> x)
+{
+    if constexpr (sizeof(T) == 2) return exp2_of(fmaf(x, LOG2_E, HEADROOM));
     else return exp_of(x);
 }
 
 // Makes the compiler convert stored elements anew: it would keep all of them widened otherwise, in
-// twice the registers.
-template <class T, int N> __device__ __forceinline__ void forget(wd_run<T, N> &r)
+// twice the registers, and across branches too unless these differ in `WHERE`.
+template <int WHERE, class T, int N> __device__ __forceinline__ void forget(wd_run<T, N> &r)
 {
     if constexpr (sizeof(T) == 2 && N > 1) {
 #pragma unroll
-        for (int w = 0; w < wd_run<T, N>::WORDS; ++w) asm volatile("" : "+r"(r.word[w]));
+        for (int w = 0; w < wd_run<T, N>::WORDS; ++w) {
+            asm volatile("// %1" : "+r"(r.word[w]) : "n"(WHERE));
+        }
     }
+}
+
+// Runs where the index is not known to the compiler, without local memory.
+template <int R, class T, int N>
+__device__ __forceinline__ wd_run<T, N> pick(const wd_run<T, N> *of, int i)
+{
+    wd_run<T, N> r = of[0];
+#pragma unroll
+    for (int s = 1; s < R; ++s) {
+        if constexpr (wd_run<T, N>::WORDS > 0) {
+#pragma unroll
+            for (int w = 0; w < wd_run<T, N>::WORDS; ++w) {
+                r.word[w] = s == i ? of[s].word[w] : r.word[w];
+            }
+        } else {
+            r.half_word = s == i ? of[s].half_word : r.half_word;
+        }
+    }
+    return r;
 }
 
 template <class A> __device__ __forceinline__ A lowest()
@@ -179,13 +219,14 @@ __device__ __forceinline__ acc<T> result(acc<T> x, acc<T> dy, const totals<acc<T
 {
     if (BACKWARD) return log ? dy - element_exp<T>(x) * all.sum : x * (dy - all.sum);
     if (log) return (x - all.max) - inverse_or_log;
-    return element_exp<T>(x - all.max) * inverse_or_log;
+    return raised_exp<T>(x - all.max) * inverse_or_log;
 }
 
 // The sum as result() wants it.
-template <class A> __device__ __forceinline__ A prepared(A sum, bool log)
+template <class T> __device__ __forceinline__ acc<T> prepared(acc<T> sum, bool log)
 {
-    return log ? log_of(sum) : (A)1 / sum;
+    const acc<T> one = sizeof(T) == 2 ? (acc<T>)1 / (1 << HEADROOM) : (acc<T>)1;
+    return log ? log_of(sum) : one / sum;
 }
 
 template <class A> __device__ __forceinline__ A scaled(A v, A alpha)
@@ -207,6 +248,19 @@ __device__ __forceinline__ void blend(const softmax_vector_args &a, T *to, acc<T
     v = scaled(v, (acc<T>)a.alpha);
     if (beta != 0) v += beta * wd_widen(*to);
     wd_narrow(*to, v);
+}
+
+template <class T, int N>
+__device__ __forceinline__ void blend_run(const softmax_vector_args &a, T *to, const acc<T> *v)
+{
+    const acc<T> alpha = (acc<T>)a.alpha, beta = (acc<T>)a.beta;
+    wd_run<T, N> out;
+    out.load(to);
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+        out.put(j, narrow<T>(scaled(v[j], alpha) + beta * wd_widen(out.get(j))));
+    }
+    out.store(to);
 }
 
 // ---- Rows ----
@@ -263,18 +317,6 @@ template <class T, int R> struct held {
     static constexpr int V = run_of<T>;
     run<T> of[R];
 
-    // Picks a run where the index is not known to the compiler, without local memory.
-    __device__ __forceinline__ run<T> pick(int i) const
-    {
-        run<T> r = of[0];
-#pragma unroll
-        for (int s = 1; s < R; ++s) {
-#pragma unroll
-            for (int w = 0; w < 4; ++w) r.word[w] = s == i ? of[s].word[w] : r.word[w];
-        }
-        return r;
-    }
-
     __device__ __forceinline__ void replace(int i, const run<T> &r)
     {
 #pragma unroll
@@ -305,7 +347,7 @@ template <class T, int R> struct held {
             const run_place r = place_of<T>(p, first + i * lanes);
             if (!r.across) continue;
             const bool loaded = r.k >= -p.before && r.k + V <= p.n + p.after;
-            run<T> edge = pick(i);
+            run<T> edge = pick<R>(of, i);
 #pragma unroll
             for (int j = 0; j < V; ++j) {
                 const bool own = r.k + j >= 0 && r.k + j < p.n;
@@ -316,10 +358,10 @@ template <class T, int R> struct held {
         }
     }
 
-    __device__ __forceinline__ void forget_all()
+    template <int WHERE> __device__ __forceinline__ void forget_all()
     {
 #pragma unroll
-        for (int i = 0; i < R; ++i) forget(of[i]);
+        for (int i = 0; i < R; ++i) forget<WHERE>(of[i]);
     }
 
     __device__ __forceinline__ acc<T> max() const
@@ -350,60 +392,77 @@ __device__ __forceinline__ acc<T> sum_of(const held<T, R> &x, const held<T, R> &
     return sum[0] + sum[1];
 }
 
+// Between two uses of what was loaded; forward, dy stands for nothing and costs nothing.
+template <bool BACKWARD, int WHERE, class T, int R>
+__device__ __forceinline__ void forget_both(held<T, R> &x, held<T, R> &dy)
+{
+    x.template forget_all<WHERE>();
+    if (BACKWARD) dy.template forget_all<WHERE>();
+    else dy = x;
+}
+
+// Runs across an end come last, one by one, and so do all where y is blended: that is rare and would
+// double the code.
 template <class T, int R, bool BACKWARD, bool LOG>
 __device__ __forceinline__ void write_as(const softmax_vector_args &a, const part_of_row &p,
-                                         uint32_t first, uint32_t lanes, const held<T, R> &x,
-                                         const held<T, R> &dy, const totals<acc<T>> &all)
+                                         uint32_t first, uint32_t lanes, held<T, R> &x,
+                                         held<T, R> &dy, const totals<acc<T>> &all)
 {
     constexpr int V = run_of<T>;
-    const acc<T> number = BACKWARD ? (acc<T>)0 : prepared(all.sum, LOG);
-    const acc<T> alpha = (acc<T>)a.alpha, beta = (acc<T>)a.beta;
+    const acc<T> number = BACKWARD ? (acc<T>)0 : prepared<T>(all.sum, LOG);
+    const acc<T> alpha = (acc<T>)a.alpha;
+    const bool blends = a.beta != 0.0;
     T *to = static_cast<T *>(a.y) + p.at;
-    bool any_across = false;
+    bool any_other = blends;
+    forget_both<BACKWARD, LOG>(x, dy);
 #pragma unroll
     for (int i = 0; i < R; ++i) {
         const run_place r = place_of<T>(p, first + i * lanes);
-        any_across |= r.across;
-        if (!r.inside) continue;
-        run<T> out, old;
-        if (beta != 0) old.load(to + r.k);
+        any_other |= r.across;
+        if (!r.inside || blends) continue;
+        run<T> out;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-            acc<T> v = result<T, BACKWARD>(wd_widen(x.of[i].get(j)), wd_widen(dy.of[i].get(j)), all,
-                                           number, LOG);
-            v = scaled(v, alpha);
-            if (beta != 0) v += beta * wd_widen(old.get(j));
-            out.put(j, narrow<T>(v));
+            const acc<T> v = result<T, BACKWARD>(wd_widen(x.of[i].get(j)),
+                                                 wd_widen(dy.of[i].get(j)), all, number, LOG);
+            out.put(j, narrow<T>(scaled(v, alpha)));
         }
         if (a.streaming) out.store_streaming(to + r.k);
         else out.store(to + r.k);
     }
-    if (!any_across) return;
+    if (!any_other) return;
 #pragma unroll 1
     for (int i = 0; i < R; ++i) {
         const run_place r = place_of<T>(p, first + i * lanes);
-        if (!r.across) continue;
-        const run<T> edge = x.pick(i), edge_dy = dy.pick(i);
+        const run<T> edge = pick<R>(x.of, i), edge_dy = pick<R>(dy.of, i);
+        acc<T> v[V];
+        if (!(r.across || (r.inside && blends))) continue;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-            if (r.k + j < 0 || r.k + j >= p.n) continue;
-            blend<T>(a, to + r.k + j,
-                     result<T, BACKWARD>(wd_widen(edge.get(j)), wd_widen(edge_dy.get(j)), all,
-                                         number, LOG));
+            v[j] = result<T, BACKWARD>(wd_widen(edge.get(j)), wd_widen(edge_dy.get(j)), all, number,
+                                       LOG);
+        }
+        if (r.inside) {
+            blend_run<T, V>(a, to + r.k, v);
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            if (r.k + j >= 0 && r.k + j < p.n) blend<T>(a, to + r.k + j, v[j]);
         }
     }
 }
 
 template <class T, int R, bool BACKWARD>
 __device__ __forceinline__ void write(const softmax_vector_args &a, const part_of_row &p,
-                                      uint32_t first, uint32_t lanes, const held<T, R> &x,
-                                      const held<T, R> &dy, const totals<acc<T>> &all)
+                                      uint32_t first, uint32_t lanes, held<T, R> &x, held<T, R> &dy,
+                                      const totals<acc<T>> &all)
 {
     if (a.log) write_as<T, R, BACKWARD, true>(a, p, first, lanes, x, dy, all);
     else write_as<T, R, BACKWARD, false>(a, p, first, lanes, x, dy, all);
 }
 
-// Backward, dy as well; forward it stands for nothing and costs nothing.
+// Backward, dy as well.
 template <class T, int R, bool BACKWARD>
 __device__ __forceinline__ void load_both(const softmax_vector_args &a, const part_of_row &p,
                                           uint32_t first, uint32_t lanes, held<T, R> &x,
@@ -411,15 +470,6 @@ __device__ __forceinline__ void load_both(const softmax_vector_args &a, const pa
 {
     x.load(a.x, p, first, lanes, BACKWARD ? (acc<T>)0 : lowest<acc<T>>());
     if (BACKWARD) dy.load(a.dy, p, first, lanes, (acc<T>)0);
-    else dy = x;
-}
-
-// Between two uses of what was loaded.
-template <class T, int R, bool BACKWARD>
-__device__ __forceinline__ void forget_both(held<T, R> &x, held<T, R> &dy)
-{
-    x.forget_all();
-    if (BACKWARD) dy.forget_all();
     else dy = x;
 }
 
@@ -437,10 +487,9 @@ template <class T, int R, bool BACKWARD> __device__ void rows_few(const softmax_
     load_both<T, R, BACKWARD>(a, p, lane, a.lanes, x, dy);
     if (!BACKWARD) {
         all.max = max_of_lanes(x.max(), a.lanes);
-        forget_both<T, R, BACKWARD>(x, dy);
+        forget_both<BACKWARD, 2>(x, dy);
     }
     all.sum = sum_of_lanes(sum_of<T, R, BACKWARD>(x, dy, all.max, a.log), a.lanes);
-    forget_both<T, R, BACKWARD>(x, dy);
     write<T, R, BACKWARD>(a, p, lane, a.lanes, x, dy, all);
 }
 
@@ -456,12 +505,11 @@ template <class T, int R, bool BACKWARD> __device__ void rows_block(const softma
     load_both<T, R, BACKWARD>(a, p, threadIdx.x, blockDim.x, x, dy);
     if (!BACKWARD) {
         all.max = max_of_lanes(x.max(), 32);
-        forget_both<T, R, BACKWARD>(x, dy);
+        forget_both<BACKWARD, 2>(x, dy);
     }
     all.sum = sum_of_lanes(sum_of<T, R, BACKWARD>(x, dy, base_of(all.max), a.log), 32);
     all = join_block(all);
     if (a.cluster > 1) all = join_cluster(all, a.cluster);
-    forget_both<T, R, BACKWARD>(x, dy);
     write<T, R, BACKWARD>(a, p, threadIdx.x, blockDim.x, x, dy, all);
     if (a.cluster > 1) cluster_wait();
 }
@@ -484,7 +532,7 @@ template <class T, bool BACKWARD> __device__ void rows_sums(const softmax_vector
         held<T, R> x, dy;
         load_both<T, R, BACKWARD>(a, p, first + threadIdx.x, blockDim.x, x, dy);
         const A max = BACKWARD ? (A)0 : larger(mine.max, x.max());
-        forget_both<T, R, BACKWARD>(x, dy);
+        forget_both<BACKWARD, 2>(x, dy);
         const A base = base_of(max);
         const A before = BACKWARD ? mine.sum : mine.sum * exp_of(mine.max - base);
         mine = {max, before + sum_of<T, R, BACKWARD>(x, dy, base, a.log)};
@@ -543,7 +591,7 @@ template <class T, bool BACKWARD> __device__ void rows_stray(const softmax_vecto
     all.sum = (A)sum;
     all = join_lanes(all, by_block ? 32 : lanes);
     if (by_block) all = join_block(all);
-    const A number = BACKWARD ? (A)0 : prepared(all.sum, a.log);
+    const A number = BACKWARD ? (A)0 : prepared<T>(all.sum, a.log);
 #pragma unroll 4
     for (int64_t k = lane; k < length; k += lanes) {
         blend<T>(a, y + k,
@@ -687,26 +735,43 @@ __device__ __forceinline__ void add_columns(const wd_run<T, V> *x, const wd_run<
 template <class T, int R, int V, bool BACKWARD, bool LOG>
 __device__ __forceinline__ void write_columns_as(const softmax_vector_args &a,
                                                  const column_place &p, uint32_t left, T *to,
-                                                 const wd_run<T, V> *x, const wd_run<T, V> *dy,
+                                                 wd_run<T, V> *x, wd_run<T, V> *dy,
                                                  const totals<acc<T>> *all)
 {
     using A = acc<T>;
-    const A alpha = (A)a.alpha, beta = (A)a.beta;
+    const A alpha = (A)a.alpha;
     A number[V];
 #pragma unroll
-    for (int j = 0; j < V; ++j) number[j] = BACKWARD ? (A)0 : prepared(all[j].sum, LOG);
+    for (int j = 0; j < V; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, LOG);
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-        wd_run<T, V> out, old;
+        forget<LOG>(x[r]);
+        if (BACKWARD) forget<LOG>(dy[r]);
+    }
+    if (a.beta != 0.0) {
+#pragma unroll 1
+        for (int r = 0; r < R; ++r) {
+            const wd_run<T, V> one = pick<R>(x, r), one_dy = BACKWARD ? pick<R>(dy, r) : one;
+            A v[V];
+            if (r * p.down >= left) break;
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                v[j] = result<T, BACKWARD>(wd_widen(one.get(j)), wd_widen(one_dy.get(j)), all[j],
+                                           number[j], LOG);
+            }
+            blend_run<T, V>(a, to + r * p.step, v);
+        }
+        return;
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        wd_run<T, V> out;
         if (r * p.down >= left) continue;
-        if (beta != 0) old.load(to + r * p.step);
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-            A v = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
-                                      number[j], LOG);
-            v = scaled(v, alpha);
-            if (beta != 0) v += beta * wd_widen(old.get(j));
-            out.put(j, narrow<T>(v));
+            const A v = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
+                                            number[j], LOG);
+            out.put(j, narrow<T>(scaled(v, alpha)));
         }
         if (a.streaming) out.store_streaming(to + r * p.step);
         else out.store(to + r * p.step);
@@ -715,8 +780,8 @@ __device__ __forceinline__ void write_columns_as(const softmax_vector_args &a,
 
 template <class T, int R, int V, bool BACKWARD>
 __device__ __forceinline__ void write_columns(const softmax_vector_args &a, const column_place &p,
-                                              uint32_t left, T *to, const wd_run<T, V> *x,
-                                              const wd_run<T, V> *dy, const totals<acc<T>> *all)
+                                              uint32_t left, T *to, wd_run<T, V> *x,
+                                              wd_run<T, V> *dy, const totals<acc<T>> *all)
 {
     if (a.log) write_columns_as<T, R, V, BACKWARD, true>(a, p, left, to, x, dy, all);
     else write_columns_as<T, R, V, BACKWARD, false>(a, p, left, to, x, dy, all);
@@ -736,16 +801,11 @@ __device__ __forceinline__ void columns(const softmax_vector_args &a)
     if constexpr (BACKWARD) {
         load_columns<T, R, V, BACKWARD>(static_cast<const T *>(a.dy) + p.at, p, p.left, (A)0, dy);
     }
-    const wd_run<T, V> *second = BACKWARD ? dy : x;
+    wd_run<T, V> *second = BACKWARD ? dy : x;
 #pragma unroll
     for (int j = 0; j < V; ++j) all[j] = {BACKWARD ? (A)0 : lowest<A>(), 0};
     add_columns<T, R, V, BACKWARD>(x, second, a.log, all);
     join_columns<V>(a, p, all);
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-        forget(x[r]);
-        if (BACKWARD) forget(dy[r]);
-    }
     write_columns<T, R, V, BACKWARD>(a, p, p.left, static_cast<T *>(a.y) + p.at, x, second, all);
     if (a.cluster > 1) cluster_wait();
 }
@@ -770,7 +830,7 @@ template <class T, bool BACKWARD> __device__ void columns_long(const softmax_vec
     const T *from_dy = BACKWARD ? static_cast<const T *>(a.dy) + p.at : from;
     T *to = static_cast<T *>(a.y) + p.at;
     wd_run<T, 1> x[R], dy[BACKWARD ? R : 1];
-    const wd_run<T, 1> *second = BACKWARD ? dy : x;
+    wd_run<T, 1> *second = BACKWARD ? dy : x;
     totals<A> all[1] = {{BACKWARD ? (A)0 : lowest<A>(), 0}};
     wd_wait_for_previous();
     const uint32_t stride = R * p.down;
