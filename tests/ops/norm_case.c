@@ -198,11 +198,15 @@ bool norm_make_spaces(struct norm_case *c)
     cudnnBatchNormOps_t ops = (cudnnBatchNormOps_t)c->ops;
     cudnnTensorDescriptor_t z = c->z ? c->z->desc : NULL;
     cudnnTensorDescriptor_t like = c->x->desc;
+    cudnnTensorDescriptor_t y = c->y ? c->y->desc : like;
+    cudnnTensorDescriptor_t dy = c->dy ? c->dy->desc : like;
+    cudnnTensorDescriptor_t dz = c->dz ? c->dz->desc : like;
+    cudnnTensorDescriptor_t dx = c->dx ? c->dx->desc : like;
     if (!norm_fine("workspace size", cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
-                                         harness_handle, mode, ops, like, z, like, c->scale->desc,
+                                         harness_handle, mode, ops, like, z, y, c->scale->desc,
                                          c->activation, &forward)) ||
         !norm_fine("workspace size", cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-                                         harness_handle, mode, ops, like, like, like, like, like,
+                                         harness_handle, mode, ops, like, y, dy, dz, dx,
                                          c->scale->desc, c->activation, &backward)) ||
         !norm_fine("reserve size", cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
                                        harness_handle, mode, ops, c->activation, like, &reserve))) {
