@@ -73,7 +73,7 @@ static const struct direction backward = {
     KERNEL_softmax_gradient_columns_one_f32,
     KERNEL_softmax_gradient_columns_long_f32,
     4,
-    16,
+    12,
 };
 
 /* A tensor as [outer][length][inner]. */
