@@ -10,11 +10,11 @@
 #include <string.h>
 
 #define API(name) __attribute__((visibility("hidden"))) void *peer_slot_##name;
-#include "library.def"
+#include "../../bench/library.def"
 #define API(name)                                                                                  \
     __asm__(".text\n.globl cudnn" #name "\n.type cudnn" #name ", @function\ncudnn" #name           \
             ":\njmp *peer_slot_" #name "(%rip)\n");
-#include "library.def"
+#include "../../bench/library.def"
 
 static int idle(void)
 {
@@ -35,6 +35,6 @@ __attribute__((constructor)) static void open_real(void)
     real = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!real) abort();
 #define API(name) peer_slot_##name = dlsym(real, "cudnn" #name);
-#include "library.def"
+#include "../../bench/library.def"
     if (getenv("BENCH_PEER_IDLE")) memcpy(&peer_slot_ActivationForward, &nothing, sizeof nothing);
 }
