@@ -18,6 +18,8 @@ enum { ALPHA, BETA };
 enum {
     TINY = 48,              /* rows up to here are done side by side */
     SPREAD = 16,            /* elements */
+    SIDE_BY_SIDE = 16,      /* rows whose sums are taken at once */
+    KEPT_BYTES = 128 << 10, /* of exponentials that need not be made again */
     SEGMENT = 1 << 16,      /* elements of a row that have statistics of their own */
     CARRY = 32,             /* terms of a sum in a column before they are carried */
     TILE_BYTES = 128 << 10, /* of input that is done at a time in columns */
