@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cudnn.h"
+#include "graph/graph.h"
 
 enum { ELEMENTS = 40, ELEMENT_BYTES = ELEMENTS * 64 };
 
@@ -19,6 +20,8 @@ extern int mutation; /* percent of values that become odd */
 struct fuzz_reached {
     long calls, accepted, refused, finalized, plans, executed, executions_refused, too_large;
     long texts, texts_restored;
+    long drawn[WD_OP_COUNT], made[WD_OP_COUNT]; /* texts of each operation, and plans from them */
+    bool known[WD_OP_COUNT];                    /* of which right ones are drawn */
 };
 extern struct fuzz_reached reached;
 
@@ -26,6 +29,10 @@ uint64_t random_bits(void);
 int below(int limit);
 bool chance(int percent);
 int random_count(void);
+/* A number at an edge of something, or any. */
+int64_t odd_number(void);
+/* A mode of pointwise operations, mostly. */
+int random_mode(void);
 /* Fills an array of ELEMENTS elements of a type. */
 void random_elements(int type, char *data);
 
@@ -34,6 +41,16 @@ cudnnStatus_t note(cudnnStatus_t status, const char *function);
 
 /* A descriptor in the pool, where another one may have to go for it; null where it is refused. */
 cudnnBackendDescriptor_t create(int type);
+
+/* Runs a finalized plan if its tensors are small. */
+void execute(cudnnBackendDescriptor_t plan);
+
+/* Restores a plan of one operation, any there is, from a text with odd numbers, and runs it. */
+void text_of_an_operation(void);
+/* Prints how many texts were drawn, and plans made from them. */
+void report_operations(void);
+/* The name of an operation of which no text was drawn, or none made a plan; null: all were. */
+const char *operation_not_reached(void);
 
 /* Descriptors of a plan with something wrong in `mutation` percent of their values; null where no
  * plan came out. */

@@ -76,7 +76,7 @@ static cudnnBackendDescriptor_t tensor(int64_t uid, int dtype, int rank, const i
     return finish(desc);
 }
 
-static int random_mode(void)
+int random_mode(void)
 {
     static const int first[] = {0, 100, 200, 300, 400, 501, 601};
     static const int length[] = {24, 8, 8, 6, 3, 1, 1};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fuzzing of the backend API on a CPU handle, bounded and repeatable: sequences of random calls on
- * random descriptors, graphs that are almost right up to their execution, and texts of plans with
- * bytes changed. Nothing may crash; every refusal must come with a text. Prints what it reached and
- * fails where it reached too little.
+ * random descriptors, graphs that are almost right up to their execution, texts of plans with bytes
+ * changed, and texts of every operation with odd numbers. Nothing may crash; every refusal must come
+ * with a text. Prints what it reached and fails where it reached too little.
  *
  *     fuzz_backend_test [--seed N] [--count N] [--only N]     N-th sequence alone */
 #include <inttypes.h>
@@ -15,6 +15,8 @@
 #include "api/backend.h"
 #include "fuzz/backend_fuzz.h"
 
+/* Sequences after which every operation has had its turn many times. */
+enum { EVERY_OPERATION = 5000 };
 enum { POOL = 40, BYTES_MAX = 1 << 16, COUNT_MAX = 4096, WORK_MAX = 1 << 20 };
 
 uint64_t random_state;
@@ -70,7 +72,7 @@ cudnnStatus_t note(cudnnStatus_t status, const char *function)
     return status;
 }
 
-static int64_t odd_number(void)
+int64_t odd_number(void)
 {
     static const int64_t numbers[] = {
         0,   1,   -1,  2,   3,    4,         5,         7,         8,         16,
@@ -121,7 +123,7 @@ int random_count(void)
 
 /* Runs a finalized plan if its tensors are small: with buffers of exactly their sizes, so that a
  * sanitizer sees every byte beyond. */
-static void execute(cudnnBackendDescriptor_t plan_desc)
+void execute(cudnnBackendDescriptor_t plan_desc)
 {
     const struct wd_desc *desc = plan_desc;
     const struct wd_built_plan *plan = (const struct wd_built_plan *)desc->built;
@@ -340,6 +342,7 @@ static void sequence(uint64_t seed)
         if (plan) execute(plan);
         if (plan && chance(10)) texts(plan);
     }
+    if (chance(40)) text_of_an_operation();
     for (int calls = below(24); calls > 0; --calls) random_call();
     empty_pool();
 }
@@ -374,9 +377,13 @@ int main(int argc, char **argv)
            "%ld restored\n",
            reached.plans, reached.executed, reached.executions_refused, reached.too_large,
            reached.texts, reached.texts_restored);
+    report_operations();
     if (only < 0 && (reached.executed < count / 20 || reached.texts_restored < count / 100 ||
                      reached.refused < count)) {
         complain("too little was reached\n");
+    }
+    if (only < 0 && count >= EVERY_OPERATION && operation_not_reached()) {
+        complain("no plan was made from a text of %s\n", operation_not_reached());
     }
     printf("%ld passed, %d failed\n", failures ? count - failures : count, failures);
     return failures ? 1 : 0;
