@@ -11,7 +11,8 @@ enum { POISON = 0x5a, ROWS_MAX = 128 };
 const struct fault_call *fault_call_at(int number)
 {
     const struct fault_calls *const lists[] = {&fault_descriptor_calls, &fault_conv_calls,
-                                               &fault_norm_calls, &fault_elementwise_calls};
+                                               &fault_norm_calls, &fault_elementwise_calls,
+                                               &fault_image_calls};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) {
         if (number < lists[i]->count) return &lists[i]->rows[number];
         number -= lists[i]->count;

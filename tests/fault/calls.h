@@ -47,7 +47,7 @@ struct fault_calls {
     int count;
 };
 extern const struct fault_calls fault_descriptor_calls, fault_conv_calls, fault_norm_calls,
-    fault_elementwise_calls;
+    fault_elementwise_calls, fault_image_calls;
 
 /* All rows, in the order of their numbers; null behind the last. */
 const struct fault_call *fault_call_at(int number);

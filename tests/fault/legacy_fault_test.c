@@ -160,6 +160,12 @@ static void test_norm(void **state)
     play_rows(&fault_norm_calls, 4 * fault_norm_calls.count);
 }
 
+static void test_image(void **state)
+{
+    (void)state;
+    play_rows(&fault_image_calls, 4 * fault_image_calls.count);
+}
+
 static void test_elementwise(void **state)
 {
     (void)state;
@@ -171,7 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_dropout), cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_convolution),   cmocka_unit_test(test_norm),
-        cmocka_unit_test(test_elementwise),
+        cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_image),
     };
     setenv("WARPDNN_DEVICE", "cpu", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
