@@ -13,8 +13,9 @@ enum way { RUNS, ELEMENTS, COLUMNS };
 enum {
     UNITS_A_THREAD = 4,
     ELEMENTS_A_THREAD = 16,
-    BLOCKS_MIN = 32,       /* fewer leave most of the chip idle ... */
-    TOTAL_SMALL = 1 << 16, /* ... which counts where there is more to do than this */
+    BLOCKS_MIN = 32,         /* fewer leave most of the chip idle ... */
+    TOTAL_SMALL = 1 << 16,   /* ... which counts where there is more to do than this */
+    COLUMNS_TOTAL = 1 << 21, /* elements whose sectors are not all used at once */
     TYPES = 3,
 };
 
@@ -65,6 +66,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             (long long)c.units, (long long)most);
     WD_NEED(c.way != COLUMNS || c.space.params % BN_RUN == 0, reason, NOT_SUPPORTED_SHAPE,
             "%lld parameters are no multiple of %d", (long long)c.space.params, BN_RUN);
+    WD_NEED(c.way != COLUMNS || c.space.total <= COLUMNS_TOTAL, reason, NOT_SUPPORTED_SHAPE,
+            "%lld elements read 8 columns at a time are too many", (long long)c.space.total);
     WD_NEED(c.way != ELEMENTS || !wd_slot(problem->graph, problem->node, reserve), reason,
             NOT_SUPPORTED_SHAPE,
             "planes are no multiple of %d, and share bytes of the reserve space", BN_RUN);

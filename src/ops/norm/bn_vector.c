@@ -12,12 +12,16 @@
 
 enum {
     WARPS = BN_THREADS / 32,
-    TILE_RUNS = 32,          /* of columns, side by side in a block */
-    PARAMS_MAX = 1 << 17,    /* bounds the scratch: 4 MiB of numbers */
-    PARTIALS_MAX = 1 << 17,  /* likewise: 3 MiB of sums */
-    SEGMENT_ROWS = 8,        /* rows (or runs) of a thread that pay for a segment */
-    WALK_ROWS = 8,           /* rows of a thread that writes */
-    BLOCKS_A_PROCESSOR = 24, /* enough that the last ones to run are few among them */
+    TILE_RUNS = 32,         /* of columns, side by side in a block */
+    RANGE = 1 << 16,        /* columns that are worked on at once, where there are more */
+    PARAMS_MAX = 1 << 17,   /* bounds the scratch: 4 MiB of numbers */
+    PARTIALS_MAX = 1 << 17, /* likewise: 3 MiB of sums */
+    SEGMENT_ROWS = 8,       /* rows (or runs) of a thread that pay for a segment */
+    WALK_ROWS_MIN = 8,      /* rows of a thread that writes: they share its parameters */
+    WALK_ROWS_MAX = 64,
+    WALK_BLOCKS = 24,  /* of a processor, wanted of it */
+    PLANE_BLOCKS = 8,  /* that a processor has at once of those that sum: one wave of equal ... */
+    COLUMN_BLOCKS = 3, /* ... blocks, since what follows a segment's sums takes its time */
 };
 
 /* The kernels of a step, by planes and by columns, each a row for fp32, fp16, bf16. */
@@ -34,7 +38,8 @@ static const struct step grad = {KERNEL_bn_grad_planes_f32, KERNEL_bn_grad_colum
 struct shape {
     struct wd_bn_gpu_space space;
     bool columns;
-    int64_t width;
+    int64_t width; /* of a range of columns; by planes the parameters */
+    int64_t pitch; /* of all columns */
     uint32_t tile_runs;
     uint32_t tile_rows;
     uint32_t tiles;
@@ -60,10 +65,8 @@ static int64_t quotient_up(int64_t a, int64_t b)
 }
 
 /* How many segments the sums are cut into: enough for all processors, each worth its while. */
-static void cut_sums(struct shape *s, const struct wd_device *device, int64_t others,
-                     int64_t threads)
+static void cut_sums(struct shape *s, int64_t wanted, int64_t threads)
 {
-    int64_t wanted = quotient_up((int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR, others);
     int64_t worth = quotient_up(s->units, threads * SEGMENT_ROWS);
     s->segments = larger(1, smaller(smaller(wanted, worth), PARTIALS_MAX / s->width));
     s->per_segment = quotient_up(s->units, s->segments);
@@ -82,16 +85,18 @@ static void cut(struct shape *s, const struct wd_device *device)
         s->width = s->space.params;
         s->whole_runs = s->space.inner % BN_RUN == 0;
         s->units = s->space.outer * s->space.inner / (s->whole_runs ? BN_RUN : 1);
-        cut_sums(s, device, s->space.params, BN_THREADS);
+        cut_sums(s, device->multiprocessors * PLANE_BLOCKS / s->space.params, BN_THREADS);
         return;
     }
     s->width = s->space.params * s->space.inner;
     s->width *= BN_RUN / gcd(s->width, BN_RUN);
+    s->pitch = s->width;
+    if (s->width > RANGE && s->space.inner == 1 && s->width == s->space.params) s->width = RANGE;
     s->tile_runs = (uint32_t)smaller(s->width / BN_RUN, TILE_RUNS);
     s->tile_rows = BN_THREADS / s->tile_runs;
     s->tiles = (uint32_t)quotient_up(s->width / BN_RUN, s->tile_runs);
-    s->units = quotient_up(s->space.total, s->width);
-    cut_sums(s, device, s->tiles, s->tile_rows);
+    s->units = quotient_up(s->space.total, s->pitch);
+    cut_sums(s, device->multiprocessors * COLUMN_BLOCKS / s->tiles, s->tile_rows);
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -119,7 +124,7 @@ static struct shape shape_of(const struct wd_problem *problem)
 
 static int64_t numbers_bytes(const struct shape *s)
 {
-    return s->space.params * (int64_t)sizeof(struct bn_numbers);
+    return smaller(s->space.params, s->width) * (int64_t)sizeof(struct bn_numbers);
 }
 
 static int64_t workspace(const struct wd_problem *problem)
@@ -135,13 +140,14 @@ static void place(struct bn_vector_args *a, const struct shape *s, void *scratch
     a->numbers = scratch;
     if (scratch) a->partial = (struct bn_partial *)((char *)scratch + numbers_bytes(s));
     a->width = s->width;
+    a->pitch = s->pitch;
     a->segments = (uint32_t)s->segments;
     a->units = (uint32_t)s->units;
     a->per_segment = (uint32_t)s->per_segment;
     a->tiles = s->tiles;
     a->tile_runs = s->tile_runs;
     a->tile_rows = s->tile_rows;
-    a->whole_rows = (uint32_t)(s->space.total / s->width);
+    a->whole_rows = s->columns ? (uint32_t)(s->space.total / s->pitch) : 0;
     a->whole_runs = s->whole_runs;
     a->by_plane = wd_fastdiv_of((uint32_t)plane);
     a->by_inner = wd_fastdiv_of(s->columns ? (uint32_t)s->space.inner : 1);
@@ -182,48 +188,114 @@ static cudnnStatus_t emit_walk(const struct wd_call *call, struct wd_queue *queu
 {
     struct bn_vector_args own = *a;
     int64_t blocks;
+    int64_t rows;
     if (!s->columns) {
         blocks = quotient_up(quotient_up(s->space.total, BN_RUN), BN_THREADS);
         return wd_emit_kernel(queue, row_of(call, step, s), blocks, BN_THREADS, 0, &own);
     }
-    own.per_segment = s->tile_rows * WALK_ROWS;
-    if (quotient_up(s->units, own.per_segment) * s->tiles < queue->device->multiprocessors * 2) {
-        own.per_segment = s->tile_rows;
-    }
+    rows = quotient_up(s->units * s->tiles,
+                       (int64_t)s->tile_rows * queue->device->multiprocessors * WALK_BLOCKS);
+    rows = smaller(larger(rows, WALK_ROWS_MIN), WALK_ROWS_MAX);
+    if (s->units * s->tiles < rows * s->tile_rows * queue->device->multiprocessors * 2) rows = 1;
+    own.per_segment = (uint32_t)(s->tile_rows * rows);
     blocks = quotient_up(s->units, own.per_segment) * s->tiles;
     return wd_emit_kernel(queue, row_of(call, step, s), blocks, s->tile_runs * s->tile_rows, 0,
                           &own);
+}
+
+static cudnnStatus_t run_training(const struct wd_call *call, struct wd_queue *queue,
+                                  const struct shape *s, const struct bn_vector_args *a)
+{
+    WD_TRY(emit_sums(call, queue, &stats, KERNEL_bn_stats_finish, s, a));
+    return emit_walk(call, queue, &apply, s, a);
+}
+
+static cudnnStatus_t run_inference(const struct wd_call *call, struct wd_queue *queue,
+                                   const struct shape *s, const struct bn_vector_args *a)
+{
+    return emit_walk(call, queue, &apply, s, a);
+}
+
+static cudnnStatus_t run_backward(const struct wd_call *call, struct wd_queue *queue,
+                                  const struct shape *s, const struct bn_vector_args *a)
+{
+    if (!a->mean.data) {
+        struct bn_vector_args own = *a;
+        own.scale.data = NULL;
+        WD_TRY(emit_sums(call, queue, &stats, KERNEL_bn_stats_finish, s, &own));
+    }
+    WD_TRY(emit_sums(call, queue, &sums, KERNEL_bn_sums_finish, s, a));
+    return emit_walk(call, queue, &grad, s, a);
+}
+
+typedef cudnnStatus_t (*run_fn)(const struct wd_call *call, struct wd_queue *queue,
+                                const struct shape *s, const struct bn_vector_args *a);
+
+/* Moves every pointer on to column `first`. */
+static void move_on(struct bn_vector_args *a, int64_t first, int64_t size)
+{
+    struct bn_param *params[] = {&a->scale,        &a->bias,        &a->mean,   &a->var,
+                                 &a->running_mean, &a->running_var, &a->dscale, &a->dbias};
+    const void **inputs[] = {&a->x, &a->dy, &a->z};
+    void **outputs[] = {&a->y, &a->dz};
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; ++i) {
+        if (*inputs[i]) *inputs[i] = (const char *)*inputs[i] + first * size;
+    }
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; ++i) {
+        if (*outputs[i]) *outputs[i] = (char *)*outputs[i] + first * size;
+    }
+    for (size_t i = 0; i < sizeof params / sizeof *params; ++i) {
+        if (params[i]->data) params[i]->data += first * params[i]->stride;
+    }
+    if (a->reserve) a->reserve += first / BN_RUN;
+    a->total -= first;
+}
+
+/* All parameters at once, or range by range of columns, whose scratch is then the same. */
+static cudnnStatus_t run_ranges(const struct wd_call *call, struct wd_queue *queue,
+                                struct bn_vector_args *a, void *scratch, run_fn run)
+{
+    struct shape whole = shape_of(&call->problem);
+    int64_t size = wd_dtype_bits(wd_call_tensor(call, 0)->dtype) / 8;
+    if (!whole.columns || whole.pitch == whole.width) {
+        place(a, &whole, scratch);
+        return run(call, queue, &whole, a);
+    }
+    for (int64_t first = 0; first < whole.pitch; first += RANGE) {
+        struct bn_vector_args own = *a;
+        struct shape s = {.columns = true, .space = whole.space};
+        s.space.params = smaller(RANGE, whole.pitch - first);
+        s.space.total = s.space.outer * s.space.params;
+        cut(&s, queue->device);
+        place(&own, &s, scratch);
+        own.pitch = whole.pitch;
+        own.params = (uint32_t)s.space.params;
+        own.by_params = wd_fastdiv_of(own.params);
+        move_on(&own, first, size);
+        WD_TRY(run(call, queue, &s, &own));
+    }
+    return CUDNN_STATUS_SUCCESS;
 }
 
 static cudnnStatus_t emit_training(const struct wd_call *call, struct wd_queue *queue)
 {
     struct shape s = shape_of(&call->problem);
     struct bn_vector_args a = wd_bn_gpu_training(call, &s.space, queue->device);
-    place(&a, &s, call->workspace);
-    WD_TRY(emit_sums(call, queue, &stats, KERNEL_bn_stats_finish, &s, &a));
-    return emit_walk(call, queue, &apply, &s, &a);
+    return run_ranges(call, queue, &a, call->workspace, run_training);
 }
 
 static cudnnStatus_t emit_inference(const struct wd_call *call, struct wd_queue *queue)
 {
     struct shape s = shape_of(&call->problem);
     struct bn_vector_args a = wd_bn_gpu_inference(call, &s.space, queue->device);
-    place(&a, &s, NULL);
-    return emit_walk(call, queue, &apply, &s, &a);
+    return run_ranges(call, queue, &a, NULL, run_inference);
 }
 
 static cudnnStatus_t emit_backward(const struct wd_call *call, struct wd_queue *queue)
 {
     struct shape s = shape_of(&call->problem);
     struct bn_vector_args a = wd_bn_gpu_backward(call, &s.space, queue->device);
-    place(&a, &s, call->workspace);
-    if (!a.mean.data) {
-        struct bn_vector_args own = a;
-        own.scale.data = NULL;
-        WD_TRY(emit_sums(call, queue, &stats, KERNEL_bn_stats_finish, &s, &own));
-    }
-    WD_TRY(emit_sums(call, queue, &sums, KERNEL_bn_sums_finish, &s, &a));
-    return emit_walk(call, queue, &grad, &s, &a);
+    return run_ranges(call, queue, &a, call->workspace, run_backward);
 }
 
 const struct wd_engine wd_engine_bn_training_vector = {

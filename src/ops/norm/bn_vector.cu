@@ -364,7 +364,7 @@ template <class T> __device__ void stats_columns(const bn_vector_args &a)
             run<T> r[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b)
-                r[b].load(x + (int64_t)(row + b * a.tile_rows) * a.width);
+                r[b].load(x + (int64_t)(row + b * a.tile_rows) * a.pitch);
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
 #pragma unroll
@@ -372,7 +372,7 @@ template <class T> __device__ void stats_columns(const bn_vector_args &a)
             }
         }
         for (; row < p.end; row += a.tile_rows) {
-            const int64_t at = (int64_t)row * a.width + p.column;
+            const int64_t at = (int64_t)row * a.pitch + p.column;
             run<T> r;
             fetch(r, a.x, at, a.total, a.aligned);
 #pragma unroll
@@ -410,7 +410,7 @@ template <class T> __device__ void sums_columns(const bn_vector_args &a)
             uint32_t bits[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                const int64_t at = (int64_t)(row + b * a.tile_rows) * a.width;
+                const int64_t at = (int64_t)(row + b * a.tile_rows) * a.pitch;
                 rx[b].load(x + at);
                 rdy[b].load(dy + at);
                 bits[b] = a.reserve ? a.reserve[(at + p.column) / BN_RUN] : 0xffu;
@@ -426,7 +426,7 @@ template <class T> __device__ void sums_columns(const bn_vector_args &a)
             }
         }
         for (; row < p.end; row += a.tile_rows) {
-            const int64_t at = (int64_t)row * a.width + p.column;
+            const int64_t at = (int64_t)row * a.pitch + p.column;
             run<T> r;
             float g[BN_RUN];
             if (at >= a.total) break;
@@ -461,8 +461,8 @@ template <class T> __device__ void apply_columns(const bn_vector_args &a)
     }
     for (; row < p.end; row += BATCH * a.tile_rows) {
         run<T> r[BATCH];
-        const int64_t first = (int64_t)row * a.width + p.column;
-        const int64_t step = (int64_t)a.tile_rows * a.width;
+        const int64_t first = (int64_t)row * a.pitch + p.column;
+        const int64_t step = (int64_t)a.tile_rows * a.pitch;
         const int rows = (int)min((p.end - row + a.tile_rows - 1) / a.tile_rows, (uint32_t)BATCH);
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -498,8 +498,8 @@ template <class T> __device__ void grad_columns(const bn_vector_args &a)
     for (; row < p.end; row += BATCH * a.tile_rows) {
         run<T> rx[BATCH], rdy[BATCH];
         uint32_t bits[BATCH];
-        const int64_t first = (int64_t)row * a.width + p.column;
-        const int64_t step = (int64_t)a.tile_rows * a.width;
+        const int64_t first = (int64_t)row * a.pitch + p.column;
+        const int64_t step = (int64_t)a.tile_rows * a.pitch;
         const int rows = (int)min((p.end - row + a.tile_rows - 1) / a.tile_rows, (uint32_t)BATCH);
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {

@@ -73,6 +73,7 @@ struct bn_vector_args {
     int64_t total;
     int64_t terms; /* elements a parameter */
     int64_t width; /* of a row of columns; by planes params */
+    int64_t pitch; /* from row to row: more than width where a range of columns is worked on */
     uint32_t params;
     uint32_t segments;
     uint32_t units;             /* by planes: runs (or elements) of a parameter; by columns: rows */
