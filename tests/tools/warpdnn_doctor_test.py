@@ -57,7 +57,8 @@ def doctor(t, name, *arguments, env=None, **more):
 
 
 def fake(**settings):
-    return {"WARPDNN_CUDA_DRIVER": FAKE_DRIVER, "FAKECUDA_DEVICES": "1",
+    # only the definitions have twins that the fake driver can run
+    return {"WARPDNN_CUDA_DRIVER": FAKE_DRIVER, "FAKECUDA_DEVICES": "1", "WARPDNN_ENGINES": "none",
             **{f"FAKECUDA_{key.upper()}": str(value) for key, value in settings.items()}}
 
 
