@@ -358,6 +358,8 @@ cudnnStatus_t wd_bn_make_backward(const struct wd_bn_backward *call, struct wd_s
     WD_TRY(wd_bn_check_pointers(common->function, needed));
     WD_TRY(wd_bn_check_pair(common->function, call->saved_mean, "savedMean", call->saved_inv_std,
                             "savedInvVariance"));
+    WD_TRY(check_apart(common->function, call->dscale, call->dscale_name, call->dbias,
+                       call->dbias_name));
     if (common->ops == CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION) {
         const struct wd_bn_pointer residual[] = {{call->dz.data, call->dz.name}, {NULL, NULL}};
         WD_TRY(wd_bn_check_like(common, &call->dz, &call->dy));

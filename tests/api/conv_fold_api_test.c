@@ -18,6 +18,9 @@ static void transform_rows(void)
     cudnnTensorTransformDescriptor_t t = NULL;
     cudnnTensorDescriptor_t x = NULL, y = NULL, none = NULL, x5 = NULL, vect = NULL;
     static const int dims5[5] = {2, 8, 6, 6, 6};
+    static const int ones[5] = {1, 1, 1, 1, 1};
+    static const uint32_t most[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    static const int32_t padded[5] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
     cudnnCreateTensorTransformDescriptor(&t);
     cudnnCreateTensorDescriptor(&x);
     cudnnCreateTensorDescriptor(&x5);
@@ -57,6 +60,15 @@ static void transform_rows(void)
     DEST(BAD_PARAM_SHAPE_MISMATCH, srcDesc, t, x5, y, &bytes);
     cudnnSetTensorTransformDescriptor(t, 4, CUDNN_TENSOR_NCHW, NULL, NULL, huge, fold);
     DEST(NOT_SUPPORTED_SHAPE, transformDesc, t, x, y, &bytes);
+    /* numbers that only look small after they have overflowed */
+    cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 1, 1, 1);
+    cudnnSetTensorTransformDescriptor(t, 4, CUDNN_TENSOR_NCHW, NULL, NULL, most, fold);
+    DEST(NOT_SUPPORTED_SHAPE, transformDesc, t, x, y, &bytes);
+    cudnnSetTensorTransformDescriptor(t, 4, CUDNN_TENSOR_NCHW, NULL, NULL, most, unfold);
+    DEST(NOT_SUPPORTED_SHAPE, transformDesc, t, x, y, &bytes);
+    cudnnSetTensorNdDescriptorEx(x5, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 5, ones);
+    cudnnSetTensorTransformDescriptor(t, 5, CUDNN_TENSOR_NCHW, padded, padded, most, unfold);
+    DEST(NOT_SUPPORTED_SHAPE, transformDesc, t, x5, y, &bytes);
     cudnnSetTensorTransformDescriptor(t, 4, CUDNN_TENSOR_NCHW_VECT_C, NULL, NULL, NULL, unfold);
     DEST(NOT_SUPPORTED_LAYOUT, transformDesc, t, x, y, &bytes);
     cudnnDestroyTensorTransformDescriptor(t);

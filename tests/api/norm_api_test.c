@@ -212,6 +212,7 @@ static void backward_rows(void)
     NULL_ROW(cudnnBatchNormalizationBackward, back, bnScale, scale);
     NULL_ROW(cudnnBatchNormalizationBackward, back, dBnScaleResult, dscale);
     NULL_ROW(cudnnBatchNormalizationBackward, back, dBnBiasResult, dbias);
+    ROW(BAD_PARAM, cudnnBatchNormalizationBackward, back, dBnBiasResult, dbias = valid.dscale);
     NULL_ROW(cudnnBatchNormalizationBackward, back, savedMean, saved_mean);
     NULL_ROW(cudnnBatchNormalizationBackward, back, savedInvVariance, saved_inv);
     {
