@@ -143,8 +143,10 @@ static void check_backward(const struct call *c, const double *y, const double *
         long double sum = 0.0;
         double absolute = 0.0;
         for (int64_t k = 0; k < r.length; ++k) {
-            int64_t index = index_of(c, c->y, element(&r, row, k));
-            long double term = log_form ? dy[index] : (long double)y[index] * dy[index];
+            double gradient = dy[index_of(c, c->dy, element(&r, row, k))];
+            long double term =
+                log_form ? gradient
+                         : (long double)y[index_of(c, c->y, element(&r, row, k))] * gradient;
             sum += term;
             absolute += fabs((double)term);
         }
@@ -153,15 +155,16 @@ static void check_backward(const struct call *c, const double *y, const double *
         for (int64_t k = 0; k < r.length; ++k) {
             int64_t from = index_of(c, c->y, element(&r, row, k));
             int64_t index = index_of(c, c->dx, element(&r, row, k));
+            double gradient = dy[index_of(c, c->dy, element(&r, row, k))];
             double old = c->beta != 0.0 ? c->beta * want[index] : 0.0;
             double factor = log_form ? exp(y[from]) : y[from];
-            double dx = (double)(log_form ? dy[from] - expl((long double)y[from]) * sum
-                                          : factor * (dy[from] - sum));
+            double dx = (double)(log_form ? gradient - expl((long double)y[from]) * sum
+                                          : factor * (gradient - sum));
             want[index] = c->alpha * dx + old;
             magnitude[index] =
                 fabs(c->alpha) *
-                    (log_form ? fabs(dy[from]) + fabs(factor) * absolute * (1.0 + fabs(y[from]))
-                              : fabs(factor) * (fabs(dy[from]) + absolute)) +
+                    (log_form ? fabs(gradient) + fabs(factor) * absolute * (1.0 + fabs(y[from]))
+                              : fabs(factor) * (fabs(gradient) + absolute)) +
                 fabs(old);
         }
     }
