@@ -14,6 +14,8 @@ struct composed;
 void compose_begin(struct session *session);
 /* The tensor of an operand, with the alignment that its odd pointer has. */
 cudnnBackendDescriptor_t compose_operand(struct session *session, const struct task *task, int i);
+/* A number given by value, in fp32. */
+cudnnBackendDescriptor_t compose_value(struct session *session, float value);
 /* A virtual fp32 tensor shaped as an operand. */
 cudnnBackendDescriptor_t compose_virtual(struct session *session, const struct task *task, int i);
 /* y = mode(x, b); b may be null. For a backward mode x is the forward input or, where it is so defined,
@@ -21,6 +23,14 @@ cudnnBackendDescriptor_t compose_virtual(struct session *session, const struct t
 void compose_pointwise(struct session *session, const struct task *task, cudnnPointwiseMode_t mode,
                        cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
                        cudnnBackendDescriptor_t dy, cudnnBackendDescriptor_t y);
+/* The parts of any other operation: a descriptor, its attributes, and its place in the graph. */
+cudnnBackendDescriptor_t compose_make(struct session *session, cudnnBackendDescriptorType_t type);
+void compose_set(struct session *session, cudnnBackendDescriptor_t descriptor,
+                 cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+                 const void *values);
+void compose_refer(struct session *session, cudnnBackendDescriptor_t descriptor,
+                   cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t to);
+void compose_operation(struct session *session, cudnnBackendDescriptor_t operation);
 /* Plans; sets session->workspace_bytes. */
 cudnnStatus_t compose_plan(struct session *session);
 cudnnStatus_t composed_run(struct session *session, const struct task *task, void *const *at);

@@ -150,7 +150,7 @@ static bool plan(struct task *t)
 
 static cudnnStatus_t compose(struct session *s, const struct task *t, const struct entry *e)
 {
-    cudnnBackendDescriptor_t d[OPERANDS_MAX];
+    cudnnBackendDescriptor_t d[OPERANDS_MAX] = {NULL};
     cudnnBackendDescriptor_t mid;
     cudnnBackendDescriptor_t mid2;
     int last = t->count - 1;

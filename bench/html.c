@@ -100,7 +100,7 @@ static void grid(FILE *f, const struct frame *frame)
 {
     double value;
     const char *name;
-    for (double d = frame->x_low; d <= frame->x_high + 0.1; d += 1.0) {
+    for (int d = (int)frame->x_low; d <= (int)frame->x_high; ++d) {
         double x = across(frame, pow(10.0, d));
         name = unit(d, &value);
         fprintf(f, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", x, x, TOP,
@@ -109,7 +109,7 @@ static void grid(FILE *f, const struct frame *frame)
                 "<text class=\"faint\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g %s</text>\n",
                 x, PLOT_HEIGHT - BOTTOM + 18, value, name);
     }
-    for (double d = frame->y_low; d <= frame->y_high + 0.1; d += 1.0) {
+    for (int d = (int)frame->y_low; d <= (int)frame->y_high; ++d) {
         double y = upwards(frame, pow(10.0, d));
         name = unit(d, &value);
         fprintf(f, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
@@ -210,12 +210,12 @@ static void bars(FILE *f, const char *family)
     }
     fprintf(f, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"time over floor\">\n", WIDTH,
             rows * ROW_HEIGHT + 32);
-    for (double tick = 1.0; tick <= most; tick *= most > 64.0 ? 4.0 : 2.0) {
-        double x = BAR_LEFT + bar_length(tick, most);
+    for (int power = 0; ldexp(1.0, power) <= most; power += most > 64.0 ? 2 : 1) {
+        double x = BAR_LEFT + bar_length(ldexp(1.0, power), most);
         fprintf(f, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"18\" y2=\"%d\"/>", x, x,
                 rows * ROW_HEIGHT + 24);
         fprintf(f, "<text class=\"faint\" x=\"%.1f\" y=\"12\" text-anchor=\"middle\">%gx</text>\n",
-                x, tick);
+                x, ldexp(1.0, power));
     }
     for (int i = 0; i < result_count(); ++i) {
         const struct result *r = result_at(i);
