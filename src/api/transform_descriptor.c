@@ -91,7 +91,7 @@ cudnnStatus_t cudnnInitTransformDest(const cudnnTensorTransformDescriptor_t tran
     const struct wd_tensor *source;
     struct wd_tensor target;
     struct wd_transform_attr attr;
-    int64_t dim[WD_MAX_RANK];
+    int64_t dim[WD_MAX_RANK] = {0};
     int dims[WD_MAX_RANK];
     WD_DESC(transformDesc, WD_DESC_TRANSFORM);
     WD_DESC_SET(srcDesc, WD_DESC_TENSOR);

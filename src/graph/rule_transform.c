@@ -24,7 +24,7 @@ cudnnStatus_t wd_rule_transform(const struct wd_graph *graph, const struct wd_no
     const struct wd_transform_attr *attr = &node->attr.transform;
     const struct wd_tensor *src = wd_slot(graph, node, 0);
     const struct wd_tensor *dest = wd_slot(graph, node, 1);
-    int64_t dim[WD_MAX_RANK];
+    int64_t dim[WD_MAX_RANK] = {0};
     char src_text[160];
     char dest_text[160];
     WD_TRY(check_tensor("src", src));
