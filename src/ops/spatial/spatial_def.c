@@ -27,9 +27,9 @@ static cudnnStatus_t grid_forward(const struct wd_call *call, struct wd_queue *q
 
 static int64_t grid_backward_workspace(const struct wd_problem *problem)
 {
-    const int64_t *dim = wd_slot(problem->graph, problem->node, GRID_IN)->dim;
-    return wd_pass_scratch(&wd_pass_grid_backward, wd_problem_acc(problem), 2 * dim[0],
-                           dim[1] * dim[2]);
+    const struct wd_tensor *dgrid = wd_slot(problem->graph, problem->node, GRID_IN);
+    return wd_pass_scratch(&wd_pass_grid_backward, wd_problem_acc(problem), 2 * dgrid->dim[0],
+                           dgrid->dim[1] * dgrid->dim[2]);
 }
 
 static cudnnStatus_t grid_backward(const struct wd_call *call, struct wd_queue *queue)
@@ -59,12 +59,11 @@ struct sorts {
     int64_t pixels;
 };
 
-static struct sorts plan_sorts(const int64_t *grid)
+static struct sorts plan_sorts(int64_t images, int64_t all)
 {
-    int64_t all = grid[1] * grid[2];
     struct sorts sorts = {1, all < SORTED_MAX ? all : SORTED_MAX};
     if (all > 0 && all < SORTED_MAX) sorts.images = SORTED_MAX / all;
-    if (sorts.images > grid[0]) sorts.images = grid[0];
+    if (sorts.images > images) sorts.images = images;
     return sorts;
 }
 
@@ -78,9 +77,10 @@ static int64_t sampler_backward_workspace(const struct wd_problem *problem)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, BACKWARD_X);
     const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, BACKWARD_GRID);
-    struct sorts sorts = plan_sorts(grid->dim);
+    int64_t all = grid->dim[1] * grid->dim[2];
+    struct sorts sorts = plan_sorts(grid->dim[0], all);
     int64_t sums = wd_pass_scratch(&wd_pass_sampler_grid, wd_problem_acc(problem),
-                                   grid->dim[0] * grid->dim[1] * grid->dim[2], x->dim[1]);
+                                   grid->dim[0] * all, x->dim[1]);
     int64_t sorted = sorted_bytes(&sorts);
     return sums > sorted ? sums : sorted;
 }
@@ -115,8 +115,8 @@ static cudnnStatus_t sampler_backward(const struct wd_call *call, struct wd_queu
         .beta_grid = call->scalars[BETA_GRID],
     };
     enum wd_acc acc = wd_problem_acc(&call->problem);
-    struct sorts sorts = plan_sorts(args.grid.dim);
     int64_t all = args.grid.dim[1] * args.grid.dim[2];
+    struct sorts sorts = plan_sorts(args.grid.dim[0], all);
     int64_t sorted = sorts.images * sorts.pixels;
     int64_t in_image = args.dx.dim[1] * args.dx.dim[2] * args.dx.dim[3];
     int32_t *order = (int32_t *)((int64_t *)call->workspace + sorted);
