@@ -258,6 +258,7 @@ cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node 
     int64_t rows = parts.x.tensor->dim[1];
     int64_t columns = parts.x.tensor->dim[0];
     int64_t taps = 1;
+    int64_t points = 1; /* both also where there are no channels or no images */
     WD_TRY(check_attr(parts.op, attr));
     WD_TRY(check_tensor(parts.op, &parts.x, attr->spatial + 2));
     WD_TRY(check_reordering(&parts, &parts.x, false));
@@ -267,6 +268,7 @@ cudnnStatus_t wd_rule_im2col(const struct wd_graph *graph, const struct wd_node 
                    "%s: filter extent %lld does not fit the padded image in spatial dimension %d",
                    parts.op, (long long)attr->window[d], d);
         WD_REQUIRE(!__builtin_mul_overflow(taps, attr->window[d], &taps) &&
+                       !__builtin_mul_overflow(points, extent, &points) &&
                        !__builtin_mul_overflow(rows, attr->window[d], &rows) &&
                        !__builtin_mul_overflow(columns, extent, &columns),
                    CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "%s: the matrix has more than 2^63 elements",

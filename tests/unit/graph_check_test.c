@@ -183,6 +183,17 @@ static void test_convolution_bounds(void **state)
     refused(CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "more than 2^63");
     attr->window[1] = (int64_t)1 << 33;
     refused(CUDNN_STATUS_BAD_PARAM, "a whole number in its range");
+    /* likewise without images, of which there are too many points */
+    for (int d = 0; d < 3; ++d) {
+        attr->window[d] = 1;
+        attr->pad_before[d] = attr->pad_after[d] = INT32_MAX;
+        single.tensors[0].dim[2 + d] = 1;
+    }
+    single.tensors[0].dim[0] = 0;
+    single.tensors[0].dim[1] = 1;
+    single.tensors[1].dim[0] = 1;
+    single.tensors[1].dim[1] = 0;
+    refused(CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "more than 2^63");
 }
 
 /* ---- Outputs that overlap themselves ----------------------------------------------------------- */
