@@ -211,7 +211,7 @@ static bool reference(const struct task *t, double *const *values)
     return true;
 }
 
-static void random(struct problem *p, uint64_t *seed)
+static void make_random(struct problem *p, uint64_t *seed)
 {
     random_problem(p, seed, 2e7);
     p->call = names[random_next(seed) % 3];
@@ -224,7 +224,7 @@ const struct family family_batchnorm = {
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
     .plan = plan,
-    .random = random,
+    .random = make_random,
     .prepare = prepare,
     .run = run,
     .reference = reference,

@@ -102,7 +102,7 @@ static bool judge(const struct task *t, double *const *values, char *why, size_t
     return false;
 }
 
-static void random(struct problem *p, uint64_t *seed)
+static void make_random(struct problem *p, uint64_t *seed)
 {
     random_problem(p, seed, 2e7);
     p->call = random_next(seed) % 2 ? "forward" : "backward";
@@ -114,7 +114,7 @@ const struct family family_dropout = {
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
     .plan = plan,
-    .random = random,
+    .random = make_random,
     .prepare = prepare,
     .run = run,
     .finish = finish,

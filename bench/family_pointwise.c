@@ -387,7 +387,7 @@ static bool reference(const struct task *t, double *const *values)
     return true;
 }
 
-static void random(struct problem *p, uint64_t *seed)
+static void make_random(struct problem *p, uint64_t *seed)
 {
     random_problem(p, seed, 3e7);
     p->call = entries[random_next(seed) % ENTRIES].call;
@@ -398,7 +398,7 @@ const struct family family_pointwise = {
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
     .plan = plan,
-    .random = random,
+    .random = make_random,
     .prepare = prepare,
     .run = run,
     .finish = finish,

@@ -163,7 +163,7 @@ static bool reference(const struct task *t, double *const *values)
     return true;
 }
 
-static void random(struct problem *p, uint64_t *seed)
+static void make_random(struct problem *p, uint64_t *seed)
 {
     static const int digit[] = {OVER_N, OVER_C, OVER_H, OVER_W};
     const struct entry *e = &entries[random_next(seed) % ENTRIES];
@@ -179,7 +179,7 @@ const struct family family_reduce = {
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
     .plan = plan,
-    .random = random,
+    .random = make_random,
     .prepare = prepare,
     .run = run,
     .finish = finish,

@@ -53,7 +53,7 @@ static bool reference(const struct task *t, double *const *values)
     return true;
 }
 
-static void random(struct problem *p, uint64_t *seed)
+static void make_random(struct problem *p, uint64_t *seed)
 {
     random_problem(p, seed, 2e7);
     p->call = names[random_next(seed) % 2];
@@ -64,7 +64,7 @@ const struct family family_transform = {
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
     .plan = plan,
-    .random = random,
+    .random = make_random,
     .prepare = prepare,
     .run = run,
     .reference = reference,

@@ -20,10 +20,11 @@ static bool is_there(const char *path)
 bool library_find_ours(const char *named, char path[PATH_MAX])
 {
     static const char *const places[] = {
-        "../lib/libcudnn.so.9",
+        "../lib/libcudnn.so.9", /* in a build folder */
+#ifdef BENCH_INSTALLED_LIBRARY
+        BENCH_INSTALLED_LIBRARY "/libcudnn.so.9",
+#endif
         "../lib/warpdnn/libcudnn.so.9",
-        "../lib64/warpdnn/libcudnn.so.9",
-        "../../lib/libcudnn.so.9",
         "../../lib/warpdnn/libcudnn.so.9",
     };
     char folder[PATH_MAX];

@@ -52,7 +52,7 @@ static double half_value(uint16_t bits)
     return bits & 0x8000 ? -value : value;
 }
 
-static void encode(void *data, cudnnDataType_t type, int64_t i, double value)
+void value_store(void *data, cudnnDataType_t type, int64_t i, double value)
 {
     switch (type) {
     case CUDNN_DATA_DOUBLE: ((double *)data)[i] = value; break;
@@ -135,7 +135,7 @@ static const char *template_of(cudnnDataType_t type, double low, double high)
     }
     for (int64_t i = 0; i < BLOCK; ++i) {
         double unit = (double)(random_next(&seed) >> 11) * 0x1p-53;
-        encode(host, type, i, low + (high - low) * unit);
+        value_store(host, type, i, low + (high - low) * unit);
     }
     made[count].type = type;
     made[count].low = low;

@@ -11,6 +11,7 @@
 void values_fill(const struct operand *operand, void *at, unsigned which);
 /* Element i of data of a type, as a double. */
 double value_at(const void *data, cudnnDataType_t type, int64_t i);
+void value_store(void *data, cudnnDataType_t type, int64_t i, double value);
 void values_decode(const void *data, cudnnDataType_t type, int64_t count, double *out);
 /* In logical order of the dims, whatever the strides. */
 void values_decode_logical(const struct operand *operand, const void *data, double *out);

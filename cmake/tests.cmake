@@ -52,15 +52,19 @@ if(WARPDNN_BUILD_EXAMPLES)
     endforeach()
 endif()
 
-# The bench links no libcudnn: it opens ours and the peer's by absolute path.
+# The bench links no libcudnn: it opens ours and the peer's by absolute path. tools.cmake installs it.
 if(WARPDNN_BUILD_BENCH)
+    include(GNUInstallDirs)
+    file(RELATIVE_PATH bench_library /${CMAKE_INSTALL_LIBEXECDIR}/warpdnn
+        /${CMAKE_INSTALL_LIBDIR}/warpdnn)
     file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
     if(bench_sources)
         add_executable(warpdnn_bench ${bench_sources})
         set_target_properties(warpdnn_bench PROPERTIES
             RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
         target_include_directories(warpdnn_bench PRIVATE ${PROJECT_SOURCE_DIR}/include)
-        target_compile_definitions(warpdnn_bench PRIVATE _GNU_SOURCE=)
+        target_compile_definitions(warpdnn_bench PRIVATE _GNU_SOURCE=
+            BENCH_INSTALLED_LIBRARY="${bench_library}")
         target_link_libraries(warpdnn_bench PRIVATE warpdnn_warnings m ${CMAKE_DL_LIBS}
             Threads::Threads)
         add_dependencies(warpdnn_bench warpdnn_shared)
