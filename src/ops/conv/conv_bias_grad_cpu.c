@@ -2,22 +2,30 @@
  *
  * The bias gradient on the CPU: the sum of dy over images and points, for each filter. Runs along
  * whatever lies side by side: a channel's points, or a point's channels. Sums are of a bounded number
- * of elements in the type of the sum, of all in double. Where a batch has fewer filters than there
- * are threads the work is not split further: it is bound by memory. A task is a channel or a block of
- * channels; results do not depend on the number of threads. */
+ * of elements in the type of the sum, of all in double. A task is a channel or, of a block of channels,
+ * a segment of the points; segments follow from the shape alone and their sums are added in order, so
+ * that results do not depend on the number of threads. */
 #include <string.h>
 
 #include "cpu/module/rows.h"
 #include "cpu/module/simd.h"
+#include "cpu/module/sizes.h"
+#include "cpu/module/stream.h"
 #include "ops/engine.h"
 
 enum { DY, DB };
 enum { ALPHA, BETA };
 enum {
     LANES = 16,
-    CHUNK = 1024,       /* elements converted at once */
-    CHANNELS_MAX = 256, /* of a block */
-    ROWS = 64,          /* points summed in single precision */
+    CHUNK = 1024,          /* elements converted at once */
+    CHANNELS_MAX = 256,    /* of a block */
+    POINTS = 8,            /* that are summed in single precision */
+    LANES_WIDE = 32,       /* channels that are summed at once */
+    CONVERTED = 16,        /* points that are converted at once */
+    SEGMENTS = 64,         /* at most */
+    SEGMENT_MIN = 1 << 15, /* elements that pay for one */
+    PIECE_MIN = 20000,     /* elements that pay for a thread */
+    PARTIAL_MAX = 1 << 19, /* sums of all segments */
 };
 
 struct work {
@@ -26,8 +34,8 @@ struct work {
     double alpha;
     double beta;
     bool wide;
-    bool pixels;   /* channels lie side by side */
-    int64_t block; /* of channels */
+    int64_t segments; /* of the points */
+    double *partial;  /* [segment][channel] */
 };
 
 WD_SIMD static double sum_run(const float *from, int64_t n)
@@ -43,9 +51,28 @@ WD_SIMD static double sum_run(const float *from, int64_t n)
     return total;
 }
 
-WD_SIMD static void add_run(float *restrict sum, const float *restrict from, int64_t n)
+/* Sums of n channels over points that are `pitch` elements apart. */
+WD_SIMD static void add_points(double *restrict total, const float *restrict from, int64_t pitch,
+                               int64_t points, int64_t n)
 {
-    for (int64_t i = 0; i < n; ++i) sum[i] += from[i];
+    for (; points >= POINTS; points -= POINTS, from += POINTS * pitch) {
+        int64_t i = 0;
+        for (; i + LANES_WIDE <= n; i += LANES_WIDE) {
+            float lane[LANES_WIDE] = {0};
+            for (int p = 0; p < POINTS; ++p) {
+                wd_ahead((uintptr_t)(from + i + p * pitch) + WD_AHEAD,
+                         LANES_WIDE * (int)sizeof(float) / WD_LINE);
+                for (int j = 0; j < LANES_WIDE; ++j) lane[j] += from[i + p * pitch + j];
+            }
+            for (int j = 0; j < LANES_WIDE; ++j) total[i + j] += (double)lane[j];
+        }
+        for (int p = 0; p < POINTS; ++p) {
+            for (int64_t j = i; j < n; ++j) total[j] += (double)from[j + p * pitch];
+        }
+    }
+    for (; points > 0; --points, from += pitch) {
+        for (int64_t j = 0; j < n; ++j) total[j] += (double)from[j];
+    }
 }
 
 /* n elements of one line, in any type. */
@@ -112,44 +139,96 @@ static void run_channels(const void *args, int64_t begin, int64_t end)
     }
 }
 
-/* Items: blocks of channels. */
+/* The same of `points` points that lie `pitch` apart, in any type. */
+static void add_any(const struct work *w, double *total, int64_t at, int64_t pitch, int64_t points,
+                    int64_t channels)
+{
+    float row[CONVERTED * CHANNELS_MAX];
+    if (w->y.dtype == CUDNN_DATA_FLOAT) {
+        add_points(total, (const float *)w->y.data + at, pitch, points, channels);
+        return;
+    }
+    for (int64_t p = 0; p < points; p += CONVERTED) {
+        int64_t now = wd_least(CONVERTED, points - p);
+        for (int64_t i = 0; i < now; ++i) {
+            wd_row_load_f32(row + i * channels, w->y.data, w->y.dtype, at + (p + i) * pitch, 1,
+                            channels);
+        }
+        add_points(total, row, channels, now, channels);
+    }
+}
+
+/* Items: of a block of channels a segment. */
 static void run_pixels(const void *args, int64_t begin, int64_t end)
 {
     const struct work *w = args;
-    float sum[CHANNELS_MAX];
-    float row[CHANNELS_MAX];
-    double total[CHANNELS_MAX];
-    int64_t points = w->y.dim[0];
-    for (int d = 2; d < w->y.rank; ++d) points *= w->y.dim[d];
+    int64_t length;
+    int first = trailing(&w->y, &length);
+    int64_t pitch = w->y.stride[w->y.rank - 1];
+    int64_t points = wd_view_count(&w->y) / w->y.dim[1];
     for (int64_t item = begin; item < end; ++item) {
-        int64_t c = item * w->block;
-        int64_t channels = w->y.dim[1] - c < w->block ? w->y.dim[1] - c : w->block;
-        memset(total, 0, sizeof total);
-        for (int64_t p = 0; p < points; p += ROWS) {
-            int64_t rows = points - p < ROWS ? points - p : ROWS;
-            memset(sum, 0, sizeof sum);
-            for (int64_t i = p; i < p + rows; ++i) {
-                int64_t at[WD_MAX_RANK] = {0};
-                int64_t rest = i;
-                int64_t offset;
-                for (int d = w->y.rank - 1; d >= 2; --d) {
-                    at[d] = rest % w->y.dim[d];
-                    rest /= w->y.dim[d];
-                }
-                at[0] = rest;
-                at[1] = c;
-                offset = wd_view_offset(&w->y, at);
-                if (w->y.dtype == CUDNN_DATA_FLOAT) {
-                    add_run(sum, (const float *)w->y.data + offset, channels);
-                } else {
-                    wd_row_load_f32(row, w->y.data, w->y.dtype, offset, 1, channels);
-                    add_run(sum, row, channels);
-                }
+        int64_t segment = item % w->segments;
+        int64_t c = item / w->segments * CHANNELS_MAX;
+        int64_t channels = wd_least(w->y.dim[1] - c, CHANNELS_MAX);
+        int64_t p = points * segment / w->segments;
+        int64_t last = points * (segment + 1) / w->segments;
+        double total[CHANNELS_MAX] = {0};
+        while (p < last) {
+            int64_t now = wd_least(length - p % length, last - p);
+            int64_t at[WD_MAX_RANK] = {0};
+            int64_t rest = p / length;
+            for (int d = first - 1; d >= 2; --d) {
+                at[d] = rest % w->y.dim[d];
+                rest /= w->y.dim[d];
             }
-            for (int64_t j = 0; j < channels; ++j) total[j] += (double)sum[j];
+            at[0] = rest;
+            at[1] = c;
+            add_any(w, total, wd_view_offset(&w->y, at) + p % length * pitch, pitch, now, channels);
+            p += now;
+        }
+        if (w->segments > 1) {
+            memcpy(w->partial + segment * w->y.dim[1] + c, total, (size_t)channels * sizeof *total);
+            continue;
         }
         for (int64_t j = 0; j < channels; ++j) finish(w, c + j, total[j]);
     }
+}
+
+/* Items: channels, whose segments are added in order. */
+static void add_segments(const void *args, int64_t begin, int64_t end)
+{
+    const struct work *w = args;
+    for (int64_t c = begin; c < end; ++c) {
+        double total = 0.0;
+        for (int64_t s = 0; s < w->segments; ++s) total += w->partial[s * w->y.dim[1] + c];
+        finish(w, c, total);
+    }
+}
+
+static bool by_pixels(const struct wd_problem *problem)
+{
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, DY);
+    return y->vect_count == 1 && y->stride[1] == 1 && y->stride[y->rank - 1] != 1 &&
+           wd_problem_acc(problem) != WD_ACC_F64;
+}
+
+/* By the shape alone. */
+static int64_t segments_of(const struct wd_problem *problem)
+{
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, DY);
+    int64_t channels = y->dim[1];
+    int64_t points = wd_tensor_count(y) / channels;
+    int64_t work = points * wd_least(channels, CHANNELS_MAX);
+    int64_t most = wd_ceil_div(SEGMENTS, wd_ceil_div(channels, CHANNELS_MAX));
+    most = wd_least(wd_least(most, PARTIAL_MAX / channels), points);
+    return wd_clamp(work / SEGMENT_MIN, 1, wd_most(most, 1));
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    int64_t segments = by_pixels(problem) ? segments_of(problem) : 1;
+    if (segments == 1) return 0;
+    return segments * wd_slot(problem->graph, problem->node, DY)->dim[1] * (int64_t)sizeof(double);
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -165,23 +244,26 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    int threads = call->problem.device->multiprocessors;
     struct work w = {
         .y = wd_call_view(call, DY),
         .b = wd_call_view(call, DB),
         .alpha = call->scalars[ALPHA],
         .beta = call->scalars[BETA],
         .wide = wd_problem_acc(&call->problem) == WD_ACC_F64,
+        .partial = call->workspace,
     };
-    int64_t each = wd_view_count(&w.y) / w.y.dim[1];
-    int64_t grain = each > 20000 ? 1 : 20000 / each + 1;
-    w.pixels =
-        w.y.vect_count == 1 && w.y.stride[1] == 1 && w.y.stride[w.y.rank - 1] != 1 && !w.wide;
-    if (!w.pixels) return queue->ops->range(queue, run_channels, &w, w.y.dim[1], grain);
-    w.block = (w.y.dim[1] + threads - 1) / threads;
-    w.block = w.block < LANES ? LANES : w.block > CHANNELS_MAX ? CHANNELS_MAX : w.block;
-    return queue->ops->range(queue, run_pixels, &w, (w.y.dim[1] + w.block - 1) / w.block,
-                             grain > w.block ? grain / w.block : 1);
+    int64_t channels = w.y.dim[1];
+    int64_t each = wd_view_count(&w.y) / channels;
+    int64_t items;
+    if (!by_pixels(&call->problem)) {
+        return queue->ops->range(queue, run_channels, &w, channels, PIECE_MIN / each + 1);
+    }
+    w.segments = segments_of(&call->problem);
+    items = w.segments * wd_ceil_div(channels, CHANNELS_MAX);
+    WD_TRY(queue->ops->range(queue, run_pixels, &w, items,
+                             PIECE_MIN / (each * channels / items + 1) + 1));
+    if (w.segments == 1) return CUDNN_STATUS_SUCCESS;
+    return queue->ops->range(queue, add_segments, &w, channels, PIECE_MIN / w.segments);
 }
 
 const struct wd_engine wd_engine_bias_grad_rows = {
@@ -189,5 +271,6 @@ const struct wd_engine wd_engine_bias_grad_rows = {
     .op = WD_OP_BIAS_GRAD,
     .device = WD_CPU,
     .match = match,
+    .workspace = workspace,
     .emit = emit,
 };
