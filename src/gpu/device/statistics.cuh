@@ -7,38 +7,38 @@
 #ifndef WD_GPU_DEVICE_STATISTICS_CUH
 #define WD_GPU_DEVICE_STATISTICS_CUH
 
+#include <stdint.h>
+
 struct wd_part {
     double count;
     double mean;
     double squares; // of the differences from the mean
 };
 
-// What one thread sees of one sample.
+// What one thread sees of one sample: begun with an element of it.
 struct wd_shifted {
     float pivot;
     float sum;
     float squares;
-    float count;
 
-    __device__ __forceinline__ void start()
+    __device__ __forceinline__ void begin(float x)
     {
-        pivot = sum = squares = count = 0.0f;
+        pivot = x, sum = squares = 0.0f;
     }
 
     __device__ __forceinline__ void add(float x)
     {
-        if (count == 0.0f) pivot = x;
         const float d = x - pivot;
         sum += d;
         squares += d * d;
-        count += 1.0f;
     }
 
-    __device__ __forceinline__ wd_part part() const
+    // Of `count` elements.
+    __device__ __forceinline__ wd_part part(uint32_t count) const
     {
-        wd_part p = {count, 0.0, 0.0};
-        if (count > 0.0f) {
-            const float rest = sum / count;
+        wd_part p = {(double)count, 0.0, 0.0};
+        if (count > 0) {
+            const float rest = sum / (float)count;
             p.mean = (double)pivot + rest;
             p.squares = (double)squares - (double)sum * rest;
             if (p.squares < 0.0) p.squares = 0.0;

@@ -11,7 +11,7 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    WARPS = BN_THREADS / 32,
+    FEW_PARTIALS = 128,     /* that a warp joins in good time */
     TILE_RUNS = 32,         /* of columns, side by side in a block */
     RANGE = 1 << 16,        /* columns that are worked on at once, where there are more */
     PARAMS_MAX = 1 << 17,   /* bounds the scratch: 4 MiB of numbers */
@@ -177,8 +177,10 @@ static cudnnStatus_t emit_sums(const struct wd_call *call, struct wd_queue *queu
         own.by_plane = wd_fastdiv_of((uint32_t)s->space.inner);
     }
     WD_TRY(wd_emit_kernel(queue, row_of(call, step, s), blocks, threads, 0, &own));
-    return wd_emit_kernel(queue, &kernel_rows[finish], quotient_up(s->space.params, WARPS),
-                          BN_THREADS, 0, &own);
+    own.finish_lanes = s->segments * s->width / s->space.params > FEW_PARTIALS ? BN_THREADS : 32;
+    return wd_emit_kernel(queue, &kernel_rows[finish],
+                          quotient_up(s->space.params * own.finish_lanes, BN_THREADS), BN_THREADS,
+                          0, &own);
 }
 
 /* The walk that writes. */

@@ -18,18 +18,20 @@ __device__ void write_numbers(const bn_vector_args &a, uint32_t c, double mean, 
     n.rest = (float)(mean - rounded);
     n.inv_std = (float)inv_std;
     if (a.scale.data) n.factor = param(a.scale, c) * n.inv_std;
-    if (a.bias.data) n.base = param(a.bias, c);
+    if (a.bias.data) n.base = param(a.bias, c) - n.factor * n.rest;
     a.numbers[c] = n;
 }
 
-// A warp a parameter: joins its partial results, lane by lane and then in lane order.
+// Joins the partial results of a parameter: lane by lane, warp by warp, always in the same order.
+// Gives them to the first thread of those that work on it.
 __device__ wd_part join_partials(const bn_vector_args &a, uint32_t c, bool statistics)
 {
+    __shared__ wd_part of_warp[BN_THREADS / 32];
     const uint32_t inner = a.by_inner.divisor;
     const uint32_t copies = (uint32_t)(a.width / a.params); // of the parameter in a row of partials
-    const uint32_t lane = threadIdx.x % 32;
+    const uint32_t lanes = a.finish_lanes;
     wd_part all = {0.0, 0.0, 0.0};
-    for (uint32_t i = lane; i < a.segments * copies; i += 32) {
+    for (uint32_t i = threadIdx.x % lanes; c < a.params && i < a.segments * copies; i += lanes) {
         const uint32_t copy = i % copies;
         const int64_t at = (int64_t)(i / copies) * a.width +
                            (int64_t)(copy / inner * a.params + c) * inner + copy % inner;
@@ -47,16 +49,26 @@ __device__ wd_part join_partials(const bn_vector_args &a, uint32_t c, bool stati
         all.mean = wd_sum_of_warp(all.mean);
         all.squares = wd_sum_of_warp(all.squares);
     }
+    if (lanes == 32) return all;
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = all;
+    __syncthreads();
+    for (int w = 1; w < BN_THREADS / 32; ++w) {
+        if (statistics) {
+            wd_join_parts(all, of_warp[w]);
+        } else {
+            all.mean += of_warp[w].mean;
+            all.squares += of_warp[w].squares;
+        }
+    }
     return all;
 }
 
 __device__ void stats_finish(const bn_vector_args &a)
 {
-    const uint32_t c = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    const uint32_t c = (blockIdx.x * blockDim.x + threadIdx.x) / a.finish_lanes;
     wd_wait_for_previous();
-    if (c >= a.params) return;
     const wd_part all = join_partials(a, c, true);
-    if (threadIdx.x % 32 != 0) return;
+    if (c >= a.params || threadIdx.x % a.finish_lanes != 0) return;
     const double inv_std = 1.0 / sqrt(all.squares / all.count + a.epsilon);
     const double unbiased = all.squares / (all.count > 1.0 ? all.count - 1.0 : all.count);
     write_numbers(a, c, all.mean, inv_std);
@@ -68,11 +80,10 @@ __device__ void stats_finish(const bn_vector_args &a)
 
 __device__ void sums_finish(const bn_vector_args &a)
 {
-    const uint32_t c = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    const uint32_t c = (blockIdx.x * blockDim.x + threadIdx.x) / a.finish_lanes;
     wd_wait_for_previous();
-    if (c >= a.params) return;
     const wd_part all = join_partials(a, c, false);
-    if (threadIdx.x % 32 != 0) return;
+    if (c >= a.params || threadIdx.x % a.finish_lanes != 0) return;
     bn_numbers n = {};
     if (a.mean.data) {
         n.mean = param(a.mean, c);
@@ -81,10 +92,10 @@ __device__ void sums_finish(const bn_vector_args &a)
         n = a.numbers[c];
     }
     const double scaled = (double)param(a.scale, c) * n.inv_std;
-    const double dscale = all.squares * n.inv_std; // sum of dy * xhat
+    const double dscale = (all.squares - n.rest * all.mean) * n.inv_std; // sum of dy * xhat
     n.factor = (float)scaled;
-    n.base = (float)(-scaled * all.mean / (double)a.terms);
     n.slope = (float)(-scaled * dscale * n.inv_std / (double)a.terms);
+    n.base = (float)(-scaled * all.mean / (double)a.terms) - n.slope * n.rest;
     a.numbers[c] = n;
     blend_param(a.dscale, c, dscale, a.alpha_param, a.beta_param);
     blend_param(a.dbias, c, all.mean, a.alpha_param, a.beta_param);
@@ -104,16 +115,18 @@ template <class T> __device__ void stats_planes(const bn_vector_args &a)
 {
     const uint32_t c = blockIdx.x % a.params;
     const uint32_t segment = blockIdx.x / a.params;
-    const uint32_t first = segment * a.per_segment;
-    const uint32_t last = min(first + a.per_segment, a.units);
+    const uint32_t first = segment * a.per_segment + threadIdx.x;
+    const uint32_t last = min((segment + 1) * a.per_segment, a.units);
     const T *x = static_cast<const T *>(a.x);
+    const bool by_runs = a.whole_runs && a.aligned;
     __shared__ wd_part warp_part[BN_THREADS / 32];
+    uint32_t units = 0;
     wd_shifted mine;
-    mine.start();
     wd_wait_for_previous();
-    if (a.whole_runs && a.aligned) {
+    mine.begin(first < last ? wd_widen(x[plane_unit(a, c, first) * (by_runs ? BN_RUN : 1)]) : 0.0f);
+    if (by_runs) {
 #pragma unroll 4
-        for (uint32_t u = first + threadIdx.x; u < last; u += blockDim.x) {
+        for (uint32_t u = first; u < last; u += blockDim.x, ++units) {
             run<T> r;
             r.load(x + plane_unit(a, c, u) * BN_RUN);
 #pragma unroll
@@ -121,11 +134,11 @@ template <class T> __device__ void stats_planes(const bn_vector_args &a)
         }
     } else {
 #pragma unroll 8
-        for (uint32_t u = first + threadIdx.x; u < last; u += blockDim.x) {
+        for (uint32_t u = first; u < last; u += blockDim.x, ++units) {
             mine.add(wd_widen(x[plane_unit(a, c, u)]));
         }
     }
-    wd_part part = mine.part();
+    wd_part part = mine.part(units * (by_runs ? BN_RUN : 1));
     wd_join_parts_of_warp(part);
     if (threadIdx.x % 32 == 0) warp_part[threadIdx.x / 32] = part;
     __syncthreads();
@@ -147,7 +160,6 @@ template <class T> __device__ void sums_planes(const bn_vector_args &a)
     float sum = 0.0f, product = 0.0f;
     wd_wait_for_previous();
     const float mean = a.mean.data ? param(a.mean, c) : a.numbers[c].mean;
-    const float rest = a.mean.data ? 0.0f : a.numbers[c].rest;
     if (a.whole_runs && a.aligned) {
 #pragma unroll 2
         for (uint32_t u = first + threadIdx.x; u < last; u += blockDim.x) {
@@ -161,7 +173,7 @@ template <class T> __device__ void sums_planes(const bn_vector_args &a)
             for (int i = 0; i < BN_RUN; ++i) {
                 const float g = masked(wd_widen(rdy.get(i)), bits, i);
                 s += g;
-                p += g * ((wd_widen(rx.get(i)) - mean) - rest);
+                p += g * (wd_widen(rx.get(i)) - mean);
             }
             sum += s;
             product += p;
@@ -173,7 +185,7 @@ template <class T> __device__ void sums_planes(const bn_vector_args &a)
             const uint32_t bits = a.reserve ? a.reserve[at / 8] >> (at % 8) : 1u;
             const float g = masked(wd_widen(dy[at]), bits, 0);
             sum += g;
-            product += g * ((wd_widen(x[at]) - mean) - rest);
+            product += g * (wd_widen(x[at]) - mean);
         }
     }
     const double warp_first = wd_sum_of_warp(sum), warp_second = wd_sum_of_warp(product);
@@ -208,7 +220,7 @@ template <class T> __device__ void apply_planes(const bn_vector_args &a)
     const bn_numbers n = forward_numbers(a, c);
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) {
-        v[i] = n.factor * ((wd_widen(x.get(i)) - n.mean) - n.rest) + n.base;
+        v[i] = n.factor * (wd_widen(x.get(i)) - n.mean) + n.base;
     }
     if (!a.whole_runs) {
         const int own = (int)min((plane + 1) * a.by_plane.divisor - (uint32_t)at, (uint32_t)BN_RUN);
@@ -217,7 +229,7 @@ template <class T> __device__ void apply_planes(const bn_vector_args &a)
 #pragma unroll
             for (int i = 1; i < BN_RUN; ++i) {
                 if (i >= own) {
-                    v[i] = next.factor * ((wd_widen(x.get(i)) - next.mean) - next.rest) + next.base;
+                    v[i] = next.factor * (wd_widen(x.get(i)) - next.mean) + next.base;
                 }
             }
         }
@@ -241,7 +253,7 @@ template <class T> __device__ void grad_planes(const bn_vector_args &a)
     const bn_numbers n = a.numbers[c];
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) {
-        dx[i] = n.factor * g[i] + n.base + n.slope * ((wd_widen(x.get(i)) - n.mean) - n.rest);
+        dx[i] = n.factor * g[i] + n.base + n.slope * (wd_widen(x.get(i)) - n.mean);
     }
     if (!a.whole_runs) {
         const int own = (int)min((plane + 1) * a.by_plane.divisor - (uint32_t)at, (uint32_t)BN_RUN);
@@ -250,8 +262,7 @@ template <class T> __device__ void grad_planes(const bn_vector_args &a)
 #pragma unroll
             for (int i = 1; i < BN_RUN; ++i) {
                 if (i >= own) {
-                    dx[i] = m.factor * g[i] + m.base +
-                            m.slope * ((wd_widen(x.get(i)) - m.mean) - m.rest);
+                    dx[i] = m.factor * g[i] + m.base + m.slope * (wd_widen(x.get(i)) - m.mean);
                 }
             }
         }
@@ -353,23 +364,31 @@ template <class T> __device__ void stats_columns(const bn_vector_args &a)
     constexpr int BATCH = 4;
     const column_place p = place_of(a);
     wd_shifted mine[BN_RUN];
+    uint32_t more[BN_RUN]; // elements beyond those of whole rows
     wd_part part[BN_RUN];
     uint32_t row = p.row;
+    uint32_t rows = 0;
 #pragma unroll
-    for (int i = 0; i < BN_RUN; ++i) mine[i].start();
+    for (int i = 0; i < BN_RUN; ++i) mine[i].begin(0.0f), more[i] = 0;
     wd_wait_for_previous();
-    if (p.active) {
+    if (p.active && row < p.end) {
         const T *x = static_cast<const T *>(a.x) + p.column;
+        run<T> begin;
+        fetch(begin, a.x, (int64_t)row * a.pitch + p.column, a.total, a.aligned);
+#pragma unroll
+        for (int i = 0; i < BN_RUN; ++i) mine[i].begin(wd_widen(begin.get(i)));
         for (; row + (BATCH - 1) * a.tile_rows < p.whole; row += BATCH * a.tile_rows) {
             run<T> r[BATCH];
 #pragma unroll
-            for (int b = 0; b < BATCH; ++b)
+            for (int b = 0; b < BATCH; ++b) {
                 r[b].load(x + (int64_t)(row + b * a.tile_rows) * a.pitch);
+            }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
 #pragma unroll
                 for (int i = 0; i < BN_RUN; ++i) mine[i].add(wd_widen(r[b].get(i)));
             }
+            rows += BATCH;
         }
         for (; row < p.end; row += a.tile_rows) {
             const int64_t at = (int64_t)row * a.pitch + p.column;
@@ -377,12 +396,12 @@ template <class T> __device__ void stats_columns(const bn_vector_args &a)
             fetch(r, a.x, at, a.total, a.aligned);
 #pragma unroll
             for (int i = 0; i < BN_RUN; ++i) {
-                if (at + i < a.total) mine[i].add(wd_widen(r.get(i)));
+                if (at + i < a.total) mine[i].add(wd_widen(r.get(i))), more[i] += 1;
             }
         }
     }
 #pragma unroll
-    for (int i = 0; i < BN_RUN; ++i) part[i] = mine[i].part();
+    for (int i = 0; i < BN_RUN; ++i) part[i] = mine[i].part(rows + more[i]);
     join_columns<true>(a, p, part);
 }
 
@@ -390,11 +409,11 @@ template <class T> __device__ void sums_columns(const bn_vector_args &a)
 {
     constexpr int BATCH = sizeof(T) == 4 ? 2 : 4;
     const column_place p = place_of(a);
-    float sum[BN_RUN], product[BN_RUN], mean[BN_RUN], rest[BN_RUN];
+    float sum[BN_RUN], product[BN_RUN], mean[BN_RUN];
     wd_part part[BN_RUN];
     uint32_t row = p.row;
 #pragma unroll
-    for (int i = 0; i < BN_RUN; ++i) sum[i] = product[i] = mean[i] = rest[i] = 0.0f;
+    for (int i = 0; i < BN_RUN; ++i) sum[i] = product[i] = mean[i] = 0.0f;
     wd_wait_for_previous();
     if (p.active) {
         const T *x = static_cast<const T *>(a.x) + p.column;
@@ -403,7 +422,6 @@ template <class T> __device__ void sums_columns(const bn_vector_args &a)
         for (int i = 0; i < BN_RUN; ++i) {
             const uint32_t c = param_of_column(a, p.column + i);
             mean[i] = a.mean.data ? param(a.mean, c) : a.numbers[c].mean;
-            if (!a.mean.data) rest[i] = a.numbers[c].rest;
         }
         for (; row + (BATCH - 1) * a.tile_rows < p.whole; row += BATCH * a.tile_rows) {
             run<T> rx[BATCH], rdy[BATCH];
@@ -421,7 +439,7 @@ template <class T> __device__ void sums_columns(const bn_vector_args &a)
                 for (int i = 0; i < BN_RUN; ++i) {
                     const float g = masked(wd_widen(rdy[b].get(i)), bits[b], i);
                     sum[i] += g;
-                    product[i] += g * ((wd_widen(rx[b].get(i)) - mean[i]) - rest[i]);
+                    product[i] += g * (wd_widen(rx[b].get(i)) - mean[i]);
                 }
             }
         }
@@ -436,7 +454,7 @@ template <class T> __device__ void sums_columns(const bn_vector_args &a)
             for (int i = 0; i < BN_RUN; ++i) {
                 if (at + i < a.total) {
                     sum[i] += g[i];
-                    product[i] += g[i] * ((wd_widen(r.get(i)) - mean[i]) - rest[i]);
+                    product[i] += g[i] * (wd_widen(r.get(i)) - mean[i]);
                 }
             }
         }
@@ -448,16 +466,16 @@ template <class T> __device__ void sums_columns(const bn_vector_args &a)
 
 template <class T> __device__ void apply_columns(const bn_vector_args &a)
 {
-    constexpr int BATCH = sizeof(T) == 4 ? 2 : 4;
+    constexpr int BATCH = sizeof(T) == 4 ? 4 : 8;
     const column_place p = place_of(a);
-    float mean[BN_RUN], rest[BN_RUN], factor[BN_RUN], base[BN_RUN];
+    float mean[BN_RUN], factor[BN_RUN], base[BN_RUN];
     uint32_t row = p.row;
     wd_wait_for_previous();
     if (!p.active) return;
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) {
         const bn_numbers n = forward_numbers(a, param_of_column(a, p.column + i));
-        mean[i] = n.mean, rest[i] = n.rest, factor[i] = n.factor, base[i] = n.base;
+        mean[i] = n.mean, factor[i] = n.factor, base[i] = n.base;
     }
     for (; row < p.end; row += BATCH * a.tile_rows) {
         run<T> r[BATCH];
@@ -474,7 +492,7 @@ template <class T> __device__ void apply_columns(const bn_vector_args &a)
             if (b >= rows || first + b * step >= a.total) break;
 #pragma unroll
             for (int i = 0; i < BN_RUN; ++i) {
-                v[i] = factor[i] * ((wd_widen(r[b].get(i)) - mean[i]) - rest[i]) + base[i];
+                v[i] = factor[i] * (wd_widen(r[b].get(i)) - mean[i]) + base[i];
             }
             finish_forward<T>(a, v, first + b * step);
         }
@@ -483,16 +501,16 @@ template <class T> __device__ void apply_columns(const bn_vector_args &a)
 
 template <class T> __device__ void grad_columns(const bn_vector_args &a)
 {
-    constexpr int BATCH = 2;
+    constexpr int BATCH = sizeof(T) == 4 ? 2 : 4;
     const column_place p = place_of(a);
-    float mean[BN_RUN], rest[BN_RUN], factor[BN_RUN], base[BN_RUN], slope[BN_RUN];
+    float mean[BN_RUN], factor[BN_RUN], base[BN_RUN], slope[BN_RUN];
     uint32_t row = p.row;
     wd_wait_for_previous();
     if (!p.active) return;
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) {
         const bn_numbers n = a.numbers[param_of_column(a, p.column + i)];
-        mean[i] = n.mean, rest[i] = n.rest, factor[i] = n.factor, base[i] = n.base;
+        mean[i] = n.mean, factor[i] = n.factor, base[i] = n.base;
         slope[i] = n.slope;
     }
     for (; row < p.end; row += BATCH * a.tile_rows) {
@@ -516,8 +534,7 @@ template <class T> __device__ void grad_columns(const bn_vector_args &a)
 #pragma unroll
             for (int i = 0; i < BN_RUN; ++i) {
                 g[i] = masked(wd_widen(rdy[b].get(i)), bits[b], i);
-                dx[i] = factor[i] * g[i] + base[i] +
-                        slope[i] * ((wd_widen(rx[b].get(i)) - mean[i]) - rest[i]);
+                dx[i] = factor[i] * g[i] + base[i] + slope[i] * (wd_widen(rx[b].get(i)) - mean[i]);
             }
             finish_backward<T>(a, dx, g, first + b * step);
         }

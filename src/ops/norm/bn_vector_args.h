@@ -21,8 +21,9 @@ struct bn_param {
     int64_t stride;
 };
 
-/* Numbers that a parameter keeps between kernels. Forward: y = factor * ((x - mean) - rest) + base.
- * Backward: dx = factor * dy + base + slope * ((x - mean) - rest). */
+/* Numbers that a parameter keeps between kernels. Forward: y = factor * (x - mean) + base.
+ * Backward: dx = factor * dy + base + slope * (x - mean). What the rounding of the mean cut off is in
+ * the base. */
 struct bn_numbers {
     float mean;
     float rest; /* what the rounding of the mean cut off */
@@ -77,6 +78,7 @@ struct bn_vector_args {
     uint32_t params;
     uint32_t segments;
     uint32_t units;             /* by planes: runs (or elements) of a parameter; by columns: rows */
+    uint32_t finish_lanes;      /* threads that join the sums of a parameter: a warp, or a block */
     uint32_t per_segment;       /* units */
     uint32_t tiles;             /* by columns: blocks side by side */
     uint32_t tile_runs;         /* by columns: runs of a tile's row, one a thread */
