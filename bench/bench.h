@@ -10,6 +10,7 @@
  *   run.c              one problem: buffers, data, both libraries
  *   values.c check.c   random values; what comes out, compared
  *   gpu_time.c cpu_time.c        how a call is timed
+ *   odd.c              whether the peer stands pointers that lie odd
  *   host.c             what a library costs on the host, in processes of its own
  *   result.c           the rows of a run, and their means; printed by table.c, csv.c, json.c, html.c,
  *                      and set against an older run by against.c
@@ -57,6 +58,10 @@ void options_read(int argc, char **argv);
 bool bench_wanted(const char *text);
 /* Ends the program where a call of ours failed that must not. */
 void bench_check(cudnnStatus_t status, const char *what);
+
+/* What is under way, for the text of a driver call that fails: a row, and whose calls. */
+extern char bench_row[224];
+extern const char *bench_whose;
 
 double clock_now(void);
 /* The threads that the library uses on the CPU. */

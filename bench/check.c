@@ -86,7 +86,9 @@ static cudnnStatus_t make_inputs(const struct task *task, struct session *sessio
 static cudnnStatus_t run_once(const struct task *task, struct session *session,
                               const struct buffers *buffers, struct kept kept[OPERANDS_MAX])
 {
-    cudnnStatus_t status = task->family->run(session, task, buffers->at);
+    cudnnStatus_t status;
+    bench_whose = session->library->label;
+    status = task->family->run(session, task, buffers->at);
     device_sync();
     for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < task->count; ++i) {
         if (is_output(&task->operand[i])) read_back(&task->operand[i], buffers->at[i], &kept[i]);

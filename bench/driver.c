@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
+
 struct driver cu;
 
 bool driver_open(void)
@@ -51,5 +53,6 @@ void driver_check(CUresult result, const char *what)
 {
     if (result == 0) return;
     fprintf(stderr, "\n%s: %s (%d)\n", what, driver_error(result), result);
-    exit(2);
+    if (bench_row[0]) fprintf(stderr, "in %s, %s\n", bench_row, bench_whose);
+    exit(EXIT_CANNOT_RUN);
 }

@@ -9,9 +9,13 @@
 #include "bench.h"
 #include "device.h"
 #include "host.h"
+#include "odd.h"
 #include "result.h"
 #include "run.h"
 #include "sets.h"
+
+char bench_row[224];
+const char *bench_whose = "";
 
 double clock_now(void)
 {
@@ -169,7 +173,7 @@ int main(int argc, char **argv)
     if (!open_libraries(argv)) return EXIT_CANNOT_RUN;
     if (bench_options.cpu) device_open_cpu();
     else if (!device_open_gpu(bench_options.device)) return EXIT_CANNOT_RUN;
-    device_measure_copy();
+    if (!odd_is_probe()) device_measure_copy();
     if (!run_open()) return EXIT_CANNOT_RUN;
     say_facts(argc, argv);
     if (bench_options.against && !against_fits(&old)) return EXIT_CANNOT_RUN;

@@ -13,6 +13,7 @@
 #include "compose.h"
 #include "device.h"
 #include "gpu_time.h"
+#include "odd.h"
 #include "values.h"
 
 enum {
@@ -206,6 +207,7 @@ static bool take_buffers(struct work *w)
 
 static cudnnStatus_t call(struct work *w, int l, int set)
 {
+    bench_whose = library[l]->label;
     return w->task.family->run(&w->session[l], &w->task, w->buffers[set][l].at);
 }
 
@@ -336,6 +338,7 @@ void run_problem(const struct family *family, const struct problem *listed)
     struct problem problem = *listed;
     memset(&w, 0, sizeof w);
     if (!run_plan(family, &problem, &w.task) || is_done(family, w.task.text)) return;
+    snprintf(bench_row, sizeof bench_row, "%s %s", family->name, w.task.text);
     w.result.bytes = moved(&w.task);
     w.result.limit = w.task.limit;
     w.result.peer_present = handle[THEIRS] != NULL;
@@ -343,12 +346,18 @@ void run_problem(const struct family *family, const struct problem *listed)
     snprintf(w.result.problem, sizeof w.result.problem, "%s", w.task.text);
     for (int l = 0; l < LIBRARIES; ++l) {
         cudnnStatus_t status;
-        if (!handle[l]) continue;
+        if (!handle[l] || (l == MINE && odd_is_probe())) continue;
         status = prepare(&w.session[l], &w.task, l);
         w.ready[l] = status == CUDNN_STATUS_SUCCESS;
         *(l == MINE ? &w.result.ours_status : &w.result.peer_status) = status;
     }
-    if (!w.ready[MINE]) {
+    if (w.ready[THEIRS] && problem.odd && !odd_is_probe() &&
+        !odd_peer_survives(family->name, w.task.text)) {
+        w.ready[THEIRS] = false;
+        w.result.peer_status = CUDNN_STATUS_EXECUTION_FAILED;
+        snprintf(w.result.note, sizeof w.result.note, "the peer fails on odd pointers");
+    }
+    if (!w.ready[MINE] && !odd_is_probe()) {
         char text[200];
         ours.GetLastErrorString(text, sizeof text);
         snprintf(w.result.note, sizeof w.result.note, "ours: %s", text);
@@ -362,12 +371,13 @@ void run_problem(const struct family *family, const struct problem *listed)
     } else if (w.ready[MINE]) {
         measure(&w);
     } else if (w.ready[THEIRS] && device.gpu) {
-        w.result.floor = w.result.bytes / device.copy;
+        if (device.copy > 0.0) w.result.floor = w.result.bytes / device.copy;
         time_gpu(&w);
     }
     for (int l = 0; l < LIBRARIES; ++l) {
-        if (handle[l]) finish(&w.session[l], &w.task);
+        if (w.session[l].library) finish(&w.session[l], &w.task);
     }
+    bench_row[0] = 0;
     result_add(&w.result);
     table_row(&w.result);
 }

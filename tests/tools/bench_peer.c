@@ -3,11 +3,12 @@
  * A peer for tests of the bench where NVIDIA's library cannot run: a library with cuDNN's names alone,
  * each of which jumps into a copy of ours that lies beside it as libreal.so. x86-64 only. bench_test.py
  * compiles it. With BENCH_PEER_IDLE set, cudnnActivationForward does nothing and says it did: a wrong
- * answer. */
+ * answer. With BENCH_PEER_DIES set, cudnnPoolingForward ends the process, as a fault would. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API(name) __attribute__((visibility("hidden"))) void *peer_slot_##name;
 #include "../../bench/library.def"
@@ -21,11 +22,17 @@ static int idle(void)
     return 0;
 }
 
+static int die(void)
+{
+    _exit(1);
+}
+
 __attribute__((constructor)) static void open_real(void)
 {
     char path[4096];
     char *slash;
     int (*nothing)(void) = idle;
+    int (*end)(void) = die;
     Dl_info info;
     void *real;
     if (!dladdr(&peer_slot_Create, &info)) abort();
@@ -37,4 +44,5 @@ __attribute__((constructor)) static void open_real(void)
 #define API(name) peer_slot_##name = dlsym(real, "cudnn" #name);
 #include "../../bench/library.def"
     if (getenv("BENCH_PEER_IDLE")) memcpy(&peer_slot_ActivationForward, &nothing, sizeof nothing);
+    if (getenv("BENCH_PEER_DIES")) memcpy(&peer_slot_PoolingForward, &end, sizeof end);
 }

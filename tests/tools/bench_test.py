@@ -274,6 +274,16 @@ def test_peer_wrong(folder):
     expect("WRONG" in out and "differ from the peer's" in out, out)
 
 
+@in_folder
+def test_peer_dies(folder):
+    """A peer that cannot stand odd pointers costs its own process, not the run."""
+    words = ["--peer", make_peer(folder), "--no-host", "--family", "pooling", "--random", "0", *SHORT]
+    out, _ = run(*words, "--only", "odd", fake=True, BENCH_PEER_DIES="1")
+    expect(out.count("fails on odd pointers") >= 3 and "refused" not in out, out)
+    out, _ = run(*words, "--only", "odd", fake=True)
+    expect("fails on" not in out, out)
+
+
 def main():
     tests = [test_cpu_files, test_cpu_sets, test_against, test_against_bad_files, test_refusals,
              test_lists, test_gpu_rows, test_seeds, test_wrong_answers]
@@ -282,9 +292,9 @@ def main():
         print("the bench is not built\n0 passed, 0 failed, 1 skipped")
         return 77
     if have_peer():
-        tests += [test_peer, test_peer_wrong]
+        tests += [test_peer, test_peer_wrong, test_peer_dies]
     else:
-        skipped += 2
+        skipped += 3
     for test in tests:
         try:
             test()
