@@ -17,6 +17,8 @@ enum { FORWARD_X, FORWARD_Y };
 enum { BACKWARD_Y, BACKWARD_DY, BACKWARD_X, BACKWARD_DX };
 enum { ALPHA, BETA };
 
+enum { SHORT_LINE = 48 }; /* elements */
+
 struct args {
     const struct wd_pool_plan *plan;
     const void *x;
