@@ -57,7 +57,7 @@ static const struct direction forward = {
     KERNEL_softmax_columns_one_f32,
     KERNEL_softmax_columns_long_f32,
     8,
-    32,
+    16,
 };
 
 static const struct direction backward = {
@@ -394,7 +394,7 @@ static struct tiling tile(const struct direction *d, const struct shape *s, bool
                        .held = whole_runs ? d->column_runs : d->column_ones};
     int64_t narrowest = 32 / s->bytes / t.elements; /* 32 bytes side by side */
     int most = cluster_max(device);
-    if (!whole_runs && s->bytes == 8) t.held /= 2;
+    if (!whole_runs && s->bytes == 8) t.held = SOFTMAX_WIDE(t.held);
     hold(&t, s->length, narrowest, most);
     if (t.held == 0) {
         t.across = 4 * (32 / s->bytes);

@@ -817,7 +817,7 @@ template <class T, int R, bool BACKWARD> __device__ void columns_runs(const soft
 
 template <class T, int R, bool BACKWARD> __device__ void columns_one(const softmax_vector_args &a)
 {
-    columns<T, sizeof(T) == 8 ? R / 2 : R, 1, BACKWARD>(a);
+    columns<T, sizeof(T) == 8 ? SOFTMAX_WIDE(R) : R, 1, BACKWARD>(a);
 }
 
 // More channels than registers hold: read twice.

@@ -25,6 +25,9 @@ enum {
     SOFTMAX_COLUMNS_LONG_RUNS = 4, /* elements that a thread of long columns loads at once */
 };
 
+/* How many elements of fp64 a thread of columns holds in place of `elements` smaller ones. */
+#define SOFTMAX_WIDE(elements) ((elements)*3 / 4)
+
 struct softmax_vector_args {
     const void *x;  /* backward: y */
     const void *dy; /* backward */
