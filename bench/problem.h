@@ -12,7 +12,7 @@
 
 #include "library.h"
 
-enum { DIMS_MAX = 5, OPERANDS_MAX = 12, PARAMETERS_MAX = 4 };
+enum { DIMS_MAX = 5, OPERANDS_MAX = 14, PARAMETERS_MAX = 4 };
 enum layout { NCHW, NHWC };
 enum dimension { DIM_N, DIM_C, DIM_D, DIM_H, DIM_W };
 
