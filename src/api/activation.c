@@ -15,15 +15,14 @@ static bool is_mode(int mode)
 
 cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t *activationDesc)
 {
-    WD_TRY(wd_descriptor_create(__func__, WD_DESC_ACTIVATION, sizeof **activationDesc,
-                                activationDesc));
+    WD_TRY(WD_DESC_CREATE(WD_DESC_ACTIVATION, activationDesc));
     (*activationDesc)->swish_beta = 1.0;
     return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t activationDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_ACTIVATION, activationDesc);
+    return WD_DESC_DESTROY(WD_DESC_ACTIVATION, activationDesc);
 }
 
 cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t activationDesc,
@@ -139,11 +138,12 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle,
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     WD_ARG(beta != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "beta is null");
     WD_TRY(check_same(__func__, xDesc, "xDesc", yDesc, "yDesc"));
-    WD_TRY(wd_check_in_place(__func__, y, yDesc, x, xDesc, "x and y"));
+    WD_IN_PLACE(y, yDesc, x, xDesc);
     wd_single_init(&single, WD_OP_POINTWISE);
+    single.attr_desc = "activationDesc";
     single.node.attr.pointwise = wd_activation_attr(activationDesc, 0);
-    wd_single_bind(&single, X, &xDesc->tensor, x, "x");
-    wd_single_bind(&single, Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, X, xDesc, x);
+    WD_BIND(&single, Y, yDesc, y);
     wd_single_scalar(&single, ALPHA1, 1.0);
     wd_single_scalar(&single, ALPHA2, 1.0);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
@@ -172,15 +172,16 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle,
     WD_TRY(check_same(__func__, yDesc, "yDesc", dyDesc, "dyDesc"));
     WD_TRY(check_same(__func__, xDesc, "xDesc", dyDesc, "dyDesc"));
     WD_TRY(check_same(__func__, dxDesc, "dxDesc", dyDesc, "dyDesc"));
-    WD_TRY(wd_check_in_place(__func__, dx, dxDesc, dy, dyDesc, "dx and dy"));
-    WD_TRY(wd_check_in_place(__func__, dx, dxDesc, x, xDesc, "dx and x"));
-    WD_TRY(wd_check_in_place(__func__, dx, dxDesc, y, yDesc, "dx and y"));
+    WD_IN_PLACE(dx, dxDesc, dy, dyDesc);
+    WD_IN_PLACE(dx, dxDesc, x, xDesc);
+    WD_IN_PLACE(dx, dxDesc, y, yDesc);
     wd_single_init(&single, WD_OP_POINTWISE);
+    single.attr_desc = "activationDesc";
     single.node.attr.pointwise = wd_activation_attr(activationDesc, 1);
-    wd_single_bind(&single, X, &xDesc->tensor, x, "x");
-    wd_single_bind(&single, B, &dyDesc->tensor, dy, "dy");
-    wd_single_bind(&single, T, &yDesc->tensor, y, "y");
-    wd_single_bind(&single, Y, &dxDesc->tensor, dx, "dx");
+    WD_BIND(&single, X, xDesc, x);
+    WD_BIND(&single, B, dyDesc, dy);
+    WD_BIND(&single, T, yDesc, y);
+    WD_BIND(&single, Y, dxDesc, dx);
     wd_single_scalar(&single, ALPHA1, 1.0);
     wd_single_scalar(&single, ALPHA2, 1.0);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dxDesc->tensor.dtype));

@@ -29,6 +29,20 @@ cudnnStatus_t wd_pass_in(const char *function, cudnnStatus_t status)
     return wd_fail_public(function, status, wd_last_error());
 }
 
+cudnnStatus_t wd_pass_single(const char *function, const struct wd_single *single,
+                             cudnnStatus_t status)
+{
+    return wd_pass_in(function,
+                      wd_name_slots(single->node.op, single->desc, single->attr_desc, status));
+}
+
+void wd_bind(struct wd_single *single, int slot, const struct wd_tensor *tensor,
+             const char *tensor_name, const void *data, const char *data_name)
+{
+    wd_single_bind(single, slot, tensor, data, data_name);
+    single->desc[slot] = tensor_name;
+}
+
 cudnnStatus_t wd_handle_validate(const char *name, cudnnHandle_t handle)
 {
     WD_REQUIRE(handle, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s is null", name);
@@ -51,30 +65,59 @@ cudnnStatus_t wd_check_handle(const char *function, cudnnHandle_t handle)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t wd_descriptor_create(const char *function, enum wd_descriptor_type type, size_t bytes,
-                                   void *result)
+/* "convolution" */
+static const char *kind_name(enum wd_descriptor_type type)
+{
+    switch (type) {
+    case WD_DESC_TENSOR: return "tensor";
+    case WD_DESC_FILTER: return "filter";
+    case WD_DESC_CONVOLUTION: return "convolution";
+    case WD_DESC_POOLING: return "pooling";
+    case WD_DESC_ACTIVATION: return "activation";
+    case WD_DESC_DROPOUT: return "dropout";
+    case WD_DESC_REDUCE: return "reduce tensor";
+    case WD_DESC_OP_TENSOR: return "op tensor";
+    case WD_DESC_LRN: return "LRN";
+    case WD_DESC_TRANSFORM: return "tensor transform";
+    case WD_DESC_SPATIAL: return "spatial transformer";
+    case WD_DESC_CTC: return "CTC loss";
+    case WD_DESC_RNN: return "RNN";
+    case WD_DESC_RNN_DATA: return "RNN data";
+    case WD_DESC_ATTENTION: return "attention";
+    case WD_DESC_SEQUENCE: return "sequence data";
+    case WD_DESC_FUSED_CONST: return "fused ops constant parameter pack";
+    case WD_DESC_FUSED_VARIANT: return "fused ops variant parameter pack";
+    case WD_DESC_FUSED_PLAN: return "fused ops plan";
+    case WD_DESC_ALGORITHM: return "algorithm";
+    }
+    return "known";
+}
+
+cudnnStatus_t wd_descriptor_create(const char *function, const char *argument,
+                                   enum wd_descriptor_type type, size_t bytes, void *result)
 {
     struct wd_descriptor *descriptor;
     if (!result) {
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-                          "the place for the descriptor is null");
+                          "%s, the place for the descriptor, is null", argument);
     }
     descriptor = wd_alloc(bytes);
     if (!descriptor) {
         return wd_fail_in(function, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
-                          "no host memory for a descriptor of %zu bytes", bytes);
+                          "no host memory for a %s descriptor of %zu bytes", kind_name(type),
+                          bytes);
     }
     descriptor->type = (uint32_t)type;
     memcpy(result, &descriptor, sizeof descriptor);
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t wd_descriptor_destroy(const char *function, enum wd_descriptor_type type,
-                                    void *descriptor)
+cudnnStatus_t wd_descriptor_destroy(const char *function, const char *argument,
+                                    enum wd_descriptor_type type, void *descriptor)
 {
     struct wd_descriptor *head = descriptor;
     if (!head) return CUDNN_STATUS_SUCCESS;
-    WD_TRY(wd_check_descriptor(function, "descriptor", type, descriptor, 0));
+    WD_TRY(wd_check_descriptor(function, argument, type, descriptor, 0));
     head->type = 0;
     wd_free(head);
     return CUDNN_STATUS_SUCCESS;
@@ -90,7 +133,8 @@ cudnnStatus_t wd_check_descriptor(const char *function, const char *argument,
     }
     if (head->type != (uint32_t)type) {
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                          "%s is no descriptor of the kind that belongs here", argument);
+                          "%s %p is no %s descriptor, or was destroyed", argument, descriptor,
+                          kind_name(type));
     }
     if (must_be_set && !head->set) {
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s was created but never set",
@@ -117,9 +161,9 @@ static cudnnStatus_t check_places(const char *function, cudnnHandle_t handle,
         if (owned < 0 || (owned == 1) == !on_cpu) continue;
         wd_op_slot_name(single->node.op, s, name);
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                          "pointer %p of tensor %s is %s memory, the handle computes on the %s",
-                          single->data[index], name, owned ? "device" : "host",
-                          on_cpu ? "CPU" : "GPU");
+                          "%s %p is %s memory, the handle computes on the %s",
+                          single->name[index] ? single->name[index] : name, single->data[index],
+                          owned ? "device" : "host", on_cpu ? "CPU" : "GPU");
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -134,6 +178,23 @@ static cudnnStatus_t check_pointers(const struct wd_single *single)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* The caller's scratch by the names of the function's arguments. */
+static cudnnStatus_t check_workspace(const struct wd_single *single, const struct wd_plan *plan,
+                                     const void *workspace, int64_t bytes)
+{
+    if (!single->workspace || bytes < 0 || plan->workspace == 0) return CUDNN_STATUS_SUCCESS;
+    WD_REQUIRE(bytes >= plan->workspace, CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
+               "%s=%lld is less than the %lld that engine %s needs", single->workspace_size,
+               (long long)bytes, (long long)plan->workspace, plan->name);
+    WD_REQUIRE(workspace, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+               "%s is null, engine %s needs %lld bytes", single->workspace, plan->name,
+               (long long)plan->workspace);
+    WD_REQUIRE((uintptr_t)workspace % WD_WORKSPACE_ALIGNMENT == 0,
+               CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "%s %p is not aligned to %d bytes",
+               single->workspace, workspace, (int)WD_WORKSPACE_ALIGNMENT);
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_single *single,
                      void *workspace, int64_t workspace_bytes)
 {
@@ -142,13 +203,17 @@ cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_singl
     cudnnStatus_t status;
     struct wd_queue *queue = handle->queue;
     status = wd_plan_get(queue->device, &single->graph, &plan);
-    if (status != CUDNN_STATUS_SUCCESS) return wd_pass_in(function, status);
-    status = wd_pass_in(function, check_pointers(single));
+    if (status != CUDNN_STATUS_SUCCESS) return wd_pass_single(function, single, status);
+    status = check_pointers(single);
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = check_workspace(single, plan, workspace, workspace_bytes);
+    }
+    status = wd_pass_in(function, status);
     if (status == CUDNN_STATUS_SUCCESS && (wd_env()->check || queue->device->kind == WD_CPU)) {
         status = check_places(function, handle, single);
     }
     if (status == CUDNN_STATUS_SUCCESS) {
-        status = wd_pass_in(function, wd_plan_execute(plan, queue, &bindings));
+        status = wd_pass_single(function, single, wd_plan_execute(plan, queue, &bindings));
         if (status == CUDNN_STATUS_SUCCESS) {
             memcpy(handle->last_engine, plan->name, sizeof handle->last_engine);
         }
@@ -162,7 +227,7 @@ cudnnStatus_t wd_run_workspace(const char *function, cudnnHandle_t handle, struc
 {
     const struct wd_plan *plan;
     cudnnStatus_t status = wd_plan_get(handle->queue->device, &single->graph, &plan);
-    if (status != CUDNN_STATUS_SUCCESS) return wd_pass_in(function, status);
+    if (status != CUDNN_STATUS_SUCCESS) return wd_pass_single(function, single, status);
     *bytes = (size_t)plan->workspace;
     wd_plan_release(plan);
     return CUDNN_STATUS_SUCCESS;

@@ -34,6 +34,11 @@ cudnnStatus_t wd_fail_in(const char *function, cudnnStatus_t status, const char 
  * status through. Each failure takes one of the two ways, once. */
 cudnnStatus_t wd_pass_in(const char *function, cudnnStatus_t status);
 
+/* The same for what the graph of a single node failed with: the text gets the names of the arguments
+ * that its slots were bound to. */
+cudnnStatus_t wd_pass_single(const char *function, const struct wd_single *single,
+                             cudnnStatus_t status);
+
 /* Null, or not a handle: refused. Else messages of this call carry it from here on. */
 #define WD_HANDLE(handle) WD_TRY(wd_check_handle(__func__, (handle)))
 cudnnStatus_t wd_check_handle(const char *function, cudnnHandle_t handle);
@@ -70,11 +75,15 @@ struct wd_descriptor {
 };
 
 /* Allocates a zeroed descriptor of `bytes` that starts with struct wd_descriptor. */
-cudnnStatus_t wd_descriptor_create(const char *function, enum wd_descriptor_type type, size_t bytes,
-                                   void *result);
+#define WD_DESC_CREATE(type, argument)                                                             \
+    wd_descriptor_create(__func__, #argument, (type), sizeof **(argument), (argument))
+cudnnStatus_t wd_descriptor_create(const char *function, const char *argument,
+                                   enum wd_descriptor_type type, size_t bytes, void *result);
 /* A null descriptor is a success, as in the API. */
-cudnnStatus_t wd_descriptor_destroy(const char *function, enum wd_descriptor_type type,
-                                    void *descriptor);
+#define WD_DESC_DESTROY(type, argument)                                                            \
+    wd_descriptor_destroy(__func__, #argument, (type), (argument))
+cudnnStatus_t wd_descriptor_destroy(const char *function, const char *argument,
+                                    enum wd_descriptor_type type, void *descriptor);
 cudnnStatus_t wd_check_descriptor(const char *function, const char *argument,
                                   enum wd_descriptor_type type, const void *descriptor,
                                   int must_be_set);
@@ -121,15 +130,36 @@ struct cudnnOpTensorStruct {
 };
 
 /* A tensor descriptor with these properties, checked: overflow, type, vector rules. `format` -1
- * takes `strides`. Fills `tensor`; used by tensor and filter descriptors. */
+ * takes `strides`. Fills `tensor`; used by tensor and filter descriptors. The names are those of
+ * the arguments, as wd_element_name takes them. */
 cudnnStatus_t wd_tensor_fill(const char *function, struct wd_tensor *tensor, int format, int dtype,
-                             int rank, const int *dims, const int *strides);
+                             int rank, const int *dims, const char *dim_names, const int *strides,
+                             const char *stride_names);
+
+/* What the caller calls element d of a list, into `text`: "n c h w" names one after the other, and
+ * "dimA" an array, "dimA[1]". */
+enum { WD_ELEMENT_NAME_SIZE = 48 };
+const char *wd_element_name(const char *names, int d, char *text);
 
 /* An elementwise output may stand in the memory of an input, element on element: where the pointers
- * are equal, types, dims and strides must be. `names`: "x and y". */
+ * are equal, types, dims and strides must be. */
+struct wd_place_names {
+    const char *output, *output_desc, *input, *input_desc;
+};
+#define WD_IN_PLACE(output, output_desc, input, input_desc)                                        \
+    WD_TRY(wd_check_in_place(                                                                      \
+        __func__, (output), (output_desc), (input), (input_desc),                                  \
+        &(const struct wd_place_names){#output, #output_desc, #input, #input_desc}))
 cudnnStatus_t wd_check_in_place(const char *function, const void *output,
                                 const struct cudnnTensorStruct *output_desc, const void *input,
-                                const struct cudnnTensorStruct *input_desc, const char *names);
+                                const struct cudnnTensorStruct *input_desc,
+                                const struct wd_place_names *names);
+
+/* Binds a tensor descriptor and its pointer to a slot, both by the names of the arguments. */
+#define WD_BIND(single, slot, descriptor, data)                                                    \
+    wd_bind((single), (slot), &(descriptor)->tensor, #descriptor, (data), #data)
+void wd_bind(struct wd_single *single, int slot, const struct wd_tensor *tensor,
+             const char *tensor_name, const void *data, const char *data_name);
 
 /* alpha or beta as the API passes it: float, or double where the data is fp64. */
 static inline double wd_scalar(const void *value, int dtype)

@@ -203,20 +203,20 @@ struct wd_norm_attr wd_bn_attr(const struct wd_bn_common *call)
 }
 
 static void bind_param(struct wd_single *single, int slot, const struct wd_bn_common *call,
-                       const void *data)
+                       const void *data, const char *name)
 {
-    wd_single_bind(single, slot, &call->param->tensor, data, NULL);
+    wd_bind(single, slot, &call->param->tensor, call->param_name, data, name);
 }
 
 static void bind_optional(struct wd_single *single, int slot, const struct wd_bn_common *call,
-                          const void *data)
+                          const void *data, const char *name)
 {
-    if (data) bind_param(single, slot, call, data);
+    if (data) bind_param(single, slot, call, data, name);
 }
 
 static void bind_data(struct wd_single *single, int slot, const struct wd_bn_data *tensor)
 {
-    wd_single_bind(single, slot, &tensor->desc->tensor, tensor->data, tensor->name);
+    wd_bind(single, slot, &tensor->desc->tensor, tensor->desc_name, tensor->data, tensor->name);
 }
 
 /* The reserve space, as large as it is needed. */
@@ -269,14 +269,15 @@ void wd_bn_bind_training(const struct wd_bn_training *call, struct wd_single *si
     wd_single_init(single, WD_OP_BN_TRAINING);
     single->node.attr.norm = wd_bn_attr(common);
     bind_data(single, TRAIN_X, &common->x);
-    bind_param(single, TRAIN_SCALE, common, call->scale);
-    bind_param(single, TRAIN_BIAS, common, call->bias);
+    bind_param(single, TRAIN_SCALE, common, call->scale, "bnScale");
+    bind_param(single, TRAIN_BIAS, common, call->bias, "bnBias");
     if (common->ops == CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION) bind_data(single, TRAIN_Z, &call->z);
     bind_data(single, TRAIN_Y, &common->y);
-    bind_optional(single, TRAIN_RUNNING_MEAN, common, call->running_mean);
-    bind_optional(single, TRAIN_RUNNING_VAR, common, call->running_var);
-    bind_optional(single, TRAIN_SAVED_MEAN, common, call->saved_mean);
-    bind_optional(single, TRAIN_SAVED_INV_STD, common, call->saved_inv_std);
+    bind_optional(single, TRAIN_RUNNING_MEAN, common, call->running_mean, "resultRunningMean");
+    bind_optional(single, TRAIN_RUNNING_VAR, common, call->running_var, "resultRunningVariance");
+    bind_optional(single, TRAIN_SAVED_MEAN, common, call->saved_mean, "resultSaveMean");
+    bind_optional(single, TRAIN_SAVED_INV_STD, common, call->saved_inv_std,
+                  "resultSaveInvVariance");
     bind_reserve(single, TRAIN_RESERVE, common, call->reserve);
 }
 
@@ -326,13 +327,13 @@ void wd_bn_bind_backward(const struct wd_bn_backward *call, struct wd_single *si
     single->node.attr.norm = wd_bn_attr(common);
     bind_data(single, GRAD_X, &common->x);
     bind_data(single, GRAD_DY, &call->dy);
-    bind_param(single, GRAD_SCALE, common, call->scale);
-    bind_optional(single, GRAD_SAVED_MEAN, common, call->saved_mean);
-    bind_optional(single, GRAD_SAVED_INV_STD, common, call->saved_inv_std);
+    bind_param(single, GRAD_SCALE, common, call->scale, call->scale_name);
+    bind_optional(single, GRAD_SAVED_MEAN, common, call->saved_mean, "savedMean");
+    bind_optional(single, GRAD_SAVED_INV_STD, common, call->saved_inv_std, "savedInvVariance");
     bind_reserve(single, GRAD_RESERVE, common, call->reserve);
     bind_data(single, GRAD_DX, &common->y);
-    bind_param(single, GRAD_DSCALE, common, call->dscale);
-    bind_param(single, GRAD_DBIAS, common, call->dbias);
+    bind_param(single, GRAD_DSCALE, common, call->dscale, call->dscale_name);
+    bind_param(single, GRAD_DBIAS, common, call->dbias, call->dbias_name);
     if (common->ops == CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION) bind_data(single, GRAD_DZ, &call->dz);
 }
 
@@ -413,10 +414,10 @@ cudnnStatus_t cudnnBatchNormalizationForwardInference(
     wd_single_init(&single, WD_OP_BN_INFERENCE);
     single.node.attr.norm = wd_bn_attr(&common);
     bind_data(&single, INFER_X, &common.x);
-    bind_param(&single, INFER_SCALE, &common, bnScale);
-    bind_param(&single, INFER_BIAS, &common, bnBias);
-    bind_param(&single, INFER_MEAN, &common, estimatedMean);
-    bind_param(&single, INFER_VAR, &common, estimatedVariance);
+    bind_param(&single, INFER_SCALE, &common, bnScale, "bnScale");
+    bind_param(&single, INFER_BIAS, &common, bnBias, "bnBias");
+    bind_param(&single, INFER_MEAN, &common, estimatedMean, "estimatedMean");
+    bind_param(&single, INFER_VAR, &common, estimatedVariance, "estimatedVariance");
     bind_data(&single, INFER_Y, &common.y);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, xDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, xDesc->tensor.dtype));

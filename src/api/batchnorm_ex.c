@@ -137,6 +137,8 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     struct wd_single single;
     WD_HANDLE(handle);
     WD_TRY(wd_bn_make_training(&call, &single));
+    single.workspace = "workspace";
+    single.workspace_size = "workSpaceSizeInBytes";
     return wd_run(__func__, handle, &single, workspace, bytes_given(workSpaceSizeInBytes));
 }
 
@@ -190,5 +192,7 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
         WD_TRY(wd_bn_check_like(&call.common, &y, NULL));
         WD_TRY(wd_bn_check_pointers(__func__, forward));
     }
+    single.workspace = "workSpace";
+    single.workspace_size = "workSpaceSizeInBytes";
     return wd_run(__func__, handle, &single, workSpace, bytes_given(workSpaceSizeInBytes));
 }

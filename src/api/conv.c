@@ -83,9 +83,12 @@ cudnnStatus_t wd_conv_build(const struct wd_conv_call *call, struct wd_single *s
         (fused || call->op == WD_OP_CONV_FPROP)) {
         filter.reordering = CUDNN_TENSOR_REORDERING_INT8x32;
     }
-    wd_single_bind(single, x, &call->x->tensor, call->x_data, NULL);
-    wd_single_bind(single, w, &filter, call->w_data, NULL);
-    wd_single_bind(single, y, &call->y->tensor, call->y_data, NULL);
+    wd_bind(single, x, &call->x->tensor, call->x_name, call->x_data, call->x_data_name);
+    wd_bind(single, w, &filter, call->w_name, call->w_data, call->w_data_name);
+    wd_bind(single, y, &call->y->tensor, call->y_name, call->y_data, call->y_data_name);
+    single->attr_desc = "convDesc";
+    single->workspace = "workSpace";
+    single->workspace_size = "workSpaceSizeInBytes";
     wd_single_scalar(single, ALPHA, 1.0);
     wd_single_scalar(single, BETA, 0.0);
     return CUDNN_STATUS_SUCCESS;
@@ -94,20 +97,23 @@ cudnnStatus_t wd_conv_build(const struct wd_conv_call *call, struct wd_single *s
 cudnnStatus_t wd_conv_check_data(const struct wd_conv_call *call)
 {
     if (call->x_data && call->w_data && call->y_data) return CUDNN_STATUS_SUCCESS;
-    return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-                      "the pointer that belongs to %s is null",
-                      !call->x_data   ? call->x_name
-                      : !call->w_data ? call->w_name
-                                      : call->y_name);
+    return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s is null",
+                      !call->x_data   ? call->x_data_name
+                      : !call->w_data ? call->w_data_name
+                                      : call->y_data_name);
 }
 
 /* The output may lie over neither input: each of its elements needs many of theirs. */
 static cudnnStatus_t check_apart(const struct wd_conv_call *call, const void *out)
 {
-    int same = (call->x_data == out) + (call->w_data == out) + (call->y_data == out);
-    if (same == 1) return CUDNN_STATUS_SUCCESS;
+    bool x = call->x_data == out;
+    bool w = call->w_data == out;
+    bool y = call->y_data == out;
+    if ((int)x + (int)w + (int)y == 1) return CUDNN_STATUS_SUCCESS;
     return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM,
-                      "the output %p is the same memory as an input", out);
+                      "%s and %s are the same memory (%p), an input and the output",
+                      x ? call->x_data_name : call->w_data_name,
+                      y ? call->y_data_name : call->w_data_name, out);
 }
 
 /* alpha or beta: as everywhere else, but int32 where the output is int32. */
@@ -144,8 +150,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
                                       size_t workSpaceSizeInBytes, const void *beta,
                                       const cudnnTensorDescriptor_t yDesc, void *y)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_FPROP, xDesc,   wDesc, yDesc, convDesc,
-                                "xDesc",  "wDesc",          "yDesc", x,     w,     y};
+    struct wd_conv_call call = {WD_CONV_QUERY(FPROP, xDesc, wDesc, yDesc), WD_CONV_DATA(x, w, y)};
     WD_HANDLE(handle);
     return convolve(&call, handle, alpha, beta, (int)algo, workSpace, workSpaceSizeInBytes);
 }
@@ -158,8 +163,8 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alp
                                            size_t workSpaceSizeInBytes, const void *beta,
                                            const cudnnTensorDescriptor_t dxDesc, void *dx)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_DGRAD, dxDesc,   wDesc, dyDesc, convDesc,
-                                "dxDesc", "wDesc",          "dyDesc", dx,    w,      dy};
+    struct wd_conv_call call = {WD_CONV_QUERY(DGRAD, dxDesc, wDesc, dyDesc),
+                                WD_CONV_DATA(dx, w, dy)};
     WD_HANDLE(handle);
     return convolve(&call, handle, alpha, beta, (int)algo, workSpace, workSpaceSizeInBytes);
 }
@@ -172,8 +177,8 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *a
                                              size_t workSpaceSizeInBytes, const void *beta,
                                              const cudnnFilterDescriptor_t dwDesc, void *dw)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_WGRAD, xDesc,    dwDesc, dyDesc, convDesc,
-                                "xDesc",  "dwDesc",         "dyDesc", x,      dw,     dy};
+    struct wd_conv_call call = {WD_CONV_QUERY(WGRAD, xDesc, dwDesc, dyDesc),
+                                WD_CONV_DATA(x, dw, dy)};
     WD_HANDLE(handle);
     return convolve(&call, handle, alpha, beta, (int)algo, workSpace, workSpaceSizeInBytes);
 }
@@ -208,8 +213,8 @@ cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void *alp
     WD_ARG(db == NULL || db != dy, CUDNN_STATUS_BAD_PARAM,
            "dy and db are the same memory; a sum has no in-place form");
     wd_single_init(&single, WD_OP_BIAS_GRAD);
-    wd_single_bind(&single, 0, &dyDesc->tensor, dy, "dy");
-    wd_single_bind(&single, 1, &dbDesc->tensor, db, "db");
+    WD_BIND(&single, 0, dyDesc, dy);
+    WD_BIND(&single, 1, dbDesc, db);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dbDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, dbDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -224,8 +229,7 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     const cudnnTensorDescriptor_t biasDesc, const void *bias,
     const cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t yDesc, void *y)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_FUSED, xDesc,   wDesc, yDesc, convDesc,
-                                "xDesc",  "wDesc",          "yDesc", x,     w,     y};
+    struct wd_conv_call call = {WD_CONV_QUERY(FUSED, xDesc, wDesc, yDesc), WD_CONV_DATA(x, w, y)};
     struct wd_single single;
     char y_text[160];
     char z_text[160];
@@ -255,8 +259,8 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     WD_ARG(bias != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "bias is null");
     WD_ARG(bias != y, CUDNN_STATUS_BAD_PARAM, "bias and y are the same memory");
     single.node.attr.conv.activation = wd_activation_attr(activationDesc, 0);
-    if (residual != 0.0) wd_single_bind(&single, FUSED_Z, &zDesc->tensor, z, "z");
-    wd_single_bind(&single, FUSED_B, &biasDesc->tensor, bias, "bias");
+    if (residual != 0.0) WD_BIND(&single, FUSED_Z, zDesc, z);
+    WD_BIND(&single, FUSED_B, biasDesc, bias);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha1, yDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, residual);
     return wd_conv_run(__func__, handle, &single, (int)algo, workSpace, workSpaceSizeInBytes);

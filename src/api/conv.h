@@ -40,7 +40,18 @@ struct wd_conv_call {
     const void *x_data;
     const void *w_data;
     const void *y_data;
+    const char *x_data_name;
+    const char *w_data_name;
+    const char *y_data_name;
 };
+/* A call from the arguments of a public function, by their names: of descriptors, and of pointers.
+ * convDesc is called so everywhere. */
+#define WD_CONV_QUERY(operation, X, W, Y)                                                          \
+    .function = __func__, .op = WD_OP_CONV_##operation, .x = (X), .w = (W), .y = (Y),              \
+    .conv = convDesc, .x_name = #X, .w_name = #W, .y_name = #Y
+#define WD_CONV_DATA(X, W, Y)                                                                      \
+    .x_data = (X), .w_data = (W), .y_data = (Y), .x_data_name = #X, .w_data_name = #W,             \
+    .y_data_name = #Y
 
 /* The attributes that a convolution descriptor means. */
 struct wd_conv_attr wd_conv_attr_of(const struct cudnnConvolutionStruct *conv);

@@ -161,8 +161,7 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     const cudnnConvolutionDescriptor_t convDesc, const cudnnTensorDescriptor_t yDesc,
     cudnnConvolutionFwdAlgo_t algo, size_t *sizeInBytes)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_FPROP, xDesc,   wDesc, yDesc, convDesc,
-                                "xDesc",  "wDesc",          "yDesc", NULL,  NULL,  NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(FPROP, xDesc, wDesc, yDesc)};
     return workspace_size(&call, handle, (int)algo, sizeInBytes);
 }
 
@@ -171,8 +170,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
     const cudnnConvolutionDescriptor_t convDesc, const cudnnTensorDescriptor_t dxDesc,
     cudnnConvolutionBwdDataAlgo_t algo, size_t *sizeInBytes)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_DGRAD, dxDesc,   wDesc, dyDesc, convDesc,
-                                "dxDesc", "wDesc",          "dyDesc", NULL,  NULL,   NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(DGRAD, dxDesc, wDesc, dyDesc)};
     return workspace_size(&call, handle, (int)algo, sizeInBytes);
 }
 
@@ -181,7 +179,6 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     const cudnnConvolutionDescriptor_t convDesc, const cudnnFilterDescriptor_t gradDesc,
     cudnnConvolutionBwdFilterAlgo_t algo, size_t *sizeInBytes)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_WGRAD, xDesc,    gradDesc, dyDesc, convDesc,
-                                "xDesc",  "gradDesc",       "dyDesc", NULL,     NULL,   NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(WGRAD, xDesc, gradDesc, dyDesc)};
     return workspace_size(&call, handle, (int)algo, sizeInBytes);
 }

@@ -7,23 +7,31 @@
 #include "api/conv.h"
 #include "graph/conv.h"
 
+/* What the arguments of a Set function are called, as wd_element_name takes it. */
+struct names {
+    const char *pad;
+    const char *stride;
+    const char *dilation;
+};
+
 static cudnnStatus_t set(const char *function, cudnnConvolutionDescriptor_t descriptor, int spatial,
-                         const int *pad, const int *stride, const int *dilation, int mode,
-                         int compute)
+                         const struct names *names, const int *pad, const int *stride,
+                         const int *dilation, int mode, int compute)
 {
+    char name[WD_ELEMENT_NAME_SIZE];
     WD_TRY(wd_check_descriptor(function, "convDesc", WD_DESC_CONVOLUTION, descriptor, 0));
     for (int d = 0; d < spatial; ++d) {
         if (pad[d] < 0) {
-            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                              "padding %d of dimension %d is negative", pad[d], d);
+            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s=%d is negative",
+                              wd_element_name(names->pad, d, name), pad[d]);
         }
         if (stride[d] <= 0) {
-            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                              "stride %d of dimension %d is not positive", stride[d], d);
+            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s=%d is not positive",
+                              wd_element_name(names->stride, d, name), stride[d]);
         }
         if (dilation[d] <= 0) {
-            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                              "dilation %d of dimension %d is not positive", dilation[d], d);
+            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s=%d is not positive",
+                              wd_element_name(names->dilation, d, name), dilation[d]);
         }
     }
     if (mode != CUDNN_CONVOLUTION && mode != CUDNN_CROSS_CORRELATION) {
@@ -50,14 +58,14 @@ static cudnnStatus_t set(const char *function, cudnnConvolutionDescriptor_t desc
 
 cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *convDesc)
 {
-    WD_TRY(wd_descriptor_create(__func__, WD_DESC_CONVOLUTION, sizeof **convDesc, convDesc));
+    WD_TRY(WD_DESC_CREATE(WD_DESC_CONVOLUTION, convDesc));
     (*convDesc)->groups = 1;
     return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t convDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_CONVOLUTION, convDesc);
+    return WD_DESC_DESTROY(WD_DESC_CONVOLUTION, convDesc);
 }
 
 cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t convDesc, int pad_h,
@@ -65,10 +73,11 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t convD
                                               int dilation_w, cudnnConvolutionMode_t mode,
                                               cudnnDataType_t computeType)
 {
+    static const struct names names = {"pad_h pad_w", "u v", "dilation_h dilation_w"};
     int pad[2] = {pad_h, pad_w};
     int stride[2] = {u, v};
     int dilation[2] = {dilation_h, dilation_w};
-    return set(__func__, convDesc, 2, pad, stride, dilation, (int)mode, (int)computeType);
+    return set(__func__, convDesc, 2, &names, pad, stride, dilation, (int)mode, (int)computeType);
 }
 
 cudnnStatus_t cudnnGetConvolution2dDescriptor(const cudnnConvolutionDescriptor_t convDesc,
@@ -95,6 +104,7 @@ cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convD
                                               cudnnConvolutionMode_t mode,
                                               cudnnDataType_t computeType)
 {
+    static const struct names names = {"padA", "filterStrideA", "dilationA"};
     WD_DESC(convDesc, WD_DESC_CONVOLUTION);
     WD_ARG(arrayLength >= 0, CUDNN_STATUS_BAD_PARAM, "arrayLength=%d is negative", arrayLength);
     WD_ARG(arrayLength <= CONV_DESC_SPATIAL_MAX, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
@@ -103,7 +113,7 @@ cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convD
     WD_ARG(padA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "padA is null");
     WD_ARG(filterStrideA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "filterStrideA is null");
     WD_ARG(dilationA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "dilationA is null");
-    return set(__func__, convDesc, arrayLength, padA, filterStrideA, dilationA, (int)mode,
+    return set(__func__, convDesc, arrayLength, &names, padA, filterStrideA, dilationA, (int)mode,
                (int)computeType);
 }
 
@@ -232,11 +242,13 @@ static cudnnStatus_t output_dims(const char *function, const struct cudnnConvolu
                          : d == 1 ? w->dim[0]
                                   : wd_conv_output_dim(&attr, d - 2, x->dim[d], w->dim[d]);
         if (extent < 1) {
-            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-                              "filter extent %lld with dilation %d is larger than the padded image "
-                              "(%lld + 2 * %d) in spatial dimension %d",
-                              (long long)w->dim[d], conv->dilation[d - 2], (long long)x->dim[d],
-                              conv->pad[d - 2], d - 2);
+            return wd_fail_in(
+                function, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
+                "the extent %lld of filterDesc with dilation %d of convDesc is larger "
+                "than the padded image (%lld of inputTensorDesc + 2 * %d) in spatial "
+                "dimension %d",
+                (long long)w->dim[d], conv->dilation[d - 2], (long long)x->dim[d], conv->pad[d - 2],
+                d - 2);
         }
         if (extent > INT_MAX) {
             return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
@@ -257,7 +269,10 @@ cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutionDescri
     WD_DESC_SET(convDesc, WD_DESC_CONVOLUTION);
     WD_DESC_SET(inputTensorDesc, WD_DESC_TENSOR);
     WD_DESC_SET(filterDesc, WD_DESC_FILTER);
-    WD_ARG(n && c && h && w, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "n, c, h or w is null");
+    WD_ARG(n != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "n is null");
+    WD_ARG(c != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "c is null");
+    WD_ARG(h != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "h is null");
+    WD_ARG(w != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "w is null");
     WD_ARG(convDesc->spatial >= 2, CUDNN_STATUS_BAD_PARAM,
            "convDesc has %d spatial dimensions, not 2", convDesc->spatial);
     /* three spatial dimensions give the first two, as they always have */

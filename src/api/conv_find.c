@@ -82,8 +82,9 @@ static cudnnStatus_t list(struct search *search, int place)
     result->time = -1.0F;
     WD_TRY(wd_conv_algorithm(search->function, search->handle, &search->single, algorithm,
                              &result->memory, &from_arena));
-    WD_TRY(wd_pass_in(search->function,
-                      wd_plan_get(search->handle->queue->device, &search->single.graph, &plan)));
+    WD_TRY(
+        wd_pass_single(search->function, &search->single,
+                       wd_plan_get(search->handle->queue->device, &search->single.graph, &plan)));
     engine = wd_engine_id(plan->steps[0].engine);
     notes = plan->notes;
     wd_plan_release(plan);
@@ -318,9 +319,7 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     const cudnnTensorDescriptor_t destDesc, const int requestedAlgoCount, int *returnedAlgoCount,
     cudnnConvolutionFwdAlgoPerf_t *perfResults)
 {
-    struct wd_conv_call call = {
-        __func__,  WD_OP_CONV_FPROP, srcDesc,    filterDesc, destDesc, convDesc,
-        "srcDesc", "filterDesc",     "destDesc", NULL,       NULL,     NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(FPROP, srcDesc, filterDesc, destDesc)};
     return get(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
@@ -330,9 +329,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     const cudnnTensorDescriptor_t gradDesc, const int requestedAlgoCount, int *returnedAlgoCount,
     cudnnConvolutionBwdDataAlgoPerf_t *perfResults)
 {
-    struct wd_conv_call call = {
-        __func__,   WD_OP_CONV_DGRAD, gradDesc,   filterDesc, diffDesc, convDesc,
-        "gradDesc", "filterDesc",     "diffDesc", NULL,       NULL,     NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(DGRAD, gradDesc, filterDesc, diffDesc)};
     return get(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
@@ -342,9 +339,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     const cudnnFilterDescriptor_t gradDesc, const int requestedAlgoCount, int *returnedAlgoCount,
     cudnnConvolutionBwdFilterAlgoPerf_t *perfResults)
 {
-    struct wd_conv_call call = {
-        __func__,  WD_OP_CONV_WGRAD, srcDesc,    gradDesc, diffDesc, convDesc,
-        "srcDesc", "gradDesc",       "diffDesc", NULL,     NULL,     NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(WGRAD, srcDesc, gradDesc, diffDesc)};
     return get(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
@@ -354,8 +349,7 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(
     const int requestedAlgoCount, int *returnedAlgoCount,
     cudnnConvolutionFwdAlgoPerf_t *perfResults)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_FPROP, xDesc,   wDesc, yDesc, convDesc,
-                                "xDesc",  "wDesc",          "yDesc", NULL,  NULL,  NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(FPROP, xDesc, wDesc, yDesc)};
     return find(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
@@ -365,8 +359,7 @@ cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(
     const int requestedAlgoCount, int *returnedAlgoCount,
     cudnnConvolutionBwdDataAlgoPerf_t *perfResults)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_DGRAD, dxDesc,   wDesc, dyDesc, convDesc,
-                                "dxDesc", "wDesc",          "dyDesc", NULL,  NULL,   NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(DGRAD, dxDesc, wDesc, dyDesc)};
     return find(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
@@ -376,8 +369,7 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
     const int requestedAlgoCount, int *returnedAlgoCount,
     cudnnConvolutionBwdFilterAlgoPerf_t *perfResults)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_WGRAD, xDesc,    dwDesc, dyDesc, convDesc,
-                                "xDesc",  "dwDesc",         "dyDesc", NULL,   NULL,   NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(WGRAD, xDesc, dwDesc, dyDesc)};
     return find(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
@@ -388,8 +380,7 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
     int *returnedAlgoCount, cudnnConvolutionFwdAlgoPerf_t *perfResults, void *workSpace,
     size_t workSpaceSizeInBytes)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_FPROP, xDesc,   wDesc, yDesc, convDesc,
-                                "xDesc",  "wDesc",          "yDesc", x,     w,     y};
+    struct wd_conv_call call = {WD_CONV_QUERY(FPROP, xDesc, wDesc, yDesc), WD_CONV_DATA(x, w, y)};
     return find_ex(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults, workSpace,
                    workSpaceSizeInBytes);
 }
@@ -401,8 +392,8 @@ cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
     const int requestedAlgoCount, int *returnedAlgoCount,
     cudnnConvolutionBwdDataAlgoPerf_t *perfResults, void *workSpace, size_t workSpaceSizeInBytes)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_DGRAD, dxDesc,   wDesc, dyDesc, convDesc,
-                                "dxDesc", "wDesc",          "dyDesc", dx,    w,      dy};
+    struct wd_conv_call call = {WD_CONV_QUERY(DGRAD, dxDesc, wDesc, dyDesc),
+                                WD_CONV_DATA(dx, w, dy)};
     return find_ex(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults, workSpace,
                    workSpaceSizeInBytes);
 }
@@ -414,8 +405,8 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
     const int requestedAlgoCount, int *returnedAlgoCount,
     cudnnConvolutionBwdFilterAlgoPerf_t *perfResults, void *workSpace, size_t workSpaceSizeInBytes)
 {
-    struct wd_conv_call call = {__func__, WD_OP_CONV_WGRAD, xDesc,    dwDesc, dyDesc, convDesc,
-                                "xDesc",  "dwDesc",         "dyDesc", x,      dw,     y};
+    struct wd_conv_call call = {WD_CONV_QUERY(WGRAD, xDesc, dwDesc, dyDesc),
+                                WD_CONV_DATA(x, dw, y)};
     return find_ex(&call, handle, requestedAlgoCount, returnedAlgoCount, perfResults, workSpace,
                    workSpaceSizeInBytes);
 }

@@ -104,9 +104,9 @@ static cudnnStatus_t plan_folding(const char *function, const struct wd_conv_cal
 }
 
 /* A packed tensor of dims first, second and one number an axis. */
-static cudnnStatus_t shape(const char *function, const struct folding *folding, int format,
-                           int dtype, int64_t first, int64_t second, const int64_t *space,
-                           struct wd_tensor *tensor)
+static cudnnStatus_t shape(const char *function, const char *name, const struct folding *folding,
+                           int format, int dtype, int64_t first, int64_t second,
+                           const int64_t *space, struct wd_tensor *tensor)
 {
     int dims[WD_MAX_RANK];
     int64_t wide[WD_MAX_RANK] = {first, second};
@@ -114,12 +114,13 @@ static cudnnStatus_t shape(const char *function, const struct folding *folding, 
     for (int d = 0; d < folding->spatial + 2; ++d) {
         if (wide[d] > INT_MAX) {
             return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-                              "a folded dimension is %lld, more than the API's int can say",
-                              (long long)wide[d]);
+                              "%s: folded dimension %d is %lld, more than the API's int can say",
+                              name, d, (long long)wide[d]);
         }
         dims[d] = (int)wide[d];
     }
-    return wd_tensor_fill(function, tensor, format, dtype, folding->spatial + 2, dims, NULL);
+    return wd_tensor_fill(function, tensor, format, dtype, folding->spatial + 2, dims, name, NULL,
+                          NULL);
 }
 
 struct folded {
@@ -147,13 +148,14 @@ static cudnnStatus_t shapes(const char *function, const struct wd_conv_call *cal
     if (__builtin_mul_overflow(w->dim[1] + f->channels_after, blocks, &c) ||
         __builtin_mul_overflow(c, (int64_t)call->conv->groups, &all)) {
         return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-                          "there are more than 2^63 folded channels");
+                          "foldedGradDesc: there are more than 2^63 folded channels");
     }
-    WD_TRY(
-        shape(function, f, format, w->dtype, w->dim[0] + f->filters_after, c, filter, &folded->w));
-    WD_TRY(shape(function, f, format, dy->dtype, dy->dim[0], dy->dim[1] + f->filters_after, output,
-                 &folded->dy));
-    return shape(function, f, format, dx->dtype, dx->dim[0], all, image, &folded->dx);
+    WD_TRY(shape(function, "foldedFilterDesc", f, format, w->dtype, w->dim[0] + f->filters_after, c,
+                 filter, &folded->w));
+    WD_TRY(shape(function, "paddedDiffDesc", f, format, dy->dtype, dy->dim[0],
+                 dy->dim[1] + f->filters_after, output, &folded->dy));
+    return shape(function, "foldedGradDesc", f, format, dx->dtype, dx->dim[0], all, image,
+                 &folded->dx);
 }
 
 static void set_tensor(cudnnTensorDescriptor_t descriptor, const struct wd_tensor *tensor,
@@ -227,9 +229,7 @@ cudnnStatus_t cudnnGetFoldedConvBackwardDataDescriptors(
     cudnnTensorTransformDescriptor_t gradFoldTransDesc,
     cudnnTensorTransformDescriptor_t gradUnfoldTransDesc)
 {
-    struct wd_conv_call call = {
-        __func__,   WD_OP_CONV_DGRAD, gradDesc,   filterDesc, diffDesc, convDesc,
-        "gradDesc", "filterDesc",     "diffDesc", NULL,       NULL,     NULL};
+    struct wd_conv_call call = {WD_CONV_QUERY(DGRAD, gradDesc, filterDesc, diffDesc)};
     int format = (int)transformFormat;
     int back = CUDNN_TENSOR_NCHW;
     struct wd_single single;
@@ -245,7 +245,7 @@ cudnnStatus_t cudnnGetFoldedConvBackwardDataDescriptors(
     WD_DESC(gradFoldTransDesc, WD_DESC_TRANSFORM);
     WD_DESC(gradUnfoldTransDesc, WD_DESC_TRANSFORM);
     WD_TRY(wd_conv_build(&call, &single));
-    WD_TRY(wd_pass_in(__func__, wd_rule_conv(&single.graph, &single.node)));
+    WD_TRY(wd_pass_single(__func__, &single, wd_rule_conv(&single.graph, &single.node)));
     WD_ARG(format == CUDNN_TENSOR_NCHW || format == CUDNN_TENSOR_NHWC,
            CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "transformFormat=%d is neither NCHW nor NHWC",
            format);

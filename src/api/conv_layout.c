@@ -33,6 +33,7 @@ cudnnStatus_t cudnnIm2Col(cudnnHandle_t handle, const cudnnTensorDescriptor_t xD
            "C=%lld of xDesc is not the C=%lld of wDesc times %d groups",
            (long long)xDesc->tensor.dim[1], (long long)wDesc->tensor.dim[1], convDesc->groups);
     wd_single_init(&single, WD_OP_IM2COL);
+    single.attr_desc = "convDesc";
     *attr = wd_conv_attr_of(convDesc);
     memset(&col, 0, sizeof col);
     col.dtype = xDesc->tensor.dtype;
@@ -50,7 +51,7 @@ cudnnStatus_t cudnnIm2Col(cudnnHandle_t handle, const cudnnTensorDescriptor_t xD
     }
     col.stride[0] = col.dim[1];
     col.stride[1] = 1;
-    wd_single_bind(&single, 0, &xDesc->tensor, x, "x");
+    WD_BIND(&single, 0, xDesc, x);
     wd_single_bind(&single, 1, &col, colBuffer, "colBuffer");
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
@@ -64,7 +65,8 @@ struct axis {
 
 /* Copies from one arrangement to another: an identity over two differently strided views. */
 static cudnnStatus_t rearrange(const char *function, cudnnHandle_t handle, int dtype,
-                               const struct axis *axes, int rank, const void *from, void *to)
+                               const struct axis *axes, int rank, const void *from,
+                               const char *from_name, void *to, const char *to_name)
 {
     enum { X = 0, Y = 3, SCALARS_OF_ONE = 3 };
     struct wd_single single;
@@ -83,8 +85,8 @@ static cudnnStatus_t rearrange(const char *function, cudnnHandle_t handle, int d
     wd_single_init(&single, WD_OP_POINTWISE);
     single.node.attr.pointwise.mode = CUDNN_POINTWISE_IDENTITY;
     single.node.attr.pointwise.compute = CUDNN_DATA_FLOAT;
-    wd_single_bind(&single, X, &source, from, NULL);
-    wd_single_bind(&single, Y, &target, to, NULL);
+    wd_single_bind(&single, X, &source, from, from_name);
+    wd_single_bind(&single, Y, &target, to, to_name);
     for (int i = 0; i < SCALARS_OF_ONE; ++i) wd_single_scalar(&single, i, 1.0);
     return wd_run(function, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
@@ -107,7 +109,7 @@ static cudnnStatus_t reorder_filter(const char *function, cudnnHandle_t handle,
         {taps, 32, filters * 32},
     };
     return rearrange(function, handle, CUDNN_DATA_INT8, axes, sizeof axes / sizeof axes[0], from,
-                     to);
+                     "filterData", to, "reorderedFilterData");
 }
 
 /* Within 32 filters from [k/8%4][k/4%2][k%4] to [k/4%2][k/8%4][k%4]. */
@@ -116,14 +118,14 @@ static cudnnStatus_t reorder_bias(const char *function, cudnnHandle_t handle, in
 {
     const struct axis axes[] = {{filters / 32, 32, 32}, {4, 8, 4}, {2, 4, 16}, {4, 1, 1}};
     return rearrange(function, handle, CUDNN_DATA_FLOAT, axes, sizeof axes / sizeof axes[0], from,
-                     to);
+                     "biasData", to, "reorderedBiasData");
 }
 
 static cudnnStatus_t copy(const char *function, cudnnHandle_t handle, int dtype, int64_t count,
-                          const void *from, void *to)
+                          const void *from, const char *from_name, void *to, const char *to_name)
 {
     const struct axis axis = {count, 1, 1};
-    return rearrange(function, handle, dtype, &axis, 1, from, to);
+    return rearrange(function, handle, dtype, &axis, 1, from, from_name, to, to_name);
 }
 
 cudnnStatus_t cudnnReorderFilterAndBias(cudnnHandle_t handle,
@@ -162,9 +164,10 @@ cudnnStatus_t cudnnReorderFilterAndBias(cudnnHandle_t handle,
         WD_TRY(reorder_filter(__func__, handle, filter, filterData, reorderedFilterData));
     } else {
         WD_TRY(copy(__func__, handle, CUDNN_DATA_INT8, wd_tensor_count(filter), filterData,
-                    reorderedFilterData));
+                    "filterData", reorderedFilterData, "reorderedFilterData"));
     }
     if (!reorderBias) return CUDNN_STATUS_SUCCESS;
     if (reorder) return reorder_bias(__func__, handle, filter->dim[0], biasData, reorderedBiasData);
-    return copy(__func__, handle, CUDNN_DATA_FLOAT, filter->dim[0], biasData, reorderedBiasData);
+    return copy(__func__, handle, CUDNN_DATA_FLOAT, filter->dim[0], biasData, "biasData",
+                reorderedBiasData, "reorderedBiasData");
 }

@@ -35,12 +35,12 @@ static size_t reserve_bytes(const struct wd_tensor *tensor)
 
 cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *dropoutDesc)
 {
-    return wd_descriptor_create(__func__, WD_DESC_DROPOUT, sizeof **dropoutDesc, dropoutDesc);
+    return WD_DESC_CREATE(WD_DESC_DROPOUT, dropoutDesc);
 }
 
 cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_DROPOUT, dropoutDesc);
+    return WD_DESC_DESTROY(WD_DESC_DROPOUT, dropoutDesc);
 }
 
 cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t *sizeInBytes)
@@ -185,9 +185,10 @@ cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropoutDescri
     WD_TRY(check_reserve(__func__, &xdesc->tensor, reserveSpace, reserveSpaceSizeInBytes));
     reserve = opaque(reserve_bytes(&xdesc->tensor));
     wd_single_init(&single, WD_OP_DROPOUT_FORWARD);
-    wd_single_bind(&single, FORWARD_X, &xdesc->tensor, x, "x");
+    single.attr_desc = "dropoutDesc";
+    WD_BIND(&single, FORWARD_X, xdesc, x);
     wd_single_bind(&single, FORWARD_STATE, &state, dropoutDesc->states, "states");
-    wd_single_bind(&single, FORWARD_Y, &ydesc->tensor, y, "y");
+    WD_BIND(&single, FORWARD_Y, ydesc, y);
     wd_single_bind(&single, FORWARD_RESERVE, &reserve, reserveSpace, "reserveSpace");
     wd_single_scalar(&single, PROBABILITY, (double)dropoutDesc->dropout);
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -213,9 +214,10 @@ cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropoutDescr
     WD_TRY(check_reserve(__func__, &dydesc->tensor, reserveSpace, reserveSpaceSizeInBytes));
     reserve = opaque(reserve_bytes(&dydesc->tensor));
     wd_single_init(&single, WD_OP_DROPOUT_BACKWARD);
-    wd_single_bind(&single, BACKWARD_DY, &dydesc->tensor, dy, "dy");
+    single.attr_desc = "dropoutDesc";
+    WD_BIND(&single, BACKWARD_DY, dydesc, dy);
     wd_single_bind(&single, BACKWARD_RESERVE, &reserve, reserveSpace, "reserveSpace");
-    wd_single_bind(&single, BACKWARD_DX, &dxdesc->tensor, dx, "dx");
+    WD_BIND(&single, BACKWARD_DX, dxdesc, dx);
     wd_single_scalar(&single, PROBABILITY, (double)dropoutDesc->dropout);
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }

@@ -52,10 +52,10 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void *alpha,
            "aDesc is %s, but cDesc is %s", wd_dtype_name(aDesc->tensor.dtype),
            wd_dtype_name(cDesc->tensor.dtype));
     WD_TRY(check_dims(__func__, aDesc, "aDesc", cDesc, "cDesc", true));
-    WD_TRY(wd_check_in_place(__func__, C, cDesc, A, aDesc, "A and C"));
+    WD_IN_PLACE(C, cDesc, A, aDesc);
     begin(&single, CUDNN_POINTWISE_IDENTITY);
-    wd_single_bind(&single, X, &aDesc->tensor, A, "A");
-    wd_single_bind(&single, Y, &cDesc->tensor, C, "C");
+    WD_BIND(&single, X, aDesc, A);
+    WD_BIND(&single, Y, cDesc, C);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, cDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, cDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -72,10 +72,10 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha,
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     WD_ARG(beta != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "beta is null");
     WD_TRY(check_dims(__func__, xDesc, "xDesc", yDesc, "yDesc", false));
-    WD_TRY(wd_check_in_place(__func__, y, yDesc, x, xDesc, "x and y"));
+    WD_IN_PLACE(y, yDesc, x, xDesc);
     begin(&single, CUDNN_POINTWISE_IDENTITY);
-    wd_single_bind(&single, X, &xDesc->tensor, x, "x");
-    wd_single_bind(&single, Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, X, xDesc, x);
+    WD_BIND(&single, Y, yDesc, y);
     /* as recorded: the scalars have the type that goes with x */
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, xDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, xDesc->tensor.dtype));
@@ -90,8 +90,8 @@ cudnnStatus_t cudnnScaleTensor(cudnnHandle_t handle, const cudnnTensorDescriptor
     WD_DESC_SET(yDesc, WD_DESC_TENSOR);
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     begin(&single, CUDNN_POINTWISE_IDENTITY);
-    wd_single_bind(&single, X, &yDesc->tensor, y, "y");
-    wd_single_bind(&single, Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, X, yDesc, y);
+    WD_BIND(&single, Y, yDesc, y);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
@@ -116,18 +116,18 @@ cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t
     for (int d = 0; d < value.rank; ++d) value.dim[d] = value.stride[d] = 1;
     begin(&single, CUDNN_POINTWISE_IDENTITY);
     wd_single_bind(&single, X, &value, valuePtr, "valuePtr");
-    wd_single_bind(&single, Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, Y, yDesc, y);
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
 
 cudnnStatus_t cudnnCreateOpTensorDescriptor(cudnnOpTensorDescriptor_t *opTensorDesc)
 {
-    return wd_descriptor_create(__func__, WD_DESC_OP_TENSOR, sizeof **opTensorDesc, opTensorDesc);
+    return WD_DESC_CREATE(WD_DESC_OP_TENSOR, opTensorDesc);
 }
 
 cudnnStatus_t cudnnDestroyOpTensorDescriptor(cudnnOpTensorDescriptor_t opTensorDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_OP_TENSOR, opTensorDesc);
+    return WD_DESC_DESTROY(WD_DESC_OP_TENSOR, opTensorDesc);
 }
 
 cudnnStatus_t cudnnSetOpTensorDescriptor(cudnnOpTensorDescriptor_t opTensorDesc,
@@ -196,17 +196,18 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
         WD_DESC_SET(bDesc, WD_DESC_TENSOR);
         WD_ARG(alpha2 != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha2 is null");
         WD_TRY(check_dims(__func__, bDesc, "bDesc", cDesc, "cDesc", true));
-        WD_TRY(wd_check_in_place(__func__, C, cDesc, B_, bDesc, "B and C"));
+        WD_TRY(wd_check_in_place(__func__, C, cDesc, B_, bDesc,
+                                 &(const struct wd_place_names){"C", "cDesc", "B", "bDesc"}));
     }
-    WD_TRY(wd_check_in_place(__func__, C, cDesc, A, aDesc, "A and C"));
+    WD_IN_PLACE(C, cDesc, A, aDesc);
     /* the scalars have the compute type, which is double or read as float */
     scalar_type = opTensorDesc->compute == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     begin(&single, mode);
     single.node.attr.pointwise.compute = opTensorDesc->compute;
     single.node.attr.pointwise.propagate_nan = opTensorDesc->propagate_nan;
-    wd_single_bind(&single, X, &aDesc->tensor, A, "A");
-    if (binary) wd_single_bind(&single, B, &bDesc->tensor, B_, "B");
-    wd_single_bind(&single, Y, &cDesc->tensor, C, "C");
+    WD_BIND(&single, X, aDesc, A);
+    if (binary) wd_bind(&single, B, &bDesc->tensor, "bDesc", B_, "B");
+    WD_BIND(&single, Y, cDesc, C);
     wd_single_scalar(&single, ALPHA1, wd_scalar(alpha1, scalar_type));
     if (binary) wd_single_scalar(&single, ALPHA2, wd_scalar(alpha2, scalar_type));
     wd_single_scalar(&single, BETA, wd_scalar(beta, scalar_type));

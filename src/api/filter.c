@@ -5,7 +5,7 @@
 #include "api/api.h"
 
 static cudnnStatus_t set(const char *function, cudnnFilterDescriptor_t descriptor, int dtype,
-                         int format, int rank, const int *dims)
+                         int format, int rank, const int *dims, const char *dim_names)
 {
     WD_TRY(wd_check_descriptor(function, "filterDesc", WD_DESC_FILTER, descriptor, 0));
     if (format < 0) {
@@ -13,9 +13,11 @@ static cudnnStatus_t set(const char *function, cudnnFilterDescriptor_t descripto
                           format);
     }
     if (dtype == CUDNN_DATA_INT32) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "dataType=int32 is no filter type");
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "dataType=%d (int32) is no filter type",
+                          dtype);
     }
-    WD_TRY(wd_tensor_fill(function, &descriptor->tensor, format, dtype, rank, dims, NULL));
+    WD_TRY(wd_tensor_fill(function, &descriptor->tensor, format, dtype, rank, dims, dim_names, NULL,
+                          NULL));
     descriptor->declared_dtype = dtype;
     descriptor->declared_format = format;
     descriptor->head.set = 1;
@@ -32,12 +34,12 @@ static int declared_dim(const struct cudnnFilterStruct *filter, int d)
 
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *filterDesc)
 {
-    return wd_descriptor_create(__func__, WD_DESC_FILTER, sizeof **filterDesc, filterDesc);
+    return WD_DESC_CREATE(WD_DESC_FILTER, filterDesc);
 }
 
 cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filterDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_FILTER, filterDesc);
+    return WD_DESC_DESTROY(WD_DESC_FILTER, filterDesc);
 }
 
 cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filterDesc,
@@ -45,7 +47,7 @@ cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filterDesc,
                                          int k, int c, int h, int w)
 {
     int dims[4] = {k, c, h, w};
-    return set(__func__, filterDesc, (int)dataType, (int)format, 4, dims);
+    return set(__func__, filterDesc, (int)dataType, (int)format, 4, dims, "k c h w");
 }
 
 cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc,
@@ -56,7 +58,7 @@ cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc,
     WD_ARG(nbDims <= CUDNN_DIM_MAX, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
            "nbDims=%d is more than CUDNN_DIM_MAX=%d", nbDims, CUDNN_DIM_MAX);
     WD_ARG(filterDimA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "filterDimA is null");
-    return set(__func__, filterDesc, (int)dataType, (int)format, nbDims, filterDimA);
+    return set(__func__, filterDesc, (int)dataType, (int)format, nbDims, filterDimA, "filterDimA");
 }
 
 cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filterDesc,

@@ -20,7 +20,7 @@ struct cudnnLRNStruct {
 cudnnStatus_t cudnnCreateLRNDescriptor(cudnnLRNDescriptor_t *normDesc)
 {
     struct cudnnLRNStruct *own;
-    WD_TRY(wd_descriptor_create(__func__, WD_DESC_LRN, sizeof *own, normDesc));
+    WD_TRY(WD_DESC_CREATE(WD_DESC_LRN, normDesc));
     own = *normDesc;
     own->n = 5;
     own->alpha = 1e-4;
@@ -32,7 +32,7 @@ cudnnStatus_t cudnnCreateLRNDescriptor(cudnnLRNDescriptor_t *normDesc)
 
 cudnnStatus_t cudnnDestroyLRNDescriptor(cudnnLRNDescriptor_t lrnDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_LRN, lrnDesc);
+    return WD_DESC_DESTROY(WD_DESC_LRN, lrnDesc);
 }
 
 cudnnStatus_t cudnnSetLRNDescriptor(cudnnLRNDescriptor_t normDesc, unsigned int lrnN,
@@ -106,9 +106,10 @@ cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescript
     WD_DESC_SET(yDesc, WD_DESC_TENSOR);
     WD_TRY(check_apart(__func__, "y", y, others));
     wd_single_init(&single, WD_OP_LRN_FORWARD);
+    single.attr_desc = "normDesc";
     single.node.attr.lrn = lrn_attr(normDesc, (int)lrnMode);
-    wd_single_bind(&single, FORWARD_X, &xDesc->tensor, x, "x");
-    wd_single_bind(&single, FORWARD_Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, FORWARD_X, xDesc, x);
+    WD_BIND(&single, FORWARD_Y, yDesc, y);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, yDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -136,11 +137,12 @@ cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescrip
     WD_DESC_SET(dxDesc, WD_DESC_TENSOR);
     WD_TRY(check_apart(__func__, "dx", dx, others));
     wd_single_init(&single, WD_OP_LRN_BACKWARD);
+    single.attr_desc = "normDesc";
     single.node.attr.lrn = lrn_attr(normDesc, (int)lrnMode);
-    wd_single_bind(&single, BACKWARD_Y, &yDesc->tensor, y, "y");
-    wd_single_bind(&single, BACKWARD_DY, &dyDesc->tensor, dy, "dy");
-    wd_single_bind(&single, BACKWARD_X, &xDesc->tensor, x, "x");
-    wd_single_bind(&single, BACKWARD_DX, &dxDesc->tensor, dx, "dx");
+    WD_BIND(&single, BACKWARD_Y, yDesc, y);
+    WD_BIND(&single, BACKWARD_DY, dyDesc, dy);
+    WD_BIND(&single, BACKWARD_X, xDesc, x);
+    WD_BIND(&single, BACKWARD_DX, dxDesc, dx);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dxDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, dxDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -170,12 +172,13 @@ cudnnStatus_t cudnnDivisiveNormalizationForward(cudnnHandle_t handle, cudnnLRNDe
     WD_ARG(temp != temp2 || !temp, CUDNN_STATUS_BAD_PARAM, "temp and temp2 are the same memory");
     WD_TRY(check_apart(__func__, "y", y, all));
     wd_single_init(&single, WD_OP_DIVNORM_FORWARD);
+    single.attr_desc = "normDesc";
     single.node.attr.lrn = lrn_attr(normDesc, (int)mode);
-    wd_single_bind(&single, DIV_X, &xDesc->tensor, x, "x");
-    if (means) wd_single_bind(&single, DIV_MEANS, &xDesc->tensor, means, "means");
-    wd_single_bind(&single, DIV_TEMP, &xDesc->tensor, temp, "temp");
-    wd_single_bind(&single, DIV_TEMP2, &xDesc->tensor, temp2, "temp2");
-    wd_single_bind(&single, DIV_Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, DIV_X, xDesc, x);
+    if (means) WD_BIND(&single, DIV_MEANS, xDesc, means);
+    WD_BIND(&single, DIV_TEMP, xDesc, temp);
+    WD_BIND(&single, DIV_TEMP2, xDesc, temp2);
+    WD_BIND(&single, DIV_Y, yDesc, y);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, yDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -206,14 +209,15 @@ cudnnStatus_t cudnnDivisiveNormalizationBackward(
     WD_TRY(check_apart(__func__, "dMeans", dMeans, all));
     WD_ARG(dMeans != dx || !dx, CUDNN_STATUS_BAD_PARAM, "dx and dMeans are the same memory");
     wd_single_init(&single, WD_OP_DIVNORM_BACKWARD);
+    single.attr_desc = "normDesc";
     single.node.attr.lrn = lrn_attr(normDesc, (int)mode);
-    wd_single_bind(&single, DIVB_X, &xDesc->tensor, x, "x");
-    if (means) wd_single_bind(&single, DIVB_MEANS, &xDesc->tensor, means, "means");
-    wd_single_bind(&single, DIVB_DY, &xDesc->tensor, dy, "dy");
-    wd_single_bind(&single, DIVB_TEMP, &xDesc->tensor, temp, "temp");
-    wd_single_bind(&single, DIVB_TEMP2, &xDesc->tensor, temp2, "temp2");
-    wd_single_bind(&single, DIVB_DX, &dXdMeansDesc->tensor, dx, "dx");
-    if (dMeans) wd_single_bind(&single, DIVB_DMEANS, &dXdMeansDesc->tensor, dMeans, "dMeans");
+    WD_BIND(&single, DIVB_X, xDesc, x);
+    if (means) WD_BIND(&single, DIVB_MEANS, xDesc, means);
+    WD_BIND(&single, DIVB_DY, xDesc, dy);
+    WD_BIND(&single, DIVB_TEMP, xDesc, temp);
+    WD_BIND(&single, DIVB_TEMP2, xDesc, temp2);
+    WD_BIND(&single, DIVB_DX, dXdMeansDesc, dx);
+    if (dMeans) WD_BIND(&single, DIVB_DMEANS, dXdMeansDesc, dMeans);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dXdMeansDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, dXdMeansDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);

@@ -24,18 +24,20 @@ struct cudnnPoolingStruct {
 
 cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t *poolingDesc)
 {
-    return wd_descriptor_create(__func__, WD_DESC_POOLING, sizeof **poolingDesc, poolingDesc);
+    return WD_DESC_CREATE(WD_DESC_POOLING, poolingDesc);
 }
 
 cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t poolingDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_POOLING, poolingDesc);
+    return WD_DESC_DESTROY(WD_DESC_POOLING, poolingDesc);
 }
 
 static cudnnStatus_t set(const char *function, cudnnPoolingDescriptor_t descriptor, int mode,
-                         int propagate_nan, int spatial, const int *window, const int *pad,
-                         const int *stride)
+                         int propagate_nan, int spatial, const int *window,
+                         const char *window_names, const int *pad, const int *stride,
+                         const char *stride_names)
 {
+    char name[WD_ELEMENT_NAME_SIZE];
     struct cudnnPoolingStruct filled = {.head = {.type = WD_DESC_POOLING, .set = 1}};
     if (mode < CUDNN_POOLING_MAX || mode > CUDNN_POOLING_MAX_DETERMINISTIC) {
         return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "mode=%d is no cudnnPoolingMode_t",
@@ -47,12 +49,12 @@ static cudnnStatus_t set(const char *function, cudnnPoolingDescriptor_t descript
     }
     for (int s = 0; s < spatial; ++s) {
         if (window[s] <= 0) {
-            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "window[%d]=%d is not positive", s,
-                              window[s]);
+            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s=%d is not positive",
+                              wd_element_name(window_names, s, name), window[s]);
         }
         if (stride[s] <= 0) {
-            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "stride[%d]=%d is not positive", s,
-                              stride[s]);
+            return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s=%d is not positive",
+                              wd_element_name(stride_names, s, name), stride[s]);
         }
         filled.window[s] = window[s];
         filled.pad[s] = pad[s];
@@ -76,7 +78,8 @@ cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t poolingDesc,
     int pad[2] = {verticalPadding, horizontalPadding};
     int stride[2] = {verticalStride, horizontalStride};
     WD_DESC(poolingDesc, WD_DESC_POOLING);
-    return set(__func__, poolingDesc, (int)mode, (int)maxpoolingNanOpt, 2, window, pad, stride);
+    return set(__func__, poolingDesc, (int)mode, (int)maxpoolingNanOpt, 2, window,
+               "windowHeight windowWidth", pad, stride, "verticalStride horizontalStride");
 }
 
 cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t poolingDesc,
@@ -94,7 +97,7 @@ cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t poolingDesc,
     WD_ARG(paddingA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "paddingA is null");
     WD_ARG(strideA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "strideA is null");
     return set(__func__, poolingDesc, (int)mode, (int)maxpoolingNanOpt, nbDims, windowDimA,
-               paddingA, strideA);
+               "windowDimA", paddingA, strideA, "strideA");
 }
 
 cudnnStatus_t cudnnGetPooling2dDescriptor(const cudnnPoolingDescriptor_t poolingDesc,
@@ -157,8 +160,8 @@ static cudnnStatus_t output_dims(const char *function, const struct cudnnPooling
         }
         if (slack < 0) {
             return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-                              "window[%d]=%d is more than the image's %lld with a padding of %d on "
-                              "both sides",
+                              "window[%d]=%d of poolingDesc is more than the image's %lld of "
+                              "inputTensorDesc with a padding of %d on both sides",
                               d - 2, pooling->window[d - 2], (long long)x->dim[d],
                               pooling->pad[d - 2]);
         }
@@ -198,6 +201,11 @@ cudnnStatus_t cudnnGetPoolingNdForwardOutputDim(const cudnnPoolingDescriptor_t p
     WD_DESC_SET(inputTensorDesc, WD_DESC_TENSOR);
     WD_ARG(outputTensorDimA != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
            "outputTensorDimA is null");
+    WD_ARG(
+        poolingDesc->spatial + 2 == nbDims && inputTensorDesc->tensor.rank == nbDims,
+        CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
+        "nbDims=%d, but poolingDesc has a window of %d dimensions and inputTensorDesc has %d dims",
+        nbDims, poolingDesc->spatial, inputTensorDesc->tensor.rank);
     return output_dims(__func__, poolingDesc, inputTensorDesc, nbDims, outputTensorDimA);
 }
 
@@ -231,9 +239,10 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
     WD_ARG(x == NULL || x != y, CUDNN_STATUS_BAD_PARAM,
            "x and y are the same memory; windows may overlap, so pooling has no in-place form");
     wd_single_init(&single, WD_OP_POOL_FORWARD);
+    single.attr_desc = "poolingDesc";
     single.node.attr.pool = pool_attr(poolingDesc);
-    wd_single_bind(&single, FORWARD_X, &xDesc->tensor, x, "x");
-    wd_single_bind(&single, FORWARD_Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, FORWARD_X, xDesc, x);
+    WD_BIND(&single, FORWARD_Y, yDesc, y);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, yDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -285,18 +294,19 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
            : dx == x ? "x"
                      : "y");
     wd_single_init(&single, WD_OP_POOL_BACKWARD);
+    single.attr_desc = "poolingDesc";
     single.node.attr.pool = pool_attr(poolingDesc);
     /* an average needs dy only, but its x and y belong to the call and to its checks */
     if (y || poolingDesc->mode == CUDNN_POOLING_MAX ||
         poolingDesc->mode == CUDNN_POOLING_MAX_DETERMINISTIC) {
-        wd_single_bind(&single, BACKWARD_Y, &yDesc->tensor, y, "y");
+        WD_BIND(&single, BACKWARD_Y, yDesc, y);
     }
-    wd_single_bind(&single, BACKWARD_DY, &dyDesc->tensor, dy, "dy");
+    WD_BIND(&single, BACKWARD_DY, dyDesc, dy);
     if (x || poolingDesc->mode == CUDNN_POOLING_MAX ||
         poolingDesc->mode == CUDNN_POOLING_MAX_DETERMINISTIC) {
-        wd_single_bind(&single, BACKWARD_X, &xDesc->tensor, x, "x");
+        WD_BIND(&single, BACKWARD_X, xDesc, x);
     }
-    wd_single_bind(&single, BACKWARD_DX, &dxDesc->tensor, dx, "dx");
+    WD_BIND(&single, BACKWARD_DX, dxDesc, dx);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dxDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, dxDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);

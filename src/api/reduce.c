@@ -19,13 +19,12 @@ struct cudnnReduceTensorStruct {
 
 cudnnStatus_t cudnnCreateReduceTensorDescriptor(cudnnReduceTensorDescriptor_t *reduceTensorDesc)
 {
-    return wd_descriptor_create(__func__, WD_DESC_REDUCE, sizeof **reduceTensorDesc,
-                                reduceTensorDesc);
+    return WD_DESC_CREATE(WD_DESC_REDUCE, reduceTensorDesc);
 }
 
 cudnnStatus_t cudnnDestroyReduceTensorDescriptor(cudnnReduceTensorDescriptor_t reduceTensorDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_REDUCE, reduceTensorDesc);
+    return WD_DESC_DESTROY(WD_DESC_REDUCE, reduceTensorDesc);
 }
 
 cudnnStatus_t cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_t reduceTensorDesc,
@@ -133,8 +132,11 @@ static void make(struct wd_single *single, const struct cudnnReduceTensorStruct 
         single->node.attr.reduce.indices = CUDNN_REDUCE_TENSOR_NO_INDICES;
         single->node.attr.reduce.index_type = 0;
     }
-    wd_single_bind(single, X, &a->tensor, a_data, "A");
-    wd_single_bind(single, Y, &c->tensor, c_data, "C");
+    wd_bind(single, X, &a->tensor, "aDesc", a_data, "A");
+    wd_bind(single, Y, &c->tensor, "cDesc", c_data, "C");
+    single->attr_desc = "reduceTensorDesc";
+    single->workspace = "workspace";
+    single->workspace_size = "workspaceSizeInBytes";
     if (gives_indices(reduce)) {
         struct wd_tensor bytes;
         memset(&bytes, 0, sizeof bytes);
@@ -196,7 +198,7 @@ cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle,
            needed);
     WD_ARG(needed == 0 || indices != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
            "indices is null, %zu bytes are needed", needed);
-    WD_TRY(wd_check_in_place(__func__, C, cDesc, A, aDesc, "A and C"));
+    WD_IN_PLACE(C, cDesc, A, aDesc);
     make(&single, reduceTensorDesc, aDesc, A, cDesc, C, indices);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, cDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, cDesc->tensor.dtype));

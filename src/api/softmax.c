@@ -58,8 +58,8 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
     wd_single_init(&single, WD_OP_SOFTMAX_FORWARD);
     single.node.attr.softmax.algorithm = (int32_t)algo;
     single.node.attr.softmax.mode = (int32_t)mode;
-    wd_single_bind(&single, FORWARD_X, &xDesc->tensor, x, "x");
-    wd_single_bind(&single, FORWARD_Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, FORWARD_X, xDesc, x);
+    WD_BIND(&single, FORWARD_Y, yDesc, y);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, yDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -94,9 +94,9 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t
     wd_single_init(&single, WD_OP_SOFTMAX_BACKWARD);
     single.node.attr.softmax.algorithm = (int32_t)algo;
     single.node.attr.softmax.mode = (int32_t)mode;
-    wd_single_bind(&single, BACKWARD_Y, &yDesc->tensor, y, "y");
-    wd_single_bind(&single, BACKWARD_DY, &dyDesc->tensor, dy, "dy");
-    wd_single_bind(&single, BACKWARD_DX, &dxDesc->tensor, dx, "dx");
+    WD_BIND(&single, BACKWARD_Y, yDesc, y);
+    WD_BIND(&single, BACKWARD_DY, dyDesc, dy);
+    WD_BIND(&single, BACKWARD_DX, dxDesc, dx);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dxDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, dxDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);

@@ -19,12 +19,12 @@ struct cudnnSpatialTransformerStruct {
 
 cudnnStatus_t cudnnCreateSpatialTransformerDescriptor(cudnnSpatialTransformerDescriptor_t *stDesc)
 {
-    return wd_descriptor_create(__func__, WD_DESC_SPATIAL, sizeof **stDesc, stDesc);
+    return WD_DESC_CREATE(WD_DESC_SPATIAL, stDesc);
 }
 
 cudnnStatus_t cudnnDestroySpatialTransformerDescriptor(cudnnSpatialTransformerDescriptor_t stDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_SPATIAL, stDesc);
+    return WD_DESC_DESTROY(WD_DESC_SPATIAL, stDesc);
 }
 
 cudnnStatus_t cudnnSetSpatialTransformerNdDescriptor(cudnnSpatialTransformerDescriptor_t stDesc,
@@ -94,6 +94,7 @@ cudnnStatus_t cudnnSpatialTfGridGeneratorForward(cudnnHandle_t handle,
     from = theta_tensor(stDesc);
     to = grid_tensor(stDesc);
     wd_single_init(&single, WD_OP_GRID_FORWARD);
+    single.attr_desc = "stDesc";
     single.node.attr.spatial.sampler = stDesc->sampler;
     wd_single_bind(&single, GRID_IN, &from, theta, "theta");
     wd_single_bind(&single, GRID_OUT, &to, grid, "grid");
@@ -114,6 +115,7 @@ cudnnStatus_t cudnnSpatialTfGridGeneratorBackward(cudnnHandle_t handle,
     from = grid_tensor(stDesc);
     to = theta_tensor(stDesc);
     wd_single_init(&single, WD_OP_GRID_BACKWARD);
+    single.attr_desc = "stDesc";
     single.node.attr.spatial.sampler = stDesc->sampler;
     wd_single_bind(&single, GRID_IN, &from, dgrid, "dgrid");
     wd_single_bind(&single, GRID_OUT, &to, dtheta, "dtheta");
@@ -161,10 +163,11 @@ cudnnStatus_t cudnnSpatialTfSamplerForward(cudnnHandle_t handle,
            "y is the memory of %s; a sampler has no in-place form", y == x ? "x" : "grid");
     places = grid_tensor(stDesc);
     wd_single_init(&single, WD_OP_SAMPLER_FORWARD);
+    single.attr_desc = "stDesc";
     single.node.attr.spatial.sampler = stDesc->sampler;
-    wd_single_bind(&single, FORWARD_X, &xDesc->tensor, x, "x");
+    WD_BIND(&single, FORWARD_X, xDesc, x);
     wd_single_bind(&single, FORWARD_GRID, &places, grid, "grid");
-    wd_single_bind(&single, FORWARD_Y, &yDesc->tensor, y, "y");
+    WD_BIND(&single, FORWARD_Y, yDesc, y);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, yDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, yDesc->tensor.dtype));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
@@ -206,11 +209,12 @@ cudnnStatus_t cudnnSpatialTfSamplerBackward(cudnnHandle_t handle,
     dtype = dxDesc->tensor.dtype;
     places = grid_tensor(stDesc);
     wd_single_init(&single, WD_OP_SAMPLER_BACKWARD);
+    single.attr_desc = "stDesc";
     single.node.attr.spatial.sampler = stDesc->sampler;
-    wd_single_bind(&single, BACKWARD_X, &xDesc->tensor, x, "x");
-    wd_single_bind(&single, BACKWARD_DY, &dyDesc->tensor, dy, "dy");
+    WD_BIND(&single, BACKWARD_X, xDesc, x);
+    WD_BIND(&single, BACKWARD_DY, dyDesc, dy);
     wd_single_bind(&single, BACKWARD_GRID, &places, grid, "grid");
-    wd_single_bind(&single, BACKWARD_DX, &dxDesc->tensor, dx, "dx");
+    WD_BIND(&single, BACKWARD_DX, dxDesc, dx);
     wd_single_bind(&single, BACKWARD_DGRID, &places, dgrid, "dgrid");
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, dtype));

@@ -27,8 +27,9 @@ static cudnnStatus_t run(const char *function, cudnnHandle_t handle,
     }
     wd_single_init(&single, WD_OP_TRANSFORM);
     single.node.attr.transform = wd_transform_attr(transform);
-    wd_single_bind(&single, SRC, src, src_data, "srcData");
-    wd_single_bind(&single, DEST, dest, dest_data, "destData");
+    wd_bind(&single, SRC, src, "srcDesc", src_data, "srcData");
+    wd_bind(&single, DEST, dest, "destDesc", dest_data, "destData");
+    single.attr_desc = "transDesc";
     /* as of cudnnTransformTensor: the scalars have the type that goes with the source */
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, src->dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, src->dtype));

@@ -9,12 +9,12 @@
 
 cudnnStatus_t cudnnCreateTensorTransformDescriptor(cudnnTensorTransformDescriptor_t *transformDesc)
 {
-    return wd_descriptor_create(__func__, WD_DESC_TRANSFORM, sizeof **transformDesc, transformDesc);
+    return WD_DESC_CREATE(WD_DESC_TRANSFORM, transformDesc);
 }
 
 cudnnStatus_t cudnnDestroyTensorTransformDescriptor(cudnnTensorTransformDescriptor_t transformDesc)
 {
-    return wd_descriptor_destroy(__func__, WD_DESC_TRANSFORM, transformDesc);
+    return WD_DESC_DESTROY(WD_DESC_TRANSFORM, transformDesc);
 }
 
 static void copy(void *to, const void *from, size_t bytes)
@@ -107,14 +107,16 @@ cudnnStatus_t cudnnInitTransformDest(const cudnnTensorTransformDescriptor_t tran
     wd_transform_dims(&attr, source->rank, source->dim, dim);
     for (int d = 0; d < source->rank; ++d) {
         WD_ARG(dim[d] >= 1, CUDNN_STATUS_BAD_PARAM,
-               "padding leaves %lld of dim[%d]=%lld of srcDesc", (long long)dim[d], d,
-               (long long)source->dim[d]);
-        WD_ARG(dim[d] <= INT_MAX, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-               "dim[%d] becomes %lld, more than the API's int can say", d, (long long)dim[d]);
+               "padding of transformDesc leaves %lld of dim[%d]=%lld of srcDesc", (long long)dim[d],
+               d, (long long)source->dim[d]);
+        WD_ARG(
+            dim[d] <= INT_MAX, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+            "transformDesc makes %lld of dim[%d]=%lld of srcDesc, more than the API's int can say",
+            (long long)dim[d], d, (long long)source->dim[d]);
         dims[d] = (int)dim[d];
     }
     WD_TRY(wd_tensor_fill(__func__, &target, transformDesc->format, source->dtype, source->rank,
-                          dims, NULL));
+                          dims, "destDesc", NULL, NULL));
     destDesc->tensor = target;
     destDesc->declared_dtype = target.dtype;
     destDesc->declared_format = transformDesc->format;

@@ -73,6 +73,9 @@ void wd_single_init(struct wd_single *single, enum wd_op op)
 {
     memset(&single->node, 0, sizeof single->node);
     memset(single->scalars, 0, sizeof single->scalars);
+    memset(single->desc, 0, sizeof single->desc);
+    single->attr_desc = NULL;
+    single->workspace = single->workspace_size = NULL;
     single->node.op = op;
     for (int i = 0; i < WD_MAX_SLOTS; ++i) single->node.slot[i] = -1;
     single->graph.nodes = &single->node;
@@ -100,6 +103,46 @@ void wd_single_scalar(struct wd_single *single, int index, double value)
     single->node.scalar_class[index] = value == 0.0   ? WD_SCALAR_ZERO
                                        : value == 1.0 ? WD_SCALAR_ONE
                                                       : WD_SCALAR_OTHER;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+cudnnStatus_t wd_name_slots(enum wd_op op, const char *const *names, const char *attr,
+                            cudnnStatus_t status)
+{
+    enum { CATEGORY = 1000 };
+    const struct wd_op_info *info = wd_op_info(op);
+    char text[512];
+    size_t length = 0;
+    int category = (int)status / CATEGORY * CATEGORY;
+    if (category != CUDNN_STATUS_BAD_PARAM && category != CUDNN_STATUS_NOT_SUPPORTED) return status;
+    text[0] = '\0';
+    for (int s = 0; s < info->slot_count; ++s) {
+        bool told = !names[s];
+        bool many = false;
+        for (int t = 0; t < s; ++t) told |= same_name(names[t], names[s]);
+        if (told) continue;
+        for (int t = s; t < info->slot_count && length < sizeof text; ++t) {
+            char slot[24];
+            const char *before = t > s ? " and " : length ? ", " : "";
+            if (!same_name(names[t], names[s])) continue;
+            wd_op_slot_name(op, t, slot);
+            many |= t > s;
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", before, slot);
+        }
+        if (length >= sizeof text) break;
+        length += (size_t)snprintf(text + length, sizeof text - length, " %s %s",
+                                   many ? "are" : "is", names[s]);
+        if (length >= sizeof text) break;
+    }
+    if (attr && length < sizeof text) {
+        length += (size_t)snprintf(text + length, sizeof text - length,
+                                   "%sthe parameters are those of %s", length ? "; " : "", attr);
+    }
+    return length ? wd_fail(status, "%s (%s)", wd_last_error(), text) : status;
 }
 
 bool wd_pointer_serves(const struct wd_tensor *tensor, const void *data)

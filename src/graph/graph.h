@@ -68,6 +68,11 @@ struct wd_single {
     void *data[WD_MAX_SLOTS];       /* by tensor, for the execution */
     const char *name[WD_MAX_SLOTS]; /* likewise: what the caller calls the pointer, or null */
     double scalars[WD_MAX_SCALARS]; /* likewise */
+    /* for refusals, what the caller calls the descriptors: by slot, or null; and of the attributes */
+    const char *desc[WD_MAX_SLOTS];
+    const char *attr_desc;
+    const char *workspace;      /* and the caller's scratch, or null where it has none */
+    const char *workspace_size; /* likewise */
 };
 void wd_single_init(struct wd_single *single, enum wd_op op);
 /* Puts a tensor and its pointer into a slot; a null tensor leaves the slot absent. `name` (kept; may
@@ -100,6 +105,12 @@ static inline const struct wd_tensor *wd_slot(const struct wd_graph *graph,
 {
     return node->slot[slot] < 0 ? NULL : &graph->tensors[node->slot[slot]];
 }
+
+/* Adds to the text of a refusal by a rule, which speaks of slots, what the caller calls them: "(x is
+ * srcDesc, w is filterDesc; the parameters are those of convDesc)". `names` by slot, null where there
+ * is none; `attr` may be null. Failures of other kinds stay as they are. */
+cudnnStatus_t wd_name_slots(enum wd_op op, const char *const *names, const char *attr,
+                            cudnnStatus_t status);
 
 /* One node by itself: the presence of its slots, and its rule. */
 cudnnStatus_t wd_node_validate(const struct wd_graph *graph, const struct wd_node *node);
