@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fast CPU engines of convolution and matmul: shapes large and odd enough that work is cut into
- * several panels, blocks, rounds and splits, in every layout and type, with one, two and 64
- * threads, against sums written out here in double. Every engine must be reached; workspaces stay
- * bounded whatever the size and the number of threads; the program's own BLAS threads stay as set.
- *
- * Without arguments the program runs itself once for each number of threads and adds up. */
-#define _GNU_SOURCE
+ * The fast CPU engines of convolution: shapes large and odd enough that work is cut into several
+ * panels, blocks, rounds and splits, in every layout and type, with one, two and 64 threads, against
+ * sums written out here in double. Every engine must be reached; workspaces stay bounded whatever the
+ * size and the number of threads; the program's own BLAS threads stay as set. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "support/backend_build.h"
+#include "conv_cpu_shapes.h"
+#include "cpu_runs.h"
 #include "support/harness.h"
 
-enum direction { FPROP, DGRAD, WGRAD, FUSED, DIRECTIONS };
 static const char *const direction_name[] = {"fprop", "dgrad", "wgrad", "fused"};
 
 enum { WORKSPACE_MAX = 64 << 20 };
@@ -25,9 +21,9 @@ enum { WORKSPACE_MAX = 64 << 20 };
 /* --- Which engines ran -------------------------------------------------------------------------- */
 
 static const char *const engine_names[] = {
-    "conv_fprop_gemm",      "conv_dgrad_gemm",      "conv_wgrad_gemm",      "conv_fused_gemm",
-    "conv_fprop_depthwise", "conv_dgrad_depthwise", "conv_wgrad_depthwise", "conv_fused_depthwise",
-    "bias_grad_rows",       "matmul_blas",
+    "conv_fprop_gemm",      "conv_dgrad_gemm",      "conv_wgrad_gemm",
+    "conv_fused_gemm",      "conv_fprop_depthwise", "conv_dgrad_depthwise",
+    "conv_wgrad_depthwise", "conv_fused_depthwise", "bias_grad_rows",
 };
 enum { ENGINES = sizeof engine_names / sizeof engine_names[0] };
 static int reached[ENGINES];
@@ -57,13 +53,6 @@ static void check_reached(void)
 
 /* --- Convolutions ------------------------------------------------------------------------------- */
 
-struct shape {
-    const char *name;
-    int batch, groups, channels, filters; /* C and K over all groups */
-    int image[2], filter[2], pad[2], stride[2], dilation[2];
-    int directions; /* a mask; 0: all */
-};
-
 struct call {
     enum direction direction;
     struct shape s;
@@ -74,55 +63,6 @@ struct call {
     cudnnActivationDescriptor_t activation;
     struct tensor *x, *w, *y, *z, *b, *workspace;
     double alpha, beta;
-};
-
-static const struct shape shapes[] = {
-    /* several panels an image, several images a panel */
-    {"3x3", 2, 1, 20, 24, {37, 41}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
-    {"3x3 stride 2", 2, 1, 20, 24, {37, 42}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, 0},
-    {"3x3 small images", 9, 1, 40, 24, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
-    {"1x1", 5, 1, 67, 35, {19, 23}, {1, 1}, {0, 0}, {1, 1}, {1, 1}, 0},
-    {"1x1 stride 2", 5, 1, 35, 67, {19, 24}, {1, 1}, {0, 0}, {2, 2}, {1, 1}, 0},
-    {"1x1 stride 2 padded", 2, 1, 9, 6, {11, 12}, {1, 1}, {1, 1}, {2, 2}, {1, 1}, 0},
-    {"1x1 stride 3 padded", 2, 1, 6, 9, {11, 12}, {1, 1}, {2, 1}, {3, 3}, {1, 1}, 0},
-    {"1x1 padded", 2, 1, 5, 7, {9, 11}, {1, 1}, {3, 2}, {1, 1}, {1, 1}, 0},
-    {"1x1 on 1x1", 33, 1, 70, 41, {1, 1}, {1, 1}, {0, 0}, {1, 1}, {1, 1}, 0},
-    {"stem", 2, 1, 3, 16, {61, 63}, {7, 7}, {3, 3}, {2, 2}, {1, 1}, 0},
-    {"dilated", 2, 1, 9, 11, {33, 35}, {3, 5}, {6, 4}, {1, 1}, {3, 2}, 0},
-    {"stride 3 dilation 2", 2, 1, 9, 11, {33, 35}, {4, 3}, {2, 9}, {3, 2}, {2, 4}, 0},
-    {"stride beyond filter", 2, 1, 6, 5, {23, 29}, {2, 3}, {0, 1}, {5, 7}, {1, 1}, 0},
-    {"padding beyond filter", 2, 1, 5, 6, {8, 5}, {3, 3}, {20, 17}, {1, 3}, {1, 1}, 0},
-    {"groups", 2, 4, 36, 28, {17, 18}, {3, 3}, {1, 0}, {1, 1}, {1, 1}, 0},
-    {"groups stride 2", 2, 4, 36, 28, {17, 18}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, 0},
-    {"wide line", 1, 1, 3, 4, {3, 3001}, {3, 5}, {1, 2}, {1, 1}, {1, 1}, 0},
-    /* the panel holds a part of the sums' terms at a time */
-    {"deep", 2, 1, 300, 3, {19, 20}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
-    {"large filter", 1, 1, 70, 3, {17, 19}, {15, 17}, {7, 8}, {1, 1}, {1, 1}, 0},
-    /* filters, and sums in half precision, beyond what the workspace holds at once */
-    {"wide filters",
-     1,
-     1,
-     800,
-     790,
-     {3, 3},
-     {3, 3},
-     {1, 1},
-     {1, 1},
-     {1, 1},
-     1 << DGRAD | 1 << WGRAD},
-    {"wide filters stride 2", 1, 1, 800, 790, {4, 4}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, 1 << DGRAD},
-    /* images that are written past the caches, zeros and all */
-    {"1x1 stride 2 to memory", 2, 1, 24, 5, {151, 153}, {1, 1}, {0, 0}, {2, 2}, {1, 1}, 1 << DGRAD},
-    {"1x1 stride 3 to memory", 1, 1, 30, 5, {193, 192}, {1, 1}, {0, 0}, {3, 3}, {1, 1}, 1 << DGRAD},
-    /* a channel a group */
-    {"depthwise", 2, 37, 37, 37, {29, 31}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
-    {"depthwise stride 2", 2, 37, 37, 37, {29, 32}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, 0},
-    {"depthwise dilated", 2, 19, 19, 19, {29, 31}, {5, 3}, {4, 9}, {1, 1}, {2, 6}, 0},
-    {"depthwise 7x7", 2, 70, 70, 70, {14, 13}, {7, 7}, {3, 3}, {1, 1}, {1, 1}, 0},
-    {"depthwise many", 1, 1100, 1100, 1100, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
-    {"depthwise multiplier", 2, 13, 13, 39, {19, 17}, {3, 3}, {1, 1}, {2, 1}, {1, 1}, 0},
-    {"depthwise narrow", 2, 5, 5, 5, {40, 2}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
-    {"depthwise wide line", 1, 2, 2, 2, {3, 5000}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
 };
 
 static void set_output(struct call *c)
@@ -441,94 +381,6 @@ static void bias_case(cudnnDataType_t dtype, enum layout layout, int turn)
     case_end();
 }
 
-/* --- Matmul, through the backend API ------------------------------------------------------------ */
-
-static be_desc described(const struct tensor *t, int64_t uid)
-{
-    be_desc desc = be_make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    int64_t dim[8];
-    int64_t stride[8];
-    for (int d = 0; d < t->rank; ++d) {
-        dim[d] = t->dim[d];
-        stride[d] = t->stride[d];
-    }
-    be_set_enum(desc, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, (int)t->dtype);
-    be_set(desc, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, t->rank, dim);
-    be_set(desc, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, t->rank, stride);
-    be_set_int(desc, CUDNN_ATTR_TENSOR_UNIQUE_ID, uid);
-    be_set_int(desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 4);
-    return be_final(desc);
-}
-
-struct product {
-    be_desc plan, pack;
-};
-
-static cudnnStatus_t run_product(void *context)
-{
-    struct product *p = context;
-    return cudnnBackendExecute(harness_handle, p->plan, p->pack);
-}
-
-/* The harness lays tensors out as NCHW, NHWC or with gaps: of rank 4 these are [batch, batch, rows,
- * columns] with the columns, the second batch, or nothing side by side. */
-static void matmul_case(int m, int n, int k, cudnnDataType_t dtype, int turn)
-{
-    struct product p;
-    struct tensor *a;
-    struct tensor *b;
-    struct tensor *c;
-    int batch[2] = {(int)random_int(1, 3), (int)random_int(1, 2)};
-    int dim_a[4] = {random_chance(0.3) ? 1 : batch[0], batch[1], m, k};
-    int dim_b[4] = {batch[0], random_chance(0.3) ? 1 : batch[1], k, n};
-    int dim_c[4] = {batch[0], batch[1], m, n};
-    double *exact;
-    double *magnitude;
-    if (!case_begin("matmul %dx%dx%d type %d turn %d", m, n, k, (int)dtype, turn)) return;
-    a = tensor_input(dtype, 4, dim_a, (enum layout)random_of(0, 0, 1, 2), -1.0, 1.0);
-    b = tensor_input(dtype, 4, dim_b, (enum layout)random_of(0, 0, 1, 2), -1.0, 1.0);
-    c = tensor_inout(dtype, 4, dim_c, (enum layout)random_of(0, 0, 1, 2), -1.0, 1.0);
-    exact = calloc((size_t)c->count, sizeof *exact);
-    magnitude = calloc((size_t)c->count, sizeof *magnitude);
-    for (int64_t e = 0; e < (int64_t)batch[0] * batch[1]; ++e) {
-        int64_t first = e / batch[1];
-        int64_t second = e % batch[1];
-        const double *ra = a->value + ((dim_a[0] == 1 ? 0 : first) * dim_a[1] + second) * m * k;
-        const double *rb =
-            b->value + (first * dim_b[1] + (dim_b[1] == 1 ? 0 : second)) * (int64_t)k * n;
-        for (int64_t i = 0; i < m; ++i) {
-            for (int64_t j = 0; j < k; ++j) {
-                for (int64_t l = 0; l < n; ++l) {
-                    double product = ra[i * k + j] * rb[j * n + l];
-                    exact[(e * m + i) * n + l] += product;
-                    magnitude[(e * m + i) * n + l] += fabs(product);
-                }
-            }
-        }
-    }
-    {
-        be_desc op = be_matmul(described(a, 1), described(b, 2), described(c, 3));
-        const int64_t uids[3] = {1, 2, 3};
-        void *const data[3] = {a->data, b->data, c->data};
-        int64_t bytes;
-        struct tensor *workspace = NULL;
-        p.plan = be_plan_of(harness_handle, 1, &op);
-        bytes = be_workspace(p.plan);
-        if (bytes > WORKSPACE_MAX) case_fail("the workspace takes %lld bytes", (long long)bytes);
-        if (bytes > 0) workspace = tensor_bytes(bytes);
-        p.pack = be_pack(3, uids, data, workspace ? workspace->data : NULL);
-    }
-    if (run_call(run_product, &p)) {
-        check_values("c", c, exact, NULL, magnitude,
-                     dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
-    }
-    count_engine("matmul_blas");
-    be_free_all();
-    free(exact);
-    free(magnitude);
-    case_end();
-}
-
 /* --- Bounds and manners ------------------------------------------------------------------------- */
 
 /* Workspaces of convolutions that no machine here could run. */
@@ -554,15 +406,6 @@ static void workspace_case(const struct shape *shape, enum direction direction,
     cudnnDestroyTensorDescriptor(y);
     tear_down(&c);
 }
-
-static const struct shape large[] = {
-    {"large image", 8, 1, 64, 64, {1500, 1500}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
-    {"many images", 60000, 1, 32, 64, {14, 14}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, 0},
-    {"many channels", 4, 1, 8192, 8192, {16, 16}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0},
-    {"1x1 channels", 4, 1, 16384, 16384, {9, 9}, {1, 1}, {0, 0}, {2, 2}, {1, 1}, 0},
-    {"large filter", 2, 1, 512, 512, {64, 64}, {31, 31}, {15, 15}, {1, 1}, {1, 1}, 0},
-    {"groups", 64, 64, 4096, 4096, {32, 32}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, 0},
-};
 
 static void threads_case(void)
 {
@@ -621,13 +464,6 @@ static int run_cases(int argc, char **argv)
     }
     for (int turn = 0; turn < 4; ++turn) {
         for (int t = 0; t < 4; ++t) bias_case(types[t], (enum layout)(turn % 3), turn);
-        for (int t = 0; t < 4; ++t) {
-            matmul_case(1, 1, 1, types[t], turn);
-            matmul_case(1, 77, 65, types[t], turn);
-            matmul_case(130, 1, 33, types[t], turn);
-            matmul_case(97, 101, 103, types[t], turn);
-            matmul_case(33, 600, 530, types[t], turn);
-        }
     }
     for (size_t s = 0; s < sizeof large / sizeof large[0]; ++s) {
         for (int d = 0; d < FUSED; ++d) {
@@ -642,66 +478,8 @@ static int run_cases(int argc, char **argv)
     return harness_finish();
 }
 
-/* Runs this program with a number of threads, passes its output on and adds its counts. All cases
- * run with two threads, the others are enough to see that the cut by threads is right. */
-static void run_self(const char *program, int threads, long *passed, long *failed)
-{
-    char command[1024];
-    char line[4096] = "";
-    long more[2] = {0, 0};
-    FILE *output;
-    snprintf(command, sizeof command, "%s WARPDNN_THREADS=%d '%s'",
-             threads == 2 ? "" : "WARPDNN_TEST_QUICK=1", threads, program);
-    printf("with %d threads:\n", threads);
-    fflush(stdout);
-    output = popen(command, "r");
-    while (output && fgets(line, sizeof line, output)) fputs(line, stdout);
-    if (sscanf(line, "%ld passed, %ld failed", &more[0], &more[1]) != 2) more[1] = 1;
-    if (!output || (pclose(output) != 0 && more[1] == 0)) more[1] = 1;
-    *passed += more[0];
-    *failed += more[1];
-}
-
-/* Why there is nothing to test: another device, or no module beside the library. A module that is
- * there but does not serve is a failure, for then no engine is reached. */
-static const char *nothing_to_test(void)
-{
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    return "64 spinning threads under the thread sanitizer take hours; threads_test is for it";
-#endif
-#endif
-    const char *device = getenv("WARPDNN_DEVICE");
-    const char *module = getenv("WARPDNN_CPU_MODULE");
-    cudnnStatus_t (*entry)(cudnnHandle_t *) = cudnnCreate;
-    Dl_info info;
-    void *address;
-    char path[2048];
-    const char *slash;
-    if (device && !strcmp(device, "gpu")) return "the handle is a GPU's";
-    if (module) return *module ? NULL : "WARPDNN_CPU_MODULE is empty";
-    memcpy(&address, &entry, sizeof address);
-    if (!dladdr(address, &info)) return NULL;
-    slash = strrchr(info.dli_fname, '/');
-    snprintf(path, sizeof path, "%.*slibwarpdnn_cpu.so",
-             slash ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
-    return access(path, R_OK) == 0 ? NULL : "this build has no CPU module";
-}
-
 int main(int argc, char **argv)
 {
-    static const int threads[] = {1, 2, 64};
-    const char *why = nothing_to_test();
-    long passed = 0;
-    long failed = 0;
-    if (why) {
-        printf("no CPU engines: %s\n0 passed, 0 failed, 1 skipped\n", why);
-        return 0;
-    }
-    if (argc > 1 || getenv("WARPDNN_THREADS")) return run_cases(argc, argv);
-    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; ++i) {
-        run_self(argv[0], threads[i], &passed, &failed);
-    }
-    printf("%ld passed, %ld failed\n", passed, failed);
-    return failed != 0;
+    if (cpu_runs_in_thread_sanitizer()) return cpu_runs_skipped("threads_test is for it");
+    return cpu_runs(argc, argv, false, run_cases);
 }

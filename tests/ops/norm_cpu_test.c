@@ -3,17 +3,15 @@
  * The fast CPU engines of batch normalization and dropout: packed tensors of both orders, in shapes
  * that take every way through them (planes whole, in segments and gathered, columns narrow, wide and
  * in blocks), judged by the oracle of norm_case.c; what they are reached by and what they decline.
- * Sums hold for hard data, and the results of whole calls are the same bits with 1, 2 and 64 threads.
- *
- * Without arguments the program runs itself once for each number of threads and adds up. */
+ * Sums hold for hard data, and the results of whole calls are the same bits with 1, 2 and 64 threads. */
 #include "norm_case.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "cpu_runs.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
@@ -395,68 +393,7 @@ static int run_cases(int argc, char **argv)
     return harness_finish();
 }
 
-/* Runs this program with a number of threads, passes its output on and adds its counts. */
-static void run_self(const char *program, int threads, long *passed, long *failed, char *said)
-{
-    char command[1024];
-    char line[4096] = "";
-    long more[2] = {0, 0};
-    FILE *output;
-    snprintf(command, sizeof command, "%s WARPDNN_THREADS=%d '%s'",
-             threads == 2 ? "" : "WARPDNN_TEST_QUICK=1", threads, program);
-    printf("with %d threads:\n", threads);
-    fflush(stdout);
-    output = popen(command, "r");
-    while (output && fgets(line, sizeof line, output)) {
-        fputs(line, stdout);
-        sscanf(line, "digest %31s", said);
-    }
-    if (sscanf(line, "%ld passed, %ld failed", &more[0], &more[1]) != 2) more[1] = 1;
-    if (!output || (pclose(output) != 0 && more[1] == 0)) more[1] = 1;
-    *passed += more[0];
-    *failed += more[1];
-}
-
-/* Another device, or no module beside the library. A module that is there but does not serve is a
- * failure, for then no engine is reached. */
-static const char *nothing_to_test(void)
-{
-    const char *device = getenv("WARPDNN_DEVICE");
-    const char *module = getenv("WARPDNN_CPU_MODULE");
-    cudnnStatus_t (*entry)(cudnnHandle_t *) = cudnnCreate;
-    Dl_info info;
-    void *address;
-    char path[2048];
-    const char *slash;
-    if (device && !strcmp(device, "gpu")) return "the handle is a GPU's";
-    if (module) return *module ? NULL : "WARPDNN_CPU_MODULE is empty";
-    memcpy(&address, &entry, sizeof address);
-    if (!dladdr(address, &info)) return NULL;
-    slash = strrchr(info.dli_fname, '/');
-    snprintf(path, sizeof path, "%.*slibwarpdnn_cpu.so",
-             slash ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
-    return access(path, R_OK) == 0 ? NULL : "this build has no CPU module";
-}
-
 int main(int argc, char **argv)
 {
-    static const int threads[] = {1, 2, 64};
-    char said[3][32] = {"none with 1", "none with 2", "none with 64"};
-    const char *why = nothing_to_test();
-    long passed = 0;
-    long failed = 0;
-    if (why) {
-        printf("no CPU engines: %s\n0 passed, 0 failed, 1 skipped\n", why);
-        return 0;
-    }
-    if (argc > 1 || getenv("WARPDNN_THREADS")) return run_cases(argc, argv);
-    for (int i = 0; i < COUNT(threads); ++i) {
-        run_self(argv[0], threads[i], &passed, &failed, said[i]);
-        if (strcmp(said[i], said[0]) != 0) {
-            printf("FAIL: digest %s, with one thread %s\n", said[i], said[0]);
-            failed += 1;
-        }
-    }
-    printf("%ld passed, %ld failed\n", passed, failed);
-    return failed != 0;
+    return cpu_runs(argc, argv, true, run_cases);
 }
