@@ -84,6 +84,7 @@ static bool plan(struct task *t)
         parameter(t, "saved mean", OUTPUT);
         parameter(t, "saved inverse", OUTPUT);
         t->terms = terms_of(p);
+        t->slack = task_norm_slack(t->terms);
         t->limit = 1.6;
     }
     return true;

@@ -48,6 +48,7 @@ static bool plan(struct task *t)
     if (!back && !task_is(t, "training")) return false;
     task_text(t, "%s%s", p->p[MODE] == 2 ? "persistent" : "spatial", fused[p->p[OPS]]);
     t->terms = (double)p->dims[DIM_N] * p->dims[DIM_D] * p->dims[DIM_H] * p->dims[DIM_W];
+    t->slack = task_norm_slack(t->terms);
     t->limit = back ? 1.8 : 1.6;
     task_tensor(t, "x", INPUT, p->type, p->dims);
     mask = p->p[OPS] ? (double)(t->operand[X].count + 7) / 8.0 : 0.0;

@@ -92,6 +92,7 @@ static bool plan(struct task *t)
     has_mean = e->mode != CUDNN_RMS_NORM;
     t->terms =
         (double)p->dims[DIM_C] * p->dims[DIM_D] * p->dims[DIM_H] * p->dims[DIM_W] / groups_of(e, p);
+    t->slack = task_norm_slack(t->terms);
     if (!over_rows(e)) t->limit = e->phase == BACKWARD ? 1.8 : 1.6;
     task_tensor(t, "x", INPUT, p->type, p->dims);
     task_range(parameter(t, "scale", INPUT), 0.5, 1.5);

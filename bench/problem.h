@@ -120,6 +120,9 @@ void task_range(struct operand *operand, double low, double high);
 void task_opaque(struct task *task, const char *name, double moves);
 /* Lays an operand out anew. */
 void task_layout(const struct task *task, struct operand *operand, enum layout layout);
+/* The slack of a norm over `count` elements: of few, a variance may be next to nothing, and what is
+ * divided by it as far off as that makes it. */
+double task_norm_slack(double count);
 cudnnDataType_t task_compute(const struct task *task); /* fp64 for fp64, else fp32 */
 bool task_is(const struct task *task, const char *call);
 
