@@ -26,11 +26,31 @@ static const void *scalar(cudnnDataType_t dtype, double value, double *storage)
     return storage;
 }
 
-static int random_dims(int *dim)
+/* Turns from CELL on say the layout of every tensor, CELL + layout; earlier ones draw them. */
+enum { CELL = 100 };
+
+static enum layout layout_of(int turn)
 {
-    int rank = (int)random_int(3, 5);
+    return turn >= CELL ? (enum layout)(turn - CELL) : (enum layout)random_of(0, 1, 2);
+}
+
+static int dims_of(int turn, int *dim)
+{
+    static const int cell[] = {2, 32, 3, 5}; /* channels for every vector; no layout is another */
+    int rank = 4;
+    if (turn >= CELL) {
+        for (int d = 0; d < rank; ++d) dim[d] = cell[d];
+        return rank;
+    }
+    rank = (int)random_int(3, 5);
     for (int d = 0; d < rank; ++d) dim[d] = random_of(1, 2, 3, 5, 7, 8);
     return rank;
+}
+
+/* Lowest value that an input takes: unsigned types have no negative ones. */
+static double lowest_of(cudnnDataType_t dtype, double lowest)
+{
+    return dtype == CUDNN_DATA_UINT8 || dtype == CUDNN_DATA_UINT8x4 ? 0.0 : lowest;
 }
 
 static double random_scalar(void)
@@ -84,14 +104,14 @@ static void activation_case(cudnnActivationMode_t mode, cudnnDataType_t dtype, i
     double *exact;
     double *magnitude;
     if (!case_begin("activation mode %d type %d turn %d", (int)mode, (int)dtype, turn)) return;
-    rank = random_dims(dim);
+    rank = dims_of(turn, dim);
     coef = random_real(0.5, 3.0);
     c.alpha1 = turn == 0 ? 1.0 : random_scalar();
     c.beta = turn == 0 ? 0.0 : random_scalar();
     cudnnCreateActivationDescriptor(&c.activation);
     cudnnSetActivationDescriptor(c.activation, mode, CUDNN_NOT_PROPAGATE_NAN, coef);
-    c.x = tensor_input(dtype, rank, dim, (enum layout)random_of(0, 1, 2), -4.0, 4.0);
-    c.y = tensor_inout(dtype, rank, dim, (enum layout)random_of(0, 1, 2), -1.0, 1.0);
+    c.x = tensor_input(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -4.0), 4.0);
+    c.y = tensor_inout(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -1.0), 1.0);
     exact = doubles(c.x);
     magnitude = doubles(c.x);
     for (int64_t i = 0; i < c.x->count; ++i) {
@@ -119,16 +139,16 @@ static void gradient_case(cudnnActivationMode_t mode, cudnnDataType_t dtype, int
     double *exact;
     double *magnitude;
     if (!case_begin("gradient mode %d type %d turn %d", (int)mode, (int)dtype, turn)) return;
-    rank = random_dims(dim);
+    rank = dims_of(turn, dim);
     coef = random_real(0.5, 3.0);
     c.alpha1 = turn == 0 ? 1.0 : random_scalar();
     c.beta = turn == 0 ? 0.0 : random_scalar();
     cudnnCreateActivationDescriptor(&c.activation);
     cudnnSetActivationDescriptor(c.activation, mode, CUDNN_NOT_PROPAGATE_NAN, coef);
-    c.x = tensor_input(dtype, rank, dim, (enum layout)random_of(0, 1, 2), -4.0, 4.0);
-    c.y = tensor_input(dtype, rank, dim, (enum layout)random_of(0, 1, 2), -1.0, 1.0);
-    c.dy = tensor_input(dtype, rank, dim, (enum layout)random_of(0, 1, 2), -2.0, 2.0);
-    c.dx = tensor_inout(dtype, rank, dim, (enum layout)random_of(0, 1, 2), -1.0, 1.0);
+    c.x = tensor_input(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -4.0), 4.0);
+    c.y = tensor_input(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -1.0), 1.0);
+    c.dy = tensor_input(dtype, rank, dim, layout_of(turn), -2.0, 2.0);
+    c.dx = tensor_inout(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -1.0), 1.0);
     exact = doubles(c.x);
     magnitude = doubles(c.x);
     for (int64_t i = 0; i < c.x->count; ++i) {
@@ -201,8 +221,8 @@ static void op_case(int how, cudnnDataType_t dtype, int turn)
     double *magnitude;
     bool is_double = dtype == CUDNN_DATA_DOUBLE;
     if (!case_begin("op %d type %d turn %d", how, (int)dtype, turn)) return;
-    rank = random_dims(dim);
-    for (int d = 0; d < rank; ++d) b_dim[d] = random_chance(0.5) ? 1 : dim[d];
+    rank = dims_of(turn, dim);
+    for (int d = 0; d < rank; ++d) b_dim[d] = turn < CELL && random_chance(0.5) ? 1 : dim[d];
     c.alpha1 = how == CUDNN_OP_TENSOR_SQRT ? 1.5 : random_scalar();
     c.alpha2 = random_scalar();
     c.beta = random_scalar();
@@ -210,9 +230,9 @@ static void op_case(int how, cudnnDataType_t dtype, int turn)
     cudnnSetOpTensorDescriptor(c.op, (cudnnOpTensorOp_t)how,
                                is_double ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
                                CUDNN_NOT_PROPAGATE_NAN);
-    c.a = tensor_input(dtype, rank, dim, (enum layout)random_of(0, 1, 2), 0.0, 4.0);
-    c.b = tensor_input(dtype, rank, b_dim, (enum layout)random_of(0, 1, 2), -4.0, 4.0);
-    c.y = tensor_inout(dtype, rank, dim, (enum layout)random_of(0, 1, 2), -1.0, 1.0);
+    c.a = tensor_input(dtype, rank, dim, layout_of(turn), 0.0, 4.0);
+    c.b = tensor_input(dtype, rank, b_dim, layout_of(turn), lowest_of(dtype, -4.0), 4.0);
+    c.y = tensor_inout(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -1.0), 1.0);
     exact = doubles(c.a);
     magnitude = doubles(c.a);
     for (int64_t i = 0; i < c.a->count; ++i) {
@@ -274,12 +294,13 @@ static void blend_case(bool is_add, cudnnDataType_t from, cudnnDataType_t to, in
                     turn)) {
         return;
     }
-    rank = random_dims(dim);
-    for (int d = 0; d < rank; ++d) a_dim[d] = is_add && random_chance(0.5) ? 1 : dim[d];
+    rank = dims_of(turn, dim);
+    for (int d = 0; d < rank; ++d)
+        a_dim[d] = is_add && turn < CELL && random_chance(0.5) ? 1 : dim[d];
     c.alpha1 = turn == 0 ? 1.0 : random_scalar();
     c.beta = turn == 0 ? 0.0 : random_scalar();
-    c.a = tensor_input(from, rank, a_dim, (enum layout)random_of(0, 1, 2), -40.0, 40.0);
-    c.y = tensor_inout(to, rank, dim, (enum layout)random_of(0, 1, 2), -10.0, 10.0);
+    c.a = tensor_input(from, rank, a_dim, layout_of(turn), lowest_of(from, -40.0), 40.0);
+    c.y = tensor_inout(to, rank, dim, layout_of(turn), lowest_of(to, -10.0), 10.0);
     exact = doubles(c.y);
     magnitude = doubles(c.y);
     for (int64_t i = 0; i < c.y->count; ++i) {
@@ -300,10 +321,12 @@ static void scale_case(cudnnDataType_t dtype, int turn)
 {
     struct call c = {0};
     int dim[8];
+    int rank;
     double *exact;
     if (!case_begin("scale type %d turn %d", (int)dtype, turn)) return;
     c.alpha1 = random_scalar();
-    c.y = tensor_inout(dtype, random_dims(dim), dim, (enum layout)random_of(0, 1, 2), -9.0, 9.0);
+    rank = dims_of(turn, dim);
+    c.y = tensor_inout(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -9.0), 9.0);
     exact = doubles(c.y);
     for (int64_t i = 0; i < c.y->count; ++i) exact[i] = c.alpha1 * c.y->value[i];
     if (run_call(scale, &c)) check_values("y", c.y, exact, NULL, NULL, CUDNN_DATA_FLOAT);
@@ -327,19 +350,51 @@ static cudnnStatus_t set(void *context)
     return cudnnSetTensor(harness_handle, c->y->desc, c->y->data, &value);
 }
 
-static void set_case(cudnnDataType_t dtype)
+static void set_case(cudnnDataType_t dtype, int turn)
 {
     struct call c = {0};
     int dim[8];
+    int rank;
     double *exact;
-    if (!case_begin("set type %d", (int)dtype)) return;
-    c.alpha1 = -3.0;
-    c.y = tensor_output(dtype, random_dims(dim), dim, LAYOUT_GAPS);
+    if (!case_begin("set type %d turn %d", (int)dtype, turn)) return;
+    c.alpha1 = lowest_of(dtype, -1.0) < 0.0 ? -3.0 : 3.0;
+    rank = dims_of(turn, dim);
+    c.y = tensor_output(dtype, rank, dim, turn < CELL ? LAYOUT_GAPS : layout_of(turn));
     exact = doubles(c.y);
-    for (int64_t i = 0; i < c.y->count; ++i) exact[i] = -3.0;
+    for (int64_t i = 0; i < c.y->count; ++i) exact[i] = c.alpha1;
     if (run_call(set, &c)) check_values("y", c.y, exact, NULL, NULL, CUDNN_DATA_FLOAT);
     free(exact);
     case_end();
+}
+
+/* Every type in every layout that it has, through every call that takes it. */
+static void cell_cases(void)
+{
+    static const struct {
+        cudnnDataType_t dtype;
+        bool vector, gradient;
+    } types[] = {
+        {CUDNN_DATA_FLOAT, false, true},   {CUDNN_DATA_DOUBLE, false, true},
+        {CUDNN_DATA_HALF, false, true},    {CUDNN_DATA_BFLOAT16, false, true},
+        {CUDNN_DATA_INT8, false, false},   {CUDNN_DATA_UINT8, false, false},
+        {CUDNN_DATA_INT32, false, false},  {CUDNN_DATA_INT8x4, true, false},
+        {CUDNN_DATA_UINT8x4, true, false}, {CUDNN_DATA_INT8x32, true, false},
+    };
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; ++t) {
+        cudnnDataType_t dtype = types[t].dtype;
+        int first = types[t].vector ? LAYOUT_VECT : LAYOUT_NCHW;
+        int last = types[t].vector ? LAYOUT_VECT : LAYOUT_GAPS;
+        for (int turn = CELL + first; turn <= CELL + last; ++turn) {
+            activation_case(CUDNN_ACTIVATION_RELU, dtype, turn);
+            if (types[t].gradient) gradient_case(CUDNN_ACTIVATION_TANH, dtype, turn);
+            op_case(CUDNN_OP_TENSOR_ADD, dtype, turn);
+            op_case(CUDNN_OP_TENSOR_MAX, dtype, turn);
+            scale_case(dtype, turn);
+            set_case(dtype, turn);
+            blend_case(true, dtype, dtype, turn);
+            blend_case(false, dtype, dtype, turn);
+        }
+    }
 }
 
 int main(int argc, char **argv)
@@ -362,11 +417,12 @@ int main(int argc, char **argv)
         }
     }
     for (int t = 0; t < 6; ++t) {
-        set_case(all_types[t]);
+        set_case(all_types[t], 0);
         for (int turn = 0; turn < 3; ++turn) {
             blend_case(true, all_types[t], all_types[t], turn);
             for (int to = 0; to < 6; ++to) blend_case(false, all_types[t], all_types[to], turn);
         }
     }
+    cell_cases();
     return harness_finish();
 }

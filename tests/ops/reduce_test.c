@@ -204,7 +204,8 @@ static enum layout any_layout(void)
 /* C as it must not be read, where beta is 0. */
 static struct tensor *output(cudnnDataType_t dtype, int rank, const int *dim, double beta)
 {
-    struct tensor *t = tensor_inout(dtype, rank, dim, any_layout(), -3.0, 3.0);
+    struct tensor *t =
+        tensor_inout(dtype, rank, dim, any_layout(), dtype == CUDNN_DATA_UINT8 ? 0.0 : -3.0, 3.0);
     bool floating = tensor_epsilon(dtype) < 0.5;
     if (beta != 0.0 || !floating) return t;
     for (int64_t i = 0; i < t->count; ++i) t->value[i] = NAN;
@@ -228,6 +229,7 @@ static const struct types types[] = {
     {"bf16", CUDNN_DATA_BFLOAT16, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT},
     {"i8", CUDNN_DATA_INT8, CUDNN_DATA_INT8, CUDNN_DATA_FLOAT},
     {"i8_f32", CUDNN_DATA_INT8, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT},
+    {"u8", CUDNN_DATA_UINT8, CUDNN_DATA_UINT8, CUDNN_DATA_FLOAT},
     {"i32", CUDNN_DATA_INT32, CUDNN_DATA_INT32, CUDNN_DATA_FLOAT},
     {"f32_compute64", CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE},
 };
@@ -241,8 +243,10 @@ static void random_cases(int turns)
                 struct reduction r = {.op = op, .compute = types[t].compute};
                 bool product =
                     op == CUDNN_REDUCE_TENSOR_MUL || op == CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS;
-                bool integer = types[t].a == CUDNN_DATA_INT8 || types[t].a == CUDNN_DATA_INT32;
-                double low = product ? (integer ? -1.0 : 0.7) : -3.0;
+                bool integer = tensor_epsilon(types[t].a) == 0.5;
+                double low = types[t].a == CUDNN_DATA_UINT8 ? 0.0
+                             : product                      ? (integer ? -1.0 : 0.7)
+                                                            : -3.0;
                 double high = product ? (integer ? 1.0 : 1.4) : 3.0;
                 int rank;
                 int dim[8];
@@ -326,6 +330,8 @@ static void nan_cases(void)
 /* Shapes that take every branch of the reduction tree; zeros among factors; big values. */
 static void hard_cases(void)
 {
+    static const cudnnDataType_t vectors[] = {CUDNN_DATA_INT8x4, CUDNN_DATA_UINT8x4,
+                                              CUDNN_DATA_INT8x32};
     static const struct {
         const char *name;
         int op;
@@ -410,11 +416,13 @@ static void hard_cases(void)
         r.c = output(types[rows[i].type].c, 4, rows[i].reduced, 0.0);
         run_case(&r);
     }
-    if (case_begin("hard/vectorised")) {
+    for (int v = 0; v < COUNT(vectors); ++v) {
         struct reduction r = {
             .op = CUDNN_REDUCE_TENSOR_ADD, .compute = CUDNN_DATA_FLOAT, .alpha = 1.0};
-        r.a = tensor_input(CUDNN_DATA_INT8x4, 4, (const int[]){2, 8, 3, 5}, LAYOUT_VECT, -9, 9);
-        r.c = output(CUDNN_DATA_FLOAT, 4, (const int[]){1, 8, 1, 1}, 0.0);
+        if (!case_begin("hard/vectorised/%d", (int)vectors[v])) continue;
+        r.a = tensor_input(vectors[v], 4, (const int[]){2, 32, 3, 5}, LAYOUT_VECT,
+                           vectors[v] == CUDNN_DATA_UINT8x4 ? 0 : -9, 9);
+        r.c = output(CUDNN_DATA_FLOAT, 4, (const int[]){1, 32, 1, 1}, 0.0);
         run_case(&r);
     }
     if (case_begin("hard/in_place")) {

@@ -191,10 +191,11 @@ static const struct {
     const char *name;
     cudnnDataType_t type;
     int lanes;
-} types[] = {{"fp32", CUDNN_DATA_FLOAT, 1},    {"fp64", CUDNN_DATA_DOUBLE, 1},
-             {"fp16", CUDNN_DATA_HALF, 1},     {"bf16", CUDNN_DATA_BFLOAT16, 1},
-             {"int8", CUDNN_DATA_INT8, 1},     {"int32", CUDNN_DATA_INT32, 1},
-             {"int8x4", CUDNN_DATA_INT8x4, 4}, {"uint8", CUDNN_DATA_UINT8, 1}};
+} types[] = {{"fp32", CUDNN_DATA_FLOAT, 1},      {"fp64", CUDNN_DATA_DOUBLE, 1},
+             {"fp16", CUDNN_DATA_HALF, 1},       {"bf16", CUDNN_DATA_BFLOAT16, 1},
+             {"int8", CUDNN_DATA_INT8, 1},       {"int32", CUDNN_DATA_INT32, 1},
+             {"int8x4", CUDNN_DATA_INT8x4, 4},   {"uint8", CUDNN_DATA_UINT8, 1},
+             {"uint8x4", CUDNN_DATA_UINT8x4, 4}, {"int8x32", CUDNN_DATA_INT8x32, 32}};
 
 static enum layout random_layout(int lanes)
 {
@@ -231,7 +232,9 @@ static cudnnFilterDescriptor_t filter(cudnnDataType_t dtype, int rank, const int
                                       enum layout layout)
 {
     cudnnFilterDescriptor_t made = NULL;
-    cudnnTensorFormat_t format = layout == LAYOUT_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+    cudnnTensorFormat_t format = layout == LAYOUT_NHWC   ? CUDNN_TENSOR_NHWC
+                                 : layout == LAYOUT_VECT ? CUDNN_TENSOR_NCHW_VECT_C
+                                                         : CUDNN_TENSOR_NCHW;
     cudnnCreateFilterDescriptor(&made);
     if (cudnnSetFilterNdDescriptor(made, dtype, format, rank, dim) != CUDNN_STATUS_SUCCESS) {
         case_fail("a filter descriptor is refused");
@@ -246,10 +249,11 @@ static void filter_case(int type, int turn)
     enum layout from, to;
     double *before;
     if (!case_begin("transform_filter/%s/%d", types[type].name, turn)) return;
-    random_shape(&s, 1, turn == 1);
+    random_shape(&s, types[type].lanes, turn == 1);
     if (turn > 1) c.alpha = random_scalar(), c.beta = random_scalar();
     from = (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC);
     to = (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC);
+    if (types[type].lanes > 1) from = to = LAYOUT_VECT;
     describe(&c, &s, to == LAYOUT_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW);
     c.src = tensor_input(types[type].type, s.rank, s.src, from, -9.0, 9.0);
     c.dest = destination(types[type].type, &s, to, c.beta);
@@ -327,7 +331,8 @@ int main(int argc, char **argv)
             for (int turn = 0; turn < turns; ++turn) random_case(from, to, turn);
         }
     }
-    for (int type = 0; type < 5; ++type) { /* filters have no int32 */
+    for (int type = 0; type < count; ++type) {
+        if (types[type].type == CUDNN_DATA_INT32) continue; /* filters have none */
         for (int turn = 0; turn < 12; ++turn) filter_case(type, turn);
     }
     for (int turn = 0; turn < 4; ++turn) there_and_back(turn);
