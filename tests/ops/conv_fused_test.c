@@ -187,14 +187,14 @@ done:
 }
 
 /* Integer fused: float bias, int8 in and out. */
-static void fused_integer_case(cudnnDataType_t x, cudnnDataType_t w, cudnnDataType_t y)
+static void fused_integer_case(cudnnDataType_t x, cudnnDataType_t w, cudnnDataType_t y,
+                               enum layout plain)
 {
     struct conv_call c = {.direction = CONV_FUSED, .alpha = 0.0625, .beta = 0.5, .algorithm = 1};
     struct conv_types types = {x, w, y};
-    int lanes = w == CUDNN_DATA_INT8x4 ? 4 : 1;
-    enum layout plain = lanes > 1 ? LAYOUT_VECT : LAYOUT_NHWC;
     enum layout layout[3] = {plain, plain, y == CUDNN_DATA_FLOAT ? LAYOUT_NCHW : plain};
-    if (!case_begin("fused integers %d %d %d", (int)x, (int)w, (int)y)) return;
+    if (!case_begin("fused integers %d %d %d layout %d", (int)x, (int)w, (int)y, (int)plain))
+        return;
     c.g = conv_random_geometry(2);
     c.g.groups = 1;
     c.g.channels = c.g.filters = 8;
@@ -208,11 +208,14 @@ int main(int argc, char **argv)
 {
     harness_start(argc, argv);
     for (int turn = 0; turn < 4; ++turn) reorder_case(turn);
-    fused_integer_case(CUDNN_DATA_INT8, CUDNN_DATA_INT8, CUDNN_DATA_INT8);
-    fused_integer_case(CUDNN_DATA_INT8, CUDNN_DATA_INT8, CUDNN_DATA_FLOAT);
-    fused_integer_case(CUDNN_DATA_UINT8, CUDNN_DATA_INT8, CUDNN_DATA_INT8);
-    fused_integer_case(CUDNN_DATA_INT8x4, CUDNN_DATA_INT8x4, CUDNN_DATA_INT8x4);
-    fused_integer_case(CUDNN_DATA_UINT8x4, CUDNN_DATA_INT8x4, CUDNN_DATA_FLOAT);
+    for (int layout = LAYOUT_NCHW; layout <= LAYOUT_GAPS; ++layout) {
+        enum layout plain = (enum layout)layout;
+        fused_integer_case(CUDNN_DATA_INT8, CUDNN_DATA_INT8, CUDNN_DATA_INT8, plain);
+        fused_integer_case(CUDNN_DATA_INT8, CUDNN_DATA_INT8, CUDNN_DATA_FLOAT, plain);
+        fused_integer_case(CUDNN_DATA_UINT8, CUDNN_DATA_INT8, CUDNN_DATA_INT8, plain);
+    }
+    fused_integer_case(CUDNN_DATA_INT8x4, CUDNN_DATA_INT8x4, CUDNN_DATA_INT8x4, LAYOUT_VECT);
+    fused_integer_case(CUDNN_DATA_UINT8x4, CUDNN_DATA_INT8x4, CUDNN_DATA_FLOAT, LAYOUT_VECT);
     for (int mode = 0; mode <= CUDNN_ACTIVATION_SWISH; ++mode) {
         for (int t = 0; t < CONV_FLOAT_TYPES; ++t) {
             for (int z = Z_OWN; z <= Z_ABSENT; ++z) {

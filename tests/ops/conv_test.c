@@ -266,11 +266,19 @@ static cudnnStatus_t im2col(void *context)
     return cudnnIm2Col(harness_handle, c->x->desc, c->x->data, c->filter, c->conv, c->z->data);
 }
 
+/* Of vectors the matrix has single channels. */
 static void im2col_case(cudnnDataType_t dtype, int spatial, int turn)
 {
     struct conv_call c = {.direction = CONV_FPROP};
-    enum layout layout[3] = {(enum layout)(turn % 3), LAYOUT_NCHW, LAYOUT_NCHW};
-    struct conv_types types = {dtype, dtype == CUDNN_DATA_INT32 ? CUDNN_DATA_INT8 : dtype, dtype};
+    int lanes = dtype == CUDNN_DATA_INT8x32                                 ? 32
+                : dtype == CUDNN_DATA_INT8x4 || dtype == CUDNN_DATA_UINT8x4 ? 4
+                                                                            : 1;
+    enum layout plain = lanes > 1 ? LAYOUT_VECT : LAYOUT_NCHW;
+    enum layout layout[3] = {lanes > 1 ? LAYOUT_VECT : (enum layout)(turn % 3), plain, plain};
+    cudnnDataType_t lane = dtype == CUDNN_DATA_UINT8x4 ? CUDNN_DATA_UINT8
+                           : lanes > 1                 ? CUDNN_DATA_INT8
+                                                       : dtype;
+    struct conv_types types = {dtype, dtype, dtype};
     int col[2];
     int64_t points;
     int64_t taps;
@@ -278,6 +286,13 @@ static void im2col_case(cudnnDataType_t dtype, int spatial, int turn)
     double *exact;
     if (!case_begin("im2col type %d spatial %d turn %d", (int)dtype, spatial, turn)) return;
     c.g = conv_random_geometry(spatial);
+    if (lanes > 1) {
+        c.g.groups = 1;
+        c.g.channels = lanes * random_of(1, 2);
+        c.g.filters = lanes;
+    }
+    if (dtype == CUDNN_DATA_INT32 || dtype == CUDNN_DATA_UINT8) types.w = CUDNN_DATA_INT8;
+    if (dtype == CUDNN_DATA_UINT8x4) types.w = CUDNN_DATA_INT8x4;
     conv_set_up(&c, &types, layout);
     c.y->output = false;
     points = conv_volume(&c.g, c.g.output);
@@ -285,7 +300,7 @@ static void im2col_case(cudnnDataType_t dtype, int spatial, int turn)
     pixels = conv_volume(&c.g, c.g.image);
     col[0] = (int)(c.g.channels * taps);
     col[1] = (int)(c.g.batch * points);
-    c.z = tensor_output(dtype, 2, col, LAYOUT_NCHW);
+    c.z = tensor_output(lane, 2, col, LAYOUT_NCHW);
     exact = conv_doubles(c.z->count);
     for (int64_t i = 0; i < c.z->count; ++i) {
         int o[3];
@@ -300,7 +315,7 @@ static void im2col_case(cudnnDataType_t dtype, int spatial, int turn)
             exact[i] = c.x->value[(column / points * c.g.channels + row / taps) * pixels + pixel];
         }
     }
-    if (run_call(im2col, &c)) check_values("col", c.z, exact, NULL, NULL, dtype);
+    if (run_call(im2col, &c)) check_values("col", c.z, exact, NULL, NULL, lane);
     free(exact);
     conv_tear_down(&c);
 }
@@ -375,6 +390,25 @@ static void plain_cases(enum conv_direction direction)
     nan_case(direction);
 }
 
+/* Every type in every layout that it has, in every direction. */
+static void cell_cases(void)
+{
+    static const struct shape cell = {
+        CONV_ANY, "cell", {2, 2, 2, 4, 6, {5, 6}, {3, 2}, {0}, {1, 1}, {2, 1}, {1, 1}, 1}};
+    static const cudnnDataType_t bytes[] = {CUDNN_DATA_INT8, CUDNN_DATA_UINT8, CUDNN_DATA_INT32};
+    for (int layout = LAYOUT_NCHW; layout <= LAYOUT_GAPS; ++layout) {
+        for (int t = 0; t < CONV_FLOAT_TYPES; ++t) {
+            shape_case(&cell, CONV_FPROP, conv_float_types[t], (enum layout)layout);
+            shape_case(&cell, CONV_DGRAD, conv_float_types[t], (enum layout)layout);
+            shape_case(&cell, CONV_WGRAD, conv_float_types[t], (enum layout)layout);
+        }
+        for (int t = 0; t < 3; ++t) im2col_case(bytes[t], 2, layout);
+    }
+    im2col_case(CUDNN_DATA_INT8x4, 2, 0);
+    im2col_case(CUDNN_DATA_UINT8x4, 2, 0);
+    im2col_case(CUDNN_DATA_INT8x32, 2, 0);
+}
+
 int main(int argc, char **argv)
 {
     harness_start(argc, argv);
@@ -395,7 +429,6 @@ int main(int argc, char **argv)
             }
         }
     }
-    im2col_case(CUDNN_DATA_INT8, 2, 0);
-    im2col_case(CUDNN_DATA_INT32, 2, 1);
+    cell_cases();
     return harness_finish();
 }
