@@ -1,135 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pointwise at the speed of memory: a thread has one run of elements of y and what belongs to it of
-// the inputs. All loads are issued before the first is used; the mode is chosen once a run, outside
-// of the loop over its elements. Formulas are those of the definition.
-#include "gpu/device/depend.cuh"
-#include "gpu/device/vector.cuh"
+// Pointwise kernels for fp32 and fp64, a mode each, and for any mixture of types.
 #include "ops/pointwise/pointwise_args.h"
-#include "ops/pointwise/pointwise_vector_args.h"
 
 #define WD_DEF_BODY "ops/pointwise/pointwise_def.h"
 #include "ops/definition_body.inc"
+#define WD_POINTWISE_VALUE pw_value_f32
+#include "ops/pointwise/pointwise_vector.cuh"
 
 namespace {
-
-// Elements whose type is known at run time only.
-struct any_type {};
-
-template <class T, class A, int V> struct storage : wd_run<T, V> {
-    static constexpr bool typed = true;
-    __device__ void pick(int i, const pointwise_operand &o, int64_t at)
-    {
-        this->put(i, static_cast<const T *>(o.data)[at]);
-    }
-    __device__ void fetch(const pointwise_operand &o, int64_t at)
-    {
-        this->load(static_cast<const T *>(o.data) + at);
-    }
-    __device__ A value(int i) const
-    {
-        return wd_widen(this->get(i));
-    }
-};
-
-template <class A, int V> struct storage<any_type, A, V> {
-    static constexpr bool typed = false;
-    A element[V];
-    __device__ void pick(int i, const pointwise_operand &o, int64_t at)
-    {
-        if constexpr (sizeof(A) == 8) element[i] = wd_load_f64(o.data, o.dtype, at);
-        else element[i] = wd_load_f32(o.data, o.dtype, at);
-    }
-    __device__ void fetch(const pointwise_operand &o, int64_t at)
-    {
-#pragma unroll
-        for (int i = 0; i < V; ++i) pick(i, o, at + i);
-    }
-    __device__ A value(int i) const
-    {
-        return element[i];
-    }
-};
-
-// Where element `index` of the walk lies.
-__device__ int64_t offset_of(const pointwise_vector_args &a, const pointwise_operand &o,
-                             uint32_t index)
-{
-    int64_t offset = 0;
-    for (int d = a.rank - 1; d > 0; --d) {
-        uint32_t rest = wd_fastdiv_quotient(index, a.dim[d]);
-        offset += (int64_t)(int32_t)(index - rest * a.dim[d].divisor) * o.stride[d];
-        index = rest;
-    }
-    return offset + (int64_t)(int32_t)index * o.stride[0];
-}
-
-template <class T, class A, int V>
-__device__ __forceinline__ void fetch(storage<T, A, V> &run, const pointwise_vector_args &a,
-                                      const pointwise_operand &o, uint32_t first, int n)
-{
-    if (o.way == POINTWISE_VALUE) return;
-    if (o.way == POINTWISE_FLAT && n == V) {
-        run.fetch(o, first);
-    } else if (o.way == POINTWISE_ALONG) {
-        run.fetch(o, offset_of(a, o, first));
-    } else if (o.way == POINTWISE_REPEAT) {
-        run.pick(0, o, offset_of(a, o, first));
-    } else {
-        // along the innermost dimension, and to the next row where one ends
-        const uint32_t row = a.dim[a.rank - 1].divisor;
-        const int32_t stride = o.stride[a.rank - 1];
-        uint32_t left = row - (first - wd_fastdiv_quotient(first, a.dim[a.rank - 1]) * row);
-        int64_t at = offset_of(a, o, first);
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            if (i < n) run.pick(i, o, at);
-            at += stride;
-            if (--left == 0 && i + 1 < n) {
-                at = offset_of(a, o, first + i + 1);
-                left = row;
-            }
-        }
-    }
-}
-
-template <class T, class A, int V>
-__device__ __forceinline__ void widen(A *to, const storage<T, A, V> &run,
-                                      const pointwise_operand &o)
-{
-    const A factor = (A)o.factor;
-    if (o.way == POINTWISE_VALUE || o.way == POINTWISE_REPEAT) {
-        const A one = factor * (o.way == POINTWISE_VALUE ? (A)o.value : run.value(0));
-#pragma unroll
-        for (int i = 0; i < V; ++i) to[i] = one;
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < V; ++i) to[i] = factor * run.value(i);
-}
-
-__device__ __forceinline__ float value_of(const wd_pointwise_attr *p, float x, float b, float t,
-                                          int has_t)
-{
-    return pw_value_f32(p, x, b, t, has_t);
-}
-
-__device__ __forceinline__ double value_of(const wd_pointwise_attr *p, double x, double b, double t,
-                                           int has_t)
-{
-    return pw_value_f64(p, x, b, t, has_t);
-}
-
-// x[i] = MODE(x[i], b[i], t[i]), the mode known to the compiler.
-template <int MODE, int V, class A>
-__device__ __forceinline__ void each(const pointwise_vector_args &a, A *x, const A *b, const A *t,
-                                     bool has_t)
-{
-    wd_pointwise_attr attr = a.attr;
-    attr.mode = MODE;
-#pragma unroll
-    for (int i = 0; i < V; ++i) x[i] = value_of(&attr, x[i], b[i], t[i], has_t);
-}
 
 // Modes with long code: one element at a time, and no matter that they go through local memory.
 template <int MODE, int V, class A>
@@ -141,10 +20,10 @@ __device__ __noinline__ void each_rare(const pointwise_vector_args &a, A *x, con
     for (int i = 0; i < V; ++i) x[i] = value_of(&attr, x[i], b[i], (A)0, 0);
 }
 
-template <int V, int INPUTS, bool RARE, class A>
-__device__ __forceinline__ void apply(const pointwise_vector_args &a, A *x, const A *b, const A *t)
+template <class A, int V>
+__device__ __noinline__ void apply_any(const pointwise_vector_args &a, A *x, const A *b, const A *t)
 {
-    if (INPUTS >= 2 && a.by_output) {
+    if (a.by_output) {
         switch (a.attr.mode) {
 #define WD_BY_OUTPUT(mode)                                                                         \
     case mode:                                                                                     \
@@ -154,120 +33,37 @@ __device__ __forceinline__ void apply(const pointwise_vector_args &a, A *x, cons
         default: return;
         }
     }
-    if (INPUTS == 3 && a.attr.mode == CUDNN_POINTWISE_BINARY_SELECT) {
+    switch (a.attr.mode) {
+    case CUDNN_POINTWISE_BINARY_SELECT:
         each<CUDNN_POINTWISE_BINARY_SELECT, V>(a, x, b, t, true);
         return;
-    }
-    if (INPUTS == 1 || RARE) {
-        switch (a.attr.mode) {
 #define WD_UNARY(mode)                                                                             \
     case mode:                                                                                     \
         each<mode, V>(a, x, x, x, false);                                                          \
         return;
-#include "ops/pointwise/pointwise_modes.def"
-        default: break;
-        }
-    }
-    if (INPUTS == 2 || RARE) {
-        switch (a.attr.mode) {
 #define WD_BINARY(mode)                                                                            \
     case mode:                                                                                     \
         each<mode, V>(a, x, b, x, false);                                                          \
         return;
-#include "ops/pointwise/pointwise_modes.def"
-        default: break;
-        }
-    }
-    if (RARE) {
-        A local_x[V], local_b[V];
-#pragma unroll
-        for (int i = 0; i < V; ++i) local_x[i] = x[i], local_b[i] = b[i];
-        switch (a.attr.mode) {
 #define WD_RARE_UNARY(mode)                                                                        \
     case mode:                                                                                     \
-        each_rare<mode, V>(a, local_x, local_b);                                                   \
-        break;
+        each_rare<mode, V>(a, x, b);                                                               \
+        return;
 #define WD_RARE_BINARY(mode)                                                                       \
     case mode:                                                                                     \
-        each_rare<mode, V>(a, local_x, local_b);                                                   \
-        break;
+        each_rare<mode, V>(a, x, b);                                                               \
+        return;
 #include "ops/pointwise/pointwise_modes.def"
-        default: break;
-        }
-#pragma unroll
-        for (int i = 0; i < V; ++i) x[i] = local_x[i];
+    default: return;
     }
 }
 
-template <class T, class A>
-__device__ __forceinline__ void store_one(const pointwise_operand &y, int64_t at, A value)
+// Any types of tensors, and the mode chosen once a run.
+template <class A, int V>
+__device__ __forceinline__ void pointwise_any(const pointwise_vector_args &a)
 {
-    if constexpr (storage<T, A, 1>::typed) {
-        wd_narrow(static_cast<T *>(y.data)[at], value);
-    } else if constexpr (sizeof(A) == 8) {
-        wd_store_f64(y.data, y.dtype, at, value);
-    } else {
-        wd_store_f32(y.data, y.dtype, at, value);
-    }
-}
-
-template <class T, class A, int V>
-__device__ __forceinline__ void put(const pointwise_vector_args &a, uint32_t first, int n,
-                                    const A *value)
-{
-    const pointwise_operand &y = a.operand[POINTWISE_Y];
-    const bool whole = (y.way == POINTWISE_FLAT && n == V) || y.way == POINTWISE_ALONG;
-    if constexpr (storage<T, A, V>::typed) {
-        if (whole) {
-            T *to = static_cast<T *>(y.data) +
-                    (y.way == POINTWISE_FLAT ? (int64_t)first : offset_of(a, y, first));
-            wd_run<T, V> run;
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                T element;
-                wd_narrow(element, value[i]);
-                run.put(i, element);
-            }
-            if (a.streaming) run.store_streaming(to);
-            else run.store(to);
-            return;
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-        if (i < n) store_one<T, A>(y, offset_of(a, y, first + i), value[i]);
-    }
-}
-
-template <class T, class A, int V, int INPUTS>
-__device__ __forceinline__ void pointwise_vector(const pointwise_vector_args &a)
-{
-    const uint32_t first = (blockIdx.x * blockDim.x + threadIdx.x) * V;
-    const int n = a.count - first < V ? (int)(a.count - first) : V;
-    const bool blends = a.operand[POINTWISE_Y].factor != 0.0;
-    const pointwise_operand *in = a.operand;
-    storage<T, A, V> x, b, t, old;
-    A value[V], second[V], third[V];
-    wd_wait_for_previous();
-    if (first >= a.count) return;
-    fetch(x, a, in[POINTWISE_X], first, n);
-    if (INPUTS > 1) fetch(b, a, in[POINTWISE_B], first, n);
-    if (INPUTS > 2) fetch(t, a, in[POINTWISE_T], first, n);
-    if (blends) fetch(old, a, in[POINTWISE_Y], first, n);
-    widen(value, x, in[POINTWISE_X]);
-    if (INPUTS > 1) widen(second, b, in[POINTWISE_B]);
-    if (INPUTS > 2) widen(third, t, in[POINTWISE_T]);
-    apply<V, INPUTS, !storage<T, A, V>::typed>(a, value, second, third);
-    const A alpha = (A)a.alpha;
-#pragma unroll
-    for (int i = 0; i < V; ++i) value[i] = alpha != 0 ? alpha * value[i] : (A)0;
-    if (blends) {
-        A beta_y[V];
-        widen(beta_y, old, in[POINTWISE_Y]);
-#pragma unroll
-        for (int i = 0; i < V; ++i) value[i] += beta_y[i];
-    }
-    put<T, A, V>(a, first, n, value);
+    pointwise_walk<any_type, A, V, 3>(
+        a, [&](A *x, const A *b, const A *t) { apply_any<A, V>(a, x, b, t); });
 }
 
 } // namespace

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the GPU engines of pointwise share on the host: which problems they take, and how operands
+ * of any strides are walked with y. Operands that lie as y does are read 16 bytes at a time, repeated
+ * ones once a run. Walks of 2^31 elements and more are split. */
+#ifndef WD_OPS_POINTWISE_GPU_H
+#define WD_OPS_POINTWISE_GPU_H
+
+#include "ops/engine.h"
+
+/* Tensors of types of whole bytes, any strides, all modes but GEN_INDEX. */
+bool wd_pointwise_gpu_match(const struct wd_problem *problem, struct wd_reason *reason);
+
+/* The type of all tensors, where it is one and single precision computes it, and the mode's code is
+ * not long; else -1. */
+int wd_pointwise_gpu_type(const struct wd_problem *problem);
+
+/* Launches the kernel, whose threads have runs of `run` elements. */
+cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue *queue,
+                                    struct wd_kernel_row *row, int run);
+
+#endif

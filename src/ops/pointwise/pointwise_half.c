@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pointwise on the GPU at the speed of memory: for fp16, or bf16, throughout. */
+#include "graph/pointwise_modes.h"
+#include "ops/pointwise/pointwise_gpu.h"
+#include "ops/pointwise/pointwise_vector_args.h"
+
+#define WD_KERNELS_MODULE pointwise_half
+#define WD_KERNELS_ROWS "ops/pointwise/pointwise_half_kernels.def"
+#include "ops/kernels_host.inc"
+
+/* Two loads of 16 bytes where there is but one input to read. */
+enum { RUN = 8, RUN_ALONE = 16 };
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    int type = wd_pointwise_gpu_type(problem);
+    WD_NEED(type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16, reason, NOT_SUPPORTED_DATA_TYPE,
+            "tensors are not fp16 throughout, nor bf16, with single precision to compute in");
+    return wd_pointwise_gpu_match(problem, reason);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct wd_problem *problem = &call->problem;
+    int inputs = wd_pointwise_operands(problem->node->attr.pointwise.mode);
+    int first = wd_pointwise_gpu_type(problem) == CUDNN_DATA_HALF ? KERNEL_pointwise_f16_1
+                                                                  : KERNEL_pointwise_bf16_1;
+    return wd_pointwise_gpu_emit(call, queue, &kernel_rows[first + inputs - 1],
+                                 inputs == 1 ? RUN_ALONE : RUN);
+}
+
+const struct wd_engine wd_engine_pointwise_half = {
+    .name = "pointwise_half",
+    .op = WD_OP_POINTWISE,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};
