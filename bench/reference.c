@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-enum { SIZE = 2048, PRODUCTS = 8, COPIES = 6, THREADS_MAX = 256 };
+enum { SIZE = 2048, PRODUCTS = 8, COPIES = 6, SMALL_COPIES = 200, THREADS_MAX = 256 };
 static struct reference reference;
 
 static float *values(size_t count)
@@ -102,9 +102,10 @@ double bench_reference_copy(double bytes)
     size_t count = (size_t)(bytes / 2.0 / sizeof(float)) / 16 * 16;
     float *from = values(count);
     float *to = values(count);
-    int n = bench_threads();
+    bool small = bytes < 1e6; /* there a thread would cost more than it copies */
+    int n = small ? 1 : bench_threads();
     double best = 0.0;
-    for (int i = 0; i < COPIES; ++i) {
+    for (int i = 0; i < (small ? SMALL_COPIES : COPIES); ++i) {
         pthread_t thread[THREADS_MAX];
         struct piece piece[THREADS_MAX] = {{NULL, NULL, 0}};
         double start = cpu_now();

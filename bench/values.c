@@ -12,7 +12,7 @@
 #include "device.h"
 
 /* Prime, so that copies of the block never lie the same way to a problem's rows. */
-enum { BLOCK = 1048573, TEMPLATES_MAX = 64 };
+enum { BLOCK = 1048573, TEMPLATES_MAX = 32 };
 
 static uint16_t half_of(double value)
 {
@@ -114,22 +114,26 @@ double type_epsilon(cudnnDataType_t type)
     }
 }
 
-/* A block of random values on the device, made once for a type and range. */
+/* A block of random values on the device, made once for a type and range and kept for a while. */
 static const char *template_of(cudnnDataType_t type, double low, double high)
 {
-    static struct {
+    static struct template
+    {
         cudnnDataType_t type;
         double low, high;
         void *data;
-    } made[TEMPLATES_MAX];
+    }
+    made[TEMPLATES_MAX];
     static int count;
+    struct template *it = &made[count % TEMPLATES_MAX]; /* the oldest makes room */
     uint64_t seed = bench_options.seed ^ (uint64_t)type << 32;
+    size_t bytes = BLOCK * type_bytes(type);
     char *host;
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < TEMPLATES_MAX && made[i].data; ++i) {
         if (made[i].type == type && made[i].low == low && made[i].high == high) return made[i].data;
     }
-    host = malloc(BLOCK * type_bytes(type));
-    if (!host || count == TEMPLATES_MAX) {
+    host = malloc(bytes);
+    if (!host) {
         fprintf(stderr, "no memory for random values\n");
         exit(EXIT_CANNOT_RUN);
     }
@@ -137,13 +141,13 @@ static const char *template_of(cudnnDataType_t type, double low, double high)
         double unit = (double)(random_next(&seed) >> 11) * 0x1p-53;
         value_store(host, type, i, low + (high - low) * unit);
     }
-    made[count].type = type;
-    made[count].low = low;
-    made[count].high = high;
-    made[count].data = device_alloc(BLOCK * type_bytes(type));
-    device_upload(made[count].data, host, BLOCK * type_bytes(type));
+    device_sync(); /* copies from the one that goes */
+    device_free(it->data);
+    *it = (struct template){type, low, high, device_alloc(bytes)};
+    device_upload(it->data, host, bytes);
     free(host);
-    return made[count++].data;
+    count += 1;
+    return it->data;
 }
 
 void values_fill(const struct operand *operand, void *at, unsigned which)
