@@ -198,8 +198,8 @@ static void conv_case(enum conv_direction direction, const struct conv_types *ty
     struct tensor *out;
     double *exact;
     double *magnitude;
-    if (!case_begin("backend %s type %d layout %d", conv_direction_name[direction], (int)types->x,
-                    (int)layout)) {
+    if (!case_begin("backend %s of type %d layout %d", conv_direction_name[direction],
+                    (int)types->x, (int)layout)) {
         return;
     }
     conv_set_output(&c.g);

@@ -246,7 +246,7 @@ static void type_cases(void)
                       1100 + again);
         }
         for (int i = 0; i < COUNT(integers); ++i) {
-            for (int again = 0; again < 4; ++again) {
+            for (int again = 0; again < 12; ++again) { /* enough for every order */
                 type_case(integers[i][0], integers[i][1], integers[i][2], engine, 1200 + again);
             }
         }

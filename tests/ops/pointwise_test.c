@@ -106,8 +106,8 @@ static void activation_case(cudnnActivationMode_t mode, cudnnDataType_t dtype, i
     if (!case_begin("activation mode %d type %d turn %d", (int)mode, (int)dtype, turn)) return;
     rank = dims_of(turn, dim);
     coef = random_real(0.5, 3.0);
-    c.alpha1 = turn == 0 ? 1.0 : random_scalar();
-    c.beta = turn == 0 ? 0.0 : random_scalar();
+    c.alpha1 = turn == 0 || turn >= CELL ? 1.0 : random_scalar();
+    c.beta = turn == 0 ? 0.0 : turn >= CELL ? 0.5 : random_scalar();
     cudnnCreateActivationDescriptor(&c.activation);
     cudnnSetActivationDescriptor(c.activation, mode, CUDNN_NOT_PROPAGATE_NAN, coef);
     c.x = tensor_input(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -4.0), 4.0);
@@ -141,8 +141,8 @@ static void gradient_case(cudnnActivationMode_t mode, cudnnDataType_t dtype, int
     if (!case_begin("gradient mode %d type %d turn %d", (int)mode, (int)dtype, turn)) return;
     rank = dims_of(turn, dim);
     coef = random_real(0.5, 3.0);
-    c.alpha1 = turn == 0 ? 1.0 : random_scalar();
-    c.beta = turn == 0 ? 0.0 : random_scalar();
+    c.alpha1 = turn == 0 || turn >= CELL ? 1.0 : random_scalar();
+    c.beta = turn == 0 ? 0.0 : turn >= CELL ? 0.5 : random_scalar();
     cudnnCreateActivationDescriptor(&c.activation);
     cudnnSetActivationDescriptor(c.activation, mode, CUDNN_NOT_PROPAGATE_NAN, coef);
     c.x = tensor_input(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -4.0), 4.0);
@@ -297,8 +297,8 @@ static void blend_case(bool is_add, cudnnDataType_t from, cudnnDataType_t to, in
     rank = dims_of(turn, dim);
     for (int d = 0; d < rank; ++d)
         a_dim[d] = is_add && turn < CELL && random_chance(0.5) ? 1 : dim[d];
-    c.alpha1 = turn == 0 ? 1.0 : random_scalar();
-    c.beta = turn == 0 ? 0.0 : random_scalar();
+    c.alpha1 = turn == 0 || turn >= CELL ? 1.0 : random_scalar();
+    c.beta = turn == 0 ? 0.0 : turn >= CELL ? 0.5 : random_scalar();
     c.a = tensor_input(from, rank, a_dim, layout_of(turn), lowest_of(from, -40.0), 40.0);
     c.y = tensor_inout(to, rank, dim, layout_of(turn), lowest_of(to, -10.0), 10.0);
     exact = doubles(c.y);
@@ -324,7 +324,7 @@ static void scale_case(cudnnDataType_t dtype, int turn)
     int rank;
     double *exact;
     if (!case_begin("scale type %d turn %d", (int)dtype, turn)) return;
-    c.alpha1 = random_scalar();
+    c.alpha1 = turn < CELL ? random_scalar() : 2.0; /* 0 sets, 1 does nothing */
     rank = dims_of(turn, dim);
     c.y = tensor_inout(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -9.0), 9.0);
     exact = doubles(c.y);
