@@ -16,12 +16,21 @@ static const struct result *find(const struct old_run *run, const struct result 
     return NULL;
 }
 
+static const struct old_run *older; /* that rows are compared with as they are measured */
+
 bool against_fits(const struct old_run *run)
 {
+    older = run;
     if (!strcmp(run->device, run_facts.device)) return true;
     fprintf(stderr, "the older run was on '%s', this one is on '%s': their times do not compare\n",
             run->device, run_facts.device);
     return false;
+}
+
+bool against_is_slower(const struct result *row)
+{
+    const struct result *old = older ? find(older, row) : NULL;
+    return old && old->ours > 0.0 && row->ours > old->ours * (1.0 + bench_options.noise / 100.0);
 }
 
 bool against_compare(const struct old_run *run, double noise)

@@ -139,7 +139,7 @@ static double per_call(cudnnStatus_t (*call)(struct small *), struct small *s)
 /* The driver's own cost of a launch: an empty kernel, or where there is no compiler a fill. */
 static double launch_cost(void)
 {
-    static const char code[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+    static const char code[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                                ".visible .entry nothing()\n{\n ret;\n}\n";
     CUmodule module;
     CUfunction nothing = NULL;

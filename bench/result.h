@@ -92,6 +92,8 @@ struct old_run {
 bool json_read(const char *path, struct old_run *run);
 /* Whether it was on this device; false with a text. */
 bool against_fits(const struct old_run *run);
+/* Whether a row is slower than it was there, beyond the noise. */
+bool against_is_slower(const struct result *row);
 /* Compares with it and says what got slower; false where something did. */
 bool against_compare(const struct old_run *run, double noise);
 
