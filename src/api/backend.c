@@ -67,7 +67,7 @@ static cudnnStatus_t get_text(const struct wd_desc *desc, int64_t requested, int
     struct wd_text text = {0};
     cudnnStatus_t status;
     int64_t length;
-    WD_REQUIRE(requested >= 0, CUDNN_STATUS_BAD_PARAM, "requested element count %lld is negative",
+    WD_REQUIRE(requested >= 0, CUDNN_STATUS_BAD_PARAM, "requestedElementCount=%lld is negative",
                (long long)requested);
     status = wd_backend_text(desc, &text);
     if (status == CUDNN_STATUS_SUCCESS) {

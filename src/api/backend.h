@@ -59,7 +59,8 @@ struct wd_built_plan { /* EXECUTION_PLAN */
 cudnnStatus_t wd_built_graph_create(struct wd_opgraph *opgraph, const struct wd_device *device,
                                     struct wd_built_graph **result);
 
-/* The device for which a descriptor plans: its device properties, or the handle of its graph. */
+/* The device for which a descriptor plans: its device properties, which the attribute `what` holds, or
+ * the handle of its graph. */
 cudnnStatus_t wd_backend_device(const struct wd_desc *properties,
                                 const struct wd_built_graph *graph, const char *what,
                                 struct wd_device *device);

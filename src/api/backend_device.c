@@ -28,7 +28,7 @@ static cudnnStatus_t device_from_text(const struct wd_value *value, struct wd_de
     wd_device_read(&reader, device);
     wd_read_token(&reader, '}');
     wd_read_end(&reader);
-    return wd_reader_status(&reader, "device properties");
+    return wd_reader_status(&reader, "CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION");
 }
 
 /* A GPU of this machine, which needs no handle for its facts. */
@@ -38,10 +38,10 @@ static cudnnStatus_t device_from_id(int64_t id, struct wd_device *device)
     enum wd_gpu_state state = wd_gpu_probe(&why);
     const struct wd_device *found = NULL;
     WD_REQUIRE(state != WD_GPU_UNUSABLE, CUDNN_STATUS_NOT_INITIALIZED,
-               "device properties: device id %lld: %s", (long long)id, why);
+               "CUDNN_ATTR_DEVICEPROP_DEVICE_ID=%lld: %s", (long long)id, why);
     if (state == WD_GPU_READY && id >= 0 && id <= INT_MAX) found = wd_device_at((int)id);
     WD_REQUIRE(found != NULL, CUDNN_STATUS_BAD_PARAM,
-               "device properties: no device has id %lld: %s", (long long)id, why);
+               "CUDNN_ATTR_DEVICEPROP_DEVICE_ID=%lld is that of no device: %s", (long long)id, why);
     *device = *found;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -57,17 +57,20 @@ cudnnStatus_t wd_finalize_device(struct wd_desc *desc, struct wd_built **built)
     if (handle) {
         WD_TRY(wd_handle_validate("CUDNN_ATTR_DEVICEPROP_HANDLE", handle));
         device = *handle->queue->device;
-        WD_REQUIRE(!by_id || id == device.ordinal, CUDNN_STATUS_BAD_PARAM,
-                   "device properties: device id %lld is not that of the handle, %d", (long long)id,
-                   device.ordinal);
+        WD_REQUIRE(
+            !by_id || id == device.ordinal, CUDNN_STATUS_BAD_PARAM,
+            "CUDNN_ATTR_DEVICEPROP_DEVICE_ID=%lld is not that of CUDNN_ATTR_DEVICEPROP_HANDLE, %d",
+            (long long)id, device.ordinal);
     } else if (text->count > 0) {
         WD_TRY(device_from_text(text, &device));
         WD_REQUIRE(!by_id || id == device.ordinal, CUDNN_STATUS_BAD_PARAM,
-                   "device properties: device id %lld is not that of the text, %d", (long long)id,
-                   device.ordinal);
+                   "CUDNN_ATTR_DEVICEPROP_DEVICE_ID=%lld is not that of "
+                   "CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, %d",
+                   (long long)id, device.ordinal);
     } else {
         WD_REQUIRE(by_id, CUDNN_STATUS_NOT_INITIALIZED,
-                   "device properties: neither a handle nor a device id nor a text was set");
+                   "neither CUDNN_ATTR_DEVICEPROP_HANDLE nor CUDNN_ATTR_DEVICEPROP_DEVICE_ID nor "
+                   "CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION was set");
         WD_TRY(device_from_id(id, &device));
     }
     made = wd_alloc(sizeof *made);
@@ -91,7 +94,7 @@ cudnnStatus_t wd_finalize_kernel_cache(struct wd_desc *desc, struct wd_built **b
     wd_read_int(&reader, 1, 1);
     wd_read_token(&reader, '}');
     wd_read_end(&reader);
-    return wd_reader_status(&reader, "kernel cache");
+    return wd_reader_status(&reader, "CUDNN_ATTR_KERNEL_CACHE_JSON_REPRESENTATION");
 }
 
 cudnnStatus_t wd_backend_text(const struct wd_desc *desc, struct wd_text *text)

@@ -64,7 +64,8 @@ cudnnStatus_t wd_backend_device(const struct wd_desc *properties,
         return CUDNN_STATUS_SUCCESS;
     }
     WD_REQUIRE(graph->has_device, CUDNN_STATUS_BAD_PARAM,
-               "%s: neither device properties nor a handle of the operation graph were set", what);
+               "neither %s nor CUDNN_ATTR_OPERATIONGRAPH_HANDLE of the operation graph was set",
+               what);
     *device = graph->device;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -89,14 +90,15 @@ static cudnnStatus_t make_plan(const struct wd_opgraph *opgraph, const struct wd
 {
     struct wd_graph graph = opgraph->graph;
     wd_engines_prepare(device->kind);
-    WD_REQUIRE(id >= 0, CUDNN_STATUS_BAD_PARAM, "engine: global index %lld is negative",
+    WD_REQUIRE(id >= 0, CUDNN_STATUS_BAD_PARAM, "CUDNN_ATTR_ENGINE_GLOBAL_INDEX=%lld is negative",
                (long long)id);
     WD_REQUIRE(id < wd_engine_id_limit(), CUDNN_STATUS_NOT_SUPPORTED,
-               "engine: global index %lld is not below %d", (long long)id, wd_engine_id_limit());
+               "CUDNN_ATTR_ENGINE_GLOBAL_INDEX=%lld is not below %d", (long long)id,
+               wd_engine_id_limit());
     graph.engine = plan_engine(&graph, id);
     WD_REQUIRE(graph.engine <= ENGINE_NODE_BY_NODE || wd_engine_by_id(graph.engine) != NULL,
-               CUDNN_STATUS_NOT_SUPPORTED, "engine: there is none with global index %lld",
-               (long long)id);
+               CUDNN_STATUS_NOT_SUPPORTED,
+               "CUDNN_ATTR_ENGINE_GLOBAL_INDEX=%lld is that of no engine", (long long)id);
     return wd_plan_get(device, &graph, plan);
 }
 
@@ -123,8 +125,8 @@ cudnnStatus_t wd_finalize_engine(struct wd_desc *desc, struct wd_built **built)
     const struct wd_plan *plan = NULL;
     struct wd_device device;
     cudnnStatus_t status;
-    WD_TRY(wd_backend_device(wd_desc_ref(desc, CUDNN_ATTR_ENGINE_DEVICEPROP), graph, "engine",
-                             &device));
+    WD_TRY(wd_backend_device(wd_desc_ref(desc, CUDNN_ATTR_ENGINE_DEVICEPROP), graph,
+                             "CUDNN_ATTR_ENGINE_DEVICEPROP", &device));
     WD_TRY(make_plan(graph->opgraph, &device, id, &plan));
     status = put_notes(desc, plan);
     if (status != CUDNN_STATUS_SUCCESS) goto fail;
@@ -154,8 +156,8 @@ cudnnStatus_t wd_finalize_config(struct wd_desc *desc, struct wd_built **built)
     const struct wd_value *knobs = wd_desc_value(desc, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES);
     const struct wd_plan *plan = ((const struct wd_built_engine *)engine->built)->plan;
     WD_REQUIRE(knobs->count == 0, CUDNN_STATUS_NOT_SUPPORTED,
-               "engine configuration: engine %s has no knobs, %lld were chosen", plan->name,
-               (long long)knobs->count);
+               "CUDNN_ATTR_ENGINECFG_KNOB_CHOICES: engine %s has no knobs, %lld were chosen",
+               plan->name, (long long)knobs->count);
     WD_TRY(wd_desc_put_int(desc, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
                            plan->workspace));
     *built = wd_built_retain(engine->built);
@@ -259,7 +261,7 @@ cudnnStatus_t wd_finalize_heuristics(struct wd_desc *desc, struct wd_built **bui
     int made = 0;
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     (void)built;
-    WD_TRY(wd_backend_device(properties, graph, "engine heuristics", &device));
+    WD_TRY(wd_backend_device(properties, graph, "CUDNN_ATTR_ENGINEHEUR_DEVICEPROP", &device));
     count = wd_plan_candidates(&device, &graph->opgraph->graph, ids, CANDIDATES_MAX, &reason);
     WD_REQUIRE(count > 0, reason.status, "engine heuristics: no engine runs this graph: %s",
                reason.text);

@@ -5,6 +5,7 @@
  * pointers of an execution are on the stack, or, of more than LOCAL_TENSORS tensors, in room that
  * the plan has. Only threads that execute such a plan at the same moment find that room taken, and
  * allocate theirs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,11 +107,13 @@ cudnnStatus_t wd_finalize_plan(struct wd_desc *desc, struct wd_built **built)
     }
     if (text->count == 0) {
         WD_REQUIRE(config != NULL, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-                   "execution plan: no engine configuration was set");
+                   "neither CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG nor "
+                   "CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION was set");
         return plan_for(desc, config, device, built);
     }
     WD_REQUIRE(config == NULL, CUDNN_STATUS_BAD_PARAM,
-               "execution plan: both an engine configuration and a text were set");
+               "both CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG and "
+               "CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION were set");
     WD_TRY(wd_plan_restore(text, device, &restored.ref));
     status = plan_for(desc, restored.ref, device, built);
     if (status == CUDNN_STATUS_SUCCESS) {
@@ -166,7 +169,8 @@ cudnnStatus_t wd_plan_restore(const struct wd_value *value, const struct wd_devi
     wd_read_key(&reader, "warpdnn_plan");
     WD_REQUIRE(wd_read_int(&reader, 0, 1000000) == 1 || reader.failed,
                CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH,
-               "execution plan: the text was written by a version that this one does not know");
+               "CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION was written by a version that this "
+               "one does not know");
     wd_read_token(&reader, ',');
     wd_read_key(&reader, "device");
     wd_device_read(&reader, &made_for);
@@ -175,12 +179,12 @@ cudnnStatus_t wd_plan_restore(const struct wd_value *value, const struct wd_devi
     id = wd_read_int(&reader, 0, INT32_MAX);
     wd_read_token(&reader, ',');
     wd_read_key(&reader, "graph");
-    WD_TRY(wd_reader_status(&reader, "execution plan"));
+    WD_TRY(wd_reader_status(&reader, "CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION"));
     if (device) WD_TRY(check_device(&made_for, device, "handle"));
     WD_TRY(wd_graph_read(&reader, &opgraph));
     wd_read_token(&reader, '}');
     wd_read_end(&reader);
-    status = wd_reader_status(&reader, "execution plan");
+    status = wd_reader_status(&reader, "CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION");
     if (status != CUDNN_STATUS_SUCCESS) {
         wd_built_release(&opgraph->base);
         return status;
@@ -203,7 +207,8 @@ static cudnnStatus_t check_places(cudnnHandle_t handle, const struct wd_graph *g
         if (!data[t] || (graph->tensors[t].flags & (WD_VIRTUAL | WD_BY_VALUE))) continue;
         owned = wd_gpu_owns_pointer(on_cpu ? NULL : handle->queue, data[t]);
         WD_REQUIRE(owned < 0 || (owned == 1) != on_cpu, CUDNN_STATUS_BAD_PARAM,
-                   "pointer %p of unique id %lld is %s memory, the handle computes on the %s",
+                   "CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS: %p of unique id %lld is %s memory, the "
+                   "handle computes on the %s",
                    data[t], (long long)graph->tensors[t].uid, owned ? "device" : "host",
                    on_cpu ? "CPU" : "GPU");
     }
@@ -237,9 +242,36 @@ static cudnnStatus_t bind(const struct wd_built_plan *plan, const struct wd_desc
     if (found == plan->uid_count) return CUDNN_STATUS_SUCCESS;
     for (int u = 0; u < plan->uid_count; ++u) {
         WD_REQUIRE(data[plan->uids[u].tensor] != &unbound, CUDNN_STATUS_BAD_PARAM,
-                   "variant pack: unique id %lld of the plan is missing",
+                   "unique id %lld of the plan is missing in CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS",
                    (long long)plan->uids[u].uid);
     }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* The pointers by their unique ids; the plan knows slots only. */
+static cudnnStatus_t check_pointers(const struct wd_built_plan *plan, void *const *data)
+{
+    for (int u = 0; u < plan->uid_count; ++u) {
+        int t = plan->uids[u].tensor;
+        const struct wd_tensor *tensor = &plan->opgraph->graph.tensors[t];
+        char name[96];
+        if (wd_pointer_serves(tensor, data[t])) continue;
+        snprintf(name, sizeof name, "CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS: that of unique id %lld",
+                 (long long)plan->uids[u].uid);
+        return wd_pointer_validate(tensor, data[t], name);
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t check_workspace(const struct wd_plan *plan, const void *workspace)
+{
+    WD_REQUIRE(workspace || plan->workspace == 0, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+               "CUDNN_ATTR_VARIANT_PACK_WORKSPACE is null, the plan (%s) needs %lld bytes",
+               plan->name, (long long)plan->workspace);
+    WD_REQUIRE(plan->workspace == 0 || (uintptr_t)workspace % WD_WORKSPACE_ALIGNMENT == 0,
+               CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
+               "CUDNN_ATTR_VARIANT_PACK_WORKSPACE %p is not aligned to %d bytes", workspace,
+               (int)WD_WORKSPACE_ALIGNMENT);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -256,6 +288,8 @@ static cudnnStatus_t execute(cudnnHandle_t handle, const struct wd_built_plan *p
     if (wd_env()->check || handle->queue->device->kind == WD_CPU) {
         WD_TRY(check_places(handle, &plan->opgraph->graph, data));
     }
+    WD_TRY(check_pointers(plan, data));
+    WD_TRY(check_workspace(plan->plan, bindings.workspace));
     WD_TRY(wd_plan_execute(plan->plan, queue, &bindings));
     memcpy(handle->last_engine, plan->plan->name, sizeof handle->last_engine);
     return CUDNN_STATUS_SUCCESS;
@@ -271,7 +305,9 @@ static cudnnStatus_t check_arguments(cudnnHandle_t handle, const struct wd_desc 
                         handle->queue->device, "handle"));
     WD_REQUIRE(!wd_desc_has(pack, CUDNN_ATTR_VARIANT_PACK_OVERRIDE_UNIQUE_IDS),
                CUDNN_STATUS_NOT_SUPPORTED_INVALID_DYNAMIC_SHAPE,
-               "variant pack: overriding shapes and strides is not implemented yet");
+               "CUDNN_ATTR_VARIANT_PACK_OVERRIDE_UNIQUE_IDS: other shapes "
+               "(CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES) "
+               "and strides are not implemented yet");
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -8,7 +8,23 @@
 
 #include "base/log.h"
 
-static _Thread_local char last_text[WD_ERROR_TEXT_SIZE];
+static char *own_text(void)
+{
+    static _Thread_local char text[WD_ERROR_TEXT_SIZE];
+    return text;
+}
+
+static char *(*shared_text)(void) = own_text; /* set once, where the CPU module is loaded */
+
+char *wd_last_error_text(void)
+{
+    return shared_text();
+}
+
+void wd_last_error_share(char *(*text)(void))
+{
+    shared_text = text;
+}
 
 #undef wd_fail /* the analyzer's view of it */
 cudnnStatus_t wd_fail(cudnnStatus_t status, const char *format, ...)
@@ -19,7 +35,7 @@ cudnnStatus_t wd_fail(cudnnStatus_t status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    snprintf(last_text, sizeof last_text, "%s", text);
+    snprintf(wd_last_error_text(), WD_ERROR_TEXT_SIZE, "%s", text);
     return status;
 }
 
@@ -34,12 +50,12 @@ cudnnStatus_t wd_fail_public(const char *function, cudnnStatus_t status, const c
 
 const char *wd_last_error(void)
 {
-    return last_text;
+    return wd_last_error_text();
 }
 
 void wd_last_error_clear(void)
 {
-    last_text[0] = '\0';
+    wd_last_error_text()[0] = '\0';
 }
 
 const char *wd_status_name(cudnnStatus_t status)

@@ -30,6 +30,10 @@ cudnnStatus_t wd_fail_public(const char *function, cudnnStatus_t status, const c
 /* The status of this thread's latest wd_fail, and its text ("" after a clear). */
 const char *wd_last_error(void);
 void wd_last_error_clear(void);
+/* The place of this thread's text, of WD_ERROR_TEXT_SIZE. The CPU module, which has a copy of this
+ * file, shares the library's before anything of it can fail. */
+char *wd_last_error_text(void);
+void wd_last_error_share(char *(*text)(void));
 
 /* The name of a status, "CUDNN_STATUS_..." ; never null. */
 const char *wd_status_name(cudnnStatus_t status);

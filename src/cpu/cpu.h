@@ -22,8 +22,9 @@ struct wd_cpu_module {
     const void *(*engine_by_id)(int id);
 };
 
-/* The module's entry: `threads` to use, 0 for all cores. */
-const struct wd_cpu_module *warpdnn_cpu_module(int threads);
+/* The module's entry: `threads` to use, 0 for all cores; and where the library keeps the last error of
+ * a thread (wd_last_error_text), which what the module refuses goes to. */
+const struct wd_cpu_module *warpdnn_cpu_module(int threads, char *(*error_text)(void));
 
 /* Loads the module once a process; null where there is none, with the reason in `why` (may be null).
  * `set_threads` of WARPDNN_THREADS is passed on. Safe for threads. */

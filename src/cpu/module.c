@@ -66,7 +66,7 @@ static bool default_path(char *path, size_t size)
 
 static void load(void)
 {
-    typedef const struct wd_cpu_module *(*entry_fn)(int threads);
+    typedef const struct wd_cpu_module *(*entry_fn)(int threads, char *(*error_text)(void));
     char path[PATH_SIZE];
     const char *named = wd_env()->cpu_module;
     void *library;
@@ -94,7 +94,7 @@ static void load(void)
         return;
     }
     memcpy(&entry, &symbol, sizeof entry);
-    found = entry(wd_env()->threads);
+    found = entry(wd_env()->threads, wd_last_error_text);
     if (!found || strcmp(found->build_id, WD_BUILD_ID) != 0) {
         snprintf(reason, sizeof reason, "%s is of another build (%s, this is %s)", path,
                  found ? found->build_id : "none", WD_BUILD_ID);

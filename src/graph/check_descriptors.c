@@ -16,34 +16,41 @@ cudnnStatus_t wd_tensor_check(const struct wd_tensor *tensor)
     int64_t count = 1;
     int bits = wd_dtype_bits(tensor->dtype);
     WD_REQUIRE(tensor->rank >= 1 && tensor->rank <= WD_MAX_RANK, CUDNN_STATUS_BAD_PARAM,
-               "tensor uid %lld: rank %d is not in 1..%d", (long long)tensor->uid, tensor->rank,
-               WD_MAX_RANK);
-    WD_REQUIRE(bits > 0, CUDNN_STATUS_BAD_PARAM, "tensor uid %lld: %d is no data type",
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_DIMENSIONS has %d elements, not 1..%d",
+               (long long)tensor->uid, tensor->rank, WD_MAX_RANK);
+    WD_REQUIRE(bits > 0, CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_DATA_TYPE=%d is no data type",
                (long long)tensor->uid, tensor->dtype);
     WD_REQUIRE(tensor->vect_count >= 1 && tensor->vect_count <= 32, CUDNN_STATUS_BAD_PARAM,
-               "tensor uid %lld: vector count %d is not in 1..32", (long long)tensor->uid,
-               tensor->vect_count);
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_VECTOR_COUNT=%d is not in 1..32",
+               (long long)tensor->uid, tensor->vect_count);
     WD_REQUIRE(tensor->vect_count == 1 ||
                    (tensor->vect_dim >= 0 && tensor->vect_dim < tensor->rank),
-               CUDNN_STATUS_BAD_PARAM, "tensor uid %lld: vectorized dimension %d is not in 0..%d",
+               CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_VECTORIZED_DIMENSION=%d is not in 0..%d",
                (long long)tensor->uid, tensor->vect_dim, tensor->rank - 1);
     for (int d = 0; d < tensor->rank; ++d) {
         int64_t dim = tensor->dim[d];
         int64_t reach;
-        WD_REQUIRE(dim >= 0, CUDNN_STATUS_BAD_PARAM, "tensor uid %lld: dim[%d]=%lld is negative",
+        WD_REQUIRE(dim >= 0, CUDNN_STATUS_BAD_PARAM,
+                   "tensor uid %lld: CUDNN_ATTR_TENSOR_DIMENSIONS[%d]=%lld is negative",
                    (long long)tensor->uid, d, (long long)dim);
         WD_REQUIRE(tensor->stride[d] >= 0, CUDNN_STATUS_BAD_PARAM,
-                   "tensor uid %lld: stride[%d]=%lld is negative", (long long)tensor->uid, d,
-                   (long long)tensor->stride[d]);
-        WD_REQUIRE(
-            !__builtin_mul_overflow(count, dim > 1 ? dim : 1, &count) && count <= INT64_MAX / 128,
-            CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-            "tensor uid %lld: more elements than an address can count", (long long)tensor->uid);
-        WD_REQUIRE(
-            !__builtin_mul_overflow(dim > 0 ? dim - 1 : 0, tensor->stride[d], &reach) &&
-                !__builtin_add_overflow(units, reach, &units) && units <= INT64_MAX / (128 * 32),
-            CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-            "tensor uid %lld: its strides reach further than an address", (long long)tensor->uid);
+                   "tensor uid %lld: CUDNN_ATTR_TENSOR_STRIDES[%d]=%lld is negative",
+                   (long long)tensor->uid, d, (long long)tensor->stride[d]);
+        WD_REQUIRE(!__builtin_mul_overflow(count, dim > 1 ? dim : 1, &count) &&
+                       count <= INT64_MAX / 128,
+                   CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+                   "tensor uid %lld: CUDNN_ATTR_TENSOR_DIMENSIONS up to [%d]=%lld make more "
+                   "elements than an address can count",
+                   (long long)tensor->uid, d, (long long)dim);
+        WD_REQUIRE(!__builtin_mul_overflow(dim > 0 ? dim - 1 : 0, tensor->stride[d], &reach) &&
+                       !__builtin_add_overflow(units, reach, &units) &&
+                       units <= INT64_MAX / (128 * 32),
+                   CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+                   "tensor uid %lld: CUDNN_ATTR_TENSOR_STRIDES up to [%d]=%lld reach further than "
+                   "an address",
+                   (long long)tensor->uid, d, (long long)tensor->stride[d]);
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -64,11 +71,11 @@ cudnnStatus_t wd_tensor_from(const struct wd_desc *desc, struct wd_tensor *tenso
         .alignment = wd_desc_int(desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT),
     };
     WD_REQUIRE(lanes >= 1 && lanes <= 32, CUDNN_STATUS_BAD_PARAM,
-               "tensor uid %lld: vector count %lld is not in 1..32", (long long)tensor->uid,
-               (long long)lanes);
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_VECTOR_COUNT=%lld is not in 1..32",
+               (long long)tensor->uid, (long long)lanes);
     if (lanes > 1) {
         WD_REQUIRE(vect_dim >= 0 && vect_dim < dims->count, CUDNN_STATUS_BAD_PARAM,
-                   "tensor uid %lld: vectorized dimension %lld is not in 0..%lld",
+                   "tensor uid %lld: CUDNN_ATTR_TENSOR_VECTORIZED_DIMENSION=%lld is not in 0..%lld",
                    (long long)tensor->uid, (long long)vect_dim, (long long)dims->count - 1);
         tensor->vect_count = (int32_t)lanes;
         tensor->vect_dim = (int32_t)vect_dim;
@@ -83,7 +90,9 @@ cudnnStatus_t wd_tensor_from(const struct wd_desc *desc, struct wd_tensor *tenso
     WD_REQUIRE(lanes == 1 ||
                    !__builtin_mul_overflow(tensor->dim[vect_dim], lanes, &tensor->dim[vect_dim]),
                CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-               "tensor uid %lld: more elements than an address can count", (long long)tensor->uid);
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_DIMENSIONS[%lld] times "
+               "CUDNN_ATTR_TENSOR_VECTOR_COUNT=%lld are more elements than an address can count",
+               (long long)tensor->uid, (long long)vect_dim, (long long)lanes);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -95,24 +104,30 @@ cudnnStatus_t wd_check_tensor(struct wd_desc *desc)
     WD_TRY(wd_tensor_from(desc, &tensor));
     WD_REQUIRE(wd_dtype_lanes((int)wd_desc_int(desc, CUDNN_ATTR_TENSOR_DATA_TYPE)) == 1,
                CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
-               "tensor uid %lld: a vectorised data type; take INT8 or UINT8 with a vector count",
-               (long long)tensor.uid);
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_DATA_TYPE=%lld is a vectorised type; take INT8 "
+               "or UINT8 with a CUDNN_ATTR_TENSOR_VECTOR_COUNT",
+               (long long)tensor.uid, (long long)wd_desc_int(desc, CUDNN_ATTR_TENSOR_DATA_TYPE));
     WD_REQUIRE(tensor.dtype != CUDNN_DATA_FAST_FLOAT_FOR_FP8, CUDNN_STATUS_BAD_PARAM,
-               "tensor uid %lld: FAST_FLOAT_FOR_FP8 is a compute type, not one of data",
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_DATA_TYPE is FAST_FLOAT_FOR_FP8, a type of "
+               "computing, not of data",
                (long long)tensor.uid);
     WD_REQUIRE(dims == strides, CUDNN_STATUS_BAD_PARAM,
-               "tensor uid %lld: %lld dimensions but %lld strides", (long long)tensor.uid,
-               (long long)dims, (long long)strides);
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_DIMENSIONS has %lld elements, "
+               "CUDNN_ATTR_TENSOR_STRIDES %lld",
+               (long long)tensor.uid, (long long)dims, (long long)strides);
     WD_REQUIRE(tensor.alignment > 0, CUDNN_STATUS_BAD_PARAM,
-               "tensor uid %lld: byte alignment %lld is not positive", (long long)tensor.uid,
-               (long long)tensor.alignment);
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT=%lld is not positive",
+               (long long)tensor.uid, (long long)tensor.alignment);
     WD_REQUIRE((tensor.flags & (WD_VIRTUAL | WD_BY_VALUE)) != (WD_VIRTUAL | WD_BY_VALUE),
-               CUDNN_STATUS_BAD_PARAM, "tensor uid %lld is both virtual and by value",
+               CUDNN_STATUS_BAD_PARAM,
+               "tensor uid %lld: CUDNN_ATTR_TENSOR_IS_VIRTUAL and CUDNN_ATTR_TENSOR_IS_BY_VALUE "
+               "are both true",
                (long long)tensor.uid);
     WD_TRY(wd_tensor_check(&tensor));
-    WD_REQUIRE(!(tensor.flags & WD_BY_VALUE) || wd_tensor_count(&tensor) == 1,
-               CUDNN_STATUS_BAD_PARAM, "tensor uid %lld is by value but has %lld elements, not 1",
-               (long long)tensor.uid, (long long)wd_tensor_count(&tensor));
+    WD_REQUIRE(
+        !(tensor.flags & WD_BY_VALUE) || wd_tensor_count(&tensor) == 1, CUDNN_STATUS_BAD_PARAM,
+        "tensor uid %lld: CUDNN_ATTR_TENSOR_IS_BY_VALUE is true, but it has %lld elements, not 1",
+        (long long)tensor.uid, (long long)wd_tensor_count(&tensor));
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -120,7 +135,7 @@ cudnnStatus_t wd_check_pointwise(struct wd_desc *desc)
 {
     int mode = (int)wd_desc_int(desc, CUDNN_ATTR_POINTWISE_MODE);
     WD_REQUIRE(wd_pointwise_operands(mode) > 0, CUDNN_STATUS_BAD_PARAM,
-               "pointwise: %d is no cudnnPointwiseMode_t", mode);
+               "pointwise: CUDNN_ATTR_POINTWISE_MODE=%d is no cudnnPointwiseMode_t", mode);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -137,25 +152,28 @@ cudnnStatus_t wd_check_convolution(struct wd_desc *desc)
     };
     int64_t spatial = wd_desc_int(desc, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
     WD_REQUIRE(spatial >= 1 && spatial <= WD_MAX_SPATIAL, CUDNN_STATUS_BAD_PARAM,
-               "convolution: %lld spatial dimensions are not in 1..%d", (long long)spatial,
-               WD_MAX_SPATIAL);
+               "convolution: CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS=%lld is not in 1..%d",
+               (long long)spatial, WD_MAX_SPATIAL);
     for (size_t l = 0; l < sizeof lists / sizeof lists[0]; ++l) {
         const struct wd_value *list = wd_desc_value(desc, lists[l].attribute);
         const char *name = wd_attribute(lists[l].attribute)->name;
-        /* paddings that were not set are zero */
-        if (list->count == 0 && lists[l].least == 0) {
-            const union wd_cell zeros[WD_MAX_SPATIAL] = {{0}};
-            WD_TRY(wd_desc_put(desc, lists[l].attribute, CUDNN_TYPE_INT64, spatial, zeros));
-        }
-        WD_REQUIRE(list->count == spatial, CUDNN_STATUS_BAD_PARAM,
-                   "convolution: %s has %lld elements for %lld spatial dimensions", name,
-                   (long long)list->count, (long long)spatial);
+        if (list->count == 0 && lists[l].least == 0) continue; /* zeros, see below */
+        WD_REQUIRE(
+            list->count == spatial, CUDNN_STATUS_BAD_PARAM,
+            "convolution: %s has %lld elements, but CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS=%lld", name,
+            (long long)list->count, (long long)spatial);
         for (int64_t i = 0; i < list->count; ++i) {
             int64_t value = list->cells[i].i;
             WD_REQUIRE(value >= lists[l].least && value <= INT32_MAX, CUDNN_STATUS_BAD_PARAM,
                        "convolution: %s[%lld]=%lld is not in %lld..%d", name, (long long)i,
                        (long long)value, (long long)lists[l].least, INT32_MAX);
         }
+    }
+    /* paddings that were not set are zero; said last, for a refusal must change nothing */
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; ++l) {
+        const union wd_cell zeros[WD_MAX_SPATIAL] = {{0}};
+        if (lists[l].least > 0 || wd_desc_has(desc, lists[l].attribute)) continue;
+        WD_TRY(wd_desc_put(desc, lists[l].attribute, CUDNN_TYPE_INT64, spatial, zeros));
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -186,8 +204,9 @@ cudnnStatus_t wd_check_variant_pack(struct wd_desc *desc)
     const struct wd_place *twin;
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     WD_REQUIRE(uids->count == data->count, CUDNN_STATUS_BAD_PARAM,
-               "variant pack: %lld unique ids but %lld data pointers", (long long)uids->count,
-               (long long)data->count);
+               "variant pack: CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS has %lld elements, "
+               "CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS %lld",
+               (long long)uids->count, (long long)data->count);
     if (uids->count > LOCAL_PLACES) {
         places = wd_alloc(sizeof *places * (size_t)uids->count);
         WD_REQUIRE(places != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
@@ -199,9 +218,11 @@ cudnnStatus_t wd_check_variant_pack(struct wd_desc *desc)
     }
     twin = wd_place_twin(places, uids->count);
     if (twin) {
-        status = wd_fail(CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES,
-                         "variant pack: unique id %lld stands at %lld and at %lld",
-                         (long long)twin[0].uid, (long long)twin[0].at, (long long)twin[1].at);
+        status =
+            wd_fail(CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES,
+                    "variant pack: unique id %lld of CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS stands at "
+                    "%lld and at %lld",
+                    (long long)twin[0].uid, (long long)twin[0].at, (long long)twin[1].at);
     }
     if (places != local) wd_free(places);
     return status;
@@ -229,10 +250,12 @@ cudnnStatus_t wd_check_rng(struct wd_desc *desc)
     double low = wd_desc_real(desc, CUDNN_ATTR_RNG_UNIFORM_DIST_MINIMUM);
     double high = wd_desc_real(desc, CUDNN_ATTR_RNG_UNIFORM_DIST_MAXIMUM);
     WD_REQUIRE(probability >= 0.0 && probability <= 1.0, CUDNN_STATUS_BAD_PARAM,
-               "rng: probability %g is not in 0..1", probability);
-    WD_REQUIRE(deviation >= 0.0, CUDNN_STATUS_BAD_PARAM, "rng: standard deviation %g is negative",
-               deviation);
-    WD_REQUIRE(low <= high, CUDNN_STATUS_BAD_PARAM, "rng: minimum %g is above maximum %g", low,
-               high);
+               "rng: CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY=%g is not in 0..1", probability);
+    WD_REQUIRE(deviation >= 0.0, CUDNN_STATUS_BAD_PARAM,
+               "rng: CUDNN_ATTR_RNG_NORMAL_DIST_STANDARD_DEVIATION=%g is negative", deviation);
+    WD_REQUIRE(low <= high, CUDNN_STATUS_BAD_PARAM,
+               "rng: CUDNN_ATTR_RNG_UNIFORM_DIST_MINIMUM=%g is above "
+               "CUDNN_ATTR_RNG_UNIFORM_DIST_MAXIMUM=%g",
+               low, high);
     return CUDNN_STATUS_SUCCESS;
 }

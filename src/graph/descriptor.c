@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -137,7 +138,7 @@ cudnnStatus_t wd_desc_create(int type, struct wd_desc **desc)
     struct wd_desc *made;
     pthread_once(&once, build_tables);
     WD_REQUIRE(type >= 0 && type < WD_DESC_TYPES, CUDNN_STATUS_NOT_SUPPORTED,
-               "descriptor type %d is none of 0..%d", type, WD_DESC_TYPES - 1);
+               "descriptorType=%d is none of 0..%d", type, WD_DESC_TYPES - 1);
     made = wd_alloc(types[type].bytes);
     WD_REQUIRE(made != NULL, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                "no host memory for a %s descriptor of %zu bytes", types[type].text,
@@ -196,24 +197,29 @@ cudnnStatus_t wd_desc_check_final(const void *desc, const char *argument, int ty
     const struct wd_desc *own = desc;
     WD_TRY(wd_desc_check(desc, argument));
     WD_REQUIRE(type < 0 || own->type == type, CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
-               "%s is a %s descriptor, not a %s", argument, wd_desc_text(own->type),
+               "%s is a descriptor of type %s, not %s", argument, wd_desc_text(own->type),
                wd_desc_text(type));
-    WD_REQUIRE(own->finalized, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-               "%s, a %s descriptor, is not finalized", argument, wd_desc_text(own->type));
+    WD_REQUIRE(own->finalized, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "%s (%s) is not finalized",
+               argument, wd_desc_text(own->type));
     return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t wd_desc_check_values(struct wd_desc *desc)
 {
     const struct type_info *type = &types[desc->type];
-    WD_REQUIRE(!desc->finalized, CUDNN_STATUS_BAD_PARAM, "the %s descriptor is finalized already",
+    char missing[512];
+    size_t length = 0;
+    WD_REQUIRE(!desc->finalized, CUDNN_STATUS_BAD_PARAM, "descriptor (%s) is finalized already",
                type->text);
     for (int i = 0; i < type->count; ++i) {
         const struct wd_attribute *row = &attributes[type->first + i];
-        WD_REQUIRE(row->rule != WD_ATTR_REQUIRED || desc->values[i].count > 0,
-                   CUDNN_STATUS_BAD_PARAM, "%s: %s is required and was not set", type->text,
-                   row->name);
+        if (row->rule != WD_ATTR_REQUIRED || desc->values[i].count > 0) continue;
+        length += (size_t)snprintf(missing + length, sizeof missing - length, "%s%s",
+                                   length ? ", " : "", row->name);
+        if (length >= sizeof missing) break;
     }
+    WD_REQUIRE(length == 0, CUDNN_STATUS_BAD_PARAM, "%s: required, but not set: %s", type->text,
+               missing);
     if (type->check) WD_TRY(type->check(desc));
     return wd_operation_check(desc);
 }
@@ -274,7 +280,7 @@ cudnnStatus_t wd_desc_copy(struct wd_desc *to, const struct wd_desc *from)
     struct wd_desc *source = (struct wd_desc *)(uintptr_t)from;
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     WD_REQUIRE(to->type == from->type, CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
-               "the result is a %s descriptor, the one given for it is a %s", type->text,
+               "the result is of type %s, the descriptor given for it of type %s", type->text,
                wd_desc_text(to->type));
     if (to == from) return CUDNN_STATUS_SUCCESS;
     WD_REQUIRE(atomic_load(&to->references) == 1, CUDNN_STATUS_BAD_PARAM,

@@ -55,12 +55,13 @@ static cudnnStatus_t find(const struct wd_desc *desc, int attribute, int type,
 {
     const struct wd_attribute *row = wd_attribute(attribute);
     char text[160];
-    WD_REQUIRE(row != NULL, CUDNN_STATUS_BAD_PARAM, "attribute %d does not exist", attribute);
+    WD_REQUIRE(row != NULL, CUDNN_STATUS_BAD_PARAM, "attributeName=%d is no attribute", attribute);
     WD_REQUIRE(row->descriptor == desc->type, CUDNN_STATUS_BAD_PARAM,
-               "%s is no attribute of a %s descriptor", row->name, wd_desc_text(desc->type));
+               "attributeName %s is no attribute of descriptors of type %s", row->name,
+               wd_desc_text(desc->type));
     WD_REQUIRE(type >= 0 && type < VALUE_TYPES && (row->types >> type & 1u),
-               CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "%s is %s, not %s (%d)", row->name,
-               types_text(row, text, sizeof text), wd_attribute_type_name(type), type);
+               CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "attributeType=%d (%s) is not the %s of %s",
+               type, wd_attribute_type_name(type), types_text(row, text, sizeof text), row->name);
     *found = row;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -98,15 +99,15 @@ static cudnnStatus_t check_reference(const struct wd_attribute *row, const struc
     WD_TRY(wd_desc_check(ref, row->name));
     if (row->refers == WD_REFERS_OPERATION) {
         WD_REQUIRE(wd_desc_is_operation(ref->type), CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
-                   "%s: element %lld is a %s descriptor, not an operation", row->name, (long long)i,
-                   wd_desc_text(ref->type));
+                   "%s: element %lld is a descriptor of type %s, not an operation", row->name,
+                   (long long)i, wd_desc_text(ref->type));
     } else {
         WD_REQUIRE(ref->type == row->refers, CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
-                   "%s: element %lld is a %s descriptor, not a %s", row->name, (long long)i,
+                   "%s: element %lld is a descriptor of type %s, not %s", row->name, (long long)i,
                    wd_desc_text(ref->type), wd_desc_text(row->refers));
     }
     WD_REQUIRE(ref->finalized, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-               "%s: element %lld, a %s descriptor, is not finalized", row->name, (long long)i,
+               "%s: element %lld (%s) is not finalized", row->name, (long long)i,
                wd_desc_text(ref->type));
     return CUDNN_STATUS_SUCCESS;
 }
@@ -166,21 +167,21 @@ cudnnStatus_t wd_desc_set(struct wd_desc *desc, int attribute, int type, int64_t
     int64_t room;
     WD_TRY(find(desc, attribute, type, &row));
     WD_REQUIRE(!desc->finalized, CUDNN_STATUS_BAD_PARAM,
-               "%s cannot be set: the %s descriptor is finalized", row->name,
+               "%s cannot be set: descriptor (%s) is finalized", row->name,
                wd_desc_text(desc->type));
     WD_REQUIRE(row->rule != WD_ATTR_COMPUTED, CUDNN_STATUS_NOT_SUPPORTED,
                "%s is computed by the library and cannot be set", row->name);
     if (row->most == INT32_MAX) {
         WD_REQUIRE(count >= row->least && count <= ELEMENTS_MAX, CUDNN_STATUS_BAD_PARAM,
-                   "%s: element count %lld is below %d or absurd", row->name, (long long)count,
-                   row->least);
+                   "elementCount=%lld is not in %d..%d, as %s takes them", (long long)count,
+                   row->least, (int)ELEMENTS_MAX, row->name);
     } else {
         WD_REQUIRE(count >= row->least && count <= row->most, CUDNN_STATUS_BAD_PARAM,
-                   "%s: element count %lld is not in %d..%d", row->name, (long long)count,
-                   row->least, row->most);
+                   "elementCount=%lld is not in %d..%d, as %s takes them", (long long)count,
+                   row->least, row->most, row->name);
     }
     WD_REQUIRE(elements != NULL || count == 0, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-               "%s: the array of %lld elements is null", row->name, (long long)count);
+               "%s: arrayOfElements is null, elementCount=%lld", row->name, (long long)count);
     room = type == CUDNN_TYPE_CHAR ? (count + 7) / 8 : 2 * count;
     if (room > LOCAL_CELLS) {
         cells = wd_alloc(sizeof *cells * (size_t)room);
@@ -221,15 +222,19 @@ static cudnnStatus_t store_reference(const struct wd_desc *desc, const struct wd
                                      void *elements, int64_t i, const struct wd_desc *ref)
 {
     struct wd_desc *to;
+    cudnnStatus_t status;
     memcpy(&to, (char *)elements + sizeof to * (size_t)i, sizeof to);
     WD_REQUIRE(to != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-               "%s: element %lld of the array is null; it takes a created descriptor", row->name,
-               (long long)i);
-    WD_TRY(wd_desc_check(to, row->name));
+               "%s: element %lld of arrayOfElements is null; it takes a created descriptor",
+               row->name, (long long)i);
+    WD_TRY(wd_desc_check(to, "an element of arrayOfElements"));
     WD_REQUIRE(to != desc, CUDNN_STATUS_BAD_PARAM,
-               "%s: element %lld of the array is the %s descriptor that is read", row->name,
+               "%s: element %lld of arrayOfElements is the %s descriptor that is read", row->name,
                (long long)i, wd_desc_text(desc->type));
-    return wd_desc_copy(to, ref);
+    status = wd_desc_copy(to, ref);
+    if (status == CUDNN_STATUS_SUCCESS) return status;
+    return wd_fail(status, "%s: element %lld of arrayOfElements: %s", row->name, (long long)i,
+                   wd_last_error());
 }
 
 /* Cells into elements of the caller. */
@@ -275,11 +280,11 @@ cudnnStatus_t wd_desc_get(const struct wd_desc *desc, int attribute, int type, i
     const union wd_cell *cells;
     int64_t available;
     WD_REQUIRE(desc->finalized, CUDNN_STATUS_NOT_INITIALIZED,
-               "attribute %d cannot be read: the %s descriptor is not finalized", attribute,
-               wd_desc_text(desc->type));
+               "descriptor (%s) is not finalized: attribute %d cannot be read",
+               wd_desc_text(desc->type), attribute);
     WD_TRY(find(desc, attribute, type, &row));
-    WD_REQUIRE(requested >= 0, CUDNN_STATUS_BAD_PARAM,
-               "%s: requested element count %lld is negative", row->name, (long long)requested);
+    WD_REQUIRE(requested >= 0, CUDNN_STATUS_BAD_PARAM, "%s: requestedElementCount=%lld is negative",
+               row->name, (long long)requested);
     value = &desc->values[row->slot];
     cells = value->cells;
     available = value->count;

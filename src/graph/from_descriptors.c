@@ -103,6 +103,7 @@ cudnnStatus_t wd_node_bind(struct wd_node_builder *builder, int slot, const stru
 {
     const struct wd_desc *desc = wd_desc_ref(op, attribute);
     struct wd_tensor tensor;
+    if (builder->names) builder->names[slot] = wd_attribute(attribute)->name;
     if (!desc) return CUDNN_STATUS_SUCCESS;
     memset(&tensor, 0, sizeof tensor);
     WD_TRY(wd_tensor_from(desc, &tensor));
@@ -137,17 +138,18 @@ cudnnStatus_t wd_operation_check(const struct wd_desc *op)
     int table[2 * WD_MAX_SLOTS] = {0};
     struct wd_node node = {0};
     struct wd_graph graph = {.nodes = &node, .tensors = tensors, .node_count = 1};
-    struct wd_node_builder builder = {&graph, &node, scalars, table, 2 * WD_MAX_SLOTS - 1};
+    const char *names[WD_MAX_SLOTS] = {NULL};
+    struct wd_node_builder builder = {&graph, &node, scalars, table, 2 * WD_MAX_SLOTS - 1, names};
     if (!node_functions[op->type]) return CUDNN_STATUS_SUCCESS;
     for (int s = 0; s < WD_MAX_SLOTS; ++s) node.slot[s] = -1;
     WD_TRY(node_functions[op->type](op, &builder));
-    return wd_node_validate(&graph, &node);
+    return wd_name_slots(node.op, names, NULL, wd_node_validate(&graph, &node));
 }
 
 static cudnnStatus_t add_nodes(const struct wd_value *ops, struct wd_opgraph *made, int *table,
                                int table_mask)
 {
-    struct wd_node_builder builder = {&made->graph, NULL, NULL, table, table_mask};
+    struct wd_node_builder builder = {&made->graph, NULL, NULL, table, table_mask, NULL};
     for (int64_t n = 0; n < ops->count; ++n) {
         const struct wd_desc *op = ops->cells[n].ref;
         wd_node_function function = node_functions[op->type];
@@ -226,7 +228,7 @@ static cudnnStatus_t sort_nodes(const struct wd_opgraph *made, struct wd_opgraph
             }
             /* a producer that has been begun is on the path itself: nodes leave it placed */
             WD_REQUIRE(sorting->state[producer] == 0, CUDNN_STATUS_BAD_PARAM,
-                       "operation graph: the operations wait for each other in a circle");
+                       "the operations wait for each other in a circle");
             sorting->waiting[depth++] = producer;
         }
     }
@@ -249,11 +251,12 @@ cudnnStatus_t wd_opgraph_build(const struct wd_desc *desc, struct wd_opgraph **r
     struct sorting sorting = {0};
     cudnnStatus_t status;
     WD_REQUIRE(ops->count >= 1 && ops->count <= OPERATIONS_MAX, CUDNN_STATUS_NOT_SUPPORTED,
-               "operation graph: %lld operations are not in 1..%d", (long long)ops->count,
-               OPERATIONS_MAX);
-    WD_REQUIRE(counted < INT16_MAX, CUDNN_STATUS_NOT_SUPPORTED,
-               "operation graph: its operations refer to tensors %lld times, more than %d",
-               (long long)counted, INT16_MAX - 1);
+               "CUDNN_ATTR_OPERATIONGRAPH_OPS: %lld operations are not in 1..%d",
+               (long long)ops->count, OPERATIONS_MAX);
+    WD_REQUIRE(
+        counted < INT16_MAX, CUDNN_STATUS_NOT_SUPPORTED,
+        "CUDNN_ATTR_OPERATIONGRAPH_OPS: the operations refer to tensors %lld times, more than %d",
+        (long long)counted, INT16_MAX - 1);
     nodes = (int)ops->count;
     references = (int)counted;
     while (entries < 2 * references) entries *= 2;
@@ -275,6 +278,9 @@ cudnnStatus_t wd_opgraph_build(const struct wd_desc *desc, struct wd_opgraph **r
     *result = sorted;
     sorted = NULL;
 done:
+    if (status != CUDNN_STATUS_SUCCESS) {
+        status = wd_fail(status, "CUDNN_ATTR_OPERATIONGRAPH_OPS: %s", wd_last_error());
+    }
     wd_free(made);
     wd_free(sorted);
     wd_free(table);

@@ -49,6 +49,7 @@ struct wd_node_builder {
     double *scalars;        /* of this node, zeroed */
     int *table;             /* index + 1 of a tensor by the hash of its uid */
     int table_mask;
+    const char **names; /* the attribute of each slot, filled in for refusals; or null */
 };
 cudnnStatus_t wd_node_bind(struct wd_node_builder *builder, int slot, const struct wd_desc *op,
                            int attribute);

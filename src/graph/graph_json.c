@@ -135,7 +135,7 @@ static enum wd_op op_by_name(const char *name)
 static void read_node(struct wd_reader *reader, struct wd_graph *graph, struct wd_node *node,
                       double *scalars)
 {
-    struct wd_node_builder builder = {graph, node, scalars, NULL, 0};
+    struct wd_node_builder builder = {graph, node, scalars, NULL, 0, NULL};
     const struct wd_op_info *info;
     char name[32];
     int64_t slots[WD_MAX_SLOTS];

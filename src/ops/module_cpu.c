@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/queue.h"
+#include "base/status.h"
 #include "build_id.h"
 #include "cpu/cpu.h"
 #include "ops/engine.h"
@@ -60,9 +61,11 @@ static void range(wd_range_fn fn, const void *args, int64_t items, int64_t grain
     }
 }
 
-__attribute__((visibility("default"))) const struct wd_cpu_module *warpdnn_cpu_module(int wanted)
+__attribute__((visibility("default"))) const struct wd_cpu_module *warpdnn_cpu_module(
+    int wanted, char *(*error_text)(void))
 {
     static struct wd_cpu_module self = {WD_BUILD_ID, 1, range, engine_by_id};
+    wd_last_error_share(error_text);
     threads = wanted > 0 ? wanted : omp_get_num_procs();
     self.threads = threads;
     /* without it everything works but children of a process that has computed: worth no failure */

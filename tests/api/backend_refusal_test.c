@@ -137,41 +137,44 @@ static void tensor_rows(void)
     const int64_t zero = 0, minus = -8, many = 33;
     bool yes = true;
     be_desc d;
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_DIMENSIONS,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_DIMENSIONS,
             cudnnBackendFinalize(be_make(CUDNN_BACKEND_TENSOR_DESCRIPTOR)));
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_DIMENSIONS,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_DIMENSIONS,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_DIMENSIONS, 4, negative)));
-    REFUSED(NOT_SUPPORTED_SHAPE, cudnnBackendFinalize, TENSOR_DIMENSIONS,
+    REFUSED(NOT_SUPPORTED_SHAPE, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_DIMENSIONS,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_DIMENSIONS, 4, huge)));
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_STRIDES,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_STRIDES,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_STRIDES, 3, dims4)));
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_STRIDES,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_STRIDES,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_STRIDES, 4, negative)));
-    REFUSED(NOT_SUPPORTED_SHAPE, cudnnBackendFinalize, TENSOR_STRIDES,
+    REFUSED(NOT_SUPPORTED_SHAPE, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_STRIDES,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_STRIDES, 4, huge)));
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_BYTE_ALIGNMENT,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1, &zero)));
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_BYTE_ALIGNMENT,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1, &minus)));
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_VECTOR_COUNT,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_VECTOR_COUNT,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_VECTOR_COUNT, 1, &zero)));
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_VECTOR_COUNT,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_VECTOR_COUNT,
             cudnnBackendFinalize(tensor_with(CUDNN_ATTR_TENSOR_VECTOR_COUNT, 1, &many)));
     d = tensor_with(CUDNN_ATTR_TENSOR_VECTOR_COUNT, 1, &dims4[2]);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_VECTORIZED_DIMENSION, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_VECTORIZED_DIMENSION,
+            cudnnBackendFinalize(d));
     be_set_int(d, CUDNN_ATTR_TENSOR_VECTORIZED_DIMENSION, 4);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_VECTORIZED_DIMENSION, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_VECTORIZED_DIMENSION,
+            cudnnBackendFinalize(d));
     d = tensor_with(CUDNN_ATTR_TENSOR_UNIQUE_ID, 1, &zero);
     be_set(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &yes);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_IS_BY_VALUE, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_IS_BY_VALUE,
+            cudnnBackendFinalize(d));
     be_set(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &yes);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_IS_VIRTUAL, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_IS_VIRTUAL, cudnnBackendFinalize(d));
     d = tensor_with(CUDNN_ATTR_TENSOR_UNIQUE_ID, 1, &zero);
     be_set_enum(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE,
                 CUDNN_DATA_FAST_FLOAT_FOR_FP8);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, TENSOR_DATA_TYPE, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_DATA_TYPE, cudnnBackendFinalize(d));
     be_set_enum(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_INT8x4);
-    REFUSED(NOT_SUPPORTED_DATA_TYPE, cudnnBackendFinalize, TENSOR_DATA_TYPE,
+    REFUSED(NOT_SUPPORTED_DATA_TYPE, cudnnBackendFinalize, CUDNN_ATTR_TENSOR_DATA_TYPE,
             cudnnBackendFinalize(d));
 }
 
@@ -182,31 +185,36 @@ static void parameter_rows(void)
     cudnnFraction_t bad = {1, 0};
     be_desc d = be_make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     be_set_enum(d, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 55);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, POINTWISE_MODE, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_POINTWISE_MODE, cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     be_set_int(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 3);
     be_set(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, ones);
     be_set(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, CONVOLUTION_SPATIAL_DIMS, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
+            cudnnBackendFinalize(d));
     be_set_int(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 0);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, CONVOLUTION_SPATIAL_DIMS, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
+            cudnnBackendFinalize(d));
     be_set_int(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
     be_set(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, zeros);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, CONVOLUTION_DILATIONS, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_CONVOLUTION_DILATIONS,
+            cudnnBackendFinalize(d));
     be_set(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
     be_set(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, zeros);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, CONVOLUTION_FILTER_STRIDES, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
+            cudnnBackendFinalize(d));
     be_set(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, ones);
     be_set(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, minus);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, CONVOLUTION_PRE_PADDINGS, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS,
+            cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_RNG_DESCRIPTOR);
     be_set_enum(d, CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, 0);
     be_set(d, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_TYPE_DOUBLE, 1, &half);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, RNG_BERNOULLI_DIST_PROBABILITY,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY,
             cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
     be_set(d, CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_TYPE_FRACTION, 1, &bad);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, RESAMPLE_STRIDES, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_RESAMPLE_STRIDES, cudnnBackendFinalize(d));
 }
 
 static be_desc open_graph(int count, const be_desc *ops)
@@ -228,54 +236,59 @@ static void graph_rows(void)
     cudnnHandle_t none = NULL;
     cudnnHandle_t fake = (cudnnHandle_t)(void *)rubbish;
     be_desc ops[2];
-    REFUSED(BAD_PARAM_NOT_FINALIZED, cudnnBackendSetAttribute, OPERATION_POINTWISE_XDESC,
+    REFUSED(BAD_PARAM_NOT_FINALIZED, cudnnBackendSetAttribute, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
             cudnnBackendSetAttribute(d, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &good.open_tensor));
-    REFUSED(BAD_PARAM_DESCRIPTOR_TYPE, cudnnBackendSetAttribute, OPERATION_POINTWISE_XDESC,
+    REFUSED(BAD_PARAM_DESCRIPTOR_TYPE, cudnnBackendSetAttribute,
+            CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
             cudnnBackendSetAttribute(d, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &good.op));
     be_set_ref(d, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, good.pointwise);
     be_set_ref(d, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, good.x);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, OPERATION_POINTWISE_YDESC, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
+            cudnnBackendFinalize(d));
     be_set_ref(d, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, good.y);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, OPERATION_POINTWISE_BDESC, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+            cudnnBackendFinalize(d));
     be_set_ref(d, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
                be_tensor(9, CUDNN_DATA_FLOAT, 4, other, BE_PLAIN));
-    REFUSED(BAD_PARAM_SHAPE_MISMATCH, cudnnBackendFinalize, OPERATION_POINTWISE_BDESC,
+    REFUSED(BAD_PARAM_SHAPE_MISMATCH, cudnnBackendFinalize, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
             cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, OPERATIONGRAPH_OPS, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_OPERATIONGRAPH_OPS,
+            cudnnBackendFinalize(d));
     REFUSED(
-        BAD_PARAM_NULL_POINTER, cudnnBackendSetAttribute, OPERATIONGRAPH_HANDLE,
+        BAD_PARAM_NULL_POINTER, cudnnBackendSetAttribute, CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
         cudnnBackendSetAttribute(d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &none));
-    REFUSED(BAD_PARAM_DESCRIPTOR_TYPE, cudnnBackendSetAttribute, OPERATIONGRAPH_OPS,
+    REFUSED(BAD_PARAM_DESCRIPTOR_TYPE, cudnnBackendSetAttribute, CUDNN_ATTR_OPERATIONGRAPH_OPS,
             cudnnBackendSetAttribute(d, CUDNN_ATTR_OPERATIONGRAPH_OPS,
                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &good.x));
     d = open_graph(1, &good.op);
     be_set(d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &fake);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, OPERATIONGRAPH_HANDLE, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
+            cudnnBackendFinalize(d));
     /* the same id for two tensors */
     ops[0] = good.op;
     ops[1] = be_pointwise(CUDNN_POINTWISE_NEG, twin, NULL, NULL, v1);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, OPERATIONGRAPH_OPS,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_OPERATIONGRAPH_OPS,
             cudnnBackendFinalize(open_graph(2, ops)));
     /* written twice */
     ops[1] = be_pointwise(CUDNN_POINTWISE_NEG, good.x, NULL, NULL, good.y);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, OPERATIONGRAPH_OPS,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_OPERATIONGRAPH_OPS,
             cudnnBackendFinalize(open_graph(2, ops)));
     /* read but never written */
     ops[1] = be_pointwise(CUDNN_POINTWISE_NEG, v1, NULL, NULL, v2);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, OPERATIONGRAPH_OPS,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_OPERATIONGRAPH_OPS,
             cudnnBackendFinalize(open_graph(2, ops)));
     /* each waits for the other */
     ops[0] = be_pointwise(CUDNN_POINTWISE_NEG, v1, NULL, NULL, v2);
     ops[1] = be_pointwise(CUDNN_POINTWISE_NEG, v2, NULL, NULL, v1);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, OPERATIONGRAPH_OPS,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_OPERATIONGRAPH_OPS,
             cudnnBackendFinalize(open_graph(2, ops)));
     be_set_ref(reshape, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, good.x);
     be_set_ref(reshape, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, good.y);
     be_final(reshape);
-    REFUSED(NOT_SUPPORTED_GRAPH_PATTERN, cudnnBackendFinalize, OPERATIONGRAPH_OPS,
+    REFUSED(NOT_SUPPORTED_GRAPH_PATTERN, cudnnBackendFinalize, CUDNN_ATTR_OPERATIONGRAPH_OPS,
             cudnnBackendFinalize(open_graph(1, &reshape)));
 }
 
@@ -294,51 +307,56 @@ static void engine_rows(void)
     be_desc knob = be_make(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
     be_desc graph = be_make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     be_desc d = be_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, ENGINE_OPERATION_GRAPH, cudnnBackendFinalize(d));
-    REFUSED(NOT_SUPPORTED, cudnnBackendSetAttribute, ENGINE_NUMERICAL_NOTE,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+            cudnnBackendFinalize(d));
+    REFUSED(NOT_SUPPORTED, cudnnBackendSetAttribute, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
             cudnnBackendSetAttribute(d, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                      1, &id));
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, ENGINE_GLOBAL_INDEX,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
             cudnnBackendFinalize(open_engine(-1)));
-    REFUSED(NOT_SUPPORTED, cudnnBackendFinalize, ENGINE_GLOBAL_INDEX,
+    REFUSED(NOT_SUPPORTED, cudnnBackendFinalize, CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
             cudnnBackendFinalize(open_engine(7)));
-    REFUSED(NOT_SUPPORTED, cudnnBackendFinalize, ENGINE_GLOBAL_INDEX,
+    REFUSED(NOT_SUPPORTED, cudnnBackendFinalize, CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
             cudnnBackendFinalize(open_engine(20)));
-    REFUSED(NOT_SUPPORTED, cudnnBackendFinalize, ENGINE_GLOBAL_INDEX,
+    REFUSED(NOT_SUPPORTED, cudnnBackendFinalize, CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
             cudnnBackendFinalize(open_engine(INT64_MAX)));
     be_set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &good.op);
     be_set_ref(d, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, be_final(graph));
     be_set_int(d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, ENGINE_DEVICEPROP, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_ENGINE_DEVICEPROP, cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, ENGINECFG_ENGINE, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_ENGINECFG_ENGINE, cudnnBackendFinalize(d));
     be_set_ref(d, CUDNN_ATTR_ENGINECFG_ENGINE, good.engine);
     be_set_ref(d, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, be_final(knob));
-    REFUSED(NOT_SUPPORTED, cudnnBackendFinalize, ENGINECFG_KNOB_CHOICES, cudnnBackendFinalize(d));
-    REFUSED(NOT_SUPPORTED, cudnnBackendSetAttribute, ENGINECFG_WORKSPACE_SIZE,
+    REFUSED(NOT_SUPPORTED, cudnnBackendFinalize, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+            cudnnBackendFinalize(d));
+    REFUSED(NOT_SUPPORTED, cudnnBackendSetAttribute, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE,
             cudnnBackendSetAttribute(d, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
                                      &bytes));
     d = be_make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     be_set_ref(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, good.graph);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, ENGINEHEUR_MODE, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_ENGINEHEUR_MODE, cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-    REFUSED(NOT_INITIALIZED, cudnnBackendFinalize, DEVICEPROP_HANDLE, cudnnBackendFinalize(d));
+    REFUSED(NOT_INITIALIZED, cudnnBackendFinalize, CUDNN_ATTR_DEVICEPROP_HANDLE,
+            cudnnBackendFinalize(d));
     id = 4096;
     be_set(d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, DEVICEPROP_DEVICE_ID, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_DEVICEPROP_DEVICE_ID,
+            cudnnBackendFinalize(d));
     id = -1;
     be_set(d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, DEVICEPROP_DEVICE_ID, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_DEVICEPROP_DEVICE_ID,
+            cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     be_set(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 2, "{}");
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, DEVICEPROP_JSON_REPRESENTATION,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
             cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_KERNEL_CACHE_DESCRIPTOR);
     be_set(d, CUDNN_ATTR_KERNEL_CACHE_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 4, "null");
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, KERNEL_CACHE_JSON_REPRESENTATION,
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_KERNEL_CACHE_JSON_REPRESENTATION,
             cudnnBackendFinalize(d));
     d = be_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    REFUSED(BAD_PARAM_NOT_FINALIZED, cudnnBackendFinalize, EXECUTION_PLAN_ENGINE_CONFIG,
+    REFUSED(BAD_PARAM_NOT_FINALIZED, cudnnBackendFinalize, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
             cudnnBackendFinalize(d));
 }
 
@@ -348,10 +366,11 @@ static void pack_rows(void)
     void *pointers[3] = {rubbish, rubbish, rubbish};
     be_desc d = be_make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     be_set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 2, uids);
-    REFUSED(BAD_PARAM, cudnnBackendFinalize, VARIANT_PACK_DATA_POINTERS, cudnnBackendFinalize(d));
+    REFUSED(BAD_PARAM, cudnnBackendFinalize, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+            cudnnBackendFinalize(d));
     be_set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, uids);
     be_set(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, pointers);
-    REFUSED(BAD_PARAM_DUPLICATED_ENTRIES, cudnnBackendFinalize, VARIANT_PACK_UNIQUE_IDS,
+    REFUSED(BAD_PARAM_DUPLICATED_ENTRIES, cudnnBackendFinalize, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
             cudnnBackendFinalize(d));
 }
 
@@ -390,18 +409,18 @@ static void execute_rows(void)
             cudnnBackendExecute(h, good.plan, good.plan));
     REFUSED(BAD_PARAM_NOT_FINALIZED, cudnnBackendExecute, variantPack,
             cudnnBackendExecute(h, good.plan, open_pack));
-    REFUSED(BAD_PARAM, cudnnBackendExecute, VARIANT_PACK_UNIQUE_IDS,
+    REFUSED(BAD_PARAM, cudnnBackendExecute, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
             cudnnBackendExecute(h, good.plan, less));
-    REFUSED(BAD_PARAM_NULL_POINTER, cudnnBackendExecute, VARIANT_PACK_DATA_POINTERS,
+    REFUSED(BAD_PARAM_NULL_POINTER, cudnnBackendExecute, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
             cudnnBackendExecute(h, good.plan, null));
-    REFUSED(BAD_PARAM_MISALIGNED_POINTER, cudnnBackendExecute, VARIANT_PACK_DATA_POINTERS,
-            cudnnBackendExecute(h, good.plan, odd));
-    REFUSED(BAD_PARAM_NULL_POINTER, cudnnBackendExecute, VARIANT_PACK_WORKSPACE,
+    REFUSED(BAD_PARAM_MISALIGNED_POINTER, cudnnBackendExecute,
+            CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, cudnnBackendExecute(h, good.plan, odd));
+    REFUSED(BAD_PARAM_NULL_POINTER, cudnnBackendExecute, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
             cudnnBackendExecute(h, two, good.pack));
     be_set(overriding, CUDNN_ATTR_VARIANT_PACK_OVERRIDE_UNIQUE_IDS, CUDNN_TYPE_INT64, 1, &uid);
     be_final(overriding);
-    REFUSED(NOT_SUPPORTED_INVALID_DYNAMIC_SHAPE, cudnnBackendExecute, VARIANT_PACK_OVERRIDE_SHAPES,
-            cudnnBackendExecute(h, good.plan, overriding));
+    REFUSED(NOT_SUPPORTED_INVALID_DYNAMIC_SHAPE, cudnnBackendExecute,
+            CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES, cudnnBackendExecute(h, good.plan, overriding));
     REFUSED(BAD_PARAM_NULL_POINTER, cudnnBackendPopulateCudaGraph, handle,
             cudnnBackendPopulateCudaGraph(NULL, good.plan, good.pack, graph));
     REFUSED(BAD_PARAM_NULL_POINTER, cudnnBackendPopulateCudaGraph, executionPlan,

@@ -42,7 +42,7 @@ static void query_rows(const struct conv_world *s)
     REFUSED(BAD_PARAM_NULL_POINTER, cudnnGetConvolutionBackwardFilterAlgorithmMaxCount, count,
             cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(h, NULL));
     /* the same rows for Get and Find, whose arguments are alike but for the pointers of Ex */
-#define LIST(function, A, B_, C, BAD_A, BAD_C, P)                                                  \
+#define LIST(function, first, second, third, A, B_, C, BAD_A, BAD_C, P)                            \
     REFUSED(BAD_PARAM_NULL_POINTER, function, handle,                                              \
             function(NULL, A, B_, s->conv, C, 8, &n, P));                                          \
     REFUSED(BAD_PARAM_NULL_POINTER, function, first, function(h, NULL, B_, s->conv, C, 8, &n, P)); \
@@ -59,12 +59,18 @@ static void query_rows(const struct conv_world *s)
             function(h, A, B_, s->conv, C, 8, NULL, P));                                           \
     REFUSED(BAD_PARAM_NULL_POINTER, function, perfResults,                                         \
             function(h, A, B_, s->conv, C, 8, &n, NULL))
-    LIST(cudnnGetConvolutionForwardAlgorithm_v7, x, s->w, y, x_c4, s->y_k5->desc, f);
-    LIST(cudnnFindConvolutionForwardAlgorithm, x, s->w, y, x_c4, s->y_k5->desc, f);
-    LIST(cudnnGetConvolutionBackwardDataAlgorithm_v7, s->w, y, x, s->w_c4, x_c4, d);
-    LIST(cudnnFindConvolutionBackwardDataAlgorithm, s->w, y, x, s->w_c4, x_c4, d);
-    LIST(cudnnGetConvolutionBackwardFilterAlgorithm_v7, x, y, s->w, x_c4, s->w_c4, g);
-    LIST(cudnnFindConvolutionBackwardFilterAlgorithm, x, y, s->w, x_c4, s->w_c4, g);
+    LIST(cudnnGetConvolutionForwardAlgorithm_v7, srcDesc, filterDesc, destDesc, x, s->w, y, x_c4,
+         s->y_k5->desc, f);
+    LIST(cudnnFindConvolutionForwardAlgorithm, xDesc, wDesc, yDesc, x, s->w, y, x_c4, s->y_k5->desc,
+         f);
+    LIST(cudnnGetConvolutionBackwardDataAlgorithm_v7, filterDesc, diffDesc, gradDesc, s->w, y, x,
+         s->w_c4, x_c4, d);
+    LIST(cudnnFindConvolutionBackwardDataAlgorithm, wDesc, dyDesc, dxDesc, s->w, y, x, s->w_c4,
+         x_c4, d);
+    LIST(cudnnGetConvolutionBackwardFilterAlgorithm_v7, srcDesc, diffDesc, gradDesc, x, y, s->w,
+         x_c4, s->w_c4, g);
+    LIST(cudnnFindConvolutionBackwardFilterAlgorithm, xDesc, dyDesc, dwDesc, x, y, s->w, x_c4,
+         s->w_c4, g);
 #define EX(function, status, argument, ...)                                                        \
     REFUSED(status, function, argument, function(__VA_ARGS__))
 #define FEX(status, argument, ...)                                                                 \
@@ -107,7 +113,7 @@ static void query_rows(const struct conv_world *s)
     GEX(BAD_PARAM, requestedAlgoCount, h, X, Y, s->conv, W, INT_MIN, &n, g);
     GEX(BAD_PARAM_NULL_POINTER, returnedAlgoCount, h, X, Y, s->conv, W, 8, NULL, g);
     GEX(BAD_PARAM_NULL_POINTER, perfResults, h, X, Y, s->conv, W, 8, &n, NULL);
-#define SIZE(function, A, B_, C, BAD_A, ALGO, COUNT)                                               \
+#define SIZE(function, first, second, third, A, B_, C, BAD_A, ALGO, COUNT)                         \
     REFUSED(BAD_PARAM_NULL_POINTER, function, handle,                                              \
             function(NULL, A, B_, s->conv, C, ALGO, &bytes));                                      \
     REFUSED(BAD_PARAM_NULL_POINTER, function, first,                                               \
@@ -122,12 +128,12 @@ static void query_rows(const struct conv_world *s)
     REFUSED(NOT_SUPPORTED, function, algo, function(h, A, B_, s->conv, C, COUNT, &bytes));         \
     REFUSED(BAD_PARAM_NULL_POINTER, function, sizeInBytes,                                         \
             function(h, A, B_, s->conv, C, ALGO, NULL))
-    SIZE(cudnnGetConvolutionForwardWorkspaceSize, x, s->w, y, x_c4, fwd,
+    SIZE(cudnnGetConvolutionForwardWorkspaceSize, xDesc, wDesc, yDesc, x, s->w, y, x_c4, fwd,
          CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
-    SIZE(cudnnGetConvolutionBackwardDataWorkspaceSize, s->w, y, x, s->w_c4, bwd,
-         CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
-    SIZE(cudnnGetConvolutionBackwardFilterWorkspaceSize, x, y, s->w, x_c4, bwf,
-         CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
+    SIZE(cudnnGetConvolutionBackwardDataWorkspaceSize, wDesc, dyDesc, dxDesc, s->w, y, x, s->w_c4,
+         bwd, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
+    SIZE(cudnnGetConvolutionBackwardFilterWorkspaceSize, xDesc, dyDesc, gradDesc, x, y, s->w, x_c4,
+         bwf, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
     REFUSED(BAD_PARAM_SHAPE_MISMATCH, cudnnGetConvolutionForwardWorkspaceSize, yDesc,
             cudnnGetConvolutionForwardWorkspaceSize(h, x, s->w, s->conv, y_many, fwd, &bytes));
 }

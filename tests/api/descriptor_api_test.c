@@ -73,7 +73,7 @@ static void getter_rows(cudnnTensorDescriptor_t t)
         int *p[8];
         for (int k = 0; k < 8; ++k) p[k] = k == i ? NULL : &v[k];
         if (refusal_begin("cudnnGetTensor4dDescriptor", names[i], __LINE__)) {
-            refusal_end("cudnnGetTensor4dDescriptor", CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+            refusal_end("cudnnGetTensor4dDescriptor", names[i], CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
                         cudnnGetTensor4dDescriptor(t, &type, p[0], p[1], p[2], p[3], p[4], p[5],
                                                    p[6], p[7]));
         }

@@ -80,7 +80,7 @@ static void rows(void)
     RESTORE(BAD_PARAM_NULL_POINTER, dropoutDesc, NULL, h, 0.5f, states, state_size, 1);
     RESTORE(BAD_PARAM_NULL_POINTER, handle, d, NULL, 0.5f, states, state_size, 1);
     RESTORE(BAD_PARAM, dropout, d, h, -0.5f, states, state_size, 1);
-    RESTORE(BAD_PARAM_SIZE_INSUFFICIENT, states, d, h, 0.5f, NULL, 0, 1);
+    RESTORE(BAD_PARAM_SIZE_INSUFFICIENT, stateSizeInBytes, d, h, 0.5f, NULL, 0, 1);
     RESTORE(BAD_PARAM_MISALIGNED_POINTER, states, d, h, 0.5f, (char *)states + 1, state_size, 1);
     RESTORE(BAD_PARAM_SIZE_INSUFFICIENT, stateSizeInBytes, d, h, 0.5f, states, state_size - 1, 1);
     REFUSED(BAD_PARAM_NULL_POINTER, cudnnGetDropoutDescriptor, dropoutDesc,

@@ -118,12 +118,12 @@ static cudnnTensorDescriptor_t tensor(cudnnTensorFormat_t format, cudnnDataType_
     ROW(BAD_PARAM_NULL_POINTER, function, caller, xDesc, x_desc = NULL);                           \
     ROW(BAD_PARAM, function, caller, xDesc, x_desc = unset)
 
-#define PARAM_ROWS(function, caller)                                                               \
-    ROW(BAD_PARAM_NULL_POINTER, function, caller, paramDesc, param_desc = NULL);                   \
-    ROW(BAD_PARAM, function, caller, paramDesc, param_desc = unset);                               \
-    ROW(BAD_PARAM, function, caller, paramDesc, param_desc = params_f64);                          \
-    ROW(BAD_PARAM_SHAPE_MISMATCH, function, caller, paramDesc, param_desc = params_wrong);         \
-    ROW(BAD_PARAM_SHAPE_MISMATCH, function, caller, paramDesc, param_desc = valid.x_desc)
+#define PARAM_ROWS(function, caller, argument)                                                     \
+    ROW(BAD_PARAM_NULL_POINTER, function, caller, argument, param_desc = NULL);                    \
+    ROW(BAD_PARAM, function, caller, argument, param_desc = unset);                                \
+    ROW(BAD_PARAM, function, caller, argument, param_desc = params_f64);                           \
+    ROW(BAD_PARAM_SHAPE_MISMATCH, function, caller, argument, param_desc = params_wrong);          \
+    ROW(BAD_PARAM_SHAPE_MISMATCH, function, caller, argument, param_desc = valid.x_desc)
 
 /* A tensor that has the shape and type of x. */
 #define LIKE_ROWS(function, caller, argument, field)                                               \
@@ -145,7 +145,7 @@ static void forward_rows(void)
 {
     void *odd = (char *)valid.y + 1;
     COMMON_ROWS(cudnnBatchNormalizationForwardInference, infer);
-    PARAM_ROWS(cudnnBatchNormalizationForwardInference, infer);
+    PARAM_ROWS(cudnnBatchNormalizationForwardInference, infer, bnScaleBiasMeanVarDesc);
     LIKE_ROWS(cudnnBatchNormalizationForwardInference, infer, yDesc, y_desc);
     EPSILON_ROWS(cudnnBatchNormalizationForwardInference, infer);
     NULL_ROW(cudnnBatchNormalizationForwardInference, infer, alpha, alpha);
@@ -159,7 +159,7 @@ static void forward_rows(void)
     ROW(BAD_PARAM_MISALIGNED_POINTER, cudnnBatchNormalizationForwardInference, infer, y, y = odd);
 
     COMMON_ROWS(cudnnBatchNormalizationForwardTraining, train);
-    PARAM_ROWS(cudnnBatchNormalizationForwardTraining, train);
+    PARAM_ROWS(cudnnBatchNormalizationForwardTraining, train, bnScaleBiasMeanVarDesc);
     LIKE_ROWS(cudnnBatchNormalizationForwardTraining, train, yDesc, y_desc);
     EPSILON_ROWS(cudnnBatchNormalizationForwardTraining, train);
     NULL_ROW(cudnnBatchNormalizationForwardTraining, train, alpha, alpha);
@@ -198,7 +198,7 @@ static void forward_rows(void)
 static void backward_rows(void)
 {
     COMMON_ROWS(cudnnBatchNormalizationBackward, back);
-    PARAM_ROWS(cudnnBatchNormalizationBackward, back);
+    PARAM_ROWS(cudnnBatchNormalizationBackward, back, dBnScaleBiasDesc);
     LIKE_ROWS(cudnnBatchNormalizationBackward, back, dyDesc, dy_desc);
     LIKE_ROWS(cudnnBatchNormalizationBackward, back, dxDesc, dx_desc);
     EPSILON_ROWS(cudnnBatchNormalizationBackward, back);
@@ -229,12 +229,12 @@ static void backward_rows(void)
     ROW(BAD_PARAM_NULL_POINTER, function, caller, activationDesc, activation = NULL);              \
     ROW(BAD_PARAM, function, caller, activationDesc, activation = no_activation)
 
-#define SPACE_ROWS(function, caller)                                                               \
+#define SPACE_ROWS(function, caller, argument)                                                     \
     ROW(BAD_PARAM_SIZE_INSUFFICIENT, function, caller, workSpaceSizeInBytes,                       \
         workspace_bytes -= 1);                                                                     \
     ROW(BAD_PARAM_SIZE_INSUFFICIENT, function, caller, workSpaceSizeInBytes, workspace_bytes = 0); \
-    ROW(BAD_PARAM_NULL_POINTER, function, caller, workspace, workspace = NULL);                    \
-    ROW(BAD_PARAM_MISALIGNED_POINTER, function, caller, workspace,                                 \
+    ROW(BAD_PARAM_NULL_POINTER, function, caller, argument, workspace = NULL);                     \
+    ROW(BAD_PARAM_MISALIGNED_POINTER, function, caller, argument,                                  \
         workspace = (char *)valid.workspace + 4);                                                  \
     ROW(BAD_PARAM_SIZE_INSUFFICIENT, function, caller, reserveSpaceSizeInBytes,                    \
         reserve_bytes -= 1);                                                                       \
@@ -243,12 +243,12 @@ static void backward_rows(void)
 static void ex_forward_rows(void)
 {
     COMMON_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex);
-    PARAM_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex);
+    PARAM_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex, bnScaleBiasMeanVarDesc);
     EX_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex);
     LIKE_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex, yDesc, y_desc);
     LIKE_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex, zDesc, z_desc);
     EPSILON_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex);
-    SPACE_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex);
+    SPACE_ROWS(cudnnBatchNormalizationForwardTrainingEx, train_ex, workspace);
     NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, alpha, alpha);
     NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, beta, beta);
     NULL_ROW(cudnnBatchNormalizationForwardTrainingEx, train_ex, xData, x);
@@ -265,14 +265,14 @@ static void ex_forward_rows(void)
 static void ex_backward_rows(void)
 {
     COMMON_ROWS(cudnnBatchNormalizationBackwardEx, back_ex);
-    PARAM_ROWS(cudnnBatchNormalizationBackwardEx, back_ex);
+    PARAM_ROWS(cudnnBatchNormalizationBackwardEx, back_ex, dBnScaleBiasDesc);
     EX_ROWS(cudnnBatchNormalizationBackwardEx, back_ex);
     LIKE_ROWS(cudnnBatchNormalizationBackwardEx, back_ex, yDesc, y_desc);
     LIKE_ROWS(cudnnBatchNormalizationBackwardEx, back_ex, dyDesc, dy_desc);
     LIKE_ROWS(cudnnBatchNormalizationBackwardEx, back_ex, dzDesc, dz_desc);
     LIKE_ROWS(cudnnBatchNormalizationBackwardEx, back_ex, dxDesc, dx_desc);
     EPSILON_ROWS(cudnnBatchNormalizationBackwardEx, back_ex);
-    SPACE_ROWS(cudnnBatchNormalizationBackwardEx, back_ex);
+    SPACE_ROWS(cudnnBatchNormalizationBackwardEx, back_ex, workSpace);
     NULL_ROW(cudnnBatchNormalizationBackwardEx, back_ex, alphaDataDiff, alpha);
     NULL_ROW(cudnnBatchNormalizationBackwardEx, back_ex, betaDataDiff, beta);
     NULL_ROW(cudnnBatchNormalizationBackwardEx, back_ex, alphaParamDiff, alpha_param);
@@ -294,14 +294,15 @@ static void ex_backward_rows(void)
 static void size_rows(void)
 {
     COMMON_ROWS(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, train_size);
-    PARAM_ROWS(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, train_size);
+    PARAM_ROWS(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, train_size,
+               bnScaleBiasMeanVarDesc);
     EX_ROWS(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, train_size);
     LIKE_ROWS(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, train_size, yDesc, y_desc);
     LIKE_ROWS(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, train_size, zDesc, z_desc);
     NULL_ROW(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, train_size, sizeInBytes,
              size);
     COMMON_ROWS(cudnnGetBatchNormalizationBackwardExWorkspaceSize, back_size);
-    PARAM_ROWS(cudnnGetBatchNormalizationBackwardExWorkspaceSize, back_size);
+    PARAM_ROWS(cudnnGetBatchNormalizationBackwardExWorkspaceSize, back_size, dBnScaleBiasDesc);
     EX_ROWS(cudnnGetBatchNormalizationBackwardExWorkspaceSize, back_size);
     LIKE_ROWS(cudnnGetBatchNormalizationBackwardExWorkspaceSize, back_size, yDesc, y_desc);
     LIKE_ROWS(cudnnGetBatchNormalizationBackwardExWorkspaceSize, back_size, dyDesc, dy_desc);

@@ -3,6 +3,7 @@
  * Rows of invalid arguments, each a case of the harness. */
 #include "support/refusal.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +60,24 @@ bool refusal_begin(const char *function, const char *argument, int line)
     return true;
 }
 
-void refusal_end(const char *function, cudnnStatus_t expected, cudnnStatus_t answered)
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether the text has the name as a word of its own: "x" is not named by "xDesc". */
+static bool names(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
+        bool begins = at == text || !is_word(at[-1]);
+        if (begins && !is_word(at[length])) return true;
+    }
+    return false;
+}
+
+void refusal_end(const char *function, const char *argument, cudnnStatus_t expected,
+                 cudnnStatus_t answered)
 {
     char text[1024] = "";
     cudnnSetCallback(0, NULL, NULL);
@@ -69,6 +87,8 @@ void refusal_end(const char *function, cudnnStatus_t expected, cudnnStatus_t ans
                   cudnnGetErrorString(expected));
     } else if (!strstr(text, function)) {
         case_fail("the text \"%s\" does not name %s", text, function);
+    } else if (!names(text, argument)) {
+        case_fail("the text \"%s\" does not name %s", text, argument);
     } else if (reports != 1 || strcmp(reported, text) != 0) {
         case_fail("the log was told %d times, last \"%s\", of \"%s\"", reports, reported, text);
     }
