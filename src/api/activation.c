@@ -98,10 +98,9 @@ static cudnnStatus_t check_mode(const char *function,
                                 const struct cudnnActivationStruct *activation)
 {
     if (activation->mode != CUDNN_ACTIVATION_IDENTITY) return CUDNN_STATUS_SUCCESS;
-    return wd_fail_in(
-        function, CUDNN_STATUS_BAD_PARAM,
-        "the activation is IDENTITY, which only cudnnConvolutionBiasActivationForward "
-        "takes");
+    return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
+                      "the mode of activationDesc is IDENTITY, which only "
+                      "cudnnConvolutionBiasActivationForward takes");
 }
 
 static cudnnStatus_t check_same(const char *function, const struct cudnnTensorStruct *tensor,

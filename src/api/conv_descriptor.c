@@ -252,8 +252,9 @@ static cudnnStatus_t output_dims(const char *function, const struct cudnnConvolu
         }
         if (extent > INT_MAX) {
             return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-                              "output dimension %d is %lld, more than the API's int can say", d,
-                              (long long)extent);
+                              "output dim[%d]=%lld, from convDesc, inputTensorDesc and filterDesc, "
+                              "does not fit the API's int",
+                              d, (long long)extent);
         }
         dims[d] = (int)extent;
     }

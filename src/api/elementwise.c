@@ -203,6 +203,7 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
     /* the scalars have the compute type, which is double or read as float */
     scalar_type = opTensorDesc->compute == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     begin(&single, mode);
+    single.attr_desc = "opTensorDesc";
     single.node.attr.pointwise.compute = opTensorDesc->compute;
     single.node.attr.pointwise.propagate_nan = opTensorDesc->propagate_nan;
     WD_BIND(&single, X, aDesc, A);

@@ -53,7 +53,7 @@ cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int *value)
     case PATCH_LEVEL: *value = version % 100; return CUDNN_STATUS_SUCCESS;
     default:
         return wd_fail_in(__func__, CUDNN_STATUS_BAD_PARAM,
-                          "type %d is none of MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL",
+                          "type=%d is none of MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL",
                           (int)type);
     }
 }
@@ -101,7 +101,7 @@ cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t handle, cudnnStatus_t *rstatu
     WD_HANDLE(handle);
     WD_ARG(rstatus != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "rstatus is null");
     WD_ARG((int)mode >= CUDNN_ERRQUERY_RAWCODE && (int)mode <= CUDNN_ERRQUERY_BLOCKING,
-           CUDNN_STATUS_BAD_PARAM, "mode %d is no cudnnErrQueryMode_t", (int)mode);
+           CUDNN_STATUS_BAD_PARAM, "mode=%d is no cudnnErrQueryMode_t", (int)mode);
     *rstatus = CUDNN_STATUS_SUCCESS;
     return CUDNN_STATUS_SUCCESS;
 }

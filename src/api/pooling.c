@@ -166,8 +166,11 @@ static cudnnStatus_t output_dims(const char *function, const struct cudnnPooling
                               pooling->pad[d - 2]);
         }
         if (dim[d] > INT_MAX) {
-            return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
-                              "the output dim %lld does not fit the API's int", (long long)dim[d]);
+            return wd_fail_in(
+                function, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+                "output dim[%d]=%lld, from poolingDesc and inputTensorDesc, does not fit "
+                "the API's int",
+                d, (long long)dim[d]);
         }
     }
     for (int d = 0; d < rank; ++d) result[d] = (int)dim[d];

@@ -131,6 +131,19 @@ static int64_t count_references(const struct wd_value *ops)
     return references;
 }
 
+/* The attribute of an operation that holds its parameters, or null. */
+static const char *parameters_of(const struct wd_desc *op)
+{
+    int count;
+    const struct wd_attribute *rows = wd_desc_attributes(op->type, &count);
+    for (int i = 0; i < count; ++i) {
+        if (rows[i].refers >= 0 && rows[i].refers != CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
+            return rows[i].name;
+        }
+    }
+    return NULL;
+}
+
 cudnnStatus_t wd_operation_check(const struct wd_desc *op)
 {
     struct wd_tensor tensors[WD_MAX_SLOTS];
@@ -143,7 +156,7 @@ cudnnStatus_t wd_operation_check(const struct wd_desc *op)
     if (!node_functions[op->type]) return CUDNN_STATUS_SUCCESS;
     for (int s = 0; s < WD_MAX_SLOTS; ++s) node.slot[s] = -1;
     WD_TRY(node_functions[op->type](op, &builder));
-    return wd_name_slots(node.op, names, NULL, wd_node_validate(&graph, &node));
+    return wd_name_slots(node.op, names, parameters_of(op), wd_node_validate(&graph, &node));
 }
 
 static cudnnStatus_t add_nodes(const struct wd_value *ops, struct wd_opgraph *made, int *table,
