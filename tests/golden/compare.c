@@ -2,8 +2,10 @@
  *
  * Compares the answers of a case with the recorded ones: statuses and integers exactly, sizes by
  * rule, values within the tolerance that the case computed. What may differ on purpose stands in
- * differences.def and is counted. One verdict line a case: "P", with the rules and exceptions that
- * it took ("P r1 e17"), "S reason" or "F text".
+ * differences.def and is counted. One verdict line a case: "M" when it matched, "E" when differences
+ * with a reason were excused and the rest matched, "U" when after the excuses nothing was left that
+ * had been compared, each with the rules and exceptions that it took ("E r1 e17"); "S reason" or
+ * "F text".
  */
 #define _GNU_SOURCE
 #include "golden.h"
@@ -110,14 +112,28 @@ void gd_record_mark(const char *name)
 
 struct verdict {
     bool rule[RULES], exception[GD_COUNT(exceptions)]; /* those that were needed */
+    int agreed;                                        /* answers that were compared and hold */
     char text[512]; /* the first difference; empty when there is none */
 };
+
+/* Whether a key is in a list of patterns, "set|get?|dims". */
+static bool is_listed(const char *list, const char *key)
+{
+    char pattern[64];
+    for (const char *p = list; *p; p += *p == '|') {
+        size_t n = strcspn(p, "|");
+        snprintf(pattern, sizeof pattern, "%.*s", (int)n, p);
+        if (fnmatch(pattern, key, 0) == 0) return true;
+        p += n;
+    }
+    return false;
+}
 
 static void differs(struct verdict *v, const char *key, const char *want, const char *got)
 {
     for (int i = 0; exceptions[i].pattern; i++) {
         if (fnmatch(exceptions[i].pattern, gd_run.name, 0) == 0 &&
-            fnmatch(exceptions[i].key, key, 0) == 0) {
+            is_listed(exceptions[i].key, key)) {
             v->exception[i] = true;
             return;
         }
@@ -132,6 +148,12 @@ static bool near(double want, double got, double abs, double rel)
     if (want == got) return true;
     if (isinf(want) || isinf(got)) return false;
     return fabs(want - got) <= abs + rel * fmax(fabs(want), fabs(got));
+}
+
+static void agrees(struct verdict *v, bool same, const char *key, const char *want, const char *got)
+{
+    if (same) v->agreed++;
+    else differs(v, key, want, got);
 }
 
 static void compare_values(struct verdict *v, const struct gd_token *t, const char *want)
@@ -179,7 +201,9 @@ static void compare_values(struct verdict *v, const struct gd_token *t, const ch
         snprintf(left, sizeof left, "sum %.9g", sum[0]);
         snprintf(right, sizeof right, "%.9g (allowed %.3g)", sum[1], t->slack);
         differs(v, t->key, left, right);
+        return;
     }
+    v->agreed++;
 }
 
 /* Whether the case may meet a function that is not built yet, and its refusal says so. */
@@ -199,11 +223,15 @@ static bool is_not_built(int status)
 static void compare_status(struct verdict *v, const char *key, int want, int got)
 {
     char a[16], b[16];
-    if (want == got) return;
+    if (want == got) {
+        v->agreed++;
+        return;
+    }
     if (want / 1000 == 3 && got == 0) {
         v->rule[RULE_supports_more] = true;
     } else if (want % 1000 == 0 && want / 1000 == got / 1000 && want) {
         v->rule[RULE_finer_status] = true;
+        v->agreed++; /* in the category */
     } else if (want == 0 && is_not_built(got)) {
         v->rule[RULE_not_built_yet] = true;
     } else {
@@ -238,13 +266,11 @@ static void compare_token(struct verdict *v, const char *key, char kind, const c
     case '!': compare_status(v, key, atoi(want), atoi(t->text)); break;
     case '~':
         if (strcmp(want, t->text)) v->rule[RULE_free_size] = true;
+        else v->agreed++;
         break;
-    case ':':
-        if (!near(atof(want), atof(t->text), 0, t->tol.rel)) differs(v, key, want, t->text);
-        break;
+    case ':': agrees(v, near(atof(want), atof(t->text), 0, t->tol.rel), key, want, t->text); break;
     case '@': compare_values(v, t, want); break;
-    default:
-        if (strcmp(want, t->text)) differs(v, key, want, t->text);
+    default: agrees(v, strcmp(want, t->text) == 0, key, want, t->text);
     }
 }
 
@@ -259,7 +285,12 @@ static char *split(char *token, char *kind)
 
 static void write_uses(const struct verdict *v, char *line, size_t size)
 {
-    size_t at = (size_t)snprintf(line, size, "P");
+    bool excused = false, any;
+    size_t at;
+    for (int i = 0; i < RULES; i++) excused |= v->rule[i] && i != RULE_free_size;
+    for (int i = 0; i < GD_COUNT(exceptions); i++) excused |= v->exception[i];
+    any = excused || v->rule[RULE_free_size];
+    at = (size_t)snprintf(line, size, "%s", any && !v->agreed ? "U" : excused ? "E" : "M");
     for (int i = 0; i < RULES; i++)
         if (v->rule[i] && at < size) at += (size_t)snprintf(line + at, size - at, " r%d", i);
     for (int i = 0; i < GD_COUNT(exceptions); i++)
@@ -308,13 +339,18 @@ void gd_judge(void)
 
 int gd_report(char **lines, long n, const char *rerun, long failed)
 {
-    long passed = 0, skipped = 0, by_rule[RULES] = {0}, excepted[GD_COUNT(exceptions)] = {0};
+    long matched = 0, excused = 0, uncompared = 0, skipped = 0;
+    long by_rule[RULES] = {0}, excepted[GD_COUNT(exceptions)] = {0};
     for (long i = 0; i < n; i++) {
         char *name = strchr(lines[i], '\t');
         if (name) *name++ = 0;
         switch (lines[i][0]) {
-        case 'P':
-            passed++;
+        case 'M':
+        case 'E':
+        case 'U':
+            matched += lines[i][0] == 'M';
+            excused += lines[i][0] == 'E';
+            uncompared += lines[i][0] == 'U';
             for (char *use = strchr(lines[i], ' '); use; use = strchr(use + 1, ' ')) {
                 if (use[1] == 'r') by_rule[atoi(use + 2)]++;
                 else excepted[atoi(use + 2)]++;
@@ -341,6 +377,10 @@ int gd_report(char **lines, long n, const char *rerun, long failed)
         if (excepted[i])
             printf("differs by case %s %s (%s): %ld cases\n", exceptions[i].pattern,
                    exceptions[i].key, exceptions[i].reason, excepted[i]);
-    printf("%ld passed, %ld failed, %ld skipped\n", passed, failed, skipped);
+    printf("%ld matched, %ld excused (differences with a reason, the rest matched), %ld uncompared "
+           "(nothing left to compare), %ld not recorded\n",
+           matched, excused, uncompared, skipped);
+    printf("%ld passed, %ld failed, %ld skipped\n", matched + excused, failed,
+           uncompared + skipped);
     return failed ? 1 : 0;
 }
