@@ -20,6 +20,8 @@ bool replay_end(struct replay *replay);
 void replay_abandon(void);
 /* Seconds of one replay. */
 double replay_time(const struct replay *replay);
+/* Seconds of a copy within the device. */
+double copy_time(void *to, const void *from, size_t bytes);
 void replay_free(struct replay *replay);
 
 #endif
