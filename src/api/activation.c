@@ -103,26 +103,6 @@ static cudnnStatus_t check_mode(const char *function,
                       "cudnnConvolutionBiasActivationForward takes");
 }
 
-static cudnnStatus_t check_same(const char *function, const struct cudnnTensorStruct *tensor,
-                                const char *name, const struct cudnnTensorStruct *other,
-                                const char *other_name)
-{
-    char a[160];
-    char b[160];
-    if (!wd_tensor_same_dims(&tensor->tensor, &other->tensor)) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-                          "the dims of %s (%s) differ from those of %s (%s)", name,
-                          wd_tensor_text(&tensor->tensor, a, sizeof a), other_name,
-                          wd_tensor_text(&other->tensor, b, sizeof b));
-    }
-    if (tensor->tensor.dtype != other->tensor.dtype) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s is %s, but %s is %s", name,
-                          wd_dtype_name(tensor->tensor.dtype), other_name,
-                          wd_dtype_name(other->tensor.dtype));
-    }
-    return CUDNN_STATUS_SUCCESS;
-}
-
 cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle,
                                      cudnnActivationDescriptor_t activationDesc, const void *alpha,
                                      const cudnnTensorDescriptor_t xDesc, const void *x,
@@ -136,7 +116,7 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle,
     WD_DESC_SET(yDesc, WD_DESC_TENSOR);
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     WD_ARG(beta != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "beta is null");
-    WD_TRY(check_same(__func__, xDesc, "xDesc", yDesc, "yDesc"));
+    WD_TRY(wd_check_same_tensor(__func__, xDesc, "xDesc", yDesc, "yDesc"));
     WD_IN_PLACE(y, yDesc, x, xDesc);
     wd_single_init(&single, WD_OP_POINTWISE);
     single.attr_desc = "activationDesc";
@@ -168,9 +148,9 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle,
     WD_DESC_SET(dxDesc, WD_DESC_TENSOR);
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     WD_ARG(beta != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "beta is null");
-    WD_TRY(check_same(__func__, yDesc, "yDesc", dyDesc, "dyDesc"));
-    WD_TRY(check_same(__func__, xDesc, "xDesc", dyDesc, "dyDesc"));
-    WD_TRY(check_same(__func__, dxDesc, "dxDesc", dyDesc, "dyDesc"));
+    WD_TRY(wd_check_same_tensor(__func__, yDesc, "yDesc", dyDesc, "dyDesc"));
+    WD_TRY(wd_check_same_tensor(__func__, xDesc, "xDesc", dyDesc, "dyDesc"));
+    WD_TRY(wd_check_same_tensor(__func__, dxDesc, "dxDesc", dyDesc, "dyDesc"));
     WD_IN_PLACE(dx, dxDesc, dy, dyDesc);
     WD_IN_PLACE(dx, dxDesc, x, xDesc);
     WD_IN_PLACE(dx, dxDesc, y, yDesc);

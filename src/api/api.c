@@ -143,6 +143,44 @@ cudnnStatus_t wd_check_descriptor(const char *function, const char *argument,
     return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t wd_check_same_dtype(const char *function, const struct cudnnTensorStruct *tensor,
+                                  const char *name, const struct cudnnTensorStruct *other,
+                                  const char *other_name)
+{
+    if (tensor->tensor.dtype == other->tensor.dtype) return CUDNN_STATUS_SUCCESS;
+    return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s is %s, but %s is %s", name,
+                      wd_dtype_name(tensor->tensor.dtype), other_name,
+                      wd_dtype_name(other->tensor.dtype));
+}
+
+cudnnStatus_t wd_check_same_tensor(const char *function, const struct cudnnTensorStruct *tensor,
+                                   const char *name, const struct cudnnTensorStruct *other,
+                                   const char *other_name)
+{
+    char a[160];
+    char b[160];
+    if (!wd_tensor_same_dims(&tensor->tensor, &other->tensor)) {
+        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
+                          "the dims of %s (%s) differ from those of %s (%s)", name,
+                          wd_tensor_text(&tensor->tensor, a, sizeof a), other_name,
+                          wd_tensor_text(&other->tensor, b, sizeof b));
+    }
+    return wd_check_same_dtype(function, tensor, name, other, other_name);
+}
+
+struct wd_tensor wd_opaque_bytes(int64_t bytes)
+{
+    struct wd_tensor tensor;
+    memset(&tensor, 0, sizeof tensor);
+    tensor.dtype = CUDNN_DATA_UINT8;
+    tensor.flags = WD_OPAQUE;
+    tensor.vect_count = 1;
+    tensor.rank = 1;
+    tensor.dim[0] = bytes;
+    tensor.stride[0] = 1;
+    return tensor;
+}
+
 /* Under WARPDNN_CHECK=1, and on CPU handles while a driver is loaded: do the pointers lie where the
  * handle computes? */
 static cudnnStatus_t check_places(const char *function, cudnnHandle_t handle,

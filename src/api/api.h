@@ -22,6 +22,8 @@ struct cudnnContext {
     struct wd_queue *queue;
     char last_engine[WD_NAME_SIZE];
 };
+_Static_assert(sizeof((struct cudnnContext *)0)->last_engine == sizeof((struct wd_plan *)0)->name,
+               "the last engine is copied from the name of its plan");
 
 /* A refusal that names the public function it stands in. */
 #define WD_ARG(condition, status, ...)                                                             \
@@ -155,6 +157,17 @@ cudnnStatus_t wd_check_in_place(const char *function, const void *output,
                                 const struct cudnnTensorStruct *input_desc,
                                 const struct wd_place_names *names);
 
+/* Refuses descriptors of different types; the second also those of different dims. */
+cudnnStatus_t wd_check_same_dtype(const char *function, const struct cudnnTensorStruct *tensor,
+                                  const char *name, const struct cudnnTensorStruct *other,
+                                  const char *other_name);
+cudnnStatus_t wd_check_same_tensor(const char *function, const struct cudnnTensorStruct *tensor,
+                                   const char *name, const struct cudnnTensorStruct *other,
+                                   const char *other_name);
+
+/* Memory of that many bytes whose contents are the library's own: reserves, states, indices. */
+struct wd_tensor wd_opaque_bytes(int64_t bytes);
+
 /* Binds a tensor descriptor and its pointer to a slot, both by the names of the arguments. */
 #define WD_BIND(single, slot, descriptor, data)                                                    \
     wd_bind((single), (slot), &(descriptor)->tensor, #descriptor, (data), #data)
@@ -175,6 +188,11 @@ struct wd_pointwise_attr wd_activation_attr(const struct cudnnActivationStruct *
  * and its size, else null and WD_WORKSPACE_ARENA. */
 cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_single *single,
                      void *workspace, int64_t workspace_bytes);
+/* A size_t as that size: its negative values mean something else. */
+static inline int64_t wd_bytes_given(size_t bytes)
+{
+    return bytes > (size_t)INT64_MAX ? INT64_MAX : (int64_t)bytes;
+}
 /* The workspace that wd_run will need for it; the pointers are not looked at. */
 cudnnStatus_t wd_run_workspace(const char *function, cudnnHandle_t handle, struct wd_single *single,
                                size_t *bytes);

@@ -224,14 +224,8 @@ static void bind_reserve(struct wd_single *single, int slot, const struct wd_bn_
                          const void *data)
 {
     const struct wd_tensor *x = &call->x.desc->tensor;
-    struct wd_tensor reserve;
-    memset(&reserve, 0, sizeof reserve);
-    reserve.dtype = CUDNN_DATA_UINT8;
-    reserve.flags = WD_OPAQUE;
-    reserve.vect_count = 1;
-    reserve.rank = 1;
-    reserve.stride[0] = 1;
-    reserve.dim[0] = wd_norm_reserve_bytes(&single->node.attr.norm, x->dtype, wd_tensor_count(x));
+    struct wd_tensor reserve = wd_opaque_bytes(
+        wd_norm_reserve_bytes(&single->node.attr.norm, x->dtype, wd_tensor_count(x)));
     if (reserve.dim[0] > 0) wd_single_bind(single, slot, &reserve, data, "reserveSpace");
 }
 

@@ -6,12 +6,6 @@
 #include "api/batchnorm.h"
 #include "graph/norm_shape.h"
 
-/* A size as the workspace argument of wd_run, whose negative values mean something else. */
-static int64_t bytes_given(size_t bytes)
-{
-    return bytes > (size_t)INT64_MAX ? INT64_MAX : (int64_t)bytes;
-}
-
 cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t bnOps,
     const cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t xDesc,
@@ -139,7 +133,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     WD_TRY(wd_bn_make_training(&call, &single));
     single.workspace = "workspace";
     single.workspace_size = "workSpaceSizeInBytes";
-    return wd_run(__func__, handle, &single, workspace, bytes_given(workSpaceSizeInBytes));
+    return wd_run(__func__, handle, &single, workspace, wd_bytes_given(workSpaceSizeInBytes));
 }
 
 cudnnStatus_t cudnnBatchNormalizationBackwardEx(
@@ -194,5 +188,5 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     }
     single.workspace = "workSpace";
     single.workspace_size = "workSpaceSizeInBytes";
-    return wd_run(__func__, handle, &single, workSpace, bytes_given(workSpaceSizeInBytes));
+    return wd_run(__func__, handle, &single, workSpace, wd_bytes_given(workSpaceSizeInBytes));
 }

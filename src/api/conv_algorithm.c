@@ -85,7 +85,6 @@ cudnnStatus_t wd_conv_run(const char *function, cudnnHandle_t handle, struct wd_
                           int algorithm, void *workspace, size_t workspace_bytes)
 {
     bool from_arena = false;
-    int64_t given = workspace_bytes > INT64_MAX ? INT64_MAX : (int64_t)workspace_bytes;
     WD_TRY(wd_conv_algorithm(function, handle, single, algorithm, NULL, &from_arena));
     if (single->node.op == WD_OP_CONV_FUSED && meaning_of(single->node.op, algorithm) == BEST) {
         /* sized by the forward query, which answered for other engines */
@@ -93,7 +92,7 @@ cudnnStatus_t wd_conv_run(const char *function, cudnnHandle_t handle, struct wd_
             choose_fitting(function, handle, single, workspace ? workspace_bytes : 0, &from_arena));
     }
     if (from_arena) return wd_run(function, handle, single, NULL, WD_WORKSPACE_ARENA);
-    return wd_run(function, handle, single, workspace, given);
+    return wd_run(function, handle, single, workspace, wd_bytes_given(workspace_bytes));
 }
 
 cudnnStatus_t wd_conv_algorithm(const char *function, cudnnHandle_t handle,

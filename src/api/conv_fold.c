@@ -15,6 +15,7 @@
 
 #include "api/conv.h"
 #include "api/transform.h"
+#include "base/sizes.h"
 #include "graph/conv.h"
 
 enum { CHANNEL_MULTIPLE = 8 };
@@ -38,11 +39,6 @@ struct folding {
     int64_t filters_after;  /* behind K of filter and dy */
 };
 
-static int64_t quotient_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static cudnnStatus_t fold_axis(const char *function, const struct wd_conv_call *call, int d,
                                struct folded_axis *axis)
 {
@@ -60,9 +56,9 @@ static cudnnStatus_t fold_axis(const char *function, const struct wd_conv_call *
     axis->block = block;
     axis->front = (block - conv->pad[d] % block) % block;
     axis->pad = (conv->pad[d] + axis->front) / block;
-    axis->filter = quotient_up(filter + axis->front, block);
+    axis->filter = wd_ceil_div(filter + axis->front, block);
     axis->back = axis->filter * block - filter - axis->front;
-    axis->image = quotient_up(image, block);
+    axis->image = wd_ceil_div(image, block);
     axis->cut = axis->image * block - image;
     window = (axis->filter - 1) * conv->dilation[d] + 1;
     axis->dy_after = axis->image + 2 * axis->pad - window + 1 - call->y->tensor.dim[2 + d];
@@ -98,8 +94,8 @@ static cudnnStatus_t plan_folding(const char *function, const struct wd_conv_cal
     }
     if (conv->groups > 1) return CUDNN_STATUS_SUCCESS; /* each would need its own zeros */
     folding->channels_after =
-        quotient_up(c * blocks, CHANNEL_MULTIPLE) * CHANNEL_MULTIPLE / blocks - c;
-    folding->filters_after = quotient_up(k, CHANNEL_MULTIPLE) * CHANNEL_MULTIPLE - k;
+        wd_ceil_div(c * blocks, CHANNEL_MULTIPLE) * CHANNEL_MULTIPLE / blocks - c;
+    folding->filters_after = wd_ceil_div(k, CHANNEL_MULTIPLE) * CHANNEL_MULTIPLE - k;
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -3,8 +3,6 @@
  * Dropout: descriptors, the generator's state and the reserve space, forward and backward. The state
  * lies in device memory that the caller owns (struct wd_random_state); the descriptor keeps its
  * address. */
-#include <string.h>
-
 #include "api/api.h"
 #include "base/philox.h"
 
@@ -13,19 +11,6 @@ enum { FORWARD_X, FORWARD_STATE, FORWARD_Y, FORWARD_RESERVE };
 enum { BACKWARD_DY, BACKWARD_RESERVE, BACKWARD_DX };
 enum { SEED_LOW, SEED_HIGH };
 enum { PROBABILITY };
-
-static struct wd_tensor opaque(size_t bytes)
-{
-    struct wd_tensor tensor;
-    memset(&tensor, 0, sizeof tensor);
-    tensor.dtype = CUDNN_DATA_INT8;
-    tensor.rank = 1;
-    tensor.vect_count = 1;
-    tensor.flags = WD_OPAQUE;
-    tensor.dim[0] = (int64_t)bytes;
-    tensor.stride[0] = 1;
-    return tensor;
-}
 
 /* One bit an element, in whole words of 32. */
 static size_t reserve_bytes(const struct wd_tensor *tensor)
@@ -89,7 +74,7 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cu
     WD_TRY(check_state(__func__, dropout, states, false, stateSizeInBytes));
     if (states) {
         struct wd_single single;
-        struct wd_tensor state = opaque(sizeof(struct wd_random_state));
+        struct wd_tensor state = wd_opaque_bytes(sizeof(struct wd_random_state));
         wd_single_init(&single, WD_OP_DROPOUT_INIT);
         wd_single_bind(&single, INIT_STATE, &state, states, "states");
         /* halves of the seed: a scalar is a double */
@@ -142,12 +127,7 @@ static cudnnStatus_t check_pair(const char *function, const struct cudnnTensorSt
                           wd_tensor_text(&from->tensor, a, sizeof a), to_name,
                           wd_tensor_text(&to->tensor, b, sizeof b));
     }
-    if (from->tensor.dtype != to->tensor.dtype) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s is %s, but %s is %s", from_name,
-                          wd_dtype_name(from->tensor.dtype), to_name,
-                          wd_dtype_name(to->tensor.dtype));
-    }
-    return CUDNN_STATUS_SUCCESS;
+    return wd_check_same_dtype(function, from, from_name, to, to_name);
 }
 
 static cudnnStatus_t check_reserve(const char *function, const struct wd_tensor *tensor,
@@ -171,7 +151,7 @@ cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropoutDescri
                                   size_t reserveSpaceSizeInBytes)
 {
     struct wd_single single;
-    struct wd_tensor state = opaque(sizeof(struct wd_random_state));
+    struct wd_tensor state = wd_opaque_bytes(sizeof(struct wd_random_state));
     struct wd_tensor reserve;
     WD_HANDLE(handle);
     WD_DESC_SET(dropoutDesc, WD_DESC_DROPOUT);
@@ -183,7 +163,7 @@ cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropoutDescri
     WD_ARG(x != y || wd_tensor_same_layout(&xdesc->tensor, &ydesc->tensor), CUDNN_STATUS_BAD_PARAM,
            "x and y are the same memory, but the strides of xdesc and ydesc differ");
     WD_TRY(check_reserve(__func__, &xdesc->tensor, reserveSpace, reserveSpaceSizeInBytes));
-    reserve = opaque(reserve_bytes(&xdesc->tensor));
+    reserve = wd_opaque_bytes((int64_t)reserve_bytes(&xdesc->tensor));
     wd_single_init(&single, WD_OP_DROPOUT_FORWARD);
     single.attr_desc = "dropoutDesc";
     WD_BIND(&single, FORWARD_X, xdesc, x);
@@ -212,7 +192,7 @@ cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropoutDescr
            CUDNN_STATUS_BAD_PARAM,
            "dy and dx are the same memory, but the strides of dydesc and dxdesc differ");
     WD_TRY(check_reserve(__func__, &dydesc->tensor, reserveSpace, reserveSpaceSizeInBytes));
-    reserve = opaque(reserve_bytes(&dydesc->tensor));
+    reserve = wd_opaque_bytes((int64_t)reserve_bytes(&dydesc->tensor));
     wd_single_init(&single, WD_OP_DROPOUT_BACKWARD);
     single.attr_desc = "dropoutDesc";
     WD_BIND(&single, BACKWARD_DY, dydesc, dy);

@@ -4,8 +4,6 @@
  * along the reduced dims (the last one fastest) and are unsigned; all four widths are taken. Only
  * MIN, MAX and AMAX give them, other operators pass over the wish. Equal dims of A and C reduce
  * nothing: C is what the operator makes of single elements. */
-#include <string.h>
-
 #include "api/api.h"
 #include "graph/reduce_shape.h"
 
@@ -138,14 +136,7 @@ static void make(struct wd_single *single, const struct cudnnReduceTensorStruct 
     single->workspace = "workspace";
     single->workspace_size = "workspaceSizeInBytes";
     if (gives_indices(reduce)) {
-        struct wd_tensor bytes;
-        memset(&bytes, 0, sizeof bytes);
-        bytes.dtype = CUDNN_DATA_UINT8;
-        bytes.flags = WD_OPAQUE;
-        bytes.vect_count = 1;
-        bytes.rank = 1;
-        bytes.stride[0] = 1;
-        bytes.dim[0] = (int64_t)indices_needed(reduce, c);
+        struct wd_tensor bytes = wd_opaque_bytes((int64_t)indices_needed(reduce, c));
         wd_single_bind(single, INDICES, &bytes, indices, "indices");
     }
 }
@@ -202,6 +193,5 @@ cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle,
     make(&single, reduceTensorDesc, aDesc, A, cDesc, C, indices);
     wd_single_scalar(&single, ALPHA, wd_scalar(alpha, cDesc->tensor.dtype));
     wd_single_scalar(&single, BETA, wd_scalar(beta, cDesc->tensor.dtype));
-    if (workspaceSizeInBytes > (size_t)INT64_MAX) workspaceSizeInBytes = (size_t)INT64_MAX;
-    return wd_run(__func__, handle, &single, workspace, (int64_t)workspaceSizeInBytes);
+    return wd_run(__func__, handle, &single, workspace, wd_bytes_given(workspaceSizeInBytes));
 }

@@ -7,26 +7,6 @@ enum { FORWARD_X, FORWARD_Y };
 enum { BACKWARD_Y, BACKWARD_DY, BACKWARD_DX };
 enum { ALPHA, BETA };
 
-static cudnnStatus_t check_same(const char *function, const struct cudnnTensorStruct *tensor,
-                                const char *name, const struct cudnnTensorStruct *other,
-                                const char *other_name)
-{
-    char a[160];
-    char b[160];
-    if (!wd_tensor_same_dims(&tensor->tensor, &other->tensor)) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-                          "the dims of %s (%s) differ from those of %s (%s)", name,
-                          wd_tensor_text(&tensor->tensor, a, sizeof a), other_name,
-                          wd_tensor_text(&other->tensor, b, sizeof b));
-    }
-    if (tensor->tensor.dtype != other->tensor.dtype) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "%s is %s, but %s is %s", name,
-                          wd_dtype_name(tensor->tensor.dtype), other_name,
-                          wd_dtype_name(other->tensor.dtype));
-    }
-    return CUDNN_STATUS_SUCCESS;
-}
-
 static cudnnStatus_t check_kind(const char *function, int algorithm, int mode)
 {
     if (algorithm < CUDNN_SOFTMAX_FAST || algorithm > CUDNN_SOFTMAX_LOG) {
@@ -52,7 +32,7 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
     WD_DESC_SET(yDesc, WD_DESC_TENSOR);
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     WD_ARG(beta != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "beta is null");
-    WD_TRY(check_same(__func__, xDesc, "xDesc", yDesc, "yDesc"));
+    WD_TRY(wd_check_same_tensor(__func__, xDesc, "xDesc", yDesc, "yDesc"));
     WD_ARG(x != y || wd_tensor_same_layout(&xDesc->tensor, &yDesc->tensor), CUDNN_STATUS_BAD_PARAM,
            "x and y are the same memory, but the strides of xDesc and yDesc differ");
     wd_single_init(&single, WD_OP_SOFTMAX_FORWARD);
@@ -81,8 +61,8 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t
     WD_DESC_SET(dxDesc, WD_DESC_TENSOR);
     WD_ARG(alpha != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "alpha is null");
     WD_ARG(beta != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "beta is null");
-    WD_TRY(check_same(__func__, yDesc, "yDesc", dyDesc, "dyDesc"));
-    WD_TRY(check_same(__func__, dxDesc, "dxDesc", dyDesc, "dyDesc"));
+    WD_TRY(wd_check_same_tensor(__func__, yDesc, "yDesc", dyDesc, "dyDesc"));
+    WD_TRY(wd_check_same_tensor(__func__, dxDesc, "dxDesc", dyDesc, "dyDesc"));
     WD_ARG(wd_tensor_same_layout(&yDesc->tensor, &dyDesc->tensor), CUDNN_STATUS_BAD_PARAM,
            "the strides of yDesc (%s) differ from those of dyDesc (%s)",
            wd_tensor_text(&yDesc->tensor, a, sizeof a),
