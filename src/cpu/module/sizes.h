@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arithmetic of sizes, as cutting work up needs it. */
+ * Sizes of workspaces on the CPU, and the arithmetic of sizes. */
 #ifndef WD_CPU_MODULE_SIZES_H
 #define WD_CPU_MODULE_SIZES_H
 
-#include <stdint.h>
+#include "base/sizes.h"
 
 enum { WD_WORKSPACE_LINE = 64 }; /* bytes: parts of a workspace begin on cache lines */
-
-static inline int64_t wd_ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static inline int64_t wd_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t wd_most(int64_t a, int64_t b)
-{
-    return a < b ? b : a;
-}
-
-static inline int64_t wd_clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
 
 static inline int64_t wd_align_line(int64_t bytes)
 {

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/sizes.h"
 #include "cpu/module/bits.h"
 #include "cpu/module/rows.h"
 
@@ -19,11 +20,6 @@ enum {
     WIDEN_MIN = WD_BLOCK * 8,  /* elements that pay for several rows in one */
     BITS = 8,
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t gcd(int64_t a, int64_t b)
 {
@@ -80,7 +76,7 @@ static void cut(struct wd_bn_shape *s)
     s->width = s->params;
     if (!s->columns) {
         if (s->params < ITEMS / 2) {
-            s->segments = smaller((ITEMS + s->params - 1) / s->params, s->terms / SEGMENT_MIN + 1);
+            s->segments = wd_least(wd_ceil_div(ITEMS, s->params), s->terms / SEGMENT_MIN + 1);
         }
         return;
     }
@@ -91,11 +87,11 @@ static void cut(struct wd_bn_shape *s)
         int64_t unit = lines <= WD_BN_COLUMNS ? lines : row;
         s->width = WD_BN_COLUMNS / unit * unit;
     }
-    s->blocks = (s->width + WD_BN_COLUMNS - 1) / WD_BN_COLUMNS;
+    s->blocks = wd_ceil_div(s->width, WD_BN_COLUMNS);
     if (s->blocks < ITEMS) {
-        int64_t rows = (s->total + s->width - 1) / s->width;
-        int64_t most = rows / (SEGMENT_MIN / smaller(s->width, WD_BN_COLUMNS)) + 1;
-        s->segments = smaller((ITEMS + s->blocks - 1) / s->blocks, most);
+        int64_t rows = wd_ceil_div(s->total, s->width);
+        int64_t most = rows / (SEGMENT_MIN / wd_least(s->width, WD_BN_COLUMNS)) + 1;
+        s->segments = wd_least(wd_ceil_div(ITEMS, s->blocks), most);
     }
 }
 
@@ -138,7 +134,7 @@ bool wd_bn_match(const struct wd_problem *problem, uint32_t data, struct wd_reas
 
 static int64_t numbers_bytes(const struct wd_bn_shape *s, bool wide)
 {
-    return (s->width * (wide ? 8 : 4) + WD_LINE - 1) / WD_LINE * WD_LINE;
+    return wd_ceil_div(s->width * (wide ? 8 : 4), WD_LINE) * WD_LINE;
 }
 
 int64_t wd_bn_workspace(const struct wd_problem *problem)
@@ -182,7 +178,7 @@ void wd_bn_first(const struct wd_bn_args *a, int64_t item, struct wd_bn_block *b
     const struct wd_bn_shape *s = &a->shape;
     memset(block, 0, sizeof *block);
     if (s->columns) {
-        int64_t rows = (s->total + s->width - 1) / s->width;
+        int64_t rows = wd_ceil_div(s->total, s->width);
         block->segment = item / s->blocks;
         block->column = item % s->blocks * WD_BN_COLUMNS;
         block->at = rows * block->segment / s->segments;
@@ -206,8 +202,8 @@ static bool next_columns(const struct wd_bn_shape *s, struct wd_bn_block *block,
     block->offset = block->at * s->width + block->column;
     left = s->total - block->offset; /* the last row may be shorter */
     if (left <= 0) return false;
-    block->n = smaller(smaller(WD_BN_COLUMNS, s->width - block->column), left);
-    block->rows = (int)smaller(max_rows, block->end - block->at);
+    block->n = wd_least(wd_least(WD_BN_COLUMNS, s->width - block->column), left);
+    block->rows = (int)wd_least(max_rows, block->end - block->at);
     while (block->rows > 1 && left < (block->rows - 1) * s->width + block->n) block->rows -= 1;
     block->at += block->rows;
     return true;
@@ -223,16 +219,16 @@ bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_r
     if (s->inner <= GATHER_MAX) {
         block->offset = block->at / s->inner * block->stride + block->column * s->inner;
         block->n = s->inner;
-        block->rows = (int)smaller(WD_BLOCK / s->inner, (block->end - block->at) / s->inner);
+        block->rows = (int)wd_least(WD_BLOCK / s->inner, (block->end - block->at) / s->inner);
         block->at += block->rows * s->inner;
         return true;
     }
     in_run = block->at % s->inner;
     block->offset = block->at / s->inner * block->stride + block->column * s->inner + in_run;
-    block->n = smaller(s->inner - in_run, block->end - block->at);
+    block->n = wd_least(s->inner - in_run, block->end - block->at);
     most = WD_BLOCK;
     if (block->by_lines) most -= ((int64_t)((uintptr_t)a->y.data / 4) + block->offset) % WD_STRIP;
-    block->n = smaller(block->n, most);
+    block->n = wd_least(block->n, most);
     block->rows = 1;
     block->at += block->n;
     return true;
@@ -342,7 +338,7 @@ void wd_bn_bits_put(const struct wd_bn_args *a, int64_t first, int64_t n, const 
             *byte = wd_bits_gather(pass + i);
             i += BITS;
         } else {
-            int count = (int)smaller(BITS - from, n - i);
+            int count = (int)wd_least(BITS - from, n - i);
             unsigned mask = ((1u << count) - 1u) << from;
             unsigned bits = 0;
             for (int k = 0; k < count; ++k) bits |= (unsigned)pass[i + k] << (from + k);

@@ -4,6 +4,7 @@
  * tensors of any size. bn_vector_args.h says how x is walked; the cuts depend on its shape alone. */
 #include <string.h>
 
+#include "base/sizes.h"
 #include "ops/norm/bn_gpu.h"
 
 #define WD_KERNELS_MODULE bn_vector
@@ -49,28 +50,13 @@ struct shape {
     bool whole_runs;
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t quotient_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* How many segments the sums are cut into: enough for all processors, each worth its while. */
 static void cut_sums(struct shape *s, int64_t wanted, int64_t threads)
 {
-    int64_t worth = quotient_up(s->units, threads * SEGMENT_ROWS);
-    s->segments = larger(1, smaller(smaller(wanted, worth), PARTIALS_MAX / s->width));
-    s->per_segment = quotient_up(s->units, s->segments);
-    s->segments = quotient_up(s->units, s->per_segment);
+    int64_t worth = wd_ceil_div(s->units, threads * SEGMENT_ROWS);
+    s->segments = wd_most(1, wd_least(wd_least(wanted, worth), PARTIALS_MAX / s->width));
+    s->per_segment = wd_ceil_div(s->units, s->segments);
+    s->segments = wd_ceil_div(s->units, s->per_segment);
 }
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -92,10 +78,10 @@ static void cut(struct shape *s, const struct wd_device *device)
     s->width *= BN_RUN / gcd(s->width, BN_RUN);
     s->pitch = s->width;
     if (s->width > RANGE && s->space.inner == 1 && s->width == s->space.params) s->width = RANGE;
-    s->tile_runs = (uint32_t)smaller(s->width / BN_RUN, TILE_RUNS);
+    s->tile_runs = (uint32_t)wd_least(s->width / BN_RUN, TILE_RUNS);
     s->tile_rows = BN_THREADS / s->tile_runs;
-    s->tiles = (uint32_t)quotient_up(s->width / BN_RUN, s->tile_runs);
-    s->units = quotient_up(s->space.total, s->pitch);
+    s->tiles = (uint32_t)wd_ceil_div(s->width / BN_RUN, s->tile_runs);
+    s->units = wd_ceil_div(s->space.total, s->pitch);
     cut_sums(s, device->multiprocessors * COLUMN_BLOCKS / s->tiles, s->tile_rows);
 }
 
@@ -124,7 +110,7 @@ static struct shape shape_of(const struct wd_problem *problem)
 
 static int64_t numbers_bytes(const struct shape *s)
 {
-    return smaller(s->space.params, s->width) * (int64_t)sizeof(struct bn_numbers);
+    return wd_least(s->space.params, s->width) * (int64_t)sizeof(struct bn_numbers);
 }
 
 static int64_t workspace(const struct wd_problem *problem)
@@ -173,13 +159,13 @@ static cudnnStatus_t emit_sums(const struct wd_call *call, struct wd_queue *queu
         /* element by element */
         int64_t elements = s->space.outer * s->space.inner;
         own.units = (uint32_t)elements;
-        own.per_segment = (uint32_t)quotient_up(elements, s->segments);
+        own.per_segment = (uint32_t)wd_ceil_div(elements, s->segments);
         own.by_plane = wd_fastdiv_of((uint32_t)s->space.inner);
     }
     WD_TRY(wd_emit_kernel(queue, row_of(call, step, s), blocks, threads, 0, &own));
     own.finish_lanes = s->segments * s->width / s->space.params > FEW_PARTIALS ? BN_THREADS : 32;
     return wd_emit_kernel(queue, &kernel_rows[finish],
-                          quotient_up(s->space.params * own.finish_lanes, BN_THREADS), BN_THREADS,
+                          wd_ceil_div(s->space.params * own.finish_lanes, BN_THREADS), BN_THREADS,
                           0, &own);
 }
 
@@ -192,15 +178,15 @@ static cudnnStatus_t emit_walk(const struct wd_call *call, struct wd_queue *queu
     int64_t blocks;
     int64_t rows;
     if (!s->columns) {
-        blocks = quotient_up(quotient_up(s->space.total, BN_RUN), BN_THREADS);
+        blocks = wd_ceil_div(wd_ceil_div(s->space.total, BN_RUN), BN_THREADS);
         return wd_emit_kernel(queue, row_of(call, step, s), blocks, BN_THREADS, 0, &own);
     }
-    rows = quotient_up(s->units * s->tiles,
+    rows = wd_ceil_div(s->units * s->tiles,
                        (int64_t)s->tile_rows * queue->device->multiprocessors * WALK_BLOCKS);
-    rows = smaller(larger(rows, WALK_ROWS_MIN), WALK_ROWS_MAX);
+    rows = wd_least(wd_most(rows, WALK_ROWS_MIN), WALK_ROWS_MAX);
     if (s->units * s->tiles < rows * s->tile_rows * queue->device->multiprocessors * 2) rows = 1;
     own.per_segment = (uint32_t)(s->tile_rows * rows);
-    blocks = quotient_up(s->units, own.per_segment) * s->tiles;
+    blocks = wd_ceil_div(s->units, own.per_segment) * s->tiles;
     return wd_emit_kernel(queue, row_of(call, step, s), blocks, s->tile_runs * s->tile_rows, 0,
                           &own);
 }
@@ -266,7 +252,7 @@ static cudnnStatus_t run_ranges(const struct wd_call *call, struct wd_queue *que
     for (int64_t first = 0; first < whole.pitch; first += RANGE) {
         struct bn_vector_args own = *a;
         struct shape s = {.columns = true, .space = whole.space};
-        s.space.params = smaller(RANGE, whole.pitch - first);
+        s.space.params = wd_least(RANGE, whole.pitch - first);
         s.space.total = s.space.outer * s.space.params;
         cut(&s, queue->device);
         place(&own, &s, scratch);

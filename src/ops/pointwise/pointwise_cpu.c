@@ -7,6 +7,7 @@
  * depend on the number of threads. */
 #include <string.h>
 
+#include "base/sizes.h"
 #include "cpu/module/rows.h"
 #include "cpu/module/stream.h"
 #include "graph/pointwise_modes.h"
@@ -48,11 +49,6 @@ struct args {
     int64_t chunk; /* elements, at most WD_BLOCK */
     bool stream;   /* past the caches */
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Where row `at` of the innermost dimension begins. */
 static int64_t row_offset(const struct args *a, const struct operand *o, const int64_t *at)
@@ -175,7 +171,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         if (args.operand[s].data == args.operand[Y].data) args.stream = false; /* in place */
     }
     return queue->ops->range(queue, wide ? run_f64 : run_f32, &args,
-                             (args.count + args.chunk - 1) / args.chunk, CHUNKS_A_TASK);
+                             wd_ceil_div(args.count, args.chunk), CHUNKS_A_TASK);
 }
 
 const struct wd_engine wd_engine_pointwise_cpu = {

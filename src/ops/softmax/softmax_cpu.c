@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/sizes.h"
 #include "ops/engine.h"
 #include "ops/pointwise/pointwise_block.h"
 
@@ -51,11 +52,6 @@ struct args {
     int64_t segments; /* of a row */
     struct stats *stats;
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static struct stats no_stats(void)
 {
@@ -101,7 +97,7 @@ static bool find_shape(const struct wd_problem *problem, const struct wd_tensor 
     }
     if (count > 0) shape->outer = count / shape->length / shape->inner;
     shape->rows = shape->outer * shape->inner;
-    shape->segments = (shape->length + SEGMENT - 1) / SEGMENT;
+    shape->segments = wd_ceil_div(shape->length, SEGMENT);
     return true;
 }
 
@@ -185,7 +181,7 @@ static cudnnStatus_t run(struct args *a, const struct wd_call *call, struct wd_q
         while (a->group > 1 && a->length <= TINY && a->group * a->length % WD_STRIP) a->group -= 1;
         if (a->group == 1) a->group = WD_BLOCK / a->length;
         return queue->ops->range(queue, a->length <= TINY ? walks->tiny_rows : walks->short_rows, a,
-                                 (a->rows + a->group - 1) / a->group, TASK_ELEMENTS / WD_BLOCK);
+                                 wd_ceil_div(a->rows, a->group), TASK_ELEMENTS / WD_BLOCK);
     }
     if (!shares_rows(a, call->problem.device)) {
         return queue->ops->range(queue, walks->long_rows, a, a->rows,

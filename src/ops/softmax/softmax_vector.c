@@ -6,6 +6,7 @@
  * depend on shape, type and device alone. */
 #include <string.h>
 
+#include "base/sizes.h"
 #include "ops/engine.h"
 #include "ops/softmax/softmax_vector_args.h"
 
@@ -88,24 +89,9 @@ struct shape {
     int64_t pair;     /* bytes of a maximum and a sum */
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t quotient_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int64_t multiple_up(int64_t a, int64_t b)
 {
-    return quotient_up(a, b) * b;
+    return wd_ceil_div(a, b) * b;
 }
 
 static int64_t power_up(int64_t a)
@@ -162,7 +148,7 @@ static bool see(struct shape *s, const struct wd_tensor *x, int mode)
     }
     s->total = s->outer * s->length * s->inner;
     s->type = type_index(x->dtype);
-    s->bytes = wd_dtype_bits(x->dtype) / 8;
+    s->bytes = wd_most(wd_dtype_bits(x->dtype) / 8, 1); /* of less than a byte there is none */
     s->elements = SOFTMAX_BYTES / s->bytes;
     s->pair = x->dtype == CUDNN_DATA_DOUBLE ? 2 * sizeof(double) : 2 * sizeof(float);
     return true;
@@ -231,13 +217,13 @@ static struct cut cut_long(const struct direction *d, const struct shape *s,
 {
     struct cut cut;
     int64_t wanted;
-    int64_t worth = larger(1, runs / SEGMENT_RUNS);
+    int64_t worth = wd_most(1, runs / SEGMENT_RUNS);
     cut.rows = device->l2_bytes / 2 / (s->length * s->bytes * d->tensors);
-    cut.rows = larger(1, smaller(cut.rows, s->outer));
-    wanted = quotient_up((int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR, cut.rows);
-    cut.segments = smaller(smaller(wanted, worth), SOFTMAX_LONG_THREADS);
-    cut.runs = quotient_up(runs, cut.segments);
-    cut.segments = quotient_up(runs, cut.runs);
+    cut.rows = wd_most(1, wd_least(cut.rows, s->outer));
+    wanted = wd_ceil_div((int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR, cut.rows);
+    cut.segments = wd_least(wd_least(wanted, worth), SOFTMAX_LONG_THREADS);
+    cut.runs = wd_ceil_div(runs, cut.segments);
+    cut.segments = wd_ceil_div(runs, cut.runs);
     return cut;
 }
 
@@ -274,13 +260,13 @@ static cudnnStatus_t emit_few(const struct direction *d, const struct shape *s, 
                               struct wd_queue *queue, struct softmax_vector_args *a)
 {
     int kernel = runs <= 2 * WARP ? d->few2 : runs <= 4 * WARP ? d->few4 : d->few8;
-    int64_t lanes = smaller(WARP, power_up(quotient_up(runs, 2)));
+    int64_t lanes = wd_least(WARP, power_up(wd_ceil_div(runs, 2)));
     int64_t threads = SOFTMAX_FEW_THREADS;
     int64_t full = 2 * (int64_t)queue->device->multiprocessors;
     while (threads > WARP && s->outer * lanes <= full * threads / 2) threads /= 2;
     set_lanes(a, lanes);
     return wd_emit_kernel(queue, &kernel_rows[kernel + s->type],
-                          quotient_up(s->outer, threads / lanes), (uint32_t)threads, 0, a);
+                          wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads, 0, a);
 }
 
 static cudnnStatus_t emit_block(const struct direction *d, const struct shape *s, int64_t runs,
@@ -294,11 +280,11 @@ static cudnnStatus_t emit_block(const struct direction *d, const struct shape *s
            runs >= CLUSTER_RUNS * 2 * cluster) {
         cluster *= 2;
     }
-    each = quotient_up(runs, cluster);
+    each = wd_ceil_div(runs, cluster);
     a->runs = each;
     a->cluster = (uint32_t)cluster;
     return wd_emit_cluster_kernel(queue, &kernel_rows[d->block4 + s->type], s->outer * cluster,
-                                  (uint32_t)multiple_up(quotient_up(each, 4), WARP),
+                                  (uint32_t)multiple_up(wd_ceil_div(each, 4), WARP),
                                   (uint32_t)cluster, 0, a);
 }
 
@@ -310,7 +296,7 @@ static cudnnStatus_t emit_long(const struct direction *d, const struct shape *s,
     a->runs = cut.runs;
     for (int64_t first = 0; first < s->outer; first += cut.rows) {
         a->first = first;
-        a->rows = smaller(cut.rows, s->outer - first);
+        a->rows = wd_least(cut.rows, s->outer - first);
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[d->sums + s->type], a->rows * cut.segments,
                               SOFTMAX_LONG_THREADS, 0, a));
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[d->spread + s->type], a->rows * cut.segments,
@@ -323,12 +309,12 @@ static cudnnStatus_t emit_stray(const struct direction *d, const struct shape *s
                                 struct wd_queue *queue, struct softmax_vector_args *a)
 {
     struct wd_kernel_row *row = &kernel_rows[d->stray + s->type];
-    int64_t lanes = power_up(quotient_up(s->length, 4));
-    int64_t threads = smaller(row->threads, larger(WARP, lanes));
+    int64_t lanes = power_up(wd_ceil_div(s->length, 4));
+    int64_t threads = wd_least(row->threads, wd_most(WARP, lanes));
     if (lanes <= WARP) {
         threads = SOFTMAX_FEW_THREADS;
         set_lanes(a, lanes);
-        return wd_emit_kernel(queue, row, quotient_up(s->outer, threads / lanes), (uint32_t)threads,
+        return wd_emit_kernel(queue, row, wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads,
                               0, a);
     }
     set_lanes(a, 2 * WARP); /* a block */
@@ -363,7 +349,7 @@ struct tiling {
 static int64_t down_of(const struct tiling *t, int64_t channels)
 {
     int64_t step = t->across < WARP ? WARP / t->across : 1;
-    return multiple_up(quotient_up(quotient_up(channels, t->cluster), t->held), step);
+    return multiple_up(wd_ceil_div(wd_ceil_div(channels, t->cluster), t->held), step);
 }
 
 /* The widest tile whose channels a block holds, or a cluster; else one that is walked over. */
@@ -384,7 +370,7 @@ static void hold(struct tiling *t, int64_t channels, int64_t narrowest, int most
 
 static int64_t tiles_of(const struct tiling *t, const struct shape *s)
 {
-    return quotient_up(s->outer * s->inner, t->across * t->elements);
+    return wd_ceil_div(s->outer * s->inner, t->across * t->elements);
 }
 
 static struct tiling tile(const struct direction *d, const struct shape *s, bool whole_runs,
@@ -431,7 +417,7 @@ static cudnnStatus_t emit_columns(const struct direction *d, const struct shape 
     int64_t shared = (slices + 1 + (t.cluster > 1)) * t.across * t.elements * s->pair;
     if (slices == 1 && t.cluster == 1) shared = 0;
     a->rows = s->outer * s->inner;
-    a->runs = quotient_up(s->length, t.cluster);
+    a->runs = wd_ceil_div(s->length, t.cluster);
     a->cluster = (uint32_t)t.cluster;
     a->wide = a->rows + t.across * t.elements > INT32_MAX;
     a->by_inner = wd_fastdiv_of(a->wide ? 1 : (uint32_t)s->inner);

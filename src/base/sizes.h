@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arithmetic of sizes, as cutting work up needs it. */
+#ifndef WD_BASE_SIZES_H
+#define WD_BASE_SIZES_H
+
+#include <stdint.h>
+
+static inline int64_t wd_ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t wd_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t wd_most(int64_t a, int64_t b)
+{
+    return a < b ? b : a;
+}
+
+static inline int64_t wd_clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+#endif
