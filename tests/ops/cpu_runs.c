@@ -38,9 +38,7 @@ static void run_self(const char *program, int threads, struct counts *counts, ch
     counts->failed += more.failed;
 }
 
-/* Why there is nothing to test: another device, or no module beside the library. A module that is
- * there but does not serve is a failure, for then no engine is reached. */
-static const char *nothing_to_test(void)
+const char *cpu_runs_nothing_to_test(void)
 {
     const char *device = getenv("WARPDNN_DEVICE");
     const char *module = getenv("WARPDNN_CPU_MODULE");
@@ -68,7 +66,7 @@ int cpu_runs_skipped(const char *why)
 int cpu_runs(int argc, char **argv, bool digests, int (*run_cases)(int argc, char **argv))
 {
     static const int threads[] = {1, 2, 64};
-    const char *why = nothing_to_test();
+    const char *why = cpu_runs_nothing_to_test();
     struct counts counts = {0, 0};
     char first[32] = "none";
     if (why) return cpu_runs_skipped(why);

@@ -11,7 +11,10 @@
 /* Answers main's status. `run_cases` is one run. `digests`: each run prints a line `digest WORD`, and
  * all must say the same. Skipped on a GPU and where there is no module. */
 int cpu_runs(int argc, char **argv, bool digests, int (*run_cases)(int argc, char **argv));
-/* For a reason of the test's own. */
+/* Why there is nothing to test, or null: another device, or no module beside the library. A module that
+ * is there but does not serve is a failure, for then no engine is reached. */
+const char *cpu_runs_nothing_to_test(void);
+/* Says that it is skipped; for a reason of the test's own. */
 int cpu_runs_skipped(const char *why);
 
 /* Where 64 spinning threads would take hours. */

@@ -7,13 +7,12 @@
  * 1, 2 and 64 threads and, for what is picked, of the definition: the module is left out of that run.
  *
  * Without arguments the program runs itself once for each number of threads and adds up. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cpu_runs.h"
 #include "support/harness.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
@@ -408,39 +407,15 @@ static void run_self(const char *program, int threads, long *passed, long *faile
     *failed += more[1];
 }
 
-/* Another device, or no module beside the library. A module that is there but does not serve is a
- * failure, for then no engine is reached. */
-static const char *nothing_to_test(void)
-{
-    const char *device = getenv("WARPDNN_DEVICE");
-    const char *module = getenv("WARPDNN_CPU_MODULE");
-    cudnnStatus_t (*entry)(cudnnHandle_t *) = cudnnCreate;
-    Dl_info info;
-    void *address;
-    char path[2048];
-    const char *slash;
-    if (device && !strcmp(device, "gpu")) return "the handle is a GPU's";
-    if (module) return *module ? NULL : "WARPDNN_CPU_MODULE is empty";
-    memcpy(&address, &entry, sizeof address);
-    if (!dladdr(address, &info)) return NULL;
-    slash = strrchr(info.dli_fname, '/');
-    snprintf(path, sizeof path, "%.*slibwarpdnn_cpu.so",
-             slash ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
-    return access(path, R_OK) == 0 ? NULL : "this build has no CPU module";
-}
-
 int main(int argc, char **argv)
 {
     static const int threads[] = {1, 2, 64, 0};
     char said[COUNT(threads)][2][32] = {{"none"}, {"none"}, {"none"}, {"none"}};
-    const char *why = nothing_to_test();
+    const char *why = cpu_runs_nothing_to_test();
     long passed = 0;
     long failed = 0;
     if (argc > 1 || getenv("WARPDNN_THREADS")) return run_cases(argc, argv);
-    if (why) {
-        printf("no CPU engines: %s\n0 passed, 0 failed, 1 skipped\n", why);
-        return 0;
-    }
+    if (why) return cpu_runs_skipped(why);
     for (int i = 0; i < COUNT(threads); ++i) {
         run_self(argv[0], threads[i], &passed, &failed, said[i]);
         for (int k = 0; k < (threads[i] ? 2 : 1); ++k) {
