@@ -29,9 +29,9 @@ WD_FN WD_ACC WD_NAME(pw_relu_back)(const struct wd_pointwise_attr *p, WD_ACC x, 
 
 WD_FN WD_ACC WD_NAME(pw_sigmoid)(WD_ACC x)
 {
-    /* either branch keeps exp from overflowing */
-    if (x >= 0) return (WD_ACC)1 / ((WD_ACC)1 + WD_M(exp)(-x));
-    return WD_M(exp)(x) / ((WD_ACC)1 + WD_M(exp)(x));
+    /* of a number that is not positive, so that exp does not overflow */
+    WD_ACC e = WD_M(exp)(x >= 0 ? -x : x);
+    return (x >= 0 ? (WD_ACC)1 : e) / ((WD_ACC)1 + e);
 }
 
 WD_FN WD_ACC WD_NAME(pw_softplus)(WD_ACC x)

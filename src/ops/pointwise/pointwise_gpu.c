@@ -90,26 +90,39 @@ int wd_pointwise_gpu_type(const struct wd_problem *problem)
     }
 }
 
+bool wd_pointwise_gpu_fills(const struct wd_call *call)
+{
+    const struct wd_tensor *x = wd_call_tensor(call, POINTWISE_X);
+    return call->problem.node->attr.pointwise.mode == CUDNN_POINTWISE_IDENTITY &&
+           (x->flags & WD_BY_VALUE) && call->scalars[BETA] == 0.0;
+}
+
+/* Of whole bytes, as match has seen. */
+static int64_t element_bytes(const struct pointwise_operand *o)
+{
+    int bits = wd_dtype_bits(o->dtype);
+    return bits < 8 ? 1 : bits / 8;
+}
+
 /* Bytes that a thread loads at once of a run. */
 static int64_t load_bytes(const struct pointwise_operand *o, int run)
 {
-    int64_t bytes = run * (wd_dtype_bits(o->dtype) / 8);
-    return bytes < ALIGNMENT ? bytes : ALIGNMENT;
+    int64_t bytes = run * element_bytes(o);
+    return bytes > 0 && bytes < ALIGNMENT ? bytes : ALIGNMENT;
 }
 
-/* How many elements all tensors begin behind a whole load, where each lies as the index counts and
- * that is the same for all; else 0. */
+/* How many elements y begins behind a whole load, where it lies as the index counts and all tensors
+ * that do so begin as far behind; else 0. */
 static uint32_t skip_of(const struct wd_joined *walk, const struct pointwise_vector_args *args,
                         int run)
 {
     int64_t skip = -1;
+    if (!wd_joined_is_flat(walk, POINTWISE_Y)) return 0;
     for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
         const struct pointwise_operand *o = &args->operand[s];
-        int64_t bytes = wd_dtype_bits(o->dtype) / 8;
         int64_t own;
-        if (!o->data) continue;
-        if (!wd_joined_is_flat(walk, s)) return 0;
-        own = (int64_t)((uintptr_t)o->data % (uintptr_t)load_bytes(o, run)) / bytes;
+        if (!o->data || !wd_joined_is_flat(walk, s)) continue;
+        own = (int64_t)((uintptr_t)o->data % (uintptr_t)load_bytes(o, run)) / element_bytes(o);
         if (skip >= 0 && own != skip) return 0;
         skip = own;
     }
@@ -121,7 +134,7 @@ static enum pointwise_way way_of(const struct wd_joined *walk, const struct poin
                                  int slot, int run)
 {
     int last = walk->rank - 1;
-    int64_t bytes = wd_dtype_bits(o->dtype) / 8;
+    int64_t bytes = element_bytes(o);
     int64_t load = load_bytes(o, run);
     bool aligned = (uintptr_t)o->data % (uintptr_t)load == 0;
     if (!o->data) return POINTWISE_VALUE;
@@ -147,8 +160,11 @@ static cudnnStatus_t launch(struct wd_queue *queue, struct wd_kernel_row *row, i
     for (int d = 0; d < walk->rank; ++d) args->dim[d] = wd_fastdiv_of((uint32_t)walk->dim[d]);
     for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
         struct pointwise_operand *o = &args->operand[s];
-        if (o->data) o->data = (char *)o->data - args->skip * (wd_dtype_bits(o->dtype) / 8);
+        if (o->data && wd_joined_is_flat(walk, s)) {
+            o->data = (char *)o->data - args->skip * element_bytes(o);
+        }
         o->way = way_of(walk, o, s, run);
+        if (args->skip > 0 && o->data && o->way != POINTWISE_FLAT) o->way = POINTWISE_STRAY;
         for (int d = 0; d < walk->rank; ++d) o->stride[d] = (int32_t)walk->stride[s][d];
     }
     runs = ((int64_t)args->count + run - 1) / run;
@@ -173,7 +189,7 @@ static cudnnStatus_t split(struct wd_queue *queue, struct wd_kernel_row *row, in
         piece.count = piece.dim[0] * inner;
         for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
             const struct pointwise_operand *o = &args->operand[s];
-            int64_t bytes = wd_dtype_bits(o->dtype) / 8;
+            int64_t bytes = element_bytes(o);
             if (o->data) {
                 own.operand[s].data = (unsigned char *)o->data + first * walk->stride[s][0] * bytes;
             }
@@ -196,8 +212,19 @@ static cudnnStatus_t split(struct wd_queue *queue, struct wd_kernel_row *row, in
     return CUDNN_STATUS_SUCCESS;
 }
 
+static bool is_flat(const struct wd_joined *walk, const struct pointwise_vector_args *args)
+{
+    for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
+        const struct pointwise_operand *o = &args->operand[s];
+        if (!o->data) continue;
+        if ((uintptr_t)o->data % ALIGNMENT != 0 || !wd_joined_is_flat(walk, s)) return false;
+    }
+    return true;
+}
+
 cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue *queue,
-                                    struct wd_kernel_row *row, int run)
+                                    struct wd_pointwise_kernel kernel,
+                                    const struct wd_pointwise_kernel *flat)
 {
     static const int factor[] = {ALPHA1, ALPHA2, -1, BETA};
     const struct wd_problem *problem = &call->problem;
@@ -224,5 +251,6 @@ cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue 
     if (wd_view_count(&view[POINTWISE_Y]) == 0) return CUDNN_STATUS_SUCCESS;
     wd_join(&walk, views, POINTWISE_OPERANDS, POINTWISE_Y);
     args.streaming = wd_tensor_extent(wd_call_tensor(call, POINTWISE_Y)) > queue->device->l2_bytes;
-    return split(queue, row, run, &walk, &args);
+    if (flat && is_flat(&walk, &args)) kernel = *flat;
+    return split(queue, kernel.row, kernel.run, &walk, &args);
 }

@@ -15,8 +15,19 @@ bool wd_pointwise_gpu_match(const struct wd_problem *problem, struct wd_reason *
  * not long; else -1. */
 int wd_pointwise_gpu_type(const struct wd_problem *problem);
 
-/* Launches the kernel, whose threads have runs of `run` elements. */
+/* Whether the mode is the identity of a number, and y is not blended into. */
+bool wd_pointwise_gpu_fills(const struct wd_call *call);
+
+/* A kernel whose threads have runs of `run` elements. */
+struct wd_pointwise_kernel {
+    struct wd_kernel_row *row;
+    int run;
+};
+
+/* Launches the kernel, or `flat` (null: none) where all tensors lie as the index counts and begin at
+ * whole loads. */
 cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue *queue,
-                                    struct wd_kernel_row *row, int run);
+                                    struct wd_pointwise_kernel kernel,
+                                    const struct wd_pointwise_kernel *flat);
 
 #endif

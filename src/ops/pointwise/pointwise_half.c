@@ -10,7 +10,10 @@
 #include "ops/kernels_host.inc"
 
 /* Two loads of 16 bytes where there is but one input to read. */
-enum { RUN = 8, RUN_ALONE = 16 };
+enum { RUN = 8, RUN_FLAT = 16 };
+
+/* The row behind those of 0 to 3 inputs. */
+enum { FLAT = KERNEL_pointwise_f16_flat - KERNEL_pointwise_f16_0 };
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -24,10 +27,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_problem *problem = &call->problem;
     int inputs = wd_pointwise_operands(problem->node->attr.pointwise.mode);
-    int first = wd_pointwise_gpu_type(problem) == CUDNN_DATA_HALF ? KERNEL_pointwise_f16_1
-                                                                  : KERNEL_pointwise_bf16_1;
-    return wd_pointwise_gpu_emit(call, queue, &kernel_rows[first + inputs - 1],
-                                 inputs == 1 ? RUN_ALONE : RUN);
+    int first = wd_pointwise_gpu_type(problem) == CUDNN_DATA_HALF ? KERNEL_pointwise_f16_0
+                                                                  : KERNEL_pointwise_bf16_0;
+    bool fills = wd_pointwise_gpu_fills(call);
+    struct wd_pointwise_kernel kernel = {&kernel_rows[fills ? first : first + inputs], RUN};
+    struct wd_pointwise_kernel flat = {&kernel_rows[first + FLAT], RUN_FLAT};
+    return wd_pointwise_gpu_emit(call, queue, kernel, inputs == 1 && !fills ? &flat : NULL);
 }
 
 const struct wd_engine wd_engine_pointwise_half = {

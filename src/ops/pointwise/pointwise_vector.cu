@@ -62,7 +62,7 @@ __device__ __noinline__ void apply_any(const pointwise_vector_args &a, A *x, con
 template <class A, int V>
 __device__ __forceinline__ void pointwise_any(const pointwise_vector_args &a)
 {
-    pointwise_walk<any_type, A, V, 3>(
+    pointwise_walk<false, any_type, A, V, 3>(
         a, [&](A *x, const A *b, const A *t) { apply_any<A, V>(a, x, b, t); });
 }
 

@@ -63,8 +63,8 @@ template <class A, int V> struct storage<any_type, A, V> {
 };
 
 // Where element `index` of the walk lies.
-__device__ int64_t offset_of(const pointwise_vector_args &a, const pointwise_operand &o,
-                             uint32_t index)
+__device__ __forceinline__ int64_t offset_of(const pointwise_vector_args &a,
+                                             const pointwise_operand &o, uint32_t index)
 {
     int64_t offset = 0;
     for (int d = a.rank - 1; d > 0; --d) {
@@ -75,12 +75,13 @@ __device__ int64_t offset_of(const pointwise_vector_args &a, const pointwise_ope
     return offset + (int64_t)(int32_t)index * o.stride[0];
 }
 
-template <class T, class A, int V>
+// FLAT: all tensors lie as the index counts, which takes less code.
+template <bool FLAT, class T, class A, int V>
 __device__ __forceinline__ void fetch(storage<T, A, V> &run, const pointwise_vector_args &a,
                                       const pointwise_operand &o, uint32_t first, int lo, int n)
 {
     if (o.way == POINTWISE_VALUE) return;
-    if (o.way == POINTWISE_FLAT) {
+    if (FLAT || o.way == POINTWISE_FLAT) {
         if (n - lo == V) {
             run.fetch(o, first);
             return;
@@ -95,16 +96,18 @@ __device__ __forceinline__ void fetch(storage<T, A, V> &run, const pointwise_vec
         run.pick(0, o, offset_of(a, o, first));
     } else {
         // along the innermost dimension, and to the next row where one ends
+        const uint32_t begin = first + lo - a.skip;
         const uint32_t row = a.dim[a.rank - 1].divisor;
         const int32_t stride = o.stride[a.rank - 1];
-        uint32_t left = row - (first - wd_fastdiv_quotient(first, a.dim[a.rank - 1]) * row);
-        int64_t at = offset_of(a, o, first);
+        uint32_t left = row - (begin - wd_fastdiv_quotient(begin, a.dim[a.rank - 1]) * row);
+        int64_t at = offset_of(a, o, begin);
 #pragma unroll
         for (int i = 0; i < V; ++i) {
-            if (i < n) run.pick(i, o, at);
+            if (i < lo || i >= n) continue;
+            run.pick(i, o, at);
             at += stride;
             if (--left == 0 && i + 1 < n) {
-                at = offset_of(a, o, first + i + 1);
+                at = offset_of(a, o, first + i + 1 - a.skip);
                 left = row;
             }
         }
@@ -180,13 +183,14 @@ __device__ __forceinline__ void put_run(const pointwise_vector_args &a, int64_t 
     else run.store(to);
 }
 
-template <class T, class A, int V>
+template <bool FLAT, class T, class A, int V>
 __device__ __forceinline__ void put(const pointwise_vector_args &a, uint32_t first, int lo, int n,
                                     const A *value)
 {
     const pointwise_operand &y = a.operand[POINTWISE_Y];
-    if ((y.way == POINTWISE_FLAT && n - lo == V) || y.way == POINTWISE_ALONG) {
-        const int64_t at = y.way == POINTWISE_FLAT ? (int64_t)first : offset_of(a, y, first);
+    if (((FLAT || y.way == POINTWISE_FLAT) && n - lo == V) || (!FLAT && y.way == POINTWISE_ALONG)) {
+        const int64_t at =
+            FLAT || y.way == POINTWISE_FLAT ? (int64_t)first : offset_of(a, y, first);
         if constexpr (storage<T, A, V>::typed) {
             put_run<T, A, V>(a, at, value);
             return;
@@ -209,7 +213,7 @@ __device__ __forceinline__ void put(const pointwise_vector_args &a, uint32_t fir
             }
         }
     }
-    if (y.way == POINTWISE_FLAT) {
+    if (FLAT || y.way == POINTWISE_FLAT) { // ends, and what is shifted
 #pragma unroll
         for (int i = 0; i < V; ++i) {
             if (i >= lo && i < n) store_one<T, A>(y, (int64_t)first + i, value[i]);
@@ -223,7 +227,7 @@ __device__ __forceinline__ void put(const pointwise_vector_args &a, uint32_t fir
 }
 
 // The runs of a block's threads, one and then those a grid further: `apply` makes results of x, b, t.
-template <class T, class A, int V, int INPUTS, class F>
+template <bool FLAT, class T, class A, int V, int INPUTS, class F>
 __device__ __forceinline__ void pointwise_walk(const pointwise_vector_args &a, F apply)
 {
     const bool blends = a.operand[POINTWISE_Y].factor != 0.0;
@@ -237,10 +241,10 @@ __device__ __forceinline__ void pointwise_walk(const pointwise_vector_args &a, F
         const int lo = first < a.skip ? (int)(a.skip - first) : 0;
         storage<T, A, V> x, b, t, old;
         A value[V], second[V], third[V];
-        fetch(x, a, in[POINTWISE_X], first, lo, n);
-        if (INPUTS > 1) fetch(b, a, in[POINTWISE_B], first, lo, n);
-        if (INPUTS > 2) fetch(t, a, in[POINTWISE_T], first, lo, n);
-        if (blends) fetch(old, a, in[POINTWISE_Y], first, lo, n);
+        fetch<FLAT>(x, a, in[POINTWISE_X], first, lo, n);
+        if (INPUTS > 1) fetch<FLAT>(b, a, in[POINTWISE_B], first, lo, n);
+        if (INPUTS > 2) fetch<FLAT>(t, a, in[POINTWISE_T], first, lo, n);
+        if (blends) fetch<FLAT>(old, a, in[POINTWISE_Y], first, lo, n);
         widen(value, x, in[POINTWISE_X]);
         if (INPUTS > 1) widen(second, b, in[POINTWISE_B]);
         if (INPUTS > 2) widen(third, t, in[POINTWISE_T]);
@@ -255,15 +259,15 @@ __device__ __forceinline__ void pointwise_walk(const pointwise_vector_args &a, F
 #pragma unroll
             for (int i = 0; i < V; ++i) value[i] += beta_y[i];
         }
-        put<T, A, V>(a, first, lo, n, value);
+        put<FLAT, T, A, V>(a, first, lo, n, value);
     }
 }
 
 // Modes that read INPUTS operands, chosen once a run.
-template <class T, class A, int V, int INPUTS>
+template <class T, class A, int V, int INPUTS, bool FLAT = false>
 __device__ __forceinline__ void pointwise_vector(const pointwise_vector_args &a)
 {
-    pointwise_walk<T, A, V, INPUTS>(a, [&](A *x, const A *b, const A *t) {
+    pointwise_walk<FLAT, T, A, V, INPUTS>(a, [&](A *x, const A *b, const A *t) {
         if (INPUTS == 3) {
             each<CUDNN_POINTWISE_BINARY_SELECT, V>(a, x, b, t, true);
         } else if (INPUTS == 2 && a.by_output) {
@@ -294,6 +298,15 @@ __device__ __forceinline__ void pointwise_vector(const pointwise_vector_args &a)
             default: break;
             }
         }
+    });
+}
+
+// One number everywhere: nothing is read, and whole sectors are written at once.
+template <class T, int V>
+__device__ __forceinline__ void pointwise_fill(const pointwise_vector_args &a)
+{
+    pointwise_walk<false, T, float, V, 1>(a, [&](float *x, const float *, const float *) {
+        each<CUDNN_POINTWISE_IDENTITY, V>(a, x, x, x, false);
     });
 }
 

@@ -34,7 +34,7 @@ struct pointwise_vector_args {
     struct wd_pointwise_attr attr;
     int32_t by_output; /* a backward mode that reads t in place of x */
     uint32_t count;    /* of the walk, with what is skipped */
-    uint32_t skip;     /* elements before the first: all tensors begin so far behind whole loads */
+    uint32_t skip;     /* elements before the first: flat tensors begin so far behind whole loads */
     int32_t rank;
     int32_t streaming; /* y is larger than what stays in the cache */
     struct wd_fastdiv dim[WD_MAX_RANK];
