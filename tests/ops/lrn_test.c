@@ -91,18 +91,19 @@ static int64_t steps(const struct call *c)
     return n;
 }
 
-static double deviation(const struct call *c, int64_t logical)
+/* Of an element, as the window around `centre` sees it. */
+static double deviation(const struct call *c, int64_t logical, int64_t centre)
 {
-    return value_at(c->x, logical) - value_at(c->means, logical);
+    return value_at(c->x, logical) - value_at(c->means, centre);
 }
 
 /* What an element is divided by the power of. */
-static double strength(const struct call *c, const int *at)
+static double strength(const struct call *c, int64_t i, const int *at)
 {
     double sum = 0.0;
     for (int64_t k = 0; k < steps(c); ++k) {
         int64_t j = moved(c, at, k);
-        if (j >= 0) sum += deviation(c, j) * deviation(c, j);
+        if (j >= 0) sum += deviation(c, j, i) * deviation(c, j, i);
     }
     return c->k + c->a / (double)steps(c) * sum;
 }
@@ -132,7 +133,7 @@ static void check_forward(const struct call *c, double *before)
         double y, old = c->beta != 0 ? fabs(c->beta * before[index]) : 0.0;
         int at[8];
         part_coordinates(c->x, i, at);
-        y = value_at(c->x, i) * pow(strength(c, at), -c->b);
+        y = value_at(c->x, i) * pow(strength(c, i, at), -c->b);
         before[index] = blended(c, y, before[index]);
         magnitude[index] = fabs(c->alpha * y) * roundings(c) + old;
         if (!isfinite(magnitude[index])) magnitude[index] = 0;
@@ -166,20 +167,20 @@ static void check_backward(const struct call *c, double *dx, double *dmeans)
         double s, share;
         int at[8];
         part_coordinates(c->x, i, at);
-        s = strength(c, at);
+        s = strength(c, i, at);
         sum[i] += dy * pow(s, -c->b);
         size[i] += fabs(dy) * pow(s, -c->b);
-        /* d(s^-b) / ds, and ds / dx_j = 2 a / steps * deviation_j */
+        /* d(s^-b) / ds, and ds / dx_j = 2 a / steps * (x_j - means_i) */
         share = dy * value_at(c->x, i) * -c->b * pow(s, -c->b - 1.0);
         for (int64_t k = 0; k < steps(c); ++k) {
             int64_t j = moved(c, at, k);
             double part;
             if (j < 0) continue;
-            part = share * 2.0 * c->a / (double)steps(c) * deviation(c, j);
+            part = share * 2.0 * c->a / (double)steps(c) * deviation(c, j, i);
             sum[j] += part;
             size[j] += fabs(part);
-            means[j] -= part;
-            means_size[j] += fabs(part);
+            means[i] -= part;
+            means_size[i] += fabs(part);
         }
     }
     finish(c, "dx", c->dx, sum, size, dx);

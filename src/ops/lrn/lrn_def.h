@@ -6,19 +6,20 @@
  * as far as the tensor reaches; from the coefficients A, B, K of the descriptor,
  *
  *     lrn       s_i = K + A / n sum_{j in W(i)} x_j^2                  y_i = x_i s_i^-B
- *     divisive  s_i = K + A / n^d sum_{j in W(i)} (x_j - means_j)^2    y_i = x_i s_i^-B
+ *     divisive  s_i = K + A / n^d sum_{j in W(i)} (x_j - means_i)^2    y_i = x_i s_i^-B
  *     y = alpha * y + beta * y_before
  *
  * and backward, with c = A / n or A / n^d and the sums over the i whose windows have j in them,
  *
- *     lrn       dx_j = dy_j s_j^-B + x_j h_j
- *     divisive  dx_j = dy_j s_j^-B + (x_j - means_j) h_j    dmeans_j = -(x_j - means_j) h_j
- *               h_j = sum_i -2 B c dy_i x_i s_i^(-B-1)
+ *     lrn       dx_j = dy_j s_j^-B + x_j sum_i h_i
+ *     divisive  dx_j = dy_j s_j^-B + sum_i (x_j - means_i) h_i
+ *               dmeans_i = -h_i sum_{j in W(i)} (x_j - means_i)
+ *               h_i = -2 B c dy_i x_i s_i^(-B-1)
  *
  * both blended by alpha and beta. What lies outside of the tensor counts as 0.
  *
  * Passes: lrn_forward, lrn_backward, divnorm_forward (item: an element), divnorm_share (item: an
- * element i; its term of h goes to the scratch), divnorm_backward (item: an element j). */
+ * element i; h_i goes to the scratch), divnorm_backward (item: an element). */
 
 /* s of LRN at `at`, in channel c. */
 WD_FN WD_ACC WD_NAME(lrn_strength)(const struct lrn_args *a, const int64_t *at, int64_t c)
@@ -77,17 +78,14 @@ WD_FN WD_ACC WD_NAME(divnorm_factor)(const struct divnorm_args *a)
     return (WD_ACC)factor;
 }
 
-/* x - means at an offset, for both are laid out alike. */
-WD_FN WD_ACC WD_NAME(divnorm_deviation)(const struct divnorm_args *a, int64_t offset)
-{
-    return WD_NAME(wd_view_load)(&a->x, offset) - WD_NAME(wd_view_load)(&a->means, offset);
-}
-
-/* s at `at`. */
-WD_FN WD_ACC WD_NAME(divnorm_strength)(const struct divnorm_args *a, const int64_t *at)
+/* What the window around `at` deviates from the mean there: the sum, and that of the squares. */
+WD_FN WD_ACC WD_NAME(divnorm_deviations)(const struct divnorm_args *a, const int64_t *at,
+                                         WD_ACC *squares)
 {
     int64_t low[WD_MAX_RANK], high[WD_MAX_RANK], j[WD_MAX_RANK];
+    WD_ACC mean = WD_NAME(wd_view_load)(&a->means, wd_view_offset(&a->x, at));
     WD_ACC sum = 0;
+    *squares = 0;
     j[0] = at[0];
     j[1] = at[1];
     for (int d = 2; d < a->x.rank; ++d) {
@@ -95,10 +93,17 @@ WD_FN WD_ACC WD_NAME(divnorm_strength)(const struct divnorm_args *a, const int64
         j[d] = low[d];
     }
     do {
-        WD_ACC t = WD_NAME(divnorm_deviation)(a, wd_view_offset(&a->x, j));
-        sum += t * t;
+        WD_ACC t = WD_NAME(wd_view_load)(&a->x, wd_view_offset(&a->x, j)) - mean;
+        sum += t;
+        *squares += t * t;
     } while (lrn_next(a->x.rank - 2, low + 2, high + 2, j + 2));
-    return (WD_ACC)a->attr.k + WD_NAME(divnorm_factor)(a) * sum;
+    return sum;
+}
+
+/* s of a sum of squares. */
+WD_FN WD_ACC WD_NAME(divnorm_strength)(const struct divnorm_args *a, WD_ACC squares)
+{
+    return (WD_ACC)a->attr.k + WD_NAME(divnorm_factor)(a) * squares;
 }
 
 WD_FN void WD_NAME(divnorm_forward)(const struct divnorm_args *a, int64_t item)
@@ -107,7 +112,8 @@ WD_FN void WD_NAME(divnorm_forward)(const struct divnorm_args *a, int64_t item)
     WD_ACC x, s;
     wd_unravel(a->y.dim, a->y.rank, item, at);
     x = WD_NAME(wd_view_load)(&a->x, wd_view_offset(&a->x, at));
-    s = WD_NAME(divnorm_strength)(a, at);
+    WD_NAME(divnorm_deviations)(a, at, &s);
+    s = WD_NAME(divnorm_strength)(a, s);
     WD_NAME(wd_view_blend)
     (&a->y, wd_view_offset(&a->y, at), x * WD_M(pow)(s, -(WD_ACC)a->attr.beta), a->alpha, a->beta);
 }
@@ -139,12 +145,13 @@ WD_FN void WD_NAME(divnorm_share)(const struct divnorm_args *a, int64_t item)
 {
     int64_t at[WD_MAX_RANK];
     int64_t offset;
-    WD_ACC share;
+    WD_ACC share, s;
     wd_unravel(a->x.dim, a->x.rank, item, at);
+    WD_NAME(divnorm_deviations)(a, at, &s);
+    s = WD_NAME(divnorm_strength)(a, s);
     offset = wd_view_offset(&a->x, at);
     share = WD_NAME(wd_view_load)(&a->y, wd_view_offset(&a->y, at)) *
-            WD_NAME(wd_view_load)(&a->x, offset) *
-            WD_M(pow)(WD_NAME(divnorm_strength)(a, at), -(WD_ACC)a->attr.beta - 1);
+            WD_NAME(wd_view_load)(&a->x, offset) * WD_M(pow)(s, -(WD_ACC)a->attr.beta - 1);
     WD_NAME(divnorm_keep)
     (a, offset, share * (-2 * (WD_ACC)a->attr.beta * WD_NAME(divnorm_factor)(a)));
 }
@@ -152,11 +159,14 @@ WD_FN void WD_NAME(divnorm_share)(const struct divnorm_args *a, int64_t item)
 WD_FN void WD_NAME(divnorm_backward)(const struct divnorm_args *a, int64_t item)
 {
     int64_t low[WD_MAX_RANK], high[WD_MAX_RANK], at[WD_MAX_RANK], i[WD_MAX_RANK];
-    WD_ACC direct, t, h = 0;
+    int64_t offset;
+    WD_ACC x, s, deviations, direct, sum = 0;
     wd_unravel(a->x.dim, a->x.rank, item, at);
+    offset = wd_view_offset(&a->x, at);
+    x = WD_NAME(wd_view_load)(&a->x, offset);
+    deviations = WD_NAME(divnorm_deviations)(a, at, &s);
     direct = WD_NAME(wd_view_load)(&a->y, wd_view_offset(&a->y, at)) *
-             WD_M(pow)(WD_NAME(divnorm_strength)(a, at), -(WD_ACC)a->attr.beta);
-    t = WD_NAME(divnorm_deviation)(a, wd_view_offset(&a->x, at));
+             WD_M(pow)(WD_NAME(divnorm_strength)(a, s), -(WD_ACC)a->attr.beta);
     i[0] = at[0];
     i[1] = at[1];
     for (int d = 2; d < a->x.rank; ++d) {
@@ -164,12 +174,14 @@ WD_FN void WD_NAME(divnorm_backward)(const struct divnorm_args *a, int64_t item)
         i[d] = low[d];
     }
     do {
-        h += WD_NAME(divnorm_kept)(a, wd_view_offset(&a->x, i));
+        int64_t seen = wd_view_offset(&a->x, i);
+        sum += (x - WD_NAME(wd_view_load)(&a->means, seen)) * WD_NAME(divnorm_kept)(a, seen);
     } while (lrn_next(a->x.rank - 2, low + 2, high + 2, i + 2));
     WD_NAME(wd_view_blend)
-    (&a->dx, wd_view_offset(&a->dx, at), direct + t * h, a->alpha, a->beta);
+    (&a->dx, wd_view_offset(&a->dx, at), direct + sum, a->alpha, a->beta);
     if (a->dmeans.data) {
         WD_NAME(wd_view_blend)
-        (&a->dmeans, wd_view_offset(&a->dmeans, at), -t * h, a->alpha, a->beta);
+        (&a->dmeans, wd_view_offset(&a->dmeans, at), -deviations * WD_NAME(divnorm_kept)(a, offset),
+         a->alpha, a->beta);
     }
 }
