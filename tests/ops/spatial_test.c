@@ -109,6 +109,13 @@ static int look(const struct call *c, const struct shape *s, int64_t pixel, stru
     return count;
 }
 
+/* 0, or NaN where a coordinate of the pixel's place (0: column, 1: row) is not finite. */
+static double lost(const struct call *c, const struct shape *s, int64_t pixel, int coordinate)
+{
+    double t = place(c->grid->value[2 * pixel + coordinate], coordinate ? s->h : s->w);
+    return isfinite(t) ? 0.0 : NAN;
+}
+
 /* How far a place may be off, in roundings of the compute type. */
 static double blur(const struct call *c, const struct shape *s, int64_t pixel)
 {
@@ -120,6 +127,12 @@ static double blur(const struct call *c, const struct shape *s, int64_t pixel)
 static cudnnDataType_t compute_type(cudnnDataType_t dtype)
 {
     return dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+}
+
+/* A factor of 0 means that what it stands before does not count. */
+static double blended(double alpha, double value, double beta, double before)
+{
+    return (alpha != 0 ? alpha * value : 0.0) + (beta != 0 ? beta * before : 0.0);
 }
 
 static void check_forward(const struct call *c, const struct shape *s, double *before)
@@ -141,8 +154,10 @@ static void check_forward(const struct call *c, const struct shape *s, double *b
             sum += x * sights[k].weight;
             size += fabs(x) * (1 + blur(c, s, pixel));
         }
-        before[index] = c->alpha * sum + (c->beta != 0 ? c->beta * before[index] : 0.0);
+        sum += lost(c, s, pixel, 0) + lost(c, s, pixel, 1);
+        before[index] = blended(c->alpha, sum, c->beta, before[index]);
         magnitude[index] = fabs(c->alpha) * size + fabs(before[index]);
+        if (isnan(magnitude[index])) magnitude[index] = 0;
     }
     check_values("y", c->y->whole, before, NULL, magnitude, compute_type(c->y->whole->dtype));
     free(magnitude);
@@ -164,6 +179,8 @@ static void check_backward(const struct call *c, const struct shape *s, double *
         dy = c->dy->whole->value[part_at(c->dy, at)];
         pixel = ((int64_t)at[0] * s->p + at[2]) * s->q + at[3];
         count = look(c, s, pixel, sights);
+        grid_sum[2 * pixel] += lost(c, s, pixel, 1);
+        grid_sum[2 * pixel + 1] += lost(c, s, pixel, 0);
         for (int k = 0; k < count; ++k) {
             int to[8] = {at[0], at[1], sights[k].h, sights[k].w};
             int64_t index = part_at(c->x, to);
@@ -184,9 +201,9 @@ static void check_backward(const struct call *c, const struct shape *s, double *
         size[index] = fabs(c->alpha) * size[index] + fabs(dx[index]);
     }
     for (size_t i = 0; i < places; ++i) {
-        dgrid[i] =
-            c->alpha_grid * grid_sum[i] + (c->beta_grid != 0 ? c->beta_grid * dgrid[i] : 0.0);
+        dgrid[i] = blended(c->alpha_grid, grid_sum[i], c->beta_grid, dgrid[i]);
         grid_size[i] = fabs(c->alpha_grid) * grid_size[i] + fabs(dgrid[i]);
+        if (isnan(grid_size[i])) grid_size[i] = 0;
     }
     check_values("dx", c->dx->whole, dx, NULL, size, compute_type(c->dx->whole->dtype));
     check_values("dgrid", c->dgrid, dgrid, NULL, grid_size, compute_type(c->dx->whole->dtype));
@@ -312,7 +329,7 @@ static void large_samplers(void)
 /* u or v. */
 static double along(int at, int extent)
 {
-    return extent > 1 ? -1.0 + 2.0 * at / (extent - 1) : 0.0;
+    return extent > 1 ? -1.0 + 2.0 * at / (extent - 1) : -1.0;
 }
 
 static void grid_case(cudnnDataType_t dtype, const struct shape *s)

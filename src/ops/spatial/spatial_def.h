@@ -8,13 +8,14 @@
  *             y = sum over the four pixels (i, j) around (sy, sx) of x_ij (1 - |sy - i|) (1 - |sx - j|)
  *             y = alpha * y + beta * y_before
  *
- * Pixels outside of the image count as 0; a coordinate that is no number looks outside. With one
- * column or row u or v is 0.
+ * Pixels outside of the image count as 0. Where sx or sy is not finite y is NaN. The first column or
+ * row is at -1, the only one too.
  *
  * Backward, dtheta sums dgrid times (u, v, 1) over the pixels; dgrid is dy times the slope of the
- * cell with floor(sx), floor(sy) as its upper left corner, summed over the channels; and every dx
- * gathers from the pixels that looked at it: these are found by sorting the grid's pixels by cell,
- * stably, so that the sum has one order, by cell, then by pixel.
+ * cell with floor(sx), floor(sy) as its upper left corner, summed over the channels (NaN where the
+ * other coordinate is not finite, 0 where its own alone is not); and every dx gathers from the pixels
+ * that looked at it: these are found by sorting the grid's pixels by cell, stably, so that the sum
+ * has one order, by cell, then by pixel.
  *
  * Passes: grid_forward (item: a pixel), grid_backward (item: a row of dtheta, term: a pixel),
  * sampler_forward (item: an element of y), sampler_grid (item: a pixel, term: a channel),
@@ -24,7 +25,7 @@
 /* u or v of a column or row. */
 WD_FN WD_ACC WD_NAME(spatial_place)(int64_t at, int64_t extent)
 {
-    return extent > 1 ? (WD_ACC)(2 * at - (extent - 1)) / (WD_ACC)(extent - 1) : (WD_ACC)0;
+    return extent > 1 ? (WD_ACC)(2 * at - (extent - 1)) / (WD_ACC)(extent - 1) : (WD_ACC)-1;
 }
 
 WD_FN void WD_NAME(grid_forward)(const struct grid_args *a, int64_t item)
@@ -95,13 +96,14 @@ struct WD_NAME(sampler_look) {
     WD_ACC down, right;
 };
 
-/* One coordinate of it; 0 where no pixel of the image is near. */
+/* One coordinate of it; 0 where no pixel of the image is near, `beyond` then 0 or, of a coordinate
+ * that is not finite, NaN. */
 WD_FN int WD_NAME(sampler_coordinate)(WD_ACC g, int64_t extent, int64_t *corner, WD_ACC *beyond)
 {
-    WD_ACC s = (g + 1) * (WD_ACC)(extent - 1) / 2;
+    WD_ACC s = (g + 1) * ((WD_ACC)(extent - 1) / 2);
     WD_ACC whole = WD_M(floor)(s);
     *corner = 0;
-    *beyond = 0;
+    *beyond = s - s;
     if (!(s > -1 && s < (WD_ACC)extent)) return 0;
     *corner = (int64_t)whole;
     *beyond = s - whole;
@@ -139,6 +141,8 @@ WD_FN void WD_NAME(sampler_forward)(const struct sampler_args *a, int64_t item)
                                 k.right * WD_NAME(sampler_x)(a, at[0], at[1], k.row, k.column + 1));
         value += k.down * (left * WD_NAME(sampler_x)(a, at[0], at[1], k.row + 1, k.column) +
                            k.right * WD_NAME(sampler_x)(a, at[0], at[1], k.row + 1, k.column + 1));
+    } else {
+        value = (k.down + k.right) * 0; /* NaN goes through */
     }
     WD_NAME(wd_view_blend)(&a->y, wd_view_offset(&a->y, at), value, a->alpha, a->beta);
 }
@@ -169,6 +173,9 @@ WD_FN void WD_NAME(sampler_grid_term)(const struct sampler_args *a, int64_t item
         WD_ACC x11 = WD_NAME(sampler_x)(a, at[0], term, k.row + 1, k.column + 1);
         t->x += dy * ((1 - k.down) * (x01 - x00) + k.down * (x11 - x10));
         t->y += dy * ((1 - k.right) * (x10 - x00) + k.right * (x11 - x01));
+    } else {
+        t->x += k.down * 0;
+        t->y += k.right * 0;
     }
 }
 
