@@ -59,11 +59,9 @@ static int blocks_of(const struct shape *s)
     return blocks;
 }
 
-/* Channels of one phase of a block. */
-static int channels_of(const struct shape *s)
+static int divide_up(int value, int by)
 {
-    if (s->direction == CUDNN_TRANSFORM_FOLD) return s->src[1] + s->before[1] + s->after[1];
-    return (s->src[1] + blocks_of(s) - 1) / blocks_of(s);
+    return (value + by - 1) / by;
 }
 
 static void give_dims(struct shape *s)
@@ -73,21 +71,23 @@ static void give_dims(struct shape *s)
         int extent = s->src[d];
         if (folds) extent += s->before[d] + s->after[d];
         if (d == 1 && folds) extent *= blocks_of(s);
-        if (d == 1 && !folds) extent = channels_of(s);
-        if (d > 1 && folds) extent = (extent + block_of(s, d) - 1) / block_of(s, d);
+        if (d == 1 && !folds) extent = divide_up(extent, blocks_of(s));
+        if (d > 1 && folds) extent = divide_up(extent, block_of(s, d));
         if (d > 1 && !folds) extent *= block_of(s, d);
         if (!folds) extent += s->before[d] + s->after[d];
         s->dest[d] = extent;
     }
 }
 
-/* Where the source's element at `at` goes; false where it is cut off. */
+/* Where the source's element at `at` goes; false where it is cut off. Channels are padded on the side
+ * that is folded: a channel for each element of a block. */
 static bool taken(const struct shape *s, const int *at, int *to)
 {
-    int phase = 0;
+    int phase = 0, front = s->before[1] * blocks_of(s);
     memcpy(to, at, sizeof *to * (size_t)s->rank);
     if (s->direction == CUDNN_TRANSFORM_FOLD) {
         for (int d = 0; d < s->rank; ++d) {
+            if (d == 1) continue;
             to[d] += s->before[d];
             if (to[d] < 0 || to[d] >= s->src[d] + s->before[d] + s->after[d]) return false;
         }
@@ -95,16 +95,19 @@ static bool taken(const struct shape *s, const int *at, int *to)
             phase = phase * block_of(s, d) + to[d] % block_of(s, d);
             to[d] /= block_of(s, d);
         }
-        to[1] += phase * channels_of(s);
-        return true;
+        to[1] += phase * s->src[1] + front;
+        return to[1] >= 0 && to[1] < s->dest[1];
     }
-    phase = at[1] / channels_of(s);
-    to[1] = at[1] % channels_of(s);
+    if (at[1] + front < 0) return false;
+    phase = (at[1] + front) / s->dest[1];
+    to[1] = (at[1] + front) % s->dest[1];
+    if (phase >= blocks_of(s)) return false;
     for (int d = s->rank - 1; d >= 2; --d) {
         to[d] = at[d] * block_of(s, d) + phase % block_of(s, d);
         phase /= block_of(s, d);
     }
     for (int d = 0; d < s->rank; ++d) {
+        if (d == 1) continue;
         to[d] += s->before[d];
         if (to[d] < 0 || to[d] >= s->dest[d]) return false;
     }
@@ -300,7 +303,7 @@ static void there_and_back(int turn)
     memcpy(back.src, s.dest, sizeof back.src);
     for (int d = 0; d < 4; ++d) {
         int blocks = d > 1 ? block_of(&s, d) : 1;
-        int full = d == 1 ? channels_of(&s) : s.dest[d] * blocks;
+        int full = d == 1 ? divide_up(s.dest[1], blocks_of(&s)) : s.dest[d] * blocks;
         back.before[d] = -s.before[d];
         back.after[d] = s.src[d] - full + s.before[d];
         back.dest[d] = s.src[d];

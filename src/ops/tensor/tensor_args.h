@@ -17,15 +17,18 @@ struct transform_args {
     struct wd_transform_attr attr;
 };
 
-/* Channels in the tensor before folding, or after unfolding and before the last padding. */
+/* Channels of one phase of a block: of the tensor that is not folded. */
 WD_FN int64_t transform_channels(const struct transform_args *a)
 {
-    int64_t blocks = 1;
-    if (a->attr.direction == CUDNN_TRANSFORM_FOLD) {
-        return a->src.dim[1] + a->attr.before[1] + a->attr.after[1];
-    }
-    for (int d = 2; d < a->src.rank; ++d) blocks *= a->attr.fold[d - 2];
-    return (a->src.dim[1] + blocks - 1) / blocks;
+    return a->attr.direction == CUDNN_TRANSFORM_FOLD ? a->src.dim[1] : a->dest.dim[1];
+}
+
+/* Channels before the first phase in the folded tensor; negative where they are cut off. */
+WD_FN int64_t transform_front(const struct transform_args *a)
+{
+    int64_t front = a->attr.before[1];
+    for (int d = 2; d < a->src.rank; ++d) front *= a->attr.fold[d - 2];
+    return front;
 }
 
 /* The source's element that goes to the destination's at `to`; 0 where that is padding. Folding, the
@@ -36,25 +39,28 @@ WD_FN int transform_source(const struct transform_args *a, const int64_t *to, in
     const struct wd_transform_attr *p = &a->attr;
     const int rank = a->src.rank;
     int64_t channels = transform_channels(a);
-    for (int d = 0; d < rank; ++d) from[d] = to[d];
+    for (int d = 0; d < rank; ++d) from[d] = to[d] - (d == 1 ? transform_front(a) : 0);
     if (p->direction == CUDNN_TRANSFORM_FOLD) {
-        int64_t phase = to[1] / channels;
-        from[1] = to[1] % channels;
+        int64_t phase = from[1] / channels;
+        if (from[1] < 0) return 0;
+        from[1] %= channels;
         for (int d = rank - 1; d >= 2; --d) {
             from[d] = to[d] * p->fold[d - 2] + phase % p->fold[d - 2];
             phase /= p->fold[d - 2];
         }
+        if (phase > 0) return 0;
         for (int d = 0; d < rank; ++d) {
+            if (d == 1) continue;
             if (from[d] >= a->src.dim[d] + p->before[d] + p->after[d]) return 0;
             from[d] -= p->before[d];
         }
     } else {
         int64_t phase = 0;
         for (int d = 0; d < rank; ++d) {
-            from[d] = to[d] - p->before[d];
+            if (d == 1) continue;
+            from[d] -= p->before[d];
             if (from[d] < 0) return 0;
         }
-        if (from[1] >= channels) return 0;
         for (int d = 2; d < rank; ++d) {
             phase = phase * p->fold[d - 2] + from[d] % p->fold[d - 2];
             from[d] /= p->fold[d - 2];

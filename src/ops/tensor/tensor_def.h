@@ -7,6 +7,8 @@
  *
  * Folding pads first: pixel (h, w) of the padded image, in blocks of (R, S), goes to pixel (h / R,
  * w / S) and to the channels from ((h % R) S + w % S) C on. Unfolding is its inverse, padded last.
+ * Channels are padded where they are folded, R S times as many: before the first phase and behind
+ * the last one.
  * Blocks that are filled in part are filled up with zeros.
  *
  * Pass: transform (item: an element of the destination). */
