@@ -225,7 +225,8 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetTensorTransformDescriptor(
     cudnnFoldingDirection_t *direction);
 
 /*
- * Works out the packed tensor that a transform of srcDesc gives. Folding pads first, unfolding last.
+ * Works out the packed tensor that a transform of srcDesc gives. Folding pads first, unfolding last;
+ * channels are padded on the folded side, as many times as a block has elements.
  *   destDesc         is set to it
  *   destSizeInBytes  receives its size; may be NULL
  * A part of a block counts as a whole one, filled up with zeros. BAD_PARAM where padding leaves
@@ -902,7 +903,7 @@ cudnnStatus_t CUDNNWINAPI cudnnLRNCrossChannelBackward(
 
 /*
  * Normalization within each channel, blended into y by alpha and beta: y_i = x_i / (k + lrnAlpha /
- * n^d * s)^lrnBeta, where s is the sum of (x_j - means_j)^2 over the window of n pixels in each of
+ * n^d * s)^lrnBeta, where s is the sum of (x_j - means_i)^2 over the window of n pixels in each of
  * the d spatial dimensions around i. 4 or 5 dimensions, any strides but 0.
  *   means        shaped as x; NULL for 0
  *   temp, temp2  scratch, each shaped as x; contents lost
@@ -1033,7 +1034,7 @@ cudnnStatus_t CUDNNWINAPI cudnnSetSpatialTransformerNdDescriptor(
 
 /*
  * Where each output pixel looks in its input: grid = theta * (u, v, 1), u and v running from -1 to
- * 1 over the output's columns and rows, corners included; 0 where there is only one.
+ * 1 over the output's columns and rows, corners included; -1 where there is only one.
  *   theta  device memory, N x 2 x 3, packed: one affine transform an image
  *   grid   receives N x H x W x 2, packed: column, then row, -1 to 1 over the input
  * Formula: Jaderberg, Simonyan, Zisserman and Kavukcuoglu, 2015.
@@ -1053,7 +1054,7 @@ cudnnStatus_t CUDNNWINAPI cudnnSpatialTfGridGeneratorBackward(
 /*
  * y = alpha * sample(x, grid) + beta * y: each pixel of y is the bilinear mean of the four of x
  * around its grid point, pixels outside x counting as 0. y is as the descriptor says; N and C of x
- * and y are equal. Any strides. A grid point that is no number lies outside.
+ * and y are equal. Any strides. Where a coordinate is NaN or infinite y is NaN.
  */
 cudnnStatus_t CUDNNWINAPI cudnnSpatialTfSamplerForward(
     cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t stDesc, const void *alpha,
