@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of the pooling_vector kernels, shared by host and device. Images are packed, and x and y
+ * lie alike: [outer][h][w] (planes) or [outer][h][w][inner] (pixels of `inner` channels). */
+#ifndef WD_OPS_POOLING_VECTOR_ARGS_H
+#define WD_OPS_POOLING_VECTOR_ARGS_H
+
+#include "base/fastdiv.h"
+
+enum { POOL_THREADS = 256 };
+
+/* What is made of a window. */
+enum { POOL_AVERAGE, POOL_MAX, POOL_MAX_NAN };
+
+/* A code says where in its window, padding included, the maximum is: row * size_w + column. */
+enum { POOL_NO_CODE = 255 };
+
+struct pool_vector_args {
+    const void *x;
+    const void *dy;
+    void *out;      /* y, or dx */
+    uint8_t *codes; /* one a window, in the order of y: gradients of maxima */
+    float alpha;
+    float beta;
+    int32_t scales; /* alpha is not 0 */
+    int32_t blends; /* beta is not 0: what was in `out` counts */
+    int32_t streaming;
+    int32_t mode;
+    int32_t exclude; /* averages: padding does not count */
+    float lowest;    /* maxima without candidates */
+    float inverse;   /* averages: 1 / the size of a window */
+    int32_t image_h;
+    int32_t image_w;
+    int32_t windows_h;
+    int32_t windows_w;
+    int32_t size_h;
+    int32_t size_w;
+    int32_t stride_h;
+    int32_t stride_w;
+    int32_t pad_h;
+    int32_t pad_w;
+    uint32_t inner;
+    uint32_t aligned;       /* x may be read 16 bytes at a time */
+    uint32_t total;         /* elements of x */
+    uint32_t count;         /* items: runs of the output, or windows */
+    uint32_t tile_runs;     /* blocks over channels: runs of a row of threads */
+    struct wd_fastdiv by_w; /* items of a row (planes), runs of a pixel (pixels) */
+    struct wd_fastdiv by_h; /* rows of an image (planes), pixels of a row (pixels) */
+    struct wd_fastdiv by_outer; /* pixels: rows of an image */
+    struct wd_fastdiv by_stride_h;
+    struct wd_fastdiv by_stride_w;
+};
+
+#endif
