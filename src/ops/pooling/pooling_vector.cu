@@ -198,8 +198,8 @@ __device__ __forceinline__ void forward_pairs(const pool_vector_args &a)
     const int run = (int)take_rest(plane, a.by_w);
     const int p = (int)take_rest(plane, a.by_h);
     const span rows = rows_of(a, p);
-    const T *x = static_cast<const T *>(a.x) + (size_t)plane * (uint32_t)(a.image_h * a.image_w) +
-                 run * V;
+    const T *x =
+        static_cast<const T *>(a.x) + (size_t)plane * (uint32_t)(a.image_h * a.image_w) + run * V;
     window_state<MODE, CODES> t[K];
     wd_run<T, V> line[SIZE];
     float left[SIZE];
@@ -245,8 +245,8 @@ __device__ __forceinline__ void forward_pixel(const pool_vector_args &a)
     const int q = (int)take_rest(n, a.by_h);
     const int p = (int)take_rest(n, a.by_outer);
     const span rows = rows_of(a, p), columns = columns_of(a, q);
-    const T *x = static_cast<const T *>(a.x) +
-                 n * (uint32_t)(a.image_h * a.image_w) * a.inner + run * V;
+    const T *x =
+        static_cast<const T *>(a.x) + n * (uint32_t)(a.image_h * a.image_w) * a.inner + run * V;
     const int extent = rows.extent() * columns.extent();
     window_state<MODE, CODES> t[V];
     int covered[V];
