@@ -83,6 +83,9 @@ static cudnnStatus_t check_tensor(const char *op, const char *name, const struct
     char model_text[160];
     WD_REQUIRE(!(tensor->flags & (WD_BY_VALUE | WD_OPAQUE)), CUDNN_STATUS_BAD_PARAM,
                "%s: %s is no tensor in memory", op, name);
+    WD_REQUIRE(tensor->vect_count == 1 || tensor->vect_dim == 1, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
+               "%s: %s is vectorised along dimension %d, needed are channels, dimension 1", op,
+               name, tensor->vect_dim);
     WD_REQUIRE(tensor->rank == model->rank && (!same_dims || wd_tensor_same_dims(tensor, model)),
                CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "%s: the dims of %s (%s) do not fit %s", op,
                name, wd_tensor_text(tensor, text, sizeof text),
