@@ -98,7 +98,7 @@ static struct shape shape_of(const struct wd_problem *problem)
     const struct wd_tensor *source = source_of(problem);
     struct shape s = {
         .type = type_index(x->dtype),
-        .size = wd_dtype_bits(x->dtype) / 8,
+        .size = wd_dtype_bits(x->dtype) == 32 ? 4 : 2, /* match takes no others */
         .max = attr->mode == CUDNN_POOLING_MAX || attr->mode == CUDNN_POOLING_MAX_DETERMINISTIC,
         .image = {1, 1},
         .windows = {1, 1},

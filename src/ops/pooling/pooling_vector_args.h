@@ -40,12 +40,12 @@ struct pool_vector_args {
     int32_t pad_h;
     int32_t pad_w;
     uint32_t inner;
-    uint32_t aligned;       /* x may be read 16 bytes at a time */
-    uint32_t total;         /* elements of x */
-    uint32_t count;         /* items: runs of the output, or windows */
-    uint32_t tile_runs;     /* blocks over channels: runs of a row of threads */
-    struct wd_fastdiv by_w; /* items of a row (planes), runs of a pixel (pixels) */
-    struct wd_fastdiv by_h; /* rows of an image (planes), pixels of a row (pixels) */
+    uint32_t aligned;           /* x may be read 16 bytes at a time */
+    uint32_t total;             /* elements of x */
+    uint32_t count;             /* items: runs of the output, or windows */
+    uint32_t tile_runs;         /* blocks over channels: runs of a row of threads */
+    struct wd_fastdiv by_w;     /* items of a row (planes), runs of a pixel (pixels) */
+    struct wd_fastdiv by_h;     /* rows of an image (planes), pixels of a row (pixels) */
     struct wd_fastdiv by_outer; /* pixels: rows of an image */
     struct wd_fastdiv by_stride_h;
     struct wd_fastdiv by_stride_w;
