@@ -80,7 +80,8 @@ static void fill_order(int *order, int count, int shuffle)
     }
 }
 
-static void train(struct network *net, const struct dataset *data, int epochs, struct history *h)
+static void train(struct network *net, const struct dataset *data, int epochs, double rate,
+                  struct history *h)
 {
     int steps = data->count / BATCH;
     int *order = malloc(sizeof *order * (size_t)data->count);
@@ -91,7 +92,7 @@ static void train(struct network *net, const struct dataset *data, int epochs, s
         int right = 0;
         fill_order(order, data->count, 1);
         for (int step = 0; step < steps; ++step) {
-            /* the rate falls from 0.05 to almost nothing along half a cosine */
+            /* the rate falls to almost nothing along half a cosine */
             double done = (epoch + (double)step / steps) / epochs;
             forward(net, data, order, step * BATCH, 1, scores);
             for (int i = 0; i < BATCH; ++i) {
@@ -100,7 +101,7 @@ static void train(struct network *net, const struct dataset *data, int epochs, s
                 right += best_class(scores + i * CLASSES) == label;
             }
             backward(net, data, order, step * BATCH);
-            network_update(net, 0.025 * (1.0 + cos(3.14159265 * done)));
+            network_update(net, 0.5 * rate * (1.0 + cos(3.14159265 * done)));
             progress(epoch + 1, epochs, step + 1, steps, loss / ((step + 1) * BATCH),
                      (double)right / ((step + 1) * BATCH));
         }
@@ -219,7 +220,8 @@ int main(int argc, char **argv)
         random_state = o.seed + (unsigned long long)run;
         printf("\nseed %llu\n", random_state);
         network_create(&net, training.size, random_state);
-        train(&net, &training, o.epochs, &history);
+        /* a last layer of more inputs wants smaller steps */
+        train(&net, &training, o.epochs, o.fashion ? 0.01 : 0.05, &history);
         accuracy = test(&net, &held_out, &history, names, run + 1 == o.seeds ? 3 : 0);
         printf("\nseed %llu: %.2f%% of the held-out images read right\n",
                o.seed + (unsigned long long)run, 100.0 * accuracy);
