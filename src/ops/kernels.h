@@ -6,7 +6,7 @@
  *
  * and the row makes the device entry point (ops/kernels_device.inc, in the engine's .cu), the host's
  * table (ops/kernels_host.inc, in its .c), the fake driver's check of launches, and the check of the
- * compiler's report against the budget of registers (tools/lint/kernels.py: no spills either). Every
+ * compiler's report against the budget of registers (tests/tools/kernels_test.py: no spills either). Every
  * kernel takes one plain struct, and waits for its predecessor before it touches memory
  * (gpu/device/depend.cuh). `threads` is the most a block has. */
 #ifndef WD_OPS_KERNELS_H
