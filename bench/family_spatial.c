@@ -144,7 +144,7 @@ static cudnnStatus_t setup(struct session *s, const struct task *t, void *const 
     return status;
 }
 
-/* From -1 to 1 over `size` places; 0 where there is only one. */
+/* From -1 to 1 over `size` places; -1 where there is only one. */
 static double spread(int i, int size)
 {
     return size > 1 ? -1.0 + 2.0 * i / (size - 1) : -1.0;
