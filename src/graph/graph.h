@@ -141,6 +141,8 @@ bool wd_tensor_is_packed(const struct wd_tensor *tensor);
 /* Whether two elements certainly lie in one place. A layout that takes too long to tell passes; every
  * layout of nested strides, padded or not, is told at once. */
 bool wd_tensor_overlaps_itself(const struct wd_tensor *tensor);
+/* The dimensions of more than one element by falling stride, into `order`; returns how many. */
+int wd_tensor_order(const struct wd_tensor *tensor, int order[WD_MAX_RANK]);
 /* "fp32[8,3,32,32] strides [3072,1024,32,1]" into `text`. */
 const char *wd_tensor_text(const struct wd_tensor *tensor, char *text, size_t size);
 const char *wd_dtype_name(int dtype);

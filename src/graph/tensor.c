@@ -41,6 +41,21 @@ bool wd_tensor_same_layout(const struct wd_tensor *a, const struct wd_tensor *b)
     return true;
 }
 
+int wd_tensor_order(const struct wd_tensor *tensor, int order[WD_MAX_RANK])
+{
+    int count = 0;
+    for (int d = 0; d < tensor->rank; ++d) {
+        int at = count;
+        if (tensor->dim[d] == 1) continue;
+        for (; at > 0 && tensor->stride[order[at - 1]] < tensor->stride[d]; --at) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+        count += 1;
+    }
+    return count;
+}
+
 bool wd_tensor_is_packed(const struct wd_tensor *tensor)
 {
     /* take the dimensions by growing stride: each must continue where the last one ended */

@@ -35,16 +35,9 @@ static int64_t gcd(int64_t a, int64_t b)
 static bool see(struct wd_bn_shape *s, const struct wd_tensor *x, int mode)
 {
     int order[WD_MAX_RANK];
-    int count = 0;
+    int count = wd_tensor_order(x, order);
     memset(s, 0, sizeof *s);
     s->outer = s->params = s->inner = 1;
-    for (int d = 0; d < x->rank; ++d) {
-        int at = count;
-        if (x->dim[d] == 1) continue;
-        for (; at > 0 && x->stride[order[at - 1]] < x->stride[d]; --at) order[at] = order[at - 1];
-        order[at] = d;
-        count += 1;
-    }
     for (int i = 0; i < count; ++i) {
         int axis = order[i];
         if (wd_norm_is_param_axis(mode, axis)) {

@@ -12,17 +12,10 @@ bool wd_bn_gpu_see(struct wd_bn_gpu_space *s, const struct wd_problem *problem)
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, 0);
     int mode = problem->node->attr.norm.mode;
     int order[WD_MAX_RANK];
-    int count = 0;
+    int count = wd_tensor_order(x, order);
     bool inside = false;
     memset(s, 0, sizeof *s);
     s->outer = s->params = s->inner = 1;
-    for (int d = 0; d < x->rank; ++d) {
-        int at = count;
-        if (x->dim[d] == 1) continue;
-        for (; at > 0 && x->stride[order[at - 1]] < x->stride[d]; --at) order[at] = order[at - 1];
-        order[at] = d;
-        count += 1;
-    }
     for (int i = 0; i < count; ++i) {
         if (wd_norm_is_param_axis(mode, order[i])) {
             if (s->inner > 1) return false;

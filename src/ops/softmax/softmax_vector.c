@@ -123,17 +123,10 @@ static int type_index(int dtype)
 static bool see(struct shape *s, const struct wd_tensor *x, int mode)
 {
     int order[WD_MAX_RANK];
-    int count = 0;
+    int count = wd_tensor_order(x, order);
     bool inside = false;
     memset(s, 0, sizeof *s);
     s->outer = s->length = s->inner = 1;
-    for (int d = 0; d < x->rank; ++d) {
-        int at = count;
-        if (x->dim[d] == 1) continue;
-        for (; at > 0 && x->stride[order[at - 1]] < x->stride[d]; --at) order[at] = order[at - 1];
-        order[at] = d;
-        count += 1;
-    }
     for (int i = 0; i < count; ++i) {
         bool of_row = mode == CUDNN_SOFTMAX_MODE_CHANNEL ? order[i] == 1 : order[i] > 0;
         if (of_row) {
