@@ -757,7 +757,7 @@ typedef enum {
 /* The results are the same. */
 typedef enum {
     CUDNN_NORM_ALGO_STANDARD = 0,
-    CUDNN_NORM_ALGO_PERSIST = 1, /* may hold the data on chip; NORM_PER_CHANNEL only */
+    CUDNN_NORM_ALGO_PERSIST = 1, /* may hold the data on chip */
 } cudnnNormAlgo_t CUDNN_DEPRECATED;
 
 /*
@@ -795,7 +795,7 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnGetNormalizationTrainingReserveS
 /*
  * As cudnnBatchNormalizationForwardInference(), with the fused forms of cudnnNormOps_t; z and
  * activationDesc are used where normOps says so and may be NULL elsewhere. BAD_PARAM for a
- * groupCnt other than 1.
+ * groupCnt other than 1, NOT_SUPPORTED for an algo that there is not.
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnNormalizationForwardInference(
     cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps, cudnnNormAlgo_t algo,

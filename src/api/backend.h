@@ -50,7 +50,8 @@ struct wd_built_plan { /* EXECUTION_PLAN */
     struct wd_opgraph *opgraph;
     const struct wd_plan *plan;
     int id;
-    void **room; /* of an execution's pointers, where they are many; else null */
+    bool has_peers; /* of batch norm statistics */
+    void **room;    /* of an execution's pointers, where they are many; else null */
     atomic_bool room_taken;
     int uid_count;
     struct wd_uid_entry uids[]; /* of the tensors that the caller brings, sorted */

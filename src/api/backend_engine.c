@@ -10,8 +10,6 @@
 
 enum {
     CANDIDATES_MAX = 64,
-    ENGINE_BEST = 0,
-    ENGINE_NODE_BY_NODE = 1,
     ENGINE_WGRAD_LEGACY = 20, /* the number that old callers ask for */
 };
 
@@ -82,7 +80,7 @@ static void destroy_engine(struct wd_built *built)
 static int plan_engine(const struct wd_graph *graph, int64_t id)
 {
     bool wgrad = graph->node_count == 1 && graph->nodes[0].op == WD_OP_CONV_WGRAD;
-    return id == ENGINE_WGRAD_LEGACY && wgrad ? ENGINE_BEST : (int)id;
+    return id == ENGINE_WGRAD_LEGACY && wgrad ? WD_ENGINE_BEST : (int)id;
 }
 
 static cudnnStatus_t make_plan(const struct wd_opgraph *opgraph, const struct wd_device *device,
@@ -96,7 +94,7 @@ static cudnnStatus_t make_plan(const struct wd_opgraph *opgraph, const struct wd
                "CUDNN_ATTR_ENGINE_GLOBAL_INDEX=%lld is not below %d", (long long)id,
                wd_engine_id_limit());
     graph.engine = plan_engine(&graph, id);
-    WD_REQUIRE(graph.engine <= ENGINE_NODE_BY_NODE || wd_engine_by_id(graph.engine) != NULL,
+    WD_REQUIRE(graph.engine <= WD_ENGINE_NODE_BY_NODE || wd_engine_by_id(graph.engine) != NULL,
                CUDNN_STATUS_NOT_SUPPORTED,
                "CUDNN_ATTR_ENGINE_GLOBAL_INDEX=%lld is that of no engine", (long long)id);
     return wd_plan_get(device, &graph, plan);

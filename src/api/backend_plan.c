@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "gpu/gpu.h"
+#include "graph/norms.h"
 
 enum { LOCAL_TENSORS = 64 };
 
@@ -55,6 +56,10 @@ static cudnnStatus_t build(const struct wd_built_engine *engine, struct wd_built
     for (int t = 0; t < graph->tensor_count; ++t) {
         if (graph->tensors[t].flags & WD_VIRTUAL) continue;
         plan->uids[plan->uid_count++] = (struct wd_uid_entry){graph->tensors[t].uid, t};
+    }
+    for (int n = 0; n < graph->node_count; ++n) {
+        int first = wd_norm_first_peer(graph->nodes[n].op);
+        plan->has_peers |= first >= 0 && graph->nodes[n].slot[first] >= 0;
     }
     qsort(plan->uids, (size_t)plan->uid_count, sizeof plan->uids[0], compare_uids);
     *result = &plan->base;
@@ -215,6 +220,28 @@ static cudnnStatus_t check_places(cudnnHandle_t handle, const struct wd_graph *g
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* Batch norm's statistics are those of one device. Buffers of peers on it have nothing to tell; one on
+ * another device would be waited for in vain, and is refused. */
+static cudnnStatus_t check_peers(cudnnHandle_t handle, const struct wd_graph *graph,
+                                 void *const *data)
+{
+    if (handle->queue->device->kind == WD_CPU) return CUDNN_STATUS_SUCCESS;
+    for (int n = 0; n < graph->node_count; ++n) {
+        const struct wd_node *node = &graph->nodes[n];
+        int first = wd_norm_first_peer(node->op);
+        for (int i = 0; first >= 0 && i < WD_NORM_PEERS_MAX; ++i) {
+            int t = node->slot[first + i];
+            if (t < 0 || !data[t] || (graph->tensors[t].flags & WD_VIRTUAL)) continue;
+            WD_REQUIRE(wd_gpu_owns_pointer(handle->queue, data[t]) == 1, CUDNN_STATUS_NOT_SUPPORTED,
+                       "CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS: %p of unique id %lld, the buffer of "
+                       "peer %d, is not memory of the handle's device; statistics of several "
+                       "devices are not exchanged",
+                       data[t], (long long)graph->tensors[t].uid, i);
+        }
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
 /* What a tensor's pointer is before the pack has given one, which may be null. */
 static char unbound;
 
@@ -288,6 +315,7 @@ static cudnnStatus_t execute(cudnnHandle_t handle, const struct wd_built_plan *p
     if (wd_env()->check || handle->queue->device->kind == WD_CPU) {
         WD_TRY(check_places(handle, &plan->opgraph->graph, data));
     }
+    if (plan->has_peers) WD_TRY(check_peers(handle, &plan->opgraph->graph, data));
     WD_TRY(check_pointers(plan, data));
     WD_TRY(check_workspace(plan->plan, bindings.workspace));
     WD_TRY(wd_plan_execute(plan->plan, queue, &bindings));

@@ -39,6 +39,9 @@ enum {
 enum { ALPHA, BETA, FACTOR };
 enum { ALPHA_DATA, BETA_DATA, ALPHA_PARAM, BETA_PARAM };
 
+const struct wd_bn_words wd_bn_words = {"cudnnBatchNormMode_t", "bnOps", "cudnnBatchNormOps_t",
+                                        "bnScale", "bnBias"};
+
 /* fp64 for fp64, fp32 for what fp32 can hold. */
 static int param_dtype(int dtype)
 {
@@ -139,15 +142,16 @@ cudnnStatus_t wd_bn_check_like(const struct wd_bn_common *call, const struct wd_
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t check_param(const struct wd_bn_common *call)
+static cudnnStatus_t check_param(const struct wd_bn_common *call,
+                                 const struct cudnnTensorStruct *desc, const char *name)
 {
     const struct wd_tensor *x = &call->x.desc->tensor;
     const struct wd_tensor *param;
     bool fits;
     char own[160];
     char its[160];
-    WD_TRY(wd_check_descriptor(call->function, call->param_name, WD_DESC_TENSOR, call->param, 1));
-    param = &call->param->tensor;
+    WD_TRY(wd_check_descriptor(call->function, name, WD_DESC_TENSOR, desc, 1));
+    param = &desc->tensor;
     fits = param->rank == x->rank;
     for (int d = 0; fits && d < x->rank; ++d) {
         fits = param->dim[d] == (wd_norm_is_param_axis(call->mode, d) ? x->dim[d] : 1);
@@ -155,12 +159,12 @@ static cudnnStatus_t check_param(const struct wd_bn_common *call)
     if (!fits) {
         return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                           "the dims of %s (%s) are not those that mode %d derives from %s (%s)",
-                          call->param_name, wd_tensor_text(param, own, sizeof own), call->mode,
+                          name, wd_tensor_text(param, own, sizeof own), call->mode,
                           call->x.desc_name, wd_tensor_text(x, its, sizeof its));
     }
     if (param->dtype != param_dtype(x->dtype)) {
         return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM, "%s is %s; for %s of %s it is %s",
-                          call->param_name, wd_dtype_name(param->dtype), call->x.desc_name,
+                          name, wd_dtype_name(param->dtype), call->x.desc_name,
                           wd_dtype_name(x->dtype), wd_dtype_name(param_dtype(x->dtype)));
     }
     return CUDNN_STATUS_SUCCESS;
@@ -169,12 +173,12 @@ static cudnnStatus_t check_param(const struct wd_bn_common *call)
 cudnnStatus_t wd_bn_check_common(const struct wd_bn_common *call)
 {
     if (!is_mode(call->mode)) {
-        return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM,
-                          "mode=%d is no cudnnBatchNormMode_t", call->mode);
+        return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM, "mode=%d is no %s", call->mode,
+                          call->words->mode_type);
     }
     if (call->ops < CUDNN_BATCHNORM_OPS_BN || call->ops > CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION) {
-        return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM,
-                          "bnOps=%d is no cudnnBatchNormOps_t", call->ops);
+        return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM, "%s=%d is no %s",
+                          call->words->ops, call->ops, call->words->ops_type);
     }
     if (!(call->epsilon >= CUDNN_BN_MIN_EPSILON) || !isfinite(call->epsilon)) {
         return wd_fail_in(call->function, CUDNN_STATUS_BAD_PARAM,
@@ -187,7 +191,9 @@ cudnnStatus_t wd_bn_check_common(const struct wd_bn_common *call)
     }
     WD_TRY(wd_check_descriptor(call->function, call->x.desc_name, WD_DESC_TENSOR, call->x.desc, 1));
     WD_TRY(wd_bn_check_like(call, &call->y, &call->x));
-    return check_param(call);
+    WD_TRY(check_param(call, call->param, call->param_name));
+    return call->stats_name ? check_param(call, call->stats, call->stats_name)
+                            : CUDNN_STATUS_SUCCESS;
 }
 
 struct wd_norm_attr wd_bn_attr(const struct wd_bn_common *call)
@@ -208,10 +214,13 @@ static void bind_param(struct wd_single *single, int slot, const struct wd_bn_co
     wd_bind(single, slot, &call->param->tensor, call->param_name, data, name);
 }
 
-static void bind_optional(struct wd_single *single, int slot, const struct wd_bn_common *call,
-                          const void *data, const char *name)
+/* Statistics, where they are given. */
+static void bind_stats(struct wd_single *single, int slot, const struct wd_bn_common *call,
+                       const void *data, const char *name)
 {
-    if (data) bind_param(single, slot, call, data, name);
+    if (!data) return;
+    if (call->stats_name) wd_bind(single, slot, &call->stats->tensor, call->stats_name, data, name);
+    else bind_param(single, slot, call, data, name);
 }
 
 static void bind_data(struct wd_single *single, int slot, const struct wd_bn_data *tensor)
@@ -257,21 +266,58 @@ static cudnnStatus_t check_apart(const char *function, const void *a, const char
                       b_name);
 }
 
+cudnnStatus_t wd_bn_make_inference(const struct wd_bn_inference *call, struct wd_single *single)
+{
+    const struct wd_bn_common *common = &call->common;
+    const struct wd_bn_pointer needed[] = {
+        {call->alpha, "alpha"},
+        {call->beta, "beta"},
+        {common->x.data, common->x.name},
+        {common->y.data, common->y.name},
+        {call->scale, common->words->scale},
+        {call->bias, common->words->bias},
+        {call->mean, "estimatedMean"},
+        {call->var, "estimatedVariance"},
+        {NULL, NULL},
+    };
+    bool adds = common->ops == CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION;
+    int dtype;
+    WD_TRY(wd_bn_check_common(common));
+    WD_TRY(wd_bn_check_pointers(common->function, needed));
+    if (adds) {
+        const struct wd_bn_pointer residual[] = {{call->z.data, call->z.name}, {NULL, NULL}};
+        WD_TRY(wd_bn_check_like(common, &call->z, &common->y));
+        WD_TRY(wd_bn_check_pointers(common->function, residual));
+    }
+    wd_single_init(single, WD_OP_BN_INFERENCE);
+    single->node.attr.norm = wd_bn_attr(common);
+    bind_data(single, INFER_X, &common->x);
+    bind_param(single, INFER_SCALE, common, call->scale, common->words->scale);
+    bind_param(single, INFER_BIAS, common, call->bias, common->words->bias);
+    bind_stats(single, INFER_MEAN, common, call->mean, "estimatedMean");
+    bind_stats(single, INFER_VAR, common, call->var, "estimatedVariance");
+    if (adds) bind_data(single, INFER_Z, &call->z);
+    bind_data(single, INFER_Y, &common->y);
+    dtype = common->x.desc->tensor.dtype;
+    wd_single_scalar(single, ALPHA, wd_scalar(call->alpha, dtype));
+    wd_single_scalar(single, BETA, wd_scalar(call->beta, dtype));
+    return CUDNN_STATUS_SUCCESS;
+}
+
 void wd_bn_bind_training(const struct wd_bn_training *call, struct wd_single *single)
 {
     const struct wd_bn_common *common = &call->common;
     wd_single_init(single, WD_OP_BN_TRAINING);
     single->node.attr.norm = wd_bn_attr(common);
     bind_data(single, TRAIN_X, &common->x);
-    bind_param(single, TRAIN_SCALE, common, call->scale, "bnScale");
-    bind_param(single, TRAIN_BIAS, common, call->bias, "bnBias");
+    bind_param(single, TRAIN_SCALE, common, call->scale, common->words->scale);
+    bind_param(single, TRAIN_BIAS, common, call->bias, common->words->bias);
     if (common->ops == CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION) bind_data(single, TRAIN_Z, &call->z);
     bind_data(single, TRAIN_Y, &common->y);
-    bind_optional(single, TRAIN_RUNNING_MEAN, common, call->running_mean, "resultRunningMean");
-    bind_optional(single, TRAIN_RUNNING_VAR, common, call->running_var, "resultRunningVariance");
-    bind_optional(single, TRAIN_SAVED_MEAN, common, call->saved_mean, "resultSaveMean");
-    bind_optional(single, TRAIN_SAVED_INV_STD, common, call->saved_inv_std,
-                  "resultSaveInvVariance");
+    bind_stats(single, TRAIN_RUNNING_MEAN, common, call->running_mean, "resultRunningMean");
+    bind_stats(single, TRAIN_RUNNING_VAR, common, call->running_var, "resultRunningVariance");
+    bind_stats(single, TRAIN_SAVED_MEAN, common, call->saved_mean, "resultSaveMean");
+    bind_stats(single, TRAIN_SAVED_INV_STD, common, call->saved_inv_std, "resultSaveInvVariance");
     bind_reserve(single, TRAIN_RESERVE, common, call->reserve);
 }
 
@@ -283,8 +329,8 @@ cudnnStatus_t wd_bn_make_training(const struct wd_bn_training *call, struct wd_s
         {call->beta, "beta"},
         {common->x.data, common->x.name},
         {common->y.data, common->y.name},
-        {call->scale, "bnScale"},
-        {call->bias, "bnBias"},
+        {call->scale, common->words->scale},
+        {call->bias, common->words->bias},
         {NULL, NULL},
     };
     int dtype;
@@ -322,8 +368,8 @@ void wd_bn_bind_backward(const struct wd_bn_backward *call, struct wd_single *si
     bind_data(single, GRAD_X, &common->x);
     bind_data(single, GRAD_DY, &call->dy);
     bind_param(single, GRAD_SCALE, common, call->scale, call->scale_name);
-    bind_optional(single, GRAD_SAVED_MEAN, common, call->saved_mean, "savedMean");
-    bind_optional(single, GRAD_SAVED_INV_STD, common, call->saved_inv_std, "savedInvVariance");
+    bind_stats(single, GRAD_SAVED_MEAN, common, call->saved_mean, "savedMean");
+    bind_stats(single, GRAD_SAVED_INV_STD, common, call->saved_inv_std, "savedInvVariance");
     bind_reserve(single, GRAD_RESERVE, common, call->reserve);
     bind_data(single, GRAD_DX, &common->y);
     bind_param(single, GRAD_DSCALE, common, call->dscale, call->dscale_name);
@@ -380,41 +426,26 @@ cudnnStatus_t cudnnBatchNormalizationForwardInference(
     void *y, const cudnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void *bnScale,
     const void *bnBias, const void *estimatedMean, const void *estimatedVariance, double epsilon)
 {
-    const struct wd_bn_common common = {
-        .function = __func__,
-        .mode = (int)mode,
-        .ops = CUDNN_BATCHNORM_OPS_BN,
-        .epsilon = epsilon,
-        .x = {xDesc, "xDesc", x, "x"},
-        .y = {yDesc, "yDesc", y, "y"},
-        .param = bnScaleBiasMeanVarDesc,
-        .param_name = "bnScaleBiasMeanVarDesc",
-    };
-    const struct wd_bn_pointer needed[] = {
-        {alpha, "alpha"},
-        {beta, "beta"},
-        {x, "x"},
-        {y, "y"},
-        {bnScale, "bnScale"},
-        {bnBias, "bnBias"},
-        {estimatedMean, "estimatedMean"},
-        {estimatedVariance, "estimatedVariance"},
-        {NULL, NULL},
+    const struct wd_bn_inference call = {
+        .common = {.function = __func__,
+                   .words = &wd_bn_words,
+                   .mode = (int)mode,
+                   .ops = CUDNN_BATCHNORM_OPS_BN,
+                   .epsilon = epsilon,
+                   .x = {xDesc, "xDesc", x, "x"},
+                   .y = {yDesc, "yDesc", y, "y"},
+                   .param = bnScaleBiasMeanVarDesc,
+                   .param_name = "bnScaleBiasMeanVarDesc"},
+        .alpha = alpha,
+        .beta = beta,
+        .scale = bnScale,
+        .bias = bnBias,
+        .mean = estimatedMean,
+        .var = estimatedVariance,
     };
     struct wd_single single;
     WD_HANDLE(handle);
-    WD_TRY(wd_bn_check_common(&common));
-    WD_TRY(wd_bn_check_pointers(__func__, needed));
-    wd_single_init(&single, WD_OP_BN_INFERENCE);
-    single.node.attr.norm = wd_bn_attr(&common);
-    bind_data(&single, INFER_X, &common.x);
-    bind_param(&single, INFER_SCALE, &common, bnScale, "bnScale");
-    bind_param(&single, INFER_BIAS, &common, bnBias, "bnBias");
-    bind_param(&single, INFER_MEAN, &common, estimatedMean, "estimatedMean");
-    bind_param(&single, INFER_VAR, &common, estimatedVariance, "estimatedVariance");
-    bind_data(&single, INFER_Y, &common.y);
-    wd_single_scalar(&single, ALPHA, wd_scalar(alpha, xDesc->tensor.dtype));
-    wd_single_scalar(&single, BETA, wd_scalar(beta, xDesc->tensor.dtype));
+    WD_TRY(wd_bn_make_inference(&call, &single));
     return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
 }
 
@@ -427,6 +458,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
 {
     const struct wd_bn_training call = {
         .common = {.function = __func__,
+                   .words = &wd_bn_words,
                    .mode = (int)mode,
                    .ops = CUDNN_BATCHNORM_OPS_BN,
                    .epsilon = epsilon,
@@ -460,6 +492,7 @@ cudnnStatus_t cudnnBatchNormalizationBackward(
 {
     const struct wd_bn_backward call = {
         .common = {.function = __func__,
+                   .words = &wd_bn_words,
                    .mode = (int)mode,
                    .ops = CUDNN_BATCHNORM_OPS_BN,
                    .epsilon = epsilon,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the plain and the Ex calls of batch normalization share: their arguments as a struct, the
- * checks that name them, and the node made of them. Descriptors in it are borrowed. */
+ * What the plain and the Ex calls of batch normalization and those of its newer interface share:
+ * their arguments as a struct, the checks that name them, and the node made of them. Descriptors in
+ * it are borrowed. */
 #ifndef WD_API_BATCHNORM_H
 #define WD_API_BATCHNORM_H
 
@@ -14,8 +15,19 @@ struct wd_bn_data {
     const char *name;
 };
 
+/* What a forward function calls its arguments and their types. */
+struct wd_bn_words {
+    const char *mode_type;
+    const char *ops;
+    const char *ops_type;
+    const char *scale;
+    const char *bias;
+};
+extern const struct wd_bn_words wd_bn_words; /* of cudnnBatchNormalization* */
+
 struct wd_bn_common {
     const char *function;
+    const struct wd_bn_words *words;
     int mode;
     int ops;
     double epsilon;
@@ -24,12 +36,15 @@ struct wd_bn_common {
     const struct cudnnActivationStruct *activation;
     const struct cudnnTensorStruct *param;
     const char *param_name;
+    /* of the statistics, where they have one of their own; a null name: the above */
+    const struct cudnnTensorStruct *stats;
+    const char *stats_name;
 };
 
 /* Makes of `result`, which may be x, the descriptor of an input's parameters, in a checked mode. */
 void wd_bn_derive(struct cudnnTensorStruct *result, const struct cudnnTensorStruct *x, int mode);
 
-/* Mode, ops, epsilon, the activation where there is one, x, y and the parameters' descriptor. */
+/* Mode, ops, epsilon, the activation where there is one, x, y and the parameters' descriptors. */
 cudnnStatus_t wd_bn_check_common(const struct wd_bn_common *call);
 /* A further tensor with the dims and type of x; where it lies over `over`, with its layout. */
 cudnnStatus_t wd_bn_check_like(const struct wd_bn_common *call, const struct wd_bn_data *tensor,
@@ -46,6 +61,16 @@ cudnnStatus_t wd_bn_check_pair(const char *function, const void *a, const char *
 
 struct wd_norm_attr wd_bn_attr(const struct wd_bn_common *call);
 
+struct wd_bn_inference {
+    struct wd_bn_common common;
+    const void *alpha;
+    const void *beta;
+    struct wd_bn_data z; /* desc null: none */
+    const void *scale;
+    const void *bias;
+    const void *mean;
+    const void *var;
+};
 struct wd_bn_training {
     struct wd_bn_common common;
     const void *alpha;
@@ -82,6 +107,7 @@ struct wd_bn_backward {
 };
 
 /* Checks the arguments and makes the node. */
+cudnnStatus_t wd_bn_make_inference(const struct wd_bn_inference *call, struct wd_single *single);
 cudnnStatus_t wd_bn_make_training(const struct wd_bn_training *call, struct wd_single *single);
 cudnnStatus_t wd_bn_make_backward(const struct wd_bn_backward *call, struct wd_single *single);
 

@@ -38,6 +38,7 @@ cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
 {
     const struct wd_bn_training call = {
         .common = {.function = __func__,
+                   .words = &wd_bn_words,
                    .mode = (int)mode,
                    .ops = (int)bnOps,
                    .epsilon = CUDNN_BN_MIN_EPSILON,
@@ -69,6 +70,7 @@ cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(
 {
     const struct wd_bn_backward call = {
         .common = {.function = __func__,
+                   .words = &wd_bn_words,
                    .mode = (int)mode,
                    .ops = (int)bnOps,
                    .epsilon = CUDNN_BN_MIN_EPSILON,
@@ -107,6 +109,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
 {
     const struct wd_bn_training call = {
         .common = {.function = __func__,
+                   .words = &wd_bn_words,
                    .mode = (int)mode,
                    .ops = (int)bnOps,
                    .epsilon = epsilon,
@@ -150,6 +153,7 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
 {
     const struct wd_bn_backward call = {
         .common = {.function = __func__,
+                   .words = &wd_bn_words,
                    .mode = (int)mode,
                    .ops = (int)bnOps,
                    .epsilon = epsilon,

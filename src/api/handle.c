@@ -2,6 +2,7 @@
  *
  * Handles: the choice of device, streams; and the extensions of warpdnn.h. A handle belongs to one
  * device for life and to one thread at a time. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "api/api.h"
@@ -30,6 +31,22 @@ static cudnnStatus_t choose_device(enum wd_device_kind *kind)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* Once a process, when somebody listens. */
+static void warn_of_environment(enum wd_device_kind kind)
+{
+    static atomic_bool said;
+    char pattern[128];
+    if (!wd_log_wanted(CUDNN_SEV_WARNING) || atomic_exchange(&said, true)) return;
+    if (wd_env()->ignored) {
+        wd_log(CUDNN_SEV_WARNING, CUDNN_STATUS_SUCCESS, "environment: %s", wd_env()->ignored);
+    }
+    if (wd_engines_unknown(kind, pattern, sizeof pattern)) {
+        wd_log(CUDNN_SEV_WARNING, CUDNN_STATUS_SUCCESS,
+               "environment: %s in WARPDNN_ENGINES names no engine on the %s", pattern,
+               kind == WD_CPU ? "CPU" : "GPU");
+    }
+}
+
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
     struct cudnnContext *own;
@@ -47,6 +64,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
         return wd_pass_in(__func__, status);
     }
     wd_engines_prepare(kind);
+    warn_of_environment(kind);
     own->magic = WD_HANDLE_MAGIC;
     *handle = own;
     return CUDNN_STATUS_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The environment variables that the library obeys, read once, on first use (docs/environment.md
- * lists them for users). Values that mean nothing are taken as the default. */
+ * lists them for users). Values that mean nothing are taken as the default, and named in a warning. */
 #ifndef WD_BASE_ENV_H
 #define WD_BASE_ENV_H
 
@@ -22,6 +22,7 @@ struct wd_env {
     const char *cuda_driver;      /* WARPDNN_CUDA_DRIVER: path of the driver library to open */
     int log_level;                /* CUDNN_LOGLEVEL_DBG: 0 off, 1 errors, 2 warnings, 3 all */
     const char *log_destination;  /* CUDNN_LOGDEST_DBG: stdout, stderr or a file; null for none */
+    const char *ignored;          /* what was taken as the default, for the log; null: nothing */
 };
 
 const struct wd_env *wd_env(void);

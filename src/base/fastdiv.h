@@ -14,13 +14,13 @@ struct wd_fastdiv {
     uint32_t shift;
 };
 
-/* For 1 <= divisor < 2^31. */
+/* For 1 <= divisor < 2^31; 0, which callers exclude, is as 1. */
 static inline struct wd_fastdiv wd_fastdiv_of(uint32_t divisor)
 {
-    struct wd_fastdiv d = {divisor, 0, 0};
-    while (((uint64_t)1 << d.shift) < divisor) d.shift += 1;
+    struct wd_fastdiv d = {divisor > 0 ? divisor : 1, 0, 0};
+    while (((uint64_t)1 << d.shift) < d.divisor) d.shift += 1;
     d.multiplier =
-        (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - divisor)) / divisor + 1);
+        (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - d.divisor)) / d.divisor + 1);
     return d;
 }
 

@@ -44,7 +44,7 @@ struct wd_random_state {
     uint64_t check; /* WD_RANDOM_CHECK ^ seed: tells a state from other bytes */
     uint64_t seed;
     uint64_t offset;
-    uint64_t unused;
+    uint64_t readers; /* 0, but while a kernel runs whose blocks count themselves here */
 };
 
 #define WD_RANDOM_CHECK ((uint64_t)0x57440052414e4431u)
@@ -59,7 +59,7 @@ WD_FN void wd_random_state_set(struct wd_random_state *state, uint64_t seed)
     state->check = WD_RANDOM_CHECK ^ seed;
     state->seed = seed;
     state->offset = 0;
-    state->unused = 0;
+    state->readers = 0;
 }
 
 #endif

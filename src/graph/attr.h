@@ -96,6 +96,12 @@ struct wd_lrn_attr {
     double k;
 };
 
+/* Of the backend's normalizations and batch norm statistics. */
+struct wd_norms_attr {
+    int32_t mode;    /* cudnnBackendNormMode_t, cudnnGenStatsMode_t or cudnnBnFinalizeStatsMode_t */
+    int32_t compute; /* cudnnDataType_t; normalizations have none and say FLOAT */
+};
+
 /* Padding may be negative: it cuts. Folding pads first, unfolding last. */
 struct wd_transform_attr {
     int32_t direction; /* cudnnFoldingDirection_t */
@@ -103,6 +109,42 @@ struct wd_transform_attr {
     int64_t before[WD_MAX_SPATIAL + 2];
     int64_t after[WD_MAX_SPATIAL + 2];
     int64_t fold[WD_MAX_SPATIAL]; /* block lengths, at least 1 within the rank */
+};
+
+/* Lengths of spatial dimension s count in units of 1 / unit[s] pixels, so that fractions are exact. */
+struct wd_resample_attr {
+    int32_t spatial;
+    int32_t mode;    /* cudnnResampleMode_t */
+    int32_t padding; /* cudnnPaddingMode_t */
+    int32_t compute; /* cudnnDataType_t */
+    int32_t propagate_nan;
+    int32_t unused;
+    int64_t unit[WD_MAX_SPATIAL];
+    int64_t window[WD_MAX_SPATIAL];
+    int64_t stride[WD_MAX_SPATIAL];
+    int64_t pad_before[WD_MAX_SPATIAL];
+    int64_t pad_after[WD_MAX_SPATIAL];
+};
+
+struct wd_concat_attr {
+    int32_t axis;
+    int32_t inputs;
+    int32_t in_place; /* the input that may lie where it belongs already; -1: none */
+    int32_t unused;
+};
+
+struct wd_reshape_attr {
+    int32_t unused[2];
+};
+
+struct wd_rng_attr {
+    int32_t distribution; /* cudnnRngDistribution_t; what another one is made of stays 0 */
+    int32_t unused;
+    double probability; /* of a 1 */
+    double low;
+    double high;
+    double mean;
+    double deviation;
 };
 
 union wd_attr {
@@ -117,6 +159,11 @@ union wd_attr {
     struct wd_spatial_attr spatial;
     struct wd_lrn_attr lrn;
     struct wd_transform_attr transform;
+    struct wd_resample_attr resample;
+    struct wd_concat_attr concat;
+    struct wd_reshape_attr reshape;
+    struct wd_rng_attr rng;
+    struct wd_norms_attr norms;
 };
 
 #endif

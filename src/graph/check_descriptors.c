@@ -230,15 +230,40 @@ cudnnStatus_t wd_check_variant_pack(struct wd_desc *desc)
 
 cudnnStatus_t wd_check_resample(struct wd_desc *desc)
 {
-    static const int lists[] = {CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS,
-                                CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS};
+    static const struct {
+        int attribute;
+        int64_t least;
+    } lists[] = {
+        {CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, 1},
+        {CUDNN_ATTR_RESAMPLE_STRIDES, 1},
+        {CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, 0},
+        {CUDNN_ATTR_RESAMPLE_POST_PADDINGS, 0},
+    };
+    int64_t spatial = wd_desc_int(desc, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS);
+    bool told = wd_desc_has(desc, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS);
+    WD_REQUIRE(spatial >= 0 && spatial <= WD_MAX_SPATIAL, CUDNN_STATUS_NOT_SUPPORTED,
+               "resample: CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS=%lld is not in 0..%d",
+               (long long)spatial, WD_MAX_SPATIAL);
     for (size_t l = 0; l < sizeof lists / sizeof lists[0]; ++l) {
-        const struct wd_value *list = wd_desc_value(desc, lists[l]);
+        const struct wd_value *list = wd_desc_value(desc, lists[l].attribute);
+        const char *name = wd_attribute(lists[l].attribute)->name;
+        if (list->count == 0) continue; /* windows and strides of 1, no padding */
         for (int64_t i = 0; i < list->count; ++i) {
-            WD_REQUIRE(list->cells[2 * i + 1].i != 0, CUDNN_STATUS_BAD_PARAM,
-                       "resample: %s[%lld] has a zero denominator", wd_attribute(lists[l])->name,
-                       (long long)i);
+            int64_t above = list->cells[2 * i].i;
+            int64_t below = list->cells[2 * i + 1].i;
+            WD_REQUIRE(below > 0, CUDNN_STATUS_BAD_PARAM,
+                       "resample: %s[%lld]=%lld/%lld: the denominator is not positive", name,
+                       (long long)i, (long long)above, (long long)below);
+            WD_REQUIRE(above >= lists[l].least, CUDNN_STATUS_BAD_PARAM,
+                       "resample: %s[%lld]=%lld/%lld is %s", name, (long long)i, (long long)above,
+                       (long long)below, lists[l].least ? "not positive" : "negative");
         }
+        /* the first list says how many there are where the caller does not */
+        if (!told) spatial = list->count;
+        told = true;
+        WD_REQUIRE(list->count == spatial, CUDNN_STATUS_NOT_SUPPORTED,
+                   "resample: %s has %lld elements, not one for each of %lld spatial dimensions",
+                   name, (long long)list->count, (long long)spatial);
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 
-enum { OPERATIONS_MAX = 4096 };
+enum { OPERATIONS_MAX = 4096, NODE_TABLE = 64 };
+_Static_assert((int)NODE_TABLE >= 2 * (int)WD_MAX_SLOTS && (NODE_TABLE & (NODE_TABLE - 1)) == 0,
+               "the table of one node's tensors is a power of two, and never more than half full");
 
 static const wd_node_function node_functions[] = {
 #define WD_DESCRIPTOR(name, text, check, node) node,
@@ -98,10 +100,9 @@ static cudnnStatus_t intern(struct wd_node_builder *builder, const struct wd_ten
     }
 }
 
-cudnnStatus_t wd_node_bind(struct wd_node_builder *builder, int slot, const struct wd_desc *op,
-                           int attribute)
+static cudnnStatus_t bind(struct wd_node_builder *builder, int slot, const struct wd_desc *op,
+                          int attribute, const struct wd_desc *desc)
 {
-    const struct wd_desc *desc = wd_desc_ref(op, attribute);
     struct wd_tensor tensor;
     if (builder->names) builder->names[slot] = wd_attribute(attribute)->name;
     if (!desc) return CUDNN_STATUS_SUCCESS;
@@ -112,6 +113,19 @@ cudnnStatus_t wd_node_bind(struct wd_node_builder *builder, int slot, const stru
                "%s: ragged tensors (uid %lld) are not implemented yet", wd_desc_text(op->type),
                (long long)tensor.uid);
     return intern(builder, &tensor, &builder->node->slot[slot]);
+}
+
+cudnnStatus_t wd_node_bind(struct wd_node_builder *builder, int slot, const struct wd_desc *op,
+                           int attribute)
+{
+    return bind(builder, slot, op, attribute, wd_desc_ref(op, attribute));
+}
+
+cudnnStatus_t wd_node_bind_element(struct wd_node_builder *builder, int slot,
+                                   const struct wd_desc *op, int attribute, int64_t element)
+{
+    const struct wd_value *value = wd_desc_value(op, attribute);
+    return bind(builder, slot, op, attribute, value->cells[element].ref);
 }
 
 /* How many tensors the operations refer to, each counted as often as it is referred to. */
@@ -148,11 +162,11 @@ cudnnStatus_t wd_operation_check(const struct wd_desc *op)
 {
     struct wd_tensor tensors[WD_MAX_SLOTS];
     double scalars[WD_MAX_SCALARS] = {0};
-    int table[2 * WD_MAX_SLOTS] = {0};
+    int table[NODE_TABLE] = {0};
     struct wd_node node = {0};
     struct wd_graph graph = {.nodes = &node, .tensors = tensors, .node_count = 1};
     const char *names[WD_MAX_SLOTS] = {NULL};
-    struct wd_node_builder builder = {&graph, &node, scalars, table, 2 * WD_MAX_SLOTS - 1, names};
+    struct wd_node_builder builder = {&graph, &node, scalars, table, NODE_TABLE - 1, names};
     if (!node_functions[op->type]) return CUDNN_STATUS_SUCCESS;
     for (int s = 0; s < WD_MAX_SLOTS; ++s) node.slot[s] = -1;
     WD_TRY(node_functions[op->type](op, &builder));

@@ -53,6 +53,9 @@ struct wd_node_builder {
 };
 cudnnStatus_t wd_node_bind(struct wd_node_builder *builder, int slot, const struct wd_desc *op,
                            int attribute);
+/* The same of one element of an attribute that has many. */
+cudnnStatus_t wd_node_bind_element(struct wd_node_builder *builder, int slot,
+                                   const struct wd_desc *op, int attribute, int64_t element);
 void wd_node_scalar(struct wd_node_builder *builder, int index, double value);
 
 typedef cudnnStatus_t (*wd_node_function)(const struct wd_desc *op,
@@ -65,6 +68,16 @@ WD_NODE_FUNCTION(wd_node_conv_dgrad)
 WD_NODE_FUNCTION(wd_node_conv_wgrad)
 WD_NODE_FUNCTION(wd_node_matmul)
 WD_NODE_FUNCTION(wd_node_reduction)
+WD_NODE_FUNCTION(wd_node_concat)
+WD_NODE_FUNCTION(wd_node_reshape)
+WD_NODE_FUNCTION(wd_node_rng)
+WD_NODE_FUNCTION(wd_node_resample_forward)
+WD_NODE_FUNCTION(wd_node_resample_backward)
+WD_NODE_FUNCTION(wd_node_norm_forward)
+WD_NODE_FUNCTION(wd_node_norm_backward)
+WD_NODE_FUNCTION(wd_node_gen_stats)
+WD_NODE_FUNCTION(wd_node_bn_finalize)
+WD_NODE_FUNCTION(wd_node_bn_weights)
 #undef WD_NODE_FUNCTION
 
 #endif

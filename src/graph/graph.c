@@ -4,6 +4,7 @@
  * functions on the caller's memory; the table is built once. */
 #include "graph/graph.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,33 +111,59 @@ static bool same_name(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
+/* Whether a refusal speaks of the slot, as a word of its own. */
+static bool mentions(const char *text, const char *slot)
+{
+    size_t length = strlen(slot);
+    for (const char *at = strstr(text, slot); at; at = strstr(at + 1, slot)) {
+        bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        if (begins && !(isalnum((unsigned char)at[length]) || at[length] == '_')) return true;
+    }
+    return false;
+}
+
+/* "x is srcDesc, w and b are paramDesc" of all slots, or of those only that the refusal speaks of; more
+ * than `size` where it does not fit. */
+static size_t list_slots(enum wd_op op, const char *const *names, bool all, char *text, size_t size)
+{
+    const struct wd_op_info *info = wd_op_info(op);
+    size_t length = 0;
+    for (int s = 0; s < info->slot_count && length < size; ++s) {
+        bool told = !names[s];
+        bool many = false;
+        for (int t = 0; t < s; ++t) told |= same_name(names[t], names[s]);
+        for (int t = s; t < info->slot_count && !told && length < size; ++t) {
+            char slot[24];
+            const char *before = many || t > s ? " and " : length ? ", " : "";
+            if (!same_name(names[t], names[s])) continue;
+            wd_op_slot_name(op, t, slot);
+            if (!all && !mentions(wd_last_error(), slot)) {
+                told = t == s;
+                continue;
+            }
+            many |= t > s;
+            length += (size_t)snprintf(text + length, size - length, "%s%s", before, slot);
+        }
+        if (told || length >= size) continue;
+        length +=
+            (size_t)snprintf(text + length, size - length, " %s %s", many ? "are" : "is", names[s]);
+    }
+    return length;
+}
+
 cudnnStatus_t wd_name_slots(enum wd_op op, const char *const *names, const char *attr,
                             cudnnStatus_t status)
 {
     enum { CATEGORY = 1000 };
-    const struct wd_op_info *info = wd_op_info(op);
     char text[512];
-    size_t length = 0;
+    size_t length;
     int category = (int)status / CATEGORY * CATEGORY;
     if (category != CUDNN_STATUS_BAD_PARAM && category != CUDNN_STATUS_NOT_SUPPORTED) return status;
     text[0] = '\0';
-    for (int s = 0; s < info->slot_count; ++s) {
-        bool told = !names[s];
-        bool many = false;
-        for (int t = 0; t < s; ++t) told |= same_name(names[t], names[s]);
-        if (told) continue;
-        for (int t = s; t < info->slot_count && length < sizeof text; ++t) {
-            char slot[24];
-            const char *before = t > s ? " and " : length ? ", " : "";
-            if (!same_name(names[t], names[s])) continue;
-            wd_op_slot_name(op, t, slot);
-            many |= t > s;
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", before, slot);
-        }
-        if (length >= sizeof text) break;
-        length += (size_t)snprintf(text + length, sizeof text - length, " %s %s",
-                                   many ? "are" : "is", names[s]);
-        if (length >= sizeof text) break;
+    length = list_slots(op, names, true, text, sizeof text);
+    if (length >= sizeof text) {
+        text[0] = '\0';
+        length = list_slots(op, names, false, text, sizeof text);
     }
     if (attr && length < sizeof text) {
         length += (size_t)snprintf(text + length, sizeof text - length,

@@ -21,7 +21,7 @@ enum wd_op {
     WD_OP_COUNT
 };
 
-enum { WD_MAX_SLOTS = 16 };
+enum { WD_MAX_SLOTS = 32 };
 
 enum wd_tensor_flag {
     WD_VIRTUAL = 1,  /* lives between two nodes of one graph only */

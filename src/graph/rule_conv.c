@@ -137,8 +137,8 @@ static cudnnStatus_t check_shapes(const struct parts *p, const struct wd_conv_at
                (long long)y[0]);
     WD_REQUIRE(x[1] % attr->groups == 0 && x[1] / attr->groups == w[1],
                CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-               "%s: C=%lld of %s is not %lld groups of the C=%lld of %s", p->op, (long long)x[1],
-               p->x.name, (long long)attr->groups, (long long)w[1], p->w.name);
+               "%s: %s has C=%lld channels, %s takes %lld in each of %lld groups", p->op, p->x.name,
+               (long long)x[1], p->w.name, (long long)w[1], (long long)attr->groups);
     WD_REQUIRE(w[0] % attr->groups == 0, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                "%s: K=%lld of %s is not a multiple of the group count %lld", p->op, (long long)w[0],
                p->w.name, (long long)attr->groups);

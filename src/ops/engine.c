@@ -89,20 +89,39 @@ bool wd_reject(struct wd_reason *reason, cudnnStatus_t status, const char *forma
     return false;
 }
 
-/* Whether the list names the engine: patterns of fnmatch(3), with commas between. */
+/* The next pattern of the list at *at (names with commas between), without room an empty one. */
+static bool next_pattern(const char **at, char *pattern, size_t size)
+{
+    const size_t length = strcspn(*at, ",");
+    if (**at == '\0') return false;
+    memcpy(pattern, *at, length < size ? length : 0);
+    pattern[length < size ? length : 0] = '\0';
+    *at += length + ((*at)[length] == ',');
+    return true;
+}
+
+/* Whether the list names the engine: patterns of fnmatch(3). */
 static bool is_wanted(const char *name)
 {
     const char *at = wd_env()->engines;
     char pattern[128];
     if (!at) return true;
-    while (*at) {
-        size_t length = strcspn(at, ",");
-        if (length < sizeof pattern) {
-            memcpy(pattern, at, length);
-            pattern[length] = '\0';
-            if (fnmatch(pattern, name, 0) == 0) return true;
+    while (next_pattern(&at, pattern, sizeof pattern)) {
+        if (fnmatch(pattern, name, 0) == 0) return true;
+    }
+    return false;
+}
+
+bool wd_engines_unknown(enum wd_device_kind kind, char *pattern, size_t size)
+{
+    const char *at = wd_env()->engines;
+    while (at && next_pattern(&at, pattern, size)) {
+        bool known = strcmp(pattern, "none") == 0;
+        for (int i = 0; i < wd_engine_rows() && !known; ++i) {
+            const struct wd_engine *engine = wd_engine_row(i).engine;
+            known = engine && engine->device == kind && fnmatch(pattern, engine->name, 0) == 0;
         }
-        at += length + (at[length] == ',');
+        if (!known) return true;
     }
     return false;
 }
@@ -118,6 +137,11 @@ bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *pr
         return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED, "runs on the %s, not on the %s",
                          engine->device == WD_CPU ? "CPU" : "GPU",
                          problem->device->kind == WD_CPU ? "CPU" : "GPU");
+    }
+    if (engine->takes_pieces != (problem->piece != NULL)) {
+        return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, "%s",
+                         problem->piece ? "does one operation at a time"
+                                        : "does several operations at once, not one");
     }
     if (!engine->last_resort && !is_wanted(engine->name)) {
         return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED, "is not among WARPDNN_ENGINES=%s",
@@ -139,10 +163,16 @@ void *wd_call_data(const struct wd_call *call, int slot)
 
 struct wd_view wd_call_view(const struct wd_call *call, int slot)
 {
-    const struct wd_tensor *tensor = wd_call_tensor(call, slot);
+    int index = call->problem.node->slot[slot];
+    if (index < 0) return (struct wd_view){.vect_count = 1};
+    return wd_call_tensor_view(call, index);
+}
+
+struct wd_view wd_call_tensor_view(const struct wd_call *call, int index)
+{
+    const struct wd_tensor *tensor = &call->problem.graph->tensors[index];
     struct wd_view view = {.vect_count = 1};
-    if (!tensor) return view;
-    view.data = wd_call_data(call, slot);
+    view.data = call->data[index];
     view.dtype = tensor->dtype;
     view.rank = tensor->rank;
     view.vect_count = tensor->vect_count;
@@ -170,6 +200,12 @@ static int compute_type(const struct wd_node *node, bool *sums)
     case WD_OP_CONV_FUSED: return node->attr.conv.compute;
     case WD_OP_REDUCE: return node->attr.reduce.compute;
     case WD_OP_MATMUL: return node->attr.matmul.compute;
+    case WD_OP_NORM_INFERENCE:
+    case WD_OP_NORM_TRAINING:
+    case WD_OP_NORM_BACKWARD:
+    case WD_OP_GEN_STATS:
+    case WD_OP_BN_FINALIZE:
+    case WD_OP_BN_BWD_WEIGHTS: return node->attr.norms.compute;
     default: *sums = false; return CUDNN_DATA_FLOAT;
     }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The contract of an engine: one way to do one operation on one kind of device. An engine is a file
- * in its family's folder and a row in engines.def. It says whether it takes a problem (and if not,
- * why), how much workspace it needs, and emits its work into a queue. All three are pure functions
- * of their arguments, safe for threads; emit allocates nothing and waits for nothing. */
+ * The contract of an engine: one way to do one operation, or several at once, on one kind of device.
+ * An engine is a file in its family's folder and a row in engines.def. It says whether it takes a
+ * problem (and if not, why), how much workspace it needs, and emits its work into a queue. All three
+ * are pure functions of their arguments, safe for threads; emit allocates nothing and waits for
+ * nothing. */
 #ifndef WD_OPS_ENGINE_H
 #define WD_OPS_ENGINE_H
 
@@ -12,12 +13,36 @@
 #include "ops/definition.h"
 #include "ops/kernels.h"
 
-/* One node on one device: what an engine is asked about. */
+/* What an engine is asked about: one node on one device; or a piece of the graph, several connected
+ * nodes to be done together, which is asked only of engines that say so. Every value that a piece
+ * reads is there before it begins, and what is read of it elsewhere is read after its end. */
 struct wd_problem {
     const struct wd_graph *graph;
-    const struct wd_node *node;
+    const struct wd_node *node; /* the node; of a piece the last */
     const struct wd_device *device;
+    const int32_t *piece; /* its nodes' indices in the graph, rising; null where there is but one */
+    int32_t piece_count;  /* at least 2, or 0 where there is but one */
+    const int32_t *last_reader; /* of a piece, by tensor: the last node that reads it, or -1 */
 };
+
+enum { WD_PIECE_MAX = 16 };
+
+static inline int wd_problem_count(const struct wd_problem *problem)
+{
+    return problem->piece ? problem->piece_count : 1;
+}
+
+static inline const struct wd_node *wd_problem_node(const struct wd_problem *problem, int i)
+{
+    return problem->piece ? &problem->graph->nodes[problem->piece[i]] : problem->node;
+}
+
+/* Whether a tensor that is written by the problem is read by nobody else, so that it has no memory. */
+static inline bool wd_problem_hides(const struct wd_problem *problem, int tensor)
+{
+    return problem->piece && (problem->graph->tensors[tensor].flags & WD_VIRTUAL) &&
+           problem->last_reader[tensor] <= problem->piece[problem->piece_count - 1];
+}
 
 enum { WD_REASON_SIZE = 160 };
 
@@ -44,12 +69,25 @@ struct wd_call {
     void *const *data;     /* by the graph's tensor index; by-value tensors: host memory */
     const double *scalars; /* of the node, in the operation table's order */
     void *workspace;       /* as many bytes as the engine said, WD_WORKSPACE_ALIGNMENT aligned */
+    /* of a piece: the scalars of all nodes, and by node of the graph where its own begin */
+    const double *graph_scalars;
+    const int32_t *scalar_offset;
 };
+
+/* The scalars of a piece's node i. */
+static inline const double *wd_call_scalars(const struct wd_call *call, int i)
+{
+    return call->problem.piece ? call->graph_scalars + call->scalar_offset[call->problem.piece[i]]
+                               : call->scalars;
+}
 
 struct wd_engine {
     const char *name;
-    enum wd_op op;
+    enum wd_op op; /* of a piece's last node, where it takes pieces */
     enum wd_device_kind device;
+    /* It takes pieces of two nodes and more, and nothing else. It is asked again for every node by
+     * which a piece may grow (plan/cover.h). */
+    bool takes_pieces;
     /* The definition, or another engine that takes anything and hurries nowhere. */
     bool last_resort;
     /* cudnnBackendNumericalNote_t as a mask; always true ones. */
@@ -79,6 +117,10 @@ int wd_engine_id(const struct wd_engine *engine);
 bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *problem,
                      struct wd_reason *reason);
 
+/* Whether WARPDNN_ENGINES has a pattern that names no engine of a kind of device: the first such one
+ * into `pattern`. */
+bool wd_engines_unknown(enum wd_device_kind kind, char *pattern, size_t size);
+
 /* How the CPU module hands its engines over: a function from id to engine; null answers leave the
  * row empty. */
 void wd_engine_set_cpu_module(const void *(*engine_by_id)(int id));
@@ -89,6 +131,7 @@ void wd_engines_prepare(enum wd_device_kind kind);
 /* The tensor in a slot of the call as a view; an absent slot gives a view of rank 0 without data,
  * which reads as 0. */
 struct wd_view wd_call_view(const struct wd_call *call, int slot);
+struct wd_view wd_call_tensor_view(const struct wd_call *call, int index);
 const struct wd_tensor *wd_call_tensor(const struct wd_call *call, int slot);
 void *wd_call_data(const struct wd_call *call, int slot);
 

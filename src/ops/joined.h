@@ -9,7 +9,7 @@
 
 #include "base/view.h"
 
-enum { WD_JOINED_MAX = 8 };
+enum { WD_JOINED_MAX = 12 };
 
 struct wd_joined {
     int rank; /* at least 1 */

@@ -9,25 +9,32 @@
 #include "base/queue.h"
 #include "graph/graph.h"
 #include "ops/engine.h"
+#include "plan/cover.h"
 
+/* One piece of the graph and its engine. */
 struct wd_step {
     const struct wd_engine *engine;
-    struct wd_problem problem; /* of the plan's own graph */
+    struct wd_problem problem; /* of the plan's own graph and cover */
     int64_t workspace_offset;  /* of its scratch in the plan's workspace */
     int64_t workspace_bytes;
-    int scalar_offset; /* of the node's scalars among the execution's */
+    int scalar_offset; /* of the (last) node's scalars among the execution's */
 };
+
+/* Ids that are no engine's: the best plan there is, and one without pieces of several nodes. */
+enum { WD_ENGINE_BEST = 0, WD_ENGINE_NODE_BY_NODE = 1 };
 
 struct wd_plan {
     struct wd_graph *graph;
     struct wd_device device;
+    struct wd_cover cover;
     struct wd_step *steps;
     int step_count;
-    int64_t *virtual_offset; /* by tensor: its place in the workspace, -1: the caller's */
-    int64_t workspace;       /* bytes; virtual tensors and scratch share them by lifetime */
-    uint32_t notes;          /* numerical notes of all its engines */
-    bool last_resort;        /* some step runs on an engine of last resort */
-    char name[256];          /* its engines, for logs: "conv_fprop_def+pointwise_def" */
+    /* by tensor: its place in the workspace; -1: the caller's, or hidden within a piece */
+    int64_t *virtual_offset;
+    int64_t workspace; /* bytes; virtual tensors and scratch share them by lifetime */
+    uint32_t notes;    /* numerical notes of all its engines */
+    bool last_resort;  /* some step runs on an engine of last resort */
+    char name[256];    /* its engines, for logs: "conv_fprop_def+pointwise_def" */
     /* the cache's: */
     _Atomic int references;
     uint64_t hash;
@@ -47,9 +54,10 @@ cudnnStatus_t wd_plan_create(const struct wd_device *device, const struct wd_gra
                              struct wd_plan **plan);
 void wd_plan_destroy(struct wd_plan *plan);
 
-/* The engines that take the one node of a graph, best first: fills at most `limit` ids and returns
- * how many there are. For a graph of several nodes: 1 where every node has an engine (id 1, node by
- * node), else 0. `reason` (may be null) gets the last refusal. The graph must be valid. */
+/* The engines that take a graph, best first: fills at most `limit` ids and returns how many there
+ * are. For a graph of several nodes these are the engines that take it as one piece, or, where only
+ * parts of it are pieces, WD_ENGINE_BEST; and behind them WD_ENGINE_NODE_BY_NODE where every node has
+ * an engine. `reason` (may be null) gets the last refusal. The graph must be valid. */
 int wd_plan_candidates(const struct wd_device *device, const struct wd_graph *graph, int *ids,
                        int limit, struct wd_reason *reason);
 

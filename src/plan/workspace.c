@@ -240,6 +240,26 @@ static cudnnStatus_t refuse(const struct wd_plan *plan, const struct wd_booking 
         plan->steps[index - graph->tensor_count].engine->name, index - graph->tensor_count);
 }
 
+enum { HIDDEN = -1 }; /* as a booking's first step: a piece keeps it to itself */
+
+/* Step p needs the tensors of its node, but for what a piece hides. */
+static void use_tensors(const struct wd_problem *problem, const struct wd_node *node, int p,
+                        struct wd_booking *bookings)
+{
+    const struct wd_op_info *info = wd_op_info(node->op);
+    for (int s = 0; s < info->slot_count; ++s) {
+        int t = node->slot[s];
+        if (t < 0 || bookings[t].first == HIDDEN) continue;
+        if ((info->outputs >> s & 1u) && wd_problem_hides(problem, t)) {
+            bookings[t].first = HIDDEN;
+            bookings[t].last = HIDDEN - 1;
+            continue;
+        }
+        if (p < bookings[t].first) bookings[t].first = p;
+        bookings[t].last = p;
+    }
+}
+
 cudnnStatus_t wd_plan_book_workspace(struct wd_plan *plan)
 {
     const struct wd_graph *graph = plan->graph;
@@ -259,16 +279,12 @@ cudnnStatus_t wd_plan_book_workspace(struct wd_plan *plan)
         bookings[t].last = -1;
     }
     scratch = bookings + graph->tensor_count;
-    for (int n = 0; n < plan->step_count; ++n) {
-        const struct wd_node *node = plan->steps[n].problem.node;
-        for (int s = 0; s < wd_op_info(node->op)->slot_count; ++s) {
-            struct wd_booking *booking;
-            if (node->slot[s] < 0) continue;
-            booking = &bookings[node->slot[s]];
-            if (n < booking->first) booking->first = n;
-            booking->last = n;
+    for (int p = 0; p < plan->step_count; ++p) {
+        const struct wd_problem *problem = &plan->steps[p].problem;
+        for (int i = 0; i < wd_problem_count(problem); ++i) {
+            use_tensors(problem, wd_problem_node(problem, i), p, bookings);
         }
-        scratch[n] = (struct wd_booking){plan->steps[n].workspace_bytes, n, n, 0};
+        scratch[p] = (struct wd_booking){plan->steps[p].workspace_bytes, p, p, 0};
     }
     status = wd_workspace_book(bookings, count, plan->step_count, &plan->workspace, &refused);
     if (status == CUDNN_STATUS_NOT_SUPPORTED_SHAPE) {
@@ -277,7 +293,8 @@ cudnnStatus_t wd_plan_book_workspace(struct wd_plan *plan)
     if (status != CUDNN_STATUS_SUCCESS) goto done;
     for (int t = 0; t < graph->tensor_count; ++t) {
         bool is_virtual = (graph->tensors[t].flags & WD_VIRTUAL) != 0;
-        plan->virtual_offset[t] = is_virtual ? bookings[t].offset : -1;
+        bool is_used_somewhere = bookings[t].last >= bookings[t].first;
+        plan->virtual_offset[t] = is_virtual && is_used_somewhere ? bookings[t].offset : -1;
     }
     for (int n = 0; n < plan->step_count; ++n) plan->steps[n].workspace_offset = scratch[n].offset;
 done:
