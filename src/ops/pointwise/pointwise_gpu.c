@@ -3,15 +3,16 @@
  * See pointwise_gpu.h. No state. */
 #include "ops/pointwise/pointwise_gpu.h"
 
-#include "ops/joined.h"
-#include "ops/pointwise/pointwise_vector_args.h"
+#include <string.h>
+
+#include "base/sizes.h"
+#include "ops/pointwise/pointwise_walk.h"
 
 enum { ALPHA1, ALPHA2, ALPHA, BETA };
 
 enum {
     THREADS = 256,
     THREADS_FEW = 64,        /* where there are not enough runs to go round */
-    WALK_MAX = 1 << 30,      /* elements of a launch */
     BLOCKS_A_PROCESSOR = 64, /* with more, threads take several runs: a block takes time to begin */
     RUNS_A_THREAD = 4,
     ALIGNMENT = 16,
@@ -86,7 +87,10 @@ int wd_pointwise_gpu_type(const struct wd_problem *problem)
 #define WD_RARE_BINARY(rare) case rare:
 #include "ops/pointwise/pointwise_modes.def"
         return -1;
-    default: return wd_problem_acc(problem) == WD_ACC_F32 ? dtype : -1;
+    default:
+        return wd_problem_acc(problem) == (dtype == CUDNN_DATA_DOUBLE ? WD_ACC_F64 : WD_ACC_F32)
+                   ? dtype
+                   : -1;
     }
 }
 
@@ -97,129 +101,71 @@ bool wd_pointwise_gpu_fills(const struct wd_call *call)
            (x->flags & WD_BY_VALUE) && call->scalars[BETA] == 0.0;
 }
 
-/* Of whole bytes, as match has seen. */
-static int64_t element_bytes(const struct pointwise_operand *o)
-{
-    int bits = wd_dtype_bits(o->dtype);
-    return bits < 8 ? 1 : bits / 8;
-}
+/* What every launch of a call has in common. */
+struct launching {
+    struct wd_queue *queue;
+    struct wd_pointwise_kernel kernel;
+    struct pointwise_vector_args args;
+};
 
-/* Bytes that a thread loads at once of a run. */
-static int64_t load_bytes(const struct pointwise_operand *o, int run)
+static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
+                            const struct pointwise_operand *operands)
 {
-    int64_t bytes = run * element_bytes(o);
-    return bytes > 0 && bytes < ALIGNMENT ? bytes : ALIGNMENT;
-}
-
-/* How many elements y begins behind a whole load, where it lies as the index counts and all tensors
- * that do so begin as far behind; else 0. */
-static uint32_t skip_of(const struct wd_joined *walk, const struct pointwise_vector_args *args,
-                        int run)
-{
-    int64_t skip = -1;
-    if (!wd_joined_is_flat(walk, POINTWISE_Y)) return 0;
-    for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
-        const struct pointwise_operand *o = &args->operand[s];
-        int64_t own;
-        if (!o->data || !wd_joined_is_flat(walk, s)) continue;
-        own = (int64_t)((uintptr_t)o->data % (uintptr_t)load_bytes(o, run)) / element_bytes(o);
-        if (skip >= 0 && own != skip) return 0;
-        skip = own;
-    }
-    return skip > 0 ? (uint32_t)skip : 0;
-}
-
-/* How an operand of a walk follows runs of `run` elements. */
-static enum pointwise_way way_of(const struct wd_joined *walk, const struct pointwise_operand *o,
-                                 int slot, int run)
-{
-    int last = walk->rank - 1;
-    int64_t bytes = element_bytes(o);
-    int64_t load = load_bytes(o, run);
-    bool aligned = (uintptr_t)o->data % (uintptr_t)load == 0;
-    if (!o->data) return POINTWISE_VALUE;
-    if (aligned && wd_joined_is_flat(walk, slot)) return POINTWISE_FLAT;
-    if (walk->dim[last] % run != 0) return POINTWISE_STRAY;
-    if (walk->stride[slot][last] == 0 && slot != POINTWISE_Y) return POINTWISE_REPEAT;
-    for (int d = 0; d < last; ++d) {
-        aligned = aligned && walk->stride[slot][d] * bytes % load == 0;
-    }
-    return aligned && walk->stride[slot][last] == 1 ? POINTWISE_ALONG : POINTWISE_STRAY;
-}
-
-static cudnnStatus_t launch(struct wd_queue *queue, struct wd_kernel_row *row, int run,
-                            struct wd_joined *walk, struct pointwise_vector_args *args)
-{
+    struct launching *l = context;
+    struct pointwise_vector_args *args = &l->args;
+    int run = l->kernel.run;
     int64_t runs;
     int64_t blocks;
     int64_t most;
     uint32_t threads = THREADS;
-    args->skip = skip_of(walk, args, run);
+    memcpy(args->operand, operands, sizeof args->operand);
+    args->skip = wd_pointwise_follow(walk, args->operand, POINTWISE_OPERANDS, POINTWISE_Y, run);
     args->count = (uint32_t)walk->count + args->skip;
     args->rank = walk->rank;
     for (int d = 0; d < walk->rank; ++d) args->dim[d] = wd_fastdiv_of((uint32_t)walk->dim[d]);
-    for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
-        struct pointwise_operand *o = &args->operand[s];
-        if (o->data && wd_joined_is_flat(walk, s)) {
-            o->data = (char *)o->data - args->skip * element_bytes(o);
-        }
-        o->way = way_of(walk, o, s, run);
-        if (args->skip > 0 && o->data && o->way != POINTWISE_FLAT) o->way = POINTWISE_STRAY;
-        for (int d = 0; d < walk->rank; ++d) o->stride[d] = (int32_t)walk->stride[s][d];
-    }
     runs = ((int64_t)args->count + run - 1) / run;
-    if (runs < (int64_t)THREADS * queue->device->multiprocessors) threads = THREADS_FEW;
+    if (l->kernel.runs > 0) {
+        blocks = wd_ceil_div(runs, (int64_t)THREADS * l->kernel.runs);
+        return wd_emit_kernel(l->queue, l->kernel.row, blocks, THREADS, 0, args);
+    }
+    if (runs < (int64_t)THREADS * l->queue->device->multiprocessors) threads = THREADS_FEW;
     blocks = (runs + threads - 1) / threads;
-    most = (int64_t)queue->device->multiprocessors * BLOCKS_A_PROCESSOR;
+    most = (int64_t)l->queue->device->multiprocessors * BLOCKS_A_PROCESSOR;
     if (blocks > most) blocks = (blocks + RUNS_A_THREAD - 1) / RUNS_A_THREAD;
-    return wd_emit_kernel(queue, row, blocks, threads, 0, args);
+    return wd_emit_kernel(l->queue, l->kernel.row, blocks, threads, 0, args);
 }
 
-/* Pieces of the outermost dimension until each is a walk of one launch. */
-static cudnnStatus_t split(struct wd_queue *queue, struct wd_kernel_row *row, int run,
-                           const struct wd_joined *walk, const struct pointwise_vector_args *args)
+/* Whether pointwise_flat.cuh has the mode. */
+static bool is_frequent(const struct pointwise_vector_args *args)
 {
-    struct wd_joined piece = *walk;
-    struct pointwise_vector_args own = *args;
-    int64_t inner = walk->count / walk->dim[0];
-    int64_t step = inner <= WALK_MAX ? WALK_MAX / inner : 1;
-    if (walk->count <= WALK_MAX) return launch(queue, row, run, &piece, &own);
-    for (int64_t first = 0; first < walk->dim[0]; first += step) {
-        piece.dim[0] = walk->dim[0] - first < step ? walk->dim[0] - first : step;
-        piece.count = piece.dim[0] * inner;
-        for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
-            const struct pointwise_operand *o = &args->operand[s];
-            int64_t bytes = element_bytes(o);
-            if (o->data) {
-                own.operand[s].data = (unsigned char *)o->data + first * walk->stride[s][0] * bytes;
-            }
-        }
-        if (inner > WALK_MAX) {
-            struct wd_joined rest = piece;
-            rest.rank -= 1;
-            for (int d = 0; d < rest.rank; ++d) {
-                rest.dim[d] = piece.dim[d + 1];
-                for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
-                    rest.stride[s][d] = piece.stride[s][d + 1];
-                }
-            }
-            WD_TRY(split(queue, row, run, &rest, &own));
-        } else {
-            struct wd_joined whole = piece;
-            WD_TRY(launch(queue, row, run, &whole, &own));
-        }
+    switch (args->attr.mode) {
+#define WD_FLAT_UNARY(mode) case mode:
+#define WD_FLAT_BINARY(mode) case mode:
+#include "ops/pointwise/pointwise_flat_modes.def"
+        return !args->by_output;
+#define WD_FLAT_BY_OUTPUT(mode) case mode:
+#include "ops/pointwise/pointwise_flat_modes.def"
+        return args->by_output;
+    default: return false;
     }
-    return CUDNN_STATUS_SUCCESS;
 }
 
-static bool is_flat(const struct wd_joined *walk, const struct pointwise_vector_args *args)
+/* Whether a kernel serves that knows no other way than POINTWISE_FLAT. */
+static bool is_flat(const struct wd_joined *walk, const struct pointwise_operand *operands,
+                    const struct pointwise_vector_args *args)
 {
+    uintptr_t off = (uintptr_t)operands[POINTWISE_Y].data % ALIGNMENT;
+    int inputs = wd_pointwise_operands(args->attr.mode);
+    if (!is_frequent(args)) return false;
     for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
-        const struct pointwise_operand *o = &args->operand[s];
-        if (!o->data) continue;
-        if ((uintptr_t)o->data % ALIGNMENT != 0 || !wd_joined_is_flat(walk, s)) return false;
+        const struct pointwise_operand *o = &operands[s];
+        bool is_used = s == POINTWISE_Y || s < inputs;
+        if (!is_used) continue;
+        if (!o->data || (uintptr_t)o->data % ALIGNMENT != off || !wd_joined_is_flat(walk, s)) {
+            return false;
+        }
     }
-    return true;
+    return off % (uintptr_t)wd_pointwise_element_bytes(&operands[POINTWISE_Y]) == 0;
 }
 
 cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue *queue,
@@ -228,20 +174,18 @@ cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue 
 {
     static const int factor[] = {ALPHA1, ALPHA2, -1, BETA};
     const struct wd_problem *problem = &call->problem;
-    struct pointwise_vector_args args = {
-        .alpha = call->scalars[ALPHA],
-        .attr = problem->node->attr.pointwise,
-        .by_output = by_output(problem),
-    };
+    struct launching l = {.queue = queue, .kernel = kernel};
+    struct pointwise_operand operands[POINTWISE_OPERANDS] = {{0}};
+    bool has_output = by_output(problem);
     struct wd_view view[POINTWISE_OPERANDS];
     const struct wd_view *views[POINTWISE_OPERANDS];
     struct wd_joined walk;
     for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
-        int slot = s == POINTWISE_X && args.by_output ? POINTWISE_T : s;
-        struct pointwise_operand *o = &args.operand[s];
+        int slot = s == POINTWISE_X && has_output ? POINTWISE_T : s;
+        struct pointwise_operand *o = &operands[s];
         if (reads(problem, slot)) view[s] = wd_call_view(call, slot);
         else view[s] = (struct wd_view){.vect_count = 1};
-        if (s == POINTWISE_T && args.by_output) view[s] = (struct wd_view){.vect_count = 1};
+        if (s == POINTWISE_T && has_output) view[s] = (struct wd_view){.vect_count = 1};
         views[s] = &view[s];
         o->data = view[s].data;
         o->value = view[s].value;
@@ -250,7 +194,15 @@ cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue 
     }
     if (wd_view_count(&view[POINTWISE_Y]) == 0) return CUDNN_STATUS_SUCCESS;
     wd_join(&walk, views, POINTWISE_OPERANDS, POINTWISE_Y);
-    args.streaming = wd_tensor_extent(wd_call_tensor(call, POINTWISE_Y)) > queue->device->l2_bytes;
-    if (flat && is_flat(&walk, &args)) kernel = *flat;
-    return split(queue, kernel.row, kernel.run, &walk, &args);
+    l.args.alpha = call->scalars[ALPHA];
+    l.args.attr = problem->node->attr.pointwise;
+    l.args.by_output = has_output;
+    l.args.streaming =
+        wd_tensor_extent(wd_call_tensor(call, POINTWISE_Y)) > queue->device->l2_bytes;
+    l.args.plain = l.args.alpha == 1.0 && operands[POINTWISE_Y].factor == 0.0;
+    if (flat && is_flat(&walk, operands, &l.args) &&
+        walk.count >= (int64_t)queue->device->multiprocessors * THREADS * flat->run * flat->runs) {
+        l.kernel = *flat;
+    }
+    return wd_pointwise_split(&walk, operands, POINTWISE_OPERANDS, launch, &l);
 }

@@ -9,11 +9,13 @@
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_half_kernels.def"
 #include "ops/kernels_host.inc"
 
-/* Two loads of 16 bytes where there is but one input to read. */
-enum { RUN = 8, RUN_FLAT = 16 };
+enum { RUN = 8, FLAT_RUNS_1 = 4, FLAT_RUNS_2 = 2 };
 
-/* The row behind those of 0 to 3 inputs. */
-enum { FLAT = KERNEL_pointwise_f16_flat - KERNEL_pointwise_f16_0 };
+/* The rows behind those of 0 to 3 inputs. */
+enum {
+    FLAT_1 = KERNEL_pointwise_f16_flat1 - KERNEL_pointwise_f16_0,
+    FLAT_2 = KERNEL_pointwise_f16_flat2 - KERNEL_pointwise_f16_0,
+};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -30,9 +32,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int first = wd_pointwise_gpu_type(problem) == CUDNN_DATA_HALF ? KERNEL_pointwise_f16_0
                                                                   : KERNEL_pointwise_bf16_0;
     bool fills = wd_pointwise_gpu_fills(call);
-    struct wd_pointwise_kernel kernel = {&kernel_rows[fills ? first : first + inputs], RUN};
-    struct wd_pointwise_kernel flat = {&kernel_rows[first + FLAT], RUN_FLAT};
-    return wd_pointwise_gpu_emit(call, queue, kernel, inputs == 1 && !fills ? &flat : NULL);
+    struct wd_pointwise_kernel kernel = {&kernel_rows[fills ? first : first + inputs], RUN, 0};
+    struct wd_pointwise_kernel flat = {&kernel_rows[first + (inputs == 1 ? FLAT_1 : FLAT_2)], RUN,
+                                       inputs == 1 ? FLAT_RUNS_1 : FLAT_RUNS_2};
+    return wd_pointwise_gpu_emit(call, queue, kernel, inputs <= 2 && !fills ? &flat : NULL);
 }
 
 const struct wd_engine wd_engine_pointwise_half = {

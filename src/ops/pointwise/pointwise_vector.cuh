@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pointwise at the speed of memory: a thread has one run of elements of y at a time and what belongs
-// to it of the inputs. All loads are issued before the first is used. Formulas are the definition's,
-// which the including file has compiled (WD_POINTWISE_VALUE).
+// to it of the inputs. All loads are issued before the first is used.
+#ifndef WD_OPS_POINTWISE_VECTOR_CUH
+#define WD_OPS_POINTWISE_VECTOR_CUH
+
 #include "gpu/device/depend.cuh"
 #include "gpu/device/vector.cuh"
-#include "ops/pointwise/pointwise_args.h"
+#include "ops/pointwise/pointwise_device.cuh"
 #include "ops/pointwise/pointwise_vector_args.h"
 
 namespace {
 
-// Elements whose type is known at run time only.
-struct any_type {};
-
 template <class T, class A, int V> struct storage : wd_run<T, V> {
     static constexpr bool typed = true;
+    int left; // elements in the first of the two rows of POINTWISE_SPLIT
     __device__ void pick(int i, const pointwise_operand &o, int64_t at)
     {
         this->put(i, static_cast<const T *>(o.data)[at]);
@@ -32,6 +32,7 @@ template <class T, class A, int V> struct storage : wd_run<T, V> {
 template <class A, int V> struct storage<any_type, A, V> {
     static constexpr bool typed = false;
     A element[V];
+    int left; // not used: such operands are read element by element
     __device__ void pick(int i, const pointwise_operand &o, int64_t at)
     {
         if constexpr (sizeof(A) == 8) element[i] = wd_load_f64(o.data, o.dtype, at);
@@ -62,19 +63,6 @@ template <class A, int V> struct storage<any_type, A, V> {
     }
 };
 
-// Where element `index` of the walk lies.
-__device__ __forceinline__ int64_t offset_of(const pointwise_vector_args &a,
-                                             const pointwise_operand &o, uint32_t index)
-{
-    int64_t offset = 0;
-    for (int d = a.rank - 1; d > 0; --d) {
-        uint32_t rest = wd_fastdiv_quotient(index, a.dim[d]);
-        offset += (int64_t)(int32_t)(index - rest * a.dim[d].divisor) * o.stride[d];
-        index = rest;
-    }
-    return offset + (int64_t)(int32_t)index * o.stride[0];
-}
-
 // FLAT: all tensors lie as the index counts, which takes less code.
 template <bool FLAT, class T, class A, int V>
 __device__ __forceinline__ void fetch(storage<T, A, V> &run, const pointwise_vector_args &a,
@@ -94,6 +82,13 @@ __device__ __forceinline__ void fetch(storage<T, A, V> &run, const pointwise_vec
         run.fetch(o, offset_of(a, o, first));
     } else if (o.way == POINTWISE_REPEAT) {
         run.pick(0, o, offset_of(a, o, first));
+    } else if (storage<T, A, V>::typed && o.way == POINTWISE_SPLIT) {
+        const uint32_t begin = first + lo - a.skip;
+        const uint32_t row = a.dim[a.rank - 1].divisor;
+        const uint32_t rest = wd_fastdiv_quotient(begin, a.dim[a.rank - 1]);
+        run.left = lo + (int)(row - (begin - rest * row));
+        run.pick(0, o, offset_of(a, o, begin));
+        if (run.left < n) run.pick(1, o, offset_of(a, o, first + run.left - a.skip));
     } else {
         // along the innermost dimension, and to the next row where one ends
         const uint32_t begin = first + lo - a.skip;
@@ -125,24 +120,15 @@ __device__ __forceinline__ void widen(A *to, const storage<T, A, V> &run,
         for (int i = 0; i < V; ++i) to[i] = one;
         return;
     }
+    if (storage<T, A, V>::typed && o.way == POINTWISE_SPLIT) {
+        const A one = factor * run.value(0), next = factor * run.value(1);
+#pragma unroll
+        for (int i = 0; i < V; ++i) to[i] = i < run.left ? one : next;
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < V; ++i) to[i] = factor * run.value(i);
 }
-
-// The definition's formulas; WD_POINTWISE_VALUE names those of single precision.
-__device__ __forceinline__ float value_of(const wd_pointwise_attr *p, float x, float b, float t,
-                                          int has_t)
-{
-    return WD_POINTWISE_VALUE(p, x, b, t, has_t);
-}
-
-#ifndef WD_POINTWISE_SINGLE
-__device__ __forceinline__ double value_of(const wd_pointwise_attr *p, double x, double b, double t,
-                                           int has_t)
-{
-    return pw_value_f64(p, x, b, t, has_t);
-}
-#endif
 
 // x[i] = MODE(x[i], b[i], t[i]), the mode known to the compiler.
 template <int MODE, int V, class A>
@@ -311,3 +297,5 @@ __device__ __forceinline__ void pointwise_fill(const pointwise_vector_args &a)
 }
 
 } // namespace
+
+#endif

@@ -14,7 +14,8 @@ enum pointwise_way {
     POINTWISE_FLAT,   /* as the index counts, aligned to whole loads */
     POINTWISE_ALONG,  /* a run lies in one row and the operand follows it, likewise aligned */
     POINTWISE_REPEAT, /* a run lies in one row, of which the operand has one element */
-    POINTWISE_STRAY,  /* element by element */
+    POINTWISE_SPLIT, /* a run lies in two rows at most, of which the operand has one element each */
+    POINTWISE_STRAY, /* element by element */
 };
 
 enum { POINTWISE_X, POINTWISE_B, POINTWISE_T, POINTWISE_Y, POINTWISE_OPERANDS };
@@ -36,6 +37,7 @@ struct pointwise_vector_args {
     uint32_t count;    /* of the walk, with what is skipped */
     uint32_t skip;     /* elements before the first: flat tensors begin so far behind whole loads */
     int32_t rank;
+    int32_t plain;     /* alpha is 1, beta is 0 */
     int32_t streaming; /* y is larger than what stays in the cache */
     struct wd_fastdiv dim[WD_MAX_RANK];
 };

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pointwise kernels computed in fp64: for fp64 throughout, and for any mixture of types.
+#include "ops/pointwise/pointwise_args.h"
+
+#define WD_DEF_BODY "ops/pointwise/pointwise_def.h"
+#include "ops/definition_body.inc"
+#define WD_POINTWISE_VALUE pw_value_f32
+#include "ops/pointwise/pointwise_any.cuh"
+#include "ops/pointwise/pointwise_flat.cuh"
+
+#define WD_KERNELS_ROWS "ops/pointwise/pointwise_double_kernels.def"
+#include "ops/kernels_device.inc"
