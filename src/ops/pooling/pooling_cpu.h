@@ -17,6 +17,7 @@ enum wd_pool_way {
     WD_POOL_TAPS,   /* planes side by side, padded: the line as a whole, shifted */
     WD_POOL_RUNS,   /* each window's part of it by itself: long windows, inner 1 */
     WD_POOL_PIXELS, /* pixel by pixel: many channels */
+    WD_POOL_DIRECT, /* 2x2 and 3x3, all taps of a line of windows at once: inner 1 */
 };
 
 enum wd_pool_kind {
@@ -50,6 +51,7 @@ enum wd_pool_part {
 struct wd_pool_plan {
     enum wd_pool_kind kind;
     enum wd_pool_way way;
+    bool square; /* native elements, windows of 2x2 or 3x3: all taps at once */
     int32_t dtype;
     bool wide; /* accumulates in double */
     bool max;
@@ -68,7 +70,7 @@ struct wd_pool_plan {
     int64_t divisor; /* of averages that include padding */
 
     /* A block of the result (y or dx) is done by one worker at a time. */
-    int64_t planes; /* more than one: whole ones */
+    int64_t planes; /* more than one: whole ones; side by side, but DIRECT one by one */
     int64_t lines;  /* a multiple of `step` */
     int64_t step; /* lines that cannot be parted: ROUTE into a box, those of the first dimension */
     int64_t columns;
@@ -78,7 +80,7 @@ struct wd_pool_plan {
     int64_t line;     /* elements of a line of the ring, whole strips */
     int64_t slots;    /* a power of two */
     int64_t windows_slots;
-    int64_t phase; /* by taps, every second window: where SOURCE has its other half */
+    int64_t phase; /* every second window: where the other half of a line is */
     int64_t box_line;
     int64_t out;                     /* elements */
     int64_t part[WD_POOL_PARTS + 1]; /* where each begins, in elements; the last: their number */

@@ -4,8 +4,6 @@
  * everything. Results do not depend on any size here. */
 #include <string.h>
 
-#include "cpu/module/rows.h"
-#include "cpu/module/simd.h"
 #include "cpu/module/sizes.h"
 #include "cpu/module/stream.h"
 #include "ops/pooling/pooling_args.h"
@@ -15,6 +13,9 @@ enum {
     MANY_CHANNELS = 16,      /* pixels are worth a loop of their own */
     LONG_WINDOW = 16,        /* and so are parts of windows */
     LONGEST_TAPS = 2048,     /* elements that a window by taps covers of a line */
+    DIRECT_LINE = 12,        /* windows that are worth a loop over all taps, */
+    DIRECT_STEP = 16,        /* elements that these loops do at once, */
+    DIRECT_BLOCK = 32 << 10, /* and elements of a block of whole planes */
     LINE = 4096,             /* elements that a line of a block should not exceed, */
     LONG_LINE = 512,         /* and that are worth the cost of a line */
     BLOCK = 64 << 10,        /* elements of the planes that are side by side */
@@ -173,6 +174,11 @@ static bool find_form(const struct wd_problem *problem, struct wd_pool_plan *p)
 
 /* ---- The cut ---- */
 
+static int32_t native_of(const struct wd_pool_plan *p)
+{
+    return p->wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+}
+
 /* How many windows touch a stretch of `columns` of the image, at most. */
 static int64_t windows_over(const struct wd_pool_plan *p, int64_t columns)
 {
@@ -180,11 +186,28 @@ static int64_t windows_over(const struct wd_pool_plan *p, int64_t columns)
     return wd_least(most, p->windows[p->lead]);
 }
 
+static bool is_square(const struct wd_pool_plan *p)
+{
+    const int64_t size = p->size[0];
+    return p->lead == 1 && size == p->size[1] && (size == 2 || size == 3) &&
+           p->dtype == native_of(p);
+}
+
+/* Lines of windows that are worth a loop over all taps. */
+static bool is_direct(const struct wd_pool_plan *p)
+{
+    const int64_t size = p->size[0];
+    if (!p->square || p->inner != 1 || p->stride[1] > 2) return false;
+    if (p->pad[0] < 0 || p->pad[0] >= size || p->pad[1] < 0 || p->pad[1] >= size) return false;
+    return p->windows[1] >= DIRECT_LINE && wd_most(p->image[1], p->windows[1]) <= LINE;
+}
+
 static enum wd_pool_way way_of(const struct wd_pool_plan *p)
 {
     const int64_t size = p->size[p->lead];
     bool apart = size >= LONG_WINDOW && size <= 4 * p->stride[p->lead];
     if (p->windows[p->lead] == 1) apart = size >= 4;
+    if (is_direct(p)) return WD_POOL_DIRECT;
     if (p->inner >= MANY_CHANNELS) return WD_POOL_PIXELS;
     if (p->inner > 1) {
         return apart || size * p->inner > LONGEST_TAPS ? WD_POOL_PIXELS : WD_POOL_TAPS;
@@ -205,12 +228,17 @@ static void cut_line(struct wd_pool_plan *p)
     int64_t most = wd_clamp(RINGS / (lines * arrays), 256, LINE);
     p->channels = p->inner;
     if (p->way == WD_POOL_PIXELS) {
+        if (p->square && p->kind == WD_POOL_ROUTE) most = LINE * 2; /* there is no ring */
         p->channels = wd_least(p->inner, most);
         p->columns = wd_clamp(most / p->channels, 1, width);
         return;
     }
     if (p->way == WD_POOL_RUNS) {
         p->columns = wd_least(width, of_image ? LINE : 1024);
+        return;
+    }
+    if (p->way == WD_POOL_DIRECT) {
+        p->columns = width;
         return;
     }
     /* by taps, SOURCE holds what the windows of the block cover */
@@ -229,7 +257,9 @@ static void cut_planes(struct wd_pool_plan *p, int threads)
     p->planes = 1;
     p->step = 1;
     p->lines = lines;
-    if (p->way != WD_POOL_PIXELS) {
+    if (p->way == WD_POOL_DIRECT) {
+        p->planes = wd_clamp(wd_least(DIRECT_BLOCK / most, p->outer / wanted), 1, p->outer);
+    } else if (p->way != WD_POOL_PIXELS) {
         if (p->columns == width) {
             /* lines of little planes share their cost */
             int64_t longest = wd_most(p->image[p->lead], p->windows[p->lead]) * p->inner;
@@ -243,7 +273,7 @@ static void cut_planes(struct wd_pool_plan *p, int threads)
     }
     if (p->planes > 1) return;
     blocks = p->outer * wd_ceil_div(width, p->columns) * wd_ceil_div(p->inner, p->channels);
-    if (blocks < wanted || p->kind == WD_POOL_ROUTE) {
+    if (blocks < wanted || (p->kind == WD_POOL_ROUTE && p->way != WD_POOL_DIRECT)) {
         int64_t pieces = wd_clamp(wd_ceil_div(wanted, blocks), 1, lines / p->step);
         /* windows at either end of a piece are done twice */
         int64_t least = 4 * p->size[0] * (of_image ? 1 : 1 + lines / p->windows[0]);
@@ -253,13 +283,29 @@ static void cut_planes(struct wd_pool_plan *p, int threads)
     p->lines = wd_clamp(p->lines, p->step, lines);
 }
 
+/* The arrays of windows over lines in phases: what a line of either side takes, framed. */
+static void size_direct(struct wd_pool_plan *p, int64_t *n)
+{
+    const int64_t columns = wd_ceil_div(p->image[1] + p->pad[1], p->stride[1]) + 1;
+    const int64_t longest = wd_most(p->windows[1], columns);
+    p->phase = (wd_ceil_div(longest, DIRECT_STEP) + 2) * DIRECT_STEP;
+    p->line = p->stride[1] * p->phase;
+    p->slots = p->windows_slots = WD_POOL_ABREAST;
+    n[WD_POOL_WIDE] = 2 * p->phase;
+    n[WD_POOL_DIVISOR] = wd_strips(p->phase);
+    n[WD_POOL_LOWEST_PLACE] = p->phase;
+    n[WD_POOL_RING] = (p->slots + 1) * p->line;            /* one is all padding */
+    n[WD_POOL_SOURCE] = (p->windows_slots + 1) * p->phase; /* one is all zeros */
+    n[WD_POOL_WINDOWS_RING] = p->windows_slots * p->phase;
+}
+
 /* Number of elements of each array. */
 static void size_parts(struct wd_pool_plan *p)
 {
     const bool of_image = p->kind != WD_POOL_FORWARD;
     const bool route = p->kind == WD_POOL_ROUTE;
     const bool forward = p->kind == WD_POOL_FORWARD;
-    const bool native = p->dtype == (p->wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
+    const bool native = p->dtype == native_of(p);
     const int64_t size = p->size[p->lead];
     const int64_t stride = p->stride[p->lead];
     const int64_t touching = of_image ? windows_over(p, p->columns) : p->columns;
@@ -295,6 +341,8 @@ static void size_parts(struct wd_pool_plan *p)
         n[WD_POOL_WIDE] = wd_strips(touching);
         n[WD_POOL_DIVISOR] = wd_most(p->line, wd_strips(touching));
         p->box_line = wd_strips(p->planes * p->pitch + 1);
+    } else if (p->way == WD_POOL_DIRECT) {
+        size_direct(p, n);
     } else {
         p->run = p->kind == WD_POOL_SPREAD ? p->columns : touching;
         p->line = wd_strips(p->run * p->channels);
@@ -314,17 +362,22 @@ static void size_parts(struct wd_pool_plan *p)
         if (native && forward) n[WD_POOL_SOURCE] = 0;
         if (native) n[WD_POOL_WIDE] = 0;
     }
-    p->slots = wd_clamp(RINGS / p->line / (route ? 3 : 1), WD_POOL_ABREAST, WD_POOL_SLOTS);
-    while (p->slots & (p->slots - 1)) p->slots &= p->slots - 1;
-    n[WD_POOL_RING] = p->slots * p->line;
-    n[WD_POOL_LINE] = wd_most(p->line, wd_strips(touching * p->channels));
-    if (route) n[WD_POOL_RING_PLACE] = n[WD_POOL_RING];
-    if (route) n[WD_POOL_LINE_PLACE] = p->line;
-    p->out = wd_most(OUT, p->planes > 1 ? p->planes * (of_image ? p->image_plane : p->windows_plane)
-                                        : wd_most(p->line, p->columns * p->channels));
+    if (p->way != WD_POOL_DIRECT) {
+        p->slots = wd_clamp(RINGS / p->line / (route ? 3 : 1), WD_POOL_ABREAST, WD_POOL_SLOTS);
+        while (p->slots & (p->slots - 1)) p->slots &= p->slots - 1;
+        n[WD_POOL_RING] = p->slots * p->line;
+        n[WD_POOL_LINE] = wd_most(p->line, wd_strips(touching * p->channels));
+        if (route) n[WD_POOL_RING_PLACE] = n[WD_POOL_RING];
+        if (route) n[WD_POOL_LINE_PLACE] = p->line;
+    }
+    if (p->way == WD_POOL_DIRECT) p->out = wd_most(OUT, p->line);
+    else
+        p->out =
+            wd_most(OUT, p->planes > 1 ? p->planes * (of_image ? p->image_plane : p->windows_plane)
+                                       : wd_most(p->line, p->columns * p->channels));
     if (route && p->way == WD_POOL_PIXELS) {
         n[WD_POOL_WINDOWS_RING] = p->windows_slots * p->line;
-    } else if (route) {
+    } else if (route && p->way != WD_POOL_DIRECT) {
         /* and one line for what belongs to other blocks */
         p->lines = wd_clamp(BOX / p->box_line / p->step * p->step, p->step, p->lines);
         n[WD_POOL_BOX] = (p->lines + 1) * p->box_line;
@@ -351,6 +404,7 @@ bool wd_pool_plan(const struct wd_problem *problem, struct wd_pool_plan *p)
     if (!find_form(problem, p)) return false;
     of_image = p->kind != WD_POOL_FORWARD;
     width = of_image ? p->image[p->lead] : p->windows[p->lead];
+    p->square = is_square(p);
     p->way = way_of(p);
     cut_line(p);
     cut_planes(p, threads);
@@ -394,62 +448,4 @@ struct wd_pool_block wd_pool_block(const struct wd_pool_plan *p, int64_t task)
     }
     return (struct wd_pool_block){first[0], count[0], first[1], count[1],
                                   first[2], count[2], first[3], count[3]};
-}
-
-/* ---- Results ---- */
-
-WD_SIMD static void pool_scale_f32(float *made, float alpha, int64_t n)
-{
-    for (int64_t i = 0; i < n; ++i) made[i] *= alpha;
-}
-
-WD_SIMD static void pool_scale_f64(double *made, double alpha, int64_t n)
-{
-    for (int64_t i = 0; i < n; ++i) made[i] *= alpha;
-}
-
-WD_SIMD static void pool_add_f32(float *restrict made, const float *restrict old, float beta,
-                                 int64_t n)
-{
-    for (int64_t i = 0; i < n; ++i) made[i] += beta * old[i];
-}
-
-WD_SIMD static void pool_add_f64(double *restrict made, const double *restrict old, double beta,
-                                 int64_t n)
-{
-    for (int64_t i = 0; i < n; ++i) made[i] += beta * old[i];
-}
-
-void wd_pool_put_f32(const struct wd_pool_sink *sink, int64_t offset, int64_t n, float *made)
-{
-    if (sink->alpha == 0.0) memset(made, 0, (size_t)n * sizeof *made);
-    else if (sink->alpha != 1.0) pool_scale_f32(made, (float)sink->alpha, n);
-    if (sink->beta == 0.0 && sink->dtype == CUDNN_DATA_FLOAT) {
-        wd_block_store_f32(sink->data, sink->dtype, offset, n, made, sink->stream);
-        return;
-    }
-    for (int64_t i = 0; i < n; i += WD_BLOCK) {
-        float buffer[WD_BLOCK];
-        int64_t now = wd_least(n - i, WD_BLOCK);
-        if (sink->beta != 0.0) {
-            const float *old = wd_block_load_f32(sink->data, sink->dtype, offset + i, now, buffer);
-            pool_add_f32(made + i, old, (float)sink->beta, now);
-        }
-        wd_block_store_f32(sink->data, sink->dtype, offset + i, now, made + i, sink->stream);
-    }
-}
-
-void wd_pool_put_f64(const struct wd_pool_sink *sink, int64_t offset, int64_t n, double *made)
-{
-    if (sink->alpha == 0.0) memset(made, 0, (size_t)n * sizeof *made);
-    else if (sink->alpha != 1.0) pool_scale_f64(made, sink->alpha, n);
-    for (int64_t i = 0; i < n; i += WD_BLOCK) {
-        double buffer[WD_BLOCK];
-        int64_t now = wd_least(n - i, WD_BLOCK);
-        if (sink->beta != 0.0) {
-            const double *old = wd_block_load_f64(sink->data, sink->dtype, offset + i, now, buffer);
-            pool_add_f64(made + i, old, sink->beta, now);
-        }
-        wd_block_store_f64(sink->data, sink->dtype, offset + i, now, made + i, sink->stream);
-    }
 }

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the pooling_vector kernels, shared by host and device. Images are packed, and x and y
+ * Arguments of the pooling_vector and pooling_single kernels, shared by host and device. Images are packed, and x and y
  * lie alike: [outer][h][w] (planes) or [outer][h][w][inner] (pixels of `inner` channels). */
 #ifndef WD_OPS_POOLING_VECTOR_ARGS_H
 #define WD_OPS_POOLING_VECTOR_ARGS_H
 
-#include "base/fastdiv.h"
-
-enum { POOL_THREADS = 256 };
-
-/* What is made of a window. */
-enum { POOL_AVERAGE, POOL_MAX, POOL_MAX_NAN };
-
-/* A code says where in its window, padding included, the maximum is: row * size_w + column. */
-enum { POOL_NO_CODE = 255 };
+/* Threads of a block, modes. */
+#include "ops/pooling/pooling_tile_args.h"
 
 struct pool_vector_args {
     const void *x;

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pooling problems as the GPU's engines see them. */
+#include "ops/pooling/pooling_shape.h"
+
+#include <float.h>
+#include <string.h>
+
+enum { EXTENT_MAX = 1 << 28 }; /* of images, windows, strides, padding: their sums fit 31 bits */
+
+static int type_index(int dtype)
+{
+    switch (dtype) {
+    case CUDNN_DATA_FLOAT: return 0;
+    case CUDNN_DATA_HALF: return 1;
+    case CUDNN_DATA_BFLOAT16: return 2;
+    case CUDNN_DATA_DOUBLE: return 3;
+    default: return -1;
+    }
+}
+
+static double lowest_of(int dtype)
+{
+    switch (dtype) {
+    case CUDNN_DATA_HALF: return -65504.0;
+    case CUDNN_DATA_BFLOAT16: return -0x1.fep127;
+    case CUDNN_DATA_DOUBLE: return -DBL_MAX;
+    default: return -FLT_MAX;
+    }
+}
+
+/* Whether elements lie without gaps, n c ... or n ... c; a dimension of 1 lies anyhow. */
+static bool lies(const struct wd_tensor *t, bool pixels)
+{
+    int64_t expected = 1;
+    for (int i = 0; i < t->rank; ++i) {
+        int d = t->rank - 1 - i;
+        if (pixels) d = i == 0 ? 1 : i == t->rank - 1 ? 0 : t->rank - i;
+        if (t->dim[d] != 1 && t->stride[d] != expected) return false;
+        expected *= t->dim[d];
+    }
+    return true;
+}
+
+static bool is_small(int64_t n)
+{
+    return n >= -EXTENT_MAX && n <= EXTENT_MAX;
+}
+
+bool wd_pool_is_whole(const struct wd_pool_shape *s, int axis)
+{
+    return s->windows[axis] == 1 && s->pad[axis] >= 0 &&
+           s->window[axis] - s->pad[axis] >= s->image[axis];
+}
+
+static void set_axis(struct wd_pool_shape *s, int axis, int64_t image, int64_t windows,
+                     int64_t window)
+{
+    s->image[axis] = image;
+    s->windows[axis] = windows;
+    s->window[axis] = window;
+    s->stride[axis] = 1;
+    s->pad[axis] = 0;
+}
+
+/* Axes that a window covers whole become one, those that nothing is done along join the outer ones.
+ * What windows cover and the order of elements stay. */
+static void simplify(struct wd_pool_shape *s)
+{
+    for (int d = 0; d < 3; ++d) {
+        if (s->image[d] == 1 && wd_pool_is_whole(s, d)) set_axis(s, d, 1, 1, 1);
+    }
+    if (s->window[0] == 1 && s->stride[0] == 1 && s->pad[0] == 0 && s->windows[0] == s->image[0]) {
+        s->outer *= s->image[0];
+        set_axis(s, 0, 1, 1, 1);
+    } else if (wd_pool_is_whole(s, 0) && wd_pool_is_whole(s, 1)) {
+        int64_t rows = s->image[0] * s->image[1];
+        set_axis(s, 1, rows, 1, rows);
+        set_axis(s, 0, 1, 1, 1);
+    }
+}
+
+bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
+                      struct wd_reason *reason)
+{
+    const struct wd_pool_attr *attr = &problem->node->attr.pool;
+    const bool backward = problem->node->op == WD_OP_POOL_BACKWARD;
+    const struct wd_tensor *x =
+        wd_slot(problem->graph, problem->node, backward ? WD_POOL_BACK_DX : WD_POOL_X);
+    const struct wd_tensor *y =
+        wd_slot(problem->graph, problem->node, backward ? WD_POOL_BACK_DY : WD_POOL_Y);
+    const struct wd_tensor *source =
+        backward ? wd_slot(problem->graph, problem->node, WD_POOL_BACK_X) : NULL;
+    const int skip = 3 - attr->spatial;
+    int64_t elements = 1;
+    memset(s, 0, sizeof *s);
+    WD_NEED(attr->spatial <= 3, reason, NOT_SUPPORTED_SHAPE, "%d spatial dimensions, at most 3",
+            attr->spatial);
+    WD_NEED(type_index(x->dtype) >= 0, reason, NOT_SUPPORTED_DATA_TYPE,
+            "the image is %s, needed is fp64, fp32, fp16 or bf16", wd_dtype_name(x->dtype));
+    s->backward = backward;
+    s->max = attr->mode == CUDNN_POOLING_MAX || attr->mode == CUDNN_POOLING_MAX_DETERMINISTIC;
+    if (!s->max) source = NULL;
+    WD_NEED(x->vect_count == 1 && y->vect_count == 1 && (!source || source->vect_count == 1),
+            reason, NOT_SUPPORTED_LAYOUT, "a tensor is vectorised");
+    /* either where both are true: then channels are the better neighbours */
+    s->pixels = x->dim[1] > 1 && lies(x, true) && lies(y, true) && (!source || lies(source, true));
+    WD_NEED(s->pixels || (lies(x, false) && lies(y, false) && (!source || lies(source, false))),
+            reason, NOT_SUPPORTED_LAYOUT, "neither packed NCHW nor packed NHWC throughout");
+    WD_NEED(wd_tensor_count(x) > 0 && wd_tensor_count(x) <= INT32_MAX && wd_tensor_count(y) > 0 &&
+                wd_tensor_count(y) <= INT32_MAX,
+            reason, NOT_SUPPORTED_SHAPE, "%lld and %lld elements, needed are 1 to 2^31-1",
+            (long long)wd_tensor_count(x), (long long)wd_tensor_count(y));
+    s->type = type_index(x->dtype);
+    s->size = wd_dtype_bits(x->dtype) / 8;
+    s->propagate = attr->propagate_nan;
+    s->exclude = attr->mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+    s->lowest = lowest_of(x->dtype);
+    s->outer = s->pixels ? x->dim[0] : x->dim[0] * x->dim[1];
+    s->inner = s->pixels ? x->dim[1] : 1;
+    s->inverse = 1.0;
+    for (int d = 0; d < 3; ++d) set_axis(s, d, 1, 1, 1);
+    for (int d = 0; d < attr->spatial; ++d) {
+        s->image[skip + d] = x->dim[2 + d];
+        s->windows[skip + d] = y->dim[2 + d];
+        s->window[skip + d] = attr->window[d];
+        s->stride[skip + d] = attr->stride[d];
+        s->pad[skip + d] = attr->pad_before[d];
+        WD_NEED(is_small(x->dim[2 + d]) && is_small(y->dim[2 + d]) && is_small(attr->window[d]) &&
+                    is_small(attr->stride[d]) && is_small(attr->pad_before[d]) &&
+                    is_small(attr->pad_after[d]),
+                reason, NOT_SUPPORTED_SHAPE, "an extent, stride or padding is above %d",
+                EXTENT_MAX);
+        WD_NEED(elements <= EXTENT_MAX / attr->window[d], reason, NOT_SUPPORTED_SHAPE,
+                "a window of more than %d elements", EXTENT_MAX);
+        elements *= attr->window[d];
+    }
+    s->inverse = 1.0 / (double)elements;
+    simplify(s);
+    return true;
+}
+
+struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
+                                        const struct wd_pool_shape *shape,
+                                        const struct wd_device *device)
+{
+    const int out = shape->backward ? WD_POOL_BACK_DX : WD_POOL_Y;
+    struct wd_pool_memory m;
+    memset(&m, 0, sizeof m);
+    if (!shape->backward) m.x = wd_call_data(call, WD_POOL_X);
+    else if (shape->max) m.x = wd_call_data(call, WD_POOL_BACK_X);
+    if (shape->backward) m.dy = wd_call_data(call, WD_POOL_BACK_DY);
+    m.out = wd_call_data(call, out);
+    m.alpha = call->scalars[WD_POOL_ALPHA];
+    m.beta = call->scalars[WD_POOL_BETA];
+    m.streaming = wd_tensor_extent(wd_call_tensor(call, out)) > device->l2_bytes;
+    return m;
+}

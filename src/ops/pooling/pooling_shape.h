@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pooling problem in the one form that the GPU's engines know: packed planes or pixels, three axes,
+ * those that say nothing folded away. Pure functions. */
+#ifndef WD_OPS_POOLING_SHAPE_H
+#define WD_OPS_POOLING_SHAPE_H
+
+#include "ops/engine.h"
+
+/* Of a node: where its tensors and scalars are. */
+enum { WD_POOL_X, WD_POOL_Y }; /* forward */
+enum { WD_POOL_BACK_Y, WD_POOL_BACK_DY, WD_POOL_BACK_X, WD_POOL_BACK_DX };
+enum { WD_POOL_ALPHA, WD_POOL_BETA };
+
+struct wd_pool_shape {
+    int type;     /* of the kernels' rows: 0 to 3 for fp32, fp16, bf16, fp64 */
+    int64_t size; /* of an element */
+    bool backward;
+    bool pixels; /* NHWC */
+    bool max;
+    bool propagate;
+    bool exclude;
+    double inverse; /* 1 / the size of a window */
+    double lowest;  /* maxima without candidates */
+    int64_t outer;  /* planes, or images */
+    int64_t inner;  /* channels of a pixel, 1 of planes */
+    int64_t image[3];
+    int64_t windows[3];
+    int64_t window[3];
+    int64_t stride[3];
+    int64_t pad[3];
+};
+
+/* The problem's shape; or false, and why no engine of these takes it. */
+bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *shape,
+                      struct wd_reason *reason);
+
+/* Whether the windows along an axis are one that covers all of the image. */
+bool wd_pool_is_whole(const struct wd_pool_shape *s, int axis);
+
+static inline int64_t wd_pool_image(const struct wd_pool_shape *s)
+{
+    return s->image[0] * s->image[1] * s->image[2] * s->inner;
+}
+
+static inline int64_t wd_pool_windows(const struct wd_pool_shape *s)
+{
+    return s->windows[0] * s->windows[1] * s->windows[2] * s->inner;
+}
+
+/* The kernels' mode, POOL_AVERAGE and so on. */
+static inline int wd_pool_mode(const struct wd_pool_shape *s)
+{
+    return !s->max ? 0 : s->propagate ? 2 : 1;
+}
+
+/* Memory of a call, by the shape's names: image is x or dx, windows are y or dy. */
+struct wd_pool_memory {
+    const void *x; /* forward, and of maxima */
+    const void *dy;
+    void *out;
+    double alpha;
+    double beta;
+    bool streaming; /* out is larger than the caches */
+};
+
+struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
+                                        const struct wd_pool_shape *shape,
+                                        const struct wd_device *device);
+
+/* The engine pool_forward_tile, or pool_backward_tile: for engines whose pointers turn out not to be
+ * aligned as their kernels need. */
+cudnnStatus_t wd_pool_tile_forward(struct wd_queue *queue, const struct wd_pool_shape *shape,
+                                   const struct wd_pool_memory *memory);
+cudnnStatus_t wd_pool_tile_backward(struct wd_queue *queue, const struct wd_pool_shape *shape,
+                                    const struct wd_pool_memory *memory);
+/* Whether a box of it fits the device's shared memory, at any alignment. */
+bool wd_pool_tile_fits(const struct wd_device *device, const struct wd_pool_shape *shape);
+
+#endif

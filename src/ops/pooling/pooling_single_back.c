@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of small windows that overlap, on the GPU straight from memory: maxima of planes, and of
+ * pixels in fp32, averages of pixels of whole runs. Maxima go image by image through a workspace of
+ * codes: a kernel notes where each window's maximum is, the next collects. */
+#include "ops/pooling/pooling_vector.h"
+
+#define WD_KERNELS_MODULE pooling_single_back
+#define WD_KERNELS_ROWS "ops/pooling/pooling_single_back_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum { CODES_MAX = 6 << 20 }; /* bytes, of the 8 MiB of calls without a workspace */
+
+static int64_t run_elements(const struct wd_pool_shape *s)
+{
+    return 16 / s->size;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_pool_shape s;
+    if (!wd_pool_shape_of(problem, &s, reason)) return false;
+    WD_NEED(s.size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_backward_tile has it");
+    WD_NEED(wd_pool_is_flat(&s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
+    WD_NEED(wd_pool_is_near(&s), reason, NOT_SUPPORTED_SHAPE,
+            "windows of %lld x %lld are better cut from a box in shared memory",
+            (long long)s.window[1], (long long)s.window[2]);
+    if (!s.max) {
+        /* elsewhere boxes take half the time */
+        WD_NEED(s.pixels && s.inner % run_elements(&s) == 0, reason, NOT_SUPPORTED_LAYOUT,
+                "averages of other than pixels of whole runs");
+        return true;
+    }
+    /* pixels of fp32: 0.89 of a box's time, planes 0.55 to 0.85; of halves 1.06 */
+    WD_NEED(!s.pixels || s.size == 4, reason, NOT_SUPPORTED_DATA_TYPE,
+            "maxima of pixels of two-byte elements");
+    WD_NEED(wd_pool_windows(&s) <= CODES_MAX, reason, NOT_SUPPORTED_SHAPE,
+            "%lld windows of an image, there is room for the codes of %d",
+            (long long)wd_pool_windows(&s), CODES_MAX);
+    return true;
+}
+
+/* Planes or images whose codes there is room for at once. */
+static int64_t images_at_once(const struct wd_pool_shape *s)
+{
+    return wd_least(s->outer, CODES_MAX / wd_pool_windows(s));
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct wd_reason reason;
+    struct wd_pool_shape s;
+    wd_pool_shape_of(problem, &s, &reason);
+    return s.max ? images_at_once(&s) * wd_pool_windows(&s) : 0;
+}
+
+/* Every second column's windows, as code_pairs has them. */
+static bool is_pairs(const struct wd_pool_shape *s, const struct pool_vector_args *a)
+{
+    return s->window[1] == 3 && s->window[2] == 3 && s->stride[2] == 2 && s->pad[2] == 1 &&
+           2 * s->windows[2] == s->image[2] && s->image[2] % run_elements(s) == 0 &&
+           (uintptr_t)a->x % 16 == 0;
+}
+
+static cudnnStatus_t emit_codes(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                struct pool_vector_args a)
+{
+    const bool square = s->window[1] == s->window[2];
+    int64_t windows = s->outer * wd_pool_windows(s);
+    int64_t run = run_elements(s);
+    int kernel;
+    if (s->pixels) {
+        bool runs = s->inner % run == 0 && (uintptr_t)a.x % 16 == 0;
+        if (!runs) run = 1;
+        a.by_w = wd_fastdiv_of((uint32_t)(s->inner / run));
+        a.by_h = wd_fastdiv_of((uint32_t)s->windows[2]);
+        a.by_outer = wd_fastdiv_of((uint32_t)s->windows[1]);
+        kernel = runs ? KERNEL_code_pixel_f32_16_3 : KERNEL_code_pixel_f32_1_3;
+        kernel += !(square && s->window[1] == 3);
+        return wd_pool_vector_launch(queue, &kernel_rows[kernel], windows / run, &a);
+    }
+    a.by_h = wd_fastdiv_of((uint32_t)s->windows[1]);
+    if (is_pairs(s, &a)) {
+        a.by_w = wd_fastdiv_of((uint32_t)(s->image[2] / run));
+        kernel = KERNEL_code_pairs_f32_3 + s->type;
+        return wd_pool_vector_launch(queue, &kernel_rows[kernel], windows / (run / 2), &a);
+    }
+    a.by_w = wd_fastdiv_of((uint32_t)s->windows[2]);
+    kernel = KERNEL_code_plane_f32_2 + s->type * 3;
+    kernel += square && (s->window[1] == 2 || s->window[1] == 3) ? (int)s->window[1] - 2 : 2;
+    return wd_pool_vector_launch(queue, &kernel_rows[kernel], windows, &a);
+}
+
+static cudnnStatus_t emit_collect(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                  struct pool_vector_args a)
+{
+    int64_t elements = s->outer * wd_pool_image(s);
+    int64_t run = run_elements(s);
+    bool runs = (uintptr_t)a.out % 16 == 0;
+    int kernel;
+    if (s->pixels) {
+        /* averages have been seen to be of runs; codes begin where the workspace is aligned */
+        runs = runs && s->inner % run == 0 && (uintptr_t)a.dy % 16 == 0;
+        if (!runs) run = 1;
+        a.by_w = wd_fastdiv_of((uint32_t)(s->inner / run));
+        a.by_h = wd_fastdiv_of((uint32_t)s->image[2]);
+        a.by_outer = wd_fastdiv_of((uint32_t)s->image[1]);
+        kernel = !s->max ? KERNEL_from_pixel_average_f32 + s->type
+                         : KERNEL_from_pixel_max_f32_16 + !runs;
+        return wd_pool_vector_launch(queue, &kernel_rows[kernel], elements / run, &a);
+    }
+    runs = runs && s->image[2] % run == 0;
+    if (!runs) run = 1;
+    a.by_w = wd_fastdiv_of((uint32_t)(s->image[2] / run));
+    a.by_h = wd_fastdiv_of((uint32_t)s->image[1]);
+    kernel = KERNEL_from_plane_f32_16 + s->type * 2 + !runs;
+    return wd_pool_vector_launch(queue, &kernel_rows[kernel], elements / run, &a);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct wd_reason reason;
+    struct wd_pool_shape s;
+    struct wd_pool_memory m;
+    struct pool_vector_args whole;
+    int64_t outer;
+    int64_t step;
+    wd_pool_shape_of(&call->problem, &s, &reason);
+    m = wd_pool_memory_of(call, &s, queue->device);
+    if (!s.max && ((uintptr_t)m.out % 16 != 0 || (uintptr_t)m.dy % 16 != 0)) {
+        return wd_pool_tile_backward(queue, &s, &m);
+    }
+    whole = wd_pool_vector_args_of(&s, &m);
+    outer = s.outer;
+    step = s.max ? images_at_once(&s) : outer;
+    for (int64_t first = 0; first < outer; first += step) {
+        struct pool_vector_args a = whole;
+        int64_t image = first * wd_pool_image(&s) * s.size;
+        s.outer = wd_least(step, outer - first);
+        a.out = (char *)whole.out + image;
+        a.dy = (const char *)whole.dy + first * wd_pool_windows(&s) * s.size;
+        if (s.max) {
+            a.x = (const char *)whole.x + image;
+            a.codes = call->workspace;
+            WD_TRY(emit_codes(queue, &s, a));
+        }
+        WD_TRY(emit_collect(queue, &s, a));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+const struct wd_engine wd_engine_pool_backward_single = {
+    .name = "pool_backward_single",
+    .op = WD_OP_POOL_BACKWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit,
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pooling forward on the GPU, a box of the image at a time in shared memory: packed images of up to
+ * three dimensions in any floating type, at any alignment. Takes what pool_forward_vector has no
+ * kernel for. */
+#include "ops/pooling/pooling_tile_plan.h"
+
+#define WD_KERNELS_MODULE pooling_tile
+#define WD_KERNELS_ROWS "ops/pooling/pooling_tile_kernels.def"
+#include "ops/kernels_host.inc"
+
+static bool fits(const struct wd_device *device, const struct wd_pool_shape *s)
+{
+    enum wd_pool_work work = !s->backward ? WD_POOL_FORWARD
+                             : s->max     ? WD_POOL_COLLECT
+                                          : WD_POOL_SPREAD;
+    struct wd_pool_plan plan;
+    return wd_pool_plan_of(device, s, work, 1, &plan);
+}
+
+bool wd_pool_tile_fits(const struct wd_device *device, const struct wd_pool_shape *s)
+{
+    return fits(device, s);
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_pool_shape s;
+    if (!wd_pool_shape_of(problem, &s, reason)) return false;
+    WD_NEED(fits(problem->device, &s), reason, NOT_SUPPORTED_SHAPE,
+            "a window of %lld x %lld x %lld elements does not fit shared memory",
+            (long long)s.window[0], (long long)s.window[1], (long long)s.window[2]);
+    return true;
+}
+
+cudnnStatus_t wd_pool_tile_forward(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                   const struct wd_pool_memory *memory)
+{
+    /* by type: runs of 16 bytes, single elements; by way */
+    static const int row[4][2][POOL_WAYS] = {
+        {{KERNEL_pool_tile_f32_16_any, KERNEL_pool_tile_f32_16_run, KERNEL_pool_tile_f32_16_any},
+         {KERNEL_pool_tile_f32_1_any, KERNEL_pool_tile_f32_1_run, KERNEL_pool_tile_f32_1_3_2}},
+        {{KERNEL_pool_tile_f16_16_any, KERNEL_pool_tile_f16_16_run, KERNEL_pool_tile_f16_16_any},
+         {KERNEL_pool_tile_f16_1_any, KERNEL_pool_tile_f16_1_run, KERNEL_pool_tile_f16_1_3_2}},
+        {{KERNEL_pool_tile_bf16_16_any, KERNEL_pool_tile_bf16_16_run, KERNEL_pool_tile_bf16_16_any},
+         {KERNEL_pool_tile_bf16_1_any, KERNEL_pool_tile_bf16_1_run, KERNEL_pool_tile_bf16_1_3_2}},
+        {{KERNEL_pool_tile_f64_16_any, KERNEL_pool_tile_f64_16_any, KERNEL_pool_tile_f64_16_any},
+         {KERNEL_pool_tile_f64_1_any, KERNEL_pool_tile_f64_1_any, KERNEL_pool_tile_f64_1_any}},
+    };
+    const bool runs = wd_pool_by_runs(s, memory);
+    struct wd_pool_plan plan;
+    wd_pool_plan_of(queue->device, s, WD_POOL_FORWARD, runs ? 16 / s->size : 1, &plan);
+    wd_pool_plan_fill(&plan, s, memory);
+    return wd_emit_kernel(queue, &kernel_rows[row[s->type][!runs][plan.way]], plan.blocks,
+                          POOL_THREADS, (uint32_t)plan.bytes, &plan.args);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct wd_reason reason;
+    struct wd_pool_shape s;
+    struct wd_pool_memory memory;
+    wd_pool_shape_of(&call->problem, &s, &reason);
+    memory = wd_pool_memory_of(call, &s, queue->device);
+    return wd_pool_tile_forward(queue, &s, &memory);
+}
+
+const struct wd_engine wd_engine_pool_forward_tile = {
+    .name = "pool_forward_tile",
+    .op = WD_OP_POOL_FORWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

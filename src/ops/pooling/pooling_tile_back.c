@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of pooling on the GPU, a box of dx at a time in shared memory: packed images of up to
+ * three dimensions in any floating type, at any alignment; windows of maxima have at most 255
+ * elements. Nothing passes through memory but x, dy and dx. */
+#include "ops/pooling/pooling_tile_plan.h"
+
+#define WD_KERNELS_MODULE pooling_tile_back
+#define WD_KERNELS_ROWS "ops/pooling/pooling_tile_back_kernels.def"
+#include "ops/kernels_host.inc"
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_pool_shape s;
+    if (!wd_pool_shape_of(problem, &s, reason)) return false;
+    WD_NEED(!s.max || s.window[0] * s.window[1] * s.window[2] <= POOL_NO_CODE, reason,
+            NOT_SUPPORTED_SHAPE, "a window of %lld elements, their codes end at %d",
+            (long long)(s.window[0] * s.window[1] * s.window[2]), POOL_NO_CODE);
+    WD_NEED(wd_pool_tile_fits(problem->device, &s), reason, NOT_SUPPORTED_SHAPE,
+            "windows of %lld x %lld x %lld elements do not fit shared memory",
+            (long long)s.window[0], (long long)s.window[1], (long long)s.window[2]);
+    return true;
+}
+
+/* By type: runs of 16 bytes, single elements; any way, and the one that has code of its own. */
+static const int spread_row[4][2][2] = {
+    {{KERNEL_spread_tile_f32_16_any, KERNEL_spread_tile_f32_16_run},
+     {KERNEL_spread_tile_f32_1_any, KERNEL_spread_tile_f32_1_run}},
+    {{KERNEL_spread_tile_f16_16_any, KERNEL_spread_tile_f16_16_run},
+     {KERNEL_spread_tile_f16_1_any, KERNEL_spread_tile_f16_1_run}},
+    {{KERNEL_spread_tile_bf16_16_any, KERNEL_spread_tile_bf16_16_run},
+     {KERNEL_spread_tile_bf16_1_any, KERNEL_spread_tile_bf16_1_run}},
+    {{KERNEL_spread_tile_f64_16_any, KERNEL_spread_tile_f64_16_any},
+     {KERNEL_spread_tile_f64_1_any, KERNEL_spread_tile_f64_1_any}},
+};
+static const int collect_row[4][2][2] = {
+    {{KERNEL_collect_tile_f32_16_any, KERNEL_collect_tile_f32_16_any},
+     {KERNEL_collect_tile_f32_1_any, KERNEL_collect_tile_f32_1_any}},
+    {{KERNEL_collect_tile_f16_16_any, KERNEL_collect_tile_f16_16_3},
+     {KERNEL_collect_tile_f16_1_any, KERNEL_collect_tile_f16_1_3}},
+    {{KERNEL_collect_tile_bf16_16_any, KERNEL_collect_tile_bf16_16_3},
+     {KERNEL_collect_tile_bf16_1_any, KERNEL_collect_tile_bf16_1_3}},
+    {{KERNEL_collect_tile_f64_16_any, KERNEL_collect_tile_f64_16_any},
+     {KERNEL_collect_tile_f64_1_any, KERNEL_collect_tile_f64_1_any}},
+};
+
+cudnnStatus_t wd_pool_tile_backward(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                    const struct wd_pool_memory *memory)
+{
+    const bool runs = wd_pool_by_runs(s, memory);
+    const bool square = s->window[0] == 1 && s->windows[0] == 1 && s->image[0] == 1 &&
+                        s->window[1] == 3 && s->window[2] == 3;
+    struct wd_pool_plan plan;
+    int kernel;
+    wd_pool_plan_of(queue->device, s, s->max ? WD_POOL_COLLECT : WD_POOL_SPREAD,
+                    runs ? 16 / s->size : 1, &plan);
+    wd_pool_plan_fill(&plan, s, memory);
+    kernel = s->max ? collect_row[s->type][!runs][square]
+                    : spread_row[s->type][!runs][plan.way == POOL_RUN];
+    return wd_emit_kernel(queue, &kernel_rows[kernel], plan.blocks, POOL_THREADS,
+                          (uint32_t)plan.bytes, &plan.args);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct wd_reason reason;
+    struct wd_pool_shape s;
+    struct wd_pool_memory memory;
+    wd_pool_shape_of(&call->problem, &s, &reason);
+    memory = wd_pool_memory_of(call, &s, queue->device);
+    return wd_pool_tile_backward(queue, &s, &memory);
+}
+
+const struct wd_engine wd_engine_pool_backward_tile = {
+    .name = "pool_backward_tile",
+    .op = WD_OP_POOL_BACKWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the engines straight from memory share: which windows a thread each is best for, arguments,
+ * launches. */
+#ifndef WD_OPS_POOLING_VECTOR_H
+#define WD_OPS_POOLING_VECTOR_H
+
+#include "base/sizes.h"
+#include "ops/kernels.h"
+#include "ops/pooling/pooling_shape.h"
+#include "ops/pooling/pooling_vector_args.h"
+
+/* Elements of a window up to which a thread reads them all by itself: measured on an H200, 3x3/1 and
+ * 3x3/2 take 0.55 to 0.95 of a box's time, whatever the alignment; 4x4/1 takes 1.4 to 1.8, 5x5/2 1.2,
+ * 13x13/1 6 to 8. */
+enum { WD_POOL_NEAR = 9 };
+
+/* Times that larger windows may read an element. */
+enum { WD_POOL_APART = 3 };
+
+static inline bool wd_pool_is_near(const struct wd_pool_shape *s)
+{
+    return s->window[1] * s->window[2] <= WD_POOL_NEAR;
+}
+
+static inline bool wd_pool_is_flat(const struct wd_pool_shape *s)
+{
+    return s->image[0] == 1 && s->windows[0] == 1 && s->window[0] == 1;
+}
+
+/* Images of two dimensions whose windows are read one element at a time better than from a box. */
+static inline bool wd_pool_is_single(const struct wd_pool_shape *s)
+{
+    return wd_pool_is_near(s) ||
+           s->window[1] * s->window[2] <= WD_POOL_APART * s->stride[1] * s->stride[2];
+}
+
+struct pool_vector_args wd_pool_vector_args_of(const struct wd_pool_shape *shape,
+                                               const struct wd_pool_memory *memory);
+
+/* The kernel of a row, a thread an item. */
+cudnnStatus_t wd_pool_vector_launch(struct wd_queue *queue, struct wd_kernel_row *row,
+                                    int64_t items, struct pool_vector_args *args);
+
+/* The engine pool_forward_single, for one whose pointers turn out not to be aligned. */
+cudnnStatus_t wd_pool_single_forward(struct wd_queue *queue, const struct wd_pool_shape *shape,
+                                     const struct wd_pool_memory *memory);
+
+#endif
