@@ -19,6 +19,7 @@ enum { ALPHA, BETA };
 enum {
     TINY = 48,              /* rows up to here are done side by side */
     SPREAD = 16,            /* elements */
+    FARTHEST = 69,          /* exp(-69) is 1e-30 */
     SIDE_BY_SIDE = 16,      /* rows whose sums are taken at once */
     KEPT_BYTES = 128 << 10, /* of exponentials that need not be made again */
     SEGMENT = 1 << 16,      /* elements of a row that have statistics of their own */

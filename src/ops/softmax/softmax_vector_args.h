@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the softmax_vector kernels, shared by host and device. The tensors lie alike and
+ * Arguments of the GPU kernels, shared by host and device. The tensors lie alike and
  * without gaps, as [outer][length][inner] in memory. Two ways through them:
  *
- *   rows     inner is 1: `lanes` threads (of a warp), a block, or a cluster of blocks hold a row.
- *            A row is runs of 16 bytes from the boundary of 16 bytes at or before its start, so that
- *            rows of any length are loaded by whole runs; what lies outside of it is masked.
+ *   rows     inner is 1: `lanes` threads (of a warp), a block, or a cluster of blocks hold a row, or
+ *            a block has a tile of many. What of a row, or of a tile, lies on boundaries of 16 bytes
+ *            goes by whole runs, the ends element by element.
  *   columns  a block has `across` runs of positions side by side, by `down` threads that share the
- *            channels of each; the blocks of a cluster share them too
+ *            channels of each; the blocks of a cluster share them too; or a thread has all channels
+ *            of its positions
  *
  * Forward a row has a maximum and a sum of exponentials, backward a sum alone. */
 #ifndef WD_OPS_SOFTMAX_VECTOR_ARGS_H
@@ -17,7 +18,6 @@
 
 enum {
     SOFTMAX_BYTES = 16,            /* of a run */
-    SOFTMAX_FEW_THREADS = 256,     /* of a block whose rows are of warps */
     SOFTMAX_BLOCK_THREADS = 1024,  /* of a block that has a row, at most */
     SOFTMAX_COLUMN_THREADS = 512,  /* of a block of columns, at most */
     SOFTMAX_LONG_THREADS = 256,    /* of a block that has a segment of a row */
@@ -44,7 +44,9 @@ struct softmax_vector_args {
     int32_t shift; /* elements between x and the boundary before it */
     int32_t log;
     int32_t streaming; /* the output is larger than what stays in the cache */
+    int32_t plain;     /* alpha is 1, beta is 0 */
     int32_t wide;      /* by columns: positions need 64 bits */
+    int32_t tile;      /* rows of a block's tile */
     uint32_t lanes;    /* threads of a row within a warp; by columns `across` */
     uint32_t lane_bits;
     uint32_t cluster; /* blocks of a row or of a tile of columns */

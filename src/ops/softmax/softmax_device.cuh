@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of softmax share: what elements give to the maximum and the sum of their row, how
+// those of parts are joined through lanes, a block, a cluster of blocks, and how results are stored.
+//
+// A part of a row that is all minus infinity has sum 0 at maximum -inf, whatever else the row has; a
+// row of nothing else becomes NaN in the end, as does one with NaN or plus infinity in it.
+#ifndef WD_OPS_SOFTMAX_DEVICE_CUH
+#define WD_OPS_SOFTMAX_DEVICE_CUH
+
+#include "gpu/device/cluster.cuh"
+#include "gpu/device/depend.cuh"
+#include "gpu/device/half.cuh"
+#include "gpu/device/vector.cuh"
+#include "ops/softmax/softmax_vector_args.h"
+
+namespace {
+
+template <class T> constexpr int run_of = SOFTMAX_BYTES / (int)sizeof(T);
+template <class T> using run = wd_run<T, run_of<T>>;
+template <class T> using acc = decltype(wd_widen(T()));
+
+constexpr uint32_t WHOLE_WARP = 0xffffffffu;
+
+__device__ __forceinline__ float larger(float a, float b)
+{
+    return fmaxf(a, b); // the other one where one is NaN
+}
+__device__ __forceinline__ double larger(double a, double b)
+{
+    return b > a ? b : a;
+}
+
+__device__ __forceinline__ float exp_of(float x)
+{
+    return expf(x);
+}
+__device__ __forceinline__ double exp_of(double x)
+{
+    return exp(x);
+}
+__device__ __forceinline__ float log_of(float x)
+{
+    return logf(x);
+}
+__device__ __forceinline__ double log_of(double x)
+{
+    return log(x);
+}
+
+// For an element: where storage has 11 bits or fewer, an error of x * 2^-24 is lost in its rounding.
+// Numbers below the normal ones become 0, which the sum does not feel; what is stored is computed
+// 2^16 times too large, and its factor as much too small, so that it is right down to bfloat16's
+// smallest.
+constexpr int HEADROOM = 16;
+
+template <class T> __device__ __forceinline__ acc<T> element_exp(acc<T> x)
+{
+    if constexpr (sizeof(T) == 2) return wd_half_exp(x);
+    else return exp_of(x);
+}
+
+template <class T> __device__ __forceinline__ acc<T> raised_exp(acc<T> x)
+{
+    if constexpr (sizeof(T) == 2) return wd_half_exp2(fmaf(x, WD_LOG2_E, HEADROOM));
+    else return exp_of(x);
+}
+
+// Makes the compiler convert stored elements anew: it would keep all of them widened otherwise, in
+// twice the registers, and across branches too unless these differ in `WHERE`.
+template <int WHERE, class T, int N> __device__ __forceinline__ void forget(wd_run<T, N> &r)
+{
+    if constexpr (sizeof(T) == 2 && N > 1) {
+#pragma unroll
+        for (int w = 0; w < wd_run<T, N>::WORDS; ++w) {
+            asm volatile("// %1" : "+r"(r.word[w]) : "n"(WHERE));
+        }
+    }
+}
+
+// Runs where the index is not known to the compiler, without local memory.
+template <int R, class T, int N>
+__device__ __forceinline__ wd_run<T, N> pick(const wd_run<T, N> *of, int i)
+{
+    wd_run<T, N> r = of[0];
+#pragma unroll
+    for (int s = 1; s < R; ++s) {
+        if constexpr (wd_run<T, N>::WORDS > 0) {
+#pragma unroll
+            for (int w = 0; w < wd_run<T, N>::WORDS; ++w) {
+                r.word[w] = s == i ? of[s].word[w] : r.word[w];
+            }
+        } else {
+            r.half_word = s == i ? of[s].half_word : r.half_word;
+        }
+    }
+    return r;
+}
+
+template <class A> __device__ __forceinline__ A lowest()
+{
+    return -(A)INFINITY;
+}
+
+// What exponents are taken relative to: minus infinity less itself is no number.
+template <class A> __device__ __forceinline__ A base_of(A max)
+{
+    return max == lowest<A>() ? (A)0 : max;
+}
+
+// What a part of a row comes to: the sum is one of exponentials relative to the maximum. Backward
+// the maximum is 0 throughout, and joining adds the sums as they are.
+template <class A> struct totals {
+    A max;
+    A sum;
+};
+
+template <class A> __device__ __forceinline__ A max_of_lanes(A v, uint32_t lanes)
+{
+    for (uint32_t o = lanes / 2; o > 0; o /= 2) v = larger(v, __shfl_xor_sync(WHOLE_WARP, v, o));
+    return v;
+}
+
+template <class A> __device__ __forceinline__ A sum_of_lanes(A v, uint32_t lanes)
+{
+    for (uint32_t o = lanes / 2; o > 0; o /= 2) v += __shfl_xor_sync(WHOLE_WARP, v, o);
+    return v;
+}
+
+template <class A>
+__device__ __forceinline__ totals<A> join_lanes(const totals<A> &mine, uint32_t lanes)
+{
+    const A max = max_of_lanes(mine.max, lanes);
+    return {max, sum_of_lanes(mine.sum * exp_of(mine.max - base_of(max)), lanes)};
+}
+
+// All threads of the block; `mine` is what their warp has. Once a kernel.
+template <class A> __device__ __forceinline__ totals<A> join_block(const totals<A> &mine)
+{
+    __shared__ totals<A> part[32];
+    const uint32_t lane = threadIdx.x % 32;
+    if (lane == 0) part[threadIdx.x / 32] = mine;
+    __syncthreads();
+    totals<A> all = {lowest<A>(), (A)0};
+    if (lane < blockDim.x / 32) all = part[lane];
+    return join_lanes(all, 32);
+}
+
+// ---- Clusters ----
+
+// All threads of the cluster; `mine` is what their block has. Whoever calls this waits for the
+// cluster once more before its end: until then others may read what this block has.
+template <class A>
+__device__ __forceinline__ totals<A> join_cluster(const totals<A> &mine, uint32_t cluster)
+{
+    __shared__ totals<A> own;
+    const uint32_t lane = threadIdx.x % 32;
+    totals<A> all = {lowest<A>(), (A)0};
+    if (threadIdx.x == 0) own = mine;
+    wd_cluster_arrive();
+    wd_cluster_wait();
+    if (lane < cluster) all = {wd_of_cluster(&own.max, lane), wd_of_cluster(&own.sum, lane)};
+    all = join_lanes(all, 32);
+    wd_cluster_arrive();
+    return all;
+}
+
+// ---- What elements give ----
+
+// What an element adds to the sum of its row.
+template <class T, bool BACKWARD>
+__device__ __forceinline__ acc<T> term(acc<T> x, acc<T> dy, acc<T> base, bool log)
+{
+    if (BACKWARD) return log ? dy : x * dy;
+    return element_exp<T>(x - base);
+}
+
+template <class T, bool BACKWARD>
+__device__ __forceinline__ acc<T> result(acc<T> x, acc<T> dy, const totals<acc<T>> &all,
+                                         acc<T> inverse_or_log, bool log)
+{
+    if (BACKWARD) return log ? dy - element_exp<T>(x) * all.sum : x * (dy - all.sum);
+    if (log) return (x - all.max) - inverse_or_log;
+    return raised_exp<T>(x - all.max) * inverse_or_log;
+}
+
+// The sum as result() wants it.
+template <class T> __device__ __forceinline__ acc<T> prepared(acc<T> sum, bool log)
+{
+    const acc<T> one = sizeof(T) == 2 ? (acc<T>)1 / (1 << HEADROOM) : (acc<T>)1;
+    return log ? log_of(sum) : one / sum;
+}
+
+template <class A> __device__ __forceinline__ A scaled(A v, A alpha)
+{
+    return alpha != 0 ? alpha * v : (A)0;
+}
+
+template <class T> __device__ __forceinline__ T narrow(acc<T> v)
+{
+    T to;
+    wd_narrow(to, v);
+    return to;
+}
+
+template <class T>
+__device__ __forceinline__ void blend(const softmax_vector_args &a, T *to, acc<T> v)
+{
+    const acc<T> beta = (acc<T>)a.beta;
+    v = scaled(v, (acc<T>)a.alpha);
+    if (beta != 0) v += beta * wd_widen(*to);
+    wd_narrow(*to, v);
+}
+
+// BLENDS: beta is known not to be 0. A second branch costs the callers that know it registers.
+template <class T, int N, bool BLENDS = false>
+__device__ __forceinline__ void blend_run(const softmax_vector_args &a, T *to, const acc<T> *v)
+{
+    const acc<T> alpha = (acc<T>)a.alpha, beta = (acc<T>)a.beta;
+    wd_run<T, N> out;
+    if (BLENDS || beta != 0) {
+        out.load(to);
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; ++j) out.put(j, narrow<T>((acc<T>)0));
+    }
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+        out.put(j, narrow<T>(scaled(v[j], alpha) + beta * wd_widen(out.get(j))));
+    }
+    out.store(to);
+}
+} // namespace
+
+#endif

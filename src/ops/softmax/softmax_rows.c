@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Softmax on the GPU over rows that a warp holds, forward and backward: neighbours of a row are
+ * neighbours in memory. Rows of whole runs of 16 bytes go from memory to registers and back; others
+ * by tiles of many rows, which are whole runs together; small tensors, and such as lie differently on
+ * the boundaries of 16 bytes, element by element. Each row is read once. No state. */
+#include "base/sizes.h"
+#include "ops/softmax/softmax_gpu.h"
+
+#define WD_KERNELS_MODULE softmax_rows
+#define WD_KERNELS_ROWS "ops/softmax/softmax_rows_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    WARP = SOFTMAX_WARP,
+    RUNS_MAX = 8 * WARP,      /* of 16 bytes, of a row by runs */
+    ELEMENTS_MAX = 32 * WARP, /* of a row by elements */
+    ELEMENTS_FEW = 8 * WARP,  /* of a row that is never worth more than a warp */
+    ELEMENTS_BACKWARD =
+        16 * WARP,        /* of a row of odd length, beyond which two tensors fill registers */
+    ROWS_A_PROCESSOR = 4, /* that keep it busy with a warp each */
+    FEW_THREADS = 256,
+    THREADS = 128,          /* of rows by elements */
+    DIRECT_BYTES = 1 << 20, /* of a tensor; below, copies to shared memory do not pay */
+    TILE_BYTES = 16 << 10,  /* of x in a tile, dy as much: several tiles at once to a processor */
+    TILES_A_PROCESSOR = 8,  /* wanted before tiles are as large as that */
+};
+
+/* The kernels of a direction, the first of each four. */
+struct direction {
+    int few2, few4, few8;
+    int direct4, direct8, direct32;
+    int tile4, tile8, tile32;
+};
+
+static const struct direction forward = {
+    KERNEL_softmax_few2_f32,    KERNEL_softmax_few4_f32,    KERNEL_softmax_few8_f32,
+    KERNEL_softmax_direct4_f32, KERNEL_softmax_direct8_f32, KERNEL_softmax_direct32_f32,
+    KERNEL_softmax_tile4_f32,   KERNEL_softmax_tile8_f32,   KERNEL_softmax_tile32_f32,
+};
+
+static const struct direction backward = {
+    KERNEL_softmax_gradient_few2_f32,    KERNEL_softmax_gradient_few4_f32,
+    KERNEL_softmax_gradient_few8_f32,    KERNEL_softmax_gradient_direct4_f32,
+    KERNEL_softmax_gradient_direct8_f32, KERNEL_softmax_gradient_direct32_f32,
+    KERNEL_softmax_gradient_tile4_f32,   KERNEL_softmax_gradient_tile8_f32,
+    KERNEL_softmax_gradient_tile32_f32,
+};
+
+static bool is_whole(const struct wd_softmax_shape *s)
+{
+    return s->length % s->elements == 0;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_softmax_shape s;
+    if (!wd_softmax_gpu_match(problem, &s, reason)) return false;
+    WD_NEED(s.inner == 1, reason, NOT_SUPPORTED_LAYOUT,
+            "neighbours of a row are %lld elements apart", (long long)s.inner);
+    /* few rows by runs are a warp's too: a block of two warps takes 2.4 us for fp32 1x1000, a warp 1.9 */
+    WD_NEED(s.length <= ELEMENTS_FEW || (is_whole(&s) && s.length / s.elements <= RUNS_MAX) ||
+                s.outer >= ROWS_A_PROCESSOR * problem->device->multiprocessors,
+            reason, NOT_SUPPORTED_SHAPE,
+            "%lld rows of %lld elements are better shared by more threads", (long long)s.outer,
+            (long long)s.length);
+    WD_NEED(s.length <= ELEMENTS_MAX, reason, NOT_SUPPORTED_SHAPE,
+            "rows of %lld elements are more than a warp holds, %d", (long long)s.length,
+            ELEMENTS_MAX);
+    /* 32 elements a thread of two tensors leave a processor four blocks, whose tiles are 64 KiB:
+     * backward fp16 65537x1001 takes 172 us, where a row's block by runs has taken 124 */
+    WD_NEED(
+        is_whole(&s) || s.length <= ELEMENTS_BACKWARD || wd_softmax_gpu_inputs(problem) == 1,
+        reason, NOT_SUPPORTED_SHAPE,
+        "rows of %lld elements, no whole runs, are more of two tensors than a warp is given, %d",
+        (long long)s.length, ELEMENTS_BACKWARD);
+    return true;
+}
+
+static cudnnStatus_t emit_few(const struct direction *d, const struct wd_softmax_shape *s,
+                              struct wd_queue *queue, struct softmax_vector_args *a)
+{
+    int64_t runs = s->length / s->elements;
+    int kernel = runs <= 2 * WARP ? d->few2 : runs <= 4 * WARP ? d->few4 : d->few8; /* fp32, fp64 */
+    int64_t lanes = wd_least(WARP, wd_softmax_power_up(wd_ceil_div(runs, 2)));
+    int64_t threads = FEW_THREADS;
+    int64_t full = 2 * (int64_t)queue->device->multiprocessors;
+    while (threads > WARP && s->outer * lanes <= full * threads / 2) threads /= 2;
+    a->runs = runs;
+    wd_softmax_set_lanes(a, lanes);
+    return wd_emit_kernel(queue, &kernel_rows[kernel + s->type],
+                          wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads, 0, a);
+}
+
+/* More lanes than elements need, where there are few rows: each then waits for fewer loads. */
+static cudnnStatus_t emit_direct(const struct direction *d, const struct wd_softmax_shape *s,
+                                 struct wd_queue *queue, struct softmax_vector_args *a)
+{
+    int64_t lanes = wd_least(WARP, wd_softmax_power_up(s->length));
+    int64_t all = (int64_t)queue->device->multiprocessors * FEW_THREADS;
+    int64_t each;
+    int64_t threads = THREADS;
+    while (lanes > 1 && s->outer * lanes > all && wd_ceil_div(s->length, lanes / 2) <= 8) {
+        lanes /= 2;
+    }
+    each = wd_ceil_div(s->length, lanes);
+    while (threads > WARP && s->outer * lanes <= queue->device->multiprocessors * threads / 2) {
+        threads /= 2;
+    }
+    wd_softmax_set_lanes(a, lanes);
+    return wd_emit_kernel(queue,
+                          &kernel_rows[(each <= 4   ? d->direct4
+                                        : each <= 8 ? d->direct8
+                                                    : d->direct32) +
+                                       s->type],
+                          wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads, 0, a);
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    return b ? greatest_divisor(b, a % b) : a;
+}
+
+static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softmax_shape *s,
+                                struct wd_queue *queue, struct softmax_vector_args *a)
+{
+    bool is_backward = d == &backward;
+    int64_t lanes =
+        s->length <= 4 ? 1 : wd_least(WARP, wd_softmax_power_up(wd_ceil_div(s->length, 8)));
+    int64_t each = wd_ceil_div(s->length, lanes);
+    /* rows that are whole runs together; powers of two, as the rows that threads take at once */
+    int64_t whole = s->elements / greatest_divisor(s->elements, s->length);
+    int64_t step = wd_most(whole, THREADS / lanes);
+    int64_t rows = TILE_BYTES / (1 + is_backward) / (s->length * s->bytes);
+    int64_t share =
+        wd_ceil_div(s->outer, (int64_t)queue->device->multiprocessors * TILES_A_PROCESSOR);
+    rows = wd_least(rows, share);
+    rows = rows >= step ? rows / step * step : wd_softmax_multiple_up(wd_most(rows, 1), whole);
+    wd_softmax_set_lanes(a, lanes);
+    a->tile = (int32_t)rows;
+    a->runs = wd_ceil_div(rows * s->length + a->shift, s->elements);
+    return wd_emit_kernel(queue,
+                          &kernel_rows[(each <= 4   ? d->tile4
+                                        : each <= 8 ? d->tile8
+                                                    : d->tile32) +
+                                       s->type],
+                          wd_ceil_div(s->outer, rows),
+                          (uint32_t)wd_least(THREADS, wd_softmax_multiple_up(rows * lanes, WARP)),
+                          (uint32_t)(a->runs * SOFTMAX_BYTES * (1 + is_backward)), a);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct direction *d = wd_softmax_gpu_inputs(&call->problem) > 1 ? &backward : &forward;
+    struct wd_softmax_shape s;
+    struct softmax_vector_args a;
+    bool alike;
+    wd_softmax_gpu_args(call, queue->device, &s, &a, &alike);
+    if (alike && a.shift == 0 && is_whole(&s) && s.length / s.elements <= RUNS_MAX) {
+        return emit_few(d, &s, queue, &a);
+    }
+    if (!alike || s.total * s.bytes <= DIRECT_BYTES) return emit_direct(d, &s, queue, &a);
+    return emit_tiles(d, &s, queue, &a);
+}
+
+const struct wd_engine wd_engine_softmax_forward_rows = {
+    .name = "softmax_forward_rows",
+    .op = WD_OP_SOFTMAX_FORWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};
+
+const struct wd_engine wd_engine_softmax_backward_rows = {
+    .name = "softmax_backward_rows",
+    .op = WD_OP_SOFTMAX_BACKWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};
