@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batch normalization on the GPU in one kernel, where the elements of a parameter (by columns, those
- * of eight) fit the registers of a block: training and backward of small images, and of few. */
+ * Batch normalization on the GPU in one kernel, where the elements of a parameter lie in runs and fit the
+ * registers of a block: training and backward of small images, and of few. */
 #include "ops/norm/bn_gpu.h"
 
 #define WD_KERNELS_MODULE bn_chip
 #define WD_KERNELS_ROWS "ops/norm/bn_chip_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum way { RUNS, ELEMENTS, COLUMNS };
+enum way { RUNS, ELEMENTS };
 
 enum {
     UNITS_A_THREAD = 4,
     ELEMENTS_A_THREAD = 16,
-    BLOCKS_MIN = 32,         /* fewer leave most of the chip idle ... */
-    TOTAL_SMALL = 1 << 16,   /* ... which counts where there is more to do than this */
-    COLUMNS_TOTAL = 1 << 21, /* elements whose sectors are not all used at once */
+    BLOCKS_MIN = 32,       /* fewer leave most of the chip idle ... */
+    TOTAL_SMALL = 1 << 16, /* ... which counts where there is more to do than this */
     TYPES = 3,
 };
 
@@ -38,11 +37,7 @@ static void cut(struct chip *c)
 {
     const struct wd_bn_gpu_space *s = &c->space;
     c->blocks = s->params;
-    if (s->inner == 1 && s->params > 1) {
-        c->way = COLUMNS;
-        c->units = s->outer;
-        c->blocks = s->params / BN_RUN;
-    } else if (s->inner % BN_RUN == 0) {
+    if (s->inner % BN_RUN == 0) {
         c->way = RUNS;
         c->units = s->outer * s->inner / BN_RUN;
     } else {
@@ -57,17 +52,15 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     int reserve = training ? WD_BN_TRAIN_RESERVE : WD_BN_GRAD_RESERVE;
     struct chip c;
     int64_t most;
-    if (!wd_bn_gpu_match(problem, &c.space, reason)) return false;
+    if (!wd_bn_gpu_match(problem, &c.space, false, reason)) return false;
     cut(&c);
+    WD_NEED(c.space.inner > 1 || c.space.params == 1, reason, NOT_SUPPORTED_LAYOUT,
+            "parameters lie side by side");
     most = row_of(problem, c.way)->threads *
            (int64_t)(c.way == ELEMENTS ? ELEMENTS_A_THREAD : UNITS_A_THREAD);
     WD_NEED(c.units <= most, reason, NOT_SUPPORTED_SHAPE,
             "%lld elements or runs a parameter are more than the %lld that a block holds",
             (long long)c.units, (long long)most);
-    WD_NEED(c.way != COLUMNS || c.space.params % BN_RUN == 0, reason, NOT_SUPPORTED_SHAPE,
-            "%lld parameters are no multiple of %d", (long long)c.space.params, BN_RUN);
-    WD_NEED(c.way != COLUMNS || c.space.total <= COLUMNS_TOTAL, reason, NOT_SUPPORTED_SHAPE,
-            "%lld elements read 8 columns at a time are too many", (long long)c.space.total);
     WD_NEED(c.way != ELEMENTS || !wd_slot(problem->graph, problem->node, reserve), reason,
             NOT_SUPPORTED_SHAPE,
             "planes are no multiple of %d, and share bytes of the reserve space", BN_RUN);
@@ -95,9 +88,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     a.units = (uint32_t)c.units;
     a.width = c.space.params;
-    a.by_plane = wd_fastdiv_of((uint32_t)(c.way == COLUMNS ? 1
-                                          : c.way == RUNS  ? c.space.inner / BN_RUN
-                                                           : c.space.inner));
+    a.by_plane = wd_fastdiv_of((uint32_t)(c.way == RUNS ? c.space.inner / BN_RUN : c.space.inner));
     threads = c.units < row->threads ? (uint32_t)(c.units + 31) / 32 * 32 : row->threads;
     return wd_emit_kernel(queue, row, c.blocks, threads, 0, &a);
 }

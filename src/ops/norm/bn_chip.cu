@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batch normalization in one kernel and one reading, where all elements of a parameter fit the
-// registers of a block: a block has one parameter (by runs, or by elements where planes are no
-// multiple of a run), or by columns the eight parameters of a run.
+// registers of a block: by runs, or by elements where planes are no multiple of a run. What a
+// parameter's numbers need of memory is asked for with the first elements.
 #include "ops/norm/bn_device.cuh"
 
 namespace {
 
-enum way { RUNS, ELEMENTS, COLUMNS };
+enum way { RUNS, ELEMENTS };
 
 constexpr int WARPS = 16;
 
 template <way W> struct cut {
-    static constexpr int HELD = W == ELEMENTS ? 16 : 32; // elements of a thread
-    static constexpr int PARAMS = W == COLUMNS ? BN_RUN : 1;
+    static constexpr int HELD = W == ELEMENTS ? 16 : 32;      // elements of a thread
     static constexpr int LENGTH = W == ELEMENTS ? 1 : BN_RUN; // of a unit
     static constexpr int UNITS = HELD / LENGTH;
 };
 
-// Where unit `u` of the block's parameters begins, in elements.
+// Where unit `u` of the block's parameter begins, in elements.
 template <way W> __device__ __forceinline__ int64_t unit_at(const bn_vector_args &a, uint32_t u)
 {
-    if (W == COLUMNS) return (int64_t)u * a.width + blockIdx.x * BN_RUN;
     const uint32_t outer = wd_fastdiv_quotient(u, a.by_plane);
     const uint32_t inner = u - outer * a.by_plane.divisor;
     return (((int64_t)outer * a.params + blockIdx.x) * a.by_plane.divisor + inner) * cut<W>::LENGTH;
@@ -56,7 +54,6 @@ __device__ __forceinline__ void hold(const bn_vector_args &a, const void *from, 
 template <int N> __device__ __forceinline__ void block_sums(const float *mine, double *all)
 {
     __shared__ float of_warp[WARPS][N];
-    __shared__ double of_block[N];
     const int lane = threadIdx.x % 32;
     __syncthreads();
 #pragma unroll
@@ -66,89 +63,76 @@ template <int N> __device__ __forceinline__ void block_sums(const float *mine, d
         if (lane == 0) of_warp[threadIdx.x / 32][i] = v;
     }
     __syncthreads();
-    if (threadIdx.x < N) {
-        double sum = 0.0;
-        for (uint32_t w = 0; w < blockDim.x / 32; ++w) sum += of_warp[w][threadIdx.x];
-        of_block[threadIdx.x] = sum;
-    }
-    __syncthreads();
 #pragma unroll
-    for (int i = 0; i < N; ++i) all[i] = of_block[i];
+    for (int i = 0; i < N; ++i) {
+        all[i] = 0.0;
+        for (uint32_t w = 0; w < blockDim.x / 32; ++w) all[i] += of_warp[w][i];
+    }
 }
 
-// Mean and variance of the block's parameters, from what its threads hold.
+// Mean and squared deviations of the block's parameter, from what its threads hold.
 template <class T, way W>
-__device__ __forceinline__ void statistics(const bn_vector_args &a, const float *v, double *mean,
-                                           double *squares)
+__device__ __forceinline__ void statistics(const bn_vector_args &a, const float *v, float pivot,
+                                           double *mean, double *squares)
 {
-    constexpr int P = cut<W>::PARAMS;
     const double n = (double)a.terms;
-    const T *first = static_cast<const T *>(a.x) + unit_at<W>(a, 0);
-    float pivot[P], part[2 * P];
-    double sum[P], both[2 * P];
+    float part[2] = {0.0f, 0.0f};
+    double sum, both[2];
 #pragma unroll
-    for (int p = 0; p < P; ++p) pivot[p] = wd_widen(first[p]), part[p] = 0.0f;
+    for (int k = 0; k < cut<W>::UNITS; ++k) {
+        if (threadIdx.x + k * blockDim.x >= a.units) continue;
+#pragma unroll
+        for (int i = 0; i < cut<W>::LENGTH; ++i) part[0] += v[k * cut<W>::LENGTH + i] - pivot;
+    }
+    block_sums<1>(part, &sum);
+    const float rounded = (float)(pivot + sum / n);
+    part[0] = 0.0f;
 #pragma unroll
     for (int k = 0; k < cut<W>::UNITS; ++k) {
         if (threadIdx.x + k * blockDim.x >= a.units) continue;
 #pragma unroll
         for (int i = 0; i < cut<W>::LENGTH; ++i) {
-            part[i % P] += v[k * cut<W>::LENGTH + i] - pivot[i % P];
+            const float d = v[k * cut<W>::LENGTH + i] - rounded;
+            part[0] += d;
+            part[1] += d * d;
         }
     }
-    block_sums<P>(part, sum);
-#pragma unroll
-    for (int p = 0; p < P; ++p) mean[p] = pivot[p] + sum[p] / n, part[p] = part[P + p] = 0.0f;
-#pragma unroll
-    for (int k = 0; k < cut<W>::UNITS; ++k) {
-        if (threadIdx.x + k * blockDim.x >= a.units) continue;
-#pragma unroll
-        for (int i = 0; i < cut<W>::LENGTH; ++i) {
-            const float rounded = (float)mean[i % P];
-            const float d = (v[k * cut<W>::LENGTH + i] - rounded) - (float)(mean[i % P] - rounded);
-            part[i % P] += d;
-            part[P + i % P] += d * d;
-        }
-    }
-    block_sums<2 * P>(part, both);
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-        const double rest = both[p] / n; // what rounding left of the mean
-        mean[p] += rest;
-        squares[p] = both[P + p] - both[p] * rest;
-        if (squares[p] < 0.0) squares[p] = 0.0;
-    }
+    block_sums<2>(part, both);
+    const double rest = both[0] / n; // what rounding left of the mean
+    *mean = rounded + rest;
+    *squares = both[1] - both[0] * rest;
+    if (*squares < 0.0) *squares = 0.0;
 }
 
-template <way W> __device__ __forceinline__ uint32_t param_index(int p)
+template <class T, way W> __device__ __forceinline__ float first_element(const bn_vector_args &a)
 {
-    return W == COLUMNS ? blockIdx.x * BN_RUN + p : blockIdx.x;
+    return wd_widen(static_cast<const T *>(a.x)[unit_at<W>(a, 0)]);
 }
 
 template <class T, way W> __device__ __forceinline__ void chip_forward(const bn_vector_args &a)
 {
-    constexpr int P = cut<W>::PARAMS;
-    float v[cut<W>::HELD];
-    double mean[P], squares[P];
-    bn_numbers n[P];
+    const uint32_t c = blockIdx.x;
+    const bool first = threadIdx.x == 0;
+    const double factor_new = a.factor, factor_old = 1.0 - a.factor;
+    float v[cut<W>::HELD], old_mean = 0.0f, old_var = 0.0f;
+    double mean, squares;
     wd_wait_for_previous();
+    const float pivot = first_element<T, W>(a), scale = param(a.scale, c), bias = param(a.bias, c);
+    if (first) {
+        old_mean = old_param(a.running_mean, c, factor_old);
+        old_var = old_param(a.running_var, c, factor_old);
+    }
     hold<T, W>(a, a.x, v);
-    statistics<T, W>(a, v, mean, squares);
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-        const uint32_t c = param_index<W>(p);
-        const double inv_std = 1.0 / sqrt(squares[p] / (double)a.terms + a.epsilon);
-        n[p].mean = (float)mean[p];
-        n[p].rest = (float)(mean[p] - n[p].mean);
-        n[p].factor = param(a.scale, c) * (float)inv_std;
-        n[p].base = param(a.bias, c);
-        if (threadIdx.x == p) {
-            const double unbiased = squares[p] / (double)(a.terms > 1 ? a.terms - 1 : a.terms);
-            blend_param(a.mean, c, mean[p], 1.0, 0.0);
-            blend_param(a.var, c, inv_std, 1.0, 0.0);
-            blend_param(a.running_mean, c, mean[p], a.factor, 1.0 - a.factor);
-            blend_param(a.running_var, c, unbiased, a.factor, 1.0 - a.factor);
-        }
+    statistics<T, W>(a, v, pivot, &mean, &squares);
+    const double inv_std = 1.0 / sqrt(squares / (double)a.terms + a.epsilon);
+    const float rounded = (float)mean, factor = scale * (float)inv_std;
+    const float base = bias - factor * (float)(mean - rounded);
+    if (first) {
+        const double unbiased = squares / (double)(a.terms > 1 ? a.terms - 1 : a.terms);
+        set_param(a.mean, c, 0.0f, mean, 1.0, 0.0);
+        set_param(a.var, c, 0.0f, inv_std, 1.0, 0.0);
+        set_param(a.running_mean, c, old_mean, mean, factor_new, factor_old);
+        set_param(a.running_var, c, old_var, unbiased, factor_new, factor_old);
     }
 #pragma unroll
     for (int k = 0; k < cut<W>::UNITS; ++k) {
@@ -156,19 +140,27 @@ template <class T, way W> __device__ __forceinline__ void chip_forward(const bn_
         if (u >= a.units) break;
         float *own = v + k * cut<W>::LENGTH;
 #pragma unroll
-        for (int i = 0; i < cut<W>::LENGTH; ++i) {
-            own[i] = n[i % P].factor * ((own[i] - n[i % P].mean) - n[i % P].rest) + n[i % P].base;
-        }
+        for (int i = 0; i < cut<W>::LENGTH; ++i) own[i] = factor * (own[i] - rounded) + base;
         finish_forward<T, cut<W>::LENGTH>(a, own, unit_at<W>(a, u));
     }
 }
 
 template <class T, way W> __device__ __forceinline__ void chip_backward(const bn_vector_args &a)
 {
-    constexpr int P = cut<W>::PARAMS;
-    float v[cut<W>::HELD], g[cut<W>::HELD], part[2 * P];
-    double mean[P], squares[P], sum[2 * P];
+    const uint32_t c = blockIdx.x;
+    const bool saved = a.mean.data != NULL, first = threadIdx.x == 0;
+    const double terms = (double)a.terms;
+    float v[cut<W>::HELD], g[cut<W>::HELD], part[2] = {0.0f, 0.0f};
+    float old_dscale = 0.0f, old_dbias = 0.0f;
+    double squares, sum[2];
     wd_wait_for_previous();
+    const float pivot = first_element<T, W>(a), scale = param(a.scale, c);
+    double mean = saved ? param(a.mean, c) : 0.0f;
+    double inv_std = saved ? param(a.var, c) : 0.0f;
+    if (first) {
+        old_dscale = old_param(a.dscale, c, a.beta_param);
+        old_dbias = old_param(a.dbias, c, a.beta_param);
+    }
     hold<T, W>(a, a.x, v);
     hold<T, W>(a, a.dy, g);
     if (a.reserve) {
@@ -183,57 +175,46 @@ template <class T, way W> __device__ __forceinline__ void chip_backward(const bn
             }
         }
     }
-    if (a.mean.data) {
-#pragma unroll
-        for (int p = 0; p < P; ++p) mean[p] = param(a.mean, param_index<W>(p));
-    } else {
-        statistics<T, W>(a, v, mean, squares);
+    if (!saved) {
+        statistics<T, W>(a, v, pivot, &mean, &squares);
+        inv_std = 1.0 / sqrt(squares / terms + a.epsilon);
     }
-#pragma unroll
-    for (int p = 0; p < P; ++p) part[p] = part[P + p] = 0.0f;
+    const float rounded = (float)mean, rest = (float)(mean - rounded);
 #pragma unroll
     for (int k = 0; k < cut<W>::UNITS; ++k) {
         const bool there = threadIdx.x + k * blockDim.x < a.units;
 #pragma unroll
         for (int i = 0; i < cut<W>::LENGTH; ++i) {
             const int at = k * cut<W>::LENGTH + i;
-            const float rounded = (float)mean[i % P];
-            v[at] = there ? (v[at] - rounded) - (float)(mean[i % P] - rounded) : 0.0f;
-            part[i % P] += g[at];
-            part[P + i % P] += g[at] * v[at];
+            v[at] = there ? (v[at] - rounded) - rest : 0.0f;
+            part[0] += g[at];
+            part[1] += g[at] * v[at];
         }
     }
-    block_sums<2 * P>(part, sum);
-    float factor[P], base[P], slope[P];
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-        const uint32_t c = param_index<W>(p);
-        const double inv_std = a.mean.data ? (double)param(a.var, c)
-                                           : 1.0 / sqrt(squares[p] / (double)a.terms + a.epsilon);
-        const double scaled = (double)param(a.scale, c) * inv_std;
-        const double dscale = sum[P + p] * inv_std;
-        factor[p] = (float)scaled;
-        base[p] = (float)(-scaled * sum[p] / (double)a.terms);
-        slope[p] = (float)(-scaled * dscale * inv_std / (double)a.terms);
-        if (threadIdx.x == p) {
-            blend_param(a.dscale, c, dscale, a.alpha_param, a.beta_param);
-            blend_param(a.dbias, c, sum[p], a.alpha_param, a.beta_param);
-        }
+    block_sums<2>(part, sum);
+    const double scaled = scale * inv_std, dscale = sum[1] * inv_std;
+    const float factor = (float)scaled, base = (float)(-scaled * sum[0] / terms);
+    const float slope = (float)(-scaled * dscale * inv_std / terms);
+    if (first) {
+        set_param(a.dscale, c, old_dscale, dscale, a.alpha_param, a.beta_param);
+        set_param(a.dbias, c, old_dbias, sum[0], a.alpha_param, a.beta_param);
     }
 #pragma unroll
     for (int k = 0; k < cut<W>::UNITS; ++k) {
         const uint32_t u = threadIdx.x + k * blockDim.x;
         if (u >= a.units) break;
-        const int first = k * cut<W>::LENGTH;
+        const int at = k * cut<W>::LENGTH;
 #pragma unroll
         for (int i = 0; i < cut<W>::LENGTH; ++i) {
-            v[first + i] = factor[i % P] * g[first + i] + base[i % P] + slope[i % P] * v[first + i];
+            v[at + i] = factor * g[at + i] + base + slope * v[at + i];
         }
-        finish_backward<T, cut<W>::LENGTH>(a, v + first, g + first, unit_at<W>(a, u));
+        finish_backward<T, cut<W>::LENGTH>(a, v + at, g + at, unit_at<W>(a, u));
     }
 }
 
 } // namespace
 
+// left alone the compiler spills where it thinks that more blocks fit
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/norm/bn_chip_kernels.def"
 #include "ops/kernels_device.inc"

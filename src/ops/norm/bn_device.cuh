@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernels of batch normalization share: parameters, runs of eight elements, and how a run
-// of results becomes y (with z, activation and reserve space) or dx (with dz).
+// of results becomes y (with z, activation and reserve space) or dx (with dz). fp64 is worked on in
+// fp64, all else in fp32: acc<T>.
 #ifndef WD_OPS_NORM_BN_DEVICE_CUH
 #define WD_OPS_NORM_BN_DEVICE_CUH
 
@@ -12,43 +13,64 @@
 namespace {
 
 template <class T> using run = wd_run<T, BN_RUN>;
+template <class T> using acc = decltype(wd_widen(T()));
 
-__device__ __forceinline__ float param(const bn_param &p, uint32_t i)
+// Numbers that a parameter keeps between kernels. Forward: y = factor * (x - mean) + base.
+// Backward: dx = factor * dy + base + slope * (x - mean). What the rounding of the mean cut off is in
+// the base.
+template <class A> struct numbers_of {
+    A mean;
+    A rest; // what the rounding of the mean cut off
+    A factor;
+    A base;
+    A slope;
+    A inv_std;
+    A unused[BN_NUMBERS - 6];
+};
+
+template <class A = float> __device__ __forceinline__ A param(const bn_param &p, uint32_t i)
 {
-    return p.data[i * p.stride];
+    return static_cast<const A *>(p.data)[i * p.stride];
 }
 
-__device__ __forceinline__ void blend_param(const bn_param &p, uint32_t i, double value,
-                                            double alpha, double beta)
+// What was there, fetched before it is needed.
+template <class A = float>
+__device__ __forceinline__ A old_param(const bn_param &p, uint32_t i, double beta)
+{
+    return p.data && beta != 0.0 ? param<A>(p, i) : (A)0;
+}
+
+template <class A = float>
+__device__ __forceinline__ void set_param(const bn_param &p, uint32_t i, A old, double value,
+                                          double alpha, double beta)
 {
     if (!p.data) return;
-    float *to = p.data + i * p.stride;
     const double result = alpha != 0.0 ? alpha * value : 0.0;
-    *to = (float)(beta != 0.0 ? result + beta * *to : result);
+    static_cast<A *>(p.data)[i * p.stride] = (A)(beta != 0.0 ? result + beta * old : result);
 }
 
-// Elements [at, at + 8) of a tensor; those from `end` on are left alone.
+// Elements [at, at + N) of a tensor; those before its first and from `end` on are left alone.
 template <class T, int N = BN_RUN>
 __device__ __forceinline__ void fetch(wd_run<T, N> &to, const void *from, int64_t at, int64_t end,
                                       bool aligned)
 {
     const T *first = static_cast<const T *>(from) + at;
-    if (aligned && at + N <= end) {
+    if (aligned && at >= 0 && at + N <= end) {
         to.load(first);
         return;
     }
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-        if (at + i < end) to.put(i, first[i]);
+        if (at + i >= 0 && at + i < end) to.put(i, first[i]);
     }
 }
 
 template <class T, int N = BN_RUN>
-__device__ __forceinline__ void put(void *to, const float *value, int64_t at, int64_t end,
+__device__ __forceinline__ void put(void *to, const acc<T> *value, int64_t at, int64_t end,
                                     bool aligned, bool streaming)
 {
     T *first = static_cast<T *>(to) + at;
-    if (aligned && at + N <= end) {
+    if (aligned && at >= 0 && at + N <= end) {
         wd_run<T, N> all;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -62,32 +84,65 @@ __device__ __forceinline__ void put(void *to, const float *value, int64_t at, in
     }
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-        if (at + i < end) wd_narrow(first[i], value[i]);
+        if (at + i >= 0 && at + i < end) wd_narrow(first[i], value[i]);
     }
 }
 
 // dy where the activation lets it pass.
-__device__ __forceinline__ float masked(float dy, uint32_t bits, int i)
+template <class A> __device__ __forceinline__ A masked(A dy, uint32_t bits, int i)
 {
-    return bits >> i & 1 ? dy : 0.0f;
+    return bits >> i & 1 ? dy : (A)0;
 }
 
 // The numbers of parameter c for a forward walk: kept by training, or made from the estimates.
-__device__ __forceinline__ bn_numbers forward_numbers(const bn_vector_args &a, uint32_t c)
+template <class A>
+__device__ __forceinline__ numbers_of<A> forward_numbers(const bn_vector_args &a, uint32_t c)
 {
-    if (a.numbers) return a.numbers[c];
-    bn_numbers n = {};
-    n.mean = param(a.mean, c);
-    n.factor = param(a.scale, c) * (1.0f / sqrtf(param(a.var, c) + (float)a.epsilon));
-    n.base = param(a.bias, c);
+    if (a.numbers) return static_cast<const numbers_of<A> *>(a.numbers)[c];
+    numbers_of<A> n = {};
+    n.mean = param<A>(a.mean, c);
+    n.factor = param<A>(a.scale, c) * ((A)1 / sqrt(param<A>(a.var, c) + (A)a.epsilon));
+    n.base = param<A>(a.bias, c);
     return n;
+}
+
+// What scales and clips the data, in the type of the accumulator.
+template <class A> struct scalars_of {
+    A alpha, beta, low, high;
+
+    __device__ __forceinline__ explicit scalars_of(const bn_vector_args &a)
+    {
+        if constexpr (sizeof(A) == 8) {
+            alpha = a.wide_alpha, beta = a.wide_beta, low = a.wide_low, high = a.wide_high;
+        } else {
+            alpha = a.alpha, beta = a.beta, low = a.low, high = a.high;
+        }
+    }
+};
+
+template <class T, int N>
+__device__ __forceinline__ void blend_data(const bn_vector_args &a, const scalars_of<acc<T>> &s,
+                                           acc<T> *v, int64_t at)
+{
+    if (s.alpha != (acc<T>)1) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) v[i] = s.alpha != (acc<T>)0 ? s.alpha * v[i] : (acc<T>)0;
+    }
+    if (s.beta != (acc<T>)0) {
+        wd_run<T, N> old;
+        fetch(old, a.y, at, a.total, a.aligned);
+#pragma unroll
+        for (int i = 0; i < N; ++i) v[i] += s.beta * wd_widen(old.get(i));
+    }
+    put<T, N>(a.y, v, at, a.total, a.aligned, a.streaming);
 }
 
 // v of one run (or, where there is no reserve space, of N elements) to y, and its bits to the reserve
 // space.
 template <class T, int N = BN_RUN>
-__device__ __forceinline__ void finish_forward(const bn_vector_args &a, float *v, int64_t at)
+__device__ __forceinline__ void finish_forward(const bn_vector_args &a, acc<T> *v, int64_t at)
 {
+    const scalars_of<acc<T>> s(a);
     if (a.z) {
         wd_run<T, N> z;
         fetch(z, a.z, at, a.total, a.aligned);
@@ -98,10 +153,10 @@ __device__ __forceinline__ void finish_forward(const bn_vector_args &a, float *v
         uint32_t bits = 0;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            const bool passes = v[i] > a.low && !(v[i] > a.high);
+            const bool passes = v[i] > s.low && !(v[i] > s.high);
             bits |= (uint32_t)passes << i;
-            if (v[i] != v[i]) v[i] = a.keeps_nan ? v[i] : a.low;
-            else v[i] = v[i] > a.low ? (v[i] > a.high ? a.high : v[i]) : a.low;
+            if (v[i] != v[i]) v[i] = a.keeps_nan ? v[i] : s.low;
+            else v[i] = v[i] > s.low ? (v[i] > s.high ? s.high : v[i]) : s.low;
         }
         if (a.reserve) {
             // bits behind the last element are 0
@@ -109,40 +164,20 @@ __device__ __forceinline__ void finish_forward(const bn_vector_args &a, float *v
             a.reserve[at / BN_RUN] = (uint8_t)bits;
         }
     }
-    if (a.alpha != 1.0f) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) v[i] = a.alpha != 0.0f ? a.alpha * v[i] : 0.0f;
-    }
-    if (a.beta != 0.0f) {
-        wd_run<T, N> old;
-        fetch(old, a.y, at, a.total, a.aligned);
-#pragma unroll
-        for (int i = 0; i < N; ++i) v[i] += a.beta * wd_widen(old.get(i));
-    }
-    put<T, N>(a.y, v, at, a.total, a.aligned, a.streaming);
+    blend_data<T, N>(a, s, v, at);
 }
 
 // dx (and dz) of one run; g is dy where the activation lets it pass.
 template <class T, int N = BN_RUN>
-__device__ __forceinline__ void finish_backward(const bn_vector_args &a, float *dx, const float *g,
-                                                int64_t at)
+__device__ __forceinline__ void finish_backward(const bn_vector_args &a, acc<T> *dx,
+                                                const acc<T> *g, int64_t at)
 {
-    if (a.alpha != 1.0f) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) dx[i] = a.alpha != 0.0f ? a.alpha * dx[i] : 0.0f;
-    }
-    if (a.beta != 0.0f) {
-        wd_run<T, N> old;
-        fetch(old, a.y, at, a.total, a.aligned);
-#pragma unroll
-        for (int i = 0; i < N; ++i) dx[i] += a.beta * wd_widen(old.get(i));
-    }
-    put<T, N>(a.y, dx, at, a.total, a.aligned, a.streaming);
+    blend_data<T, N>(a, scalars_of<acc<T>>(a), dx, at);
     if (a.dz) put<T, N>(a.dz, g, at, a.total, a.aligned, a.streaming);
 }
 
 template <class T>
-__device__ __forceinline__ void fetch_gradient(const bn_vector_args &a, float *g, int64_t at)
+__device__ __forceinline__ void fetch_gradient(const bn_vector_args &a, acc<T> *g, int64_t at)
 {
     run<T> dy;
     const uint32_t bits = a.reserve ? a.reserve[at / BN_RUN] : 0xffu;

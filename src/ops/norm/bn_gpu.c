@@ -37,6 +37,7 @@ static int type_index(int dtype)
     case CUDNN_DATA_FLOAT: return 0;
     case CUDNN_DATA_HALF: return 1;
     case CUDNN_DATA_BFLOAT16: return 2;
+    case CUDNN_DATA_DOUBLE: return 3;
     default: return -1;
     }
 }
@@ -90,13 +91,14 @@ static int reserve_slot(const struct wd_problem *problem)
     }
 }
 
-bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *space,
+bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *space, bool wide,
                      struct wd_reason *reason)
 {
     uint32_t data = data_slots(problem);
     int reserve = reserve_slot(problem);
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, 0);
     const struct wd_norm_attr *attr = &problem->node->attr.norm;
+    int param_dtype = x->dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     int64_t stride;
     for (int s = 0; s < wd_op_info(problem->node->op)->slot_count; ++s) {
         const struct wd_tensor *tensor = wd_slot(problem->graph, problem->node, s);
@@ -105,13 +107,16 @@ bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *s
                 "slot %d is vectorised, %d lanes a unit", s, tensor->vect_count);
         if (data >> s & 1) {
             WD_NEED(type_index(tensor->dtype) >= 0 && tensor->dtype == x->dtype, reason,
-                    NOT_SUPPORTED_DATA_TYPE, "slot %d is %s, needed is fp32, fp16 or bf16 as x", s,
-                    wd_dtype_name(tensor->dtype));
+                    NOT_SUPPORTED_DATA_TYPE, "slot %d is %s, needed is %sfp32, fp16 or bf16 as x",
+                    s, wd_dtype_name(tensor->dtype), wide ? "fp64, " : "");
+            WD_NEED(wide || tensor->dtype != CUDNN_DATA_DOUBLE, reason, NOT_SUPPORTED_DATA_TYPE,
+                    "slot %d is fp64, needed is fp32, fp16 or bf16", s);
             WD_NEED(wd_tensor_same_layout(tensor, x), reason, NOT_SUPPORTED_LAYOUT,
                     "slot %d lies otherwise than x", s);
         } else {
-            WD_NEED(tensor->dtype == CUDNN_DATA_FLOAT, reason, NOT_SUPPORTED_DATA_TYPE,
-                    "slot %d is %s, needed is fp32", s, wd_dtype_name(tensor->dtype));
+            WD_NEED(tensor->dtype == param_dtype, reason, NOT_SUPPORTED_DATA_TYPE,
+                    "slot %d is %s, needed is %s", s, wd_dtype_name(tensor->dtype),
+                    wd_dtype_name(param_dtype));
             WD_NEED(param_stride(tensor, x, attr->mode, &stride), reason, NOT_SUPPORTED_LAYOUT,
                     "the parameters of slot %d do not follow one another as those of x do", s);
         }
@@ -141,22 +146,27 @@ static struct bn_param param_of(const struct wd_call *call, int slot)
     return p;
 }
 
-static bool is_aligned(const struct wd_call *call)
+/* Bytes by which all tensors of x's shape lie behind a multiple of 16; negative where they differ. */
+static int misalignment(const struct wd_call *call)
 {
     uint32_t data = data_slots(&call->problem);
+    int bytes = (int)((uintptr_t)wd_call_data(call, 0) % 16);
     for (int s = 0; s < WD_MAX_SLOTS; ++s) {
         if (data >> s & 1 && wd_call_tensor(call, s) &&
-            (uintptr_t)wd_call_data(call, s) % 16 != 0) {
-            return false;
+            (int)((uintptr_t)wd_call_data(call, s) % 16) != bytes) {
+            return -1;
         }
     }
-    return true;
+    return bytes;
 }
 
 static struct bn_vector_args args_of(const struct wd_call *call, const struct wd_bn_gpu_space *s,
                                      const struct wd_device *device)
 {
     const struct wd_norm_attr *attr = &call->problem.node->attr.norm;
+    int size = (int)(wd_dtype_bits(wd_call_tensor(call, 0)->dtype) / 8);
+    int behind = misalignment(call);
+    int reserve = reserve_slot(&call->problem);
     struct bn_vector_args a;
     memset(&a, 0, sizeof a);
     a.x = wd_call_data(call, 0);
@@ -166,10 +176,17 @@ static struct bn_vector_args args_of(const struct wd_call *call, const struct wd
     a.low = (float)attr->activation.lower_clip;
     a.high = (float)attr->activation.upper_clip;
     a.keeps_nan = attr->activation.propagate_nan;
-    a.aligned = is_aligned(call);
+    a.wide_low = attr->activation.lower_clip;
+    a.wide_high = attr->activation.upper_clip;
+    a.aligned = behind == 0;
+    /* bytes of the reserve space are runs from the first element on */
+    if (behind > 0 && (reserve < 0 || !wd_call_tensor(call, reserve))) {
+        a.lead = (uint32_t)(behind / size);
+    }
     a.streaming = wd_tensor_extent(wd_call_tensor(call, 0)) > device->l2_bytes;
     a.total = s->total;
     a.terms = s->outer * s->inner;
+    a.inner = s->inner;
     a.params = (uint32_t)s->params;
     a.by_params = wd_fastdiv_of((uint32_t)s->params);
     return a;
@@ -190,8 +207,10 @@ struct bn_vector_args wd_bn_gpu_training(const struct wd_call *call,
     a.running_mean = param_of(call, WD_BN_TRAIN_RUNNING_MEAN);
     a.running_var = param_of(call, WD_BN_TRAIN_RUNNING_VAR);
     a.factor = call->scalars[WD_BN_FACTOR_SCALAR];
-    a.alpha = (float)call->scalars[WD_BN_ALPHA];
-    a.beta = (float)call->scalars[WD_BN_BETA];
+    a.wide_alpha = call->scalars[WD_BN_ALPHA];
+    a.alpha = (float)a.wide_alpha;
+    a.wide_beta = call->scalars[WD_BN_BETA];
+    a.beta = (float)a.wide_beta;
     return a;
 }
 
@@ -206,8 +225,10 @@ struct bn_vector_args wd_bn_gpu_inference(const struct wd_call *call,
     a.bias = param_of(call, WD_BN_INFER_BIAS);
     a.mean = param_of(call, WD_BN_INFER_MEAN);
     a.var = param_of(call, WD_BN_INFER_VAR);
-    a.alpha = (float)call->scalars[WD_BN_ALPHA];
-    a.beta = (float)call->scalars[WD_BN_BETA];
+    a.wide_alpha = call->scalars[WD_BN_ALPHA];
+    a.alpha = (float)a.wide_alpha;
+    a.wide_beta = call->scalars[WD_BN_BETA];
+    a.beta = (float)a.wide_beta;
     return a;
 }
 
@@ -225,8 +246,10 @@ struct bn_vector_args wd_bn_gpu_backward(const struct wd_call *call,
     a.var = param_of(call, WD_BN_GRAD_SAVED_INV_STD);
     a.dscale = param_of(call, WD_BN_GRAD_DSCALE);
     a.dbias = param_of(call, WD_BN_GRAD_DBIAS);
-    a.alpha = (float)call->scalars[WD_BN_ALPHA_DATA];
-    a.beta = (float)call->scalars[WD_BN_BETA_DATA];
+    a.wide_alpha = call->scalars[WD_BN_ALPHA_DATA];
+    a.alpha = (float)a.wide_alpha;
+    a.wide_beta = call->scalars[WD_BN_BETA_DATA];
+    a.beta = (float)a.wide_beta;
     a.alpha_param = call->scalars[WD_BN_ALPHA_PARAM];
     a.beta_param = call->scalars[WD_BN_BETA_PARAM];
     return a;

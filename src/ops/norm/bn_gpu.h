@@ -55,12 +55,12 @@ struct wd_bn_gpu_space {
 /* False where parameters are not neighbours in memory. */
 bool wd_bn_gpu_see(struct wd_bn_gpu_space *space, const struct wd_problem *problem);
 
-/* Packed tensors of one layout in fp32, fp16 or bf16, parameters in fp32, and an activation that is
- * none, the identity, relu or clipped relu. */
-bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *space,
+/* Packed tensors of one layout in fp32, fp16 or bf16, parameters in fp32 (if `wide` also fp64 with
+ * parameters in fp64), and an activation that is none, the identity, relu or clipped relu. */
+bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *space, bool wide,
                      struct wd_reason *reason);
 
-/* 0, 1 or 2 for fp32, fp16 and bf16: the order of rows in the tables. */
+/* 0, 1, 2 or 3 for fp32, fp16, bf16 and fp64: the order of rows in the tables. */
 int wd_bn_gpu_type(const struct wd_problem *problem);
 
 /* Everything but how x is walked and where the scratch is. */

@@ -12,33 +12,43 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    FEW_PARTIALS = 128,     /* that a warp joins in good time */
-    TILE_RUNS = 32,         /* of columns, side by side in a block */
+    TYPES = 4,
+    FINISH_LANES_MIN = 8,   /* threads that join a parameter's sums ... */
+    FINISH_ITEMS = 4,       /* ... and of those sums what one of them has */
     RANGE = 1 << 16,        /* columns that are worked on at once, where there are more */
     PARAMS_MAX = 1 << 17,   /* bounds the scratch: 4 MiB of numbers */
     PARTIALS_MAX = 1 << 17, /* likewise: 3 MiB of sums */
     SEGMENT_ROWS = 8,       /* rows (or runs) of a thread that pay for a segment */
     WALK_ROWS_MIN = 8,      /* rows of a thread that writes: they share its parameters */
     WALK_ROWS_MAX = 64,
-    WALK_BLOCKS = 24,  /* of a processor, wanted of it */
-    PLANE_BLOCKS = 8,  /* that a processor has at once of those that sum: one wave of equal ... */
-    COLUMN_BLOCKS = 3, /* ... blocks, since what follows a segment's sums takes its time */
+    WALK_BLOCKS = 6, /* of a processor, wanted of it: three waves of two */
+    /* blocks that a processor has at once of those that sum: their registers say so (the tables).
+     * One wave of equal blocks, since what follows a segment's sums takes its time. */
+    PLANE_BLOCKS = 5,
+    PLANE_BLOCKS_WIDE = 4, /* fp64 */
+    COLUMN_BLOCKS = 3,
+    COLUMN_BLOCKS_WIDE = 2,
 };
 
-/* The kernels of a step, by planes and by columns, each a row for fp32, fp16, bf16. */
+/* The kernels of a step, by planes and by columns, each a row for fp32, fp16, bf16, fp64; and of what
+ * follows from its sums, for fp32 and fp64. */
 struct step {
     int planes;
     int columns;
+    int finish;
 };
-static const struct step stats = {KERNEL_bn_stats_planes_f32, KERNEL_bn_stats_columns_f32};
-static const struct step apply = {KERNEL_bn_apply_planes_f32, KERNEL_bn_apply_columns_f32};
-static const struct step sums = {KERNEL_bn_sums_planes_f32, KERNEL_bn_sums_columns_f32};
-static const struct step grad = {KERNEL_bn_grad_planes_f32, KERNEL_bn_grad_columns_f32};
+static const struct step stats = {KERNEL_bn_stats_planes_f32, KERNEL_bn_stats_columns_f32,
+                                  KERNEL_bn_stats_finish_f32};
+static const struct step apply = {KERNEL_bn_apply_planes_f32, KERNEL_bn_apply_columns_f32, 0};
+static const struct step sums = {KERNEL_bn_sums_planes_f32, KERNEL_bn_sums_columns_f32,
+                                 KERNEL_bn_sums_finish_f32};
+static const struct step grad = {KERNEL_bn_grad_planes_f32, KERNEL_bn_grad_columns_f32, 0};
 
 /* How x is cut. */
 struct shape {
     struct wd_bn_gpu_space space;
     bool columns;
+    bool wide;     /* fp64 */
     int64_t width; /* of a range of columns; by planes the parameters */
     int64_t pitch; /* of all columns */
     uint32_t tile_runs;
@@ -46,17 +56,17 @@ struct shape {
     uint32_t tiles;
     int64_t units;    /* by columns rows, by planes runs or elements of a parameter */
     int64_t segments; /* of the sums */
-    int64_t per_segment;
     bool whole_runs;
 };
 
-/* How many segments the sums are cut into: enough for all processors, each worth its while. */
+/* How many segments the sums are cut into: enough for all processors, each worth its while. A segment
+ * takes every so many units, `threads` at a time; the fewest that take no more turns are the best. */
 static void cut_sums(struct shape *s, int64_t wanted, int64_t threads)
 {
-    int64_t worth = wd_ceil_div(s->units, threads * SEGMENT_ROWS);
+    int64_t turns = wd_ceil_div(s->units, threads);
+    int64_t worth = wd_ceil_div(turns, SEGMENT_ROWS);
     s->segments = wd_most(1, wd_least(wd_least(wanted, worth), PARTIALS_MAX / s->width));
-    s->per_segment = wd_ceil_div(s->units, s->segments);
-    s->segments = wd_ceil_div(s->units, s->per_segment);
+    s->segments = wd_ceil_div(turns, wd_ceil_div(turns, s->segments));
 }
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -71,27 +81,38 @@ static void cut(struct shape *s, const struct wd_device *device)
         s->width = s->space.params;
         s->whole_runs = s->space.inner % BN_RUN == 0;
         s->units = s->space.outer * s->space.inner / (s->whole_runs ? BN_RUN : 1);
-        cut_sums(s, device->multiprocessors * PLANE_BLOCKS / s->space.params, BN_THREADS);
+        cut_sums(s,
+                 device->multiprocessors * (s->wide ? PLANE_BLOCKS_WIDE : PLANE_BLOCKS) /
+                     s->space.params,
+                 BN_THREADS);
         return;
     }
     s->width = s->space.params * s->space.inner;
     s->width *= BN_RUN / gcd(s->width, BN_RUN);
     s->pitch = s->width;
     if (s->width > RANGE && s->space.inner == 1 && s->width == s->space.params) s->width = RANGE;
-    s->tile_runs = (uint32_t)wd_least(s->width / BN_RUN, TILE_RUNS);
+    s->tile_runs = (uint32_t)wd_least(s->width / BN_RUN, BN_TILE_RUNS);
     s->tile_rows = BN_THREADS / s->tile_runs;
     s->tiles = (uint32_t)wd_ceil_div(s->width / BN_RUN, s->tile_runs);
     s->units = wd_ceil_div(s->space.total, s->pitch);
-    cut_sums(s, device->multiprocessors * COLUMN_BLOCKS / s->tiles, s->tile_rows);
+    cut_sums(s, device->multiprocessors * (s->wide ? COLUMN_BLOCKS_WIDE : COLUMN_BLOCKS) / s->tiles,
+             s->tile_rows);
+}
+
+static bool is_wide(const struct wd_problem *problem)
+{
+    return wd_slot(problem->graph, problem->node, 0)->dtype == CUDNN_DATA_DOUBLE;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct shape shape = {.columns = false};
-    if (!wd_bn_gpu_match(problem, &shape.space, reason)) return false;
+    if (!wd_bn_gpu_match(problem, &shape.space, true, reason)) return false;
+    shape.wide = is_wide(problem);
     cut(&shape, problem->device);
-    WD_NEED(shape.width <= PARAMS_MAX, reason, NOT_SUPPORTED_SHAPE,
-            "%lld columns of parameters are more than %d", (long long)shape.width, PARAMS_MAX);
+    WD_NEED(shape.width <= PARAMS_MAX >> shape.wide, reason, NOT_SUPPORTED_SHAPE,
+            "%lld columns of parameters are more than %d", (long long)shape.width,
+            PARAMS_MAX >> shape.wide);
     WD_NEED(shape.space.total / BN_RUN < INT32_MAX && shape.units < INT32_MAX, reason,
             NOT_SUPPORTED_SHAPE, "%lld elements are more than 2^34", (long long)shape.space.total);
     WD_NEED(shape.columns || shape.whole_runs || shape.space.total <= INT32_MAX, reason,
@@ -104,13 +125,14 @@ static struct shape shape_of(const struct wd_problem *problem)
 {
     struct shape shape = {.columns = false};
     wd_bn_gpu_see(&shape.space, problem);
+    shape.wide = is_wide(problem);
     cut(&shape, problem->device);
     return shape;
 }
 
 static int64_t numbers_bytes(const struct shape *s)
 {
-    return wd_least(s->space.params, s->width) * (int64_t)sizeof(struct bn_numbers);
+    return wd_least(s->space.params, s->width) * BN_NUMBERS * (s->wide ? 8 : 4);
 }
 
 static int64_t workspace(const struct wd_problem *problem)
@@ -123,20 +145,26 @@ static int64_t workspace(const struct wd_problem *problem)
 static void place(struct bn_vector_args *a, const struct shape *s, void *scratch)
 {
     int64_t plane = s->columns ? 1 : s->whole_runs ? s->space.inner / BN_RUN : s->space.inner;
+    int64_t total = s->space.total;
+    if (a->lead && (s->columns ? s->pitch == s->width : total < INT32_MAX - BN_RUN)) {
+        a->aligned = true; /* from where runs begin now */
+    } else {
+        a->lead = 0;
+    }
     a->numbers = scratch;
     if (scratch) a->partial = (struct bn_partial *)((char *)scratch + numbers_bytes(s));
     a->width = s->width;
     a->pitch = s->pitch;
     a->segments = (uint32_t)s->segments;
-    a->units = (uint32_t)s->units;
-    a->per_segment = (uint32_t)s->per_segment;
+    a->units = (uint32_t)(s->columns ? wd_ceil_div(total + a->lead, s->pitch) : s->units);
     a->tiles = s->tiles;
     a->tile_runs = s->tile_runs;
     a->tile_rows = s->tile_rows;
-    a->whole_rows = s->columns ? (uint32_t)(s->space.total / s->pitch) : 0;
+    a->whole_rows = s->columns ? (uint32_t)((total + a->lead) / s->pitch) : 0;
     a->whole_runs = s->whole_runs;
     a->by_plane = wd_fastdiv_of((uint32_t)plane);
     a->by_inner = wd_fastdiv_of(s->columns ? (uint32_t)s->space.inner : 1);
+    a->by_copies = wd_fastdiv_of(s->columns ? (uint32_t)(s->width / s->space.params) : 1);
     a->by_tile = wd_fastdiv_of(s->columns ? s->tile_runs : 1);
 }
 
@@ -147,24 +175,32 @@ static struct wd_kernel_row *row_of(const struct wd_call *call, const struct ste
     return &kernel_rows[first + wd_bn_gpu_type(&call->problem)];
 }
 
+/* Planes are gone through element by element where runs are of two of them. */
+static void by_elements(struct bn_vector_args *a, const struct shape *s)
+{
+    a->whole_runs = false;
+    a->by_plane = wd_fastdiv_of((uint32_t)s->space.inner);
+}
+
 /* The kernel of the sums, then the one of what follows from them. */
 static cudnnStatus_t emit_sums(const struct wd_call *call, struct wd_queue *queue,
-                               const struct step *step, int finish, const struct shape *s,
+                               const struct step *step, const struct shape *s,
                                const struct bn_vector_args *a)
 {
     struct bn_vector_args own = *a;
     int64_t blocks = s->segments * (s->columns ? s->tiles : s->space.params);
     uint32_t threads = s->columns ? s->tile_runs * s->tile_rows : BN_THREADS;
-    if (!s->columns && !(own.aligned && s->whole_runs)) {
-        /* element by element */
-        int64_t elements = s->space.outer * s->space.inner;
-        own.units = (uint32_t)elements;
-        own.per_segment = (uint32_t)wd_ceil_div(elements, s->segments);
-        own.by_plane = wd_fastdiv_of((uint32_t)s->space.inner);
+    uint32_t items = own.segments * own.by_copies.divisor;
+    if (!s->columns && !(own.aligned && !own.lead && s->whole_runs)) {
+        by_elements(&own, s);
+        own.units = (uint32_t)(s->space.outer * s->space.inner);
     }
     WD_TRY(wd_emit_kernel(queue, row_of(call, step, s), blocks, threads, 0, &own));
-    own.finish_lanes = s->segments * s->width / s->space.params > FEW_PARTIALS ? BN_THREADS : 32;
-    return wd_emit_kernel(queue, &kernel_rows[finish],
+    own.finish_lanes = FINISH_LANES_MIN;
+    while (own.finish_lanes < BN_THREADS && own.finish_lanes * FINISH_ITEMS < items) {
+        own.finish_lanes *= 2;
+    }
+    return wd_emit_kernel(queue, &kernel_rows[step->finish + s->wide],
                           wd_ceil_div(s->space.params * own.finish_lanes, BN_THREADS), BN_THREADS,
                           0, &own);
 }
@@ -178,15 +214,18 @@ static cudnnStatus_t emit_walk(const struct wd_call *call, struct wd_queue *queu
     int64_t blocks;
     int64_t rows;
     if (!s->columns) {
-        blocks = wd_ceil_div(wd_ceil_div(s->space.total, BN_RUN), BN_THREADS);
+        if (own.lead) by_elements(&own, s);
+        blocks = wd_ceil_div(wd_ceil_div(s->space.total + own.lead, BN_RUN), BN_THREADS);
         return wd_emit_kernel(queue, row_of(call, step, s), blocks, BN_THREADS, 0, &own);
     }
-    rows = wd_ceil_div(s->units * s->tiles,
+    rows = wd_ceil_div((int64_t)own.units * s->tiles,
                        (int64_t)s->tile_rows * queue->device->multiprocessors * WALK_BLOCKS);
-    rows = wd_least(wd_most(rows, WALK_ROWS_MIN), WALK_ROWS_MAX);
-    if (s->units * s->tiles < rows * s->tile_rows * queue->device->multiprocessors * 2) rows = 1;
+    rows = wd_clamp(rows, WALK_ROWS_MIN, WALK_ROWS_MAX);
+    if ((int64_t)own.units * s->tiles < rows * s->tile_rows * queue->device->multiprocessors * 2) {
+        rows = 1;
+    }
     own.per_segment = (uint32_t)(s->tile_rows * rows);
-    blocks = wd_ceil_div(s->units, own.per_segment) * s->tiles;
+    blocks = wd_ceil_div(own.units, own.per_segment) * s->tiles;
     return wd_emit_kernel(queue, row_of(call, step, s), blocks, s->tile_runs * s->tile_rows, 0,
                           &own);
 }
@@ -194,7 +233,7 @@ static cudnnStatus_t emit_walk(const struct wd_call *call, struct wd_queue *queu
 static cudnnStatus_t run_training(const struct wd_call *call, struct wd_queue *queue,
                                   const struct shape *s, const struct bn_vector_args *a)
 {
-    WD_TRY(emit_sums(call, queue, &stats, KERNEL_bn_stats_finish, s, a));
+    WD_TRY(emit_sums(call, queue, &stats, s, a));
     return emit_walk(call, queue, &apply, s, a);
 }
 
@@ -210,9 +249,9 @@ static cudnnStatus_t run_backward(const struct wd_call *call, struct wd_queue *q
     if (!a->mean.data) {
         struct bn_vector_args own = *a;
         own.scale.data = NULL;
-        WD_TRY(emit_sums(call, queue, &stats, KERNEL_bn_stats_finish, s, &own));
+        WD_TRY(emit_sums(call, queue, &stats, s, &own));
     }
-    WD_TRY(emit_sums(call, queue, &sums, KERNEL_bn_sums_finish, s, a));
+    WD_TRY(emit_sums(call, queue, &sums, s, a));
     return emit_walk(call, queue, &grad, s, a);
 }
 
@@ -233,7 +272,8 @@ static void move_on(struct bn_vector_args *a, int64_t first, int64_t size)
         if (*outputs[i]) *outputs[i] = (char *)*outputs[i] + first * size;
     }
     for (size_t i = 0; i < sizeof params / sizeof *params; ++i) {
-        if (params[i]->data) params[i]->data += first * params[i]->stride;
+        if (!params[i]->data) continue;
+        params[i]->data = (char *)params[i]->data + first * params[i]->stride * (size == 8 ? 8 : 4);
     }
     if (a->reserve) a->reserve += first / BN_RUN;
     a->total -= first;
@@ -251,10 +291,11 @@ static cudnnStatus_t run_ranges(const struct wd_call *call, struct wd_queue *que
     }
     for (int64_t first = 0; first < whole.pitch; first += RANGE) {
         struct bn_vector_args own = *a;
-        struct shape s = {.columns = true, .space = whole.space};
+        struct shape s = {.columns = true, .wide = whole.wide, .space = whole.space};
         s.space.params = wd_least(RANGE, whole.pitch - first);
         s.space.total = s.space.outer * s.space.params;
         cut(&s, queue->device);
+        own.lead = 0; /* a range ends where another begins */
         place(&own, &s, scratch);
         own.pitch = whole.pitch;
         own.params = (uint32_t)s.space.params;

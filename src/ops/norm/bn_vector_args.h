@@ -13,25 +13,17 @@
 
 #include "base/fastdiv.h"
 
-enum { BN_RUN = 8, BN_THREADS = 256 };
+enum {
+    BN_RUN = 8,
+    BN_THREADS = 256,
+    BN_TILE_RUNS = 32, /* of columns, side by side in a block, at most */
+    BN_NUMBERS = 8,    /* that a parameter keeps between kernels, each as wide as the accumulator */
+};
 
 /* One number a parameter: element param * stride of `data`, absent where that is null. */
 struct bn_param {
-    float *data;
+    void *data; /* fp32, for fp64 tensors fp64 */
     int64_t stride;
-};
-
-/* Numbers that a parameter keeps between kernels. Forward: y = factor * (x - mean) + base.
- * Backward: dx = factor * dy + base + slope * (x - mean). What the rounding of the mean cut off is in
- * the base. */
-struct bn_numbers {
-    float mean;
-    float rest; /* what the rounding of the mean cut off */
-    float factor;
-    float base;
-    float slope;
-    float inv_std;
-    float unused[2];
 };
 
 /* Sums of a segment: statistics (count, mean, squares), or backward (count, sum of dy, sum of dy
@@ -57,7 +49,7 @@ struct bn_vector_args {
     struct bn_param running_var;
     struct bn_param dscale;
     struct bn_param dbias;
-    struct bn_numbers *numbers;
+    void *numbers;              /* BN_NUMBERS a parameter */
     struct bn_partial *partial; /* [segments][width], by planes [segments][params] */
     double epsilon;
     double factor; /* of the running averages */
@@ -67,26 +59,33 @@ struct bn_vector_args {
     float beta;
     float low; /* clips of the activation */
     float high;
+    double wide_alpha; /* the same for fp64 */
+    double wide_beta;
+    double wide_low;
+    double wide_high;
     int32_t activates;
     int32_t keeps_nan; /* relu of NaN is NaN */
     int32_t aligned;   /* whole runs may be loaded at once */
     int32_t streaming;
     int64_t total;
     int64_t terms; /* elements a parameter */
+    int64_t inner;
     int64_t width; /* of a row of columns; by planes params */
     int64_t pitch; /* from row to row: more than width where a range of columns is worked on */
     uint32_t params;
     uint32_t segments;
-    uint32_t units;             /* by planes: runs (or elements) of a parameter; by columns: rows */
-    uint32_t finish_lanes;      /* threads that join the sums of a parameter: a warp, or a block */
-    uint32_t per_segment;       /* units */
-    uint32_t tiles;             /* by columns: blocks side by side */
-    uint32_t tile_runs;         /* by columns: runs of a tile's row, one a thread */
-    uint32_t tile_rows;         /* by columns: rows of a block at a time */
-    uint32_t whole_rows;        /* by columns: rows that have all their elements */
-    uint32_t whole_runs;        /* by planes: a plane is a whole number of runs */
+    uint32_t units;        /* by planes: runs (or elements) of a parameter; by columns: rows */
+    uint32_t finish_lanes; /* threads that join the sums of a parameter: a warp, or a block */
+    uint32_t per_segment;  /* by columns, of the walk that writes: rows of a block */
+    uint32_t lead;         /* elements by which runs begin before x, to be aligned as it is not */
+    uint32_t tiles;        /* by columns: blocks side by side */
+    uint32_t tile_runs;    /* by columns: runs of a tile's row, one a thread */
+    uint32_t tile_rows;    /* by columns: rows of a block at a time */
+    uint32_t whole_rows;   /* by columns: rows before this one have all to their right ends */
+    uint32_t whole_runs;   /* by planes: a plane is a whole number of runs */
     struct wd_fastdiv by_plane; /* runs, or elements, of a plane */
     struct wd_fastdiv by_params;
+    struct wd_fastdiv by_copies; /* of a parameter in a row of columns; by planes 1 */
     struct wd_fastdiv by_inner;
     struct wd_fastdiv by_tile; /* tile_runs */
 };

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Layer norm and RMS norm on the GPU at the speed of memory, in all phases, where what is normalized
+ * is a row without gaps: the innermost dimensions, packed. norm_rows_args.h says how a row is cut;
+ * the cut depends on shape and device alone. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "graph/norms.h"
+#include "ops/engine.h"
+#include "ops/norm/norm_rows_args.h"
+
+#define WD_KERNELS_MODULE norm_rows
+#define WD_KERNELS_ROWS "ops/norm/norm_rows_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    WARP = 32,
+    FEW_THREADS = 256,        /* of a block whose rows are of warps */
+    PROCESSOR_THREADS = 1024, /* that a processor has at once, for their registers */
+    CLUSTER_CAPABILITY = 90,
+    PART_PROCESSORS = 16,  /* of a part of the chip, at least */
+    FINISH_THREADS = 2048, /* that a processor has at once of the kernel that adds partial sums */
+};
+
+/* Kernels, the first of each three. */
+struct kernels {
+    int runs;
+    int singles;
+    int ahead; /* bytes of a thread that are in shared memory, of runs */
+    int fixed; /* bytes of a block besides, at most */
+};
+static const struct kernels forward = {
+    KERNEL_norm_rows_forward_f32, KERNEL_norm_rows_forward_singles_f32, 16 * NORM_ROWS_AHEAD, 4096};
+static const struct kernels backward = {KERNEL_norm_rows_backward_f32,
+                                        KERNEL_norm_rows_backward_singles_f32,
+                                        2 * 16 * NORM_ROWS_AHEAD, 20480};
+
+/* Where an operation has what; -1: it has none. */
+struct places {
+    int x, dy, y, scale, bias, mean, inv_std, dscale, dbias;
+};
+
+static struct places places_of(enum wd_op op)
+{
+    struct places p = {NORM_INFER_X,
+                       -1,
+                       NORM_INFER_Y,
+                       NORM_INFER_SCALE,
+                       NORM_INFER_BIAS,
+                       NORM_INFER_MEAN,
+                       NORM_INFER_INV_STD,
+                       -1,
+                       -1};
+    if (op == WD_OP_NORM_TRAINING) {
+        p.y = NORM_TRAIN_Y;
+        p.mean = NORM_TRAIN_MEAN;
+        p.inv_std = NORM_TRAIN_INV_STD;
+    } else if (op == WD_OP_NORM_BACKWARD) {
+        p = (struct places){
+            NORM_GRAD_X,    NORM_GRAD_DY,      NORM_GRAD_DX,     NORM_GRAD_SCALE, -1,
+            NORM_GRAD_MEAN, NORM_GRAD_INV_STD, NORM_GRAD_DSCALE, NORM_GRAD_DBIAS};
+    }
+    return p;
+}
+
+static int type_index(int dtype)
+{
+    switch (dtype) {
+    case CUDNN_DATA_FLOAT: return NORM_ROWS_F32;
+    case CUDNN_DATA_HALF: return NORM_ROWS_F16;
+    case CUDNN_DATA_BFLOAT16: return NORM_ROWS_BF16;
+    default: return -1;
+    }
+}
+
+static const struct wd_tensor *tensor_at(const struct wd_problem *problem, int slot)
+{
+    return slot < 0 ? NULL : wd_slot(problem->graph, problem->node, slot);
+}
+
+/* ---- The shape ---- */
+
+struct shape {
+    int64_t rows;
+    int64_t length;
+    int order[WD_MAX_RANK]; /* x's dimensions of more than one element, from the outermost */
+    int count;
+    int outer; /* of these, those that rows are counted by */
+};
+
+/* False where a dimension of the rows lies inside of one of a row's. */
+static bool see(struct shape *s, const struct wd_problem *problem)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, 0);
+    struct wd_norm_split split;
+    memset(&split, 0, sizeof split);
+    (void)wd_norm_split(problem->graph, problem->node, &split);
+    s->rows = s->length = 1;
+    s->outer = 0;
+    s->count = wd_tensor_order(x, s->order);
+    for (int i = 0; i < s->count; ++i) {
+        int d = s->order[i];
+        if (split.keep[d] == 1) {
+            s->length *= x->dim[d];
+            continue;
+        }
+        if (split.term[d] != 1 || s->length > 1) return false;
+        s->rows *= x->dim[d];
+        s->outer = i + 1;
+    }
+    return true;
+}
+
+/* Whether a tensor has an element for each place of dimensions order[first], ... order[last - 1], in
+ * the order of x's memory without gaps, and none beside. */
+static bool follows(const struct shape *s, const struct wd_tensor *x, const struct wd_tensor *t,
+                    int first, int last)
+{
+    int64_t expected = 1;
+    for (int i = s->count - 1; i >= 0; --i) {
+        int d = s->order[i];
+        if (i < first || i >= last) {
+            if (t->dim[d] != 1) return false;
+            continue;
+        }
+        if (t->dim[d] != x->dim[d] || t->stride[d] != expected) return false;
+        expected *= x->dim[d];
+    }
+    return true;
+}
+
+/* ---- The cut ---- */
+
+struct cut {
+    int64_t lanes; /* of a row in each block */
+    int64_t groups;
+    int64_t cluster;
+    int64_t clusters;
+};
+
+static int64_t threads_of(const struct cut *c)
+{
+    return c->lanes * c->groups;
+}
+
+static int cluster_max(const struct wd_device *device)
+{
+    bool has = device->cooperative && device->capability >= CLUSTER_CAPABILITY;
+    return has ? NORM_ROWS_CLUSTER_MAX : 1;
+}
+
+static int64_t longest(const struct wd_device *device)
+{
+    return (int64_t)NORM_ROWS_THREADS * NORM_ROWS_COLUMNS * cluster_max(device);
+}
+
+/* Lanes of each block in a row of `units`; 0: too many. */
+static int64_t lanes_of(int64_t units, int64_t cluster)
+{
+    int64_t lanes = wd_ceil_div(wd_ceil_div(units, cluster), WARP) * WARP;
+    return lanes <= NORM_ROWS_THREADS ? lanes : 0;
+}
+
+/* The smallest cluster that a row fits. */
+static void cut_long(struct cut *c, int64_t units)
+{
+    for (c->cluster = 1; lanes_of(units, c->cluster) == 0;) c->cluster *= 2;
+    c->lanes = lanes_of(units, c->cluster);
+}
+
+/* A cluster stays within a part of the chip, which has a whole number of them; a pair always fits. */
+static int64_t clusters_at_once(const struct cut *c, const struct wd_device *device)
+{
+    int64_t each = PROCESSOR_THREADS / threads_of(c);
+    int64_t parts = device->multiprocessors / PART_PROCESSORS;
+    if (c->cluster <= 2) return wd_most(1, device->multiprocessors * each / c->cluster);
+    return wd_most(1, parts * (PART_PROCESSORS * each / c->cluster));
+}
+
+static void cut(struct cut *c, const struct shape *s, const struct wd_device *device)
+{
+    int64_t units = wd_ceil_div(s->length, NORM_ROWS_COLUMNS);
+    int64_t most = 1;
+    int64_t each;
+    int64_t wanted;
+    int64_t at_once;
+    c->cluster = 1;
+    c->lanes = 1;
+    if (units <= WARP) {
+        while (c->lanes < units) c->lanes *= 2;
+        most = FEW_THREADS / c->lanes;
+    } else {
+        cut_long(c, units);
+        if (c->cluster == 1) most = wd_most(1, NORM_ROWS_BESIDE / c->lanes);
+    }
+    /* rows go side by side where there are enough for all processors */
+    each = c->lanes < WARP ? WARP / c->lanes : 1;
+    c->groups = wd_ceil_div(wd_ceil_div(s->rows, device->multiprocessors), each) * each;
+    c->groups = wd_least(c->groups, most);
+    wanted = wd_ceil_div(s->rows, c->groups);
+    at_once = clusters_at_once(c, device);
+    /* as many rows for each */
+    c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, at_once));
+}
+
+/* ---- Matching ---- */
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct places p = places_of(problem->node->op);
+    const int data[] = {p.x, p.dy, p.y};
+    const int params[] = {p.scale, p.bias, p.dscale, p.dbias};
+    const int statistics[] = {p.mean, p.inv_std};
+    const struct wd_tensor *x = tensor_at(problem, p.x);
+    int mode = problem->node->attr.norms.mode;
+    struct shape s;
+    WD_NEED(mode == CUDNN_LAYER_NORM || mode == CUDNN_RMS_NORM || mode == CUDNN_ADA_LAYER_NORM,
+            reason, NOT_SUPPORTED, "mode %d is none of the layer norms", mode);
+    WD_NEED(wd_tensor_count(x) > 0, reason, NOT_SUPPORTED_SHAPE, "x is empty");
+    WD_NEED(wd_problem_acc(problem) == WD_ACC_F32, reason, NOT_SUPPORTED_DATA_TYPE,
+            "a type needs more than fp32 to compute in");
+    WD_NEED(wd_tensor_is_packed(x), reason, NOT_SUPPORTED_LAYOUT, "x has gaps");
+    WD_NEED(see(&s, problem), reason, NOT_SUPPORTED_LAYOUT,
+            "what is normalized is not the innermost of x");
+    for (int i = 0; i < 3; ++i) {
+        const struct wd_tensor *t = tensor_at(problem, data[i]);
+        if (!t) continue;
+        WD_NEED(t->vect_count == 1, reason, NOT_SUPPORTED_LAYOUT,
+                "slot %d is vectorised, %d lanes a unit", data[i], t->vect_count);
+        WD_NEED(type_index(t->dtype) >= 0 && t->dtype == x->dtype, reason, NOT_SUPPORTED_DATA_TYPE,
+                "slot %d is %s, needed is fp32, fp16 or bf16 as x", data[i],
+                wd_dtype_name(t->dtype));
+        WD_NEED(wd_tensor_same_layout(t, x), reason, NOT_SUPPORTED_LAYOUT,
+                "slot %d lies otherwise than x", data[i]);
+    }
+    for (int i = 0; i < 4; ++i) {
+        const struct wd_tensor *t = tensor_at(problem, params[i]);
+        if (!t) continue;
+        WD_NEED(type_index(t->dtype) >= 0 && t->vect_count == 1, reason, NOT_SUPPORTED_DATA_TYPE,
+                "slot %d is %s, needed is fp32, fp16 or bf16", params[i], wd_dtype_name(t->dtype));
+        WD_NEED(follows(&s, x, t, s.outer, s.count), reason, NOT_SUPPORTED_LAYOUT,
+                "slot %d is no number a column in the order of x", params[i]);
+    }
+    for (int i = 0; i < 2; ++i) {
+        const struct wd_tensor *t = tensor_at(problem, statistics[i]);
+        if (!t) continue;
+        WD_NEED(t->dtype == CUDNN_DATA_FLOAT && t->vect_count == 1, reason, NOT_SUPPORTED_DATA_TYPE,
+                "slot %d is %s, needed is fp32", statistics[i], wd_dtype_name(t->dtype));
+        WD_NEED(follows(&s, x, t, 0, s.outer), reason, NOT_SUPPORTED_LAYOUT,
+                "slot %d is no number a row in the order of x", statistics[i]);
+    }
+    WD_NEED(problem->node->op != WD_OP_NORM_BACKWARD || tensor_at(problem, p.inv_std), reason,
+            NOT_SUPPORTED, "the statistics are not given");
+    WD_NEED(s.length <= longest(problem->device), reason, NOT_SUPPORTED_SHAPE,
+            "rows of %lld elements are longer than %lld", (long long)s.length,
+            (long long)longest(problem->device));
+    return true;
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct shape s;
+    struct cut c;
+    (void)see(&s, problem);
+    cut(&c, &s, problem->device);
+    if (c.clusters == 1) return 0;
+    if (!tensor_at(problem, NORM_GRAD_DSCALE) && !tensor_at(problem, NORM_GRAD_DBIAS)) return 0;
+    return c.clusters * 2 * s.length * (int64_t)sizeof(float);
+}
+
+/* ---- Emitting ---- */
+
+static void *data_at(const struct wd_call *call, int slot)
+{
+    return slot < 0 ? NULL : wd_call_data(call, slot);
+}
+
+static struct norm_rows_param param_at(const struct wd_call *call, int slot)
+{
+    const struct wd_tensor *t = slot < 0 ? NULL : wd_call_tensor(call, slot);
+    struct norm_rows_param p = {NULL, 0, 0};
+    if (!t) return p;
+    p.data = wd_call_data(call, slot);
+    p.type = type_index(t->dtype);
+    return p;
+}
+
+static bool aligned(const void *data)
+{
+    return (uintptr_t)data % 16 == 0;
+}
+
+static struct norm_rows_args args_of(const struct wd_call *call, const struct shape *s,
+                                     const struct cut *c, const struct wd_device *device)
+{
+    struct places p = places_of(call->problem.node->op);
+    struct norm_rows_args a;
+    memset(&a, 0, sizeof a);
+    a.x = data_at(call, p.x);
+    a.dy = data_at(call, p.dy);
+    a.y = data_at(call, p.y);
+    a.scale = param_at(call, p.scale);
+    a.bias = param_at(call, p.bias);
+    a.dscale = param_at(call, p.dscale);
+    a.dbias = param_at(call, p.dbias);
+    if (call->problem.node->op == WD_OP_NORM_TRAINING) {
+        a.mean = data_at(call, p.mean);
+        a.inv_std = data_at(call, p.inv_std);
+    } else {
+        a.given_mean = data_at(call, p.mean);
+        a.given_inv_std = data_at(call, p.inv_std);
+    }
+    a.rows = s->rows;
+    a.step = c->clusters * c->groups;
+    a.inverse = 1.0F / (float)s->length;
+    a.length = (uint32_t)s->length;
+    a.lanes = (uint32_t)c->lanes;
+    a.groups = (uint32_t)c->groups;
+    a.cluster = (uint32_t)c->cluster;
+    a.partials = (uint32_t)c->clusters;
+    a.centered = call->problem.node->attr.norms.mode != CUDNN_RMS_NORM;
+    a.streaming = wd_tensor_extent(wd_call_tensor(call, p.x)) > device->l2_bytes;
+    return a;
+}
+
+static cudnnStatus_t emit_rows(const struct wd_call *call, struct wd_queue *queue,
+                               const struct kernels *which, const struct cut *c,
+                               const struct norm_rows_args *a)
+{
+    int64_t shared = threads_of(c) * which->ahead;
+    bool runs = a->length % NORM_ROWS_COLUMNS == 0 && aligned(a->x) && aligned(a->dy) &&
+                aligned(a->y) && aligned(a->scale.data) && aligned(a->bias.data) &&
+                shared + which->fixed <= queue->device->shared_per_block;
+    int type = type_index(wd_call_tensor(call, 0)->dtype);
+    return wd_emit_cluster_kernel(queue, &kernel_rows[(runs ? which->runs : which->singles) + type],
+                                  c->clusters * c->cluster, (uint32_t)threads_of(c),
+                                  (uint32_t)c->cluster, runs ? (uint32_t)shared : 0, a);
+}
+
+static cudnnStatus_t emit_forward(const struct wd_call *call, struct wd_queue *queue)
+{
+    int epsilon = call->problem.node->op == WD_OP_NORM_TRAINING ? (int)NORM_TRAIN_EPSILON
+                                                                : (int)NORM_INFER_EPSILON;
+    struct shape s;
+    struct cut c;
+    struct norm_rows_args a;
+    (void)see(&s, &call->problem);
+    cut(&c, &s, queue->device);
+    a = args_of(call, &s, &c, queue->device);
+    a.epsilon = (float)wd_call_view(call, epsilon).value;
+    return emit_rows(call, queue, &forward, &c, &a);
+}
+
+static cudnnStatus_t emit_backward(const struct wd_call *call, struct wd_queue *queue)
+{
+    bool wants;
+    int64_t tiles;
+    int64_t slices = 1;
+    struct shape s;
+    struct cut c;
+    struct norm_rows_args a;
+    (void)see(&s, &call->problem);
+    cut(&c, &s, queue->device);
+    a = args_of(call, &s, &c, queue->device);
+    wants = a.dscale.data || a.dbias.data;
+    if (wants && c.clusters > 1) a.partial = call->workspace;
+    WD_TRY(emit_rows(call, queue, &backward, &c, &a));
+    if (!a.partial) return CUDNN_STATUS_SUCCESS;
+    tiles = wd_ceil_div(s.length, NORM_ROWS_TILE);
+    /* in one wave */
+    while (slices < NORM_ROWS_SLICES && slices < c.clusters &&
+           4 * slices * s.length <= (int64_t)FINISH_THREADS * queue->device->multiprocessors) {
+        slices *= 2;
+    }
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_rows_finish], 2 * tiles,
+                          (uint32_t)(slices * NORM_ROWS_TILE), 0, &a);
+}
+
+const struct wd_engine wd_engine_norm_inference_rows = {
+    .name = "norm_inference_rows",
+    .op = WD_OP_NORM_INFERENCE,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit_forward,
+};
+
+const struct wd_engine wd_engine_norm_training_rows = {
+    .name = "norm_training_rows",
+    .op = WD_OP_NORM_TRAINING,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit_forward,
+};
+
+const struct wd_engine wd_engine_norm_backward_rows = {
+    .name = "norm_backward_rows",
+    .op = WD_OP_NORM_BACKWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit_backward,
+};
