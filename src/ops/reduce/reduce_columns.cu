@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions over dims that are not the innermost: a thread has a run of neighbouring outputs, or
+// one, and adds up rows of them. Also the second stage of all reductions that are cut in segments.
+#include "ops/reduce/reduce_device.cuh"
+
+namespace {
+
+// ---- What a thread makes of rows that follow one another ----
+
+template <int OP, class A, int V> struct columns;
+
+// Eight sums of two bytes each and their rows fill the registers: they go by two levels of fp32.
+template <int V> struct total_type {
+    typedef double type;
+};
+template <> struct total_type<8> {
+    typedef float type;
+};
+
+template <class A, int V> struct columns<SUM, A, V> {
+    typedef typename total_type<V>::type total_of;
+    A part[V];
+    total_of total[V];
+
+    __device__ __forceinline__ void begin(const reduce_vector_args &, uint32_t)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) part[j] = 0, total[j] = 0;
+    }
+    __device__ __forceinline__ void add(const reduce_vector_args &a, const A *w, uint32_t)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            part[j] = add_product(w[j], a.squares ? w[j] : (A)1, part[j]);
+        }
+    }
+    __device__ __forceinline__ void flush()
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) total[j] += (total_of)part[j], part[j] = 0;
+    }
+    __device__ __forceinline__ void get(const reduce_vector_args &, state<SUM, A> *to)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) to[j] = {(double)total[j]};
+    }
+};
+
+template <class A, int V> struct columns<PRODUCT, A, V> {
+    double part[V];
+
+    __device__ __forceinline__ void begin(const reduce_vector_args &, uint32_t)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) part[j] = 1.0;
+    }
+    __device__ __forceinline__ void add(const reduce_vector_args &, const A *w, uint32_t)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) part[j] *= (double)w[j];
+    }
+    __device__ __forceinline__ void flush()
+    {
+    }
+    __device__ __forceinline__ void get(const reduce_vector_args &, state<PRODUCT, A> *to)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) to[j] = {part[j]};
+    }
+};
+
+// Where NaN is passed over `best` is NaN until there is a number; an index begins as the first row's,
+// which is right where all are NaN, or minus infinity. Rows that are joined have no indices.
+template <class A, int V> struct columns<PICK, A, V> {
+    A best[V];
+    int32_t index[V];
+
+    __device__ __forceinline__ void begin(const reduce_vector_args &a, uint32_t row)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) best[j] = neutral<PICK, A>(a), index[j] = (int32_t)row;
+    }
+    __device__ __forceinline__ void add(const reduce_vector_args &a, const A *w, uint32_t row)
+    {
+        if (a.indices) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                const A known = a.propagate ? best[j] : w[j];
+                const bool wins = known == known && !(w[j] <= best[j]);
+                best[j] = wins ? w[j] : best[j];
+                index[j] = wins ? (int32_t)row : index[j];
+            }
+        } else if (a.propagate) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) best[j] = larger_or_nan(best[j], w[j]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < V; ++j) best[j] = larger(best[j], w[j]);
+        }
+    }
+    __device__ __forceinline__ void flush()
+    {
+    }
+    __device__ __forceinline__ void get(const reduce_vector_args &a, state<PICK, A> *to)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            to[j] = state<PICK, A>::none();
+            if (index[j] != INT32_MAX) to[j] = {key_of(best[j], a.propagate), index[j]};
+        }
+    }
+};
+
+// V outputs a thread: a run, or one.
+template <int OP, class T, int V> __device__ void reduce_columns(const reduce_vector_args &a)
+{
+    using A = acc<T>;
+    constexpr int ROWS = V == 1 ? 32 / (int)sizeof(T) : OP == SUM && V < 8 ? 8 : 4;
+    constexpr int ROUNDS = V == 1 || ROWS == 8 ? 2 : 4;
+    const T *x = static_cast<const T *>(a.x);
+    const uint32_t tile = blockIdx.x / a.segments;
+    const uint32_t segment = blockIdx.x - tile * a.segments;
+    const uint32_t down = blockDim.x >> a.lane_bits;
+    const uint32_t position = tile * a.lanes + (threadIdx.x & (a.lanes - 1));
+    const uint32_t k01 = wd_fastdiv_quotient(position, a.by_run);
+    const uint32_t k0 = wd_fastdiv_quotient(k01, a.by_k1);
+    const int64_t base = k0 * a.slice + (k01 - k0 * a.by_k1.divisor) * a.line +
+                         (int64_t)(position - k01 * a.by_run.divisor) * V -
+                         (a.joined ? a.shift : 0);
+    uint32_t row = segment * a.per_segment + (threadIdx.x >> a.lane_bits);
+    const uint32_t end = position < a.positions ? min((segment + 1) * a.per_segment, a.units) : 0;
+    // rows of one r0 need no place of their own where none sticks out of x, as the last two of joined
+    // ones may
+    const bool follow = (OP != PICK || V < 8) && a.by_r1.divisor >= a.units; // registers
+    const uint32_t first_whole = a.joined ? 1 : 0;
+    const uint32_t end_whole = !follow ? 0 : a.joined ? min(end, max(a.units, 2u) - 2) : end;
+    const int64_t step = (int64_t)((uint64_t)down * a.pitch);
+    columns<OP, A, V> sum;
+    sum.begin(a, row < end ? row : INT32_MAX);
+    wd_wait_for_previous();
+    while (row < end) {
+#pragma unroll 1
+        for (int n = 0; n < ROUNDS && row < end; ++n, row += ROWS * down) {
+            wd_run<T, V> run[ROWS];
+            const bool whole = row >= first_whole && row + (ROWS - 1) * down < end_whole;
+            const T *from = x + base + (int64_t)((uint64_t)row * a.pitch);
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i, from += whole ? step : 0) {
+                const uint32_t r = row + i * down;
+                if (whole) {
+                    run[i].load(from);
+                    continue;
+                }
+                const uint32_t r0 = wd_fastdiv_quotient(r, a.by_r1);
+                int64_t at = base + (int64_t)((uint64_t)(r - r0 * a.by_r1.divisor) * a.pitch);
+                if (r0 > 0) at += r0 * a.piece;
+                if (r >= end) continue;
+                if (!a.joined || (at >= 0 && at + V <= a.total)) {
+                    run[i].load(x + at);
+                } else {
+#pragma unroll
+                    for (int j = 0; j < V; ++j) {
+                        T element;
+                        wd_narrow(element, (A)0);
+                        if (at + j >= 0 && at + j < a.total) element = x[at + j];
+                        run[i].put(j, element);
+                    }
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i) {
+                const uint32_t r = row + i * down;
+                A w[V];
+                if (r >= end) continue;
+#pragma unroll
+                for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+                if (a.joined) {
+                    const int64_t at = base + (int64_t)((uint64_t)r * a.pitch);
+                    if (at < 0 || at + V > a.total) {
+#pragma unroll
+                        for (int j = 0; j < V; ++j) {
+                            if (at + j < 0 || at + j >= a.total) w[j] = neutral<OP, A>(a);
+                        }
+                    }
+                }
+                sum.add(a, w, r);
+            }
+        }
+        sum.flush();
+    }
+    state<OP, A> mine[V];
+    sum.get(a, mine);
+    if constexpr (V > 1) {
+        if (down == 1 && a.segments == 1 && !a.joined && are_runs<V>(a)) {
+            if (position < a.positions) put_many<OP, A, V>(a, position * V, mine);
+            return;
+        }
+    }
+    conclude<OP, A, V>(a, mine, a.lanes, tile * a.lanes * V, segment);
+}
+
+// The segments' states of each output, in their order.
+template <int OP, class A> __device__ void reduce_finish(const reduce_vector_args &a)
+{
+    const state<OP, A> *from = static_cast<const state<OP, A> *>(a.partial);
+    const uint32_t down = blockDim.x >> a.lane_bits;
+    const uint32_t output = blockIdx.x * a.lanes + (threadIdx.x & (a.lanes - 1));
+    const uint32_t end = output < a.outputs ? a.units : 0;
+    state<OP, A> mine[1] = {state<OP, A>::none()};
+    wd_wait_for_previous();
+#pragma unroll 8
+    for (uint32_t s = threadIdx.x >> a.lane_bits; s < end; s += down) {
+        mine[0].join(from[(int64_t)s * a.outputs + output]);
+    }
+    if (down > 1) conclude<OP, A, 1>(a, mine, a.lanes, blockIdx.x * a.lanes, 0);
+    else if (output < a.outputs) put<OP, A>(a, output, mine[0]);
+}
+
+} // namespace
+
+#define WD_KERNELS_ROWS "ops/reduce/reduce_columns_kernels.def"
+#include "ops/kernels_device.inc"

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the GPU engines of reduce share on the host: which problems they take, how x lies, where
+ * outputs go, how work is cut among blocks, and the second stage. Pure functions. */
+#ifndef WD_OPS_REDUCE_GPU_H
+#define WD_OPS_REDUCE_GPU_H
+
+#include "ops/engine.h"
+#include "ops/reduce/reduce_vector_args.h"
+
+enum { WD_REDUCE_X, WD_REDUCE_Y, WD_REDUCE_INDICES };
+
+/* Kernels are in this order, four types each. */
+enum wd_reduce_class { WD_REDUCE_SUM, WD_REDUCE_PRODUCT, WD_REDUCE_PICK };
+
+/* x as [k0][r0][k1][r1][k2], the r being reduced. */
+struct wd_reduce_space {
+    int64_t k0, r0, k1, r1, k2;
+    int64_t outputs;
+    int64_t terms;
+    int64_t total;
+    int type;         /* enum reduce_type of x */
+    int64_t bytes;    /* of an element */
+    int64_t elements; /* of a run */
+    enum wd_reduce_class class;
+    int64_t state; /* bytes */
+    bool indices;
+};
+
+/* Packed x of four types, dims that alternate at most so often, y of any strides. */
+bool wd_reduce_gpu_match(struct wd_reduce_space *space, const struct wd_problem *problem,
+                         struct wd_reason *reason);
+/* For problems that match. */
+struct wd_reduce_space wd_reduce_gpu_see(const struct wd_problem *problem);
+
+/* How the units of an output are cut; a cluster's blocks need no workspace. */
+struct wd_reduce_cut {
+    int64_t segments;
+    int64_t cluster;
+};
+/* `tiles` blocks without a cut; `worth` segments that pay. */
+struct wd_reduce_cut wd_reduce_gpu_cut(const struct wd_reduce_space *space,
+                                       const struct wd_device *device, int64_t tiles,
+                                       int64_t worth);
+int64_t wd_reduce_gpu_workspace(const struct wd_reduce_space *space,
+                                const struct wd_reduce_cut *cut);
+
+/* Everything but how x is walked. */
+cudnnStatus_t wd_reduce_gpu_args(const struct wd_call *call, const struct wd_reduce_space *space,
+                                 struct reduce_vector_args *args);
+/* The cut: `units` of them, and the scratch. */
+void wd_reduce_gpu_set_cut(struct reduce_vector_args *args, const struct wd_reduce_cut *cut,
+                           int64_t units);
+void wd_reduce_gpu_set_lanes(struct reduce_vector_args *args, int64_t lanes);
+
+/* Bytes of shared memory in which a block joins its columns, `elements` a thread. */
+uint32_t wd_reduce_gpu_shared(const struct wd_reduce_space *space, int64_t threads, int64_t across,
+                              int64_t elements);
+
+/* Joins the segments, where there are several and no cluster has done so. */
+cudnnStatus_t wd_reduce_gpu_finish(struct wd_queue *queue, const struct wd_reduce_space *space,
+                                   const struct reduce_vector_args *args);
+
+static inline int64_t wd_power_up(int64_t a)
+{
+    int64_t power = 1;
+    while (power < a) power *= 2;
+    return power;
+}
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions whose innermost dim is reduced: outputs are rows of neighbours. Lanes, warps, blocks or
+// many blocks share a row by runs of 16 bytes; short rows that are no whole runs go through shared
+// memory, where they are read element by element.
+#include "gpu/device/async.cuh"
+#include "ops/reduce/reduce_device.cuh"
+
+namespace {
+
+// ---- What a thread makes of terms whose indices rise ----
+
+template <int OP, class A, int V> struct terms;
+
+template <class A, int V> struct terms<SUM, A, V> {
+    A part[V];
+    double total;
+
+    __device__ __forceinline__ void begin(const reduce_vector_args &)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) part[j] = 0;
+        total = 0.0;
+    }
+    __device__ __forceinline__ void add(const reduce_vector_args &a, const A *w, int32_t, int32_t)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            part[j] = add_product(w[j], a.squares ? w[j] : (A)1, part[j]);
+        }
+    }
+    __device__ __forceinline__ void flush()
+    {
+        A sum = 0;
+#pragma unroll
+        for (int j = 0; j < V; ++j) sum += part[j], part[j] = 0;
+        total += sum;
+    }
+    __device__ __forceinline__ state<SUM, A> get(const reduce_vector_args &)
+    {
+        flush();
+        return {total};
+    }
+};
+
+template <class A, int V> struct terms<PRODUCT, A, V> {
+    static constexpr int CHAINS = V < 4 ? V : 4;
+    double part[CHAINS];
+
+    __device__ __forceinline__ void begin(const reduce_vector_args &)
+    {
+#pragma unroll
+        for (int j = 0; j < CHAINS; ++j) part[j] = 1.0;
+    }
+    __device__ __forceinline__ void add(const reduce_vector_args &, const A *w, int32_t, int32_t)
+    {
+#pragma unroll
+        for (int j = 0; j < V; ++j) part[j % CHAINS] *= (double)w[j];
+    }
+    __device__ __forceinline__ void flush()
+    {
+    }
+    __device__ __forceinline__ state<PRODUCT, A> get(const reduce_vector_args &)
+    {
+        double all = 1.0;
+#pragma unroll
+        for (int j = 0; j < CHAINS; ++j) all *= part[j];
+        return {all};
+    }
+};
+
+// The greatest and where it was first: the greatest of a run is compared, its place looked for only
+// where it wins. Where NaN is passed over `best` is NaN until there is a number.
+template <class A, int V> struct terms<PICK, A, V> {
+    A best;
+    int32_t index; // INT32_MAX: nothing was seen
+
+    __device__ __forceinline__ void begin(const reduce_vector_args &a)
+    {
+        best = neutral<PICK, A>(a);
+        index = INT32_MAX;
+    }
+    // `at` is the index of w[0], `low` of the first that counts.
+    __device__ __forceinline__ void add(const reduce_vector_args &a, const A *w, int32_t at,
+                                        int32_t low)
+    {
+        A m = w[0];
+        bool wins;
+        if (index == INT32_MAX) index = a.indices ? low : 0;
+        if (a.propagate) {
+#pragma unroll
+            for (int j = 1; j < V; ++j) m = larger_or_nan(m, w[j]);
+            wins = best == best && !(m <= best);
+        } else {
+#pragma unroll
+            for (int j = 1; j < V; ++j) m = larger(m, w[j]);
+            wins = m == m && !(m <= best);
+        }
+        if (!wins) return;
+        best = m;
+        if (a.indices) {
+#pragma unroll
+            for (int j = V - 1; j >= 0; --j) {
+                if (w[j] == m || (m != m && w[j] != w[j])) index = at + j;
+            }
+        }
+    }
+    __device__ __forceinline__ void flush()
+    {
+    }
+    __device__ __forceinline__ state<PICK, A> get(const reduce_vector_args &a)
+    {
+        if (index == INT32_MAX) return state<PICK, A>::none();
+        return {key_of(best, a.propagate), index};
+    }
+};
+
+// The run from element `at` of x on, without what lies outside of x.
+template <class T>
+__device__ __forceinline__ void load_run(const reduce_vector_args &a, wd_run<T, run_of<T>> &run,
+                                         int64_t at)
+{
+    constexpr int V = run_of<T>;
+    const T *x = static_cast<const T *>(a.x);
+    if (at >= 0 && at + V <= a.total) {
+        run.load(x + at);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+        T element;
+        wd_narrow(element, (acc<T>)0);
+        if (at + j >= 0 && at + j < a.total) element = x[at + j];
+        run.put(j, element);
+    }
+}
+
+// Joins `lanes` neighbours of a warp and puts what they have.
+template <int OP, class A>
+__device__ __forceinline__ void conclude_lanes(const reduce_vector_args &a, state<OP, A> mine,
+                                               uint32_t row, uint32_t lane)
+{
+    for (uint32_t o = a.lanes / 2; o > 0; o /= 2) mine.join(of_lane_across(mine, o));
+    if (lane == 0 && row < a.outputs) put<OP, A>(a, row, mine);
+}
+
+// Where a unit of a row lies.
+struct run_place {
+    uint32_t piece;
+    int64_t start; // of the piece in x
+    int64_t k;     // of the run, from there
+};
+
+template <int V>
+__device__ __forceinline__ run_place place_of(const reduce_vector_args &a, int64_t base,
+                                              uint32_t unit)
+{
+    run_place r;
+    r.piece = wd_fastdiv_quotient(unit, a.by_run);
+    r.start = base + r.piece * a.piece;
+    r.k = (int64_t)(unit - r.piece * a.by_run.divisor) * V - (int)((a.shift + r.start) & (V - 1));
+    return r;
+}
+
+// A row is of `lanes` threads, or of a block or several where that is more than a warp.
+template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args &a)
+{
+    using A = acc<T>;
+    constexpr int V = run_of<T>, RUNS = 4, ROUNDS = 2, MANY = OP == SUM ? 8 : 4;
+    const bool by_block = a.lanes > 32;
+    uint32_t row, segment = 0, unit, end, step;
+    if (by_block) {
+        row = blockIdx.x / a.segments;
+        segment = blockIdx.x - row * a.segments;
+        unit = segment * a.per_segment + threadIdx.x;
+        end = min((segment + 1) * a.per_segment, a.units);
+        step = blockDim.x;
+    } else {
+        row = blockIdx.x * (blockDim.x >> a.lane_bits) + (threadIdx.x >> a.lane_bits);
+        unit = threadIdx.x & (a.lanes - 1);
+        end = row < a.outputs ? a.units : 0;
+        step = a.lanes;
+    }
+    const uint32_t lane = unit;
+    const uint32_t k0 = wd_fastdiv_quotient(row, a.by_k1);
+    const int64_t base = k0 * a.slice + (row - k0 * a.by_k1.divisor) * a.line;
+    terms<OP, A, V> sum;
+    sum.begin(a);
+    wd_wait_for_previous();
+    const uint32_t lead = threadIdx.x & (step - 1); // of the threads that share the row
+    while (unit < end) {
+        // where all of them have whole runs of one piece, many are in flight
+        const uint32_t piece = wd_fastdiv_quotient(unit - lead, a.by_run);
+        const int64_t start = base + piece * a.piece;
+        const int before = (int)((a.shift + start) & (V - 1));
+        const int64_t first = (int64_t)(unit - lead - piece * a.by_run.divisor) * V - before;
+        if (first >= 0 && first + (int64_t)MANY * step * V <= a.line &&
+            unit - lead + MANY * step <= end) {
+            const T *from = static_cast<const T *>(a.x) + start + first + lead * V;
+            const int32_t index = (int32_t)(piece * (uint32_t)a.line) + (int32_t)first;
+            wd_run<T, V> run[MANY];
+#pragma unroll
+            for (int i = 0; i < MANY; ++i) run[i].load(from + i * step * V);
+#pragma unroll
+            for (int i = 0; i < MANY; ++i) {
+                const int32_t at = index + (int32_t)((lead + i * step) * V);
+                A w[V];
+#pragma unroll
+                for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+                sum.add(a, w, at, at);
+            }
+            sum.flush();
+            unit += MANY * step;
+            continue;
+        }
+#pragma unroll 1
+        for (int n = 0; n < ROUNDS && unit < end; ++n, unit += RUNS * step) {
+            wd_run<T, V> run[RUNS];
+            int inside[RUNS]; // elements of a run from the first to behind the last of its piece
+            int32_t index[RUNS];
+#pragma unroll
+            for (int i = 0; i < RUNS; ++i) {
+                const run_place r = place_of<V>(a, base, unit + i * step);
+                const int begin = (int)max(-r.k, (int64_t)0);
+                const int behind = (int)min(a.line - r.k, (int64_t)V);
+                inside[i] = begin < behind && unit + i * step < end ? begin | behind << 8 : 0;
+                index[i] = (int32_t)(r.piece * (uint32_t)a.line) + (int32_t)r.k;
+                if (inside[i]) load_run<T>(a, run[i], r.start + r.k);
+            }
+#pragma unroll
+            for (int i = 0; i < RUNS; ++i) {
+                A w[V];
+                if (!inside[i]) continue;
+#pragma unroll
+                for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+                if (inside[i] != V << 8) {
+#pragma unroll
+                    for (int j = 0; j < V; ++j) {
+                        if (j < (inside[i] & 255) || j >= inside[i] >> 8) w[j] = neutral<OP, A>(a);
+                    }
+                }
+                sum.add(a, w, index[i], index[i] + (inside[i] & 255));
+            }
+        }
+        sum.flush();
+    }
+    state<OP, A> mine[1] = {sum.get(a)};
+    if (by_block) conclude<OP, A, 1>(a, mine, 1, row, segment);
+    else conclude_lanes<OP, A>(a, mine[0], row, lane);
+}
+
+// ---- Short rows ----
+
+// `block_rows` rows a block, copied as they lie; `lanes` threads a row.
+template <int OP, class T> __device__ void reduce_short(const reduce_vector_args &a)
+{
+    extern __shared__ __align__(16) unsigned char shared[];
+    using A = acc<T>;
+    constexpr int V = run_of<T>;
+    const T *x = static_cast<const T *>(a.x);
+    T *staged = reinterpret_cast<T *>(shared);
+    const uint32_t line = (uint32_t)a.line;
+    const uint32_t first = blockIdx.x * a.block_rows;
+    const uint32_t rows = min(a.block_rows, a.outputs - first);
+    const int64_t start = (int64_t)first * line;
+    const uint32_t shift = (uint32_t)((a.shift + start) & (V - 1));
+    const uint32_t lane = threadIdx.x & (a.lanes - 1);
+    wd_wait_for_previous();
+    for (uint32_t at = threadIdx.x * V; at < shift + rows * line; at += blockDim.x * V) {
+        const int64_t from = start + (int64_t)at - shift;
+        if (from >= 0 && from + V <= a.total) {
+            wd_copy_async<16, false>(staged + at, x + from);
+        } else {
+            for (int j = 0; j < V; ++j) {
+                if (from + j >= 0 && from + j < a.total) staged[at + j] = x[from + j];
+            }
+        }
+    }
+    wd_copies_wait_all();
+    __syncthreads();
+    // all threads stay together for the shuffles
+    const uint32_t step = blockDim.x >> a.lane_bits;
+    for (uint32_t done = 0; done < rows; done += step) {
+        const uint32_t row = done + (threadIdx.x >> a.lane_bits);
+        const T *mine = staged + shift + row * line;
+        const uint32_t end = row < rows ? line : 0;
+        terms<OP, A, 1> sum;
+        sum.begin(a);
+#pragma unroll 4
+        for (uint32_t k = lane; k < end; k += a.lanes) {
+            const A w = term<OP>(a, wd_widen(mine[k]));
+            sum.add(a, &w, (int32_t)k, (int32_t)k);
+        }
+        conclude_lanes<OP, A>(a, sum.get(a), row < rows ? first + row : a.outputs, lane);
+    }
+}
+
+} // namespace
+
+#define WD_KERNELS_ROWS "ops/reduce/reduce_rows_kernels.def"
+#include "ops/kernels_device.inc"
