@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the transform's pass, shared by host and device, and where an element comes from,
- * which needs no accumulator. */
+ * Arguments of the passes, shared by host and device, where an element of a transform comes from, and
+ * how one element moves, which need no accumulator. */
 #ifndef WD_OPS_TENSOR_ARGS_H
 #define WD_OPS_TENSOR_ARGS_H
 
@@ -16,6 +16,46 @@ struct transform_args {
     int32_t order[WD_MAX_RANK]; /* of the destination's dimensions in memory */
     struct wd_transform_attr attr;
 };
+
+/* Concatenation of one input, and reshape. */
+struct move_args {
+    struct wd_view x;
+    struct wd_view y;
+    int64_t first; /* where x begins along the axis of y */
+    int32_t axis;
+    int32_t same;                 /* x and y have one type: bits are copied */
+    int32_t per_item;             /* elements of y in a byte, of types below a byte; else 1 */
+    int32_t order_x[WD_MAX_RANK]; /* of the dimensions in memory */
+    int32_t order_y[WD_MAX_RANK];
+    int32_t unused;
+};
+
+/* One element, offsets in elements: its bits where the types are the same, else its value. */
+WD_FN void move_element(const struct move_args *a, int64_t from, int64_t to)
+{
+    const void *x = a->x.data;
+    void *y = a->y.data;
+    const int bits = wd_dtype_bits(a->y.dtype);
+    if (!a->same) {
+        wd_store_f64(y, a->y.dtype, to, wd_load_f64(x, a->x.dtype, from));
+        return;
+    }
+    switch (bits) {
+    case 128:
+        ((uint64_t *)y)[2 * to + 1] = ((const uint64_t *)x)[2 * from + 1];
+        ((uint64_t *)y)[2 * to] = ((const uint64_t *)x)[2 * from];
+        return;
+    case 64: ((uint64_t *)y)[to] = ((const uint64_t *)x)[from]; return;
+    case 32: ((uint32_t *)y)[to] = ((const uint32_t *)x)[from]; return;
+    case 16: ((uint16_t *)y)[to] = ((const uint16_t *)x)[from]; return;
+    case 8: ((uint8_t *)y)[to] = ((const uint8_t *)x)[from]; return;
+    default: {
+        const int in_byte = 8 / bits;
+        const uint32_t byte = ((const uint8_t *)x)[from / in_byte];
+        wd_store_bits(y, to, bits, byte >> (from % in_byte * bits) & ((1u << bits) - 1u));
+    }
+    }
+}
 
 /* Channels of one phase of a block: of the tensor that is not folded. */
 WD_FN int64_t transform_channels(const struct transform_args *a)

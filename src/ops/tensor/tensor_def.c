@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The engines of last resort for transforms, on both devices: take whatever the rule accepts. */
+ * The engines of last resort for transforms, concatenation and reshape, on both devices: take
+ * whatever the rules accept. */
+#include "base/status.h"
 #include "ops/engine.h"
 #include "ops/tensor/tensor_args.h"
 
@@ -26,6 +28,89 @@ static cudnnStatus_t transform(const struct wd_call *call, struct wd_queue *queu
                        wd_view_count(&args.dest));
 }
 
+static struct move_args move_args(const struct wd_call *call, int x, int y)
+{
+    struct move_args args = {.x = wd_call_view(call, x), .y = wd_call_view(call, y), .per_item = 1};
+    int bits = wd_dtype_bits(args.y.dtype);
+    if (bits > 0 && bits < 8) args.per_item = 8 / bits;
+    args.same = args.x.dtype == args.y.dtype;
+    wd_view_order(&args.x, args.order_x);
+    wd_view_order(&args.y, args.order_y);
+    return args;
+}
+
+enum { CONCAT_Y, CONCAT_X };
+
+static bool same_strides(const struct wd_view *x, const struct wd_view *y)
+{
+    bool same =
+        x->vect_count == y->vect_count && (x->vect_count == 1 || x->vect_dim == y->vect_dim);
+    for (int d = 0; d < x->rank; ++d) same &= x->dim[d] <= 1 || x->stride[d] == y->stride[d];
+    return same;
+}
+
+/* Whether the input in a slot lies where it belongs in y already; one that covers another part of y
+ * would be lost while it is copied. */
+static cudnnStatus_t look_in_place(const struct wd_call *call, int slot,
+                                   const struct move_args *args, bool *lies)
+{
+    int64_t at[WD_MAX_RANK] = {0};
+    const char *x = args->x.data;
+    const char *y = args->y.data;
+    const char *place;
+    at[args->axis] = args->first;
+    place = y + wd_view_offset(&args->y, at) * wd_dtype_bits(args->y.dtype) / 8;
+    *lies = x == place && args->same && args->per_item == 1 && same_strides(&args->x, &args->y);
+    if (*lies) return CUDNN_STATUS_SUCCESS;
+    WD_REQUIRE(x + wd_tensor_extent(wd_call_tensor(call, slot)) <= y ||
+                   y + wd_tensor_extent(wd_call_tensor(call, CONCAT_Y)) <= x,
+               CUDNN_STATUS_BAD_PARAM,
+               "concat: input %d, in place, lies at %p within y, but not as the part of y at %p",
+               slot - CONCAT_X, (const void *)x, (const void *)place);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t concat(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct wd_concat_attr *attr = &call->problem.node->attr.concat;
+    bool lies = false;
+    int64_t first = 0;
+    for (int pass = 0; pass < 2; ++pass, first = 0) { /* nothing is written before all is known */
+        for (int i = 0; i < attr->inputs; ++i) {
+            struct move_args args = move_args(call, CONCAT_X + i, CONCAT_Y);
+            int64_t bytes = (wd_view_count(&args.y) + args.per_item - 1) / args.per_item;
+            int64_t elements = wd_view_count(&args.x);
+            args.axis = attr->axis;
+            args.first = first;
+            first += args.x.dim[attr->axis];
+            if (elements == 0) continue;
+            if (pass == 0 && i == attr->in_place) {
+                WD_TRY(look_in_place(call, CONCAT_X + i, &args, &lies));
+            }
+            if (pass == 0 || (i == attr->in_place && lies)) continue;
+            WD_TRY(wd_emit_map(queue, &wd_pass_concat, WD_ACC_F32, &args,
+                               args.per_item == 1 ? elements : bytes));
+        }
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+enum { RESHAPE_X, RESHAPE_Y };
+
+static cudnnStatus_t reshape(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct move_args args = move_args(call, RESHAPE_X, RESHAPE_Y);
+    const struct wd_tensor *x = wd_call_tensor(call, RESHAPE_X);
+    const struct wd_tensor *y = wd_call_tensor(call, RESHAPE_Y);
+    int64_t count = wd_view_count(&args.y);
+    if (args.same && wd_tensor_is_packed(x) && wd_tensor_is_packed(y)) {
+        if (args.x.data == args.y.data || count == 0) return CUDNN_STATUS_SUCCESS;
+        return queue->ops->copy(queue, args.y.data, args.x.data, (size_t)wd_tensor_extent(y));
+    }
+    return wd_emit_map(queue, &wd_pass_reshape, WD_ACC_F32, &args,
+                       (count + args.per_item - 1) / args.per_item);
+}
+
 const struct wd_engine wd_engine_transform_def_cpu = {
     .name = "transform_def",
     .op = WD_OP_TRANSFORM,
@@ -40,4 +125,36 @@ const struct wd_engine wd_engine_transform_def_gpu = {
     .device = WD_GPU,
     .last_resort = true,
     .emit = transform,
+};
+
+const struct wd_engine wd_engine_concat_def_cpu = {
+    .name = "concat_def",
+    .op = WD_OP_CONCAT,
+    .device = WD_CPU,
+    .last_resort = true,
+    .emit = concat,
+};
+
+const struct wd_engine wd_engine_concat_def_gpu = {
+    .name = "concat_def",
+    .op = WD_OP_CONCAT,
+    .device = WD_GPU,
+    .last_resort = true,
+    .emit = concat,
+};
+
+const struct wd_engine wd_engine_reshape_def_cpu = {
+    .name = "reshape_def",
+    .op = WD_OP_RESHAPE,
+    .device = WD_CPU,
+    .last_resort = true,
+    .emit = reshape,
+};
+
+const struct wd_engine wd_engine_reshape_def_gpu = {
+    .name = "reshape_def",
+    .op = WD_OP_RESHAPE,
+    .device = WD_GPU,
+    .last_resort = true,
+    .emit = reshape,
 };

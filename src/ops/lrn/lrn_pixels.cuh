@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Local response normalization where channels are neighbours (NHWC). A thread has a run of elements,
+// in memory's order, and sees the runs on either side of it through the first-level cache; where
+// pixels are whole runs a neighbour is another pixel's or it is not, else (`flat`) every term is
+// masked by its channel. Backward, windows of five compute what neighbours share for themselves;
+// longer ones exchange squares and shares through shared memory, in tiles that overlap.
+#ifndef WD_OPS_LRN_PIXELS_CUH
+#define WD_OPS_LRN_PIXELS_CUH
+
+#include "ops/lrn/lrn_vector.cuh"
+
+namespace {
+namespace pixels {
+
+// Run r; elements that are not the tensor's read as 0.
+template <class T, int V>
+__device__ __forceinline__ void load_run(const lrn_vector_args &a, const void *from, int r,
+                                         wd_run<T, V> &run)
+{
+    const T *at = static_cast<const T *>(from);
+    const int first = r * V;
+    clear(run);
+    if (first >= (int)a.skip && first + V <= (int)a.elements) {
+        run.load(at + first);
+    } else if (V > 1) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            if (first + v >= (int)a.skip && first + v < (int)a.elements) run.put(v, at[first + v]);
+        }
+    }
+}
+
+template <class T, int V, class A>
+__device__ __forceinline__ void put_run(const lrn_vector_args &a, int r, const A *value)
+{
+    T *to = static_cast<T *>(a.out.data) + r * V;
+    const int first = r * V;
+    if (first >= (int)a.skip && first + V <= (int)a.elements) {
+        put<T, V>(a, to, value);
+    } else if (V > 1) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            if (first + v >= (int)a.skip && first + v < (int)a.elements) {
+                put<T, 1>(a, to + v, value + v);
+            }
+        }
+    }
+}
+
+// Elements `first + i`, i = 0 .. COUNT-1, have the channels c[i].
+template <int COUNT>
+__device__ __forceinline__ void channels_from(const lrn_vector_args &a, int first, int *c)
+{
+    uint32_t n = (uint32_t)first + a.phase;
+    c[0] = (int)take_rest(n, a.by_channel);
+#pragma unroll
+    for (int i = 1; i < COUNT; ++i) c[i] = c[i - 1] + 1 < a.channels ? c[i - 1] + 1 : 0;
+}
+
+__device__ __forceinline__ bool is_channel(const lrn_vector_args &a, int c)
+{
+    return (uint32_t)c < (uint32_t)a.channels;
+}
+
+constexpr __device__ __host__ int ceil_div(int a, int b)
+{
+    return (a + b - 1) / b;
+}
+
+// Rounds down, for negative n too.
+constexpr __device__ __host__ int floor_div(int n, int by)
+{
+    return n >= 0 ? n / by : -((by - 1 - n) / by);
+}
+
+// LEFT runs before run r, r itself, and RIGHT behind it. N = 0: only those that the window reaches.
+template <class T, int V, int LEFT, int RIGHT, bool WHOLE, bool ALL, class A>
+__device__ __forceinline__ void load_around(const lrn_vector_args &a, const void *from, int r,
+                                            int in_pixel, int runs, A *w)
+{
+#pragma unroll
+    for (int d = -LEFT; d <= RIGHT; ++d) {
+        wd_run<T, V> run;
+        bool needed = !WHOLE || (uint32_t)(in_pixel + d) < (uint32_t)runs;
+        if (!ALL && d < 0) needed = needed && (-d - 1) * V < a.back;
+        if (!ALL && d > 0) needed = needed && (d - 1) * V < a.ahead;
+        clear(run);
+        if (needed) load_run<T, V>(a, from, r + d, run);
+#pragma unroll
+        for (int v = 0; v < V; ++v) w[(d + LEFT) * V + v] = wd_widen(run.get(v));
+    }
+}
+
+// N: the window, 0 for any.
+template <class T, int V, int N, bool WHOLE>
+__device__ __forceinline__ void forward(const lrn_vector_args &a)
+{
+    typedef typename accumulator<T>::type A;
+    constexpr int BACK = N ? (N - 1) / 2 : LRN_BACK_MAX;
+    constexpr int AHEAD = N ? N - 1 - BACK : LRN_AHEAD_MAX;
+    constexpr int LEFT = ceil_div(BACK, V), RIGHT = ceil_div(AHEAD, V);
+    const int r = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    uint32_t pixel = (uint32_t)r;
+    int in_pixel = 0;
+    int c[V];
+    A w[(LEFT + 1 + RIGHT) * V], s[V], power[V], inverse[V];
+    wd_wait_for_previous();
+    if ((uint32_t)r >= a.count) return;
+    if (WHOLE) in_pixel = (int)take_rest(pixel, a.by_run);
+    else channels_from<V>(a, r * V, c);
+    load_around<T, V, LEFT, RIGHT, WHOLE, N != 0>(a, a.x.data, r, in_pixel, (int)a.by_run.divisor,
+                                                  w);
+#pragma unroll
+    for (int v = 0; v < V; ++v) s[v] = 0;
+#pragma unroll
+    for (int o = -BACK; o <= AHEAD; ++o) {
+        if (!N && (o < -a.back || o > a.ahead)) continue;
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            const A x = w[LEFT * V + v + o];
+            if (WHOLE || is_channel(a, c[v] + o)) s[v] += x * x;
+        }
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) s[v] = (A)a.k + (A)a.factor * s[v];
+    powers<V>(a, s, power, inverse);
+#pragma unroll
+    for (int v = 0; v < V; ++v) power[v] *= w[LEFT * V + v];
+    put_run<T, V>(a, r, power);
+}
+
+template <class T, int V, int N, bool WHOLE>
+__device__ __forceinline__ void backward_window(const lrn_vector_args &a)
+{
+    typedef typename accumulator<T>::type A;
+    constexpr int BACK = (N - 1) / 2, AHEAD = N - 1 - BACK;
+    constexpr int SIDE = ceil_div(N - 1, V);                            // runs of x
+    constexpr int LEFT = ceil_div(AHEAD, V), RIGHT = ceil_div(BACK, V); // of dy
+    constexpr int SHARES = AHEAD + V + BACK; // of the elements -AHEAD .. V-1+BACK
+    const int r = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    uint32_t pixel = (uint32_t)r;
+    int in_pixel = 0;
+    int c[SHARES];
+    A x[(2 * SIDE + 1) * V], dy[(LEFT + 1 + RIGHT) * V];
+    A s[SHARES], power[SHARES], inverse[SHARES], value[V];
+    wd_wait_for_previous();
+    if ((uint32_t)r >= a.count) return;
+    if (WHOLE) in_pixel = (int)take_rest(pixel, a.by_run);
+    else channels_from<SHARES>(a, r * V - AHEAD, c);
+    load_around<T, V, SIDE, SIDE, WHOLE, true>(a, a.x.data, r, in_pixel, (int)a.by_run.divisor, x);
+    load_around<T, V, LEFT, RIGHT, WHOLE, true>(a, a.dy.data, r, in_pixel, (int)a.by_run.divisor,
+                                                dy);
+#pragma unroll
+    for (int i = 0; i < SHARES; ++i) {
+        const int e = i - AHEAD;
+        A sum = 0;
+#pragma unroll
+        for (int o = -BACK; o <= AHEAD; ++o) {
+            const A one = x[SIDE * V + e + o];
+            if (WHOLE || is_channel(a, c[i] + o)) sum += one * one;
+        }
+        s[i] = (A)a.k + (A)a.factor * sum;
+    }
+    powers<SHARES>(a, s, power, inverse);
+#pragma unroll
+    for (int i = 0; i < SHARES; ++i) {
+        const int e = i - AHEAD;
+        const bool is_own = e >= 0 && e < V;
+        const bool in =
+            is_own || !WHOLE || (uint32_t)(in_pixel + floor_div(e, V)) < (uint32_t)a.by_run.divisor;
+        power[i] *= dy[LEFT * V + e];
+        inverse[i] = in ? power[i] * x[SIDE * V + e] * inverse[i] : (A)0; // now the share
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        A sum = 0;
+#pragma unroll
+        for (int o = -AHEAD; o <= BACK; ++o) {
+            if (WHOLE || is_channel(a, c[v + AHEAD] + o)) sum += inverse[v + AHEAD + o];
+        }
+        value[v] = power[v + AHEAD] + x[SIDE * V + v] * (A)a.share * sum;
+    }
+    put_run<T, V>(a, r, value);
+}
+
+// Values of a tile: element v of thread t's run at row v, so that neighbours in time are neighbours
+// in memory, with room for what neighbours of the first and last thread would have.
+template <class A, int V> struct tile {
+    static constexpr int PAD = ceil_div(LRN_AHEAD_MAX, V);
+    static constexpr int ROW = LRN_TILE_THREADS + 2 * PAD;
+    A *base;
+    __device__ __forceinline__ tile(int which)
+        : base(reinterpret_cast<A *>(lrn_shared) + which * V * ROW + PAD)
+    {
+        if (threadIdx.x >= PAD) return;
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            base[v * ROW + (int)threadIdx.x - PAD] = 0;
+            base[v * ROW + LRN_TILE_THREADS + (int)threadIdx.x] = 0;
+        }
+    }
+    __device__ __forceinline__ void set(int v, A value)
+    {
+        base[v * ROW + threadIdx.x] = value;
+    }
+    // For each of the own elements the sum of those from `low` to `high` beyond it, FIRST and LAST
+    // the widest that there are, as far as they are of its pixel.
+    template <int FIRST, int LAST>
+    __device__ __forceinline__ void sum(const lrn_vector_args &a, int low, int high, const int *c,
+                                        A *sums)
+    {
+        A w[LAST - FIRST + V];
+#pragma unroll
+        for (int i = 0; i < LAST - FIRST + V; ++i) {
+            const int run = floor_div(FIRST + i, V);
+            w[i] = base[(FIRST + i - run * V) * ROW + (int)threadIdx.x + run];
+        }
+#pragma unroll
+        for (int v = 0; v < V; ++v) sums[v] = 0;
+#pragma unroll
+        for (int o = FIRST; o <= LAST; ++o) {
+            if (o < low || o > high) continue;
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                if (is_channel(a, c[v] + o)) sums[v] += w[v + o - FIRST];
+            }
+        }
+    }
+};
+
+template <class T, int V> __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
+{
+    typedef typename accumulator<T>::type A;
+    const int t = (int)threadIdx.x;
+    const int r = (int)blockIdx.x * (LRN_TILE_THREADS - 2 * a.margin) - a.margin + t;
+    const bool in = (uint32_t)r < a.count;
+    tile<A, V> squares(0), shares(1);
+    wd_run<T, V> x, dy;
+    int c[V];
+    A s[V], power[V], inverse[V], sum[V];
+    wd_wait_for_previous();
+    clear(x);
+    clear(dy);
+    if (in) {
+        load_run<T, V>(a, a.x.data, r, x);
+        load_run<T, V>(a, a.dy.data, r, dy);
+    }
+    channels_from<V>(a, in ? r * V : 0, c);
+#pragma unroll
+    for (int v = 0; v < V; ++v) squares.set(v, wd_widen(x.get(v)) * wd_widen(x.get(v)));
+    __syncthreads();
+    squares.template sum<-LRN_BACK_MAX, LRN_AHEAD_MAX>(a, -a.back, a.ahead, c, s);
+#pragma unroll
+    for (int v = 0; v < V; ++v) s[v] = (A)a.k + (A)a.factor * s[v];
+    powers<V>(a, s, power, inverse);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        power[v] *= wd_widen(dy.get(v));
+        shares.set(v, power[v] * wd_widen(x.get(v)) * inverse[v]);
+    }
+    __syncthreads();
+    if (!in || t < a.margin || t >= LRN_TILE_THREADS - a.margin) return;
+    shares.template sum<-LRN_AHEAD_MAX, LRN_BACK_MAX>(a, -a.ahead, a.back, c, sum);
+#pragma unroll
+    for (int v = 0; v < V; ++v) power[v] += wd_widen(x.get(v)) * (A)a.share * sum[v];
+    put_run<T, V>(a, r, power);
+}
+
+} // namespace pixels
+} // namespace
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of local response normalization share: powers of the strength, and how results
+// are blended into runs of the output. Single precision computes s^-1/2, s^-3/4 and s^-1 from the
+// hardware's reciprocal root (2^-22.9 off at most), other powers through logarithms.
+#ifndef WD_OPS_LRN_VECTOR_CUH
+#define WD_OPS_LRN_VECTOR_CUH
+
+#include "gpu/device/depend.cuh"
+#include "gpu/device/vector.cuh"
+#include "ops/lrn/lrn_vector_args.h"
+
+namespace {
+
+extern __shared__ __align__(16) unsigned char lrn_shared[];
+
+template <class T> struct accumulator {
+    typedef float type;
+};
+template <> struct accumulator<double> {
+    typedef double type;
+};
+
+// n = quotient * divisor + the result; n becomes the quotient.
+__device__ __forceinline__ uint32_t take_rest(uint32_t &n, const wd_fastdiv &by)
+{
+    const uint32_t quotient = wd_fastdiv_quotient(n, by);
+    const uint32_t rest = n - quotient * by.divisor;
+    n = quotient;
+    return rest;
+}
+
+template <class T, int V> __device__ __forceinline__ void clear(wd_run<T, V> &run)
+{
+    if constexpr (wd_run<T, V>::WORDS > 0) {
+#pragma unroll
+        for (int i = 0; i < wd_run<T, V>::WORDS; ++i) run.word[i] = 0;
+    } else {
+        run.half_word = 0;
+    }
+}
+
+__device__ __forceinline__ float inverse_root(float s)
+{
+    float r;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(s));
+    return r;
+}
+
+__device__ __forceinline__ float root(float s)
+{
+    float r;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(s));
+    return r;
+}
+
+__device__ __forceinline__ double inverse_root(double s)
+{
+    return rsqrt(s);
+}
+
+__device__ __forceinline__ double root(double s)
+{
+    return sqrt(s);
+}
+
+__device__ __forceinline__ float any_power(float s, float exponent)
+{
+    return exp2f(exponent * log2f(s));
+}
+
+__device__ __noinline__ double any_power(double s, double exponent)
+{
+    return pow(s, exponent);
+}
+
+// s^-B, and 1 / s. Strengths are positive, infinite or NaN.
+template <int V, class A>
+__device__ __forceinline__ void powers(const lrn_vector_args &a, const A *s, A *power, A *inverse)
+{
+    A r[V];
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        r[v] = inverse_root(s[v]);
+        inverse[v] = r[v] * r[v];
+    }
+    if (a.power == LRN_POWER_ANY) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) power[v] = any_power(s[v], (A)a.exponent);
+    } else if (a.power == LRN_POWER_THREE_QUARTERS) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) power[v] = r[v] * root(r[v]);
+    } else {
+#pragma unroll
+        for (int v = 0; v < V; ++v) power[v] = a.power == LRN_POWER_ONE ? inverse[v] : r[v];
+    }
+}
+
+// alpha * value + beta * what is there.
+template <class A> __device__ __forceinline__ A blended(const lrn_vector_args &a, A value, A old)
+{
+    A r = a.scales ? (A)a.alpha * value : (A)0;
+    if (a.blends) r += (A)a.beta * old;
+    return r;
+}
+
+template <class T, int V, class A>
+__device__ __forceinline__ void put(const lrn_vector_args &a, T *to, const A *value)
+{
+    wd_run<T, V> old, run;
+    clear(old);
+    if (a.blends) old.load(to);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        T narrow;
+        wd_narrow(narrow, blended<A>(a, value[v], wd_widen(old.get(v))));
+        run.put(v, narrow);
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The grid generator. Forward, a thread has 16 bytes of the grid. Backward, a block has a segment of an
+// image, and adds up in a fixed order; a second kernel adds what segments have.
+#ifndef WD_OPS_SPATIAL_GRID_VECTOR_CUH
+#define WD_OPS_SPATIAL_GRID_VECTOR_CUH
+
+#include "ops/spatial/spatial_vector.cuh"
+
+namespace {
+
+__device__ __forceinline__ float fused(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+__device__ __forceinline__ double fused(double a, double b, double c)
+{
+    return fma(a, b, c);
+}
+
+// u or v: (2 at - (extent - 1)) / (extent - 1), corrected once, so that both ends are exact.
+template <class A> __device__ __forceinline__ A place_of(int at, int extent, A inverse)
+{
+    const A of = (A)(extent - 1);
+    const A n = (A)(2 * at - (extent - 1));
+    const A about = n * inverse;
+    return extent > 1 ? fused(fused(-of, about, n), inverse, about) : (A)-1;
+}
+
+// A pixel of the grid, and its neighbours in memory's order.
+template <class A> struct pixel {
+    int w, h;
+    uint32_t n;
+    A u, v;
+    // The number `at` of all pixels, or of an image's. Those before the first have columns below 0.
+    __device__ __forceinline__ pixel(const grid_vector_args &a, int at)
+    {
+        n = (uint32_t)max(at, 0);
+        w = (int)take_rest(n, a.by_column);
+        h = (int)take_rest(n, a.by_row);
+        if (at < 0) w = at;
+        u = place_of<A>(w, a.columns, (A)a.inverse_w);
+        v = place_of<A>(h, a.rows, (A)a.inverse_h);
+    }
+    // True where another row, or another image, begins.
+    __device__ __forceinline__ bool next(const grid_vector_args &a)
+    {
+        bool wraps = ++w == a.columns;
+        if (wraps) {
+            w = 0;
+            if (++h == a.rows) {
+                h = 0;
+                n += 1;
+            }
+            v = place_of<A>(h, a.rows, (A)a.inverse_h);
+        }
+        u = place_of<A>(w, a.columns, (A)a.inverse_w);
+        return wraps;
+    }
+};
+
+// What a row of the grid has in common.
+template <class T, class A> struct transform {
+    A by_u[2], rest[2];
+    __device__ __forceinline__ void load(const grid_vector_args &a, const pixel<A> &at)
+    {
+        if (at.n >= a.images) return;
+        const T *theta = static_cast<const T *>(a.theta) + 6 * (int64_t)at.n;
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            by_u[k] = wd_widen(theta[3 * k]);
+            rest[k] = fused(wd_widen(theta[3 * k + 1]), at.v, wd_widen(theta[3 * k + 2]));
+        }
+    }
+};
+
+// ODD: runs begin with the second number of a pixel.
+template <class T, int V, int ODD>
+__device__ __forceinline__ void forward_run(const grid_vector_args &a, int first)
+{
+    typedef typename accumulator<T>::type A;
+    T *to = static_cast<T *>(a.grid) + first; // first counts from the first element of the grid
+    pixel<A> at(a, (first - ODD) / 2);
+    transform<T, A> row;
+    wd_run<T, V> run;
+    row.by_u[0] = row.by_u[1] = row.rest[0] = row.rest[1] = 0;
+    row.load(a, at);
+#pragma unroll
+    for (int j = 0; j < V / 2 + ODD; ++j) {
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            const int i = 2 * j - ODD + k;
+            T narrow;
+            if (i < 0 || i >= V) continue;
+            wd_narrow(narrow, fused(row.by_u[k], at.u, row.rest[k]));
+            run.put(i, narrow);
+        }
+        if (at.next(a)) row.load(a, at);
+    }
+    if (first >= 0 && first + V <= (int)a.elements) {
+        if (a.streaming) run.store_streaming(to);
+        else run.store(to);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        if (first + i >= 0 && first + i < (int)a.elements) to[i] = run.get(i);
+    }
+}
+
+template <class T, int V> __device__ __forceinline__ void grid_forward(const grid_vector_args &a)
+{
+    const uint32_t r = blockIdx.x * blockDim.x + threadIdx.x;
+    wd_wait_for_previous();
+    if (r >= a.count) return;
+    const int first = (int)(r * V) - (int)a.skip;
+    if (a.skip & 1) forward_run<T, V, 1>(a, first);
+    else forward_run<T, V, 0>(a, first);
+}
+
+// Elements first .. first+V-1 of an image's gradient.
+template <class T, int V, int ODD, class A>
+__device__ __forceinline__ void collect_run(const grid_vector_args &a, const T *image, int first,
+                                            A *sums)
+{
+    pixel<A> at(a, (first - ODD) / 2);
+    wd_run<T, V> run;
+    if (first >= 0 && first + V <= (int)a.elements) {
+        run.load(image + first);
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            T value;
+            wd_narrow(value, (A)0);
+            if (first + i >= 0 && first + i < (int)a.elements) value = image[first + i];
+            run.put(i, value);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < V / 2 + ODD; ++j) {
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            const int i = 2 * j - ODD + k;
+            if (i < 0 || i >= V) continue;
+            const A g = wd_widen(run.get(i));
+            sums[3 * k] = fused(g, at.u, sums[3 * k]);
+            sums[3 * k + 1] = fused(g, at.v, sums[3 * k + 1]);
+            sums[3 * k + 2] += g;
+        }
+        if (j + 1 < V / 2 + ODD) at.next(a);
+    }
+}
+
+template <class T, class A>
+__device__ __forceinline__ void put_sums(const grid_vector_args &a, uint32_t image, const A *sums)
+{
+    T *to = static_cast<T *>(a.theta) + 6 * (int64_t)image;
+#pragma unroll
+    for (int i = 0; i < 6; ++i) wd_narrow(to[i], sums[i]);
+}
+
+// A block's segment: runs of V elements that lie at aligned addresses.
+template <class T, int V> __device__ __forceinline__ void grid_backward(const grid_vector_args &a)
+{
+    typedef typename accumulator<T>::type A;
+    __shared__ A shared[6 * SPATIAL_THREADS];
+    uint32_t n = blockIdx.x;
+    const int segment = (int)take_rest(n, a.by_segment);
+    const T *image = static_cast<const T *>(a.grid) + n * (int64_t)a.elements;
+    const int skip = (int)((uintptr_t)image % 16 / sizeof(T));
+    const int runs = ((int)a.elements + skip + V - 1) / V;
+    const int end = min((segment + 1) * (int)a.segment, runs);
+    A sums[6] = {0, 0, 0, 0, 0, 0};
+    wd_wait_for_previous();
+    if (skip & 1) {
+#pragma unroll 2
+        for (int r = segment * (int)a.segment + (int)threadIdx.x; r < end; r += SPATIAL_THREADS) {
+            collect_run<T, V, 1>(a, image, r * V - skip, sums);
+        }
+    } else {
+#pragma unroll 2
+        for (int r = segment * (int)a.segment + (int)threadIdx.x; r < end; r += SPATIAL_THREADS) {
+            collect_run<T, V, 0>(a, image, r * V - skip, sums);
+        }
+    }
+    sum_lanes<6>(shared, sums, (int)threadIdx.x, SPATIAL_THREADS, 1);
+    if (threadIdx.x > 0) return;
+    if (!a.partial) {
+        put_sums<T>(a, n, sums);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 6; ++i) static_cast<A *>(a.partial)[blockIdx.x * 6 + i] = sums[i];
+}
+
+// What the segments of an image have, at most one a thread.
+template <class T> __device__ __forceinline__ void grid_finish(const grid_vector_args &a)
+{
+    typedef typename accumulator<T>::type A;
+    __shared__ A shared[6 * SPATIAL_THREADS];
+    const A *from = static_cast<const A *>(a.partial) + (int64_t)blockIdx.x * a.segments * 6;
+    A sums[6] = {0, 0, 0, 0, 0, 0};
+    wd_wait_for_previous();
+    if (threadIdx.x < a.segments) {
+#pragma unroll
+        for (int i = 0; i < 6; ++i) sums[i] = from[threadIdx.x * 6 + i];
+    }
+    sum_lanes<6>(shared, sums, (int)threadIdx.x, SPATIAL_THREADS, 1);
+    if (threadIdx.x == 0) put_sums<T>(a, blockIdx.x, sums);
+}
+
+} // namespace
+
+#endif

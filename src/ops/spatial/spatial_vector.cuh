@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of spatial transformers share: where places look, and how results are blended. A
+// place's cell and fractions are computed as in the definition, rounding by rounding.
+#ifndef WD_OPS_SPATIAL_VECTOR_CUH
+#define WD_OPS_SPATIAL_VECTOR_CUH
+
+#include "gpu/device/depend.cuh"
+#include "gpu/device/vector.cuh"
+#include "ops/spatial/spatial_vector_args.h"
+
+namespace {
+
+template <class T> struct accumulator {
+    typedef float type;
+};
+template <> struct accumulator<double> {
+    typedef double type;
+};
+
+// n = quotient * divisor + the result; n becomes the quotient.
+__device__ __forceinline__ uint32_t take_rest(uint32_t &n, const wd_fastdiv &by)
+{
+    const uint32_t quotient = wd_fastdiv_quotient(n, by);
+    const uint32_t rest = n - quotient * by.divisor;
+    n = quotient;
+    return rest;
+}
+
+__device__ __forceinline__ float round_down(float s)
+{
+    return floorf(s);
+}
+__device__ __forceinline__ double round_down(double s)
+{
+    return floor(s);
+}
+
+// Where a place looks.
+template <class A> struct sight {
+    int row, column; // the upper left corner of its cell
+    A down, right;
+    bool seen; // else nothing of the image is near; `down` and `right` are then 0 or NaN
+
+    static __device__ __forceinline__ bool coordinate(A g, A scale, int extent, int &corner,
+                                                      A &beyond)
+    {
+        const A s = (g + 1) * scale;
+        const bool in = s > -1 && s < (A)extent;
+        const A whole = round_down(s);
+        corner = in ? (int)whole : 0;
+        beyond = in ? s - whole : s - s;
+        return in;
+    }
+
+    // `place` counts the places of the whole grid.
+    template <class T>
+    __device__ __forceinline__ void look(const sampler_vector_args &a, int64_t place)
+    {
+        const T *at = static_cast<const T *>(a.grid) + 2 * place;
+        A gx, gy;
+        if (a.pairs) {
+            wd_run<T, 2> both;
+            both.load(at);
+            gx = wd_widen(both.get(0));
+            gy = wd_widen(both.get(1));
+        } else {
+            gx = wd_widen(at[0]);
+            gy = wd_widen(at[1]);
+        }
+        const bool across = coordinate(gx, (A)a.scale_w, a.width, column, right);
+        seen = coordinate(gy, (A)a.scale_h, a.height, row, down) && across;
+    }
+
+    // What y is where nothing is seen: NaN of a coordinate that is not finite.
+    __device__ __forceinline__ A nothing() const
+    {
+        return seen ? (A)0 : (down + right) * 0;
+    }
+
+    __device__ __forceinline__ bool has(const sampler_vector_args &a, int down_by,
+                                        int right_by) const
+    {
+        return seen && (uint32_t)(row + down_by) < (uint32_t)a.height &&
+               (uint32_t)(column + right_by) < (uint32_t)a.width;
+    }
+};
+
+template <class A>
+__device__ __forceinline__ A blended(bool scales, double alpha, A value, bool blends, double beta,
+                                     A old)
+{
+    A r = scales ? (A)alpha * value : (A)0;
+    if (blends) r += (A)beta * old;
+    return r;
+}
+
+// alpha * value + beta * what is there, of y or dx.
+template <class T, int V, class A>
+__device__ __forceinline__ void put(const sampler_vector_args &a, T *to, const A *value)
+{
+    wd_run<T, V> run;
+    if (a.blends) run.load(to);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        T narrow;
+        const A old = a.blends ? wd_widen(run.get(v)) : (A)0;
+        wd_narrow(narrow, blended<A>(a.scales, a.alpha, value[v], a.blends, a.beta, old));
+        run.put(v, narrow);
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
+
+// Sums that the threads of a block hold, added pairwise in a fixed order: of `lanes` threads, a power of
+// two, that stand `step` apart; the first of them has the total. `shared` has room for COUNT numbers of
+// each thread.
+template <int COUNT, class A>
+__device__ __forceinline__ void sum_lanes(A *shared, A *sums, int lane, int lanes, int step)
+{
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) shared[i * SPATIAL_THREADS + threadIdx.x] = sums[i];
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (lane < half) {
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) {
+                sums[i] += shared[i * SPATIAL_THREADS + threadIdx.x + half * step];
+                shared[i * SPATIAL_THREADS + threadIdx.x] = sums[i];
+            }
+        }
+    }
+}
+
+} // namespace
+
+#endif
