@@ -159,29 +159,43 @@ struct options {
     unsigned long long seed;
 };
 
+/* A whole number from 1 on, or the end. */
+static int count_of(const char *option, const char *value)
+{
+    char *end;
+    long n = strtol(value, &end, 10);
+    if (*value && !*end && n >= 1 && n <= 1000000) return (int)n;
+    fprintf(stderr, "%s %s: a whole number from 1 on is wanted\n", option, value);
+    exit(2);
+}
+
 static struct options read_options(int argc, char **argv)
 {
     struct options o = {WARPDNN_EXAMPLES_DATA "/digits.csv.gz", "train_digits.svg", 0, 0, 3, 1};
     for (int i = 1; i < argc; ++i) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (value && !strcmp(argv[i], "--data") && !strcmp(value, "fashion-mnist")) o.fashion = 1;
-        else if (value && !strcmp(argv[i], "--data") && !strcmp(value, "digits")) o.fashion = 0;
-        else if (value && !strcmp(argv[i], "--seed"))
-            o.seed = strtoull(value, NULL, 10), o.seeds = 1;
-        else if (value && !strcmp(argv[i], "--seeds")) o.seeds = atoi(value);
-        else if (value && !strcmp(argv[i], "--epochs")) o.epochs = atoi(value);
-        else if (value && !strcmp(argv[i], "--digits")) o.digits = value;
-        else if (value && !strcmp(argv[i], "--svg")) o.svg = value;
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (value && !strcmp(option, "--data") && !strcmp(value, "fashion-mnist")) o.fashion = 1;
+        else if (value && !strcmp(option, "--data") && !strcmp(value, "digits")) o.fashion = 0;
+        else if (value && !strcmp(option, "--seed"))
+            o.seed = (unsigned long long)count_of(option, value), o.seeds = 1;
+        else if (value && !strcmp(option, "--seeds")) o.seeds = count_of(option, value);
+        else if (value && !strcmp(option, "--epochs")) o.epochs = count_of(option, value);
+        else if (value && !strcmp(option, "--digits")) o.digits = value;
+        else if (value && !strcmp(option, "--svg")) o.svg = value;
         else {
             fprintf(stderr,
                     "usage: %s [--data digits|fashion-mnist] [--seed N] [--seeds N] "
                     "[--epochs N] [--digits PATH] [--svg PATH]\n",
                     argv[0]);
-            exit(2);
+            exit(!strcmp(option, "--help") ? 0 : 2);
         }
         ++i;
     }
-    if (o.epochs <= 0 || o.epochs > EPOCHS_MAX) o.epochs = o.fashion ? 4 : 12;
+    if (o.epochs > EPOCHS_MAX) {
+        fprintf(stderr, "--epochs %d: at most %d\n", o.epochs, EPOCHS_MAX);
+        exit(2);
+    }
+    if (o.epochs == 0) o.epochs = o.fashion ? 4 : 12;
     if (o.fashion && o.seeds == 3) o.seeds = 1;
     return o;
 }

@@ -186,7 +186,7 @@ def main():
     parser.add_argument("--gpu", action="store_true", help="the GPU tests, on a real GPU")
     parser.add_argument("--quick", action="store_true", help="a tenth of the random cases")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
-    parser.add_argument("--timeout", type=int, default=600, help="seconds for one program (600)")
+    parser.add_argument("--timeout", type=int, default=1500, help="seconds for one program (1500)")
     parser.add_argument("--list", action="store_true", help="list the tests and stop")
     parser.add_argument("--tally", help="append 'passed failed skipped' to this file")
     args = parser.parse_args()

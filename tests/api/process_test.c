@@ -251,7 +251,7 @@ static void settings(void)
         "-3", "99999999", "9999999999999999999", "many", "2x", "", "0", "1", "3", "64"};
     static const char text_file[] = WD_SOURCE_DIR "/CMakeLists.txt";
     const char *const no_module[] = {"/nonexistent/module.so", "/", "libm.so.6", "", text_file};
-    static const char *const no_device[] = {"foo", "CPU", "cpu ", ""};
+    static const char *const no_device[] = {"foo", "CPU", "cpu ", " "};
     for (size_t i = 0; i < sizeof threads / sizeof threads[0]; ++i) {
         RUN("threads", "compute", OPEN, NULL, PLAIN, "WARPDNN_THREADS", threads[i]);
     }
@@ -265,6 +265,14 @@ static void settings(void)
     }
     RUN("a device that is none, named", "refused", OPEN, NULL, "WARPDNN_DEVICE", "foo", "TEST_TEXT",
         "\"foo\" is none of auto, gpu, cpu");
+    RUN("no device", "refused", OPEN, NULL, "WARPDNN_DEVICE", "", "TEST_TEXT",
+        "/nonexistent/driver.so", "WARPDNN_CUDA_DRIVER", "/nonexistent/driver.so");
+    RUN("no engine", "compute", OPEN, NULL, PLAIN, "WARPDNN_ENGINES", "");
+    RUN("a number that is none", "compute", OPEN, "WARPDNN_THREADS=many is ignored", PLAIN,
+        "WARPDNN_THREADS", "many", "CUDNN_LOGLEVEL_DBG", "2", "CUDNN_LOGDEST_DBG", "stdout");
+    RUN("an engine that is none", "compute", OPEN, "pool_fast* in WARPDNN_ENGINES names no engine",
+        PLAIN, "WARPDNN_ENGINES", "none,*_cpu,conv_*,pool_fast*", "CUDNN_LOGLEVEL_DBG", "2",
+        "CUDNN_LOGDEST_DBG", "stdout");
     RUN("a device that is long", "refused", OPEN, NULL, "WARPDNN_DEVICE", long_text, "TEST_TEXT",
         "is none of auto, gpu, cpu");
     RUN("a driver that is none", "refused", OPEN, NULL, "WARPDNN_DEVICE", "auto", "TEST_TEXT",

@@ -194,6 +194,8 @@ void fake_stream_drop_context(CUcontext context);
 int fake_report_streams(void);
 
 /* kernel.c */
+/* Adds the symbols of all kernels that were launched to a file. */
+void fake_write_launched(const char *path);
 CUresult fake_kernel_work(CUfunction function, const struct fakecuda_launch *launch, void **params,
                           CUcontext context, struct CUgraphNode_st *work);
 void fake_run_work(struct CUgraphNode_st *work);

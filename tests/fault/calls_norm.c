@@ -68,6 +68,53 @@ static cudnnStatus_t backward_ex(struct scene *s)
         s->out[1] + SAVED_VARIANCE, s->activation, s->workspace, s->bytes, s->out[2], s->bytes);
 }
 
+static const cudnnNormMode_t newer = CUDNN_NORM_PER_CHANNEL;
+static const cudnnNormOps_t newer_ops = CUDNN_NORM_OPS_NORM_ADD_ACTIVATION;
+static const cudnnNormAlgo_t algo = CUDNN_NORM_ALGO_PERSIST;
+
+static cudnnStatus_t newer_inference(struct scene *s)
+{
+    return cudnnNormalizationForwardInference(
+        s->handle, newer, newer_ops, algo, &one, &zero, s->image, s->in[0], s->channel, s->in[1],
+        s->in[2], s->channel, s->in[3], s->in[3] + VARIANCE, s->image, s->in[0], s->activation,
+        s->image, s->out[0], epsilon, 1);
+}
+
+static cudnnStatus_t newer_sizes(struct scene *s)
+{
+    size_t bytes;
+    cudnnStatus_t status = cudnnGetNormalizationTrainingReserveSpaceSize(
+        s->handle, newer, newer_ops, algo, s->activation, s->image, &bytes, 1);
+    if (status) return status;
+    status = cudnnGetNormalizationForwardTrainingWorkspaceSize(
+        s->handle, newer, newer_ops, algo, s->image, s->image, s->image, s->channel, s->activation,
+        s->channel, &bytes, 1);
+    if (status) return status;
+    return cudnnGetNormalizationBackwardWorkspaceSize(
+        s->handle, newer, newer_ops, algo, s->image, s->image, s->image, s->image, s->image,
+        s->channel, s->activation, s->channel, &bytes, 1);
+}
+
+static cudnnStatus_t newer_training(struct scene *s)
+{
+    return cudnnNormalizationForwardTraining(
+        s->handle, newer, newer_ops, algo, &one, &zero, s->image, s->in[0], s->channel, s->in[2],
+        s->in[3], average, s->channel, s->out[1] + MEAN, s->out[1] + VARIANCE, epsilon,
+        s->out[1] + SAVED_MEAN, s->out[1] + SAVED_VARIANCE, s->activation, s->image, s->in[1],
+        s->image, s->out[0], s->workspace, s->bytes, s->out[2], s->bytes, 1);
+}
+
+static cudnnStatus_t newer_backward(struct scene *s)
+{
+    float *dz = s->out[3] + FAULT_CHANNELS * s->n * s->h * s->w;
+    return cudnnNormalizationBackward(
+        s->handle, newer, newer_ops, algo, &one, &zero, &one, &zero, s->image, s->in[0], s->image,
+        s->out[0], s->image, s->in[1], s->image, dz, s->image, s->out[3], s->channel, s->in[2],
+        s->in[3], s->out[1] + DSCALE, s->out[1] + DBIAS, epsilon, s->channel,
+        s->out[1] + SAVED_MEAN, s->out[1] + SAVED_VARIANCE, s->activation, s->workspace, s->bytes,
+        s->out[2], s->bytes, 1);
+}
+
 static cudnnStatus_t derive(struct scene *s)
 {
     cudnnTensorDescriptor_t made = NULL;
@@ -86,6 +133,10 @@ static const struct fault_call rows[] = {
     {"cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", sizes, NULL, false},
     {"cudnnBatchNormalizationForwardTrainingEx", training_ex, NULL, false},
     {"cudnnBatchNormalizationBackwardEx", backward_ex, training_ex, false},
+    {"cudnnNormalizationForwardInference", newer_inference, NULL, false},
+    {"cudnnGetNormalizationForwardTrainingWorkspaceSize", newer_sizes, NULL, false},
+    {"cudnnNormalizationForwardTraining", newer_training, NULL, false},
+    {"cudnnNormalizationBackward", newer_backward, newer_training, false},
     {"cudnnDeriveBNTensorDescriptor", derive, NULL, false},
 };
 const struct fault_calls fault_norm_calls = {rows, (int)(sizeof rows / sizeof rows[0])};

@@ -123,6 +123,68 @@ static void make_pool(enum wd_op op, int dtype, const int64_t *x)
     for (int s = 0; s < 4; ++s) add(s, dtype, 4, s < 2 ? y : x);
 }
 
+static void make_resample(enum wd_op op, int dtype, const int64_t *x)
+{
+    struct wd_resample_attr *attr = &single.node.attr.resample;
+    int64_t unit = 1 + below(3), window = 1 + below(6), stride = 1 + below(4), pad = below(4);
+    int64_t y[4] = {x[0], x[1], (x[2] * unit + 2 * pad - window) / stride + 1,
+                    (x[3] * unit + 2 * pad - window) / stride + 1};
+    bool indices;
+    attr->spatial = 2;
+    attr->mode = below(5);
+    attr->padding = below(3);
+    attr->compute = CUDNN_DATA_FLOAT;
+    attr->propagate_nan = below(2);
+    for (int d = 0; d < 2; ++d) {
+        attr->unit[d] = unit;
+        attr->window[d] = window;
+        attr->stride[d] = stride;
+        attr->pad_before[d] = attr->pad_after[d] = pad;
+    }
+    indices = attr->mode == CUDNN_RESAMPLE_MAXPOOL && chance(50);
+    if (op == WD_OP_RESAMPLE_FORWARD) {
+        add(0, dtype, 4, x);
+        add(1, dtype, 4, y);
+        if (indices) add(2, CUDNN_DATA_INT8, 4, y);
+        return;
+    }
+    add(0, dtype, 4, y);
+    if (indices) add(1, CUDNN_DATA_INT8, 4, y);
+    else if (chance(80)) {
+        add(2, dtype, 4, x);
+        add(3, dtype, 4, y);
+    }
+    add(4, dtype, 4, x);
+}
+
+/* Concatenation, reshape, random numbers. */
+static void make_move(enum wd_op op, int dtype, const int64_t *x)
+{
+    static const int64_t one[4] = {1, 1, 1, 1};
+    int64_t y[4] = {x[0], x[1], x[2], x[3]};
+    if (op == WD_OP_CONCAT) {
+        struct wd_concat_attr *attr = &single.node.attr.concat;
+        attr->axis = below(4);
+        attr->inputs = 1 + below(4);
+        attr->in_place = below(attr->inputs + 1) - 1;
+        y[attr->axis] *= attr->inputs;
+        add(0, dtype, 4, y);
+        for (int i = 0; i < attr->inputs; ++i) add(1 + i, dtype, 4, x);
+    } else if (op == WD_OP_RESHAPE) {
+        y[0] = x[0] * x[1];
+        y[1] = 1;
+        add(0, dtype, 4, x);
+        add(1, dtype, 4, y);
+    } else {
+        struct wd_rng_attr *attr = &single.node.attr.rng;
+        attr->distribution = below(3);
+        attr->probability = attr->high = attr->deviation = 0.5;
+        if (chance(50)) add(0, CUDNN_DATA_INT64, 4, one);
+        if (chance(50)) add(1, CUDNN_DATA_INT64, 4, one);
+        add(2, dtype, 4, x);
+    }
+}
+
 static void make_norm(enum wd_op op, int dtype, const int64_t *x)
 {
     /* d: as x, p: a parameter; those in capitals may be absent, in pairs */
@@ -208,6 +270,11 @@ static bool make(enum wd_op op)
     case WD_OP_IM2COL: make_conv(op, dtype); break;
     case WD_OP_POOL_FORWARD:
     case WD_OP_POOL_BACKWARD: make_pool(op, dtype, x); break;
+    case WD_OP_RESAMPLE_FORWARD:
+    case WD_OP_RESAMPLE_BACKWARD: make_resample(op, dtype, x); break;
+    case WD_OP_CONCAT:
+    case WD_OP_RESHAPE:
+    case WD_OP_RNG: make_move(op, dtype, x); break;
     case WD_OP_BN_INFERENCE:
     case WD_OP_BN_TRAINING:
     case WD_OP_BN_BACKWARD: make_norm(op, dtype, x); break;

@@ -23,6 +23,13 @@ export PKG_CONFIG_PATH
 ${CC:-cc} "$here/consumer.c" -o "$work/consumer" $(pkg-config --cflags --libs warpdnn)
 "$work/consumer" "$prefix"
 
+# The README's first program, as it stands there.
+awk '/^```/ { inside = 0 } inside; /^```c$/ { inside = 1 }' "$here/../../README.md" >"$work/first.c"
+# shellcheck disable=SC2046 # a list of flags
+${CC:-cc} -Wall -Werror "$work/first.c" -o "$work/first" $(pkg-config --cflags --libs warpdnn)
+printed=$(WARPDNN_DEVICE=cpu "$work/first")
+[ "$printed" = '0 2 0 4' ] || { echo "consume: the README's program printed $printed" >&2; exit 1; }
+
 # The command that was installed with it.
 "$prefix/bin/warpdnn" run --device cpu -- "$work/consumer" "$prefix"
 "$prefix/bin/warpdnn" doctor --brief

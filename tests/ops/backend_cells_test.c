@@ -9,7 +9,7 @@
 #include "ops/conv_case.h"
 #include "support/backend_build.h"
 
-enum { DATA = 3 };
+enum { DATA = 4 };
 
 struct run {
     struct tensor *t[DATA];
@@ -110,6 +110,48 @@ static void pointwise_case(cudnnDataType_t dtype, enum layout layout)
     if (run(&r, be_pointwise(CUDNN_POINTWISE_ADD, r.desc[0], r.desc[1], NULL, r.desc[2]))) {
         check_values("y", r.t[2], exact, NULL, magnitude,
                      CUDNN_DATA_FLOAT); /* its math precision */
+    }
+    free(exact);
+    free(magnitude);
+    be_free_all();
+    case_end();
+}
+
+static double gelu(int mode, double x)
+{
+    if (mode == CUDNN_POINTWISE_GELU_FWD) return 0.5 * x * erfc(-x / sqrt(2.0));
+    /* (1 + tanh u) / 2 without its cancellation */
+    return x / (1.0 + exp(-2.0 * 0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
+
+/* Modes that no legacy call has: both forms of gelu, and the selection of one of two. */
+static void mode_case(int mode, cudnnDataType_t dtype)
+{
+    static const int dim[] = {2, 32, 3, 5};
+    bool selects = mode == CUDNN_POINTWISE_BINARY_SELECT;
+    struct run r = {.tensors = selects ? 4 : 2};
+    struct tensor *y;
+    double *exact;
+    double *magnitude;
+    if (!case_begin("backend pointwise mode %d type %d", mode, (int)dtype)) return;
+    for (int i = 0; i + 1 < r.tensors; ++i) {
+        r.t[i] = tensor_input(dtype, 4, dim, LAYOUT_NCHW, -5.0, 5.0);
+    }
+    y = r.t[r.tensors - 1] = tensor_output(dtype, 4, dim, LAYOUT_NCHW);
+    exact = conv_doubles(y->count);
+    magnitude = conv_doubles(y->count);
+    for (int64_t i = 0; i < y->count; ++i) {
+        double x = r.t[0]->value[i];
+        if (selects && i % 3 == 0) r.t[2]->value[i] = 0.0;
+        if (selects) exact[i] = r.t[2]->value[i] != 0.0 ? x : r.t[1]->value[i];
+        else exact[i] = gelu(mode, x);
+        magnitude[i] = selects ? 0.0 : fabs(x);
+    }
+    if (selects) tensor_write(r.t[2]);
+    describe(&r);
+    if (run(&r, be_pointwise(mode, r.desc[0], selects ? r.desc[1] : NULL,
+                             selects ? r.desc[2] : NULL, r.desc[r.tensors - 1]))) {
+        check_values("y", y, exact, NULL, magnitude, CUDNN_DATA_FLOAT);
     }
     free(exact);
     free(magnitude);
@@ -243,6 +285,12 @@ int main(int argc, char **argv)
         {{CUDNN_DATA_INT8x32, CUDNN_DATA_INT8x32, CUDNN_DATA_INT32}, true, false, true},
     };
     harness_start(argc, argv);
+    for (int t = 0; t < 4; ++t) {
+        if (types[t].conv.x == CUDNN_DATA_DOUBLE) continue; /* its math precision is fp32 */
+        mode_case(CUDNN_POINTWISE_GELU_FWD, types[t].conv.x);
+        mode_case(CUDNN_POINTWISE_GELU_APPROX_TANH_FWD, types[t].conv.x);
+        mode_case(CUDNN_POINTWISE_BINARY_SELECT, types[t].conv.x);
+    }
     for (size_t t = 0; t < sizeof types / sizeof types[0]; ++t) {
         int first = types[t].vector ? LAYOUT_VECT : LAYOUT_NCHW;
         int last = types[t].vector ? LAYOUT_VECT : LAYOUT_GAPS;

@@ -102,7 +102,7 @@ struct tensor *norm_param(struct norm_case *c, enum layout layout, double low, d
     return tensor_input(c->param_dtype, c->shape.rank, c->shape.param_dim, layout, low, high);
 }
 
-static const void *scalar(const struct norm_case *c, double value, double *room)
+const void *norm_scalar(const struct norm_case *c, double value, double *room)
 {
     float single = (float)value;
     if (c->dtype == CUDNN_DATA_DOUBLE) *room = value;
@@ -116,8 +116,8 @@ cudnnStatus_t norm_call_inference(void *context)
     double a;
     double b;
     return cudnnBatchNormalizationForwardInference(
-        harness_handle, (cudnnBatchNormMode_t)c->mode, scalar(c, c->alpha, &a),
-        scalar(c, c->beta, &b), c->x->desc, c->x->data, c->y->desc, c->y->data, c->scale->desc,
+        harness_handle, (cudnnBatchNormMode_t)c->mode, norm_scalar(c, c->alpha, &a),
+        norm_scalar(c, c->beta, &b), c->x->desc, c->x->data, c->y->desc, c->y->data, c->scale->desc,
         c->scale->data, c->bias->data, c->mean->data, c->var->data, c->epsilon);
 }
 
@@ -131,13 +131,14 @@ static cudnnStatus_t call_forward(const struct norm_case *c)
     void *saved_inv = c->saved ? c->saved_inv->data : NULL;
     if (!c->ex) {
         return cudnnBatchNormalizationForwardTraining(
-            harness_handle, (cudnnBatchNormMode_t)c->mode, scalar(c, c->alpha, &a),
-            scalar(c, c->beta, &b), c->x->desc, c->x->data, c->y->desc, c->y->data, c->scale->desc,
-            c->scale->data, c->bias->data, c->factor, mean, var, c->epsilon, saved_mean, saved_inv);
+            harness_handle, (cudnnBatchNormMode_t)c->mode, norm_scalar(c, c->alpha, &a),
+            norm_scalar(c, c->beta, &b), c->x->desc, c->x->data, c->y->desc, c->y->data,
+            c->scale->desc, c->scale->data, c->bias->data, c->factor, mean, var, c->epsilon,
+            saved_mean, saved_inv);
     }
     return cudnnBatchNormalizationForwardTrainingEx(
         harness_handle, (cudnnBatchNormMode_t)c->mode, (cudnnBatchNormOps_t)c->ops,
-        scalar(c, c->alpha, &a), scalar(c, c->beta, &b), c->x->desc, c->x->data,
+        norm_scalar(c, c->alpha, &a), norm_scalar(c, c->beta, &b), c->x->desc, c->x->data,
         c->z ? c->z->desc : NULL, c->z ? c->z->data : NULL, c->y->desc, c->y->data, c->scale->desc,
         c->scale->data, c->bias->data, c->factor, mean, var, c->epsilon, saved_mean, saved_inv,
         c->activation, c->workspace ? c->workspace->data : NULL,
@@ -148,10 +149,10 @@ static cudnnStatus_t call_forward(const struct norm_case *c)
 static cudnnStatus_t call_backward(const struct norm_case *c)
 {
     double room[4];
-    const void *ad = scalar(c, c->alpha_data, &room[0]);
-    const void *bd = scalar(c, c->beta_data, &room[1]);
-    const void *ap = scalar(c, c->alpha_param, &room[2]);
-    const void *bp = scalar(c, c->beta_param, &room[3]);
+    const void *ad = norm_scalar(c, c->alpha_data, &room[0]);
+    const void *bd = norm_scalar(c, c->beta_data, &room[1]);
+    const void *ap = norm_scalar(c, c->alpha_param, &room[2]);
+    const void *bp = norm_scalar(c, c->beta_param, &room[3]);
     const void *saved_mean = c->saved ? c->saved_mean->data : NULL;
     const void *saved_inv = c->saved ? c->saved_inv->data : NULL;
     if (!c->ex) {
@@ -174,8 +175,9 @@ cudnnStatus_t norm_call(void *context)
 {
     const struct norm_case *c = context;
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    if (c->forward) status = call_forward(c);
-    if (status == CUDNN_STATUS_SUCCESS && c->backward) status = call_backward(c);
+    if (c->forward) status = c->newer ? norm_newer_forward(c) : call_forward(c);
+    if (status != CUDNN_STATUS_SUCCESS || !c->backward) return status;
+    status = c->newer ? norm_newer_backward(c) : call_backward(c);
     return status;
 }
 
@@ -188,12 +190,8 @@ bool norm_fine(const char *what, cudnnStatus_t status)
     return false;
 }
 
-/* Exactly as much workspace and reserve space as is asked for. */
-bool norm_make_spaces(struct norm_case *c)
+static bool ask_sizes(const struct norm_case *c, size_t *forward, size_t *backward, size_t *reserve)
 {
-    size_t forward = 0;
-    size_t backward = 0;
-    size_t reserve = 0;
     cudnnBatchNormMode_t mode = (cudnnBatchNormMode_t)c->mode;
     cudnnBatchNormOps_t ops = (cudnnBatchNormOps_t)c->ops;
     cudnnTensorDescriptor_t z = c->z ? c->z->desc : NULL;
@@ -202,16 +200,25 @@ bool norm_make_spaces(struct norm_case *c)
     cudnnTensorDescriptor_t dy = c->dy ? c->dy->desc : like;
     cudnnTensorDescriptor_t dz = c->dz ? c->dz->desc : like;
     cudnnTensorDescriptor_t dx = c->dx ? c->dx->desc : like;
-    if (!norm_fine("workspace size", cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
-                                         harness_handle, mode, ops, like, z, y, c->scale->desc,
-                                         c->activation, &forward)) ||
-        !norm_fine("workspace size", cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-                                         harness_handle, mode, ops, like, y, dy, dz, dx,
-                                         c->scale->desc, c->activation, &backward)) ||
-        !norm_fine("reserve size", cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
-                                       harness_handle, mode, ops, c->activation, like, &reserve))) {
-        return false;
-    }
+    return norm_fine("workspace size", cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+                                           harness_handle, mode, ops, like, z, y, c->scale->desc,
+                                           c->activation, forward)) &&
+           norm_fine("workspace size", cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+                                           harness_handle, mode, ops, like, y, dy, dz, dx,
+                                           c->scale->desc, c->activation, backward)) &&
+           norm_fine("reserve size", cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
+                                         harness_handle, mode, ops, c->activation, like, reserve));
+}
+
+/* Exactly as much workspace and reserve space as is asked for. */
+bool norm_make_spaces(struct norm_case *c)
+{
+    size_t forward = 0;
+    size_t backward = 0;
+    size_t reserve = 0;
+    bool asked = c->newer ? norm_newer_sizes(c, &forward, &backward, &reserve)
+                          : ask_sizes(c, &forward, &backward, &reserve);
+    if (!asked) return false;
     if (!c->backward) backward = 0;
     if (!c->forward) forward = 0;
     if (forward < backward) forward = backward;
@@ -431,6 +438,8 @@ void norm_make_tensors(struct norm_case *c, struct norm_range x)
     const struct norm_shape *s = &c->shape;
     enum layout params = (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC);
     enum layout layout = own_layout(c);
+    enum layout stats = params;
+    if (c->newer) stats = (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC);
     c->param_dtype = c->dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     if (c->in_place && layout == LAYOUT_GAPS) layout = LAYOUT_NHWC;
     if (c->in_place && !c->backward) {
@@ -444,11 +453,11 @@ void norm_make_tensors(struct norm_case *c, struct norm_range x)
         c->z = tensor_input(c->dtype, s->rank, s->dim, own_layout(c), -2.0, 2.0);
     }
     c->y = c->in_place && !c->backward ? c->x : norm_output(c, own_layout(c), c->beta);
-    if (c->running_mean) c->mean = written_param(c, params, 1.0 - c->factor);
-    if (c->running_var) c->var = written_param(c, params, 1.0 - c->factor);
+    if (c->running_mean) c->mean = written_param(c, stats, 1.0 - c->factor);
+    if (c->running_var) c->var = written_param(c, stats, 1.0 - c->factor);
     if (c->saved) {
-        c->saved_mean = written_param(c, params, 0.0);
-        c->saved_inv = written_param(c, params, 0.0);
+        c->saved_mean = written_param(c, stats, 0.0);
+        c->saved_inv = written_param(c, stats, 0.0);
     }
     if (c->backward) {
         enum layout dy = own_layout(c);
@@ -479,7 +488,9 @@ void norm_run(struct norm_case *c, struct norm_range x)
 {
     struct norm_inputs in;
     double *pre = norm_zeros(c->shape.count);
+    tensor_odd = c->odd;
     norm_make_tensors(c, x);
+    tensor_odd = 0;
     in = norm_inputs(c);
     if ((!c->ex || norm_make_spaces(c)) && run_call(norm_call, c)) {
         check_forward(c, &in, pre);

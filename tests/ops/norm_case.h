@@ -40,7 +40,10 @@ struct norm_case {
     struct tensor *workspace, *reserve;
     cudnnActivationDescriptor_t activation;
     bool forward, backward, ex;
-    int layout;         /* of all tensors of x's shape, plus 1; 0: each has its own, at random */
+    bool newer; /* with ex: through cudnnNormalization*, whose statistics have their own layout */
+    int algo;   /* cudnnNormAlgo_t of these */
+    int layout; /* of all tensors of x's shape, plus 1; 0: each has its own, at random */
+    int odd;    /* elements by which all tensors of a case lie off their alignment */
     const char *engine; /* that must have run last; null: any */
 };
 
@@ -75,6 +78,14 @@ void norm_run(struct norm_case *c, struct norm_range x);
 /* For run_call: training, then backward where wanted; and inference. */
 cudnnStatus_t norm_call(void *context);
 cudnnStatus_t norm_call_inference(void *context);
+/* The same steps through the newer interface (norm_newer.c). */
+cudnnStatus_t norm_newer_inference(void *context);
+cudnnStatus_t norm_newer_forward(const struct norm_case *c);
+cudnnStatus_t norm_newer_backward(const struct norm_case *c);
+bool norm_newer_sizes(const struct norm_case *c, size_t *forward, size_t *backward,
+                      size_t *reserve);
+/* alpha or beta in the form that the API takes it, in `room`. */
+const void *norm_scalar(const struct norm_case *c, double value, double *room);
 /* Fails the case with the text of a refusal. */
 bool norm_fine(const char *what, cudnnStatus_t status);
 

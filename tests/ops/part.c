@@ -18,7 +18,10 @@ static struct part *part_new(struct tensor *whole, int rank, const int *dim, con
     p->whole = whole;
     p->desc = whole->desc;
     p->rank = rank;
+    p->front = 0;
     p->count = 1;
+    p->placed = false;
+    p->skip = 0;
     for (int d = 0; d < rank; ++d) {
         p->dim[d] = dim[d];
         p->count *= dim[d];
@@ -59,6 +62,34 @@ struct part *part_output(cudnnDataType_t dtype, int rank, const int *dim, enum l
     return p;
 }
 
+struct part *part_skipped(cudnnDataType_t dtype, int rank, const int *dim, enum layout layout,
+                          int skip, bool output, double lowest, double highest)
+{
+    struct part *p;
+    int whole[2] = {1, skip};
+    int stride[8];
+    int64_t count = 1;
+    if (part_count == PARTS_MAX) abort();
+    for (int i = 0; i < rank; ++i) {
+        int d = rank - 1 - i;
+        if (layout == LAYOUT_NHWC) d = i == 0 ? 1 : i == rank - 1 ? 0 : rank - i;
+        stride[d] = (int)count;
+        count *= dim[d];
+    }
+    whole[1] += (int)count;
+    p = part_new(output ? tensor_inout(dtype, 2, whole, LAYOUT_NCHW, lowest, highest)
+                        : tensor_input(dtype, 2, whole, LAYOUT_NCHW, lowest, highest),
+                 rank, dim, NULL);
+    p->placed = true;
+    p->skip = skip;
+    memcpy(p->stride, stride, sizeof stride);
+    cudnnCreateTensorDescriptor(&p->desc);
+    if (cudnnSetTensorNdDescriptor(p->desc, dtype, rank, dim, stride) != CUDNN_STATUS_SUCCESS) {
+        case_fail("the descriptor of a part is refused");
+    }
+    return p;
+}
+
 void parts_free(void)
 {
     for (int i = 0; i < part_count; ++i) {
@@ -77,7 +108,29 @@ void part_coordinates(const struct part *p, int64_t logical, int *at)
 
 int64_t part_at(const struct part *p, const int *at)
 {
-    return logical_index(p->whole, at);
+    int64_t index = p->skip;
+    int moved[8];
+    for (int d = 0; p->placed && d < p->rank; ++d) index += (int64_t)at[d] * p->stride[d];
+    if (p->placed) return index;
+    memcpy(moved, at, (size_t)p->rank * sizeof *at);
+    moved[0] += p->front;
+    return logical_index(p->whole, moved);
+}
+
+void part_move(struct part *p)
+{
+    p->front = 1;
+}
+
+void *part_data(const struct part *p)
+{
+    const int type = p->whole->dtype;
+    const size_t size = type == CUDNN_DATA_DOUBLE                                ? 8
+                        : type == CUDNN_DATA_FLOAT                               ? 4
+                        : type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16 ? 2
+                                                                                 : 1;
+    const size_t before = p->front > 0 ? (size_t)p->front * (size_t)p->whole->stride[0] : 0;
+    return (char *)p->whole->data + (before + (size_t)p->skip) * size;
 }
 
 int64_t part_index(const struct part *p, int64_t logical)

@@ -15,6 +15,10 @@ struct part {
     int rank;
     int dim[8];
     int64_t count;
+    bool placed; /* by these, and not as the whole's dims say */
+    int stride[8];
+    int skip;
+    int front; /* images of the whole before it: nothing but alignment differs */
 };
 
 /* `margin` (may be null) is added to each dim for the whole. Values are random; the elements of an
@@ -24,7 +28,14 @@ struct part *part_input(cudnnDataType_t dtype, int rank, const int *dim, enum la
                         const int *margin, double lowest, double highest);
 struct part *part_output(cudnnDataType_t dtype, int rank, const int *dim, enum layout layout,
                          const int *margin, bool fresh);
+/* A packed tensor, channels last or not, that begins `skip` elements behind aligned memory. */
+struct part *part_skipped(cudnnDataType_t dtype, int rank, const int *dim, enum layout layout,
+                          int skip, bool output, double lowest, double highest);
 void parts_free(void);
+/* Moves a part behind the first image of the whole, which has one more. */
+void part_move(struct part *p);
+/* What the API is given. */
+void *part_data(const struct part *p);
 
 /* Where the part's logical element lies in whole->value. */
 int64_t part_index(const struct part *p, int64_t logical);

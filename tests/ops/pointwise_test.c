@@ -26,18 +26,25 @@ static const void *scalar(cudnnDataType_t dtype, double value, double *storage)
     return storage;
 }
 
-/* Turns from CELL on say the layout of every tensor, CELL + layout; earlier ones draw them. */
-enum { CELL = 100 };
+/* Turns from CELL on say the layout of every tensor, CELL + layout; earlier ones draw them. WIDE are
+ * packed tensors with something for every processor, rows no whole number of vectors, the first plain. */
+enum { CELL = 100, WIDE = 200 };
 
 static enum layout layout_of(int turn)
 {
+    if (turn >= WIDE) return LAYOUT_NCHW;
     return turn >= CELL ? (enum layout)(turn - CELL) : (enum layout)random_of(0, 1, 2);
 }
 
 static int dims_of(int turn, int *dim)
 {
     static const int cell[] = {2, 32, 3, 5}; /* channels for every vector; no layout is another */
+    static const int wide[] = {5, 27, 91, 91};
     int rank = 4;
+    if (turn >= WIDE) {
+        for (int d = 0; d < rank; ++d) dim[d] = wide[d];
+        return rank;
+    }
     if (turn >= CELL) {
         for (int d = 0; d < rank; ++d) dim[d] = cell[d];
         return rank;
@@ -106,8 +113,8 @@ static void activation_case(cudnnActivationMode_t mode, cudnnDataType_t dtype, i
     if (!case_begin("activation mode %d type %d turn %d", (int)mode, (int)dtype, turn)) return;
     rank = dims_of(turn, dim);
     coef = random_real(0.5, 3.0);
-    c.alpha1 = turn == 0 || turn >= CELL ? 1.0 : random_scalar();
-    c.beta = turn == 0 ? 0.0 : turn >= CELL ? 0.5 : random_scalar();
+    c.alpha1 = turn == 0 || turn == WIDE || (turn >= CELL && turn < WIDE) ? 1.0 : random_scalar();
+    c.beta = turn == 0 || turn == WIDE ? 0.0 : turn >= CELL && turn < WIDE ? 0.5 : random_scalar();
     cudnnCreateActivationDescriptor(&c.activation);
     cudnnSetActivationDescriptor(c.activation, mode, CUDNN_NOT_PROPAGATE_NAN, coef);
     c.x = tensor_input(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -4.0), 4.0);
@@ -141,8 +148,8 @@ static void gradient_case(cudnnActivationMode_t mode, cudnnDataType_t dtype, int
     if (!case_begin("gradient mode %d type %d turn %d", (int)mode, (int)dtype, turn)) return;
     rank = dims_of(turn, dim);
     coef = random_real(0.5, 3.0);
-    c.alpha1 = turn == 0 || turn >= CELL ? 1.0 : random_scalar();
-    c.beta = turn == 0 ? 0.0 : turn >= CELL ? 0.5 : random_scalar();
+    c.alpha1 = turn == 0 || turn == WIDE || (turn >= CELL && turn < WIDE) ? 1.0 : random_scalar();
+    c.beta = turn == 0 || turn == WIDE ? 0.0 : turn >= CELL && turn < WIDE ? 0.5 : random_scalar();
     cudnnCreateActivationDescriptor(&c.activation);
     cudnnSetActivationDescriptor(c.activation, mode, CUDNN_NOT_PROPAGATE_NAN, coef);
     c.x = tensor_input(dtype, rank, dim, layout_of(turn), lowest_of(dtype, -4.0), 4.0);
@@ -223,6 +230,7 @@ static void op_case(int how, cudnnDataType_t dtype, int turn)
     if (!case_begin("op %d type %d turn %d", how, (int)dtype, turn)) return;
     rank = dims_of(turn, dim);
     for (int d = 0; d < rank; ++d) b_dim[d] = turn < CELL && random_chance(0.5) ? 1 : dim[d];
+    if (turn == WIDE + 1) b_dim[0] = b_dim[2] = b_dim[3] = 1; /* a bias */
     c.alpha1 = how == CUDNN_OP_TENSOR_SQRT ? 1.5 : random_scalar();
     c.alpha2 = random_scalar();
     c.beta = random_scalar();
@@ -297,8 +305,9 @@ static void blend_case(bool is_add, cudnnDataType_t from, cudnnDataType_t to, in
     rank = dims_of(turn, dim);
     for (int d = 0; d < rank; ++d)
         a_dim[d] = is_add && turn < CELL && random_chance(0.5) ? 1 : dim[d];
-    c.alpha1 = turn == 0 || turn >= CELL ? 1.0 : random_scalar();
-    c.beta = turn == 0 ? 0.0 : turn >= CELL ? 0.5 : random_scalar();
+    if (is_add && turn == WIDE) a_dim[0] = a_dim[2] = a_dim[3] = 1; /* a bias */
+    c.alpha1 = turn == 0 || turn == WIDE || (turn >= CELL && turn < WIDE) ? 1.0 : random_scalar();
+    c.beta = turn == 0 || turn == WIDE ? 0.0 : turn >= CELL && turn < WIDE ? 0.5 : random_scalar();
     c.a = tensor_input(from, rank, a_dim, layout_of(turn), lowest_of(from, -40.0), 40.0);
     c.y = tensor_inout(to, rank, dim, layout_of(turn), lowest_of(to, -10.0), 10.0);
     exact = doubles(c.y);
@@ -397,6 +406,24 @@ static void cell_cases(void)
     }
 }
 
+/* What every processor has something of: whole lines, ends, biases of odd rows. */
+static void wide_cases(void)
+{
+    for (int t = 0; t < 4; ++t) {
+        for (int m = CUDNN_ACTIVATION_SIGMOID; m <= CUDNN_ACTIVATION_SWISH; ++m) {
+            if (m == CUDNN_ACTIVATION_IDENTITY) continue;
+            activation_case((cudnnActivationMode_t)m, float_types[t], WIDE);
+            gradient_case((cudnnActivationMode_t)m, float_types[t], WIDE);
+        }
+        activation_case(CUDNN_ACTIVATION_RELU, float_types[t], WIDE + 1);
+        gradient_case(CUDNN_ACTIVATION_RELU, float_types[t], WIDE + 1);
+        op_case(CUDNN_OP_TENSOR_ADD, float_types[t], WIDE);
+        op_case(CUDNN_OP_TENSOR_MUL, float_types[t], WIDE + 1);
+        blend_case(true, float_types[t], float_types[t], WIDE);
+        scale_case(float_types[t], WIDE);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const cudnnDataType_t all_types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE,
@@ -424,5 +451,6 @@ int main(int argc, char **argv)
         }
     }
     cell_cases();
+    wide_cases();
     return harness_finish();
 }

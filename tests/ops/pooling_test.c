@@ -3,11 +3,12 @@
  * Pooling against its formula, written out here in scatter form and in double: every window visits
  * its elements, adds them up or takes the first of the largest, and hands its gradient back. Random
  * windows, paddings, strides, layouts, types, ties and NaN; long windows; averages also against
- * finite differences. */
+ * finite differences; and a list that every kernel of the GPU's engines is reached by. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels_reached.h"
 #include "part.h"
 
 struct call {
@@ -27,8 +28,8 @@ static cudnnStatus_t forward(void *context)
     cudnnDataType_t type = c->x->whole->dtype;
     double s[2];
     return cudnnPoolingForward(harness_handle, c->pooling, api_scalar(type, c->alpha, s),
-                               c->x->desc, c->x->whole->data, api_scalar(type, c->beta, s + 1),
-                               c->y->desc, c->y->whole->data);
+                               c->x->desc, part_data(c->x), api_scalar(type, c->beta, s + 1),
+                               c->y->desc, part_data(c->y));
 }
 
 static cudnnStatus_t backward(void *context)
@@ -37,9 +38,9 @@ static cudnnStatus_t backward(void *context)
     cudnnDataType_t type = c->x->whole->dtype;
     double s[2];
     return cudnnPoolingBackward(harness_handle, c->pooling, api_scalar(type, c->alpha, s),
-                                c->y->desc, c->y->whole->data, c->dy->desc, c->dy->whole->data,
-                                c->x->desc, c->x->whole->data, api_scalar(type, c->beta, s + 1),
-                                c->dx->desc, c->dx->whole->data);
+                                c->y->desc, part_data(c->y), c->dy->desc, part_data(c->dy),
+                                c->x->desc, part_data(c->x), api_scalar(type, c->beta, s + 1),
+                                c->dx->desc, part_data(c->dx));
 }
 
 static cudnnPoolingDescriptor_t descriptor(const struct geometry *g)
@@ -203,7 +204,8 @@ static void random_geometry(struct geometry *g, int lanes)
     if (lanes > 1) g->rank = 4;
     g->propagate = random_chance(0.5);
     g->x[0] = g->y[0] = (int)random_int(1, 3);
-    g->x[1] = g->y[1] = lanes > 1 ? lanes * (int)random_int(1, 2) : random_of(1, 2, 3, 5, 7);
+    g->x[1] = g->y[1] =
+        lanes > 1 ? lanes * (int)random_int(1, 2) : random_of(1, 2, 3, 4, 5, 7, 8, 16, 24);
     for (int s = 0; s < g->rank - 2; ++s) {
         int longest = g->rank <= 4 ? 13 : g->rank == 5 ? 7 : 4;
         int slack;
@@ -369,7 +371,7 @@ static void difference_case(int mode)
                          .stride = {2, 2}};
     struct call c = {.alpha = 1.0};
     double weight[18];
-    if (!case_begin("pooling/differences/mode%d", mode)) return;
+    if (!harness_values || !case_begin("pooling/differences/mode%d", mode)) return;
     c.pooling = descriptor(&g);
     c.x = part_input(CUDNN_DATA_DOUBLE, 4, g.x, LAYOUT_NCHW, NULL, -4.0, 4.0);
     c.y = part_output(CUDNN_DATA_DOUBLE, 4, g.y, LAYOUT_NCHW, NULL, false);
@@ -399,6 +401,113 @@ static void difference_case(int mode)
     case_end();
 }
 
+/* ---- Every kernel of the GPU's engines ---- */
+
+/* Images of four floating types in both layouts; where there are two of them, also from the second on
+ * of three, which begins at an odd element where an image has an odd number of them. */
+static const struct {
+    const char *name;
+    struct geometry g;
+} exact[] = {
+    {"2_2", {.rank = 4, .x = {2, 16, 9, 16}, .window = {2, 2}, .stride = {2, 2}}},
+    {"3_2", {.rank = 4, .x = {2, 16, 8, 16}, .window = {3, 3}, .pad = {1, 1}, .stride = {2, 2}}},
+    {"3_1", {.rank = 4, .x = {2, 16, 9, 11}, .window = {3, 3}, .pad = {1, 1}, .stride = {1, 1}}},
+    {"4_4", {.rank = 4, .x = {2, 16, 9, 12}, .window = {4, 4}, .pad = {1, 1}, .stride = {4, 4}}},
+    {"2_1", {.rank = 4, .x = {2, 16, 7, 9}, .window = {2, 2}, .stride = {1, 1}}},
+    {"5_1", {.rank = 4, .x = {2, 16, 9, 8}, .window = {5, 5}, .pad = {2, 2}, .stride = {1, 1}}},
+    {"5_2", {.rank = 4, .x = {2, 16, 11, 7}, .window = {5, 5}, .pad = {2, 2}, .stride = {2, 2}}},
+    {"odd_2_2", {.rank = 4, .x = {2, 3, 9, 13}, .window = {2, 2}, .stride = {2, 2}}},
+    {"odd_2_1", {.rank = 4, .x = {2, 3, 7, 9}, .window = {2, 2}, .stride = {1, 1}}},
+    {"odd_3_2", {.rank = 4, .x = {2, 3, 9, 11}, .window = {3, 3}, .pad = {1, 1}, .stride = {2, 2}}},
+    {"odd_3_1", {.rank = 4, .x = {2, 5, 7, 13}, .window = {3, 3}, .pad = {1, 1}, .stride = {1, 1}}},
+    {"odd_5_2", {.rank = 4, .x = {3, 3, 11, 7}, .window = {5, 5}, .pad = {2, 2}, .stride = {2, 2}}},
+    {"plane", {.rank = 4, .x = {2, 16, 5, 5}, .window = {5, 5}, .stride = {1, 1}}},
+    {"odd_plane", {.rank = 4, .x = {2, 7, 5, 5}, .window = {5, 5}, .stride = {1, 1}}},
+    {"large_plane", {.rank = 4, .x = {1, 2, 20, 20}, .window = {20, 20}, .stride = {1, 1}}},
+    {"larger_plane", {.rank = 4, .x = {1, 2, 70, 70}, .window = {70, 70}, .stride = {1, 1}}},
+    {"largest_plane", {.rank = 4, .x = {1, 3, 400, 320}, .window = {400, 320}, .stride = {1, 1}}},
+    {"row", {.rank = 4, .x = {2, 3, 1, 32}, .window = {1, 2}, .stride = {1, 2}}},
+    {"wide", {.rank = 4, .x = {1, 5, 14, 15}, .window = {13, 13}, .pad = {6, 6}, .stride = {1, 1}}},
+    {"deep_2_2", {.rank = 5, .x = {2, 3, 6, 4, 16}, .window = {2, 2, 2}, .stride = {2, 2, 2}}},
+    {"deep_3_2",
+     {.rank = 5,
+      .x = {1, 16, 5, 6, 8},
+      .window = {3, 3, 3},
+      .pad = {1, 1, 1},
+      .stride = {2, 2, 2}}},
+    {"deep_3_1",
+     {.rank = 5, .x = {3, 3, 5, 7, 7}, .window = {3, 3, 3}, .pad = {1, 1, 1}, .stride = {1, 1, 1}}},
+};
+
+static struct part *moved(struct part *part, bool moves)
+{
+    if (moves) part_move(part);
+    return part;
+}
+
+static void exact_case(int index, int mode, int type, enum layout layout)
+{
+    struct geometry g = exact[index].g;
+    struct call c = {.alpha = 1.0};
+    cudnnDataType_t dtype = (cudnnDataType_t)type;
+    const bool moves = g.x[0] > 1;
+    const int margin[8] = {moves};
+    double *before;
+    if (!case_begin("pooling/exact/%s/%s/%s/mode%d", exact[index].name, type_name[type],
+                    layout == LAYOUT_NHWC ? "nhwc" : "nchw", mode)) {
+        return;
+    }
+    g.mode = mode;
+    g.propagate = random_chance(0.5);
+    if (random_chance(0.3)) c.alpha = 0.5, c.beta = -1.5;
+    for (int d = 0; d < g.rank; ++d) {
+        g.y[d] =
+            d < 2 ? g.x[d] : (g.x[d] + 2 * g.pad[d - 2] - g.window[d - 2]) / g.stride[d - 2] + 1;
+    }
+    c.pooling = descriptor(&g);
+    c.x = moved(part_input(dtype, g.rank, g.x, layout, margin, -4.0, 4.0), moves);
+    if (random_chance(0.5)) roughen(c.x, random_chance(0.5));
+    c.y = moved(part_output(dtype, g.rank, g.y, layout, margin, false), moves);
+    before = part_expected(c.y);
+    if (run_call(forward, &c)) check_forward(&g, &c, before);
+    free(before);
+    c.y->whole->output = false;
+    c.dy = moved(part_input(dtype, g.rank, g.y, layout, margin, -4.0, 4.0), moves);
+    c.dx = moved(part_output(dtype, g.rank, g.x, layout, margin, false), moves);
+    before = part_expected(c.dx);
+    if (run_call(backward, &c)) check_backward(&g, &c, before);
+    free(before);
+    cudnnDestroyPoolingDescriptor(c.pooling);
+    parts_free();
+    case_end();
+}
+
+static void exact_cases(void)
+{
+    static const int types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,
+                                CUDNN_DATA_BFLOAT16};
+    for (int i = 0; i < (int)(sizeof exact / sizeof *exact); ++i) {
+        const bool largest = !strcmp(exact[i].name, "largest_plane"); /* slow to judge */
+        for (int mode = largest; mode < (largest ? 2 : 3); ++mode) {
+            for (int t = 0; t < 4; ++t) {
+                if (!largest) exact_case(i, mode, types[t], LAYOUT_NCHW);
+                exact_case(i, mode, types[t], LAYOUT_NHWC);
+            }
+        }
+    }
+}
+
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+static const char *const kernels[] = {
+#include "ops/pooling/pooling_single_back_kernels.def"
+#include "ops/pooling/pooling_single_kernels.def"
+#include "ops/pooling/pooling_tile_back_kernels.def"
+#include "ops/pooling/pooling_tile_kernels.def"
+#include "ops/pooling/pooling_vector_back_kernels.def"
+#include "ops/pooling/pooling_vector_kernels.def"
+};
+#undef WD_KERNEL
+
 int main(int argc, char **argv)
 {
     harness_start(argc, argv);
@@ -410,5 +519,7 @@ int main(int argc, char **argv)
         difference_case(mode);
     }
     large_cases();
+    exact_cases();
+    if (argc == 1) kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));
     return harness_finish();
 }

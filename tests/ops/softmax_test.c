@@ -260,7 +260,7 @@ static void shape_case(int algorithm, int mode, int n, int channels, int width, 
 
 static struct part packed_after(const struct tensor *whole, const int *dim)
 {
-    struct part p = {(struct tensor *)whole, NULL, 4, {0}, 1};
+    struct part p = {.whole = (struct tensor *)whole, .rank = 4, .count = 1};
     for (int d = 0; d < 4; ++d) {
         p.dim[d] = dim[d];
         p.count *= dim[d];
@@ -430,7 +430,8 @@ static void difference_case(int algorithm, int mode, int channels)
     case_end();
 }
 
-/* Rows and columns on both sides of what lanes, a warp, a block and a cluster hold. */
+/* Rows and columns on both sides of what lanes, a warp, a block and a cluster hold, and of what is worth
+ * a tile. */
 static void gpu_shapes(void)
 {
     static const int lengths[] = {1,   2,   3,   4,   5,    8,    31,   33,   64,  127,
@@ -461,11 +462,29 @@ static void gpu_shapes(void)
         shape_case(type % 3, 0, 529, 180 * run, 1, type);
         skip_case(0, 531, 200 * run - 3, 1, type, true, 0.0);
         shape_case(type % 3, 0, 2, 50257, 1, type);
+        /* tiles of odd rows, and tensors that lie apart */
+        shape_case(type % 3, 0, 180001, 3, 1, type);
+        shape_case((type + 1) % 3, 1, 26003, 21, 1, type);
+        shape_case((type + 2) % 3, 0, 2800, 197, 1, type);
+        shape_case(type % 3, 0, 1100, 513, 1, type);
+        skip_case(0, 53003, 10, 1, type, true, 0.5);
+        skip_case(0, 1101, 515, 1, type, true, 0.0);
+        skip_case(0, 530, 300, 1, type, false, 0.5);
+        skip_case(0, 5, 200, 1, type, false, 0.0);
+        /* all channels in a thread: runs, words, odd positions */
+        shape_case(type % 3, 1, 9, 3, 8000, type);
+        shape_case((type + 1) % 3, 1, 10, 7, 7200, type);
+        shape_case((type + 2) % 3, 1, 7, 19, 2602, type);
+        shape_case(type % 3, 1, 4, 32, 2601, type);
+        skip_case(1, 9, 5, 2000, type, true, 0.5);
+        skip_case(1, 9, 4, 2001, type, false, 0.0);
         shape_case((type + 1) % 3, 0, 67, 5001, 1, type);
     }
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 2, 128000, 1, 0);
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 128001, 1, 3);
     skip_case(0, 1, 600001, 1, 2, true, 0.0);
+    skip_case(0, 1, 1000001, 1, 2, true, 0.5);
+    shape_case(CUDNN_SOFTMAX_LOG, 0, 1, 1000003, 1, 3);
     shape_case(CUDNN_SOFTMAX_LOG, 0, 2, 1000003, 1, 0);
     skip_case(0, 2, 300001, 1, 1, true, 0.5);
     shape_case(CUDNN_SOFTMAX_ACCURATE, 1, 1, 70001, 3, 0);

@@ -60,8 +60,12 @@ struct tensor {
     /* private */
     unsigned char *initial;
     unsigned char *result;
+    void *base;
     void *block;
 };
+
+/* Elements by which the data of tensors made from now on lies off its alignment; 0 at first. */
+extern int tensor_odd;
 
 /* Tensors live until case_end. Values are rounded to the type. `input` fills with random reals in
  * [lowest, highest] (integers for integer types); `output` is poisoned; `inout` starts from random

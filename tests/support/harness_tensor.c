@@ -269,18 +269,22 @@ static struct tensor *tensor_new(cudnnDataType_t dtype, int rank, const int *dim
     return t;
 }
 
+int tensor_odd;
+
 /* The device block and its host images. */
 static void tensor_place(struct tensor *t)
 {
+    int odd = tensor_odd * (int)element_bytes(t->dtype);
     t->initial = malloc((size_t)t->bytes + 2 * ZONE);
     t->result = malloc((size_t)t->bytes + 2 * ZONE);
     memset(t->initial, RED, (size_t)t->bytes + 2 * ZONE);
     memset(t->initial + ZONE, POISON, (size_t)t->bytes);
-    if (warpdnnMalloc(harness_handle, (size_t)t->bytes + 2 * ZONE, &t->block) !=
+    if (warpdnnMalloc(harness_handle, (size_t)(t->bytes + 2 * ZONE + odd), &t->base) !=
         CUDNN_STATUS_SUCCESS) {
         printf("no memory for %lld bytes\n0 passed, 1 failed\n", (long long)t->bytes);
         exit(1);
     }
+    t->block = (char *)t->base + odd;
     t->data = (char *)t->block + ZONE;
 }
 
@@ -430,7 +434,7 @@ void tensors_free(void)
 {
     for (int i = 0; i < tensor_count; ++i) {
         struct tensor *t = tensors[i];
-        warpdnnFree(harness_handle, t->block);
+        warpdnnFree(harness_handle, t->base);
         if (t->desc) cudnnDestroyTensorDescriptor(t->desc);
         free(t->value);
         free(t->initial);

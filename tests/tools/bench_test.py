@@ -24,8 +24,6 @@ BENCH = os.path.join(BUILD, "bench", "warpdnn_bench")
 OURS = os.path.join(BUILD, "lib", "libcudnn.so.9")
 FAKE = os.path.join(BUILD, "tests", "libfakecuda.so")
 SHORT = ["--seconds", "0.001", "--limit", "0.02"]
-# Families whose operations the library refuses still.
-NOT_YET = ("norm",)
 FINE, BAD_ROWS, CANNOT_RUN = 0, 1, 2
 
 
@@ -202,10 +200,6 @@ def test_gpu_rows(folder):
         run("--no-peer", "--no-host", "--family", family, "--random", "3", "--seconds", "0.001",
             "--limit", "0.004", "--json", path, fake=True)
         one = load(path)
-        if family in NOT_YET:
-            expect(all(row["verdict"] == "refused" for row in one["rows"]),
-                   f"{family} runs: take it out of NOT_YET")
-            continue
         check_rows(one)
         expect(all(row["captured"] and row["peer_us"] is None for row in one["rows"]), one)
         expect(one["copy_gbs"] > 0, one)

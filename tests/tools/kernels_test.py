@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The compiler's report against the kernel tables: every row of every *_kernels.def has its kernel in
-its module for each architecture, with no more registers than its budget and no spills (but for a few
-words on architectures that nothing is tuned for). Needs a build with GPU kernels; without one every
-row is skipped."""
+its module for each architecture, with no more registers than its budget and no spills. Needs a build
+with GPU kernels; without one every row is skipped."""
 import glob
 import os
 import re
 import sys
 
-TUNED = "sm_90a"
-SPILLS_ELSEWHERE = 96  # bytes, stored and loaded
-
 ROW = re.compile(r"^WD_KERNEL\((\w+),\s*[\w ]+,\s*(\d+),\s*(\d+),", re.M)
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 PROPERTIES = re.compile(r"Function properties for (\w+)")
+# nvcc spills beside free registers, whatever the budget: bytes that are let pass.
+EXCUSED = {("gather_planes_f64_few", "sm_80"): 24}
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
 
@@ -60,7 +58,7 @@ def main():
             for arch, (registers, spilled) in mine.items():
                 if registers > int(budget):
                     wrong.append(f"{registers} registers on {arch}, the budget is {budget}")
-                if spilled > (0 if arch == TUNED else SPILLS_ELSEWHERE):
+                if spilled > EXCUSED.get((symbol.removeprefix("wd_"), arch), 0):
                     wrong.append(f"{spilled} bytes of spills on {arch}")
                 if registers * int(threads) > 65536:
                     wrong.append(f"{threads} threads of {registers} registers do not fit {arch}")

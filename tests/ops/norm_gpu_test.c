@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batch normalization in shapes that take every way through the GPU engines: a parameter's elements in
+ * the registers of a block, in the shared memory of one and of several, and in neither; planes and
+ * columns of runs, halves and elements; rows that end inside of a stripe; pointers that are aligned to
+ * an element only. Judged by the oracle of norm_case.c. That every kernel is launched by one of them,
+ * tests/fake_driver/operations_test.sh sees. */
+#include "norm_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
+
+enum { SPATIAL = CUDNN_BATCHNORM_SPATIAL, ACTIVATION = CUDNN_BATCHNORM_PER_ACTIVATION };
+
+static const struct {
+    const char *name;
+    int mode;
+    int layout;
+    int dim[4];
+} shapes[] = {
+    /* registers of a block */
+    {"block_runs", SPATIAL, LAYOUT_NCHW, {3, 5, 8, 14}},
+    {"block_many_runs", SPATIAL, LAYOUT_NCHW, {3, 33, 24, 25}},
+    {"block_elements", SPATIAL, LAYOUT_NCHW, {3, 5, 7, 11}},
+    {"block_one_channel", SPATIAL, LAYOUT_NCHW, {2, 1, 7, 112}},
+    /* shared memory: few planes, so that blocks alone would be too few */
+    {"planes_of_runs", SPATIAL, LAYOUT_NCHW, {2, 3, 120, 128}},
+    {"planes_of_halves", SPATIAL, LAYOUT_NCHW, {2, 3, 122, 126}},
+    {"planes_of_elements", SPATIAL, LAYOUT_NCHW, {3, 9, 75, 77}},
+    {"planes_in_clusters", SPATIAL, LAYOUT_NCHW, {9, 2, 64, 64}},
+    {"planes_many", SPATIAL, LAYOUT_NCHW, {250, 6, 7, 7}},
+    {"columns_of_runs", SPATIAL, LAYOUT_NHWC, {8, 64, 5, 5}},
+    {"columns_of_halves", SPATIAL, LAYOUT_NHWC, {8, 100, 5, 7}},
+    {"columns_of_elements", SPATIAL, LAYOUT_NHWC, {8, 37, 5, 7}},
+    {"columns_in_clusters", SPATIAL, LAYOUT_NHWC, {16, 24, 14, 15}},
+    {"columns_three", SPATIAL, LAYOUT_NHWC, {7, 3, 31, 33}},
+    {"columns_wide", ACTIVATION, LAYOUT_NCHW, {3, 66, 32, 33}},
+    {"columns_odd", ACTIVATION, LAYOUT_NCHW, {19, 5, 7, 9}},
+    {"columns_many", ACTIVATION, LAYOUT_NCHW, {64, 256, 1, 1}},
+    {"columns_short", ACTIVATION, LAYOUT_NHWC, {5, 330, 6, 12}},
+    /* small planes whose statistics were not saved go by columns */
+    {"planes_as_columns", SPATIAL, LAYOUT_NCHW, {9, 40, 3, 5}},
+};
+
+/* Too large for the shared memory of a cluster, whichever the type. */
+static const struct {
+    const char *name;
+    int layout;
+    int dim[4];
+} large[] = {
+    {"planes_of_runs", LAYOUT_NCHW, {3, 1, 600, 632}},
+    {"planes_of_elements", LAYOUT_NCHW, {3, 1, 601, 633}},
+    {"columns", LAYOUT_NHWC, {9, 16, 90, 75}},
+    {"columns_three", LAYOUT_NHWC, {11, 3, 297, 300}},
+};
+
+static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,
+                                        CUDNN_DATA_BFLOAT16};
+static const char *const type_names[] = {"f32", "f64", "f16", "bf16"};
+
+/* What is done on top of the plain call. */
+enum kind { PLAIN, BLENDED, IN_PLACE, UNSAVED, RELU, CLIPPED_ADD, KINDS };
+static const char *const kind_names[] = {"plain",   "blended", "in_place",
+                                         "unsaved", "relu",    "clipped_add"};
+
+static struct norm_case case_of(int mode, cudnnDataType_t type, int layout, enum kind kind)
+{
+    struct norm_case c = {.mode = mode, .dtype = type, .act = NO_ACTIVATION, .coef = 1.25};
+    c.layout = 1 + layout;
+    c.alpha = c.alpha_data = c.alpha_param = kind == BLENDED ? -1.5 : 1.0;
+    c.beta = c.beta_data = c.beta_param = kind == BLENDED ? 0.5 : 0.0;
+    c.factor = 0.3;
+    c.epsilon = 1e-5;
+    c.forward = c.backward = true;
+    c.in_place = kind == IN_PLACE;
+    c.running_mean = c.running_var = c.saved = kind != UNSAVED;
+    c.ex = kind >= RELU;
+    if (kind == RELU) c.ops = CUDNN_BATCHNORM_OPS_BN_ACTIVATION, c.act = CUDNN_ACTIVATION_RELU;
+    if (kind == CLIPPED_ADD) {
+        c.ops = CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION;
+        c.act = CUDNN_ACTIVATION_CLIPPED_RELU;
+    }
+    return c;
+}
+
+static void small_shapes(void)
+{
+    for (int s = 0; s < COUNT(shapes); ++s) {
+        for (int run = 0; run < COUNT(types) * KINDS; ++run) {
+            int type = run % COUNT(types);
+            enum kind kind = (enum kind)(run / COUNT(types));
+            struct norm_case c = case_of(shapes[s].mode, types[type], shapes[s].layout, kind);
+            if (!harness_on_gpu && kind != PLAIN) continue;
+            if (!case_begin("%s/%s/%s", shapes[s].name, type_names[type], kind_names[kind])) {
+                continue;
+            }
+            norm_shape_make(&c.shape, c.mode, 4, shapes[s].dim);
+            norm_run(&c, (struct norm_range){-3.0, 3.0});
+        }
+    }
+}
+
+static void odd_pointers(void)
+{
+    for (int s = 0; s < COUNT(shapes); ++s) {
+        for (int run = 0; run < COUNT(types) * 3; ++run) {
+            int type = run % COUNT(types);
+            enum kind kind = (const enum kind[]){PLAIN, UNSAVED, RELU}[run / COUNT(types)];
+            struct norm_case c = case_of(shapes[s].mode, types[type], shapes[s].layout, kind);
+            c.odd = types[type] == CUDNN_DATA_DOUBLE ? 1 : types[type] == CUDNN_DATA_FLOAT ? 3 : 5;
+            if (!harness_on_gpu && kind != PLAIN) continue;
+            if (!case_begin("odd/%s/%s/%s", shapes[s].name, type_names[type], kind_names[kind])) {
+                continue;
+            }
+            norm_shape_make(&c.shape, c.mode, 4, shapes[s].dim);
+            norm_run(&c, (struct norm_range){-3.0, 3.0});
+        }
+    }
+}
+
+static void large_shapes(void)
+{
+    for (int s = 0; s < COUNT(large); ++s) {
+        for (int run = 0; run < COUNT(types) * 2; ++run) {
+            int type = run % COUNT(types);
+            struct norm_case c = case_of(SPATIAL, types[type], large[s].layout, PLAIN);
+            c.odd = run / COUNT(types);
+            if (!harness_on_gpu && (c.odd || s > 0)) continue;
+            if (!case_begin("large/%s/%s%s", large[s].name, type_names[type],
+                            c.odd ? "/odd" : "")) {
+                continue;
+            }
+            norm_shape_make(&c.shape, c.mode, 4, large[s].dim);
+            norm_run(&c, (struct norm_range){-3.0, 3.0});
+        }
+    }
+}
+
+/* Every digit of values that lie far from 0, where a pointer is odd too. */
+static void far_values(void)
+{
+    for (int s = 0; s < COUNT(shapes); ++s) {
+        for (int odd = 0; odd < 2; ++odd) {
+            struct norm_case c =
+                case_of(shapes[s].mode, CUDNN_DATA_DOUBLE, shapes[s].layout, odd ? UNSAVED : PLAIN);
+            struct norm_case f =
+                case_of(shapes[s].mode, CUDNN_DATA_FLOAT, shapes[s].layout, odd ? UNSAVED : PLAIN);
+            c.odd = f.odd = odd;
+            if (case_begin("far/%s/f64%s", shapes[s].name, odd ? "/odd" : "")) {
+                norm_shape_make(&c.shape, c.mode, 4, shapes[s].dim);
+                norm_run(&c, (struct norm_range){1e9, 1e9 + 3.0});
+            }
+            if (case_begin("far/%s/f32%s", shapes[s].name, odd ? "/odd" : "")) {
+                norm_shape_make(&f.shape, f.mode, 4, shapes[s].dim);
+                norm_run(&f, (struct norm_range){9998.3, 10001.7});
+            }
+        }
+    }
+}
+
+static void judge_inference(struct norm_case *c)
+{
+    const struct norm_shape *s = &c->shape;
+    double *y = norm_zeros(s->count);
+    double *size = norm_zeros(s->count);
+    struct norm_inputs in = norm_inputs(c);
+    if (run_call(norm_call_inference, c)) {
+        for (int64_t i = 0; i < s->count; ++i) {
+            int64_t p = s->param_of[i];
+            double inv = 1.0 / sqrt(in.var[p] + c->epsilon);
+            y[i] = in.scale[p] * (in.x[i] - in.mean[p]) * inv + in.bias[p];
+            size[i] =
+                fabs(in.scale[p]) * inv * (fabs(in.x[i]) + fabs(in.mean[p])) + fabs(in.bias[p]);
+        }
+        check_values("y", c->y, y, NULL, size, c->param_dtype);
+    }
+    free(y), free(size), norm_inputs_free(&in);
+}
+
+static void inference(void)
+{
+    for (int s = 0; s < COUNT(shapes); ++s) {
+        for (int run = 0; run < COUNT(types) * 2; ++run) {
+            int type = run % COUNT(types);
+            struct norm_case c = case_of(shapes[s].mode, types[type], shapes[s].layout, PLAIN);
+            enum layout layout = (enum layout)shapes[s].layout;
+            c.odd = run / COUNT(types);
+            if (!case_begin("inference/%s/%s%s", shapes[s].name, type_names[type],
+                            c.odd ? "/odd" : "")) {
+                continue;
+            }
+            norm_shape_make(&c.shape, c.mode, 4, shapes[s].dim);
+            c.param_dtype = c.dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+            tensor_odd = c.odd;
+            c.x = tensor_input(c.dtype, 4, c.shape.dim, layout, -3.0, 3.0);
+            c.scale = norm_param(&c, layout, -2.0, 2.0);
+            c.bias = norm_param(&c, layout, -1.0, 1.0);
+            c.mean = norm_param(&c, layout, -1.0, 1.0);
+            c.var = norm_param(&c, layout, 0.1, 2.0);
+            c.y = norm_output(&c, layout, 0.0);
+            tensor_odd = 0;
+            judge_inference(&c);
+            free(c.shape.param_of);
+            case_end();
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    harness_start(argc, argv);
+    small_shapes();
+    odd_pointers();
+    large_shapes();
+    far_values();
+    inference();
+    return harness_finish();
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Layer norm and RMS norm over rows without gaps: lengths of one element to 65,536, one row to
+ * thousands, every type and phase, at addresses that are aligned to 16 bytes and to an element alone,
+ * against plain sums. On a GPU the engines of rows have to take all of these, by each of their ways. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "norms_case.h"
+#include "ops/graph_run.h"
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+static const char *const type_names[] = {"f32", "f16", "bf16"};
+static const char *const phase_names[] = {"inference", "training", "backward"};
+enum { TYPES = 3, PHASES = 3, ROW_COLUMNS = 8, SLACK = 24 };
+
+/* Cases that ran, by direction, type, and whether their rows are whole runs. */
+static int reached[2][TYPES][2];
+
+/* A tensor, last dimension fastest, that begins `skip` elements into a larger one. */
+struct window {
+    struct tensor inner;
+    struct tensor *whole;
+    int skip;
+};
+
+enum { WINDOWS = 4 };
+static struct window windows[WINDOWS];
+static int window_count;
+
+/* NaN where it must not be read. */
+static struct tensor *fresh(cudnnDataType_t dtype, int rank, const int *dim, enum layout layout)
+{
+    struct tensor *t = tensor_inout(dtype, rank, dim, layout, 0.0, 1.0);
+    for (int64_t i = 0; i < t->count; ++i) t->value[i] = NAN;
+    tensor_write(t);
+    return t;
+}
+
+static struct tensor *window(cudnnDataType_t dtype, int rank, const int *dim, enum layout layout,
+                             int skip, bool output, double low, double high)
+{
+    struct window *w;
+    int64_t count = norms_count(rank, dim);
+    const int line[2] = {1, (int)(count + SLACK)};
+    int64_t stride = 1;
+    if (layout != LAYOUT_NCHW) {
+        return output ? fresh(dtype, rank, dim, layout)
+                      : tensor_input(dtype, rank, dim, layout, low, high);
+    }
+    w = &windows[window_count++];
+    w->skip = skip;
+    w->whole = output ? fresh(dtype, 2, line, LAYOUT_NCHW)
+                      : tensor_input(dtype, 2, line, LAYOUT_NCHW, low, high);
+    w->inner = *w->whole;
+    w->inner.rank = rank;
+    w->inner.count = count;
+    for (int d = rank - 1; d >= 0; --d) {
+        w->inner.dim[d] = dim[d];
+        w->inner.stride[d] = (int)stride;
+        stride *= dim[d];
+    }
+    w->inner.value += skip;
+    w->inner.data = (char *)w->inner.data + skip * (w->whole->bytes / w->whole->count);
+    return &w->inner;
+}
+
+/* What the outputs' windows leave out is as it was. */
+static void check_outside(void)
+{
+    for (int k = 0; k < window_count; ++k) {
+        const struct window *w = &windows[k];
+        for (int64_t i = 0; i < w->whole->count && w->whole->output; ++i) {
+            bool inside = i >= w->skip && i < w->skip + w->inner.count;
+            if (!inside && harness_values && w->whole->value[i] == w->whole->value[i]) {
+                case_fail("element %d beside an output became %g", (int)i - w->skip,
+                          w->whole->value[i]);
+                return;
+            }
+        }
+    }
+}
+
+struct options {
+    enum layout layout; /* of x */
+    int skip_x, skip_y;
+    double low, high;
+};
+
+static void make_tensors(struct norms_case *c, const struct options *o)
+{
+    bool backward = c->phase == NORMS_BACKWARD;
+    bool centered = c->mode != CUDNN_RMS_NORM;
+    window_count = 0;
+    c->x = window(c->x_type, c->rank, c->dim, o->layout, o->skip_x, false, o->low, o->high);
+    c->scale = tensor_input(c->param_type, c->rank, c->scale_dim, LAYOUT_NCHW, 0.25, 2.0);
+    if (backward) {
+        c->dy = window(c->y_type, c->rank, c->dim, o->layout, o->skip_x, false, -2.0, 2.0);
+        c->dx = window(c->y_type, c->rank, c->dim, o->layout, o->skip_y, true, 0.0, 1.0);
+        c->dscale = fresh(c->param_type, c->rank, c->scale_dim, LAYOUT_NCHW);
+        if (c->bias) c->dbias = fresh(c->param_type, c->rank, c->scale_dim, LAYOUT_NCHW);
+    } else {
+        c->y = window(c->y_type, c->rank, c->dim, o->layout, o->skip_y, true, 0.0, 1.0);
+        if (c->bias) {
+            c->bias_tensor =
+                tensor_input(c->param_type, c->rank, c->scale_dim, LAYOUT_NCHW, -1.0, 1.0);
+        }
+    }
+    if (!c->statistics) return;
+    if (c->phase == NORMS_TRAINING) {
+        c->inv_std = fresh(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW);
+        if (centered) c->mean = fresh(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW);
+    } else {
+        c->inv_std = tensor_input(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW, 0.3, 1.5);
+        if (centered) {
+            c->mean = tensor_input(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW, -1.0, 1.0);
+        }
+    }
+}
+
+static be_desc tensor_of(struct graph_run *r, const struct tensor *t)
+{
+    return t ? graph_tensor(r, t) : NULL;
+}
+
+static be_desc operation(struct graph_run *r, const struct norms_case *c)
+{
+    bool backward = c->phase == NORMS_BACKWARD;
+    be_desc op = be_make(backward ? CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR
+                                  : CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+    be_desc x = graph_tensor(r, c->x);
+    be_desc scale = graph_tensor(r, c->scale);
+    be_desc mean = tensor_of(r, c->mean);
+    be_desc inv_std = tensor_of(r, c->inv_std);
+    if (backward) {
+        be_set_enum(op, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, c->mode);
+        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, x);
+        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, graph_tensor(r, c->dy));
+        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, scale);
+        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, mean);
+        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, inv_std);
+        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, graph_tensor(r, c->dx));
+        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, tensor_of(r, c->dscale));
+        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, tensor_of(r, c->dbias));
+        return be_final(op);
+    }
+    be_set_enum(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, c->mode);
+    be_set_enum(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE,
+                c->phase == NORMS_TRAINING ? CUDNN_NORM_FWD_TRAINING : CUDNN_NORM_FWD_INFERENCE);
+    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, x);
+    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, scale);
+    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, tensor_of(r, c->bias_tensor));
+    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, mean);
+    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, inv_std);
+    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC,
+              graph_scalar(r, CUDNN_DATA_FLOAT, c->rank, c->epsilon));
+    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, graph_tensor(r, c->y));
+    return be_final(op);
+}
+
+/* Whether the engines of rows run: not where the environment chooses engines. */
+static bool by_rows(void)
+{
+    return harness_on_gpu && !getenv("WARPDNN_ENGINES");
+}
+
+static void check_engine(const struct norms_case *c, bool runs)
+{
+    static const char *const names[] = {"norm_inference_rows", "norm_training_rows",
+                                        "norm_backward_rows"};
+    const char *name = "";
+    int type = 0;
+    if (!by_rows()) return;
+    warpdnnGetLastEngine(harness_handle, &name);
+    if (strcmp(name, names[c->phase]) != 0) case_fail("%s ran, not %s", name, names[c->phase]);
+    while (types[type] != c->x_type) ++type;
+    reached[c->phase == NORMS_BACKWARD][type][runs] += 1;
+}
+
+static void judge(const struct norms_case *c, const struct norms_inputs *in)
+{
+    if (c->phase == NORMS_BACKWARD) norms_judge_backward(c, in);
+    else norms_judge_forward(c, in);
+}
+
+static void run_case(struct norms_case *c, const struct options *o)
+{
+    struct graph_run r = {.count = 0};
+    struct norms_inputs in;
+    int64_t length = norms_count(c->rank, c->dim) / norms_count(c->rank, c->stat_dim);
+    bool runs = length % ROW_COLUMNS == 0;
+    be_desc op;
+    make_tensors(c, o);
+    in = norms_inputs(c);
+    for (int k = 0; k < window_count; ++k)
+        runs = runs && (uintptr_t)windows[k].inner.data % 16 == 0;
+    op = operation(&r, c);
+    if (graph_run(&r, 1, &op)) {
+        check_engine(c, runs);
+        if (harness_values) judge(c, &in);
+        check_outside();
+    }
+    norms_inputs_free(&in);
+    be_free_all();
+    case_end();
+}
+
+static void set_dims(struct norms_case *c, int rank, const int *dim, const int *stat,
+                     const int *scale)
+{
+    c->rank = rank;
+    for (int d = 0; d < rank; ++d) {
+        c->dim[d] = dim[d];
+        c->stat_dim[d] = stat[d];
+        c->scale_dim[d] = scale[d];
+    }
+}
+
+static struct norms_case start(int mode, int phase, int type, int turn)
+{
+    struct norms_case c = {.mode = mode, .phase = (enum norms_phase)phase};
+    c.x_type = c.y_type = types[type];
+    c.param_type = turn % 2 ? types[type] : CUDNN_DATA_FLOAT;
+    c.stat_type = CUDNN_DATA_FLOAT;
+    c.bias = mode == CUDNN_LAYER_NORM ? !random_chance(0.2) : random_chance(0.3);
+    /* without them the dims of the scale say what is normalized, which one of 1 does not */
+    c.statistics = phase != NORMS_INFERENCE || random_chance(0.5);
+    c.epsilon = 0x1p-17;
+    return c;
+}
+
+/* Lengths and numbers of rows; many rows make blocks walk, which costs definitions their time. */
+static void shapes(void)
+{
+    static const int small[][2] = {
+        {1, 1},     {1000, 1},  {5, 7},     {5003, 7},  {777, 31},  {3, 64},    {2050, 64},
+        {9, 200},   {1, 256},   {33, 256},  {21, 264},  {1, 768},   {40, 768},  {40, 1023},
+        {64, 1024}, {7, 1032},  {1, 4096},  {9, 4097},  {3, 5120},  {1, 8192},  {2, 8191},
+        {5, 8200},  {3, 12288}, {2, 12289}, {2, 32768}, {2, 40000}, {1, 65536}, {2, 65535},
+    };
+    static const int large[][2] = {
+        {17003, 64}, {1400, 768}, {1100, 1024}, {1060, 1023}, {140, 8192},
+        {210, 5120}, {85, 12288}, {18, 40000},  {34, 65536},
+    };
+    for (int s = 0; s < COUNT(small) + COUNT(large); ++s) {
+        const int *row = s < COUNT(small) ? small[s] : large[s - COUNT(small)];
+        bool is_large = s >= COUNT(small);
+        int share = is_large ? 9 : row[0] * row[1] > 20000 ? 4 : 1;
+        for (int k = 0; k < 2 * PHASES * TYPES; ++k) {
+            int mode = k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
+            int phase = k / 2 % PHASES;
+            int type = k / 2 / PHASES;
+            const int stat[2] = {row[0], 1};
+            const int scale[2] = {1, row[1]};
+            for (int turn = 0; turn < 2; ++turn) {
+                /* the second time off the boundaries */
+                struct options o = {LAYOUT_NCHW, turn, turn, -3.0, 3.0};
+                struct norms_case c;
+                if (is_large && !by_rows()) continue;
+                if ((turn + k + 5 * s) % share != 0) continue;
+                if (!case_begin("rows/%s/%s/%s/%dx%d/%s", mode == CUDNN_RMS_NORM ? "rms" : "layer",
+                                phase_names[phase], type_names[type], row[0], row[1],
+                                turn ? "off" : "on")) {
+                    continue;
+                }
+                c = start(mode, phase, type, (int)random_int(0, 1));
+                if (row[1] == 1) c.statistics = true;
+                if (turn && random_chance(0.5)) o.skip_y = 8;
+                set_dims(&c, 2, row, stat, scale);
+                run_case(&c, &o);
+            }
+        }
+    }
+}
+
+/* Rows of more than two dimensions, and of channels that lie last. */
+static void layouts(void)
+{
+    static const struct {
+        const char *name;
+        enum layout layout;
+        int rank;
+        int dim[4], stat[4], scale[4];
+    } list[] = {
+        {"channels", LAYOUT_NHWC, 4, {2, 40, 3, 5}, {2, 1, 3, 5}, {1, 40, 1, 1}},
+        {"channels_odd", LAYOUT_NHWC, 4, {3, 37, 2, 4}, {3, 1, 2, 4}, {1, 37, 1, 1}},
+        {"images", LAYOUT_NCHW, 4, {5, 6, 4, 7}, {5, 1, 1, 1}, {1, 6, 4, 7}},
+        {"tokens", LAYOUT_NCHW, 3, {4, 7, 96}, {4, 7, 1}, {1, 1, 96}},
+        {"planes", LAYOUT_NCHW, 4, {2, 9, 8, 8}, {2, 9, 1, 1}, {1, 1, 8, 8}},
+    };
+    for (int s = 0; s < COUNT(list); ++s) {
+        for (int k = 0; k < 2 * PHASES * TYPES; ++k) {
+            struct options o = {list[s].layout, 0, 0, -3.0, 3.0};
+            struct norms_case c;
+            if (!case_begin("layout/%s/%s/%s/%s", list[s].name, k % 2 ? "rms" : "layer",
+                            phase_names[k / 2 % PHASES], type_names[k / 2 / PHASES])) {
+                continue;
+            }
+            c = start(k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, k / 2 % PHASES, k / 2 / PHASES, k);
+            set_dims(&c, list[s].rank, list[s].dim, list[s].stat, list[s].scale);
+            run_case(&c, &o);
+        }
+    }
+}
+
+/* An offset that swallows the variance in plain sums. */
+static void offsets(void)
+{
+    static const int list[][2] = {{3, 7}, {50, 96}, {9, 1031}, {5, 8192}, {3, 20000}};
+    for (int s = 0; s < COUNT(list); ++s) {
+        for (int phase = NORMS_INFERENCE; phase <= NORMS_TRAINING; ++phase) {
+            const int stat[2] = {list[s][0], 1};
+            const int scale[2] = {1, list[s][1]};
+            struct options o = {LAYOUT_NCHW, 0, 0, 9998.3, 10001.7};
+            struct norms_case c;
+            if (!case_begin("offset/%s/%dx%d", phase_names[phase], list[s][0], list[s][1]))
+                continue;
+            c = start(CUDNN_LAYER_NORM, phase, 0, 0);
+            c.statistics = phase == NORMS_TRAINING;
+            set_dims(&c, 2, list[s], stat, scale);
+            run_case(&c, &o);
+        }
+    }
+}
+
+/* dx over dy, y over x: a block has read its row, and others theirs alone. */
+static void in_place(void)
+{
+    static const int list[][2] = {{700, 56}, {300, 1024}, {3, 20480}, {41, 333}};
+    for (int s = 0; s < COUNT(list); ++s) {
+        for (int k = 0; k < PHASES * TYPES; ++k) {
+            const int stat[2] = {list[s][0], 1};
+            const int scale[2] = {1, list[s][1]};
+            struct norms_case c;
+            struct norms_inputs in;
+            struct graph_run r = {.count = 0};
+            struct tensor *both;
+            be_desc op;
+            if (!case_begin("in_place/%s/%s/%dx%d", phase_names[k % PHASES], type_names[k / PHASES],
+                            list[s][0], list[s][1])) {
+                continue;
+            }
+            c = start(CUDNN_LAYER_NORM, k % PHASES, k / PHASES, 0);
+            c.statistics = true;
+            set_dims(&c, 2, list[s], stat, scale);
+            make_tensors(&c, &(struct options){LAYOUT_NCHW, 0, 0, -3.0, 3.0});
+            both = tensor_inout(c.x_type, 2, c.dim, LAYOUT_NCHW, -2.0, 2.0);
+            if (c.phase == NORMS_BACKWARD) c.dy = c.dx = both;
+            else c.x = c.y = both;
+            in = norms_inputs(&c);
+            op = operation(&r, &c);
+            if (graph_run(&r, 1, &op)) {
+                if (harness_values) judge(&c, &in);
+            }
+            norms_inputs_free(&in);
+            be_free_all();
+            case_end();
+        }
+    }
+}
+
+/* A constant row stays at the bias exactly, however small epsilon is; a NaN stays in its row. */
+static void special_values(void)
+{
+    static const int list[][2] = {{3, 24}, {3, 2048}, {3, 20000}, {3, 1001}};
+    for (int s = 0; s < COUNT(list); ++s) {
+        const int stat[2] = {list[s][0], 1};
+        const int scale[2] = {1, list[s][1]};
+        struct norms_case c;
+        struct graph_run r = {.count = 0};
+        be_desc op;
+        if (!case_begin("special/%d", list[s][1])) continue;
+        c = start(CUDNN_LAYER_NORM, NORMS_TRAINING, 0, 0);
+        c.epsilon = 0x1p-40;
+        c.bias = true;
+        set_dims(&c, 2, list[s], stat, scale);
+        make_tensors(&c, &(struct options){LAYOUT_NCHW, 0, 0, -3.0, 3.0});
+        for (int i = 0; i < list[s][1]; ++i) c.x->value[i] = 0.1F;
+        c.x->value[list[s][1] + list[s][1] / 2] = NAN;
+        tensor_write(windows[0].whole);
+        op = operation(&r, &c);
+        if (graph_run(&r, 1, &op) && harness_values) {
+            for (int64_t i = 0; i < c.y->count; ++i) {
+                double y = c.y->value[i];
+                int64_t row = i / list[s][1];
+                if (row == 0 && y != c.bias_tensor->value[i % list[s][1]]) {
+                    case_fail("y of a constant row is %g", y);
+                }
+                if ((row == 1) != (y != y)) case_fail("y[%d] is %g", (int)i, y);
+            }
+        }
+        be_free_all();
+        case_end();
+    }
+}
+
+/* Every kernel has run: by direction, type, runs and singles. */
+static void all_reached(void)
+{
+    if (!by_rows()) return;
+    if (!case_begin("rows/reached")) return;
+    for (int k = 0; k < 2 * TYPES * 2; ++k) {
+        if (reached[k / 2 / TYPES][k / 2 % TYPES][k % 2] > 0) continue;
+        case_fail("no %s case of %s with %s ran", k / 2 / TYPES ? "backward" : "forward",
+                  type_names[k / 2 % TYPES], k % 2 ? "runs" : "singles");
+    }
+    case_end();
+}
+
+int main(int argc, char **argv)
+{
+    bool whole = argc == 1; /* not where a part of the cases is asked for */
+    harness_start(argc, argv);
+    shapes();
+    layouts();
+    offsets();
+    in_place();
+    special_values();
+    if (whole) all_reached();
+    return harness_finish();
+}

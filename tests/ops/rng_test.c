@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random tensors: every value against Philox and the three distributions written out here a second
+ * time, with the mathematical library's functions; equal bits on every device (a hash of all of
+ * them is told); the same in every layout; moments, and what seeds and offsets have to do with it. */
+#include "node_run.h"
+
+struct distribution {
+    int kind;
+    double a, b; /* probability; minimum and maximum; mean and deviation */
+};
+
+/* Philox4x32-10 by its paper: numbers 4 * block .. 4 * block + 3. */
+static uint32_t random_bits(uint64_t seed, uint64_t offset, uint64_t index)
+{
+    uint32_t counter[4] = {(uint32_t)(index / 4), (uint32_t)(index / 4 >> 32), (uint32_t)offset,
+                           (uint32_t)(offset >> 32)};
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    for (int round = 0; round < 10; ++round) {
+        uint64_t even = (uint64_t)counter[0] * 0xd2511f53u;
+        uint64_t odd = (uint64_t)counter[2] * 0xcd9e8d57u;
+        counter[0] = (uint32_t)(odd >> 32) ^ counter[1] ^ key[0];
+        counter[2] = (uint32_t)(even >> 32) ^ counter[3] ^ key[1];
+        counter[1] = (uint32_t)odd;
+        counter[3] = (uint32_t)even;
+        key[0] += 0x9e3779b9u;
+        key[1] += 0xbb67ae85u;
+    }
+    return counter[index % 4];
+}
+
+static double expected(const struct distribution *d, uint64_t seed, uint64_t offset, int64_t i)
+{
+    const double range = 4294967296.0;
+    double radius, angle;
+    if (d->kind == CUDNN_RNG_DISTRIBUTION_BERNOULLI) {
+        return (double)random_bits(seed, offset, (uint64_t)i) / range < d->a;
+    }
+    if (d->kind == CUDNN_RNG_DISTRIBUTION_UNIFORM) {
+        return d->a + (d->b - d->a) * ((double)random_bits(seed, offset, (uint64_t)i) / range);
+    }
+    radius =
+        sqrt(-2.0 * log(((double)random_bits(seed, offset, (uint64_t)(i / 2 * 2)) + 1) / range));
+    angle = 2.0 * 3.14159265358979323846 *
+            ((double)random_bits(seed, offset, (uint64_t)(i / 2 * 2 + 1)) / range);
+    return d->a + d->b * radius * (i % 2 ? sin(angle) : cos(angle));
+}
+
+static be_desc rng_open(const struct distribution *d)
+{
+    static const cudnnBackendAttributeName_t names[3][2] = {
+        {CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY},
+        {CUDNN_ATTR_RNG_UNIFORM_DIST_MINIMUM, CUDNN_ATTR_RNG_UNIFORM_DIST_MAXIMUM},
+        {CUDNN_ATTR_RNG_NORMAL_DIST_MEAN, CUDNN_ATTR_RNG_NORMAL_DIST_STANDARD_DEVIATION},
+    };
+    be_desc desc = be_make(CUDNN_BACKEND_RNG_DESCRIPTOR);
+    be_set_enum(desc, CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, d->kind);
+    be_set(desc, names[d->kind][0], CUDNN_TYPE_DOUBLE, 1, &d->a);
+    if (d->kind > 0) be_set(desc, names[d->kind][1], CUDNN_TYPE_DOUBLE, 1, &d->b);
+    return desc;
+}
+
+/* Without a seed or an offset. */
+static be_desc op_open(be_desc rng, be_desc y)
+{
+    be_desc op = be_make(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR);
+    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_DESC, rng);
+    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_YDESC, y);
+    return op;
+}
+
+static const char *const kind_name[] = {"bernoulli", "uniform", "normal"};
+static const struct distribution some[] = {
+    {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0},
+    {CUDNN_RNG_DISTRIBUTION_UNIFORM, -1.5, 4.25},
+    {CUDNN_RNG_DISTRIBUTION_NORMAL, 2.0, 3.0},
+};
+
+static void judge(const struct distribution *d, const struct tensor *y, uint64_t seed,
+                  uint64_t offset)
+{
+    double *exact = node_doubles(y->count);
+    double *magnitude = node_doubles(y->count);
+    for (int64_t i = 0; i < y->count; ++i) {
+        exact[i] = expected(d, seed, offset, i);
+        magnitude[i] = fabs(d->a) + 8 * fabs(d->b);
+    }
+    /* the functions of the library and those of the mathematical one differ in the last bits */
+    check_values("y", y, exact, NULL, d->kind == CUDNN_RNG_DISTRIBUTION_NORMAL ? magnitude : NULL,
+                 CUDNN_DATA_DOUBLE);
+    free(exact);
+    free(magnitude);
+}
+
+enum { BY_VALUE, BY_TENSOR, BY_HOST };
+
+static void value_case(const struct distribution *d, int type, enum layout layout, int how)
+{
+    static const int one[3] = {1, 1, 1};
+    static const int64_t ones[3] = {1, 1, 1};
+    struct node_run r = {0};
+    int64_t seed = random_int(0, 1) ? random_int(0, 1 << 30) : -(random_int(1, 1 << 30) << 20);
+    int64_t offset = random_int(0, 1 << 20);
+    bool narrow = how == BY_TENSOR && random_chance(0.5);
+    int lanes = layout == LAYOUT_VECT ? (type == CUDNN_DATA_INT8x32 ? 32 : 4) : 1;
+    int rank = lanes > 1 ? 4 : (int)random_int(2, 5), dim[5];
+    struct tensor *y, *number[2];
+    be_desc dy, op;
+    if (!case_begin("rng %s %s layout %d seed %s", kind_name[d->kind], node_type_name[type],
+                    (int)layout,
+                    how == BY_VALUE    ? "value"
+                    : how == BY_TENSOR ? "tensor"
+                                       : "host")) {
+        return;
+    }
+    for (int i = 0; i < rank; ++i) dim[i] = random_of(1, 2, 3, 5, 7);
+    if (lanes > 1) dim[1] = lanes;
+    if (narrow) seed = (int32_t)seed;
+    y = tensor_output((cudnnDataType_t)type, rank, dim, layout);
+    dy = node_add(&r, y);
+    op = op_open(be_final(rng_open(d)), dy);
+    if (how == BY_VALUE) {
+        be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, seed);
+        offset = 0;
+    } else if (how == BY_TENSOR) {
+        for (int i = 0; i < 2; ++i) {
+            number[i] = tensor_input(narrow ? CUDNN_DATA_INT32 : CUDNN_DATA_INT64, 3, one,
+                                     LAYOUT_NCHW, 0, 0);
+            number[i]->value[0] = (double)(i ? offset : seed);
+            tensor_write(number[i]);
+        }
+        be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_SEED, node_add(&r, number[0]));
+        be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, node_add(&r, number[1]));
+    } else {
+        be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_SEED,
+                   node_add_raw(&r, be_tensor(2, CUDNN_DATA_INT64, 3, ones, BE_BY_VALUE), &seed));
+        be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC,
+                   node_add_raw(&r, be_tensor(3, CUDNN_DATA_INT64, 3, ones, BE_BY_VALUE), &offset));
+    }
+    if (node_run(&r, be_final(op))) judge(d, y, (uint64_t)seed, (uint64_t)offset);
+    be_free_all();
+    case_end();
+}
+
+/* One plan, whose offset the caller counts on in memory: other numbers each time, the same again. */
+static void offsets_count(void)
+{
+    static const int one[3] = {1, 1, 1}, dim[3] = {3, 5, 7};
+    struct node_run r = {0};
+    struct tensor *y, *offset;
+    be_desc op;
+    if (!case_begin("rng offsets")) return;
+    y = tensor_output(CUDNN_DATA_FLOAT, 3, dim, LAYOUT_NCHW);
+    offset = tensor_input(CUDNN_DATA_INT64, 3, one, LAYOUT_NCHW, 0, 0);
+    op = op_open(be_final(rng_open(&some[1])), node_add(&r, y));
+    be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, 99);
+    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, node_add(&r, offset));
+    node_plan(&r, be_final(op));
+    for (int turn = 0; turn < 4; ++turn) {
+        offset->value[0] = turn % 3;
+        tensor_write(offset);
+        if (run_call(node_execute, &r)) judge(&some[1], y, 99, (uint64_t)(turn % 3));
+    }
+    be_free_all();
+    case_end();
+}
+
+/* Masks: eight elements a byte, in any order of dimensions. */
+static void mask_case(bool last)
+{
+    static const int dim[3] = {3, 5, 7}, rows[3] = {35, 7, 1}, columns[3] = {1, 21, 3};
+    const int bytes[2] = {1, (3 * 5 * 7 + 7) / 8};
+    struct node_run r = {0};
+    struct tensor *carrier;
+    be_desc op;
+    double *exact;
+    if (!case_begin("rng mask %s", last ? "of columns" : "of rows")) return;
+    carrier = tensor_inout(CUDNN_DATA_UINT8, 2, bytes, LAYOUT_NCHW, 0, 0);
+    exact = node_doubles(bytes[1]);
+    for (int i = 0; i < 105; ++i) {
+        const int *stride = last ? columns : rows;
+        int place = i / 35 * stride[0] + i / 7 % 5 * stride[1] + i % 7 * stride[2];
+        exact[place / 8] += (1 << place % 8) * expected(&some[0], 7, 0, i);
+    }
+    op = op_open(
+        be_final(rng_open(&some[0])),
+        node_add_raw(
+            &r, be_final(node_open_tensor(1, CUDNN_DATA_BOOLEAN, 3, dim, last ? columns : rows, 1)),
+            carrier->data));
+    be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, 7);
+    if (node_run(&r, be_final(op))) {
+        check_values("mask", carrier, exact, NULL, NULL, CUDNN_DATA_DOUBLE);
+    }
+    free(exact);
+    be_free_all();
+    case_end();
+}
+
+/* Mean, variance and the correlation of neighbours at several distances, all of which must be as
+ * near to those of the distribution as chance allows (five standard deviations), and a hash of all
+ * bits, the same on every device. */
+static void moments(const struct distribution *d, double mean, double variance, double kurtosis,
+                    uint64_t sum)
+{
+    enum { COUNT = 1 << 16 };
+    static const int dim[2] = {256, 256};
+    static const int distances[] = {1, 2, 3, 4, 256, 4096};
+    struct node_run r = {0};
+    struct tensor *y;
+    be_desc op;
+    if (!case_begin("rng moments %s", kind_name[d->kind])) return;
+    y = tensor_output(CUDNN_DATA_DOUBLE, 2, dim, LAYOUT_NCHW);
+    op = op_open(be_final(rng_open(d)), node_add(&r, y));
+    be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, 20250101);
+    if (node_run(&r, be_final(op)) && harness_values) {
+        double first = 0, second = 0;
+        uint64_t bits = 0;
+        for (int i = 0; i < COUNT; ++i) {
+            uint64_t word;
+            memcpy(&word, &y->value[i], sizeof word);
+            bits = (bits ^ word) * 0x9e3779b97f4a7c15u;
+            bits ^= bits >> 29;
+            first += y->value[i] / COUNT;
+            second += (y->value[i] - mean) * (y->value[i] - mean) / COUNT;
+        }
+        if (fabs(first - mean) > 5 * sqrt(variance / COUNT)) {
+            case_fail("the mean is %g, not %g", first, mean);
+        }
+        if (fabs(second - variance) > 5 * variance * sqrt((kurtosis - 1) / COUNT) + 1e-9) {
+            case_fail("the variance is %g, not %g", second, variance);
+        }
+        for (size_t k = 0; k < sizeof distances / sizeof distances[0]; ++k) {
+            double product = 0;
+            for (int i = 0; i + distances[k] < COUNT; ++i) {
+                product += (y->value[i] - mean) * (y->value[i + distances[k]] - mean) / COUNT;
+            }
+            if (fabs(product) > 5 * variance / sqrt(COUNT)) {
+                case_fail("elements %d apart correlate by %g", distances[k], product / variance);
+            }
+        }
+        if (bits != sum) case_fail("the bits hash to 0x%llx", (unsigned long long)bits);
+    }
+    be_free_all();
+    case_end();
+}
+
+/* Probabilities of 0 and 1 and a range of one number leave nothing to chance. */
+static void certain(void)
+{
+    static const struct distribution sure[] = {{CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.0, 0},
+                                               {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 1.0, 0},
+                                               {CUDNN_RNG_DISTRIBUTION_UNIFORM, 2.5, 2.5},
+                                               {CUDNN_RNG_DISTRIBUTION_NORMAL, -3.0, 0.0}};
+    static const double values[] = {0.0, 1.0, 2.5, -3.0};
+    static const int dim[2] = {31, 33};
+    for (int k = 0; k < 4; ++k) {
+        struct node_run r = {0};
+        struct tensor *y;
+        double *exact;
+        if (!case_begin("rng certain %d", k)) continue;
+        y = tensor_output(CUDNN_DATA_HALF, 2, dim, LAYOUT_NCHW);
+        exact = node_doubles(y->count);
+        for (int64_t i = 0; i < y->count; ++i) exact[i] = values[k];
+        if (node_run(&r, be_final(op_open(be_final(rng_open(&sure[k])), node_add(&r, y))))) {
+            check_values("y", y, exact, NULL, NULL, CUDNN_DATA_DOUBLE);
+        }
+        free(exact);
+        be_free_all();
+        case_end();
+    }
+}
+
+static void nothing(void)
+{
+    static const int none[3] = {2, 0, 4}, dim[3] = {2, 3, 4}, strides[3] = {12, 4, 1};
+    struct node_run r = {0};
+    struct tensor *other;
+    be_desc dy;
+    if (!case_begin("rng of nothing")) return;
+    other = tensor_input(CUDNN_DATA_FLOAT, 3, dim, LAYOUT_NCHW, 0, 1);
+    dy = node_add_raw(&r, be_final(node_open_tensor(1, CUDNN_DATA_FLOAT, 3, none, strides, 1)),
+                      other->data);
+    node_run(&r, be_final(op_open(be_final(rng_open(&some[0])), dy)));
+    be_free_all();
+    case_end();
+}
+
+static void refusals(void)
+{
+    static const struct distribution wrong[] = {
+        {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 1.5, 0}, {CUDNN_RNG_DISTRIBUTION_BERNOULLI, -0.1, 0},
+        {CUDNN_RNG_DISTRIBUTION_BERNOULLI, NAN, 0}, {CUDNN_RNG_DISTRIBUTION_UNIFORM, 2, 1},
+        {CUDNN_RNG_DISTRIBUTION_UNIFORM, NAN, 1},   {CUDNN_RNG_DISTRIBUTION_NORMAL, 0, -1},
+        {CUDNN_RNG_DISTRIBUTION_NORMAL, 0, NAN}};
+    static const char *const says[] = {
+        "PROBABILITY=1.5", "PROBABILITY=-0.1", "PROBABILITY=", "MINIMUM=2",
+        "MINIMUM=",        "DEVIATION=-1",     "DEVIATION="};
+    static const struct distribution endless[] = {
+        {CUDNN_RNG_DISTRIBUTION_UNIFORM, -1.7e308, 1.7e308},
+        {CUDNN_RNG_DISTRIBUTION_UNIFORM, 0, INFINITY},
+        {CUDNN_RNG_DISTRIBUTION_NORMAL, INFINITY, 1},
+        {CUDNN_RNG_DISTRIBUTION_NORMAL, 0, INFINITY}};
+    static const int64_t dims[] = {2, 3, 4}, one[] = {1, 1, 1}, two[] = {2, 1, 1};
+    static const int whole[] = {2, 3, 4}, gaps[] = {64, 16, 2};
+    be_desc y, rng, op;
+    if (!case_begin("rng refusals")) return;
+    for (int i = 0; i < 7; ++i) node_refused(CUDNN_STATUS_BAD_PARAM, says[i], rng_open(&wrong[i]));
+    y = be_tensor(1, CUDNN_DATA_FLOAT, 3, dims, BE_PLAIN);
+    for (int i = 0; i < 4; ++i) {
+        node_refused(CUDNN_STATUS_BAD_PARAM, "rng: ", op_open(be_final(rng_open(&endless[i])), y));
+    }
+    rng = be_final(rng_open(&some[0]));
+    op = op_open(rng, y);
+    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_SEED, be_tensor(2, CUDNN_DATA_INT64, 3, two, BE_PLAIN));
+    node_refused(CUDNN_STATUS_BAD_PARAM, "seed (int64[2,1,1]", op);
+    op = op_open(rng, y);
+    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC,
+               be_tensor(2, CUDNN_DATA_INT64, 3, two, BE_PLAIN));
+    node_refused(CUDNN_STATUS_BAD_PARAM, "offset (int64[2,1,1]", op);
+    op = op_open(rng, y);
+    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_SEED, be_tensor(2, CUDNN_DATA_FLOAT, 3, one, BE_PLAIN));
+    node_refused(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "seed is fp32", op);
+    node_refused(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "y is",
+                 op_open(rng, be_tensor(1, CUDNN_DATA_COMPLEX_FP32, 3, dims, BE_PLAIN)));
+    node_refused(
+        CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "share bytes",
+        op_open(rng, be_final(node_open_tensor(1, CUDNN_DATA_BOOLEAN, 3, whole, gaps, 1))));
+    node_refused(CUDNN_STATUS_BAD_PARAM, "no tensor in memory",
+                 op_open(rng, be_tensor(1, CUDNN_DATA_FLOAT, 3, one, BE_BY_VALUE)));
+    be_free_all();
+    case_end();
+}
+
+int main(int argc, char **argv)
+{
+    static const int types[] = {CUDNN_DATA_FLOAT,    CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,
+                                CUDNN_DATA_BFLOAT16, CUDNN_DATA_INT8,   CUDNN_DATA_UINT8,
+                                CUDNN_DATA_INT32,    CUDNN_DATA_INT64};
+    static const int vectors[] = {CUDNN_DATA_INT8x4, CUDNN_DATA_UINT8x4, CUDNN_DATA_INT8x32};
+    harness_start(argc, argv);
+    for (int k = 0; k < 3; ++k) {
+        for (int t = 0; t < 8; ++t) {
+            for (int l = LAYOUT_NCHW; l <= LAYOUT_GAPS; ++l) {
+                for (int how = BY_VALUE; how <= BY_HOST; ++how) {
+                    value_case(&some[k], types[t], (enum layout)l, how);
+                }
+            }
+        }
+        for (int t = 0; t < 3; ++t) value_case(&some[k], vectors[t], LAYOUT_VECT, BY_VALUE);
+    }
+    offsets_count();
+    mask_case(false);
+    mask_case(true);
+    moments(&some[0], 0.3, 0.3 * 0.7, 1.0 / 0.21 - 3.0, 0xb71ad53e5ef0626u);
+    moments(&some[1], 1.375, 5.75 * 5.75 / 12, 1.8, 0xec3e93112430771au);
+    moments(&some[2], 2.0, 9.0, 3.0, 0x77fd8c0bf7c4fd2u);
+    certain();
+    nothing();
+    refusals();
+    return harness_finish();
+}
