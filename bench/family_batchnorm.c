@@ -229,4 +229,5 @@ const struct family family_batchnorm = {
     .prepare = prepare,
     .run = run,
     .reference = reference,
+    .arbiter = true,
 };

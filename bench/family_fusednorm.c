@@ -240,4 +240,5 @@ const struct family family_fusednorm = {
     .finish = finish,
     .setup = setup,
     .reference = reference,
+    .arbiter = true,
 };

@@ -52,8 +52,11 @@ static bool over_rows(const struct entry *e)
 /* How many groups an instance has, each with its own statistics. */
 static int groups_of(const struct entry *e, const struct problem *p)
 {
+    int groups = p->p[GROUPS];
     if (over_rows(e)) return 1;
-    return e->mode == CUDNN_INSTANCE_NORM ? p->dims[DIM_C] : p->p[GROUPS];
+    if (e->mode == CUDNN_INSTANCE_NORM) return p->dims[DIM_C];
+    while (p->dims[DIM_C] % groups) --groups; /* a problem that was scaled down */
+    return groups;
 }
 
 /* Where an operand is among the task's, -1 where there is none. */
@@ -278,4 +281,5 @@ const struct family family_norm = {
     .prepare = prepare,
     .run = composed_run,
     .reference = reference,
+    .arbiter = true,
 };

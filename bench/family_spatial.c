@@ -15,6 +15,10 @@
 
 enum kind { GRID, GRID_BACK, SAMPLE, SAMPLE_BACK, KINDS };
 enum { HEIGHT = 0, WIDTH = 1, THETA = 6 };
+/* How near a whole pixel a place may be, how far it is moved else, and how often at most. */
+static const double KINK = 1.0 / 256.0;
+static const double NUDGE = 1.0 / 16.0;
+enum { NUDGES_MAX = 8 };
 static const char *const names[] = {"grid", "grid_backward", "sampler", "sampler_backward"};
 static const double turn[THETA] = {0.9, -0.1, 0.05, 0.1, 0.9, -0.05};
 
@@ -122,32 +126,61 @@ static cudnnStatus_t run(struct session *s, const struct task *t, void *const *a
     }
 }
 
-/* The grid of the turn. */
-static cudnnStatus_t setup(struct session *s, const struct task *t, void *const *at)
-{
-    const struct problem *p = t->problem;
-    size_t count = (size_t)THETA * (size_t)p->dims[DIM_N];
-    size_t bytes = count * type_bytes(p->type);
-    void *host;
-    void *theta;
-    cudnnStatus_t status;
-    if (kind_of(t) == GRID || kind_of(t) == GRID_BACK) return CUDNN_STATUS_SUCCESS;
-    host = malloc(bytes);
-    if (!host) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-    for (size_t i = 0; i < count; ++i) value_store(host, p->type, (int64_t)i, turn[i % THETA]);
-    theta = device_alloc(bytes);
-    device_upload(theta, host, bytes);
-    status = s->library->SpatialTfGridGeneratorForward(s->handle, s->made[0], theta, at[1]);
-    device_sync();
-    device_free(theta);
-    free(host);
-    return status;
-}
-
 /* From -1 to 1 over `size` places; -1 where there is only one. */
 static double spread(int i, int size)
 {
     return size > 1 ? -1.0 + 2.0 * i / (size - 1) : -1.0;
+}
+
+/* A coordinate as the type has it, whose place in an image of this extent is no whole pixel, and not
+ * within rounding of one: there the image has a kink, and which side counts is for each library's
+ * rounding to say. */
+static double off_pixels(double g, int extent, cudnnDataType_t type)
+{
+    unsigned char stored[sizeof(double)];
+    for (int i = 0; i < NUDGES_MAX; ++i) {
+        double s;
+        value_store(stored, type, 0, g);
+        g = value_at(stored, type, 0);
+        s = (g + 1.0) * (extent - 1) / 2.0;
+        if (extent < 2 || fabs(s - rint(s)) > KINK) break;
+        g += 2.0 * NUDGE / (extent - 1);
+    }
+    return g;
+}
+
+/* The grid of the turn, the same for all images and both libraries, written here: generators round. */
+static cudnnStatus_t setup(struct session *s, const struct task *t, void *const *at)
+{
+    const struct problem *p = t->problem;
+    const int height = p->dims[DIM_H];
+    const int width = p->dims[DIM_W];
+    const size_t count = (size_t)height * (size_t)width * 2;
+    const size_t bytes = count * type_bytes(p->type);
+    int kind = kind_of(t);
+    void *host;
+    (void)s;
+    if (kind == GRID || kind == GRID_BACK) return CUDNN_STATUS_SUCCESS;
+    host = malloc(bytes);
+    if (!host) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+    for (int h = 0; h < height; ++h) {
+        for (int w = 0; w < width; ++w) {
+            const double v[3] = {spread(w, width), spread(h, height), 1.0};
+            int64_t i = ((int64_t)h * width + w) * 2;
+            for (int k = 0; k < 2; ++k) {
+                const double *row = turn + 3 * k;
+                double g = row[0] * v[0] + row[1] * v[1] + row[2] * v[2];
+                value_store(host, p->type, i + k,
+                            off_pixels(g, input_size(p, k ? DIM_H : DIM_W), p->type));
+            }
+        }
+    }
+    for (int n = 0; n < p->dims[DIM_N]; ++n) {
+        device_upload((char *)at[1] + (size_t)n * bytes, host, bytes);
+    }
+    device_sync();
+    free(host);
+    return CUDNN_STATUS_SUCCESS;
 }
 
 static void grid_reference(const struct task *t, double *const *values, bool back)

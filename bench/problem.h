@@ -100,6 +100,7 @@ struct family {
     /* May be null. The outputs in double precision, over logical N C D H W order, of a small problem;
      * false where it does not know. */
     bool (*reference)(const struct task *task, double *const *values);
+    bool arbiter; /* reference() takes a moment an element: it decides where large results differ */
     /* May be null. Whether ours' outputs are right, where libraries need not agree; says why not. */
     bool (*judge)(const struct task *task, double *const *values, char *why, size_t size);
 };

@@ -40,6 +40,9 @@ FUNCTIONS = {
     "cudnnBatchNormalizationForwardTrainingEx": ["bn_training"],
     "cudnnBatchNormalizationBackward": ["bn_backward"],
     "cudnnBatchNormalizationBackwardEx": ["bn_backward"],
+    "cudnnNormalizationForwardInference": ["bn_inference"],
+    "cudnnNormalizationForwardTraining": ["bn_training"],
+    "cudnnNormalizationBackward": ["bn_backward"],
     "cudnnAddTensor": ["pointwise"],
     "cudnnOpTensor": ["pointwise"],
     "cudnnScaleTensor": ["pointwise"],
@@ -59,11 +62,14 @@ FUNCTIONS = {
     "cudnnSpatialTfSamplerForward": ["sampler_forward"],
     "cudnnSpatialTfSamplerBackward": ["sampler_backward"],
     "cudnnBackendExecute": ["conv_fprop", "conv_dgrad", "conv_wgrad", "pointwise", "matmul",
-                            "reduce"],
+                            "reduce", "resample_forward", "resample_backward", "concat", "reshape",
+                            "rng", "norm_inference", "norm_training", "norm_backward", "gen_stats",
+                            "bn_finalize", "bn_bwd_weights"],
 }
 # The tensor that leads where it is not the first one: filters have no strides, A of an addition
-# repeats, the value that is set is no tensor.
-LEADING = {"conv_dgrad": "dy", "cudnnAddTensor": "y", "cudnnSetTensor": "y"}
+# repeats, the value that is set is no tensor, a seed is one number.
+LEADING = {"conv_dgrad": "dy", "cudnnAddTensor": "y", "cudnnSetTensor": "y", "concat": "x0",
+           "rng": "y"}
 
 FLOATS = ["fp32", "fp64", "fp16", "bf16"]
 PLAIN_INTEGERS = ["int8", "uint8", "int32"]
@@ -78,15 +84,20 @@ PLAIN_LAYOUTS = LAYOUTS[:3]
 NOT_APPLICABLE = [
     (".*", VECTORS, PLAIN_LAYOUTS, "vectors of channels have a layout of their own"),
     (".*", FLOATS + PLAIN_INTEGERS, ["VECT"], "the type has no vectors of channels"),
-    ("cudnn(?!Dropout).*Backward.*|.*(_dgrad|_wgrad)", INTEGERS, LAYOUTS,
+    ("cudnn(?!Dropout).*Backward.*|.*(_dgrad|_wgrad|resample_backward|norm_backward|_bwd_weights)",
+     INTEGERS, LAYOUTS,
      "gradients are floating-point numbers"),
-    ("cudnn(Softmax|BatchNormalization|LRN|Divisive|SpatialTf).*", INTEGERS, LAYOUTS,
+    ("cudnn(Softmax|BatchNormalization|Normalization|LRN|Divisive|SpatialTf).*", INTEGERS, LAYOUTS,
      "the function is documented for floating-point types"),
+    (".*bn_finalize", INTEGERS, LAYOUTS, "sums of channels are floating-point numbers"),
+    (".*bn_finalize", FLOATS, ["NHWC", "strided"], "one number a channel has one layout"),
     (".*(conv_fprop|conv_fused)", ["int32"], LAYOUTS,
      "int32 is what sums of 8-bit products go out in; no image of it is convolved"),
     ("cudnnTransformFilter.*", TYPES, ["strided"], "a filter descriptor has an order, no strides"),
     ("cudnnTransformFilter.*", ["int32"], LAYOUTS, "no filter descriptor takes int32"),
     ("cudnnBackendExecute: matmul", VECTORS, ["VECT"], "matrices have no channels"),
+    ("cudnnBackendExecute: reshape", VECTORS, ["VECT"],
+     "vectors of channels have no order in memory of their own"),
     (".*(GridGenerator).*", FLOATS, ["NHWC", "strided"],
      "theta and the grid are packed arrays without a tensor descriptor"),
 ]
