@@ -101,15 +101,27 @@ static bool next_pattern(const char **at, char *pattern, size_t size)
 }
 
 /* Whether the list names the engine: patterns of fnmatch(3). */
-static bool is_wanted(const char *name)
+static bool is_named(const char *name, const char *list)
 {
-    const char *at = wd_env()->engines;
     char pattern[128];
-    if (!at) return true;
-    while (next_pattern(&at, pattern, sizeof pattern)) {
+    while (next_pattern(&list, pattern, sizeof pattern)) {
         if (fnmatch(pattern, name, 0) == 0) return true;
     }
     return false;
+}
+
+static bool is_wanted(const struct wd_engine *engine, struct wd_reason *reason)
+{
+    const char *list = wd_env()->engines;
+    if (engine->last_resort) return true;
+    if (!list) {
+        WD_NEED(!engine->untried, reason, NOT_SUPPORTED,
+                "has not run on a device yet; WARPDNN_ENGINES=%s would let it", engine->name);
+        return true;
+    }
+    WD_NEED(is_named(engine->name, list), reason, NOT_SUPPORTED, "is not among WARPDNN_ENGINES=%s",
+            list);
+    return true;
 }
 
 bool wd_engines_unknown(enum wd_device_kind kind, char *pattern, size_t size)
@@ -143,10 +155,7 @@ bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *pr
                          problem->piece ? "does one operation at a time"
                                         : "does several operations at once, not one");
     }
-    if (!engine->last_resort && !is_wanted(engine->name)) {
-        return wd_reject(reason, CUDNN_STATUS_NOT_SUPPORTED, "is not among WARPDNN_ENGINES=%s",
-                         wd_env()->engines);
-    }
+    if (!is_wanted(engine, reason)) return false;
     return !engine->match || engine->match(problem, reason);
 }
 

@@ -90,6 +90,9 @@ struct wd_engine {
     bool takes_pieces;
     /* The definition, or another engine that takes anything and hurries nowhere. */
     bool last_resort;
+    /* It has not run on a real device yet, and takes part only where WARPDNN_ENGINES has a pattern
+     * for it. */
+    bool untried;
     /* cudnnBackendNumericalNote_t as a mask; always true ones. */
     uint32_t notes;
     const struct wd_kernel_table *kernels; /* of a CUDA engine; null: none but the passes */

@@ -90,7 +90,7 @@ static bool is_taken(const struct growth *g, const int32_t *nodes, int count)
 /* Makes one piece of two where an engine takes it. */
 static void join(struct growth *g, int32_t a, int32_t b)
 {
-    int32_t nodes[WD_PIECE_MAX];
+    int32_t nodes[WD_PIECE_MAX] = {0};
     int32_t left = g->first[a];
     int32_t right = g->first[b];
     int count = g->count[a] + g->count[b];
