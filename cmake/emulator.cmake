@@ -45,7 +45,8 @@ set_target_properties(emulator PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${test_dir}
     C_VISIBILITY_PRESET default LINKER_LANGUAGE C)
 target_link_libraries(emulator PRIVATE warpdnn_warnings Threads::Threads m)
 if(WARPDNN_SANITIZE)
+    target_compile_definitions(emulator PUBLIC EMULATOR_FINDS_RACES)
     # it tells the sanitizer itself what orders what (races.h)
     set_source_files_properties(${emulator_dir}/emulator.c PROPERTIES
-        COMPILE_OPTIONS "-fno-sanitize=thread;-fno-builtin;-DEMULATOR_FINDS_RACES")
+        COMPILE_OPTIONS "-fno-sanitize=thread;-fno-builtin")
 endif()

@@ -38,7 +38,7 @@ struct fibre {
     uint32_t gate_value;
     uint32_t thread;
     uint32_t cluster_phase; /* the one it arrived at */
-    bool done, begun;
+    bool done;
     void *races; /* what the thread sanitizer calls it */
     struct copy *copies;
     uint32_t copy_count, copy_room, group;
@@ -70,6 +70,7 @@ struct block {
     emulator_kernel kernel;
     const void *args;
     uint32_t rank, threads, alive;
+    char begun, ended; /* places: what came before its threads, and what they did */
     bool backwards;
     unsigned char *own_memory; /* of the block's thread: an address that all of them have */
     unsigned char *dynamic;
@@ -128,7 +129,7 @@ static void give_up(const char *what)
 static void yield(void)
 {
     struct fibre *f = here->running;
-    races_switch(here->scheduler_races, f->done ? ORDERED : UNORDERED);
+    races_switch(here->scheduler_races);
     emulator_switch(&f->stack_pointer, here->scheduler);
 }
 
@@ -165,6 +166,7 @@ static void end_thread(struct fibre *f)
     struct block *b = here;
     struct warp *w = &b->warp[f->thread / WARP];
     emulator_copies_wait_all();
+    races_show(&b->ended);
     f->done = true;
     b->alive -= 1;
     w->alive -= 1;
@@ -179,6 +181,7 @@ static void end_thread(struct fibre *f)
 __attribute__((used)) void emulator_body(void);
 void emulator_body(void)
 {
+    races_see(&here->begun);
     here->kernel(here->args);
     end_thread(here->running);
     yield();
@@ -208,8 +211,7 @@ static bool resume(struct block *b, struct fibre *f)
     f->gate = NULL;
     b->running = f;
     emulator_now = &f->place;
-    races_switch(f->races, f->begun ? UNORDERED : ORDERED);
-    f->begun = true;
+    races_switch(f->races);
     emulator_switch(&b->scheduler, f->stack_pointer);
     b->running = NULL;
     return true;
@@ -444,11 +446,12 @@ static void begin_block(struct block *b, const struct emulator_launch *launch, u
                                            b->dynamic};
         f->thread = t;
         f->gate = NULL;
-        f->done = f->begun = false;
+        f->done = false;
         f->copy_count = 0;
         f->group = 0;
         b->warp[t / WARP].alive += 1;
     }
+    races_show(&b->begun);
 }
 
 static void take_turn(struct cluster *c, uint32_t rank)
@@ -493,6 +496,7 @@ static void *run_part(void *data)
             take_turn(c, b->rank);
             while (go_round(b)) moved = true;
             more = c->threads_alive > 0;
+            if (!more) races_see(&b->ended);
             end_turn(c, b->rank, moved);
         }
     }

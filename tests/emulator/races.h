@@ -10,7 +10,7 @@
 
 #ifdef EMULATOR_FINDS_RACES
 
-enum { ORDERED = 0, UNORDERED = 1 };
+enum { SWITCH_UNORDERED = 1 };
 
 void *__tsan_get_current_fiber(void);
 void *__tsan_create_fiber(unsigned flags);
@@ -34,10 +34,10 @@ static inline void races_end(void *fibre)
     __tsan_destroy_fiber(fibre);
 }
 
-/* ORDERED: all that was done before comes before what the other one does from now on. */
-static inline void races_switch(void *fibre, unsigned how)
+/* Orders nothing. */
+static inline void races_switch(void *fibre)
 {
-    __tsan_switch_to_fiber(fibre, how);
+    __tsan_switch_to_fiber(fibre, SWITCH_UNORDERED);
 }
 
 /* What this thread has done comes before what others do after they have seen the same place. */
@@ -52,8 +52,6 @@ static inline void races_see(void *place)
 }
 
 #else
-
-enum { ORDERED, UNORDERED };
 
 static inline void *races_self(void)
 {
@@ -70,9 +68,9 @@ static inline void races_end(void *fibre)
     (void)fibre;
 }
 
-static inline void races_switch(void *fibre, unsigned how)
+static inline void races_switch(void *fibre)
 {
-    (void)fibre, (void)how;
+    (void)fibre;
 }
 
 static inline void races_show(void *place)
