@@ -261,11 +261,45 @@ def test_peer_wrong(folder):
     words = ["--peer", peer, "--no-host", "--family", "pointwise", "--random", "0", "--seconds",
              "0.001"]
     out, _ = run(*words, "--only", "tanh_forward fp16", "--limit", "0.01", fake=True,
-                 BENCH_PEER_IDLE="1")
+                 BENCH_PEER_IDLE="ActivationForward")
     expect("the peer's y" in out and "WRONG" not in out, out)
     out, _ = run(*words, "--only", "tanh_forward fp32 NCHW 1x1x", "--limit", "6", fake=True,
-                 BENCH_PEER_IDLE="1", status=BAD_ROWS)
+                 BENCH_PEER_IDLE="ActivationForward", status=BAD_ROWS)
     expect("WRONG" in out and "differ from the peer's" in out, out)
+
+
+@in_folder
+def test_arbiter(folder):
+    """Where the libraries differ in a large row, a computation in fp64 says which of them is right:
+    each from its own inputs, of what was read back whole, if what was not is alike."""
+    words = ["--peer", make_peer(folder), "--no-host", "--family", "fusednorm", "--random", "0",
+             "--seconds", "0.001", "--json", os.path.join(folder, "run.json")]
+    whole = ["--only", "backward fp16 NHWC 4x64x56x56 persistent relu", "--limit", "10"]
+    parts = ["--only", "training fp32 NHWC", "--limit", "40"]
+    # room for one set of buffers, so that timing takes no longer than it must
+    memory = {"FAKECUDA_MEMORY_MIB": "60"}
+
+    def note(row, verdict, **more):
+        run(*words, *row, fake=True, **memory, **more,
+            status=BAD_ROWS if verdict == "wrong" else FINE)
+        rows = load(os.path.join(folder, "run.json"))["rows"]
+        expect(len(rows) == 1 and rows[0]["verdict"] == verdict, rows)
+        return rows[0]["note"]
+
+    expect(note(whole, "right") == "", "the libraries are alike")
+    # the peer's backward pass starts from another mean than ours: both do what they should with theirs
+    text = note(whole, "right", BENCH_PEER_SHIFTS="1")
+    expect(text.startswith("right in fp64; dx: ") and "differ from the peer's" in text, text)
+    text = note(whole, "right", BENCH_PEER_IDLE="BatchNormalizationBackwardEx")
+    expect(text.startswith("the peer's dx: ") and "a computation in fp64" in text, text)
+    # kernels of engines do nothing on the fake driver
+    text = note(whole, "wrong", WARPDNN_ENGINES="bn_backward*")
+    expect(text.startswith("dx: ") and "a computation in fp64" in text, text)
+    # y is read back in part, the mean is not
+    text = note(parts, "right", BENCH_PEER_SHIFTS="1")
+    expect(text.startswith("the peer's mean: 1 of ") and "a computation in fp64" in text, text)
+    text = note(parts, "wrong", BENCH_PEER_IDLE="BatchNormalizationForwardTrainingEx")
+    expect(text.startswith("y: ") and "differ from the peer's" in text, text)
 
 
 @in_folder
@@ -286,9 +320,9 @@ def main():
         print("the bench is not built\n0 passed, 0 failed, 1 skipped")
         return 77
     if have_peer():
-        tests += [test_peer, test_peer_wrong, test_peer_dies]
+        tests += [test_peer, test_peer_wrong, test_arbiter, test_peer_dies]
     else:
-        skipped += 3
+        skipped += 4
     for test in tests:
         try:
             test()
