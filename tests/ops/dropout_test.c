@@ -1,100 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dropout: the mask that a seed gives, element by element from a generator written out here (so that
- * every engine on every device is held to the same bits), values and gradients, probabilities 0 and
- * 1, every type and layout, states that are saved and restored; and that the mask is random: its
- * rate, its independence between neighbours, calls and seeds. */
+ * Dropout: the mask that a seed gives, values and gradients, probabilities 0 and 1, every type and
+ * layout, in place; and every way in which packed tensors are walked. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "part.h"
-
-/* Philox4x32-10 once more, from the paper: the test shares no header with the library. */
-static uint32_t number_of(uint64_t seed, uint64_t call, uint64_t index)
-{
-    uint32_t c[4] = {(uint32_t)(index / 4), (uint32_t)(index / 4 >> 32), (uint32_t)call,
-                     (uint32_t)(call >> 32)};
-    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    for (int round = 0; round < 10; ++round) {
-        uint64_t a = (uint64_t)c[0] * 0xD2511F53u;
-        uint64_t b = (uint64_t)c[2] * 0xCD9E8D57u;
-        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ key[0], (uint32_t)b,
-                            (uint32_t)(a >> 32) ^ c[3] ^ key[1], (uint32_t)a};
-        memcpy(c, next, sizeof c);
-        key[0] += 0x9E3779B9u;
-        key[1] += 0xBB67AE85u;
-    }
-    return c[index % 4];
-}
-
-static bool is_kept(uint64_t seed, uint64_t call, int64_t index, float probability)
-{
-    return (double)number_of(seed, call, (uint64_t)index) >= (double)probability * 4294967296.0;
-}
-
-struct call {
-    cudnnDropoutDescriptor_t dropout;
-    float probability;
-    unsigned long long seed;
-    void *states;
-    size_t state_bytes;
-    struct part *x, *y, *dy, *dx;
-    struct tensor *reserve;
-    int forwards; /* how many before the one that counts */
-};
-
-static cudnnStatus_t set(const struct call *c)
-{
-    return cudnnSetDropoutDescriptor(c->dropout, harness_handle, c->probability, c->states,
-                                     c->state_bytes, c->seed);
-}
-
-static cudnnStatus_t forward(const struct call *c)
-{
-    return cudnnDropoutForward(harness_handle, c->dropout, c->x->desc, c->x->whole->data,
-                               c->y->desc, c->y->whole->data, c->reserve->data,
-                               (size_t)c->reserve->bytes);
-}
+#include "dropout_case.h"
 
 /* The state is set up anew in the call, so that each run of it gives the same. */
 static cudnnStatus_t train(void *context)
 {
-    const struct call *c = context;
-    cudnnStatus_t status = set(c);
-    for (int i = 0; i <= c->forwards && status == CUDNN_STATUS_SUCCESS; ++i) status = forward(c);
+    const struct dropout_call *c = context;
+    cudnnStatus_t status = dropout_set(c);
+    for (int i = 0; i <= c->forwards && status == CUDNN_STATUS_SUCCESS; ++i)
+        status = dropout_forward(c);
     if (status != CUDNN_STATUS_SUCCESS || !c->dx) return status;
     return cudnnDropoutBackward(harness_handle, c->dropout, c->dy->desc, c->dy->whole->data,
                                 c->dx->desc, c->dx->whole->data, c->reserve->data,
                                 (size_t)c->reserve->bytes);
 }
 
-static void call_begin(struct call *c)
-{
-    cudnnCreateDropoutDescriptor(&c->dropout);
-    cudnnDropoutGetStatesSize(harness_handle, &c->state_bytes);
-    warpdnnMalloc(harness_handle, c->state_bytes, &c->states);
-}
-
-static void call_end(struct call *c)
-{
-    cudnnDestroyDropoutDescriptor(c->dropout);
-    warpdnnFree(harness_handle, c->states);
-    parts_free();
-    case_end();
-}
-
-static struct tensor *reserve_for(cudnnTensorDescriptor_t desc)
-{
-    size_t bytes = 0;
-    if (cudnnDropoutGetReserveSpaceSize(desc, &bytes) != CUDNN_STATUS_SUCCESS) {
-        case_fail("no reserve space size");
-    }
-    return tensor_bytes((int64_t)bytes);
-}
-
 /* `to` must hold `from` / (1 - p) where kept; `want` holds to's values before. */
-static void check_dropped(const char *name, const struct call *c, const struct part *from,
+static void check_dropped(const char *name, const struct dropout_call *c, const struct part *from,
                           const struct part *to, double *want)
 {
     double *magnitude = calloc((size_t)to->whole->count, sizeof *magnitude);
@@ -103,7 +31,7 @@ static void check_dropped(const char *name, const struct call *c, const struct p
     for (int64_t i = 0; i < to->count; ++i) {
         int64_t index = part_index(to, i);
         want[index] = 0.0;
-        if (!is_kept(c->seed, (uint64_t)c->forwards, i, c->probability)) continue;
+        if (!dropout_is_kept(c->seed, (uint64_t)c->forwards, i, c->probability)) continue;
         want[index] = scale * from->whole->value[part_index(from, i)];
         if (isfinite(want[index])) magnitude[index] = fabs(want[index]);
     }
@@ -113,12 +41,13 @@ static void check_dropped(const char *name, const struct call *c, const struct p
 }
 
 /* The mask itself: bit i % 8 of byte i / 8, nothing behind the last element. */
-static void check_mask(const struct call *c)
+static void check_mask(const struct dropout_call *c)
 {
     unsigned char *mask = malloc((size_t)c->reserve->bytes);
     warpdnnMemcpy(harness_handle, mask, c->reserve->data, (size_t)c->reserve->bytes);
     for (int64_t i = 0; i < 8 * c->reserve->bytes && harness_values; ++i) {
-        bool kept = i < c->x->count && is_kept(c->seed, (uint64_t)c->forwards, i, c->probability);
+        bool kept =
+            i < c->x->count && dropout_is_kept(c->seed, (uint64_t)c->forwards, i, c->probability);
         if ((mask[i / 8] >> (i % 8) & 1) == kept) continue;
         case_fail("bit %lld of the mask is %d", (long long)i, !kept);
         break;
@@ -146,7 +75,7 @@ static const float probabilities[] = {0.0f, 1.0f, 0.5f, 0.1f, 0.9f, 0.3f, 1e-6f,
 
 static void random_case(int type, int turn)
 {
-    struct call c = {.probability = probabilities[turn % 8]};
+    struct dropout_call c = {.probability = probabilities[turn % 8]};
     cudnnDataType_t dtype = (cudnnDataType_t)type;
     enum layout x_layout = lanes_of(type) > 1 ? LAYOUT_VECT : LAYOUT_NCHW;
     enum layout y_layout = x_layout;
@@ -174,7 +103,7 @@ static void random_case(int type, int turn)
         /* as many elements in other dims */
         for (int d = 0; d < rank; ++d) turned[d] = dim[rank - 1 - d];
     }
-    call_begin(&c);
+    dropout_begin(&c);
     c.x = part_input(dtype, rank, dim, x_layout, x_extra, is_float(type) ? -4.0 : -60.0,
                      is_float(type) ? 4.0 : 60.0);
     for (int64_t i = 0; is_float(type) && turn % 3 == 2 && i < c.x->count; i += 5) {
@@ -185,7 +114,7 @@ static void random_case(int type, int turn)
     c.dy = part_input(dtype, rank, turned, y_layout, y_extra, is_float(type) ? -4.0 : -60.0,
                       is_float(type) ? 4.0 : 60.0);
     c.dx = part_output(dtype, rank, dim, x_layout, x_extra, true);
-    c.reserve = reserve_for(c.x->desc);
+    c.reserve = dropout_reserve(c.x->desc);
     want_y = part_expected(c.y);
     want_dx = part_expected(c.dx);
     if (run_call(train, &c)) {
@@ -195,278 +124,37 @@ static void random_case(int type, int turn)
     }
     free(want_y);
     free(want_dx);
-    call_end(&c);
+    dropout_end(&c);
 }
 
 static void in_place_case(void)
 {
-    struct call c = {.probability = 0.4f, .seed = 77};
+    struct dropout_call c = {.probability = 0.4f, .seed = 77};
     int dim[3] = {3, 5, 7};
     double *x;
     double *want;
     if (!case_begin("dropout/in_place")) return;
-    call_begin(&c);
+    dropout_begin(&c);
     c.x = c.y = part_output(CUDNN_DATA_FLOAT, 3, dim, LAYOUT_NHWC, NULL, false);
-    c.reserve = reserve_for(c.x->desc);
+    c.reserve = dropout_reserve(c.x->desc);
     x = part_expected(c.x);
     want = part_expected(c.x);
     if (run_call(train, &c)) {
         for (int64_t i = 0; i < c.x->count; ++i) {
-            want[i] = is_kept(c.seed, 0, i, c.probability) ? x[i] / (1.0 - (double)0.4f) : 0.0;
+            want[i] =
+                dropout_is_kept(c.seed, 0, i, c.probability) ? x[i] / (1.0 - (double)0.4f) : 0.0;
             x[i] = fabs(want[i]);
         }
         check_values("y", c.y->whole, want, NULL, x, CUDNN_DATA_FLOAT);
     }
     free(x);
     free(want);
-    call_end(&c);
-}
-
-/* A state copied away and back, or restored under another descriptor, goes on where it was. */
-static void restore_case(void)
-{
-    struct call c = {.probability = 0.5f, .seed = 0x123456789abcdefu};
-    struct call other = {0};
-    int dim[2] = {4, 999};
-    unsigned char saved[256];
-    float drop = 0;
-    void *states = NULL;
-    unsigned long long seed = 0;
-    size_t bytes;
-    void *reserve;
-    float *x;
-    float *y[4];
-    if (!case_begin("dropout/restore")) return;
-    call_begin(&c);
-    bytes = (size_t)dim[0] * (size_t)dim[1] * sizeof(float);
-    c.x = part_input(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, 1.0, 2.0);
-    c.y = part_output(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, true);
-    c.reserve = reserve_for(c.x->desc);
-    reserve = c.reserve->data;
-    x = malloc(bytes);
-    for (int i = 0; i < 4; ++i) y[i] = malloc(bytes);
-    for (int i = 0; i < dim[0] * dim[1]; ++i) x[i] = 1.0f + (float)i;
-    warpdnnMemcpy(harness_handle, c.x->whole->data, x, bytes);
-    if (c.state_bytes > sizeof saved) case_fail("a state of %zu bytes", c.state_bytes);
-    if (set(&c) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
-    if (forward(&c) != CUDNN_STATUS_SUCCESS) case_fail("the first call fails");
-    warpdnnMemcpy(harness_handle, saved, c.states, c.state_bytes);
-    for (int i = 0; i < 2; ++i) {
-        if (forward(&c) != CUDNN_STATUS_SUCCESS) case_fail("call %d fails", i + 1);
-        warpdnnMemcpy(harness_handle, y[i], c.y->whole->data, bytes);
-    }
-    /* in other memory, under a fresh descriptor and with a seed that has no effect */
-    call_begin(&other);
-    other.x = c.x;
-    other.y = c.y;
-    other.reserve = c.reserve;
-    warpdnnMemcpy(harness_handle, other.states, saved, c.state_bytes);
-    if (cudnnRestoreDropoutDescriptor(other.dropout, harness_handle, 0.5f, other.states,
-                                      c.state_bytes, 5) != CUDNN_STATUS_SUCCESS) {
-        case_fail("restore fails");
-    }
-    for (int i = 2; i < 4; ++i) {
-        if (forward(&other) != CUDNN_STATUS_SUCCESS) case_fail("call %d fails", i + 1);
-        warpdnnMemcpy(harness_handle, y[i], c.y->whole->data, bytes);
-    }
-    if (memcmp(y[0], y[2], bytes) || memcmp(y[1], y[3], bytes)) {
-        case_fail("a restored state does not repeat what followed it");
-    }
-    if (harness_values && !memcmp(y[0], y[1], bytes)) case_fail("two calls drop the same elements");
-    if (cudnnGetDropoutDescriptor(other.dropout, harness_handle, &drop, &states, &seed) !=
-            CUDNN_STATUS_SUCCESS ||
-        drop != 0.5f || states != other.states || seed != 5) {
-        case_fail("the descriptor answers %g, %p, %llu", (double)drop, states, seed);
-    }
-    /* without states the probability alone changes */
-    if (cudnnSetDropoutDescriptor(other.dropout, harness_handle, 0.25f, NULL, 0, 9) !=
-            CUDNN_STATUS_SUCCESS ||
-        cudnnGetDropoutDescriptor(other.dropout, harness_handle, &drop, &states, &seed) !=
-            CUDNN_STATUS_SUCCESS ||
-        drop != 0.25f || states != other.states || seed != 5) {
-        case_fail("after a set without states: %g, %p, %llu", (double)drop, states, seed);
-    }
-    warpdnnMemcpy(harness_handle, reserve, saved, 4); /* the reserve is ours to write */
-    cudnnDestroyDropoutDescriptor(other.dropout);
-    warpdnnFree(harness_handle, other.states);
-    for (int i = 0; i < 4; ++i) free(y[i]);
-    free(x);
-    call_end(&c);
-}
-
-/* A state that was never set up shows. */
-static void unset_case(void)
-{
-    struct call c = {.probability = 0.5f};
-    int dim[2] = {3, 11};
-    float y[33];
-    if (!case_begin("dropout/state_never_set")) return;
-    call_begin(&c);
-    c.x = part_input(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, 1.0, 2.0);
-    c.y = part_output(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, false);
-    c.reserve = reserve_for(c.x->desc);
-    warpdnnMemset(harness_handle, c.states, 0, c.state_bytes);
-    cudnnRestoreDropoutDescriptor(c.dropout, harness_handle, 0.5f, c.states, c.state_bytes, 1);
-    if (forward(&c) != CUDNN_STATUS_SUCCESS) case_fail("forward fails");
-    warpdnnMemcpy(harness_handle, y, c.y->whole->data, sizeof y);
-    for (int i = 0; i < 33; ++i) {
-        if (!isnan(y[i])) case_fail("y[%d] is %g", i, (double)y[i]);
-    }
-    call_end(&c);
-}
-
-/* Two forwards in one captured graph, and another such graph that is replayed in between: the state
- * advances on the device, so that every forward of every replay has a mask of its own. */
-enum { REPLAYED = 1000, REPLAYS = 3 };
-
-struct replayed {
-    struct call call;
-    void *y[2];
-    struct tensor *reserve[2];
-    int done; /* forwards so far, of whichever graph */
-};
-
-static cudnnStatus_t forward_twice(void *context)
-{
-    const struct replayed *r = context;
-    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    for (int i = 0; i < 2 && status == CUDNN_STATUS_SUCCESS; ++i) {
-        status = cudnnDropoutForward(harness_handle, r->call.dropout, r->call.x->desc,
-                                     r->call.x->whole->data, r->call.y->desc, r->y[i],
-                                     r->reserve[i]->data, (size_t)r->reserve[i]->bytes);
-    }
-    return status;
-}
-
-/* The elements that forward number `done` left, by the generator above. */
-static void look_at(const struct replayed *r, int which)
-{
-    float y[REPLAYED];
-    warpdnnMemcpy(harness_handle, y, r->y[which], sizeof y);
-    for (int i = 0; i < REPLAYED && harness_values; ++i) {
-        bool kept = is_kept(r->call.seed, (uint64_t)r->done, i, r->call.probability);
-        if ((y[i] != 0.0f) == kept) continue;
-        case_fail("element %d of forward %d is %g", i, r->done, (double)y[i]);
-        return;
-    }
-}
-
-static void look_at_both(void *context, int replay)
-{
-    struct replayed *r = context;
-    (void)replay;
-    for (int i = 0; i < 2; ++i) {
-        look_at(r, i);
-        r->done += 1;
-    }
-}
-
-static void look_and_replay_another(void *context, int replay)
-{
-    look_at_both(context, replay);
-    replay_call(forward_twice, context, 2, look_at_both);
-}
-
-static void replay_case(void)
-{
-    struct replayed r = {.call = {.probability = 0.5f, .seed = 0xfeedface12345678u}};
-    int dim[2] = {1, REPLAYED};
-    float ones[REPLAYED];
-    if (!harness_on_gpu || !case_begin("dropout/replays")) return;
-    call_begin(&r.call);
-    r.call.x = part_input(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, 1.0, 2.0);
-    r.call.y = part_output(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, true);
-    warpdnnMalloc(harness_handle, REPLAYED * sizeof(float), &r.y[1]);
-    r.y[0] = r.call.y->whole->data;
-    for (int i = 0; i < 2; ++i) r.reserve[i] = reserve_for(r.call.x->desc);
-    for (int i = 0; i < REPLAYED; ++i) ones[i] = 1.0f;
-    warpdnnMemcpy(harness_handle, r.call.x->whole->data, ones, sizeof ones);
-    if (set(&r.call) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
-    replay_call(forward_twice, &r, REPLAYS, look_and_replay_another);
-    /* and calls that are not captured go on where the graphs stopped */
-    if (forward_twice(&r) != CUDNN_STATUS_SUCCESS) case_fail("forward fails");
-    look_at_both(&r, 0);
-    if (r.done != 6 * REPLAYS + 2) case_fail("%d forwards were done", r.done);
-    warpdnnFree(harness_handle, r.y[1]);
-    call_end(&r.call);
-}
-
-enum { MANY = 1 << 20 };
-
-/* The kept elements of one forward call on MANY ones, a byte each. */
-static void draw(struct call *c, unsigned char *kept)
-{
-    float *y = malloc(MANY * sizeof *y);
-    if (forward(c) != CUDNN_STATUS_SUCCESS) case_fail("forward fails");
-    warpdnnMemcpy(harness_handle, y, c->y->whole->data, MANY * sizeof *y);
-    for (int i = 0; i < MANY; ++i) kept[i] = y[i] != 0.0f;
-    free(y);
-}
-
-/* Fails unless `hits` of `n` trials of probability p is within 4 standard deviations. */
-static void expect_rate(const char *what, double hits, double n, double p)
-{
-    double sigma = sqrt(n * p * (1.0 - p));
-    if (fabs(hits - n * p) <= 4.0 * sigma || !harness_values) return;
-    case_fail("%s: %.0f of %.0f, expected %.0f, %.1f standard deviations off", what, hits, n, n * p,
-              (hits - n * p) / sigma);
-}
-
-/* How often two elements agree, where they are independent: both kept or both dropped. */
-static void expect_independent(const char *what, const unsigned char *a, const unsigned char *b,
-                               int64_t n, double keep)
-{
-    int64_t agree = 0;
-    for (int64_t i = 0; i < n; ++i) agree += a[i] == b[i];
-    expect_rate(what, (double)agree, (double)n, keep * keep + (1.0 - keep) * (1.0 - keep));
-}
-
-static void statistics_case(float probability)
-{
-    static const int distances[] = {1, 2, 3, 4, 7, 8, 32, 1024};
-    struct call c = {.probability = probability, .seed = 42};
-    int dim[2] = {1, MANY};
-    double keep = 1.0 - (double)probability;
-    unsigned char *mask[4];
-    if (!case_begin("dropout/statistics/%g", (double)probability)) return;
-    call_begin(&c);
-    for (int i = 0; i < 4; ++i) mask[i] = malloc(MANY);
-    c.x = part_input(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, 1.0, 2.0);
-    c.y = part_output(CUDNN_DATA_FLOAT, 2, dim, LAYOUT_NCHW, NULL, false);
-    c.reserve = reserve_for(c.x->desc);
-    {
-        float *ones = malloc(MANY * sizeof *ones);
-        for (int i = 0; i < MANY; ++i) ones[i] = 1.0f;
-        warpdnnMemcpy(harness_handle, c.x->whole->data, ones, MANY * sizeof *ones);
-        free(ones);
-    }
-    if (set(&c) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
-    draw(&c, mask[0]);
-    draw(&c, mask[1]);
-    if (set(&c) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
-    draw(&c, mask[2]);
-    c.seed = 43;
-    if (set(&c) != CUDNN_STATUS_SUCCESS) case_fail("set fails");
-    draw(&c, mask[3]);
-    if (memcmp(mask[0], mask[2], MANY)) case_fail("one seed, two masks");
-    for (int i = 0; i < 4; ++i) {
-        double kept = 0.0;
-        for (int k = 0; k < MANY; ++k) kept += mask[i][k];
-        expect_rate("kept", kept, MANY, keep);
-    }
-    expect_independent("consecutive calls", mask[0], mask[1], MANY, keep);
-    expect_independent("neighbouring seeds", mask[0], mask[3], MANY, keep);
-    for (unsigned i = 0; i < sizeof distances / sizeof distances[0]; ++i) {
-        expect_independent("neighbours", mask[0], mask[0] + distances[i], MANY - distances[i],
-                           keep);
-    }
-    for (int i = 0; i < 4; ++i) free(mask[i]);
-    call_end(&c);
+    dropout_end(&c);
 }
 
 /* Packed tensors, with channels fastest or not, that begin some elements behind aligned memory. */
 struct walk {
-    struct call call;
+    struct dropout_call call;
     cudnnTensorDescriptor_t desc;
     struct tensor *x, *y, *dy, *dx, *reserve; /* x .. dx without shape, with what is skipped */
     int dim[4], stride[4];
@@ -482,7 +170,7 @@ static cudnnStatus_t train_walk(void *context)
 {
     const struct walk *w = context;
     size_t bytes = (size_t)w->reserve->bytes;
-    cudnnStatus_t status = set(&w->call);
+    cudnnStatus_t status = dropout_set(&w->call);
     if (status == CUDNN_STATUS_SUCCESS) {
         status =
             cudnnDropoutForward(harness_handle, w->call.dropout, w->desc, behind(w->x, w->x_skip),
@@ -506,7 +194,7 @@ static void check_walk(const char *name, const struct walk *w, const struct tens
             rest /= w->dim[d];
         }
         want[at + to_skip] = 0.0;
-        if (!is_kept(w->call.seed, 0, i, w->call.probability)) continue;
+        if (!dropout_is_kept(w->call.seed, 0, i, w->call.probability)) continue;
         want[at + to_skip] = from->value[at + from_skip] / (1.0 - (double)w->call.probability);
         magnitude[at + to_skip] = fabs(want[at + to_skip]);
     }
@@ -542,7 +230,7 @@ static void walk_case(int type, const int *dim, bool channels, int x_skip, int y
         w.stride[d] = stride;
         stride *= dim[d];
     }
-    call_begin(&w.call);
+    dropout_begin(&w.call);
     cudnnCreateTensorDescriptor(&w.desc);
     cudnnSetTensorNdDescriptor(w.desc, dtype, 4, w.dim, w.stride);
     w.x = tensor_input(dtype, 2, (const int[]){1, stride + x_skip}, LAYOUT_NCHW, -4.0, 4.0);
@@ -559,7 +247,7 @@ static void walk_case(int type, const int *dim, bool channels, int x_skip, int y
         check_walk("dx", &w, w.dy, y_skip, w.dx, x_skip, want_dx);
         warpdnnMemcpy(harness_handle, mask, w.reserve->data, (size_t)w.reserve->bytes);
         for (int64_t i = 0; i < 8 * (int64_t)bytes && harness_values; ++i) {
-            bool kept = i < stride && is_kept(w.call.seed, 0, i, w.call.probability);
+            bool kept = i < stride && dropout_is_kept(w.call.seed, 0, i, w.call.probability);
             if ((mask[i / 8] >> (i % 8) & 1) == kept) continue;
             case_fail("bit %lld of the mask is %d", (long long)i, !kept);
             break;
@@ -569,7 +257,7 @@ static void walk_case(int type, const int *dim, bool channels, int x_skip, int y
     free(want_y);
     free(want_dx);
     cudnnDestroyTensorDescriptor(w.desc);
-    call_end(&w.call);
+    dropout_end(&w.call);
 }
 
 /* Runs of memory that are those of the mask and others, odd ends, many blocks; channels that are
@@ -601,11 +289,5 @@ int main(int argc, char **argv)
     }
     walk_cases();
     in_place_case();
-    restore_case();
-    unset_case();
-    replay_case();
-    statistics_case(0.5f);
-    statistics_case(0.3f);
-    statistics_case(0.9f);
     return harness_finish();
 }
