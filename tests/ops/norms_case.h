@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A normalization of the backend API: its tensors and its oracle, which is the formula in plain loops
- * over logical indices, wider than double. Used by the lists of norms_test.c. */
+ * over logical indices, wider than double. Used by the lists of norms_test.c and norms_frontend_test.c. */
 #ifndef TESTS_OPS_NORMS_CASE_H
 #define TESTS_OPS_NORMS_CASE_H
 
