@@ -1,87 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Spatial transformers against their formulas, written out here in double with tents: a pixel counts
- * as max(0, 1 - distance) in each direction, summed over the whole image, and the backward pass is
+ * The spatial transformer's sampler against its formulas, written out here in double with tents: a pixel
+ * counts as max(0, 1 - distance) in each direction, summed over the whole image, and the backward pass is
  * that sum the other way round. Random shapes, layouts, types and places, exact corners, NaN and
  * infinities in the grid; grids of more pixels than are sorted at a time, and one in which all look
- * at the same place; gradients also against finite differences. */
+ * at the same place; gradients, of a generated grid too, also against finite differences. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "launched.h"
-#include "part.h"
-
-struct call {
-    cudnnSpatialTransformerDescriptor_t st;
-    struct part *x, *y, *dy, *dx;
-    struct tensor *grid, *dgrid, *theta, *dtheta;
-    int skip; /* elements before the first of grid and dgrid */
-    double alpha, beta, alpha_grid, beta_grid;
-};
-
-struct shape {
-    int n, c, h, w; /* of the image */
-    int p, q;       /* of the output */
-};
-
-/* Where the values of a grid or transform begin. */
-static void *behind(const struct call *c, const struct tensor *t)
-{
-    return (char *)t->data + t->bytes / t->count * c->skip;
-}
-
-static cudnnStatus_t grid_forward(void *context)
-{
-    const struct call *c = context;
-    return cudnnSpatialTfGridGeneratorForward(harness_handle, c->st, behind(c, c->theta),
-                                              behind(c, c->grid));
-}
-
-static cudnnStatus_t grid_backward(void *context)
-{
-    const struct call *c = context;
-    return cudnnSpatialTfGridGeneratorBackward(harness_handle, c->st, behind(c, c->dgrid),
-                                               behind(c, c->dtheta));
-}
+#include "spatial_case.h"
 
 static cudnnStatus_t forward(void *context)
 {
-    const struct call *c = context;
+    const struct spatial_call *c = context;
     cudnnDataType_t type = c->x->whole->dtype;
     double s[2];
     return cudnnSpatialTfSamplerForward(
         harness_handle, c->st, api_scalar(type, c->alpha, s), c->x->desc, part_data(c->x),
-        behind(c, c->grid), api_scalar(type, c->beta, s + 1), c->y->desc, part_data(c->y));
+        spatial_behind(c, c->grid), api_scalar(type, c->beta, s + 1), c->y->desc, part_data(c->y));
 }
 
 static cudnnStatus_t backward(void *context)
 {
-    const struct call *c = context;
+    const struct spatial_call *c = context;
     cudnnDataType_t type = c->x->whole->dtype;
     double s[4];
     return cudnnSpatialTfSamplerBackward(
         harness_handle, c->st, api_scalar(type, c->alpha, s), c->x->desc, part_data(c->x),
         api_scalar(type, c->beta, s + 1), c->dx->desc, part_data(c->dx),
-        api_scalar(type, c->alpha_grid, s + 2), c->dy->desc, part_data(c->dy), behind(c, c->grid),
-        api_scalar(type, c->beta_grid, s + 3), behind(c, c->dgrid));
-}
-
-static void describe(struct call *c, cudnnDataType_t dtype, const struct shape *s)
-{
-    int dims[4] = {s->n, s->c, s->p, s->q};
-    if (cudnnCreateSpatialTransformerDescriptor(&c->st) != CUDNN_STATUS_SUCCESS ||
-        cudnnSetSpatialTransformerNdDescriptor(c->st, CUDNN_SAMPLER_BILINEAR, dtype, 4, dims) !=
-            CUDNN_STATUS_SUCCESS) {
-        case_fail("the descriptor is refused");
-    }
-}
-
-static double *copy_of(const double *value, int64_t count)
-{
-    double *copy = malloc((size_t)count * sizeof *copy);
-    memcpy(copy, value, (size_t)count * sizeof *copy);
-    return copy;
+        api_scalar(type, c->alpha_grid, s + 2), c->dy->desc, part_data(c->dy),
+        spatial_behind(c, c->grid), api_scalar(type, c->beta_grid, s + 3),
+        spatial_behind(c, c->dgrid));
 }
 
 static double place(double g, int extent)
@@ -107,7 +57,8 @@ struct sight {
     double weight, by_x, by_y;
 };
 
-static int look(const struct call *c, const struct shape *s, int64_t pixel, struct sight *sights)
+static int look(const struct spatial_call *c, const struct spatial_shape *s, int64_t pixel,
+                struct sight *sights)
 {
     double sx = place(c->grid->value[c->skip + 2 * pixel], s->w);
     double sy = place(c->grid->value[c->skip + 2 * pixel + 1], s->h);
@@ -126,23 +77,19 @@ static int look(const struct call *c, const struct shape *s, int64_t pixel, stru
 }
 
 /* 0, or NaN where a coordinate of the pixel's place (0: column, 1: row) is not finite. */
-static double lost(const struct call *c, const struct shape *s, int64_t pixel, int coordinate)
+static double lost(const struct spatial_call *c, const struct spatial_shape *s, int64_t pixel,
+                   int coordinate)
 {
     double t = place(c->grid->value[c->skip + 2 * pixel + coordinate], coordinate ? s->h : s->w);
     return isfinite(t) ? 0.0 : NAN;
 }
 
 /* How far a place may be off, in roundings of the compute type. */
-static double blur(const struct call *c, const struct shape *s, int64_t pixel)
+static double blur(const struct spatial_call *c, const struct spatial_shape *s, int64_t pixel)
 {
     double gx = fabs(c->grid->value[c->skip + 2 * pixel]);
     double gy = fabs(c->grid->value[c->skip + 2 * pixel + 1]);
     return isfinite(gx + gy) ? (gx + 1) * s->w + (gy + 1) * s->h : 0.0;
-}
-
-static cudnnDataType_t compute_type(cudnnDataType_t dtype)
-{
-    return dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
 }
 
 /* A factor of 0 means that what it stands before does not count. */
@@ -151,7 +98,8 @@ static double blended(double alpha, double value, double beta, double before)
     return (alpha != 0 ? alpha * value : 0.0) + (beta != 0 ? beta * before : 0.0);
 }
 
-static void check_forward(const struct call *c, const struct shape *s, double *before)
+static void check_forward(const struct spatial_call *c, const struct spatial_shape *s,
+                          double *before)
 {
     double *magnitude = calloc((size_t)c->y->whole->count, sizeof *magnitude);
     for (int64_t i = 0; i < c->y->count; ++i) {
@@ -175,11 +123,13 @@ static void check_forward(const struct call *c, const struct shape *s, double *b
         magnitude[index] = fabs(c->alpha) * size + fabs(before[index]);
         if (isnan(magnitude[index])) magnitude[index] = 0;
     }
-    check_values("y", c->y->whole, before, NULL, magnitude, compute_type(c->y->whole->dtype));
+    check_values("y", c->y->whole, before, NULL, magnitude,
+                 spatial_compute_type(c->y->whole->dtype));
     free(magnitude);
 }
 
-static void check_backward(const struct call *c, const struct shape *s, double *dx, double *dgrid)
+static void check_backward(const struct spatial_call *c, const struct spatial_shape *s, double *dx,
+                           double *dgrid)
 {
     size_t images = (size_t)c->dx->whole->count;
     size_t places = (size_t)c->dgrid->count;
@@ -222,8 +172,9 @@ static void check_backward(const struct call *c, const struct shape *s, double *
         grid_sizes[i] = fabs(c->alpha_grid) * grid_sizes[i] + fabs(dgrid[i]);
         if (isnan(grid_sizes[i])) grid_sizes[i] = 0;
     }
-    check_values("dx", c->dx->whole, dx, NULL, size, compute_type(c->dx->whole->dtype));
-    check_values("dgrid", c->dgrid, dgrid, NULL, grid_sizes, compute_type(c->dx->whole->dtype));
+    check_values("dx", c->dx->whole, dx, NULL, size, spatial_compute_type(c->dx->whole->dtype));
+    check_values("dgrid", c->dgrid, dgrid, NULL, grid_sizes,
+                 spatial_compute_type(c->dx->whole->dtype));
     free(sum);
     free(size);
     free(grid_sums);
@@ -239,7 +190,7 @@ static double random_place(int extent, bool odd)
     return extent > 1 ? 2.0 * s / (extent - 1) - 1.0 : random_real(-1.5, 1.5);
 }
 
-static void fill_grid(const struct call *c, const struct shape *s, bool odd)
+static void fill_grid(const struct spatial_call *c, const struct spatial_shape *s, bool odd)
 {
     for (int64_t i = c->skip; i < c->grid->count; i += 2) {
         c->grid->value[i] = tensor_round(c->grid->dtype, random_place(s->w, odd));
@@ -274,10 +225,10 @@ static struct part *image_part(const struct walk *walk, int skip, cudnnDataType_
                   : part_input(dtype, 4, dim, layout, extra, -4.0, 4.0);
 }
 
-static void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct shape *s,
-                         bool plain, bool same_place)
+static void sampler_case(const struct walk *walk, cudnnDataType_t dtype,
+                         const struct spatial_shape *s, bool plain, bool same_place)
 {
-    struct call c = {.alpha = 1.0, .alpha_grid = 1.0, .skip = walk ? walk->grid_skip : 0};
+    struct spatial_call c = {.alpha = 1.0, .alpha_grid = 1.0, .skip = walk ? walk->grid_skip : 0};
     int x_dim[4] = {s->n, s->c, s->h, s->w}, y_dim[4] = {s->n, s->c, s->p, s->q};
     int grid_dim[2] = {1, s->n * s->p * s->q * 2 + c.skip};
     int x_skip = walk ? walk->x_skip : 0, y_skip = walk ? walk->y_skip : 0;
@@ -286,7 +237,7 @@ static void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const s
     const int *y_extra = plain ? NULL : random_margin(4, y_margin);
     enum layout layout = plain || random_chance(0.5) ? LAYOUT_NCHW : LAYOUT_NHWC;
     double *before, *before_grid;
-    describe(&c, dtype, s);
+    spatial_describe(&c, dtype, s);
     if (!plain) {
         c.alpha = random_scalar(), c.beta = random_scalar();
         c.alpha_grid = random_scalar(), c.beta_grid = random_scalar();
@@ -316,24 +267,16 @@ static void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const s
     parts_free();
 }
 
-static const struct {
-    const char *name;
-    cudnnDataType_t type;
-} types[] = {{"fp32", CUDNN_DATA_FLOAT},
-             {"fp64", CUDNN_DATA_DOUBLE},
-             {"fp16", CUDNN_DATA_HALF},
-             {"bf16", CUDNN_DATA_BFLOAT16}};
-
 static void random_sampler(int type, int turn)
 {
-    struct shape s;
-    if (!case_begin("sampler/%s/%d", types[type].name, turn)) return;
+    struct spatial_shape s;
+    if (!case_begin("sampler/%s/%d", spatial_types[type].name, turn)) return;
     /* bf16 places are too coarse for many cells */
-    int most = types[type].type == CUDNN_DATA_BFLOAT16 ? 5 : 11;
-    s = (struct shape){(int)random_int(1, 3),    random_of(1, 2, 3, 5, 7, 40),
-                       (int)random_int(1, most), (int)random_int(1, most),
-                       (int)random_int(1, 11),   (int)random_int(1, 11)};
-    sampler_case(NULL, types[type].type, &s, turn == 0, false);
+    int most = spatial_types[type].type == CUDNN_DATA_BFLOAT16 ? 5 : 11;
+    s = (struct spatial_shape){(int)random_int(1, 3),    random_of(1, 2, 3, 5, 7, 40),
+                               (int)random_int(1, most), (int)random_int(1, most),
+                               (int)random_int(1, 11),   (int)random_int(1, 11)};
+    sampler_case(NULL, spatial_types[type].type, &s, turn == 0, false);
     case_end();
 }
 
@@ -342,7 +285,7 @@ static void large_samplers(void)
     static const struct {
         const char *name;
         cudnnDataType_t type;
-        struct shape shape;
+        struct spatial_shape shape;
         bool same_place;
     } rows[] = {
         {"pieces", CUDNN_DATA_FLOAT, {1, 2, 30, 41, 600, 500}, false},
@@ -365,7 +308,7 @@ static void large_samplers(void)
  * that share a cell, few channels and many. */
 static void walk_cases(void)
 {
-    static const struct shape shapes[] = {
+    static const struct spatial_shape shapes[] = {
         {2, 16, 5, 7, 8, 4},   {2, 3, 9, 8, 5, 6},    {1, 40, 6, 6, 4, 8}, {3, 61, 4, 5, 3, 5},
         {1, 8, 3, 30, 2, 230}, {2, 24, 12, 13, 4, 4}, {1, 5, 1, 9, 3, 7},  {1, 130, 7, 1, 2, 6},
     };
@@ -376,115 +319,23 @@ static void walk_cases(void)
     for (int type = 0; type < 4; ++type) {
         for (int i = 0; i < (int)(sizeof shapes / sizeof shapes[0]); ++i) {
             for (int w = 0; w < 5; ++w) {
-                if (!case_begin("sampler/walk/%s/%d/%d", types[type].name, i, w)) continue;
-                sampler_case(&walks[w], types[type].type, &shapes[i], i % 2 == 0, i == 5 && w < 2);
+                if (!case_begin("sampler/walk/%s/%d/%d", spatial_types[type].name, i, w)) continue;
+                sampler_case(&walks[w], spatial_types[type].type, &shapes[i], i % 2 == 0,
+                             i == 5 && w < 2);
                 case_end();
             }
         }
     }
 }
 
-static const char *const symbols[] = {
-#define WD_KERNEL(symbol, ...) "wd_" #symbol,
-#include "ops/spatial/spatial_vector_kernels.def"
-#undef WD_KERNEL
-};
-
-/* u or v. */
-static double along(int at, int extent)
-{
-    return extent > 1 ? -1.0 + 2.0 * at / (extent - 1) : -1.0;
-}
-
-/* Image, row, column and coordinate of an element of a grid. */
-static void grid_at(const struct shape *s, int64_t i, int *at)
-{
-    at[3] = (int)(i % 2);
-    at[2] = (int)(i / 2 % s->q);
-    at[1] = (int)(i / 2 / s->q % s->p);
-    at[0] = (int)(i / 2 / s->q / s->p);
-}
-
-static void grid_case(cudnnDataType_t dtype, const struct shape *s, int skip)
-{
-    struct call c = {.skip = skip};
-    int grid_dim[2] = {1, s->n * s->p * s->q * 2 + skip}, theta_dim[2] = {1, s->n * 6 + skip};
-    double *exact, *size;
-    describe(&c, dtype, s);
-    c.theta = tensor_input(dtype, 2, theta_dim, LAYOUT_NCHW, -2.0, 2.0);
-    c.grid = tensor_inout(dtype, 2, grid_dim, LAYOUT_NCHW, -2.0, 2.0);
-    c.dgrid = tensor_input(dtype, 2, grid_dim, LAYOUT_NCHW, -4.0, 4.0);
-    c.dtheta = tensor_inout(dtype, 2, theta_dim, LAYOUT_NCHW, -2.0, 2.0);
-    exact = copy_of(c.grid->value, c.grid->count);
-    size = calloc((size_t)c.grid->count, sizeof *size);
-    c.dtheta->output = false;
-    for (int64_t i = skip; i < c.grid->count; ++i) {
-        int at[4];
-        const double *row;
-        grid_at(s, i - skip, at);
-        row = c.theta->value + skip + at[0] * 6 + at[3] * 3;
-        exact[i] = row[0] * along(at[2], s->q) + row[1] * along(at[1], s->p) + row[2];
-        size[i] = fabs(row[0]) + fabs(row[1]) + fabs(row[2]);
-    }
-    if (run_call(grid_forward, &c)) {
-        check_values("grid", c.grid, exact, NULL, size, compute_type(dtype));
-    }
-    free(exact);
-    free(size);
-    c.grid->output = false;
-    c.dtheta->output = true;
-    exact = copy_of(c.dtheta->value, c.dtheta->count);
-    size = calloc((size_t)c.dtheta->count, sizeof *size);
-    for (int64_t i = skip; i < c.dtheta->count; ++i) exact[i] = 0.0;
-    for (int64_t i = skip; i < c.dgrid->count; ++i) {
-        int at[4];
-        double g = c.dgrid->value[i];
-        grid_at(s, i - skip, at);
-        for (int k = 0; k < 3; ++k) {
-            double term = g * (k == 0 ? along(at[2], s->q) : k == 1 ? along(at[1], s->p) : 1.0);
-            exact[skip + at[0] * 6 + at[3] * 3 + k] += term;
-            size[skip + at[0] * 6 + at[3] * 3 + k] += fabs(g);
-        }
-    }
-    if (run_call(grid_backward, &c)) {
-        check_values("dtheta", c.dtheta, exact, NULL, size, compute_type(dtype));
-    }
-    free(exact);
-    free(size);
-    cudnnDestroySpatialTransformerDescriptor(c.st);
-}
-
-static void grid_cases(void)
-{
-    static const struct shape large[] = {
-        {2, 1, 1, 1, 300, 401}, {700, 1, 1, 1, 9, 8}, {3, 1, 1, 1, 223, 225}};
-    for (int type = 0; type < 4; ++type) {
-        for (int turn = 0; turn < 16; ++turn) {
-            struct shape s;
-            if (!case_begin("grid/%s/%d", types[type].name, turn)) continue;
-            s = (struct shape){(int)random_int(1, 4),  (int)random_int(1, 4), 1, 1,
-                               (int)random_int(1, 13), (int)random_int(1, 13)};
-            if (turn == 1) s.p = 1;
-            if (turn == 2) s.q = 1;
-            grid_case(types[type].type, &s, turn < 8 ? 0 : turn % 8);
-            case_end();
-        }
-    }
-    for (int i = 0; i < 12; ++i) {
-        if (!case_begin("grid/large/%d/%s", i / 4, types[i % 4].name)) continue;
-        grid_case(types[i % 4].type, &large[i / 4], i % 2);
-        case_end();
-    }
-}
-
 /* sum of weight * y after theta -> grid -> y; the grid stays within the image's cells */
-static double loss(struct call *c, const double *weight, bool generate)
+static double loss(struct spatial_call *c, const double *weight, bool generate)
 {
     double sum = 0.0;
     if (generate) {
         c->grid->output = true;
         c->y->whole->output = false;
-        run_call(grid_forward, c);
+        run_call(spatial_grid_forward, c);
         c->grid->output = false;
         c->y->whole->output = true;
         tensor_write(c->grid);
@@ -495,8 +346,8 @@ static double loss(struct call *c, const double *weight, bool generate)
 }
 
 /* Nudges every element of `input`, and compares the loss with what the backward pass said. */
-static void nudge(struct call *c, const char *name, struct tensor *input, const double *gradient,
-                  const double *weight, bool generate)
+static void nudge(struct spatial_call *c, const char *name, struct tensor *input,
+                  const double *gradient, const double *weight, bool generate)
 {
     const double step = 1e-5;
     for (int64_t i = 0; i < input->count; ++i) {
@@ -520,15 +371,15 @@ static void nudge(struct call *c, const char *name, struct tensor *input, const 
 
 static void difference_case(void)
 {
-    static const struct shape s = {2, 2, 4, 5, 3, 3};
+    static const struct spatial_shape s = {2, 2, 4, 5, 3, 3};
     static const int x_dim[4] = {2, 2, 4, 5}, y_dim[4] = {2, 2, 3, 3}, grid_dim[4] = {2, 3, 3, 2};
     static const int theta_dim[3] = {2, 2, 3};
     static const double theta[12] = {0.71, 0.13, 0.05,  -0.11, 0.67, 0.09,
                                      0.9,  0.3,  -0.22, 0.25,  1.1,  0.31};
-    struct call c = {.alpha = 1.0, .alpha_grid = 1.0};
+    struct spatial_call c = {.alpha = 1.0, .alpha_grid = 1.0};
     double *weight, *dx, *dgrid, *dtheta;
     if (!case_begin("sampler/differences")) return;
-    describe(&c, CUDNN_DATA_DOUBLE, &s);
+    spatial_describe(&c, CUDNN_DATA_DOUBLE, &s);
     c.x = part_input(CUDNN_DATA_DOUBLE, 4, x_dim, LAYOUT_NCHW, NULL, -4.0, 4.0);
     c.theta = tensor_input(CUDNN_DATA_DOUBLE, 3, theta_dim, LAYOUT_NCHW, -1.0, 1.0);
     memcpy(c.theta->value, theta, sizeof theta);
@@ -536,19 +387,19 @@ static void difference_case(void)
     c.grid = tensor_inout(CUDNN_DATA_DOUBLE, 4, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
     c.y = part_output(CUDNN_DATA_DOUBLE, 4, y_dim, LAYOUT_NCHW, NULL, false);
     c.dy = part_input(CUDNN_DATA_DOUBLE, 4, y_dim, LAYOUT_NCHW, NULL, -4.0, 4.0);
-    weight = copy_of(c.dy->whole->value, c.dy->count);
+    weight = spatial_copy(c.dy->whole->value, c.dy->count);
     loss(&c, weight, true); /* makes the grid */
     c.y->whole->output = false;
     c.dx = part_output(CUDNN_DATA_DOUBLE, 4, x_dim, LAYOUT_NCHW, NULL, false);
     c.dgrid = tensor_inout(CUDNN_DATA_DOUBLE, 4, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
     run_call(backward, &c);
-    dx = copy_of(c.dx->whole->value, c.dx->count);
-    dgrid = copy_of(c.dgrid->value, c.dgrid->count);
+    dx = spatial_copy(c.dx->whole->value, c.dx->count);
+    dgrid = spatial_copy(c.dgrid->value, c.dgrid->count);
     c.dx->whole->output = c.dgrid->output = false;
     tensor_write(c.dgrid);
     c.dtheta = tensor_inout(CUDNN_DATA_DOUBLE, 3, theta_dim, LAYOUT_NCHW, -1.0, 1.0);
-    run_call(grid_backward, &c);
-    dtheta = copy_of(c.dtheta->value, c.dtheta->count);
+    run_call(spatial_grid_backward, &c);
+    dtheta = spatial_copy(c.dtheta->value, c.dtheta->count);
     c.dtheta->output = false;
     c.y->whole->output = true;
     nudge(&c, "dx", c.x->whole, dx, weight, false);
@@ -569,10 +420,9 @@ int main(int argc, char **argv)
     for (int type = 0; type < 4; ++type) {
         for (int turn = 0; turn < 40; ++turn) random_sampler(type, turn);
     }
-    grid_cases();
     difference_case();
     large_samplers();
     walk_cases();
-    check_launched(argc, symbols, (int)(sizeof symbols / sizeof symbols[0]));
+    spatial_check_launched(argc, false);
     return harness_finish();
 }
