@@ -1,426 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Local response and divisive normalization against their formulas, written out here in double: what
- * every element does to the others is scattered, not gathered. Random windows, coefficients, shapes,
- * layouts, types and scaling, with means and without, with their gradient and without; NaN and
- * infinities; gradients also against finite differences. */
-#include <math.h>
+ * Local response normalization against its formula: random windows, coefficients, shapes, layouts, types
+ * and scaling; NaN and infinities; gradients also against finite differences; and every way in which
+ * planes and pixels are walked. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "launched.h"
-#include "part.h"
-
-struct call {
-    cudnnLRNDescriptor_t lrn;
-    bool divisive;
-    int n;
-    double a, b, k; /* of the descriptor */
-    double alpha, beta;
-    struct part *x, *y, *dy, *dx;
-    struct part *means, *temp, *temp2, *dmeans; /* divisive; means and dmeans may be null */
-};
-
-static cudnnStatus_t forward(void *context)
-{
-    const struct call *c = context;
-    cudnnDataType_t type = c->x->whole->dtype;
-    double s[2];
-    if (!c->divisive) {
-        return cudnnLRNCrossChannelForward(harness_handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1,
-                                           api_scalar(type, c->alpha, s), c->x->desc,
-                                           part_data(c->x), api_scalar(type, c->beta, s + 1),
-                                           c->y->desc, part_data(c->y));
-    }
-    return cudnnDivisiveNormalizationForward(
-        harness_handle, c->lrn, CUDNN_DIVNORM_PRECOMPUTED_MEANS, api_scalar(type, c->alpha, s),
-        c->x->desc, part_data(c->x), c->means ? part_data(c->means) : NULL, part_data(c->temp),
-        part_data(c->temp2), api_scalar(type, c->beta, s + 1), c->y->desc, part_data(c->y));
-}
-
-static cudnnStatus_t backward(void *context)
-{
-    const struct call *c = context;
-    cudnnDataType_t type = c->x->whole->dtype;
-    double s[2];
-    if (!c->divisive) {
-        return cudnnLRNCrossChannelBackward(
-            harness_handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, api_scalar(type, c->alpha, s),
-            c->y->desc, part_data(c->y), c->dy->desc, part_data(c->dy), c->x->desc, part_data(c->x),
-            api_scalar(type, c->beta, s + 1), c->dx->desc, part_data(c->dx));
-    }
-    return cudnnDivisiveNormalizationBackward(
-        harness_handle, c->lrn, CUDNN_DIVNORM_PRECOMPUTED_MEANS, api_scalar(type, c->alpha, s),
-        c->x->desc, part_data(c->x), c->means ? part_data(c->means) : NULL, part_data(c->dy),
-        part_data(c->temp), part_data(c->temp2), api_scalar(type, c->beta, s + 1), c->dx->desc,
-        part_data(c->dx), c->dmeans ? part_data(c->dmeans) : NULL);
-}
-
-static double value_at(const struct part *p, int64_t logical)
-{
-    return p ? p->whole->value[part_index(p, logical)] : 0.0;
-}
-
-/* The logical index of `at` moved by step k of the window; -1 outside of the tensor. Steps run
- * through n channels, or through n pixels of each spatial dimension. */
-static int64_t moved(const struct call *c, const int *at, int64_t step)
-{
-    int back = (c->n - 1) / 2;
-    int64_t index = 0;
-    int to[8];
-    memcpy(to, at, sizeof to);
-    if (!c->divisive) {
-        to[1] += (int)step - back;
-    } else {
-        for (int d = c->x->rank - 1; d >= 2; --d) {
-            to[d] += (int)(step % c->n) - back;
-            step /= c->n;
-        }
-    }
-    for (int d = 0; d < c->x->rank; ++d) {
-        if (to[d] < 0 || to[d] >= c->x->dim[d]) return -1;
-        index = index * c->x->dim[d] + to[d];
-    }
-    return index;
-}
-
-static int64_t steps(const struct call *c)
-{
-    int64_t n = c->n;
-    for (int d = 3; c->divisive && d < c->x->rank; ++d) n *= c->n;
-    return n;
-}
-
-/* Of an element, as the window around `centre` sees it. */
-static double deviation(const struct call *c, int64_t logical, int64_t centre)
-{
-    return value_at(c->x, logical) - value_at(c->means, centre);
-}
-
-/* What an element is divided by the power of. */
-static double strength(const struct call *c, int64_t i, const int *at)
-{
-    double sum = 0.0;
-    for (int64_t k = 0; k < steps(c); ++k) {
-        int64_t j = moved(c, at, k);
-        if (j >= 0) sum += deviation(c, j, i) * deviation(c, j, i);
-    }
-    return c->k + c->a / (double)steps(c) * sum;
-}
-
-static cudnnDataType_t compute_type(const struct call *c)
-{
-    return c->x->whole->dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-}
-
-/* alpha * value + beta * old, a factor of 0 meaning that what it stands before does not count. */
-static double blended(const struct call *c, double value, double old)
-{
-    return (c->alpha != 0 ? c->alpha * value : 0.0) + (c->beta != 0 ? c->beta * old : 0.0);
-}
-
-/* A power of a sum of so many terms has so many roundings. */
-static double roundings(const struct call *c)
-{
-    return 1.0 + (2.0 + c->b) * (1.0 + (double)steps(c) / 8.0);
-}
-
-static void check_forward(const struct call *c, double *before)
-{
-    double *magnitude = calloc((size_t)c->y->whole->count, sizeof *magnitude);
-    for (int64_t i = 0; i < c->y->count; ++i) {
-        int64_t index = part_index(c->y, i);
-        double y, old = c->beta != 0 ? fabs(c->beta * before[index]) : 0.0;
-        int at[8];
-        part_coordinates(c->x, i, at);
-        y = value_at(c->x, i) * pow(strength(c, i, at), -c->b);
-        before[index] = blended(c, y, before[index]);
-        magnitude[index] = fabs(c->alpha * y) * roundings(c) + old;
-        if (!isfinite(magnitude[index])) magnitude[index] = 0;
-    }
-    check_values("y", c->y->whole, before, NULL, magnitude, compute_type(c));
-    free(magnitude);
-}
-
-static void finish(const struct call *c, const char *name, const struct part *p, const double *sum,
-                   const double *size, double *before)
-{
-    double *magnitude = calloc((size_t)p->whole->count, sizeof *magnitude);
-    for (int64_t i = 0; i < p->count; ++i) {
-        int64_t index = part_index(p, i);
-        double old = c->beta != 0 ? fabs(c->beta * before[index]) : 0.0;
-        before[index] = blended(c, sum[i], before[index]);
-        magnitude[index] = fabs(c->alpha) * size[i] * roundings(c) + old;
-        if (!isfinite(magnitude[index])) magnitude[index] = 0;
-    }
-    check_values(name, p->whole, before, NULL, magnitude, compute_type(c));
-    free(magnitude);
-}
-
-static void check_backward(const struct call *c, double *dx, double *dmeans)
-{
-    size_t count = (size_t)c->x->count;
-    double *sum = calloc(count, sizeof *sum), *size = calloc(count, sizeof *size);
-    double *means = calloc(count, sizeof *means), *means_size = calloc(count, sizeof *means);
-    for (int64_t i = 0; i < c->x->count; ++i) {
-        double dy = value_at(c->dy, i);
-        double s, share;
-        int at[8];
-        part_coordinates(c->x, i, at);
-        s = strength(c, i, at);
-        sum[i] += dy * pow(s, -c->b);
-        size[i] += fabs(dy) * pow(s, -c->b);
-        /* d(s^-b) / ds, and ds / dx_j = 2 a / steps * (x_j - means_i) */
-        share = dy * value_at(c->x, i) * -c->b * pow(s, -c->b - 1.0);
-        for (int64_t k = 0; k < steps(c); ++k) {
-            int64_t j = moved(c, at, k);
-            double part;
-            if (j < 0) continue;
-            part = share * 2.0 * c->a / (double)steps(c) * deviation(c, j, i);
-            sum[j] += part;
-            size[j] += fabs(part);
-            means[i] -= part;
-            means_size[i] += fabs(part);
-        }
-    }
-    finish(c, "dx", c->dx, sum, size, dx);
-    if (c->dmeans) finish(c, "dMeans", c->dmeans, means, means_size, dmeans);
-    free(sum);
-    free(size);
-    free(means);
-    free(means_size);
-}
-
-static void describe(struct call *c)
-{
-    if (cudnnCreateLRNDescriptor(&c->lrn) != CUDNN_STATUS_SUCCESS ||
-        cudnnSetLRNDescriptor(c->lrn, (unsigned)c->n, c->a, c->b, c->k) != CUDNN_STATUS_SUCCESS) {
-        case_fail("the descriptor is refused");
-    }
-}
-
-/* What scratch holds is the library's: only what lies around it is judged. */
-static struct part *scratch(cudnnDataType_t dtype, int rank, const int *dim, enum layout layout,
-                            const int *margin)
-{
-    return part_output(dtype, rank, dim, layout, margin, false);
-}
-
-/* Whether a call has kept to the places of its scratch. Frees `before`. */
-static void check_around(const char *name, const struct part *p, double *before)
-{
-    for (int64_t i = 0; i < p->count; ++i) {
-        int64_t index = part_index(p, i);
-        before[index] = p->whole->value[index];
-    }
-    if (memcmp(before, p->whole->value, (size_t)p->whole->count * sizeof *before) != 0) {
-        case_fail("%s is written outside of its dims", name);
-    }
-    free(before);
-}
-
-static const struct {
-    const char *name;
-    cudnnDataType_t type;
-} types[] = {{"fp32", CUDNN_DATA_FLOAT},
-             {"fp64", CUDNN_DATA_DOUBLE},
-             {"fp16", CUDNN_DATA_HALF},
-             {"bf16", CUDNN_DATA_BFLOAT16}};
-
-static double random_scalar(void)
-{
-    return (double)random_of(0, 2, 2, 1, -3) * 0.5;
-}
-
-static void random_coefficients(struct call *c)
-{
-    static const double a[] = {1e-4, 0.5, 2.0, 3.0}, b[] = {0.75, 0.5, 1.0, 1.25};
-    static const double k[] = {1.0, 2.0, 0.25};
-    c->n = (int)random_int(1, c->divisive ? 7 : 16);
-    c->a = a[random_int(0, 3)];
-    c->b = b[random_int(0, 3)];
-    c->k = k[random_int(0, 2)];
-}
-
-static void random_dims(const struct call *c, int *rank, int *dim)
-{
-    *rank = c->divisive ? random_of(4, 4, 5) : random_of(3, 4, 4, 4, 5, 6);
-    dim[0] = (int)random_int(1, 3);
-    dim[1] = c->divisive ? (int)random_int(1, 4) : random_of(1, 2, 3, 5, 7, 16, 31);
-    for (int d = 2; d < *rank; ++d) {
-        dim[d] = (int)random_int(1, *rank == 4 ? 9 : c->divisive ? 6 : 4);
-    }
-}
-
-static void random_case(bool divisive, int type, int turn)
-{
-    struct call c = {.divisive = divisive, .alpha = 1.0};
-    cudnnDataType_t dtype = types[type].type;
-    enum layout layout;
-    int dim[8], margin[8], rank;
-    const int *extra;
-    double *before, *before_means = NULL, *around = NULL, *around2 = NULL;
-    if (!case_begin("%s/%s/%d", divisive ? "divisive" : "lrn", types[type].name, turn)) return;
-    random_coefficients(&c);
-    random_dims(&c, &rank, dim);
-    layout = random_chance(0.5) ? LAYOUT_NCHW : LAYOUT_NHWC;
-    extra = random_margin(rank, margin);
-    if (turn) c.alpha = random_scalar(), c.beta = random_scalar();
-    describe(&c);
-    c.x = part_input(dtype, rank, dim, layout, extra, -4.0, 4.0);
-    if (divisive) {
-        if (random_chance(0.6)) c.means = part_input(dtype, rank, dim, layout, extra, -2.0, 2.0);
-        c.temp = scratch(dtype, rank, dim, layout, extra);
-        c.temp2 = scratch(dtype, rank, dim, layout, extra);
-        around = part_expected(c.temp);
-        around2 = part_expected(c.temp2);
-    }
-    c.y = part_output(dtype, rank, dim, random_chance(0.5) ? layout : LAYOUT_NCHW,
-                      random_chance(0.5) ? extra : NULL, c.beta == 0.0);
-    before = part_expected(c.y);
-    if (run_call(forward, &c)) check_forward(&c, before);
-    free(before);
-    c.y->whole->output = false; /* an input now */
-    tensor_write(c.y->whole);
-    c.dy = part_input(dtype, rank, dim, layout, extra, -4.0, 4.0);
-    c.dx = part_output(dtype, rank, dim, layout, extra, c.beta == 0.0);
-    before = part_expected(c.dx);
-    if (divisive && random_chance(0.7)) {
-        c.dmeans = part_output(dtype, rank, dim, layout, extra, c.beta == 0.0);
-        before_means = part_expected(c.dmeans);
-    }
-    if (run_call(backward, &c)) check_backward(&c, before, before_means);
-    if (divisive) {
-        check_around("temp", c.temp, around);
-        check_around("temp2", c.temp2, around2);
-    }
-    free(before);
-    free(before_means);
-    cudnnDestroyLRNDescriptor(c.lrn);
-    parts_free();
-    case_end();
-}
-
-/* NaN and infinities reach what has them in its window, and nothing else. */
-static void odd_case(bool divisive, int type)
-{
-    static const int dim[4] = {1, 9, 7, 8};
-    struct call c = {.divisive = divisive, .n = 3, .a = 1.0, .b = 0.75, .k = 1.0, .alpha = 1.0};
-    cudnnDataType_t dtype = types[type].type;
-    double *before;
-    if (!case_begin("%s/%s/odd", divisive ? "divisive" : "lrn", types[type].name)) return;
-    describe(&c);
-    c.x = part_input(dtype, 4, dim, LAYOUT_NCHW, NULL, -4.0, 4.0);
-    c.x->whole->value[37] = NAN;
-    c.x->whole->value[200] = INFINITY;
-    c.x->whole->value[411] = -INFINITY;
-    tensor_write(c.x->whole);
-    if (divisive) {
-        c.temp = scratch(dtype, 4, dim, LAYOUT_NCHW, NULL);
-        c.temp2 = scratch(dtype, 4, dim, LAYOUT_NCHW, NULL);
-    }
-    c.y = part_output(dtype, 4, dim, LAYOUT_NCHW, NULL, true);
-    before = part_expected(c.y);
-    if (run_call(forward, &c)) check_forward(&c, before);
-    free(before);
-    cudnnDestroyLRNDescriptor(c.lrn);
-    parts_free();
-    case_end();
-}
-
-static double loss(struct call *c, const double *weight)
-{
-    double sum = 0.0;
-    run_call(forward, c);
-    for (int64_t i = 0; i < c->y->count; ++i) sum += weight[i] * c->y->whole->value[i];
-    return sum;
-}
-
-static void nudge(struct call *c, const char *name, struct tensor *input, const double *gradient,
-                  const double *weight)
-{
-    const double step = 1e-5;
-    for (int64_t i = 0; i < input->count; ++i) {
-        double value = input->value[i];
-        double up, down;
-        input->value[i] = value + step;
-        tensor_write(input);
-        up = loss(c, weight);
-        input->value[i] = value - step;
-        tensor_write(input);
-        down = loss(c, weight);
-        input->value[i] = value;
-        tensor_write(input);
-        if (harness_values &&
-            !(fabs((up - down) / (2 * step) - gradient[i]) < 1e-6 * (1 + fabs(gradient[i])))) {
-            case_fail("%s[%lld] is %.12g, the difference quotient %.12g", name, (long long)i,
-                      gradient[i], (up - down) / (2 * step));
-        }
-    }
-}
-
-static void difference_case(bool divisive, int n)
-{
-    static const int dim[4] = {1, 4, 3, 3};
-    struct call c = {.divisive = divisive, .n = n, .a = 1.5, .b = 0.75, .k = 2.0, .alpha = 1.0};
-    double weight[36], dx[36], dmeans[36];
-    if (!case_begin("%s/differences/%d", divisive ? "divisive" : "lrn", n)) return;
-    describe(&c);
-    c.x = part_input(CUDNN_DATA_DOUBLE, 4, dim, LAYOUT_NCHW, NULL, -2.0, 2.0);
-    c.y = part_output(CUDNN_DATA_DOUBLE, 4, dim, LAYOUT_NCHW, NULL, false);
-    c.dy = part_input(CUDNN_DATA_DOUBLE, 4, dim, LAYOUT_NCHW, NULL, -2.0, 2.0);
-    memcpy(weight, c.dy->whole->value, sizeof weight);
-    if (divisive) {
-        c.means = part_input(CUDNN_DATA_DOUBLE, 4, dim, LAYOUT_NCHW, NULL, -1.0, 1.0);
-        c.temp = scratch(CUDNN_DATA_DOUBLE, 4, dim, LAYOUT_NCHW, NULL);
-        c.temp2 = scratch(CUDNN_DATA_DOUBLE, 4, dim, LAYOUT_NCHW, NULL);
-    }
-    loss(&c, weight);
-    c.y->whole->output = false;
-    tensor_write(c.y->whole);
-    c.dx = part_output(CUDNN_DATA_DOUBLE, 4, dim, LAYOUT_NCHW, NULL, false);
-    if (divisive) c.dmeans = part_output(CUDNN_DATA_DOUBLE, 4, dim, LAYOUT_NCHW, NULL, false);
-    run_call(backward, &c);
-    memcpy(dx, c.dx->whole->value, sizeof dx);
-    c.dx->whole->output = false;
-    if (divisive) {
-        memcpy(dmeans, c.dmeans->whole->value, sizeof dmeans);
-        c.dmeans->whole->output = false;
-    }
-    c.y->whole->output = true;
-    nudge(&c, "dx", c.x->whole, dx, weight);
-    if (divisive) nudge(&c, "dMeans", c.means->whole, dmeans, weight);
-    cudnnDestroyLRNDescriptor(c.lrn);
-    parts_free();
-    case_end();
-}
+#include "lrn_case.h"
 
 /* Every way in which planes and pixels are walked: whole runs or not, aligned or not or not alike,
  * chunks of channels, one row, few channels and many, up to three spatial dimensions. */
 static void walk_case(int type, int n, double b, int rank, const int *dim, enum layout layout,
                       const int *skip)
 {
-    struct call c = {.n = n, .a = 2.0, .b = b, .k = 1.0, .alpha = 1.0};
-    cudnnDataType_t dtype = types[type].type;
+    struct lrn_call c = {.n = n, .a = 2.0, .b = b, .k = 1.0, .alpha = 1.0};
+    cudnnDataType_t dtype = lrn_types[type].type;
     double *before;
-    if (!case_begin("lrn/walk/%s/n%d/b%g/%d,%d,%d,%d/%s/skip%d,%d", types[type].name, n, b, dim[0],
-                    dim[1], dim[2], rank > 3 ? dim[3] : 0, layout == LAYOUT_NHWC ? "nhwc" : "nchw",
-                    skip[0], skip[1])) {
+    if (!case_begin("lrn/walk/%s/n%d/b%g/%d,%d,%d,%d/%s/skip%d,%d", lrn_types[type].name, n, b,
+                    dim[0], dim[1], dim[2], rank > 3 ? dim[3] : 0,
+                    layout == LAYOUT_NHWC ? "nhwc" : "nchw", skip[0], skip[1])) {
         return;
     }
-    if (random_chance(0.3)) c.alpha = random_scalar(), c.beta = random_scalar();
-    describe(&c);
+    if (random_chance(0.3)) c.alpha = lrn_random_scalar(), c.beta = lrn_random_scalar();
+    lrn_describe(&c);
     c.x = part_skipped(dtype, rank, dim, layout, skip[0], false, -4.0, 4.0);
     c.y = part_skipped(dtype, rank, dim, layout, skip[1], true, -4.0, 4.0);
     before = part_expected(c.y);
-    if (run_call(forward, &c)) check_forward(&c, before);
+    if (run_call(lrn_forward, &c)) lrn_check_forward(&c, before);
     free(before);
     c.y->whole->output = false;
     tensor_write(c.y->whole);
     c.dy = part_skipped(dtype, rank, dim, layout, skip[0], false, -4.0, 4.0);
     c.dx = part_skipped(dtype, rank, dim, layout, skip[1], true, -4.0, 4.0);
     before = part_expected(c.dx);
-    if (run_call(backward, &c)) check_backward(&c, before, NULL);
+    if (run_call(lrn_backward, &c)) lrn_check_backward(&c, before, NULL);
     free(before);
     cudnnDestroyLRNDescriptor(c.lrn);
     parts_free();
@@ -454,66 +67,8 @@ static void walk_cases(void)
     }
 }
 
-/* Divisive normalization in tiles: planes smaller than one, with edges in and around them, of one line;
- * more planes than there is scratch for; windows short and long. */
-static void tile_case(int type, int n, const int *dim, bool means, bool dmeans, int skip)
-{
-    struct call c = {.divisive = true, .n = n, .a = 2.0, .b = 0.75, .k = 1.0, .alpha = 1.0};
-    cudnnDataType_t dtype = types[type].type;
-    double *before, *before_means = NULL;
-    if (!case_begin("divisive/tile/%s/n%d/%d,%d,%d,%d/means%d%d/skip%d", types[type].name, n,
-                    dim[0], dim[1], dim[2], dim[3], means, dmeans, skip)) {
-        return;
-    }
-    if (skip) c.alpha = 0.5, c.beta = -1.5;
-    describe(&c);
-    c.x = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -4.0, 4.0);
-    if (means) c.means = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -2.0, 2.0);
-    c.temp = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
-    c.temp2 = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
-    c.y = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
-    before = part_expected(c.y);
-    if (run_call(forward, &c)) check_forward(&c, before);
-    free(before);
-    c.y->whole->output = false;
-    tensor_write(c.y->whole);
-    c.dy = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -4.0, 4.0);
-    c.dx = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
-    before = part_expected(c.dx);
-    if (dmeans) {
-        c.dmeans = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
-        before_means = part_expected(c.dmeans);
-    }
-    if (run_call(backward, &c)) check_backward(&c, before, before_means);
-    free(before);
-    free(before_means);
-    cudnnDestroyLRNDescriptor(c.lrn);
-    parts_free();
-    case_end();
-}
-
-static void tile_cases(void)
-{
-    static const int dims[][4] = {
-        {2, 3, 7, 9}, {1, 2, 70, 45}, {1, 1, 33, 100}, {2, 1, 1, 64}, {1, 2, 40, 3}};
-    static const int many[4] = {3, 5, 250, 270};
-    static const int windows[] = {5, 9, 16, 2};
-    for (int i = 0; i < 5; ++i) {
-        for (int type = 0; type < 4; ++type) {
-            for (int w = 0; w < 4; ++w) {
-                if (w > 1 && (i + w + type) % 3 != 0) continue; /* these run as others do */
-                tile_case(type, windows[w], dims[i], (i + type) % 3 != 0, (i + w) % 3 != 0,
-                          type % 2);
-            }
-        }
-    }
-    tile_case(0, 5, many, true, true, 0);
-    tile_case(1, 3, many, true, true, 0);
-}
-
 static const char *const symbols[] = {
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
-#include "ops/lrn/divnorm_vector_kernels.def"
 #include "ops/lrn/lrn_vector_kernels.def"
 #undef WD_KERNEL
 };
@@ -522,14 +77,11 @@ int main(int argc, char **argv)
 {
     harness_start(argc, argv);
     walk_cases();
-    tile_cases();
-    for (int divisive = 0; divisive < 2; ++divisive) {
-        for (int type = 0; type < 4; ++type) {
-            for (int turn = 0; turn < 40; ++turn) random_case(divisive, type, turn);
-            odd_case(divisive, type);
-        }
-        for (int n = 1; n <= 6; ++n) difference_case(divisive, n);
+    for (int type = 0; type < LRN_TYPES; ++type) {
+        for (int turn = 0; turn < 40; ++turn) lrn_random_case(false, type, turn);
+        lrn_odd_case(false, type);
     }
+    for (int n = 1; n <= 6; ++n) lrn_difference_case(false, n);
     check_launched(argc, symbols, (int)(sizeof symbols / sizeof symbols[0]));
     return harness_finish();
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Divisive normalization against its formula: random windows, coefficients, shapes, layouts, types and
+ * scaling, with means and without, with their gradient and without; NaN and infinities; gradients also
+ * against finite differences; and planes of every size beside that of a tile. */
+#include <stdlib.h>
+
+#include "launched.h"
+#include "lrn_case.h"
+
+/* Divisive normalization in tiles: planes smaller than one, with edges in and around them, of one line;
+ * more planes than there is scratch for; windows short and long. */
+static void tile_case(int type, int n, const int *dim, bool means, bool dmeans, int skip)
+{
+    struct lrn_call c = {.divisive = true, .n = n, .a = 2.0, .b = 0.75, .k = 1.0, .alpha = 1.0};
+    cudnnDataType_t dtype = lrn_types[type].type;
+    double *before, *before_means = NULL;
+    if (!case_begin("divisive/tile/%s/n%d/%d,%d,%d,%d/means%d%d/skip%d", lrn_types[type].name, n,
+                    dim[0], dim[1], dim[2], dim[3], means, dmeans, skip)) {
+        return;
+    }
+    if (skip) c.alpha = 0.5, c.beta = -1.5;
+    lrn_describe(&c);
+    c.x = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -4.0, 4.0);
+    if (means) c.means = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -2.0, 2.0);
+    c.temp = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
+    c.temp2 = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
+    c.y = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
+    before = part_expected(c.y);
+    if (run_call(lrn_forward, &c)) lrn_check_forward(&c, before);
+    free(before);
+    c.y->whole->output = false;
+    tensor_write(c.y->whole);
+    c.dy = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -4.0, 4.0);
+    c.dx = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
+    before = part_expected(c.dx);
+    if (dmeans) {
+        c.dmeans = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
+        before_means = part_expected(c.dmeans);
+    }
+    if (run_call(lrn_backward, &c)) lrn_check_backward(&c, before, before_means);
+    free(before);
+    free(before_means);
+    cudnnDestroyLRNDescriptor(c.lrn);
+    parts_free();
+    case_end();
+}
+
+static void tile_cases(void)
+{
+    static const int dims[][4] = {
+        {2, 3, 7, 9}, {1, 2, 70, 45}, {1, 1, 33, 100}, {2, 1, 1, 64}, {1, 2, 40, 3}};
+    static const int many[4] = {3, 5, 250, 270};
+    static const int windows[] = {5, 9, 16, 2};
+    for (int i = 0; i < 5; ++i) {
+        for (int type = 0; type < 4; ++type) {
+            for (int w = 0; w < 4; ++w) {
+                if (w > 1 && (i + w + type) % 3 != 0) continue; /* these run as others do */
+                tile_case(type, windows[w], dims[i], (i + type) % 3 != 0, (i + w) % 3 != 0,
+                          type % 2);
+            }
+        }
+    }
+    tile_case(0, 5, many, true, true, 0);
+    tile_case(1, 3, many, true, true, 0);
+}
+
+static const char *const symbols[] = {
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/lrn/divnorm_vector_kernels.def"
+#undef WD_KERNEL
+};
+
+int main(int argc, char **argv)
+{
+    harness_start(argc, argv);
+    tile_cases();
+    for (int type = 0; type < LRN_TYPES; ++type) {
+        for (int turn = 0; turn < 40; ++turn) lrn_random_case(true, type, turn);
+        lrn_odd_case(true, type);
+    }
+    for (int n = 1; n <= 6; ++n) lrn_difference_case(true, n);
+    check_launched(argc, symbols, (int)(sizeof symbols / sizeof symbols[0]));
+    return harness_finish();
+}
