@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Softmax over rows and columns of every length, few and many, on both sides of each limit at which an
+ * engine takes another way; and of tensors that begin at any element. */
+#include "softmax_case.h"
+
+/* Rows on both sides of every limit between one item a row, one reduction, and one in pieces. */
+static void shape_case(int algorithm, int mode, int n, int channels, int width, int type)
+{
+    struct softmax_call c = {(cudnnSoftmaxAlgorithm_t)algorithm, (cudnnSoftmaxMode_t)mode,
+                             .alpha = 1.0};
+    int dim[4] = {n, channels, 1, width};
+    if (!case_begin("softmax/shape/algo%d/mode%d/%d,%d,%d/%s", algorithm, mode, n, channels, width,
+                    softmax_type_name[type])) {
+        return;
+    }
+    c.x = part_input(softmax_types[type], 4, dim, LAYOUT_NCHW, NULL, -8.0, 8.0);
+    c.y = part_output(softmax_types[type], 4, dim, LAYOUT_NCHW, NULL, true);
+    softmax_run_forward(&c);
+    c.y->whole->output = false;
+    c.y = part_input(softmax_types[type], 4, dim, LAYOUT_NCHW, NULL,
+                     algorithm == CUDNN_SOFTMAX_LOG ? -16.0 : 0.0,
+                     algorithm == CUDNN_SOFTMAX_LOG ? -8.0 : 0.01);
+    c.dy = part_input(softmax_types[type], 4, dim, LAYOUT_NCHW, NULL, -2.0, 2.0);
+    c.dx = part_output(softmax_types[type], 4, dim, LAYOUT_NCHW, NULL, true);
+    softmax_run_backward(&c);
+    parts_free();
+    case_end();
+}
+
+static struct part packed_after(const struct tensor *whole, const int *dim)
+{
+    struct part p = {.whole = (struct tensor *)whole, .rank = 4, .count = 1};
+    for (int d = 0; d < 4; ++d) {
+        p.dim[d] = dim[d];
+        p.count *= dim[d];
+    }
+    cudnnCreateTensorDescriptor(&p.desc);
+    cudnnSetTensor4dDescriptor(p.desc, CUDNN_TENSOR_NCHW, whole->dtype, dim[0], dim[1], dim[2],
+                               dim[3]);
+    return p;
+}
+
+/* Tensors that begin off the boundaries of 16 bytes, alike or each in its own way. */
+static void skip_case(int mode, int n, int channels, int width, int type, bool alike, double beta)
+{
+    static const int algorithms[] = {CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_LOG};
+    for (int i = 0; i < 2; ++i) {
+        struct softmax_call c = {.algorithm = (cudnnSoftmaxAlgorithm_t)algorithms[i],
+                                 .mode = (cudnnSoftmaxMode_t)mode,
+                                 .alpha = 1.5,
+                                 .beta = beta,
+                                 .skips = true,
+                                 .x_skip = 1,
+                                 .y_skip = alike ? 1 : 2,
+                                 .dy_skip = alike ? 1 : 0,
+                                 .dx_skip = alike ? 1 : 3};
+        bool log_form = c.algorithm == CUDNN_SOFTMAX_LOG;
+        int dim[4] = {n, channels, 1, width};
+        int whole[4] = {1, 1, 1, n * channels * width + 9};
+        struct part x, y, dy, dx;
+        if (!case_begin("softmax/skip/algo%d/mode%d/%d,%d,%d/%s/%s", algorithms[i], mode, n,
+                        channels, width, softmax_type_name[type], alike ? "alike" : "apart")) {
+            continue;
+        }
+        x = packed_after(tensor_input(softmax_types[type], 4, whole, LAYOUT_NCHW, -8.0, 8.0), dim);
+        y = packed_after(tensor_inout(softmax_types[type], 4, whole, LAYOUT_NCHW, -4.0, 4.0), dim);
+        c.x = &x;
+        c.y = &y;
+        softmax_run_forward(&c);
+        cudnnDestroyTensorDescriptor(y.desc);
+        y.whole->output = false;
+        y = packed_after(tensor_input(softmax_types[type], 4, whole, LAYOUT_NCHW,
+                                      log_form ? -16.0 : 0.0, log_form ? -8.0 : 0.01),
+                         dim);
+        dy = packed_after(tensor_input(softmax_types[type], 4, whole, LAYOUT_NCHW, -2.0, 2.0), dim);
+        dx = packed_after(tensor_inout(softmax_types[type], 4, whole, LAYOUT_NCHW, -4.0, 4.0), dim);
+        c.dy = &dy;
+        c.dx = &dx;
+        softmax_run_backward(&c);
+        cudnnDestroyTensorDescriptor(x.desc);
+        cudnnDestroyTensorDescriptor(y.desc);
+        cudnnDestroyTensorDescriptor(dy.desc);
+        cudnnDestroyTensorDescriptor(dx.desc);
+        case_end();
+    }
+}
+
+/* Rows and columns on both sides of what lanes, a warp, a block and a cluster hold, and of what is worth
+ * a tile. */
+static void gpu_shapes(void)
+{
+    static const int lengths[] = {1,   2,   3,   4,   5,    8,    31,   33,   64,  127,
+                                  250, 256, 257, 513, 1000, 1024, 1025, 2049, 4097};
+    static const int many[] = {9, 500, 1000, 2048, 2049}; /* channels */
+    for (int type = 0; type < 4; ++type) {
+        int run = type == 0 ? 4 : type == 1 ? 2 : 8; /* elements of 16 bytes */
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
+            int algorithm = (int)(i % 3);
+            shape_case(algorithm, 0, 37, lengths[i], 1, type);
+            skip_case(0, 3, lengths[i], 1, type, true, i % 2 ? 0.0 : 0.5);
+            if (i % 3 == 0) skip_case(0, 3, lengths[i], 1, type, false, 0.5);
+        }
+        for (size_t i = 0; i < sizeof many / sizeof *many; ++i) {
+            int algorithm = (int)((i + type) % 3);
+            shape_case(algorithm, 1, 2, many[i], 49, type);
+            shape_case(algorithm, 1, 2, many[i], 16, type);
+        }
+        shape_case(type % 3, 1, 3, 3, 3136, type);
+        shape_case(type % 3, 1, 70, 21, 48, type);
+        shape_case(type % 3, 1, 2, 19, 3135, type);
+        shape_case(type % 3, 1, 1, 9000, 6, type);
+        shape_case(type % 3, 1, 1, 17000, 8, type);
+        skip_case(1, 2, 21, 64, type, true, 0.0);
+        skip_case(1, 2, 700, 7, type, false, 0.5);
+        /* many rows of a warp each */
+        shape_case(type % 3, 0, 530, 100 * run, 1, type);
+        shape_case(type % 3, 0, 529, 180 * run, 1, type);
+        skip_case(0, 531, 200 * run - 3, 1, type, true, 0.0);
+        shape_case(type % 3, 0, 2, 50257, 1, type);
+        /* tiles of odd rows, and tensors that lie apart */
+        shape_case(type % 3, 0, 180001, 3, 1, type);
+        shape_case((type + 1) % 3, 1, 26003, 21, 1, type);
+        shape_case((type + 2) % 3, 0, 2800, 197, 1, type);
+        shape_case(type % 3, 0, 1100, 513, 1, type);
+        skip_case(0, 53003, 10, 1, type, true, 0.5);
+        skip_case(0, 1101, 515, 1, type, true, 0.0);
+        skip_case(0, 530, 300, 1, type, false, 0.5);
+        skip_case(0, 5, 200, 1, type, false, 0.0);
+        /* all channels in a thread: runs, words, odd positions */
+        shape_case(type % 3, 1, 9, 3, 8000, type);
+        shape_case((type + 1) % 3, 1, 10, 7, 7200, type);
+        shape_case((type + 2) % 3, 1, 7, 19, 2602, type);
+        shape_case(type % 3, 1, 4, 32, 2601, type);
+        skip_case(1, 9, 5, 2000, type, true, 0.5);
+        skip_case(1, 9, 4, 2001, type, false, 0.0);
+        shape_case((type + 1) % 3, 0, 67, 5001, 1, type);
+    }
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 2, 128000, 1, 0);
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 128001, 1, 3);
+    skip_case(0, 1, 600001, 1, 2, true, 0.0);
+    skip_case(0, 1, 1000001, 1, 2, true, 0.5);
+    shape_case(CUDNN_SOFTMAX_LOG, 0, 1, 1000003, 1, 3);
+    shape_case(CUDNN_SOFTMAX_LOG, 0, 2, 1000003, 1, 0);
+    skip_case(0, 2, 300001, 1, 1, true, 0.5);
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 1, 1, 70001, 3, 0);
+    shape_case(CUDNN_SOFTMAX_LOG, 1, 1, 140000, 4, 2);
+}
+
+int main(int argc, char **argv)
+{
+    harness_start(argc, argv);
+    for (int algorithm = 0; algorithm < 3; ++algorithm) {
+        shape_case(algorithm, 1, 1, 1, 1, 0);
+        shape_case(algorithm, 1, 2, 1000, 7, 0);
+        shape_case(algorithm, 0, 2, 1000, 7, 0);
+        shape_case(algorithm, 1, 3, 50000, 1, 1);
+        shape_case(algorithm, 0, 3, 7, 9001, 3);
+    }
+    shape_case(CUDNN_SOFTMAX_LOG, 1, 1, 33, 65537, 0);
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 65537, 3, 11, 2);
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 1, 1000000, 0);
+    gpu_shapes();
+    return harness_finish();
+}
