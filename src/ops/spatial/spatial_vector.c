@@ -8,23 +8,18 @@
 
 #include "base/sizes.h"
 #include "base/status.h"
-#include "ops/engine.h"
+#include "ops/spatial/spatial_vector.h"
 #include "ops/spatial/spatial_vector_args.h"
 
 #define WD_KERNELS_MODULE spatial_vector
 #define WD_KERNELS_ROWS "ops/spatial/spatial_vector_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { GRID_IN, GRID_OUT };
 enum { FORWARD_X, FORWARD_GRID, FORWARD_Y };
 enum { BACKWARD_X, BACKWARD_DY, BACKWARD_GRID, BACKWARD_DX, BACKWARD_DGRID };
 enum { ALPHA, BETA, ALPHA_GRID, BETA_GRID };
 
 enum {
-    RUN_BYTES = 16,
-    ITEMS_MAX = 1 << 30,    /* threads of a launch */
-    BLOCKS_A_PROCESSOR = 8, /* of grid gradients */
-    TURNS_A_THREAD = 2,     /* at least, before an image has more segments */
     STRIPS_FROM = 192, /* columns; rows that are shorter fit the first-level cache side by side */
     PIXELS_FROM = 8,   /* channels */
     CHUNK = 8,         /* channels of a thread, at least */
@@ -41,119 +36,6 @@ enum {
     CELLS_SMALL = 5 * PLACES_SMALL,
 };
 
-static int type_index(int dtype)
-{
-    switch (dtype) {
-    case CUDNN_DATA_FLOAT: return 0;
-    case CUDNN_DATA_HALF: return 1;
-    case CUDNN_DATA_BFLOAT16: return 2;
-    default: return 3; /* fp64: the rules take no others */
-    }
-}
-
-static int64_t accumulator_bytes(int dtype)
-{
-    return dtype == CUDNN_DATA_DOUBLE ? 8 : 4;
-}
-
-static bool is_packed(const struct wd_tensor *t)
-{
-    int64_t expected = 1;
-    for (int d = t->rank - 1; d >= 0; --d) {
-        if (t->dim[d] != 1 && t->stride[d] != expected) return false;
-        expected *= t->dim[d];
-    }
-    return true;
-}
-
-/* ---- The grid generator ---- */
-
-static bool grid_match(const struct wd_problem *problem, struct wd_reason *reason)
-{
-    bool forward = problem->node->op == WD_OP_GRID_FORWARD;
-    const struct wd_tensor *grid =
-        wd_slot(problem->graph, problem->node, forward ? GRID_OUT : GRID_IN);
-    const struct wd_tensor *theta =
-        wd_slot(problem->graph, problem->node, forward ? GRID_IN : GRID_OUT);
-    WD_NEED(is_packed(grid) && is_packed(theta), reason, NOT_SUPPORTED_LAYOUT,
-            "the grid or theta is not packed");
-    WD_NEED(wd_tensor_count(grid) > 0 && wd_tensor_count(grid) <= ITEMS_MAX, reason,
-            NOT_SUPPORTED_SHAPE, "%lld elements of the grid, needed are 1 to %d",
-            (long long)wd_tensor_count(grid), ITEMS_MAX);
-    return true;
-}
-
-/* What both directions need of the grid's shape. */
-static struct grid_vector_args grid_args(const struct wd_tensor *grid)
-{
-    struct grid_vector_args a;
-    memset(&a, 0, sizeof a);
-    a.images = (uint32_t)grid->dim[0];
-    a.rows = (int32_t)grid->dim[1];
-    a.columns = (int32_t)grid->dim[2];
-    a.inverse_w = a.columns > 1 ? 1.0 / (double)(a.columns - 1) : 0.0;
-    a.inverse_h = a.rows > 1 ? 1.0 / (double)(a.rows - 1) : 0.0;
-    a.by_column = wd_fastdiv_of((uint32_t)a.columns);
-    a.by_row = wd_fastdiv_of((uint32_t)a.rows);
-    return a;
-}
-
-static cudnnStatus_t grid_forward(const struct wd_call *call, struct wd_queue *queue)
-{
-    const struct wd_tensor *grid = wd_call_tensor(call, GRID_OUT);
-    const int64_t bytes = wd_dtype_bytes(grid->dtype);
-    struct grid_vector_args a = grid_args(grid);
-    a.theta = wd_call_data(call, GRID_IN);
-    a.grid = wd_call_data(call, GRID_OUT);
-    a.skip = (uint32_t)((uintptr_t)a.grid % RUN_BYTES / (uintptr_t)bytes);
-    a.elements = (uint32_t)wd_tensor_count(grid);
-    a.count = (uint32_t)wd_ceil_div((int64_t)a.elements + a.skip, RUN_BYTES / bytes);
-    a.streaming = wd_tensor_extent(grid) > queue->device->l2_bytes;
-    return wd_emit_kernel(queue, &kernel_rows[KERNEL_grid_forward_f32 + type_index(grid->dtype)],
-                          wd_ceil_div(a.count, SPATIAL_THREADS), SPATIAL_THREADS, 0, &a);
-}
-
-/* Runs of an image, wherever it begins. */
-static int64_t image_runs(const struct wd_tensor *grid)
-{
-    int64_t run = RUN_BYTES / wd_dtype_bytes(grid->dtype);
-    return wd_ceil_div(2 * grid->dim[1] * grid->dim[2] + run - 1, run);
-}
-
-static int64_t segments_of(const struct wd_tensor *grid, const struct wd_device *device)
-{
-    int64_t blocks = (int64_t)BLOCKS_A_PROCESSOR * device->multiprocessors;
-    int64_t worth = image_runs(grid) / (SPATIAL_THREADS * TURNS_A_THREAD);
-    return wd_clamp(wd_least(wd_ceil_div(blocks, grid->dim[0]), worth), 1, SPATIAL_THREADS);
-}
-
-static int64_t grid_backward_workspace(const struct wd_problem *problem)
-{
-    const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, GRID_IN);
-    int64_t segments = segments_of(grid, problem->device);
-    return segments > 1 ? grid->dim[0] * segments * 6 * accumulator_bytes(grid->dtype) : 0;
-}
-
-static cudnnStatus_t grid_backward(const struct wd_call *call, struct wd_queue *queue)
-{
-    const struct wd_tensor *grid = wd_call_tensor(call, GRID_IN);
-    const int type = type_index(grid->dtype);
-    const int64_t segments = segments_of(grid, call->problem.device);
-    struct grid_vector_args a = grid_args(grid);
-    a.theta = wd_call_data(call, GRID_OUT);
-    a.grid = wd_call_data(call, GRID_IN);
-    a.partial = segments > 1 ? call->workspace : NULL;
-    a.elements = (uint32_t)(2 * grid->dim[1] * grid->dim[2]);
-    a.segments = (uint32_t)segments;
-    a.segment = (uint32_t)wd_ceil_div(image_runs(grid), segments);
-    a.by_segment = wd_fastdiv_of(a.segments);
-    WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_grid_backward_f32 + type],
-                          grid->dim[0] * segments, SPATIAL_THREADS, 0, &a));
-    if (segments == 1) return CUDNN_STATUS_SUCCESS;
-    return wd_emit_kernel(queue, &kernel_rows[KERNEL_grid_finish_f32 + type], grid->dim[0],
-                          SPATIAL_THREADS, 0, &a);
-}
-
 /* ---- The sampler ---- */
 
 static const struct wd_tensor *sampler_tensor(const struct wd_problem *problem, int forward,
@@ -165,7 +47,7 @@ static const struct wd_tensor *sampler_tensor(const struct wd_problem *problem, 
 
 static bool fits(const struct wd_tensor *t)
 {
-    return t->dim[2] * t->dim[3] <= ITEMS_MAX / 2 &&
+    return t->dim[2] * t->dim[3] <= SPATIAL_ITEMS_MAX / 2 &&
            (t->dim[2] == 1 || t->stride[2] <= INT32_MAX) &&
            (t->dim[3] == 1 || t->stride[3] <= INT32_MAX);
 }
@@ -189,14 +71,15 @@ static bool sampler_match(const struct wd_problem *problem, struct wd_reason *re
     bool forward = problem->node->op == WD_OP_SAMPLER_FORWARD;
     WD_NEED(wd_tensor_count(x) > 0 && wd_tensor_count(y) > 0, reason, NOT_SUPPORTED_SHAPE,
             "a tensor has no elements");
-    WD_NEED(is_packed(grid), reason, NOT_SUPPORTED_LAYOUT, "the grid is not packed");
+    WD_NEED(wd_spatial_is_packed(grid), reason, NOT_SUPPORTED_LAYOUT, "the grid is not packed");
     WD_NEED(fits(x) && fits(y), reason, NOT_SUPPORTED_SHAPE,
-            "an image has more than %d pixels, or a stride is beyond 2^31", ITEMS_MAX / 2);
-    WD_NEED(x->dim[1] * wd_most(x->dim[2] * x->dim[3], 2 * y->dim[2] * y->dim[3]) <= ITEMS_MAX,
+            "an image has more than %d pixels, or a stride is beyond 2^31", SPATIAL_ITEMS_MAX / 2);
+    WD_NEED(x->dim[1] * wd_most(x->dim[2] * x->dim[3], 2 * y->dim[2] * y->dim[3]) <=
+                SPATIAL_ITEMS_MAX,
             reason, NOT_SUPPORTED_SHAPE, "an image of %lld channels has more than %d elements",
-            (long long)x->dim[1], ITEMS_MAX);
+            (long long)x->dim[1], SPATIAL_ITEMS_MAX);
     if (forward) return true;
-    WD_NEED(is_packed(wd_slot(problem->graph, problem->node, BACKWARD_DGRID)), reason,
+    WD_NEED(wd_spatial_is_packed(wd_slot(problem->graph, problem->node, BACKWARD_DGRID)), reason,
             NOT_SUPPORTED_LAYOUT, "the grid's gradient is not packed");
     WD_NEED(fits(wd_slot(problem->graph, problem->node, BACKWARD_DX)), reason, NOT_SUPPORTED_SHAPE,
             "a stride of dx is beyond 2^31");
@@ -236,7 +119,7 @@ static bool is_aligned(const struct sampler_image *i, int64_t run, int64_t bytes
 static int64_t run_of(const struct sampler_image *a, const struct sampler_image *b,
                       int64_t channels, int64_t bytes)
 {
-    int64_t run = RUN_BYTES / bytes;
+    int64_t run = SPATIAL_RUN_BYTES / bytes;
     return channels % run == 0 && is_aligned(a, run, bytes) && is_aligned(b, run, bytes) ? run : 1;
 }
 
@@ -291,7 +174,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, int kernel,
                                  const struct sampler_vector_args *args, int64_t images,
                                  int64_t items, int64_t a_block, int64_t bytes)
 {
-    int64_t most = wd_most(ITEMS_MAX / wd_most(items, 1), 1);
+    int64_t most = wd_most(SPATIAL_ITEMS_MAX / wd_most(items, 1), 1);
     for (int64_t first = 0; first < images; first += most) {
         struct sampler_vector_args a = *args;
         a.count = (uint32_t)(items * wd_least(most, images - first));
@@ -306,7 +189,7 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
 {
     const struct wd_tensor *x = wd_call_tensor(call, FORWARD_X);
     const struct wd_tensor *y = wd_call_tensor(call, FORWARD_Y);
-    const int type = type_index(x->dtype);
+    const int type = wd_spatial_type(x->dtype);
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
     struct sampler_vector_args a = sampler_args(x, wd_call_tensor(call, FORWARD_GRID));
@@ -350,7 +233,7 @@ static cudnnStatus_t emit_slopes(const struct wd_call *call, struct wd_queue *qu
                                  struct sampler_vector_args a)
 {
     const struct wd_tensor *x = wd_call_tensor(call, BACKWARD_X);
-    const int type = type_index(x->dtype);
+    const int type = wd_spatial_type(x->dtype);
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
     int64_t items;
@@ -386,14 +269,14 @@ static int64_t sampler_backward_workspace(const struct wd_problem *problem)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, BACKWARD_X);
     const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, BACKWARD_GRID);
-    return RUN_BYTES + listed_images(x, grid) * list_bytes(x, grid);
+    return SPATIAL_RUN_BYTES + listed_images(x, grid) * list_bytes(x, grid);
 }
 
 static cudnnStatus_t emit_gather(const struct wd_call *call, struct wd_queue *queue,
                                  struct sampler_vector_args *a, int64_t images)
 {
     const struct wd_tensor *dx = wd_call_tensor(call, BACKWARD_DX);
-    const int type = type_index(dx->dtype);
+    const int type = wd_spatial_type(dx->dtype);
     const int64_t pixels = images * dx->dim[2] * dx->dim[3];
     int64_t each;
     int kernel;
@@ -419,7 +302,7 @@ static cudnnStatus_t emit_gather(const struct wd_call *call, struct wd_queue *qu
 static cudnnStatus_t emit_lists(const struct wd_call *call, struct wd_queue *queue,
                                 struct sampler_vector_args *a, int64_t images)
 {
-    const int type = type_index(wd_call_tensor(call, BACKWARD_X)->dtype);
+    const int type = wd_spatial_type(wd_call_tensor(call, BACKWARD_X)->dtype);
     const int64_t places = images * a->rows * a->columns;
     const int64_t blocks = wd_ceil_div(places, SPATIAL_THREADS);
     uint32_t *words = call->workspace;
@@ -482,12 +365,25 @@ static cudnnStatus_t sampler_backward(const struct wd_call *call, struct wd_queu
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* ---- Engines ---- */
+
+static cudnnStatus_t grid_forward(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_grid_vector_forward(call, queue, &kernel_rows[KERNEL_grid_forward_f32]);
+}
+
+static cudnnStatus_t grid_backward(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_grid_vector_backward(call, queue, &kernel_rows[KERNEL_grid_backward_f32],
+                                   &kernel_rows[KERNEL_grid_finish_f32]);
+}
+
 const struct wd_engine wd_engine_grid_forward_vector = {
     .name = "grid_forward_vector",
     .op = WD_OP_GRID_FORWARD,
     .device = WD_GPU,
     .kernels = &kernels,
-    .match = grid_match,
+    .match = wd_grid_vector_match,
     .emit = grid_forward,
 };
 
@@ -496,8 +392,8 @@ const struct wd_engine wd_engine_grid_backward_vector = {
     .op = WD_OP_GRID_BACKWARD,
     .device = WD_GPU,
     .kernels = &kernels,
-    .match = grid_match,
-    .workspace = grid_backward_workspace,
+    .match = wd_grid_vector_match,
+    .workspace = wd_grid_vector_backward_workspace,
     .emit = grid_backward,
 };
 

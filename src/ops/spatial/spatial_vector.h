@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the GPU's engines of spatial transformers share on the host, and the launches of the grid
+ * generator. */
+#ifndef WD_OPS_SPATIAL_VECTOR_H
+#define WD_OPS_SPATIAL_VECTOR_H
+
+#include "ops/engine.h"
+#include "ops/kernels.h"
+
+enum {
+    SPATIAL_RUN_BYTES = 16,
+    SPATIAL_ITEMS_MAX = 1 << 30, /* threads of a launch */
+};
+
+/* Where an element type's kernels stand among those of four. */
+static inline int wd_spatial_type(int dtype)
+{
+    switch (dtype) {
+    case CUDNN_DATA_FLOAT: return 0;
+    case CUDNN_DATA_HALF: return 1;
+    case CUDNN_DATA_BFLOAT16: return 2;
+    default: return 3; /* fp64: the rules take no others */
+    }
+}
+
+static inline bool wd_spatial_is_packed(const struct wd_tensor *t)
+{
+    int64_t expected = 1;
+    for (int d = t->rank - 1; d >= 0; --d) {
+        if (t->dim[d] != 1 && t->stride[d] != expected) return false;
+        expected *= t->dim[d];
+    }
+    return true;
+}
+
+/* Packed grids. `kernels` is the first of four, by wd_spatial_type. */
+bool wd_grid_vector_match(const struct wd_problem *problem, struct wd_reason *reason);
+cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue *queue,
+                                     struct wd_kernel_row *kernels);
+/* `finish` adds up what several blocks have of an image. */
+cudnnStatus_t wd_grid_vector_backward(const struct wd_call *call, struct wd_queue *queue,
+                                      struct wd_kernel_row *kernels, struct wd_kernel_row *finish);
+int64_t wd_grid_vector_backward_workspace(const struct wd_problem *problem);
+
+#endif
