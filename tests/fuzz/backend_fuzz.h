@@ -20,6 +20,7 @@ extern int mutation; /* percent of values that become odd */
 struct fuzz_reached {
     long calls, accepted, refused, finalized, plans, executed, executions_refused, too_large;
     long texts, texts_restored;
+    long norms_forward, norms_backward;         /* executed, in graphs that descriptors made */
     long drawn[WD_OP_COUNT], made[WD_OP_COUNT]; /* texts of each operation, and plans from them */
     bool known[WD_OP_COUNT];                    /* of which right ones are drawn */
 };
@@ -41,6 +42,23 @@ cudnnStatus_t note(cudnnStatus_t status, const char *function);
 
 /* A descriptor in the pool, where another one may have to go for it; null where it is refused. */
 cudnnBackendDescriptor_t create(int type);
+
+/* Sets attributes, mostly as they are given: `values` are at least 64 bytes. */
+void set(cudnnBackendDescriptor_t desc, int attribute, int type, int64_t count, const void *values);
+void set_word(cudnnBackendDescriptor_t desc, int attribute, int type, int value);
+void set_ref(cudnnBackendDescriptor_t desc, int attribute, cudnnBackendDescriptor_t value);
+/* Finalizes and answers it, whether that went well or not. */
+cudnnBackendDescriptor_t finish(cudnnBackendDescriptor_t desc);
+int random_dtype(void);
+cudnnBackendDescriptor_t tensor(int64_t uid, int dtype, int rank, const int64_t *dims,
+                                bool is_virtual);
+/* Of one element, by value. */
+cudnnBackendDescriptor_t scalar(int64_t uid, int dtype);
+/* Operations on four dims from x to y, or from dy to dx. */
+cudnnBackendDescriptor_t norm_forward(const int64_t *dims, cudnnBackendDescriptor_t x,
+                                      cudnnBackendDescriptor_t y);
+cudnnBackendDescriptor_t norm_backward(const int64_t *dims, cudnnBackendDescriptor_t dy,
+                                       cudnnBackendDescriptor_t dx);
 
 /* Runs a finalized plan if its tensors are small. */
 void execute(cudnnBackendDescriptor_t plan);

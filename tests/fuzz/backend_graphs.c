@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs of one to three operations that are right but for some odd values, and their plans. */
+ * Graphs of one to four operations that are right but for some odd values, and their plans. */
 #include <string.h>
 
 #include "fuzz/backend_fuzz.h"
@@ -9,8 +9,7 @@
 
 int mutation;
 
-static void set(cudnnBackendDescriptor_t desc, int attribute, int type, int64_t count,
-                const void *values)
+void set(cudnnBackendDescriptor_t desc, int attribute, int type, int64_t count, const void *values)
 {
     _Alignas(16) char data[ELEMENT_BYTES];
     if (chance(mutation)) {
@@ -25,25 +24,25 @@ static void set(cudnnBackendDescriptor_t desc, int attribute, int type, int64_t 
          "set");
 }
 
-static void set_word(cudnnBackendDescriptor_t desc, int attribute, int type, int value)
+void set_word(cudnnBackendDescriptor_t desc, int attribute, int type, int value)
 {
     int words[16] = {value};
     set(desc, attribute, type, 1, words);
 }
 
-static void set_ref(cudnnBackendDescriptor_t desc, int attribute, cudnnBackendDescriptor_t value)
+void set_ref(cudnnBackendDescriptor_t desc, int attribute, cudnnBackendDescriptor_t value)
 {
     cudnnBackendDescriptor_t refs[8] = {value};
     set(desc, attribute, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, refs);
 }
 
-static cudnnBackendDescriptor_t finish(cudnnBackendDescriptor_t desc)
+cudnnBackendDescriptor_t finish(cudnnBackendDescriptor_t desc)
 {
     if (!note(cudnnBackendFinalize(desc), "finalize")) reached.finalized += 1;
     return desc;
 }
 
-static int random_dtype(void)
+int random_dtype(void)
 {
     static const int types[] = {CUDNN_DATA_FLOAT,    CUDNN_DATA_FLOAT,   CUDNN_DATA_HALF,
                                 CUDNN_DATA_BFLOAT16, CUDNN_DATA_DOUBLE,  CUDNN_DATA_INT8,
@@ -52,8 +51,8 @@ static int random_dtype(void)
     return types[below(10)];
 }
 
-static cudnnBackendDescriptor_t tensor(int64_t uid, int dtype, int rank, const int64_t *dims,
-                                       bool is_virtual)
+cudnnBackendDescriptor_t tensor(int64_t uid, int dtype, int rank, const int64_t *dims,
+                                bool is_virtual)
 {
     cudnnBackendDescriptor_t desc = create(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     int64_t strides[8] = {0}, own[8] = {0}, uids[8] = {uid}, alignment[8] = {16};
@@ -73,6 +72,20 @@ static cudnnBackendDescriptor_t tensor(int64_t uid, int dtype, int rank, const i
     set(desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, alignment);
     if (is_virtual) set(desc, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, yes);
     if (chance(mutation)) set(desc, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, yes);
+    return finish(desc);
+}
+
+cudnnBackendDescriptor_t scalar(int64_t uid, int dtype)
+{
+    cudnnBackendDescriptor_t desc = create(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    int64_t ones[8] = {1, 1, 1, 1}, uids[8] = {uid}, alignment[8] = {16};
+    bool yes[64] = {true};
+    set_word(desc, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, dtype);
+    set(desc, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, ones);
+    set(desc, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, ones);
+    set(desc, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, uids);
+    set(desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, alignment);
+    set(desc, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, yes);
     return finish(desc);
 }
 
@@ -194,7 +207,7 @@ static cudnnBackendDescriptor_t reduction(const int64_t *dims, cudnnBackendDescr
     return finish(op);
 }
 
-/* One to three operations, each on the last one's output. */
+/* One to four operations, each on the last one's output; one of them may be a normalization. */
 static cudnnBackendDescriptor_t almost_a_graph(void)
 {
     cudnnBackendDescriptor_t graph = create(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -203,6 +216,7 @@ static cudnnBackendDescriptor_t almost_a_graph(void)
     int64_t dims[8];
     int count = 0;
     int more = below(3);
+    bool normalizes = chance(40);
     cudnnHandle_t handles[8] = {handle};
     switch (below(3)) {
     case 0: ops[count++] = convolution(&last, dims); break;
@@ -211,6 +225,12 @@ static cudnnBackendDescriptor_t almost_a_graph(void)
         for (int d = 0; d < 4; ++d) dims[d] = chance(5) ? 0 : 1 + below(4);
         last = tensor(1, random_dtype(), 4, dims, false);
         more = 1 + below(2);
+    }
+    if (normalizes) {
+        cudnnBackendDescriptor_t y =
+            tensor(5, chance(70) ? CUDNN_DATA_FLOAT : random_dtype(), 4, dims, more > 0);
+        ops[count++] = chance(50) ? norm_forward(dims, last, y) : norm_backward(dims, last, y);
+        last = y;
     }
     for (int i = 0; i < more; ++i) {
         if (chance(25)) {

@@ -332,14 +332,29 @@ static void texts(cudnnBackendDescriptor_t plan)
     }
 }
 
+/* Counts the normalizations of a graph that was executed. */
+static void count_norms(cudnnBackendDescriptor_t plan)
+{
+    const struct wd_built_plan *built =
+        (const struct wd_built_plan *)((const struct wd_desc *)plan)->built;
+    const struct wd_graph *graph = &built->opgraph->graph;
+    for (int n = 0; n < graph->node_count; ++n) {
+        enum wd_op op = graph->nodes[n].op;
+        reached.norms_forward += op == WD_OP_NORM_INFERENCE || op == WD_OP_NORM_TRAINING;
+        reached.norms_backward += op == WD_OP_NORM_BACKWARD;
+    }
+}
+
 static void sequence(uint64_t seed)
 {
     cudnnBackendDescriptor_t plan;
     random_state = seed;
     mutation = below(4) == 0 ? 0 : below(4);
     if (chance(50)) {
+        long before = reached.executed;
         plan = almost_a_plan();
         if (plan) execute(plan);
+        if (reached.executed > before) count_norms(plan);
         if (plan && chance(10)) texts(plan);
     }
     if (chance(40)) text_of_an_operation();
@@ -377,8 +392,11 @@ int main(int argc, char **argv)
            "%ld restored\n",
            reached.plans, reached.executed, reached.executions_refused, reached.too_large,
            reached.texts, reached.texts_restored);
+    printf("%ld normalizations forward and %ld backward executed in graphs\n",
+           reached.norms_forward, reached.norms_backward);
     report_operations();
     if (only < 0 && (reached.executed < count / 20 || reached.texts_restored < count / 100 ||
+                     reached.norms_forward < count / 200 || reached.norms_backward < count / 200 ||
                      reached.refused < count)) {
         complain("too little was reached\n");
     }
