@@ -66,6 +66,12 @@ void norm_statistics(const struct norm_shape *s, const double *x, norm_wide *mea
                      double *spread);
 double norm_activate(int act, double coef, double v);
 
+/* What the call wrote against the formula. Forward fills `pre`, the values before the activation, which
+ * backward takes. */
+void norm_judge_forward(const struct norm_case *c, const struct norm_inputs *in, double *pre);
+void norm_judge_backward(const struct norm_case *c, const struct norm_inputs *in,
+                         const double *pre);
+
 /* Makes the tensors of a case whose plain fields are set. */
 void norm_make_tensors(struct norm_case *c, struct norm_range x);
 /* Exactly as much workspace and reserve space as is asked for. */
