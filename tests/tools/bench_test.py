@@ -216,11 +216,18 @@ def test_seeds(folder):
     expect(problems("5") != problems("6"), "another seed gives others")
 
 
-def test_wrong_answers():
-    """Kernels of engines do nothing on the fake driver: the poison is found."""
+def idle_driver(folder):
+    """A fake driver away from the emulator: kernels of engines do nothing there."""
+    return shutil.copy(FAKE, folder)
+
+
+@in_folder
+def test_wrong_answers(folder):
+    """Where kernels of engines do nothing, the poison is found."""
     out, _ = run("--no-peer", "--no-host", "--family", "pointwise", "--only",
                  "relu_forward fp32 NCHW", "--random", "0", *SHORT, status=BAD_ROWS, fake=True,
-                 WARPDNN_ENGINES=None, FAKECUDA_REPORT=None)
+                 WARPDNN_CUDA_DRIVER=idle_driver(folder), WARPDNN_ENGINES=None,
+                 FAKECUDA_REPORT=None)
     expect("WRONG" in out and "computation in fp64" in out, out)
 
 
@@ -292,8 +299,8 @@ def test_arbiter(folder):
     expect(text.startswith("right in fp64; dx: ") and "differ from the peer's" in text, text)
     text = note(whole, "right", BENCH_PEER_IDLE="BatchNormalizationBackwardEx")
     expect(text.startswith("the peer's dx: ") and "a computation in fp64" in text, text)
-    # kernels of engines do nothing on the fake driver
-    text = note(whole, "wrong", WARPDNN_ENGINES="bn_backward*")
+    text = note(whole, "wrong", WARPDNN_CUDA_DRIVER=idle_driver(folder),
+                WARPDNN_ENGINES="bn_backward*")
     expect(text.startswith("dx: ") and "a computation in fp64" in text, text)
     # y is read back in part, the mean is not
     text = note(parts, "right", BENCH_PEER_SHIFTS="1")
