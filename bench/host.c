@@ -11,6 +11,7 @@
 #include "bench.h"
 #include "compose.h"
 #include "device.h"
+#include "output.h"
 #include "result.h"
 
 const char host_flag[] = "--host-child";
@@ -325,7 +326,7 @@ void host_measure(void)
         {"plan_first_ms", "planning a graph of one node at first, ms"},
         {"plan_us", "planning it again, us (20)"},
     };
-    FILE *out = bench_options.json && !strcmp(bench_options.json, "-") ? stderr : stdout;
+    FILE *out = output_text();
     ask(&measured[0], &ours);
     if (peer.open) ask(&measured[1], &peer);
     fprintf(out, "%-48s %10s %10s\n", "on the host, each in a fresh process", "ours", "peer");
