@@ -3,7 +3,8 @@
  * A peer for tests of the bench where NVIDIA's library cannot run: a library with cuDNN's names alone,
  * each of which jumps into a copy of ours that lies beside it as libreal.so. x86-64 only. bench_test.py
  * compiles it. With BENCH_PEER_IDLE set, cudnnActivationForward does nothing and says it did: a wrong
- * answer. With BENCH_PEER_DIES set, cudnnPoolingForward ends the process, as a fault would. */
+ * answer. With BENCH_PEER_DIES set, cudnnPoolingForward ends the process, as a fault would. With
+ * BENCH_PEER_VERSION set, that is its version. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +28,18 @@ static int die(void)
     _exit(1);
 }
 
+static size_t version(void)
+{
+    return strtoul(getenv("BENCH_PEER_VERSION"), NULL, 10);
+}
+
 __attribute__((constructor)) static void open_real(void)
 {
     char path[4096];
     char *slash;
     int (*nothing)(void) = idle;
     int (*end)(void) = die;
+    size_t (*number)(void) = version;
     Dl_info info;
     void *real;
     if (!dladdr(&peer_slot_Create, &info)) abort();
@@ -44,5 +51,6 @@ __attribute__((constructor)) static void open_real(void)
 #define API(name) peer_slot_##name = dlsym(real, "cudnn" #name);
 #include "../../bench/library.def"
     if (getenv("BENCH_PEER_IDLE")) memcpy(&peer_slot_ActivationForward, &nothing, sizeof nothing);
+    if (getenv("BENCH_PEER_VERSION")) memcpy(&peer_slot_GetVersion, &number, sizeof number);
     if (getenv("BENCH_PEER_DIES")) memcpy(&peer_slot_PoolingForward, &end, sizeof end);
 }
