@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "host.h"
 #include "output.h"
 #include "result.h"
 
@@ -306,6 +307,7 @@ bool html_write(const char *path)
     head(f);
     means(f, names, families);
     roofline(f, names, families);
+    host_html(f);
     for (int i = 0; i < families; ++i) {
         fputs("<h2>", f);
         text(f, names[i]);

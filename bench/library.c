@@ -42,8 +42,10 @@ static bool take(struct library *library, void *opened, const struct symbol *sym
     void *address = dlsym(opened, symbol->name);
     if (symbol->is_ours && !is_ours) {
         if (!address) return true;
-        fprintf(stderr, "%s is to be the peer, but has %s: it is a WarpDNN\n", library->path,
-                symbol->name);
+        fprintf(stderr,
+                "%s is to be the peer, but has %s: it is a WarpDNN; --peer names another, "
+                "--no-peer none\n",
+                library->path, symbol->name);
         return false;
     }
     if (!address || !dladdr(address, &info)) {

@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     say_facts(argc, argv);
     if (bench_options.against && !against_fits(&old)) return EXIT_CANNOT_RUN;
     listen_to_signals();
-    if (!bench_options.cpu && !bench_options.no_host) host_measure();
+    if (!bench_options.no_host && (!bench_options.cpu || bench_options.family)) host_measure();
     measure_families();
     if (bench_options.cpu) sets_run();
     return conclude(&old);

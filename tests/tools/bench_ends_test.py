@@ -135,9 +135,9 @@ def test_files(t, w):
 
 def start(path, *words):
     process = subprocess.Popen(
-        [bench.BENCH, "--cpu", "--random", "0", "--seconds", "0.1", "--json", path, *words],
+        [bench.BENCH, "--cpu", "--no-host", "--random", "0", "--seconds", "0.1", "--json", path, *words],
         env=tool.clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    process.stdout.readline()  # the head of the table
+    process.stdout.readline()  # the head of the table comes with its first row
     return process
 
 
@@ -180,6 +180,29 @@ def test_signals(t, w):
     t.check("what is ignored stays ignored", process.returncode == FINE, process.returncode)
 
 
+def test_found_peer(t, w, made):
+    """The peer that is not named is the one inside PyTorch's package, wherever that is."""
+    def found(name, folder, **env):
+        place = w.make_folder(folder, "nvidia", "cudnn", "lib")
+        for file in ("libcudnn.so.9", "libreal.so"):
+            shutil.copy(os.path.join(os.path.dirname(made), file), place)
+        status, out, err = run("--no-host", "--family", "softmax", "--only", "64x10x", "--random", "0",
+                               *bench.SHORT, "--json", w.path("found.json"), env={**FAKE, **env})
+        row, = bench.load(w.path("found.json"))["rows"]
+        t.check(f"found {name}", status == FINE and f"{place}/libcudnn.so.9" in err and row["peer_us"] > 0
+                and row["ratio"] > 0, (status, out, err))
+
+    found("in a venv", "venv/lib/python3.9/site-packages", VIRTUAL_ENV=w.path("venv"))
+    found("in a conda environment", "conda/lib/python3.12/site-packages", CONDA_PREFIX=w.path("conda"))
+    w.write("bin/python3", f'#!/bin/sh\nPYTHONPATH="{w.path("site")}" exec "{sys.executable}" "$@"\n', 0o755)
+    w.write("site/nvidia/cudnn/__init__.py", "")
+    found("by python3", "site", PATH=w.path("bin") + ":" + os.environ["PATH"])
+    # what its own library needs lies in the packages beside it, which come first on the loader's path
+    w.make_folder("venv/lib/python3.9/site-packages/nvidia/cublas/lib")
+    found("with others beside it", "venv/lib/python3.9/site-packages", VIRTUAL_ENV=w.path("venv"),
+          LD_LIBRARY_PATH=os.path.dirname(LIBRARY))
+
+
 def test_libraries(t, w):
     def peer(name, path, words, **env):
         status, out, err = run("--peer", path, "--no-host", "--family", "softmax", "--only", "64x10", "--random",
@@ -201,6 +224,7 @@ def test_libraries(t, w):
         made = bench.make_peer(w.make_folder("made"))
         for version in ("8907", "100000", "0"):
             peer(f"of version {version}", made, f"version {version}: it is no cuDNN 9", BENCH_PEER_VERSION=version)
+        test_found_peer(t, w, made)
         beside = shutil.copy(made, w.path("copy", "libpeer.so"))
         shutil.copy(LIBRARY, w.path("copy", "libreal.so"))
         status, _, err = run("--peer", beside, "--ours", w.path("copy", "libcudnn.so.9"), "--family", "softmax",

@@ -87,6 +87,10 @@ def test_cpu_files(folder):
                  *SHORT, *[word for kind, path in paths.items() for word in ("--" + kind, path)])
     one = load(paths["json"])
     check_rows(one)
+    host, = one["host"]
+    expect(host["library"] == "ours" and all(host[name] > 0 for name in (
+        "open_ms", "handle_ms", "first_call_ms", "host_mb", "activation_us", "plan_us")), host)
+    expect("launch_us" not in host and "to open the library" in out, out)
     expect("geometric" not in out and "relu_forward fp32" in out, out)
     for row in one["rows"]:
         sizes = re.search(r"(\d+(?:x\d+)+)", row["problem"]).group(1).split("x")
@@ -99,6 +103,7 @@ def test_cpu_files(folder):
     expect([line["problem"] for line in lines] == [row["problem"] for row in one["rows"]], lines)
     with open(paths["html"], encoding="utf-8") as file:
         page = file.read()
+    expect("to open the library" in page, "what it costs on the host")
     expect("http" not in page and "<script" not in page, "the page asks for something outside")
     drawings = re.findall(r"<svg.*?</svg>", page, re.S)
     expect(len(drawings) == 2, f"{len(drawings)} drawings")
