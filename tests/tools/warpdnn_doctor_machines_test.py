@@ -127,9 +127,12 @@ NODES = """
 int main(void)
 {
     struct doctor doctor = {.seconds = 5};
+    int status;
     doctor_nodes(&doctor);
     report_print_text(&doctor.report, 0);
-    return report_status(&doctor.report);
+    status = report_status(&doctor.report);
+    report_free(&doctor.report);
+    return status;
 }
 """
 
