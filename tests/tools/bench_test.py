@@ -242,11 +242,12 @@ def test_seeds(folder):
     expect(problems("5") != problems("6"), "another seed gives others")
 
 
-def test_wrong_answers():
-    """Kernels of engines do nothing on the fake driver: the poison is found."""
+@in_folder
+def test_wrong_answers(folder):
+    """Kernels of engines do nothing on a fake driver without the emulator beside it: the poison is found."""
     out, _ = run("--no-peer", "--no-host", "--family", "pointwise", "--only",
                  "relu_forward fp32 NCHW", "--random", "0", *SHORT, status=BAD_ROWS, fake=True,
-                 WARPDNN_ENGINES=None, FAKECUDA_REPORT=None)
+                 WARPDNN_ENGINES=None, FAKECUDA_REPORT=None, WARPDNN_CUDA_DRIVER=shutil.copy(FAKE, folder))
     expect("WRONG" in out and "computation in fp64" in out, out)
 
 
