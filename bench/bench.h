@@ -12,8 +12,8 @@
  *   gpu_time.c cpu_time.c        how a call is timed
  *   odd.c              whether the peer stands pointers that lie odd
  *   host.c             what a library costs on the host, in processes of its own
- *   result.c           the rows of a run, and their means; printed by table.c, csv.c, json.c, html.c,
- *                      and set against an older run by against.c
+ *   result.c           the rows of a run, and their means; printed by table.c, csv.c, json.c, html.c
+ *                      (files: output.c), and set against an older run by against.c
  *   sets.c conv.c matmul.c memory.c reference.c   the sets of the CPU: --cpu --conv --matmul --memory */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -58,6 +58,10 @@ void options_read(int argc, char **argv);
 bool bench_wanted(const char *text);
 /* Ends the program where a call of ours failed that must not. */
 void bench_check(cudnnStatus_t status, const char *what);
+/* Ends the program where it cannot go on, after a text of the caller's; rows that are there are kept. */
+_Noreturn void bench_give_up(void);
+/* Whether a signal asked for the end: what is under way is finished, nothing more is begun. */
+bool bench_is_stopped(void);
 
 /* What is under way, for the text of a driver call that fails: a row, and whose calls. */
 extern char bench_row[224];

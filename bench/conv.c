@@ -129,7 +129,7 @@ static void time_problem(const struct problem *p)
 
 void sets_convolutions(void)
 {
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) {
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0] && !bench_is_stopped(); ++i) {
         time_problem(&problems[i]);
         if (i % 8 == 0) bench_reference_sgemm();
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rows of a run as CSV: times in microseconds, empty where there are none. */
-#include "bench.h"
+#include "output.h"
 #include "result.h"
 
 static void text(FILE *file, const char *s)
@@ -22,8 +22,10 @@ static void number(FILE *file, double x, int digits)
 
 bool csv_write(const char *path)
 {
-    FILE *file = output_open(path);
-    if (!file) return false;
+    struct output output;
+    FILE *file;
+    if (!output_open(&output, path)) return false;
+    file = output.file;
     fputs("family,problem,engine,bytes,ours_us,floor_us,over_floor,peer_us,ratio,runs,sets,note\n",
           file);
     for (int i = 0; i < result_count(); ++i) {
@@ -40,5 +42,5 @@ bool csv_write(const char *path)
         fprintf(file, "%d,%d,", r->runs, r->sets);
         fprintf(file, "%s\n", r->verdict == WRONG ? "WRONG" : r->note[0] ? "see the JSON" : "");
     }
-    return output_close(file, path);
+    return output_close(&output);
 }

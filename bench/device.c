@@ -106,7 +106,7 @@ void *device_alloc(size_t bytes)
     void *data = try_alloc(bytes ? bytes : 1);
     if (data) return data;
     fprintf(stderr, "\nno device memory for %zu bytes\n", bytes);
-    exit(2);
+    bench_give_up();
 }
 
 void device_free(void *data)

@@ -54,5 +54,5 @@ void driver_check(CUresult result, const char *what)
     if (result == 0) return;
     fprintf(stderr, "\n%s: %s (%d)\n", what, driver_error(result), result);
     if (bench_row[0]) fprintf(stderr, "in %s, %s\n", bench_row, bench_whose);
-    exit(EXIT_CANNOT_RUN);
+    bench_give_up();
 }

@@ -57,11 +57,12 @@ static bool match(const char *pattern, char path[PATH_MAX])
     return any;
 }
 
+/* Modules of the folder that we were started in are left alone. */
 static bool ask_python(char path[PATH_MAX])
 {
     char folder[PATH_MAX - 32] = "";
-    FILE *pipe = popen("python3 -c 'import nvidia.cudnn as m; print(list(m.__path__)[0])' "
-                       "2>/dev/null",
+    FILE *pipe = popen("python3 -c 'import sys; sys.path[:] = [p for p in sys.path if p]; "
+                       "import nvidia.cudnn as m; print(list(m.__path__)[0])' 2>/dev/null",
                        "r");
     if (!pipe) return false;
     if (!fgets(folder, sizeof folder, pipe)) folder[0] = 0;

@@ -11,6 +11,7 @@
 #include "bench.h"
 #include "compose.h"
 #include "device.h"
+#include "output.h"
 #include "result.h"
 
 const char host_flag[] = "--host-child";
@@ -215,9 +216,12 @@ int host_child(int argc, char **argv)
     double opened;
     double created;
     double first;
+    int ordinal;
     if (argc != 5) return EXIT_CANNOT_RUN;
     if (!strcmp(argv[2], "peer")) s.library = &peer;
-    if (!device_open_gpu((int)strtol(argv[4], NULL, 10))) return EXIT_CANNOT_RUN;
+    ordinal = (int)strtol(argv[4], NULL, 10);
+    if (ordinal < 0) device_open_cpu();
+    else if (!device_open_gpu(ordinal)) return EXIT_CANNOT_RUN;
     for (int i = 0; i < 4; ++i) {
         s.data[i] = device_alloc(65536);
         device_set(s.data[i], 0, 65536);
@@ -230,7 +234,7 @@ int host_child(int argc, char **argv)
     opened = clock_now();
     if (s.library->Create(&s.handle) != CUDNN_STATUS_SUCCESS) return EXIT_CANNOT_RUN;
     created = clock_now();
-    s.library->SetStream(s.handle, (cudaStream_t)device.stream);
+    if (device.gpu) s.library->SetStream(s.handle, (cudaStream_t)device.stream);
     describe(&s);
     activation(&s);
     device_sync();
@@ -240,8 +244,10 @@ int host_child(int argc, char **argv)
     say("first_call_ms", (first - created) * 1e3);
     say("start_ms", (first - start) * 1e3);
     say("host_mb", ((double)host_memory_used() - (double)host_before) * 1e-6);
-    say("device_mb", ((double)device_memory_used() - (double)device_before) * 1e-6);
-    say("launch_us", launch_cost());
+    if (device.gpu) {
+        say("device_mb", ((double)device_memory_used() - (double)device_before) * 1e-6);
+        say("launch_us", launch_cost());
+    }
     say_calls(&s);
     say_planning(&s);
     for (int i = 0; i < 4; ++i) device_free(s.data[i]);
@@ -303,42 +309,72 @@ static double figure_of(const struct figures *f, const char *name)
     return -1.0;
 }
 
+static const struct {
+    const char *name;
+    const char *text;
+} lines[] = {
+    {"open_ms", "to open the library, ms"},
+    {"handle_ms", "to create a handle, ms"},
+    {"first_call_ms", "first call, to its end, ms"},
+    {"start_ms", "all of that, ms (target 30)"},
+    {"host_mb", "host memory after it, MB (target 20)"},
+    {"device_mb", "device memory after it, MB"},
+    {"launch_us", "the driver's launch of an empty kernel, us"},
+    {"activation_us", "relu forward, us a call (target: launch + 1)"},
+    {"pooling_us", "max pooling forward"},
+    {"softmax_us", "softmax forward"},
+    {"inference_us", "batch norm inference"},
+    {"bias_us", "add bias"},
+    {"descriptor_us", "tensor descriptor made, set, destroyed (0.2)"},
+    {"plan_first_ms", "planning a graph of one node at first, ms"},
+    {"plan_us", "planning it again, us (20)"},
+};
+enum { LINES = sizeof lines / sizeof lines[0] };
+
+/* Figures of both libraries for a line; false where neither has one. */
+static bool line_of(int line, double values[2])
+{
+    for (int l = 0; l < 2; ++l) values[l] = figure_of(&measured[l], lines[line].name);
+    return values[0] >= 0.0 || values[1] >= 0.0;
+}
+
 void host_measure(void)
 {
-    static const struct {
-        const char *name;
-        const char *text;
-    } lines[] = {
-        {"open_ms", "to open the library, ms"},
-        {"handle_ms", "to create a handle, ms"},
-        {"first_call_ms", "first call, to its end, ms"},
-        {"start_ms", "all of that, ms (target 30)"},
-        {"host_mb", "host memory after it, MB (target 20)"},
-        {"device_mb", "device memory after it, MB"},
-        {"launch_us", "the driver's launch of an empty kernel, us"},
-        {"activation_us", "relu forward, us a call (target: launch + 1)"},
-        {"pooling_us", "max pooling forward"},
-        {"softmax_us", "softmax forward"},
-        {"inference_us", "batch norm inference"},
-        {"bias_us", "add bias"},
-        {"descriptor_us", "tensor descriptor made, set, destroyed (0.2)"},
-        {"plan_first_ms", "planning a graph of one node at first, ms"},
-        {"plan_us", "planning it again, us (20)"},
-    };
-    FILE *out = bench_options.json && !strcmp(bench_options.json, "-") ? stderr : stdout;
+    FILE *out = output_text();
+    double values[2];
     ask(&measured[0], &ours);
     if (peer.open) ask(&measured[1], &peer);
     fprintf(out, "%-48s %10s %10s\n", "on the host, each in a fresh process", "ours", "peer");
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; ++i) {
+    for (int i = 0; i < LINES; ++i) {
+        if (!line_of(i, values)) continue;
         fprintf(out, "%-48s", lines[i].text);
         for (int l = 0; l < 2; ++l) {
-            double value = figure_of(&measured[l], lines[i].name);
-            if (value < 0.0) fprintf(out, " %10s", "-");
-            else fprintf(out, " %10.3f", value);
+            if (values[l] < 0.0) fprintf(out, " %10s", "-");
+            else fprintf(out, " %10.3f", values[l]);
         }
         fputc('\n', out);
     }
     fputc('\n', out);
+}
+
+void host_html(FILE *file)
+{
+    double values[2];
+    if (!measured[0].count && !measured[1].count) return;
+    fputs("<h2>On the host</h2>\n<p>Each library in a fresh process.</p>\n<div "
+          "class=\"scroll\"><table>"
+          "<tr><th></th><th>ours</th><th>peer</th></tr>\n",
+          file);
+    for (int i = 0; i < LINES; ++i) {
+        if (!line_of(i, values)) continue;
+        fprintf(file, "<tr><td>%s</td>", lines[i].text);
+        for (int l = 0; l < 2; ++l) {
+            if (values[l] < 0.0) fputs("<td>-</td>", file);
+            else fprintf(file, "<td>%.3f</td>", values[l]);
+        }
+        fputs("</tr>\n", file);
+    }
+    fputs("</table></div>\n", file);
 }
 
 void host_json(FILE *file)

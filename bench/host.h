@@ -9,11 +9,12 @@
 #include <stdio.h>
 
 extern const char host_flag[];
-/* That process: `host_flag ours|peer PATH DEVICE`. Prints figures, a name and a value a line. */
+/* That process: `host_flag ours|peer PATH DEVICE`, where -1 is the CPU. Prints figures, a name and a value a line. */
 int host_child(int argc, char **argv);
 /* Measures both libraries and prints a table. */
 void host_measure(void);
-/* The figures as JSON objects, separated by commas. */
+/* The figures as JSON objects, separated by commas; as a table of a page. */
 void host_json(FILE *file);
+void host_html(FILE *file);
 
 #endif

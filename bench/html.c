@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench.h"
+#include "host.h"
+#include "output.h"
 #include "result.h"
 
 enum { WIDTH = 960, PLOT_HEIGHT = 420, LEFT = 64, BOTTOM = 44, TOP = 16, ROW_HEIGHT = 22 };
@@ -291,18 +292,22 @@ static void head(FILE *f)
     if (r->copy > 0.0) fprintf(f, " &middot; copy %.2f TB/s", r->copy * 1e-12);
     fprintf(f, "<br><code>");
     text(f, r->command);
-    fprintf(f, "</code> &middot; seed %llu</p>\n", (unsigned long long)r->seed);
+    fprintf(f, "</code> &middot; seed %llu%s</p>\n", (unsigned long long)r->seed,
+            r->complete ? "" : "<br><span class=\"bad\">it ended early: rows are missing</span>");
 }
 
 bool html_write(const char *path)
 {
     const char *names[FAMILIES_MAX];
     int families = result_families(names, FAMILIES_MAX);
-    FILE *f = output_open(path);
-    if (!f) return false;
+    struct output output;
+    FILE *f;
+    if (!output_open(&output, path)) return false;
+    f = output.file;
     head(f);
     means(f, names, families);
     roofline(f, names, families);
+    host_html(f);
     for (int i = 0; i < families; ++i) {
         fputs("<h2>", f);
         text(f, names[i]);
@@ -313,5 +318,5 @@ bool html_write(const char *path)
         fputs("</div>\n", f);
     }
     fputs("</body></html>\n", f);
-    return output_close(f, path);
+    return output_close(&output);
 }

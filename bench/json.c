@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "host.h"
+#include "output.h"
 #include "result.h"
 
 static void string(FILE *file, const char *key, const char *text)
@@ -88,8 +89,10 @@ static void families(FILE *file)
 bool json_write(const char *path)
 {
     const struct run_facts *f = &run_facts;
-    FILE *file = output_open(path);
-    if (!file) return false;
+    struct output output;
+    FILE *file;
+    if (!output_open(&output, path)) return false;
+    file = output.file;
     fputs("{\n  \"warpdnn_bench\": 1,\n  ", file);
     string(file, "ours", f->ours);
     fputs(",\n  ", file);
@@ -102,6 +105,7 @@ bool json_write(const char *path)
     string(file, "time", bench_options.processor ? "processors" : "clock");
     fprintf(file, ",\n  \"seed\": %llu,\n  \"driver\": %d,\n  \"capability\": %d",
             (unsigned long long)f->seed, f->driver_version, f->capability);
+    fprintf(file, ",\n  \"complete\": %s", f->complete ? "true" : "false");
     number(file, "copy_gbs", f->copy * 1e-9, 2);
     fputs(",\n  \"host\": [", file);
     host_json(file);
@@ -113,5 +117,5 @@ bool json_write(const char *path)
     fputs("\n  ],\n  \"families\": [", file);
     families(file);
     fputs("\n  ]\n}\n", file);
-    return output_close(file, path);
+    return output_close(&output);
 }

@@ -75,6 +75,7 @@ static void keep_string(struct reader *r, const char *key, const char *text, int
     if (depth == 1 && !strcmp(key, "device")) {
         copy(r->run->device, sizeof r->run->device, text);
     }
+    if (depth == 1 && !strcmp(key, "time")) copy(r->run->time, sizeof r->run->time, text);
     if (!r->in_rows) return;
     if (!strcmp(key, "family")) copy(r->row.family, sizeof r->row.family, text);
     if (!strcmp(key, "problem")) copy(r->row.problem, sizeof r->row.problem, text);
@@ -155,27 +156,42 @@ static bool value(struct reader *r, const char *key, int depth)
         return true;
     }
     x = strtod(r->at, &end);
-    if (end == r->at) return fault(r, "a value is wanted");
+    /* strtod knows more numbers than JSON */
+    if (end == r->at || !strchr("-0123456789", *r->at) || x - x != 0.0) {
+        return fault(r, "a value is wanted");
+    }
     r->at = end;
     keep_number(r, key, x, depth);
     return true;
 }
 
+/* The whole of it, which may come through a pipe. */
 static char *read_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
     char *text = NULL;
-    long size = -1;
-    if (file && fseek(file, 0, SEEK_END) == 0) size = ftell(file);
-    if (size >= 0 && size < FILE_MAX && fseek(file, 0, SEEK_SET) == 0) {
-        text = malloc((size_t)size + 1);
-        if (text && fread(text, 1, (size_t)size, file) != (size_t)size) {
-            free(text);
-            text = NULL;
+    size_t size = 0;
+    size_t room = 0;
+    size_t got;
+    while (file && size < FILE_MAX) {
+        if (size + 1 >= room) {
+            char *more = realloc(text, room = 2 * room + 65536);
+            if (!more) break;
+            text = more;
         }
-        if (text) text[size] = 0;
+        got = fread(text + size, 1, room - 1 - size, file);
+        size += got;
+        text[size] = 0;
+        if (got == 0) break;
     }
-    if (!text) fprintf(stderr, "cannot read %s: %s\n", path, strerror(errno ? errno : EINVAL));
+    if (!file || !text || ferror(file) || size >= FILE_MAX) {
+        fprintf(stderr, "cannot read %s: %s\n", path,
+                strerror(size >= FILE_MAX ? EFBIG
+                         : errno          ? errno
+                                          : ENOMEM));
+        free(text);
+        text = NULL;
+    }
     if (file) fclose(file);
     return text;
 }

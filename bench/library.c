@@ -42,8 +42,10 @@ static bool take(struct library *library, void *opened, const struct symbol *sym
     void *address = dlsym(opened, symbol->name);
     if (symbol->is_ours && !is_ours) {
         if (!address) return true;
-        fprintf(stderr, "%s is to be the peer, but has %s: it is a WarpDNN\n", library->path,
-                symbol->name);
+        fprintf(stderr,
+                "%s is to be the peer, but has %s: it is a WarpDNN; --peer names another, "
+                "--no-peer none\n",
+                library->path, symbol->name);
         return false;
     }
     if (!address || !dladdr(address, &info)) {
@@ -65,6 +67,7 @@ bool library_open(struct library *library, const char *path, bool is_ours)
     struct timespec before;
     struct timespec after;
     void *opened;
+    size_t version;
     if (!realpath(path, library->path)) {
         fprintf(stderr, "no such library: %s\n", path);
         return false;
@@ -81,6 +84,12 @@ bool library_open(struct library *library, const char *path, bool is_ours)
         (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; ++i) {
         if (!take(library, opened, &symbols[i], is_ours)) return false;
+    }
+    version = library->GetVersion();
+    if (version / 10000 != 9) {
+        fprintf(stderr, "%s answers that it is version %zu: it is no cuDNN 9\n", library->path,
+                version);
+        return false;
     }
     library->open = true;
     return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * warpdnn_bench: see bench.h for its parts and README.md for what it measures. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "device.h"
 #include "host.h"
 #include "odd.h"
+#include "output.h"
 #include "result.h"
 #include "run.h"
 #include "sets.h"
@@ -35,8 +37,57 @@ void bench_check(cudnnStatus_t status, const char *what)
     if (status == CUDNN_STATUS_SUCCESS) return;
     ours.GetLastErrorString(text, sizeof text);
     fprintf(stderr, "\n%s: %s: %s\n", what, ours.GetErrorString(status), text);
+    bench_give_up();
+}
+
+/* ---- the end before the end ---- */
+
+static volatile sig_atomic_t stopped_by;
+
+static void stop(int signal)
+{
+    stopped_by = signal;
+}
+
+/* The first signal lets the row under way be finished and what is there be written; a second one ends
+ * the program at once. */
+static void listen_to_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    struct sigaction before;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; ++i) {
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+        sigaction(signals[i], &action, NULL);
+    }
+}
+
+bool bench_is_stopped(void)
+{
+    return stopped_by != 0;
+}
+
+static bool write_files(void)
+{
+    const struct options *o = &bench_options;
+    bool good = true;
+    if (o->json) good &= json_write(o->json);
+    if (o->csv) good &= csv_write(o->csv);
+    if (o->html) good &= html_write(o->html);
+    return good;
+}
+
+_Noreturn void bench_give_up(void)
+{
+    run_facts.complete = false;
+    if (result_count() > 0) {
+        fprintf(stderr, "ended early; rows that were measured: %d\n", result_count());
+        write_files();
+    }
     exit(EXIT_CANNOT_RUN);
 }
+
+/* ---- the order of things ---- */
 
 static bool wants_family(const struct family *family)
 {
@@ -53,7 +104,7 @@ static void list(void)
         for (int i = 0; i < families[f]->count; ++i) {
             struct problem problem = families[f]->problems[i];
             struct task task;
-            if (!run_plan(families[f], &problem, &task)) continue;
+            if (!run_plan(families[f], &problem, &task) || !run_wanted(&task)) continue;
             printf("%s %s\n", families[f]->name, task.text);
             shown += 1;
         }
@@ -101,9 +152,13 @@ static void say_facts(int argc, char **argv)
     f->capability = device.capability;
     f->seed = bench_options.seed;
     for (int i = 0; i < argc && length < sizeof f->command; ++i) {
-        length += (size_t)snprintf(f->command + length, sizeof f->command - length, "%s%s",
-                                   i ? " " : "", i ? argv[i] : "warpdnn_bench");
+        const char *word = i ? argv[i] : "warpdnn_bench";
+        const char *quote = word[strcspn(word, " *?$&;|<>()\"\\")] ? "'" : "";
+        length += (size_t)snprintf(f->command + length, sizeof f->command - length, "%s%s%s%s",
+                                   i ? " " : "", quote, word, quote);
     }
+    /* what is cut in the middle of a character is no text */
+    for (char *c = f->command; *c; ++c) *c = (char)((unsigned char)*c < 0x80 ? *c : '?');
     fprintf(stderr, "%s; ours: %s, %s\n", f->device, f->ours, ours.path);
     if (f->peer[0]) fprintf(stderr, "peer: %s, %s\n", f->peer, peer.path);
     if (device.gpu) {
@@ -115,32 +170,11 @@ static void say_facts(int argc, char **argv)
             (unsigned long long)f->seed);
 }
 
-static bool write_files(void)
-{
-    const struct options *o = &bench_options;
-    bool good = true;
-    if (o->json) good &= json_write(o->json);
-    if (o->csv) good &= csv_write(o->csv);
-    if (o->html) good &= html_write(o->html);
-    return good;
-}
-
 /* An output that cannot be written is better known before the measurements than after. */
 static bool probe_files(void)
 {
-    const char *paths[] = {bench_options.json, bench_options.csv, bench_options.html};
-    for (int i = 0; i < 3; ++i) {
-        FILE *file;
-        if (!paths[i] || !strcmp(paths[i], "-")) continue;
-        file = fopen(paths[i], "a");
-        if (!file) {
-            fprintf(stderr, "cannot write %s: ", paths[i]);
-            perror(NULL);
-            return false;
-        }
-        fclose(file);
-    }
-    return true;
+    const struct options *o = &bench_options;
+    return output_probe(o->json) && output_probe(o->csv) && output_probe(o->html);
 }
 
 static void measure_families(void)
@@ -150,21 +184,44 @@ static void measure_families(void)
     if (!any) return;
     table_header();
     for (int f = 0; f < family_count; ++f) {
-        if (wants_family(families[f])) run_family(families[f]);
+        if (wants_family(families[f]) && !bench_is_stopped()) run_family(families[f]);
     }
     table_summary();
+}
+
+/* Writes, compares, closes; the exit status. */
+static int conclude(const struct old_run *old)
+{
+    enum against against = AGAINST_FINE;
+    bool good = result_count() > 0;
+    run_facts.complete = !bench_is_stopped();
+    if (!good && run_facts.complete) fprintf(stderr, "no problem matches\n");
+    good &= write_files();
+    if (bench_options.against) against = against_compare(old, bench_options.noise);
+    if (against == AGAINST_NOTHING) {
+        fprintf(stderr, "no row of %s was measured: nothing is compared\n", bench_options.against);
+    }
+    good &= library_verify_maps();
+    run_close();
+    device_close();
+    good &= output_finish();
+    if (bench_is_stopped()) {
+        fprintf(stderr, "ended by a signal; rows that were measured: %d\n", result_count());
+        signal(stopped_by, SIG_DFL);
+        raise(stopped_by);
+    }
+    if (!good || against == AGAINST_NOTHING) return EXIT_CANNOT_RUN;
+    return against == AGAINST_SLOWER || result_any_bad() ? EXIT_BAD_ROWS : EXIT_FINE;
 }
 
 int main(int argc, char **argv)
 {
     static struct old_run old;
-    bool slower = false;
-    bool bad;
     if (argc > 1 && !strcmp(argv[1], host_flag)) return host_child(argc, argv);
     options_read(argc, argv);
     if (bench_options.list) {
         list();
-        return EXIT_FINE;
+        return output_finish() ? EXIT_FINE : EXIT_CANNOT_RUN;
     }
     if (!probe_files()) return EXIT_CANNOT_RUN;
     if (bench_options.against && !json_read(bench_options.against, &old)) return EXIT_CANNOT_RUN;
@@ -177,15 +234,9 @@ int main(int argc, char **argv)
     if (!run_open()) return EXIT_CANNOT_RUN;
     say_facts(argc, argv);
     if (bench_options.against && !against_fits(&old)) return EXIT_CANNOT_RUN;
-    if (!bench_options.cpu && !bench_options.no_host) host_measure();
+    listen_to_signals();
+    if (!bench_options.no_host && (!bench_options.cpu || bench_options.family)) host_measure();
     measure_families();
     if (bench_options.cpu) sets_run();
-    if (result_count() == 0) printf("no problem matches\n");
-    bad = !write_files();
-    if (bench_options.against) slower = !against_compare(&old, bench_options.noise);
-    bad |= !library_verify_maps();
-    run_close();
-    device_close();
-    if (bad) return EXIT_CANNOT_RUN;
-    return slower || result_any_bad() ? EXIT_BAD_ROWS : EXIT_FINE;
+    return conclude(&old);
 }

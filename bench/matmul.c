@@ -142,6 +142,8 @@ static void time_problem(const struct problem *problem)
 
 void sets_matmul(void)
 {
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) time_problem(&problems[i]);
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0] && !bench_is_stopped(); ++i) {
+        time_problem(&problems[i]);
+    }
     bench_reference_sgemm();
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The command line. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 #include "problem.h"
+
+enum { WHOLE_MOST = 10000 };
 
 static const char usage[] =
     "warpdnn_bench [options]            on the GPU, beside NVIDIA's library\n"
@@ -46,7 +49,9 @@ static const char usage[] =
     "that\n"
     "                    wait\n"
     "\n"
-    "Status: 0; 1 where an answer is wrong or a row got slower; 2 where nothing can be measured.\n";
+    "Status: 0; 1 where an answer is wrong or a row got slower; 2 where nothing can be measured, "
+    "compared\n"
+    "or written. ^C ends after the row under way and keeps what was measured.\n";
 
 struct options bench_options = {
     .noise = 3.0, .batch = 8, .random = 20, .seed = 20250729, .limit = 0.0};
@@ -55,6 +60,18 @@ static const char *argument(int argc, char **argv, int *i)
 {
     if (*i + 1 < argc) return argv[++*i];
     fprintf(stderr, "%s wants a value\n", argv[*i]);
+    exit(EXIT_CANNOT_RUN);
+}
+
+static uint64_t seed(int argc, char **argv, int *i)
+{
+    const char *text = argument(argc, argv, i);
+    char *end;
+    unsigned long long value;
+    errno = 0;
+    value = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && errno == 0) return value;
+    fprintf(stderr, "--seed wants a whole number below 2^64, not '%s'\n", text);
     exit(EXIT_CANNOT_RUN);
 }
 
@@ -101,10 +118,20 @@ static const struct {
     {"--against", offsetof(struct options, against)},
 };
 
+static int whole(int argc, char **argv, int *i, double least)
+{
+    const char *name = argv[*i];
+    double value = number(argc, argv, i, least);
+    if (value <= WHOLE_MOST && value == (double)(int)value) return (int)value;
+    fprintf(stderr, "%s wants a whole number of at most %d, not '%s'\n", name, WHOLE_MOST,
+            argv[*i]);
+    exit(EXIT_CANNOT_RUN);
+}
+
 /* Options with a number. */
 static const struct {
     const char *name;
-    enum { REAL, WHOLE, SEED } kind;
+    enum { REAL, WHOLE } kind;
     size_t offset;
     double least;
 } numbers[] = {
@@ -114,7 +141,6 @@ static const struct {
     {"--random", WHOLE, offsetof(struct options, random), 0.0},
     {"--batch", WHOLE, offsetof(struct options, batch), 1.0},
     {"--device", WHOLE, offsetof(struct options, device), 0.0},
-    {"--seed", SEED, offsetof(struct options, seed), 0.0},
 };
 
 static bool read_one(int argc, char **argv, int *i)
@@ -132,15 +158,19 @@ static bool read_one(int argc, char **argv, int *i)
     }
     for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; ++n) {
         void *to = at + numbers[n].offset;
-        double value;
         if (strcmp(argv[*i], numbers[n].name) != 0) continue;
-        value = number(argc, argv, i, numbers[n].least);
-        if (numbers[n].kind == REAL) *(double *)to = value;
-        else if (numbers[n].kind == WHOLE) *(int *)to = value > 1e6 ? 1000000 : (int)value;
-        else *(uint64_t *)to = (uint64_t)value;
+        if (numbers[n].kind == REAL) *(double *)to = number(argc, argv, i, numbers[n].least);
+        else *(int *)to = whole(argc, argv, i, numbers[n].least);
         return true;
     }
-    return false;
+    if (strcmp(argv[*i], "--seed") != 0) return false;
+    bench_options.seed = seed(argc, argv, i);
+    return true;
+}
+
+static int is_dash(const char *path)
+{
+    return path && !strcmp(path, "-");
 }
 
 static void check_family(const char *name)
@@ -169,6 +199,18 @@ void options_read(int argc, char **argv)
     check_family(o->family);
     if (!o->cpu && (o->conv || o->matmul || o->memory || o->nhwc || o->processor)) {
         fprintf(stderr, "--conv, --matmul, --memory, --nhwc, --processor-time go with --cpu\n");
+        exit(EXIT_CANNOT_RUN);
+    }
+    if (o->cpu && (o->peer || o->device)) {
+        fprintf(stderr, "--peer and --device go without --cpu\n");
+        exit(EXIT_CANNOT_RUN);
+    }
+    if (o->peer && o->no_peer) {
+        fprintf(stderr, "--peer and --no-peer go without each other\n");
+        exit(EXIT_CANNOT_RUN);
+    }
+    if (is_dash(o->json) + is_dash(o->csv) + is_dash(o->html) > 1) {
+        fprintf(stderr, "only one of --json, --csv and --html can go to standard output\n");
         exit(EXIT_CANNOT_RUN);
     }
     if (o->cpu && !o->family && !o->conv && !o->matmul && !o->memory) {

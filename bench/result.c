@@ -142,21 +142,3 @@ bool result_any_bad(void)
         if (results[i].verdict == WRONG) return true;
     return false;
 }
-
-FILE *output_open(const char *path)
-{
-    FILE *file = !strcmp(path, "-") ? stdout : fopen(path, "w");
-    if (!file) {
-        fprintf(stderr, "cannot write %s: ", path);
-        perror(NULL);
-    }
-    return file;
-}
-
-bool output_close(FILE *file, const char *path)
-{
-    bool bad = ferror(file) != 0;
-    bad |= file == stdout ? fflush(file) != 0 : fclose(file) != 0;
-    if (bad) fprintf(stderr, "cannot write %s: the file system refused\n", path);
-    return !bad;
-}

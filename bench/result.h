@@ -72,6 +72,7 @@ struct run_facts {
     int capability;
     uint64_t seed;
     char command[256];
+    bool complete; /* false: it ended early, and rows are missing */
 };
 extern struct run_facts run_facts;
 
@@ -86,19 +87,17 @@ bool html_write(const char *path);
 /* A run that was saved. */
 struct old_run {
     char device[128];
+    char time[16]; /* "clock" or "processors" */
     struct result *rows;
     int count;
 };
 bool json_read(const char *path, struct old_run *run);
-/* Whether it was on this device; false with a text. */
+/* Whether it was on this device and took time in the same way; false with a text. */
 bool against_fits(const struct old_run *run);
 /* Whether a row is slower than it was there, beyond the noise. */
 bool against_is_slower(const struct result *row);
-/* Compares with it and says what got slower; false where something did. */
-bool against_compare(const struct old_run *run, double noise);
-
-/* Opens a file for writing ("-": standard output); null with a text. */
-FILE *output_open(const char *path);
-bool output_close(FILE *file, const char *path);
+/* Compares with it and says what got slower. */
+enum against { AGAINST_FINE, AGAINST_SLOWER, AGAINST_NOTHING /* no row was in both */ };
+enum against against_compare(const struct old_run *run, double noise);
 
 #endif

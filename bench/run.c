@@ -55,7 +55,7 @@ bool run_open(void)
         fprintf(stderr, "%s: no handle: %s\n", library[l]->path,
                 library[l]->GetErrorString(status));
         handle[l] = NULL;
-        if (l == MINE) return false;
+        if (l == MINE || bench_options.peer) return false; /* what was named must be there */
         fprintf(stderr, "the rows have no peer\n");
     }
     return true;
@@ -96,12 +96,18 @@ static bool plan(const struct family *family, const struct problem *problem, str
     return true;
 }
 
+bool run_wanted(const struct task *task)
+{
+    char text[224];
+    snprintf(text, sizeof text, "%s %s", task->family->name, task->text);
+    return bench_wanted(text);
+}
+
 bool run_plan(const struct family *family, struct problem *problem, struct task *task)
 {
     static const struct {
         int dim, least;
     } order[] = {{DIM_N, 2}, {DIM_H, 1}, {DIM_D, 1}, {DIM_W, 1}, {DIM_C, 1}, {DIM_N, 1}};
-    char text[224];
     if (!plan(family, problem, task)) return false;
     for (size_t i = 0; bench_options.limit > 0.0 && i < sizeof order / sizeof order[0];) {
         int *dim = &problem->dims[order[i].dim];
@@ -110,8 +116,7 @@ bool run_plan(const struct family *family, struct problem *problem, struct task 
         else i += 1;
         if (!plan(family, problem, task)) return false;
     }
-    snprintf(text, sizeof text, "%s %s", family->name, task->text);
-    return bench_wanted(text);
+    return true;
 }
 
 static double moved(const struct task *task)
@@ -331,22 +336,38 @@ static void measure(struct work *w)
     }
 }
 
-/* Problems that were scaled down, and random ones, may be alike. */
-static bool is_done(const struct family *family, const char *text)
+/* Texts of the family under way. Problems that were scaled down, and random ones, may be alike; those
+ * that --only leaves out count, so that the others are the same with and without it. */
+struct texts {
+    char (*text)[sizeof((struct task *)NULL)->text];
+    int count;
+};
+
+/* Whether the text is new; it is remembered. */
+static bool remember(struct texts *texts, const char *text)
 {
-    for (int i = 0; i < result_count(); ++i) {
-        const struct result *r = result_at(i);
-        if (!strcmp(r->family, family->name) && !strcmp(r->problem, text)) return true;
+    size_t size = sizeof *texts->text;
+    void *more;
+    for (int i = 0; i < texts->count; ++i) {
+        if (!strcmp(texts->text[i], text)) return false;
     }
-    return false;
+    more = realloc(texts->text, (size_t)(texts->count + 1) * size);
+    if (!more) bench_give_up();
+    texts->text = more;
+    snprintf(texts->text[texts->count++], size, "%s", text);
+    return true;
 }
 
-void run_problem(const struct family *family, const struct problem *listed)
+/* False: it was there before. */
+static bool run_problem(const struct family *family, const struct problem *listed,
+                        struct texts *texts)
 {
     static struct work w;
     struct problem problem = *listed;
     memset(&w, 0, sizeof w);
-    if (!run_plan(family, &problem, &w.task) || is_done(family, w.task.text)) return;
+    if (!run_plan(family, &problem, &w.task)) return true;
+    if (!remember(texts, w.task.text)) return false;
+    if (!run_wanted(&w.task) || bench_is_stopped()) return true;
     snprintf(bench_row, sizeof bench_row, "%s %s", family->name, w.task.text);
     w.result.bytes = moved(&w.task);
     w.result.limit = w.task.limit;
@@ -387,20 +408,29 @@ void run_problem(const struct family *family, const struct problem *listed)
         if (w.session[l].library) finish(&w.session[l], &w.task);
     }
     bench_row[0] = 0;
+    /* what the peer's own process says while it is being ended is not believed */
+    if (problem.odd && bench_is_stopped()) return true;
     result_add(&w.result);
     table_row(&w.result);
+    return true;
 }
 
 void run_family(const struct family *family)
 {
-    enum { RANDOM_MAX = 1000 };
+    enum {
+        TRIES = 50
+    }; /* a new one is not to be had where problems are scaled down to next to nothing */
+    struct texts texts = {NULL, 0};
     uint64_t seed = bench_options.seed;
     for (const char *c = family->name; *c; ++c) seed = seed * 31 + (unsigned char)*c;
-    for (int i = 0; i < family->count; ++i) run_problem(family, &family->problems[i]);
-    for (int i = 0; i < bench_options.random && i < RANDOM_MAX; ++i) {
+    for (int i = 0; i < family->count; ++i) run_problem(family, &family->problems[i], &texts);
+    for (int i = 0, tries = 0; i < bench_options.random && tries < TRIES; ++tries) {
         struct problem problem;
         memset(&problem, 0, sizeof problem);
         family->random(&problem, &seed);
-        run_problem(family, &problem);
+        if (!run_problem(family, &problem, &texts)) continue;
+        i += 1;
+        tries = 0;
     }
+    free(texts.text);
 }

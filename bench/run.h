@@ -14,10 +14,11 @@ void run_close(void);
 /* The handle of a library, or null. */
 cudnnHandle_t run_handle(const struct library *library);
 
-/* Whether the row is wanted, with the text that --only looks at. */
+/* Plans a row, scaled down to --limit; false where the family does not know the call. */
 bool run_plan(const struct family *family, struct problem *problem, struct task *task);
-void run_problem(const struct family *family, const struct problem *problem);
-/* The listed problems of a family that are wanted, then the random ones. */
+/* Whether --only takes it. */
+bool run_wanted(const struct task *task);
+/* The listed problems of a family that are wanted, then the random ones; each once. */
 void run_family(const struct family *family);
 
 #endif

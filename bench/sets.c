@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sets.h"
 
+#include "output.h"
 #include "result.h"
 #include "run.h"
 
@@ -20,6 +22,7 @@ void sets_add(const struct row *row)
 {
     if (row_count == ROWS_MAX) return;
     rows[row_count++] = *row;
+    if (!isatty(STDERR_FILENO)) return;
     fprintf(stderr, "\r\033[K%s %s %s: %.3f ms", row->set, row->name, row->problem,
             row->timing.best * 1e3);
 }
@@ -73,6 +76,7 @@ static bool leads(int i)
 
 static void print_table(const struct reference *reference)
 {
+    FILE *out = output_text();
     bool products = false;
     bool bytes = false;
     for (int i = 0; i < row_count; ++i) {
@@ -81,29 +85,31 @@ static void print_table(const struct reference *reference)
     }
     for (int kind = 1; kind >= 0; --kind) {
         if (!(kind ? products : bytes)) continue;
-        printf("%-12s %-17s %-34s %9s %9s %9s %6s  %s\n", "set", "call", "problem", "best ms",
-               "median", kind ? "GFLOP/s" : "GB/s", kind ? "%sgemm" : "%copy", "engine");
+        fprintf(out, "%-12s %-17s %-34s %9s %9s %9s %6s  %s\n", "set", "call", "problem", "best ms",
+                "median", kind ? "GFLOP/s" : "GB/s", kind ? "%sgemm" : "%copy", "engine");
         for (int i = 0; i < row_count; ++i) {
             const struct row *r = &rows[i];
             if (r->products != (kind == 1)) continue;
-            printf("%-12s %-17s %-34s %9.3f %9.3f %9.1f %6.1f  %s\n", r->set, r->name, r->problem,
-                   r->timing.best * 1e3, r->timing.median * 1e3, rate(r), percent(r, reference),
-                   r->engine);
+            fprintf(out, "%-12s %-17s %-34s %9.3f %9.3f %9.1f %6.1f  %s\n", r->set, r->name,
+                    r->problem, r->timing.best * 1e3, r->timing.median * 1e3, rate(r),
+                    percent(r, reference), r->engine);
         }
-        printf("\n");
+        fputc('\n', out);
     }
-    if (bench_options.processor) printf("times are of the processors, spread over the threads\n");
+    if (bench_options.processor)
+        fprintf(out, "times are of the processors, spread over the threads\n");
     if (products) {
-        printf("sgemm 2048^3: %.1f GFLOP/s, %d threads, OpenBLAS %s\n", reference->sgemm * 1e-9,
-               reference->threads, reference->core[0] ? reference->core : "absent");
+        fprintf(out, "sgemm 2048^3: %.1f GFLOP/s, %d threads, OpenBLAS %s\n",
+                reference->sgemm * 1e-9, reference->threads,
+                reference->core[0] ? reference->core : "absent");
     }
-    if (bytes) printf("vector copies of each row's size, %d threads\n", reference->threads);
+    if (bytes) fprintf(out, "vector copies of each row's size, %d threads\n", reference->threads);
     for (int i = 0; i < row_count; ++i) {
         struct summary s;
         if (!leads(i)) continue;
         s = summarise(&rows[i], reference);
-        printf("%-12s %-17s geometric mean %5.1f%%, worst %5.1f%%, of %d\n", rows[i].set,
-               rows[i].products ? rows[i].name : "", s.mean, s.worst, s.rows);
+        fprintf(out, "%-12s %-17s geometric mean %5.1f%%, worst %5.1f%%, of %d\n", rows[i].set,
+                rows[i].products ? rows[i].name : "", s.mean, s.worst, s.rows);
     }
 }
 
@@ -123,12 +129,11 @@ static void add_result(const struct row *row, const struct reference *reference)
 
 static void report(void)
 {
-    bool any = row_count > 0;
     const struct reference *reference;
-    fprintf(stderr, "\r\033[K");
-    if (!any) return;
+    if (row_count == 0) return;
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
     reference = bench_reference_sgemm();
-    if (!bench_options.json || strcmp(bench_options.json, "-") != 0) print_table(reference);
+    print_table(reference);
     for (int i = 0; i < row_count; ++i) add_result(&rows[i], reference);
 }
 
@@ -147,7 +152,7 @@ float *sets_floats(int64_t count)
     void *data;
     if (!host) {
         fprintf(stderr, "no memory for %zu bytes\n", bytes);
-        exit(EXIT_CANNOT_RUN);
+        bench_give_up();
     }
     for (int64_t i = 0; i < count; ++i) {
         state = state * 6364136223846793005u + 1442695040888963407u;

@@ -6,20 +6,14 @@
 #include <string.h>
 
 #include "bench.h"
+#include "output.h"
 #include "result.h"
 
 enum { FAMILIES_MAX = 64 };
 
-static FILE *out(void)
-{
-    bool to_output = bench_options.json && !strcmp(bench_options.json, "-");
-    to_output |= bench_options.csv && !strcmp(bench_options.csv, "-");
-    return to_output ? stderr : stdout;
-}
-
 void table_header(void)
 {
-    fprintf(out(), "%-10s %-58s %-26s %9s %9s %6s %9s %6s\n", "family", "problem", "engine",
+    fprintf(output_text(), "%-10s %-58s %-26s %9s %9s %6s %9s %6s\n", "family", "problem", "engine",
             "ours us", "floor us", "/floor", "peer us", "/peer");
 }
 
@@ -45,24 +39,25 @@ void table_row(const struct result *r)
     number(over, sizeof over, result_over_floor(r), "%.2f", "-");
     number(theirs, sizeof theirs, r->peer * 1e6, "%.2f", "-");
     number(ratio, sizeof ratio, result_ratio(r), "%.2f", "-");
-    fprintf(out(), "%-10s %-58s %-26.26s %9s %9.2f %6s %9s %6s", r->family, r->problem, r->engine,
-            mine, r->floor * 1e6, over, theirs, ratio);
-    if (r->verdict == WRONG) fprintf(out(), "  WRONG");
-    if (r->ours > 0.0 && run_facts.copy > 0.0 && !r->captured) fprintf(out(), "  ours uncaptured");
-    if (r->peer > 0.0 && !r->peer_captured) fprintf(out(), "  peer uncaptured");
+    fprintf(output_text(), "%-10s %-58s %-26.26s %9s %9.2f %6s %9s %6s", r->family, r->problem,
+            r->engine, mine, r->floor * 1e6, over, theirs, ratio);
+    if (r->verdict == WRONG) fprintf(output_text(), "  WRONG");
+    if (r->ours > 0.0 && run_facts.copy > 0.0 && !r->captured)
+        fprintf(output_text(), "  ours uncaptured");
+    if (r->peer > 0.0 && !r->peer_captured) fprintf(output_text(), "  peer uncaptured");
     if (r->peer_present && r->peer_status != CUDNN_STATUS_SUCCESS) {
-        fprintf(out(), "  peer %s", short_status(r->peer_status));
+        fprintf(output_text(), "  peer %s", short_status(r->peer_status));
     }
-    if (r->note[0]) fprintf(out(), "  %s", r->note);
-    fputc('\n', out());
-    fflush(out());
+    if (r->note[0]) fprintf(output_text(), "  %s", r->note);
+    fputc('\n', output_text());
+    fflush(output_text());
 }
 
 static void mean_cell(const char *family, enum selection selection)
 {
     struct mean m = result_mean(family, selection);
-    if (m.rows) fprintf(out(), " %6.2f %7.2f %4d", m.mean, m.worst, m.rows);
-    else fprintf(out(), " %6s %7s %4s", "-", "-", "0");
+    if (m.rows) fprintf(output_text(), " %6.2f %7.2f %4d", m.mean, m.worst, m.rows);
+    else fprintf(output_text(), " %6s %7s %4s", "-", "-", "0");
 }
 
 void table_summary(void)
@@ -72,29 +67,29 @@ void table_summary(void)
     int misses = 0;
     char why[320];
     if (!families) return;
-    fprintf(out(), "\n%-12s %-19s  %-19s  %-19s  %-19s\n", "", "/floor, 64 MB and up",
+    fprintf(output_text(), "\n%-12s %-19s  %-19s  %-19s  %-19s\n", "", "/floor, 64 MB and up",
             "/floor, all", "/peer, under 1 MB", "/peer, all");
-    fprintf(out(), "%-12s", "family");
-    for (int i = 0; i < 4; ++i) fprintf(out(), " %6s %7s %4s ", "mean", "worst", "rows");
+    fprintf(output_text(), "%-12s", "family");
+    for (int i = 0; i < 4; ++i) fprintf(output_text(), " %6s %7s %4s ", "mean", "worst", "rows");
     for (int i = 0; i <= families; ++i) {
         const char *family = i < families ? names[i] : NULL;
         if (!family && families == 1) break;
-        fprintf(out(), "\n%-12s", family ? family : "all");
+        fprintf(output_text(), "\n%-12s", family ? family : "all");
         for (int s = LARGE_OVER_FLOOR; s <= ALL_RATIO; ++s) {
             mean_cell(family, (enum selection)s);
-            fputc(' ', out());
+            fputc(' ', output_text());
         }
     }
-    fputc('\n', out());
+    fputc('\n', output_text());
     for (int i = 0; i < families; ++i) {
         if (!result_mean_miss(names[i], why, sizeof why)) continue;
-        fprintf(out(), "%s: %s\n", names[i], why);
+        fprintf(output_text(), "%s: %s\n", names[i], why);
     }
     for (int i = 0; i < result_count(); ++i) {
         const struct result *r = result_at(i);
         if (!result_miss(r, why, sizeof why)) continue;
-        if (misses++ == 0) fprintf(out(), "\nRows that miss a target:\n");
-        fprintf(out(), "  %s %s: %s\n", r->family, r->problem, why);
+        if (misses++ == 0) fprintf(output_text(), "\nRows that miss a target:\n");
+        fprintf(output_text(), "  %s %s: %s\n", r->family, r->problem, why);
     }
-    if (!misses) fprintf(out(), "\nNo row misses a target.\n");
+    if (!misses) fprintf(output_text(), "\nNo row misses a target.\n");
 }

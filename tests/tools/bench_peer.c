@@ -5,7 +5,8 @@
  * compiles it. The call that BENCH_PEER_IDLE names (ActivationForward) does nothing and says it did: a wrong
  * answer. With BENCH_PEER_DIES set, cudnnPoolingForward ends the process, as a fault would. With
  * BENCH_PEER_SHIFTS set, batch norm's fused training keeps another mean of the first channel than it
- * has used, which its backward pass then takes: on the fake driver, whose memory is the host's. */
+ * has used, which its backward pass then takes: on the fake driver, whose memory is the host's.
+ * With BENCH_PEER_VERSION set, that is its version. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,11 @@ static int train_and_shift(void *handle, int mode, int ops, const void *alpha, c
     return status;
 }
 
+static size_t version(void)
+{
+    return strtoul(getenv("BENCH_PEER_VERSION"), NULL, 10);
+}
+
 __attribute__((constructor)) static void open_real(void)
 {
     char path[4096];
@@ -61,6 +67,7 @@ __attribute__((constructor)) static void open_real(void)
     int (*end)(void) = die;
     train_call *shift = train_and_shift;
     const char *name = getenv("BENCH_PEER_IDLE");
+    size_t (*number)(void) = version;
     Dl_info info;
     void *real;
     if (!dladdr(&peer_slot_Create, &info)) abort();
@@ -77,5 +84,6 @@ __attribute__((constructor)) static void open_real(void)
         memcpy(&real_train, &peer_slot_BatchNormalizationForwardTrainingEx, sizeof real_train);
         memcpy(&peer_slot_BatchNormalizationForwardTrainingEx, &shift, sizeof shift);
     }
+    if (getenv("BENCH_PEER_VERSION")) memcpy(&peer_slot_GetVersion, &number, sizeof number);
     if (getenv("BENCH_PEER_DIES")) memcpy(&peer_slot_PoolingForward, &end, sizeof end);
 }

@@ -87,6 +87,10 @@ def test_cpu_files(folder):
                  *SHORT, *[word for kind, path in paths.items() for word in ("--" + kind, path)])
     one = load(paths["json"])
     check_rows(one)
+    host, = one["host"]
+    expect(host["library"] == "ours" and all(host[name] > 0 for name in (
+        "open_ms", "handle_ms", "first_call_ms", "host_mb", "activation_us", "plan_us")), host)
+    expect("launch_us" not in host and "to open the library" in out, out)
     expect("geometric" not in out and "relu_forward fp32" in out, out)
     for row in one["rows"]:
         sizes = re.search(r"(\d+(?:x\d+)+)", row["problem"]).group(1).split("x")
@@ -99,6 +103,7 @@ def test_cpu_files(folder):
     expect([line["problem"] for line in lines] == [row["problem"] for row in one["rows"]], lines)
     with open(paths["html"], encoding="utf-8") as file:
         page = file.read()
+    expect("to open the library" in page, "what it costs on the host")
     expect("http" not in page and "<script" not in page, "the page asks for something outside")
     drawings = re.findall(r"<svg.*?</svg>", page, re.S)
     expect(len(drawings) == 2, f"{len(drawings)} drawings")
@@ -177,8 +182,21 @@ def test_refusals():
     expect("no CUDA driver" in err and "--cpu" in err, err)
     _, err = run("--no-peer", "--device", "7", status=CANNOT_RUN, fake=True)
     expect("--device 7" in err, err)
-    out, _ = run("--cpu", "--family", "softmax", "--only", "no such row")
-    expect("no problem matches" in out, out)
+    out, err = run("--cpu", "--family", "softmax", "--only", "no such row", status=CANNOT_RUN)
+    expect("no problem matches" in err, (out, err))
+
+
+PROBLEM = re.compile(r"(\w+) .*?(\d+)x(\d+)x((?:\d+x)?)(\d+)x(\d+)( .*|)$")
+# What every family's list has among its problems, by N, C, depth, H, W and the rest of the text.
+KINDS = {
+    "three channels": lambda n, c, d, h, w, rest: c == 3,
+    "odd channels": lambda n, c, d, h, w, rest: c > 3 and c % 2 == 1,
+    "odd pointers": lambda n, c, d, h, w, rest: rest.endswith(" odd"),
+    "one row": lambda n, c, d, h, w, rest: n == 1 and d == 1 and h == 1,
+    "three dimensions": lambda n, c, d, h, w, rest: d > 1,
+}
+# norms are over long rows; spatial transformers have two dimensions
+WITHOUT = {("norm", "three channels"), ("spatial", "three dimensions")}
 
 
 def test_lists():
@@ -188,6 +206,13 @@ def test_lists():
     for family in {line.split()[0] for line in lines}:
         mine = [line for line in lines if line.split()[0] == family]
         expect(len(mine) >= 40, f"{family} has {len(mine)} problems")
+        sizes = []
+        for line in mine:
+            _, n, c, d, h, w, rest = PROBLEM.match(line).groups()
+            sizes.append((int(n), int(c), int(d[:-1] or 1), int(h), int(w), rest))
+        for kind, is_kind in KINDS.items():
+            expect((family, kind) in WITHOUT or any(is_kind(*size) for size in sizes),
+                   f"{family} has no problem with {kind}")
     one, _ = run("--list", "--family", "pooling")
     expect(one and set(one.splitlines()) < set(lines), one)
 
@@ -212,6 +237,7 @@ def test_seeds(folder):
         run("--cpu", "--family", "reduce", "--only", "over", "--random", "6", "--seed", seed,
             "--json", path, *SHORT)
         return [row["problem"] for row in load(path)["rows"]][-6:]
+    expect(len(set(problems("5"))) == 6, "no problem twice")
     expect(problems("5") == problems("5"), "a seed gives the same problems")
     expect(problems("5") != problems("6"), "another seed gives others")
 

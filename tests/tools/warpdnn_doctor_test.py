@@ -36,10 +36,10 @@ class Report:
             f"{f['verdict']:8} {f['id']}: {f['says']} {f['facts']}" for f in self.findings)
 
 
-def doctor(t, name, *arguments, env=None, **more):
+def doctor(t, name, *arguments, env=None, program=TOOL, **more):
     """A report; that it is well-formed is checked here, for every call."""
     begin = time.monotonic()
-    status, out, err = run([TOOL, "doctor", "--json", *arguments], env, timeout=LIMIT, **more)
+    status, out, err = run([program, "doctor", "--json", *arguments], env, timeout=LIMIT, **more)
     seconds = time.monotonic() - begin
     try:
         report = Report(status, out, err, seconds)
@@ -357,8 +357,13 @@ def test_environment(t, w):
     t.check("misspelt", r.has("environment.unknown", "warning", "WARPDNN_TREADS"), r)
     t.check("in order", r.has("environment.set", "note", name="WARPDNN_DEVICE"), r)
     t.check("hidden devices", r.has("environment.visible", "note", "CUDA_VISIBLE_DEVICES=3"), r)
+    r = doctor(t, "a bad word of good ones", env={"WARPDNN_DEVICE": "gpu cpu"})
+    t.check("a bad word of good ones", r.status == 2 and r.has("environment.value", "wrong"), r)
     with open(os.path.join(tool.SOURCE, "docs", "environment.md"), encoding="utf-8") as text:
         documented = {word for word in text.read().split("`") if word.startswith("WARPDNN_")}
+    r = doctor(t, "all of them empty", env={name: "" for name in documented})
+    t.check("empty is not set", r.status == 0 and not r.of("environment.value")
+            and not r.of("environment.unknown"), r)
     r = doctor(t, "every documented variable", env={name: "1" for name in documented})
     t.check("every documented variable is known", len(documented) >= 8
             and not any(name in f["says"] for f in r.of("environment.unknown") for name in documented), r)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """warpdnn run: ours is what gets loaded, whatever the program asks for; what it says of other
 libraries; exit statuses, signals and the terminal. Stand-in libraries are built here."""
+import json
 import os
 import pty
 import shutil
@@ -219,6 +220,59 @@ def test_environment(t, w):
     t.check("no standard input", status == 0, err)
 
 
+def test_inherited(t, w):
+    """What a command finds is what it would find without us, but for what run says that it changes."""
+    look = [sys.executable, "-c", """
+import json, os, signal
+state = dict(line.split(":", 1) for line in open("/proc/self/status", encoding="ascii") if ":" in line)
+print(json.dumps({"environment": dict(os.environ), "files": sorted(os.listdir("/proc/self/fd")),
+                  "group": os.getpgrp(), "folder": os.getcwd(), "nice": os.nice(0), "mask": os.umask(0),
+                  **{key: state[key].strip() for key in ("SigBlk", "SigIgn", "SigCgt")}}))
+"""]
+    changes = {"LD_PRELOAD", "LD_LIBRARY_PATH", "WARPDNN_RUN_REPORT"}
+    for name, environment in (("nothing", {}), ("something", {"LD_LIBRARY_PATH": "/a:/b", "WARPDNN_THREADS": "1"})):
+        _, out, _ = run(look, environment)
+        plain = json.loads(out)
+        status, out, err = run([TOOL, "run", *look], environment)
+        ours = json.loads(out)
+        differ = {key for key in ours["environment"].keys() | plain["environment"].keys()
+                  if ours["environment"].get(key) != plain["environment"].get(key)}
+        t.check(f"{name} set: run changes three variables", differ == changes, differ)
+        for what in plain.keys() - {"environment"}:
+            t.check(f"{name} set: {what}", ours[what] == plain[what], (ours[what], plain[what]))
+    report = ours["environment"]["WARPDNN_RUN_REPORT"]
+    t.check("what was on the path stays behind ours", ours["environment"]["LD_LIBRARY_PATH"]
+            == os.path.dirname(os.path.realpath(LIBRARY)) + ":/a:/b", ours["environment"])
+    t.check("the report is gone", not os.path.exists(report), report)
+    # a child that throws its environment away is a plain program again
+    status, out, err = run([TOOL, "run", "env", "-i", *look])
+    ours = json.loads(out)
+    t.check("a cleaned environment stays clean", status == 0 and not changes & ours["environment"].keys(), out)
+
+
+def test_nested(t, w):
+    """A run inside a run: each knows what was executed."""
+    opener = w.compile("opener", OPENER, "-ldl")
+    work = [opener, "libcudnn.so.9", "use"]
+    status, _, err = run([TOOL, "run", "--check", *CPU, TOOL, "run", "--check", "--quiet", *work])
+    t.check("the outer one counts too", status == 0 and err.count("did the work of opener") == 1
+            and "executed nothing" not in err, (status, err))
+    status, _, err = run([TOOL, "run", "--check", "--quiet", *CPU, "sh", "-c",
+                          '"$@" && "$@"', "sh", TOOL, "run", "--quiet", *work])
+    t.check("two inner ones", status == 0 and err == "", (status, err))
+    other = w.stand_in("other")
+    status, _, err = run([TOOL, "run", "--check", *CPU, TOOL, "run", opener, other, "use"])
+    t.check("another cuDNN is told by both", status == 125 and err.count("another cuDNN may have worked in opener") == 2,
+            (status, err))
+    status, out, _ = run([TOOL, "run", TOOL, "run", "sh", "-c", "echo $LD_PRELOAD; echo $LD_LIBRARY_PATH"])
+    t.check("nothing stands twice", len(out.splitlines()) == 2
+            and all(len(set(line.split(":"))) == len(line.split(":")) for line in out.splitlines()), out)
+    status, _, err = run([TOOL, "run", *CPU, "sh", "-c", f"WARPDNN_RUN_REPORT=/no/such/report '{TOOL}' run true"])
+    t.check("an outer report that is gone", status == 0, (status, err))
+    status, _, err = run([TOOL, "run", "--check", *CPU, "timeout", "5", *work])
+    t.check("behind another launcher", status == 0 and "did the work of opener" in err, (status, err))
+
+
 def start(*arguments, **more):
     return subprocess.Popen([TOOL, "run", *arguments], env=tool.clean_environment(),
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
@@ -243,6 +297,20 @@ def test_signals(t, w):
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=35)
     t.check("SIGTERM ends both", process.returncode == -signal.SIGTERM, process.returncode)
+
+    # once, and only to the command
+    process = start("sh", "-c", "trap 'echo got' INT; echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); "
+                    "done; exit 3", start_new_session=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    t.check("SIGINT that the command survives", process.returncode == 3 and out == b"got\n",
+            (process.returncode, out, err))
+    process = start("sleep", "30")
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=35)
+    t.check("SIGINT ends both", process.returncode == -signal.SIGINT, process.returncode)
 
     process = start("sh", "-c", "trap '' HUP; echo ready; sleep 0.4; exit 3")
     process.stdout.readline()
@@ -335,8 +403,8 @@ def main():
         signal.signal(number, signal.SIG_DFL)
     t = tool.Checks()
     tool.stop_without(t)
-    for part in (test_loading, test_opening, test_nothing, test_statuses, test_environment,
-                 test_signals, test_terminal, test_places, test_crowd):
+    for part in (test_loading, test_opening, test_nothing, test_statuses, test_environment, test_inherited,
+                 test_nested, test_signals, test_terminal, test_places, test_crowd):
         with tool.World() as w:
             part(t, w)
     return t.finish()

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * warpdnn doctor: looks at everything that the library depends on and says what is wrong. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "doctor.h"
 #include "tool.h"
@@ -21,7 +24,9 @@ static const char help[] =
     "  --kernel-log FILE  read Xid lines from FILE (as dmesg or journalctl -k print), not from the "
     "kernel\n\n"
     "The exit status is 0 where nothing is wrong (there may be warnings), 1 where something is, 2\n"
-    "where the library cannot be used as things stand.\n";
+    "where the library cannot be used as things stand, 125 where the command was called wrongly "
+    "or\n"
+    "its report cannot be written.\n";
 
 struct options {
     bool json, brief;
@@ -62,12 +67,22 @@ static int read_arguments(struct doctor *doctor, struct options *options, int ar
     return -1;
 }
 
+/* Where a standard stream is closed, the next pipe would take its number, and probes would lose it. */
+static void open_standard_streams(void)
+{
+    int file;
+    do file = open("/dev/null", O_RDWR);
+    while (file >= 0 && file <= STDERR_FILENO);
+    if (file >= 0) close(file);
+}
+
 int command_doctor(int argc, char **argv)
 {
     struct doctor doctor = {.seconds = SECONDS, .devices = -1};
     struct options options = {.json = false};
     int status = read_arguments(&doctor, &options, argc, argv);
     if (status >= 0) return status;
+    open_standard_streams();
     doctor.driver = getenv("WARPDNN_CUDA_DRIVER");
     doctor.driver_named = doctor.driver && *doctor.driver;
     if (!doctor.driver_named) doctor.driver = "libcuda.so.1";
@@ -86,6 +101,10 @@ int command_doctor(int argc, char **argv)
     if (options.json) report_print_json(&doctor.report);
     else report_print_text(&doctor.report, options.brief);
     status = report_status(&doctor.report);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "warpdnn doctor: the report cannot be written: %s\n", strerror(errno));
+        status = EXIT_OURS;
+    }
     report_free(&doctor.report);
     place_free(&doctor.place);
     free(doctor.ptx_compiler);

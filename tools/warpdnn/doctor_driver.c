@@ -192,8 +192,10 @@ static void judge_device(struct doctor *doctor, const struct probe *probe, int o
                            (double)mib / 1024, processors ? processors : "?");
     struct finding *finding;
     if (!WD_WITH_CUDA) {
-        finding = report_add(&doctor->report, NOTE, area, "driver.device",
-                             "%s; this build has no kernels for it", head);
+        /* a driver that is named is a stand-in of tests, which needs none */
+        finding = report_add(&doctor->report, doctor->driver_named ? NOTE : WARNING, area,
+                             "driver.device", "%s; this build has no kernels for it", head);
+        finding_advise(finding, "build where nvcc (CUDA 12.8 or newer) is on the path");
     } else if (coverage == COVER_NATIVE) {
         finding = report_add(&doctor->report, FINE, area, "driver.device",
                              "%s; our kernels run natively (%s)", head, by);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The WARPDNN_ variables of this environment: known names, values that mean something. The library
- * itself takes what it cannot read as the default, in silence. */
+ * itself takes what it cannot read as the default, in silence, and what is empty as not set. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +37,7 @@ static const struct variable {
 static bool is_word(const char *words, const char *value)
 {
     size_t length = strlen(value);
+    if (strchr(value, ' ')) return false;
     for (const char *at = words; length && (at = strstr(at, value)) != NULL; at += length) {
         if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length])) return true;
     }
@@ -55,6 +56,7 @@ static void judge(struct doctor *doctor, const struct variable *v, const char *v
     struct finding *finding;
     /* an unknown device is refused by cudnnCreate, all else falls back to the default */
     bool refused = strcmp(v->name, "WARPDNN_DEVICE") == 0;
+    if (!*value && (v->words || v->highest)) return;
     if (v->words && !is_word(v->words, value)) {
         finding = report_add(&doctor->report, refused ? WRONG : WARNING, area, "environment.value",
                              "%s=%s: must be one of: %s", v->name, value, v->words);

@@ -17,12 +17,21 @@
 
 static const char area[] = "kernel";
 
+/* Named here, for tests have others. */
+#ifndef DOCTOR_DEVICE_FOLDER
+#define DOCTOR_DEVICE_FOLDER "/dev"
+#endif
+#ifndef DOCTOR_MODULE_VERSION
+#define DOCTOR_MODULE_VERSION "/proc/driver/nvidia/version"
+#endif
+static const char folder_name[] = DOCTOR_DEVICE_FOLDER;
+
 /* The version after the words "Kernel Module", "" where the file does not say. */
 static void module_version(char *version, size_t size)
 {
     char line[512] = "";
     const char *at;
-    FILE *file = fopen("/proc/driver/nvidia/version", "re");
+    FILE *file = fopen(DOCTOR_MODULE_VERSION, "re");
     version[0] = '\0';
     if (!file) return;
     if (fgets(line, sizeof line, file) && (at = strstr(line, "Kernel Module")) != NULL) {
@@ -79,19 +88,20 @@ static bool is_node(const char *name)
 
 static void judge_all(struct doctor *doctor, const char *version)
 {
-    DIR *folder = opendir("/dev");
+    DIR *folder = opendir(folder_name);
     const struct dirent *entry;
     struct text good = {0};
     int found = 0;
     bool has_uvm = false;
     struct finding *finding;
     while (folder && (entry = readdir(folder)) != NULL) {
-        char path[300];
+        char *path;
         if (!is_node(entry->d_name)) continue;
-        snprintf(path, sizeof path, "/dev/%s", entry->d_name);
+        path = text_make("%s/%s", folder_name, entry->d_name);
         found += 1;
         has_uvm = has_uvm || strcmp(entry->d_name, "nvidia-uvm") == 0;
         if (judge_node(doctor, path)) text_add(&good, "%s%s", good.length ? ", " : "", path);
+        free(path);
     }
     if (folder) closedir(folder);
     if (good.length) {
@@ -100,20 +110,24 @@ static void judge_all(struct doctor *doctor, const char *version)
     }
     if (found && !has_uvm) {
         finding = report_add(&doctor->report, WRONG, area, "kernel.uvm",
-                             "/dev/nvidia-uvm is missing: CUDA cannot start");
+                             "%s/nvidia-uvm is missing: CUDA cannot start", folder_name);
         finding_advise(finding, "run nvidia-modprobe -u -c 0 as root");
     }
-    if (!found && access("/dev/dxg", F_OK) == 0) {
-        judge_node(doctor, "/dev/dxg");
+    if (!found && access(DOCTOR_DEVICE_FOLDER "/dxg", F_OK) == 0) {
+        if (judge_node(doctor, DOCTOR_DEVICE_FOLDER "/dxg")) {
+            report_add(&doctor->report, FINE, area, "kernel.nodes", "can be opened: %s/dxg",
+                       folder_name);
+        }
     } else if (!found && *version) {
-        finding = report_add(&doctor->report, WRONG, area, "kernel.nodes",
-                             "the kernel module is loaded, but /dev has no device of it");
+        finding =
+            report_add(&doctor->report, WRONG, area, "kernel.nodes",
+                       "the kernel module is loaded, but %s has no device of it", folder_name);
         finding_advise(finding, "run nvidia-modprobe as root; in a container, pass the devices in");
     } else if (!found) {
-        report_add(
-            &doctor->report, NOTE, area, "kernel.nodes",
-            "/dev has no NVIDIA device: this machine has no GPU, or its kernel module is not "
-            "loaded");
+        report_add(&doctor->report, NOTE, area, "kernel.nodes",
+                   "%s has no NVIDIA device: this machine has no GPU, or its kernel module is not "
+                   "loaded",
+                   folder_name);
     }
     text_free(&good);
 }

@@ -113,7 +113,10 @@ static int read_arguments(struct job *job, int argc, char **argv)
 static void set_front(const char *name, const char *front)
 {
     const char *old = getenv(name);
-    char *joined = old && *old ? text_make("%s:%s", front, old) : text_copy(front);
+    size_t length = strlen(front);
+    char *joined;
+    if (old && strncmp(old, front, length) == 0 && (!old[length] || old[length] == ':')) return;
+    joined = old && *old ? text_make("%s:%s", front, old) : text_copy(front);
     setenv(name, joined, 1);
     free(joined);
 }
@@ -124,8 +127,15 @@ static bool can_be_preloaded(const char *path)
     return !strpbrk(path, " \t:;");
 }
 
+/* What is not kept of LD_PRELOAD: another libcudnn, and the checker of a `warpdnn run` around us. */
+static bool is_replaced(const struct job *job, const char *entry)
+{
+    return text_starts(text_base(entry), "libcudnn") ||
+           (job->place.checker && job->report && strcmp(entry, job->place.checker) == 0);
+}
+
 /* LD_PRELOAD: what was there stays in front, for sanitizers' runtimes must come first and ours
- * defines the API's names only; another libcudnn is left out. */
+ * defines the API's names only. */
 static void set_preload(const struct job *job)
 {
     const char *rest = getenv("LD_PRELOAD");
@@ -133,7 +143,7 @@ static void set_preload(const struct job *job)
     while (rest && *rest) {
         size_t length = strcspn(rest, ": ");
         char *entry = text_make("%.*s", (int)length, rest);
-        if (*entry && !text_starts(text_base(entry), "libcudnn")) text_add(&preload, "%s:", entry);
+        if (*entry && !is_replaced(job, entry)) text_add(&preload, "%s:", entry);
         free(entry);
         rest += length + (rest[length] != '\0');
     }
@@ -167,6 +177,26 @@ static void make_report(struct job *job)
     job->report = text_make("%s/report", job->folder);
     file = open(job->report, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file >= 0) close(file);
+}
+
+/* Where another `warpdnn run` is around us, it wants our checkers' lines too. */
+static void hand_on_report(const struct job *job)
+{
+    const char *outer = getenv("WARPDNN_RUN_REPORT");
+    struct text lines = {0};
+    char bytes[4096];
+    size_t got;
+    FILE *from = outer && job->report ? fopen(job->report, "re") : NULL;
+    int to = from ? open(outer, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    while (to >= 0 && (got = fread(bytes, 1, sizeof bytes, from)) > 0) {
+        text_add_bytes(&lines, bytes, got);
+    }
+    if (lines.length && write(to, lines.data, lines.length) < 0) {
+        fail("%s: %s", outer, strerror(errno));
+    }
+    if (to >= 0) close(to);
+    if (from) fclose(from);
+    text_free(&lines);
 }
 
 static void remove_report(struct job *job)
@@ -268,6 +298,7 @@ static void end_by(int signal)
 static int conclude(struct job *job, struct watch *watch, int status)
 {
     bool good = watch_conclude(watch, job->quiet);
+    hand_on_report(job);
     remove_report(job);
     if (WIFSIGNALED(status)) {
         fflush(NULL);
