@@ -123,26 +123,6 @@ void norm_refuse_row(const struct norm_function *f, const char *argument, int li
         norm_refuse_row(f, argument, __LINE__, CUDNN_STATUS_##status, &row);                       \
     } while (0)
 
-/* The row that puts another pointer in the place of one. */
-#define PUT(status, argument, pointer)                                                             \
-    do {                                                                                           \
-        struct norm_arguments row = put(valid, (argument)->field, (pointer));                      \
-        norm_refuse_row(f, (argument)->name, __LINE__, CUDNN_STATUS_##status, &row);               \
-    } while (0)
-
-static struct norm_arguments put(struct norm_arguments row, size_t field, const void *pointer)
-{
-    memcpy((char *)&row + field, &pointer, sizeof pointer);
-    return row;
-}
-
-static const void *get(const struct norm_arguments *row, size_t field)
-{
-    const void *pointer;
-    memcpy(&pointer, (const char *)row + field, sizeof pointer);
-    return pointer;
-}
-
 static void refuse_numbers(const struct norm_world *w, const struct norm_function *f,
                            struct norm_arguments valid)
 {
@@ -185,33 +165,63 @@ static void refuse_spaces(const struct norm_function *f, struct norm_arguments v
     ROW(BAD_PARAM_NULL_POINTER, "reserveSpace", reserve = NULL);
 }
 
+/* What stands in the place of a pointer, and what that is answered with. */
+struct wrong {
+    int line;
+    cudnnStatus_t status;
+    const void *pointer;
+};
+#define WRONG(status, pointer)                                                                     \
+    {                                                                                              \
+        __LINE__, CUDNN_STATUS_##status, (pointer)                                                 \
+    }
+
+static void refuse_pointer(const struct norm_function *f, const struct norm_arguments *valid,
+                           const struct norm_argument *argument, const struct wrong *wrong)
+{
+    struct norm_arguments row = *valid;
+    memcpy((char *)&row + argument->field, &wrong->pointer, sizeof wrong->pointer);
+    norm_refuse_row(f, argument->name, wrong->line, wrong->status, &row);
+}
+
+static void refuse_list(const struct norm_function *f, const struct norm_arguments *valid,
+                        const struct norm_argument *list, const struct wrong *wrong, int count)
+{
+    for (; list->name; ++list) {
+        for (int i = 0; i < count; ++i) refuse_pointer(f, valid, list, &wrong[i]);
+    }
+}
+
 void norm_refuse(const struct norm_world *w, const struct norm_function *f)
 {
-    const struct norm_arguments valid = w->valid;
-    refuse_numbers(w, f, valid);
-    ROW(BAD_PARAM_NULL_POINTER, "xDesc", x_desc = NULL);
-    ROW(BAD_PARAM, "xDesc", x_desc = w->unset);
-    for (const struct norm_argument *a = f->param; a->name; ++a) {
-        PUT(BAD_PARAM_NULL_POINTER, a, NULL);
-        PUT(BAD_PARAM, a, w->unset);
-        PUT(BAD_PARAM, a, w->params_f64);
-        PUT(BAD_PARAM_SHAPE_MISMATCH, a, w->params_wrong);
-        PUT(BAD_PARAM_SHAPE_MISMATCH, a, valid.x_desc);
-    }
-    for (const struct norm_argument *a = f->like; a->name; ++a) {
-        PUT(BAD_PARAM_NULL_POINTER, a, NULL);
-        PUT(BAD_PARAM, a, w->unset);
-        PUT(BAD_PARAM_SHAPE_MISMATCH, a, w->wide);
-        PUT(BAD_PARAM_SHAPE_MISMATCH, a, w->rank3);
-        PUT(BAD_PARAM, a, w->half);
-    }
-    for (const struct norm_argument *a = f->needed; a->name; ++a) {
-        PUT(BAD_PARAM_NULL_POINTER, a, NULL);
-    }
+    const struct norm_arguments *valid = &w->valid;
+    const struct wrong null = WRONG(BAD_PARAM_NULL_POINTER, NULL);
+    const struct wrong params[] = {
+        null,
+        WRONG(BAD_PARAM, w->unset),
+        WRONG(BAD_PARAM, w->params_f64),
+        WRONG(BAD_PARAM_SHAPE_MISMATCH, w->params_wrong),
+        WRONG(BAD_PARAM_SHAPE_MISMATCH, valid->x_desc),
+    };
+    const struct wrong likes[] = {
+        null,
+        WRONG(BAD_PARAM, w->unset),
+        WRONG(BAD_PARAM_SHAPE_MISMATCH, w->wide),
+        WRONG(BAD_PARAM_SHAPE_MISMATCH, w->rank3),
+        WRONG(BAD_PARAM, w->half),
+    };
+    const struct norm_argument x[] = {NORM_ARGUMENT(xDesc, x_desc), {0, NULL, 0}};
+    refuse_numbers(w, f, *valid);
+    refuse_list(f, valid, x, likes, 2); /* null, and not set */
+    refuse_list(f, valid, f->param, params, 5);
+    refuse_list(f, valid, f->like, likes, 5);
+    refuse_list(f, valid, f->needed, &null, 1);
     for (const struct norm_argument *a = f->apart; a->name; ++a) {
-        PUT(BAD_PARAM, a, get(&valid, a->other));
+        struct wrong other = WRONG(BAD_PARAM, NULL);
+        memcpy(&other.pointer, (const char *)valid + a->other, sizeof other.pointer);
+        refuse_pointer(f, valid, a, &other);
     }
-    if (f->workspace) refuse_spaces(f, valid);
+    if (f->workspace) refuse_spaces(f, *valid);
 }
 
 void norm_accept(const char *what, const struct norm_arguments *a, norm_call *const *calls,
