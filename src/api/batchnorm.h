@@ -1,118 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the plain and the Ex calls of batch normalization and those of its newer interface share:
- * their arguments as a struct, the checks that name them, and the node made of them. Descriptors in
- * it are borrowed. */
+ * What the plain and the Ex calls of batch normalization and those of its newer interface share: a
+ * call as a struct of its arguments with their names, and what is done with it, a routine each: the
+ * checks, which name the arguments, the node made of them, and its run. Descriptors are borrowed. */
 #ifndef WD_API_BATCHNORM_H
 #define WD_API_BATCHNORM_H
 
 #include "api/api.h"
 
-struct wd_bn_data {
-    const struct cudnnTensorStruct *desc;
-    const char *desc_name;
-    const void *data;
-    const char *name;
-};
-
-/* What a forward function calls its arguments and their types. */
-struct wd_bn_words {
+/* The interface that a call belongs to. */
+struct wd_bn_interface {
     const char *mode_type;
-    const char *ops;
+    int mode_count; /* its modes are 0 and up */
+    const char *ops_name;
     const char *ops_type;
-    const char *scale;
-    const char *bias;
+    bool chooses; /* it has the arguments algo and groupCnt */
 };
-extern const struct wd_bn_words wd_bn_words; /* of cudnnBatchNormalization* */
+extern const struct wd_bn_interface wd_bn_batchnorm;     /* cudnnBatchNormalization* */
+extern const struct wd_bn_interface wd_bn_normalization; /* cudnnNormalization* */
 
-struct wd_bn_common {
-    const char *function;
-    const struct wd_bn_words *words;
-    int mode;
-    int ops;
-    double epsilon;
-    struct wd_bn_data x;
-    struct wd_bn_data y; /* backward: dx */
-    const struct cudnnActivationStruct *activation;
-    const struct cudnnTensorStruct *param;
-    const char *param_name;
-    /* of the statistics, where they have one of their own; a null name: the above */
-    const struct cudnnTensorStruct *stats;
-    const char *stats_name;
-};
-
-/* Makes of `result`, which may be x, the descriptor of an input's parameters, in a checked mode. */
-void wd_bn_derive(struct cudnnTensorStruct *result, const struct cudnnTensorStruct *x, int mode);
-
-/* Mode, ops, epsilon, the activation where there is one, x, y and the parameters' descriptors. */
-cudnnStatus_t wd_bn_check_common(const struct wd_bn_common *call);
-/* A further tensor with the dims and type of x; where it lies over `over`, with its layout. */
-cudnnStatus_t wd_bn_check_like(const struct wd_bn_common *call, const struct wd_bn_data *tensor,
-                               const struct wd_bn_data *over);
-/* Named pointers, refused where null; ends with a null name. */
+/* Arguments with their names; those that a call does not have are zero. */
 struct wd_bn_pointer {
     const void *pointer;
     const char *name;
 };
-cudnnStatus_t wd_bn_check_pointers(const char *function, const struct wd_bn_pointer *pointers);
-/* Both or neither. */
-cudnnStatus_t wd_bn_check_pair(const char *function, const void *a, const char *a_name,
-                               const void *b, const char *b_name);
-
-struct wd_norm_attr wd_bn_attr(const struct wd_bn_common *call);
-
-struct wd_bn_inference {
-    struct wd_bn_common common;
-    const void *alpha;
-    const void *beta;
-    struct wd_bn_data z; /* desc null: none */
-    const void *scale;
-    const void *bias;
-    const void *mean;
-    const void *var;
+struct wd_bn_tensor {
+    const struct cudnnTensorStruct *desc;
+    const char *desc_name;
+    struct wd_bn_pointer data;
 };
-struct wd_bn_training {
-    struct wd_bn_common common;
-    const void *alpha;
-    const void *beta;
-    struct wd_bn_data z; /* desc null: none */
-    const void *scale;
-    const void *bias;
-    double factor;
-    void *running_mean;
-    void *running_var;
-    void *saved_mean;
-    void *saved_inv_std;
-    void *reserve;
-    size_t reserve_bytes;
-};
-struct wd_bn_backward {
-    struct wd_bn_common common;
-    const void *alpha_data;
-    const void *beta_data;
-    const void *alpha_param;
-    const void *beta_param;
-    struct wd_bn_data dy;
-    struct wd_bn_data dz; /* desc null: none */
-    const void *scale;
-    void *dscale;
-    void *dbias;
-    const char *dscale_name;
-    const char *dbias_name;
-    const char *scale_name;
-    const void *saved_mean;
-    const void *saved_inv_std;
+#define WD_BN_POINTER(data) ((struct wd_bn_pointer){(data), #data})
+#define WD_BN_DESC(desc) ((struct wd_bn_tensor){(desc), #desc, {NULL, NULL}})
+#define WD_BN_TENSOR(desc, data) ((struct wd_bn_tensor){(desc), #desc, {(data), #data}})
+
+struct wd_bn_call {
+    const char *function;
+    const struct wd_bn_interface *interface;
+    cudnnHandle_t handle;
+    int mode;
+    int ops;
+    int algo;
+    int group_count;
+    double epsilon;
+    double factor; /* of the running averages */
+    const struct cudnnActivationStruct *activation;
+    struct wd_bn_tensor x, y, z;
+    struct wd_bn_tensor dx, dy, dz;
+    struct wd_bn_tensor param;                    /* scale and bias, or their gradients */
+    struct wd_bn_tensor stats;                    /* without a name: they are described by param */
+    struct wd_bn_pointer alpha, beta;             /* backward: of dx */
+    struct wd_bn_pointer alpha_param, beta_param; /* of dscale and dbias */
+    struct wd_bn_pointer scale, bias, dscale, dbias;
+    struct wd_bn_pointer mean, var; /* estimated, or running averages */
+    struct wd_bn_pointer saved_mean, saved_inv_std;
+    const char *workspace_name; /* null: the call has none */
+    void *workspace;
+    size_t workspace_bytes;
     const void *reserve;
     size_t reserve_bytes;
 };
 
-/* Checks the arguments and makes the node. */
-cudnnStatus_t wd_bn_make_inference(const struct wd_bn_inference *call, struct wd_single *single);
-cudnnStatus_t wd_bn_make_training(const struct wd_bn_training *call, struct wd_single *single);
-cudnnStatus_t wd_bn_make_backward(const struct wd_bn_backward *call, struct wd_single *single);
+cudnnStatus_t wd_bn_inference(const struct wd_bn_call *call);
+cudnnStatus_t wd_bn_training(const struct wd_bn_call *call);
+cudnnStatus_t wd_bn_backward(const struct wd_bn_call *call);
 
-/* The nodes alone, from checked descriptors; absent statistics are those with null pointers. */
-void wd_bn_bind_training(const struct wd_bn_training *call, struct wd_single *single);
-void wd_bn_bind_backward(const struct wd_bn_backward *call, struct wd_single *single);
+/* How many bytes those need, of which the call describes the tensors alone. */
+cudnnStatus_t wd_bn_training_workspace(const struct wd_bn_call *call, size_t *bytes);
+cudnnStatus_t wd_bn_backward_workspace(const struct wd_bn_call *call, size_t *bytes);
+cudnnStatus_t wd_bn_reserve(const struct wd_bn_call *call, size_t *bytes);
+
+cudnnStatus_t wd_bn_check_mode(const char *function, const struct wd_bn_interface *interface,
+                               int mode);
+/* Makes of `result`, which may be x, the descriptor of an input's parameters, in a checked mode. */
+void wd_bn_derive(struct cudnnTensorStruct *result, const struct cudnnTensorStruct *x, int mode);
 
 #endif

@@ -6,46 +6,6 @@
  * both modes; groupCnt is reserved and must be 1. With CUDNN_NORM_OPS_NORM the arguments of the
  * activation and of z are not looked at. */
 #include "api/batchnorm.h"
-#include "graph/norm_shape.h"
-
-_Static_assert((int)CUDNN_NORM_PER_ACTIVATION == (int)CUDNN_BATCHNORM_PER_ACTIVATION &&
-                   (int)CUDNN_NORM_PER_CHANNEL == (int)CUDNN_BATCHNORM_SPATIAL,
-               "the modes are batch normalization's");
-_Static_assert((int)CUDNN_NORM_OPS_NORM == (int)CUDNN_BATCHNORM_OPS_BN &&
-                   (int)CUDNN_NORM_OPS_NORM_ADD_ACTIVATION ==
-                       (int)CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION,
-               "so are the operations");
-
-static const struct wd_bn_words norm_words = {"cudnnNormMode_t", "normOps", "cudnnNormOps_t",
-                                              "normScale", "normBias"};
-
-static bool is_mode(int mode)
-{
-    return mode == CUDNN_NORM_PER_ACTIVATION || mode == CUDNN_NORM_PER_CHANNEL;
-}
-
-static bool is_ops(int ops)
-{
-    return ops >= CUDNN_NORM_OPS_NORM && ops <= CUDNN_NORM_OPS_NORM_ADD_ACTIVATION;
-}
-
-/* What this interface has beyond batch normalization's. */
-static cudnnStatus_t check_choices(const char *function, int mode, int algo, int group_count)
-{
-    if (!is_mode(mode)) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM, "mode=%d is no cudnnNormMode_t", mode);
-    }
-    if (algo != CUDNN_NORM_ALGO_STANDARD && algo != CUDNN_NORM_ALGO_PERSIST) {
-        /* an unknown algorithm is documented as not supported */
-        return wd_fail_in(function, CUDNN_STATUS_NOT_SUPPORTED, "algo=%d is no cudnnNormAlgo_t",
-                          algo);
-    }
-    if (group_count != 1) {
-        return wd_fail_in(function, CUDNN_STATUS_BAD_PARAM,
-                          "groupCnt=%d is not 1, the only value that is supported", group_count);
-    }
-    return CUDNN_STATUS_SUCCESS;
-}
 
 cudnnStatus_t cudnnDeriveNormTensorDescriptor(cudnnTensorDescriptor_t derivedNormScaleBiasDesc,
                                               cudnnTensorDescriptor_t derivedNormMeanVarDesc,
@@ -58,7 +18,7 @@ cudnnStatus_t cudnnDeriveNormTensorDescriptor(cudnnTensorDescriptor_t derivedNor
     WD_DESC_SET(xDesc, WD_DESC_TENSOR);
     WD_ARG(groupCnt == 1, CUDNN_STATUS_NOT_SUPPORTED,
            "groupCnt=%d is not 1, the only value that is supported", groupCnt);
-    WD_ARG(is_mode((int)mode), CUDNN_STATUS_BAD_PARAM, "mode=%d is no cudnnNormMode_t", (int)mode);
+    WD_TRY(wd_bn_check_mode(__func__, &wd_bn_normalization, (int)mode));
     x = *xDesc; /* which may be one of the results */
     wd_bn_derive(derivedNormScaleBiasDesc, &x, (int)mode);
     wd_bn_derive(derivedNormMeanVarDesc, &x, (int)mode);
@@ -70,20 +30,18 @@ cudnnStatus_t cudnnGetNormalizationTrainingReserveSpaceSize(
     const cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t xDesc,
     size_t *sizeInBytes, int groupCnt)
 {
-    const struct wd_bn_common common = {
-        .mode = (int)mode, .ops = (int)normOps, .activation = activationDesc};
-    struct wd_norm_attr attr;
-    WD_HANDLE(handle);
-    WD_TRY(check_choices(__func__, (int)mode, (int)algo, groupCnt));
-    WD_ARG(is_ops((int)normOps), CUDNN_STATUS_BAD_PARAM, "normOps=%d is no cudnnNormOps_t",
-           (int)normOps);
-    if (normOps != CUDNN_NORM_OPS_NORM) WD_DESC_SET(activationDesc, WD_DESC_ACTIVATION);
-    WD_DESC_SET(xDesc, WD_DESC_TENSOR);
-    WD_ARG(sizeInBytes != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "sizeInBytes is null");
-    attr = wd_bn_attr(&common);
-    *sizeInBytes =
-        (size_t)wd_norm_reserve_bytes(&attr, xDesc->tensor.dtype, wd_tensor_count(&xDesc->tensor));
-    return CUDNN_STATUS_SUCCESS;
+    const struct wd_bn_call call = {
+        .function = __func__,
+        .interface = &wd_bn_normalization,
+        .handle = handle,
+        .mode = (int)mode,
+        .ops = (int)normOps,
+        .algo = (int)algo,
+        .group_count = groupCnt,
+        .activation = activationDesc,
+        .x = WD_BN_DESC(xDesc),
+    };
+    return wd_bn_reserve(&call, sizeInBytes);
 }
 
 cudnnStatus_t cudnnGetNormalizationForwardTrainingWorkspaceSize(
@@ -93,31 +51,23 @@ cudnnStatus_t cudnnGetNormalizationForwardTrainingWorkspaceSize(
     const cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t normMeanVarDesc,
     size_t *sizeInBytes, int groupCnt)
 {
-    const struct wd_bn_training call = {
-        .common = {.function = __func__,
-                   .words = &norm_words,
-                   .mode = (int)mode,
-                   .ops = (int)normOps,
-                   .epsilon = CUDNN_BN_MIN_EPSILON,
-                   .x = {xDesc, "xDesc", NULL, "xData"},
-                   .y = {yDesc, "yDesc", NULL, "yData"},
-                   .activation = activationDesc,
-                   .param = normScaleBiasDesc,
-                   .param_name = "normScaleBiasDesc",
-                   .stats = normMeanVarDesc,
-                   .stats_name = "normMeanVarDesc"},
-        .z = {zDesc, "zDesc", NULL, "zData"},
+    const struct wd_bn_call call = {
+        .function = __func__,
+        .interface = &wd_bn_normalization,
+        .handle = handle,
+        .mode = (int)mode,
+        .ops = (int)normOps,
+        .algo = (int)algo,
+        .group_count = groupCnt,
+        .epsilon = CUDNN_BN_MIN_EPSILON,
+        .activation = activationDesc,
+        .x = WD_BN_DESC(xDesc),
+        .y = WD_BN_DESC(yDesc),
+        .z = WD_BN_DESC(zDesc),
+        .param = WD_BN_DESC(normScaleBiasDesc),
+        .stats = WD_BN_DESC(normMeanVarDesc),
     };
-    struct wd_single single;
-    WD_HANDLE(handle);
-    WD_TRY(check_choices(__func__, (int)mode, (int)algo, groupCnt));
-    WD_TRY(wd_bn_check_common(&call.common));
-    if (normOps == CUDNN_NORM_OPS_NORM_ADD_ACTIVATION) {
-        WD_TRY(wd_bn_check_like(&call.common, &call.z, NULL));
-    }
-    WD_ARG(sizeInBytes != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "sizeInBytes is null");
-    wd_bn_bind_training(&call, &single);
-    return wd_run_workspace(__func__, handle, &single, sizeInBytes);
+    return wd_bn_training_workspace(&call, sizeInBytes);
 }
 
 cudnnStatus_t cudnnGetNormalizationBackwardWorkspaceSize(
@@ -128,36 +78,25 @@ cudnnStatus_t cudnnGetNormalizationBackwardWorkspaceSize(
     const cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t normMeanVarDesc,
     size_t *sizeInBytes, int groupCnt)
 {
-    const struct wd_bn_backward call = {
-        .common = {.function = __func__,
-                   .words = &norm_words,
-                   .mode = (int)mode,
-                   .ops = (int)normOps,
-                   .epsilon = CUDNN_BN_MIN_EPSILON,
-                   .x = {xDesc, "xDesc", NULL, "xData"},
-                   .y = {dxDesc, "dxDesc", NULL, "dxData"},
-                   .activation = activationDesc,
-                   .param = dNormScaleBiasDesc,
-                   .param_name = "dNormScaleBiasDesc",
-                   .stats = normMeanVarDesc,
-                   .stats_name = "normMeanVarDesc"},
-        .dy = {dyDesc, "dyDesc", NULL, "dyData"},
-        .dz = {dzDesc, "dzDesc", NULL, "dzData"},
+    const struct wd_bn_call call = {
+        .function = __func__,
+        .interface = &wd_bn_normalization,
+        .handle = handle,
+        .mode = (int)mode,
+        .ops = (int)normOps,
+        .algo = (int)algo,
+        .group_count = groupCnt,
+        .epsilon = CUDNN_BN_MIN_EPSILON,
+        .activation = activationDesc,
+        .x = WD_BN_DESC(xDesc),
+        .y = WD_BN_DESC(yDesc),
+        .dx = WD_BN_DESC(dxDesc),
+        .dy = WD_BN_DESC(dyDesc),
+        .dz = WD_BN_DESC(dzDesc),
+        .param = WD_BN_DESC(dNormScaleBiasDesc),
+        .stats = WD_BN_DESC(normMeanVarDesc),
     };
-    const struct wd_bn_data y = {yDesc, "yDesc", NULL, "yData"};
-    struct wd_single single;
-    WD_HANDLE(handle);
-    WD_TRY(check_choices(__func__, (int)mode, (int)algo, groupCnt));
-    WD_TRY(wd_bn_check_common(&call.common));
-    WD_TRY(wd_bn_check_like(&call.common, &call.dy, NULL));
-    if (normOps != CUDNN_NORM_OPS_NORM) WD_TRY(wd_bn_check_like(&call.common, &y, NULL));
-    if (normOps == CUDNN_NORM_OPS_NORM_ADD_ACTIVATION) {
-        WD_TRY(wd_bn_check_like(&call.common, &call.dz, NULL));
-    }
-    WD_ARG(sizeInBytes != NULL, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "sizeInBytes is null");
-    /* without saved statistics: what is enough for them is enough with */
-    wd_bn_bind_backward(&call, &single);
-    return wd_run_workspace(__func__, handle, &single, sizeInBytes);
+    return wd_bn_backward_workspace(&call, sizeInBytes);
 }
 
 cudnnStatus_t cudnnNormalizationForwardInference(
@@ -169,32 +108,29 @@ cudnnStatus_t cudnnNormalizationForwardInference(
     cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t yDesc, void *y,
     double epsilon, int groupCnt)
 {
-    const struct wd_bn_inference call = {
-        .common = {.function = __func__,
-                   .words = &norm_words,
-                   .mode = (int)mode,
-                   .ops = (int)normOps,
-                   .epsilon = epsilon,
-                   .x = {xDesc, "xDesc", x, "x"},
-                   .y = {yDesc, "yDesc", y, "y"},
-                   .activation = activationDesc,
-                   .param = normScaleBiasDesc,
-                   .param_name = "normScaleBiasDesc",
-                   .stats = normMeanVarDesc,
-                   .stats_name = "normMeanVarDesc"},
-        .alpha = alpha,
-        .beta = beta,
-        .z = {zDesc, "zDesc", z, "z"},
-        .scale = normScale,
-        .bias = normBias,
-        .mean = estimatedMean,
-        .var = estimatedVariance,
+    const struct wd_bn_call call = {
+        .function = __func__,
+        .interface = &wd_bn_normalization,
+        .handle = handle,
+        .mode = (int)mode,
+        .ops = (int)normOps,
+        .algo = (int)algo,
+        .group_count = groupCnt,
+        .epsilon = epsilon,
+        .activation = activationDesc,
+        .x = WD_BN_TENSOR(xDesc, x),
+        .y = WD_BN_TENSOR(yDesc, y),
+        .z = WD_BN_TENSOR(zDesc, z),
+        .param = WD_BN_DESC(normScaleBiasDesc),
+        .stats = WD_BN_DESC(normMeanVarDesc),
+        .alpha = WD_BN_POINTER(alpha),
+        .beta = WD_BN_POINTER(beta),
+        .scale = WD_BN_POINTER(normScale),
+        .bias = WD_BN_POINTER(normBias),
+        .mean = WD_BN_POINTER(estimatedMean),
+        .var = WD_BN_POINTER(estimatedVariance),
     };
-    struct wd_single single;
-    WD_HANDLE(handle);
-    WD_TRY(check_choices(__func__, (int)mode, (int)algo, groupCnt));
-    WD_TRY(wd_bn_make_inference(&call, &single));
-    return wd_run(__func__, handle, &single, NULL, WD_WORKSPACE_ARENA);
+    return wd_bn_inference(&call);
 }
 
 cudnnStatus_t cudnnNormalizationForwardTraining(
@@ -208,39 +144,37 @@ cudnnStatus_t cudnnNormalizationForwardTraining(
     void *yData, void *workspace, size_t workSpaceSizeInBytes, void *reserveSpace,
     size_t reserveSpaceSizeInBytes, int groupCnt)
 {
-    const struct wd_bn_training call = {
-        .common = {.function = __func__,
-                   .words = &norm_words,
-                   .mode = (int)mode,
-                   .ops = (int)normOps,
-                   .epsilon = epsilon,
-                   .x = {xDesc, "xDesc", xData, "xData"},
-                   .y = {yDesc, "yDesc", yData, "yData"},
-                   .activation = activationDesc,
-                   .param = normScaleBiasDesc,
-                   .param_name = "normScaleBiasDesc",
-                   .stats = normMeanVarDesc,
-                   .stats_name = "normMeanVarDesc"},
-        .alpha = alpha,
-        .beta = beta,
-        .z = {zDesc, "zDesc", zData, "zData"},
-        .scale = normScale,
-        .bias = normBias,
+    const struct wd_bn_call call = {
+        .function = __func__,
+        .interface = &wd_bn_normalization,
+        .handle = handle,
+        .mode = (int)mode,
+        .ops = (int)normOps,
+        .algo = (int)algo,
+        .group_count = groupCnt,
+        .epsilon = epsilon,
+        .activation = activationDesc,
+        .x = WD_BN_TENSOR(xDesc, xData),
+        .y = WD_BN_TENSOR(yDesc, yData),
+        .z = WD_BN_TENSOR(zDesc, zData),
+        .param = WD_BN_DESC(normScaleBiasDesc),
+        .stats = WD_BN_DESC(normMeanVarDesc),
+        .alpha = WD_BN_POINTER(alpha),
+        .beta = WD_BN_POINTER(beta),
+        .scale = WD_BN_POINTER(normScale),
+        .bias = WD_BN_POINTER(normBias),
         .factor = exponentialAverageFactor,
-        .running_mean = resultRunningMean,
-        .running_var = resultRunningVariance,
-        .saved_mean = resultSaveMean,
-        .saved_inv_std = resultSaveInvVariance,
+        .mean = WD_BN_POINTER(resultRunningMean),
+        .var = WD_BN_POINTER(resultRunningVariance),
+        .saved_mean = WD_BN_POINTER(resultSaveMean),
+        .saved_inv_std = WD_BN_POINTER(resultSaveInvVariance),
+        .workspace_name = "workspace",
+        .workspace = workspace,
+        .workspace_bytes = workSpaceSizeInBytes,
         .reserve = reserveSpace,
         .reserve_bytes = reserveSpaceSizeInBytes,
     };
-    struct wd_single single;
-    WD_HANDLE(handle);
-    WD_TRY(check_choices(__func__, (int)mode, (int)algo, groupCnt));
-    WD_TRY(wd_bn_make_training(&call, &single));
-    single.workspace = "workspace";
-    single.workspace_size = "workSpaceSizeInBytes";
-    return wd_run(__func__, handle, &single, workspace, wd_bytes_given(workSpaceSizeInBytes));
+    return wd_bn_training(&call);
 }
 
 cudnnStatus_t cudnnNormalizationBackward(
@@ -256,49 +190,38 @@ cudnnStatus_t cudnnNormalizationBackward(
     const void *savedInvVariance, cudnnActivationDescriptor_t activationDesc, void *workSpace,
     size_t workSpaceSizeInBytes, void *reserveSpace, size_t reserveSpaceSizeInBytes, int groupCnt)
 {
-    const struct wd_bn_backward call = {
-        .common = {.function = __func__,
-                   .words = &norm_words,
-                   .mode = (int)mode,
-                   .ops = (int)normOps,
-                   .epsilon = epsilon,
-                   .x = {xDesc, "xDesc", xData, "xData"},
-                   .y = {dxDesc, "dxDesc", dxData, "dxData"},
-                   .activation = activationDesc,
-                   .param = dNormScaleBiasDesc,
-                   .param_name = "dNormScaleBiasDesc",
-                   .stats = normMeanVarDesc,
-                   .stats_name = "normMeanVarDesc"},
-        .alpha_data = alphaDataDiff,
-        .beta_data = betaDataDiff,
-        .alpha_param = alphaParamDiff,
-        .beta_param = betaParamDiff,
-        .dy = {dyDesc, "dyDesc", dyData, "dyData"},
-        .dz = {dzDesc, "dzDesc", dzData, "dzData"},
-        .scale = normScaleData,
-        .dscale = dNormScaleData,
-        .dbias = dNormBiasData,
-        .scale_name = "normScaleData",
-        .dscale_name = "dNormScaleData",
-        .dbias_name = "dNormBiasData",
-        .saved_mean = savedMean,
-        .saved_inv_std = savedInvVariance,
+    const struct wd_bn_call call = {
+        .function = __func__,
+        .interface = &wd_bn_normalization,
+        .handle = handle,
+        .mode = (int)mode,
+        .ops = (int)normOps,
+        .algo = (int)algo,
+        .group_count = groupCnt,
+        .epsilon = epsilon,
+        .activation = activationDesc,
+        .x = WD_BN_TENSOR(xDesc, xData),
+        .y = WD_BN_TENSOR(yDesc, yData),
+        .dx = WD_BN_TENSOR(dxDesc, dxData),
+        .dy = WD_BN_TENSOR(dyDesc, dyData),
+        .dz = WD_BN_TENSOR(dzDesc, dzData),
+        .param = WD_BN_DESC(dNormScaleBiasDesc),
+        .stats = WD_BN_DESC(normMeanVarDesc),
+        .alpha = WD_BN_POINTER(alphaDataDiff),
+        .beta = WD_BN_POINTER(betaDataDiff),
+        .alpha_param = WD_BN_POINTER(alphaParamDiff),
+        .beta_param = WD_BN_POINTER(betaParamDiff),
+        .scale = WD_BN_POINTER(normScaleData),
+        .bias = WD_BN_POINTER(normBiasData),
+        .dscale = WD_BN_POINTER(dNormScaleData),
+        .dbias = WD_BN_POINTER(dNormBiasData),
+        .saved_mean = WD_BN_POINTER(savedMean),
+        .saved_inv_std = WD_BN_POINTER(savedInvVariance),
+        .workspace_name = "workSpace",
+        .workspace = workSpace,
+        .workspace_bytes = workSpaceSizeInBytes,
         .reserve = reserveSpace,
         .reserve_bytes = reserveSpaceSizeInBytes,
     };
-    const struct wd_bn_data y = {yDesc, "yDesc", yData, "yData"};
-    struct wd_single single;
-    WD_HANDLE(handle);
-    WD_TRY(check_choices(__func__, (int)mode, (int)algo, groupCnt));
-    WD_TRY(wd_bn_make_backward(&call, &single));
-    if (normOps != CUDNN_NORM_OPS_NORM) {
-        /* what the activation did stands in the reserve space; y and the bias are checked alone */
-        const struct wd_bn_pointer forward[] = {
-            {yData, "yData"}, {normBiasData, "normBiasData"}, {NULL, NULL}};
-        WD_TRY(wd_bn_check_like(&call.common, &y, NULL));
-        WD_TRY(wd_bn_check_pointers(__func__, forward));
-    }
-    single.workspace = "workSpace";
-    single.workspace_size = "workSpaceSizeInBytes";
-    return wd_run(__func__, handle, &single, workSpace, wd_bytes_given(workSpaceSizeInBytes));
+    return wd_bn_backward(&call);
 }

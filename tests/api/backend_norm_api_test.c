@@ -241,14 +241,29 @@ static void tensor_rows(struct row valid, int index)
     REFUSE(TYPE, index, COMPLEX);
 }
 
+/* The operations of a mode that rows start from; only batch norm has running averages and peers. */
+static struct row forward_row(int mode, int phase, int peers)
+{
+    struct row row = {.op = &forward, .mode = mode, .phase = phase};
+    bool averages = phase == CUDNN_NORM_FWD_TRAINING && mode == CUDNN_BATCH_NORM;
+    for (int i = F_FACTOR; i <= F_OUT_VAR && !averages; ++i) row.change[i] = ABSENT;
+    if (mode == CUDNN_RMS_NORM) row.change[F_MEAN] = ABSENT;
+    row.peers = mode == CUDNN_BATCH_NORM ? peers : 0;
+    return row;
+}
+
+static struct row backward_row(int mode, int peers)
+{
+    struct row row = {.op = &backward, .mode = mode};
+    if (mode == CUDNN_RMS_NORM) row.change[B_MEAN] = ABSENT;
+    row.peers = mode == CUDNN_BATCH_NORM ? peers : 0;
+    return row;
+}
+
 static void forward_rows(int mode, int phase)
 {
-    struct row valid = {.op = &forward, .mode = mode, .phase = phase};
+    struct row valid = forward_row(mode, phase, 2);
     bool trains = phase == CUDNN_NORM_FWD_TRAINING;
-    bool averages = trains && mode == CUDNN_BATCH_NORM;
-    for (int i = F_FACTOR; i <= F_OUT_VAR && !averages; ++i) valid.change[i] = ABSENT;
-    if (mode == CUDNN_RMS_NORM) valid.change[F_MEAN] = ABSENT;
-    valid.peers = mode == CUDNN_BATCH_NORM ? 2 : 0;
     REFUSE(BAD, F_X, ABSENT);
     REFUSE(BAD, F_Y, ABSENT);
     REFUSE(BAD, F_SCALE, ABSENT);
@@ -295,9 +310,7 @@ static void forward_rows(int mode, int phase)
 
 static void backward_rows(int mode)
 {
-    struct row valid = {.op = &backward, .mode = mode};
-    if (mode == CUDNN_RMS_NORM) valid.change[B_MEAN] = ABSENT;
-    valid.peers = mode == CUDNN_BATCH_NORM ? 2 : 0;
+    struct row valid = backward_row(mode, 2);
     REFUSE(BAD, B_X, ABSENT);
     REFUSE(BAD, B_DY, ABSENT);
     REFUSE(BAD, B_DX, ABSENT);
@@ -397,12 +410,8 @@ static void accepted(void)
 {
     for (int mode = 0; mode < 6; ++mode) {
         for (int phase = 0; phase < 2; ++phase) {
-            struct row row = {.op = &forward, .mode = mode, .phase = phase};
+            struct row row = forward_row(mode, phase, 8);
             char name[64];
-            bool averages = phase == CUDNN_NORM_FWD_TRAINING && mode == CUDNN_BATCH_NORM;
-            for (int i = F_FACTOR; i <= F_OUT_VAR && !averages; ++i) row.change[i] = ABSENT;
-            if (mode == CUDNN_RMS_NORM) row.change[F_MEAN] = ABSENT;
-            row.peers = mode == CUDNN_BATCH_NORM ? 8 : 0;
             snprintf(name, sizeof name, "forward/%d/%d", mode, phase);
             accept(name, &row);
             row.change[F_BIAS] = ABSENT;
@@ -412,9 +421,8 @@ static void accepted(void)
         }
     }
     for (int mode = 0; mode < 6; ++mode) {
-        struct row row = {.op = &backward, .mode = mode};
+        struct row row = backward_row(mode, 0);
         char name[64];
-        if (mode == CUDNN_RMS_NORM) row.change[B_MEAN] = ABSENT;
         snprintf(name, sizeof name, "backward/%d", mode);
         accept(name, &row);
         row.change[B_DSCALE] = row.change[B_DBIAS] = row.change[B_EPSILON] = ABSENT;

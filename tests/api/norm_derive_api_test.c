@@ -2,25 +2,15 @@
  *
  * Batch normalization: what cudnnDeriveBNTensorDescriptor derives and refuses, and how large the
  * reserve space of each activation is. */
-#include "support/harness.h"
-#include "support/refusal.h"
+#include "api/norm_world.h"
 
 static const int shape[4] = {2, 3, 4, 5};
-
-static cudnnTensorDescriptor_t tensor(cudnnTensorFormat_t format, cudnnDataType_t type, int rank,
-                                      const int *dim)
-{
-    cudnnTensorDescriptor_t t;
-    cudnnCreateTensorDescriptor(&t);
-    cudnnSetTensorNdDescriptorEx(t, format, type, rank, dim);
-    return t;
-}
 
 static void check_sizes(const char *name, int act, cudnnDataType_t type, size_t want)
 {
     size_t got = 12345;
     cudnnActivationDescriptor_t a;
-    cudnnTensorDescriptor_t x = tensor(CUDNN_TENSOR_NCHW, type, 4, shape);
+    cudnnTensorDescriptor_t x = norm_tensor(CUDNN_TENSOR_NCHW, type, 4, shape);
     if (!case_begin("reserve/%s", name)) return;
     cudnnCreateActivationDescriptor(&a);
     cudnnSetActivationDescriptor(a, (cudnnActivationMode_t)act, CUDNN_PROPAGATE_NAN, 1.0);
@@ -48,8 +38,9 @@ static void derived(void)
     for (int t = 0; t < 4; ++t) {
         for (int rank = 3; rank <= 6; ++rank) {
             for (int mode = 0; mode < 3; ++mode) {
-                cudnnTensorDescriptor_t x = tensor(t % 2 ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
-                                                   (cudnnDataType_t)types[t].type, rank, dims);
+                cudnnTensorDescriptor_t x =
+                    norm_tensor(t % 2 ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
+                                (cudnnDataType_t)types[t].type, rank, dims);
                 cudnnTensorDescriptor_t d;
                 cudnnDataType_t type;
                 int dim[8];
@@ -84,7 +75,7 @@ static void derived(void)
 
 static void derive_rows(void)
 {
-    cudnnTensorDescriptor_t x = tensor(CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 4, shape);
+    cudnnTensorDescriptor_t x = norm_tensor(CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 4, shape);
     cudnnTensorDescriptor_t d;
     cudnnTensorDescriptor_t unset;
     cudnnBatchNormMode_t mode = CUDNN_BATCHNORM_SPATIAL;

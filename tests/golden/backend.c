@@ -86,6 +86,20 @@ be_desc be_tensor_of(int64_t uid, const struct gd_tens *t)
     return be_tensor(uid, t->desc_type, t->nd, t->dim, t->stride, false);
 }
 
+be_desc be_by_value(int64_t uid, int type, int nd, int alignment)
+{
+    static const int64_t ones[] = {1, 1, 1, 1, 1};
+    be_desc d = be_make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    be_set_int(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
+    be_set(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, nd, ones);
+    be_set(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, nd, ones);
+    be_set(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid);
+    be_set_int(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, alignment);
+    be_set_int(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1);
+    be_finalize("scalar", d);
+    return d;
+}
+
 be_desc be_conv(int type, int mode, int n, const int *pre, const int *post, const int *stride,
                 const int *dilation)
 {

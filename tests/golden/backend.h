@@ -20,6 +20,8 @@ cudnnStatus_t be_set_f64(be_desc d, int attribute, double value);
 cudnnStatus_t be_finalize(const char *key, be_desc d);
 be_desc be_tensor(int64_t uid, int type, int n, const int *dim, const int *stride, bool is_virtual);
 be_desc be_tensor_of(int64_t uid, const struct gd_tens *t);
+/* One element, given by value at execution. */
+be_desc be_by_value(int64_t uid, int type, int nd, int alignment);
 be_desc be_conv(int type, int mode, int n, const int *pre, const int *post, const int *stride,
                 const int *dilation);
 /* Graph, heuristics (A, then fallback), the first plan that is built, execution: statuses under

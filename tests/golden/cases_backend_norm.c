@@ -16,20 +16,6 @@ static const char *const mode_names[] = {"layer", "instance", "batch", "group", 
 enum { INFERENCE, TRAINING, BACKWARD };
 static const char *const phase_names[] = {"inference", "training", "backward"};
 
-static be_desc by_value(int64_t uid, int nd)
-{
-    be_desc d = be_make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    static const int64_t ones[] = {1, 1, 1, 1, 1};
-    be_set_int(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-    be_set(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, nd, ones);
-    be_set(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, nd, ones);
-    be_set(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid);
-    be_set_int(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 4);
-    be_set_int(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1);
-    be_finalize("scalar", d);
-    return d;
-}
-
 /* ---- Values ---- */
 
 struct shape {
@@ -101,7 +87,7 @@ static be_desc scalar(struct operands *o, int nd, float value)
     room[i] = value;
     held[i].p = &room[i];
     o->list[o->count++] = &held[i];
-    return by_value(o->count, nd);
+    return be_by_value(o->count, CUDNN_DATA_FLOAT, nd, 4);
 }
 
 static struct gd_tol tolerance(const struct gd_tens *t, double n, double scale)
@@ -295,7 +281,7 @@ static void finalize(const struct op *op)
             next *= op->dim[i][k];
         }
         be_set_desc(d, back ? bwd[i] : fwd[i],
-                    value ? by_value(i + 1, 4)
+                    value ? be_by_value(i + 1, CUDNN_DATA_FLOAT, 4, 4)
                           : be_tensor(i + 1, op->type[i], 4, op->dim[i], stride, false));
     }
     if (op->peers) {

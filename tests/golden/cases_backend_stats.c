@@ -69,20 +69,6 @@ static const struct operation weights = {"bn_bwd_weights",
                                           {"eq_x_scale", BW(EQ_X_SCALE_DESC), 'o'},
                                           {"eq_bias", BW(EQ_BIAS), 'o'}}};
 
-static be_desc scalar(int64_t uid, int type, int nd)
-{
-    be_desc d = be_make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    static const int64_t ones[] = {1, 1, 1, 1, 1};
-    be_set_int(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
-    be_set(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, nd, ones);
-    be_set(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, nd, ones);
-    be_set(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid);
-    be_set_int(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 8);
-    be_set_int(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1);
-    be_finalize("scalar", d);
-    return d;
-}
-
 static be_desc begin(const struct operation *o, int mode)
 {
     be_desc op = be_make(o->type);
@@ -124,7 +110,7 @@ static void run(const struct operation *o, int mode, cudnnDataType_t type, int n
                    a->kind == 'n' ? sizeof whole : sizeof real);
             held[scalars].p = &room[scalars];
             list[count++] = &held[scalars++];
-            be_set_desc(op, a->attribute, scalar(count, value, nd));
+            be_set_desc(op, a->attribute, be_by_value(count, value, nd, 8));
             continue;
         }
         for (int i = 0; i < nd; i++) own[i] = data || i == 1 ? dim[i] : 1;
@@ -203,7 +189,7 @@ static void status(const struct operation *o, int mode, int which, enum wrong wr
         if (mine == DIMENSIONS) dim[1] += 1;
         strides(4, dim, false, stride);
         be_set_desc(op, a->attribute,
-                    value && mine != MEMORY ? scalar(i + 1, type, 4)
+                    value && mine != MEMORY ? be_by_value(i + 1, type, 4, 8)
                                             : be_tensor(i + 1, type, 4, dim, stride, false));
     }
     gd_status("op", lib.BackendFinalize(op));

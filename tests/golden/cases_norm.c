@@ -3,17 +3,11 @@
  * Cases: batch normalization without extras: training, inference and backward; modes, types,
  * layouts, running averages, optional outputs, scaling, bounds of epsilon.
  */
-#include "golden.h"
+#include "norm.h"
 
 #include <math.h>
-#include <stdio.h>
 
-static const struct {
-    const char *name;
-    cudnnDataType_t type, param;
-    enum gd_layout layout;
-    int nd, dim[5];
-} kinds[] = {
+static const struct norm_kind kinds[] = {
     {"f32", 0, 0, GD_NCHW, 4, {4, 5, 6, 7}},
     {"f32_nhwc", 0, 0, GD_NHWC, 4, {4, 8, 6, 7}},
     {"f64", 1, 1, GD_NCHW, 4, {4, 5, 6, 7}},
@@ -49,58 +43,18 @@ static struct how usual(int kind, int mode)
     return (struct how){kind, mode, 1, 0, 0.1, 1e-5, 0, GD_REAL, 0};
 }
 
-struct set {
-    struct gd_tens *x, *y, *scale, *bias, *mean, *var, *saved_mean, *saved_var;
-    cudnnDataType_t st;
-    double n; /* elements of one statistic */
-};
-
-static struct set prepare(const struct how *how)
+static struct norm_set prepare(const struct how *how)
 {
-    int k = how->kind, p[5];
-    struct set s;
-    s.st = kinds[k].type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    p[0] = 1;
-    s.n = kinds[k].dim[0];
-    for (int i = 1; i < kinds[k].nd; i++) {
-        p[i] = i == 1 || how->mode == CUDNN_BATCHNORM_PER_ACTIVATION ? kinds[k].dim[i] : 1;
-        if (p[i] == 1 && i > 1) s.n *= kinds[k].dim[i];
-    }
-    s.x = gd_tens("x", kinds[k].type, kinds[k].layout, kinds[k].nd, kinds[k].dim);
-    s.y = how->flags & IN_PLACE
-              ? s.x
-              : gd_tens("y", kinds[k].type, kinds[k].layout, kinds[k].nd, kinds[k].dim);
-    enum gd_layout pl = kinds[k].layout == GD_NHWC && how->mode == 0 ? GD_NHWC : GD_NCHW;
-    s.scale = gd_tens("scale", kinds[k].param, pl, kinds[k].nd, p);
-    s.bias = gd_tens("bias", kinds[k].param, pl, kinds[k].nd, p);
-    s.mean = gd_tens("mean", kinds[k].param, pl, kinds[k].nd, p);
-    s.var = gd_tens("var", kinds[k].param, pl, kinds[k].nd, p);
-    s.saved_mean = gd_tens("saved_mean", kinds[k].param, pl, kinds[k].nd, p);
-    s.saved_var = gd_tens("saved_var", kinds[k].param, pl, kinds[k].nd, p);
-    gd_fill(s.x, how->fill);
-    gd_fill(s.scale, GD_POS);
-    gd_fill(s.bias, GD_UNIT);
-    gd_fill(s.mean, GD_UNIT);
-    gd_fill(s.var, GD_POS);
-    if (s.y != s.x && (how->beta != 0 || how->out_fill))
-        gd_fill(s.y, how->out_fill ? how->out_fill : GD_UNIT);
+    struct norm_set s = norm_set(&kinds[how->kind], how->mode);
+    if (how->fill != GD_REAL) gd_fill(s.x, how->fill);
+    if (how->flags & IN_PLACE) s.y = s.x;
+    else if (how->beta != 0 || how->out_fill) gd_fill(s.y, how->out_fill ? how->out_fill : GD_UNIT);
     return s;
-}
-
-/* The mean of n values of [-4, 4] has the error of their sum over n; the variance the error of a
- * sum of squares up to 16; dividing by a deviation of about 2 keeps y in the same range. A small
- * variance would magnify, but inputs are spread. */
-static struct gd_tol tolerance(const struct gd_tens *t, cudnnDataType_t acc, double n, double scale)
-{
-    struct gd_tol tol = gd_sum_tol(t->type, acc, n, 1);
-    tol.abs = tol.abs / (n + 2) * 16 * (scale + 1e-30);
-    tol.rel += 16 * gd_roundoff(acc);
-    return tol;
 }
 
 static void train(const struct how *how)
 {
-    struct set s = prepare(how);
+    struct norm_set s = prepare(how);
     cudnnStatus_t got = lib.BatchNormalizationForwardTraining(
         gd_handle(), (cudnnBatchNormMode_t)how->mode, gd_scalar(s.st, how->alpha),
         gd_scalar(s.st, how->beta), s.x->desc, s.x->p, s.y->desc, s.y->p, s.scale->desc, s.scale->p,
@@ -109,18 +63,18 @@ static void train(const struct how *how)
         how->flags & NO_SAVED ? NULL : s.saved_mean->p,
         how->flags & (NO_SAVED | NO_SAVED_VAR) ? NULL : s.saved_var->p);
     if (!gd_ran("run", got)) return;
-    gd_out(s.y, tolerance(s.y, s.st, s.n, fabs(how->alpha) + fabs(how->beta)));
-    gd_out(s.mean, tolerance(s.mean, s.st, s.n, 1));
-    gd_out(s.var, tolerance(s.var, s.st, s.n, 1));
-    gd_out(s.saved_mean, tolerance(s.saved_mean, s.st, s.n, 1));
+    gd_out(s.y, norm_tolerance(&s, s.y, s.n, fabs(how->alpha) + fabs(how->beta)));
+    gd_out(s.mean, norm_tolerance(&s, s.mean, s.n, 1));
+    gd_out(s.var, norm_tolerance(&s, s.var, s.n, 1));
+    gd_out(s.saved_mean, norm_tolerance(&s, s.saved_mean, s.n, 1));
     /* With one element a statistic the variance is 0 and its inverse 1/sqrt(epsilon). */
     double big = s.n == 1 ? 1 / sqrt(how->epsilon + 1e-30) : 1;
-    gd_out(s.saved_var, tolerance(s.saved_var, s.st, s.n, big));
+    gd_out(s.saved_var, norm_tolerance(&s, s.saved_var, s.n, big));
 }
 
 static void infer(const struct how *how)
 {
-    struct set s = prepare(how);
+    struct norm_set s = prepare(how);
     cudnnStatus_t got = lib.BatchNormalizationForwardInference(
         gd_handle(), (cudnnBatchNormMode_t)how->mode, gd_scalar(s.st, how->alpha),
         gd_scalar(s.st, how->beta), s.x->desc, s.x->p, s.y->desc, s.y->p, s.scale->desc, s.scale->p,
@@ -131,17 +85,10 @@ static void infer(const struct how *how)
 
 static void back(const struct how *how)
 {
-    struct set s = prepare(how);
-    int k = how->kind;
-    struct gd_tens *dy = gd_tens("dy", kinds[k].type, kinds[k].layout, kinds[k].nd, kinds[k].dim);
-    struct gd_tens *dscale =
-        gd_tens("dscale", kinds[k].param, s.scale->layout, kinds[k].nd, s.scale->dim);
-    struct gd_tens *dbias =
-        gd_tens("dbias", kinds[k].param, s.scale->layout, kinds[k].nd, s.scale->dim);
-    gd_fill(dy, GD_UNIT);
+    struct norm_set s = prepare(how);
     if (how->beta != 0) {
-        gd_fill(dscale, GD_UNIT);
-        gd_fill(dbias, GD_UNIT);
+        gd_fill(s.dscale, GD_UNIT);
+        gd_fill(s.dbias, GD_UNIT);
     }
     /* The statistics of x, as the forward pass of the same library saves them; y is its output
      * and then serves as dx. */
@@ -155,15 +102,15 @@ static void back(const struct how *how)
     const void *alpha = gd_scalar(s.st, how->alpha), *beta = gd_scalar(s.st, how->beta);
     cudnnStatus_t got = lib.BatchNormalizationBackward(
         gd_handle(), (cudnnBatchNormMode_t)how->mode, alpha, beta, alpha, beta, s.x->desc, s.x->p,
-        dy->desc, dy->p, s.y->desc, s.y->p, s.scale->desc, s.scale->p, dscale->p, dbias->p,
+        s.dy->desc, s.dy->p, s.y->desc, s.y->p, s.scale->desc, s.scale->p, s.dscale->p, s.dbias->p,
         how->epsilon, how->flags & NO_SAVED ? NULL : s.saved_mean->p,
         how->flags & (NO_SAVED | NO_SAVED_VAR) ? NULL : s.saved_var->p);
     if (!gd_ran("run", got)) return;
     double scale = fabs(how->alpha) + fabs(how->beta);
     double big = s.n == 1 ? 1 / sqrt(how->epsilon + 1e-30) : 1;
-    gd_out(s.y, tolerance(s.y, s.st, s.n, scale * big));
-    gd_out(dscale, tolerance(dscale, s.st, s.n, scale * s.n * big));
-    gd_out(dbias, tolerance(dbias, s.st, s.n, scale * s.n));
+    gd_out(s.y, norm_tolerance(&s, s.y, s.n, scale * big));
+    gd_out(s.dscale, norm_tolerance(&s, s.dscale, s.n, scale * s.n * big));
+    gd_out(s.dbias, norm_tolerance(&s, s.dbias, s.n, scale * s.n));
 }
 
 static void run(enum what what, const struct how *how)

@@ -3,75 +3,26 @@
  * Cases: batch normalization with fused activation and addition: sizes, forward, and backward
  * through the reserve space of the library's own forward pass.
  */
-#include "golden.h"
+#include "norm.h"
 
 #include <math.h>
-#include <stdio.h>
 
-static const struct {
-    const char *name;
-    cudnnDataType_t type;
-    enum gd_layout layout;
-    int nd, dim[5];
-} kinds[] = {
-    {"f16_nhwc", CUDNN_DATA_HALF, GD_NHWC, 4, {4, 8, 6, 7}},
-    {"f16_nhwc_c4", CUDNN_DATA_HALF, GD_NHWC, 4, {2, 4, 5, 5}},
-    {"bf16_nhwc", CUDNN_DATA_BFLOAT16, GD_NHWC, 4, {4, 8, 6, 7}},
-    {"f32_nhwc", CUDNN_DATA_FLOAT, GD_NHWC, 4, {4, 8, 6, 7}},
-    {"f32", CUDNN_DATA_FLOAT, GD_NCHW, 4, {4, 5, 6, 7}},
-    {"f16", CUDNN_DATA_HALF, GD_NCHW, 4, {4, 8, 6, 7}},
-    {"f64", CUDNN_DATA_DOUBLE, GD_NCHW, 4, {4, 5, 6, 7}},
-    {"f16_5d_nhwc", CUDNN_DATA_HALF, GD_NHWC, 5, {2, 8, 3, 4, 5}},
+static const struct norm_kind kinds[] = {
+    {"f16_nhwc", CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, GD_NHWC, 4, {4, 8, 6, 7}},
+    {"f16_nhwc_c4", CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, GD_NHWC, 4, {2, 4, 5, 5}},
+    {"bf16_nhwc", CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, GD_NHWC, 4, {4, 8, 6, 7}},
+    {"f32_nhwc", CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, GD_NHWC, 4, {4, 8, 6, 7}},
+    {"f32", CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, GD_NCHW, 4, {4, 5, 6, 7}},
+    {"f16", CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, GD_NCHW, 4, {4, 8, 6, 7}},
+    {"f64", CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, GD_NCHW, 4, {4, 5, 6, 7}},
+    {"f16_5d_nhwc", CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, GD_NHWC, 5, {2, 8, 3, 4, 5}},
 };
 
 struct sizes {
     size_t forward, backward, reserve;
 };
 
-struct set {
-    struct gd_tens *x, *z, *y, *dy, *dx, *dz;
-    struct gd_tens *scale, *bias, *mean, *var, *saved_mean, *saved_var, *dscale, *dbias;
-    cudnnActivationDescriptor_t a;
-    cudnnDataType_t st;
-    double n;
-};
-
-static struct set prepare(int k, int mode, int ops, int activation)
-{
-    struct set s = {0};
-    int p[5] = {1};
-    s.st = kinds[k].type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    s.n = kinds[k].dim[0];
-    for (int i = 1; i < kinds[k].nd; i++) {
-        p[i] = i == 1 || mode == CUDNN_BATCHNORM_PER_ACTIVATION ? kinds[k].dim[i] : 1;
-        if (i > 1 && mode) s.n *= kinds[k].dim[i];
-    }
-    struct gd_tens **big[] = {&s.x, &s.z, &s.y, &s.dy, &s.dx, &s.dz};
-    static const char *const big_names[] = {"x", "z", "y", "dy", "dx", "dz"};
-    for (int i = 0; i < 6; i++)
-        *big[i] = gd_tens(big_names[i], kinds[k].type, kinds[k].layout, kinds[k].nd, kinds[k].dim);
-    struct gd_tens **small[] = {&s.scale,      &s.bias,      &s.mean,   &s.var,
-                                &s.saved_mean, &s.saved_var, &s.dscale, &s.dbias};
-    static const char *const small_names[] = {"scale",      "bias",      "mean",   "var",
-                                              "saved_mean", "saved_var", "dscale", "dbias"};
-    enum gd_layout pl = kinds[k].layout == GD_NHWC && mode == 0 ? GD_NHWC : GD_NCHW;
-    for (int i = 0; i < 8; i++) *small[i] = gd_tens(small_names[i], s.st, pl, kinds[k].nd, p);
-    gd_fill(s.x, GD_REAL);
-    gd_fill(s.z, GD_UNIT);
-    gd_fill(s.dy, GD_UNIT);
-    gd_fill(s.scale, GD_POS);
-    gd_fill(s.bias, GD_UNIT);
-    gd_fill(s.mean, GD_UNIT);
-    gd_fill(s.var, GD_POS);
-    if (ops) {
-        gd_setup("act", lib.CreateActivationDescriptor(&s.a));
-        gd_setup("act.set", lib.SetActivationDescriptor(s.a, (cudnnActivationMode_t)activation,
-                                                        CUDNN_PROPAGATE_NAN, 1));
-    }
-    return s;
-}
-
-static bool ask(const struct set *s, int mode, int ops, struct sizes *z)
+static bool ask(const struct norm_set *s, int mode, int ops, struct sizes *z)
 {
     cudnnBatchNormMode_t m = (cudnnBatchNormMode_t)mode;
     cudnnBatchNormOps_t o = (cudnnBatchNormOps_t)ops;
@@ -92,32 +43,20 @@ static bool ask(const struct set *s, int mode, int ops, struct sizes *z)
     return ok;
 }
 
-static struct gd_tol tolerance(const struct gd_tens *t, cudnnDataType_t acc, double n, double scale)
-{
-    struct gd_tol tol = gd_sum_tol(t->type, acc, n, 1);
-    tol.abs = tol.abs / (n + 2) * 16 * scale;
-    tol.rel += 16 * gd_roundoff(acc);
-    return tol;
-}
-
 static void run(int k, int mode, int ops, int activation, double alpha, double beta, int form)
 {
-    struct set s = prepare(k, mode, ops, activation);
+    struct norm_set s = norm_set(&kinds[k], mode);
     struct sizes z = {0};
     cudnnHandle_t h = gd_handle();
     cudnnBatchNormMode_t m = (cudnnBatchNormMode_t)mode;
     cudnnBatchNormOps_t o = (cudnnBatchNormOps_t)ops;
     const void *a = gd_scalar(s.st, alpha), *b = gd_scalar(s.st, beta);
+    if (ops) norm_activation(&s, activation);
     bool asked = ask(&s, mode, ops, &z);
     void *wf = gd_workspace(z.forward), *wb = gd_workspace(z.backward);
     void *r = gd_workspace(z.reserve);
     if (!asked || form == 1) goto done;
-    if (beta != 0) {
-        gd_fill(s.y, GD_UNIT);
-        gd_fill(s.dx, GD_UNIT);
-        gd_fill(s.dscale, GD_UNIT);
-        gd_fill(s.dbias, GD_UNIT);
-    }
+    if (beta != 0) norm_fill_outputs(&s);
     bool add = ops == 2;
     if (gd_ran("fwd", lib.BatchNormalizationForwardTrainingEx(
                           h, m, o, a, b, s.x->desc, s.x->p, add ? s.z->desc : NULL,
@@ -125,11 +64,7 @@ static void run(int k, int mode, int ops, int activation, double alpha, double b
                           s.bias->p, 0.1, s.mean->p, s.var->p, 1e-4, s.saved_mean->p,
                           s.saved_var->p, s.a, wf, z.forward, r, z.reserve))) {
         double scale = fabs(alpha) + fabs(beta);
-        gd_out(s.y, tolerance(s.y, s.st, s.n, 1 + scale));
-        gd_out(s.mean, tolerance(s.mean, s.st, s.n, 1));
-        gd_out(s.var, tolerance(s.var, s.st, s.n, 1));
-        gd_out(s.saved_mean, tolerance(s.saved_mean, s.st, s.n, 1));
-        gd_out(s.saved_var, tolerance(s.saved_var, s.st, s.n, 1));
+        norm_out_training(&s, scale);
         if (gd_ran("bwd",
                    lib.BatchNormalizationBackwardEx(
                        h, m, o, a, b, a, b, s.x->desc, s.x->p, ops ? s.y->desc : NULL,
@@ -137,14 +72,11 @@ static void run(int k, int mode, int ops, int activation, double alpha, double b
                        add ? s.dz->p : NULL, s.dx->desc, s.dx->p, s.scale->desc, s.scale->p,
                        s.bias->p, s.dscale->p, s.dbias->p, 1e-4, form == 2 ? NULL : s.saved_mean->p,
                        form == 2 ? NULL : s.saved_var->p, s.a, wb, z.backward, r, z.reserve))) {
-            gd_out(s.dx, tolerance(s.dx, s.st, s.n, scale));
-            if (add) gd_out(s.dz, tolerance(s.dz, s.st, 1, scale));
-            gd_out(s.dscale, tolerance(s.dscale, s.st, s.n, scale * s.n));
-            gd_out(s.dbias, tolerance(s.dbias, s.st, s.n, scale * s.n));
+            norm_out_backward(&s, scale, add);
         }
     }
 done:
-    if (s.a) lib.DestroyActivationDescriptor(s.a);
+    norm_end(&s);
 }
 
 void cases_norm_ex(void)

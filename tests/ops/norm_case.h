@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A batch normalization case: its tensors, its calls, and its oracle, which is the formula in plain
- * loops, wider than double. Used by the lists of norm_test.c. */
+ * loops, wider than double. Used by the lists of norm_test.c and others. */
 #ifndef TESTS_OPS_NORM_CASE_H
 #define TESTS_OPS_NORM_CASE_H
 

@@ -4,124 +4,35 @@
  * with a fused residual and activation; every mode, type and layout, running averages, saved and
  * unsaved statistics, in place, large common offsets, one element a parameter, more parameters than
  * one range of the definition; the oracle's gradients against finite differences of its forward. */
-#include "norm_case.h"
+#include "norm_random.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
-static void random_shape(struct norm_shape *s, int mode)
-{
-    int rank = random_of(3, 4, 4, 4, 5, 5, 6);
-    int dim[8];
-    dim[0] = random_of(1, 2, 3, 7, 16);
-    dim[1] = random_of(1, 2, 3, 5, 8, 13);
-    for (int d = 2; d < rank; ++d)
-        dim[d] = rank > 4 ? random_of(1, 2, 3) : random_of(1, 2, 5, 7, 11);
-    norm_shape_make(s, mode, rank, dim);
-}
-
-static const cudnnDataType_t dtypes[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,
-                                         CUDNN_DATA_BFLOAT16};
-static const char *const dtype_names[] = {"f32", "f64", "f16", "bf16"};
-
-static void random_scalars(struct norm_case *c)
-{
-    const double values[] = {1.0, 1.0, 0.0, 0.5, -1.5};
-    c->alpha = random_chance(0.6) ? 1.0 : values[random_int(0, 4)];
-    c->beta = random_chance(0.6) ? 0.0 : values[random_int(0, 4)];
-    c->alpha_data = random_chance(0.5) ? 1.0 : values[random_int(0, 4)];
-    c->beta_data = random_chance(0.5) ? 0.0 : values[random_int(0, 4)];
-    c->alpha_param = random_chance(0.5) ? 1.0 : values[random_int(0, 4)];
-    c->beta_param = random_chance(0.5) ? 0.0 : values[random_int(0, 4)];
-    c->factor = random_chance(0.3) ? 1.0 : random_real(0.0, 1.0);
-    c->epsilon = random_of(0, 1) ? 1e-5 : 1e-2;
-    c->running_mean = random_chance(0.6);
-    c->running_var = random_chance(0.8) == c->running_mean; /* mostly both or neither */
-    c->saved = random_chance(0.6);
-}
-
 static void random_cases(int turns)
 {
-    static const int acts[] = {CUDNN_ACTIVATION_RELU,         CUDNN_ACTIVATION_RELU,
-                               CUDNN_ACTIVATION_CLIPPED_RELU, CUDNN_ACTIVATION_SIGMOID,
-                               CUDNN_ACTIVATION_TANH,         CUDNN_ACTIVATION_ELU,
-                               CUDNN_ACTIVATION_IDENTITY,     CUDNN_ACTIVATION_SWISH};
-    for (int d = 0; d < COUNT(dtypes); ++d) {
+    static const char *const kinds[] = {"training", "both", "ex_bn", "ex_act", "ex_add_act"};
+    for (int d = 0; d < NORM_DTYPES; ++d) {
         for (int mode = 0; mode < 3; ++mode) {
-            for (int kind = 0; kind < 5; ++kind) { /* training, backward, Ex with each ops */
+            for (int kind = 0; kind < COUNT(kinds); ++kind) {
                 for (int turn = 0; turn < turns; ++turn) {
-                    struct norm_case c = {.mode = mode, .dtype = dtypes[d], .act = NO_ACTIVATION};
-                    if (!case_begin("random/%s/mode%d/%s/%d", dtype_names[d], mode,
-                                    (const char *const[]){"training", "both", "ex_bn", "ex_act",
-                                                          "ex_add_act"}[kind],
-                                    turn)) {
+                    struct norm_case c = {.forward = true, .backward = kind > 0, .ex = kind > 1};
+                    if (!case_begin("random/%s/mode%d/%s/%d", norm_dtype_names[d], mode,
+                                    kinds[kind], turn)) {
                         continue;
                     }
-                    random_shape(&c.shape, mode);
-                    random_scalars(&c);
-                    c.forward = true;
-                    c.backward = kind > 0;
-                    c.ex = kind > 1;
-                    c.ops = kind > 2 ? kind - 2 : 0;
-                    if (c.ops) c.act = acts[random_int(0, COUNT(acts) - 1)];
-                    c.coef = c.act == CUDNN_ACTIVATION_CLIPPED_RELU ? 1.25 : 0.75;
-                    c.in_place = random_chance(0.2);
+                    norm_random(&c, norm_dtypes[d], mode, kind > 2 ? kind - 2 : 0);
                     norm_run(&c, (struct norm_range){-3.0, 3.0});
                 }
             }
-        }
-    }
-}
-
-static void inference_cases(int turns)
-{
-    for (int d = 0; d < COUNT(dtypes); ++d) {
-        for (int mode = 0; mode < 3; ++mode) {
             for (int turn = 0; turn < turns; ++turn) {
-                struct norm_case c = {.mode = mode, .dtype = dtypes[d], .act = NO_ACTIVATION};
-                enum layout params;
-                struct norm_shape *s = &c.shape;
-                double *y;
-                double *size;
-                struct norm_inputs in;
-                if (!case_begin("inference/%s/mode%d/%d", dtype_names[d], mode, turn)) continue;
-                random_shape(s, mode);
-                random_scalars(&c);
-                c.param_dtype = c.dtype == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-                params = (enum layout)random_of(LAYOUT_NCHW, LAYOUT_NHWC);
-                c.in_place = random_chance(0.2);
-                c.x = c.in_place
-                          ? tensor_inout(c.dtype, s->rank, s->dim, LAYOUT_NHWC, -3.0, 3.0)
-                          : tensor_input(c.dtype, s->rank, s->dim, norm_any_layout(), -3.0, 3.0);
-                c.scale = norm_param(&c, params, -2.0, 2.0);
-                c.bias = norm_param(&c, params, -1.0, 1.0);
-                c.mean = norm_param(&c, params, -1.0, 1.0);
-                c.var = norm_param(&c, params, 0.1, 2.0);
-                c.y = c.in_place ? c.x : norm_output(&c, norm_any_layout(), c.beta);
-                in = norm_inputs(&c);
-                y = norm_zeros(s->count);
-                size = norm_zeros(s->count);
-                if (run_call(norm_call_inference, &c)) {
-                    for (int64_t i = 0; i < s->count; ++i) {
-                        int64_t p = s->param_of[i];
-                        double inv = 1.0 / sqrt(in.var[p] + c.epsilon);
-                        double old = c.beta == 0.0 ? 0.0 : c.beta * in.y[i];
-                        y[i] = c.alpha * (in.scale[p] * (in.x[i] - in.mean[p]) * inv + in.bias[p]) +
-                               old;
-                        size[i] = fabs(c.alpha) * (fabs(in.scale[p]) * inv *
-                                                       (fabs(in.x[i]) + fabs(in.mean[p])) +
-                                                   fabs(in.bias[p])) +
-                                  fabs(old);
-                    }
-                    check_values("y", c.y, y, NULL, size, c.param_dtype);
-                }
-                free(y), free(size), norm_inputs_free(&in);
-                free(s->param_of);
-                case_end();
+                struct norm_case c = {0};
+                if (!case_begin("inference/%s/mode%d/%d", norm_dtype_names[d], mode, turn))
+                    continue;
+                norm_random(&c, norm_dtypes[d], mode, CUDNN_BATCHNORM_OPS_BN);
+                norm_run_inference(&c);
             }
         }
     }
@@ -213,7 +124,7 @@ static void hard_cases(void)
     };
     for (int r = 0; r < COUNT(rows); ++r) {
         struct norm_case c = {.mode = rows[r].mode,
-                              .dtype = dtypes[rows[r].dtype],
+                              .dtype = norm_dtypes[rows[r].dtype],
                               .act = rows[r].kind == 1 ? CUDNN_ACTIVATION_RELU
                                                        : CUDNN_ACTIVATION_SWISH,
                               .ops = rows[r].kind ? CUDNN_BATCHNORM_OPS_BN_ACTIVATION : 0,
@@ -392,7 +303,6 @@ int main(int argc, char **argv)
 {
     harness_start(argc, argv);
     random_cases(6);
-    inference_cases(6);
     hard_cases();
     special_values();
     scratch_is_bounded();
