@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "gpu/device/depend.cuh"
-#include "gpu/device/half.cuh"
+#include "gpu/device/math.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/rng/rng_vector_args.h"
 
@@ -88,7 +88,7 @@ __device__ __forceinline__ double radius_of(uint32_t r)
     if (high > 0x3ff6a09eu) high -= 0x100000u, power += 1; // beyond the square root of 2
     const double f = __hiloint2double((int)high, __double2loint(v));
     const double below = f + 1.0;
-    double over = (double)wd_half_reciprocal((float)below);
+    double over = (double)wd_about_reciprocal((float)below);
     over = fma(over, fma(-below, over, 1.0), over);
     const double s = (f - 1.0) * over;
     const double square = s * s;
@@ -103,7 +103,7 @@ __device__ __forceinline__ double radius_of(uint32_t r)
     // twice -ln: of numbers of either sign only where the logarithm is far from 0
     const double twice = fma((double)power, -1.38629436111989061883, -4.0 * (s * sum));
     if (r == UINT32_MAX) return 0.0;
-    const double inverse = (double)wd_half_reciprocal(sqrtf((float)twice));
+    const double inverse = (double)wd_about_rsqrt((float)twice);
     const double root = twice * inverse;
     return fma(fma(-root, root, twice), 0.5 * inverse, root);
 }
