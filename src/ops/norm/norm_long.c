@@ -65,7 +65,7 @@ static struct cut cut_of(const struct wd_norm_rows *s, const struct wd_device *d
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
-    struct wd_norm_rows s;
+    struct wd_norm_rows s = {.rows = 0};
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
     WD_NEED(s.length <= INT32_MAX && s.rows * wd_ceil_div(s.length, SEGMENT_LEAST) <= INT32_MAX,
             reason, NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are too many to be counted",

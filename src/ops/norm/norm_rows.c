@@ -247,7 +247,7 @@ bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
-    struct wd_norm_rows s;
+    struct wd_norm_rows s = {.rows = 0};
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
     WD_NEED(problem->node->op != WD_OP_NORM_BACKWARD ||
                 wd_slot(problem->graph, problem->node, NORM_GRAD_INV_STD),

@@ -25,7 +25,7 @@ enum {
 /* An input in bytes, the innermost dim being neighbours in both. A vector is one element. */
 static struct wd_walk walk_of(const struct wd_tensor *x, const struct wd_tensor *y)
 {
-    int64_t bytes = (int64_t)wd_dtype_bits(y->dtype) / 8 * y->vect_count;
+    int64_t bytes = wd_dtype_bytes(y->dtype) * y->vect_count;
     struct wd_walk w = {.rank = 0};
     for (int d = 0; d < x->rank; ++d) {
         bool vectors = x->vect_count > 1 && d == x->vect_dim;
@@ -160,7 +160,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         w = walk_of(x, y);
         a.input[a.inputs++] =
             input_of(&w, wd_call_data(call, CONCAT_X + i),
-                     (char *)to.data + wd_view_offset(&to, at) * wd_dtype_bits(to.dtype) / 8,
+                     (char *)to.data + wd_view_offset(&to, at) * wd_dtype_bytes(to.dtype),
                      wd_tensor_extent(x));
         if (a.inputs < CONCAT_INPUTS) continue;
         WD_TRY(launch(queue, &a));
