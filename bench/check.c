@@ -341,7 +341,7 @@ void check_problem(const struct task *task, struct session *mine, struct session
             snprintf(result->note, sizeof result->note, "the peer's %s", why);
         }
     }
-    if (small && task->family->judge && have_all(task, inputs)) {
+    if (small && !known && task->family->judge && have_all(task, inputs)) {
         set_verdict(result, ask_judge(task, inputs, kept[0], why, sizeof why), why);
     }
     if (compared && !known) {

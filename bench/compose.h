@@ -30,6 +30,9 @@ void compose_set(struct session *session, cudnnBackendDescriptor_t descriptor,
                  const void *values);
 void compose_refer(struct session *session, cudnnBackendDescriptor_t descriptor,
                    cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t to);
+/* Finalizes a part that is no operation; returns it. */
+cudnnBackendDescriptor_t compose_final(struct session *session,
+                                       cudnnBackendDescriptor_t descriptor);
 void compose_operation(struct session *session, cudnnBackendDescriptor_t operation);
 /* Plans; sets session->workspace_bytes. */
 cudnnStatus_t compose_plan(struct session *session);

@@ -71,7 +71,7 @@ function(warpdnn_embed_kernels out)
         if(WARPDNN_WITH_CUDA)
             set(fatbin ${dir}/${name}.fatbin)
             set(flags ${nvcc_flags})
-            if(name MATCHES "_def$")  # definitions: what the source says, as the C compiler does
+            if(name MATCHES "_(def|exact)$")  # what the source says, as the C compiler does
                 list(APPEND flags --fmad=false)
             elseif(name MATCHES "_half$")  # results of half precision: quotients and roots may be a few units off
                 list(APPEND flags -prec-div=false -prec-sqrt=false)

@@ -150,6 +150,9 @@ const char *wd_dtype_name(int dtype);
 /* Strides of dims without gaps, last dimension fastest; and with channels (dim 1) fastest. */
 void wd_strides_nchw(const int64_t *dim, int rank, int64_t *stride);
 void wd_strides_nhwc(const int64_t *dim, int rank, int64_t *stride);
+/* Whether elements lie without gaps in the order of dims, or with channels (dim 1) fastest. */
+bool wd_tensor_is_nchw(const struct wd_tensor *tensor);
+bool wd_tensor_is_nhwc(const struct wd_tensor *tensor);
 
 #define WD_OPERATION(ENUM, name, slots, scalars, attr, rule)                                       \
     cudnnStatus_t rule(const struct wd_graph *graph, const struct wd_node *node);

@@ -230,3 +230,25 @@ void wd_strides_nhwc(const int64_t *dim, int rank, int64_t *stride)
     }
     stride[0] = next;
 }
+
+static bool has_strides(const struct wd_tensor *tensor, const int64_t *stride)
+{
+    for (int d = 0; d < tensor->rank; ++d) {
+        if (tensor->dim[d] > 1 && tensor->stride[d] != stride[d]) return false;
+    }
+    return true;
+}
+
+bool wd_tensor_is_nchw(const struct wd_tensor *tensor)
+{
+    int64_t stride[WD_MAX_RANK];
+    wd_strides_nchw(tensor->dim, tensor->rank, stride);
+    return has_strides(tensor, stride);
+}
+
+bool wd_tensor_is_nhwc(const struct wd_tensor *tensor)
+{
+    int64_t stride[WD_MAX_RANK];
+    wd_strides_nhwc(tensor->dim, tensor->rank, stride);
+    return has_strides(tensor, stride);
+}

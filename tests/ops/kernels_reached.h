@@ -5,7 +5,7 @@
 #define TESTS_OPS_KERNELS_REACHED_H
 
 /* A case for each kernel, failed where nothing launched it. Without effect on another driver, on the
- * CPU, and where WARPDNN_ENGINES leaves engines out. */
+ * CPU, and where WARPDNN_ENGINES (but for *) leaves engines out. */
 void kernels_reached(const char *const *symbols, int count);
 
 #endif

@@ -3,6 +3,7 @@
  * Concatenation and reshape: every element is looked for where the documentation says that it goes.
  * All types, also of less than a byte and complex ones, conversions, layouts, axes, many inputs,
  * inputs that lie in the output already; and what is refused. */
+#include "kernels_reached.h"
 #include "node_run.h"
 
 static int lanes_of(int type)
@@ -80,6 +81,40 @@ static void concat_case(int type, int other, enum layout layout, int count)
     }
     dim[axis] = sum;
     y = tensor_output((cudnnDataType_t)other, rank, dim, layout);
+    dy = node_add(&r, y);
+    if (node_run(&r, be_final(concat_open(count, desc, dy, axis)))) check_concat(count, x, y, axis);
+    be_free_all();
+    case_end();
+}
+
+/* Rows of hundreds of bytes and more, each tensor at an address of its own, in equal and in other
+ * layouts; with more inputs than a launch takes. */
+static void large_concat(int type, enum layout layout, int axis, int odd, int count)
+{
+    static const int shapes[][4] = {{3, 5, 7, 9}, {2, 64, 7, 7}, {1, 33, 65, 3}, {4, 16, 12, 12}};
+    const int shape = (axis + odd + count) % 4;
+    struct node_run r = {0};
+    struct tensor *x[31], *y;
+    be_desc desc[31], dy;
+    int dim[4], sum = 0;
+    if (!case_begin("concat large %s layout %d axis %d odd %d inputs %d", node_type_name[type],
+                    (int)layout, axis, odd, count)) {
+        return;
+    }
+    memcpy(dim, shapes[shape], sizeof dim);
+    for (int i = 0; i < count; ++i) {
+        enum layout own = i % 4 == 3 ? random_layout(1) : layout;
+        dim[axis] = count > 9 ? (int)random_int(1, 3) : (int)random_int(1, 80);
+        sum += dim[axis];
+        tensor_odd = odd * (int)random_int(0, 16);
+        x[i] = tensor_input((cudnnDataType_t)type, 4, dim, own, type == CUDNN_DATA_UINT8 ? 0 : -100,
+                            100);
+        desc[i] = node_add(&r, x[i]);
+    }
+    dim[axis] = sum;
+    tensor_odd = odd * (int)random_int(0, 16);
+    y = tensor_output((cudnnDataType_t)type, 4, dim, layout);
+    tensor_odd = 0;
     dy = node_add(&r, y);
     if (node_run(&r, be_final(concat_open(count, desc, dy, axis)))) check_concat(count, x, y, axis);
     be_free_all();
@@ -427,6 +462,7 @@ static void refusals(void)
 
 int main(int argc, char **argv)
 {
+    static const char *const symbol = "wd_concat_copy";
     static const int types[] = {CUDNN_DATA_FLOAT,    CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,
                                 CUDNN_DATA_BFLOAT16, CUDNN_DATA_INT8,   CUDNN_DATA_UINT8,
                                 CUDNN_DATA_INT32,    CUDNN_DATA_INT64};
@@ -453,6 +489,13 @@ int main(int argc, char **argv)
             }
         }
     }
+    for (int t = 0; t < 8; ++t) {
+        for (int k = 0; k < 4 * 3 * 2; ++k) {
+            enum layout layout = (enum layout)(LAYOUT_NCHW + k / 4 % 3);
+            large_concat(types[t], layout, k % 4, k / 12, 1 + (k + t) % 5);
+            if (k % 5 == t % 5) large_concat(types[t], layout, k % 4, k / 12, 16 + k % 15);
+        }
+    }
     for (int t = 0; t < 3; ++t) {
         concat_case(vectors[t], vectors[t], LAYOUT_VECT, 1);
         concat_case(vectors[t], vectors[t], LAYOUT_VECT, 3);
@@ -472,5 +515,6 @@ int main(int argc, char **argv)
     two_nodes();
     nothing();
     refusals();
+    if (argc == 1 && getenv("WARPDNN_ENGINES")) kernels_reached(&symbol, 1);
     return harness_finish();
 }

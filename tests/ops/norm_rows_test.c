@@ -2,10 +2,12 @@
  *
  * Layer norm and RMS norm over rows without gaps: lengths of one element to 65,536, one row to
  * thousands, every type and phase, at addresses that are aligned to 16 bytes and to an element alone,
- * against plain sums. On a GPU the engines of rows have to take all of these, by each of their ways. */
+ * against plain sums. On a GPU the engines of rows have to take all of these, by each of their ways;
+ * longer rows, and backward without statistics, are other engines'. */
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels_reached.h"
 #include "norms_case.h"
 #include "ops/graph_run.h"
 
@@ -141,6 +143,10 @@ static be_desc operation(struct graph_run *r, const struct norms_case *c)
         graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, scale);
         graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, mean);
         graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, inv_std);
+        if (!c->statistics) {
+            graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_EPSILON_DESC,
+                      graph_scalar(r, CUDNN_DATA_FLOAT, c->rank, c->epsilon));
+        }
         graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, graph_tensor(r, c->dx));
         graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, tensor_of(r, c->dscale));
         graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, tensor_of(r, c->dbias));
@@ -173,13 +179,24 @@ static void check_engine(const struct norms_case *c, bool runs)
     reached[c->phase == NORMS_BACKWARD][type][runs] += 1;
 }
 
+/* The engine that has all of these, where it may take part. */
+static void check_other(const struct norms_case *c)
+{
+    static const char *const names[] = {"norm_inference_long", "norm_training_long",
+                                        "norm_backward_long"};
+    const char *name = "";
+    if (!harness_all_engines || !getenv("WARPDNN_ENGINES")) return; /* untried */
+    warpdnnGetLastEngine(harness_handle, &name);
+    if (strcmp(name, names[c->phase]) != 0) case_fail("%s ran, not %s", name, names[c->phase]);
+}
+
 static void judge(const struct norms_case *c, const struct norms_inputs *in)
 {
     if (c->phase == NORMS_BACKWARD) norms_judge_backward(c, in);
     else norms_judge_forward(c, in);
 }
 
-static void run_case(struct norms_case *c, const struct options *o)
+static void run_with(struct norms_case *c, const struct options *o, bool rows)
 {
     struct graph_run r = {.count = 0};
     struct norms_inputs in;
@@ -192,13 +209,19 @@ static void run_case(struct norms_case *c, const struct options *o)
         runs = runs && (uintptr_t)windows[k].inner.data % 16 == 0;
     op = operation(&r, c);
     if (graph_run(&r, 1, &op)) {
-        check_engine(c, runs);
+        if (rows) check_engine(c, runs);
+        else check_other(c);
         if (harness_values) judge(c, &in);
         check_outside();
     }
     norms_inputs_free(&in);
     be_free_all();
     case_end();
+}
+
+static void run_case(struct norms_case *c, const struct options *o)
+{
+    run_with(c, o, true);
 }
 
 static void set_dims(struct norms_case *c, int rank, const int *dim, const int *stat,
@@ -264,6 +287,40 @@ static void shapes(void)
                 if (turn && random_chance(0.5)) o.skip_y = 8;
                 set_dims(&c, 2, row, stat, scale);
                 run_case(&c, &o);
+            }
+        }
+    }
+}
+
+/* Rows that no cluster holds, and gradients whose statistics are not given. */
+static void others(void)
+{
+    static const int list[][2] = {{1, 65544}, {2, 70001}, {3, 131072}, {1, 300007}, {37, 66000},
+                                  {1, 1},     {5, 7},     {300, 8},    {777, 31},   {2050, 64},
+                                  {9, 200},   {21, 264},  {40, 1023},  {64, 1024},  {9, 4097},
+                                  {1, 8192},  {5, 8200},  {2, 40000},  {1100, 72}};
+    for (int s = 0; s < COUNT(list); ++s) {
+        for (int k = 0; k < 2 * PHASES * TYPES; ++k) {
+            int mode = k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
+            int phase = k / 2 % PHASES;
+            int type = k / 2 / PHASES;
+            const int stat[2] = {list[s][0], 1};
+            const int scale[2] = {1, list[s][1]};
+            bool is_long = list[s][1] > 65536;
+            for (int turn = 0; turn < 2; ++turn) {
+                struct options o = {LAYOUT_NCHW, turn, turn, -3.0, 3.0};
+                struct norms_case c;
+                if (!is_long && phase != NORMS_BACKWARD) continue;
+                if (is_long && (k + turn + s) % 3 != 0) continue;
+                if (!case_begin("others/%s/%s/%s/%dx%d/%s",
+                                mode == CUDNN_RMS_NORM ? "rms" : "layer", phase_names[phase],
+                                type_names[type], list[s][0], list[s][1], turn ? "off" : "on")) {
+                    continue;
+                }
+                c = start(mode, phase, type, (int)random_int(0, 1));
+                c.statistics = phase == NORMS_TRAINING || (is_long && random_chance(0.5));
+                set_dims(&c, 2, list[s], stat, scale);
+                run_with(&c, &o, false);
             }
         }
     }
@@ -403,6 +460,14 @@ static void all_reached(void)
     case_end();
 }
 
+/* clang-format off */
+static const char *const symbols[] = {
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/norm/norm_long_kernels.def"
+#undef WD_KERNEL
+};
+/* clang-format on */
+
 int main(int argc, char **argv)
 {
     bool whole = argc == 1; /* not where a part of the cases is asked for */
@@ -412,6 +477,8 @@ int main(int argc, char **argv)
     offsets();
     in_place();
     special_values();
+    others();
     if (whole) all_reached();
+    if (whole && getenv("WARPDNN_ENGINES")) kernels_reached(symbols, COUNT(symbols));
     return harness_finish();
 }

@@ -3,7 +3,10 @@
  * Random tensors: every value against Philox and the three distributions written out here a second
  * time, with the mathematical library's functions; equal bits on every device (a hash of all of
  * them is told); the same in every layout; moments, and what seeds and offsets have to do with it. */
+#include "kernels_reached.h"
 #include "node_run.h"
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 struct distribution {
     int kind;
@@ -142,6 +145,33 @@ static void value_case(const struct distribution *d, int type, enum layout layou
     case_end();
 }
 
+/* Sizes beyond a block of threads, planes that are whole blocks of random numbers and that are not,
+ * at addresses that are aligned to 16 bytes and to an element alone. */
+static void large_case(const struct distribution *d, int type, enum layout layout, int odd)
+{
+    static const int shapes[][5] = {{2, 8, 4, 9, 1},   {3, 16, 6, 6, 1}, {1, 24, 50, 2, 1},
+                                    {2, 7, 4, 5, 1},   {3, 8, 3, 7, 1},  {2, 33, 5, 3, 3},
+                                    {1, 5, 31, 37, 1}, {4, 2, 3, 2, 64}, {1, 1, 1, 1, 4099}};
+    for (int s = 0; s < COUNT(shapes); ++s) {
+        struct node_run r = {0};
+        struct tensor *y;
+        be_desc op;
+        int64_t seed = random_int(0, 1 << 30);
+        if (!case_begin("rng large %s %s layout %d odd %d shape %d", kind_name[d->kind],
+                        node_type_name[type], (int)layout, odd, s)) {
+            continue;
+        }
+        tensor_odd = odd;
+        y = tensor_output((cudnnDataType_t)type, 5, shapes[s], layout);
+        tensor_odd = 0;
+        op = op_open(be_final(rng_open(d)), node_add(&r, y));
+        be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, seed);
+        if (node_run(&r, be_final(op))) judge(d, y, (uint64_t)seed, 0);
+        be_free_all();
+        case_end();
+    }
+}
+
 /* One plan, whose offset the caller counts on in memory: other numbers each time, the same again. */
 static void offsets_count(void)
 {
@@ -196,11 +226,42 @@ static void mask_case(bool last)
     case_end();
 }
 
+/* Masks that begin at any byte: bits before and behind them stay. */
+static void long_mask(int count, int skip)
+{
+    const int dim[2] = {1, count}, rows[2] = {count, 1};
+    const int bytes[2] = {1, (count + 7) / 8 + skip + 3};
+    struct node_run r = {0};
+    struct tensor *carrier;
+    be_desc op;
+    double *exact;
+    if (!case_begin("rng mask of %d from byte %d", count, skip)) return;
+    carrier = tensor_inout(CUDNN_DATA_UINT8, 2, bytes, LAYOUT_NCHW, 0, 255);
+    exact = node_doubles(bytes[1]);
+    memcpy(exact, carrier->value, (size_t)bytes[1] * sizeof *exact);
+    for (int i = 0; i < count; ++i) {
+        double *byte = &exact[skip + i / 8];
+        int was = (int)*byte >> i % 8 & 1;
+        *byte += (1 << i % 8) * (expected(&some[0], 7, 0, i) - was);
+    }
+    op =
+        op_open(be_final(rng_open(&some[0])),
+                node_add_raw(&r, be_final(node_open_tensor(1, CUDNN_DATA_BOOLEAN, 2, dim, rows, 1)),
+                             (char *)carrier->data + skip));
+    be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, 7);
+    if (node_run(&r, be_final(op))) {
+        check_values("mask", carrier, exact, NULL, NULL, CUDNN_DATA_DOUBLE);
+    }
+    free(exact);
+    be_free_all();
+    case_end();
+}
+
 /* Mean, variance and the correlation of neighbours at several distances, all of which must be as
  * near to those of the distribution as chance allows (five standard deviations), and a hash of all
  * bits, the same on every device. */
-static void moments(const struct distribution *d, double mean, double variance, double kurtosis,
-                    uint64_t sum)
+static void moments(const struct distribution *d, int type, double mean, double variance,
+                    double kurtosis, uint64_t sum)
 {
     enum { COUNT = 1 << 16 };
     static const int dim[2] = {256, 256};
@@ -208,8 +269,8 @@ static void moments(const struct distribution *d, double mean, double variance, 
     struct node_run r = {0};
     struct tensor *y;
     be_desc op;
-    if (!case_begin("rng moments %s", kind_name[d->kind])) return;
-    y = tensor_output(CUDNN_DATA_DOUBLE, 2, dim, LAYOUT_NCHW);
+    if (!case_begin("rng moments %s %s", kind_name[d->kind], node_type_name[type])) return;
+    y = tensor_output((cudnnDataType_t)type, 2, dim, LAYOUT_NCHW);
     op = op_open(be_final(rng_open(d)), node_add(&r, y));
     be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, 20250101);
     if (node_run(&r, be_final(op)) && harness_values) {
@@ -331,6 +392,14 @@ static void refusals(void)
     case_end();
 }
 
+/* clang-format off */
+static const char *const symbols[] = {
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/rng/rng_vector_kernels.def"
+#undef WD_KERNEL
+};
+/* clang-format on */
+
 int main(int argc, char **argv)
 {
     static const int types[] = {CUDNN_DATA_FLOAT,    CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,
@@ -347,15 +416,32 @@ int main(int argc, char **argv)
             }
         }
         for (int t = 0; t < 3; ++t) value_case(&some[k], vectors[t], LAYOUT_VECT, BY_VALUE);
+        for (int t = 0; t < 7; ++t) {
+            for (int odd = 0; odd < (t == 1 ? 2 : 4); ++odd) {
+                large_case(&some[k], types[t], LAYOUT_NCHW, odd);
+                if (odd < 2) large_case(&some[k], types[t], LAYOUT_NHWC, odd);
+            }
+        }
+    }
+    for (int skip = 0; skip < 5; ++skip) {
+        long_mask(7, skip);
+        long_mask(1000 + skip, skip);
+        long_mask(20001, skip);
     }
     offsets_count();
     mask_case(false);
     mask_case(true);
-    moments(&some[0], 0.3, 0.3 * 0.7, 1.0 / 0.21 - 3.0, 0xb71ad53e5ef0626u);
-    moments(&some[1], 1.375, 5.75 * 5.75 / 12, 1.8, 0xec3e93112430771au);
-    moments(&some[2], 2.0, 9.0, 3.0, 0x77fd8c0bf7c4fd2u);
+    moments(&some[0], CUDNN_DATA_DOUBLE, 0.3, 0.3 * 0.7, 1.0 / 0.21 - 3.0, 0xb71ad53e5ef0626u);
+    moments(&some[1], CUDNN_DATA_DOUBLE, 1.375, 5.75 * 5.75 / 12, 1.8, 0xec3e93112430771au);
+    moments(&some[2], CUDNN_DATA_DOUBLE, 2.0, 9.0, 3.0, 0x77fd8c0bf7c4fd2u);
+    moments(&some[1], CUDNN_DATA_FLOAT, 1.375, 5.75 * 5.75 / 12, 1.8, 0x4a28e8a97d8dd3d7u);
+    moments(&some[1], CUDNN_DATA_HALF, 1.375, 5.75 * 5.75 / 12, 1.8, 0xd3af6107a0cd8749u);
+    moments(&some[2], CUDNN_DATA_FLOAT, 2.0, 9.0, 3.0, 0xb48e94bc3ccca555u);
+    moments(&some[2], CUDNN_DATA_HALF, 2.0, 9.0, 3.0, 0x2e399ac0a89f1af7u);
+    moments(&some[2], CUDNN_DATA_BFLOAT16, 2.0, 9.0, 3.0, 0xba27b09557528306u);
     certain();
     nothing();
     refusals();
+    if (argc == 1 && getenv("WARPDNN_ENGINES")) kernels_reached(symbols, COUNT(symbols));
     return harness_finish();
 }

@@ -36,18 +36,6 @@ static int type_index(int dtype)
     }
 }
 
-/* Whether elements lie without gaps in the order of dims, or with channels (dim 1) fastest. */
-static bool lies(const struct wd_tensor *t, bool channels)
-{
-    int64_t stride[WD_MAX_RANK];
-    if (channels) wd_strides_nhwc(t->dim, t->rank, stride);
-    else wd_strides_nchw(t->dim, t->rank, stride);
-    for (int d = 0; d < t->rank; ++d) {
-        if (t->dim[d] > 1 && t->stride[d] != stride[d]) return false;
-    }
-    return true;
-}
-
 static int64_t plane_of(const struct wd_tensor *t)
 {
     int64_t plane = 1;
@@ -67,8 +55,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(wd_tensor_count(y) > 0, reason, NOT_SUPPORTED_SHAPE, "the tensors are empty");
     WD_NEED(wd_tensor_count(y) >> ELEMENTS_MAX_LOG2 == 0, reason, NOT_SUPPORTED_SHAPE,
             "%lld elements are more than 2^%d", (long long)wd_tensor_count(y), ELEMENTS_MAX_LOG2);
-    if (lies(x, false) && lies(y, false)) return true;
-    WD_NEED(wd_tensor_same_dims(x, y) && lies(x, true) && lies(y, true), reason,
+    if (wd_tensor_is_nchw(x) && wd_tensor_is_nchw(y)) return true;
+    WD_NEED(wd_tensor_same_dims(x, y) && wd_tensor_is_nhwc(x) && wd_tensor_is_nhwc(y), reason,
             NOT_SUPPORTED_LAYOUT,
             "not both lie in the order of dims, nor with channels fastest: %s",
             wd_tensor_text(x, text, sizeof text));
@@ -146,7 +134,7 @@ static cudnnStatus_t emit(const struct wd_call *call, int reserve, struct wd_que
     a.shift = (int32_t)((int64_t)((uintptr_t)a.y % DROPOUT_BYTES) / bytes);
     a.alike = (uintptr_t)a.x % DROPOUT_BYTES == (uintptr_t)a.y % DROPOUT_BYTES;
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
-    if (lies(wd_call_tensor(call, 0), false) && lies(y, false)) {
+    if (wd_tensor_is_nchw(wd_call_tensor(call, 0)) && wd_tensor_is_nchw(y)) {
         return emit_flat(
             (backward ? KERNEL_dropout_backward_flat_f32 : KERNEL_dropout_forward_flat_f32) + type,
             queue, &a, bytes);

@@ -8,7 +8,7 @@
 #include "base/sizes.h"
 #include "graph/norms.h"
 #include "ops/engine.h"
-#include "ops/norm/norm_rows_args.h"
+#include "ops/norm/norm_rows.h"
 
 #define WD_KERNELS_MODULE norm_rows
 #define WD_KERNELS_ROWS "ops/norm/norm_rows_kernels.def"
@@ -64,7 +64,7 @@ static struct places places_of(enum wd_op op)
     return p;
 }
 
-static int type_index(int dtype)
+int wd_norm_type_index(int dtype)
 {
     switch (dtype) {
     case CUDNN_DATA_FLOAT: return NORM_ROWS_F32;
@@ -81,16 +81,7 @@ static const struct wd_tensor *tensor_at(const struct wd_problem *problem, int s
 
 /* ---- The shape ---- */
 
-struct shape {
-    int64_t rows;
-    int64_t length;
-    int order[WD_MAX_RANK]; /* x's dimensions of more than one element, from the outermost */
-    int count;
-    int outer; /* of these, those that rows are counted by */
-};
-
-/* False where a dimension of the rows lies inside of one of a row's. */
-static bool see(struct shape *s, const struct wd_problem *problem)
+bool wd_norm_rows_see(struct wd_norm_rows *s, const struct wd_problem *problem)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, 0);
     struct wd_norm_split split;
@@ -114,8 +105,8 @@ static bool see(struct shape *s, const struct wd_problem *problem)
 
 /* Whether a tensor has an element for each place of dimensions order[first], ... order[last - 1], in
  * the order of x's memory without gaps, and none beside. */
-static bool follows(const struct shape *s, const struct wd_tensor *x, const struct wd_tensor *t,
-                    int first, int last)
+static bool follows(const struct wd_norm_rows *s, const struct wd_tensor *x,
+                    const struct wd_tensor *t, int first, int last)
 {
     int64_t expected = 1;
     for (int i = s->count - 1; i >= 0; --i) {
@@ -178,7 +169,7 @@ static int64_t clusters_at_once(const struct cut *c, const struct wd_device *dev
     return wd_most(1, parts * (PART_PROCESSORS * each / c->cluster));
 }
 
-static void cut(struct cut *c, const struct shape *s, const struct wd_device *device)
+static void cut(struct cut *c, const struct wd_norm_rows *s, const struct wd_device *device)
 {
     int64_t units = wd_ceil_div(s->length, NORM_ROWS_COLUMNS);
     int64_t most = 1;
@@ -206,7 +197,8 @@ static void cut(struct cut *c, const struct shape *s, const struct wd_device *de
 
 /* ---- Matching ---- */
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s,
+                        struct wd_reason *reason)
 {
     struct places p = places_of(problem->node->op);
     const int data[] = {p.x, p.dy, p.y};
@@ -214,32 +206,32 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const int statistics[] = {p.mean, p.inv_std};
     const struct wd_tensor *x = tensor_at(problem, p.x);
     int mode = problem->node->attr.norms.mode;
-    struct shape s;
     WD_NEED(mode == CUDNN_LAYER_NORM || mode == CUDNN_RMS_NORM || mode == CUDNN_ADA_LAYER_NORM,
             reason, NOT_SUPPORTED, "mode %d is none of the layer norms", mode);
     WD_NEED(wd_tensor_count(x) > 0, reason, NOT_SUPPORTED_SHAPE, "x is empty");
     WD_NEED(wd_problem_acc(problem) == WD_ACC_F32, reason, NOT_SUPPORTED_DATA_TYPE,
             "a type needs more than fp32 to compute in");
     WD_NEED(wd_tensor_is_packed(x), reason, NOT_SUPPORTED_LAYOUT, "x has gaps");
-    WD_NEED(see(&s, problem), reason, NOT_SUPPORTED_LAYOUT,
+    WD_NEED(wd_norm_rows_see(s, problem), reason, NOT_SUPPORTED_LAYOUT,
             "what is normalized is not the innermost of x");
     for (int i = 0; i < 3; ++i) {
         const struct wd_tensor *t = tensor_at(problem, data[i]);
         if (!t) continue;
         WD_NEED(t->vect_count == 1, reason, NOT_SUPPORTED_LAYOUT,
                 "slot %d is vectorised, %d lanes a unit", data[i], t->vect_count);
-        WD_NEED(type_index(t->dtype) >= 0 && t->dtype == x->dtype, reason, NOT_SUPPORTED_DATA_TYPE,
-                "slot %d is %s, needed is fp32, fp16 or bf16 as x", data[i],
-                wd_dtype_name(t->dtype));
+        WD_NEED(wd_norm_type_index(t->dtype) >= 0 && t->dtype == x->dtype, reason,
+                NOT_SUPPORTED_DATA_TYPE, "slot %d is %s, needed is fp32, fp16 or bf16 as x",
+                data[i], wd_dtype_name(t->dtype));
         WD_NEED(wd_tensor_same_layout(t, x), reason, NOT_SUPPORTED_LAYOUT,
                 "slot %d lies otherwise than x", data[i]);
     }
     for (int i = 0; i < 4; ++i) {
         const struct wd_tensor *t = tensor_at(problem, params[i]);
         if (!t) continue;
-        WD_NEED(type_index(t->dtype) >= 0 && t->vect_count == 1, reason, NOT_SUPPORTED_DATA_TYPE,
-                "slot %d is %s, needed is fp32, fp16 or bf16", params[i], wd_dtype_name(t->dtype));
-        WD_NEED(follows(&s, x, t, s.outer, s.count), reason, NOT_SUPPORTED_LAYOUT,
+        WD_NEED(wd_norm_type_index(t->dtype) >= 0 && t->vect_count == 1, reason,
+                NOT_SUPPORTED_DATA_TYPE, "slot %d is %s, needed is fp32, fp16 or bf16", params[i],
+                wd_dtype_name(t->dtype));
+        WD_NEED(follows(s, x, t, s->outer, s->count), reason, NOT_SUPPORTED_LAYOUT,
                 "slot %d is no number a column in the order of x", params[i]);
     }
     for (int i = 0; i < 2; ++i) {
@@ -247,11 +239,19 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
         if (!t) continue;
         WD_NEED(t->dtype == CUDNN_DATA_FLOAT && t->vect_count == 1, reason, NOT_SUPPORTED_DATA_TYPE,
                 "slot %d is %s, needed is fp32", statistics[i], wd_dtype_name(t->dtype));
-        WD_NEED(follows(&s, x, t, 0, s.outer), reason, NOT_SUPPORTED_LAYOUT,
+        WD_NEED(follows(s, x, t, 0, s->outer), reason, NOT_SUPPORTED_LAYOUT,
                 "slot %d is no number a row in the order of x", statistics[i]);
     }
-    WD_NEED(problem->node->op != WD_OP_NORM_BACKWARD || tensor_at(problem, p.inv_std), reason,
-            NOT_SUPPORTED, "the statistics are not given");
+    return true;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_norm_rows s = {.rows = 0};
+    if (!wd_norm_rows_match(problem, &s, reason)) return false;
+    WD_NEED(problem->node->op != WD_OP_NORM_BACKWARD ||
+                wd_slot(problem->graph, problem->node, NORM_GRAD_INV_STD),
+            reason, NOT_SUPPORTED, "the statistics are not given");
     WD_NEED(s.length <= longest(problem->device), reason, NOT_SUPPORTED_SHAPE,
             "rows of %lld elements are longer than %lld", (long long)s.length,
             (long long)longest(problem->device));
@@ -260,9 +260,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 
 static int64_t workspace(const struct wd_problem *problem)
 {
-    struct shape s;
+    struct wd_norm_rows s;
     struct cut c;
-    (void)see(&s, problem);
+    (void)wd_norm_rows_see(&s, problem);
     cut(&c, &s, problem->device);
     if (c.clusters == 1) return 0;
     if (!tensor_at(problem, NORM_GRAD_DSCALE) && !tensor_at(problem, NORM_GRAD_DBIAS)) return 0;
@@ -282,7 +282,7 @@ static struct norm_rows_param param_at(const struct wd_call *call, int slot)
     struct norm_rows_param p = {NULL, 0, 0};
     if (!t) return p;
     p.data = wd_call_data(call, slot);
-    p.type = type_index(t->dtype);
+    p.type = wd_norm_type_index(t->dtype);
     return p;
 }
 
@@ -291,8 +291,8 @@ static bool aligned(const void *data)
     return (uintptr_t)data % 16 == 0;
 }
 
-static struct norm_rows_args args_of(const struct wd_call *call, const struct shape *s,
-                                     const struct cut *c, const struct wd_device *device)
+struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const struct wd_norm_rows *s,
+                                           const struct wd_device *device)
 {
     struct places p = places_of(call->problem.node->op);
     struct norm_rows_args a;
@@ -312,15 +312,22 @@ static struct norm_rows_args args_of(const struct wd_call *call, const struct sh
         a.given_inv_std = data_at(call, p.inv_std);
     }
     a.rows = s->rows;
-    a.step = c->clusters * c->groups;
     a.inverse = 1.0F / (float)s->length;
     a.length = (uint32_t)s->length;
+    a.centered = call->problem.node->attr.norms.mode != CUDNN_RMS_NORM;
+    a.streaming = wd_tensor_extent(wd_call_tensor(call, p.x)) > device->l2_bytes;
+    return a;
+}
+
+static struct norm_rows_args args_of(const struct wd_call *call, const struct wd_norm_rows *s,
+                                     const struct cut *c, const struct wd_device *device)
+{
+    struct norm_rows_args a = wd_norm_rows_args_of(call, s, device);
+    a.step = c->clusters * c->groups;
     a.lanes = (uint32_t)c->lanes;
     a.groups = (uint32_t)c->groups;
     a.cluster = (uint32_t)c->cluster;
     a.partials = (uint32_t)c->clusters;
-    a.centered = call->problem.node->attr.norms.mode != CUDNN_RMS_NORM;
-    a.streaming = wd_tensor_extent(wd_call_tensor(call, p.x)) > device->l2_bytes;
     return a;
 }
 
@@ -332,7 +339,7 @@ static cudnnStatus_t emit_rows(const struct wd_call *call, struct wd_queue *queu
     bool runs = a->length % NORM_ROWS_COLUMNS == 0 && aligned(a->x) && aligned(a->dy) &&
                 aligned(a->y) && aligned(a->scale.data) && aligned(a->bias.data) &&
                 shared + which->fixed <= queue->device->shared_per_block;
-    int type = type_index(wd_call_tensor(call, 0)->dtype);
+    int type = wd_norm_type_index(wd_call_tensor(call, 0)->dtype);
     return wd_emit_cluster_kernel(queue, &kernel_rows[(runs ? which->runs : which->singles) + type],
                                   c->clusters * c->cluster, (uint32_t)threads_of(c),
                                   (uint32_t)c->cluster, runs ? (uint32_t)shared : 0, a);
@@ -342,39 +349,45 @@ static cudnnStatus_t emit_forward(const struct wd_call *call, struct wd_queue *q
 {
     int epsilon = call->problem.node->op == WD_OP_NORM_TRAINING ? (int)NORM_TRAIN_EPSILON
                                                                 : (int)NORM_INFER_EPSILON;
-    struct shape s;
+    struct wd_norm_rows s;
     struct cut c;
     struct norm_rows_args a;
-    (void)see(&s, &call->problem);
+    (void)wd_norm_rows_see(&s, &call->problem);
     cut(&c, &s, queue->device);
     a = args_of(call, &s, &c, queue->device);
     a.epsilon = (float)wd_call_view(call, epsilon).value;
     return emit_rows(call, queue, &forward, &c, &a);
 }
 
+cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows_args *a)
+{
+    int64_t tiles;
+    int64_t slices = 1;
+    tiles = wd_ceil_div(a->length, NORM_ROWS_TILE);
+    /* in one wave */
+    while (slices < NORM_ROWS_SLICES && slices < a->partials &&
+           4 * slices * (int64_t)a->length <=
+               (int64_t)FINISH_THREADS * queue->device->multiprocessors) {
+        slices *= 2;
+    }
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_rows_finish], 2 * tiles,
+                          (uint32_t)(slices * NORM_ROWS_TILE), 0, a);
+}
+
 static cudnnStatus_t emit_backward(const struct wd_call *call, struct wd_queue *queue)
 {
     bool wants;
-    int64_t tiles;
-    int64_t slices = 1;
-    struct shape s;
+    struct wd_norm_rows s;
     struct cut c;
     struct norm_rows_args a;
-    (void)see(&s, &call->problem);
+    (void)wd_norm_rows_see(&s, &call->problem);
     cut(&c, &s, queue->device);
     a = args_of(call, &s, &c, queue->device);
     wants = a.dscale.data || a.dbias.data;
     if (wants && c.clusters > 1) a.partial = call->workspace;
     WD_TRY(emit_rows(call, queue, &backward, &c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;
-    tiles = wd_ceil_div(s.length, NORM_ROWS_TILE);
-    /* in one wave */
-    while (slices < NORM_ROWS_SLICES && slices < c.clusters &&
-           4 * slices * s.length <= (int64_t)FINISH_THREADS * queue->device->multiprocessors) {
-        slices *= 2;
-    }
-    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_rows_finish], 2 * tiles,
-                          (uint32_t)(slices * NORM_ROWS_TILE), 0, &a);
+    return wd_norm_rows_finish(queue, &a);
 }
 
 const struct wd_engine wd_engine_norm_inference_rows = {

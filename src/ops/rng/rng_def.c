@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The engines of last resort for random tensors, on both devices: take whatever the rule accepts. */
-#include "ops/engine.h"
-#include "ops/rng/rng_args.h"
+#include "ops/rng/rng_call.h"
 
 #define WD_DEF_MODULE rng_def
 #define WD_DEF_BODY "ops/rng/rng_def.h"
 #define WD_DEF_PASSES "ops/rng/rng_passes.def"
 #include "ops/definition_host.inc"
 
-enum { SEED, OFFSET, Y };
 enum { SEED_LOW, SEED_HIGH };
 
 /* The integer in a slot: by value it is read now, else by the device when it runs, so that replays
@@ -26,10 +24,10 @@ static void set_integer(const struct wd_call *call, int slot, const void **data,
     *data = NULL;
 }
 
-static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+struct rng_args wd_rng_args_of(const struct wd_call *call)
 {
     struct rng_args args = {
-        .y = wd_call_view(call, Y),
+        .y = wd_call_view(call, RNG_Y),
         .seed_value = (uint64_t)call->scalars[SEED_LOW] | (uint64_t)call->scalars[SEED_HIGH] << 32,
         .per_item = 4,
         .attr = call->problem.node->attr.rng,
@@ -37,8 +35,14 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int bits = wd_dtype_bits(args.y.dtype);
     if (bits > 0 && bits < 8) args.per_item = 8 / bits;
     wd_view_order(&args.y, args.order);
-    set_integer(call, SEED, &args.seed, &args.seed_dtype, &args.seed_value);
-    set_integer(call, OFFSET, &args.offset, &args.offset_dtype, &args.offset_value);
+    set_integer(call, RNG_SEED, &args.seed, &args.seed_dtype, &args.seed_value);
+    set_integer(call, RNG_OFFSET, &args.offset, &args.offset_dtype, &args.offset_value);
+    return args;
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct rng_args args = wd_rng_args_of(call);
     return wd_emit_map(queue, &wd_pass_rng, WD_ACC_F32, &args,
                        (wd_view_count(&args.y) + args.per_item - 1) / args.per_item);
 }

@@ -2,8 +2,8 @@
  *
  * The engines of last resort for transforms, concatenation and reshape, on both devices: take
  * whatever the rules accept. */
-#include "base/status.h"
 #include "ops/engine.h"
+#include "ops/tensor/concat_place.h"
 #include "ops/tensor/tensor_args.h"
 
 #define WD_DEF_MODULE tensor_def
@@ -39,37 +39,6 @@ static struct move_args move_args(const struct wd_call *call, int x, int y)
     return args;
 }
 
-enum { CONCAT_Y, CONCAT_X };
-
-static bool same_strides(const struct wd_view *x, const struct wd_view *y)
-{
-    bool same =
-        x->vect_count == y->vect_count && (x->vect_count == 1 || x->vect_dim == y->vect_dim);
-    for (int d = 0; d < x->rank; ++d) same &= x->dim[d] <= 1 || x->stride[d] == y->stride[d];
-    return same;
-}
-
-/* Whether the input in a slot lies where it belongs in y already; one that covers another part of y
- * would be lost while it is copied. */
-static cudnnStatus_t look_in_place(const struct wd_call *call, int slot,
-                                   const struct move_args *args, bool *lies)
-{
-    int64_t at[WD_MAX_RANK] = {0};
-    const char *x = args->x.data;
-    const char *y = args->y.data;
-    const char *place;
-    at[args->axis] = args->first;
-    place = y + wd_view_offset(&args->y, at) * wd_dtype_bits(args->y.dtype) / 8;
-    *lies = x == place && args->same && args->per_item == 1 && same_strides(&args->x, &args->y);
-    if (*lies) return CUDNN_STATUS_SUCCESS;
-    WD_REQUIRE(x + wd_tensor_extent(wd_call_tensor(call, slot)) <= y ||
-                   y + wd_tensor_extent(wd_call_tensor(call, CONCAT_Y)) <= x,
-               CUDNN_STATUS_BAD_PARAM,
-               "concat: input %d, in place, lies at %p within y, but not as the part of y at %p",
-               slot - CONCAT_X, (const void *)x, (const void *)place);
-    return CUDNN_STATUS_SUCCESS;
-}
-
 static cudnnStatus_t concat(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_concat_attr *attr = &call->problem.node->attr.concat;
@@ -85,7 +54,7 @@ static cudnnStatus_t concat(const struct wd_call *call, struct wd_queue *queue)
             first += args.x.dim[attr->axis];
             if (elements == 0) continue;
             if (pass == 0 && i == attr->in_place) {
-                WD_TRY(look_in_place(call, CONCAT_X + i, &args, &lies));
+                WD_TRY(wd_concat_look(call, i, args.first, &lies));
             }
             if (pass == 0 || (i == attr->in_place && lies)) continue;
             WD_TRY(wd_emit_map(queue, &wd_pass_concat, WD_ACC_F32, &args,

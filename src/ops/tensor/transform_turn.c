@@ -7,6 +7,7 @@
 
 #include "base/sizes.h"
 #include "ops/engine.h"
+#include "ops/tensor/tensor_walk.h"
 #include "ops/tensor/transform_turn_args.h"
 
 #define WD_KERNELS_MODULE transform_turn
@@ -19,68 +20,23 @@ enum { SRC, DEST };
 enum { SCALE, BLEND }; /* of a transform: alpha, beta */
 
 enum {
-    WALK_MAX = 2 * WD_MAX_RANK, /* dims, where blocks are folded */
-    SIDE = 64,                  /* of a tile, wanted */
-    SIDE_WIDE = 32,             /* likewise along b of elements of 8 bytes */
-    SIDE_HALF = 128,            /* likewise of 2 bytes, where rows are no whole runs */
-    SIDE_LEAST = 16,            /* where tiles are few */
-    WHOLE_ROW = 128,            /* a row that a tile takes whole, if it is no whole runs; */
-    WHOLE_HALF = 256,           /* of 2 bytes */
-    THIN_ELEMENTS = 4096,       /* of a tile of a thin plane, at most */
-    TILE_BYTES = 16 << 10,      /* at most */
-    TILE_LEAST = 1024,          /* elements of a tile that is not cut further */
-    DIRECT_MAX = 1 << 16,       /* elements that are moved one by one: they stay in the cache */
+    SIDE = 64,             /* of a tile, wanted */
+    SIDE_WIDE = 32,        /* likewise along b of elements of 8 bytes */
+    SIDE_HALF = 128,       /* likewise of 2 bytes, where rows are no whole runs */
+    SIDE_LEAST = 16,       /* where tiles are few */
+    WHOLE_ROW = 128,       /* a row that a tile takes whole, if it is no whole runs; */
+    WHOLE_HALF = 256,      /* of 2 bytes */
+    THIN_ELEMENTS = 4096,  /* of a tile of a thin plane, at most */
+    TILE_BYTES = 16 << 10, /* at most */
+    TILE_LEAST = 1024,     /* elements of a tile that is not cut further */
+    DIRECT_MAX = 1 << 16,  /* elements that are moved one by one: they stay in the cache */
     THREADS_FEW = 64,
     PLANE_MIN = 256, /* elements: smaller ones are not worth a tile */
     RUNS_A_THREAD = 4,
 };
 
-/* Dims by falling stride of y, neighbours of one stride made one; strides in x and in y. */
-struct walk {
-    int rank;
-    int64_t dim[WALK_MAX];
-    int64_t x[WALK_MAX];
-    int64_t y[WALK_MAX];
-    int64_t count;
-};
-
-static void walk_add(struct walk *w, int64_t dim, int64_t x, int64_t y)
-{
-    int at = w->rank;
-    if (dim == 1) return;
-    for (; at > 0 && w->y[at - 1] < y; --at) {
-        w->dim[at] = w->dim[at - 1];
-        w->x[at] = w->x[at - 1];
-        w->y[at] = w->y[at - 1];
-    }
-    w->dim[at] = dim;
-    w->x[at] = x;
-    w->y[at] = y;
-    w->rank += 1;
-}
-
-static void walk_join(struct walk *w)
-{
-    int last = -1;
-    w->count = 1;
-    for (int d = 0; d < w->rank; ++d) {
-        w->count *= w->dim[d];
-        if (last >= 0 && w->x[last] == w->x[d] * w->dim[d] && w->y[last] == w->y[d] * w->dim[d]) {
-            w->dim[last] *= w->dim[d];
-        } else {
-            w->dim[++last] = w->dim[d];
-        }
-        w->x[last] = w->x[d];
-        w->y[last] = w->y[d];
-    }
-    w->rank = last + 1;
-    if (w->rank > 0) return;
-    w->rank = 1;
-    w->dim[0] = w->x[0] = w->y[0] = 1;
-}
-
 /* The dim along which x has neighbours; -1: none. */
-static int neighbours(const struct walk *w)
+static int neighbours(const struct wd_walk *w)
 {
     for (int d = 0; d < w->rank; ++d) {
         if (w->x[d] == 1) return d;
@@ -88,33 +44,33 @@ static int neighbours(const struct walk *w)
     return -1;
 }
 
-static struct walk walk_plain(const struct wd_tensor *x, const struct wd_tensor *y)
+static struct wd_walk walk_plain(const struct wd_tensor *x, const struct wd_tensor *y)
 {
-    struct walk w = {.rank = 0};
-    for (int d = 0; d < y->rank; ++d) walk_add(&w, y->dim[d], x->stride[d], y->stride[d]);
-    walk_join(&w);
+    struct wd_walk w = {.rank = 0};
+    for (int d = 0; d < y->rank; ++d) wd_walk_add(&w, y->dim[d], x->stride[d], y->stride[d]);
+    wd_walk_join(&w);
     return w;
 }
 
 /* Blocks: a spatial dim is two, the second of which goes along the channels. */
-static struct walk walk_fold(const struct wd_transform_attr *p, const struct wd_tensor *src,
-                             const struct wd_tensor *dest)
+static struct wd_walk walk_fold(const struct wd_transform_attr *p, const struct wd_tensor *src,
+                                const struct wd_tensor *dest)
 {
     bool folds = p->direction == CUDNN_TRANSFORM_FOLD;
     const struct wd_tensor *image = folds ? src : dest;
     const struct wd_tensor *folded = folds ? dest : src;
     int64_t phase = image->dim[1] * folded->stride[1]; /* between phases */
-    struct walk w = {.rank = 0};
-    for (int d = 0; d < 2; ++d) walk_add(&w, image->dim[d], src->stride[d], dest->stride[d]);
+    struct wd_walk w = {.rank = 0};
+    for (int d = 0; d < 2; ++d) wd_walk_add(&w, image->dim[d], src->stride[d], dest->stride[d]);
     for (int d = src->rank - 1; d >= 2; --d) {
         int64_t block = p->fold[d - 2];
         int64_t outer = image->stride[d] * block;
-        walk_add(&w, folded->dim[d], folds ? outer : folded->stride[d],
-                 folds ? folded->stride[d] : outer);
-        walk_add(&w, block, folds ? image->stride[d] : phase, folds ? phase : image->stride[d]);
+        wd_walk_add(&w, folded->dim[d], folds ? outer : folded->stride[d],
+                    folds ? folded->stride[d] : outer);
+        wd_walk_add(&w, block, folds ? image->stride[d] : phase, folds ? phase : image->stride[d]);
         phase *= block;
     }
-    walk_join(&w);
+    wd_walk_join(&w);
     return w;
 }
 
@@ -147,7 +103,7 @@ static bool match_pair(const struct wd_tensor *x, const struct wd_tensor *y, boo
     return true;
 }
 
-static bool match_walk(const struct walk *w, struct wd_reason *reason)
+static bool match_walk(const struct wd_walk *w, struct wd_reason *reason)
 {
     int a = neighbours(w);
     WD_NEED(w->rank <= WD_MAX_RANK, reason, NOT_SUPPORTED_SHAPE, "%d dims are moved, at most %d",
@@ -183,7 +139,7 @@ static bool match_pointwise(const struct wd_problem *problem, struct wd_reason *
     const struct wd_node *node = problem->node;
     const struct wd_tensor *x = wd_slot(problem->graph, node, POINTWISE_X);
     const struct wd_tensor *y = wd_slot(problem->graph, node, POINTWISE_Y);
-    struct walk w;
+    struct wd_walk w;
     WD_NEED(node->attr.pointwise.mode == CUDNN_POINTWISE_IDENTITY, reason, NOT_SUPPORTED,
             "mode %d is not the identity", node->attr.pointwise.mode);
     WD_NEED(!(x->flags & WD_BY_VALUE) && wd_tensor_same_dims(x, y), reason, NOT_SUPPORTED_SHAPE,
@@ -202,7 +158,7 @@ static bool match_transform(const struct wd_problem *problem, struct wd_reason *
     const struct wd_tensor *dest = wd_slot(problem->graph, problem->node, DEST);
     const struct wd_tensor *image = p->direction == CUDNN_TRANSFORM_FOLD ? src : dest;
     const struct wd_tensor *folded = p->direction == CUDNN_TRANSFORM_FOLD ? dest : src;
-    struct walk w;
+    struct wd_walk w;
     if (!match_pair(src, dest, is_plain(problem->node, SCALE, SCALE, BLEND), reason)) return false;
     for (int d = 0; d < src->rank; ++d) {
         WD_NEED(p->before[d] == 0 && p->after[d] == 0, reason, NOT_SUPPORTED_SHAPE,
@@ -220,7 +176,7 @@ static bool match_transform(const struct wd_problem *problem, struct wd_reason *
 
 /* ---- Emission ---- */
 
-static bool strides_divide(const int64_t *stride, const struct walk *w, int64_t run)
+static bool strides_divide(const int64_t *stride, const struct wd_walk *w, int64_t run)
 {
     for (int d = 0; d < w->rank; ++d) {
         if (stride[d] != 1 && stride[d] % run != 0) return false;
@@ -229,8 +185,8 @@ static bool strides_divide(const int64_t *stride, const struct walk *w, int64_t 
 }
 
 /* Also what is little, element by element, however it lies. */
-static cudnnStatus_t emit_rows(struct wd_queue *queue, const struct walk *w, int size, int64_t run,
-                               struct turn_args *a)
+static cudnnStatus_t emit_rows(struct wd_queue *queue, const struct wd_walk *w, int size,
+                               int64_t run, struct turn_args *a)
 {
     int last = w->rank - 1;
     bool runs = w->x[last] == 1 && a->x_shift == 0 && a->y_shift == 0 && w->dim[last] % run == 0 &&
@@ -278,8 +234,8 @@ static int64_t half_of(int64_t side)
 }
 
 /* Of planes of ea by eb elements. */
-static struct sides sides_of(const struct walk *w, int64_t ea, int64_t eb, bool x_runs, bool y_runs,
-                             int64_t bytes, int64_t processors)
+static struct sides sides_of(const struct wd_walk *w, int64_t ea, int64_t eb, bool x_runs,
+                             bool y_runs, int64_t bytes, int64_t processors)
 {
     int64_t most = TILE_BYTES / bytes;
     int64_t thin = wd_least(most, THIN_ELEMENTS);
@@ -310,8 +266,8 @@ static int64_t touched(int64_t elements, int64_t run)
     return (elements + 2 * run - 2) / run;
 }
 
-static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct walk *w, int size, int64_t run,
-                                struct turn_args *a)
+static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w, int size,
+                                int64_t run, struct turn_args *a)
 {
     int at_a = neighbours(w);
     int at_b = w->rank - 1;
@@ -384,7 +340,7 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct walk *w, in
                           (uint32_t)threads, (uint32_t)(elements * bytes), a);
 }
 
-static cudnnStatus_t emit(const struct walk *w, const struct wd_tensor *y, const void *from,
+static cudnnStatus_t emit(const struct wd_walk *w, const struct wd_tensor *y, const void *from,
                           void *to, double alpha, double beta, struct wd_queue *queue)
 {
     int64_t bytes = wd_dtype_bytes(y->dtype); /* match takes 2, 4 and 8 */
@@ -411,7 +367,7 @@ static cudnnStatus_t emit(const struct walk *w, const struct wd_tensor *y, const
 static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *y = wd_call_tensor(call, POINTWISE_Y);
-    struct walk w = walk_plain(wd_call_tensor(call, POINTWISE_X), y);
+    struct wd_walk w = walk_plain(wd_call_tensor(call, POINTWISE_X), y);
     return emit(&w, y, wd_call_data(call, POINTWISE_X), wd_call_data(call, POINTWISE_Y),
                 call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], queue);
 }
@@ -419,7 +375,8 @@ static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue 
 static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *dest = wd_call_tensor(call, DEST);
-    struct walk w = walk_fold(&call->problem.node->attr.transform, wd_call_tensor(call, SRC), dest);
+    struct wd_walk w =
+        walk_fold(&call->problem.node->attr.transform, wd_call_tensor(call, SRC), dest);
     return emit(&w, dest, wd_call_data(call, SRC), wd_call_data(call, DEST), call->scalars[SCALE],
                 call->scalars[BLEND], queue);
 }

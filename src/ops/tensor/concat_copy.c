@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Concatenation on the GPU in one launch for up to sixteen inputs, of any layout and y's type.
+ * concat_copy_args.h says how an input is cut. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "base/status.h"
+#include "ops/engine.h"
+#include "ops/tensor/concat_copy_args.h"
+#include "ops/tensor/concat_place.h"
+#include "ops/tensor/tensor_walk.h"
+
+#define WD_KERNELS_MODULE concat_copy
+#define WD_KERNELS_ROWS "ops/tensor/concat_copy_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    CHUNK_LONG = 32, /* bytes, from which on a row goes by 16 between boundaries */
+    THREADS_FEW = 64,
+    COUNT_MAX_LOG2 = 30, /* elements of an input */
+    CHUNK_MAX = INT32_MAX,
+};
+
+/* An input in bytes, the innermost dim being neighbours in both. A vector is one element. */
+static struct wd_walk walk_of(const struct wd_tensor *x, const struct wd_tensor *y)
+{
+    int64_t bytes = wd_dtype_bytes(y->dtype) * y->vect_count;
+    struct wd_walk w = {.rank = 0};
+    for (int d = 0; d < x->rank; ++d) {
+        bool vectors = x->vect_count > 1 && d == x->vect_dim;
+        wd_walk_add(&w, vectors ? x->dim[d] / x->vect_count : x->dim[d], x->stride[d] * bytes,
+                    y->stride[d] * bytes);
+    }
+    wd_walk_add(&w, bytes, 1, 1);
+    wd_walk_join(&w);
+    if (w.x[w.rank - 1] != 1 || w.y[w.rank - 1] != 1) { /* single bytes far apart */
+        w.dim[w.rank] = w.x[w.rank] = w.y[w.rank] = 1;
+        w.rank += 1;
+    }
+    return w;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, CONCAT_Y);
+    WD_NEED(wd_dtype_bits(y->dtype) >= 8, reason, NOT_SUPPORTED_DATA_TYPE,
+            "elements of y are %s, less than a byte", wd_dtype_name(y->dtype));
+    for (int i = 0; i < problem->node->attr.concat.inputs; ++i) {
+        const struct wd_tensor *x = wd_slot(problem->graph, problem->node, CONCAT_X + i);
+        struct wd_walk w;
+        WD_NEED(x->dtype == y->dtype, reason, NOT_SUPPORTED_DATA_TYPE,
+                "input %d is %s, y is %s, needed is one type", i, wd_dtype_name(x->dtype),
+                wd_dtype_name(y->dtype));
+        WD_NEED(x->vect_count == y->vect_count &&
+                    (x->vect_count == 1 || x->vect_dim == y->vect_dim),
+                reason, NOT_SUPPORTED_LAYOUT, "input %d has other vectors than y", i);
+        WD_NEED(wd_tensor_count(x) >> COUNT_MAX_LOG2 == 0, reason, NOT_SUPPORTED_SHAPE,
+                "input %d has %lld elements, more than 2^%d", i, (long long)wd_tensor_count(x),
+                COUNT_MAX_LOG2);
+        if (wd_tensor_count(x) == 0) continue;
+        w = walk_of(x, y);
+        for (int d = 0; d < w.rank; ++d) {
+            WD_NEED(w.x[d] >= 0 && w.y[d] >= 0, reason, NOT_SUPPORTED_LAYOUT,
+                    "input %d or y goes backwards", i);
+        }
+        WD_NEED(w.rank - 1 <= CONCAT_DIMS && w.dim[w.rank - 1] <= CHUNK_MAX, reason,
+                NOT_SUPPORTED_SHAPE, "input %d has %d dims of rows of %lld bytes", i, w.rank - 1,
+                (long long)w.dim[w.rank - 1]);
+    }
+    return true;
+}
+
+/* The largest power of two up to 16 that divides a number. */
+static int64_t power_of(uint64_t all)
+{
+    int64_t piece = 1;
+    while (piece < CONCAT_BYTES && all % (uint64_t)(2 * piece) == 0) piece *= 2;
+    return piece;
+}
+
+static struct concat_input input_of(const struct wd_walk *w, const void *x, void *y, int64_t extent)
+{
+    struct concat_input in;
+    int last = w->rank - 1;
+    int64_t chunk = w->dim[last];
+    uint64_t in_y = (uintptr_t)y | (uint64_t)chunk;
+    uint64_t in_x = (uintptr_t)x;
+    int64_t units;
+    memset(&in, 0, sizeof in);
+    in.x = x;
+    in.y = y;
+    in.extent = extent;
+    in.chunk = (uint32_t)chunk;
+    in.rank = (uint8_t)last;
+    in.is_long = chunk >= CHUNK_LONG;
+    for (int d = 0; d < last; ++d) {
+        in.dim[d] = wd_fastdiv_of((uint32_t)w->dim[d]);
+        in.x_stride[d] = w->x[d];
+        in.y_stride[d] = w->y[d];
+        in_x |= (uint64_t)w->x[d];
+        in_y |= (uint64_t)w->y[d];
+    }
+    in.piece = (uint16_t)power_of(in.is_long ? in_y : in_x | in_y);
+    units = chunk / in.piece;
+    /* wherever between two boundaries a row begins in y */
+    if (in.is_long) units = wd_ceil_div(chunk + CONCAT_BYTES - in.piece, CONCAT_BYTES);
+    in.row = wd_fastdiv_of((uint32_t)units);
+    in.units = (uint32_t)(w->count / chunk * units);
+    return in;
+}
+
+/* Units of a thread. */
+static int64_t thread_units(const struct concat_input *in)
+{
+    return in->is_long ? CONCAT_LONG : CONCAT_SHORT;
+}
+
+static cudnnStatus_t launch(struct wd_queue *queue, struct concat_copy_args *a)
+{
+    int64_t threads = CONCAT_THREADS;
+    int64_t blocks = 0;
+    for (int i = 0; i < a->inputs; ++i) {
+        blocks += wd_ceil_div(a->input[i].units, threads * thread_units(&a->input[i]));
+    }
+    if (blocks < queue->device->multiprocessors) threads = THREADS_FEW;
+    blocks = 0;
+    for (int i = 0; i < a->inputs; ++i) {
+        a->input[i].first_block = (uint32_t)blocks;
+        blocks += wd_ceil_div(a->input[i].units, threads * thread_units(&a->input[i]));
+    }
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_concat_copy], blocks, (uint32_t)threads, 0, a);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct wd_concat_attr *attr = &call->problem.node->attr.concat;
+    const struct wd_tensor *y = wd_call_tensor(call, CONCAT_Y);
+    struct wd_view to = wd_call_view(call, CONCAT_Y);
+    int64_t first = 0;
+    bool lies = false;
+    struct concat_copy_args a;
+    memset(&a, 0, sizeof a);
+    a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
+    for (int i = 0; i < attr->in_place; ++i) {
+        first += wd_call_tensor(call, CONCAT_X + i)->dim[attr->axis];
+    }
+    /* nothing is written before this is known */
+    if (attr->in_place >= 0 && wd_tensor_count(wd_call_tensor(call, CONCAT_X + attr->in_place))) {
+        WD_TRY(wd_concat_look(call, attr->in_place, first, &lies));
+    }
+    first = 0;
+    for (int i = 0; i < attr->inputs; ++i) {
+        const struct wd_tensor *x = wd_call_tensor(call, CONCAT_X + i);
+        int64_t at[WD_MAX_RANK] = {0};
+        struct wd_walk w;
+        at[attr->axis] = first;
+        first += x->dim[attr->axis];
+        if (wd_tensor_count(x) == 0 || (i == attr->in_place && lies)) continue;
+        w = walk_of(x, y);
+        a.input[a.inputs++] =
+            input_of(&w, wd_call_data(call, CONCAT_X + i),
+                     (char *)to.data + wd_view_offset(&to, at) * wd_dtype_bytes(to.dtype),
+                     wd_tensor_extent(x));
+        if (a.inputs < CONCAT_INPUTS) continue;
+        WD_TRY(launch(queue, &a));
+        a.inputs = 0;
+    }
+    return a.inputs > 0 ? launch(queue, &a) : CUDNN_STATUS_SUCCESS;
+}
+
+const struct wd_engine wd_engine_concat_copy = {
+    .name = "concat_copy",
+    .op = WD_OP_CONCAT,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Concatenation in one launch: bytes of all inputs to their places in y. Long chunks are read and
+// written in 16 bytes between boundaries, whatever they begin at: what a unit of y needs lies in two
+// units of x, and is shifted together.
+#include "gpu/device/depend.cuh"
+#include "gpu/device/vector.cuh"
+#include "ops/tensor/concat_copy_args.h"
+
+namespace {
+
+using unit = wd_run<unsigned char, CONCAT_BYTES>;
+
+// Bytes of x from its start on that are not beyond its end, the rest zeros.
+__device__ __forceinline__ void load_within(const concat_input &in, unit &to, int64_t at)
+{
+    if (at >= 0 && at + CONCAT_BYTES <= in.extent) {
+        to.load(in.x + at);
+        return;
+    }
+#pragma unroll
+    for (int w = 0; w < unit::WORDS; ++w) {
+        to.word[w] = 0;
+#pragma unroll
+        for (int b = 0; b < 4; ++b) {
+            const int64_t k = at + 4 * w + b;
+            if (k >= 0 && k < in.extent) to.word[w] |= (uint32_t)in.x[k] << (8 * b);
+        }
+    }
+}
+
+// Where row `row` begins, in bytes from x and from y.
+__device__ __forceinline__ void find_row(const concat_input &in, uint32_t row, int64_t &x,
+                                         int64_t &y)
+{
+    x = y = 0;
+    for (int d = in.rank - 1; d >= 0; --d) {
+        const uint32_t next = wd_fastdiv_quotient(row, in.dim[d]);
+        const uint32_t at = row - next * in.dim[d].divisor;
+        x += at * in.x_stride[d];
+        y += at * in.y_stride[d];
+        row = next;
+    }
+}
+
+// Bytes low .. high-1 of a unit, by pieces that divide both.
+template <class P>
+__device__ __forceinline__ void put_pieces(const unit &from, unsigned char *to, int low, int high)
+{
+    constexpr int BYTES = (int)sizeof(P);
+#pragma unroll
+    for (int j = 0; j < CONCAT_BYTES; j += BYTES) {
+        if (j < low || j >= high) continue;
+        *reinterpret_cast<P *>(to + j) = (P)(from.word[j / 4] >> (8 * (j & 3)));
+    }
+}
+
+__device__ __forceinline__ void put_unit(const concat_copy_args &a, const concat_input &in,
+                                         const unit &from, unsigned char *to, int low, int high)
+{
+    if (low <= 0 && high >= CONCAT_BYTES) {
+        if (a.streaming) from.store_streaming(to);
+        else from.store(to);
+    } else if (in.piece >= 4) {
+        put_pieces<uint32_t>(from, to, low, high);
+    } else if (in.piece == 2) {
+        put_pieces<uint16_t>(from, to, low, high);
+    } else {
+        put_pieces<uint8_t>(from, to, low, high);
+    }
+}
+
+// The bytes from `shift` on of two units that follow one another.
+__device__ __forceinline__ void shift_together(unit &first, const unit &second, uint32_t shift)
+{
+    uint32_t w[8], t[6], u[5];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) w[i] = first.word[i], w[i + 4] = second.word[i];
+#pragma unroll
+    for (int i = 0; i < 6; ++i) t[i] = shift & 8 ? w[i + 2] : w[i];
+#pragma unroll
+    for (int i = 0; i < 5; ++i) u[i] = shift & 4 ? t[i + 1] : t[i];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        first.word[i] = (uint32_t)(((uint64_t)u[i + 1] << 32 | u[i]) >> (8 * (shift & 3)));
+    }
+}
+
+__device__ __forceinline__ void copy_long(const concat_copy_args &a, const concat_input &in,
+                                          uint32_t start)
+{
+    constexpr int UNITS = CONCAT_LONG;
+    const uint32_t x_phase = (uint32_t)(reinterpret_cast<uintptr_t>(in.x) % CONCAT_BYTES);
+    const uint32_t y_phase = (uint32_t)(reinterpret_cast<uintptr_t>(in.y) % CONCAT_BYTES);
+    unit first[UNITS], second[UNITS];
+    int64_t to[UNITS]; // of the unit, in bytes from y
+    uint32_t shift[UNITS];
+    int low[UNITS], high[UNITS]; // those of its bytes that are the row's
+#pragma unroll
+    for (int i = 0; i < UNITS; ++i) {
+        const uint32_t u = start + i * blockDim.x;
+        const uint32_t row = wd_fastdiv_quotient(u, in.row);
+        const uint32_t k = u - row * in.row.divisor;
+        int64_t x, y, end;
+        low[i] = high[i] = 0;
+        if (u >= in.units) continue;
+        find_row(in, row, x, y);
+        end = y + in.chunk;
+        to[i] = y - (int64_t)((y + y_phase) % CONCAT_BYTES) + (int64_t)k * CONCAT_BYTES;
+        low[i] = to[i] < y ? (int)(y - to[i]) : 0;
+        high[i] = end - to[i] < CONCAT_BYTES ? (int)(end - to[i]) : CONCAT_BYTES;
+        if (high[i] <= 0) continue; // a row that begins at a boundary has a unit less
+        // the tensor's bytes from the boundary at or before; it may be before x
+        x += to[i] - y;
+        shift[i] = (uint32_t)((x + x_phase + CONCAT_BYTES) % CONCAT_BYTES);
+        load_within(in, first[i], x - shift[i]);
+        if (shift[i] > 0) load_within(in, second[i], x - shift[i] + CONCAT_BYTES);
+    }
+#pragma unroll
+    for (int i = 0; i < UNITS; ++i) {
+        if (high[i] <= 0) continue;
+        if (shift[i] > 0) shift_together(first[i], second[i], shift[i]);
+        put_unit(a, in, first[i], in.y + to[i], low[i], high[i]);
+    }
+}
+
+template <class P>
+__device__ __forceinline__ void copy_short(const concat_input &in, uint32_t start)
+{
+    constexpr int UNITS = CONCAT_SHORT;
+    P piece[UNITS];
+    int64_t to[UNITS];
+#pragma unroll
+    for (int i = 0; i < UNITS; ++i) {
+        const uint32_t u = start + i * blockDim.x;
+        const uint32_t row = wd_fastdiv_quotient(u, in.row);
+        const int64_t k = (int64_t)(u - row * in.row.divisor) * (int)sizeof(P);
+        int64_t x;
+        if (u >= in.units) continue;
+        find_row(in, row, x, to[i]);
+        to[i] += k;
+        piece[i] = *reinterpret_cast<const P *>(in.x + x + k);
+    }
+#pragma unroll
+    for (int i = 0; i < UNITS; ++i) {
+        if (start + i * blockDim.x < in.units) *reinterpret_cast<P *>(in.y + to[i]) = piece[i];
+    }
+}
+
+__device__ __forceinline__ void concat_copy(const concat_copy_args &a)
+{
+    int which = 0;
+    wd_wait_for_previous();
+    while (which + 1 < a.inputs && a.input[which + 1].first_block <= blockIdx.x) ++which;
+    const concat_input &in = a.input[which];
+    const uint32_t units = in.is_long ? CONCAT_LONG : CONCAT_SHORT;
+    const uint32_t start = (blockIdx.x - in.first_block) * blockDim.x * units + threadIdx.x;
+    if (in.is_long) copy_long(a, in, start);
+    else if (in.piece == 16) copy_short<uint4>(in, start);
+    else if (in.piece == 8) copy_short<uint2>(in, start);
+    else if (in.piece == 4) copy_short<uint32_t>(in, start);
+    else if (in.piece == 2) copy_short<uint16_t>(in, start);
+    else copy_short<uint8_t>(in, start);
+}
+
+} // namespace
+
+#define WD_KERNELS_ROWS "ops/tensor/concat_copy_kernels.def"
+#include "ops/kernels_device.inc"
