@@ -8,7 +8,7 @@
 
 enum { EXTENT_MAX = 1 << 28 }; /* of images, windows, strides, padding: their sums fit 31 bits */
 
-static int type_index(int dtype)
+int wd_pool_type_index(int dtype)
 {
     switch (dtype) {
     case CUDNN_DATA_FLOAT: return 0;
@@ -29,8 +29,7 @@ static double lowest_of(int dtype)
     }
 }
 
-/* Whether elements lie without gaps, n c ... or n ... c; a dimension of 1 lies anyhow. */
-static bool lies(const struct wd_tensor *t, bool pixels)
+bool wd_pool_lies(const struct wd_tensor *t, bool pixels)
 {
     int64_t expected = 1;
     for (int i = 0; i < t->rank; ++i) {
@@ -96,7 +95,7 @@ bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
     memset(s, 0, sizeof *s);
     WD_NEED(attr->spatial <= 3, reason, NOT_SUPPORTED_SHAPE, "%d spatial dimensions, at most 3",
             attr->spatial);
-    WD_NEED(type_index(x->dtype) >= 0, reason, NOT_SUPPORTED_DATA_TYPE,
+    WD_NEED(wd_pool_type_index(x->dtype) >= 0, reason, NOT_SUPPORTED_DATA_TYPE,
             "the image is %s, needed is fp64, fp32, fp16 or bf16", wd_dtype_name(x->dtype));
     s->backward = backward;
     s->max = attr->mode == CUDNN_POOLING_MAX || attr->mode == CUDNN_POOLING_MAX_DETERMINISTIC;
@@ -104,14 +103,16 @@ bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
     WD_NEED(x->vect_count == 1 && y->vect_count == 1 && (!source || source->vect_count == 1),
             reason, NOT_SUPPORTED_LAYOUT, "a tensor is vectorised");
     /* either where both are true: then channels are the better neighbours */
-    s->pixels = x->dim[1] > 1 && lies(x, true) && lies(y, true) && (!source || lies(source, true));
-    WD_NEED(s->pixels || (lies(x, false) && lies(y, false) && (!source || lies(source, false))),
+    s->pixels = x->dim[1] > 1 && wd_pool_lies(x, true) && wd_pool_lies(y, true) &&
+                (!source || wd_pool_lies(source, true));
+    WD_NEED(s->pixels || (wd_pool_lies(x, false) && wd_pool_lies(y, false) &&
+                          (!source || wd_pool_lies(source, false))),
             reason, NOT_SUPPORTED_LAYOUT, "neither packed NCHW nor packed NHWC throughout");
     WD_NEED(wd_tensor_count(x) > 0 && wd_tensor_count(x) <= INT32_MAX && wd_tensor_count(y) > 0 &&
                 wd_tensor_count(y) <= INT32_MAX,
             reason, NOT_SUPPORTED_SHAPE, "%lld and %lld elements, needed are 1 to 2^31-1",
             (long long)wd_tensor_count(x), (long long)wd_tensor_count(y));
-    s->type = type_index(x->dtype);
+    s->type = wd_pool_type_index(x->dtype);
     s->size = wd_dtype_bits(x->dtype) / 8;
     s->propagate = attr->propagate_nan;
     s->exclude = attr->mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;

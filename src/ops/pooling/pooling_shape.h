@@ -35,6 +35,12 @@ struct wd_pool_shape {
 bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *shape,
                       struct wd_reason *reason);
 
+/* A type's number as above, -1 for one that there are no kernels of. */
+int wd_pool_type_index(int dtype);
+
+/* Whether elements lie without gaps, n c ... or (pixels) n ... c; a dimension of 1 lies anyhow. */
+bool wd_pool_lies(const struct wd_tensor *t, bool pixels);
+
 /* Whether the windows along an axis are one that covers all of the image. */
 bool wd_pool_is_whole(const struct wd_pool_shape *s, int axis);
 
