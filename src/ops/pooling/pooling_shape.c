@@ -79,17 +79,10 @@ static void simplify(struct wd_pool_shape *s)
     }
 }
 
-bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
-                      struct wd_reason *reason)
+bool wd_pool_shape_from(const struct wd_pool_attr *attr, bool backward, const struct wd_tensor *x,
+                        const struct wd_tensor *y, const struct wd_tensor *source,
+                        struct wd_pool_shape *s, struct wd_reason *reason)
 {
-    const struct wd_pool_attr *attr = &problem->node->attr.pool;
-    const bool backward = problem->node->op == WD_OP_POOL_BACKWARD;
-    const struct wd_tensor *x =
-        wd_slot(problem->graph, problem->node, backward ? WD_POOL_BACK_DX : WD_POOL_X);
-    const struct wd_tensor *y =
-        wd_slot(problem->graph, problem->node, backward ? WD_POOL_BACK_DY : WD_POOL_Y);
-    const struct wd_tensor *source =
-        backward ? wd_slot(problem->graph, problem->node, WD_POOL_BACK_X) : NULL;
     const int skip = 3 - attr->spatial;
     int64_t elements = 1;
     memset(s, 0, sizeof *s);
@@ -141,6 +134,18 @@ bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
     return true;
 }
 
+bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
+                      struct wd_reason *reason)
+{
+    const struct wd_graph *graph = problem->graph;
+    const struct wd_node *node = problem->node;
+    const bool backward = node->op == WD_OP_POOL_BACKWARD;
+    return wd_pool_shape_from(&node->attr.pool, backward,
+                              wd_slot(graph, node, backward ? WD_POOL_BACK_DX : WD_POOL_X),
+                              wd_slot(graph, node, backward ? WD_POOL_BACK_DY : WD_POOL_Y),
+                              backward ? wd_slot(graph, node, WD_POOL_BACK_X) : NULL, s, reason);
+}
+
 struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
                                         const struct wd_pool_shape *shape,
                                         const struct wd_device *device)
@@ -152,8 +157,27 @@ struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
     else if (shape->max) m.x = wd_call_data(call, WD_POOL_BACK_X);
     if (shape->backward) m.dy = wd_call_data(call, WD_POOL_BACK_DY);
     m.out = wd_call_data(call, out);
+    m.workspace = call->workspace;
     m.alpha = call->scalars[WD_POOL_ALPHA];
     m.beta = call->scalars[WD_POOL_BETA];
     m.streaming = wd_tensor_extent(wd_call_tensor(call, out)) > device->l2_bytes;
     return m;
+}
+
+bool wd_pool_way_match(const struct wd_pool_way *way, const struct wd_problem *problem,
+                       struct wd_reason *reason)
+{
+    struct wd_pool_shape s;
+    return wd_pool_shape_of(problem, &s, reason) && way->takes(problem->device, &s, reason);
+}
+
+cudnnStatus_t wd_pool_way_emit(const struct wd_pool_way *way, const struct wd_call *call,
+                               struct wd_queue *queue)
+{
+    struct wd_reason reason;
+    struct wd_pool_shape s;
+    struct wd_pool_memory memory;
+    wd_pool_shape_of(&call->problem, &s, &reason);
+    memory = wd_pool_memory_of(call, &s, queue->device);
+    return way->emit(queue, &s, &memory);
 }

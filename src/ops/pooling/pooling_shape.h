@@ -31,7 +31,13 @@ struct wd_pool_shape {
     int64_t pad[3];
 };
 
-/* The problem's shape; or false, and why no engine of these takes it. */
+/* The shape of pooling as `attr` says over the image `x` (or dx) with the windows `y` (or dy); `source`
+ * is where gradients of maxima look for them. Or false, and why no engine of these takes it. */
+bool wd_pool_shape_from(const struct wd_pool_attr *attr, bool backward, const struct wd_tensor *x,
+                        const struct wd_tensor *y, const struct wd_tensor *source,
+                        struct wd_pool_shape *shape, struct wd_reason *reason);
+
+/* Of a pooling problem. */
 bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *shape,
                       struct wd_reason *reason);
 
@@ -65,6 +71,7 @@ struct wd_pool_memory {
     const void *x; /* forward, and of maxima */
     const void *dy;
     void *out;
+    void *workspace;
     double alpha;
     double beta;
     bool streaming; /* out is larger than the caches */
@@ -74,12 +81,28 @@ struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
                                         const struct wd_pool_shape *shape,
                                         const struct wd_device *device);
 
-/* The engine pool_forward_tile, or pool_backward_tile: for engines whose pointers turn out not to be
- * aligned as their kernels need. */
-cudnnStatus_t wd_pool_tile_forward(struct wd_queue *queue, const struct wd_pool_shape *shape,
-                                   const struct wd_pool_memory *memory);
-cudnnStatus_t wd_pool_tile_backward(struct wd_queue *queue, const struct wd_pool_shape *shape,
-                                    const struct wd_pool_memory *memory);
+/* What an engine does, in terms of a shape: other operations that are pooling use it, and engines whose
+ * pointers turn out not to be aligned as their kernels need use another one's. */
+struct wd_pool_way {
+    bool (*takes)(const struct wd_device *device, const struct wd_pool_shape *shape,
+                  struct wd_reason *reason);
+    int64_t (*workspace)(const struct wd_pool_shape *shape); /* null: none */
+    cudnnStatus_t (*emit)(struct wd_queue *queue, const struct wd_pool_shape *shape,
+                          const struct wd_pool_memory *memory);
+};
+extern const struct wd_pool_way wd_pool_forward_vector;
+extern const struct wd_pool_way wd_pool_forward_single;
+extern const struct wd_pool_way wd_pool_forward_tile;
+extern const struct wd_pool_way wd_pool_backward_vector;
+extern const struct wd_pool_way wd_pool_backward_single;
+extern const struct wd_pool_way wd_pool_backward_tile;
+
+/* The functions of an engine that goes that way. */
+bool wd_pool_way_match(const struct wd_pool_way *way, const struct wd_problem *problem,
+                       struct wd_reason *reason);
+cudnnStatus_t wd_pool_way_emit(const struct wd_pool_way *way, const struct wd_call *call,
+                               struct wd_queue *queue);
+
 /* Whether a box of it fits the device's shared memory, at any alignment. */
 bool wd_pool_tile_fits(const struct wd_device *device, const struct wd_pool_shape *shape);
 

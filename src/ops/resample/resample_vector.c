@@ -17,9 +17,9 @@ enum {
     TABLE_THREADS = 128,
     LONG_WINDOW = 64, /* pixels of which the definition makes a reduction */
     MANY_WINDOWS = 1 << 16,
-    ROWS_MAX = 4,    /* of a thread */
-    WAVES = 4,       /* of threads that there have to be before one gets more rows */
-    RESIDENT = 1024, /* threads of a multiprocessor */
+    ROWS_MAX = 4,   /* of a thread */
+    WAVES = 2,      /* of threads that there have to be for one to get more rows */
+    RESIDENT = 512, /* threads of a multiprocessor, as the registers have it */
     THREADS_FEW = 64,
 };
 
