@@ -185,6 +185,7 @@ void resample_forward(const struct geometry *g, int xtype, int ytype, enum layou
         check_forward(g, x, y, idx, alpha, beta, before);
     }
     free(before);
+    be_free_all();
 }
 
 void resample_backward(const struct geometry *g, int dytype, int dxtype, enum layout layout,
@@ -234,4 +235,5 @@ void resample_backward(const struct geometry *g, int dytype, int dxtype, enum la
         check_backward(g, x, dy, dx, alpha, beta, before);
     }
     free(before);
+    be_free_all();
 }

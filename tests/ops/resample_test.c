@@ -51,7 +51,6 @@ static void random_cases(int type, int mode, int padding, enum layout layout)
         if (resample_is_float(type) && random_chance(0.3)) other = floats[random_int(0, 3)];
         if (direction) resample_backward(&g, type, other, layout, LIE_MIXED);
         else resample_forward(&g, type, other, layout, LIE_MIXED);
-        be_free_all();
         case_end();
     }
 }
@@ -73,9 +72,7 @@ static void long_window(int mode, int type, int extent)
     }
     if (!set_output(&g)) case_fail("no output");
     resample_forward(&g, type, type, LAYOUT_NHWC, LIE_MIXED);
-    be_free_all();
     resample_backward(&g, type, type, LAYOUT_NCHW, LIE_MIXED);
-    be_free_all();
     case_end();
 }
 

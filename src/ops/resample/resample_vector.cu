@@ -67,12 +67,6 @@ __device__ __forceinline__ void resample_tables(const resample_tables_args &a)
 
 // ---- Weighted sums ----
 
-__device__ __forceinline__ resample_entry entry_of(const resample_entry *entries, uint32_t i)
-{
-    const int2 e = __ldg(reinterpret_cast<const int2 *>(entries) + i);
-    return {e.x, e.y};
-}
-
 // What a thread's columns add up of a line; a weight of 0 is no tap, so that nothing is read there.
 template <class T, int L, int TAPS> struct columns {
     acc<T> weight[L][TAPS];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the resample kernels share: how places of maxima lie in memory.
+// What the resample kernels share: entries of tables, and how places of maxima lie in memory.
 #ifndef WD_OPS_RESAMPLE_VECTOR_CUH
 #define WD_OPS_RESAMPLE_VECTOR_CUH
 
@@ -9,6 +9,12 @@
 #include "ops/resample/resample_vector_args.h"
 
 namespace {
+
+__device__ __forceinline__ resample_entry entry_of(const resample_entry *entries, uint32_t i)
+{
+    const uint2 e = reinterpret_cast<const uint2 *>(entries)[i];
+    return {(int32_t)e.x, (int32_t)e.y};
+}
 
 template <class I, int V> struct __align__(V * sizeof(I) < 16 ? V * sizeof(I) : 16) place_run
 {

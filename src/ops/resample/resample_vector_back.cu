@@ -13,11 +13,10 @@ struct spot {
     int extent;
     __device__ __forceinline__ spot(const resample_max_args &a, int axis, int window, int k)
     {
-        const int2 range =
-            __ldg(reinterpret_cast<const int2 *>(a.axis[axis].ranges) + (uint32_t)window);
-        extent = range.y;
-        from = max(k - range.x, 0);
-        to = min(k - range.x + 1, extent);
+        const resample_entry range = entry_of(a.axis[axis].ranges, (uint32_t)window);
+        extent = range.count;
+        from = max(k - range.first, 0);
+        to = min(k - range.first + 1, extent);
         if (a.repeats && k == 0) from = 0;
         if (a.repeats && k == a.axis[axis].image - 1) to = extent;
     }
@@ -47,23 +46,23 @@ __device__ __forceinline__ void resample_collect(const resample_max_args &a)
     const int column = (int)take_rest(n, a.by_column);
     const int row = (int)take_rest(n, a.by_row);
     const int depth = (int)take_rest(n, a.by_depth);
-    const int2 across = __ldg(reinterpret_cast<const int2 *>(a.axis[2].over) + column);
-    const int2 down = __ldg(reinterpret_cast<const int2 *>(a.axis[1].over) + row);
-    const int2 deep = __ldg(reinterpret_cast<const int2 *>(a.axis[0].over) + depth);
+    const resample_entry across = entry_of(a.axis[2].over, (uint32_t)column);
+    const resample_entry down = entry_of(a.axis[1].over, (uint32_t)row);
+    const resample_entry deep = entry_of(a.axis[0].over, (uint32_t)depth);
     const T *dy = static_cast<const T *>(a.from);
     A sum[V];
 #pragma unroll
     for (int i = 0; i < V; ++i) sum[i] = 0;
-    for (int z = deep.x; z < deep.x + deep.y; ++z) {
+    for (int z = deep.first; z < deep.first + deep.count; ++z) {
         const spot of_depth(a, 0, z, depth);
-        for (int r = down.x; r < down.x + down.y; ++r) {
+        for (int r = down.first; r < down.first + down.count; ++r) {
             const spot of_row(a, 1, r, row);
             const size_t line =
                 (((size_t)n * (uint32_t)a.axis[0].windows + z) * (uint32_t)a.axis[1].windows + r) *
                 (uint32_t)a.axis[2].windows;
             const int before = (of_depth.from * of_row.extent + of_row.from);
 #pragma unroll 2
-            for (int c = across.x; c < across.x + across.y; ++c) {
+            for (int c = across.first; c < across.first + across.count; ++c) {
                 const spot of_column(a, 2, c, column);
                 const size_t at = (line + c) * a.inner + channel;
                 const bool one = of_depth.is_one() && of_row.is_one() && of_column.is_one();
