@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/pooling/pooling_shape.h"
+#include "ops/pooling/pooling_block.h"
 #include "ops/resample/resample_vector.h"
 
 static const struct wd_pool_way *const ways[2][3] = {

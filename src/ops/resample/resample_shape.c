@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "ops/pooling/pooling_shape.h"
+#include "ops/pooling/pooling_block.h"
 #include "ops/resample/resample_vector.h"
 
 enum { EXTENT_MAX = 1 << 28 }; /* of images, windows, padding in pixels: their sums fit 31 bits */

@@ -184,11 +184,11 @@ __device__ __forceinline__ void resample_sum(const resample_sum_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
     uint32_t n = item;
-    const uint32_t channel = take_rest(n, a.by_run) * V;
-    const uint32_t column = take_rest(n, a.by_column) * L;
-    const int begin = (int)take_rest(n, a.by_rows) * a.rows;
+    const uint32_t channel = wd_take_rest(n, a.by_run) * V;
+    const uint32_t column = wd_take_rest(n, a.by_column) * L;
+    const int begin = (int)wd_take_rest(n, a.by_rows) * a.rows;
     const int end = min(begin + a.rows, a.axis[1].out);
-    const uint32_t d = take_rest(n, a.by_depth);
+    const uint32_t d = wd_take_rest(n, a.by_depth);
     const resample_axis &deep = a.axis[0], &high = a.axis[1], &wide = a.axis[2];
     const resample_entry depth = entry_of(deep.entries, d);
     const A *depth_weight = static_cast<const A *>(deep.weights) + (size_t)d * deep.taps;
@@ -213,7 +213,7 @@ __device__ __forceinline__ void resample_sum(const resample_sum_args &a)
             }
         }
         const size_t line = ((size_t)n * (uint32_t)deep.out + d) * (uint32_t)high.out + row;
-        put<T, V>(a, (line * (uint32_t)wide.out + column) * a.inner + channel, sum);
+        wd_put_run<T, V>(a, (line * (uint32_t)wide.out + column) * a.inner + channel, sum);
     }
 }
 
@@ -269,10 +269,10 @@ template <class T, int V> __device__ __forceinline__ void resample_max(const res
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
     uint32_t n = item;
-    const uint32_t channel = take_rest(n, a.by_run) * V;
-    const reach w(a, 2, take_rest(n, a.by_column));
-    const reach h(a, 1, take_rest(n, a.by_row));
-    const reach d(a, 0, take_rest(n, a.by_depth));
+    const uint32_t channel = wd_take_rest(n, a.by_run) * V;
+    const reach w(a, 2, wd_take_rest(n, a.by_column));
+    const reach h(a, 1, wd_take_rest(n, a.by_row));
+    const reach d(a, 0, wd_take_rest(n, a.by_depth));
     const uint32_t high = (uint32_t)a.axis[1].image, wide = (uint32_t)a.axis[2].image;
     const size_t image = (size_t)n * (uint32_t)a.axis[0].image;
     const T *x = static_cast<const T *>(a.from) + channel;
@@ -315,7 +315,7 @@ template <class T, int V> __device__ __forceinline__ void resample_max(const res
         value[i] = t[i].place < 0 ? (A)__uint_as_float(0xff800000u) : t[i].value;
         place[i] = max(t[i].place, 0);
     }
-    if (a.out) put<T, V>(a, (size_t)item * V, value);
+    if (a.out) wd_put_run<T, V>(a, (size_t)item * V, value);
     if (a.places) store_places<V>(a.places, a.place_size, (size_t)item * V, place);
 }
 

@@ -4,11 +4,14 @@
 #ifndef WD_OPS_RESAMPLE_VECTOR_CUH
 #define WD_OPS_RESAMPLE_VECTOR_CUH
 
-#include "ops/pooling/pooling_tile_args.h"
-#include "ops/pooling/pooling_window.cuh"
+#include "gpu/device/depend.cuh"
+#include "gpu/device/item.cuh"
+#include "gpu/device/vector.cuh"
 #include "ops/resample/resample_vector_args.h"
 
 namespace {
+
+template <class T> using acc = decltype(wd_widen(T()));
 
 __device__ __forceinline__ resample_entry entry_of(const resample_entry *entries, uint32_t i)
 {

@@ -42,10 +42,10 @@ __device__ __forceinline__ void resample_collect(const resample_max_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
     uint32_t n = item;
-    const uint32_t channel = take_rest(n, a.by_run) * V;
-    const int column = (int)take_rest(n, a.by_column);
-    const int row = (int)take_rest(n, a.by_row);
-    const int depth = (int)take_rest(n, a.by_depth);
+    const uint32_t channel = wd_take_rest(n, a.by_run) * V;
+    const int column = (int)wd_take_rest(n, a.by_column);
+    const int row = (int)wd_take_rest(n, a.by_row);
+    const int depth = (int)wd_take_rest(n, a.by_depth);
     const resample_entry across = entry_of(a.axis[2].over, (uint32_t)column);
     const resample_entry down = entry_of(a.axis[1].over, (uint32_t)row);
     const resample_entry deep = entry_of(a.axis[0].over, (uint32_t)depth);
@@ -85,7 +85,7 @@ __device__ __forceinline__ void resample_collect(const resample_max_args &a)
             }
         }
     }
-    put<T, V>(a, (size_t)item * V, sum);
+    wd_put_run<T, V>(a, (size_t)item * V, sum);
 }
 
 } // namespace
