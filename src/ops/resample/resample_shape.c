@@ -91,10 +91,10 @@ bool wd_resample_shape_of(const struct wd_problem *problem, struct wd_resample_s
             reason, NOT_SUPPORTED_DATA_TYPE, "computed in %s", wd_dtype_name(p->compute));
     s->has_idx = idx != NULL;
     if (!check_tensors(problem, s, reason) || !set_axes(s, x, y, reason)) return false;
-    s->size = wd_dtype_bits(x->dtype) / 8;
+    s->size = wd_dtype_bytes(x->dtype);
     s->outer = s->pixels ? x->dim[0] : x->dim[0] * x->dim[1];
     s->inner = s->pixels ? x->dim[1] : 1;
-    s->place_size = idx ? wd_dtype_bits(idx->dtype) / 8 : s->places <= UINT8_MAX + 1 ? 1 : 4;
+    s->place_size = idx ? (int)wd_dtype_bytes(idx->dtype) : s->places <= UINT8_MAX + 1 ? 1 : 4;
     return true;
 }
 
