@@ -51,7 +51,7 @@ void compose_refer(struct session *s, descriptor d, cudnnBackendAttributeName_t 
     compose_set(s, d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &to);
 }
 
-descriptor compose_final(struct session *s, descriptor d)
+descriptor compose_finalize(struct session *s, descriptor d)
 {
     struct composed *c = s->composed;
     if (c->status == CUDNN_STATUS_SUCCESS) c->status = s->library->BackendFinalize(d);
@@ -88,7 +88,7 @@ static descriptor tensor(struct session *s, const struct operand *o, cudnnDataTy
     if (kind == BY_VALUE) {
         compose_set(s, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &yes);
     }
-    return compose_final(s, d);
+    return compose_finalize(s, d);
 }
 
 descriptor compose_operand(struct session *s, const struct task *task, int i)
@@ -127,7 +127,7 @@ void compose_pointwise(struct session *s, const struct task *task, cudnnPointwis
     cudnnDataType_t compute = task_compute(task);
     compose_set(s, how, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
     compose_set(s, how, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    compose_final(s, how);
+    compose_finalize(s, how);
     op = compose_make(s, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     compose_refer(s, op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
     compose_refer(s, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
@@ -144,7 +144,7 @@ void compose_pointwise(struct session *s, const struct task *task, cudnnPointwis
 void compose_operation(struct session *s, descriptor op)
 {
     struct composed *c = s->composed;
-    compose_final(s, op);
+    compose_finalize(s, op);
     if (c->operation_count < OPERATIONS_MAX) c->operations[c->operation_count++] = op;
     else c->status = CUDNN_STATUS_INTERNAL_ERROR;
 }
@@ -158,7 +158,7 @@ static int ask(struct session *s, descriptor graph, cudnnBackendHeurMode_t mode,
     int64_t found = 0;
     compose_refer(s, heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     compose_set(s, heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    compose_final(s, heuristics);
+    compose_finalize(s, heuristics);
     for (int i = 0; i < CONFIGS_MAX; ++i)
         configs[i] = compose_make(s, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     if (c->status == CUDNN_STATUS_SUCCESS) {
@@ -177,7 +177,7 @@ static bool try_config(struct session *s, descriptor config)
     c->plan = compose_make(s, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     compose_set(s, c->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &s->handle);
     compose_refer(s, c->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-    compose_final(s, c->plan);
+    compose_finalize(s, c->plan);
     return c->status == CUDNN_STATUS_SUCCESS;
 }
 
@@ -192,7 +192,7 @@ cudnnStatus_t compose_plan(struct session *s)
     compose_set(s, graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &s->handle);
     compose_set(s, graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                 c->operation_count, c->operations);
-    compose_final(s, graph);
+    compose_finalize(s, graph);
     if (c->status != CUDNN_STATUS_SUCCESS) return c->status;
     for (int m = 0; !planned && m < 2; ++m) {
         int count;
@@ -234,7 +234,7 @@ static cudnnStatus_t pack(struct session *s, const struct task *task, void *cons
                 pointers);
     compose_set(s, c->pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
                 &s->workspace);
-    compose_final(s, c->pack);
+    compose_finalize(s, c->pack);
     return c->status;
 }
 

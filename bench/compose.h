@@ -23,7 +23,8 @@ cudnnBackendDescriptor_t compose_virtual(struct session *session, const struct t
 void compose_pointwise(struct session *session, const struct task *task, cudnnPointwiseMode_t mode,
                        cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
                        cudnnBackendDescriptor_t dy, cudnnBackendDescriptor_t y);
-/* The parts of any other operation: a descriptor, its attributes, and its place in the graph. */
+/* The parts of any other operation: a descriptor, its attributes, its end, and an operation's place in
+ * the graph, which is its end as well. */
 cudnnBackendDescriptor_t compose_make(struct session *session, cudnnBackendDescriptorType_t type);
 void compose_set(struct session *session, cudnnBackendDescriptor_t descriptor,
                  cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
@@ -31,8 +32,8 @@ void compose_set(struct session *session, cudnnBackendDescriptor_t descriptor,
 void compose_refer(struct session *session, cudnnBackendDescriptor_t descriptor,
                    cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t to);
 /* Finalizes a part that is no operation; returns it. */
-cudnnBackendDescriptor_t compose_final(struct session *session,
-                                       cudnnBackendDescriptor_t descriptor);
+cudnnBackendDescriptor_t compose_finalize(struct session *session,
+                                          cudnnBackendDescriptor_t descriptor);
 void compose_operation(struct session *session, cudnnBackendDescriptor_t operation);
 /* Plans; sets session->workspace_bytes. */
 cudnnStatus_t compose_plan(struct session *session);

@@ -109,7 +109,7 @@ static cudnnBackendDescriptor_t random_operation(struct session *s, const struct
                 &e->distribution);
     compose_set(s, how, e->first, CUDNN_TYPE_DOUBLE, 1, &e->a);
     if (e->second != e->first) compose_set(s, how, e->second, CUDNN_TYPE_DOUBLE, 1, &e->b);
-    compose_refer(s, op, CUDNN_ATTR_OPERATION_RNG_DESC, compose_final(s, how));
+    compose_refer(s, op, CUDNN_ATTR_OPERATION_RNG_DESC, compose_finalize(s, how));
     compose_refer(s, op, CUDNN_ATTR_OPERATION_RNG_YDESC, compose_operand(s, t, 0));
     compose_set(s, op, CUDNN_ATTR_OPERATION_RNG_SEED, CUDNN_TYPE_INT64, 1, &seed_value);
     return op;

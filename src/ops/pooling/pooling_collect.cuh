@@ -56,10 +56,10 @@ template <class T, int V, int MODE, int SIZE> struct collecting {
         const uint32_t step = a.tile_inner * V * (uint32_t)sizeof(T);
         for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
             uint32_t n = item;
-            const uint32_t c = take_rest(n, a.by_tile_inner);
-            const int q = (int)take_rest(n, x[2].by_overs);
-            const int p = (int)take_rest(n, x[1].by_overs);
-            const int z = (int)take_rest(n, x[0].by_overs);
+            const uint32_t c = wd_take_rest(n, a.by_tile_inner);
+            const int q = (int)wd_take_rest(n, x[2].by_overs);
+            const int p = (int)wd_take_rest(n, x[1].by_overs);
+            const int z = (int)wd_take_rest(n, x[0].by_overs);
             if (q >= out[2].ins || p >= out[1].ins || z >= out[0].ins || inner0 + c >= a.inner) {
                 continue;
             }
@@ -135,10 +135,10 @@ template <class T, int V, int MODE, int SIZE> struct collecting {
         const uint32_t items = outers * (uint32_t)x[0].outs * x[1].by_groups.divisor * row_runs;
         for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
             uint32_t n = item;
-            uint32_t at = take_rest(n, a.by_row);
-            const int h0 = (int)take_rest(n, x[1].by_groups) * ROWS;
-            const int d0 = (int)take_rest(n, x[0].by_groups);
-            const uint32_t c = take_rest(at, a.by_tile_inner);
+            uint32_t at = wd_take_rest(n, a.by_row);
+            const int h0 = (int)wd_take_rest(n, x[1].by_groups) * ROWS;
+            const int d0 = (int)wd_take_rest(n, x[0].by_groups);
+            const uint32_t c = wd_take_rest(at, a.by_tile_inner);
             const int w = out[2].out0 + (int)at, h = out[1].out0 + h0, d = out[0].out0 + d0;
             if ((int)at >= out[2].outs || h0 >= out[1].outs || d0 >= out[0].outs ||
                 inner0 + c >= a.inner) {
@@ -197,7 +197,7 @@ template <class T, int V, int MODE, int SIZE> struct collecting {
             for (int k = 0; k < ROWS; ++k) {
                 if (h0 + k >= out[1].outs) break;
                 const size_t pixel = (plane + h + k) * x[2].image + w;
-                put<T, V>(a, (pixel * a.inner + inner0 + c) * V, sum[k]);
+                wd_put_run<T, V>(a, (pixel * a.inner + inner0 + c) * V, sum[k]);
             }
         }
     }

@@ -10,7 +10,7 @@
 
 enum { EXTENT_MAX = 1 << 28 }; /* of images, windows, strides, padding: their sums fit 31 bits */
 
-static int type_index(int dtype)
+int wd_pool_type_index(int dtype)
 {
     switch (dtype) {
     case CUDNN_DATA_FLOAT: return 0;
@@ -31,8 +31,7 @@ static double lowest_of(int dtype)
     }
 }
 
-/* Whether elements lie without gaps, n c ... or n ... c; a dimension of 1 lies anyhow. */
-static bool lies(const struct wd_tensor *t, bool pixels)
+bool wd_pool_lies(const struct wd_tensor *t, bool pixels)
 {
     int64_t expected = 1;
     for (int i = 0; i < t->rank; ++i) {
@@ -82,23 +81,16 @@ static void simplify(struct wd_pool_shape *s)
     }
 }
 
-bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
-                      struct wd_reason *reason)
+bool wd_pool_shape_from(const struct wd_pool_attr *attr, bool backward, const struct wd_tensor *x,
+                        const struct wd_tensor *y, const struct wd_tensor *source,
+                        struct wd_pool_shape *s, struct wd_reason *reason)
 {
-    const struct wd_pool_attr *attr = &problem->node->attr.pool;
-    const bool backward = problem->node->op == WD_OP_POOL_BACKWARD;
-    const struct wd_tensor *x =
-        wd_slot(problem->graph, problem->node, backward ? WD_POOL_BACK_DX : WD_POOL_X);
-    const struct wd_tensor *y =
-        wd_slot(problem->graph, problem->node, backward ? WD_POOL_BACK_DY : WD_POOL_Y);
-    const struct wd_tensor *source =
-        backward ? wd_slot(problem->graph, problem->node, WD_POOL_BACK_X) : NULL;
     const int skip = 3 - attr->spatial;
     int64_t elements = 1;
     memset(s, 0, sizeof *s);
     WD_NEED(attr->spatial <= 3, reason, NOT_SUPPORTED_SHAPE, "%d spatial dimensions, at most 3",
             attr->spatial);
-    WD_NEED(type_index(x->dtype) >= 0, reason, NOT_SUPPORTED_DATA_TYPE,
+    WD_NEED(wd_pool_type_index(x->dtype) >= 0, reason, NOT_SUPPORTED_DATA_TYPE,
             "the image is %s, needed is fp64, fp32, fp16 or bf16", wd_dtype_name(x->dtype));
     s->backward = backward;
     s->max = attr->mode == CUDNN_POOLING_MAX || attr->mode == CUDNN_POOLING_MAX_DETERMINISTIC;
@@ -106,14 +98,16 @@ bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
     WD_NEED(x->vect_count == 1 && y->vect_count == 1 && (!source || source->vect_count == 1),
             reason, NOT_SUPPORTED_LAYOUT, "a tensor is vectorised");
     /* either where both are true: then channels are the better neighbours */
-    s->pixels = x->dim[1] > 1 && lies(x, true) && lies(y, true) && (!source || lies(source, true));
-    WD_NEED(s->pixels || (lies(x, false) && lies(y, false) && (!source || lies(source, false))),
+    s->pixels = x->dim[1] > 1 && wd_pool_lies(x, true) && wd_pool_lies(y, true) &&
+                (!source || wd_pool_lies(source, true));
+    WD_NEED(s->pixels || (wd_pool_lies(x, false) && wd_pool_lies(y, false) &&
+                          (!source || wd_pool_lies(source, false))),
             reason, NOT_SUPPORTED_LAYOUT, "neither packed NCHW nor packed NHWC throughout");
     WD_NEED(wd_tensor_count(x) > 0 && wd_tensor_count(x) <= INT32_MAX && wd_tensor_count(y) > 0 &&
                 wd_tensor_count(y) <= INT32_MAX,
             reason, NOT_SUPPORTED_SHAPE, "%lld and %lld elements, needed are 1 to 2^31-1",
             (long long)wd_tensor_count(x), (long long)wd_tensor_count(y));
-    s->type = type_index(x->dtype);
+    s->type = wd_pool_type_index(x->dtype);
     s->size = wd_dtype_bytes(x->dtype);
     s->propagate = attr->propagate_nan;
     s->exclude = attr->mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
@@ -142,6 +136,18 @@ bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
     return true;
 }
 
+bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
+                      struct wd_reason *reason)
+{
+    const struct wd_graph *graph = problem->graph;
+    const struct wd_node *node = problem->node;
+    const bool backward = node->op == WD_OP_POOL_BACKWARD;
+    return wd_pool_shape_from(&node->attr.pool, backward,
+                              wd_slot(graph, node, backward ? WD_POOL_BACK_DX : WD_POOL_X),
+                              wd_slot(graph, node, backward ? WD_POOL_BACK_DY : WD_POOL_Y),
+                              backward ? wd_slot(graph, node, WD_POOL_BACK_X) : NULL, s, reason);
+}
+
 struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
                                         const struct wd_pool_shape *shape,
                                         const struct wd_device *device)
@@ -153,8 +159,27 @@ struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
     else if (shape->max) m.x = wd_call_data(call, WD_POOL_BACK_X);
     if (shape->backward) m.dy = wd_call_data(call, WD_POOL_BACK_DY);
     m.out = wd_call_data(call, out);
+    m.workspace = call->workspace;
     m.alpha = call->scalars[WD_POOL_ALPHA];
     m.beta = call->scalars[WD_POOL_BETA];
     m.streaming = wd_tensor_extent(wd_call_tensor(call, out)) > device->l2_bytes;
     return m;
+}
+
+bool wd_pool_way_match(const struct wd_pool_way *way, const struct wd_problem *problem,
+                       struct wd_reason *reason)
+{
+    struct wd_pool_shape s;
+    return wd_pool_shape_of(problem, &s, reason) && way->takes(problem->device, &s, reason);
+}
+
+cudnnStatus_t wd_pool_way_emit(const struct wd_pool_way *way, const struct wd_call *call,
+                               struct wd_queue *queue)
+{
+    struct wd_reason reason;
+    struct wd_pool_shape s;
+    struct wd_pool_memory memory;
+    wd_pool_shape_of(&call->problem, &s, &reason);
+    memory = wd_pool_memory_of(call, &s, queue->device);
+    return way->emit(queue, &s, &memory);
 }

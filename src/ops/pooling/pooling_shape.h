@@ -1,37 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pooling problem in the one form that the GPU's engines know: packed planes or pixels, three axes,
- * those that say nothing folded away. Pure functions. */
+ * Pooling problems in the form of pooling_block.h, as pooling's own engines get them. Pure functions. */
 #ifndef WD_OPS_POOLING_SHAPE_H
 #define WD_OPS_POOLING_SHAPE_H
 
-#include "ops/engine.h"
+#include "ops/pooling/pooling_block.h"
 
 /* Of a node: where its tensors and scalars are. */
 enum { WD_POOL_X, WD_POOL_Y }; /* forward */
 enum { WD_POOL_BACK_Y, WD_POOL_BACK_DY, WD_POOL_BACK_X, WD_POOL_BACK_DX };
 enum { WD_POOL_ALPHA, WD_POOL_BETA };
 
-struct wd_pool_shape {
-    int type;     /* of the kernels' rows: 0 to 3 for fp32, fp16, bf16, fp64 */
-    int64_t size; /* of an element */
-    bool backward;
-    bool pixels; /* NHWC */
-    bool max;
-    bool propagate;
-    bool exclude;
-    double inverse; /* 1 / the size of a window */
-    double lowest;  /* maxima without candidates */
-    int64_t outer;  /* planes, or images */
-    int64_t inner;  /* channels of a pixel, 1 of planes */
-    int64_t image[3];
-    int64_t windows[3];
-    int64_t window[3];
-    int64_t stride[3];
-    int64_t pad[3];
-};
-
-/* The problem's shape; or false, and why no engine of these takes it. */
+/* Of a pooling problem. */
 bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *shape,
                       struct wd_reason *reason);
 
@@ -54,26 +34,16 @@ static inline int wd_pool_mode(const struct wd_pool_shape *s)
     return !s->max ? 0 : s->propagate ? 2 : 1;
 }
 
-/* Memory of a call, by the shape's names: image is x or dx, windows are y or dy. */
-struct wd_pool_memory {
-    const void *x; /* forward, and of maxima */
-    const void *dy;
-    void *out;
-    double alpha;
-    double beta;
-    bool streaming; /* out is larger than the caches */
-};
-
 struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
                                         const struct wd_pool_shape *shape,
                                         const struct wd_device *device);
 
-/* The engine pool_forward_tile, or pool_backward_tile: for engines whose pointers turn out not to be
- * aligned as their kernels need. */
-cudnnStatus_t wd_pool_tile_forward(struct wd_queue *queue, const struct wd_pool_shape *shape,
-                                   const struct wd_pool_memory *memory);
-cudnnStatus_t wd_pool_tile_backward(struct wd_queue *queue, const struct wd_pool_shape *shape,
-                                    const struct wd_pool_memory *memory);
+/* The functions of an engine that goes that way. */
+bool wd_pool_way_match(const struct wd_pool_way *way, const struct wd_problem *problem,
+                       struct wd_reason *reason);
+cudnnStatus_t wd_pool_way_emit(const struct wd_pool_way *way, const struct wd_call *call,
+                               struct wd_queue *queue);
+
 /* Whether a box of it fits the device's shared memory, at any alignment. */
 bool wd_pool_tile_fits(const struct wd_device *device, const struct wd_pool_shape *shape);
 

@@ -9,20 +9,20 @@
 #define WD_KERNELS_ROWS "ops/pooling/pooling_single_kernels.def"
 #include "ops/kernels_host.inc"
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
 {
-    struct wd_pool_shape s;
-    if (!wd_pool_shape_of(problem, &s, reason)) return false;
-    WD_NEED(s.size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_forward_tile has it");
-    WD_NEED(wd_pool_is_flat(&s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
-    WD_NEED(wd_pool_is_single(&s), reason, NOT_SUPPORTED_SHAPE,
+    (void)device;
+    WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_forward_tile has it");
+    WD_NEED(wd_pool_is_flat(s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
+    WD_NEED(wd_pool_is_single(s), reason, NOT_SUPPORTED_SHAPE,
             "windows of %lld x %lld are better cut from a box in shared memory",
-            (long long)s.window[1], (long long)s.window[2]);
+            (long long)s->window[1], (long long)s->window[2]);
     return true;
 }
 
-cudnnStatus_t wd_pool_single_forward(struct wd_queue *queue, const struct wd_pool_shape *s,
-                                     const struct wd_pool_memory *memory)
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *memory)
 {
     struct pool_vector_args a = wd_pool_vector_args_of(s, memory);
     int variant = s->type * 3 + 2;
@@ -42,14 +42,16 @@ cudnnStatus_t wd_pool_single_forward(struct wd_queue *queue, const struct wd_poo
     return wd_pool_vector_launch(queue, &kernel_rows[variant], s->outer * wd_pool_windows(s), &a);
 }
 
+const struct wd_pool_way wd_pool_forward_single = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_forward_single, problem, reason);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct wd_reason reason;
-    struct wd_pool_shape s;
-    struct wd_pool_memory memory;
-    wd_pool_shape_of(&call->problem, &s, &reason);
-    memory = wd_pool_memory_of(call, &s, queue->device);
-    return wd_pool_single_forward(queue, &s, &memory);
+    return wd_pool_way_emit(&wd_pool_forward_single, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_forward_single = {

@@ -16,27 +16,27 @@ static int64_t run_elements(const struct wd_pool_shape *s)
     return 16 / s->size;
 }
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
 {
-    struct wd_pool_shape s;
-    if (!wd_pool_shape_of(problem, &s, reason)) return false;
-    WD_NEED(s.size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_backward_tile has it");
-    WD_NEED(wd_pool_is_flat(&s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
-    WD_NEED(wd_pool_is_near(&s), reason, NOT_SUPPORTED_SHAPE,
+    (void)device;
+    WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_backward_tile has it");
+    WD_NEED(wd_pool_is_flat(s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
+    WD_NEED(wd_pool_is_near(s), reason, NOT_SUPPORTED_SHAPE,
             "windows of %lld x %lld are better cut from a box in shared memory",
-            (long long)s.window[1], (long long)s.window[2]);
-    if (!s.max) {
+            (long long)s->window[1], (long long)s->window[2]);
+    if (!s->max) {
         /* elsewhere boxes take half the time */
-        WD_NEED(s.pixels && s.inner % run_elements(&s) == 0, reason, NOT_SUPPORTED_LAYOUT,
+        WD_NEED(s->pixels && s->inner % run_elements(s) == 0, reason, NOT_SUPPORTED_LAYOUT,
                 "averages of other than pixels of whole runs");
         return true;
     }
     /* pixels of fp32: 0.89 of a box's time, planes 0.55 to 0.85; of halves 1.06 */
-    WD_NEED(!s.pixels || s.size == 4, reason, NOT_SUPPORTED_DATA_TYPE,
+    WD_NEED(!s->pixels || s->size == 4, reason, NOT_SUPPORTED_DATA_TYPE,
             "maxima of pixels of two-byte elements");
-    WD_NEED(wd_pool_windows(&s) <= CODES_MAX, reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(wd_pool_windows(s) <= CODES_MAX, reason, NOT_SUPPORTED_SHAPE,
             "%lld windows of an image, there is room for the codes of %d",
-            (long long)wd_pool_windows(&s), CODES_MAX);
+            (long long)wd_pool_windows(s), CODES_MAX);
     return true;
 }
 
@@ -46,12 +46,10 @@ static int64_t images_at_once(const struct wd_pool_shape *s)
     return wd_least(s->outer, CODES_MAX / wd_pool_windows(s));
 }
 
-static int64_t workspace(const struct wd_problem *problem)
+/* Bytes of codes. */
+static int64_t notes(const struct wd_pool_shape *s)
 {
-    struct wd_reason reason;
-    struct wd_pool_shape s;
-    wd_pool_shape_of(problem, &s, &reason);
-    return s.max ? images_at_once(&s) * wd_pool_windows(&s) : 0;
+    return s->max ? images_at_once(s) * wd_pool_windows(s) : 0;
 }
 
 /* Every second column's windows, as code_pairs has them. */
@@ -117,36 +115,51 @@ static cudnnStatus_t emit_collect(struct wd_queue *queue, const struct wd_pool_s
     return wd_pool_vector_launch(queue, &kernel_rows[kernel], elements / run, &a);
 }
 
-static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *m)
+{
+    struct pool_vector_args whole;
+    struct wd_pool_shape part = *s;
+    int64_t step;
+    if (!s->max && ((uintptr_t)m->out % 16 != 0 || (uintptr_t)m->dy % 16 != 0)) {
+        return wd_pool_backward_tile.emit(queue, s, m);
+    }
+    whole = wd_pool_vector_args_of(s, m);
+    step = s->max ? images_at_once(s) : s->outer;
+    for (int64_t first = 0; first < s->outer; first += step) {
+        struct pool_vector_args a = whole;
+        int64_t image = first * wd_pool_image(s) * s->size;
+        part.outer = wd_least(step, s->outer - first);
+        a.out = (char *)whole.out + image;
+        a.dy = (const char *)whole.dy + first * wd_pool_windows(s) * s->size;
+        if (s->max) {
+            a.x = (const char *)whole.x + image;
+            a.codes = m->workspace;
+            WD_TRY(emit_codes(queue, &part, a));
+        }
+        WD_TRY(emit_collect(queue, &part, a));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+const struct wd_pool_way wd_pool_backward_single = {takes, notes, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_backward_single, problem, reason);
+}
+
+static int64_t workspace(const struct wd_problem *problem)
 {
     struct wd_reason reason;
     struct wd_pool_shape s;
-    struct wd_pool_memory m;
-    struct pool_vector_args whole;
-    int64_t outer;
-    int64_t step;
-    wd_pool_shape_of(&call->problem, &s, &reason);
-    m = wd_pool_memory_of(call, &s, queue->device);
-    if (!s.max && ((uintptr_t)m.out % 16 != 0 || (uintptr_t)m.dy % 16 != 0)) {
-        return wd_pool_tile_backward(queue, &s, &m);
-    }
-    whole = wd_pool_vector_args_of(&s, &m);
-    outer = s.outer;
-    step = s.max ? images_at_once(&s) : outer;
-    for (int64_t first = 0; first < outer; first += step) {
-        struct pool_vector_args a = whole;
-        int64_t image = first * wd_pool_image(&s) * s.size;
-        s.outer = wd_least(step, outer - first);
-        a.out = (char *)whole.out + image;
-        a.dy = (const char *)whole.dy + first * wd_pool_windows(&s) * s.size;
-        if (s.max) {
-            a.x = (const char *)whole.x + image;
-            a.codes = call->workspace;
-            WD_TRY(emit_codes(queue, &s, a));
-        }
-        WD_TRY(emit_collect(queue, &s, a));
-    }
-    return CUDNN_STATUS_SUCCESS;
+    wd_pool_shape_of(problem, &s, &reason);
+    return notes(&s);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_pool_way_emit(&wd_pool_backward_single, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_backward_single = {

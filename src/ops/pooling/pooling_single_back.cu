@@ -33,8 +33,8 @@ __device__ __forceinline__ void backward_plane(const pool_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
     uint32_t plane = item;
-    const int w = (int)take_rest(plane, a.by_w) * V;
-    const int h = (int)take_rest(plane, a.by_h);
+    const int w = (int)wd_take_rest(plane, a.by_w) * V;
+    const int h = (int)wd_take_rest(plane, a.by_h);
     const covering over_h(h, h, a.pad_h, a.size_h, a.windows_h, a.by_stride_h);
     const covering over_w(w, w + V - 1, a.pad_w, a.size_w, a.windows_w, a.by_stride_w);
     const T *dy = static_cast<const T *>(a.dy);
@@ -63,7 +63,7 @@ __device__ __forceinline__ void backward_plane(const pool_vector_args &a)
             }
         }
     }
-    put<T, V>(a, item * V, sum);
+    wd_put_run<T, V>(a, item * V, sum);
 }
 
 // Pixels: V channels of a pixel of dx.
@@ -73,9 +73,9 @@ __device__ __forceinline__ void backward_pixel(const pool_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
     uint32_t n = item;
-    const uint32_t run = take_rest(n, a.by_w);
-    const int w = (int)take_rest(n, a.by_h);
-    const int h = (int)take_rest(n, a.by_outer);
+    const uint32_t run = wd_take_rest(n, a.by_w);
+    const int w = (int)wd_take_rest(n, a.by_h);
+    const int h = (int)wd_take_rest(n, a.by_outer);
     const covering over_h(h, h, a.pad_h, a.size_h, a.windows_h, a.by_stride_h);
     const covering over_w(w, w, a.pad_w, a.size_w, a.windows_w, a.by_stride_w);
     float sum[V];
@@ -113,7 +113,7 @@ __device__ __forceinline__ void backward_pixel(const pool_vector_args &a)
             }
         }
     }
-    put<T, V>(a, item * V, sum);
+    wd_put_run<T, V>(a, item * V, sum);
 }
 
 // ---- Modes ----

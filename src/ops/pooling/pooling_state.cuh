@@ -90,7 +90,7 @@ __device__ __forceinline__ void put_windows(const pool_vector_args &a, uint32_t 
         float value[V];
 #pragma unroll
         for (int i = 0; i < V; ++i) value[i] = t[i].result(a, covered[i]);
-        put<T, V>(a, at, value);
+        wd_put_run<T, V>(a, at, value);
     }
 }
 
@@ -103,8 +103,8 @@ __device__ __forceinline__ void forward_plane(const pool_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
     uint32_t plane = item;
-    const int q = (int)take_rest(plane, a.by_w);
-    const int p = (int)take_rest(plane, a.by_h);
+    const int q = (int)wd_take_rest(plane, a.by_w);
+    const int p = (int)wd_take_rest(plane, a.by_h);
     const span rows = rows_of(a, p), columns = columns_of(a, q);
     const T *x = static_cast<const T *>(a.x);
     const int image = (int)(plane * (uint32_t)(a.image_h * a.image_w));
@@ -145,8 +145,8 @@ __device__ __forceinline__ void forward_pairs(const pool_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
     uint32_t plane = item;
-    const int run = (int)take_rest(plane, a.by_w);
-    const int p = (int)take_rest(plane, a.by_h);
+    const int run = (int)wd_take_rest(plane, a.by_w);
+    const int p = (int)wd_take_rest(plane, a.by_h);
     const span rows = rows_of(a, p);
     const T *x =
         static_cast<const T *>(a.x) + (size_t)plane * (uint32_t)(a.image_h * a.image_w) + run * V;
@@ -192,9 +192,9 @@ __device__ __forceinline__ void forward_pixel(const pool_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
     uint32_t n = item;
-    const uint32_t run = take_rest(n, a.by_w);
-    const int q = (int)take_rest(n, a.by_h);
-    const int p = (int)take_rest(n, a.by_outer);
+    const uint32_t run = wd_take_rest(n, a.by_w);
+    const int q = (int)wd_take_rest(n, a.by_h);
+    const int p = (int)wd_take_rest(n, a.by_outer);
     const span rows = rows_of(a, p), columns = columns_of(a, q);
     const T *x =
         static_cast<const T *>(a.x) + n * (uint32_t)(a.image_h * a.image_w) * a.inner + run * V;

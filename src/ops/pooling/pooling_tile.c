@@ -23,18 +23,17 @@ bool wd_pool_tile_fits(const struct wd_device *device, const struct wd_pool_shap
     return fits(device, s);
 }
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
 {
-    struct wd_pool_shape s;
-    if (!wd_pool_shape_of(problem, &s, reason)) return false;
-    WD_NEED(fits(problem->device, &s), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(fits(device, s), reason, NOT_SUPPORTED_SHAPE,
             "a window of %lld x %lld x %lld elements does not fit shared memory",
-            (long long)s.window[0], (long long)s.window[1], (long long)s.window[2]);
+            (long long)s->window[0], (long long)s->window[1], (long long)s->window[2]);
     return true;
 }
 
-cudnnStatus_t wd_pool_tile_forward(struct wd_queue *queue, const struct wd_pool_shape *s,
-                                   const struct wd_pool_memory *memory)
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *memory)
 {
     /* by type: runs of 16 bytes, single elements; by way */
     static const int row[4][2][POOL_WAYS] = {
@@ -55,14 +54,16 @@ cudnnStatus_t wd_pool_tile_forward(struct wd_queue *queue, const struct wd_pool_
                           POOL_THREADS, (uint32_t)plan.bytes, &plan.args);
 }
 
+const struct wd_pool_way wd_pool_forward_tile = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_forward_tile, problem, reason);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct wd_reason reason;
-    struct wd_pool_shape s;
-    struct wd_pool_memory memory;
-    wd_pool_shape_of(&call->problem, &s, &reason);
-    memory = wd_pool_memory_of(call, &s, queue->device);
-    return wd_pool_tile_forward(queue, &s, &memory);
+    return wd_pool_way_emit(&wd_pool_forward_tile, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_forward_tile = {

@@ -75,10 +75,10 @@ struct box {
 template <bool SPREAD> __device__ __forceinline__ box box_of(const pool_tile_args &a, uint32_t n)
 {
     box b;
-    b.inner0 = take_rest(n, a.by_inner_tiles) * a.tile_inner;
+    b.inner0 = wd_take_rest(n, a.by_inner_tiles) * a.tile_inner;
 #pragma unroll
     for (int i = 2; i >= 0; --i) {
-        const int tile = (int)take_rest(n, a.axis[i].by_tiles);
+        const int tile = (int)wd_take_rest(n, a.axis[i].by_tiles);
         b.on[i] = SPREAD ? image_stretch(a.axis[i], tile) : windows_stretch(a.axis[i], tile);
     }
     b.outer0 = n * a.tile_outer;
@@ -106,10 +106,10 @@ __device__ __forceinline__ void stage_runs(const pool_tile_args &a, const T *fro
     T *to = reinterpret_cast<T *>(memory_at(0));
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
         uint32_t n = item;
-        const uint32_t c = take_rest(n, a.by_tile_inner) + b.inner0;
-        const int w = (int)take_rest(n, a.axis[2].by_ins);
-        const int h = (int)take_rest(n, a.axis[1].by_ins);
-        const int d = (int)take_rest(n, a.axis[0].by_ins);
+        const uint32_t c = wd_take_rest(n, a.by_tile_inner) + b.inner0;
+        const int w = (int)wd_take_rest(n, a.axis[2].by_ins);
+        const int h = (int)wd_take_rest(n, a.axis[1].by_ins);
+        const int d = (int)wd_take_rest(n, a.axis[0].by_ins);
         if (w >= on[2].ins || h >= on[1].ins || d >= on[0].ins || c >= a.inner) continue;
         const size_t row = ((size_t)(b.outer0 + n) * whole.d + on[0].in0 + d) * whole.h;
         const size_t pixel = (row + on[1].in0 + h) * whole.w + on[2].in0 + w;
@@ -141,8 +141,8 @@ __device__ __forceinline__ void stage_lines(const pool_tile_args &a, const T *fr
         const uint32_t line = wd_fastdiv_quotient(row, a.by_line_rows);
         uint32_t n = line * a.line_rows;
         const uint32_t in_row = row - n;
-        const int h = (int)take_rest(n, a.axis[1].by_ins);
-        const int d = (int)take_rest(n, a.axis[0].by_ins);
+        const int h = (int)wd_take_rest(n, a.axis[1].by_ins);
+        const int d = (int)wd_take_rest(n, a.axis[0].by_ins);
         const size_t above = ((size_t)(b.outer0 + n) * whole.d + on[0].in0 + d) * whole.h;
         const size_t pixel = (above + on[1].in0 + h) * whole.w + on[2].in0;
         const uint32_t phase = (uint32_t)((begin + pixel * a.inner * sizeof(T)) % 16);
@@ -150,10 +150,10 @@ __device__ __forceinline__ void stage_lines(const pool_tile_args &a, const T *fr
     }
     for (uint32_t item = threadIdx.x; item < lines * chunks; item += blockDim.x) {
         uint32_t line = item;
-        const uint32_t chunk = take_rest(line, a.by_line_chunks);
+        const uint32_t chunk = wd_take_rest(line, a.by_line_chunks);
         uint32_t n = line * a.line_rows;
-        const int h = (int)take_rest(n, a.axis[1].by_ins);
-        const int d = (int)take_rest(n, a.axis[0].by_ins);
+        const int h = (int)wd_take_rest(n, a.axis[1].by_ins);
+        const int d = (int)wd_take_rest(n, a.axis[0].by_ins);
         if (h >= on[1].ins || d >= on[0].ins) continue;
         const size_t above = ((size_t)(b.outer0 + n) * whole.d + on[0].in0 + d) * whole.h;
         const size_t pixel = (above + on[1].in0 + h) * whole.w + on[2].in0;

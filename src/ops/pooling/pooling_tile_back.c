@@ -9,16 +9,15 @@
 #define WD_KERNELS_ROWS "ops/pooling/pooling_tile_back_kernels.def"
 #include "ops/kernels_host.inc"
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
 {
-    struct wd_pool_shape s;
-    if (!wd_pool_shape_of(problem, &s, reason)) return false;
-    WD_NEED(!s.max || s.window[0] * s.window[1] * s.window[2] <= POOL_NO_CODE, reason,
+    WD_NEED(!s->max || s->window[0] * s->window[1] * s->window[2] <= POOL_NO_CODE, reason,
             NOT_SUPPORTED_SHAPE, "a window of %lld elements, their codes end at %d",
-            (long long)(s.window[0] * s.window[1] * s.window[2]), POOL_NO_CODE);
-    WD_NEED(wd_pool_tile_fits(problem->device, &s), reason, NOT_SUPPORTED_SHAPE,
+            (long long)(s->window[0] * s->window[1] * s->window[2]), POOL_NO_CODE);
+    WD_NEED(wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE,
             "windows of %lld x %lld x %lld elements do not fit shared memory",
-            (long long)s.window[0], (long long)s.window[1], (long long)s.window[2]);
+            (long long)s->window[0], (long long)s->window[1], (long long)s->window[2]);
     return true;
 }
 
@@ -44,8 +43,8 @@ static const int collect_row[4][2][2] = {
      {KERNEL_collect_tile_f64_1_any, KERNEL_collect_tile_f64_1_any}},
 };
 
-cudnnStatus_t wd_pool_tile_backward(struct wd_queue *queue, const struct wd_pool_shape *s,
-                                    const struct wd_pool_memory *memory)
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *memory)
 {
     const bool runs = wd_pool_by_runs(s, memory);
     const bool square = s->window[0] == 1 && s->windows[0] == 1 && s->image[0] == 1 &&
@@ -61,14 +60,16 @@ cudnnStatus_t wd_pool_tile_backward(struct wd_queue *queue, const struct wd_pool
                           (uint32_t)plan.bytes, &plan.args);
 }
 
+const struct wd_pool_way wd_pool_backward_tile = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_backward_tile, problem, reason);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct wd_reason reason;
-    struct wd_pool_shape s;
-    struct wd_pool_memory memory;
-    wd_pool_shape_of(&call->problem, &s, &reason);
-    memory = wd_pool_memory_of(call, &s, queue->device);
-    return wd_pool_tile_backward(queue, &s, &memory);
+    return wd_pool_way_emit(&wd_pool_backward_tile, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_backward_tile = {

@@ -63,7 +63,7 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
     __device__ __forceinline__ void finish(int z, int p, uint32_t outer, uint32_t at, A *v) const
     {
         uint32_t q = at;
-        const uint32_t c = take_rest(q, a.by_tile_inner);
+        const uint32_t c = wd_take_rest(q, a.by_tile_inner);
         if ((int)q >= b.on[2].outs || b.inner0 + c >= a.inner) return;
         const int column = b.on[2].out0 + (int)q;
         if (MODE == POOL_AVERAGE) {
@@ -91,7 +91,7 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
                   wide = SPREAD ? x[2].image : x[2].windows;
         const int deep = SPREAD ? x[0].image : x[0].windows;
         const size_t row = ((size_t)outer * deep + z) * high + p;
-        put<T, V>(a, ((row * wide + column) * a.inner + b.inner0 + c) * V, v);
+        wd_put_run<T, V>(a, ((row * wide + column) * a.inner + b.inner0 + c) * V, v);
     }
 
     __device__ __forceinline__ void columns() const
@@ -102,8 +102,8 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
         const uint32_t step = a.tile_inner * V * (uint32_t)sizeof(T);
         for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
             uint32_t row = item;
-            const uint32_t c = take_rest(row, a.by_tile_inner);
-            const int o = (int)take_rest(row, x.by_groups) * COLUMNS;
+            const uint32_t c = wd_take_rest(row, a.by_tile_inner);
+            const int o = (int)wd_take_rest(row, x.by_groups) * COLUMNS;
             const uint32_t from = row_at<T, V>(a, row) + c * V * (uint32_t)sizeof(T);
             A value[COLUMNS][V];
             along<MODE, SPREAD, WAY, COLUMNS, V>(
@@ -134,8 +134,8 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
         const uint32_t items = b.outers * a.axis[0].by_ins.divisor * x.by_groups.divisor * row;
         for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
             uint32_t n = item;
-            const uint32_t at = take_rest(n, a.by_row);
-            const int o = (int)take_rest(n, x.by_groups) * ROWS;
+            const uint32_t at = wd_take_rest(n, a.by_row);
+            const int o = (int)wd_take_rest(n, x.by_groups) * ROWS;
             const uint32_t from = n * x.by_ins.divisor * row + at;
             A value[ROWS][V];
             along<MODE, SPREAD, WAY, ROWS, V>(
@@ -170,8 +170,8 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
         __syncthreads();
         for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
             uint32_t n = item;
-            uint32_t p = take_rest(n, a.by_plane);
-            const int o = (int)take_rest(n, x.by_groups) * POOL_OF_RUNS;
+            uint32_t p = wd_take_rest(n, a.by_plane);
+            const int o = (int)wd_take_rest(n, x.by_groups) * POOL_OF_RUNS;
             const uint32_t from = n * x.by_ins.divisor * plane + p;
             A value[POOL_OF_RUNS][V];
             along<MODE, SPREAD, POOL_ANY, POOL_OF_RUNS, V>(
@@ -182,7 +182,7 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
                     weigh(0, i, v);
                 },
                 value);
-            const uint32_t at = take_rest(p, a.by_row);
+            const uint32_t at = wd_take_rest(p, a.by_row);
             if ((int)p >= again.on[1].outs) continue;
 #pragma unroll
             for (int k = 0; k < POOL_OF_RUNS; ++k) {

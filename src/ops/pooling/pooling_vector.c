@@ -57,14 +57,13 @@ static bool is_pixel(const struct wd_pool_shape *s)
     return s->pixels && s->inner % run_elements(s) == 0 && wd_pool_is_single(s);
 }
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
 {
-    struct wd_pool_shape s;
-    if (!wd_pool_shape_of(problem, &s, reason)) return false;
-    WD_NEED(s.size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_forward_tile has it");
-    WD_NEED(wd_pool_is_flat(&s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
-    WD_NEED(is_long(&s) || is_pairs(&s) || is_pixel(&s) || !wd_pool_tile_fits(problem->device, &s),
-            reason, NOT_SUPPORTED_SHAPE, "no runs, or windows that are better cut from a box");
+    WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_forward_tile has it");
+    WD_NEED(wd_pool_is_flat(s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
+    WD_NEED(is_long(s) || is_pairs(s) || is_pixel(s) || !wd_pool_tile_fits(device, s), reason,
+            NOT_SUPPORTED_SHAPE, "no runs, or windows that are better cut from a box");
     return true;
 }
 
@@ -173,28 +172,34 @@ static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_s
                           pixels * tiles, POOL_THREADS, 0, a);
 }
 
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *m)
+{
+    struct pool_vector_args a = wd_pool_vector_args_of(s, m);
+    const bool runs = (uintptr_t)m->x % 16 == 0 && (uintptr_t)m->out % 16 == 0;
+    if (runs && is_pixel(s) && !is_long(s)) return emit_pixels(queue, s, &a);
+    /* runs of y are half as long as those of x */
+    if ((uintptr_t)m->x % 16 == 0 && (uintptr_t)m->out % 8 == 0 && is_pairs(s) && !is_long(s)) {
+        return emit_pairs(queue, s, &a);
+    }
+    if (!is_long(s) && wd_pool_is_single(s)) return wd_pool_forward_single.emit(queue, s, m);
+    if (!is_long(s) && wd_pool_tile_fits(queue->device, s)) {
+        return wd_pool_forward_tile.emit(queue, s, m);
+    }
+    if (!s->pixels) return emit_lanes(queue, s, &a);
+    return emit_columns(queue, s, runs && s->inner % run_elements(s) == 0, &a);
+}
+
+const struct wd_pool_way wd_pool_forward_vector = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_forward_vector, problem, reason);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct wd_reason reason;
-    struct wd_pool_shape s;
-    struct wd_pool_memory m;
-    struct pool_vector_args a;
-    bool runs;
-    wd_pool_shape_of(&call->problem, &s, &reason);
-    m = wd_pool_memory_of(call, &s, queue->device);
-    a = wd_pool_vector_args_of(&s, &m);
-    runs = (uintptr_t)m.x % 16 == 0 && (uintptr_t)m.out % 16 == 0;
-    if (runs && is_pixel(&s) && !is_long(&s)) return emit_pixels(queue, &s, &a);
-    /* runs of y are half as long as those of x */
-    if ((uintptr_t)m.x % 16 == 0 && (uintptr_t)m.out % 8 == 0 && is_pairs(&s) && !is_long(&s)) {
-        return emit_pairs(queue, &s, &a);
-    }
-    if (!is_long(&s) && wd_pool_is_single(&s)) return wd_pool_single_forward(queue, &s, &m);
-    if (!is_long(&s) && wd_pool_tile_fits(queue->device, &s)) {
-        return wd_pool_tile_forward(queue, &s, &m);
-    }
-    if (!s.pixels) return emit_lanes(queue, &s, &a);
-    return emit_columns(queue, &s, runs && s.inner % run_elements(&s) == 0, &a);
+    return wd_pool_way_emit(&wd_pool_forward_vector, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_forward_vector = {

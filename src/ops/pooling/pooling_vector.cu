@@ -17,8 +17,8 @@ __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
     const uint32_t item = blockIdx.x * (POOL_THREADS / LANES) + threadIdx.x / LANES;
     const uint32_t lane = threadIdx.x % LANES;
     uint32_t plane = item < a.count ? item : a.count - 1;
-    const int q = (int)take_rest(plane, a.by_w);
-    const int p = (int)take_rest(plane, a.by_h);
+    const int q = (int)wd_take_rest(plane, a.by_w);
+    const int p = (int)wd_take_rest(plane, a.by_h);
     const span rows = rows_of(a, p), columns = columns_of(a, q);
     const T *x = static_cast<const T *>(a.x);
     const uint32_t image = plane * (uint32_t)(a.image_h * a.image_w);
@@ -66,7 +66,7 @@ __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
     }
     if (lane == 0 && item < a.count) {
         const float value = t.result(a, (int)covered);
-        put<T, 1>(a, item, &value);
+        wd_put_run<T, 1>(a, item, &value);
     }
 }
 
@@ -79,10 +79,10 @@ __device__ __forceinline__ void forward_columns(const pool_vector_args &a)
     const uint32_t row = threadIdx.x / a.tile_runs;
     const uint32_t rows_at_once = POOL_THREADS / a.tile_runs;
     uint32_t n = blockIdx.x;
-    const uint32_t run = take_rest(n, a.by_w) * a.tile_runs + column;
+    const uint32_t run = wd_take_rest(n, a.by_w) * a.tile_runs + column;
     const uint32_t window = n;
-    const int q = (int)take_rest(n, a.by_h);
-    const int p = (int)take_rest(n, a.by_outer);
+    const int q = (int)wd_take_rest(n, a.by_h);
+    const int p = (int)wd_take_rest(n, a.by_outer);
     const span rows = rows_of(a, p), columns = columns_of(a, q);
     const uint32_t extent = (uint32_t)columns.extent();
     const uint32_t covered = (uint32_t)rows.extent() * extent;
@@ -120,7 +120,7 @@ __device__ __forceinline__ void forward_columns(const pool_vector_args &a)
         float value[V];
 #pragma unroll
         for (int i = 0; i < V; ++i) value[i] = t[i].result(a, (int)covered);
-        put<T, V>(a, window * a.inner + run * V, value);
+        wd_put_run<T, V>(a, window * a.inner + run * V, value);
     }
 }
 

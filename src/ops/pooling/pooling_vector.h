@@ -42,8 +42,4 @@ struct pool_vector_args wd_pool_vector_args_of(const struct wd_pool_shape *shape
 cudnnStatus_t wd_pool_vector_launch(struct wd_queue *queue, struct wd_kernel_row *row,
                                     int64_t items, struct pool_vector_args *args);
 
-/* The engine pool_forward_single, for one whose pointers turn out not to be aligned. */
-cudnnStatus_t wd_pool_single_forward(struct wd_queue *queue, const struct wd_pool_shape *shape,
-                                     const struct wd_pool_memory *memory);
-
 #endif

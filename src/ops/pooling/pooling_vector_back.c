@@ -52,20 +52,18 @@ static bool is_plane(const struct wd_pool_shape *s)
            wd_pool_is_whole(s, 2);
 }
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
 {
-    struct wd_pool_shape s;
-    if (!wd_pool_shape_of(problem, &s, reason)) return false;
-    WD_NEED(s.size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_backward_tile has it");
-    WD_NEED(is_apart(&s), reason, NOT_SUPPORTED_SHAPE, "windows overlap");
-    WD_NEED(is_pixel(&s) || is_pairs(&s) || is_plane(&s), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_backward_tile has it");
+    WD_NEED(is_apart(s), reason, NOT_SUPPORTED_SHAPE, "windows overlap");
+    WD_NEED(is_pixel(s) || is_pairs(s) || is_plane(s), reason, NOT_SUPPORTED_SHAPE,
             "neither pixels of whole runs or small windows, nor planes of pairs of columns, nor "
             "whole planes");
-    WD_NEED(!s.max || s.window[0] * s.window[1] * s.window[2] <= POOL_NO_CODE, reason,
+    WD_NEED(!s->max || s->window[0] * s->window[1] * s->window[2] <= POOL_NO_CODE, reason,
             NOT_SUPPORTED_SHAPE, "a window of %lld elements, their codes end at %d",
-            (long long)(s.window[0] * s.window[1] * s.window[2]), POOL_NO_CODE);
-    WD_NEED(wd_pool_tile_fits(problem->device, &s), reason, NOT_SUPPORTED_SHAPE,
-            "not at any alignment");
+            (long long)(s->window[0] * s->window[1] * s->window[2]), POOL_NO_CODE);
+    WD_NEED(wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE, "not at any alignment");
     return true;
 }
 
@@ -77,52 +75,60 @@ static cudnnStatus_t launch(struct wd_queue *queue, int kernel, int64_t items,
     return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(items, threads), threads, 0, a);
 }
 
-static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *m)
 {
-    struct wd_reason reason;
-    struct wd_pool_shape s;
-    struct wd_pool_memory m;
     struct wd_pool_plan plan;
     struct pool_tile_args *a = &plan.args;
-    const bool pixels = wd_pool_shape_of(&call->problem, &s, &reason) && is_pixel(&s);
-    const int64_t run = pixels && !is_runs(&s) ? 1 : run_elements(&s);
-    uintptr_t image;
-    m = wd_pool_memory_of(call, &s, queue->device);
-    image = (uintptr_t)m.x | (uintptr_t)m.out;
+    const bool pixels = is_pixel(s);
+    const int64_t run = pixels && !is_runs(s) ? 1 : run_elements(s);
+    const uintptr_t image = (uintptr_t)m->x | (uintptr_t)m->out;
     if (run > 1 &&
-        (image % 16 != 0 || (!is_plane(&s) && (uintptr_t)m.dy % (pixels ? 16 : 8) != 0))) {
-        return wd_pool_tile_backward(queue, &s, &m);
+        (image % 16 != 0 || (!is_plane(s) && (uintptr_t)m->dy % (pixels ? 16 : 8) != 0))) {
+        return wd_pool_backward_tile.emit(queue, s, m);
     }
     memset(&plan, 0, sizeof plan);
-    wd_pool_plan_fill(&plan, &s, &m);
-    a->mode = wd_pool_mode(&s);
-    a->exclude = s.exclude;
-    a->inverse = s.inverse;
-    if (is_plane(&s)) {
-        a->by_plane = wd_fastdiv_of((uint32_t)wd_pool_image(&s));
-        a->total = (uint32_t)(s.outer * wd_pool_image(&s));
-        return launch(queue, KERNEL_grad_plane_f32 + s.type, wd_ceil_div(a->total, run), a);
+    wd_pool_plan_fill(&plan, s, m);
+    a->mode = wd_pool_mode(s);
+    a->exclude = s->exclude;
+    a->inverse = s->inverse;
+    if (is_plane(s)) {
+        a->by_plane = wd_fastdiv_of((uint32_t)wd_pool_image(s));
+        a->total = (uint32_t)(s->outer * wd_pool_image(s));
+        return launch(queue, KERNEL_grad_plane_f32 + s->type, wd_ceil_div(a->total, run), a);
     }
     for (int d = 0; d < 3; ++d) {
         struct pool_axis *x = &a->axis[d];
-        x->image = (int32_t)s.image[d];
-        x->windows = (int32_t)s.windows[d];
-        x->size = (int32_t)s.window[d];
-        x->stride = (int32_t)s.stride[d];
-        x->pad = (int32_t)s.pad[d];
-        x->by_tiles = wd_fastdiv_of((uint32_t)s.windows[d]);
+        x->image = (int32_t)s->image[d];
+        x->windows = (int32_t)s->windows[d];
+        x->size = (int32_t)s->window[d];
+        x->stride = (int32_t)s->stride[d];
+        x->pad = (int32_t)s->pad[d];
+        x->by_tiles = wd_fastdiv_of((uint32_t)s->windows[d]);
     }
     if (pixels) {
-        bool few = s.window[1] <= 2 && s.window[2] <= 2;
-        a->inner = (uint32_t)(s.inner / run);
+        bool few = s->window[1] <= 2 && s->window[2] <= 2;
+        a->inner = (uint32_t)(s->inner / run);
         a->by_tile_inner = wd_fastdiv_of(a->inner);
-        a->total = (uint32_t)(s.outer * wd_pool_windows(&s) / run);
-        if (run == 1) return launch(queue, KERNEL_grad_pixel_f32_1 + s.type, a->total, a);
-        return launch(queue, KERNEL_grad_pixel_f32_2 + s.type * 2 + !few, a->total, a);
+        a->total = (uint32_t)(s->outer * wd_pool_windows(s) / run);
+        if (run == 1) return launch(queue, KERNEL_grad_pixel_f32_1 + s->type, a->total, a);
+        return launch(queue, KERNEL_grad_pixel_f32_2 + s->type * 2 + !few, a->total, a);
     }
-    a->by_tile_inner = wd_fastdiv_of((uint32_t)(s.image[2] / run));
-    a->total = (uint32_t)(s.outer * wd_pool_windows(&s) / (run / 2));
-    return launch(queue, KERNEL_grad_pairs_f32 + s.type, a->total, a);
+    a->by_tile_inner = wd_fastdiv_of((uint32_t)(s->image[2] / run));
+    a->total = (uint32_t)(s->outer * wd_pool_windows(s) / (run / 2));
+    return launch(queue, KERNEL_grad_pairs_f32 + s->type, a->total, a);
+}
+
+const struct wd_pool_way wd_pool_backward_vector = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_backward_vector, problem, reason);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_pool_way_emit(&wd_pool_backward_vector, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_backward_vector = {

@@ -40,10 +40,10 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.total) return;
     uint32_t n = item;
-    const uint32_t run = take_rest(n, a.by_tile_inner);
-    const land column(a.axis[2], (int)take_rest(n, a.axis[2].by_tiles));
-    const land row(a.axis[1], (int)take_rest(n, a.axis[1].by_tiles));
-    const land depth(a.axis[0], (int)take_rest(n, a.axis[0].by_tiles));
+    const uint32_t run = wd_take_rest(n, a.by_tile_inner);
+    const land column(a.axis[2], (int)wd_take_rest(n, a.axis[2].by_tiles));
+    const land row(a.axis[1], (int)wd_take_rest(n, a.axis[1].by_tiles));
+    const land depth(a.axis[0], (int)wd_take_rest(n, a.axis[0].by_tiles));
     const size_t image = (size_t)n * a.axis[0].image;
     const uint32_t high = (uint32_t)a.axis[1].image, wide = (uint32_t)a.axis[2].image;
     auto at = [&](int d, int h, int w) {
@@ -110,7 +110,7 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
                     const bool gets = MODE == POOL_AVERAGE || t[i].code == (uint32_t)code;
                     value[i] = in && gets ? share[i] : 0.0f;
                 }
-                put<T, V>(a, at(d, h, w) * V, value);
+                wd_put_run<T, V>(a, at(d, h, w) * V, value);
             }
         }
     }
@@ -124,9 +124,9 @@ __device__ __forceinline__ void apart_pairs(const pool_tile_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.total) return;
     uint32_t n = item;
-    const uint32_t run = take_rest(n, a.by_tile_inner);
-    const land row(a.axis[1], (int)take_rest(n, a.axis[1].by_tiles));
-    const land depth(a.axis[0], (int)take_rest(n, a.axis[0].by_tiles));
+    const uint32_t run = wd_take_rest(n, a.by_tile_inner);
+    const land row(a.axis[1], (int)wd_take_rest(n, a.axis[1].by_tiles));
+    const land depth(a.axis[0], (int)wd_take_rest(n, a.axis[0].by_tiles));
     const size_t image = (size_t)n * a.axis[0].image;
     const uint32_t high = (uint32_t)a.axis[1].image, wide = (uint32_t)a.axis[2].image;
     auto at = [&](int d, int h) { return ((image + d) * high + h) * wide + run * V; };
@@ -174,7 +174,7 @@ __device__ __forceinline__ void apart_pairs(const pool_tile_args &a)
                 const bool gets = MODE == POOL_AVERAGE || t[i / 2].code == (uint32_t)(code + i % 2);
                 value[i] = in && gets ? share[i / 2] : 0.0f;
             }
-            put<T, V>(a, at(d, h), value);
+            wd_put_run<T, V>(a, at(d, h), value);
         }
     }
 }
@@ -201,10 +201,10 @@ template <class T, int V> __device__ __forceinline__ void apart_plane(const pool
         }
     }
     if (first + V <= a.total) {
-        put<T, V>(a, first, value);
+        wd_put_run<T, V>(a, first, value);
     } else {
         for (int i = 0; i < V; ++i) {
-            if (first + i < a.total) put<T, 1>(a, first + i, value + i);
+            if (first + i < a.total) wd_put_run<T, 1>(a, first + i, value + i);
         }
     }
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pooling kernels share: how elements of a window are put together, where windows lie, and how
-// results are stored.
+// What pooling kernels share: how elements of a window are put together.
 #ifndef WD_OPS_POOLING_WINDOW_CUH
 #define WD_OPS_POOLING_WINDOW_CUH
 
 #include <type_traits>
 
-#include "base/fastdiv.h"
 #include "gpu/device/depend.cuh"
+#include "gpu/device/item.cuh"
 #include "gpu/device/math.cuh"
 #include "gpu/device/vector.cuh"
 
@@ -78,35 +77,6 @@ template <int MODE, class A> struct window_place {
         code = takes ? at : code;
     }
 };
-
-// n = quotient * divisor + the result; n becomes the quotient.
-__device__ __forceinline__ uint32_t take_rest(uint32_t &n, const wd_fastdiv &by)
-{
-    const uint32_t quotient = wd_fastdiv_quotient(n, by);
-    const uint32_t rest = n - quotient * by.divisor;
-    n = quotient;
-    return rest;
-}
-
-// alpha * value + beta * out, to a run; `a` has the fields of every pooling kernel's arguments.
-template <class T, int V, class ARGS>
-__device__ __forceinline__ void put(const ARGS &a, size_t at, const acc<T> *value)
-{
-    T *to = static_cast<T *>(a.out) + at;
-    const acc<T> alpha = (acc<T>)a.alpha, beta = (acc<T>)a.beta;
-    wd_run<T, V> old, run;
-    if (a.blends) old.load(to);
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-        acc<T> r = a.scales ? alpha * value[i] : (acc<T>)0;
-        if (a.blends) r += beta * wd_widen(old.get(i));
-        T narrow;
-        wd_narrow(narrow, r);
-        run.put(i, narrow);
-    }
-    if (a.streaming) run.store_streaming(to);
-    else run.store(to);
-}
 
 } // namespace
 

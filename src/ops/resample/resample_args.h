@@ -140,21 +140,18 @@ WD_FN void resample_span(const struct wd_resample_attr *p, int s, int64_t image,
     if (*last > k + 1 && !(repeats && k == image - 1)) *last = k + 1;
 }
 
-/* The place, row by row, of the first pixel of the window at `window` (coordinates of y) that is
- * none of the image; -1 where there is none. */
-WD_FN int64_t resample_first_outside(const struct wd_resample_attr *p, const int64_t *image,
-                                     const int64_t *window)
+/* The place, row by row, of the first pixel of the box low .. high-1 that is none of the image; -1
+ * where there is none. */
+WD_FN int64_t resample_first_outside(int spatial, const int64_t *image, const int64_t *low,
+                                     const int64_t *high)
 {
     int64_t place = -1;
     int64_t row = 1;
-    for (int s = p->spatial - 1; s >= 0; --s) {
-        int64_t low;
-        int64_t high;
-        resample_range(p, s, window[2 + s], &low, &high);
-        if (high <= low) return -1;
-        if (low < 0 || low >= image[s]) place = 0; /* the row that the window begins with */
-        else if (place < 0 && high > image[s]) place = (image[s] - low) * row;
-        row *= high - low;
+    for (int s = spatial - 1; s >= 0; --s) {
+        if (high[s] <= low[s]) return -1;
+        if (low[s] < 0 || low[s] >= image[s]) place = 0; /* the row that the window begins with */
+        else if (place < 0 && high[s] > image[s]) place = (image[s] - low[s]) * row;
+        row *= high[s] - low[s];
     }
     return place;
 }
@@ -211,6 +208,18 @@ WD_FN void resample_windows_over(const struct wd_resample_attr *p, int s, int64_
         else below = o + 1;
     }
     *last = below;
+}
+
+/* The windows first .. last-1 along s in which pixel k of the image, or padding that stands for it,
+ * counts. */
+WD_FN void resample_over(const struct wd_resample_attr *p, int s, int64_t image, int64_t windows,
+                         int64_t k, int64_t *first, int64_t *last)
+{
+    /* of an edge that is repeated, everything behind it as well */
+    const int repeats = resample_repeats(p);
+    const int64_t from = repeats && k == 0 ? -(INT64_MAX / 2) : k;
+    const int64_t to = repeats && k == image - 1 ? INT64_MAX / 2 : k;
+    resample_windows_over(p, s, windows, from, to, first, last);
 }
 
 #endif

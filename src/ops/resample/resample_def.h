@@ -91,11 +91,16 @@ WD_FN void WD_NAME(resample_pad)(const struct resample_args *a, const int64_t *w
                                  struct WD_NAME(resample_state) * t)
 {
     const struct wd_resample_attr *p = &a->attr;
+    int64_t low[WD_MAX_SPATIAL];
+    int64_t high[WD_MAX_SPATIAL];
     int64_t place;
     if (p->padding == CUDNN_EDGE_VAL_PAD || p->mode == CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING) {
         return;
     }
-    place = resample_first_outside(p, a->x.dim + 2, window);
+    for (int s = 0; s < p->spatial; ++s) {
+        resample_range(p, s, window[2 + s], &low[s], &high[s]);
+    }
+    place = resample_first_outside(p->spatial, a->x.dim + 2, low, high);
     if (place < 0) return;
     if (p->mode == CUDNN_RESAMPLE_MAXPOOL) {
         if (p->padding == CUDNN_ZERO_PAD) WD_NAME(resample_offer)(p, (WD_ACC)0, place, t);
@@ -263,7 +268,6 @@ WD_FN WD_ACC WD_NAME(resample_share)(const struct resample_args *a, const int64_
 WD_FN void WD_NAME(resample_backward)(const struct resample_args *a, int64_t item)
 {
     const struct wd_resample_attr *p = &a->attr;
-    const int repeats = resample_repeats(p);
     int64_t at[WD_MAX_RANK];
     int64_t window[WD_MAX_RANK];
     int64_t first[WD_MAX_SPATIAL];
@@ -274,11 +278,7 @@ WD_FN void WD_NAME(resample_backward)(const struct resample_args *a, int64_t ite
     window[0] = at[0];
     window[1] = at[1];
     for (int s = 0; s < p->spatial; ++s) {
-        /* of an edge that is repeated, everything behind it as well */
-        const int64_t k = at[2 + s];
-        const int64_t from = repeats && k == 0 ? -(INT64_MAX / 2) : k;
-        const int64_t to = repeats && k == a->dx.dim[2 + s] - 1 ? INT64_MAX / 2 : k;
-        resample_windows_over(p, s, a->y.dim[2 + s], from, to, &first[s], &last[s]);
+        resample_over(p, s, a->dx.dim[2 + s], a->y.dim[2 + s], at[2 + s], &first[s], &last[s]);
         windows *= last[s] > first[s];
         window[2 + s] = first[s];
     }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Resampling that is pooling: windows of whole pixels, whose padding counts as it does there. The
+ * engines of pooling are asked in their order, and the first that takes the shape does the work. What
+ * differs is left to the others: index tensors, padding that is a candidate of a maximum or repeats
+ * the edge, and gradients of maxima where NaN is no candidate (a window without one hands its gradient
+ * on here, and does not there). */
+#include <math.h>
+#include <string.h>
+
+#include "ops/pooling/pooling_block.h"
+#include "ops/resample/resample_vector.h"
+
+static const struct wd_pool_way *const ways[2][3] = {
+    {&wd_pool_forward_vector, &wd_pool_forward_single, &wd_pool_forward_tile},
+    {&wd_pool_backward_vector, &wd_pool_backward_single, &wd_pool_backward_tile},
+};
+
+/* The lengths in pixels; false where one is a fraction. */
+static bool whole_lengths(const struct wd_resample_attr *p, struct wd_pool_attr *pool,
+                          struct wd_reason *reason)
+{
+    memset(pool, 0, sizeof *pool);
+    pool->spatial = p->spatial;
+    pool->propagate_nan = p->propagate_nan;
+    for (int s = 0; s < p->spatial; ++s) {
+        const int64_t u = p->unit[s];
+        WD_NEED(p->window[s] % u == 0 && p->stride[s] % u == 0 && p->pad_before[s] % u == 0 &&
+                    p->pad_after[s] % u == 0,
+                reason, NOT_SUPPORTED, "fractions of a pixel in dimension %d", s);
+        pool->window[s] = p->window[s] / u;
+        pool->stride[s] = p->stride[s] / u;
+        pool->pad_before[s] = p->pad_before[s] / u;
+        pool->pad_after[s] = p->pad_after[s] / u;
+    }
+    return true;
+}
+
+/* The problem as one of pooling, and which engine's way it goes. */
+static bool pool_of(const struct wd_problem *problem, struct wd_pool_shape *pool,
+                    const struct wd_pool_way **way, struct wd_reason *reason)
+{
+    const struct wd_graph *graph = problem->graph;
+    const struct wd_node *node = problem->node;
+    const struct wd_resample_attr *p = &node->attr.resample;
+    const bool exclude = p->mode == CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING;
+    struct wd_resample_shape s;
+    struct wd_pool_attr attr;
+    if (!wd_resample_shape_of(problem, &s, reason)) return false;
+    WD_NEED(s.max || exclude || p->mode == CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, reason,
+            NOT_SUPPORTED, "neither a maximum nor an average");
+    WD_NEED(!s.max || !s.has_idx, reason, NOT_SUPPORTED, "with an index tensor");
+    WD_NEED(!s.max || !s.backward || p->propagate_nan, reason, NOT_SUPPORTED,
+            "the gradient of a maximum that leaves NaN out");
+    WD_NEED(exclude || p->padding == (s.max ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD) ||
+                !wd_resample_pads(&s),
+            reason, NOT_SUPPORTED, "padding mode %d", p->padding);
+    if (!whole_lengths(p, &attr, reason)) return false;
+    attr.mode = s.max     ? CUDNN_POOLING_MAX
+                : exclude ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING
+                          : CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
+    if (!wd_pool_shape_from(&attr, s.backward,
+                            wd_slot(graph, node, s.backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_X),
+                            wd_slot(graph, node, s.backward ? WD_RESAMPLE_BACK_DY : WD_RESAMPLE_Y),
+                            s.backward ? wd_slot(graph, node, WD_RESAMPLE_BACK_X) : NULL, pool,
+                            reason)) {
+        return false;
+    }
+    pool->lowest = -INFINITY;
+    for (int i = 0; i < 3; ++i) {
+        *way = ways[s.backward][i];
+        if ((*way)->takes(problem->device, pool, reason)) return true;
+    }
+    return false;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_pool_shape pool;
+    const struct wd_pool_way *way;
+    return pool_of(problem, &pool, &way, reason);
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct wd_reason reason;
+    struct wd_pool_shape pool;
+    const struct wd_pool_way *way;
+    if (!pool_of(problem, &pool, &way, &reason) || !way->workspace) return 0;
+    return way->workspace(&pool);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    const bool backward = call->problem.node->op == WD_OP_RESAMPLE_BACKWARD;
+    const int out = backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
+    struct wd_reason reason;
+    struct wd_pool_shape pool;
+    const struct wd_pool_way *way;
+    struct wd_pool_memory m = {
+        .out = wd_call_data(call, out),
+        .workspace = call->workspace,
+        .alpha = call->scalars[WD_RESAMPLE_ALPHA],
+        .beta = call->scalars[WD_RESAMPLE_BETA],
+        .streaming = wd_tensor_extent(wd_call_tensor(call, out)) > queue->device->l2_bytes,
+    };
+    pool_of(&call->problem, &pool, &way, &reason);
+    if (!backward) m.x = wd_call_data(call, WD_RESAMPLE_X);
+    else if (pool.max) m.x = wd_call_data(call, WD_RESAMPLE_BACK_X);
+    if (backward) m.dy = wd_call_data(call, WD_RESAMPLE_BACK_DY);
+    return way->emit(queue, &pool, &m);
+}
+
+const struct wd_engine wd_engine_resample_forward_pool = {
+    .name = "resample_forward_pool",
+    .op = WD_OP_RESAMPLE_FORWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit,
+};
+
+const struct wd_engine wd_engine_resample_backward_pool = {
+    .name = "resample_backward_pool",
+    .op = WD_OP_RESAMPLE_BACKWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit,
+};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of the resample_vector kernels, shared by host and device. Tensors are packed:
+ * [outer][depth][h][w][inner], a plane's `inner` being 1; axes that there are not have one pixel and
+ * one window. What is known of an axis lies in tables in the workspace, which resample_tables makes
+ * first: fractions are looked at there alone. */
+#ifndef WD_OPS_RESAMPLE_VECTOR_ARGS_H
+#define WD_OPS_RESAMPLE_VECTOR_ARGS_H
+
+#include "base/fastdiv.h"
+#include "ops/resample/resample_args.h"
+
+enum { RESAMPLE_AXES = 3, RESAMPLE_THREADS = 256, RESAMPLE_TABLES = 2 * RESAMPLE_AXES };
+
+/* What a table says of each window, or of each pixel of the image. */
+enum {
+    RESAMPLE_PIXELS, /* by window: the pixels that it adds up, with their weights */
+    RESAMPLE_SHARES, /* by pixel: the windows that it gets a share of, with their weights */
+    RESAMPLE_RANGES, /* by window: what it covers, padding included; no weights */
+    RESAMPLE_OVER,   /* by pixel: the windows over it; no weights */
+};
+
+struct resample_entry {
+    int32_t first;
+    int32_t count;
+};
+
+struct resample_table {
+    struct resample_entry *entries;
+    void *weights; /* `taps` an entry: float or, where the tables are wide, double */
+    int64_t image; /* pixels along the axis */
+    int64_t windows;
+    int32_t kind;
+    int32_t axis;   /* a spatial dimension, or -1 where there is none */
+    int32_t length; /* entries */
+    int32_t taps;
+};
+
+struct resample_tables_args {
+    struct resample_table table[RESAMPLE_TABLES];
+    int32_t tables;
+    int32_t wide;
+    struct wd_resample_attr attr;
+};
+
+/* Sums, forward and backward alike: out[i] = sum of weight * from[first + k] along each axis. */
+struct resample_axis {
+    const struct resample_entry *entries;
+    const void *weights;
+    int32_t taps;
+    int32_t from; /* extent of `from` */
+    int32_t out;  /* and of `out` */
+    int32_t unused;
+};
+
+struct resample_sum_args {
+    const void *from;
+    void *out;
+    double alpha;
+    double beta;
+    int32_t scales; /* alpha is not 0 */
+    int32_t blends; /* beta is not 0: what was in `out` counts */
+    int32_t streaming;
+    int32_t rows; /* of a thread */
+    uint32_t inner;
+    uint32_t count;              /* threads that have work */
+    struct wd_fastdiv by_run;    /* runs of a pixel; 1 where runs are columns */
+    struct wd_fastdiv by_column; /* columns, or runs of them */
+    struct wd_fastdiv by_rows;   /* groups of rows */
+    struct wd_fastdiv by_depth;
+    struct resample_axis axis[RESAMPLE_AXES];
+};
+
+/* Maxima, a thread a run of channels of a window, and their gradients, of a pixel. */
+struct resample_max_axis {
+    const struct resample_entry *ranges;
+    const struct resample_entry *over; /* backward */
+    int32_t image;
+    int32_t windows;
+};
+
+struct resample_max_args {
+    const void *from; /* x, or dy */
+    void *out;        /* y, or dx; null: only places are asked for */
+    void *places;     /* by window; null: none are asked for */
+    double alpha;
+    double beta;
+    int32_t scales;
+    int32_t blends;
+    int32_t streaming;
+    int32_t place_size; /* bytes: 1, 4 or 8 */
+    int32_t propagate;
+    int32_t repeats; /* padding stands for the edge */
+    int32_t zeros;   /* padding is a candidate */
+    uint32_t inner;
+    uint32_t count;
+    uint32_t unused;
+    struct wd_fastdiv by_run;
+    struct wd_fastdiv by_column;
+    struct wd_fastdiv by_row;
+    struct wd_fastdiv by_depth;
+    struct resample_max_axis axis[RESAMPLE_AXES];
+};
+
+#endif

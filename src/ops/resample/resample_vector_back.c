@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of resampling on the GPU straight from memory. Of sums they are weighted sums themselves;
+ * of maxima each pixel looks for itself among the places of the windows over it, which are those of the
+ * index tensor, or noted in the workspace before. */
+#include "ops/resample/resample_vector.h"
+
+#define WD_KERNELS_MODULE resample_vector_back
+#define WD_KERNELS_ROWS "ops/resample/resample_vector_back_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum { NOTES_MAX = 256 << 20 }; /* bytes */
+
+/* The workspace of a maximum: two kinds of tables, and notes. */
+struct layout {
+    struct wd_resample_tables tables[2];
+    int64_t notes; /* where they begin, and as many bytes */
+    int64_t notes_size;
+};
+
+static struct layout layout_of(const struct wd_resample_shape *s)
+{
+    struct layout l;
+    l.tables[0] = wd_resample_tables_of(s, RESAMPLE_RANGES, 0);
+    l.tables[1] = wd_resample_tables_of(s, RESAMPLE_OVER, l.tables[0].end);
+    l.notes = l.tables[1].end;
+    l.notes_size = s->has_idx ? 0 : s->outer * wd_resample_windows(s) * s->place_size;
+    return l;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_resample_shape s;
+    if (!wd_resample_shape_of(problem, &s, reason)) return false;
+    if (!s.max) return wd_resample_can_sum(&s, reason);
+    WD_NEED(layout_of(&s).notes_size <= NOTES_MAX, reason, NOT_SUPPORTED_SHAPE,
+            "%lld bytes to note places in, at most %d", (long long)layout_of(&s).notes_size,
+            NOTES_MAX);
+    return wd_resample_can_max(&s, reason);
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct wd_reason reason;
+    struct wd_resample_shape s;
+    struct layout l;
+    wd_resample_shape_of(problem, &s, &reason);
+    if (!s.max) return wd_resample_sum_bytes(&s);
+    l = layout_of(&s);
+    return l.notes + l.notes_size;
+}
+
+static cudnnStatus_t emit_collect(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                  const struct wd_resample_memory *m, const struct layout *l)
+{
+    const struct resample_max_args a = wd_resample_max_args_of(s, m, &l->tables[0], &l->tables[1]);
+    const bool runs = wd_resample_by_runs(s, m);
+    const int kernel = s->type == 3 ? KERNEL_resample_collect_f64
+                                    : KERNEL_resample_collect_f32_16 + s->type * 2 + !runs;
+    return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct wd_reason reason;
+    struct wd_resample_shape s;
+    struct layout l;
+    struct wd_resample_memory m = {
+        .from = wd_call_data(call, WD_RESAMPLE_BACK_DY),
+        .out = wd_call_data(call, WD_RESAMPLE_BACK_DX),
+        .tables = call->workspace,
+        .alpha = call->scalars[WD_RESAMPLE_ALPHA],
+        .beta = call->scalars[WD_RESAMPLE_BETA],
+        .streaming =
+            wd_tensor_extent(wd_call_tensor(call, WD_RESAMPLE_BACK_DX)) > queue->device->l2_bytes,
+    };
+    wd_resample_shape_of(&call->problem, &s, &reason);
+    if (!s.max) return wd_resample_sum(queue, &s, &m);
+    l = layout_of(&s);
+    WD_TRY(wd_resample_make_tables(queue, &s, l.tables, 2, m.tables));
+    if (s.has_idx) {
+        m.places = wd_call_data(call, WD_RESAMPLE_BACK_IDX);
+    } else {
+        struct wd_resample_memory again = {.from = wd_call_data(call, WD_RESAMPLE_BACK_X),
+                                           .tables = m.tables};
+        m.places = again.places = (char *)call->workspace + l.notes;
+        WD_TRY(wd_resample_max(queue, &s, &again, &l.tables[0]));
+    }
+    return emit_collect(queue, &s, &m, &l);
+}
+
+const struct wd_engine wd_engine_resample_backward_vector = {
+    .name = "resample_backward_vector",
+    .op = WD_OP_RESAMPLE_BACKWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit,
+};

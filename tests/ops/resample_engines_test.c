@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Resampling as networks have it, of packed tensors that lie alike, aligned and not: what fast engines
+ * take. */
+#include "kernels_reached.h"
+#include "resample_run.h"
+
+/* Geometries that networks have, in twelfths of a pixel, of packed tensors that lie alike: what fast
+ * engines take. */
+static const struct form {
+    const char *name;
+    int mode, padding, window, stride, pre, post;
+} forms[] = {
+    {"by two", CUDNN_RESAMPLE_BILINEAR, CUDNN_EDGE_VAL_PAD, 24, 6, 6, 12},
+    {"by two, half pixels", CUDNN_RESAMPLE_BILINEAR, CUDNN_EDGE_VAL_PAD, 6, 6, 0, 0},
+    {"by three", CUDNN_RESAMPLE_BILINEAR, CUDNN_ZERO_PAD, 24, 4, 8, 8},
+    {"by half", CUDNN_RESAMPLE_BILINEAR, CUDNN_EDGE_VAL_PAD, 24, 24, 0, 0},
+    {"by a third", CUDNN_RESAMPLE_BILINEAR, CUDNN_ZERO_PAD, 72, 36, 12, 24},
+    {"nearest by two", CUDNN_RESAMPLE_NEAREST, CUDNN_ZERO_PAD, 6, 6, 0, 0},
+    {"nearest by half", CUDNN_RESAMPLE_NEAREST, CUDNN_EDGE_VAL_PAD, 24, 24, 12, 12},
+    {"average", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, CUDNN_ZERO_PAD, 36, 24, 12, 12},
+    {"average at edges", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, CUDNN_EDGE_VAL_PAD, 36, 12, 24,
+     24},
+    {"average without padding", CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, CUDNN_EDGE_VAL_PAD, 36, 24,
+     12, 24},
+    {"average of 5/2", CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, CUDNN_ZERO_PAD, 30, 18, 6, 12},
+    {"maximum", CUDNN_RESAMPLE_MAXPOOL, CUDNN_NEG_INF_PAD, 36, 24, 12, 12},
+    {"maximum by two", CUDNN_RESAMPLE_MAXPOOL, CUDNN_NEG_INF_PAD, 24, 24, 0, 0},
+    {"maximum over zeros", CUDNN_RESAMPLE_MAXPOOL, CUDNN_ZERO_PAD, 36, 12, 24, 12},
+    {"maximum at edges", CUDNN_RESAMPLE_MAXPOOL, CUDNN_EDGE_VAL_PAD, 36, 24, 36, 24},
+    {"maximum of 7/2", CUDNN_RESAMPLE_MAXPOOL, CUDNN_ZERO_PAD, 42, 30, 6, 18},
+};
+
+static bool form_geometry(const struct form *f, int rank, int channels, struct geometry *g)
+{
+    static const int extents[SPATIAL] = {3, 5, 8};
+    memset(g, 0, sizeof *g);
+    g->mode = f->mode;
+    g->padding = f->padding;
+    g->propagate = random_chance(0.5);
+    g->rank = rank;
+    g->x[0] = 2;
+    g->x[1] = channels;
+    for (int s = 0; s < rank - 2; ++s) {
+        g->x[2 + s] = extents[s + SPATIAL - (rank - 2)];
+        g->window[s] = f->window;
+        g->stride[s] = f->stride;
+        g->pre[s] = f->pre;
+        g->post[s] = f->post;
+    }
+    return set_output(g);
+}
+
+static void aimed_cases(int type)
+{
+    static const char *const lie_name[] = {"mixed", "alike", "odd"};
+    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; ++f) {
+        for (int k = 0; k < 3 * 2 * 2 * 2; ++k) {
+            int rank = 3 + k % 3;
+            enum layout layout = k / 3 % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
+            enum resample_lie lie = k / 6 % 2 ? LIE_ODD : LIE_ALIKE;
+            int channels = lie == LIE_ODD ? 8 : random_of(3, 8, 16);
+            struct geometry g;
+            /* the oracle looks long at images of three dimensions */
+            if (rank == 5 && (lie == LIE_ODD || type != CUDNN_DATA_FLOAT)) continue;
+            if (!case_begin("resample %s %s rank %d layout %d %s %s", forms[f].name,
+                            node_type_name[type], rank, (int)layout, lie_name[lie],
+                            k < 12 ? "forward" : "backward")) {
+                continue;
+            }
+            if (!form_geometry(&forms[f], rank, channels, &g)) case_fail("no output");
+            else if (k < 12) resample_forward(&g, type, type, layout, lie);
+            else resample_backward(&g, type, type, layout, lie);
+            case_end();
+        }
+    }
+}
+
+/* So many images that a thread has several rows of them, the last of which are not all there. */
+static void many_rows(void)
+{
+    struct geometry g;
+    if (!case_begin("resample many rows")) return;
+    form_geometry(&forms[0], 4, 401, &g);
+    g.x[0] = 17;
+    g.x[2] = 20;
+    g.x[3] = 1;
+    g.post[0] -= UNIT / 2;
+    g.window[1] = g.stride[1] = UNIT;
+    g.pre[1] = g.post[1] = 0;
+    if (!set_output(&g)) case_fail("no output");
+    resample_forward(&g, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, LAYOUT_NHWC, LIE_ALIKE);
+    case_end();
+}
+
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+static const char *const kernels[] = {
+#include "ops/resample/resample_vector_back_kernels.def"
+#include "ops/resample/resample_vector_kernels.def"
+};
+#undef WD_KERNEL
+
+int main(int argc, char **argv)
+{
+    harness_start(argc, argv);
+    aimed_cases(CUDNN_DATA_FLOAT);
+    aimed_cases(CUDNN_DATA_HALF);
+    aimed_cases(CUDNN_DATA_BFLOAT16);
+    aimed_cases(CUDNN_DATA_DOUBLE);
+    many_rows();
+    /* engines that have not run on a device take part where they are named */
+    if (argc == 1 && getenv("WARPDNN_ENGINES")) {
+        kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));
+    }
+    return harness_finish();
+}
