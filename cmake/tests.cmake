@@ -8,6 +8,7 @@
 #   tests/golden/*.c   -> build/tests/golden, the recorder, on the public API
 #   tests/clients/X.c  -> build/tests/clients_X, a program as a user would write it
 #   tests/fake_driver/ -> build/tests/libfakecuda.so, a stand-in for libcuda.so.1
+#   tests/emulator/    -> build/tests/libemulator.so, which runs the engines' kernels for it
 #   examples/X.c       -> build/examples/X, with the .c files of examples/X/, on the public API
 #   bench/*.c          -> build/bench/warpdnn_bench
 #
@@ -117,9 +118,16 @@ if(fake_sources)
     target_include_directories(fakecuda PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_link_libraries(fakecuda PRIVATE warpdnn_static)
     target_link_options(fakecuda PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)
+    include(cmake/emulator.cmake)
+    if(TARGET emulator)
+        add_dependencies(fakecuda emulator)
+    endif()
 endif()
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*_test.c)
+if(NOT TARGET emulator)
+    list(FILTER test_sources EXCLUDE REGEX "tests/emulator/")
+endif()
 foreach(source IN LISTS test_sources)
     file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/tests ${source})
     string(REGEX REPLACE "/.*" "" folder ${path})

@@ -43,12 +43,12 @@ struct wd_pass;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraphExec_st *CUgraphExec;
 
-/* Runs a whole grid. `params` point to the launch's copies of its parameters. */
-typedef void (*fakecuda_run)(void *user, void **params, const unsigned int grid[3]);
-
 struct fakecuda_launch {
     unsigned int grid[3], block[3], cluster, shared;
 };
+
+/* Runs a whole grid. `params` point to the launch's copies of its parameters. */
+typedef void (*fakecuda_run)(void *user, void **params, const struct fakecuda_launch *launch);
 
 /* What beginning a capture may be told, and creating a stream. */
 enum { FAKECUDA_STREAM_NON_BLOCKING = 1 };

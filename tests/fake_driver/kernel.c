@@ -308,7 +308,7 @@ void fake_run_work(struct CUgraphNode_st *work)
 {
     switch (work->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        work->kernel->run(work->kernel->user, work->params, work->launch.grid);
+        work->kernel->run(work->kernel->user, work->params, &work->launch);
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
         if (!fake_memory_is_valid((void *)(uintptr_t)work->fill.dst, work->fill.width, false)) {

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Host twins of the definitions' kernels: a whole grid run through the pass's host function; and
- * the kernels of all engines, without twins. All
- * families are registered when the driver is first used, from this library's own copy of them, so
- * that a program which knows nothing of the inside runs on the fake driver too. */
+ * the kernels of all engines, by the emulator. All families are registered when the driver is first
+ * used, from this library's own copy of them, so that a program which knows nothing of the inside
+ * runs on the fake driver too. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emulator/emulator.h"
 #include "fake_driver/internal.h"
 #include "ops/definition.h"
 #include "ops/engine.h"
@@ -25,31 +31,31 @@ static int64_t items(void **params)
     return ((const struct wd_pass_range *)params[1])->items;
 }
 
-static void run_f32(void *user, void **params, const unsigned int grid[3])
+static void run_f32(void *user, void **params, const struct fakecuda_launch *launch)
 {
     const struct wd_pass *pass = user;
-    (void)grid;
+    (void)launch;
     run(pass->host[WD_ACC_F32], params, units(pass, params));
 }
 
-static void run_f64(void *user, void **params, const unsigned int grid[3])
+static void run_f64(void *user, void **params, const struct fakecuda_launch *launch)
 {
     const struct wd_pass *pass = user;
-    (void)grid;
+    (void)launch;
     run(pass->host[WD_ACC_F64], params, units(pass, params));
 }
 
-static void finish_f32(void *user, void **params, const unsigned int grid[3])
+static void finish_f32(void *user, void **params, const struct fakecuda_launch *launch)
 {
     const struct wd_pass *pass = user;
-    (void)grid;
+    (void)launch;
     run(pass->host_finish[WD_ACC_F32], params, items(params));
 }
 
-static void finish_f64(void *user, void **params, const unsigned int grid[3])
+static void finish_f64(void *user, void **params, const struct fakecuda_launch *launch)
 {
     const struct wd_pass *pass = user;
-    (void)grid;
+    (void)launch;
     run(pass->host_finish[WD_ACC_F64], params, items(params));
 }
 
@@ -72,20 +78,49 @@ void fakecuda_register_pass(const struct wd_pass *pass)
 #undef WD_MAP
 #undef WD_REDUCE
 
-/* Kernels of engines have no twins: they are checked as launches and do nothing. */
-static void run_nothing(void *user, void **params, const unsigned int grid[3])
+/* Kernels of engines run in the emulator (tests/emulator), where it was built; else they are checked
+ * as launches and do nothing. */
+typedef void (*emulator_run_fn)(const char *symbol, emulator_kernel kernel, const void *args,
+                                const struct emulator_launch *launch);
+static void *emulator;
+static emulator_run_fn emulate;
+
+static void open_emulator(void)
 {
-    (void)user, (void)params, (void)grid;
+    Dl_info self;
+    char path[PATH_MAX];
+    const char *slash;
+    if (!dladdr(&emulator, &self) || !self.dli_fname) return;
+    slash = strrchr(self.dli_fname, '/');
+    snprintf(path, sizeof path, "%.*slibemulator.so", slash ? (int)(slash + 1 - self.dli_fname) : 0,
+             self.dli_fname);
+    emulator = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (emulator) memcpy(&emulate, &(void *){dlsym(emulator, "emulator_run")}, sizeof emulate);
+}
+
+static void run_engine(void *user, void **params, const struct fakecuda_launch *launch)
+{
+    const struct wd_kernel_row *row = user;
+    void *symbol = emulate ? dlsym(emulator, row->kernel.symbol) : NULL;
+    emulator_kernel kernel;
+    struct emulator_launch how = {{launch->grid[0], launch->grid[1], launch->grid[2]},
+                                  {launch->block[0], launch->block[1], launch->block[2]},
+                                  launch->cluster,
+                                  launch->shared};
+    if (!symbol) return;
+    memcpy(&kernel, &symbol, sizeof kernel);
+    emulate(row->kernel.symbol, kernel, params[0], &how);
 }
 
 static void register_engines(void)
 {
+    open_emulator();
     for (int i = 0; i < wd_engine_rows(); ++i) {
         const struct wd_engine *engine = wd_engine_row(i).engine;
         if (!engine || !engine->kernels) continue;
         for (int k = 0; k < engine->kernels->count; ++k) {
-            const struct wd_kernel_row *row = &engine->kernels->rows[k];
-            fakecuda_register_kernel(row->kernel.symbol, run_nothing, NULL, &row->args_size, 1);
+            struct wd_kernel_row *row = &engine->kernels->rows[k];
+            fakecuda_register_kernel(row->kernel.symbol, run_engine, row, &row->args_size, 1);
         }
     }
 }

@@ -19,7 +19,7 @@ void kernels_reached(const char *const *symbols, int count)
     void *driver = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
     void (*latest)(const char *, struct fakecuda_launch *) = NULL;
     if (driver) *(void **)&latest = dlsym(driver, "fakecuda_kernel_launch");
-    if (!latest || !harness_on_gpu || getenv("WARPDNN_ENGINES")) return;
+    if (!latest || !harness_all_engines) return;
     for (int i = 0; i < count; ++i) {
         struct fakecuda_launch launch = {{0}, {0}, 0, 0};
         if (!case_begin("reached/%s", symbols[i])) continue;

@@ -110,19 +110,13 @@ static void make_tensors(struct norms_case *c, const struct options *o)
     }
 }
 
-/* Whether the engines of rows run: not where the environment chooses engines. */
-static bool by_rows(void)
-{
-    return harness_on_gpu && !getenv("WARPDNN_ENGINES");
-}
-
 static void check_engine(const struct norms_case *c, bool runs)
 {
     static const char *const names[] = {"norm_inference_rows", "norm_training_rows",
                                         "norm_backward_rows"};
     const char *name = "";
     int type = 0;
-    if (!by_rows()) return;
+    if (!harness_all_engines) return;
     warpdnnGetLastEngine(harness_handle, &name);
     if (strcmp(name, names[c->phase]) != 0) case_fail("%s ran, not %s", name, names[c->phase]);
     while (types[type] != c->x_type) ++type;
@@ -202,7 +196,7 @@ static void shapes(void)
                 /* the second time off the boundaries */
                 struct options o = {LAYOUT_NCHW, turn, turn, -3.0, 3.0};
                 struct norms_case c;
-                if (is_large && !by_rows()) continue;
+                if (is_large && !harness_all_engines) continue;
                 if ((turn + k + 5 * s) % share != 0) continue;
                 if (!case_begin("rows/%s/%s/%s/%dx%d/%s", mode == CUDNN_RMS_NORM ? "rms" : "layer",
                                 phase_names[phase], type_names[type], row[0], row[1],
@@ -343,7 +337,7 @@ static void special_values(void)
 /* Every kernel has run: by direction, type, runs and singles. */
 static void all_reached(void)
 {
-    if (!by_rows()) return;
+    if (!harness_all_engines) return;
     if (!case_begin("rows/reached")) return;
     for (int k = 0; k < 2 * TYPES * 2; ++k) {
         if (reached[k / 2 / TYPES][k / 2 % TYPES][k % 2] > 0) continue;

@@ -14,12 +14,12 @@ struct wd_kernel absent_kernel = {&module, "test_absent", NULL, 0};
 
 _Thread_local void *through_scratch_at;
 
-static void line(void *user, void **params, const unsigned int grid[3])
+static void line(void *user, void **params, const struct fakecuda_launch *launch)
 {
     const struct line_args *a = params[0];
     const struct line_size *size = params[1];
     (void)user;
-    (void)grid;
+    (void)launch;
     for (int64_t i = 0; i < size->count; ++i) a->y[i] = a->a * a->x[i] + a->b;
 }
 

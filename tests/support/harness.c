@@ -15,6 +15,7 @@
 
 cudnnHandle_t harness_handle;
 bool harness_on_gpu;
+bool harness_all_engines;
 bool harness_values = true;
 
 static const char *program = "test";
@@ -69,6 +70,7 @@ static void check_library(void)
 void harness_start(int argc, char **argv)
 {
     const char *values = getenv("WARPDNN_TEST_VALUES");
+    const char *engines = getenv("WARPDNN_ENGINES");
     warpdnnDevice_t device;
     cudnnStatus_t status;
     program = argv[0];
@@ -88,6 +90,7 @@ void harness_start(int argc, char **argv)
     }
     warpdnnGetDevice(harness_handle, &device, NULL);
     harness_on_gpu = device == WARPDNN_DEVICE_GPU;
+    harness_all_engines = harness_on_gpu && (!engines || !strcmp(engines, "*"));
     if (harness_on_gpu) capture_start();
     harness_values = !values || strcmp(values, "0") != 0;
     printf("%s: on the %s, seed %llu\n", program, harness_on_gpu ? "GPU" : "CPU",

@@ -5,6 +5,7 @@
 - 300 lines are pleasant, 500 a soft limit (reported), 1,000 a hard one (an error); public headers,
   .def files and data excepted.
 - Source files open with an SPDX line and a short paragraph that says what the file is for.
+- Instructions of a GPU (asm in .cu and .cuh) stand in src/gpu/device alone: tests/emulator has host versions.
 - No path or name of a particular machine; no trailing white space, no tab in C; a newline at the end.
 
     tools/lint/files.py [ROOT]       prints what is wrong, exits 1 if anything is
@@ -23,6 +24,8 @@ DATA = re.compile(r"(^include/.*\.h|\.def|\.csv|\.txt|\.json|\.jsonl|\.svg|\.gz|
 # Words of one workplace, spelled so that this file does not contain them.
 WORDS = ("/wor" + "k/", "far" + "m-bench")
 HEAD_LINES = 12
+INSTRUCTION = re.compile(r"\basm\b|\bextern\s+__shared__")
+DEVICE = re.compile(r"^src/gpu/device/")
 
 
 def tracked(root):
@@ -80,6 +83,8 @@ def main():
                 say("white space at the end of the line", number)
             if source and "\r" in line:
                 say("carriage return", number)
+            if path.endswith((".cu", ".cuh")) and INSTRUCTION.search(line) and not DEVICE.search(path):
+                say("an instruction outside of src/gpu/device", number)
             if path.endswith(C_LIKE) and "\t" in line:
                 say("tab", number)
     for line in faults:

@@ -7,13 +7,13 @@
 #ifndef WD_GPU_DEVICE_HALF_CUH
 #define WD_GPU_DEVICE_HALF_CUH
 
+#include "gpu/device/math.cuh"
+
 constexpr float WD_LOG2_E = 1.4426950408889634f;
 
 static __device__ __forceinline__ float wd_half_exp2(float x)
 {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
+    return wd_about_exp2(x);
 }
 
 static __device__ __forceinline__ float wd_half_exp(float x)
@@ -23,18 +23,13 @@ static __device__ __forceinline__ float wd_half_exp(float x)
 
 static __device__ __forceinline__ float wd_half_reciprocal(float x)
 {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
+    return wd_about_reciprocal(x);
 }
 
 // 0 below 2^-128.
 static __device__ __forceinline__ float wd_half_sigmoid(float x)
 {
-    const float d = 1.0f + wd_half_exp2(-WD_LOG2_E * x);
-    float y;
-    asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(d));
-    return y;
+    return wd_about_reciprocal_to_denormal(1.0f + wd_half_exp2(-WD_LOG2_E * x));
 }
 
 // Near 0 by its series, where the difference would lose digits.

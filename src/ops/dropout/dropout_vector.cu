@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "gpu/device/depend.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/dropout/dropout_vector_args.h"
 
@@ -249,7 +250,7 @@ __device__ __forceinline__ uint32_t bits_at(const dropout_vector_args &a, const 
 // drawn.
 template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_args &a)
 {
-    extern __shared__ __align__(16) unsigned char shared[];
+    unsigned char *shared = wd_dynamic_shared<unsigned char>();
     constexpr int N = run_of<T>, RUNS = 4;
     const uint32_t pitch = a.channels + DROPOUT_PAD;
     const int step = RUNS * N * (int)blockDim.x;

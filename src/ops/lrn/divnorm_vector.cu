@@ -6,6 +6,7 @@
 // cancel where means are large. Backward, a first kernel leaves every pixel's share h and dy s^-B in a
 // scratch that stays in the second-level cache, a second one collects the shares.
 #include "gpu/device/depend.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/lrn/divnorm_vector_args.h"
 
@@ -221,8 +222,7 @@ template <class T, int N> __device__ __forceinline__ void div_collect(const divn
 {
     typedef typename accumulator<T>::type A;
     constexpr int BACK = N ? (N - 1) / 2 : 7, AHEAD = N ? N - 1 - BACK : 8;
-    extern __shared__ __align__(16) unsigned char divnorm_shared[];
-    A *shares = reinterpret_cast<A *>(divnorm_shared);
+    A *shares = wd_dynamic_shared<A>();
     A *means = shares + DIVNORM_LINES * DIVNORM_PITCH;
     const spot at(a);
     A x[V], sum[V];

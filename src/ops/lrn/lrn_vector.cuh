@@ -7,12 +7,12 @@
 #define WD_OPS_LRN_VECTOR_CUH
 
 #include "gpu/device/depend.cuh"
+#include "gpu/device/math.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/lrn/lrn_vector_args.h"
 
 namespace {
-
-extern __shared__ __align__(16) unsigned char lrn_shared[];
 
 template <class T> struct accumulator {
     typedef float type;
@@ -42,16 +42,12 @@ template <class T, int V> __device__ __forceinline__ void clear(wd_run<T, V> &ru
 
 __device__ __forceinline__ float inverse_root(float s)
 {
-    float r;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(s));
-    return r;
+    return wd_about_rsqrt(s);
 }
 
 __device__ __forceinline__ float root(float s)
 {
-    float r;
-    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(s));
-    return r;
+    return wd_about_sqrt(s);
 }
 
 __device__ __forceinline__ double inverse_root(double s)

@@ -242,7 +242,7 @@ __device__ __forceinline__ void column_outputs(const norm_groups_args &a, const 
 template <class T, step STEP>
 __device__ __forceinline__ void columns_forward(const norm_groups_args &a)
 {
-    extern __shared__ uint4 kept[];
+    uint4 *kept = wd_dynamic_shared<uint4>();
     __shared__ forward_room room;
     __shared__ wd_part of_column[TILE];
     const column_seat s = column_seat_of(a, block_of<STEP>());
@@ -406,7 +406,7 @@ __device__ __forceinline__ void column_slopes(const norm_groups_args &a, const c
 template <class T, step STEP>
 __device__ __forceinline__ void columns_backward(const norm_groups_args &a)
 {
-    extern __shared__ uint4 kept[];
+    uint4 *kept = wd_dynamic_shared<uint4>();
     __shared__ backward_room room;
     __shared__ sums of_column[TILE];
     const column_seat s = column_seat_of(a, block_of<STEP>());

@@ -7,6 +7,7 @@
 
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/depend.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/statistics.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/norm/norm_groups_args.h"

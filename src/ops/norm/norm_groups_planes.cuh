@@ -194,7 +194,7 @@ __device__ __forceinline__ void plane_outputs(const norm_groups_args &a, const p
 template <class T, step STEP>
 __device__ __forceinline__ void planes_forward(const norm_groups_args &a)
 {
-    extern __shared__ uint4 kept[];
+    uint4 *kept = wd_dynamic_shared<uint4>();
     const plane_seat s = plane_seat_of(a, block_of<STEP>());
     numbers n = {0.0f, 0.0f, 0.0f, 0.0f};
     wd_wait_for_previous();
@@ -347,7 +347,7 @@ __device__ __forceinline__ void plane_slopes(const norm_groups_args &a, const pl
 template <class T, step STEP>
 __device__ __forceinline__ void planes_backward(const norm_groups_args &a)
 {
-    extern __shared__ uint4 kept[];
+    uint4 *kept = wd_dynamic_shared<uint4>();
     const plane_seat s = plane_seat_of(a, block_of<STEP>());
     numbers given = {0.0f, 0.0f, 0.0f, 0.0f};
     sums all = {0.0f, 0.0f};

@@ -6,6 +6,7 @@
 // Sums are joined in an order that depends on the shape and the device alone.
 #include "gpu/device/async.cuh"
 #include "gpu/device/depend.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/norm/norm_rows_exchange.cuh"
 
@@ -238,7 +239,7 @@ template <class T, bool RUNS> __device__ __forceinline__ void rows_forward(const
     const bool computes = !a.given_inv_std;
     const int64_t start = (int64_t)(blockIdx.x / a.cluster) * a.groups + s.group;
     float scale[COLUMNS], bias[COLUMNS];
-    extern __shared__ uint4 ahead[];
+    uint4 *ahead = wd_dynamic_shared<uint4>();
     run<T> x[ROWS];
     if (computes) begin_exchange(a, of);
     wd_wait_for_previous();
@@ -338,7 +339,7 @@ template <class T, bool RUNS> __device__ __forceinline__ void rows_backward(cons
     constexpr int ROWS = BACKWARD_ROWS<T, RUNS>;
     __shared__ slots of;
     __shared__ float room[COLUMNS][RUNS ? NORM_ROWS_BESIDE : NORM_ROWS_THREADS];
-    extern __shared__ uint4 ahead[];
+    uint4 *ahead = wd_dynamic_shared<uint4>();
     const seat s = seat_of<RUNS>(a);
     const int64_t start = (int64_t)(blockIdx.x / a.cluster) * a.groups + s.group;
     float scale[COLUMNS], dscale[COLUMNS], dbias[COLUMNS];

@@ -6,6 +6,7 @@
 #ifndef WD_OPS_NORM_ROWS_EXCHANGE_CUH
 #define WD_OPS_NORM_ROWS_EXCHANGE_CUH
 
+#include "gpu/device/barrier.cuh"
 #include "gpu/device/cluster.cuh"
 #include "ops/norm/norm_rows_args.h"
 
@@ -91,75 +92,16 @@ struct slots {
 
 __device__ __forceinline__ void group_barrier(const norm_rows_args &a, const seat &s)
 {
-    // 0 is the whole block's
-    asm volatile("bar.sync %0, %1;" ::"r"(s.group + 1), "r"(a.lanes) : "memory");
+    wd_barrier(s.group + 1, a.lanes);
 }
-
-// emulate: begin
-__device__ __forceinline__ void begin_counting(uint64_t *here)
-{
-#if __CUDA_ARCH__ >= 900
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(here);
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#endif
-}
-
-__device__ __forceinline__ void expect(uint64_t *here, uint32_t bytes)
-{
-#if __CUDA_ARCH__ >= 900
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(here);
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
-                 : "memory");
-#endif
-}
-
-// Lets block `rank` of the cluster have `value` where this one has `mine`, and counts it in there.
-__device__ __forceinline__ void give_peer(part *mine, uint64_t *here, uint32_t rank,
-                                          const part &value)
-{
-#if __CUDA_ARCH__ >= 900
-    uint32_t to, counter;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(to)
-                 : "r"((uint32_t)__cvta_generic_to_shared(mine)), "r"(rank));
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(counter)
-                 : "r"((uint32_t)__cvta_generic_to_shared(here)), "r"(rank));
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], "
-                 "{%1, %2, %3, %4}, [%5];" ::"r"(to),
-                 "f"(value.pivot), "f"(value.rest), "f"(value.squares), "f"(value.count),
-                 "r"(counter)
-                 : "memory");
-#endif
-}
-
-__device__ __forceinline__ void wait_for(uint64_t *here, uint32_t parity)
-{
-#if __CUDA_ARCH__ >= 900
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(here);
-    uint32_t done = 0;
-    while (!done) {
-        asm volatile("{\n"
-                     ".reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p;\n"
-                     "}"
-                     : "=r"(done)
-                     : "r"(at), "r"(parity)
-                     : "memory");
-    }
-#endif
-}
-// emulate: end
 
 // Nobody may write into the shared memory of a block that has not begun.
 __device__ __forceinline__ void begin_exchange(const norm_rows_args &a, slots &of)
 {
     if (a.cluster == 1) return;
     if (threadIdx.x == 0) {
-        begin_counting(&of.here[0]);
-        begin_counting(&of.here[1]);
+        wd_counter_begin(&of.here[0]);
+        wd_counter_begin(&of.here[1]);
     }
     wd_cluster_arrive();
     wd_cluster_wait();
@@ -189,7 +131,7 @@ __device__ __forceinline__ void exchange(const norm_rows_args &a, const seat &s,
     const uint32_t lane = threadIdx.x % WARP;
     const uint32_t copy = turn & 1;
     if (a.cluster > 1 && threadIdx.x == 0) {
-        expect(&of.here[copy], a.cluster * ROWS * (uint32_t)sizeof(part));
+        wd_counter_expect(&of.here[copy], a.cluster * ROWS * (uint32_t)sizeof(part));
     }
     group_barrier(a, s);
     for (uint32_t r = warp; r < ROWS; r += warps) {
@@ -203,11 +145,14 @@ __device__ __forceinline__ void exchange(const norm_rows_args &a, const seat &s,
         const float columns = (float)min(a.length - min(a.length, s.rank * mine), mine);
         p = join<STATISTICS>(p, columns > 0.0f ? 1.0f / columns : 0.0f); // the last may have none
         p.count = columns;
-        if (lane < a.cluster) give_peer(&of.of_block[copy][r][s.rank], &of.here[copy], lane, p);
+        if (lane < a.cluster) {
+            wd_counter_send(&of.of_block[copy][r][s.rank], &of.here[copy], lane,
+                            make_float4(p.pivot, p.rest, p.squares, p.count));
+        }
     }
     for (uint32_t r = warp; a.cluster > 1 && r < ROWS; r += warps) {
         part p = {0.0f, 0.0f, 0.0f, 0.0f};
-        wait_for(&of.here[copy], turn / 2 & 1);
+        wd_counter_wait(&of.here[copy], turn / 2 & 1);
         if (lane < a.cluster) p = of.of_block[copy][r][lane];
         put_row<STATISTICS>(a, s, of, r, join<STATISTICS>(p, a.inverse));
     }

@@ -12,6 +12,7 @@
 
 #include "gpu/device/async.cuh"
 #include "gpu/device/depend.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/pointwise/pointwise_chain_args.h"
 #include "ops/pointwise/pointwise_device.cuh"
@@ -387,8 +388,7 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
 template <class T, class A, int CHUNK, int CHUNKS>
 __device__ __forceinline__ void pointwise_chain(const pointwise_chain_args &a)
 {
-    extern __shared__ uint4 chain_shared[];
-    chain<T, A, CHUNK, CHUNKS> c = {a, chain_shared};
+    chain<T, A, CHUNK, CHUNKS> c = {a, wd_dynamic_shared<uint4>()};
     c.go();
 }
 

@@ -9,16 +9,15 @@
 #define WD_OPS_POOLING_TILE_CUH
 
 #include "gpu/device/async.cuh"
+#include "gpu/device/shared.cuh"
 #include "ops/pooling/pooling_tile_args.h"
 #include "ops/pooling/pooling_window.cuh"
-
-extern __shared__ uint4 pool_tile_memory[];
 
 namespace {
 
 __device__ __forceinline__ unsigned char *memory_at(uint32_t bytes)
 {
-    return reinterpret_cast<unsigned char *>(pool_tile_memory) + bytes;
+    return wd_dynamic_shared<unsigned char>() + bytes;
 }
 
 // What a block has of an axis: results out0 .. out0+outs-1 of elements in0 .. in0+ins-1.

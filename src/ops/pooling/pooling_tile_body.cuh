@@ -163,7 +163,7 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
         const pool_axis &x = a.axis[0];
         // anew: what only this pass needs would take registers from the others
         uint32_t block = blockIdx.x;
-        asm volatile("" : "+r"(block));
+        wd_forget<0>(block);
         const box again = box_of<SPREAD>(a, block);
         const uint32_t plane = a.by_plane.divisor;
         const uint32_t items = again.outers * x.by_groups.divisor * plane;

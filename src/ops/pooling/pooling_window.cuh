@@ -9,6 +9,7 @@
 
 #include "base/fastdiv.h"
 #include "gpu/device/depend.cuh"
+#include "gpu/device/math.cuh"
 #include "gpu/device/vector.cuh"
 
 namespace {
@@ -25,9 +26,7 @@ __device__ __forceinline__ double larger(double a, double b)
 }
 __device__ __forceinline__ float nan_or_larger(float a, float b)
 {
-    float r;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-    return r;
+    return wd_larger_or_nan(a, b);
 }
 __device__ __forceinline__ double nan_or_larger(double a, double b)
 {

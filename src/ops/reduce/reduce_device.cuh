@@ -5,6 +5,8 @@
 // some rows at most, everything further in double; the order is fixed by the shape.
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/depend.cuh"
+#include "gpu/device/math.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/reduce/reduce_vector_args.h"
 
@@ -64,9 +66,7 @@ __device__ __forceinline__ double larger(double a, double b)
 // NaN where one is.
 __device__ __forceinline__ float larger_or_nan(float a, float b)
 {
-    float m;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b));
-    return m;
+    return wd_larger_or_nan(a, b);
 }
 __device__ __forceinline__ double larger_or_nan(double a, double b)
 {
@@ -288,14 +288,13 @@ template <int OP, class A, int V>
 __device__ __forceinline__ void conclude(const reduce_vector_args &a, state<OP, A> *mine,
                                          uint32_t across, uint32_t first, uint32_t segment)
 {
-    extern __shared__ __align__(16) unsigned char shared[];
     using S = state<OP, A>;
     const bool by_warp = across < 32;
     const uint32_t x = threadIdx.x & (across - 1);
     const uint32_t slices = by_warp ? blockDim.x / 32 : blockDim.x / across;
     const uint32_t slice = by_warp ? threadIdx.x / 32 : threadIdx.x / across;
     const uint32_t pitch = across + 1; // keeps the columns of a thread in different banks
-    S *part = reinterpret_cast<S *>(shared);
+    S *part = wd_dynamic_shared<S>();
     S *block = part + slices * V * pitch;
     uint32_t width = across * V;
 #pragma unroll

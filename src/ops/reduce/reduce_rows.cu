@@ -254,11 +254,10 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
 // `block_rows` rows a block, copied as they lie; `lanes` threads a row.
 template <int OP, class T> __device__ void reduce_short(const reduce_vector_args &a)
 {
-    extern __shared__ __align__(16) unsigned char shared[];
     using A = acc<T>;
     constexpr int V = run_of<T>;
     const T *x = static_cast<const T *>(a.x);
-    T *staged = reinterpret_cast<T *>(shared);
+    T *staged = wd_dynamic_shared<T>();
     const uint32_t line = (uint32_t)a.line;
     const uint32_t first = blockIdx.x * a.block_rows;
     const uint32_t rows = min(a.block_rows, a.outputs - first);

@@ -41,12 +41,11 @@ template <int V, class A>
 __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const column_place &p,
                                              totals<A> *mine)
 {
-    extern __shared__ __align__(16) unsigned char shared[];
     const uint32_t width = a.lanes * V;
     const bool by_warp = a.lanes < 32;
     const uint32_t slices = by_warp ? blockDim.x / 32 : p.down;
     const uint32_t slice = by_warp ? threadIdx.x / 32 : p.row;
-    totals<A> *part = reinterpret_cast<totals<A> *>(shared);
+    totals<A> *part = wd_dynamic_shared<totals<A>>();
     totals<A> *block = part + slices * width;
     totals<A> *source = block;
 #pragma unroll

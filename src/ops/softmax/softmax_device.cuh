@@ -11,6 +11,8 @@
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/depend.cuh"
 #include "gpu/device/half.cuh"
+#include "gpu/device/math.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/softmax/softmax_vector_args.h"
 
@@ -72,9 +74,7 @@ template <int WHERE, class T, int N> __device__ __forceinline__ void forget(wd_r
 {
     if constexpr (sizeof(T) == 2 && N > 1) {
 #pragma unroll
-        for (int w = 0; w < wd_run<T, N>::WORDS; ++w) {
-            asm volatile("// %1" : "+r"(r.word[w]) : "n"(WHERE));
-        }
+        for (int w = 0; w < wd_run<T, N>::WORDS; ++w) wd_forget<WHERE>(r.word[w]);
     }
 }
 

@@ -276,7 +276,7 @@ __device__ __forceinline__ void empty_tile(T *to, const T *tile, uint32_t begin,
 // `shift` elements behind a boundary.
 template <class T, int E, bool BACKWARD> __device__ void rows_tile(const softmax_vector_args &a)
 {
-    extern __shared__ uint4 shared[];
+    uint4 *shared = wd_dynamic_shared<uint4>();
     const uint32_t lanes = E > 8 ? 32 : a.lanes;
     const uint32_t slots = blockDim.x >> a.lane_bits;
     const uint32_t slot = threadIdx.x >> a.lane_bits;

@@ -138,7 +138,7 @@ template <class T, bool BACKWARD> __device__ void rows_block(const softmax_vecto
 {
     using A = acc<T>;
     constexpr int V = run_of<T>;
-    extern __shared__ uint4 shared[];
+    uint4 *shared = wd_dynamic_shared<uint4>();
     const uint32_t segment = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
     const part_of_row<T> p(a, blockIdx.x / a.cluster, segment);
     T *x = reinterpret_cast<T *>(shared), *dy = reinterpret_cast<T *>(shared + a.runs);

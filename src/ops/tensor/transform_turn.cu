@@ -4,6 +4,7 @@
 // tiles go through shared memory, so that both sides are read and written in 16 bytes, whatever their
 // rows begin at: what is loaded beyond a row stays in shared memory, stores have masked ends.
 #include "gpu/device/depend.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/tensor/transform_turn_args.h"
 
@@ -294,8 +295,7 @@ __device__ __forceinline__ void store_chunk(const turn_args &a, const tile &t, c
 // SHIFTED: rows of x begin anywhere.
 template <class T, bool SHIFTED> __device__ void turn_tiles(const turn_args &a)
 {
-    extern __shared__ __align__(16) unsigned char shared[];
-    T *first = reinterpret_cast<T *>(shared) + a.lead;
+    T *first = wd_dynamic_shared<T>() + a.lead;
     const tile t = tile_of(a);
     const uint32_t start = (uint32_t)(a.x_shift + t.x) & (run_of<T> - 1);
     wd_wait_for_previous();

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# build/tests/libemulator.so: the engines' kernels, compiled for the host by clang++ (tests/emulator), so
+# that the fake driver runs them. Where clang++ is missing, for other processors, and under sanitizers
+# (which do not know its fibres), there is none, and the fake driver launches kernels that do nothing.
+
+find_program(WARPDNN_CLANGXX NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18)
+mark_as_advanced(WARPDNN_CLANGXX)
+if(NOT WARPDNN_CLANGXX OR WARPDNN_SANITIZE OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    message(STATUS "Emulator of kernels: off")
+    return()
+endif()
+message(STATUS "Emulator of kernels: ${WARPDNN_CLANGXX}")
+
+set(emulator_dir ${PROJECT_SOURCE_DIR}/tests/emulator)
+set(emulator_flags -x c++ -std=c++17 -O1 -fPIC -fvisibility=hidden -w -DWARPDNN_NO_CUDA_HEADERS
+    -include ${emulator_dir}/device.h -I${emulator_dir}/include -I${emulator_dir}
+    -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/emulator)
+file(GLOB_RECURSE emulated CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cu)
+list(FILTER emulated EXCLUDE REGEX "_def\\.cu$") # definitions have host functions of their own
+set(emulator_objects "")
+foreach(kernel IN LISTS emulated)
+    get_filename_component(name ${kernel} NAME_WE)
+    set(object ${PROJECT_BINARY_DIR}/emulator/${name}.o)
+    add_custom_command(OUTPUT ${object}
+        COMMAND ${WARPDNN_CCACHE} ${WARPDNN_CLANGXX} ${emulator_flags} -MD -MF ${object}.d -c ${kernel}
+            -o ${object}
+        DEPENDS ${kernel} ${emulator_dir}/device.h
+        DEPFILE ${object}.d
+        COMMENT "Compiling ${name}.cu for the host" VERBATIM)
+    list(APPEND emulator_objects ${object})
+endforeach()
+add_library(emulator SHARED ${emulator_dir}/emulator.c ${emulator_objects})
+set_source_files_properties(${emulator_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+set_target_properties(emulator PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${test_dir}
+    C_VISIBILITY_PRESET default LINKER_LANGUAGE C)
+target_link_libraries(emulator PRIVATE warpdnn_warnings Threads::Threads m)

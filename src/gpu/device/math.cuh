@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Instructions that CUDA C has no function for.
+#ifndef WD_GPU_DEVICE_MATH_CUH
+#define WD_GPU_DEVICE_MATH_CUH
+
+#include <stdint.h>
+
+// The larger, NaN where one is.
+static __device__ __forceinline__ float wd_larger_or_nan(float a, float b)
+{
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+
+// A few units in the last place off; numbers below the normal ones count as 0.
+static __device__ __forceinline__ float wd_about_rsqrt(float x)
+{
+    float r;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+static __device__ __forceinline__ float wd_about_sqrt(float x)
+{
+    float r;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+static __device__ __forceinline__ float wd_about_exp2(float x)
+{
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+static __device__ __forceinline__ float wd_about_reciprocal(float x)
+{
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+// The same, but that numbers below the normal ones count.
+static __device__ __forceinline__ float wd_about_reciprocal_to_denormal(float x)
+{
+    float r;
+    asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+// Makes the compiler forget what it knows of a value, also across branches that differ in WHERE.
+template <int WHERE> static __device__ __forceinline__ void wd_forget(uint32_t &value)
+{
+    asm volatile("// %1" : "+r"(value) : "n"(WHERE));
+}
+
+#endif

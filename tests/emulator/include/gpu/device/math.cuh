@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of gpu/device/math.cuh, exact where the instructions are not. Numbers below the normal
+// ones become 0 where they do there.
+#ifndef EMULATOR_MATH_CUH
+#define EMULATOR_MATH_CUH
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+
+static inline float emulator_flush(float x)
+{
+    return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
+}
+
+static inline float wd_larger_or_nan(float a, float b)
+{
+    if (a != a || b != b) return NAN;
+    return a == b ? (signbit(a) ? b : a) : a > b ? a : b;
+}
+
+static inline float wd_about_rsqrt(float x)
+{
+    return emulator_flush((float)(1.0 / sqrt((double)emulator_flush(x))));
+}
+
+static inline float wd_about_sqrt(float x)
+{
+    return sqrtf(emulator_flush(x));
+}
+
+static inline float wd_about_exp2(float x)
+{
+    return emulator_flush(exp2f(emulator_flush(x)));
+}
+
+static inline float wd_about_reciprocal(float x)
+{
+    return emulator_flush(1.0f / emulator_flush(x));
+}
+
+static inline float wd_about_reciprocal_to_denormal(float x)
+{
+    return 1.0f / x;
+}
+
+template <int WHERE> static inline void wd_forget(uint32_t &)
+{
+}
+
+#endif

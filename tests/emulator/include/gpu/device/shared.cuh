@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of gpu/device/shared.cuh.
+#ifndef EMULATOR_SHARED_CUH
+#define EMULATOR_SHARED_CUH
+
+template <class T> static inline T *wd_dynamic_shared(void)
+{
+    return static_cast<T *>(emulator_now->dynamic_shared);
+}
+
+#endif
