@@ -23,7 +23,7 @@ struct column_seat {
     uint32_t across; // threads side by side
     uint32_t row;    // of the block's rows
     uint32_t column; // the thread's first, in the tile
-    uint32_t apart;
+    spread as;
     uint32_t count; // of its columns
     uint32_t begin; // rows
     uint32_t end;
@@ -41,8 +41,8 @@ __device__ __forceinline__ column_seat column_seat_of(const norm_groups_args &a,
     s.row = threadIdx.x / s.across;
     const uint32_t place = threadIdx.x - s.row * s.across;
     s.column = a.runs ? place * RUN : place;
-    s.apart = a.runs ? 1 : s.across;
-    s.count = s.row < a.rows ? left_of(s.column, s.width, s.apart) : 0;
+    s.as = {a.runs != 0, a.runs ? 1 : s.across};
+    s.count = s.row < a.rows ? s.as.left(s.column, s.width) : 0;
     s.begin = min(s.segment * a.part, a.plane);
     s.end = min(s.begin + a.part, a.plane);
     return s;
@@ -186,7 +186,7 @@ __device__ __forceinline__ void column_statistics(const norm_groups_args &a, con
         for (int b = 0; b < BATCH; ++b) {
             const column_place p = column_place_of(a, s, turn + b);
             left[b] = p.left;
-            fetch(x[b], static_cast<const T *>(a.x) + p.at, s.apart, p.left);
+            fetch(x[b], static_cast<const T *>(a.x) + p.at, s.as, p.left);
         }
         if (turn == 0) {
 #pragma unroll
@@ -225,7 +225,7 @@ __device__ __forceinline__ void column_outputs(const norm_groups_args &a, const 
         for (int b = 0; b < BATCH; ++b) {
             p[b] = column_place_of(a, s, turn + b);
             if (STEP == WHOLE) find(x[b], kept, turn + b);
-            else fetch(x[b], static_cast<const T *>(a.x) + p[b].at, s.apart, p[b].left);
+            else fetch(x[b], static_cast<const T *>(a.x) + p[b].at, s.as, p[b].left);
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -234,7 +234,7 @@ __device__ __forceinline__ void column_outputs(const norm_groups_args &a, const 
             for (int i = 0; i < RUN; ++i) {
                 v[i] = fmaf(l[i].factor, wd_widen(x[b].get(i)) - l[i].mean, l[i].base);
             }
-            put(static_cast<T *>(a.y) + p[b].at, v, s.apart, p[b].left, a.streaming);
+            put(static_cast<T *>(a.y) + p[b].at, v, s.as, p[b].left, a.streaming);
         }
     }
 }
@@ -252,7 +252,7 @@ __device__ __forceinline__ void columns_forward(const norm_groups_args &a)
         line l[RUN];
 #pragma unroll
         for (uint32_t i = 0; i < RUN; ++i) {
-            const uint32_t column = s.column + i * s.apart;
+            const uint32_t column = s.column + i * s.as.apart;
             l[i] = {0.0f, 0.0f, 0.0f};
             if (i >= s.count) continue;
             if constexpr (STEP == WHOLE) {
@@ -335,8 +335,8 @@ __device__ __forceinline__ void column_gradients(const norm_groups_args &a, cons
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
             const column_place p = column_place_of(a, s, turn + b);
-            fetch(x[b], static_cast<const T *>(a.x) + p.at, s.apart, p.left);
-            fetch(dy[b], static_cast<const T *>(a.dy) + p.at, s.apart, p.left);
+            fetch(x[b], static_cast<const T *>(a.x) + p.at, s.as, p.left);
+            fetch(dy[b], static_cast<const T *>(a.dy) + p.at, s.as, p.left);
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -386,8 +386,8 @@ __device__ __forceinline__ void column_slopes(const norm_groups_args &a, const c
                 find(x[b], kept, 2 * (turn + b));
                 find(dy[b], kept, 2 * (turn + b) + 1);
             } else {
-                fetch(x[b], static_cast<const T *>(a.x) + p[b].at, s.apart, p[b].left);
-                fetch(dy[b], static_cast<const T *>(a.dy) + p[b].at, s.apart, p[b].left);
+                fetch(x[b], static_cast<const T *>(a.x) + p[b].at, s.as, p[b].left);
+                fetch(dy[b], static_cast<const T *>(a.dy) + p[b].at, s.as, p[b].left);
             }
         }
 #pragma unroll
@@ -398,7 +398,7 @@ __device__ __forceinline__ void column_slopes(const norm_groups_args &a, const c
                 const float d = wd_widen(x[b].get(i)) - l[i].mean;
                 v[i] = fmaf(l[i].factor, wd_widen(dy[b].get(i)), fmaf(l[i].slope, d, l[i].base));
             }
-            put(static_cast<T *>(a.y) + p[b].at, v, s.apart, p[b].left, a.streaming);
+            put(static_cast<T *>(a.y) + p[b].at, v, s.as, p[b].left, a.streaming);
         }
     }
 }
@@ -415,14 +415,15 @@ __device__ __forceinline__ void columns_backward(const norm_groups_args &a)
 #pragma unroll
     for (uint32_t i = 0; i < RUN; ++i) {
         given[i] = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (i < s.count) given[i] = given_numbers(a, share_of_column(a, s, s.column + i * s.apart));
+        if (i < s.count)
+            given[i] = given_numbers(a, share_of_column(a, s, s.column + i * s.as.apart));
     }
     if constexpr (STEP != APPLY) column_gradients<T, STEP>(a, s, given, kept, room, of_column);
     if constexpr (STEP != SUMS) {
         slant l[RUN];
 #pragma unroll
         for (uint32_t i = 0; i < RUN; ++i) {
-            const uint32_t column = s.column + i * s.apart;
+            const uint32_t column = s.column + i * s.as.apart;
             const numbers &n = given[i];
             sums all = {0.0f, 0.0f};
             l[i] = {0.0f, 0.0f, 0.0f, 0.0f};

@@ -36,11 +36,24 @@ template <step STEP> __device__ __forceinline__ uint32_t block_of(void)
 
 // ---- Eights ----
 
-// `left` elements `apart`, the others are zeros; neighbours (apart 1) are all there or none.
+// How a thread's eight lie: neighbours, which are all there or none, or so many elements apart.
+struct spread {
+    bool runs;
+    uint32_t apart; // of neighbours 1
+
+    // Of the elements from `at` on before `end`, how many of eight there are.
+    __device__ __forceinline__ uint32_t left(uint32_t at, uint32_t end) const
+    {
+        if (at >= end) return 0;
+        return runs ? (uint32_t)RUN : min((end - at - 1) / apart + 1, (uint32_t)RUN);
+    }
+};
+
+// `left` elements; the others are zeros.
 template <class T>
-__device__ __forceinline__ void fetch(run<T> &to, const T *from, uint32_t apart, uint32_t left)
+__device__ __forceinline__ void fetch(run<T> &to, const T *from, const spread &as, uint32_t left)
 {
-    if (apart == 1) {
+    if (as.runs) {
 #pragma unroll
         for (int w = 0; w < run<T>::WORDS; ++w) to.word[w] = 0;
         if (left > 0) to.load(from);
@@ -50,13 +63,13 @@ __device__ __forceinline__ void fetch(run<T> &to, const T *from, uint32_t apart,
     for (uint32_t i = 0; i < RUN; ++i) {
         T one;
         wd_narrow(one, 0.0f);
-        if (i < left) one = from[i * apart];
+        if (i < left) one = from[i * as.apart];
         to.put(i, one);
     }
 }
 
 template <class T>
-__device__ __forceinline__ void put(T *to, const float *value, uint32_t apart, uint32_t left,
+__device__ __forceinline__ void put(T *to, const float *value, const spread &as, uint32_t left,
                                     bool streaming)
 {
     run<T> all;
@@ -66,7 +79,7 @@ __device__ __forceinline__ void put(T *to, const float *value, uint32_t apart, u
         wd_narrow(one, value[i]);
         all.put(i, one);
     }
-    if (apart == 1) {
+    if (as.runs) {
         if (left == 0) return;
         if (streaming) all.store_streaming(to);
         else all.store(to);
@@ -74,15 +87,8 @@ __device__ __forceinline__ void put(T *to, const float *value, uint32_t apart, u
     }
 #pragma unroll
     for (uint32_t i = 0; i < RUN; ++i) {
-        if (i < left) to[i * apart] = all.get(i);
+        if (i < left) to[i * as.apart] = all.get(i);
     }
-}
-
-// Of the elements from `at` on before `end`, `apart`, how many of eight there are.
-__device__ __forceinline__ uint32_t left_of(uint32_t at, uint32_t end, uint32_t apart)
-{
-    if (at >= end) return 0;
-    return apart == 1 ? (uint32_t)RUN : min((end - at - 1) / apart + 1, (uint32_t)RUN);
 }
 
 // Shared memory has words of each thread's own for them: no barrier lies between.

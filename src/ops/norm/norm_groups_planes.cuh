@@ -61,7 +61,7 @@ __device__ __forceinline__ uint32_t channel_of(const norm_groups_args &a, const 
 // Where an eight lies, and how much of it there is.
 struct plane_place {
     int64_t at;
-    uint32_t apart;
+    spread as;
     uint32_t left;
 };
 
@@ -71,8 +71,8 @@ __device__ __forceinline__ plane_place plane_place_of(const norm_groups_args &a,
 {
     plane_place p;
     const uint32_t at = s.begin + turn * a.team * RUN + s.mate * (a.runs ? RUN : 1);
-    p.apart = a.runs ? 1 : a.team;
-    p.left = channel < s.channels ? left_of(at, s.end, p.apart) : 0;
+    p.as = {a.runs != 0, a.runs ? 1 : a.team};
+    p.left = channel < s.channels ? p.as.left(at, s.end) : 0;
     p.at = ((int64_t)s.sample * a.channels + s.channel + channel) * a.plane + at;
     return p;
 }
@@ -141,7 +141,7 @@ __device__ __forceinline__ wd_part plane_statistics(const norm_groups_args &a, c
             for (int b = 0; b < BATCH; ++b) {
                 const plane_place p = plane_place_of(a, s, c, turn + b);
                 left[b] = p.left;
-                fetch(x[b], static_cast<const T *>(a.x) + p.at, p.apart, p.left);
+                fetch(x[b], static_cast<const T *>(a.x) + p.at, p.as, p.left);
             }
             if (count == 0 && left[0] > 0) mine.begin(wd_widen(x[0].get(0)));
 #pragma unroll
@@ -176,7 +176,7 @@ __device__ __forceinline__ void plane_outputs(const norm_groups_args &a, const p
             for (int b = 0; b < BATCH; ++b) {
                 p[b] = plane_place_of(a, s, c, turn + b);
                 if (STEP == WHOLE) find(x[b], kept, round * a.turns + turn + b);
-                else fetch(x[b], static_cast<const T *>(a.x) + p[b].at, p[b].apart, p[b].left);
+                else fetch(x[b], static_cast<const T *>(a.x) + p[b].at, p[b].as, p[b].left);
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
@@ -185,7 +185,7 @@ __device__ __forceinline__ void plane_outputs(const norm_groups_args &a, const p
                 for (int i = 0; i < RUN; ++i) {
                     v[i] = fmaf(l.factor, wd_widen(x[b].get(i)) - l.mean, l.base);
                 }
-                put(static_cast<T *>(a.y) + p[b].at, v, p[b].apart, p[b].left, a.streaming);
+                put(static_cast<T *>(a.y) + p[b].at, v, p[b].as, p[b].left, a.streaming);
             }
         }
     }
@@ -272,8 +272,8 @@ __device__ __forceinline__ sums plane_gradients(const norm_groups_args &a, const
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
                 const plane_place p = plane_place_of(a, s, c, turn + b);
-                fetch(x[b], static_cast<const T *>(a.x) + p.at, p.apart, p.left);
-                fetch(dy[b], static_cast<const T *>(a.dy) + p.at, p.apart, p.left);
+                fetch(x[b], static_cast<const T *>(a.x) + p.at, p.as, p.left);
+                fetch(dy[b], static_cast<const T *>(a.dy) + p.at, p.as, p.left);
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
@@ -326,8 +326,8 @@ __device__ __forceinline__ void plane_slopes(const norm_groups_args &a, const pl
                     find(x[b], kept, slot);
                     find(dy[b], kept, slot + 1);
                 } else {
-                    fetch(x[b], static_cast<const T *>(a.x) + p[b].at, p[b].apart, p[b].left);
-                    fetch(dy[b], static_cast<const T *>(a.dy) + p[b].at, p[b].apart, p[b].left);
+                    fetch(x[b], static_cast<const T *>(a.x) + p[b].at, p[b].as, p[b].left);
+                    fetch(dy[b], static_cast<const T *>(a.dy) + p[b].at, p[b].as, p[b].left);
                 }
             }
 #pragma unroll
@@ -338,7 +338,7 @@ __device__ __forceinline__ void plane_slopes(const norm_groups_args &a, const pl
                     const float d = wd_widen(x[b].get(i)) - given.first;
                     v[i] = fmaf(factor, wd_widen(dy[b].get(i)), fmaf(slope, d, base));
                 }
-                put(static_cast<T *>(a.y) + p[b].at, v, p[b].apart, p[b].left, a.streaming);
+                put(static_cast<T *>(a.y) + p[b].at, v, p[b].as, p[b].left, a.streaming);
             }
         }
     }
