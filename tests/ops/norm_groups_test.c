@@ -135,7 +135,7 @@ static void shapes(void)
 {
     static const struct image list[] = {
         {1, 1, 0, {1}},        {2, 1, 1, {3, 5}},    {3, 5, 0, {1, 1}},     {700, 24, 0, {0}},
-        {3, 40, 8, {0}},        {5, 33, 11, {0}},      {9, 7, 7, {2, 2}},     {4, 6, 3, {7, 7}},
+        {3, 40, 8, {0}},       {5, 33, 11, {0}},     {9, 7, 7, {2, 2}},     {4, 6, 3, {7, 7}},
         {33, 64, 0, {7, 7}},   {2, 96, 3, {11, 13}}, {3, 32, 4, {8, 8}},    {2, 320, 32, {16, 16}},
         {1, 40, 4, {64}},      {2, 17, 1, {31}},     {2, 64, 32, {28, 28}}, {3, 12, 0, {14, 14}},
         {2, 16, 0, {4, 8, 8}}, {2, 6, 2, {3, 5, 7}}, {1, 128, 1, {12, 12}}, {2, 256, 2, {5, 8}},
@@ -160,7 +160,7 @@ static void shapes(void)
 static void large(void)
 {
     static const struct image list[] = {
-        {1, 2, 1, {640, 640}},  {1, 600, 2, {40, 40}},  {1, 1, 0, {999, 1001}},
+        {1, 2, 1, {720, 720}},  {1, 600, 2, {40, 40}},  {1, 1, 0, {999, 1001}},
         {2, 24, 3, {160, 161}}, {1, 96, 1, {101, 103}}, {1, 80, 2, {96, 96}},
         {1, 4, 0, {320, 320}},
     };
@@ -233,7 +233,7 @@ static void in_place(void)
 static void special_values(void)
 {
     static const struct image list[] = {
-        {1, 6, 2, {5, 5}}, {1, 32, 2, {24, 24}}, {1, 2, 0, {600, 600}}};
+        {1, 6, 2, {5, 5}}, {1, 32, 2, {24, 24}}, {1, 2, 0, {720, 720}}};
     for (int k = 0; k < COUNT(list) * LAYOUTS; ++k) {
         struct options o = {k % LAYOUTS ? LAYOUT_NHWC : LAYOUT_NCHW, false, -3.0, 3.0};
         struct norms_case c;
@@ -269,7 +269,7 @@ static void special_values(void)
 static void without_gradients(void)
 {
     static const struct image list[] = {
-        {3, 6, 3, {5, 5}}, {2, 32, 4, {20, 20}}, {1, 2, 0, {600, 600}}};
+        {3, 6, 3, {5, 5}}, {2, 32, 4, {20, 20}}, {1, 2, 0, {720, 720}}};
     for (int k = 0; k < COUNT(list) * LAYOUTS; ++k) {
         struct options o = {k % LAYOUTS ? LAYOUT_NHWC : LAYOUT_NCHW, false, -3.0, 3.0};
         struct norms_case c;
