@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "base/dtype.h"
+
 static inline int64_t wd_ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -19,6 +21,12 @@ static inline int64_t wd_least(int64_t a, int64_t b)
 static inline int64_t wd_most(int64_t a, int64_t b)
 {
     return a < b ? b : a;
+}
+
+/* Bytes of an element; 1 of a type of less than a byte, so that one may divide by it. */
+static inline int64_t wd_dtype_bytes(int dtype)
+{
+    return wd_most(wd_dtype_bits(dtype) / 8, 1);
 }
 
 static inline int64_t wd_clamp(int64_t value, int64_t low, int64_t high)

@@ -158,12 +158,9 @@ template <class T> static inline void __stcs(T *to, T value)
 {
     *to = value;
 }
-// One fibre runs at a time.
 template <class T> static inline T atomicAdd(T *at, T value)
 {
-    const T before = *at;
-    *at = before + value;
-    return before;
+    return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
 }
 static inline void __threadfence(void)
 {

@@ -5,6 +5,7 @@
  * be gone; its block resumes it when the word has changed. x86-64. */
 #define _GNU_SOURCE
 #include "emulator.h"
+#include "races.h"
 
 #include <link.h>
 #include <pthread.h>
@@ -38,6 +39,7 @@ struct fibre {
     uint32_t thread;
     uint32_t cluster_phase; /* the one it arrived at */
     bool done;
+    void *races; /* what the thread sanitizer calls it */
     struct copy *copies;
     uint32_t copy_count, copy_room, group;
     unsigned char *stack;
@@ -45,6 +47,7 @@ struct fibre {
 
 struct barrier {
     uint32_t arrived, phase;
+    char met[2]; /* places that stand for a meeting and the one before */
 };
 
 struct warp {
@@ -54,6 +57,7 @@ struct warp {
 
 struct cluster {
     uint32_t size, threads_alive, arrived, phase;
+    char met[2];
     pthread_mutex_t lock;
     pthread_cond_t turned;
     uint32_t turn, idle; /* whose turn it is; how many turns in a row nothing happened */
@@ -66,6 +70,7 @@ struct block {
     emulator_kernel kernel;
     const void *args;
     uint32_t rank, threads, alive;
+    char begun, ended; /* places: what came before its threads, and what they did */
     bool backwards;
     unsigned char *own_memory; /* of the block's thread: an address that all of them have */
     unsigned char *dynamic;
@@ -74,7 +79,7 @@ struct block {
     struct warp warp[THREADS_MAX / WARP];
     struct fibre *fibre;
     struct fibre *running;
-    void *scheduler;
+    void *scheduler, *scheduler_races;
 };
 
 _Thread_local const struct emulator_place *emulator_now;
@@ -124,10 +129,12 @@ static void give_up(const char *what)
 static void yield(void)
 {
     struct fibre *f = here->running;
+    races_switch(here->scheduler_races);
     emulator_switch(&f->stack_pointer, here->scheduler);
 }
 
-void emulator_wait_while(const volatile uint32_t *word, uint32_t value)
+/* Waits for a word to be another than this. */
+static void wait_while(const volatile uint32_t *word, uint32_t value)
 {
     struct fibre *f = here->running;
     if (*word != value) return;
@@ -159,6 +166,7 @@ static void end_thread(struct fibre *f)
     struct block *b = here;
     struct warp *w = &b->warp[f->thread / WARP];
     emulator_copies_wait_all();
+    races_show(&b->ended);
     f->done = true;
     b->alive -= 1;
     w->alive -= 1;
@@ -173,6 +181,7 @@ static void end_thread(struct fibre *f)
 __attribute__((used)) void emulator_body(void);
 void emulator_body(void)
 {
+    races_see(&here->begun);
     here->kernel(here->args);
     end_thread(here->running);
     yield();
@@ -188,6 +197,7 @@ static void prepare_fibre(struct fibre *f)
             abort();
         }
     }
+    if (!f->races) f->races = races_begin();
     void **top = (void **)(f->stack + STACK_BYTES);
     top -= 2; /* aligned to 16 bytes where the body is called */
     *--top = (void *)(uintptr_t)emulator_entry;
@@ -201,6 +211,7 @@ static bool resume(struct block *b, struct fibre *f)
     f->gate = NULL;
     b->running = f;
     emulator_now = &f->place;
+    races_switch(f->races);
     emulator_switch(&b->scheduler, f->stack_pointer);
     b->running = NULL;
     return true;
@@ -223,22 +234,28 @@ void emulator_barrier(uint32_t name, uint32_t threads)
     struct barrier *b = &here->barrier[name];
     const uint32_t phase = b->phase;
     if (name >= NAMES || (name > 0 && threads % WARP != 0)) give_up("no such barrier");
+    races_show(&b->met[phase % 2]);
     b->arrived += 1;
     if (b->arrived == (name > 0 ? threads : here->alive)) pass_barrier(b);
-    else emulator_wait_while(&b->phase, phase);
+    else wait_while(&b->phase, phase);
+    races_see(&b->met[phase % 2]);
 }
 
 void emulator_cluster_arrive(void)
 {
     struct cluster *c = here->cluster;
     here->running->cluster_phase = c->phase;
+    races_show(&c->met[c->phase % 2]);
     c->arrived += 1;
     if (c->arrived == c->threads_alive) pass_cluster(c);
 }
 
 void emulator_cluster_wait(void)
 {
-    emulator_wait_while(&here->cluster->phase, here->running->cluster_phase);
+    struct cluster *c = here->cluster;
+    const uint32_t phase = here->running->cluster_phase;
+    wait_while(&c->phase, phase);
+    races_see(&c->met[phase % 2]);
 }
 
 void *emulator_of_cluster(const void *mine, uint32_t rank)
@@ -258,20 +275,72 @@ uint32_t emulator_lane(void)
     return here->running->thread % WARP;
 }
 
+/* Unseen by the thread sanitizer, for memcpy is not. */
+static void copy_bytes(void *to, const void *from, size_t size)
+{
+    for (size_t i = 0; i < size; ++i) {
+        ((volatile unsigned char *)to)[i] = ((const volatile unsigned char *)from)[i];
+    }
+}
+
 void emulator_warp_show(const void *value, size_t size)
 {
     struct warp *w = &here->warp[here->running->thread / WARP];
     const uint32_t phase = w->phase;
-    memcpy(w->value[phase % 2][emulator_lane()], value, size);
+    copy_bytes(w->value[phase % 2][emulator_lane()], value, size);
     w->arrived += 1;
     if (w->arrived == w->alive) pass_warp(w);
-    else emulator_wait_while(&w->phase, phase);
+    else wait_while(&w->phase, phase);
 }
 
 void emulator_warp_see(uint32_t lane, void *value, size_t size)
 {
     const struct warp *w = &here->warp[here->running->thread / WARP];
-    memcpy(value, w->value[(w->phase + 1) % 2][lane % WARP], size);
+    copy_bytes(value, w->value[(w->phase + 1) % 2][lane % WARP], size);
+}
+
+/* What lies in the 8 bytes of a counter: bytes still to come (below 0: come before they were
+ * expected), and twice the number of phases that ended, plus 1 once this one's bytes are known. */
+struct counter {
+    int32_t bytes;
+    volatile uint32_t phase;
+};
+
+static void count(struct counter *c, int32_t bytes)
+{
+    c->bytes += bytes;
+    if (c->bytes == 0 && c->phase % 2) c->phase += 1;
+}
+
+void emulator_counter_begin(uint64_t *counter)
+{
+    struct counter *c = (void *)counter;
+    c->bytes = 0;
+    c->phase = 0;
+}
+
+void emulator_counter_expect(uint64_t *counter, uint32_t bytes)
+{
+    struct counter *c = (void *)counter;
+    if (c->phase % 2) give_up("a counter's bytes are told twice");
+    c->phase += 1;
+    count(c, (int32_t)bytes);
+}
+
+void emulator_counter_send(void *mine, uint64_t *counter, uint32_t rank, const void *value,
+                           uint32_t bytes)
+{
+    struct counter *c = emulator_of_cluster(counter, rank);
+    memcpy(emulator_of_cluster(mine, rank), value, bytes);
+    races_show(c);
+    count(c, -(int32_t)bytes);
+}
+
+void emulator_counter_wait(uint64_t *counter, uint32_t parity)
+{
+    struct counter *c = (void *)counter;
+    while (c->phase / 2 % 2 == parity) wait_while(&c->phase, c->phase);
+    races_see(c);
 }
 
 /* ---- Copies ---- */
@@ -382,6 +451,7 @@ static void begin_block(struct block *b, const struct emulator_launch *launch, u
         f->group = 0;
         b->warp[t / WARP].alive += 1;
     }
+    races_show(&b->begun);
 }
 
 static void take_turn(struct cluster *c, uint32_t rank)
@@ -408,6 +478,7 @@ static void *run_part(void *data)
     const uint64_t clusters = p->blocks / c->size;
     struct own own = {NULL, 0};
     here = b;
+    b->scheduler_races = races_self();
     if (!fibres) fibres = calloc(THREADS_MAX, sizeof *fibres);
     b->fibre = fibres;
     b->own_memory = &landmark;
@@ -425,6 +496,7 @@ static void *run_part(void *data)
             take_turn(c, b->rank);
             while (go_round(b)) moved = true;
             more = c->threads_alive > 0;
+            if (!more) races_see(&b->ended);
             end_turn(c, b->rank, moved);
         }
     }
@@ -439,6 +511,7 @@ static void forget_fibres(void)
     for (int i = 0; i < THREADS_MAX; ++i) {
         if (fibres[i].stack) munmap(fibres[i].stack, STACK_BYTES);
         free(fibres[i].copies);
+        if (fibres[i].races) races_end(fibres[i].races);
     }
     free(fibres);
     fibres = NULL;

@@ -49,8 +49,12 @@ void *emulator_of_cluster(const void *mine, uint32_t rank);
 void emulator_warp_show(const void *value, size_t size);
 void emulator_warp_see(uint32_t lane, void *value, size_t size);
 uint32_t emulator_lane(void);
-/* Waits for a word to be another than this. */
-void emulator_wait_while(const volatile uint32_t *word, uint32_t value);
+/* Barriers in shared memory that count bytes (gpu/device/barrier.cuh). */
+void emulator_counter_begin(uint64_t *counter);
+void emulator_counter_expect(uint64_t *counter, uint32_t bytes);
+void emulator_counter_send(void *mine, uint64_t *counter, uint32_t rank, const void *value,
+                           uint32_t bytes);
+void emulator_counter_wait(uint64_t *counter, uint32_t parity);
 /* Copies that happen when they are waited for: all groups but the `left` latest, or everything. */
 void emulator_copy(void *to, const void *from, uint32_t bytes);
 void emulator_copies_end(void);

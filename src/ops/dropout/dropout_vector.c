@@ -125,7 +125,7 @@ static cudnnStatus_t emit(const struct wd_call *call, int reserve, struct wd_que
     const struct wd_tensor *y = wd_call_tensor(call, 2);
     double probability = call->scalars[PROBABILITY];
     uint64_t threshold = (uint64_t)(probability * 4294967296.0);
-    int64_t bytes = wd_most(wd_dtype_bits(y->dtype) / 8, 1); /* match takes 2, 4 and 8 */
+    int64_t bytes = wd_dtype_bytes(y->dtype); /* match takes 2, 4 and 8 */
     int type = type_index(y->dtype);
     bool backward = reserve == BACKWARD_RESERVE;
     struct dropout_vector_args a;

@@ -118,7 +118,7 @@ static int64_t tiles_of(const struct divnorm_vector_args *a)
 
 static void *moved(const void *data, int64_t elements, int dtype)
 {
-    return data ? (char *)(uintptr_t)data + elements * (wd_dtype_bits(dtype) / 8) : NULL;
+    return data ? (char *)(uintptr_t)data + elements * wd_dtype_bytes(dtype) : NULL;
 }
 
 /* The tensors from a plane on; the scratch begins anew. */

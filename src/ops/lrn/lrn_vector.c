@@ -95,11 +95,6 @@ static bool are_pixels(const struct wd_problem *problem)
     return tensor[0]->dim[1] > 1;
 }
 
-static int64_t bytes_of(int dtype)
-{
-    return wd_dtype_bits(dtype) / 8;
-}
-
 static int64_t accumulator_bytes(int dtype)
 {
     return dtype == CUDNN_DATA_DOUBLE ? 8 : 4;
@@ -243,7 +238,7 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
     int64_t run = type == 3 || (any && backward) ? 2 : 4;
     int64_t chunk;
     int64_t threads;
-    if (!runs_fit(a, plane, run, bytes_of(x->dtype)) ||
+    if (!runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
         run = 1;
     }
@@ -286,7 +281,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
     const bool backward = a->dy.data != NULL;
     const int type = type_index(dtype);
     const bool any = a->window != WINDOW;
-    const int64_t bytes = bytes_of(dtype);
+    const int64_t bytes = wd_dtype_bytes(dtype);
     int64_t run = RUN_BYTES / bytes;
     int64_t runs;
     int way = way_of(a, run, bytes);
@@ -329,7 +324,7 @@ static cudnnStatus_t emit_pixels(const struct wd_call *call, struct wd_queue *qu
         struct lrn_operand *operand[3];
         int count = pointers_of(&piece, operand);
         for (int i = 0; i < count; ++i) {
-            operand[i]->data = (char *)operand[i]->data + first * image * bytes_of(x->dtype);
+            operand[i]->data = (char *)operand[i]->data + first * image * wd_dtype_bytes(x->dtype);
         }
         WD_TRY(emit_images(queue, &piece, x->dtype, image * wd_least(most, x->dim[0] - first)));
     }

@@ -87,7 +87,7 @@ static bool fit(struct cut *c, bool alone, const struct wd_device *device)
 /* Sets the width of stripes whose rows have `bytes`, or what the columns fill of that. */
 static bool stripes(struct cut *c, int64_t bytes, int arrays)
 {
-    int64_t unit = (int64_t)c->length * c->size / arrays;
+    int64_t unit = wd_most((int64_t)c->length * c->size / arrays, 1);
     c->width = bytes / unit;
     while (c->width > 1 && c->width / 2 >= c->row) c->width /= 2;
     c->units = c->space.outer * c->width;
@@ -143,7 +143,7 @@ static bool cut(struct cut *c, const struct wd_problem *problem)
 {
     const struct wd_bn_gpu_space *s = &c->space;
     int arrays = is_training(problem) ? 1 : 2;
-    int size = (int)(wd_dtype_bits(wd_slot(problem->graph, problem->node, 0)->dtype) / 8);
+    int size = (int)wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
     int64_t run;
     c->columns = s->inner == 1 && s->params > 1;
     run = c->columns ? s->params : s->params == 1 ? s->total : s->inner;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/sizes.h"
 #include "graph/norm_shape.h"
 
 bool wd_bn_gpu_see(struct wd_bn_gpu_space *s, const struct wd_problem *problem)
@@ -164,7 +165,7 @@ static struct bn_vector_args args_of(const struct wd_call *call, const struct wd
                                      const struct wd_device *device)
 {
     const struct wd_norm_attr *attr = &call->problem.node->attr.norm;
-    int size = (int)(wd_dtype_bits(wd_call_tensor(call, 0)->dtype) / 8);
+    int size = (int)wd_dtype_bytes(wd_call_tensor(call, 0)->dtype);
     int behind = misalignment(call);
     int reserve = reserve_slot(&call->problem);
     struct bn_vector_args a;

@@ -284,7 +284,7 @@ static cudnnStatus_t run_ranges(const struct wd_call *call, struct wd_queue *que
                                 struct bn_vector_args *a, void *scratch, run_fn run)
 {
     struct shape whole = shape_of(&call->problem);
-    int64_t size = wd_dtype_bits(wd_call_tensor(call, 0)->dtype) / 8;
+    int64_t size = wd_dtype_bytes(wd_call_tensor(call, 0)->dtype);
     if (!whole.columns || whole.pitch == whole.width) {
         place(a, &whole, scratch);
         return run(call, queue, &whole, a);

@@ -6,6 +6,8 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/sizes.h"
+
 enum { EXTENT_MAX = 1 << 28 }; /* of images, windows, strides, padding: their sums fit 31 bits */
 
 static int type_index(int dtype)
@@ -112,7 +114,7 @@ bool wd_pool_shape_of(const struct wd_problem *problem, struct wd_pool_shape *s,
             reason, NOT_SUPPORTED_SHAPE, "%lld and %lld elements, needed are 1 to 2^31-1",
             (long long)wd_tensor_count(x), (long long)wd_tensor_count(y));
     s->type = type_index(x->dtype);
-    s->size = wd_dtype_bits(x->dtype) / 8;
+    s->size = wd_dtype_bytes(x->dtype);
     s->propagate = attr->propagate_nan;
     s->exclude = attr->mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
     s->lowest = lowest_of(x->dtype);

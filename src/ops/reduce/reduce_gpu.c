@@ -73,7 +73,7 @@ static bool see(struct wd_reduce_space *s, const struct wd_tensor *x, const stru
     s->terms = s->r0 * s->r1;
     s->total = s->outputs * s->terms;
     s->type = type_index(x->dtype);
-    s->bytes = wd_most(wd_dtype_bits(x->dtype) / 8, 1); /* of less than a byte there is none */
+    s->bytes = wd_dtype_bytes(x->dtype);
     s->elements = REDUCE_BYTES / s->bytes;
     return true;
 }

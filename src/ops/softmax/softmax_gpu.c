@@ -46,7 +46,7 @@ bool wd_softmax_see(struct wd_softmax_shape *s, const struct wd_tensor *x, int m
     }
     s->total = s->outer * s->length * s->inner;
     s->type = type_index(x->dtype);
-    s->bytes = wd_most(wd_dtype_bits(x->dtype) / 8, 1); /* of less than a byte there is none */
+    s->bytes = wd_dtype_bytes(x->dtype);
     s->elements = SOFTMAX_BYTES / s->bytes;
     s->pair = x->dtype == CUDNN_DATA_DOUBLE ? 2 * sizeof(double) : 2 * sizeof(float);
     return true;

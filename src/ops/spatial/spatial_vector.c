@@ -51,11 +51,6 @@ static int type_index(int dtype)
     }
 }
 
-static int64_t bytes_of(int dtype)
-{
-    return wd_dtype_bits(dtype) / 8;
-}
-
 static int64_t accumulator_bytes(int dtype)
 {
     return dtype == CUDNN_DATA_DOUBLE ? 8 : 4;
@@ -106,7 +101,7 @@ static struct grid_vector_args grid_args(const struct wd_tensor *grid)
 static cudnnStatus_t grid_forward(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *grid = wd_call_tensor(call, GRID_OUT);
-    const int64_t bytes = bytes_of(grid->dtype);
+    const int64_t bytes = wd_dtype_bytes(grid->dtype);
     struct grid_vector_args a = grid_args(grid);
     a.theta = wd_call_data(call, GRID_IN);
     a.grid = wd_call_data(call, GRID_OUT);
@@ -121,7 +116,7 @@ static cudnnStatus_t grid_forward(const struct wd_call *call, struct wd_queue *q
 /* Runs of an image, wherever it begins. */
 static int64_t image_runs(const struct wd_tensor *grid)
 {
-    int64_t run = RUN_BYTES / bytes_of(grid->dtype);
+    int64_t run = RUN_BYTES / wd_dtype_bytes(grid->dtype);
     return wd_ceil_div(2 * grid->dim[1] * grid->dim[2] + run - 1, run);
 }
 
@@ -296,7 +291,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, int kernel,
                                  const struct sampler_vector_args *args, int64_t images,
                                  int64_t items, int64_t a_block, int64_t bytes)
 {
-    int64_t most = wd_most(ITEMS_MAX / items, 1);
+    int64_t most = wd_most(ITEMS_MAX / wd_most(items, 1), 1);
     for (int64_t first = 0; first < images; first += most) {
         struct sampler_vector_args a = *args;
         a.count = (uint32_t)(items * wd_least(most, images - first));
@@ -312,7 +307,7 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
     const struct wd_tensor *x = wd_call_tensor(call, FORWARD_X);
     const struct wd_tensor *y = wd_call_tensor(call, FORWARD_Y);
     const int type = type_index(x->dtype);
-    const int64_t bytes = bytes_of(x->dtype);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
     struct sampler_vector_args a = sampler_args(x, wd_call_tensor(call, FORWARD_GRID));
     int64_t items;
@@ -356,7 +351,7 @@ static cudnnStatus_t emit_slopes(const struct wd_call *call, struct wd_queue *qu
 {
     const struct wd_tensor *x = wd_call_tensor(call, BACKWARD_X);
     const int type = type_index(x->dtype);
-    const int64_t bytes = bytes_of(x->dtype);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
     int64_t items;
     int64_t most;
@@ -405,7 +400,7 @@ static cudnnStatus_t emit_gather(const struct wd_call *call, struct wd_queue *qu
     a->by_width = wd_fastdiv_of((uint32_t)a->width);
     a->by_height = wd_fastdiv_of((uint32_t)a->height);
     if (are_pixels(&a->y, &a->dx, a->channels)) {
-        int64_t run = run_of(&a->y, &a->dx, a->channels, bytes_of(dx->dtype));
+        int64_t run = run_of(&a->y, &a->dx, a->channels, wd_dtype_bytes(dx->dtype));
         each = a->channels / run;
         a->by_run = wd_fastdiv_of((uint32_t)each);
         kernel = KERNEL_gather_pixels_f32_run + 2 * type + (run == 1);
@@ -457,7 +452,7 @@ static cudnnStatus_t sampler_backward(const struct wd_call *call, struct wd_queu
 {
     const struct wd_tensor *x = wd_call_tensor(call, BACKWARD_X);
     const struct wd_tensor *grid = wd_call_tensor(call, BACKWARD_GRID);
-    const int64_t bytes = bytes_of(x->dtype);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
     int64_t most = listed_images(x, grid);
     struct sampler_vector_args a = sampler_args(x, grid);
     a.x = image_of(call, BACKWARD_X);

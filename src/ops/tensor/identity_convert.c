@@ -78,8 +78,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.x = wd_call_data(call, POINTWISE_X);
     a.y = wd_call_data(call, POINTWISE_Y);
     a.count = wd_tensor_count(y);
-    a.shift = (int32_t)shift_of(a.y, wd_dtype_bits(y->dtype) / 8);
-    a.alike = shift_of(a.x, wd_dtype_bits(x->dtype) / 8) == a.shift;
+    a.shift = (int32_t)shift_of(a.y, wd_dtype_bytes(y->dtype));
+    a.alike = shift_of(a.x, wd_dtype_bytes(x->dtype)) == a.shift;
     a.units = wd_ceil_div(a.count + a.shift, CONVERT_ELEMENTS);
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     if (a.units < threads * CONVERT_UNITS * queue->device->multiprocessors) threads = THREADS_FEW;

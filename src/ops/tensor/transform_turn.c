@@ -387,7 +387,7 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct walk *w, in
 static cudnnStatus_t emit(const struct walk *w, const struct wd_tensor *y, const void *from,
                           void *to, double alpha, double beta, struct wd_queue *queue)
 {
-    int64_t bytes = wd_most(wd_dtype_bits(y->dtype) / 8, 1); /* match takes 2, 4 and 8 */
+    int64_t bytes = wd_dtype_bytes(y->dtype); /* match takes 2, 4 and 8 */
     int64_t run = TURN_BYTES / bytes;
     int size = bytes == 2 ? 0 : bytes == 4 ? 1 : 2;
     struct turn_args a;
