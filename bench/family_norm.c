@@ -27,6 +27,7 @@ static const struct entry {
     {"rms_inference", CUDNN_RMS_NORM, INFERENCE},
     {"rms_backward", CUDNN_RMS_NORM, BACKWARD},
     {"instance_training", CUDNN_INSTANCE_NORM, TRAINING},
+    {"instance_inference", CUDNN_INSTANCE_NORM, INFERENCE},
     {"instance_backward", CUDNN_INSTANCE_NORM, BACKWARD},
     {"group_training", CUDNN_GROUP_NORM, TRAINING},
     {"group_backward", CUDNN_GROUP_NORM, BACKWARD},

@@ -9,8 +9,6 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-enum { SHARED_WITHOUT_ASKING = 48 << 10 };
-
 /* Fails with what was being loaded, and for which device. Outside the lock: whoever listens to
  * errors may call the library. */
 static cudnnStatus_t load_failed(const struct wd_gpu_queue *queue, CUresult result,
@@ -72,9 +70,9 @@ static cudnnStatus_t load(const struct wd_gpu_queue *queue, struct wd_kernel *ke
                                   : load_failed(queue, result, called, kernel);
 }
 
-/* Beyond 48 KiB a kernel must be allowed its shared memory, device by device. It is allowed all that
- * the device has, at once: the limit costs nothing, and threads that want different amounts cannot
- * take it from each other. One bit a device remembers it. */
+/* Beyond 48 KiB, what it declares included, a kernel must be allowed its shared memory, device by
+ * device. Whoever asks for any is allowed all that the device has, at once: the limit costs nothing, and
+ * threads that want different amounts cannot take it from each other. One bit a device remembers it. */
 static cudnnStatus_t allow_shared(const struct wd_gpu_queue *queue, struct wd_kernel *kernel,
                                   uint32_t bytes)
 {
@@ -109,6 +107,6 @@ cudnnStatus_t wd_kernel_get(const struct wd_gpu_queue *queue, const struct wd_la
         WD_TRY(load(queue, kernel));
         *function = (CUkernel)__atomic_load_n(&kernel->function, __ATOMIC_ACQUIRE);
     }
-    if (launch->shared > SHARED_WITHOUT_ASKING) return allow_shared(queue, kernel, launch->shared);
+    if (launch->shared > 0) return allow_shared(queue, kernel, launch->shared);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -49,8 +49,11 @@ void fakecuda_register_kernel(const char *symbol, fakecuda_run run, void *user,
 
 void fakecuda_kernel_shared(const char *symbol, int bytes)
 {
+    CUkernel it;
     fake_lock();
-    find(symbol)->fixed_shared = bytes;
+    it = find(symbol);
+    it->fixed_shared = bytes;
+    for (int i = 0; i < DEVICES_MAX; ++i) it->dynamic_shared[i] = SHARED_DEFAULT - bytes;
     fake_unlock();
 }
 

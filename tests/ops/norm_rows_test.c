@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels_reached.h"
-#include "norms_case.h"
-#include "ops/graph_run.h"
+#include "norms_graph.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -32,15 +31,6 @@ enum { WINDOWS = 4 };
 static struct window windows[WINDOWS];
 static int window_count;
 
-/* NaN where it must not be read. */
-static struct tensor *fresh(cudnnDataType_t dtype, int rank, const int *dim, enum layout layout)
-{
-    struct tensor *t = tensor_inout(dtype, rank, dim, layout, 0.0, 1.0);
-    for (int64_t i = 0; i < t->count; ++i) t->value[i] = NAN;
-    tensor_write(t);
-    return t;
-}
-
 static struct tensor *window(cudnnDataType_t dtype, int rank, const int *dim, enum layout layout,
                              int skip, bool output, double low, double high)
 {
@@ -49,12 +39,12 @@ static struct tensor *window(cudnnDataType_t dtype, int rank, const int *dim, en
     const int line[2] = {1, (int)(count + SLACK)};
     int64_t stride = 1;
     if (layout != LAYOUT_NCHW) {
-        return output ? fresh(dtype, rank, dim, layout)
+        return output ? norms_fresh(dtype, rank, dim, layout)
                       : tensor_input(dtype, rank, dim, layout, low, high);
     }
     w = &windows[window_count++];
     w->skip = skip;
-    w->whole = output ? fresh(dtype, 2, line, LAYOUT_NCHW)
+    w->whole = output ? norms_fresh(dtype, 2, line, LAYOUT_NCHW)
                       : tensor_input(dtype, 2, line, LAYOUT_NCHW, low, high);
     w->inner = *w->whole;
     w->inner.rank = rank;
@@ -101,8 +91,8 @@ static void make_tensors(struct norms_case *c, const struct options *o)
     if (backward) {
         c->dy = window(c->y_type, c->rank, c->dim, o->layout, o->skip_x, false, -2.0, 2.0);
         c->dx = window(c->y_type, c->rank, c->dim, o->layout, o->skip_y, true, 0.0, 1.0);
-        c->dscale = fresh(c->param_type, c->rank, c->scale_dim, LAYOUT_NCHW);
-        if (c->bias) c->dbias = fresh(c->param_type, c->rank, c->scale_dim, LAYOUT_NCHW);
+        c->dscale = norms_fresh(c->param_type, c->rank, c->scale_dim, LAYOUT_NCHW);
+        if (c->bias) c->dbias = norms_fresh(c->param_type, c->rank, c->scale_dim, LAYOUT_NCHW);
     } else {
         c->y = window(c->y_type, c->rank, c->dim, o->layout, o->skip_y, true, 0.0, 1.0);
         if (c->bias) {
@@ -112,58 +102,14 @@ static void make_tensors(struct norms_case *c, const struct options *o)
     }
     if (!c->statistics) return;
     if (c->phase == NORMS_TRAINING) {
-        c->inv_std = fresh(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW);
-        if (centered) c->mean = fresh(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW);
+        c->inv_std = norms_fresh(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW);
+        if (centered) c->mean = norms_fresh(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW);
     } else {
         c->inv_std = tensor_input(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW, 0.3, 1.5);
         if (centered) {
             c->mean = tensor_input(CUDNN_DATA_FLOAT, c->rank, c->stat_dim, LAYOUT_NCHW, -1.0, 1.0);
         }
     }
-}
-
-static be_desc tensor_of(struct graph_run *r, const struct tensor *t)
-{
-    return t ? graph_tensor(r, t) : NULL;
-}
-
-static be_desc operation(struct graph_run *r, const struct norms_case *c)
-{
-    bool backward = c->phase == NORMS_BACKWARD;
-    be_desc op = be_make(backward ? CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR
-                                  : CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
-    be_desc x = graph_tensor(r, c->x);
-    be_desc scale = graph_tensor(r, c->scale);
-    be_desc mean = tensor_of(r, c->mean);
-    be_desc inv_std = tensor_of(r, c->inv_std);
-    if (backward) {
-        be_set_enum(op, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, c->mode);
-        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, x);
-        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, graph_tensor(r, c->dy));
-        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, scale);
-        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, mean);
-        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, inv_std);
-        if (!c->statistics) {
-            graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_EPSILON_DESC,
-                      graph_scalar(r, CUDNN_DATA_FLOAT, c->rank, c->epsilon));
-        }
-        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, graph_tensor(r, c->dx));
-        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, tensor_of(r, c->dscale));
-        graph_ref(op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, tensor_of(r, c->dbias));
-        return be_final(op);
-    }
-    be_set_enum(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, c->mode);
-    be_set_enum(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE,
-                c->phase == NORMS_TRAINING ? CUDNN_NORM_FWD_TRAINING : CUDNN_NORM_FWD_INFERENCE);
-    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, x);
-    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, scale);
-    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, tensor_of(r, c->bias_tensor));
-    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, mean);
-    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, inv_std);
-    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC,
-              graph_scalar(r, CUDNN_DATA_FLOAT, c->rank, c->epsilon));
-    graph_ref(op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, graph_tensor(r, c->y));
-    return be_final(op);
 }
 
 static void check_engine(const struct norms_case *c, bool runs)
@@ -190,12 +136,6 @@ static void check_other(const struct norms_case *c)
     if (strcmp(name, names[c->phase]) != 0) case_fail("%s ran, not %s", name, names[c->phase]);
 }
 
-static void judge(const struct norms_case *c, const struct norms_inputs *in)
-{
-    if (c->phase == NORMS_BACKWARD) norms_judge_backward(c, in);
-    else norms_judge_forward(c, in);
-}
-
 static void run_with(struct norms_case *c, const struct options *o, bool rows)
 {
     struct graph_run r = {.count = 0};
@@ -207,11 +147,11 @@ static void run_with(struct norms_case *c, const struct options *o, bool rows)
     in = norms_inputs(c);
     for (int k = 0; k < window_count; ++k)
         runs = runs && (uintptr_t)windows[k].inner.data % 16 == 0;
-    op = operation(&r, c);
+    op = norms_operation(&r, c);
     if (graph_run(&r, 1, &op)) {
         if (rows) check_engine(c, runs);
         else check_other(c);
-        if (harness_values) judge(c, &in);
+        if (harness_values) norms_judge(c, &in);
         check_outside();
     }
     norms_inputs_free(&in);
@@ -401,9 +341,9 @@ static void in_place(void)
             if (c.phase == NORMS_BACKWARD) c.dy = c.dx = both;
             else c.x = c.y = both;
             in = norms_inputs(&c);
-            op = operation(&r, &c);
+            op = norms_operation(&r, &c);
             if (graph_run(&r, 1, &op)) {
-                if (harness_values) judge(&c, &in);
+                if (harness_values) norms_judge(&c, &in);
             }
             norms_inputs_free(&in);
             be_free_all();
@@ -431,7 +371,7 @@ static void special_values(void)
         for (int i = 0; i < list[s][1]; ++i) c.x->value[i] = 0.1F;
         c.x->value[list[s][1] + list[s][1] / 2] = NAN;
         tensor_write(windows[0].whole);
-        op = operation(&r, &c);
+        op = norms_operation(&r, &c);
         if (graph_run(&r, 1, &op) && harness_values) {
             for (int64_t i = 0; i < c.y->count; ++i) {
                 double y = c.y->value[i];

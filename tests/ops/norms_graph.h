@@ -141,18 +141,26 @@ static inline be_desc norms_backward_operation(struct graph_run *r, const struct
     return be_final(op);
 }
 
+static inline be_desc norms_operation(struct graph_run *r, const struct norms_case *c)
+{
+    if (c->phase == NORMS_BACKWARD) return norms_backward_operation(r, c, graph_tensor(r, c->dy));
+    return norms_forward_operation(r, c, graph_tensor(r, c->scale), graph_tensor(r, c->y));
+}
+
+static inline void norms_judge(const struct norms_case *c, const struct norms_inputs *in)
+{
+    if (c->phase == NORMS_BACKWARD) norms_judge_backward(c, in);
+    else norms_judge_forward(c, in);
+}
+
 /* Runs and judges a case whose tensors are made. */
 static inline bool norms_run(struct norms_case *c)
 {
     struct graph_run r = {.count = 0};
     struct norms_inputs in = norms_inputs(c);
-    be_desc op;
-    bool ran;
-    if (c->phase == NORMS_BACKWARD) op = norms_backward_operation(&r, c, graph_tensor(&r, c->dy));
-    else op = norms_forward_operation(&r, c, graph_tensor(&r, c->scale), graph_tensor(&r, c->y));
-    ran = graph_run(&r, 1, &op);
-    if (ran && c->phase == NORMS_BACKWARD) norms_judge_backward(c, &in);
-    if (ran && c->phase != NORMS_BACKWARD) norms_judge_forward(c, &in);
+    be_desc op = norms_operation(&r, c);
+    bool ran = graph_run(&r, 1, &op);
+    if (ran) norms_judge(c, &in);
     norms_inputs_free(&in);
     be_free_all();
     return ran;

@@ -166,18 +166,14 @@ static struct norm_long_args args_of(const struct wd_call *call, const struct wd
     return a;
 }
 
-static bool aligned(const void *data)
-{
-    return (uintptr_t)data % ALIGNMENT == 0;
-}
-
 /* The first of six kernels, then by what columns are and by type. */
 static struct wd_kernel_row *kernel_of(int first, const struct wd_call *call,
                                        const struct norm_long_args *a)
 {
-    bool runs = a->of.length % NORM_LONG_COLUMNS == 0 && aligned(a->of.x) && aligned(a->of.dy) &&
-                aligned(a->of.y) && aligned(a->of.scale.data) && aligned(a->of.bias.data);
-    int type = wd_norm_type_index(wd_call_tensor(call, 0)->dtype);
+    bool runs = a->of.length % NORM_LONG_COLUMNS == 0 && wd_norm_aligned(a->of.x) &&
+                wd_norm_aligned(a->of.dy) && wd_norm_aligned(a->of.y) &&
+                wd_norm_aligned(a->of.scale.data) && wd_norm_aligned(a->of.bias.data);
+    int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
     return &kernel_rows[first + (runs ? 0 : NORM_ROWS_TYPES) + type];
 }
 

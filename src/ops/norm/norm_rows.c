@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "graph/norms.h"
-#include "ops/engine.h"
+#include "ops/norm/norm_gpu.h"
 #include "ops/norm/norm_rows.h"
 
 #define WD_KERNELS_MODULE norm_rows
@@ -18,8 +17,7 @@ enum {
     WARP = 32,
     FEW_THREADS = 256,        /* of a block whose rows are of warps */
     PROCESSOR_THREADS = 1024, /* that a processor has at once, for their registers */
-    CLUSTER_CAPABILITY = 90,
-    PART_PROCESSORS = 16,  /* of a part of the chip, at least */
+    PART_PROCESSORS = 16,     /* of a part of the chip, at least */
     FINISH_THREADS = 2048, /* that a processor has at once of the kernel that adds partial sums */
 };
 
@@ -35,49 +33,6 @@ static const struct kernels forward = {
 static const struct kernels backward = {KERNEL_norm_rows_backward_f32,
                                         KERNEL_norm_rows_backward_singles_f32,
                                         2 * 16 * NORM_ROWS_AHEAD, 20480};
-
-/* Where an operation has what; -1: it has none. */
-struct places {
-    int x, dy, y, scale, bias, mean, inv_std, dscale, dbias;
-};
-
-static struct places places_of(enum wd_op op)
-{
-    struct places p = {NORM_INFER_X,
-                       -1,
-                       NORM_INFER_Y,
-                       NORM_INFER_SCALE,
-                       NORM_INFER_BIAS,
-                       NORM_INFER_MEAN,
-                       NORM_INFER_INV_STD,
-                       -1,
-                       -1};
-    if (op == WD_OP_NORM_TRAINING) {
-        p.y = NORM_TRAIN_Y;
-        p.mean = NORM_TRAIN_MEAN;
-        p.inv_std = NORM_TRAIN_INV_STD;
-    } else if (op == WD_OP_NORM_BACKWARD) {
-        p = (struct places){
-            NORM_GRAD_X,    NORM_GRAD_DY,      NORM_GRAD_DX,     NORM_GRAD_SCALE, -1,
-            NORM_GRAD_MEAN, NORM_GRAD_INV_STD, NORM_GRAD_DSCALE, NORM_GRAD_DBIAS};
-    }
-    return p;
-}
-
-int wd_norm_type_index(int dtype)
-{
-    switch (dtype) {
-    case CUDNN_DATA_FLOAT: return NORM_ROWS_F32;
-    case CUDNN_DATA_HALF: return NORM_ROWS_F16;
-    case CUDNN_DATA_BFLOAT16: return NORM_ROWS_BF16;
-    default: return -1;
-    }
-}
-
-static const struct wd_tensor *tensor_at(const struct wd_problem *problem, int slot)
-{
-    return slot < 0 ? NULL : wd_slot(problem->graph, problem->node, slot);
-}
 
 /* ---- The shape ---- */
 
@@ -135,15 +90,9 @@ static int64_t threads_of(const struct cut *c)
     return c->lanes * c->groups;
 }
 
-static int cluster_max(const struct wd_device *device)
-{
-    bool has = device->cooperative && device->capability >= CLUSTER_CAPABILITY;
-    return has ? NORM_ROWS_CLUSTER_MAX : 1;
-}
-
 static int64_t longest(const struct wd_device *device)
 {
-    return (int64_t)NORM_ROWS_THREADS * NORM_ROWS_COLUMNS * cluster_max(device);
+    return (int64_t)NORM_ROWS_THREADS * NORM_ROWS_COLUMNS * wd_norm_cluster_max(device);
 }
 
 /* Lanes of each block in a row of `units`; 0: too many. */
@@ -200,46 +149,24 @@ static void cut(struct cut *c, const struct wd_norm_rows *s, const struct wd_dev
 bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s,
                         struct wd_reason *reason)
 {
-    struct places p = places_of(problem->node->op);
-    const int data[] = {p.x, p.dy, p.y};
+    struct wd_norm_places p = wd_norm_places(problem->node->op);
     const int params[] = {p.scale, p.bias, p.dscale, p.dbias};
     const int statistics[] = {p.mean, p.inv_std};
-    const struct wd_tensor *x = tensor_at(problem, p.x);
+    const struct wd_tensor *x = wd_norm_tensor(problem, p.x);
     int mode = problem->node->attr.norms.mode;
     WD_NEED(mode == CUDNN_LAYER_NORM || mode == CUDNN_RMS_NORM || mode == CUDNN_ADA_LAYER_NORM,
             reason, NOT_SUPPORTED, "mode %d is none of the layer norms", mode);
-    WD_NEED(wd_tensor_count(x) > 0, reason, NOT_SUPPORTED_SHAPE, "x is empty");
-    WD_NEED(wd_problem_acc(problem) == WD_ACC_F32, reason, NOT_SUPPORTED_DATA_TYPE,
-            "a type needs more than fp32 to compute in");
-    WD_NEED(wd_tensor_is_packed(x), reason, NOT_SUPPORTED_LAYOUT, "x has gaps");
+    if (!wd_norm_match(problem, reason)) return false;
     WD_NEED(wd_norm_rows_see(s, problem), reason, NOT_SUPPORTED_LAYOUT,
             "what is normalized is not the innermost of x");
-    for (int i = 0; i < 3; ++i) {
-        const struct wd_tensor *t = tensor_at(problem, data[i]);
-        if (!t) continue;
-        WD_NEED(t->vect_count == 1, reason, NOT_SUPPORTED_LAYOUT,
-                "slot %d is vectorised, %d lanes a unit", data[i], t->vect_count);
-        WD_NEED(wd_norm_type_index(t->dtype) >= 0 && t->dtype == x->dtype, reason,
-                NOT_SUPPORTED_DATA_TYPE, "slot %d is %s, needed is fp32, fp16 or bf16 as x",
-                data[i], wd_dtype_name(t->dtype));
-        WD_NEED(wd_tensor_same_layout(t, x), reason, NOT_SUPPORTED_LAYOUT,
-                "slot %d lies otherwise than x", data[i]);
-    }
     for (int i = 0; i < 4; ++i) {
-        const struct wd_tensor *t = tensor_at(problem, params[i]);
-        if (!t) continue;
-        WD_NEED(wd_norm_type_index(t->dtype) >= 0 && t->vect_count == 1, reason,
-                NOT_SUPPORTED_DATA_TYPE, "slot %d is %s, needed is fp32, fp16 or bf16", params[i],
-                wd_dtype_name(t->dtype));
-        WD_NEED(follows(s, x, t, s->outer, s->count), reason, NOT_SUPPORTED_LAYOUT,
+        const struct wd_tensor *t = wd_norm_tensor(problem, params[i]);
+        WD_NEED(!t || follows(s, x, t, s->outer, s->count), reason, NOT_SUPPORTED_LAYOUT,
                 "slot %d is no number a column in the order of x", params[i]);
     }
     for (int i = 0; i < 2; ++i) {
-        const struct wd_tensor *t = tensor_at(problem, statistics[i]);
-        if (!t) continue;
-        WD_NEED(t->dtype == CUDNN_DATA_FLOAT && t->vect_count == 1, reason, NOT_SUPPORTED_DATA_TYPE,
-                "slot %d is %s, needed is fp32", statistics[i], wd_dtype_name(t->dtype));
-        WD_NEED(follows(s, x, t, 0, s->outer), reason, NOT_SUPPORTED_LAYOUT,
+        const struct wd_tensor *t = wd_norm_tensor(problem, statistics[i]);
+        WD_NEED(!t || follows(s, x, t, 0, s->outer), reason, NOT_SUPPORTED_LAYOUT,
                 "slot %d is no number a row in the order of x", statistics[i]);
     }
     return true;
@@ -249,9 +176,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_norm_rows s = {.rows = 0};
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
-    WD_NEED(problem->node->op != WD_OP_NORM_BACKWARD ||
-                wd_slot(problem->graph, problem->node, NORM_GRAD_INV_STD),
-            reason, NOT_SUPPORTED, "the statistics are not given");
+    if (!wd_norm_has_statistics(problem, reason)) return false;
     WD_NEED(s.length <= longest(problem->device), reason, NOT_SUPPORTED_SHAPE,
             "rows of %lld elements are longer than %lld", (long long)s.length,
             (long long)longest(problem->device));
@@ -265,51 +190,33 @@ static int64_t workspace(const struct wd_problem *problem)
     (void)wd_norm_rows_see(&s, problem);
     cut(&c, &s, problem->device);
     if (c.clusters == 1) return 0;
-    if (!tensor_at(problem, NORM_GRAD_DSCALE) && !tensor_at(problem, NORM_GRAD_DBIAS)) return 0;
+    if (!wd_norm_tensor(problem, NORM_GRAD_DSCALE) && !wd_norm_tensor(problem, NORM_GRAD_DBIAS)) {
+        return 0;
+    }
     return c.clusters * 2 * s.length * (int64_t)sizeof(float);
 }
 
 /* ---- Emitting ---- */
 
-static void *data_at(const struct wd_call *call, int slot)
-{
-    return slot < 0 ? NULL : wd_call_data(call, slot);
-}
-
-static struct norm_rows_param param_at(const struct wd_call *call, int slot)
-{
-    const struct wd_tensor *t = slot < 0 ? NULL : wd_call_tensor(call, slot);
-    struct norm_rows_param p = {NULL, 0, 0};
-    if (!t) return p;
-    p.data = wd_call_data(call, slot);
-    p.type = wd_norm_type_index(t->dtype);
-    return p;
-}
-
-static bool aligned(const void *data)
-{
-    return (uintptr_t)data % 16 == 0;
-}
-
 struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const struct wd_norm_rows *s,
                                            const struct wd_device *device)
 {
-    struct places p = places_of(call->problem.node->op);
+    struct wd_norm_places p = wd_norm_places(call->problem.node->op);
     struct norm_rows_args a;
     memset(&a, 0, sizeof a);
-    a.x = data_at(call, p.x);
-    a.dy = data_at(call, p.dy);
-    a.y = data_at(call, p.y);
-    a.scale = param_at(call, p.scale);
-    a.bias = param_at(call, p.bias);
-    a.dscale = param_at(call, p.dscale);
-    a.dbias = param_at(call, p.dbias);
+    a.x = wd_norm_data(call, p.x);
+    a.dy = wd_norm_data(call, p.dy);
+    a.y = wd_norm_data(call, p.y);
+    a.scale = wd_norm_param(call, p.scale);
+    a.bias = wd_norm_param(call, p.bias);
+    a.dscale = wd_norm_param(call, p.dscale);
+    a.dbias = wd_norm_param(call, p.dbias);
     if (call->problem.node->op == WD_OP_NORM_TRAINING) {
-        a.mean = data_at(call, p.mean);
-        a.inv_std = data_at(call, p.inv_std);
+        a.mean = wd_norm_data(call, p.mean);
+        a.inv_std = wd_norm_data(call, p.inv_std);
     } else {
-        a.given_mean = data_at(call, p.mean);
-        a.given_inv_std = data_at(call, p.inv_std);
+        a.given_mean = wd_norm_data(call, p.mean);
+        a.given_inv_std = wd_norm_data(call, p.inv_std);
     }
     a.rows = s->rows;
     a.inverse = 1.0F / (float)s->length;
@@ -336,10 +243,11 @@ static cudnnStatus_t emit_rows(const struct wd_call *call, struct wd_queue *queu
                                const struct norm_rows_args *a)
 {
     int64_t shared = threads_of(c) * which->ahead;
-    bool runs = a->length % NORM_ROWS_COLUMNS == 0 && aligned(a->x) && aligned(a->dy) &&
-                aligned(a->y) && aligned(a->scale.data) && aligned(a->bias.data) &&
+    bool runs = a->length % NORM_ROWS_COLUMNS == 0 && wd_norm_aligned(a->x) &&
+                wd_norm_aligned(a->dy) && wd_norm_aligned(a->y) && wd_norm_aligned(a->scale.data) &&
+                wd_norm_aligned(a->bias.data) &&
                 shared + which->fixed <= queue->device->shared_per_block;
-    int type = wd_norm_type_index(wd_call_tensor(call, 0)->dtype);
+    int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
     return wd_emit_cluster_kernel(queue, &kernel_rows[(runs ? which->runs : which->singles) + type],
                                   c->clusters * c->cluster, (uint32_t)threads_of(c),
                                   (uint32_t)c->cluster, runs ? (uint32_t)shared : 0, a);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the GPU engines of norms over rows share on the host: where an operation has its tensors, which
- * of them are rows without gaps, and the kernel that adds up rows of partial sums. Plain functions of
- * shape, type and device. */
+ * What the GPU engines of norms over rows share on the host: which tensors are rows without gaps, and
+ * the kernel that adds up rows of partial sums. Plain functions of shape, type and device. */
 #ifndef WD_OPS_NORM_ROWS_H
 #define WD_OPS_NORM_ROWS_H
 
-#include "graph/norms.h"
-#include "ops/engine.h"
-#include "ops/norm/norm_rows_args.h"
+#include "ops/norm/norm_gpu.h"
 
 /* x as rows without gaps. */
 struct wd_norm_rows {
@@ -26,9 +23,6 @@ bool wd_norm_rows_see(struct wd_norm_rows *s, const struct wd_problem *problem);
  * they hold. */
 bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s,
                         struct wd_reason *reason);
-
-/* Place among the kernels of three types, or -1. */
-int wd_norm_type_index(int dtype);
 
 /* A call's tensors, sizes and mode; epsilon, and how rows are cut, are left to be said. */
 struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const struct wd_norm_rows *s,
