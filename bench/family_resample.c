@@ -115,10 +115,10 @@ static cudnnBackendDescriptor_t describe(struct session *s, const struct task *t
     const cudnnDataType_t compute = task_compute(t);
     const cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
     cudnnBackendDescriptor_t d = compose_make(s, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
-    int window[3];
-    int stride[3];
-    int pre[3];
-    int post[3];
+    int window[3] = {0};
+    int stride[3] = {0};
+    int pre[3] = {0};
+    int post[3] = {0};
     int64_t rank = 0;
     for (int i = DIM_D; i <= DIM_W; ++i) {
         struct walk w = walk_of(t->problem, i);

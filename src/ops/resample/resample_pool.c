@@ -36,9 +36,9 @@ static bool whole_lengths(const struct wd_resample_attr *p, struct wd_pool_attr 
     return true;
 }
 
-/* The problem as one of pooling, and which engine's way it goes. */
+/* The problem as one of pooling. */
 static bool pool_of(const struct wd_problem *problem, struct wd_pool_shape *pool,
-                    const struct wd_pool_way **way, struct wd_reason *reason)
+                    struct wd_reason *reason)
 {
     const struct wd_graph *graph = problem->graph;
     const struct wd_node *node = problem->node;
@@ -67,27 +67,34 @@ static bool pool_of(const struct wd_problem *problem, struct wd_pool_shape *pool
         return false;
     }
     pool->lowest = -INFINITY;
+    return true;
+}
+
+/* Which engine's way it goes; null, and why none. */
+static const struct wd_pool_way *way_of(const struct wd_problem *problem,
+                                        struct wd_pool_shape *pool, struct wd_reason *reason)
+{
+    const bool backward = problem->node->op == WD_OP_RESAMPLE_BACKWARD;
+    if (!pool_of(problem, pool, reason)) return NULL;
     for (int i = 0; i < 3; ++i) {
-        *way = ways[s.backward][i];
-        if ((*way)->takes(problem->device, pool, reason)) return true;
+        const struct wd_pool_way *way = ways[backward][i];
+        if (way->takes(problem->device, pool, reason)) return way;
     }
-    return false;
+    return NULL;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_pool_shape pool;
-    const struct wd_pool_way *way;
-    return pool_of(problem, &pool, &way, reason);
+    return way_of(problem, &pool, reason) != NULL;
 }
 
 static int64_t workspace(const struct wd_problem *problem)
 {
     struct wd_reason reason;
     struct wd_pool_shape pool;
-    const struct wd_pool_way *way;
-    if (!pool_of(problem, &pool, &way, &reason) || !way->workspace) return 0;
-    return way->workspace(&pool);
+    const struct wd_pool_way *way = way_of(problem, &pool, &reason);
+    return way && way->workspace ? way->workspace(&pool) : 0;
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
@@ -96,7 +103,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const int out = backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
     struct wd_reason reason;
     struct wd_pool_shape pool;
-    const struct wd_pool_way *way;
+    const struct wd_pool_way *way = way_of(&call->problem, &pool, &reason);
     struct wd_pool_memory m = {
         .out = wd_call_data(call, out),
         .workspace = call->workspace,
@@ -104,7 +111,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         .beta = call->scalars[WD_RESAMPLE_BETA],
         .streaming = wd_tensor_extent(wd_call_tensor(call, out)) > queue->device->l2_bytes,
     };
-    pool_of(&call->problem, &pool, &way, &reason);
+    if (!way) return CUDNN_STATUS_INTERNAL_ERROR;
     if (!backward) m.x = wd_call_data(call, WD_RESAMPLE_X);
     else if (pool.max) m.x = wd_call_data(call, WD_RESAMPLE_BACK_X);
     if (backward) m.dy = wd_call_data(call, WD_RESAMPLE_BACK_DY);
