@@ -99,10 +99,10 @@ static bool plan(struct task *t)
 }
 
 static void set_lengths(struct session *s, cudnnBackendDescriptor_t d,
-                        cudnnBackendAttributeName_t name, int count, const int *quarters)
+                        cudnnBackendAttributeName_t name, int64_t count, const int quarters[3])
 {
     cudnnFraction_t length[3];
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < 3; ++i) {
         length[i].numerator = quarters[i];
         length[i].denominator = PIXEL;
     }
@@ -133,10 +133,10 @@ static cudnnBackendDescriptor_t describe(struct session *s, const struct task *t
     compose_set(s, d, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
     compose_set(s, d, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
     compose_set(s, d, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &rank);
-    set_lengths(s, d, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, (int)rank, window);
-    set_lengths(s, d, CUDNN_ATTR_RESAMPLE_STRIDES, (int)rank, stride);
-    set_lengths(s, d, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, (int)rank, pre);
-    set_lengths(s, d, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, (int)rank, post);
+    set_lengths(s, d, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, rank, window);
+    set_lengths(s, d, CUDNN_ATTR_RESAMPLE_STRIDES, rank, stride);
+    set_lengths(s, d, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, rank, pre);
+    set_lengths(s, d, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, rank, post);
     return compose_finalize(s, d);
 }
 

@@ -39,7 +39,8 @@ foreach(kernel IN LISTS emulated)
         COMMENT "Compiling ${name}.cu for the host" VERBATIM)
     list(APPEND emulator_objects ${object})
 endforeach()
-add_library(emulator SHARED ${emulator_dir}/emulator.c ${emulator_objects})
+add_library(emulator SHARED ${emulator_dir}/emulator.c ${emulator_dir}/emulator_together.c
+    ${emulator_objects})
 set_source_files_properties(${emulator_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 set_target_properties(emulator PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${test_dir}
     C_VISIBILITY_PRESET default LINKER_LANGUAGE C)
@@ -47,6 +48,6 @@ target_link_libraries(emulator PRIVATE warpdnn_warnings Threads::Threads m)
 if(WARPDNN_SANITIZE)
     target_compile_definitions(emulator PUBLIC EMULATOR_FINDS_RACES)
     # it tells the sanitizer itself what orders what (races.h)
-    set_source_files_properties(${emulator_dir}/emulator.c PROPERTIES
+    set_source_files_properties(${emulator_dir}/emulator.c ${emulator_dir}/emulator_together.c PROPERTIES
         COMPILE_OPTIONS "-fno-sanitize=thread;-fno-builtin")
 endif()
