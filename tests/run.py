@@ -8,11 +8,14 @@ that reports no case, crashes, or runs out of time has failed. A failure is show
 command that reruns it. The last line is `N passed, N failed[, N skipped]`, in cases; the exit status
 is 0 only if something passed and nothing failed.
 
-    tests/run.py [--build build] [--folder F]... [--exclude F]... [--only TEXT] [--gpu] [--quick]
+    tests/run.py [--build build] [--folder F]... [--exclude F]... [--only TEXT] [--gpu|--fake-gpu] [--quick]
+                 [--sample N] [--engines LIST] [--under COMMAND]
 
 Tests see: WARPDNN_BUILD and WARPDNN_SOURCE (absolute folders); WARPDNN_TEST_QUICK=1 under --quick,
-where a long test does a tenth of its random cases; WARPDNN_DEVICE=gpu under --gpu. Without --gpu no
-real GPU is visible. Folders `gpu` run under --gpu only.
+where a long test does a tenth of its random cases; WARPDNN_TEST_SAMPLE=N under --sample, where programs
+of operations run every N-th case, more or less; WARPDNN_ENGINES=LIST under --engines;
+WARPDNN_DEVICE=gpu under --gpu and, with the fake driver, --fake-gpu. Other variables of the library's
+are taken away, and without --gpu no real GPU is visible. Folders `gpu` run under --gpu only.
 """
 import argparse
 import concurrent.futures
@@ -91,12 +94,19 @@ def environment(args):
            if not key.startswith("CUDNN_") and key not in ("LD_PRELOAD", "LD_LIBRARY_PATH")
            and (not key.startswith("WARPDNN_") or key.startswith("WARPDNN_TEST_"))}
     ours = {"WARPDNN_BUILD": args.build, "WARPDNN_SOURCE": SOURCE}
-    if args.gpu:
+    if args.gpu or args.fake_gpu:
         ours["WARPDNN_DEVICE"] = "gpu"
-    else:
+    if args.fake_gpu:
+        ours["WARPDNN_CUDA_DRIVER"] = os.path.join(args.build, "tests", "libfakecuda.so")
+        ours.update(FAKECUDA_REPORT="1", FAKECUDA_DEVICES="1", FAKECUDA_MEMORY_MIB="16384")
+    if not args.gpu:
         ours["CUDA_VISIBLE_DEVICES"] = ""
+    if args.engines:
+        ours["WARPDNN_ENGINES"] = args.engines
     if args.quick:
         ours["WARPDNN_TEST_QUICK"] = "1"
+    if args.sample > 1:
+        ours["WARPDNN_TEST_SAMPLE"] = str(args.sample)
     sanitizers = cached(args.build, "WARPDNN_SANITIZE")
     support = os.path.join(SOURCE, "tests", "support")
     if "address" in sanitizers:
@@ -114,9 +124,9 @@ def environment(args):
     # Test programs run beside each other: threads that wait must not spin.
     ours["OMP_WAIT_POLICY"] = "passive"
     env.update(ours)
-    prefix = []
+    prefix = shlex.split(args.under)
     if "thread" in sanitizers and shutil.which("setarch"):
-        prefix = ["setarch", platform.machine(), "-R"]  # old thread sanitizers need a fixed layout
+        prefix += ["setarch", platform.machine(), "-R"]  # old thread sanitizers need a fixed layout
     return env, ours, prefix
 
 
@@ -184,6 +194,10 @@ def main():
     parser.add_argument("--only", help="only tests whose name contains this")
     parser.add_argument("--programs", action="store_true", help="no scripts")
     parser.add_argument("--gpu", action="store_true", help="the GPU tests, on a real GPU")
+    parser.add_argument("--fake-gpu", action="store_true", help="on the fake driver, in place of a GPU")
+    parser.add_argument("--engines", help="WARPDNN_ENGINES for the tests ('none': definitions alone)")
+    parser.add_argument("--sample", type=int, default=1, help="every N-th case, more or less")
+    parser.add_argument("--under", default="", help="a command that runs each test (a sanitizer)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the random cases")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--timeout", type=int, default=1500, help="seconds for one program (1500)")
