@@ -12,4 +12,7 @@ template <class T> static __device__ __forceinline__ T *wd_dynamic_shared(void)
     return reinterpret_cast<T *>(wd_shared_runs);
 }
 
+// The same as an array of the function's own, for kernels that nvcc spills registers of otherwise.
+#define WD_DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
+
 #endif

@@ -250,7 +250,7 @@ __device__ __forceinline__ uint32_t bits_at(const dropout_vector_args &a, const 
 // drawn.
 template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_args &a)
 {
-    unsigned char *shared = wd_dynamic_shared<unsigned char>();
+    WD_DYNAMIC_SHARED(unsigned char, shared);
     constexpr int N = run_of<T>, RUNS = 4;
     const uint32_t pitch = a.channels + DROPOUT_PAD;
     const int step = RUNS * N * (int)blockDim.x;

@@ -222,7 +222,8 @@ template <class T, int N> __device__ __forceinline__ void div_collect(const divn
 {
     typedef typename accumulator<T>::type A;
     constexpr int BACK = N ? (N - 1) / 2 : 7, AHEAD = N ? N - 1 - BACK : 8;
-    A *shares = wd_dynamic_shared<A>();
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    A *shares = reinterpret_cast<A *>(shared);
     A *means = shares + DIVNORM_LINES * DIVNORM_PITCH;
     const spot at(a);
     A x[V], sum[V];

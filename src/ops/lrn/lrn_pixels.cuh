@@ -191,7 +191,7 @@ template <class A, int V> struct tile {
     static constexpr int ROW = LRN_TILE_THREADS + 2 * PAD;
     A *base;
     __device__ __forceinline__ tile(int which)
-        : base(wd_dynamic_shared<A>() + which * V * ROW + PAD)
+        : base(reinterpret_cast<A *>(lrn_shared()) + which * V * ROW + PAD)
     {
         if (threadIdx.x >= PAD) return;
 #pragma unroll

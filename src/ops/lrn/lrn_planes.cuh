@@ -161,7 +161,7 @@ template <class A, int V> struct alignas(sizeof(A) * V) pack {
 template <class A, int V> struct column {
     pack<A, V> *base;
     __device__ __forceinline__ column(int first_row)
-        : base(wd_dynamic_shared<pack<A, V>>() + first_row * LRN_THREADS + threadIdx.x)
+        : base(reinterpret_cast<pack<A, V> *>(lrn_shared()) + first_row * LRN_THREADS + threadIdx.x)
     {
     }
     __device__ __forceinline__ pack<A, V> &operator[](int row) const

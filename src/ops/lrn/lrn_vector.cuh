@@ -14,6 +14,12 @@
 
 namespace {
 
+__device__ __forceinline__ unsigned char *lrn_shared(void)
+{
+    WD_DYNAMIC_SHARED(unsigned char, bytes);
+    return bytes;
+}
+
 template <class T> struct accumulator {
     typedef float type;
 };

@@ -11,6 +11,12 @@
 
 namespace {
 
+__device__ __forceinline__ unsigned char *memory(void)
+{
+    WD_DYNAMIC_SHARED(unsigned char, bytes);
+    return bytes;
+}
+
 // What is behind a block's elements: sums of the block (two rounds, since others of the cluster read
 // them), what follows from them for every column, and sums of warps.
 struct workplace {
@@ -34,7 +40,7 @@ template <class T, int L, int ARRAYS>
 __device__ __forceinline__ workplace workplace_of(const bn_cluster_args &a)
 {
     workplace w;
-    w.own = reinterpret_cast<double *>(wd_dynamic_shared<unsigned char>() +
+    w.own = reinterpret_cast<double *>(memory() +
                                        (size_t)ARRAYS * a.share * L * sizeof(T) / 16 * 16 + 16);
     w.numbers = reinterpret_cast<float4 *>(w.own + 4 * a.columns);
     w.of_warp = reinterpret_cast<float *>(w.numbers + a.columns);
@@ -125,7 +131,7 @@ __device__ __forceinline__ void forward(const bn_cluster_args &a)
     const workplace w = workplace_of<T, L, 1>(a);
     const double terms = (double)a.bn.terms;
     const T *x = static_cast<const T *>(a.bn.x);
-    T *held = wd_dynamic_shared<T>();
+    T *held = reinterpret_cast<T *>(memory());
     float part[2 * P], pivot[P], own_pivot = 0.0f, scale = 0.0f, bias = 0.0f;
     float old_mean = 0.0f, old_var = 0.0f;
     double sum[2];
@@ -225,7 +231,7 @@ __device__ __forceinline__ void backward(const bn_cluster_args &a)
     const place p = place_of<L, COLUMNS>(a);
     const workplace w = workplace_of<T, L, 2>(a);
     const double terms = (double)a.bn.terms;
-    T *held = wd_dynamic_shared<T>(), *held_g = held + a.share * L;
+    T *held = reinterpret_cast<T *>(memory()), *held_g = held + a.share * L;
     float part[2 * P], mean[P], own_mean = 0.0f, scale = 0.0f, inv_std = 0.0f;
     float old_dscale = 0.0f, old_dbias = 0.0f;
     double sum[2];

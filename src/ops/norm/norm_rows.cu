@@ -239,7 +239,7 @@ template <class T, bool RUNS> __device__ __forceinline__ void rows_forward(const
     const bool computes = !a.given_inv_std;
     const int64_t start = (int64_t)(blockIdx.x / a.cluster) * a.groups + s.group;
     float scale[COLUMNS], bias[COLUMNS];
-    uint4 *ahead = wd_dynamic_shared<uint4>();
+    WD_DYNAMIC_SHARED(uint4, ahead);
     run<T> x[ROWS];
     if (computes) begin_exchange(a, of);
     wd_wait_for_previous();
@@ -339,7 +339,7 @@ template <class T, bool RUNS> __device__ __forceinline__ void rows_backward(cons
     constexpr int ROWS = BACKWARD_ROWS<T, RUNS>;
     __shared__ slots of;
     __shared__ float room[COLUMNS][RUNS ? NORM_ROWS_BESIDE : NORM_ROWS_THREADS];
-    uint4 *ahead = wd_dynamic_shared<uint4>();
+    WD_DYNAMIC_SHARED(uint4, ahead);
     const seat s = seat_of<RUNS>(a);
     const int64_t start = (int64_t)(blockIdx.x / a.cluster) * a.groups + s.group;
     float scale[COLUMNS], dscale[COLUMNS], dbias[COLUMNS];

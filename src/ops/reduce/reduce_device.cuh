@@ -294,7 +294,8 @@ __device__ __forceinline__ void conclude(const reduce_vector_args &a, state<OP, 
     const uint32_t slices = by_warp ? blockDim.x / 32 : blockDim.x / across;
     const uint32_t slice = by_warp ? threadIdx.x / 32 : threadIdx.x / across;
     const uint32_t pitch = across + 1; // keeps the columns of a thread in different banks
-    S *part = wd_dynamic_shared<S>();
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    S *part = reinterpret_cast<S *>(shared);
     S *block = part + slices * V * pitch;
     uint32_t width = across * V;
 #pragma unroll

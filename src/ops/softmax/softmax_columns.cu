@@ -45,7 +45,8 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     const bool by_warp = a.lanes < 32;
     const uint32_t slices = by_warp ? blockDim.x / 32 : p.down;
     const uint32_t slice = by_warp ? threadIdx.x / 32 : p.row;
-    totals<A> *part = wd_dynamic_shared<totals<A>>();
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    totals<A> *part = reinterpret_cast<totals<A> *>(shared);
     totals<A> *block = part + slices * width;
     totals<A> *source = block;
 #pragma unroll

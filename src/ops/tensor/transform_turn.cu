@@ -295,7 +295,8 @@ __device__ __forceinline__ void store_chunk(const turn_args &a, const tile &t, c
 // SHIFTED: rows of x begin anywhere.
 template <class T, bool SHIFTED> __device__ void turn_tiles(const turn_args &a)
 {
-    T *first = wd_dynamic_shared<T>() + a.lead;
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    T *first = reinterpret_cast<T *>(shared) + a.lead;
     const tile t = tile_of(a);
     const uint32_t start = (uint32_t)(a.x_shift + t.x) & (run_of<T> - 1);
     wd_wait_for_previous();

@@ -9,4 +9,7 @@ template <class T> static inline T *wd_dynamic_shared(void)
     return static_cast<T *>(emulator_now->dynamic_shared);
 }
 
+#define WD_DYNAMIC_SHARED(type, name)                                                              \
+    type *const name = static_cast<type *>(emulator_now->dynamic_shared)
+
 #endif
