@@ -395,7 +395,7 @@ static void refusals(void)
 /* clang-format off */
 static const char *const symbols[] = {
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
-#include "ops/rng/rng_vector_kernels.def"
+#include "ops/rng/rng_vector_exact_kernels.def"
 #undef WD_KERNEL
 };
 /* clang-format on */

@@ -40,6 +40,7 @@ def main():
     build = os.environ.get("WARPDNN_BUILD", "build")
     source = os.environ.get("WARPDNN_SOURCE", ".")
     passed = failed = skipped = 0
+    with_kernels = bool(glob.glob(os.path.join(build, "kernels", "*.ptxas.txt")))
     for table in sorted(glob.glob(os.path.join(source, "src/**/*_kernels.def"), recursive=True)):
         module = os.path.basename(table)[: -len("_kernels.def")]
         with open(table, encoding="utf-8") as text:
@@ -49,7 +50,11 @@ def main():
             print(f"{table}: no rows")
             failed += 1
         if not os.path.exists(path):
-            skipped += len(rows)
+            if with_kernels:
+                print(f"{module}: its kernels have no report of the compiler's")
+                failed += 1
+            else:
+                skipped += len(rows)
             continue
         found = report(path)
         for symbol, threads, budget in rows:

@@ -11,7 +11,7 @@
 #include "ops/rng/rng_vector_args.h"
 
 #define WD_KERNELS_MODULE rng_vector_exact
-#define WD_KERNELS_ROWS "ops/rng/rng_vector_kernels.def"
+#define WD_KERNELS_ROWS "ops/rng/rng_vector_exact_kernels.def"
 #include "ops/kernels_host.inc"
 
 enum {

@@ -337,5 +337,5 @@ template <class T, bool NORMAL> __device__ __forceinline__ void single(const rng
 
 } // namespace
 
-#define WD_KERNELS_ROWS "ops/rng/rng_vector_kernels.def"
+#define WD_KERNELS_ROWS "ops/rng/rng_vector_exact_kernels.def"
 #include "ops/kernels_device.inc"
