@@ -8,34 +8,7 @@
 #include <string.h>
 
 #include "graph/norm_shape.h"
-
-enum { INFER_X, INFER_SCALE, INFER_BIAS, INFER_MEAN, INFER_VAR, INFER_Z, INFER_Y };
-enum {
-    TRAIN_X,
-    TRAIN_SCALE,
-    TRAIN_BIAS,
-    TRAIN_Z,
-    TRAIN_Y,
-    TRAIN_RUNNING_MEAN,
-    TRAIN_RUNNING_VAR,
-    TRAIN_SAVED_MEAN,
-    TRAIN_SAVED_INV_STD,
-    TRAIN_RESERVE
-};
-enum {
-    GRAD_X,
-    GRAD_DY,
-    GRAD_SCALE,
-    GRAD_SAVED_MEAN,
-    GRAD_SAVED_INV_STD,
-    GRAD_RESERVE,
-    GRAD_DX,
-    GRAD_DSCALE,
-    GRAD_DBIAS,
-    GRAD_DZ
-};
-enum { ALPHA, BETA, FACTOR };
-enum { ALPHA_DATA, BETA_DATA, ALPHA_PARAM, BETA_PARAM };
+#include "graph/norm_slots.h"
 
 const struct wd_bn_interface wd_bn_batchnorm = {
     .mode_type = "cudnnBatchNormMode_t",
@@ -321,32 +294,32 @@ static void bind_training(const struct wd_bn_call *call, struct wd_single *singl
 {
     wd_single_init(single, WD_OP_BN_TRAINING);
     single->node.attr.norm = attr_of(call);
-    bind_data(single, TRAIN_X, &call->x);
-    bind_param(single, TRAIN_SCALE, call, &call->scale);
-    bind_param(single, TRAIN_BIAS, call, &call->bias);
-    if (adds(call)) bind_data(single, TRAIN_Z, &call->z);
-    bind_data(single, TRAIN_Y, &call->y);
-    bind_stats(single, TRAIN_RUNNING_MEAN, call, &call->mean);
-    bind_stats(single, TRAIN_RUNNING_VAR, call, &call->var);
-    bind_stats(single, TRAIN_SAVED_MEAN, call, &call->saved_mean);
-    bind_stats(single, TRAIN_SAVED_INV_STD, call, &call->saved_inv_std);
-    bind_reserve(single, TRAIN_RESERVE, call);
+    bind_data(single, WD_BN_TRAIN_X, &call->x);
+    bind_param(single, WD_BN_TRAIN_SCALE, call, &call->scale);
+    bind_param(single, WD_BN_TRAIN_BIAS, call, &call->bias);
+    if (adds(call)) bind_data(single, WD_BN_TRAIN_Z, &call->z);
+    bind_data(single, WD_BN_TRAIN_Y, &call->y);
+    bind_stats(single, WD_BN_TRAIN_RUNNING_MEAN, call, &call->mean);
+    bind_stats(single, WD_BN_TRAIN_RUNNING_VAR, call, &call->var);
+    bind_stats(single, WD_BN_TRAIN_SAVED_MEAN, call, &call->saved_mean);
+    bind_stats(single, WD_BN_TRAIN_SAVED_INV_STD, call, &call->saved_inv_std);
+    bind_reserve(single, WD_BN_TRAIN_RESERVE, call);
 }
 
 static void bind_backward(const struct wd_bn_call *call, struct wd_single *single)
 {
     wd_single_init(single, WD_OP_BN_BACKWARD);
     single->node.attr.norm = attr_of(call);
-    bind_data(single, GRAD_X, &call->x);
-    bind_data(single, GRAD_DY, &call->dy);
-    bind_param(single, GRAD_SCALE, call, &call->scale);
-    bind_stats(single, GRAD_SAVED_MEAN, call, &call->saved_mean);
-    bind_stats(single, GRAD_SAVED_INV_STD, call, &call->saved_inv_std);
-    bind_reserve(single, GRAD_RESERVE, call);
-    bind_data(single, GRAD_DX, &call->dx);
-    bind_param(single, GRAD_DSCALE, call, &call->dscale);
-    bind_param(single, GRAD_DBIAS, call, &call->dbias);
-    if (adds(call)) bind_data(single, GRAD_DZ, &call->dz);
+    bind_data(single, WD_BN_GRAD_X, &call->x);
+    bind_data(single, WD_BN_GRAD_DY, &call->dy);
+    bind_param(single, WD_BN_GRAD_SCALE, call, &call->scale);
+    bind_stats(single, WD_BN_GRAD_SAVED_MEAN, call, &call->saved_mean);
+    bind_stats(single, WD_BN_GRAD_SAVED_INV_STD, call, &call->saved_inv_std);
+    bind_reserve(single, WD_BN_GRAD_RESERVE, call);
+    bind_data(single, WD_BN_GRAD_DX, &call->dx);
+    bind_param(single, WD_BN_GRAD_DSCALE, call, &call->dscale);
+    bind_param(single, WD_BN_GRAD_DBIAS, call, &call->dbias);
+    if (adds(call)) bind_data(single, WD_BN_GRAD_DZ, &call->dz);
 }
 
 static void set_scalar(struct wd_single *single, int index, const struct wd_bn_call *call,
@@ -376,15 +349,15 @@ cudnnStatus_t wd_bn_inference(const struct wd_bn_call *call)
     WD_TRY(check_given(call, &call->var));
     wd_single_init(&single, WD_OP_BN_INFERENCE);
     single.node.attr.norm = attr_of(call);
-    bind_data(&single, INFER_X, &call->x);
-    bind_param(&single, INFER_SCALE, call, &call->scale);
-    bind_param(&single, INFER_BIAS, call, &call->bias);
-    bind_stats(&single, INFER_MEAN, call, &call->mean);
-    bind_stats(&single, INFER_VAR, call, &call->var);
-    if (adds(call)) bind_data(&single, INFER_Z, &call->z);
-    bind_data(&single, INFER_Y, &call->y);
-    set_scalar(&single, ALPHA, call, &call->alpha);
-    set_scalar(&single, BETA, call, &call->beta);
+    bind_data(&single, WD_BN_INFER_X, &call->x);
+    bind_param(&single, WD_BN_INFER_SCALE, call, &call->scale);
+    bind_param(&single, WD_BN_INFER_BIAS, call, &call->bias);
+    bind_stats(&single, WD_BN_INFER_MEAN, call, &call->mean);
+    bind_stats(&single, WD_BN_INFER_VAR, call, &call->var);
+    if (adds(call)) bind_data(&single, WD_BN_INFER_Z, &call->z);
+    bind_data(&single, WD_BN_INFER_Y, &call->y);
+    set_scalar(&single, WD_BN_ALPHA, call, &call->alpha);
+    set_scalar(&single, WD_BN_BETA, call, &call->beta);
     return run(call, &single);
 }
 
@@ -401,9 +374,9 @@ cudnnStatus_t wd_bn_training(const struct wd_bn_call *call)
     }
     WD_TRY(check_reserve(call));
     bind_training(call, &single);
-    set_scalar(&single, ALPHA, call, &call->alpha);
-    set_scalar(&single, BETA, call, &call->beta);
-    wd_single_scalar(&single, FACTOR, call->factor);
+    set_scalar(&single, WD_BN_ALPHA, call, &call->alpha);
+    set_scalar(&single, WD_BN_BETA, call, &call->beta);
+    wd_single_scalar(&single, WD_BN_FACTOR_SCALAR, call->factor);
     return run(call, &single);
 }
 
@@ -416,10 +389,10 @@ cudnnStatus_t wd_bn_backward(const struct wd_bn_call *call)
     if (adds(call)) WD_TRY(check_apart(call, &call->dz.data, &call->dx.data));
     WD_TRY(check_reserve(call));
     bind_backward(call, &single);
-    set_scalar(&single, ALPHA_DATA, call, &call->alpha);
-    set_scalar(&single, BETA_DATA, call, &call->beta);
-    set_scalar(&single, ALPHA_PARAM, call, &call->alpha_param);
-    set_scalar(&single, BETA_PARAM, call, &call->beta_param);
+    set_scalar(&single, WD_BN_ALPHA_DATA, call, &call->alpha);
+    set_scalar(&single, WD_BN_BETA_DATA, call, &call->beta);
+    set_scalar(&single, WD_BN_ALPHA_PARAM, call, &call->alpha_param);
+    set_scalar(&single, WD_BN_BETA_PARAM, call, &call->beta_param);
     return run(call, &single);
 }
 

@@ -1,49 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the GPU engines of batch normalization share on the host: the slots of the three operations, x
+ * What the GPU engines of batch normalization share on the host: x
  * as [outer][params][inner], what all engines demand of a problem, and the arguments that do not
  * depend on how x is walked. */
 #ifndef WD_OPS_NORM_BN_GPU_H
 #define WD_OPS_NORM_BN_GPU_H
 
+#include "graph/norm_slots.h"
 #include "ops/engine.h"
 #include "ops/norm/bn_vector_args.h"
-
-enum {
-    WD_BN_INFER_X,
-    WD_BN_INFER_SCALE,
-    WD_BN_INFER_BIAS,
-    WD_BN_INFER_MEAN,
-    WD_BN_INFER_VAR,
-    WD_BN_INFER_Z,
-    WD_BN_INFER_Y
-};
-enum {
-    WD_BN_TRAIN_X,
-    WD_BN_TRAIN_SCALE,
-    WD_BN_TRAIN_BIAS,
-    WD_BN_TRAIN_Z,
-    WD_BN_TRAIN_Y,
-    WD_BN_TRAIN_RUNNING_MEAN,
-    WD_BN_TRAIN_RUNNING_VAR,
-    WD_BN_TRAIN_SAVED_MEAN,
-    WD_BN_TRAIN_SAVED_INV_STD,
-    WD_BN_TRAIN_RESERVE
-};
-enum {
-    WD_BN_GRAD_X,
-    WD_BN_GRAD_DY,
-    WD_BN_GRAD_SCALE,
-    WD_BN_GRAD_SAVED_MEAN,
-    WD_BN_GRAD_SAVED_INV_STD,
-    WD_BN_GRAD_RESERVE,
-    WD_BN_GRAD_DX,
-    WD_BN_GRAD_DSCALE,
-    WD_BN_GRAD_DBIAS,
-    WD_BN_GRAD_DZ
-};
-enum { WD_BN_ALPHA, WD_BN_BETA, WD_BN_FACTOR_SCALAR };
-enum { WD_BN_ALPHA_DATA, WD_BN_BETA_DATA, WD_BN_ALPHA_PARAM, WD_BN_BETA_PARAM };
 
 struct wd_bn_gpu_space {
     int64_t outer;

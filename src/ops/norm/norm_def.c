@@ -7,40 +7,13 @@
 #include <string.h>
 
 #include "ops/engine.h"
+#include "graph/norm_slots.h"
 #include "ops/norm/norm_args.h"
 
 #define WD_DEF_MODULE norm_def
 #define WD_DEF_BODY "ops/norm/norm_def.h"
 #define WD_DEF_PASSES "ops/norm/norm_passes.def"
 #include "ops/definition_host.inc"
-
-enum { INFER_X, INFER_SCALE, INFER_BIAS, INFER_MEAN, INFER_VAR, INFER_Z, INFER_Y };
-enum {
-    TRAIN_X,
-    TRAIN_SCALE,
-    TRAIN_BIAS,
-    TRAIN_Z,
-    TRAIN_Y,
-    TRAIN_RUNNING_MEAN,
-    TRAIN_RUNNING_VAR,
-    TRAIN_SAVED_MEAN,
-    TRAIN_SAVED_INV_STD,
-    TRAIN_RESERVE
-};
-enum {
-    GRAD_X,
-    GRAD_DY,
-    GRAD_SCALE,
-    GRAD_SAVED_MEAN,
-    GRAD_SAVED_INV_STD,
-    GRAD_RESERVE,
-    GRAD_DX,
-    GRAD_DSCALE,
-    GRAD_DBIAS,
-    GRAD_DZ
-};
-enum { ALPHA, BETA, FACTOR };
-enum { ALPHA_DATA, BETA_DATA, ALPHA_PARAM, BETA_PARAM };
 
 /* 40 bytes of fp64 state each: under 3 MiB of the arena's eight. */
 enum { PARAMS_A_RANGE = 1 << 16, STATE_ALIGNMENT = 16 };
@@ -106,12 +79,12 @@ static int64_t scratch_bytes(const struct norm_space *space, enum wd_acc acc, in
 
 static int fills_reserve(const struct wd_problem *problem)
 {
-    return wd_slot(problem->graph, problem->node, TRAIN_RESERVE) != NULL;
+    return wd_slot(problem->graph, problem->node, WD_BN_TRAIN_RESERVE) != NULL;
 }
 
 static int has_statistics(const struct wd_problem *problem)
 {
-    return wd_slot(problem->graph, problem->node, GRAD_SAVED_MEAN) != NULL;
+    return wd_slot(problem->graph, problem->node, WD_BN_GRAD_SAVED_MEAN) != NULL;
 }
 
 static int64_t train_workspace(const struct wd_problem *problem)
@@ -143,15 +116,15 @@ static cudnnStatus_t check_alignment(const struct wd_call *call, const void *res
 static cudnnStatus_t emit_infer(const struct wd_call *call, struct wd_queue *queue)
 {
     struct norm_infer_args args = {
-        .x = wd_call_view(call, INFER_X),
-        .scale = wd_call_view(call, INFER_SCALE),
-        .bias = wd_call_view(call, INFER_BIAS),
-        .mean = wd_call_view(call, INFER_MEAN),
-        .var = wd_call_view(call, INFER_VAR),
-        .z = wd_call_view(call, INFER_Z),
-        .y = wd_call_view(call, INFER_Y),
-        .alpha = call->scalars[ALPHA],
-        .beta = call->scalars[BETA],
+        .x = wd_call_view(call, WD_BN_INFER_X),
+        .scale = wd_call_view(call, WD_BN_INFER_SCALE),
+        .bias = wd_call_view(call, WD_BN_INFER_BIAS),
+        .mean = wd_call_view(call, WD_BN_INFER_MEAN),
+        .var = wd_call_view(call, WD_BN_INFER_VAR),
+        .z = wd_call_view(call, WD_BN_INFER_Z),
+        .y = wd_call_view(call, WD_BN_INFER_Y),
+        .alpha = call->scalars[WD_BN_ALPHA],
+        .beta = call->scalars[WD_BN_BETA],
         .attr = call->problem.node->attr.norm,
     };
     return wd_emit_map(queue, &wd_pass_norm_infer, wd_problem_acc(&call->problem), &args,
@@ -177,25 +150,25 @@ static cudnnStatus_t emit_train(const struct wd_call *call, struct wd_queue *que
     int64_t range = range_size(&space, whole);
     char *partial = (char *)call->workspace + state_bytes(&space, acc, NORM_TRAIN_STATES, whole);
     struct norm_stats_args stats = {
-        .x = wd_call_view(call, TRAIN_X),
-        .running_mean = wd_call_view(call, TRAIN_RUNNING_MEAN),
-        .running_var = wd_call_view(call, TRAIN_RUNNING_VAR),
-        .saved_mean = wd_call_view(call, TRAIN_SAVED_MEAN),
-        .saved_inv_std = wd_call_view(call, TRAIN_SAVED_INV_STD),
+        .x = wd_call_view(call, WD_BN_TRAIN_X),
+        .running_mean = wd_call_view(call, WD_BN_TRAIN_RUNNING_MEAN),
+        .running_var = wd_call_view(call, WD_BN_TRAIN_RUNNING_VAR),
+        .saved_mean = wd_call_view(call, WD_BN_TRAIN_SAVED_MEAN),
+        .saved_inv_std = wd_call_view(call, WD_BN_TRAIN_SAVED_INV_STD),
         .state = call->workspace,
-        .factor = call->scalars[FACTOR],
+        .factor = call->scalars[WD_BN_FACTOR_SCALAR],
         .epsilon = call->problem.node->attr.norm.epsilon,
     };
     struct norm_train_args args = {
         .x = stats.x,
-        .scale = wd_call_view(call, TRAIN_SCALE),
-        .bias = wd_call_view(call, TRAIN_BIAS),
-        .z = wd_call_view(call, TRAIN_Z),
-        .y = wd_call_view(call, TRAIN_Y),
-        .reserve = whole ? wd_call_data(call, TRAIN_RESERVE) : NULL,
+        .scale = wd_call_view(call, WD_BN_TRAIN_SCALE),
+        .bias = wd_call_view(call, WD_BN_TRAIN_BIAS),
+        .z = wd_call_view(call, WD_BN_TRAIN_Z),
+        .y = wd_call_view(call, WD_BN_TRAIN_Y),
+        .reserve = whole ? wd_call_data(call, WD_BN_TRAIN_RESERVE) : NULL,
         .state = call->workspace,
-        .alpha = call->scalars[ALPHA],
-        .beta = call->scalars[BETA],
+        .alpha = call->scalars[WD_BN_ALPHA],
+        .beta = call->scalars[WD_BN_BETA],
         .attr = call->problem.node->attr.norm,
     };
     int64_t group = wd_norm_reserve_kind(&args.attr) == WD_RESERVE_BITS ? 8 : 1;
@@ -217,21 +190,21 @@ static cudnnStatus_t emit_grad(const struct wd_call *call, struct wd_queue *queu
     int64_t range = range_size(&space, 0);
     char *partial = (char *)call->workspace + state_bytes(&space, acc, NORM_GRAD_STATES, 0);
     struct norm_grad_args args = {
-        .x = wd_call_view(call, GRAD_X),
-        .dy = wd_call_view(call, GRAD_DY),
-        .scale = wd_call_view(call, GRAD_SCALE),
-        .saved_mean = wd_call_view(call, GRAD_SAVED_MEAN),
-        .saved_inv_std = wd_call_view(call, GRAD_SAVED_INV_STD),
-        .dx = wd_call_view(call, GRAD_DX),
-        .dscale = wd_call_view(call, GRAD_DSCALE),
-        .dbias = wd_call_view(call, GRAD_DBIAS),
-        .dz = wd_call_view(call, GRAD_DZ),
-        .reserve = wd_call_data(call, GRAD_RESERVE),
+        .x = wd_call_view(call, WD_BN_GRAD_X),
+        .dy = wd_call_view(call, WD_BN_GRAD_DY),
+        .scale = wd_call_view(call, WD_BN_GRAD_SCALE),
+        .saved_mean = wd_call_view(call, WD_BN_GRAD_SAVED_MEAN),
+        .saved_inv_std = wd_call_view(call, WD_BN_GRAD_SAVED_INV_STD),
+        .dx = wd_call_view(call, WD_BN_GRAD_DX),
+        .dscale = wd_call_view(call, WD_BN_GRAD_DSCALE),
+        .dbias = wd_call_view(call, WD_BN_GRAD_DBIAS),
+        .dz = wd_call_view(call, WD_BN_GRAD_DZ),
+        .reserve = wd_call_data(call, WD_BN_GRAD_RESERVE),
         .state = call->workspace,
-        .alpha_data = call->scalars[ALPHA_DATA],
-        .beta_data = call->scalars[BETA_DATA],
-        .alpha_param = call->scalars[ALPHA_PARAM],
-        .beta_param = call->scalars[BETA_PARAM],
+        .alpha_data = call->scalars[WD_BN_ALPHA_DATA],
+        .beta_data = call->scalars[WD_BN_BETA_DATA],
+        .alpha_param = call->scalars[WD_BN_ALPHA_PARAM],
+        .beta_param = call->scalars[WD_BN_BETA_PARAM],
         .saved = has_statistics(&call->problem),
         .attr = call->problem.node->attr.norm,
     };
