@@ -160,7 +160,6 @@ const struct wd_engine wd_engine_rng_vector = {
     .name = "rng_vector",
     .op = WD_OP_RNG,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,
