@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The common subset of C and CUDA C in which definitions and kernel arguments are written: a few
- * words that mean the same to both compilers. Everything here is free of state. */
+ * words that mean the same to both compilers. Everything here is free of state.
+ *
+ * WD_OUTLINE is for what a definition needs in many places: its kernels call it instead of holding a
+ * copy each, which makes them two to three times smaller. */
 #ifndef WD_BASE_SHARED_H
 #define WD_BASE_SHARED_H
 
@@ -10,9 +13,11 @@
 
 #if defined(__CUDACC__)
 #define WD_FN static __device__ inline
+#define WD_OUTLINE static __device__ __noinline__
 #define WD_ON_DEVICE 1
 #else
 #define WD_FN static inline
+#define WD_OUTLINE static inline
 #define WD_ON_DEVICE 0
 #endif
 
