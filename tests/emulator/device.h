@@ -61,6 +61,10 @@ static inline float2 make_float2(float x, float y)
 {
     return {x, y};
 }
+static inline double2 make_double2(double x, double y)
+{
+    return {x, y};
+}
 static inline float4 make_float4(float x, float y, float z, float w)
 {
     return {x, y, z, w};

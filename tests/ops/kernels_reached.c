@@ -10,7 +10,7 @@
 
 /* As the fake driver's header has it. */
 struct fakecuda_launch {
-    unsigned int grid[3], block[3], cluster, shared;
+    unsigned int grid[3], block[3], cluster, shared, meets;
 };
 
 void kernels_reached(const char *const *symbols, int count)
