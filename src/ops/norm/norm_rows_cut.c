@@ -63,11 +63,15 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
         c->lanes = lanes;
         return true;
     }
+    /* a warp by itself */
+    c->columns = 1;
+    c->lanes = WARP;
+    if (r->units * r->each <= (int64_t)WARP * ways[1].columns) return true;
     for (; c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
         c->share = wd_ceil_div(r->units, c->cluster);
         for (int pass = 0; pass < 2; ++pass) {
             for (int k = COLUMNS - 1; k >= 0; --k) {
-                int64_t threads = ways[k].threads[r->backward];
+                int64_t threads;
                 c->columns = r->backward && k > 0 ? COLUMNS - k : k; /* backward 16 before 32 */
                 threads = ways[c->columns].threads[r->backward];
                 c->lanes = lanes_of(r, c->columns, c->share);
