@@ -293,19 +293,18 @@ static void all_reached(int argc)
     static const char *const steps[] = {"whole", "sums", "apply"};
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
     static const char *const others[] = {"wd_norm_groups_statistics", "wd_norm_groups_gradients",
-                                         "wd_norm_groups_params"};
+                                         "wd_norm_groups_params", "wd_norm_kept_params"};
     static const char *const kept[] = {
-        "planes_forward_even",       "planes_forward_odd",  "planes_forward_beside_even",
-        "planes_forward_beside_odd", "columns_forward_one", "columns_forward_two",
-        "columns_forward_each",
+        "planes_%s_even", "planes_%s_odd",  "planes_%s_beside_even", "planes_%s_beside_odd",
+        "columns_%s_one", "columns_%s_two", "columns_%s_each",
     };
-    enum { KEPT = COUNT(kept) * TYPES };
-    static char names[KERNELS][ROOM];
-    const char *symbols[KERNELS];
+    enum { KEPT = COUNT(kept) * 2 * TYPES, MOST = KEPT > KERNELS ? KEPT : KERNELS };
+    static char names[MOST][ROOM];
+    const char *symbols[MOST];
     int count = 0;
     for (int k = 0; k < KERNELS; ++k) {
         int way = k / TYPES / STEPS;
-        if (way % 2 == 0 && k / TYPES % STEPS == 0) continue; /* forward, whole: kept ones */
+        if (k / TYPES % STEPS == 0) continue; /* whole: kept ones */
         snprintf(names[count], ROOM, "wd_norm_groups_%s_%s_%s_%s", ways[way / 2],
                  directions[way % 2], steps[k / TYPES % STEPS], type_names[k % TYPES]);
         symbols[count] = names[count];
@@ -313,7 +312,10 @@ static void all_reached(int argc)
     }
     check_launched(argc, symbols, count);
     for (int k = 0; k < KEPT; ++k) {
-        snprintf(names[k], ROOM, "wd_norm_kept_%s_%s", kept[k / TYPES], type_names[k % TYPES]);
+        char way[ROOM];
+        snprintf(way, ROOM, kept[k / TYPES / 2], directions[k / TYPES % 2]);
+        snprintf(names[k], ROOM, "wd_norm_kept_%s_%s", way, type_names[k % TYPES]);
+        symbols[k] = names[k];
     }
     check_launched(argc, symbols, KEPT);
     check_launched(argc, others, COUNT(others));

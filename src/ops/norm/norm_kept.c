@@ -13,6 +13,8 @@
 #define WD_KERNELS_ROWS "ops/norm/norm_kept_kernels.def"
 #include "ops/kernels_host.inc"
 
+enum { WARP = 32 };
+
 static bool see(struct norm_groups_shape *s, struct norm_kept_cut *c,
                 const struct wd_problem *problem)
 {
@@ -39,6 +41,52 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+/* ---- Backward ---- */
+
+static bool is_backward(const struct wd_problem *problem)
+{
+    return problem->node->op == WD_OP_NORM_BACKWARD;
+}
+
+static bool wants_params(const struct wd_problem *problem)
+{
+    return is_backward(problem) && (wd_norm_tensor(problem, NORM_GRAD_DSCALE) != NULL ||
+                                    wd_norm_tensor(problem, NORM_GRAD_DBIAS) != NULL);
+}
+
+/* Elements of a stretch that a block has. */
+static int64_t stretch(const struct norm_groups_shape *s, const struct norm_kept_cut *c)
+{
+    return c->part * (16 / s->size);
+}
+
+/* Blocks that may have something of the same channel. */
+static int64_t slices_of(const struct norm_groups_shape *s, const struct norm_kept_cut *c)
+{
+    if (s->columns) return c->cluster;
+    return wd_least(c->cluster, (s->plane - 1) / stretch(s, c) + 2);
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct norm_groups_shape s;
+    struct norm_kept_cut c;
+    if (!wants_params(problem) || !see(&s, &c, problem)) return 0;
+    return s.samples * slices_of(&s, &c) * s.channels * (int64_t)sizeof(struct norm_kept_sums);
+}
+
+/* dscale and dbias, from what blocks left. */
+static cudnnStatus_t emit_params(struct wd_queue *queue, const struct norm_groups_shape *s,
+                                 const struct norm_kept_cut *c, struct norm_kept_args *a)
+{
+    int64_t rows = a->samples * (int64_t)a->slices;
+    int64_t warps = 1;
+    while (warps < rows && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
+    a->length = s->columns || c->cluster == 1 ? 0 : (uint32_t)stretch(s, c);
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_kept_params],
+                          wd_ceil_div(s->channels, WARP), (uint32_t)(warps * WARP), 0, a);
+}
+
 /* ---- Emitting ---- */
 
 static void place(struct norm_kept_args *a, const struct norm_groups_shape *s,
@@ -57,6 +105,11 @@ static void place(struct norm_kept_args *a, const struct norm_groups_shape *s,
     a->length = (uint32_t)c->length;
     a->beside = (uint32_t)c->beside;
     a->lanes = (uint32_t)c->lanes;
+    a->pieces = (uint32_t)c->pieces;
+    a->lines = (uint32_t)c->lines;
+    a->samples = (uint32_t)s->samples;
+    a->slices = (uint32_t)slices_of(s, c);
+    a->by_each = wd_fastdiv_of((uint32_t)s->each);
     a->part = (uint32_t)c->part;
     a->slots = (uint32_t)c->slots;
     a->tile = (uint32_t)c->tile;
@@ -79,13 +132,24 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
     struct norm_kept_cut c;
     struct norm_kept_args a;
     int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
+    bool backward = is_backward(&call->problem);
+    int row;
     if (!see(&s, &c, &call->problem)) return CUDNN_STATUS_INTERNAL_ERROR;
+    row = KERNEL_norm_kept_planes_forward_even_f32 +
+          (backward * NORM_KEPT_WAYS + (int)c.way) * NORM_ROWS_TYPES;
     memset(&a, 0, sizeof a);
     a.x = wd_norm_data(call, p.x);
     a.y = wd_norm_data(call, p.y);
+    a.dy = wd_norm_data(call, p.dy);
     a.scale = wd_norm_param(call, p.scale);
     a.bias = wd_norm_param(call, p.bias);
-    if (call->problem.node->op == WD_OP_NORM_TRAINING) {
+    a.dscale = wd_norm_param(call, p.dscale);
+    a.dbias = wd_norm_param(call, p.dbias);
+    if (backward) {
+        a.given_mean = wd_norm_data(call, p.mean);
+        a.given_inv_std = wd_norm_data(call, p.inv_std);
+        if (wants_params(&call->problem)) a.sums = call->workspace;
+    } else if (call->problem.node->op == WD_OP_NORM_TRAINING) {
         a.mean = wd_norm_data(call, p.mean);
         a.inv_std = wd_norm_data(call, p.inv_std);
         a.epsilon = wd_call_view(call, NORM_TRAIN_EPSILON).value;
@@ -94,10 +158,10 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
     }
     a.streaming = wd_tensor_extent(wd_call_tensor(call, p.x)) > queue->device->l2_bytes;
     place(&a, &s, &c);
-    return wd_emit_cluster_kernel(
-        queue,
-        &kernel_rows[KERNEL_norm_kept_planes_forward_even_f32 + c.way * NORM_ROWS_TYPES + type],
-        c.clusters * c.cluster, (uint32_t)c.threads, (uint32_t)c.cluster, (uint32_t)c.shared, &a);
+    WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[row + type], c.clusters * c.cluster,
+                                  (uint32_t)c.threads, (uint32_t)c.cluster, (uint32_t)c.shared,
+                                  &a));
+    return a.sums ? emit_params(queue, &s, &c, &a) : CUDNN_STATUS_SUCCESS;
 }
 
 const struct wd_engine wd_engine_norm_training_kept = {
@@ -107,5 +171,16 @@ const struct wd_engine wd_engine_norm_training_kept = {
     .untried = true,
     .kernels = &kernels,
     .match = match,
+    .emit = wd_norm_kept_emit,
+};
+
+const struct wd_engine wd_engine_norm_backward_kept = {
+    .name = "norm_backward_kept",
+    .op = WD_OP_NORM_BACKWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
     .emit = wd_norm_kept_emit,
 };

@@ -49,6 +49,7 @@ struct norm_kept_args {
     double epsilon;
     double inverse; /* of the elements of a share */
     struct wd_fastdiv by_plane;
+    struct wd_fastdiv by_each;
     uint32_t clusters; /* of the launch */
     uint32_t cluster;  /* blocks of a panel */
     uint32_t channels;
@@ -57,8 +58,12 @@ struct norm_kept_args {
     uint32_t each;   /* channels of a group */
     uint32_t length; /* planes: elements of a panel */
     uint32_t beside; /* planes: shares of a panel */
-    uint32_t lanes;  /* of each, where there are several */
-    uint32_t part;   /* of a block: planes runs, columns rows */
+    uint32_t lanes;  /* of each, where there are several; backward of a channel */
+    uint32_t pieces; /* backward, planes: of a channel, each of which has `lanes` */
+    uint32_t lines;  /* backward, planes: channels of a block that there is a table for */
+    uint32_t slices; /* backward: blocks that may have something of the same channel */
+    uint32_t samples;
+    uint32_t part; /* of a block: planes runs, columns rows */
     uint32_t slots;
     uint32_t tile; /* columns */
     uint32_t tiles;

@@ -254,6 +254,169 @@ __device__ __forceinline__ void columns_forward(const norm_kept_args &a)
     }
 }
 
+// ---- Backward ----
+
+// Sums of every column over the rows of the block: two columns at a time.
+template <class T>
+__device__ __forceinline__ void sum_columns(const norm_kept_args &a, const float *dy,
+                                            const float *product, float4 *table,
+                                            norm_kept_sums *found)
+{
+#pragma unroll
+    for (int c = 0; c < RUN<T>; c += 2) {
+        if (c > 0) __syncthreads();
+        table[threadIdx.x] = make_float4(dy[c], product[c], dy[c + 1], product[c + 1]);
+        __syncthreads();
+        for (uint32_t first = 0; first < a.across * ADDERS; first += blockDim.x) {
+            const uint32_t item = first + threadIdx.x;
+            const uint32_t place = item / ADDERS;
+            float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            for (uint32_t row = item % ADDERS; place < a.across && row < a.rows; row += ADDERS) {
+                const float4 one = table[row * a.across + place];
+                all.x += one.x, all.y += one.y, all.z += one.z, all.w += one.w;
+            }
+#pragma unroll
+            for (uint32_t lanes = 1; lanes < ADDERS; lanes *= 2) {
+                all.x += __shfl_xor_sync(WHOLE_WARP, all.x, (int)lanes);
+                all.y += __shfl_xor_sync(WHOLE_WARP, all.y, (int)lanes);
+                all.z += __shfl_xor_sync(WHOLE_WARP, all.z, (int)lanes);
+                all.w += __shfl_xor_sync(WHOLE_WARP, all.w, (int)lanes);
+            }
+            if (item % ADDERS == 0 && place < a.across) {
+                found[place * RUN<T> + c] = {all.x, all.y};
+                found[place * RUN<T> + c + 1] = {all.z, all.w};
+            }
+        }
+    }
+    __syncthreads();
+}
+
+// What the statistics and the sums of a group say.
+struct slant {
+    float mean;
+    float inv_std;
+    float base;
+    float slope;
+};
+
+template <class T, sharing S>
+__device__ __forceinline__ void columns_backward(const norm_kept_args &a)
+{
+    constexpr int C = CELLS<T, S>;
+    __shared__ float4 table[THREADS];
+    __shared__ norm_kept_sums found[TILE + 8];
+    __shared__ slant of_group[TILE];
+    __shared__ uint64_t here[2];
+    uint4 *kept = wd_dynamic_shared<uint4>();
+    uint4 *kept_dy = kept + a.space;
+    const column_seat s = column_seat_of(a, RUN<T>);
+    const uint32_t split = a.each - s.place * RUN<T> % a.each;
+    const uint32_t groups = a.tile / a.each;
+    const int64_t step = (int64_t)a.rows * a.channels;
+    exchange e = {reinterpret_cast<pair *>(kept_dy + a.space), here, groups, 0};
+    int64_t panel = blockIdx.x / a.cluster;
+    int64_t start = column_start<T>(a, s, panel);
+    begin_exchange(a, e);
+    wd_wait_for_previous();
+    fetch_columns(a, s, static_cast<const T *>(a.x) + start, kept);
+    fetch_columns(a, s, static_cast<const T *>(a.dy) + start, kept_dy);
+    for (; panel < a.panels; panel += a.clusters, e.turn += 1) {
+        const int64_t sample = panel / a.tiles;
+        const uint32_t channel = (uint32_t)(panel - sample * a.tiles) * a.tile;
+        const int64_t share = sample * a.groups + channel / a.each;
+        {
+            float sum[RUN<T>], product[RUN<T>], mean[C];
+#pragma unroll
+            for (int i = 0; i < RUN<T>; ++i) sum[i] = product[i] = 0.0f;
+#pragma unroll
+            for (uint32_t c = 0; c < C; ++c) {
+                const uint32_t group = group_of<T, S>(a, s, c);
+                mean[c] = group < groups ? a.given_mean[share + group] : 0.0f;
+            }
+            wd_copies_wait_all();
+            for (uint32_t j = 0; j < s.slots; ++j) {
+                run<T> rx, rdy;
+                rx.load(reinterpret_cast<const T *>(kept + j * blockDim.x + threadIdx.x));
+                rdy.load(reinterpret_cast<const T *>(kept_dy + j * blockDim.x + threadIdx.x));
+#pragma unroll
+                for (int i = 0; i < RUN<T>; ++i) {
+                    const float d = wd_widen(rdy.get(i));
+                    const float own = wd_widen(rx.get(i)) - mean_of<C>(mean, split, i);
+                    sum[i] += d;
+                    product[i] = fmaf(d, own, product[i]);
+                }
+            }
+            sum_columns<T>(a, sum, product, table, found);
+        }
+        if (threadIdx.x == 0) expect(a, e);
+        for (uint32_t g = threadIdx.x; g < groups; g += blockDim.x) {
+            const float inv_std = a.given_inv_std[share + g];
+            pair all = {0.0, 0.0};
+            for (uint32_t c = g * a.each; c < (g + 1) * a.each; ++c) {
+                const float scale = param_at(a.scale, channel + c);
+                norm_kept_sums one = found[c];
+                one.dy_xhat *= inv_std;
+                add(all, {scale * one.dy, scale * one.dy_xhat});
+                if (a.sums) {
+                    a.sums[(sample * a.slices + s.rank) * a.channels + channel + c] = one;
+                }
+            }
+            if (a.cluster == 1) {
+                *place_in(a, e, g) = all;
+                continue;
+            }
+            for (uint32_t to = 0; to < a.cluster; ++to) send(a, e, s.rank, g, to, all);
+        }
+        for (uint32_t g = threadIdx.x; g < groups; g += blockDim.x) {
+            wait_for_all(a, e);
+            const pair all = received(a, e, g);
+            const float inv_std = a.given_inv_std[share + g];
+            of_group[g] = {a.given_mean[share + g], inv_std,
+                           -inv_std * (float)(all.first * a.inverse),
+                           -inv_std * inv_std * (float)(all.second * a.inverse)};
+        }
+        __syncthreads();
+        float mean[C], base[C], slope[C], factor[RUN<T>];
+#pragma unroll
+        for (uint32_t c = 0; c < C; ++c) {
+            const uint32_t group = group_of<T, S>(a, s, c);
+            slant n = {0.0f, 0.0f, 0.0f, 0.0f};
+            if (group < groups) n = of_group[group];
+            mean[c] = n.mean, base[c] = n.base, slope[c] = n.slope;
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < RUN<T>; ++i) {
+            factor[i] = 0.0f;
+            if (i >= s.left || s.slots == 0) continue;
+            const uint32_t group = group_of<T, S>(a, s, cell_of<T, S>(split, i));
+            factor[i] = of_group[group].inv_std * param_at(a.scale, channel + s.place * RUN<T> + i);
+        }
+        T *dx = static_cast<T *>(a.y) + start;
+        const bool more = panel + a.clusters < a.panels;
+        if (more) start = column_start<T>(a, s, panel + a.clusters);
+        const T *x = static_cast<const T *>(a.x) + start;
+        const T *dy = static_cast<const T *>(a.dy) + start;
+        for (uint32_t j = 0; j < s.slots; ++j) {
+            uint4 *at = kept + j * blockDim.x + threadIdx.x;
+            uint4 *at_dy = kept_dy + j * blockDim.x + threadIdx.x;
+            run<T> rx, rdy;
+            float value[RUN<T>];
+            rx.load(reinterpret_cast<const T *>(at));
+            rdy.load(reinterpret_cast<const T *>(at_dy));
+#pragma unroll
+            for (int i = 0; i < RUN<T>; ++i) {
+                const float d = wd_widen(rx.get(i)) - mean_of<C>(mean, split, i);
+                value[i] = fmaf(factor[i], wd_widen(rdy.get(i)),
+                                fmaf(mean_of<C>(slope, split, i), d, mean_of<C>(base, split, i)));
+            }
+            put(dx + j * step, value, a.runs != 0, s.left, a.streaming);
+            if (!more) continue;
+            fetch(at, x + j * step, a.runs != 0, s.left);
+            fetch(at_dy, dy + j * step, a.runs != 0, s.left);
+        }
+    }
+}
+
 } // namespace
 
 #endif

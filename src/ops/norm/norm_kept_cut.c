@@ -22,12 +22,14 @@ enum {
     THREADS_LEAST = 64,       /* of a block that has one share */
     PROCESSOR_THREADS = 1024, /* that the registers allow */
     PROCESSOR_BLOCKS = 32,    /* that a processor has at most */
-    COLUMN_THREADS = 448,     /* where columns of a run are of several groups */
+    COLUMN_THREADS = 448,     /* where columns of a run are of several groups ... */
+    BACKWARD_THREADS = 384,   /* ... and of columns in backward: their registers say so */
     SMALL_RUNS = 128,         /* of a share that others lie beside */
     BESIDE_BYTES = 16384,     /* of a panel of several shares, about */
     BESIDE_THREADS = 256,
     BESIDE_ELEMENTS = 16, /* of a lane, about */
     BESIDE_PANELS = 8,    /* of a processor, before they grow */
+    CHANNEL_STEPS = 8,    /* of a lane in a channel, about, backward */
     SLOTS = 8,            /* of a thread where a block may have more of them */
     PART_PROCESSORS = 16, /* of a part of the chip, at least: a cluster stays within one */
     SPEED = 32,           /* bytes a nanosecond of a processor */
@@ -98,6 +100,25 @@ static void offer(struct norm_kept_cut *best, struct norm_kept_cut *c, int64_t f
 
 /* ---- Planes ---- */
 
+/* What blocks need to know of channels: a table of formulas, and backward what was summed of them, by
+ * lanes side by side, and pieces of a channel side by side where channels are few. */
+static void give_tables(struct norm_kept_cut *c, const struct norm_groups_shape *s,
+                        int64_t channels)
+{
+    int64_t vector = s->plane % (BYTES / s->size) == 0 ? BYTES / s->size : 1;
+    c->lines = channels + 1; /* the last run looks one further */
+    c->pieces = 1;
+    c->shared = c->space * BYTES * s->arrays + c->lines * LINE;
+    if (s->arrays == 1) return;
+    c->lanes = power_above(wd_ceil_div(s->plane, vector * CHANNEL_STEPS));
+    c->lanes = wd_least(c->lanes, WARP);
+    while (c->lanes == WARP && c->pieces * WARP * channels < c->threads &&
+           s->plane >= 2 * c->pieces * WARP * vector) {
+        c->pieces *= 2;
+    }
+    c->shared += c->lines * c->pieces * (int64_t)sizeof(struct norm_kept_sums);
+}
+
 static void offer_planes(struct norm_kept_cut *best, const struct norm_groups_shape *s,
                          int64_t cluster, int64_t threads, const struct wd_device *device)
 {
@@ -110,7 +131,7 @@ static void offer_planes(struct norm_kept_cut *best, const struct norm_groups_sh
     c.part = wd_ceil_div(wd_ceil_div(c.length, run), cluster);
     c.slots = wd_ceil_div(c.part, threads);
     c.space = c.part;
-    c.shared = c.space * BYTES * s->arrays + (c.part * run / s->plane + 3) * LINE;
+    give_tables(&c, s, wd_least(s->each, c.part * run / s->plane + 2));
     offer(best, &c, PLANE_FIXED, 1.0, s, device);
 }
 
@@ -134,7 +155,7 @@ static void offer_beside(struct norm_kept_cut *best, const struct norm_groups_sh
     c.part = wd_ceil_div(c.length, run);
     c.slots = wd_ceil_div(c.part, c.threads);
     c.space = c.part;
-    c.shared = c.space * BYTES * s->arrays + (c.beside * s->each + 1) * LINE;
+    give_tables(&c, s, c.beside * s->each);
     offer(best, &c, PLANE_FIXED, 1.0, s, device);
 }
 
@@ -167,8 +188,10 @@ static void offer_columns(struct norm_kept_cut *best, const struct norm_groups_s
                    : bytes < 128                  ? 1.1
                                                   : 1.05;
     c.way = s->each % run == 0 ? NORM_KEPT_ONE : s->each >= run ? NORM_KEPT_TWO : NORM_KEPT_EACH;
-    most = c.way == NORM_KEPT_ONE ? NORM_KEPT_THREADS : COLUMN_THREADS;
-    c.beside = c.lanes = c.length = 1;
+    most = s->arrays > 1            ? BACKWARD_THREADS
+           : c.way == NORM_KEPT_ONE ? NORM_KEPT_THREADS
+                                    : COLUMN_THREADS;
+    c.beside = c.lanes = c.length = c.pieces = c.lines = 1;
     c.tiles = s->channels / tile;
     c.across = wd_ceil_div(tile, run);
     c.panels = s->samples * c.tiles;

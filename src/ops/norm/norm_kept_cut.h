@@ -28,6 +28,8 @@ struct norm_kept_cut {
     int64_t length;
     int64_t beside;
     int64_t lanes;
+    int64_t pieces;
+    int64_t lines;
     int64_t part;
     int64_t slots;
     int64_t tile;

@@ -87,13 +87,13 @@ __device__ __forceinline__ pair sum_of_cluster(const norm_kept_args &a, const pl
     return received(a, e, 0);
 }
 
-// A channel's formula: y = factor * (x - mean) + base.
+// A channel's formula: y = factor * (x - mean) + base, or dx = factor * dy + slope * (x - mean) + base.
 struct __align__(16) line
 {
     float mean;
     float factor;
     float base;
-    float unused;
+    float slope; // backward
 };
 
 __device__ __forceinline__ line line_of(const norm_kept_args &a, const numbers &n, uint32_t channel)
@@ -264,6 +264,181 @@ __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
                 if (v < next.count) fetch_run(a, next, x, kept, v);
             }
             wd_copies_end();
+        }
+        s = next;
+    }
+}
+
+// ---- Backward ----
+
+// Sums of channels, by lanes side by side for each piece of one, which are `pieces` of as many lanes.
+template <class T, bool EVEN, bool BESIDE>
+__device__ __forceinline__ void sum_channels(const norm_kept_args &a, const plane_seat &s,
+                                             int64_t panel, uint32_t channels, const T *x,
+                                             const T *dy, norm_kept_sums *found)
+{
+    constexpr uint32_t AT_ONCE = EVEN ? RUN<T> : 1;
+    const uint32_t lane = threadIdx.x % a.lanes;
+    const uint32_t begin = s.first * RUN<T>;
+    const uint32_t end = min(begin + s.count * RUN<T>, s.length);
+    const uint32_t units = channels * a.pieces;
+    for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < units;
+         u += blockDim.x / a.lanes) {
+        const uint32_t c = s.channel + u / a.pieces;
+        float sum = 0.0f, product = 0.0f, inv_std = 0.0f;
+        if (u < units) {
+            const int64_t share =
+                BESIDE ? panel * a.beside + wd_fastdiv_quotient(c, a.by_each) : panel;
+            const uint32_t to = min((c + 1) * a.plane, end) - begin;
+            const uint32_t from = max(c * a.plane, begin) - begin;
+            const float mean = a.given_mean[share];
+            inv_std = a.given_inv_std[share];
+            for (uint32_t at = from + (u % a.pieces * a.lanes + lane) * AT_ONCE; at < to;
+                 at += a.pieces * a.lanes * AT_ONCE) {
+                wd_run<T, AT_ONCE> rx, rdy;
+                rx.load(x + at);
+                rdy.load(dy + at);
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    const float d = wd_widen(rdy.get(i));
+                    sum += d;
+                    product = fmaf(d, wd_widen(rx.get(i)) - mean, product);
+                }
+            }
+        }
+        for (uint32_t lanes = 1; lanes < a.lanes; lanes *= 2) {
+            sum += __shfl_xor_sync(WHOLE_WARP, sum, (int)lanes);
+            product += __shfl_xor_sync(WHOLE_WARP, product, (int)lanes);
+        }
+        if (lane == 0 && u < units) found[u] = {sum, product * inv_std};
+    }
+}
+
+// Of a channel of the panel, which blocks of the cluster may have some of each.
+template <class T>
+__device__ __forceinline__ norm_kept_sums leave_sums(const norm_kept_args &a, const plane_seat &s,
+                                                     int64_t share, uint32_t c, uint32_t channel,
+                                                     const norm_kept_sums *found)
+{
+    norm_kept_sums all = found[0];
+    for (uint32_t k = 1; k < a.pieces; ++k) {
+        all.dy += found[k].dy;
+        all.dy_xhat += found[k].dy_xhat;
+    }
+    if (a.sums) {
+        const uint32_t slice = s.rank - c * a.plane / (a.part * RUN<T>);
+        a.sums[(share / a.groups * a.slices + slice) * a.channels + channel] = all;
+    }
+    return all;
+}
+
+__device__ __forceinline__ line slope_of(const norm_kept_args &a, const pair &all, float mean,
+                                         float inv_std, float scale)
+{
+    return {mean, inv_std * scale, -inv_std * (float)(all.first * a.inverse),
+            -inv_std * inv_std * (float)(all.second * a.inverse)};
+}
+
+// Lines of the shares of a block.
+template <class T>
+__device__ __forceinline__ void slopes_of_shares(const norm_kept_args &a, const plane_seat &s,
+                                                 int64_t panel, const norm_kept_sums *found,
+                                                 line *table)
+{
+    const uint32_t lane = threadIdx.x % a.lanes;
+    for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < a.beside;
+         u += blockDim.x / a.lanes) {
+        const bool some = u < a.beside && u * a.each * a.plane < s.length;
+        const int64_t share = panel * a.beside + u;
+        const uint32_t first = (uint32_t)(share % a.groups) * a.each;
+        pair all = {0.0, 0.0};
+        for (uint32_t c = lane; some && c < a.each; c += a.lanes) {
+            const uint32_t own = u * a.each + c;
+            const norm_kept_sums one =
+                leave_sums<T>(a, s, share, own, first + c, found + own * a.pieces);
+            const float scale = param_at(a.scale, first + c);
+            add(all, {scale * one.dy, scale * one.dy_xhat});
+        }
+        all = sum_of_lanes(all, a.lanes);
+        for (uint32_t c = lane; some && c < a.each; c += a.lanes) {
+            table[u * a.each + c] = slope_of(a, all, a.given_mean[share], a.given_inv_std[share],
+                                             param_at(a.scale, first + c));
+        }
+    }
+}
+
+template <class T, bool EVEN, bool BESIDE>
+__device__ __forceinline__ void planes_backward(const norm_kept_args &a)
+{
+    __shared__ pair of_warp[WARPS];
+    __shared__ pair of_block[2 * CLUSTER];
+    __shared__ uint64_t here[2];
+    uint4 *kept = wd_dynamic_shared<uint4>();
+    uint4 *kept_dy = kept + a.space;
+    line *table = reinterpret_cast<line *>(kept_dy + a.space);
+    norm_kept_sums *found = reinterpret_cast<norm_kept_sums *>(table + a.lines);
+    plane_seat s = plane_seat_of<T>(a);
+    exchange e = {of_block, here, 1, 0};
+    int64_t panel = blockIdx.x / a.cluster;
+    const T *x = static_cast<const T *>(a.x) + panel * a.length;
+    const T *dy = static_cast<const T *>(a.dy) + panel * a.length;
+    sit_down<T>(a, s, panel);
+    begin_exchange(a, e);
+    wd_wait_for_previous();
+    fetch_panel(a, s, x, kept);
+    fetch_panel(a, s, dy, kept_dy);
+    for (; panel < a.panels; panel += a.clusters, e.turn += 1) {
+        T *dx = static_cast<T *>(a.y) + panel * a.length;
+        const uint32_t end = min((s.first + s.count) * RUN<T>, s.length);
+        const uint32_t channels =
+            s.count > 0 ? wd_fastdiv_quotient(end - 1, a.by_plane) + 1 - s.channel : 0;
+        line all = {0.0f, 0.0f, 0.0f, 0.0f};
+        wd_copies_wait_all();
+        __syncthreads();
+        sum_channels<T, EVEN, BESIDE>(a, s, panel, channels, reinterpret_cast<const T *>(kept),
+                                      reinterpret_cast<const T *>(kept_dy), found);
+        __syncthreads();
+        if constexpr (BESIDE) {
+            slopes_of_shares<T>(a, s, panel, found, table);
+        } else {
+            const uint32_t first = (uint32_t)(panel % a.groups) * a.each + s.channel;
+            const float mean = a.given_mean[panel], inv_std = a.given_inv_std[panel];
+            pair mine = {0.0, 0.0};
+            for (uint32_t c = threadIdx.x; c < channels; c += blockDim.x) {
+                const norm_kept_sums one =
+                    leave_sums<T>(a, s, panel, s.channel + c, first + c, found + c * a.pieces);
+                const float scale = param_at(a.scale, first + c);
+                add(mine, {scale * one.dy, scale * one.dy_xhat});
+                table[c] = {0.0f, scale * inv_std, 0.0f, 0.0f};
+            }
+            all = slope_of(a, sum_of_cluster(a, s, e, mine, of_warp), mean, inv_std, 0.0f);
+        }
+        plane_seat next = s;
+        next.count = 0;
+        x += (int64_t)a.clusters * a.length;
+        dy += (int64_t)a.clusters * a.length;
+        if (panel + a.clusters < a.panels) sit_down<T>(a, next, panel + a.clusters);
+        __syncthreads();
+        for (uint32_t v = threadIdx.x; v < s.count; v += blockDim.x) {
+            const uint32_t at = (s.first + v) * RUN<T>;
+            const uint32_t left = s.length - at;
+            run<T> rx, rdy;
+            line l[RUN<T>];
+            float value[RUN<T>];
+            rx.load(reinterpret_cast<const T *>(kept + v));
+            rdy.load(reinterpret_cast<const T *>(kept_dy + v));
+            lines_of<T, EVEN>(a, s, table, at, l);
+#pragma unroll
+            for (int i = 0; i < RUN<T>; ++i) {
+                const line &of = BESIDE ? l[i] : all;
+                const float d = wd_widen(rx.get(i)) - of.mean;
+                value[i] = fmaf(l[i].factor, wd_widen(rdy.get(i)), fmaf(of.slope, d, of.base));
+            }
+            put(dx + at, value, a.runs && left >= RUN<T>, left, a.streaming);
+            if (v < next.count) {
+                fetch_run(a, next, x, kept, v);
+                fetch_run(a, next, dy, kept_dy, v);
+            }
         }
         s = next;
     }
