@@ -200,7 +200,8 @@ static void exact_cases(void)
 
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
-#include "ops/pooling/pooling_scatter_kernels.def"
+#include "ops/pooling/pooling_band_back_kernels.def"
+#include "ops/pooling/pooling_band_forward_kernels.def"
 #include "ops/pooling/pooling_single_back_kernels.def"
 #include "ops/pooling/pooling_single_kernels.def"
 #include "ops/pooling/pooling_tile_back_kernels.def"

@@ -73,7 +73,7 @@ static int64_t over(const struct wd_pool_shape *s, int axis, int64_t elements)
 static void lay_out(const struct wd_pool_shape *s, enum wd_pool_band_work work, struct cut *cut,
                     struct pool_band_args *a)
 {
-    const bool forward = work == WD_POOL_BAND_FORWARD;
+    const bool forward = work != WD_POOL_BAND_SCATTER;
     const int64_t *total = forward ? s->windows : s->image;
     const int64_t unit = s->inner * s->size;
     const int64_t sum = s->size == 8 ? 8 : 4;
@@ -92,10 +92,8 @@ static void lay_out(const struct wd_pool_shape *s, enum wd_pool_band_work work, 
         count *= made[d];
     }
     cut->made = count;
-    if (work == WD_POOL_BAND_FORWARD) {
+    if (forward) {
         end = lay(&a->from, 0, cut->images, under, s->image, unit, 16, whole);
-    } else if (work == WD_POOL_BAND_SPREAD) {
-        end = lay(&a->from, 0, cut->images, windows, s->windows, unit, 16, whole);
     } else {
         end = lay(&a->from, 0, cut->images, under, s->image, unit, 16, whole);
         end += lay(&a->shares, end, cut->images, windows, s->windows, unit, 16, whole);
@@ -127,7 +125,7 @@ static int64_t blocks_of(const struct wd_pool_shape *s, enum wd_pool_band_work w
 static bool fit(const struct wd_pool_shape *s, enum wd_pool_band_work work, int64_t limit,
                 struct cut *cut, struct pool_band_args *a)
 {
-    const int64_t *total = work == WD_POOL_BAND_FORWARD ? s->windows : s->image;
+    const int64_t *total = work != WD_POOL_BAND_SCATTER ? s->windows : s->image;
     *cut = (struct cut){.parts = {1, 1, 1}, .images = 1};
     lay_out(s, work, cut, a);
     while (cut->bytes > limit) {
@@ -150,12 +148,26 @@ static bool fit(const struct wd_pool_shape *s, enum wd_pool_band_work work, int6
     return true;
 }
 
-bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *s,
-                     enum wd_pool_band_work work, struct wd_pool_band *band)
+/* Averages backward as windows over dy, one around each element of dx. */
+static struct wd_pool_shape over_gradient(const struct wd_pool_shape *s)
 {
+    struct wd_pool_shape over = *s;
+    for (int d = 0; d < 3; ++d) {
+        over.image[d] = s->windows[d];
+        over.windows[d] = s->image[d];
+        over.pad[d] = s->window[d] - 1 - s->pad[d];
+    }
+    return over;
+}
+
+bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *shape,
+                     enum wd_pool_band_work work, int64_t rows, struct wd_pool_band *band)
+{
+    const struct wd_pool_shape turned = over_gradient(shape);
+    const struct wd_pool_shape *s = work == WD_POOL_BAND_SPREAD ? &turned : shape;
     struct pool_band_args *a = &band->args;
     struct cut cut;
-    const int64_t *total = work == WD_POOL_BAND_FORWARD ? s->windows : s->image;
+    const int64_t *total = work != WD_POOL_BAND_SCATTER ? s->windows : s->image;
     memset(band, 0, sizeof *band);
     band->threads = POOL_BAND_THREADS;
     if (!fit(s, work, BYTES, &cut, a)) {
@@ -193,8 +205,7 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
     a->exclude = s->exclude;
     a->inverse = s->inverse;
     a->lowest = s->lowest;
-    a->from.total = (uint32_t)(s->outer * (work == WD_POOL_BAND_SPREAD ? wd_pool_windows(s)
-                                                                       : wd_pool_image(s)));
+    a->from.total = (uint32_t)(s->outer * wd_pool_image(s));
     a->shares.total = (uint32_t)(s->outer * wd_pool_windows(s));
     for (int d = 0; d < 3; ++d) {
         struct pool_band_axis *x = &a->axis[d];
@@ -203,6 +214,11 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
         x->size = (int32_t)s->window[d];
         x->stride = (int32_t)s->stride[d];
         x->pad = (int32_t)s->pad[d];
+        x->cover_image = (int32_t)shape->image[d];
+        x->cover_pad = (int32_t)shape->pad[d];
+        if (work != WD_POOL_BAND_SCATTER) {
+            x->by_class = wd_fastdiv_of((uint32_t)wd_ceil_div(x->outs, d == 1 ? rows : 1));
+        }
         x->by_tiles = wd_fastdiv_of((uint32_t)wd_ceil_div(total[d], x->outs));
         x->by_stride = wd_fastdiv_of((uint32_t)s->stride[d]);
     }

@@ -7,7 +7,7 @@
 #include "ops/pooling/pooling_band_args.h"
 #include "ops/pooling/pooling_shape.h"
 
-/* What is made: y; dx of averages; dx of maxima. */
+/* What is made: y, dx of averages whose windows begin at every element, dx of maxima. */
 enum wd_pool_band_work { WD_POOL_BAND_FORWARD, WD_POOL_BAND_SPREAD, WD_POOL_BAND_SCATTER };
 
 struct wd_pool_band {
@@ -17,9 +17,9 @@ struct wd_pool_band {
     uint32_t threads;
 };
 
-/* False where not even the smallest box fits. */
+/* Threads make `rows` results along the second axis at once; maxima backward take turns instead. False where not even the smallest box fits. */
 bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *shape,
-                     enum wd_pool_band_work work, struct wd_pool_band *band);
+                     enum wd_pool_band_work work, int64_t rows, struct wd_pool_band *band);
 
 /* The pointers and scalars of a call. */
 void wd_pool_band_fill(struct wd_pool_band *band, const struct wd_pool_memory *memory);

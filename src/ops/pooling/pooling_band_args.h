@@ -20,12 +20,15 @@ struct pool_band_axis {
     int32_t size;
     int32_t stride;
     int32_t pad;
-    int32_t outs;    /* the most that a box makes */
-    int32_t classes; /* windows so many apart do not overlap */
+    int32_t
+        cover_image; /* gradients of averages: the image and its padding, which windows cover; forward the */
+    int32_t cover_pad; /* same as above */
+    int32_t outs;      /* the most that a box makes */
+    int32_t classes;   /* windows so many apart do not overlap */
     struct wd_fastdiv by_tiles;
     struct wd_fastdiv by_stride;
     struct wd_fastdiv
-        by_class; /* the most windows of a class over a box; forward: groups of results */
+        by_class; /* the most windows of a class over a box; of others groups of results */
 };
 
 /* How a tensor's part lies in shared memory, in bytes; sums: in elements. */

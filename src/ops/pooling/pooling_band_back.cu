@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of maxima of windows that overlap, at any alignment.
+// Gradients of windows that overlap by boxes of lines, at any alignment.
+#include "ops/pooling/pooling_band_body.cuh"
 #include "ops/pooling/pooling_scatter.cuh"
 
 namespace {
@@ -13,8 +14,14 @@ __device__ __forceinline__ void scatter_band(const pool_band_args &a)
     else scatter<T, POOL_MAX_NAN, PLANE, SIZE>(a);
 }
 
+template <class T, bool PLANE> __device__ __forceinline__ void spread_band(const pool_band_args &a)
+{
+    wd_wait_for_previous();
+    band_windows<T, POOL_AVERAGE, PLANE, 3, 1, 4, true>(a);
+}
+
 } // namespace
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
-#define WD_KERNELS_ROWS "ops/pooling/pooling_scatter_kernels.def"
+#define WD_KERNELS_ROWS "ops/pooling/pooling_band_back_kernels.def"
 #include "ops/kernels_device.inc"
