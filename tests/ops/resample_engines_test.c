@@ -136,6 +136,38 @@ static void lengths(int type)
     }
 }
 
+/* Maxima of whole pixels, NHWC: windows by two of two and three, which have kernels of their own, and
+ * others. */
+static void whole_windows(int type)
+{
+    for (int k = 0; k < 4 * 16; ++k) {
+        int edge = 2 + k % 4;
+        bool backward = k / 4 % 2;
+        enum layout layout = k / 8 % 4 == 3 ? LAYOUT_NCHW : LAYOUT_NHWC;
+        enum resample_lie lie = k / 8 % 4 == 2 ? LIE_ODD : LIE_ALIKE;
+        struct geometry g;
+        if (!case_begin("resample maximum of %d %s layout %d %s %s %d", edge, node_type_name[type],
+                        (int)layout, lie == LIE_ODD ? "odd" : "alike",
+                        backward ? "backward" : "forward", k)) {
+            continue;
+        }
+        form_geometry(&forms[11], 4, k & 32 ? 8 : 24, &g);
+        g.x[2] = random_of(5, 6, 7, 12);
+        g.x[3] = random_of(5, 6, 9, 34);
+        for (int s = 0; s < 2; ++s) {
+            g.window[s] = edge * UNIT;
+            g.stride[s] = edge > 3 ? random_of(1, 2, 3, 5) * UNIT : 2 * UNIT;
+            g.pre[s] = random_of(0, 0, 1, edge - 1) * UNIT;
+            g.post[s] = random_of(0, 0, 1, edge - 1) * UNIT;
+        }
+        if (edge == 5) g.window[1] = 3 * UNIT;
+        if (!set_output(&g)) case_fail("no output");
+        else if (backward) resample_backward(&g, type, type, layout, lie);
+        else resample_forward(&g, type, type, layout, lie);
+        case_end();
+    }
+}
+
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
 #include "ops/resample/resample_vector_back_kernels.def"
@@ -152,6 +184,10 @@ int main(int argc, char **argv)
     aimed_cases(CUDNN_DATA_BFLOAT16);
     aimed_cases(CUDNN_DATA_DOUBLE);
     many_rows();
+    whole_windows(CUDNN_DATA_FLOAT);
+    whole_windows(CUDNN_DATA_HALF);
+    whole_windows(CUDNN_DATA_BFLOAT16);
+    whole_windows(CUDNN_DATA_DOUBLE);
     lengths(CUDNN_DATA_FLOAT);
     lengths(CUDNN_DATA_HALF);
     lengths(CUDNN_DATA_BFLOAT16);

@@ -4,6 +4,7 @@
 // forward and backward alike, and maxima with their places. A thread has a run of channels of a pixel,
 // or a run of columns. No atomics: how an output is added up depends on shape and alignment alone.
 #include "ops/resample/resample_vector.cuh"
+#include "ops/resample/resample_places.cuh"
 
 namespace {
 
@@ -167,23 +168,6 @@ template <class T, int V> __device__ __forceinline__ void resample_sum(const res
 }
 
 // ---- Maxima ----
-
-// The largest so far and its place, -1 before the first candidate; as the definition has it.
-template <class A> struct largest {
-    A value;
-    int32_t place;
-
-    __device__ __forceinline__ void offer(bool propagate, A v, int32_t at)
-    {
-        const bool nan = v != v, had_nan = value != value;
-        bool takes = v > value || (v == value && at < place);
-        if (nan || had_nan) takes = nan && (!had_nan || at < place);
-        if (place < 0) takes = true;
-        if (nan && !propagate) takes = false;
-        value = takes ? v : value;
-        place = takes ? at : place;
-    }
-};
 
 // A window along an axis: its range, and what lies in the image.
 struct reach {

@@ -30,8 +30,8 @@ struct resample_walk_args {
     uint32_t pitch;        /* bytes of one of them, whole 16s */
     uint32_t stage_lines;  /* at most, of all walks and one depth */
     uint32_t unused;
-    int64_t total;             /* elements of `from` */
-    struct wd_fastdiv by_run;  /* units of a pixel */
+    int64_t total;            /* elements of `from` */
+    struct wd_fastdiv by_run; /* units of a pixel */
     struct wd_fastdiv by_segments;
     struct wd_fastdiv by_bands;
     struct wd_fastdiv by_depth;
