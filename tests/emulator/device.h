@@ -145,6 +145,15 @@ static inline uint32_t __umulhi(uint32_t a, uint32_t b)
 {
     return (uint32_t)((uint64_t)a * b >> 32);
 }
+static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector)
+{
+    const uint64_t bytes = (uint64_t)b << 32 | a;
+    uint32_t to = 0;
+    for (int i = 0; i < 4; ++i) {
+        to |= (uint32_t)(bytes >> (8 * (selector >> (4 * i) & 7)) & 0xffu) << (8 * i);
+    }
+    return to;
+}
 
 template <class T> static inline T __ldg(const T *from)
 {
