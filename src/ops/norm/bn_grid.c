@@ -15,25 +15,30 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    TYPES = 4,
-    COLUMNS_MAX = BN_GRID_THREADS, /* of a group: a thread works out what follows for one of them */
-    ROUNDS_PAY = 4,                /* of a block, for one more in the group */
-    APART = 8,                     /* words from counter to counter (gpu/device/grid.cuh) */
-    SUM_BYTES = 16,                /* of an item of a block */
+    ROUNDS_PAY = 4, /* of a block, for one more in the group */
+    CLUSTER_MOST = 8,
+    BLOCK_RESERVED = 1024, /* bytes of shared memory that a block costs besides its own */
+    APART = 8,             /* words from counter to counter (gpu/device/grid.cuh) */
+    SUM_BYTES = 16,        /* of an item of a block */
 };
 
 struct cut {
     struct wd_bn_gpu_space space;
-    int64_t unit; /* elements */
-    int64_t pitch;
-    int64_t rows;
-    int64_t runs;
-    int64_t lanes;
+    int64_t unit;  /* elements */
+    int64_t bytes; /* of a unit, of all arrays that are kept */
+    int64_t pitch; /* elements of an outer index */
+    int64_t width; /* elements of a group's row */
+    int64_t plane; /* rows of a plane */
+    int64_t rows;  /* of a group */
+    int64_t items; /* parameters of a group */
+    int64_t span;  /* neighbouring columns of a parameter */
     int64_t groups;
-    int64_t blocks; /* of a group */
+    bool meets; /* the blocks of a group; else they are a cluster */
+    int64_t blocks;
+    int64_t threads;
+    int64_t lanes;
     int64_t rounds;
     int64_t kept;
-    int64_t items;
     int64_t shared; /* bytes */
 };
 
@@ -47,43 +52,128 @@ static int64_t gcd(int64_t a, int64_t b)
     return b == 0 ? a : gcd(b, a % b);
 }
 
-/* The units of a group's row: so many that what a block reads of the others' sums, a number of columns
- * and of blocks, is the same for all shapes. */
-static int64_t runs_of(const struct cut *c)
+/* Of `units` side by side, how many of the threads have one. */
+static int64_t busy(int64_t units)
 {
-    int64_t columns = 8 * BN_RUN;
-    while (columns < c->space.params && columns < COLUMNS_MAX &&
-           4 * columns * columns <= 64 * c->space.params) {
-        columns *= 2;
-    }
-    return columns / c->unit;
+    return BN_GRID_THREADS / units * units;
 }
 
-/* False where x does not lie by columns, or has too many of them. */
+/* The columns of a group of single elements: so many that what a block reads of the others' sums, a
+ * number of columns and of blocks, is the same for all shapes. */
+static int64_t columns_of(int64_t params)
+{
+    int64_t columns = 8 * BN_RUN;
+    while (columns < BN_GRID_COLUMNS && 4 * columns * columns <= 64 * params) columns *= 2;
+    return wd_least(columns, params);
+}
+
+/* The row of a plane that is too large for one: a part of it that occupies most threads. */
+static int64_t part_of(int64_t plane, int64_t unit)
+{
+    int64_t best = 0;
+    for (int64_t width = BN_RUN; width <= plane && width / unit <= BN_GRID_THREADS;
+         width += BN_RUN) {
+        if (plane % width == 0 && (best == 0 || busy(width / unit) >= busy(best / unit))) {
+            best = width;
+        }
+    }
+    return best;
+}
+
+/* The parameters of a group of small planes: units are whole ones, and most threads have one. */
+static int64_t planes_of(int64_t plane, int64_t unit)
+{
+    int64_t least = BN_RUN / gcd(plane, BN_RUN);
+    int64_t best = least;
+    for (int64_t n = least; n * plane <= BN_GRID_COLUMNS; n += least) {
+        if (busy(n * plane / unit) >= busy(best * plane / unit)) best = n;
+    }
+    return best;
+}
+
+/* How rows and groups lie. False where they would be too wide, or would not begin at units. */
+static bool lay(struct cut *c)
+{
+    const struct wd_bn_gpu_space *s = &c->space;
+    int64_t inner = s->params == 1 ? 1 : s->inner;
+    int64_t own = s->params * inner;
+    c->pitch = own * (BN_RUN / gcd(own, BN_RUN));
+    c->plane = 1;
+    c->span = inner;
+    c->width = c->pitch;
+    c->items = s->params;
+    if (c->pitch == own && inner == 1) {
+        c->items = c->width = columns_of(own);
+    } else if (c->pitch == own && inner <= BN_GRID_COLUMNS) {
+        c->items = wd_least(planes_of(inner, c->unit), s->params);
+        c->width = c->items * inner;
+    } else if (inner > BN_GRID_COLUMNS) {
+        if (inner % BN_RUN != 0) return false;
+        c->width = c->span = part_of(inner, c->unit);
+        c->plane = inner / c->width;
+        c->items = 1;
+    }
+    c->groups = wd_ceil_div(s->params, c->items);
+    c->rows = s->total / c->pitch * c->plane;
+    return c->items == 1 ? c->width / c->unit <= BN_GRID_THREADS : c->width <= BN_GRID_COLUMNS;
+}
+
+/* Blocks of so many threads, `blocks` a group. Answers whether all of x is kept. */
+static bool share(struct cut *c, int64_t threads, int64_t blocks, int64_t room)
+{
+    c->threads = threads;
+    c->lanes = threads / (c->width / c->unit);
+    if (c->lanes < 1) return false;
+    c->blocks = blocks;
+    c->rounds = wd_most(wd_ceil_div(c->rows, c->lanes * blocks), 1);
+    c->kept =
+        wd_least((room - BN_GRID_AREA - c->items * SUM_BYTES) / (threads * c->bytes), c->rounds);
+    c->shared = BN_GRID_AREA + c->kept * threads * c->bytes + c->items * SUM_BYTES;
+    return c->kept == c->rounds;
+}
+
+static bool spread(struct cut *c, const struct wd_device *device)
+{
+    /* a thread works out what follows for a column */
+    bool two = c->items == 1 || c->width <= BN_GRID_THREADS / 2;
+    int64_t threads = BN_GRID_THREADS / (two ? 2 : 1);
+    int64_t room =
+        two ? device->shared_per_processor / 2 - BLOCK_RESERVED : device->shared_per_block;
+    int64_t most = device->cooperative ? CLUSTER_MOST : 1;
+    int64_t wanted = wd_ceil_div(c->rows * c->width / c->unit, BN_GRID_THREADS * ROUNDS_PAY);
+    int64_t meeting = device->grids_meet ? device->multiprocessors / c->groups : 0;
+    int64_t blocks = 1;
+    c->meets = false;
+    /* the smallest cluster that keeps everything, two blocks a processor if they may be small; more of them where the chip
+     * has room and they have work */
+    while (blocks < most && !share(c, threads, blocks, room)) blocks *= 2;
+    while (blocks < most && blocks < wanted && c->groups * blocks * 2 <= device->multiprocessors) {
+        blocks *= 2;
+    }
+    if (share(c, threads, blocks, room) &&
+        (c->groups * blocks >= device->multiprocessors || wanted <= most || meeting <= most)) {
+        return true;
+    }
+    if (meeting > 1) {
+        c->meets = true;
+        blocks = wd_clamp(wanted, 1, meeting);
+        share(c, BN_GRID_THREADS, blocks, device->shared_per_block);
+        blocks = wd_most(wd_ceil_div(c->rows, c->lanes * c->rounds), 1);
+        share(c, BN_GRID_THREADS, blocks, device->shared_per_block);
+        return c->lanes > 0;
+    }
+    share(c, BN_GRID_THREADS, most, device->shared_per_block);
+    return c->lanes > 0;
+}
+
 static bool cut(struct cut *c, const struct wd_problem *problem)
 {
-    const struct wd_device *device = problem->device;
     const struct wd_bn_gpu_space *s = &c->space;
     int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
-    int64_t round = BN_GRID_THREADS * BN_GRID_UNIT * (is_training(problem) ? 1 : 2);
-    int64_t room;
-    if (s->inner > 1 && s->params > 1) return false;
     c->unit = BN_GRID_UNIT / size;
-    c->pitch = s->params * (BN_RUN / gcd(s->params, BN_RUN));
-    c->runs = c->pitch > s->params ? c->pitch / c->unit : wd_least(runs_of(c), s->params / c->unit);
-    if (c->runs * c->unit > COLUMNS_MAX) return false;
-    c->groups = wd_ceil_div(c->pitch, c->runs * c->unit);
-    c->lanes = BN_GRID_THREADS / c->runs;
-    c->rows = s->total / c->pitch;
-    c->items = wd_least(c->runs * c->unit, s->params);
-    room = device->grids_meet ? device->multiprocessors / c->groups : 1;
-    if (room < 1 || c->rows > INT32_MAX || s->params > INT32_MAX) return false;
-    c->blocks = wd_clamp(wd_ceil_div(c->rows, c->lanes * ROUNDS_PAY), 1, room);
-    c->rounds = wd_most(wd_ceil_div(c->rows, c->lanes * c->blocks), 1);
-    c->blocks = wd_most(wd_ceil_div(c->rows, c->lanes * c->rounds), 1);
-    c->kept = wd_least((device->shared_per_block - BN_GRID_AREA) / round, c->rounds);
-    c->shared = BN_GRID_AREA + c->kept * round;
-    return true;
+    c->bytes = BN_GRID_UNIT * (is_training(problem) ? 1 : 2);
+    return lay(c) && c->rows <= INT32_MAX / 2 && s->params <= INT32_MAX &&
+           spread(c, problem->device) && c->groups * c->blocks <= INT32_MAX;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -94,10 +184,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
                 wd_slot(problem->graph, problem->node, WD_BN_GRAD_SAVED_MEAN) != NULL,
             reason, NOT_SUPPORTED, "the statistics were not saved");
     WD_NEED(cut(&c, problem), reason, NOT_SUPPORTED_SHAPE,
-            "%lld parameters of runs of %lld elements: needed are single elements, or one "
-            "parameter, and "
-            "rows that fit %d columns a multiprocessor",
-            (long long)c.space.params, (long long)c.space.inner, COLUMNS_MAX);
+            "%lld parameters of runs of %lld elements: rows of them have more than %d columns, or "
+            "planes are no multiple of %d",
+            (long long)c.space.params, (long long)c.space.inner, BN_GRID_COLUMNS, BN_RUN);
     return true;
 }
 
@@ -107,7 +196,7 @@ static int64_t workspace(const struct wd_problem *problem)
     struct cut c;
     wd_bn_gpu_see(&c.space, problem);
     cut(&c, problem);
-    return c.blocks > 1 ? c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES : 0;
+    return c.meets && c.blocks > 1 ? c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES : 0;
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
@@ -117,31 +206,42 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_kernel_row *row;
     struct cut c;
     void *counters = NULL;
+    int64_t runs;
     memset(&a, 0, sizeof a);
     wd_bn_gpu_see(&c.space, problem);
     cut(&c, problem);
     a.bn = is_training(problem) ? wd_bn_gpu_training(call, &c.space, queue->device)
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
+    runs = c.width / c.unit;
     a.pitch = c.pitch;
+    a.width = c.width;
+    a.stride = c.plane > 1 ? c.space.inner : c.width;
+    a.by_plane = wd_fastdiv_of((uint32_t)c.plane);
     a.rows = (uint32_t)c.rows;
-    a.runs = (uint32_t)c.runs;
+    a.runs = (uint32_t)runs;
     a.lanes = (uint32_t)c.lanes;
     a.blocks = (uint32_t)c.blocks;
     a.rounds = (uint32_t)c.rounds;
     a.kept = (uint32_t)c.kept;
     a.items = (uint32_t)c.items;
-    a.together = (uint32_t)wd_most(BN_GRID_AREA / (c.runs * c.unit * SUM_BYTES), 1);
-    a.half_warp = c.runs < 32 && (c.runs & (c.runs - 1)) == 0 ? (uint32_t)c.runs : 32;
+    a.span = (uint32_t)c.span;
+    a.copies = (uint32_t)(c.width / (c.items * c.span));
+    a.together = (uint32_t)wd_most(BN_GRID_AREA / (c.width * SUM_BYTES), 1);
+    a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 ? (uint32_t)runs : 32;
+    a.shown = (uint32_t)(c.shared - c.items * SUM_BYTES);
+    a.inv_terms = 1.0 / (double)a.bn.terms;
+    a.inv_less = 1.0 / (double)wd_most(a.bn.terms - 1, 1);
     row = &kernel_rows[(is_training(problem) ? KERNEL_bn_grid_forward_f32
                                              : KERNEL_bn_grid_backward_f32) +
                        wd_bn_gpu_type(problem)];
-    if (c.blocks == 1) {
-        return wd_emit_kernel(queue, row, c.groups, BN_GRID_THREADS, (uint32_t)c.shared, &a);
+    if (!c.meets) {
+        return wd_emit_cluster_kernel(queue, row, c.groups * c.blocks, (uint32_t)c.threads,
+                                      a.blocks, (uint32_t)c.shared, &a);
     }
     WD_TRY(queue->ops->counters(queue, &counters));
     a.counters = counters;
-    return wd_emit_meeting_kernel(queue, row, c.groups * c.blocks, BN_GRID_THREADS,
+    return wd_emit_meeting_kernel(queue, row, c.groups * c.blocks, (uint32_t)c.threads,
                                   (uint32_t)c.shared, &a);
 }
 

@@ -10,6 +10,7 @@
 #define WD_OPS_NORM_BN_GRID_CUH
 
 #include "gpu/device/async.cuh"
+#include "gpu/device/cluster.cuh"
 #include "gpu/device/grid.cuh"
 #include "gpu/device/shared.cuh"
 #include "ops/norm/bn_device.cuh"
@@ -25,10 +26,10 @@ struct spot {
     uint32_t block; // of the group
     uint32_t run;   // of the group's row
     uint32_t lane;
+    uint32_t row;    // of round 0
+    uint32_t slices; // rows from round to round
     uint32_t rounds; // of this thread
-    int64_t column;  // its first one, of the row
-    int64_t first;   // element of round 0
-    int64_t step;    // from round to round
+    int64_t first;   // element of the group's first row
     bool active;
 };
 
@@ -39,14 +40,22 @@ template <class T> __device__ __forceinline__ spot spot_of(const bn_grid_args &a
     p.block = blockIdx.x - p.group * a.blocks;
     p.lane = threadIdx.x / a.runs;
     p.run = threadIdx.x - p.lane * a.runs;
-    p.column = ((int64_t)p.group * a.runs + p.run) * UNIT<T>;
-    p.active = p.lane < a.lanes && p.column < a.pitch;
-    const uint32_t row = p.block * a.lanes + p.lane, slices = a.blocks * a.lanes;
-    p.first = (int64_t)row * a.pitch + p.column;
-    p.step = (int64_t)slices * a.pitch;
+    p.first = p.group * a.stride + (int64_t)p.run * UNIT<T>;
+    // the last group may have fewer columns
+    p.active = p.lane < a.lanes && p.first < a.pitch;
+    p.row = p.block * a.lanes + p.lane;
+    p.slices = a.blocks * a.lanes;
     // all rounds but the last one are full
-    p.rounds = !p.active ? 0 : a.rounds - ((a.rounds - 1) * (uint64_t)slices + row >= a.rows);
+    p.rounds = !p.active ? 0 : a.rounds - ((a.rounds - 1) * (uint64_t)p.slices + p.row >= a.rows);
     return p;
+}
+
+// The thread's element of round r.
+__device__ __forceinline__ int64_t at_round(const bn_grid_args &a, const spot &p, uint32_t r)
+{
+    const uint32_t row = p.row + r * p.slices;
+    const uint32_t outer = wd_fastdiv_quotient(row, a.by_plane);
+    return p.first + outer * a.pitch + (row - outer * a.by_plane.divisor) * a.width;
 }
 
 __device__ __forceinline__ unsigned char *memory(void)
@@ -93,6 +102,44 @@ __device__ __forceinline__ void keep(T *to, const void *from, int64_t at, bool a
     }
 }
 
+// Items are the group's parameters. Sums and numbers of single columns lie in the order of slots, so
+// that neighbouring threads have neighbouring ones; what belongs to several columns as parameters do.
+template <class T>
+__device__ __forceinline__ uint32_t slot_of(const bn_grid_args &a, uint32_t column)
+{
+    return column % UNIT<T> * a.runs + column / UNIT<T>;
+}
+
+__device__ __forceinline__ bool single_columns(const bn_grid_args &a)
+{
+    return a.span == 1 && a.copies == 1;
+}
+
+template <class T>
+__device__ __forceinline__ uint32_t item_of_column(const bn_grid_args &a, uint32_t run, int i)
+{
+    if (single_columns(a)) return i * a.runs + run;
+    if (a.items == 1) return 0;
+    return (run * UNIT<T> + i) / a.span % a.items;
+}
+
+template <class T>
+__device__ __forceinline__ uint32_t param_of_item(const bn_grid_args &a, const spot &p,
+                                                  uint32_t item)
+{
+    const uint32_t first = p.group * a.items;
+    if (!single_columns(a)) return first + item;
+    return first + item % a.runs * UNIT<T> + item / a.runs;
+}
+
+// The parameter of the thread's column i.
+template <class T>
+__device__ __forceinline__ uint32_t param_of_column(const bn_grid_args &a, const spot &p, int i)
+{
+    if (single_columns(a)) return p.group * a.items + p.run * UNIT<T> + i;
+    return p.group * a.items + item_of_column<T>(a, p.run, i);
+}
+
 __device__ __forceinline__ double2 plus(double2 a, double2 b)
 {
     return make_double2(a.x + b.x, a.y + b.y);
@@ -118,27 +165,76 @@ __device__ __forceinline__ double2 tree(double2 mine, uint32_t item, uint32_t sh
     return mine;
 }
 
-// The sums of a column or parameter over all rows of the group: thread `item` of the first a.items
-// has those of item `item`. Items are columns in the order of `slot`, or parameters.
+// The block's sum of one parameter's columns: thread 0 has it.
+__device__ __forceinline__ double2 sum_of_block(double2 mine)
+{
+    double2 *area = area_of();
+    const uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    for (uint32_t m = 16; m > 0; m /= 2) {
+        mine.x += __shfl_xor_sync(0xffffffffu, mine.x, m);
+        mine.y += __shfl_xor_sync(0xffffffffu, mine.y, m);
+    }
+    if (lane == 0) area[threadIdx.x / 32] = mine;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        mine = lane < warps ? area[lane] : make_double2(0.0, 0.0);
+        for (uint32_t m = 16; m > 0; m /= 2) {
+            mine.x += __shfl_xor_sync(0xffffffffu, mine.x, m);
+            mine.y += __shfl_xor_sync(0xffffffffu, mine.y, m);
+        }
+    }
+    __syncthreads();
+    return mine;
+}
+
+// Lanes of a warp that have the same columns, from `m` on, join them, each half of what is left; two
+// sums, those of a column, are joined by all and are the first one's. STEP counts the halvings.
+template <int V, int STEP>
+__device__ __forceinline__ void join_lanes(uint32_t m, double (&value)[2 * V], uint32_t &first,
+                                           uint32_t &count, bool &has)
+{
+    constexpr int LEFT = 2 * V >> STEP;
+    const bool upper = threadIdx.x & m;
+    if constexpr (LEFT > 2) {
+        if (m >= 32) return;
+#pragma unroll
+        for (int j = 0; j < LEFT / 2; ++j) {
+            const double given = upper ? value[j] : value[LEFT / 2 + j];
+            const double own = upper ? value[LEFT / 2 + j] : value[j];
+            value[j] = own + __shfl_xor_sync(0xffffffffu, given, m);
+        }
+        count /= 2;
+        first += upper ? count : 0;
+        join_lanes<V, STEP + 1>(2 * m, value, first, count, has);
+    } else {
+        for (; m < 32; m *= 2) {
+            value[0] += __shfl_xor_sync(0xffffffffu, value[0], m);
+            value[1] += __shfl_xor_sync(0xffffffffu, value[1], m);
+            has = has && !(threadIdx.x & m);
+        }
+    }
+}
+
+// The block's sums: thread `item` of the first a.items has those of its item. value: two a column.
 template <class T>
-__device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p,
-                                            double (&first)[UNIT<T>], double (&second)[UNIT<T>])
+__device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const spot &p,
+                                                 double (&value)[2 * UNIT<T>])
 {
     constexpr int V = UNIT<T>;
     double2 *area = area_of();
-    const uint32_t columns = a.runs * V, lane = threadIdx.x % 32;
+    if (a.items == 1) {
+        double2 all = make_double2(value[0], value[1]);
+#pragma unroll
+        for (int i = 1; i < V; ++i) all = plus(all, make_double2(value[2 * i], value[2 * i + 1]));
+        return sum_of_block(all);
+    }
+    const uint32_t columns = a.runs * V;
     uint32_t row = p.lane, rows = a.lanes;
+    uint32_t first = 0, count = V; // columns that this thread goes on with
     bool has = p.lane < a.lanes;
     if (a.half_warp < 32) {
-        for (uint32_t m = a.half_warp; m < 32; m *= 2) {
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                first[i] += __shfl_xor_sync(0xffffffffu, first[i], m);
-                second[i] += __shfl_xor_sync(0xffffffffu, second[i], m);
-            }
-        }
+        join_lanes<V, 0>(a.half_warp, value, first, count, has);
         row = threadIdx.x / 32, rows = blockDim.x / 32;
-        has = lane < a.half_warp;
     }
     uint32_t shares = blockDim.x / columns, share = threadIdx.x / columns;
     uint32_t item = threadIdx.x - share * columns;
@@ -149,8 +245,10 @@ __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p
         if (has && row >= done && row < done + end) {
 #pragma unroll
             for (int i = 0; i < V; ++i) {
-                area[(row - done) * columns + i * a.runs + p.run] =
-                    make_double2(first[i], second[i]);
+                if (i < count) {
+                    area[(row - done) * columns + (first + i) * a.runs + p.run] =
+                        make_double2(value[2 * i], value[2 * i + 1]);
+                }
             }
         }
         __syncthreads();
@@ -161,25 +259,49 @@ __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p
     }
     __syncthreads();
     all = tree(all, item, share, columns, shares);
-    if (a.items < columns) {
-        // several columns of a parameter
-        if (share == 0) area[item] = all;
-        __syncthreads();
+    if (single_columns(a)) return all;
+    if (share == 0) area[item] = all;
+    __syncthreads();
+    shares = blockDim.x / a.items, share = threadIdx.x / a.items;
+    item = threadIdx.x - share * a.items;
+    all = make_double2(0.0, 0.0);
+    if (share < shares) {
+        for (uint32_t q = share; q < a.span * a.copies; q += shares) {
+            const uint32_t copy = q / a.span;
+            all = plus(all,
+                       area[slot_of<T>(a, (copy * a.items + item) * a.span + q - copy * a.span)]);
+        }
+    }
+    __syncthreads();
+    return tree(all, item, share, a.items, shares);
+}
+
+// Likewise of the group's blocks. Those of a cluster leave by leave().
+__device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const spot &p, double2 all)
+{
+    const uint32_t shares = blockDim.x / a.items, share = threadIdx.x / a.items;
+    const uint32_t item = threadIdx.x - share * a.items;
+    if (!a.counters) {
+        double *shown = reinterpret_cast<double *>(memory() + a.shown);
         if (threadIdx.x < a.items) {
-            all = make_double2(0.0, 0.0);
-            for (uint32_t c = threadIdx.x; c < columns; c += a.items) {
-                all = plus(all, area[c % V * a.runs + c / V]);
+            reinterpret_cast<double2 *>(shown)[threadIdx.x] = all;
+        }
+        wd_cluster_arrive();
+        wd_cluster_wait();
+        all = make_double2(0.0, 0.0);
+        if (share < shares) {
+            for (uint32_t b = share; b < a.blocks; b += shares) {
+                all.x += wd_of_cluster(shown + 2 * item, b);
+                all.y += wd_of_cluster(shown + 2 * item + 1, b);
             }
         }
-        __syncthreads();
+        wd_cluster_arrive();
+        return tree(all, item, share, a.items, min(shares, a.blocks));
     }
-    if (a.blocks == 1) return all;
+    constexpr uint32_t BATCH = 4;
     double2 *sums = reinterpret_cast<double2 *>(a.sums) + (size_t)p.group * a.blocks * a.items;
     if (threadIdx.x < a.items) sums[p.block * a.items + threadIdx.x] = all;
     wd_meet(a.counters + p.group * WD_COUNTER_WORDS, a.blocks, p.block == 0);
-    constexpr uint32_t BATCH = 4;
-    shares = blockDim.x / a.items, share = threadIdx.x / a.items;
-    item = threadIdx.x - share * a.items;
     all = make_double2(0.0, 0.0);
     if (share < shares) {
         for (uint32_t b = share; b < a.blocks; b += BATCH * shares) {
@@ -194,25 +316,21 @@ __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p
             }
         }
     }
-    return tree(all, item, share, a.items, shares);
+    return tree(all, item, share, a.items, min(shares, a.blocks));
 }
 
-// The parameter of item `item` of the group.
 template <class T>
-__device__ __forceinline__ uint32_t param_of_item(const bn_grid_args &a, const spot &p,
-                                                  uint32_t item)
+__device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p,
+                                            double (&value)[2 * UNIT<T>])
 {
-    constexpr int V = UNIT<T>;
-    if (a.items < a.runs * V) return item;
-    return p.group * a.runs * V + item % a.runs * V + item / a.runs;
+    const double2 all = sums_of_block<T>(a, p, value);
+    return a.blocks == 1 ? all : sums_of_group(a, p, all);
 }
 
-// Where the numbers of parameter `item` go, and those of a column come from: in items' order.
-template <class T>
-__device__ __forceinline__ uint32_t item_of_column(const bn_grid_args &a, uint32_t run, int i)
+// At the end: others of a cluster may still read what this block showed.
+__device__ __forceinline__ void leave(const bn_grid_args &a)
 {
-    if (a.items < a.runs * UNIT<T>) return (run * UNIT<T> + i) % a.items;
-    return i * a.runs + run;
+    if (a.blocks > 1 && !a.counters) wd_cluster_wait();
 }
 
 // Bits of UNIT elements to and from the byte of eight.
@@ -327,7 +445,7 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
     const uint32_t kept = min(a.kept, p.rounds);
     A pivot[V], sum[V], squares[V];
     uint32_t more = 0; // bits: columns with an element behind the last whole row
-    double first[V], second[V];
+    double value[2 * V];
     wd_wait_for_previous();
     {
         unit<T> begin = {}, origin = {};
@@ -340,13 +458,15 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
             }
         };
         for (uint32_t r = 0; r < kept; ++r) {
-            keep(kept_at<T, 1>(r, 0), x, p.first + r * p.step, a.bn.aligned);
+            keep(kept_at<T, 1>(r, 0), x, at_round(a, p, r), a.bn.aligned);
         }
         wd_copies_end();
-        if (p.rounds > 0) get<T>(begin, x, p.first, a.bn.aligned);
+        if (p.rounds > 0) get<T>(begin, x, at_round(a, p, 0), a.bn.aligned);
         if (p.active) {
 #pragma unroll
-            for (int i = 0; i < V; ++i) origin.put(i, x[(p.column + i) % a.bn.params]);
+            for (int i = 0; i < V; ++i) {
+                origin.put(i, x[param_of_column<T>(a, p, i) * a.bn.inner]);
+            }
         }
 #pragma unroll
         for (int i = 0; i < V; ++i) pivot[i] = wd_widen(begin.get(i)), sum[i] = squares[i] = (A)0;
@@ -355,14 +475,14 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
             unit<T> u[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                get<T>(u[b], x, p.first + (r + b) * p.step, a.bn.aligned);
+                get<T>(u[b], x, at_round(a, p, r + b), a.bn.aligned);
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) add(u[b]);
         }
         for (; r < p.rounds; ++r) {
             unit<T> u;
-            get<T>(u, x, p.first + r * p.step, a.bn.aligned);
+            get<T>(u, x, at_round(a, p, r), a.bn.aligned);
             add(u);
         }
         wd_copies_wait_all();
@@ -371,7 +491,7 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
             u.load(kept_at<T, 1>(r, 0));
             add(u);
         }
-        const int64_t tail = (int64_t)a.rows * a.pitch + p.column;
+        const int64_t tail = (int64_t)a.rows * a.pitch + p.first;
         if (p.block == a.blocks - 1 && p.lane == 0 && tail < a.bn.total) {
 #pragma unroll
             for (int i = 0; i < V; ++i) {
@@ -388,8 +508,8 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
             const double count = p.rounds + (more >> i & 1);
             const double d = (double)pivot[i] - (double)wd_widen(origin.get(i));
             const double s = sum[i];
-            first[i] = count > 0.0 ? s + count * d : 0.0;
-            second[i] = count > 0.0 ? (double)squares[i] + d * (2.0 * s + count * d) : 0.0;
+            value[2 * i] = count > 0.0 ? s + count * d : 0.0;
+            value[2 * i + 1] = count > 0.0 ? (double)squares[i] + d * (2.0 * s + count * d) : 0.0;
         }
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
@@ -399,18 +519,17 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
     if (mine) {
         scale = param<A>(a.bn.scale, c);
         bias = param<A>(a.bn.bias, c);
-        origin = wd_widen(x[c]);
+        origin = wd_widen(x[c * a.bn.inner]);
         old_mean = old_param<A>(a.bn.running_mean, c, kept_share);
         old_var = old_param<A>(a.bn.running_var, c, kept_share);
     }
-    const double2 all = exchange<T>(a, p, first, second);
+    const double2 all = exchange<T>(a, p, value);
     if (mine) {
-        const double terms = (double)a.bn.terms;
-        const double rest = all.x / terms;
+        const double rest = all.x * a.inv_terms;
         const double left = all.y - all.x * rest;
         const double around = left > 0.0 || left != left ? left : 0.0;
         const double mean = (double)origin + rest;
-        const double inv_std = 1.0 / sqrt(around / terms + a.bn.epsilon);
+        const double inv_std = rsqrt(around * a.inv_terms + a.bn.epsilon);
         column_numbers<A> n;
         n.mean = (A)mean;
         n.factor = scale * (A)inv_std;
@@ -420,7 +539,7 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
         n.slope = 0;
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
         if (p.block == 0) {
-            const double unbiased = around / (terms > 1.0 ? terms - 1.0 : terms);
+            const double unbiased = around * a.inv_less;
             set_param<A>(a.bn.mean, c, 0, mean, 1.0, 0.0);
             set_param<A>(a.bn.var, c, 0, inv_std, 1.0, 0.0);
             set_param<A>(a.bn.running_mean, c, old_mean, mean, a.bn.factor, kept_share);
@@ -437,20 +556,19 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
             const uint32_t r = begin + b;
-            if (r < min(end, p.rounds)) get<T>(u[b], x, p.first + r * p.step, a.bn.aligned);
+            if (r < min(end, p.rounds)) get<T>(u[b], x, at_round(a, p, r), a.bn.aligned);
         }
         if (a.bn.z) {
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
                 const uint32_t r = begin + b;
-                if (r < min(end, p.rounds))
-                    get<T>(z[b], a.bn.z, p.first + r * p.step, a.bn.aligned);
+                if (r < min(end, p.rounds)) get<T>(z[b], a.bn.z, at_round(a, p, r), a.bn.aligned);
             }
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
             const uint32_t r = begin + b;
-            if (r < end) w.write(a, u[b], z[b], p.first + r * p.step, r < p.rounds);
+            if (r < end) w.write(a, u[b], z[b], at_round(a, p, r), r < p.rounds);
         }
         end = begin;
     }
@@ -461,7 +579,7 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
                 const uint32_t r = begin + b;
-                if (r < kept) get<T>(z[b], a.bn.z, p.first + r * p.step, a.bn.aligned);
+                if (r < kept) get<T>(z[b], a.bn.z, at_round(a, p, r), a.bn.aligned);
             }
         }
 #pragma unroll
@@ -469,7 +587,7 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
             const uint32_t r = begin + b;
             unit<T> u;
             if (r < kept) u.load(kept_at<T, 1>(r, 0));
-            if (r < most) w.write(a, u, z[b], p.first + r * p.step, r < kept);
+            if (r < most) w.write(a, u, z[b], at_round(a, p, r), r < kept);
         }
     }
     behind_rows<T>(a, p, [&](int64_t at) {
@@ -485,6 +603,7 @@ template <class T, int BATCH> __device__ void grid_forward(const bn_grid_args &a
         }
         finish_forward<T>(a.bn, v, at);
     });
+    leave(a);
 }
 
 template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &a)
@@ -494,7 +613,7 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
     const spot p = spot_of<T>(a);
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t kept = min(a.kept, p.rounds);
-    double first[V], second[V];
+    double value[2 * V];
     wd_wait_for_previous();
     {
         A mean[V], sum[V], product[V];
@@ -507,14 +626,13 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
             }
         };
         for (uint32_t r = 0; r < kept; ++r) {
-            keep(kept_at<T, 2>(r, 0), x, p.first + r * p.step, a.bn.aligned);
-            keep(kept_at<T, 2>(r, 1), dy, p.first + r * p.step, a.bn.aligned);
+            keep(kept_at<T, 2>(r, 0), x, at_round(a, p, r), a.bn.aligned);
+            keep(kept_at<T, 2>(r, 1), dy, at_round(a, p, r), a.bn.aligned);
         }
         wd_copies_end();
 #pragma unroll
         for (int i = 0; i < V; ++i) {
-            mean[i] =
-                p.active ? param<A>(a.bn.mean, (uint32_t)((p.column + i) % a.bn.params)) : (A)0;
+            mean[i] = p.active ? param<A>(a.bn.mean, param_of_column<T>(a, p, i)) : (A)0;
             sum[i] = product[i] = (A)0;
         }
         uint32_t r = kept;
@@ -523,7 +641,7 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
             uint32_t bits[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                const int64_t at = p.first + (r + b) * p.step;
+                const int64_t at = at_round(a, p, r + b);
                 get<T>(ux[b], x, at, a.bn.aligned);
                 get<T>(ug[b], dy, at, a.bn.aligned);
                 bits[b] = bits_at<T>(a, at);
@@ -532,7 +650,7 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
             for (int b = 0; b < BATCH; ++b) add(ux[b], ug[b], bits[b]);
         }
         for (; r < p.rounds; ++r) {
-            const int64_t at = p.first + r * p.step;
+            const int64_t at = at_round(a, p, r);
             unit<T> ux, ug;
             get<T>(ux, x, at, a.bn.aligned);
             get<T>(ug, dy, at, a.bn.aligned);
@@ -542,7 +660,7 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
             uint32_t bits[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                bits[b] = bits_at<T>(a, p.first + min(r + b, kept - 1) * p.step);
+                bits[b] = bits_at<T>(a, at_round(a, p, min(r + b, kept - 1)));
             }
             if (r == 0) wd_copies_wait_all();
 #pragma unroll
@@ -564,7 +682,7 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
                 }
             }
         }
-        const int64_t tail = (int64_t)a.rows * a.pitch + p.column;
+        const int64_t tail = (int64_t)a.rows * a.pitch + p.first;
         if (p.block == a.blocks - 1 && p.lane == 0 && tail < a.bn.total) {
             const uint32_t bits = bits_at<T>(a, tail);
 #pragma unroll
@@ -576,7 +694,7 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
             }
         }
 #pragma unroll
-        for (int i = 0; i < V; ++i) first[i] = sum[i], second[i] = product[i];
+        for (int i = 0; i < V; ++i) value[2 * i] = sum[i], value[2 * i + 1] = product[i];
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
     const bool mine = threadIdx.x < a.items && c < a.bn.params;
@@ -589,13 +707,13 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
         old_dscale = old_param<A>(a.bn.dscale, c, a.bn.beta_param);
         old_dbias = old_param<A>(a.bn.dbias, c, a.bn.beta_param);
     }
-    const double2 all = exchange<T>(a, p, first, second);
+    const double2 all = exchange<T>(a, p, value);
     if (mine) {
-        const double terms = (double)a.bn.terms, scaled = (double)scale * inv_std;
+        const double scaled = (double)scale * inv_std;
         const double dscale = all.y * inv_std;
         n.factor = (A)scaled;
-        n.base = (A)(-scaled * all.x / terms);
-        n.slope = (A)(-scaled * dscale * inv_std / terms);
+        n.base = (A)(-scaled * all.x * a.inv_terms);
+        n.slope = (A)(-scaled * dscale * inv_std * a.inv_terms);
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
         if (p.block == 0) {
             const double alpha = a.bn.alpha_param, beta = a.bn.beta_param;
@@ -605,22 +723,21 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
     }
     __syncthreads();
     backward_writer<T> w;
-    if (!p.active) return;
-    w.begin(a, p);
+    if (p.active) w.begin(a, p);
     for (uint32_t end = p.rounds; end > kept;) {
         unit<T> ux[BATCH], ug[BATCH];
         uint32_t bits[BATCH];
         const uint32_t begin = end > kept + BATCH ? end - BATCH : kept;
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            const int64_t at = p.first + min(begin + b, end - 1) * p.step;
+            const int64_t at = at_round(a, p, min(begin + b, end - 1));
             get<T>(ux[b], x, at, a.bn.aligned);
             get<T>(ug[b], dy, at, a.bn.aligned);
             bits[b] = bits_at<T>(a, at);
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            if (begin + b < end) w.write(a, ux[b], ug[b], bits[b], p.first + (begin + b) * p.step);
+            if (begin + b < end) w.write(a, ux[b], ug[b], bits[b], at_round(a, p, begin + b));
         }
         end = begin;
     }
@@ -628,7 +745,7 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
         unit<T> ux, ug;
         ux.load(kept_at<T, 2>(r, 0));
         ug.load(kept_at<T, 2>(r, 1));
-        w.write(a, ux, ug, 0xffu, p.first + r * p.step);
+        w.write(a, ux, ug, 0xffu, at_round(a, p, r));
     }
     behind_rows<T>(a, p, [&](int64_t at) {
         run<T> u;
@@ -644,6 +761,7 @@ template <class T, int BATCH> __device__ void grid_backward(const bn_grid_args &
         }
         finish_backward<T>(a.bn, dx, g, at);
     });
+    leave(a);
 }
 
 } // namespace
