@@ -197,4 +197,14 @@ template <class T> static inline T __shfl_down_sync(uint32_t, T value, uint32_t 
     return emulator_shuffle(value, from / width > lane / width ? lane : from);
 }
 
+template <class T> static inline T __shfl_up_sync(uint32_t, T value, uint32_t by, int width = 32)
+{
+    const uint32_t lane = emulator_lane();
+    return emulator_shuffle(value, lane % width < by ? lane : lane - by);
+}
+static inline void __syncwarp(void)
+{
+    emulator_shuffle(0, emulator_lane());
+}
+
 #endif

@@ -21,9 +21,12 @@ struct bn_grid_args {
     struct bn_vector_args bn;
     uint32_t *counters; /* of groups that meet: one each, WD_COUNTER_WORDS apart; null: clusters */
     double *sums;       /* of groups that meet: two an item of each block */
-    int64_t pitch;      /* elements of an outer index */
-    int64_t width;      /* from row to row of a plane */
-    int64_t stride;     /* from group to group */
+    uint32_t pitch;     /* units of an outer index */
+    uint32_t width;     /* from row to row of a plane */
+    uint32_t stride;    /* from group to group */
+    uint32_t units;     /* whole ones of x */
+    uint32_t blends;    /* alpha is not 1, or beta not 0 */
+    uint32_t clips;     /* the activation has an upper bound, or NaN passes it */
     struct wd_fastdiv by_plane; /* rows of a plane, or of an outer index */
     uint32_t rows;     /* whole ones of a group; what is behind them all is less than a row */
     uint32_t runs;     /* units of a group's row */
