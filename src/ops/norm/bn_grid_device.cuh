@@ -8,9 +8,10 @@
 #include "gpu/device/async.cuh"
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/grid.cuh"
-#include "gpu/device/pairs.cuh"
+
 #include "gpu/device/shared.cuh"
 #include "gpu/device/shifted.cuh"
+#include "gpu/device/words.cuh"
 #include "ops/norm/bn_device.cuh"
 #include "ops/norm/bn_grid_args.h"
 
