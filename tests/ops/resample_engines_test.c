@@ -161,6 +161,12 @@ static void whole_windows(int type)
             g.post[s] = random_of(0, 0, 1, edge - 1) * UNIT;
         }
         if (edge == 5) g.window[1] = 3 * UNIT;
+        if (edge == 2 && k & 64) { /* they tile the image */
+            if (lie == LIE_ALIKE) layout = LAYOUT_NCHW;
+            g.x[2] = 6;
+            g.x[3] = 32;
+            for (int s = 0; s < 2; ++s) g.pre[s] = g.post[s] = 0;
+        }
         if (!set_output(&g)) case_fail("no output");
         else if (backward) resample_backward(&g, type, type, layout, lie);
         else resample_forward(&g, type, type, layout, lie);

@@ -69,6 +69,29 @@ struct resample_places_args wd_resample_places_args_of(const struct wd_resample_
     return a;
 }
 
+bool wd_resample_tiles(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
+                       struct resample_places_args *a)
+{
+    const int64_t run = wd_resample_run(s);
+    *a = wd_resample_places_args_of(s, m);
+    if (s->inner != 1 || run == 1 || s->windows[2] % run != 0 || (uintptr_t)m->from % 16 != 0 ||
+        (uintptr_t)m->out % 16 != 0 ||
+        (uintptr_t)m->places % (uintptr_t)wd_least(16, run * s->place_size) != 0) {
+        return false;
+    }
+    for (int d = 0; d < RESAMPLE_AXES; ++d) {
+        const struct resample_places_axis *x = &a->axis[d];
+        if (x->window != x->stride || x->pad != 0 || x->windows * x->stride != x->image)
+            return false;
+        if (d > 0 && x->window != 2) return false;
+    }
+    a->by_column = wd_fastdiv_of((uint32_t)(s->windows[2] / run));
+    a->by_row = wd_fastdiv_of((uint32_t)s->windows[1]);
+    a->by_depth = wd_fastdiv_of((uint32_t)s->windows[0]);
+    a->count = (uint32_t)(s->outer * s->windows[0] * s->windows[1] * s->windows[2] / run);
+    return true;
+}
+
 /* ---- Staged lines ---- */
 
 /* As many elements of `from` along an axis as `count` of `out` side by side reach over, at most. */

@@ -282,7 +282,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (s.has_idx && wd_resample_whole(&s)) {
         struct wd_resample_launch_size size;
         struct resample_lines_args a;
+        struct resample_places_args tiles;
         if (wd_resample_by_runs(&s, &m)) return emit_places(queue, &s, &m);
+        if (wd_resample_tiles(&s, &m, &tiles)) {
+            return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_planes_f32 + s.type],
+                                      tiles.count, &tiles);
+        }
         if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
             return emit_lines(queue, &s, &a, &size);
         }

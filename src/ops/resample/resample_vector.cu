@@ -5,6 +5,7 @@
 // or a run of columns. No atomics: how an output is added up depends on shape and alignment alone.
 #include "ops/resample/resample_vector.cuh"
 #include "ops/resample/resample_lines.cuh"
+#include "ops/resample/resample_planes.cuh"
 
 namespace {
 
