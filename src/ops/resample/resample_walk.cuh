@@ -74,17 +74,30 @@ __device__ __forceinline__ int end_of(const resample_axis &x, const resample_ent
     return min(e.first + e.count, x.from);
 }
 
+// What all weights of rows are multiplied by: alpha, and the weight of a depth by itself.
+template <class A>
+__device__ __forceinline__ A scale_of(const resample_walk_args &a, const walker &w)
+{
+    const resample_axis &deep = a.axis[0];
+    A scale = (A)a.alpha;
+    if (entry_of(deep.entries, w.depth).count == 1) {
+        scale *= __ldg(static_cast<const A *>(deep.weights) + (size_t)w.depth * deep.taps);
+    }
+    return scale;
+}
+
 template <class A>
 __device__ __forceinline__ void note_rows(const resample_walk_args &a, const walker &w)
 {
     const resample_axis &x = a.axis[1];
+    const A scale = scale_of<A>(a, w);
     walk_row<A> *rows = rows_of<A>(a, w.walk);
     for (int row = w.begin + (int)w.thread; row < w.end; row += (int)a.threads) {
         const resample_entry e = entry_of(x.entries, (uint32_t)row);
         const A *weights = static_cast<const A *>(x.weights) + (size_t)row * x.taps;
         walk_row<A> r;
-        r.weight[0] = e.count > 0 ? __ldg(weights) : (A)0;
-        r.weight[1] = e.count > 1 ? __ldg(weights + 1) : (A)0;
+        r.weight[0] = e.count > 0 ? scale * __ldg(weights) : (A)0;
+        r.weight[1] = e.count > 1 ? scale * __ldg(weights + 1) : (A)0;
         r.first = e.first;
         r.uses = (r.weight[0] != 0 ? 1 : 0) | (r.weight[1] != 0 ? 2 : 0);
         rows[row - w.begin] = r;
@@ -97,6 +110,7 @@ template <class A, int ACTIVE>
 __device__ __forceinline__ void note_lines(const resample_walk_args &a, const walker &w)
 {
     const resample_axis &x = a.axis[1];
+    const A scale = scale_of<A>(a, w);
     walk_row<A> *rows = rows_of<A>(a, w.walk);
     A *of_lines = weights_of<A>(a, w.walk);
     const int line0 = entry_of(x.entries, (uint32_t)min(w.begin, x.out - 1)).first;
@@ -116,8 +130,8 @@ __device__ __forceinline__ void note_lines(const resample_walk_args &a, const wa
                 if (row + i < w.end) {
                     const resample_entry other = entry_of(x.entries, (uint32_t)(row + i));
                     if (line >= other.first && line < other.first + other.count) {
-                        weight = __ldg(static_cast<const A *>(x.weights) +
-                                       (size_t)(row + i) * x.taps + (line - other.first));
+                        weight = scale * __ldg(static_cast<const A *>(x.weights) +
+                                               (size_t)(row + i) * x.taps + (line - other.first));
                     }
                 }
                 of_lines[(line - line0) * ACTIVE + i] = weight;
@@ -128,9 +142,35 @@ __device__ __forceinline__ void note_lines(const resample_walk_args &a, const wa
 
 // ---- Lines ----
 
+// What is in weights by now is scaled.
+template <class T, int V, class A>
+__device__ __forceinline__ void put_sum(const resample_walk_args &a, T *to, const A *sum)
+{
+    wd_run<T, V> run;
+    A value[V];
+#pragma unroll
+    for (int i = 0; i < V; ++i) value[i] = sum[i];
+    if (a.blends) {
+        const A beta = (A)a.beta;
+        wd_run<T, V> old;
+        old.load(to);
+#pragma unroll
+        for (int i = 0; i < V; ++i) value[i] += beta * wd_widen(old.get(i));
+    }
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        T narrow;
+        wd_narrow(narrow, value[i]);
+        run.put(i, narrow);
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
+
 // A run of V channels of a column, straight from memory. TAPS 0: any number, looked up each time.
 template <class T, int V, int TAPS> struct direct_line {
     static constexpr int N = V;
+    typedef T type;
     typedef acc<T> A;
     const T *from; /* of the image, the depth and the channel */
     const A *weights;
@@ -139,8 +179,8 @@ template <class T, int V, int TAPS> struct direct_line {
     int count;
     uint32_t inner;
     uint32_t depth_taps;
-    size_t pitch;
-    size_t plane;
+    uint32_t pitch;
+    uint32_t plane;
     const A *depth_weights;
     uint32_t at; /* in a line of `out` */
 
@@ -165,31 +205,30 @@ template <class T, int V, int TAPS> struct direct_line {
         const resample_entry d = entry_of(deep.entries, w.depth);
         depth_taps = (uint32_t)d.count;
         depth_weights = static_cast<const A *>(deep.weights) + (size_t)w.depth * deep.taps;
-        pitch = (size_t)wide.from * inner;
+        pitch = (uint32_t)wide.from * inner;
         plane = pitch * (uint32_t)a.axis[1].from;
         from = static_cast<const T *>(a.from) + channel + (size_t)first * inner +
                ((size_t)w.outer * (uint32_t)deep.from + (uint32_t)d.first) * plane;
     }
 
-    __device__ __forceinline__ void add(const T *line, A scale, A *sum) const
+    __device__ __forceinline__ void add(const T *line, A *sum) const
     {
         if constexpr (TAPS > 0) {
             wd_run<T, V> run[TAPS];
 #pragma unroll
             for (int t = 0; t < TAPS; ++t) {
-                if (weight[t] != 0) run[t].load(line + (size_t)(t * inner));
+                if (t < count) run[t].load(line + (size_t)(t * inner));
             }
 #pragma unroll
             for (int t = 0; t < TAPS; ++t) {
-                if (weight[t] == 0) continue;
-                const A by = weight[t] * scale;
+                if (t >= count) continue;
 #pragma unroll
-                for (int i = 0; i < V; ++i) sum[i] += by * wd_widen(run[t].get(i));
+                for (int i = 0; i < V; ++i) sum[i] += weight[t] * wd_widen(run[t].get(i));
             }
         } else {
 #pragma unroll 4
             for (int t = 0; t < count; ++t) {
-                const A by = __ldg(weights + t) * scale;
+                const A by = __ldg(weights + t);
                 wd_run<T, V> run;
                 run.load(line + (size_t)(t * inner));
 #pragma unroll
@@ -202,14 +241,25 @@ template <class T, int V, int TAPS> struct direct_line {
     {
 #pragma unroll
         for (int i = 0; i < V; ++i) sum[i] = 0;
-        const T *p = from + (size_t)(uint32_t)line * pitch;
-        for (uint32_t z = 0; z < depth_taps; ++z, p += plane) add(p, __ldg(depth_weights + z), sum);
+        const T *p = from + (uint32_t)line * pitch;
+        if (depth_taps == 1) {
+            add(p, sum);
+            return;
+        }
+        for (uint32_t z = 0; z < depth_taps; ++z, p += plane) {
+            const A scale = __ldg(depth_weights + z);
+            A made[V];
+#pragma unroll
+            for (int i = 0; i < V; ++i) made[i] = 0;
+            add(p, made);
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] += scale * made[i];
+        }
     }
 
-    __device__ __forceinline__ void put(const resample_walk_args &a, const walker &, size_t line,
-                                        const A *sum) const
+    __device__ __forceinline__ void put(const resample_walk_args &a, T *line, const A *sum) const
     {
-        wd_put_run<T, V>(a, line + at, sum);
+        put_sum<T, V>(a, line + at, sum);
     }
 };
 
@@ -273,11 +323,12 @@ __device__ __forceinline__ void stage_lines(const resample_walk_args &a, const s
 // L times P neighbouring places of a line, blocks of threads apart; lines are staged.
 template <class T, int L, int P, int TAPS> struct staged_line {
     static constexpr int N = L * P;
+    typedef T type;
     typedef acc<T> A;
     const unsigned char *stage;
     const A *weights[TAPS > 0 ? 1 : N];
     A weight[N][TAPS > 0 ? TAPS : 1];
-    uint32_t offset[N]; /* bytes into a line */
+    uint32_t offset[N][TAPS > 0 ? TAPS : 1]; /* bytes into a line */
     int count[TAPS > 0 ? 1 : N];
     int first_line;
     uint32_t step; /* bytes of a pixel */
@@ -291,6 +342,7 @@ template <class T, int L, int P, int TAPS> struct staged_line {
     uint32_t at;
     uint32_t apart;
     uint32_t places; /* of the segment, from `at` on */
+    uint32_t empty;  /* places without a tap, as bits */
 
     __device__ __forceinline__ staged_line(const resample_walk_args &a, const walker &w,
                                            const stage_of &s)
@@ -300,23 +352,29 @@ template <class T, int L, int P, int TAPS> struct staged_line {
         apart = a.threads * P;
         places = w.thread * P < w.units ? w.units - w.thread * P : 0;
         step = a.inner * (uint32_t)sizeof(T);
+        empty = 0;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             uint32_t column = min(at + (i / P) * apart + i % P, w.unit + w.units - 1);
             const uint32_t channel = wd_take_rest(column, a.by_run);
             const resample_entry e = entry_of(wide.entries, column);
-            offset[i] =
-                ((uint32_t)(e.first - s.first_column) * a.inner + channel) * (uint32_t)sizeof(T);
             const A *from = static_cast<const A *>(wide.weights) + (size_t)column * wide.taps;
+            const uint32_t first =
+                ((uint32_t)(e.first - s.first_column) * a.inner + channel) * (uint32_t)sizeof(T);
+            if (e.count <= 0) empty |= 1u << i;
             if constexpr (TAPS > 0) {
+                // where there are fewer, the last one is shared out among the rest: a weight of 0
+                // would make NaN of what is infinite
 #pragma unroll
                 for (int t = 0; t < TAPS; ++t) {
-                    weight[i][t] = 0;
-                    if (t < e.count) weight[i][t] = __ldg(from + t);
+                    weight[i][t] = t < e.count ? __ldg(from + t) : (A)0;
+                    offset[i][t] = e.count <= 0 ? 0 : first + (uint32_t)min(t, e.count - 1) * step;
+                    if (t > 0 && t >= e.count) weight[i][t] = weight[i][t - 1] *= (A)0.5;
                 }
             } else {
                 weights[i] = from;
                 count[i] = e.count;
+                offset[i][0] = first;
             }
         }
         const resample_entry d = entry_of(deep.entries, w.depth);
@@ -332,45 +390,56 @@ template <class T, int L, int P, int TAPS> struct staged_line {
                 (uint32_t)s.first_column * step;
     }
 
-    __device__ __forceinline__ void sums(int line, A *sum) const
+    __device__ __forceinline__ void add(const unsigned char *line, A *sum) const
     {
 #pragma unroll
-        for (int i = 0; i < N; ++i) sum[i] = 0;
-        const unsigned char *p = stage + (uint32_t)(line - first_line) * pitch;
-        uint32_t shift = phase + (uint32_t)line * line_bytes;
-        for (uint32_t z = 0; z < depth_taps; ++z, p += plane_pitch, shift += plane_bytes) {
-            const A scale = __ldg(depth_weights + z);
-            const unsigned char *q = p + shift % 16;
+        for (int i = 0; i < N; ++i) {
+            A made = 0;
+            if constexpr (TAPS > 0) {
 #pragma unroll
-            for (int i = 0; i < N; ++i) {
-                const unsigned char *tap = q + offset[i];
-                if constexpr (TAPS > 0) {
-                    A made = 0;
-#pragma unroll
-                    for (int t = 0; t < TAPS; ++t) {
-                        if (weight[i][t] == 0) continue;
-                        made +=
-                            weight[i][t] * wd_widen(*reinterpret_cast<const T *>(tap + t * step));
-                    }
-                    sum[i] += scale * made;
-                } else {
-                    A made = 0;
+                for (int t = 0; t < TAPS; ++t) {
+                    made +=
+                        weight[i][t] * wd_widen(*reinterpret_cast<const T *>(line + offset[i][t]));
+                }
+            } else {
+                const unsigned char *tap = line + offset[i][0];
 #pragma unroll 2
-                    for (int t = 0; t < count[i]; ++t, tap += step) {
-                        made += __ldg(weights[i] + t) * wd_widen(*reinterpret_cast<const T *>(tap));
-                    }
-                    sum[i] += scale * made;
+                for (int t = 0; t < count[i]; ++t, tap += step) {
+                    made += __ldg(weights[i] + t) * wd_widen(*reinterpret_cast<const T *>(tap));
                 }
             }
+            sum[i] = made;
         }
     }
 
-    __device__ __forceinline__ void put(const resample_walk_args &a, const walker &, size_t line,
-                                        const A *sum) const
+    __device__ __forceinline__ void sums(int line, A *sum) const
     {
+        const unsigned char *p = stage + (uint32_t)(line - first_line) * pitch;
+        uint32_t shift = phase + (uint32_t)line * line_bytes;
+        if (depth_taps == 1) {
+            add(p + shift % 16, sum);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) sum[i] = 0;
+        for (uint32_t z = 0; z < depth_taps; ++z, p += plane_pitch, shift += plane_bytes) {
+            const A scale = __ldg(depth_weights + z);
+            A made[N];
+            add(p + shift % 16, made);
+#pragma unroll
+            for (int i = 0; i < N; ++i) sum[i] += scale * made[i];
+        }
+    }
+
+    __device__ __forceinline__ void put(const resample_walk_args &a, T *line, A *sum) const
+    {
+        if (TAPS > 0 && empty) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) sum[i] = empty >> i & 1 ? (A)0 : sum[i];
+        }
 #pragma unroll
         for (int l = 0; l < L; ++l) {
-            if (l * apart < places) wd_put_run<T, P>(a, line + at + l * apart, sum + l * P);
+            if (l * apart < places) put_sum<T, P>(a, line + at + l * apart, sum + l * P);
         }
     }
 };
@@ -381,7 +450,8 @@ template <class T, int L, int P, int TAPS> struct staged_line {
 // up once.
 template <class LINE>
 __device__ __forceinline__ void walk_pairs(const resample_walk_args &a, const walker &w,
-                                           const LINE &across, size_t line, size_t pitch)
+                                           const LINE &across, typename LINE::type *line,
+                                           size_t pitch)
 {
     constexpr int N = LINE::N;
     typedef typename LINE::A A;
@@ -412,14 +482,15 @@ __device__ __forceinline__ void walk_pairs(const resample_walk_args &a, const wa
 #pragma unroll
             for (int i = 0; i < N; ++i) sum[i] += r.weight[1] * lower[i];
         }
-        across.put(a, w, line, sum);
+        across.put(a, line, sum);
     }
 }
 
 // Line by line, each added to the rows that it counts for, of which at most ACTIVE are open.
 template <class LINE, int ACTIVE>
 __device__ __forceinline__ void walk_lines(const resample_walk_args &a, const walker &w,
-                                           const LINE &across, size_t line, size_t pitch)
+                                           const LINE &across, typename LINE::type *line,
+                                           size_t pitch)
 {
     constexpr int N = LINE::N;
     typedef typename LINE::A A;
@@ -447,7 +518,7 @@ __device__ __forceinline__ void walk_lines(const resample_walk_args &a, const wa
                 for (int i = 0; i < N; ++i) open[k][i] += by * made[i];
             }
         }
-        across.put(a, w, line, open[0]);
+        across.put(a, line, open[0]);
 #pragma unroll
         for (int k = 0; k < ACTIVE; ++k) {
 #pragma unroll
@@ -463,10 +534,11 @@ __device__ __forceinline__ void walk_rows(const resample_walk_args &a, const wal
                                           const LINE &across)
 {
     const size_t pitch = (size_t)(uint32_t)a.axis[2].out * a.inner;
-    const size_t line =
+    typename LINE::type *line =
+        static_cast<typename LINE::type *>(a.out) +
         (((size_t)w.outer * (uint32_t)a.axis[0].out + w.depth) * (uint32_t)a.axis[1].out +
          (uint32_t)w.begin) *
-        pitch;
+            pitch;
     if constexpr (ACTIVE == 0) walk_pairs<LINE>(a, w, across, line, pitch);
     else walk_lines<LINE, ACTIVE>(a, w, across, line, pitch);
 }
