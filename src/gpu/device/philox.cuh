@@ -19,12 +19,17 @@ static __device__ __forceinline__ void wd_draw(const wd_drawing &d, uint32_t blo
     wd_philox(d.seed, d.offset, (uint64_t)block, number);
 }
 
-// The block that is asked for rarely.
-static __device__ __noinline__ uint4 wd_draw_second(uint64_t seed, uint64_t offset, uint32_t block)
+// The block that is asked for rarely: little code, few registers.
+static __device__ __forceinline__ void wd_draw_second(const wd_drawing &d, uint32_t block,
+                                                      uint32_t *number)
 {
-    uint32_t number[4];
-    wd_philox(seed, offset, (uint64_t)block + WD_PHILOX_SECOND, number);
-    return make_uint4(number[0], number[1], number[2], number[3]);
+    uint32_t key[2] = {(uint32_t)d.seed, (uint32_t)(d.seed >> 32)};
+    number[0] = block;
+    number[1] = (uint32_t)(WD_PHILOX_SECOND >> 32);
+    number[2] = (uint32_t)d.offset;
+    number[3] = (uint32_t)(d.offset >> 32);
+#pragma unroll 1
+    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) wd_philox_round(number, key);
 }
 
 // Bits of numbers that are equal to `tie`, and maybe others, but none where none is.
@@ -46,8 +51,8 @@ static __device__ __forceinline__ void wd_draw_chances(const wd_drawing &d, cons
 {
     wd_draw(d, block, number);
     if (t.lower == 0 || wd_ties(number, t.tie) == 0) return;
-    const uint4 drawn = wd_draw_second(d.seed, d.offset, block);
-    const uint32_t second[4] = {drawn.x, drawn.y, drawn.z, drawn.w};
+    uint32_t second[4];
+    wd_draw_second(d, block, second);
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
         if ((number[w] & 0xffffu) == t.tie) {

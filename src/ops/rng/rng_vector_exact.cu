@@ -90,8 +90,8 @@ __device__ __forceinline__ void set_tails(const wd_drawing &d, uint32_t block,
 #pragma unroll
     for (int w = 0; w < 4; ++w) few |= (number[w] & 0xffffu & ~(RNG_TAIL - 1)) == 0;
     if (!few) return;
-    const uint4 drawn = wd_draw_second(d.seed, d.offset, block);
-    const uint32_t second[4] = {drawn.x, drawn.y, drawn.z, drawn.w};
+    uint32_t second[4];
+    wd_draw_second(d, block, second);
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
         middle[w] = rng_coarse_middle(number[w] & 0xffffu, second[w] & 0xffffu);
