@@ -82,12 +82,12 @@ WD_FN double rng_value(const struct rng_args *a, const uint32_t *number, const u
     }
     if (a->how == RNG_COARSE) {
         float pair[2];
+        float square;
         if (!normal) return rng_coarse_uniform(p, (float)wd_philox_half(number, i) + 0.5f);
-        rng_coarse_pair(p,
-                        sqrtf(rng_coarse_square(rng_coarse_middle(wd_philox_half(number, first),
-                                                                  wd_philox_half(second, first)))),
-                        rng_coarse_turn(wd_philox_half(number, first + 1)),
-                        number[first / 2] & 0x80000000u, pair);
+        square = rng_coarse_square(
+            rng_coarse_middle(wd_philox_half(number, first), wd_philox_half(second, first)),
+            0x3f800000u);
+        rng_coarse_pair(p, sqrtf(square), rng_coarse_turn(wd_philox_half(number, first + 1)), pair);
         return pair[i & 1];
     }
     if (a->how == RNG_SINGLE) {
