@@ -37,6 +37,7 @@ WD_FN uint64_t rng_integer(const void *data, int dtype, uint64_t value)
     return (uint64_t)((const int64_t *)data)[0];
 }
 
+#if !WD_ON_DEVICE
 static inline int rng_how(const struct wd_rng_attr *attr, int dtype)
 {
     if (attr->distribution == CUDNN_RNG_DISTRIBUTION_BERNOULLI) return RNG_CHANCE;
@@ -63,6 +64,7 @@ static inline struct rng_scale rng_scale_of(const struct wd_rng_attr *attr, int 
     s.most_f = rng_float(s.most);
     return s;
 }
+#endif
 
 WD_FN int rng_block_elements(int how)
 {
