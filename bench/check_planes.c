@@ -38,18 +38,18 @@ static int64_t plane_of(const struct operand *o, int64_t position, int64_t *at)
 /* Where the libraries differ in an output; null: nowhere, or no memory. */
 static struct differing *list_differing(const struct task *task, const struct operand *o,
                                         const struct kept *mine, const struct kept *theirs,
-                                        double *rms, int64_t *count)
+                                        int64_t *count)
 {
     double *a = kept_decode(o, mine, false);
     double *b = kept_decode(o, theirs, false);
     struct differing *list = NULL;
     *count = 0;
     if (a && b) {
-        *rms = kept_rms(b, mine->count);
+        const double rms = kept_rms(b, mine->count);
         for (int pass = 0; pass < 2; ++pass) {
             int64_t n = 0;
             for (int64_t i = 0; i < mine->count; ++i) {
-                if (kept_off_by(task, o, a[i], b[i], *rms) <= 1.0) continue;
+                if (kept_off_by(task, o, a[i], b[i], rms) <= 1.0) continue;
                 if (list) {
                     list[n].plane = plane_of(o, kept_position(o, mine, i), &list[n].at);
                     list[n].value[0] = a[i];
@@ -112,10 +112,10 @@ bool check_planes(const struct task *task, const struct buffers *buffers,
         const struct operand *o = &task->operand[i];
         struct differing *list;
         double *values[OPERANDS_MAX] = {NULL};
-        double rms = 0.0;
+        double rms = 0.0; /* of a plane */
         int64_t count = 0;
         if (!is_output(o) || o->unchecked) continue;
-        list = list_differing(task, o, &kept[0][i], &kept[1][i], &rms, &count);
+        list = list_differing(task, o, &kept[0][i], &kept[1][i], &count);
         known = list || !count;
         *differing += count;
         for (int64_t k = 0; known && k < count; ++k) {
@@ -125,6 +125,7 @@ bool check_planes(const struct task *task, const struct buffers *buffers,
                     values[v] = NULL;
                 }
                 known = plane_reference(task, inputs, list[k].plane, values);
+                if (known) rms = kept_rms(values[i], o->count / o->dims[0] / o->dims[1]);
             }
             for (int side = 0; known && side < 2; ++side) {
                 double right = values[i][list[k].at];
