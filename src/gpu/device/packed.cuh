@@ -87,4 +87,19 @@ template <class T> static __device__ __forceinline__ float wd_packed_get(uint32_
     }
 }
 
+// Two numbers of 16 bits, rounded to nearest even.
+template <class T>
+static __device__ __forceinline__ uint32_t wd_packed_narrow(float low, float high)
+{
+    uint32_t word;
+    if constexpr (wd_is_half<T>::value) {
+        const __half2 pair = __floats2half2_rn(low, high);
+        memcpy(&word, &pair, 4);
+    } else {
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+        memcpy(&word, &pair, 4);
+    }
+    return word;
+}
+
 #endif

@@ -41,8 +41,6 @@ static int64_t lay(struct pool_band_part *part, int64_t at, int64_t images, cons
     memset(part, 0, sizeof *part);
     part->at = (uint32_t)at;
     part->whole = (uint32_t)whole;
-    part->by_lines = wd_fastdiv_of((uint32_t)count[1]);
-    part->by_planes = wd_fastdiv_of((uint32_t)count[0]);
     pitch = whole >= 1 ? row : round_up(span, align) + 2 * align + row % align;
     part->pitch[2] = (uint32_t)pitch;
     span += (count[1] - 1) * pitch;
@@ -55,7 +53,9 @@ static int64_t lay(struct pool_band_part *part, int64_t at, int64_t images, cons
     part->pitch[0] = (uint32_t)pitch;
     span += (images - 1) * pitch;
     if (whole >= 3) longest = span;
-    part->by_chunks = wd_fastdiv_of((uint32_t)wd_ceil_div(longest + align - 1, align));
+    for (part->lanes = 32; part->lanes > 1 && part->lanes / 2 * align >= longest + align;) {
+        part->lanes /= 2;
+    }
     return round_up(span + 2 * align, align);
 }
 

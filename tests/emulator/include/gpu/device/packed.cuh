@@ -60,4 +60,14 @@ template <class T> static inline float wd_packed_get(uint32_t word, int i)
     return wd_widen(x[i % N]);
 }
 
+template <class T> static inline uint32_t wd_packed_narrow(float low, float high)
+{
+    T pair[4 / sizeof(T)];
+    uint32_t word;
+    wd_narrow(pair[0], low);
+    wd_narrow(pair[sizeof(T) == 2], high);
+    memcpy(&word, pair, 4);
+    return word;
+}
+
 #endif
