@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of overlapping windows of pixels: averages over windows that begin at every element, maxima
-// of those at a stride of 2.
+// Gradients of overlapping windows: averages of pixels over windows that begin at every element, maxima of
+// those at a stride of 2, of pixels and of planes.
+#include "ops/pooling/pooling_columns.cuh"
 #include "ops/pooling/pooling_walk.cuh"
 #include "ops/pooling/pooling_walk_max.cuh"
 
@@ -19,6 +20,14 @@ template <class T, int PAIRS> __device__ __forceinline__ void grad_walk(const po
     wd_wait_for_previous();
     if (a.mode == POOL_MAX) walk_maxima<T, POOL_MAX, PAIRS>(a);
     else walk_maxima<T, POOL_MAX_NAN, PAIRS>(a);
+}
+
+template <class T, int PAD, bool RUNS>
+__device__ __forceinline__ void grad_columns(const pool_columns_args &a)
+{
+    wd_wait_for_previous();
+    if (a.mode == POOL_MAX) column_maxima<T, POOL_MAX, PAD, RUNS>(a);
+    else column_maxima<T, POOL_MAX_NAN, PAD, RUNS>(a);
 }
 
 } // namespace
