@@ -51,6 +51,16 @@ static __device__ __forceinline__ float wd_about_reciprocal_to_denormal(float x)
     return r;
 }
 
+// Both words of a product, by one instruction; of (uint64_t)a * b nvcc makes additions besides.
+static __device__ __forceinline__ void wd_product(uint32_t a, uint32_t b, uint32_t &low,
+                                                  uint32_t &high)
+{
+    uint64_t both;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(both) : "r"(a), "r"(b));
+    low = (uint32_t)both;
+    high = (uint32_t)(both >> 32);
+}
+
 // Makes the compiler forget what it knows of a value, also across branches that differ in WHERE.
 template <int WHERE> static __device__ __forceinline__ void wd_forget(uint32_t &value)
 {
