@@ -16,6 +16,7 @@
 #include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/lrn/divnorm_vector_args.h"
+#include "ops/lrn/window_sums.cuh"
 
 namespace {
 
@@ -73,35 +74,11 @@ template <class A> __device__ __forceinline__ A power(const divnorm_vector_args 
     return any_power(s, (A)a.exponent);
 }
 
-// Sums of `n` neighbours: out[i] of in[i] .. in[i + n - 1]. N: n, 0 where only n says so, 16 at most.
-template <int COUNT, int N, class A>
-__device__ __forceinline__ void window_sums(A *in, int n, A *out)
-{
-    constexpr int MOST = N ? N : DIVNORM_WINDOW_MAX, TOTAL = COUNT + MOST - 1;
-    A sum[TOTAL];
-#pragma unroll
-    for (int i = 0; i < TOTAL; ++i) sum[i] = 0;
-#pragma unroll
-    for (int by = 1; by <= MOST; by *= 2) {
-        // in[i] is the sum of `by` elements now, sum[i] that of as many as the lower bits of n say
-        if ((N ? N : n) & by) {
-#pragma unroll
-            for (int i = 0; i < TOTAL; ++i) {
-                if (i + by <= TOTAL) sum[i] = in[i] + (i + by < TOTAL ? sum[i + by] : (A)0);
-            }
-        }
-        if (2 * by > (N ? N : n)) break;
-#pragma unroll
-        for (int i = 0; i + by < TOTAL; ++i) in[i] += in[i + by];
-    }
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) out[i] = sum[i];
-}
-
 // A block's tile and how it lies in shared memory. Centres are the pixels whose windows are needed: forward
 // those of the tile; backward also those whose windows reach into it.
 template <class T, int N, bool BACKWARD> struct tile {
     typedef typename accumulator<T>::type A;
+    static constexpr int WINDOW = N ? N : DIVNORM_WINDOW_MAX;
     const divnorm_vector_args &a;
     int n;             // the window
     int64_t plane;     // its first element
@@ -179,12 +156,12 @@ template <class T, int N, bool BACKWARD> struct tile {
     // Elements of a row from a run on, as many as the windows of a run need.
     __device__ __forceinline__ void load_row(const A *from, A *w) const
     {
-        constexpr int MOST = ACROSS + (N ? N : DIVNORM_WINDOW_MAX) - 1;
+        constexpr int COUNT = ACROSS + WINDOW - 1;
 #pragma unroll
-        for (int i = 0; i < MOST; i += 4) {
+        for (int i = 0; i < COUNT; i += 4) {
             if (!N && i >= ACROSS + n - 1) {
 #pragma unroll
-                for (int j = i; j < MOST && j < i + 4; ++j) w[j] = 0;
+                for (int j = i; j < COUNT && j < i + 4; ++j) w[j] = 0;
                 continue;
             }
             A four[4];
@@ -196,7 +173,7 @@ template <class T, int N, bool BACKWARD> struct tile {
                 for (int j = 0; j < 4; ++j) four[j] = from[i + j];
             }
 #pragma unroll
-            for (int j = 0; j < 4 && i + j < MOST; ++j) w[i + j] = four[j];
+            for (int j = 0; j < 4 && i + j < COUNT; ++j) w[i + j] = four[j];
         }
     }
 
@@ -213,28 +190,28 @@ template <class T, int N, bool BACKWARD> struct tile {
     // Sums of x - r and of its square along rows. Outside of the plane both are 0.
     __device__ __forceinline__ void sum_rows()
     {
-        constexpr int MOST = ACROSS + (N ? N : DIVNORM_WINDOW_MAX) - 1;
+        constexpr int COUNT = ACROSS + WINDOW - 1;
         const int runs = columns / ACROSS;
         const bool shifts = reference != 0;
         for (int i = (int)threadIdx.x; i < lines * runs; i += DIVNORM_THREADS) {
             const int row = i / runs, run = i - row * runs;
-            A w[MOST], s[MOST], out[ACROSS];
+            A w[COUNT], s[COUNT], out[ACROSS];
             load_row(x + row * pitch + run * ACROSS, w);
             if (shifts) {
                 const bool in = (uint32_t)(top - a.back + row) < (uint32_t)a.height;
                 const int first = left - a.back + run * ACROSS;
 #pragma unroll
-                for (int j = 0; j < MOST; ++j) {
+                for (int j = 0; j < COUNT; ++j) {
                     w[j] =
                         in && (uint32_t)(first + j) < (uint32_t)a.width ? w[j] - reference : (A)0;
                 }
             }
 #pragma unroll
-            for (int j = 0; j < MOST; ++j) s[j] = w[j] * w[j];
-            window_sums<ACROSS, N>(s, n, out);
+            for (int j = 0; j < COUNT; ++j) s[j] = w[j] * w[j];
+            window_sums<ACROSS, N, WINDOW>(s, n, out);
             store_run(square + row * columns + run * ACROSS, out);
             if (!a.means && !a.dmeans) continue;
-            window_sums<ACROSS, N>(w, n, out);
+            window_sums<ACROSS, N, WINDOW>(w, n, out);
             store_run(sum + row * columns + run * ACROSS, out);
         }
     }
@@ -242,11 +219,11 @@ template <class T, int N, bool BACKWARD> struct tile {
     // Along a column, of the sums of rows.
     __device__ __forceinline__ void sum_column(const A *from, int step, A *out) const
     {
-        constexpr int MOST = DOWN + (N ? N : DIVNORM_WINDOW_MAX) - 1;
-        A w[MOST];
+        constexpr int COUNT = DOWN + WINDOW - 1;
+        A w[COUNT];
 #pragma unroll
-        for (int i = 0; i < MOST; ++i) w[i] = N || i < DOWN + n - 1 ? from[i * step] : (A)0;
-        window_sums<DOWN, N>(w, n, out);
+        for (int i = 0; i < COUNT; ++i) w[i] = N || i < DOWN + n - 1 ? from[i * step] : (A)0;
+        window_sums<DOWN, N, WINDOW>(w, n, out);
     }
 
     // How many pixels of a window along a dimension are the plane's.
@@ -367,21 +344,21 @@ template <class T, int N, bool BACKWARD> struct tile {
     // Sums of shares, and of shares times means, along rows.
     __device__ __forceinline__ void sum_share_rows()
     {
-        constexpr int MOST = ACROSS + (N ? N : DIVNORM_WINDOW_MAX) - 1;
+        constexpr int COUNT = ACROSS + WINDOW - 1;
         const int runs = a.tile_w / ACROSS;
         for (int i = (int)threadIdx.x; i < rows * runs; i += DIVNORM_THREADS) {
             const int row = i / runs, run = i - row * runs;
             const int from = row * columns + run * ACROSS, to = row * a.tile_w + run * ACROSS;
-            A h[MOST], m[MOST], out[ACROSS];
+            A h[COUNT], m[COUNT], out[ACROSS];
             load_row(share + from, h);
             if (a.means) {
                 load_row(mean + from, m);
 #pragma unroll
-                for (int j = 0; j < MOST; ++j) m[j] *= h[j];
-                window_sums<ACROSS, N>(m, n, out);
+                for (int j = 0; j < COUNT; ++j) m[j] *= h[j];
+                window_sums<ACROSS, N, WINDOW>(m, n, out);
                 store_run(square + to, out);
             }
-            window_sums<ACROSS, N>(h, n, out);
+            window_sums<ACROSS, N, WINDOW>(h, n, out);
             store_run(sum + to, out);
         }
     }
