@@ -61,6 +61,10 @@ static inline float2 make_float2(float x, float y)
 {
     return {x, y};
 }
+static inline double2 make_double2(double x, double y)
+{
+    return {x, y};
+}
 static inline float4 make_float4(float x, float y, float z, float w)
 {
     return {x, y, z, w};
@@ -144,6 +148,16 @@ static inline double normcdf(double x)
 static inline uint32_t __umulhi(uint32_t a, uint32_t b)
 {
     return (uint32_t)((uint64_t)a * b >> 32);
+}
+// Of the modes that kernels use: bytes of a, then of b, each picked by four bits.
+static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t pick)
+{
+    const uint64_t bytes = (uint64_t)b << 32 | a;
+    uint32_t word = 0;
+    for (int i = 0; i < 4; ++i) {
+        word |= (uint32_t)(bytes >> (8 * ((pick >> (4 * i)) & 7)) & 0xff) << (8 * i);
+    }
+    return word;
 }
 
 template <class T> static inline T __ldg(const T *from)
