@@ -24,7 +24,7 @@ enum {
     NORM_ROWS_THREADS = 1024,  /* of a block, at most */
     NORM_ROWS_CLUSTER_MAX = 8, /* blocks of a row */
     NORM_ROWS_GROUPS = 15,     /* of more than a warp in a block, at most: barriers */
-    NORM_ROWS_AHEAD_MAX = 3,   /* rows */
+    NORM_ROWS_AHEAD_MAX = 6,   /* rows */
     NORM_ROWS_SLICES_MAX = 16, /* of groups, side by side in adding them up */
     NORM_ROWS_TILE = 32,       /* columns of a block that adds partial sums */
     NORM_ROWS_SLICES = 32,     /* partial sums side by side there, at most */

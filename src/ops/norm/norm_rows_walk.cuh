@@ -121,9 +121,14 @@ __device__ __forceinline__ unit<T> take(uint4 *ring, uint32_t at, int which, int
 // All but the rows that are wanted later.
 __device__ __forceinline__ void wait_for_row(const norm_rows_args &a)
 {
-    if (a.ahead == 1) wd_copies_wait<0>();
-    else if (a.ahead == 2) wd_copies_wait<1>();
-    else wd_copies_wait<2>();
+    switch (a.ahead) {
+    case 1: wd_copies_wait<0>(); break;
+    case 2: wd_copies_wait<1>(); break;
+    case 3: wd_copies_wait<2>(); break;
+    case 4: wd_copies_wait<3>(); break;
+    case 5: wd_copies_wait<4>(); break;
+    default: wd_copies_wait<5>(); break;
+    }
 }
 
 // What is not the row's becomes `with`.
