@@ -111,8 +111,7 @@ bool wd_reduce_gpu_match(struct wd_reduce_space *s, const struct wd_problem *pro
             "dims that are reduced and dims that are not alternate too often in x, %s",
             wd_tensor_text(x, text, sizeof text));
     see_node(s, problem);
-    WD_NEED(counts || !s->indices, reason, NOT_SUPPORTED_LAYOUT,
-            "indices count otherwise than x lies, %s", wd_tensor_text(x, text, sizeof text));
+    s->permuted = !counts && s->indices;
     WD_NEED(s->total >> ELEMENTS_MAX_LOG2 == 0, reason, NOT_SUPPORTED_SHAPE,
             "%lld elements are more than 2^%d", (long long)s->total, ELEMENTS_MAX_LOG2);
     WD_NEED(s->outputs <= INT32_MAX / 2, reason, NOT_SUPPORTED_SHAPE,
@@ -129,6 +128,7 @@ struct wd_reduce_space wd_reduce_gpu_see(const struct wd_problem *problem)
     (void)see(&s, wd_slot(problem->graph, problem->node, WD_REDUCE_X),
               wd_slot(problem->graph, problem->node, WD_REDUCE_Y), &counts);
     see_node(&s, problem);
+    s.permuted = !counts && s.indices;
     return s;
 }
 
@@ -211,6 +211,28 @@ static void place_outputs(struct reduce_vector_args *a, const struct wd_tensor *
     }
 }
 
+/* How indices count terms that memory has in another order. */
+static void count_terms(struct reduce_vector_args *a, const struct wd_tensor *x,
+                        const struct wd_tensor *y)
+{
+    int order[WD_MAX_RANK];
+    uint32_t by_dim[WD_MAX_RANK] = {0};
+    uint32_t expected = 1;
+    int count = wd_tensor_order(x, order);
+    for (int d = y->rank - 1; d >= 0; --d) {
+        if (y->dim[d] != 1) continue;
+        by_dim[d] = expected;
+        expected *= (uint32_t)x->dim[d];
+    }
+    for (int i = 0; i < count; ++i) {
+        int d = order[i];
+        if (y->dim[d] != 1) continue;
+        a->counted_dim[a->counted] = wd_fastdiv_of((uint32_t)x->dim[d]);
+        a->counted_step[a->counted] = by_dim[d];
+        a->counted += 1;
+    }
+}
+
 cudnnStatus_t wd_reduce_gpu_args(const struct wd_call *call, const struct wd_reduce_space *s,
                                  struct reduce_vector_args *a)
 {
@@ -251,6 +273,7 @@ cudnnStatus_t wd_reduce_gpu_args(const struct wd_call *call, const struct wd_red
                                                      : REDUCE_PLAIN;
     a->y_type = type_index(y->dtype);
     place_outputs(a, wd_call_tensor(call, WD_REDUCE_X), y);
+    if (s->permuted) count_terms(a, wd_call_tensor(call, WD_REDUCE_X), y);
     a->y_runs = !a->y_strays && a->beta == 0.0 &&
                 (uintptr_t)a->y % (uintptr_t)wd_least(y_run, REDUCE_BYTES) == 0;
     a->index_runs =

@@ -162,48 +162,11 @@ __device__ __forceinline__ run_place place_of(const reduce_vector_args &a, int64
     return r;
 }
 
-// Whether run `k` of a piece of so many may reach beyond it.
-__device__ __forceinline__ bool is_end(uint32_t k, uint32_t runs)
-{
-    return k == 0 || k + 2 >= runs;
-}
-
-// Those of units begin .. end-1 that may, by `step` threads.
-template <int OP, class T>
-__device__ __forceinline__ void add_ends(const reduce_vector_args &a,
-                                         terms<OP, acc<T>, run_of<T>> &sum, int64_t base,
-                                         uint32_t begin, uint32_t end, uint32_t thread,
-                                         uint32_t step)
-{
-    constexpr int V = run_of<T>;
-    const uint32_t runs = a.by_run.divisor;
-    const uint32_t first = wd_fastdiv_quotient(begin, a.by_run);
-    const uint32_t pieces = wd_fastdiv_quotient(end - 1, a.by_run) - first + 1;
-    for (uint32_t e = thread; e < 3 * pieces; e += step) {
-        const uint32_t k = e % 3 == 0 ? 0 : runs - 3 + e % 3;
-        const uint32_t unit = (first + e / 3) * runs + k;
-        if (unit < begin || unit >= end) continue;
-        const run_place r = place_of<V>(a, base, unit);
-        const int32_t index = (int32_t)(r.piece * (uint32_t)a.line) + (int32_t)r.k;
-        wd_run<T, V> run;
-        acc<T> w[V];
-        if (r.k >= a.line) continue;
-        load_run<T>(a, run, r.start + r.k);
-#pragma unroll
-        for (int j = 0; j < V; ++j) {
-            const bool inside = r.k + j >= 0 && r.k + j < a.line;
-            w[j] = inside ? term<OP>(a, wd_widen(run.get(j))) : neutral<OP, acc<T>>(a);
-        }
-        sum.add(a, w, index, index + (int32_t)max(-r.k, (int64_t)0));
-    }
-    sum.flush();
-}
-
 // A row is of `lanes` threads, or of a block or several where that is more than a warp.
 template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args &a)
 {
     using A = acc<T>;
-    constexpr int V = run_of<T>, RUNS = 4, ROUNDS = 2, MANY = OP != SUM ? 4 : sizeof(T) == 2 ? 6 : 8;
+    constexpr int V = run_of<T>, RUNS = 4, ROUNDS = 2, MANY = OP == SUM ? 8 : 4;
     const bool by_block = a.lanes > 32;
     uint32_t row, segment = 0, unit, end, step;
     if (by_block) {
@@ -225,43 +188,31 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
     sum.begin(a);
     wd_wait_for_previous();
     const uint32_t lead = threadIdx.x & (step - 1); // of the threads that share the row
-    // Of long pieces they take many whole runs at once that follow one another; the ends of pieces go
-    // one by one, before.
-    const bool whole = a.shift == 0 && a.line % V == 0;
-    const uint32_t runs = a.by_run.divisor;
-    terms<OP, A, V> ends;
-    ends.begin(a);
-    if (runs >= max(2 * step, 4u) && unit - lead < end) {
-        if (!whole) add_ends<OP, T>(a, ends, base, unit - lead, end, lead, step);
-        while (unit - lead < end) {
-            const uint32_t piece = wd_fastdiv_quotient(unit - lead, a.by_run);
-            const uint32_t k = unit - lead - piece * runs;
-            const uint32_t n = min(min(runs - k, end - (unit - lead)), MANY * step);
-            const int64_t start = base + piece * a.piece;
-            const int64_t first = (int64_t)k * V - (int)((a.shift + start) & (V - 1));
-            const T *from = static_cast<const T *>(a.x) + start + first;
+    while (unit < end) {
+        // where all of them have whole runs of one piece, many are in flight
+        const uint32_t piece = wd_fastdiv_quotient(unit - lead, a.by_run);
+        const int64_t start = base + piece * a.piece;
+        const int before = (int)((a.shift + start) & (V - 1));
+        const int64_t first = (int64_t)(unit - lead - piece * a.by_run.divisor) * V - before;
+        if (first >= 0 && first + (int64_t)MANY * step * V <= a.line &&
+            unit - lead + MANY * step <= end) {
+            const T *from = static_cast<const T *>(a.x) + start + first + lead * V;
             const int32_t index = (int32_t)(piece * (uint32_t)a.line) + (int32_t)first;
             wd_run<T, V> run[MANY];
 #pragma unroll
-            for (int i = 0; i < MANY; ++i) {
-                const uint32_t u = lead + i * step;
-                if (u < n && (whole || !is_end(k + u, runs))) run[i].load(from + u * V);
-            }
+            for (int i = 0; i < MANY; ++i) run[i].load(from + i * step * V);
 #pragma unroll
             for (int i = 0; i < MANY; ++i) {
-                const uint32_t u = lead + i * step;
-                const int32_t at = index + (int32_t)(u * V);
+                const int32_t at = index + (int32_t)((lead + i * step) * V);
                 A w[V];
-                if (u >= n || (!whole && is_end(k + u, runs))) continue;
 #pragma unroll
                 for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
                 sum.add(a, w, at, at);
             }
             sum.flush();
-            unit += n;
+            unit += MANY * step;
+            continue;
         }
-    }
-    while (unit < end) {
 #pragma unroll 1
         for (int n = 0; n < ROUNDS && unit < end; ++n, unit += RUNS * step) {
             wd_run<T, V> run[RUNS];
@@ -294,7 +245,6 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
         sum.flush();
     }
     state<OP, A> mine[1] = {sum.get(a)};
-    mine[0].join(ends.get(a));
     if (by_block) conclude<OP, A, 1>(a, mine, 1, row, segment);
     else conclude_lanes<OP, A>(a, mine[0], row, lane);
 }
@@ -346,6 +296,5 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
 
 } // namespace
 
-#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/reduce/reduce_rows_kernels.def"
 #include "ops/kernels_device.inc"

@@ -45,6 +45,28 @@ static inline float wd_about_reciprocal_to_denormal(float x)
     return 1.0f / x;
 }
 
+static inline uint32_t emulator_plus_zero(uint32_t two, uint32_t infinity)
+{
+    uint32_t result = 0;
+    for (int shift = 0; shift < 32; shift += 16) {
+        uint32_t one = two >> shift & 0xffff;
+        if ((one & 0x7fff) > infinity) one = 0x7fff;
+        if (one == 0x8000) one = 0;
+        result |= one << shift;
+    }
+    return result;
+}
+
+static inline uint32_t wd_plus_zero_f16(uint32_t two)
+{
+    return emulator_plus_zero(two, 0x7c00);
+}
+
+static inline uint32_t wd_plus_zero_bf16(uint32_t two)
+{
+    return emulator_plus_zero(two, 0x7f80);
+}
+
 template <int WHERE> static inline void wd_forget(uint32_t &)
 {
 }
