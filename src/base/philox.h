@@ -3,14 +3,21 @@
  * Random numbers as a function of (seed, offset, index), the same on every device and in every
  * engine: Philox4x32 with ten rounds, from J. K. Salmon et al., "Parallel Random Numbers: As Easy as
  * 1, 2, 3", SC 2011. The seed is the key; the counter holds the offset (which call) and the index of
- * a block of four numbers (which elements). Also the state that callers keep in device memory.
+ * a block of 128 bits (which elements): four numbers of 32 bits or eight of 16. Also the state that
+ * callers keep in device memory.
  * Compiled by the C compiler and by nvcc; no state of its own. */
 #ifndef WD_BASE_PHILOX_H
 #define WD_BASE_PHILOX_H
 
 #include "base/shared.h"
 
-enum { WD_PHILOX_ROUNDS = 10 };
+enum {
+    WD_PHILOX_ROUNDS = 10,
+    WD_PHILOX_HALVES = 8, /* numbers of 16 bits in a block */
+};
+
+/* What is added to a block's index for its second block, see wd_philox_chance. */
+#define WD_PHILOX_SECOND ((uint64_t)1 << 63)
 
 /* Numbers 4*block .. 4*block+3 of the sequence (seed, offset). */
 WD_FN void wd_philox(uint64_t seed, uint64_t offset, uint64_t block, uint32_t *number)
@@ -35,6 +42,36 @@ WD_FN void wd_philox(uint64_t seed, uint64_t offset, uint64_t block, uint32_t *n
     number[1] = c1;
     number[2] = c2;
     number[3] = c3;
+}
+
+/* Number i of 16 bits of a block. */
+WD_FN uint32_t wd_philox_half(const uint32_t *number, int i)
+{
+    return number[i / 2] >> (16 * (i & 1)) & 0xffffu;
+}
+
+/* Element i of a block as a number of 32 bits that is compared with a probability: 16 bits of the
+ * block, below them 16 of the block WD_PHILOX_SECOND behind it. These are needed only where the upper
+ * ones are equal to the probability's, one time in 65,536, so that engines draw a block for eight. */
+WD_FN uint32_t wd_philox_chance(const uint32_t *number, const uint32_t *second, int i)
+{
+    return wd_philox_half(number, i) << 16 | wd_philox_half(second, i);
+}
+
+/* How engines compare with a threshold of 32 bits: a number of 16 bits is below it where it is below
+ * `limit`, once those that are equal to `tie` (where there may be one: `lower` > 0) were replaced, by
+ * 0 where the lower bits are below `lower`, else by 0xffff. Not for 2^32: nothing is above that. */
+struct wd_threshold {
+    uint32_t limit;
+    uint32_t tie;
+    uint32_t lower;
+};
+
+static inline struct wd_threshold wd_threshold_of(uint32_t threshold)
+{
+    struct wd_threshold t = {threshold >> 16, threshold >> 16, threshold & 0xffffu};
+    if (t.lower > 0 && t.limit < 0xffffu) t.limit += 1; /* so that 0 is below it */
+    return t;
 }
 
 /* A generator in device memory: callers hold these bytes, copy them away and back. `offset` counts

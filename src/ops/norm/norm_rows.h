@@ -16,6 +16,12 @@ struct wd_norm_rows {
     int outer; /* of these, those that rows are counted by */
 };
 
+/* Bytes of an element. */
+static inline int64_t wd_norm_bytes(const struct wd_tensor *x)
+{
+    return wd_norm_type(x->dtype) == NORM_ROWS_F32 ? 4 : 2;
+}
+
 /* False where a dimension of the rows lies inside of one of a row's. */
 bool wd_norm_rows_see(struct wd_norm_rows *s, const struct wd_problem *problem);
 
@@ -27,6 +33,29 @@ bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s
 /* A call's tensors, sizes and mode; epsilon, and how rows are cut, are left to be said. */
 struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const struct wd_norm_rows *s,
                                            const struct wd_device *device);
+
+/* How rows are cut, see norm_rows_args.h. */
+struct wd_norm_cut {
+    int columns; /* of a thread: 8, 16, 32 */
+    int64_t lanes;
+    int64_t share;
+    int64_t groups;
+    int64_t cluster;
+    int64_t clusters;
+    int64_t together;
+    int64_t ahead;
+    int64_t ring;
+    int64_t shared; /* bytes */
+};
+
+/* False where rows are too long. Edges: rows need not begin and end on boundaries of units. */
+bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
+                      const struct wd_norm_rows *s, bool edges);
+
+/* Launches the kernel of this cut of the table whose rows go by columns, edges and type, and says the
+ * cut in the arguments; `partial` becomes null where no partial sums are left to be added. */
+cudnnStatus_t wd_norm_rows_emit(const struct wd_call *call, struct wd_queue *queue,
+                                struct wd_kernel_row *rows, struct norm_rows_args *a);
 
 /* dscale and dbias of `partials` rows in `partial`, of `length`: nothing else is read of the arguments. */
 cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows_args *a);

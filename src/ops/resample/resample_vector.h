@@ -107,6 +107,11 @@ bool wd_resample_can_max(const struct wd_resample_shape *s, struct wd_reason *re
 cudnnStatus_t wd_resample_max(struct wd_queue *queue, const struct wd_resample_shape *s,
                               const struct wd_resample_memory *memory,
                               const struct wd_resample_tables *ranges);
+/* Whether windows are of whole pixels and padding is no candidate, so that maxima need no tables: and
+ * their arguments, `out` by windows, or backward by blocks of two pixels. */
+bool wd_resample_whole(const struct wd_resample_shape *s);
+struct resample_places_args wd_resample_places_args_of(const struct wd_resample_shape *s,
+                                                       const struct wd_resample_memory *memory);
 /* Whether maxima, or their gradients, go by runs: all that they touch is aligned. */
 bool wd_resample_by_runs(const struct wd_resample_shape *s,
                          const struct wd_resample_memory *memory);

@@ -102,4 +102,34 @@ struct resample_max_args {
     struct resample_max_axis axis[RESAMPLE_AXES];
 };
 
+/* The same of windows of whole pixels: no tables. Padding is no candidate. */
+struct resample_places_axis {
+    int32_t image;
+    int32_t windows;
+    int32_t window;
+    int32_t stride;
+    int32_t pad;
+};
+
+struct resample_places_args {
+    const void *from; /* x, or dy */
+    void *out;        /* y, or dx */
+    void *places;     /* by window */
+    double alpha;
+    double beta;
+    int32_t scales;
+    int32_t blends;
+    int32_t streaming;
+    int32_t place_size;
+    int32_t propagate;
+    int32_t plain; /* alpha is 1, beta 0 */
+    uint32_t inner;
+    uint32_t count;
+    struct wd_fastdiv by_run;
+    struct wd_fastdiv by_column; /* windows, or backward blocks of pixels */
+    struct wd_fastdiv by_row;
+    struct wd_fastdiv by_depth;
+    struct resample_places_axis axis[RESAMPLE_AXES];
+};
+
 #endif

@@ -173,7 +173,6 @@ const struct wd_engine wd_engine_concat_copy = {
     .name = "concat_copy",
     .op = WD_OP_CONCAT,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,

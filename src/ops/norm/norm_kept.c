@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Group norm and instance norm on the GPU of what fits the shared memory of a block or cluster: one
+ * kernel, one reading. norm_kept_args.h says how x is gone through, norm_kept_cut.h how it is cut. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "ops/norm/norm_groups.h"
+#include "ops/norm/norm_kept_args.h"
+#include "ops/norm/norm_kept_cut.h"
+
+#define WD_KERNELS_MODULE norm_kept
+#define WD_KERNELS_ROWS "ops/norm/norm_kept_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum { WARP = 32 };
+
+static bool see(struct norm_groups_shape *s, struct norm_kept_cut *c,
+                const struct wd_problem *problem)
+{
+    (void)wd_norm_groups_see(s, problem);
+    if (s->plane == 1) s->columns = false; /* groups are neighbours either way */
+    return norm_kept_cut(c, s, problem->device);
+}
+
+bool wd_norm_kept_takes(const struct wd_problem *problem)
+{
+    struct norm_groups_shape s;
+    struct norm_kept_cut c;
+    return !wd_norm_groups_given(problem) && see(&s, &c, problem);
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct norm_groups_shape s;
+    struct norm_kept_cut c;
+    if (!wd_norm_groups_match(problem, reason)) return false;
+    WD_NEED(see(&s, &c, problem), reason, NOT_SUPPORTED_SHAPE,
+            "%lld elements of a sample and group do not fit the shared memory of a cluster",
+            (long long)(s.each * s.plane));
+    return true;
+}
+
+/* ---- Backward ---- */
+
+static bool is_backward(const struct wd_problem *problem)
+{
+    return problem->node->op == WD_OP_NORM_BACKWARD;
+}
+
+static bool wants_params(const struct wd_problem *problem)
+{
+    return is_backward(problem) && (wd_norm_tensor(problem, NORM_GRAD_DSCALE) != NULL ||
+                                    wd_norm_tensor(problem, NORM_GRAD_DBIAS) != NULL);
+}
+
+/* Elements of a stretch that a block has. */
+static int64_t stretch(const struct norm_groups_shape *s, const struct norm_kept_cut *c)
+{
+    return c->part * (16 / s->size);
+}
+
+/* Blocks that may have something of the same channel. */
+static int64_t slices_of(const struct norm_groups_shape *s, const struct norm_kept_cut *c)
+{
+    if (s->columns) return c->cluster;
+    return wd_least(c->cluster, (s->plane - 1) / stretch(s, c) + 2);
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct norm_groups_shape s;
+    struct norm_kept_cut c;
+    if (!wants_params(problem) || !see(&s, &c, problem)) return 0;
+    return s.samples * slices_of(&s, &c) * s.channels * (int64_t)sizeof(struct norm_kept_sums);
+}
+
+/* dscale and dbias, from what blocks left. */
+static cudnnStatus_t emit_params(struct wd_queue *queue, const struct norm_groups_shape *s,
+                                 const struct norm_kept_cut *c, struct norm_kept_args *a)
+{
+    int64_t rows = a->samples * (int64_t)a->slices;
+    int64_t warps = 1;
+    while (warps < rows && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
+    a->length = s->columns || c->cluster == 1 ? 0 : (uint32_t)stretch(s, c);
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_kept_params],
+                          wd_ceil_div(s->channels, WARP), (uint32_t)(warps * WARP), 0, a);
+}
+
+/* ---- Emitting ---- */
+
+static void place(struct norm_kept_args *a, const struct norm_groups_shape *s,
+                  const struct norm_kept_cut *c)
+{
+    a->panels = c->panels;
+    a->total = s->samples * s->channels * s->plane;
+    a->inverse = 1.0 / (double)(s->each * s->plane);
+    a->by_plane = wd_fastdiv_of((uint32_t)s->plane);
+    a->clusters = (uint32_t)c->clusters;
+    a->cluster = (uint32_t)c->cluster;
+    a->channels = (uint32_t)s->channels;
+    a->plane = (uint32_t)s->plane;
+    a->groups = (uint32_t)s->groups;
+    a->each = (uint32_t)s->each;
+    a->length = (uint32_t)c->length;
+    a->beside = (uint32_t)c->beside;
+    a->lanes = (uint32_t)c->lanes;
+    a->pieces = (uint32_t)c->pieces;
+    a->lines = (uint32_t)c->lines;
+    a->samples = (uint32_t)s->samples;
+    a->slices = (uint32_t)slices_of(s, c);
+    a->by_each = wd_fastdiv_of((uint32_t)s->each);
+    a->part = (uint32_t)c->part;
+    a->slots = (uint32_t)c->slots;
+    a->tile = (uint32_t)c->tile;
+    a->tiles = (uint32_t)c->tiles;
+    a->across = (uint32_t)c->across;
+    a->rows = (uint32_t)c->rows;
+    a->space = (uint32_t)c->space;
+    a->runs = wd_norm_aligned(a->x) && wd_norm_aligned(a->dy) && wd_norm_aligned(a->y) &&
+              (s->columns       ? s->channels
+               : c->panels == 1 ? 0
+                                : c->length) *
+                      s->size % 16 ==
+                  0;
+}
+
+cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct wd_norm_places p = wd_norm_places(call->problem.node->op);
+    struct norm_groups_shape s;
+    struct norm_kept_cut c;
+    struct norm_kept_args a;
+    int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
+    bool backward = is_backward(&call->problem);
+    int row;
+    if (!see(&s, &c, &call->problem)) return CUDNN_STATUS_INTERNAL_ERROR;
+    row = KERNEL_norm_kept_planes_forward_even_f32 +
+          (backward * NORM_KEPT_WAYS + (int)c.way) * NORM_ROWS_TYPES;
+    memset(&a, 0, sizeof a);
+    a.x = wd_norm_data(call, p.x);
+    a.y = wd_norm_data(call, p.y);
+    a.dy = wd_norm_data(call, p.dy);
+    a.scale = wd_norm_param(call, p.scale);
+    a.bias = wd_norm_param(call, p.bias);
+    a.dscale = wd_norm_param(call, p.dscale);
+    a.dbias = wd_norm_param(call, p.dbias);
+    if (backward) {
+        a.given_mean = wd_norm_data(call, p.mean);
+        a.given_inv_std = wd_norm_data(call, p.inv_std);
+        if (wants_params(&call->problem)) a.sums = call->workspace;
+    } else if (call->problem.node->op == WD_OP_NORM_TRAINING) {
+        a.mean = wd_norm_data(call, p.mean);
+        a.inv_std = wd_norm_data(call, p.inv_std);
+        a.epsilon = wd_call_view(call, NORM_TRAIN_EPSILON).value;
+    } else {
+        a.epsilon = wd_call_view(call, NORM_INFER_EPSILON).value;
+    }
+    a.streaming = wd_tensor_extent(wd_call_tensor(call, p.x)) > queue->device->l2_bytes;
+    place(&a, &s, &c);
+    WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[row + type], c.clusters * c.cluster,
+                                  (uint32_t)c.threads, (uint32_t)c.cluster, (uint32_t)c.shared,
+                                  &a));
+    return a.sums ? emit_params(queue, &s, &c, &a) : CUDNN_STATUS_SUCCESS;
+}
+
+const struct wd_engine wd_engine_norm_training_kept = {
+    .name = "norm_training_kept",
+    .op = WD_OP_NORM_TRAINING,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .emit = wd_norm_kept_emit,
+};
+
+const struct wd_engine wd_engine_norm_backward_kept = {
+    .name = "norm_backward_kept",
+    .op = WD_OP_NORM_BACKWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .emit = wd_norm_kept_emit,
+};

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Windows of SIZE x SIZE over boxes of images of two dimensions, at any alignment: a thread has a column
+// of a few results and puts each row of elements together once. Gradients of averages whose windows begin
+// at every element are such windows over dy.
+#ifndef WD_OPS_POOLING_BAND_BODY_CUH
+#define WD_OPS_POOLING_BAND_BODY_CUH
+
+#include "ops/pooling/pooling_band.cuh"
+
+namespace {
+
+// How many elements of the image window `at` covers along an axis.
+__device__ __forceinline__ int band_covers(const pool_band_axis &x, int at, int stride)
+{
+    const int start = at * stride - x.cover_pad;
+    return max(min(start + x.size, x.cover_image) - max(start, 0), 0);
+}
+
+// PLANE: inner is 1. STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages.
+template <class T, int MODE, bool PLANE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
+__device__ __forceinline__ void band_windows(const pool_band_args &a)
+{
+    using A = acc<T>;
+    constexpr bool SUM = MODE == POOL_AVERAGE;
+    constexpr int LINES = (ROWS - 1) * STRIDE + SIZE;
+    const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+    const uint32_t inner = PLANE ? 1 : a.inner;
+    uint32_t n = blockIdx.x;
+    reach made[3], under[3];
+#pragma unroll
+    for (int i = 2; i >= 0; --i) {
+        const pool_band_axis &x = a.axis[i];
+        made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
+        made[i].count = min(x.outs, x.windows - made[i].low);
+        under[i] = image_under(x, made[i]);
+    }
+    const uint32_t outer = n * a.tile_outer;
+    const uint32_t images = min(a.tile_outer, a.outer - outer);
+    const int image[3] = {1, high.image, wide.image};
+    all_of(a.from, image, under);
+    const placed px = place_of(outer, images, under, 1, high.image, wide.image, inner);
+    const void *from = SPREAD ? a.dy : a.x;
+    stage_band<T>(a.from, from, px, inner);
+    wd_copies_wait_all();
+    __syncthreads();
+
+    const uint32_t base = first_at<T>(a.from, from, px);
+    const uint32_t step = inner * (uint32_t)sizeof(T);
+    const uint32_t items = images * high.by_class.divisor * wide.by_class.divisor * inner;
+    for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
+        uint32_t m = item;
+        const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
+        const int q = made[2].low + (int)wd_take_rest(m, wide.by_class);
+        const int p = made[1].low + (int)wd_take_rest(m, high.by_class) * ROWS;
+        if (q >= made[2].low + made[2].count) continue;
+        const int w0 = q * STRIDE - wide.pad, h0 = p * STRIDE - high.pad;
+        const uint32_t line = base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T);
+        uint32_t column[SIZE];
+        bool in[SIZE];
+        A weight[SIZE];
+#pragma unroll
+        for (int s = 0; s < SIZE; ++s) {
+            const int w = w0 + s;
+            in[s] = (uint32_t)w < (uint32_t)wide.image;
+            // of those outside, sums take nothing, maxima the nearest inside again
+            column[s] = (uint32_t)(min(max(w, 0), wide.image - 1) - under[2].low) * step;
+            weight[s] = (A)1;
+            if (SPREAD && a.exclude && in[s]) weight[s] = inverse<A>(band_covers(wide, w, 1));
+        }
+        A of_row[LINES];
+#pragma unroll
+        for (int r = 0; r < LINES; ++r) {
+            const int h = h0 + r;
+            const bool there = (uint32_t)h < (uint32_t)high.image;
+            const int nearest = min(max(h, 0), high.image - 1) - under[1].low;
+            // rows of results that there are not
+            const uint32_t at = line + (uint32_t)min(nearest, under[1].count - 1) * a.from.pitch[2];
+            A sum = (A)0;
+#pragma unroll
+            for (int s = 0; s < SIZE; ++s) {
+                A v = wd_widen(*reinterpret_cast<const T *>(band_at(at + column[s])));
+                if (SUM) v = in[s] ? v : (A)0;
+                if (SPREAD) v *= weight[s];
+                if (s == 0) sum = v;
+                else take<MODE>(sum, v);
+            }
+            if (SUM) sum = there ? sum : (A)0;
+            if (SPREAD && a.exclude && there) sum *= inverse<A>(band_covers(high, h, 1));
+            of_row[r] = sum;
+        }
+        const size_t row = (size_t)(outer + m) * high.windows + p;
+        size_t to = (row * wide.windows + q) * inner + c;
+#pragma unroll
+        for (int k = 0; k < ROWS; ++k) {
+            if (p + k >= made[1].low + made[1].count) break;
+            A value = of_row[k * STRIDE];
+#pragma unroll
+            for (int r = 1; r < SIZE; ++r) take<MODE>(value, of_row[k * STRIDE + r]);
+            if (!SUM) {
+                if (MODE == POOL_MAX && value != value) value = (A)a.lowest;
+            } else if (!a.exclude) {
+                value *= (A)a.inverse;
+            } else if (!SPREAD) {
+                value *=
+                    inverse<A>(band_covers(high, p + k, STRIDE) * band_covers(wide, q, STRIDE));
+            }
+            wd_put_run<T, 1>(a, to, &value);
+            to += (size_t)wide.windows * inner;
+        }
+    }
+}
+
+} // namespace
+
+#endif
