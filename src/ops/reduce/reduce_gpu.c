@@ -16,7 +16,8 @@ enum {
     CLUSTER_CAPABILITY = 90,
     CLUSTER_BYTES = 2 << 20, /* of x: below, a second launch takes longer than it saves */
     BLOCKS_A_PROCESSOR = 4,  /* of 256 threads: what it has at once; */
-    BLOCKS_OF_MUCH = 12,     /* more where there is much, so that none is waited for */
+    BLOCKS_OF_MUCH = 12,     /* more where there is much, so that none is waited for, */
+    BLOCK_BYTES = 128 << 10, /* but not for less of x than this */
     ELEMENTS_MAX_LOG2 = 35,  /* of x: keeps the count of blocks below 2^31 */
 };
 
@@ -140,8 +141,14 @@ struct wd_reduce_cut wd_reduce_gpu_cut(const struct wd_reduce_space *s,
     struct wd_reduce_cut cut = {1, 1};
     bool much = s->total * s->bytes > CLUSTER_BYTES;
     int64_t blocks = much ? BLOCKS_OF_MUCH : BLOCKS_A_PROCESSOR;
-    int64_t wanted = (int64_t)device->multiprocessors * blocks / tiles;
+    int64_t all = (int64_t)device->multiprocessors * blocks;
+    int64_t wanted;
     bool clusters = device->cooperative && device->capability >= CLUSTER_CAPABILITY;
+    if (much) {
+        int64_t one = (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR;
+        all = wd_clamp(s->total * s->bytes / BLOCK_BYTES, one, all);
+    }
+    wanted = all / tiles;
     /* several waves balance themselves: cut only what is less than one */
     if (much && tiles >= (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR) return cut;
     cut.segments = wd_most(1, wd_least(wanted, worth));
