@@ -13,10 +13,9 @@ enum { GRID_IN, GRID_OUT };
 
 enum {
     BLOCKS_A_PROCESSOR = 8,
-    BLOCKS_FEW = 2,
-    TURNS_A_THREAD = 2, /* backward: at least, before an image has more parts */
-    TURNS_FORWARD = 8,  /* rows of a thread, where there are many */
-    RUNS_FLAT = 4,      /* runs of a thread, where rows are not whole runs */
+    TURNS_A_THREAD = 2, /* at least, before an image has more segments */
+    RUNS_MANY = 4,      /* of a thread */
+    RUNS_ENOUGH = 8,    /* a thread of one block a processor: so many, and threads have several */
 };
 
 static int64_t accumulator_bytes(int dtype)
@@ -54,52 +53,23 @@ static struct grid_vector_args grid_args(const struct wd_tensor *grid)
     return a;
 }
 
-/* Whether rows are whole runs of 16 bytes, as far as the shape says. */
-static bool has_whole_rows(const struct wd_tensor *grid)
-{
-    return 2 * grid->dim[2] * wd_dtype_bytes(grid->dtype) % SPATIAL_RUN_BYTES == 0;
-}
-
-/* How a block's threads share rows: side by side, and the others below. */
-static void set_lanes(struct grid_vector_args *a, int64_t bytes)
-{
-    int64_t runs = 2 * a->columns * bytes / SPATIAL_RUN_BYTES;
-    int64_t chunks = wd_ceil_div(runs, SPATIAL_THREADS);
-    a->lanes = (int32_t)wd_ceil_div(runs, chunks);
-    a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(runs, a->lanes));
-}
-
 cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue *queue,
                                      struct wd_kernel_row *kernels)
 {
     const struct wd_tensor *grid = wd_call_tensor(call, GRID_OUT);
     const int64_t bytes = wd_dtype_bytes(grid->dtype);
-    const int type = wd_spatial_type(grid->dtype);
     struct grid_vector_args a = grid_args(grid);
+    int many;
     a.theta = wd_call_data(call, GRID_IN);
     a.grid = wd_call_data(call, GRID_OUT);
     a.skip = (uint32_t)((uintptr_t)a.grid % SPATIAL_RUN_BYTES / (uintptr_t)bytes);
-    a.streaming = wd_tensor_extent(grid) > queue->device->l2_bytes;
-    if (has_whole_rows(grid) && a.skip == 0) {
-        const int64_t enough = (int64_t)BLOCKS_FEW * queue->device->multiprocessors;
-        int64_t lines;
-        int64_t turns = TURNS_FORWARD;
-        int64_t parts;
-        set_lanes(&a, bytes);
-        lines = SPATIAL_THREADS / a.lanes;
-        for (;; turns /= 2) {
-            a.segment = (uint32_t)(lines * turns);
-            a.by_segment = wd_fastdiv_of((uint32_t)wd_ceil_div(a.rows, a.segment));
-            parts = grid->dim[0] * a.by_segment.divisor * a.by_chunk.divisor;
-            if (turns == 1 || parts >= enough) break;
-        }
-        return wd_emit_kernel(queue, &kernels[2 * type], parts, SPATIAL_THREADS, 0, &a);
-    }
     a.elements = (uint32_t)wd_tensor_count(grid);
     a.count = (uint32_t)wd_ceil_div((int64_t)a.elements + a.skip, SPATIAL_RUN_BYTES / bytes);
-    return wd_emit_kernel(queue, &kernels[2 * type + 1],
-                          wd_ceil_div(a.count, SPATIAL_THREADS * RUNS_FLAT), SPATIAL_THREADS, 0,
-                          &a);
+    a.streaming = wd_tensor_extent(grid) > queue->device->l2_bytes;
+    many = a.count >= RUNS_ENOUGH * SPATIAL_THREADS * (int64_t)queue->device->multiprocessors;
+    return wd_emit_kernel(queue, &kernels[2 * wd_spatial_type(grid->dtype) + many],
+                          wd_ceil_div(a.count, SPATIAL_THREADS * (many ? RUNS_MANY : 1)),
+                          SPATIAL_THREADS, 0, &a);
 }
 
 /* Runs of an image, wherever it begins. */
@@ -109,13 +79,11 @@ static int64_t image_runs(const struct wd_tensor *grid)
     return wd_ceil_div(2 * grid->dim[1] * grid->dim[2] + run - 1, run);
 }
 
-/* Parts of an image that blocks add up one by one, at most: chunks of rows come on top where rows are
- * long. */
 static int64_t segments_of(const struct wd_tensor *grid, const struct wd_device *device)
 {
     int64_t blocks = (int64_t)BLOCKS_A_PROCESSOR * device->multiprocessors;
     int64_t worth = image_runs(grid) / (SPATIAL_THREADS * TURNS_A_THREAD);
-    return wd_clamp(wd_least(blocks / grid->dim[0], worth), 1, SPATIAL_THREADS);
+    return wd_clamp(wd_least(wd_ceil_div(blocks, grid->dim[0]), worth), 1, SPATIAL_THREADS);
 }
 
 int64_t wd_grid_vector_backward_workspace(const struct wd_problem *problem)
@@ -130,30 +98,16 @@ cudnnStatus_t wd_grid_vector_backward(const struct wd_call *call, struct wd_queu
 {
     const struct wd_tensor *grid = wd_call_tensor(call, GRID_IN);
     const int type = wd_spatial_type(grid->dtype);
-    const int64_t bytes = wd_dtype_bytes(grid->dtype);
-    int64_t segments = segments_of(grid, call->problem.device);
+    const int64_t segments = segments_of(grid, call->problem.device);
     struct grid_vector_args a = grid_args(grid);
-    bool rows;
     a.theta = wd_call_data(call, GRID_OUT);
     a.grid = wd_call_data(call, GRID_IN);
-    a.elements = (uint32_t)(2 * grid->dim[1] * grid->dim[2]);
-    rows = has_whole_rows(grid) && (uintptr_t)a.grid % SPATIAL_RUN_BYTES == 0;
-    if (rows) set_lanes(&a, bytes);
-    if (rows && a.by_chunk.divisor > segments) rows = false; /* long rows, and few */
-    if (rows) {
-        int64_t lines = SPATIAL_THREADS / a.lanes;
-        int64_t parts = segments / a.by_chunk.divisor;
-        a.segment = (uint32_t)(wd_ceil_div(wd_ceil_div(a.rows, parts), lines) * lines);
-        a.by_segment = wd_fastdiv_of((uint32_t)wd_ceil_div(a.rows, a.segment));
-        segments = (int64_t)a.by_segment.divisor * a.by_chunk.divisor;
-    } else {
-        a.segment = (uint32_t)wd_ceil_div(image_runs(grid), segments);
-        a.by_segment = wd_fastdiv_of((uint32_t)segments);
-    }
-    a.segments = (uint32_t)segments;
     a.partial = segments > 1 ? call->workspace : NULL;
-    WD_TRY(wd_emit_kernel(queue, &kernels[2 * type + !rows], grid->dim[0] * segments,
-                          SPATIAL_THREADS, 0, &a));
+    a.elements = (uint32_t)(2 * grid->dim[1] * grid->dim[2]);
+    a.segments = (uint32_t)segments;
+    a.segment = (uint32_t)wd_ceil_div(image_runs(grid), segments);
+    a.by_segment = wd_fastdiv_of(a.segments);
+    WD_TRY(wd_emit_kernel(queue, &kernels[type], grid->dim[0] * segments, SPATIAL_THREADS, 0, &a));
     if (segments == 1) return CUDNN_STATUS_SUCCESS;
     return wd_emit_kernel(queue, &finish[type], grid->dim[0], SPATIAL_THREADS, 0, &a);
 }

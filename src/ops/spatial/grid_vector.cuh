@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The grid generator, by runs of 16 bytes. Where rows are whole runs a thread has one of a row and walks
-// down; else (`flat`) runs lie as they come. Backward, a block has a part of an image, and adds up in a
-// fixed order; a second kernel adds what parts have.
+// The grid generator. Forward, a thread has 16 bytes of the grid. Backward, a block has a segment of an
+// image, and adds up in a fixed order; a second kernel adds what segments have.
 #ifndef WD_OPS_SPATIAL_GRID_VECTOR_CUH
 #define WD_OPS_SPATIAL_GRID_VECTOR_CUH
 
@@ -111,7 +110,7 @@ __device__ __forceinline__ void forward_run(const grid_vector_args &a, int first
 
 // A thread has K runs, a block's threads side by side.
 template <class T, int V, int K>
-__device__ __forceinline__ void grid_flat_forward(const grid_vector_args &a)
+__device__ __forceinline__ void grid_forward(const grid_vector_args &a)
 {
     const uint32_t own = blockIdx.x * (K * blockDim.x) + threadIdx.x;
     wd_wait_for_previous();
@@ -193,41 +192,23 @@ __device__ __forceinline__ void put_sums(const grid_vector_args &a, uint32_t ima
     for (int i = 0; i < 6; ++i) wd_narrow(to[i], sums[i]);
 }
 
-// Adds up what the threads of a block have, pairwise; thread 0 has the sums.
-template <class A> __device__ __forceinline__ void block_sums(A *sums)
+// A block's segment: runs of V elements that lie at aligned addresses.
+template <class T, int V> __device__ __forceinline__ void grid_backward(const grid_vector_args &a)
 {
-    constexpr int WARPS = SPATIAL_THREADS / 32;
-    __shared__ A shared[6 * WARPS];
-#pragma unroll
-    for (int i = 0; i < 6; ++i) {
-#pragma unroll
-        for (int by = 16; by > 0; by /= 2) sums[i] += __shfl_down_sync(0xffffffffu, sums[i], by);
-    }
-    if (threadIdx.x % 32 == 0) {
-#pragma unroll
-        for (int i = 0; i < 6; ++i) shared[threadIdx.x / 32 * 6 + i] = sums[i];
-    }
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-#pragma unroll
-    for (int i = 0; i < 6; ++i) {
-        A half[WARPS];
-#pragma unroll
-        for (int w = 0; w < WARPS; ++w) half[w] = shared[w * 6 + i];
-#pragma unroll
-        for (int by = WARPS / 2; by > 0; by /= 2) {
-#pragma unroll
-            for (int w = 0; w < by; ++w) half[w] += half[w + by];
-        }
-        sums[i] = half[0];
-    }
-}
-
-// What a block's threads have of image n: all of it, or a part.
-template <class T, class A>
-__device__ __forceinline__ void finish_block(const grid_vector_args &a, uint32_t n, A *sums)
-{
-    block_sums(sums);
+    typedef typename accumulator<T>::type A;
+    __shared__ A shared[6 * SPATIAL_THREADS];
+    uint32_t n = blockIdx.x;
+    const int segment = (int)take_rest(n, a.by_segment);
+    const T *image = static_cast<const T *>(a.grid) + n * (int64_t)a.elements;
+    const int skip = (int)((uintptr_t)image % 16 / sizeof(T));
+    const int runs = ((int)a.elements + skip + V - 1) / V;
+    const int end = min((segment + 1) * (int)a.segment, runs);
+    A sums[6] = {0, 0, 0, 0, 0, 0};
+    wd_wait_for_previous();
+    const int first = segment * (int)a.segment + (int)threadIdx.x;
+    if (skip & 1) collect_runs<T, V, 1>(a, image, skip, first, end, sums);
+    else collect_runs<T, V, 0>(a, image, skip, first, end, sums);
+    sum_lanes<6>(shared, sums, (int)threadIdx.x, SPATIAL_THREADS, 1);
     if (threadIdx.x > 0) return;
     if (!a.partial) {
         put_sums<T>(a, n, sums);
@@ -237,29 +218,11 @@ __device__ __forceinline__ void finish_block(const grid_vector_args &a, uint32_t
     for (int i = 0; i < 6; ++i) static_cast<A *>(a.partial)[blockIdx.x * 6 + i] = sums[i];
 }
 
-// A block's segment: runs of V elements that lie at aligned addresses.
-template <class T, int V>
-__device__ __forceinline__ void grid_flat_backward(const grid_vector_args &a)
-{
-    typedef typename accumulator<T>::type A;
-    uint32_t n = blockIdx.x;
-    const int segment = (int)take_rest(n, a.by_segment);
-    const T *image = static_cast<const T *>(a.grid) + n * (int64_t)a.elements;
-    const int skip = (int)((uintptr_t)image % 16 / sizeof(T));
-    const int runs = ((int)a.elements + skip + V - 1) / V;
-    const int end = min((segment + 1) * (int)a.segment, runs);
-    const int first = segment * (int)a.segment + (int)threadIdx.x;
-    A sums[6] = {0, 0, 0, 0, 0, 0};
-    wd_wait_for_previous();
-    if (skip & 1) collect_runs<T, V, 1>(a, image, skip, first, end, sums);
-    else collect_runs<T, V, 0>(a, image, skip, first, end, sums);
-    finish_block<T>(a, n, sums);
-}
-
-// What the parts of an image have, at most one a thread.
+// What the segments of an image have, at most one a thread.
 template <class T> __device__ __forceinline__ void grid_finish(const grid_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
+    __shared__ A shared[6 * SPATIAL_THREADS];
     const A *from = static_cast<const A *>(a.partial) + (int64_t)blockIdx.x * a.segments * 6;
     A sums[6] = {0, 0, 0, 0, 0, 0};
     wd_wait_for_previous();
@@ -267,111 +230,8 @@ template <class T> __device__ __forceinline__ void grid_finish(const grid_vector
 #pragma unroll
         for (int i = 0; i < 6; ++i) sums[i] = from[threadIdx.x * 6 + i];
     }
-    block_sums(sums);
+    sum_lanes<6>(shared, sums, (int)threadIdx.x, SPATIAL_THREADS, 1);
     if (threadIdx.x == 0) put_sums<T>(a, blockIdx.x, sums);
-}
-
-// ---- Rows of whole runs ----
-
-// A thread's run of rows h, h + lines ... end-1 of image n; u of its pixels.
-template <class T, int V> struct walk {
-    typedef typename accumulator<T>::type A;
-    uint32_t n;
-    int h, end, lines;
-    int64_t at; // its first element in row h
-    int64_t step;
-    A u[V / 2];
-    bool works;
-    __device__ __forceinline__ walk(const grid_vector_args &a)
-    {
-        uint32_t b = blockIdx.x;
-        const int run = (int)take_rest(b, a.by_chunk) * a.lanes + (int)threadIdx.x % a.lanes;
-        const int line = (int)threadIdx.x / a.lanes;
-        const int first = (int)take_rest(b, a.by_segment) * (int)a.segment;
-        n = b;
-        lines = SPATIAL_THREADS / a.lanes;
-        h = first + line;
-        end = min(first + (int)a.segment, a.rows);
-        works = line < lines && run * V < 2 * a.columns;
-        at = ((int64_t)n * a.rows + h) * 2 * a.columns + run * V;
-        step = (int64_t)lines * 2 * a.columns;
-#pragma unroll
-        for (int j = 0; j < V / 2; ++j) {
-            u[j] = place_of<A>(run * (V / 2) + j, a.columns, (A)a.inverse_w);
-        }
-    }
-};
-
-template <class T, int V>
-__device__ __forceinline__ void grid_rows_forward(const grid_vector_args &a)
-{
-    typedef typename accumulator<T>::type A;
-    walk<T, V> at(a);
-    A theta[6];
-    T *to = static_cast<T *>(a.grid) + at.at;
-    wd_wait_for_previous();
-    if (!at.works) return;
-#pragma unroll
-    for (int i = 0; i < 6; ++i) {
-        theta[i] = wd_widen(static_cast<const T *>(a.theta)[6 * (int64_t)at.n + i]);
-    }
-#pragma unroll 2
-    for (; at.h < at.end; at.h += at.lines) {
-        const A v = place_of<A>(at.h, a.rows, (A)a.inverse_h);
-        const A rest[2] = {fused(theta[1], v, theta[2]), fused(theta[4], v, theta[5])};
-        wd_run<T, V> run;
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            T narrow;
-            wd_narrow(narrow, fused(theta[i % 2 * 3], at.u[i / 2], rest[i % 2]));
-            run.put(i, narrow);
-        }
-        if (a.streaming) run.store_streaming(to);
-        else run.store(to);
-        to += at.step;
-    }
-}
-
-template <class T, int V>
-__device__ __forceinline__ void grid_rows_backward(const grid_vector_args &a)
-{
-    typedef typename accumulator<T>::type A;
-    constexpr int U = 4;
-    walk<T, V> at(a);
-    A all[V], by_v[V]; // sums of the gradient, and of it times v
-    A sums[6] = {0, 0, 0, 0, 0, 0};
-    const T *from = static_cast<const T *>(a.grid) + at.at;
-#pragma unroll
-    for (int i = 0; i < V; ++i) all[i] = by_v[i] = 0;
-    wd_wait_for_previous();
-    for (; at.works && at.h < at.end; at.h += U * at.lines) {
-        wd_run<T, V> run[U];
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (at.h + u * at.lines < at.end) run[u].load(from + u * at.step);
-        }
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const int h = at.h + u * at.lines;
-            const A v = place_of<A>(h, a.rows, (A)a.inverse_h);
-            if (h >= at.end) break;
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                const A g = wd_widen(run[u].get(i));
-                all[i] += g;
-                by_v[i] = fused(g, v, by_v[i]);
-            }
-        }
-        from += U * at.step;
-    }
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-        const int k = i % 2 * 3;
-        sums[k] = fused(all[i], at.u[i / 2], sums[k]);
-        sums[k + 1] += by_v[i];
-        sums[k + 2] += all[i];
-    }
-    finish_block<T>(a, at.n, sums);
 }
 
 } // namespace

@@ -40,7 +40,7 @@ static inline bool wd_spatial_is_packed(const struct wd_tensor *t)
     return true;
 }
 
-/* Packed grids. `kernels` is the first of four pairs by wd_spatial_type: for rows of whole runs, and flat. */
+/* Packed grids. `kernels` is the first of four, by wd_spatial_type (forward: of four pairs). */
 bool wd_grid_vector_match(const struct wd_problem *problem, struct wd_reason *reason);
 cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue *queue,
                                      struct wd_kernel_row *kernels);

@@ -28,14 +28,12 @@ struct grid_vector_args {
     uint32_t skip;     /* forward: elements from aligned memory to the grid */
     uint32_t elements; /* forward: with those; backward: of an image */
     uint32_t count;    /* forward: runs */
-    uint32_t segments; /* backward: parts of an image */
-    uint32_t segment;  /* runs of one; of rows: rows */
-    int32_t lanes;     /* rows: threads side by side */
+    uint32_t segments; /* backward: of an image */
+    uint32_t segment;  /* runs of one */
     int32_t streaming;
     struct wd_fastdiv by_column;
     struct wd_fastdiv by_row;
     struct wd_fastdiv by_segment;
-    struct wd_fastdiv by_chunk; /* rows: parts side by side */
 };
 
 /* Images of any strides. */
