@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sampler on the GPU by tiles in shared memory, in fp32, fp16, bf16 and fp64: forward where pixels are
- * neighbours and there is enough to do, backward always. Backward, a first kernel finds where parts of
+ * The sampler on the GPU by tiles in shared memory: forward in fp16 and bf16 where channels are no
+ * neighbours and there is enough to do, backward in fp32, fp64 too, always. Backward, a first kernel finds where parts of
  * the grid look, unless the grid is small; the scratch holds that. All sums have one order. No state. */
 #include <string.h>
 
@@ -58,7 +58,9 @@ static bool forward_match(const struct wd_problem *problem, struct wd_reason *re
     if (!wd_sampler_match(problem, reason)) return false;
     WD_NEED(wd_tensor_count(y) >= TILES_FROM, reason, NOT_SUPPORTED_SHAPE,
             "%lld elements, needed are %d", (long long)wd_tensor_count(y), TILES_FROM);
-    WD_NEED(x->dtype != CUDNN_DATA_DOUBLE, reason, NOT_SUPPORTED, "fp64");
+    WD_NEED(wd_dtype_bytes(x->dtype) == 2, reason, NOT_SUPPORTED,
+            "elements of %d bytes: threads of their own are as fast",
+            (int)wd_dtype_bytes(x->dtype));
     WD_NEED(spans_little(x) && spans_little(y), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
     WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || y->stride[1] != 1, reason,
@@ -73,7 +75,7 @@ static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t run = SPATIAL_RUN_BYTES / bytes;
     const int64_t images = x->dim[0];
-    const int kernel = KERNEL_sample_tiles_f32 + wd_spatial_type(x->dtype);
+    const int kernel = KERNEL_sample_tiles_f16 + (x->dtype == CUDNN_DATA_BFLOAT16);
     struct sampler_vector_args a =
         wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
     int64_t tiles;
@@ -89,6 +91,7 @@ static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
     a.scales = a.alpha != 0.0;
     a.blends = a.beta != 0.0;
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
+    a.room = IMAGE_ROOM;
     /* a tile is as near a square as the grid allows */
     lines_log2 = log2_upto(a.rows, threads_log2() - LINE_LOG2);
     a.lanes_log2 = log2_upto(a.columns, threads_log2() - lines_log2);
@@ -107,8 +110,7 @@ static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
     most = SPATIAL_ITEMS_MAX / tiles;
     for (int64_t first = 0; first < images; first += most) {
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[kernel], wd_least(most, images - first) * tiles,
-                              SPATIAL_THREADS, SPATIAL_STAGED * SPATIAL_THREADS * SPATIAL_RUN_BYTES,
-                              &a));
+                              SPATIAL_THREADS, IMAGE_ROOM * SPATIAL_RUN_BYTES, &a));
         wd_sampler_skip(&a, most, bytes);
     }
     return CUDNN_STATUS_SUCCESS;

@@ -110,6 +110,33 @@ template <class T, int M> struct stager {
     }
 };
 
+// A run of each element of a rectangle, from a channel on; 0 outside of the image. One by one, so that
+// many blocks fit a processor.
+template <class T>
+__device__ __forceinline__ void stage_image(const sampler_vector_args &a, uint32_t n, int channel,
+                                            const rectangle &r, uint4 *to)
+{
+    const T *x = static_cast<const T *>(a.x.data) + n * a.x.image + channel * a.x.channel;
+    const int area = r.height * r.width;
+    const int skip_rows = SPATIAL_THREADS / r.width, skip_columns = SPATIAL_THREADS % r.width;
+    int row = (int)threadIdx.x / r.width, column = (int)threadIdx.x % r.width;
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < area; i += SPATIAL_THREADS) {
+        const int h = r.row + row, w = r.column + column;
+        const bool in = (uint32_t)h < (uint32_t)a.height && (uint32_t)w < (uint32_t)a.width;
+        pack<T> p;
+        load_pack(a.x, x + (int64_t)h * a.x.row + (int64_t)w * a.x.column, in, a.channels - channel,
+                  p);
+        store_shared<T>(to + i, p);
+        row += skip_rows;
+        column += skip_columns;
+        if (column >= r.width) {
+            column -= r.width;
+            row += 1;
+        }
+    }
+}
+
 // ---- The sampler ----
 
 // Place k of a thread's in a tile; whether it is one of the grid.
@@ -164,11 +191,19 @@ __device__ __forceinline__ rectangle all_seen(reach &own)
             own.four[2] + own.four[3] + 2};
 }
 
+// Where a place looks, kept for all channels: the place of its cell's corner in the rectangle, -1 where
+// it sees nothing, and how far down and right of it.
+template <class A> struct kept_places {
+    A down[SPATIAL_PLACES * SPATIAL_THREADS], right[SPATIAL_PLACES * SPATIAL_THREADS];
+    int corner[SPATIAL_PLACES * SPATIAL_THREADS];
+};
+
 // A run of a place, whose four pixels are in shared memory.
 template <class T, class A>
-__device__ __forceinline__ void sample_shared(const uint4 *from, int width, A down, A right,
-                                              A *value)
+__device__ __forceinline__ void sample_shared(const uint4 *x, int width, int corner, A down,
+                                              A right, A *value)
 {
+    const uint4 *from = x + max(corner, 0);
     const pack<T> x00 = load_shared<T>(from), x01 = load_shared<T>(from + 1),
                   x10 = load_shared<T>(from + width), x11 = load_shared<T>(from + width + 1);
     const A w00 = (1 - down) * (1 - right), w01 = (1 - down) * right, w10 = down * (1 - right),
@@ -177,13 +212,14 @@ __device__ __forceinline__ void sample_shared(const uint4 *from, int width, A do
     for (int v = 0; v < pack_of<T>; ++v) {
         value[v] = w00 * wd_widen(x00.get(v)) + w01 * wd_widen(x01.get(v)) +
                    (w10 * wd_widen(x10.get(v)) + w11 * wd_widen(x11.get(v)));
+        if (corner < 0) value[v] = (down + right) * 0; // NaN of a place that is
     }
 }
 
 template <class T> __device__ __forceinline__ void sample_tiles(const sampler_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int P = pack_of<T>, K = SPATIAL_PLACES, M = SPATIAL_STAGED;
+    __shared__ kept_places<A> kept;
     uint4 *image = wd_dynamic_shared<uint4>();
     uint32_t n = blockIdx.x;
     spot tile, at;
@@ -195,25 +231,19 @@ template <class T> __device__ __forceinline__ void sample_tiles(const sampler_ve
     const int first = (int)take_rest(n, a.by_chunk) * a.chunk;
     const int last = min(first + a.chunk, a.channels);
     tile.n = n;
-    sight<A> looks[K];
-    int out[K]; // in a plane of y, or -1
+    sight<A> looks[SPATIAL_PLACES];
 #pragma unroll
-    for (int k = 0; k < K; ++k) {
+    for (int k = 0; k < SPATIAL_PLACES; ++k) {
         looks[k].seen = false;
         looks[k].row = looks[k].column = 0;
         looks[k].down = looks[k].right = 0;
-        out[k] = -1;
-        if (place_in(a, tile, k, at)) {
-            looks[k].template look<T>(a, at.number(a));
-            out[k] = at.p * a.y.row + at.q * a.y.column;
-        }
+        if (place_in(a, tile, k, at)) looks[k].template look<T>(a, at.number(a));
         own.add(looks[k]);
     }
     const rectangle r = all_seen(own);
-    if (r.height > M * SPATIAL_THREADS || r.width > M * SPATIAL_THREADS ||
-        r.height * r.width > M * SPATIAL_THREADS) {
+    if (r.height > a.room || r.width > a.room || r.height * r.width > a.room) {
 #pragma unroll 1
-        for (int k = 0; k < K; ++k) {
+        for (int k = 0; k < SPATIAL_PLACES; ++k) {
             sight<A> look;
             if (!place_in(a, tile, k, at)) continue;
             look.template look<T>(a, at.number(a));
@@ -221,37 +251,26 @@ template <class T> __device__ __forceinline__ void sample_tiles(const sampler_ve
         }
         return;
     }
-    int corner[K];
 #pragma unroll
-    for (int k = 0; k < K; ++k) {
-        corner[k] = (looks[k].row - r.row) * r.width + looks[k].column - r.column;
-        if (!looks[k].seen) corner[k] = -1;
+    for (int k = 0; k < SPATIAL_PLACES; ++k) {
+        const int i = k * SPATIAL_THREADS + (int)threadIdx.x;
+        const int corner = (looks[k].row - r.row) * r.width + looks[k].column - r.column;
+        kept.corner[i] = looks[k].seen ? corner : -1;
+        kept.down[i] = looks[k].down;
+        kept.right[i] = looks[k].right;
     }
-    const T *x = static_cast<const T *>(a.x.data) + n * a.x.image + first * a.x.channel;
-    T *y = static_cast<T *>(a.y.data) + n * a.y.image + first * a.y.channel;
-    stager<T, M> stage;
-    stage.find(a.x, a.height, a.width, r);
-    stage.load(a.x, x, a.channels - first);
-#pragma unroll 1
-    for (int c = first; c < last; c += P) {
+    for (int c = first; c < last; c += pack_of<T>) {
         if (c > first) __syncthreads();
-        stage.store(image);
+        stage_image<T>(a, tile.n, c, r, image);
         __syncthreads();
-        x += P * a.x.channel;
-        if (c + P < last) stage.load(a.x, x, a.channels - c - P);
-#pragma unroll
-        for (int k = 0; k < K; ++k) {
-            A value[P];
-            if (out[k] < 0) continue;
-            sample_shared<T>(image + max(corner[k], 0), r.width, looks[k].down, looks[k].right,
-                             value);
-#pragma unroll
-            for (int v = 0; v < P; ++v) {
-                if (corner[k] < 0) value[v] = (looks[k].down + looks[k].right) * 0;
-            }
-            put_pack<T>(a, a.y, y + out[k], a.channels - c, value);
+#pragma unroll 2
+        for (int k = 0; k < SPATIAL_PLACES; ++k) {
+            const int i = k * SPATIAL_THREADS + (int)threadIdx.x;
+            A value[pack_of<T>];
+            if (!place_in(a, tile, k, at)) continue;
+            sample_shared<T>(image, r.width, kept.corner[i], kept.down[i], kept.right[i], value);
+            put_pack<T>(a, a.y, element_of<T>(a.y, at) + c * a.y.channel, a.channels - c, value);
         }
-        y += P * a.y.channel;
     }
 }
 

@@ -11,7 +11,6 @@ enum {
     SPATIAL_STRIP = 32,
     SPATIAL_TILE = 4,
     SPATIAL_PLACES = 4,       /* of a thread, in a tile of the grid */
-    SPATIAL_STAGED = 6,       /* elements that a thread brings to shared memory, at most */
     SPATIAL_FEW = 8,          /* places that a thread keeps in registers */
     SPATIAL_BOXES_MAX = 1024, /* of an image's grid */
 };
