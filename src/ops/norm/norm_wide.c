@@ -25,7 +25,7 @@ enum {
 static const struct {
     int64_t columns;
     int64_t threads[2]; /* forward, backward */
-} ways[WAYS] = {{8, {512, 512}}, {32, {512, 352}}};
+} ways[WAYS] = {{8, {512, 512}}, {32, {512, 256}}};
 
 static bool is_backward(const struct wd_problem *problem)
 {
