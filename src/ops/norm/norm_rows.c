@@ -18,7 +18,10 @@ enum {
     SHORT_COLUMNS = 8, /* of a thread */
     SHORT_LONGEST = 256,
     PLAIN_COLUMNS = 32,
+    PLAIN_WARP = 1024, /* of a row that a warp has */
     PLAIN_LONGEST = 16384,
+    FEW_WAVES =
+        2, /* of blocks, each on a processor of its own: parameters are not in its cache yet */
     PLAIN_THREADS = 128, /* of a block of several rows */
 };
 
@@ -97,8 +100,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_norm_rows s = {.rows = 0};
     struct wd_norm_cut c;
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
-    WD_NEED((s.length <= PLAIN_LONGEST && s.rows <= INT32_MAX) ||
-                wd_norm_rows_cut(&c, problem, &s, true),
+    WD_NEED(s.rows <= INT32_MAX &&
+                (s.length <= PLAIN_WARP || wd_norm_rows_cut(&c, problem, &s, true)),
             reason, NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are too many, or too long",
             (long long)s.rows, (long long)s.length);
     return true;
@@ -179,6 +182,7 @@ static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a
     groups = wd_least(groups, least);
     a->lanes = (uint32_t)lanes;
     a->groups = (uint32_t)groups;
+    a->ahead = wd_ceil_div(a->rows, groups) <= FEW_WAVES * (int64_t)queue->device->multiprocessors;
     return wd_emit_kernel(queue, &kernel_rows[kernel + (runs ? 0 : NORM_ROWS_TYPES) + type],
                           wd_ceil_div(a->rows, groups), (uint32_t)(lanes * groups), 0, a);
 }
@@ -197,7 +201,10 @@ static cudnnStatus_t emit_forward(const struct wd_call *call, struct wd_queue *q
     a = wd_norm_rows_args_of(call, &s, queue->device);
     a.epsilon = (float)wd_call_view(call, epsilon).value;
     whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
-    if (s.length <= PLAIN_LONGEST) return emit_plain(queue, &a, type, whole);
+    /* off the boundaries longer rows are faster by whole units in a walk than by singles */
+    if (s.length <= (whole ? PLAIN_LONGEST : PLAIN_WARP)) {
+        return emit_plain(queue, &a, type, whole);
+    }
     (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);
     wd_norm_rows_say(&a, &c);
     return wd_emit_cluster_kernel(

@@ -59,10 +59,11 @@ static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, i
     return c->lanes <= most && c->cluster * c->lanes / WARP <= CLUSTER_WARPS;
 }
 
-/* The smallest cluster whose blocks leave a processor room for a second row; else one that just fits. */
+/* The smallest cluster that holds a row; backward one whose blocks leave a processor room for a second
+ * row, if there is one. */
 static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
-    for (int rows = 2; rows >= 1; --rows) {
+    for (int rows = r->backward ? 2 : 1; rows >= 1; --rows) {
         for (c->cluster = 1; c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
             if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward] / rows)) return true;
             if (fits(c, r, WAY_24, ways[WAY_24].threads[r->backward] / rows)) return true;

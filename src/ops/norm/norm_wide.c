@@ -16,16 +16,12 @@ enum {
     LEAST_UNITS = 96, /* of a row in a block: less is not worth a meeting */
     LEAST_THREADS = 32 * NORM_WIDE_BATCH,
     SHARED_FIXED = 8192, /* of a block, at most, beside the ring */
-    DEPTH = 4,           /* batches that there is room for */
     PART_BYTES = 16,
-    WAYS = 2,
+    COLUMNS = 32, /* of a thread, at most */
 };
 
-/* By a thread's columns; threads that the kernels' registers allow. */
-static const struct {
-    int64_t columns;
-    int64_t threads[2]; /* forward, backward */
-} ways[WAYS] = {{8, {512, 512}}, {32, {512, 352}}};
+/* Of a block, at most: registers. */
+static const int64_t threads_most[2] = {NORM_WIDE_THREADS, 256}; /* forward, backward */
 
 static bool is_backward(const struct wd_problem *problem)
 {
@@ -41,26 +37,22 @@ bool wd_norm_wide_cut(struct wd_norm_wide *c, const struct wd_problem *problem,
     int64_t tensors = is_backward(problem) ? 2 : 1;
     int64_t most = device->shared_per_block - SHARED_FIXED;
     int64_t row;
-    int64_t turns;
     memset(c, 0, sizeof *c);
     if (!device->grids_meet || s->length > INT32_MAX / 2) return false;
     c->share = wd_ceil_div(units, wd_least(device->multiprocessors, NORM_WIDE_BLOCKS));
     if (c->share < LEAST_UNITS) return false;
     c->blocks = wd_ceil_div(units, c->share);
-    for (c->columns = 0; c->columns < WAYS; ++c->columns) {
-        c->threads = wd_ceil_div(c->share * each, ways[c->columns].columns * WARP) * WARP;
-        if (c->threads <= ways[c->columns].threads[tensors - 1]) break;
-    }
-    if (c->columns == WAYS) return false;
-    c->threads = wd_most(c->threads, LEAST_THREADS);
+    c->threads =
+        wd_clamp(wd_ceil_div(c->share, WARP) * WARP, LEAST_THREADS, threads_most[tensors - 1]);
+    if (c->share * each > c->threads * COLUMNS) return false;
     /* one more where rows begin anywhere: where pointers lie is not known yet */
     c->row_units = c->share + 1;
     row = c->row_units * NORM_ROWS_UNIT * tensors;
-    c->batch = wd_least(wd_clamp(most / DEPTH / row, 1, NORM_WIDE_BATCH), s->rows);
-    turns = wd_ceil_div(s->rows, c->batch);
-    c->ring = wd_least(wd_least(most / (row * c->batch), NORM_WIDE_RING), turns);
-    if (c->ring < wd_least(2, turns)) return false;
-    c->ahead = wd_most(1, c->ring - 1);
+    /* all at once, so that there is one meeting: many of them (512 rows of 262,144) cost more than
+     * reading twice */
+    c->batch = s->rows;
+    if (s->rows > NORM_WIDE_BATCH || c->batch * row > most) return false;
+    c->ring = c->ahead = 1;
     c->shared = c->ring * c->batch * row;
     c->parts = (int64_t)NORM_WIDE_COPIES * c->batch * c->blocks * PART_BYTES;
     return true;
@@ -86,9 +78,8 @@ cudnnStatus_t wd_norm_wide_emit(const struct wd_call *call, struct wd_queue *que
     a.row_units = (uint32_t)c->row_units;
     WD_TRY(queue->ops->counters(queue, &counters));
     a.counter = counters;
-    which = (backward ? KERNEL_norm_wide_backward_8_f32 : KERNEL_norm_wide_forward_8_f32) +
-            (c->columns * 2 + (runs ? 0 : 1)) * NORM_ROWS_TYPES +
-            wd_norm_type(wd_call_tensor(call, 0)->dtype);
+    which = (backward ? KERNEL_norm_wide_backward_f32 : KERNEL_norm_wide_forward_f32) +
+            (runs ? 0 : NORM_ROWS_TYPES) + wd_norm_type(wd_call_tensor(call, 0)->dtype);
     return wd_emit_meeting_kernel(queue, &kernel_rows[which], c->blocks, (uint32_t)c->threads,
                                   (uint32_t)c->shared, &a);
 }

@@ -100,10 +100,10 @@ __device__ __forceinline__ void ask_batch(const norm_wide_args &w, const strip &
     wd_copies_end();
 }
 
-// E of the thread's columns, of place `at`; what it does not have is not to be used.
+// E of the thread's columns, of place `at`; zeros where it has none.
 template <class T, bool RUNS>
 __device__ __forceinline__ void take_some(const norm_wide_args &w, const uint4 *ring, uint32_t at,
-                                          uint32_t shift, int i, float *to)
+                                          uint32_t shift, uint32_t mine, int i, float *to)
 {
     constexpr int E = EACH<T>;
     if constexpr (RUNS) {
@@ -115,7 +115,10 @@ __device__ __forceinline__ void take_some(const norm_wide_args &w, const uint4 *
     } else {
         const T *from = reinterpret_cast<const T *>(ring + at * w.row_units) + shift;
 #pragma unroll
-        for (int k = 0; k < E; ++k) to[k] = wd_widen(from[place_of_column<T, RUNS>(i + k)]);
+        for (int k = 0; k < E; ++k) {
+            to[k] = 0.0f;
+            if ((uint32_t)(i + k) < mine) to[k] = wd_widen(from[place_of_column<T, RUNS>(i + k)]);
+        }
     }
 }
 
@@ -172,7 +175,7 @@ __device__ __forceinline__ part look_forward(const norm_wide_args &w, const stri
     for (int i = 0; i < C; i += E) {
         float x[E];
         if ((uint32_t)i >= s.mine) continue;
-        take_some<T, RUNS>(w, ring, at, shift, i, x);
+        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, x);
         if (i == 0 && w.of.centered) p.pivot = x[0];
 #pragma unroll
         for (int k = 0; k < E; ++k) {
@@ -204,8 +207,8 @@ __device__ __forceinline__ part look_backward(const norm_wide_args &w, const str
     for (int i = 0; i < C; i += E) {
         float x[E], dy[E];
         if ((uint32_t)i >= s.mine) continue;
-        take_some<T, RUNS>(w, ring, at, shift, i, x);
-        take_some<T, RUNS>(w, ring, at + 1, shift_dy, i, dy);
+        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, x);
+        take_some<T, RUNS>(w, ring, at + 1, shift_dy, s.mine, i, dy);
 #pragma unroll
         for (int k = 0; k < E; ++k) {
             const bool there = RUNS || (uint32_t)(i + k) < s.mine;
@@ -323,7 +326,7 @@ __device__ __forceinline__ void put_forward(const norm_wide_args &w, const strip
     for (int i = 0; i < C; i += E) {
         float v[E];
         if ((uint32_t)i >= s.mine) continue;
-        take_some<T, RUNS>(w, ring, at, shift, i, v);
+        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, v);
 #pragma unroll
         for (int k = 0; k < E; ++k) {
             v[k] = fmaf(scale[i + k], fmaf(v[k] - n.mean, n.inv_std, n.shift), bias[i + k]);
@@ -348,8 +351,8 @@ __device__ __forceinline__ void put_backward(const norm_wide_args &w, const stri
     for (int i = 0; i < C; i += E) {
         float x[E], dy[E];
         if ((uint32_t)i >= s.mine) continue;
-        take_some<T, RUNS>(w, ring, at, shift, i, x);
-        take_some<T, RUNS>(w, ring, at + 1, shift_dy, i, dy);
+        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, x);
+        take_some<T, RUNS>(w, ring, at + 1, shift_dy, s.mine, i, dy);
 #pragma unroll
         for (int k = 0; k < E; ++k) {
             const float g = fmaf(dy[k], scale[i + k], -level);

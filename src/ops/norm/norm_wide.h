@@ -10,7 +10,6 @@
 
 /* How rows are cut, see norm_wide_args.h. */
 struct wd_norm_wide {
-    int columns; /* of a thread: place among 8 and 32 */
     int64_t threads;
     int64_t share;
     int64_t blocks;
