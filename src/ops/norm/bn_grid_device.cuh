@@ -8,7 +8,6 @@
 #include "gpu/device/async.cuh"
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/grid.cuh"
-
 #include "gpu/device/shared.cuh"
 #include "gpu/device/shifted.cuh"
 #include "gpu/device/words.cuh"
