@@ -210,6 +210,17 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.together = (uint32_t)wd_most(BN_GRID_AREA / (c.width * SUM_BYTES), 1);
     a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 ? (uint32_t)runs : 32;
     a.shown = (uint32_t)(c.shared - c.items * SUM_BYTES);
+    a.quota = c.rounds > c.kept
+                  ? (uint32_t)wd_ceil_div(wd_ceil_div(c.kept, BN_GRID_BATCH),
+                                          wd_ceil_div(c.rounds - c.kept, BN_GRID_BATCH))
+                  : 0;
+    a.shares = (uint32_t)(c.threads / c.items);
+    a.column_shares = (uint32_t)(c.threads / c.width);
+    a.by_blocks = wd_fastdiv_of(a.blocks);
+    a.by_runs = wd_fastdiv_of(a.runs);
+    a.by_items = wd_fastdiv_of(a.items);
+    a.by_columns = wd_fastdiv_of((uint32_t)c.width);
+    a.by_span = wd_fastdiv_of(a.span);
     a.inv_terms = 1.0 / (double)a.bn.terms;
     a.inv_less = 1.0 / (double)wd_most(a.bn.terms - 1, 1);
     row = &rows[(a.bn.aligned ? 0 : TYPES) + wd_bn_gpu_type(problem)];
