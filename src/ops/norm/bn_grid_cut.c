@@ -10,27 +10,23 @@
 
 enum {
     TYPES = 4,
-    ROUNDS_PAY = 4, /* of a block, for one more in the group */
+    HALF = BN_GRID_THREADS / 2, /* of which a processor has two blocks */
+    ROUNDS_PAY = 4,             /* of a block, for one more in the group */
     CLUSTER_MOST = 8,
     BLOCK_RESERVED = 1024, /* bytes of shared memory that a block costs besides its own */
     APART = 8,             /* words from counter to counter (gpu/device/grid.cuh) */
     SUM_BYTES = 16,        /* of an item of a block */
 };
 
-static bool is_training(const struct wd_problem *problem)
-{
-    return problem->node->op == WD_OP_BN_TRAINING;
-}
-
 static int64_t gcd(int64_t a, int64_t b)
 {
     return b == 0 ? a : gcd(b, a % b);
 }
 
-/* Of `units` side by side, how many of the threads have one. */
+/* Of `units` side by side, how many of half the threads have one. */
 static int64_t busy(int64_t units)
 {
-    return BN_GRID_THREADS / units * units;
+    return HALF / units * units;
 }
 
 /* The columns of a group of single elements: so many that what a block reads of the others' sums, a
@@ -38,7 +34,7 @@ static int64_t busy(int64_t units)
 static int64_t columns_of(int64_t params)
 {
     int64_t columns = 8 * BN_RUN;
-    while (columns < BN_GRID_COLUMNS && 4 * columns * columns <= 64 * params) columns *= 2;
+    while (columns < HALF && 4 * columns * columns <= 64 * params) columns *= 2;
     return wd_least(columns, params);
 }
 
@@ -46,8 +42,7 @@ static int64_t columns_of(int64_t params)
 static int64_t part_of(int64_t plane, int64_t unit)
 {
     int64_t best = 0;
-    for (int64_t width = BN_RUN; width <= plane && width / unit <= BN_GRID_THREADS;
-         width += BN_RUN) {
+    for (int64_t width = BN_RUN; width <= plane && width / unit <= HALF; width += BN_RUN) {
         if (plane % width == 0 && (best == 0 || busy(width / unit) >= busy(best / unit))) {
             best = width;
         }
@@ -90,7 +85,7 @@ static bool lay(struct wd_bn_grid_cut *c)
     }
     c->groups = wd_ceil_div(s->params, c->items);
     c->rows = s->total / c->pitch * c->plane;
-    return c->items == 1 ? c->width / c->unit <= BN_GRID_THREADS : c->width <= BN_GRID_COLUMNS;
+    return c->items == 1 ? c->width / c->unit <= HALF : c->width <= BN_GRID_COLUMNS;
 }
 
 /* Blocks of so many threads, `blocks` a group. Answers whether all of x is kept. */
@@ -110,8 +105,8 @@ static bool share(struct wd_bn_grid_cut *c, int64_t threads, int64_t blocks, int
 static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
 {
     /* a thread works out what follows for a column */
-    bool two = c->items == 1 || c->width <= BN_GRID_THREADS / 2;
-    int64_t threads = BN_GRID_THREADS / (two ? 2 : 1);
+    bool two = c->items == 1 || c->width <= HALF;
+    int64_t threads = two ? HALF : BN_GRID_THREADS;
     int64_t room =
         two ? device->shared_per_processor / 2 - BLOCK_RESERVED : device->shared_per_block;
     int64_t most = device->cooperative ? CLUSTER_MOST : 1;
@@ -137,19 +132,32 @@ static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
         share(c, BN_GRID_THREADS, blocks, device->shared_per_block);
         return c->lanes > 0;
     }
+    /* most of it, where processors have two blocks, or all of what one block holds */
+    share(c, threads, most, room);
+    if (two && 4 * c->kept >= 3 * c->rounds) return true;
     share(c, BN_GRID_THREADS, most, device->shared_per_block);
     return c->lanes > 0;
 }
 
-static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
+bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
+                    const struct wd_device *device)
 {
     const struct wd_bn_gpu_space *s = &c->space;
-    int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
     c->unit = BN_GRID_UNIT / size;
-    c->bytes = BN_GRID_UNIT * (is_training(problem) ? 1 : 2);
+    c->bytes = (int64_t)BN_GRID_UNIT * arrays;
     return lay(c) && c->rows <= INT32_MAX / 2 && s->total / c->unit <= INT32_MAX &&
-           s->params <= INT32_MAX && spread(c, problem->device) &&
-           c->groups * c->blocks <= INT32_MAX;
+           s->params <= INT32_MAX && spread(c, device) && c->groups * c->blocks <= INT32_MAX;
+}
+
+static bool is_training(const struct wd_problem *problem)
+{
+    return problem->node->op == WD_OP_BN_TRAINING;
+}
+
+static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
+{
+    int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
+    return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
 }
 
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason)
