@@ -217,4 +217,9 @@ static inline int __reduce_max_sync(uint32_t mask, int value)
     return value;
 }
 
+static inline void __syncwarp(void)
+{
+    emulator_shuffle(0, emulator_lane());
+}
+
 #endif

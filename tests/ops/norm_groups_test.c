@@ -294,10 +294,8 @@ static void all_reached(int argc)
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
     static const char *const others[] = {"wd_norm_groups_statistics", "wd_norm_groups_gradients",
                                          "wd_norm_groups_params", "wd_norm_kept_params"};
-    static const char *const kept[] = {
-        "planes_%s_even", "planes_%s_odd",  "planes_%s_beside_even", "planes_%s_beside_odd",
-        "columns_%s_one", "columns_%s_two", "columns_%s_each",
-    };
+    static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",
+                                       "columns_%s"};
     enum { KEPT = COUNT(kept) * 2 * TYPES, MOST = KEPT > KERNELS ? KEPT : KERNELS };
     static char names[MOST][ROOM];
     const char *symbols[MOST];

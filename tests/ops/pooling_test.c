@@ -104,6 +104,13 @@ static const struct {
 } exact[] = {
     {"2_2", {.rank = 4, .x = {2, 16, 9, 16}, .window = {2, 2}, .stride = {2, 2}}},
     {"3_2", {.rank = 4, .x = {2, 16, 8, 16}, .window = {3, 3}, .pad = {1, 1}, .stride = {2, 2}}},
+    {"3_2_bare", {.rank = 4, .x = {2, 16, 11, 16}, .window = {3, 3}, .stride = {2, 2}}},
+    {"3_2_wide",
+     {.rank = 4, .x = {2, 8, 37, 7}, .window = {3, 3}, .pad = {2, 2}, .stride = {2, 2}}},
+    {"3_2_long",
+     {.rank = 4, .x = {2, 1, 6, 260}, .window = {3, 3}, .pad = {0, 1}, .stride = {2, 2}}},
+    {"3_2_longer",
+     {.rank = 4, .x = {2, 1, 50, 131}, .window = {3, 3}, .pad = {1, 0}, .stride = {2, 2}}},
     {"3_1", {.rank = 4, .x = {2, 16, 9, 11}, .window = {3, 3}, .pad = {1, 1}, .stride = {1, 1}}},
     {"4_4", {.rank = 4, .x = {2, 16, 9, 12}, .window = {4, 4}, .pad = {1, 1}, .stride = {4, 4}}},
     {"2_1", {.rank = 4, .x = {2, 16, 7, 9}, .window = {2, 2}, .stride = {1, 1}}},

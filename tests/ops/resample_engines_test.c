@@ -140,7 +140,7 @@ static void lengths(int type)
  * others. */
 static void whole_windows(int type)
 {
-    for (int k = 0; k < 4 * 16; ++k) {
+    for (int k = 0; k < 4 * 32; ++k) {
         int edge = 2 + k % 4;
         bool backward = k / 4 % 2;
         enum layout layout = k / 8 % 4 == 3 ? LAYOUT_NCHW : LAYOUT_NHWC;
@@ -151,16 +151,22 @@ static void whole_windows(int type)
                         backward ? "backward" : "forward", k)) {
             continue;
         }
-        form_geometry(&forms[11], 4, k & 32 ? 8 : 24, &g);
+        form_geometry(&forms[11], 4, k & 64 ? 8 : 24, &g);
         g.x[2] = random_of(5, 6, 7, 12);
         g.x[3] = random_of(5, 6, 9, 34);
         for (int s = 0; s < 2; ++s) {
             g.window[s] = edge * UNIT;
-            g.stride[s] = edge > 3 ? random_of(1, 2, 3, 5) * UNIT : 2 * UNIT;
+            g.stride[s] = (edge > 4 ? random_of(1, 2, 3, 5) : edge > 3 ? 1 : 2) * UNIT;
             g.pre[s] = random_of(0, 0, 1, edge - 1) * UNIT;
             g.post[s] = random_of(0, 0, 1, edge - 1) * UNIT;
         }
         if (edge == 5) g.window[1] = 3 * UNIT;
+        if (edge == 2 && k & 64) { /* they tile the image */
+            if (lie == LIE_ALIKE) layout = LAYOUT_NCHW;
+            g.x[2] = 6;
+            g.x[3] = 32;
+            for (int s = 0; s < 2; ++s) g.pre[s] = g.post[s] = 0;
+        }
         if (!set_output(&g)) case_fail("no output");
         else if (backward) resample_backward(&g, type, type, layout, lie);
         else resample_forward(&g, type, type, layout, lie);

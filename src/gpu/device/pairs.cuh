@@ -62,4 +62,16 @@ template <> struct wd_pair<__nv_bfloat16> {
     }
 };
 
+// The larger one; NaN where one is.
+static __device__ __forceinline__ float wd_largest(float a, float b)
+{
+    float most;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+    return most;
+}
+static __device__ __forceinline__ double wd_largest(double a, double b)
+{
+    return a != a || b <= a ? a : b;
+}
+
 #endif

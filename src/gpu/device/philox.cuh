@@ -7,24 +7,50 @@
 #define WD_GPU_DEVICE_PHILOX_CUH
 
 #include "base/philox.h"
+#include "gpu/device/math.cuh"
 
 struct wd_drawing {
     uint64_t seed;
     uint64_t offset;
 };
 
+// wd_philox_round by single instructions.
+static __device__ __forceinline__ void wd_draw_round(uint32_t *counter, uint32_t *key)
+{
+    uint32_t low0, high0, low1, high1;
+    wd_product(counter[0], WD_PHILOX_FACTOR0, low0, high0);
+    wd_product(counter[2], WD_PHILOX_FACTOR1, low1, high1);
+    counter[0] = high1 ^ counter[1] ^ key[0];
+    counter[1] = low1;
+    counter[2] = high0 ^ counter[3] ^ key[1];
+    counter[3] = low0;
+    key[0] += WD_PHILOX_KEY0;
+    key[1] += WD_PHILOX_KEY1;
+}
+
 static __device__ __forceinline__ void wd_draw(const wd_drawing &d, uint32_t block,
                                                uint32_t *number)
 {
-    wd_philox(d.seed, d.offset, (uint64_t)block, number);
+    uint32_t key[2] = {(uint32_t)d.seed, (uint32_t)(d.seed >> 32)};
+    number[0] = block;
+    number[1] = 0;
+    number[2] = (uint32_t)d.offset;
+    number[3] = (uint32_t)(d.offset >> 32);
+#pragma unroll
+    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) wd_draw_round(number, key);
 }
 
-// The block that is asked for rarely.
-static __device__ __noinline__ uint4 wd_draw_second(uint64_t seed, uint64_t offset, uint32_t block)
+// The block that is asked for rarely: little code, few registers.
+static __device__ __forceinline__ void wd_draw_second(const wd_drawing &d, uint32_t block,
+                                                      uint32_t *number)
 {
-    uint32_t number[4];
-    wd_philox(seed, offset, (uint64_t)block + WD_PHILOX_SECOND, number);
-    return make_uint4(number[0], number[1], number[2], number[3]);
+    uint32_t key[2] = {(uint32_t)d.seed, (uint32_t)(d.seed >> 32)};
+    number[0] = block;
+    number[1] = (uint32_t)(WD_PHILOX_SECOND >> 32);
+    number[2] = (uint32_t)d.offset;
+    number[3] = (uint32_t)(d.offset >> 32);
+#pragma unroll 1
+    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) wd_draw_round(number, key);
 }
 
 // Bits of numbers that are equal to `tie`, and maybe others, but none where none is.
@@ -46,8 +72,8 @@ static __device__ __forceinline__ void wd_draw_chances(const wd_drawing &d, cons
 {
     wd_draw(d, block, number);
     if (t.lower == 0 || wd_ties(number, t.tie) == 0) return;
-    const uint4 drawn = wd_draw_second(d.seed, d.offset, block);
-    const uint32_t second[4] = {drawn.x, drawn.y, drawn.z, drawn.w};
+    uint32_t second[4];
+    wd_draw_second(d, block, second);
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
         if ((number[w] & 0xffffu) == t.tie) {

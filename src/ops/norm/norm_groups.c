@@ -259,7 +259,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 
 static int64_t inference_workspace(const struct wd_problem *problem)
 {
-    return wd_norm_kept_takes(problem) ? 0 : workspace(problem);
+    return wd_norm_kept_takes(problem) ? wd_norm_kept_workspace(problem) : workspace(problem);
 }
 
 static cudnnStatus_t emit_inference(const struct wd_call *call, struct wd_queue *queue)

@@ -16,8 +16,9 @@ bool wd_norm_groups_match(const struct wd_problem *problem, struct wd_reason *re
 /* Whether statistics are given, so that outputs are all there is to do. */
 bool wd_norm_groups_given(const struct wd_problem *problem);
 
-/* Whether a problem that matches is read once, by kernels that need no scratch; inference may be. */
+/* Whether a problem that matches is read once; inference may be. */
 bool wd_norm_kept_takes(const struct wd_problem *problem);
+int64_t wd_norm_kept_workspace(const struct wd_problem *problem);
 cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue);
 
 #endif

@@ -63,16 +63,25 @@ static int64_t stretch(const struct norm_groups_shape *s, const struct norm_kept
 /* Blocks that may have something of the same channel. */
 static int64_t slices_of(const struct norm_groups_shape *s, const struct norm_kept_cut *c)
 {
-    if (s->columns) return c->cluster;
-    return wd_least(c->cluster, (s->plane - 1) / stretch(s, c) + 2);
+    if (s->columns) return c->blocks;
+    return wd_least(c->blocks, (s->plane - 1) / stretch(s, c) + 2);
 }
 
-static int64_t workspace(const struct wd_problem *problem)
+/* Bytes of scratch: what blocks that meet tell each other, and what they found of channels. */
+static int64_t values_bytes(const struct norm_groups_shape *s, const struct norm_kept_cut *c)
+{
+    int64_t count = s->columns ? c->tile / s->each : 1;
+    return c->meets ? c->teams * 2 * count * c->blocks * 16 + 16 : 0;
+}
+
+int64_t wd_norm_kept_workspace(const struct wd_problem *problem)
 {
     struct norm_groups_shape s;
     struct norm_kept_cut c;
-    if (!wants_params(problem) || !see(&s, &c, problem)) return 0;
-    return s.samples * slices_of(&s, &c) * s.channels * (int64_t)sizeof(struct norm_kept_sums);
+    int64_t sums = 0;
+    if (!see(&s, &c, problem)) return 0;
+    if (wants_params(problem)) sums = s.samples * slices_of(&s, &c) * s.channels;
+    return values_bytes(&s, &c) + sums * (int64_t)sizeof(struct norm_kept_sums);
 }
 
 /* dscale and dbias, from what blocks left. */
@@ -82,7 +91,9 @@ static cudnnStatus_t emit_params(struct wd_queue *queue, const struct norm_group
     int64_t rows = a->samples * (int64_t)a->slices;
     int64_t warps = 1;
     while (warps < rows && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
-    a->length = s->columns || c->cluster == 1 ? 0 : (uint32_t)stretch(s, c);
+    if (s->columns || c->blocks == 1) a->length = 0;
+    a->part = (uint32_t)stretch(s, c);
+    a->lanes = a->runs ? (uint32_t)(16 / s->size) : 1;
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_kept_params],
                           wd_ceil_div(s->channels, WARP), (uint32_t)(warps * WARP), 0, a);
 }
@@ -96,8 +107,8 @@ static void place(struct norm_kept_args *a, const struct norm_groups_shape *s,
     a->total = s->samples * s->channels * s->plane;
     a->inverse = 1.0 / (double)(s->each * s->plane);
     a->by_plane = wd_fastdiv_of((uint32_t)s->plane);
-    a->clusters = (uint32_t)c->clusters;
-    a->cluster = (uint32_t)c->cluster;
+    a->teams = (uint32_t)c->teams;
+    a->blocks = (uint32_t)c->blocks;
     a->channels = (uint32_t)s->channels;
     a->plane = (uint32_t)s->plane;
     a->groups = (uint32_t)s->groups;
@@ -117,12 +128,11 @@ static void place(struct norm_kept_args *a, const struct norm_groups_shape *s,
     a->across = (uint32_t)c->across;
     a->rows = (uint32_t)c->rows;
     a->space = (uint32_t)c->space;
-    a->runs = wd_norm_aligned(a->x) && wd_norm_aligned(a->dy) && wd_norm_aligned(a->y) &&
-              (s->columns       ? s->channels
-               : c->panels == 1 ? 0
-                                : c->length) *
-                      s->size % 16 ==
-                  0;
+    a->shift = (uint32_t)((uintptr_t)a->x % 16 / (uintptr_t)s->size);
+    a->runs = (uintptr_t)a->x % 16 == (uintptr_t)a->y % 16 &&
+              (!a->dy || (uintptr_t)a->x % 16 == (uintptr_t)a->dy % 16);
+    if (s->columns && (a->shift > 0 || s->channels * s->size % 16 != 0)) a->runs = 0;
+    if (!a->runs) a->shift = 0;
 }
 
 cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue)
@@ -133,10 +143,10 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
     struct norm_kept_args a;
     int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
     bool backward = is_backward(&call->problem);
-    int row;
+    struct wd_kernel_row *row;
+    char *scratch = call->workspace;
     if (!see(&s, &c, &call->problem)) return CUDNN_STATUS_INTERNAL_ERROR;
-    row = KERNEL_norm_kept_planes_forward_even_f32 +
-          (backward * NORM_KEPT_WAYS + (int)c.way) * NORM_ROWS_TYPES;
+    if (c.meets) scratch = (char *)(((uintptr_t)scratch + 15) / 16 * 16); /* there is room for it */
     memset(&a, 0, sizeof a);
     a.x = wd_norm_data(call, p.x);
     a.y = wd_norm_data(call, p.y);
@@ -148,7 +158,9 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
     if (backward) {
         a.given_mean = wd_norm_data(call, p.mean);
         a.given_inv_std = wd_norm_data(call, p.inv_std);
-        if (wants_params(&call->problem)) a.sums = call->workspace;
+        if (wants_params(&call->problem)) {
+            a.sums = (struct norm_kept_sums *)(scratch + values_bytes(&s, &c) / 32 * 32);
+        }
     } else if (call->problem.node->op == WD_OP_NORM_TRAINING) {
         a.mean = wd_norm_data(call, p.mean);
         a.inv_std = wd_norm_data(call, p.inv_std);
@@ -158,9 +170,21 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
     }
     a.streaming = wd_tensor_extent(wd_call_tensor(call, p.x)) > queue->device->l2_bytes;
     place(&a, &s, &c);
-    WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[row + type], c.clusters * c.cluster,
-                                  (uint32_t)c.threads, (uint32_t)c.cluster, (uint32_t)c.shared,
-                                  &a));
+    /* planes that begin off the boundaries are none of whole runs */
+    if (a.shift > 0 && c.way == NORM_KEPT_EVEN) c.way = NORM_KEPT_ODD;
+    row = &kernel_rows[KERNEL_norm_kept_planes_forward_even_f32 +
+                       (backward * NORM_KEPT_WAYS + (int)c.way) * NORM_ROWS_TYPES + type];
+    if (c.meets) {
+        void *counters = NULL;
+        WD_TRY(queue->ops->counters(queue, &counters));
+        a.counters = counters;
+        a.values = scratch;
+        WD_TRY(wd_emit_meeting_kernel(queue, row, c.teams * c.blocks, (uint32_t)c.threads,
+                                      (uint32_t)c.shared, &a));
+    } else {
+        WD_TRY(wd_emit_cluster_kernel(queue, row, c.teams * c.blocks, (uint32_t)c.threads,
+                                      (uint32_t)c.blocks, (uint32_t)c.shared, &a));
+    }
     return a.sums ? emit_params(queue, &s, &c, &a) : CUDNN_STATUS_SUCCESS;
 }
 
@@ -168,9 +192,9 @@ const struct wd_engine wd_engine_norm_training_kept = {
     .name = "norm_training_kept",
     .op = WD_OP_NORM_TRAINING,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
+    .workspace = wd_norm_kept_workspace,
     .emit = wd_norm_kept_emit,
 };
 
@@ -178,9 +202,8 @@ const struct wd_engine wd_engine_norm_backward_kept = {
     .name = "norm_backward_kept",
     .op = WD_OP_NORM_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
-    .workspace = workspace,
+    .workspace = wd_norm_kept_workspace,
     .emit = wd_norm_kept_emit,
 };

@@ -8,6 +8,17 @@
 
 namespace {
 
+// By planes, how many blocks have something of a channel: `part` is elements here.
+__device__ __forceinline__ uint32_t slices_of(const norm_kept_args &a, uint32_t sample,
+                                              uint32_t channel)
+{
+    const uint32_t group = channel / a.each;
+    const int64_t share = (int64_t)sample * a.groups + group;
+    const uint32_t first = (channel - group * a.each) * a.plane;
+    const uint32_t skip = (uint32_t)(share * a.length + a.shift) % a.lanes;
+    return (first + skip + a.plane - 1) / a.part - (first + skip) / a.part + 1;
+}
+
 // dscale and dbias over samples and blocks: a warp's lanes are channels, and warps have rows of sums.
 __device__ __forceinline__ void kept_params(const norm_kept_args &a)
 {
@@ -16,17 +27,12 @@ __device__ __forceinline__ void kept_params(const norm_kept_args &a)
     const uint32_t warp = threadIdx.x / WARP;
     const uint32_t warps = blockDim.x / WARP;
     const uint32_t channel = blockIdx.x * WARP + lane;
-    const uint32_t own = channel % a.each;
-    // by planes a channel may have fewer slices than another
-    const uint32_t slices =
-        a.length == 0 ? a.slices
-                      : ((own + 1) * a.plane - 1) / a.length - own * a.plane / a.length + 1;
     double dy = 0.0, dy_xhat = 0.0;
     wd_wait_for_previous();
     if (channel < a.channels) {
 #pragma unroll 8
         for (uint32_t row = warp; row < a.samples * a.slices; row += warps) {
-            if (row % a.slices >= slices) continue;
+            if (a.length > 0 && row % a.slices >= slices_of(a, row / a.slices, channel)) continue;
             const norm_kept_sums one = a.sums[(int64_t)row * a.channels + channel];
             dy += one.dy, dy_xhat += one.dy_xhat;
         }

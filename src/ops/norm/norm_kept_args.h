@@ -19,9 +19,8 @@
 #include "ops/norm/norm_rows_args.h"
 
 enum {
-    NORM_KEPT_THREADS = 512,
+    NORM_KEPT_THREADS = 384,
     NORM_KEPT_CLUSTER = 8, /* blocks of a panel, at most */
-    NORM_KEPT_TILE = 256,  /* columns of a panel, at most */
     NORM_KEPT_BATCHES = 4, /* parts of a panel that are waited for one after the other */
 };
 
@@ -50,8 +49,10 @@ struct norm_kept_args {
     double inverse; /* of the elements of a share */
     struct wd_fastdiv by_plane;
     struct wd_fastdiv by_each;
-    uint32_t clusters; /* of the launch */
-    uint32_t cluster;  /* blocks of a panel */
+    uint32_t *counters; /* null: blocks of a panel are a cluster */
+    void *values;       /* scratch of blocks that meet */
+    uint32_t teams;     /* of blocks in the launch */
+    uint32_t blocks;    /* of a panel */
     uint32_t channels;
     uint32_t plane;
     uint32_t groups;
@@ -69,7 +70,8 @@ struct norm_kept_args {
     uint32_t tiles;
     uint32_t across; /* runs of a tile's row */
     uint32_t rows;   /* of a block at a time */
-    uint32_t runs;   /* 16 bytes at a time */
+    uint32_t runs;   /* 16 bytes at a time, where they lie so */
+    uint32_t shift;  /* planes: elements of x before the first from a boundary of 16 bytes */
     uint32_t space;  /* runs of a block in shared memory, of one tensor */
     int32_t streaming;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // norm_kept by columns: channels lie last. A thread has a run of columns and some of the rows; what it
-// found is added up over the rows of the block, over the columns of a group, and over the cluster.
+// found of each column is added up over the rows of the block, over the columns of a group, and over
+// the blocks of the panel.
 #ifndef WD_OPS_NORM_KEPT_COLUMNS_CUH
 #define WD_OPS_NORM_KEPT_COLUMNS_CUH
 
@@ -9,46 +10,40 @@
 
 namespace {
 
-constexpr uint32_t TILE = NORM_KEPT_TILE;
-
-// How the columns of a run belong to groups: all to one; to two, the first one's and the last one's;
-// or each is looked at by itself.
-enum sharing { ONE, TWO, EACH };
-template <class T, sharing S> constexpr int CELLS = S == ONE ? 1 : S == TWO ? 2 : RUN<T>;
-
 struct column_seat {
-    uint32_t rank;
     uint32_t row;   // of the block's rows at a time
     uint32_t place; // run of the row
+    uint32_t all;   // rows of the block
     uint32_t slots; // of the thread
-    uint32_t left;  // columns of the run: fewer than it has at the end of a row
+    uint32_t kept;  // of these that stay; the others are read again
+    int left;       // columns of the run: fewer than it has at the end of a row
     uint32_t first; // row of the panel
     uint32_t batch;
 };
 
-__device__ __forceinline__ column_seat column_seat_of(const norm_kept_args &a, uint32_t run_length)
+template <class T> __device__ __forceinline__ column_seat column_seat_of(const norm_kept_args &a)
 {
     column_seat s;
-    const uint32_t begin = min((blockIdx.x % a.cluster) * a.part, a.plane);
-    const uint32_t end = min(begin + a.part, a.plane);
-    s.rank = blockIdx.x % a.cluster;
+    const uint32_t begin = min((blockIdx.x % a.blocks) * a.part, a.plane);
+    s.all = min(a.part, a.plane - begin);
     s.row = threadIdx.x / a.across;
     s.place = threadIdx.x - s.row * a.across;
     s.first = begin + s.row;
-    s.slots = s.row < a.rows && s.first < end ? (end - s.first - 1) / a.rows + 1 : 0;
-    s.left = min(a.tile - s.place * run_length, run_length);
+    s.slots = s.row < a.rows && s.row < s.all ? (s.all - s.row - 1) / a.rows + 1 : 0;
+    s.kept = min(s.slots, a.slots);
+    s.left = (int)min(a.tile - s.place * RUN<T>, (uint32_t)RUN<T>);
     s.batch = (a.slots + BATCHES - 1) / BATCHES;
     return s;
 }
 
-// The thread's first element of a panel.
+// The thread's first run of a panel, less the row.
 template <class T>
-__device__ __forceinline__ int64_t column_start(const norm_kept_args &a, const column_seat &s,
-                                                int64_t panel)
+__device__ __forceinline__ int64_t column_base(const norm_kept_args &a, const column_seat &s,
+                                               int64_t panel)
 {
     const int64_t sample = panel / a.tiles;
     const uint32_t tile = (uint32_t)(panel - sample * a.tiles);
-    return (sample * a.plane + s.first) * a.channels + tile * a.tile + s.place * RUN<T>;
+    return sample * a.plane * a.channels + tile * a.tile + s.place * RUN<T>;
 }
 
 template <class T>
@@ -57,223 +52,80 @@ __device__ __forceinline__ void fetch_columns(const norm_kept_args &a, const col
 {
     const int64_t step = (int64_t)a.rows * a.channels;
     for (uint32_t b = 0; b < BATCHES; ++b) {
-        const uint32_t end = min((b + 1) * s.batch, s.slots);
+        const uint32_t end = min((b + 1) * s.batch, s.kept);
         for (uint32_t j = b * s.batch; j < end; ++j) {
-            fetch(kept + j * blockDim.x + threadIdx.x, from + j * step, a.runs != 0, s.left);
+            fetch(kept + j * blockDim.x + threadIdx.x, from + j * step, a.runs != 0, 0, s.left);
         }
         wd_copies_end();
     }
 }
 
+// Runs of rows that are read again which are under way at once; backward of two tensors.
+constexpr uint32_t AGAIN = 4;
+constexpr uint32_t AGAIN_BACKWARD = 2;
+
+template <class T>
+__device__ __forceinline__ void load_run(run<T> &to, const T *from, bool whole, int left)
+{
+    if (whole) {
+        to.load(from);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < RUN<T>; ++i) {
+        T one;
+        wd_narrow(one, 0.0f);
+        if (i < left) one = from[i];
+        to.put(i, one);
+    }
+}
+
+// Rows whose median is what a column's differences are from: no element far out makes them so large
+// that single precision has no digits left for the others.
+constexpr uint32_t PIVOTS = 3;
+
+// What lies behind the runs in shared memory.
+struct column_areas {
+    float4 *table;  // by thread
+    uint4 *pivots;  // forward: three rows of runs
+    float2 *found;  // by column
+    float4 *groups; // by group
+    pair *of_block;
+};
+
+template <class T>
+__device__ __forceinline__ column_areas column_areas_of(const norm_kept_args &a, uint4 *behind)
+{
+    column_areas s;
+    s.table = reinterpret_cast<float4 *>(behind);
+    s.groups = s.table + blockDim.x;
+    s.of_block = reinterpret_cast<pair *>(s.groups + a.tile / a.each);
+    s.pivots = reinterpret_cast<uint4 *>(
+        a.counters ? s.of_block : s.of_block + 2 * (a.tile / a.each) * a.blocks);
+    s.found = reinterpret_cast<float2 *>(s.pivots + PIVOTS * a.across);
+    return s;
+}
+
 // Lanes that add up the rows of one run.
 constexpr uint32_t ADDERS = 8;
 
-// What the threads of the block have of CELLS numbers, over its rows: to `found`, by cell and run.
-template <int CELLS, class F>
-__device__ __forceinline__ void sum_rows(const norm_kept_args &a, const F &mine, pair *table,
-                                         pair *found)
-{
-#pragma unroll
-    for (int c = 0; c < CELLS; ++c) {
-        if (c > 0) __syncthreads();
-        table[threadIdx.x] = mine(c);
-        __syncthreads();
-        for (uint32_t first = 0; first < a.across * ADDERS; first += blockDim.x) {
-            const uint32_t item = first + threadIdx.x;
-            const uint32_t place = item / ADDERS;
-            pair all = {0.0, 0.0};
-            for (uint32_t row = item % ADDERS; place < a.across && row < a.rows; row += ADDERS) {
-                add(all, table[row * a.across + place]);
-            }
-            all = sum_of_lanes(all, ADDERS);
-            if (item % ADDERS == 0 && place < a.across) found[c * a.across + place] = all;
-        }
-    }
-    __syncthreads();
-}
-
-// Of a group of the tile, from what was found of runs.
-template <class T, sharing S>
-__device__ __forceinline__ pair pair_of_group(const norm_kept_args &a, const pair *found,
-                                              uint32_t group)
-{
-    const uint32_t begin = group * a.each, end = begin + a.each;
-    pair all = {0.0, 0.0};
-    if constexpr (S == EACH) {
-        for (uint32_t c = begin; c < end; ++c) add(all, found[c % RUN<T> * a.across + c / RUN<T>]);
-    } else {
-        for (uint32_t p = begin / RUN<T>; p * RUN<T> < end; ++p) {
-            // a run that began in the group before has this one in its second cell
-            add(all, found[(S == TWO && p * RUN<T> < begin ? a.across : 0) + p]);
-        }
-    }
-    return all;
-}
-
-// The cell of a run's column; the second of two begins at `split`.
-template <class T, sharing S>
-__device__ __forceinline__ uint32_t cell_of(uint32_t split, uint32_t i)
-{
-    return S == ONE ? 0 : S == EACH ? i : i >= split;
-}
-
-template <int CELLS>
-__device__ __forceinline__ float mean_of(const float *mean, uint32_t split, int i)
-{
-    return CELLS == 1            ? mean[0]
-           : CELLS > 2           ? mean[i % CELLS]
-           : (uint32_t)i < split ? mean[0]
-                                 : mean[CELLS - 1];
-}
-
-// The group of a cell, in the tile.
-template <class T, sharing S>
-__device__ __forceinline__ uint32_t group_of(const norm_kept_args &a, const column_seat &s,
-                                             uint32_t cell)
-{
-    const uint32_t column = s.place * RUN<T>;
-    if constexpr (S == EACH) return (column + cell) / a.each;
-    return column / a.each + cell;
-}
-
-template <class T, sharing S>
-__device__ __forceinline__ void columns_forward(const norm_kept_args &a)
-{
-    constexpr int C = CELLS<T, S>;
-    constexpr int P = S == ONE ? 1 : RUN<T>; // first elements that a thread counts from
-    __shared__ pair table[THREADS];
-    __shared__ pair found[TILE];
-    __shared__ numbers of_group[TILE];
-    __shared__ uint64_t here[2];
-    uint4 *kept = wd_dynamic_shared<uint4>();
-    const column_seat s = column_seat_of(a, RUN<T>);
-    const uint32_t split = a.each - s.place * RUN<T> % a.each; // columns of the run's first group
-    const uint32_t groups = a.tile / a.each;
-    const int64_t step = (int64_t)a.rows * a.channels;
-    exchange e = {reinterpret_cast<pair *>(kept + a.space), here, groups, 0};
-    int64_t panel = blockIdx.x / a.cluster;
-    int64_t start = column_start<T>(a, s, panel);
-    begin_exchange(a, e);
-    wd_wait_for_previous();
-    fetch_columns(a, s, static_cast<const T *>(a.x) + start, kept);
-    for (; panel < a.panels; panel += a.clusters, e.turn += 1) {
-        const int64_t sample = panel / a.tiles;
-        const uint32_t channel = (uint32_t)(panel - sample * a.tiles) * a.tile;
-        {
-            shifted mine[P];
-#pragma unroll
-            for (int i = 0; i < P; ++i) mine[i].begin(0.0f);
-#pragma unroll
-            for (int b = 0; b < BATCHES; ++b) {
-                const uint32_t end = min((b + 1) * s.batch, s.slots);
-                wait_for_batch(b);
-                for (uint32_t j = b * s.batch; j < end; ++j) {
-                    run<T> r;
-                    r.load(reinterpret_cast<const T *>(kept + j * blockDim.x + threadIdx.x));
-                    if (j == 0) {
-#pragma unroll
-                        for (int i = 0; i < P; ++i) mine[i].begin(wd_widen(r.get(i)));
-                    }
-#pragma unroll
-                    for (int i = 0; i < RUN<T>; ++i) mine[i % P].add(wd_widen(r.get(i)));
-                }
-            }
-            sum_rows<C>(
-                a,
-                [&](uint32_t c) {
-                    if constexpr (S == ONE) {
-                        return mine[0].from(0.0f, s.slots * RUN<T>);
-                    } else if constexpr (S == EACH) {
-                        return mine[c].from(0.0f, s.slots);
-                    } else {
-                        pair all = {0.0, 0.0};
-#pragma unroll
-                        for (uint32_t i = 0; i < P; ++i) {
-                            if ((i >= split) == (c > 0)) add(all, mine[i].from(0.0f, s.slots));
-                        }
-                        return all;
-                    }
-                },
-                table, found);
-        }
-        if (threadIdx.x == 0) expect(a, e);
-        for (uint32_t g = threadIdx.x; g < groups; g += blockDim.x) {
-            const pair all = pair_of_group<T, S>(a, found, g);
-            if (a.cluster == 1) *place_in(a, e, g) = all;
-            else
-                for (uint32_t to = 0; to < a.cluster; ++to) send(a, e, s.rank, g, to, all);
-        }
-        for (uint32_t g = threadIdx.x; g < groups; g += blockDim.x) {
-            wait_for_all(a, e);
-            const numbers n = numbers_of(a, received(a, e, g), 0.0f);
-            of_group[g] = n;
-            if (s.rank == 0) {
-                const int64_t share = sample * a.groups + channel / a.each + g;
-                if (a.mean) a.mean[share] = n.mean;
-                if (a.inv_std) a.inv_std[share] = n.inv_std;
-            }
-        }
-        __syncthreads();
-        float mean[C], factor[RUN<T>], base[RUN<T>];
-#pragma unroll
-        for (uint32_t c = 0; c < C; ++c) {
-            const uint32_t group = group_of<T, S>(a, s, c);
-            mean[c] = group < groups ? of_group[group].mean : 0.0f;
-        }
-#pragma unroll
-        for (uint32_t i = 0; i < RUN<T>; ++i) {
-            factor[i] = base[i] = 0.0f;
-            if (i >= s.left || s.slots == 0) continue;
-            const numbers n = of_group[group_of<T, S>(a, s, cell_of<T, S>(split, i))];
-            const uint32_t own = channel + s.place * RUN<T> + i;
-            const float scale = param_at(a.scale, own);
-            factor[i] = scale * n.inv_std;
-            base[i] = fmaf(scale, n.rest, param_at(a.bias, own));
-        }
-        T *y = static_cast<T *>(a.y) + start;
-        const bool more = panel + a.clusters < a.panels;
-        if (more) start = column_start<T>(a, s, panel + a.clusters);
-        const T *x = static_cast<const T *>(a.x) + start;
-        for (uint32_t b = 0; b < BATCHES; ++b) {
-            const uint32_t end = min((b + 1) * s.batch, s.slots);
-            for (uint32_t j = b * s.batch; j < end; ++j) {
-                uint4 *at = kept + j * blockDim.x + threadIdx.x;
-                run<T> r;
-                float value[RUN<T>];
-                r.load(reinterpret_cast<const T *>(at));
-#pragma unroll
-                for (int i = 0; i < RUN<T>; ++i) {
-                    value[i] =
-                        fmaf(factor[i], wd_widen(r.get(i)) - mean_of<C>(mean, split, i), base[i]);
-                }
-                put(y + j * step, value, a.runs != 0, s.left, a.streaming);
-                if (more) fetch(at, x + j * step, a.runs != 0, s.left);
-            }
-            if (more) wd_copies_end();
-        }
-    }
-}
-
-// ---- Backward ----
-
-// Sums of every column over the rows of the block: two columns at a time.
+// Two sums of every column over the rows of the block, two columns at a time.
 template <class T>
-__device__ __forceinline__ void sum_columns(const norm_kept_args &a, const float *dy,
-                                            const float *product, float4 *table,
-                                            norm_kept_sums *found)
+__device__ __forceinline__ void sum_columns(const norm_kept_args &a, const float (&one)[RUN<T>],
+                                            const float (&other)[RUN<T>], const column_areas &area)
 {
 #pragma unroll
     for (int c = 0; c < RUN<T>; c += 2) {
         if (c > 0) __syncthreads();
-        table[threadIdx.x] = make_float4(dy[c], product[c], dy[c + 1], product[c + 1]);
+        area.table[threadIdx.x] = make_float4(one[c], other[c], one[c + 1], other[c + 1]);
         __syncthreads();
         for (uint32_t first = 0; first < a.across * ADDERS; first += blockDim.x) {
             const uint32_t item = first + threadIdx.x;
             const uint32_t place = item / ADDERS;
             float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             for (uint32_t row = item % ADDERS; place < a.across && row < a.rows; row += ADDERS) {
-                const float4 one = table[row * a.across + place];
-                all.x += one.x, all.y += one.y, all.z += one.z, all.w += one.w;
+                const float4 some = area.table[row * a.across + place];
+                all.x += some.x, all.y += some.y, all.z += some.z, all.w += some.w;
             }
 #pragma unroll
             for (uint32_t lanes = 1; lanes < ADDERS; lanes *= 2) {
@@ -283,136 +135,349 @@ __device__ __forceinline__ void sum_columns(const norm_kept_args &a, const float
                 all.w += __shfl_xor_sync(WHOLE_WARP, all.w, (int)lanes);
             }
             if (item % ADDERS == 0 && place < a.across) {
-                found[place * RUN<T> + c] = {all.x, all.y};
-                found[place * RUN<T> + c + 1] = {all.z, all.w};
+                area.found[place * RUN<T> + c] = make_float2(all.x, all.y);
+                area.found[place * RUN<T> + c + 1] = make_float2(all.z, all.w);
             }
         }
     }
     __syncthreads();
 }
 
-// What the statistics and the sums of a group say.
-struct slant {
-    float mean;
-    float inv_std;
-    float base;
-    float slope;
-};
-
-template <class T, sharing S>
-__device__ __forceinline__ void columns_backward(const norm_kept_args &a)
+// The groups of the tile by lanes side by side: f(group, whether it is one, lanes of each).
+template <class F>
+__device__ __forceinline__ void for_groups(uint32_t groups, uint32_t lanes, const F &f)
 {
-    constexpr int C = CELLS<T, S>;
-    __shared__ float4 table[THREADS];
-    __shared__ norm_kept_sums found[TILE + 8];
-    __shared__ slant of_group[TILE];
+    for (uint32_t g = threadIdx.x / lanes; g - threadIdx.x % WARP / lanes < groups;
+         g += blockDim.x / lanes) {
+        f(min(g, groups - 1), g < groups);
+    }
+}
+
+// Lanes that add up a group's columns.
+__device__ __forceinline__ uint32_t lanes_of_columns(const norm_kept_args &a)
+{
+    uint32_t lanes = 1;
+    while (lanes < WARP && 2 * lanes < a.each) lanes *= 2;
+    return lanes;
+}
+
+// ---- Forward ----
+
+// Into shared memory, by the threads of the block's first row, with the first batch of a panel.
+template <class T>
+__device__ __forceinline__ void fetch_pivots(const norm_kept_args &a, const column_seat &s,
+                                             const T *panel, uint4 *pivots)
+{
+    if (s.row > 0) return;
+#pragma unroll
+    for (uint32_t i = 0; i < PIVOTS; ++i) {
+        const uint32_t row = i == 0 ? 0 : i == 1 ? a.plane / 2 : a.plane - 1;
+        fetch(pivots + i * a.across + s.place, panel + (int64_t)row * a.channels, a.runs != 0, 0,
+              s.left);
+    }
+}
+
+__device__ __forceinline__ float median(float a, float b, float c)
+{
+    return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
+}
+
+template <class T>
+__device__ __forceinline__ float pivot_of(const norm_kept_args &a, const uint4 *pivots, uint32_t c)
+{
+    const T *first = reinterpret_cast<const T *>(pivots);
+    const uint32_t apart = a.across * RUN<T>;
+    return median(wd_widen(first[c]), wd_widen(first[c + apart]), wd_widen(first[c + 2 * apart]));
+}
+
+template <class T> __device__ __forceinline__ void columns_forward(const norm_kept_args &a)
+{
+    __shared__ uint64_t here[2];
+    uint4 *kept = wd_dynamic_shared<uint4>();
+    const column_areas area = column_areas_of<T>(a, kept + a.space);
+    const column_seat s = column_seat_of<T>(a);
+    const uint32_t groups = a.tile / a.each;
+    const int64_t step = (int64_t)a.rows * a.channels;
+    const int64_t row = (int64_t)s.first * a.channels; // of the thread
+    exchange e = exchange_of(a, area.of_block, here, groups);
+    int64_t panel = blockIdx.x / a.blocks;
+    const T *x = static_cast<const T *>(a.x) + column_base<T>(a, s, panel);
+    begin_exchange(a, e);
+    wd_wait_for_previous();
+    fetch_pivots(a, s, x, area.pivots);
+    fetch_columns(a, s, x + row, kept);
+    for (; panel < a.panels; panel += a.teams, e.turn += 1) {
+        const int64_t sample = panel / a.tiles;
+        const uint32_t channel = (uint32_t)(panel - sample * a.tiles) * a.tile;
+        {
+            float pivot[RUN<T>], sum[RUN<T>], squares[RUN<T>];
+            wait_for_batch(0);
+            __syncthreads();
+#pragma unroll
+            for (int i = 0; i < RUN<T>; ++i) {
+                pivot[i] = pivot_of<T>(a, area.pivots, s.place * RUN<T> + i);
+                sum[i] = squares[i] = 0.0f;
+            }
+            const auto see = [&](const run<T> &r) {
+                float v[RUN<T>];
+                widen(v, r);
+#pragma unroll
+                for (int i = 0; i < RUN<T>; ++i) {
+                    const float d = v[i] - pivot[i];
+                    sum[i] += d;
+                    squares[i] = fmaf(d, d, squares[i]);
+                }
+            };
+            for (uint32_t j = s.kept; j < s.slots; j += AGAIN) {
+                run<T> r[AGAIN];
+#pragma unroll
+                for (uint32_t k = 0; k < AGAIN; ++k) {
+                    load_run(r[k], x + row + min(j + k, s.slots - 1) * step, a.runs != 0, s.left);
+                }
+#pragma unroll
+                for (uint32_t k = 0; k < AGAIN; ++k) {
+                    if (j + k < s.slots) see(r[k]);
+                }
+            }
+#pragma unroll
+            for (int b = 0; b < BATCHES; ++b) {
+                const uint32_t end = min((b + 1) * s.batch, s.kept);
+                wait_for_batch(b);
+                for (uint32_t j = b * s.batch; j < end; ++j) {
+                    run<T> r;
+                    r.load(reinterpret_cast<const T *>(kept + j * blockDim.x + threadIdx.x));
+                    see(r);
+                }
+            }
+            sum_columns<T>(a, sum, squares, area);
+        }
+        if (threadIdx.x == 0) expect(a, e);
+        const uint32_t lanes_columns = lanes_of_columns(a);
+        for_groups(groups, lanes_columns, [&](uint32_t g, bool is) {
+            pair all = {0.0, 0.0};
+            for (uint32_t c = threadIdx.x % lanes_columns; c < a.each; c += lanes_columns) {
+                const float2 one = area.found[g * a.each + c];
+                const double pivot = pivot_of<T>(a, area.pivots, g * a.each + c);
+                const double offset = s.all * pivot;
+                add(all, {one.x + offset, one.y + pivot * (2.0 * one.x + offset)});
+            }
+            all = sum_of_lanes(all, lanes_columns);
+            if (is && threadIdx.x % lanes_columns == 0) publish(a, e, g, all);
+        });
+        wait_for_all(a, e);
+        const uint32_t lanes = lanes_of_blocks(a);
+        for_groups(groups, lanes, [&](uint32_t g, bool is) {
+            const numbers n = numbers_of(a, received(a, e, g, lanes), 0.0f);
+            if (threadIdx.x % lanes > 0 || !is) return;
+            area.groups[g] = make_float4(n.mean, n.inv_std, n.rest, 0.0f);
+            if (e.rank > 0) return;
+            const int64_t share = sample * a.groups + channel / a.each + g;
+            if (a.mean) a.mean[share] = n.mean;
+            if (a.inv_std) a.inv_std[share] = n.inv_std;
+        });
+        __syncthreads();
+        float mean[RUN<T>], factor[RUN<T>], base[RUN<T>];
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i) {
+            mean[i] = factor[i] = base[i] = 0.0f;
+            if (i >= s.left || s.slots == 0) continue;
+            const uint32_t own = s.place * RUN<T> + i;
+            const float4 n = area.groups[wd_fastdiv_quotient(own, a.by_each)];
+            const float scale = param_at(a.scale, channel + own);
+            mean[i] = n.x;
+            factor[i] = scale * n.y;
+            base[i] = fmaf(scale, n.z, param_at(a.bias, channel + own));
+        }
+        T *y = static_cast<T *>(a.y) + column_base<T>(a, s, panel) + row;
+        const auto finish = [&](const run<T> &r, T *to) {
+            float v[RUN<T>];
+            widen(v, r);
+#pragma unroll
+            for (int i = 0; i < RUN<T>; ++i) {
+                v[i] = fmaf(factor[i], v[i] - mean[i], base[i]);
+            }
+            put(to, v, a.runs != 0, 0, s.left, a.streaming);
+        };
+        // backwards: what was read last may still be in the cache
+        for (uint32_t j = s.slots; j > s.kept; j -= min(j - s.kept, AGAIN)) {
+            run<T> r[AGAIN];
+#pragma unroll
+            for (uint32_t k = 0; k < AGAIN; ++k) {
+                const uint32_t own = j > s.kept + k ? j - k - 1 : s.kept;
+                load_run(r[k], x + row + own * step, a.runs != 0, s.left);
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < AGAIN; ++k) {
+                if (j > s.kept + k) finish(r[k], y + (j - k - 1) * step);
+            }
+        }
+        const bool more = panel + a.teams < a.panels;
+        if (more) {
+            x = static_cast<const T *>(a.x) + column_base<T>(a, s, panel + a.teams);
+            fetch_pivots(a, s, x, area.pivots);
+        }
+        for (uint32_t b = 0; b < BATCHES; ++b) {
+            const uint32_t end = min((b + 1) * s.batch, s.kept);
+            for (uint32_t j = b * s.batch; j < end; ++j) {
+                uint4 *at = kept + j * blockDim.x + threadIdx.x;
+                run<T> r;
+                r.load(reinterpret_cast<const T *>(at));
+                finish(r, y + j * step);
+                if (more) fetch(at, x + row + j * step, a.runs != 0, 0, s.left);
+            }
+            if (more) wd_copies_end();
+        }
+    }
+}
+
+// ---- Backward ----
+
+template <class T> __device__ __forceinline__ void columns_backward(const norm_kept_args &a)
+{
     __shared__ uint64_t here[2];
     uint4 *kept = wd_dynamic_shared<uint4>();
     uint4 *kept_dy = kept + a.space;
-    const column_seat s = column_seat_of(a, RUN<T>);
-    const uint32_t split = a.each - s.place * RUN<T> % a.each;
+    const column_areas area = column_areas_of<T>(a, kept_dy + a.space);
+    const column_seat s = column_seat_of<T>(a);
     const uint32_t groups = a.tile / a.each;
     const int64_t step = (int64_t)a.rows * a.channels;
-    exchange e = {reinterpret_cast<pair *>(kept_dy + a.space), here, groups, 0};
-    int64_t panel = blockIdx.x / a.cluster;
-    int64_t start = column_start<T>(a, s, panel);
+    const int64_t row = (int64_t)s.first * a.channels;
+    exchange e = exchange_of(a, area.of_block, here, groups);
+    int64_t panel = blockIdx.x / a.blocks;
+    const T *x = static_cast<const T *>(a.x) + column_base<T>(a, s, panel) + row;
+    const T *dy = static_cast<const T *>(a.dy) + column_base<T>(a, s, panel) + row;
     begin_exchange(a, e);
     wd_wait_for_previous();
-    fetch_columns(a, s, static_cast<const T *>(a.x) + start, kept);
-    fetch_columns(a, s, static_cast<const T *>(a.dy) + start, kept_dy);
-    for (; panel < a.panels; panel += a.clusters, e.turn += 1) {
+    fetch_columns(a, s, x, kept);
+    fetch_columns(a, s, dy, kept_dy);
+    for (; panel < a.panels; panel += a.teams, e.turn += 1) {
         const int64_t sample = panel / a.tiles;
         const uint32_t channel = (uint32_t)(panel - sample * a.tiles) * a.tile;
         const int64_t share = sample * a.groups + channel / a.each;
         {
-            float sum[RUN<T>], product[RUN<T>], mean[C];
+            float sum[RUN<T>], product[RUN<T>], mean[RUN<T>];
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) sum[i] = product[i] = 0.0f;
+            for (int i = 0; i < RUN<T>; ++i) {
+                sum[i] = product[i] = mean[i] = 0.0f;
+                if (i < s.left && s.slots > 0) {
+                    mean[i] =
+                        a.given_mean[share + wd_fastdiv_quotient(s.place * RUN<T> + i, a.by_each)];
+                }
+            }
+            const auto see = [&](const run<T> &rx, const run<T> &rdy) {
+                float vx[RUN<T>], vdy[RUN<T>];
+                widen(vx, rx);
+                widen(vdy, rdy);
 #pragma unroll
-            for (uint32_t c = 0; c < C; ++c) {
-                const uint32_t group = group_of<T, S>(a, s, c);
-                mean[c] = group < groups ? a.given_mean[share + group] : 0.0f;
+                for (int i = 0; i < RUN<T>; ++i) {
+                    sum[i] += vdy[i];
+                    product[i] = fmaf(vdy[i], vx[i] - mean[i], product[i]);
+                }
+            };
+            for (uint32_t j = s.kept; j < s.slots; j += AGAIN_BACKWARD) {
+                run<T> rx[AGAIN_BACKWARD], rdy[AGAIN_BACKWARD];
+#pragma unroll
+                for (uint32_t k = 0; k < AGAIN_BACKWARD; ++k) {
+                    const int64_t at = min(j + k, s.slots - 1) * step;
+                    load_run(rx[k], x + at, a.runs != 0, s.left);
+                    load_run(rdy[k], dy + at, a.runs != 0, s.left);
+                }
+#pragma unroll
+                for (uint32_t k = 0; k < AGAIN_BACKWARD; ++k) {
+                    if (j + k < s.slots) see(rx[k], rdy[k]);
+                }
             }
             wd_copies_wait_all();
-            for (uint32_t j = 0; j < s.slots; ++j) {
+            for (uint32_t j = 0; j < s.kept; ++j) {
                 run<T> rx, rdy;
                 rx.load(reinterpret_cast<const T *>(kept + j * blockDim.x + threadIdx.x));
                 rdy.load(reinterpret_cast<const T *>(kept_dy + j * blockDim.x + threadIdx.x));
-#pragma unroll
-                for (int i = 0; i < RUN<T>; ++i) {
-                    const float d = wd_widen(rdy.get(i));
-                    const float own = wd_widen(rx.get(i)) - mean_of<C>(mean, split, i);
-                    sum[i] += d;
-                    product[i] = fmaf(d, own, product[i]);
-                }
+                see(rx, rdy);
             }
-            sum_columns<T>(a, sum, product, table, found);
+            sum_columns<T>(a, sum, product, area);
         }
         if (threadIdx.x == 0) expect(a, e);
-        for (uint32_t g = threadIdx.x; g < groups; g += blockDim.x) {
+        for (uint32_t c = threadIdx.x; a.sums && c < a.tile; c += blockDim.x) {
+            const float inv_std = a.given_inv_std[share + c / a.each];
+            const float2 one = area.found[c];
+            a.sums[(sample * a.slices + e.rank) * a.channels + channel + c] = {one.x,
+                                                                               one.y * inv_std};
+        }
+        const uint32_t lanes_columns = lanes_of_columns(a);
+        for_groups(groups, lanes_columns, [&](uint32_t g, bool is) {
             const float inv_std = a.given_inv_std[share + g];
             pair all = {0.0, 0.0};
-            for (uint32_t c = g * a.each; c < (g + 1) * a.each; ++c) {
-                const float scale = param_at(a.scale, channel + c);
-                norm_kept_sums one = found[c];
-                one.dy_xhat *= inv_std;
-                add(all, {scale * one.dy, scale * one.dy_xhat});
-                if (a.sums) {
-                    a.sums[(sample * a.slices + s.rank) * a.channels + channel + c] = one;
-                }
+            for (uint32_t c = threadIdx.x % lanes_columns; c < a.each; c += lanes_columns) {
+                const float scale = param_at(a.scale, channel + g * a.each + c);
+                const float2 one = area.found[g * a.each + c];
+                add(all, {scale * one.x, scale * one.y * inv_std});
             }
-            if (a.cluster == 1) {
-                *place_in(a, e, g) = all;
-                continue;
-            }
-            for (uint32_t to = 0; to < a.cluster; ++to) send(a, e, s.rank, g, to, all);
-        }
-        for (uint32_t g = threadIdx.x; g < groups; g += blockDim.x) {
-            wait_for_all(a, e);
-            const pair all = received(a, e, g);
+            all = sum_of_lanes(all, lanes_columns);
+            if (is && threadIdx.x % lanes_columns == 0) publish(a, e, g, all);
+        });
+        wait_for_all(a, e);
+        const uint32_t lanes = lanes_of_blocks(a);
+        for_groups(groups, lanes, [&](uint32_t g, bool is) {
+            const pair all = received(a, e, g, lanes);
             const float inv_std = a.given_inv_std[share + g];
-            of_group[g] = {a.given_mean[share + g], inv_std,
-                           -inv_std * (float)(all.first * a.inverse),
-                           -inv_std * inv_std * (float)(all.second * a.inverse)};
-        }
+            if (threadIdx.x % lanes > 0 || !is) return;
+            area.groups[g] = make_float4(a.given_mean[share + g], inv_std,
+                                         -inv_std * (float)(all.first * a.inverse),
+                                         -inv_std * inv_std * (float)(all.second * a.inverse));
+        });
         __syncthreads();
-        float mean[C], base[C], slope[C], factor[RUN<T>];
+        float mean[RUN<T>], base[RUN<T>], slope[RUN<T>], factor[RUN<T>];
 #pragma unroll
-        for (uint32_t c = 0; c < C; ++c) {
-            const uint32_t group = group_of<T, S>(a, s, c);
-            slant n = {0.0f, 0.0f, 0.0f, 0.0f};
-            if (group < groups) n = of_group[group];
-            mean[c] = n.mean, base[c] = n.base, slope[c] = n.slope;
-        }
-#pragma unroll
-        for (uint32_t i = 0; i < RUN<T>; ++i) {
-            factor[i] = 0.0f;
+        for (int i = 0; i < RUN<T>; ++i) {
+            mean[i] = base[i] = slope[i] = factor[i] = 0.0f;
             if (i >= s.left || s.slots == 0) continue;
-            const uint32_t group = group_of<T, S>(a, s, cell_of<T, S>(split, i));
-            factor[i] = of_group[group].inv_std * param_at(a.scale, channel + s.place * RUN<T> + i);
+            const uint32_t own = s.place * RUN<T> + i;
+            const float4 n = area.groups[wd_fastdiv_quotient(own, a.by_each)];
+            mean[i] = n.x;
+            factor[i] = n.y * param_at(a.scale, channel + own);
+            slope[i] = n.w;
+            base[i] = n.z;
         }
-        T *dx = static_cast<T *>(a.y) + start;
-        const bool more = panel + a.clusters < a.panels;
-        if (more) start = column_start<T>(a, s, panel + a.clusters);
-        const T *x = static_cast<const T *>(a.x) + start;
-        const T *dy = static_cast<const T *>(a.dy) + start;
-        for (uint32_t j = 0; j < s.slots; ++j) {
+        T *dx = static_cast<T *>(a.y) + column_base<T>(a, s, panel) + row;
+        const auto finish = [&](const run<T> &rx, const run<T> &rdy, T *to) {
+            float vx[RUN<T>], v[RUN<T>];
+            widen(vx, rx);
+            widen(v, rdy);
+#pragma unroll
+            for (int i = 0; i < RUN<T>; ++i) {
+                const float d = vx[i] - mean[i];
+                v[i] = fmaf(factor[i], v[i], fmaf(slope[i], d, base[i]));
+            }
+            put(to, v, a.runs != 0, 0, s.left, a.streaming);
+        };
+        for (uint32_t j = s.slots; j > s.kept; j -= min(j - s.kept, AGAIN_BACKWARD)) {
+            run<T> rx[AGAIN_BACKWARD], rdy[AGAIN_BACKWARD];
+#pragma unroll
+            for (uint32_t k = 0; k < AGAIN_BACKWARD; ++k) {
+                const int64_t at = (j > s.kept + k ? j - k - 1 : s.kept) * step;
+                load_run(rx[k], x + at, a.runs != 0, s.left);
+                load_run(rdy[k], dy + at, a.runs != 0, s.left);
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < AGAIN_BACKWARD; ++k) {
+                if (j > s.kept + k) finish(rx[k], rdy[k], dx + (j - k - 1) * step);
+            }
+        }
+        const bool more = panel + a.teams < a.panels;
+        if (more) {
+            x = static_cast<const T *>(a.x) + column_base<T>(a, s, panel + a.teams) + row;
+            dy = static_cast<const T *>(a.dy) + column_base<T>(a, s, panel + a.teams) + row;
+        }
+        for (uint32_t j = 0; j < s.kept; ++j) {
             uint4 *at = kept + j * blockDim.x + threadIdx.x;
             uint4 *at_dy = kept_dy + j * blockDim.x + threadIdx.x;
             run<T> rx, rdy;
-            float value[RUN<T>];
             rx.load(reinterpret_cast<const T *>(at));
             rdy.load(reinterpret_cast<const T *>(at_dy));
-#pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                const float d = wd_widen(rx.get(i)) - mean_of<C>(mean, split, i);
-                value[i] = fmaf(factor[i], wd_widen(rdy.get(i)),
-                                fmaf(mean_of<C>(slope, split, i), d, mean_of<C>(base, split, i)));
-            }
-            put(dx + j * step, value, a.runs != 0, s.left, a.streaming);
+            finish(rx, rdy, dx + j * step);
             if (!more) continue;
-            fetch(at, x + j * step, a.runs != 0, s.left);
-            fetch(at_dy, dy + j * step, a.runs != 0, s.left);
+            fetch(at, x + j * step, a.runs != 0, 0, s.left);
+            fetch(at_dy, dy + j * step, a.runs != 0, 0, s.left);
         }
     }
 }

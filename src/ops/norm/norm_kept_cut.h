@@ -10,20 +10,18 @@
 enum norm_kept_way {
     NORM_KEPT_EVEN,
     NORM_KEPT_ODD,
-    NORM_KEPT_BESIDE_EVEN,
-    NORM_KEPT_BESIDE_ODD,
-    NORM_KEPT_ONE,
-    NORM_KEPT_TWO,
-    NORM_KEPT_EACH,
+    NORM_KEPT_BESIDE,
+    NORM_KEPT_COLUMNS,
     NORM_KEPT_WAYS
 };
 
 /* The fields of struct norm_kept_args that are called so. */
 struct norm_kept_cut {
     enum norm_kept_way way;
+    bool meets; /* blocks of a panel are no cluster */
     int64_t panels;
-    int64_t clusters;
-    int64_t cluster;
+    int64_t teams;
+    int64_t blocks;
     int64_t threads;
     int64_t length;
     int64_t beside;

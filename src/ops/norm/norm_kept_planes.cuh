@@ -9,34 +9,28 @@
 
 namespace {
 
-// What a block has of panels. The last one may be shorter.
+// What a block has of a panel, whose first run may begin before it, with elements that are not its own.
 struct plane_seat {
-    uint32_t rank;    // in the cluster
-    uint32_t first;   // run of the panel
-    uint32_t length;  // elements of the panel
-    uint32_t count;   // runs of the block's
-    uint32_t channel; // of the panel: the first that the block has something of
-    uint32_t batch;   // slots
+    uint32_t first;  // run of the panel
+    uint32_t count;  // runs of the block's
+    uint32_t length; // elements of the panel
+    uint32_t skip;   // elements of its first run that are not its own
+    uint32_t batch;  // slots
 };
 
-template <class T> __device__ __forceinline__ plane_seat plane_seat_of(const norm_kept_args &a)
+template <class T>
+__device__ __forceinline__ plane_seat plane_seat_of(const norm_kept_args &a, int64_t panel)
 {
     plane_seat s;
-    s.rank = blockIdx.x % a.cluster;
-    s.first = s.rank * a.part;
-    s.channel = wd_fastdiv_quotient(s.first * RUN<T>, a.by_plane);
-    s.batch = (a.slots + BATCHES - 1) / BATCHES;
-    s.length = s.count = 0;
-    return s;
-}
-
-template <class T>
-__device__ __forceinline__ void sit_down(const norm_kept_args &a, plane_seat &s, int64_t panel)
-{
-    const int64_t left = a.total - panel * a.length;
+    const int64_t begin = panel * a.length;
+    const int64_t left = a.total - begin;
     s.length = left < a.length ? (uint32_t)left : a.length;
-    const uint32_t all = (s.length + RUN<T> - 1) / RUN<T>;
+    s.skip = a.runs ? (uint32_t)(begin + a.shift) % RUN<T> : 0;
+    s.first = blockIdx.x % a.blocks * a.part;
+    const uint32_t all = (s.length + s.skip + RUN<T> - 1) / RUN<T>;
     s.count = s.first < all ? min(a.part, all - s.first) : 0;
+    s.batch = (a.slots + BATCHES - 1) / BATCHES;
+    return s;
 }
 
 // Runs of a thread in a batch.
@@ -45,23 +39,61 @@ __device__ __forceinline__ void sit_down(const norm_kept_args &a, plane_seat &s,
                   v##_end = min(((b) + 1) * s.batch * blockDim.x, s.count);                        \
          v < v##_end; v += blockDim.x)
 
-template <class T>
+// Where a run lies: `at` counts elements of the panel, of which it has those from `begin` to `end`.
+struct plane_run {
+    int at;
+    int begin;
+    int end;
+    bool whole;
+};
+
+// EVEN: all of them are whole.
+template <class T, bool EVEN>
+__device__ __forceinline__ plane_run plane_run_of(const plane_seat &s, uint32_t v)
+{
+    plane_run r;
+    r.at = (int)((s.first + v) * RUN<T>)-(EVEN ? 0 : (int)s.skip);
+    r.begin = EVEN ? 0 : max(-r.at, 0);
+    r.end = EVEN ? RUN<T> : min((int)s.length - r.at, RUN<T>);
+    r.whole = EVEN || (r.at >= 0 && r.at + RUN<T> <= (int)s.length);
+    return r;
+}
+
+template <class T, bool EVEN>
 __device__ __forceinline__ void fetch_run(const norm_kept_args &a, const plane_seat &s,
                                           const T *panel, uint4 *kept, uint32_t v)
 {
-    const uint32_t at = (s.first + v) * RUN<T>;
-    const uint32_t left = s.length - at;
-    fetch(kept + v, panel + at, a.runs && left >= RUN<T>, left);
+    const plane_run r = plane_run_of<T, EVEN>(s, v);
+    fetch(kept + v, panel + r.at, a.runs && r.whole, r.begin, r.end);
 }
 
-template <class T>
+template <class T, bool EVEN>
 __device__ __forceinline__ void fetch_panel(const norm_kept_args &a, const plane_seat &s,
                                             const T *panel, uint4 *kept)
 {
     for (uint32_t b = 0; b < BATCHES; ++b) {
-        FOR_RUNS_OF_BATCH(b, v) fetch_run(a, s, panel, kept, v);
+        FOR_RUNS_OF_BATCH(b, v) fetch_run<T, EVEN>(a, s, panel, kept, v);
         wd_copies_end();
     }
+}
+
+// The channels that a block has something of, counted from the panel's first.
+struct plane_channels {
+    uint32_t first;
+    uint32_t count;
+};
+
+template <class T>
+__device__ __forceinline__ plane_channels plane_channels_of(const norm_kept_args &a,
+                                                            const plane_seat &s)
+{
+    if (s.count == 0) return {0, 0};
+    const int begin = plane_run_of<T, false>(s, 0).at;
+    const plane_run last = plane_run_of<T, false>(s, s.count - 1);
+    plane_channels c;
+    c.first = wd_fastdiv_quotient((uint32_t)max(begin, 0), a.by_plane);
+    c.count = wd_fastdiv_quotient((uint32_t)(last.at + last.end - 1), a.by_plane) + 1 - c.first;
+    return c;
 }
 
 // All threads get what those of the block have.
@@ -75,16 +107,16 @@ __device__ __forceinline__ pair sum_of_block(pair mine, pair *of_warp)
     return sum_of_lanes(all, WARPS);
 }
 
-// All threads get what those of the cluster have.
-__device__ __forceinline__ pair sum_of_cluster(const norm_kept_args &a, const plane_seat &s,
-                                               const exchange &e, const pair &mine, pair *of_warp)
+// All threads get what those of all blocks of the panel have.
+__device__ __forceinline__ pair sum_of_panel(const norm_kept_args &a, const exchange &e,
+                                             const pair &mine, pair *of_warp)
 {
     if (threadIdx.x == 0) expect(a, e);
     const pair all = sum_of_block(mine, of_warp);
-    if (a.cluster == 1) return all;
-    if (threadIdx.x < a.cluster) send(a, e, s.rank, 0, threadIdx.x, all);
+    if (a.blocks == 1) return all;
+    if (threadIdx.x == 0) publish(a, e, 0, all);
     wait_for_all(a, e);
-    return received(a, e, 0);
+    return received(a, e, 0, WARP);
 }
 
 // A channel's formula: y = factor * (x - mean) + base, or dx = factor * dy + slope * (x - mean) + base.
@@ -102,27 +134,33 @@ __device__ __forceinline__ line line_of(const norm_kept_args &a, const numbers &
     return {n.mean, scale * n.inv_std, fmaf(scale, n.rest, param_at(a.bias, channel)), 0.0f};
 }
 
-// The lines of a run, an element each; `at` is the run's first element, counted from the panel's first.
-template <class T, bool EVEN>
-__device__ __forceinline__ void lines_of(const norm_kept_args &a, const plane_seat &s,
-                                         const line *table, uint32_t at, line (&l)[RUN<T>])
+// Of two lines the one that an element has, where the second begins at `end`; both are there.
+template <class T, bool EVEN, class F>
+__device__ __forceinline__ void by_lines(const norm_kept_args &a, const plane_run &r,
+                                         const line *table, uint32_t first, const F &each)
 {
-    const uint32_t channel = wd_fastdiv_quotient(at, a.by_plane);
-    uint32_t end = (channel + 1) * a.plane - at;
-    const line *of = table + (channel - s.channel);
+    const uint32_t channel =
+        wd_fastdiv_quotient((uint32_t)(EVEN ? r.at : max(r.at, 0)), a.by_plane);
+    const line *of = table + (channel - first);
+    const line here = of[0];
     if constexpr (EVEN) {
-        const line here = of[0];
 #pragma unroll
-        for (int i = 0; i < RUN<T>; ++i) l[i] = here;
+        for (int i = 0; i < RUN<T>; ++i) each(i, here);
+        return;
+    }
+    int end = (int)((channel + 1) * a.plane) - r.at;
+    if (end >= RUN<T>) {
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i) each(i, here);
     } else if (a.plane >= RUN<T>) {
-        const line here = of[0], next = of[1];
+        const line next = of[1];
 #pragma unroll
-        for (uint32_t i = 0; i < RUN<T>; ++i) l[i] = i < end ? here : next;
+        for (int i = 0; i < RUN<T>; ++i) each(i, i < end ? here : next);
     } else {
 #pragma unroll
-        for (uint32_t i = 0; i < RUN<T>; ++i) {
-            if (i == end) of += 1, end += a.plane;
-            l[i] = of[0];
+        for (int i = 0; i < RUN<T>; ++i) {
+            if (i == end && i < r.end) of += 1, end += (int)a.plane;
+            each(i, of[0]);
         }
     }
 }
@@ -145,7 +183,7 @@ __device__ __forceinline__ void lines_of_shares(const norm_kept_args &a, const p
     for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < a.beside;
          u += blockDim.x / a.lanes) {
         const bool some = u < a.beside && u * size < s.length;
-        const T *x = kept + u * size;
+        const T *x = kept + s.skip + u * size;
         shifted mine;
         uint32_t count = 0;
         float origin = 0.0f;
@@ -166,48 +204,47 @@ __device__ __forceinline__ void lines_of_shares(const norm_kept_args &a, const p
     }
 }
 
-// The block's or cluster's one share.
-template <class T>
-__device__ __forceinline__ numbers lines_of_share(const norm_kept_args &a, const plane_seat &s,
-                                                  const exchange &e, int64_t panel, float origin,
-                                                  const uint4 *kept, line *table, pair *of_warp)
+// The one share of the block, or of all blocks of the panel.
+template <class T, bool EVEN>
+__device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const plane_seat &s,
+                                               const plane_channels &channels, const exchange &e,
+                                               int64_t panel, float origin, const uint4 *kept,
+                                               line *table, pair *of_warp)
 {
     shifted mine;
     uint32_t count = 0;
-    mine.begin(0.0f);
+    mine.begin(origin);
 #pragma unroll
     for (int b = 0; b < BATCHES; ++b) {
         wait_for_batch(b);
         FOR_RUNS_OF_BATCH(b, v)
         {
-            const uint32_t left = s.length - (s.first + v) * RUN<T>;
+            const plane_run at = plane_run_of<T, EVEN>(s, v);
             run<T> r;
+            float x[RUN<T>];
             r.load(reinterpret_cast<const T *>(kept + v));
-            if (count == 0) mine.begin(wd_widen(r.get(0)));
-            if (left >= RUN<T>) {
-#pragma unroll
-                for (int i = 0; i < RUN<T>; ++i) mine.add(wd_widen(r.get(i)));
+            widen(x, r);
+            if (at.whole) {
+                if (count == 0) mine.begin(x[0]);
                 count += RUN<T>;
-            } else {
 #pragma unroll
-                for (uint32_t i = 0; i < RUN<T>; ++i) {
-                    if (i < left) mine.add(wd_widen(r.get(i)));
+                for (int i = 0; i < RUN<T>; ++i) mine.add(x[i]);
+            } else {
+                count += at.end - at.begin;
+#pragma unroll
+                for (int i = 0; i < RUN<T>; ++i) {
+                    if (i >= at.begin && i < at.end) mine.add(x[i]);
                 }
-                count += left;
             }
         }
     }
-    const pair all = sum_of_cluster(a, s, e, mine.from(origin, count), of_warp);
+    const pair all = sum_of_panel(a, e, mine.from(origin, count), of_warp);
     const numbers n = numbers_of(a, all, origin);
-    const uint32_t first = (uint32_t)(panel % a.groups) * a.each + s.channel;
-    const uint32_t end = min((s.first + s.count) * RUN<T>, s.length);
-    const uint32_t channels =
-        s.count > 0 ? wd_fastdiv_quotient(end - 1, a.by_plane) + 1 - s.channel : 0;
-    for (uint32_t c = threadIdx.x; c < channels; c += blockDim.x) {
+    const uint32_t first = (uint32_t)(panel % a.groups) * a.each + channels.first;
+    for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
         table[c] = line_of(a, n, first + c);
     }
-    if (s.rank == 0 && threadIdx.x == 0) leave<T>(a, panel, n);
-    return n;
+    if (e.rank == 0 && threadIdx.x == 0) leave<T>(a, panel, n);
 }
 
 template <class T, bool EVEN, bool BESIDE>
@@ -218,50 +255,47 @@ __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
     __shared__ uint64_t here[2];
     uint4 *kept = wd_dynamic_shared<uint4>();
     line *table = reinterpret_cast<line *>(kept + a.space);
-    plane_seat s = plane_seat_of<T>(a);
-    exchange e = {of_block, here, 1, 0};
-    int64_t panel = blockIdx.x / a.cluster;
+    exchange e = exchange_of(a, of_block, here, 1);
+    int64_t panel = blockIdx.x / a.blocks;
+    plane_seat s = plane_seat_of<T>(a, panel);
     const T *x = static_cast<const T *>(a.x) + panel * a.length;
-    sit_down<T>(a, s, panel);
     begin_exchange(a, e);
     wd_wait_for_previous();
-    fetch_panel(a, s, x, kept);
+    fetch_panel<T, EVEN>(a, s, x, kept);
     float origin = wd_widen(x[0]);
-    for (; panel < a.panels; panel += a.clusters, e.turn += 1) {
-        numbers n = {0.0f, 0.0f, 0.0f};
+    for (; panel < a.panels; panel += a.teams, e.turn += 1) {
+        const plane_channels channels = plane_channels_of<T>(a, s);
         T *y = static_cast<T *>(a.y) + panel * a.length;
         if constexpr (BESIDE) {
             wd_copies_wait_all();
             __syncthreads();
             lines_of_shares(a, s, panel, reinterpret_cast<const T *>(kept), table);
         } else {
-            n = lines_of_share<T>(a, s, e, panel, origin, kept, table, of_warp);
+            lines_of_share<T, EVEN>(a, s, channels, e, panel, origin, kept, table, of_warp);
         }
         plane_seat next = s;
         next.count = 0;
-        x += (int64_t)a.clusters * a.length;
-        if (panel + a.clusters < a.panels) {
-            sit_down<T>(a, next, panel + a.clusters); // it has no more than this one
+        x += (int64_t)a.teams * a.length;
+        if (panel + a.teams < a.panels) {
+            next = plane_seat_of<T>(a, panel + a.teams);
             origin = wd_widen(x[0]);
         }
         __syncthreads();
         for (uint32_t b = 0; b < BATCHES; ++b) {
-            FOR_RUNS_OF_BATCH(b, v)
-            {
-                const uint32_t at = (s.first + v) * RUN<T>;
-                const uint32_t left = s.length - at;
-                run<T> r;
-                line l[RUN<T>];
-                float value[RUN<T>];
-                r.load(reinterpret_cast<const T *>(kept + v));
-                lines_of<T, EVEN>(a, s, table, at, l);
-#pragma unroll
-                for (int i = 0; i < RUN<T>; ++i) {
-                    const float d = wd_widen(r.get(i)) - (BESIDE ? l[i].mean : n.mean);
-                    value[i] = fmaf(l[i].factor, d, l[i].base);
+            const uint32_t end = min((b + 1) * s.batch * blockDim.x, max(s.count, next.count));
+            for (uint32_t v = b * s.batch * blockDim.x + threadIdx.x; v < end; v += blockDim.x) {
+                if (v < s.count) {
+                    const plane_run at = plane_run_of<T, EVEN>(s, v);
+                    run<T> r;
+                    float value[RUN<T>];
+                    r.load(reinterpret_cast<const T *>(kept + v));
+                    widen(value, r);
+                    by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
+                        value[i] = fmaf(l.factor, value[i] - l.mean, l.base);
+                    });
+                    put(y + at.at, value, a.runs && at.whole, at.begin, at.end, a.streaming);
                 }
-                put(y + at, value, a.runs && left >= RUN<T>, left, a.streaming);
-                if (v < next.count) fetch_run(a, next, x, kept, v);
+                if (v < next.count) fetch_run<T, EVEN>(a, next, x, kept, v);
             }
             wd_copies_end();
         }
@@ -274,35 +308,43 @@ __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
 // Sums of channels, by lanes side by side for each piece of one, which are `pieces` of as many lanes.
 template <class T, bool EVEN, bool BESIDE>
 __device__ __forceinline__ void sum_channels(const norm_kept_args &a, const plane_seat &s,
-                                             int64_t panel, uint32_t channels, const T *x,
-                                             const T *dy, norm_kept_sums *found)
+                                             int64_t panel, const plane_channels &channels,
+                                             const T *x, const T *dy, norm_kept_sums *found)
 {
     constexpr uint32_t AT_ONCE = EVEN ? RUN<T> : 1;
     const uint32_t lane = threadIdx.x % a.lanes;
-    const uint32_t begin = s.first * RUN<T>;
-    const uint32_t end = min(begin + s.count * RUN<T>, s.length);
-    const uint32_t units = channels * a.pieces;
+    const int begin = plane_run_of<T, false>(s, 0).at; // of the block's elements in the panel
+    const int first = max(begin, 0);
+    const int end = min(begin + (int)(s.count * RUN<T>), (int)s.length);
+    const uint32_t units = channels.count * a.pieces;
     for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < units;
          u += blockDim.x / a.lanes) {
-        const uint32_t c = s.channel + u / a.pieces;
+        const uint32_t c = channels.first + u / a.pieces;
         float sum = 0.0f, product = 0.0f, inv_std = 0.0f;
         if (u < units) {
             const int64_t share =
                 BESIDE ? panel * a.beside + wd_fastdiv_quotient(c, a.by_each) : panel;
-            const uint32_t to = min((c + 1) * a.plane, end) - begin;
-            const uint32_t from = max(c * a.plane, begin) - begin;
+            const uint32_t to = (uint32_t)(min((int)((c + 1) * a.plane), end) - begin);
+            const uint32_t from = (uint32_t)(max((int)(c * a.plane), first) - begin);
             const float mean = a.given_mean[share];
             inv_std = a.given_inv_std[share];
             for (uint32_t at = from + (u % a.pieces * a.lanes + lane) * AT_ONCE; at < to;
                  at += a.pieces * a.lanes * AT_ONCE) {
-                wd_run<T, AT_ONCE> rx, rdy;
-                rx.load(x + at);
-                rdy.load(dy + at);
+                float vx[AT_ONCE], vdy[AT_ONCE];
+                if constexpr (EVEN) {
+                    run<T> rx, rdy;
+                    rx.load(x + at);
+                    rdy.load(dy + at);
+                    widen(vx, rx);
+                    widen(vdy, rdy);
+                } else {
+                    vx[0] = wd_widen(x[at]);
+                    vdy[0] = wd_widen(dy[at]);
+                }
 #pragma unroll
-                for (int i = 0; i < AT_ONCE; ++i) {
-                    const float d = wd_widen(rdy.get(i));
-                    sum += d;
-                    product = fmaf(d, wd_widen(rx.get(i)) - mean, product);
+                for (uint32_t i = 0; i < AT_ONCE; ++i) {
+                    sum += vdy[i];
+                    product = fmaf(vdy[i], vx[i] - mean, product);
                 }
             }
         }
@@ -326,7 +368,7 @@ __device__ __forceinline__ norm_kept_sums leave_sums(const norm_kept_args &a, co
         all.dy_xhat += found[k].dy_xhat;
     }
     if (a.sums) {
-        const uint32_t slice = s.rank - c * a.plane / (a.part * RUN<T>);
+        const uint32_t slice = blockIdx.x % a.blocks - (c * a.plane + s.skip) / (a.part * RUN<T>);
         a.sums[(share / a.groups * a.slices + slice) * a.channels + channel] = all;
     }
     return all;
@@ -335,8 +377,9 @@ __device__ __forceinline__ norm_kept_sums leave_sums(const norm_kept_args &a, co
 __device__ __forceinline__ line slope_of(const norm_kept_args &a, const pair &all, float mean,
                                          float inv_std, float scale)
 {
-    return {mean, inv_std * scale, -inv_std * (float)(all.first * a.inverse),
-            -inv_std * inv_std * (float)(all.second * a.inverse)};
+    const float base = -inv_std * (float)(all.first * a.inverse);
+    const float slope = -inv_std * inv_std * (float)(all.second * a.inverse);
+    return {mean, inv_std * scale, base, slope};
 }
 
 // Lines of the shares of a block.
@@ -377,21 +420,18 @@ __device__ __forceinline__ void planes_backward(const norm_kept_args &a)
     uint4 *kept_dy = kept + a.space;
     line *table = reinterpret_cast<line *>(kept_dy + a.space);
     norm_kept_sums *found = reinterpret_cast<norm_kept_sums *>(table + a.lines);
-    plane_seat s = plane_seat_of<T>(a);
-    exchange e = {of_block, here, 1, 0};
-    int64_t panel = blockIdx.x / a.cluster;
+    exchange e = exchange_of(a, of_block, here, 1);
+    int64_t panel = blockIdx.x / a.blocks;
+    plane_seat s = plane_seat_of<T>(a, panel);
     const T *x = static_cast<const T *>(a.x) + panel * a.length;
     const T *dy = static_cast<const T *>(a.dy) + panel * a.length;
-    sit_down<T>(a, s, panel);
     begin_exchange(a, e);
     wd_wait_for_previous();
-    fetch_panel(a, s, x, kept);
-    fetch_panel(a, s, dy, kept_dy);
-    for (; panel < a.panels; panel += a.clusters, e.turn += 1) {
+    fetch_panel<T, EVEN>(a, s, x, kept);
+    fetch_panel<T, EVEN>(a, s, dy, kept_dy);
+    for (; panel < a.panels; panel += a.teams, e.turn += 1) {
+        const plane_channels channels = plane_channels_of<T>(a, s);
         T *dx = static_cast<T *>(a.y) + panel * a.length;
-        const uint32_t end = min((s.first + s.count) * RUN<T>, s.length);
-        const uint32_t channels =
-            s.count > 0 ? wd_fastdiv_quotient(end - 1, a.by_plane) + 1 - s.channel : 0;
         line all = {0.0f, 0.0f, 0.0f, 0.0f};
         wd_copies_wait_all();
         __syncthreads();
@@ -401,43 +441,42 @@ __device__ __forceinline__ void planes_backward(const norm_kept_args &a)
         if constexpr (BESIDE) {
             slopes_of_shares<T>(a, s, panel, found, table);
         } else {
-            const uint32_t first = (uint32_t)(panel % a.groups) * a.each + s.channel;
+            const uint32_t first = (uint32_t)(panel % a.groups) * a.each + channels.first;
             const float mean = a.given_mean[panel], inv_std = a.given_inv_std[panel];
             pair mine = {0.0, 0.0};
-            for (uint32_t c = threadIdx.x; c < channels; c += blockDim.x) {
+            for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
                 const norm_kept_sums one =
-                    leave_sums<T>(a, s, panel, s.channel + c, first + c, found + c * a.pieces);
+                    leave_sums<T>(a, s, panel, channels.first + c, first + c, found + c * a.pieces);
                 const float scale = param_at(a.scale, first + c);
                 add(mine, {scale * one.dy, scale * one.dy_xhat});
                 table[c] = {0.0f, scale * inv_std, 0.0f, 0.0f};
             }
-            all = slope_of(a, sum_of_cluster(a, s, e, mine, of_warp), mean, inv_std, 0.0f);
+            all = slope_of(a, sum_of_panel(a, e, mine, of_warp), mean, inv_std, 0.0f);
         }
         plane_seat next = s;
         next.count = 0;
-        x += (int64_t)a.clusters * a.length;
-        dy += (int64_t)a.clusters * a.length;
-        if (panel + a.clusters < a.panels) sit_down<T>(a, next, panel + a.clusters);
+        x += (int64_t)a.teams * a.length;
+        dy += (int64_t)a.teams * a.length;
+        if (panel + a.teams < a.panels) next = plane_seat_of<T>(a, panel + a.teams);
         __syncthreads();
-        for (uint32_t v = threadIdx.x; v < s.count; v += blockDim.x) {
-            const uint32_t at = (s.first + v) * RUN<T>;
-            const uint32_t left = s.length - at;
-            run<T> rx, rdy;
-            line l[RUN<T>];
-            float value[RUN<T>];
-            rx.load(reinterpret_cast<const T *>(kept + v));
-            rdy.load(reinterpret_cast<const T *>(kept_dy + v));
-            lines_of<T, EVEN>(a, s, table, at, l);
-#pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                const line &of = BESIDE ? l[i] : all;
-                const float d = wd_widen(rx.get(i)) - of.mean;
-                value[i] = fmaf(l[i].factor, wd_widen(rdy.get(i)), fmaf(of.slope, d, of.base));
+        for (uint32_t v = threadIdx.x; v < max(s.count, next.count); v += blockDim.x) {
+            if (v < s.count) {
+                const plane_run at = plane_run_of<T, EVEN>(s, v);
+                run<T> rx, rdy;
+                float x[RUN<T>], value[RUN<T>];
+                rx.load(reinterpret_cast<const T *>(kept + v));
+                rdy.load(reinterpret_cast<const T *>(kept_dy + v));
+                widen(x, rx);
+                widen(value, rdy);
+                by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
+                    const line &of = BESIDE ? l : all;
+                    value[i] = fmaf(l.factor, value[i], fmaf(of.slope, x[i] - of.mean, of.base));
+                });
+                put(dx + at.at, value, a.runs && at.whole, at.begin, at.end, a.streaming);
             }
-            put(dx + at, value, a.runs && left >= RUN<T>, left, a.streaming);
             if (v < next.count) {
-                fetch_run(a, next, x, kept, v);
-                fetch_run(a, next, dy, kept_dy, v);
+                fetch_run<T, EVEN>(a, next, x, kept, v);
+                fetch_run<T, EVEN>(a, next, dy, kept_dy, v);
             }
         }
         s = next;

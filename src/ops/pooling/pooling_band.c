@@ -41,8 +41,6 @@ static int64_t lay(struct pool_band_part *part, int64_t at, int64_t images, cons
     memset(part, 0, sizeof *part);
     part->at = (uint32_t)at;
     part->whole = (uint32_t)whole;
-    part->by_lines = wd_fastdiv_of((uint32_t)count[1]);
-    part->by_planes = wd_fastdiv_of((uint32_t)count[0]);
     pitch = whole >= 1 ? row : round_up(span, align) + 2 * align + row % align;
     part->pitch[2] = (uint32_t)pitch;
     span += (count[1] - 1) * pitch;
@@ -55,7 +53,9 @@ static int64_t lay(struct pool_band_part *part, int64_t at, int64_t images, cons
     part->pitch[0] = (uint32_t)pitch;
     span += (images - 1) * pitch;
     if (whole >= 3) longest = span;
-    part->by_chunks = wd_fastdiv_of((uint32_t)wd_ceil_div(longest + align - 1, align));
+    for (part->lanes = 32; part->lanes > 1 && part->lanes / 2 * align >= longest + align;) {
+        part->lanes /= 2;
+    }
     return round_up(span + 2 * align, align);
 }
 
@@ -70,10 +70,16 @@ static int64_t over(const struct wd_pool_shape *s, int axis, int64_t elements)
     return wd_least((elements + s->window[axis] - 2) / s->stride[axis] + 1, s->windows[axis]);
 }
 
+/* Whether what is made are windows of what is staged: averages backward at a stride of 1 are, too. */
+static bool makes_windows(enum wd_pool_band_work work)
+{
+    return work == WD_POOL_BAND_FORWARD || work == WD_POOL_BAND_SPREAD;
+}
+
 static void lay_out(const struct wd_pool_shape *s, enum wd_pool_band_work work, struct cut *cut,
                     struct pool_band_args *a)
 {
-    const bool forward = work != WD_POOL_BAND_SCATTER;
+    const bool forward = makes_windows(work);
     const int64_t *total = forward ? s->windows : s->image;
     const int64_t unit = s->inner * s->size;
     const int64_t sum = s->size == 8 ? 8 : 4;
@@ -94,6 +100,8 @@ static void lay_out(const struct wd_pool_shape *s, enum wd_pool_band_work work, 
     cut->made = count;
     if (forward) {
         end = lay(&a->from, 0, cut->images, under, s->image, unit, 16, whole);
+    } else if (work == WD_POOL_BAND_PAIRS) {
+        end = lay(&a->from, 0, cut->images, windows, s->windows, unit, 16, whole);
     } else {
         end = lay(&a->from, 0, cut->images, under, s->image, unit, 16, whole);
         end += lay(&a->shares, end, cut->images, windows, s->windows, unit, 16, whole);
@@ -125,7 +133,7 @@ static int64_t blocks_of(const struct wd_pool_shape *s, enum wd_pool_band_work w
 static bool fit(const struct wd_pool_shape *s, enum wd_pool_band_work work, int64_t limit,
                 struct cut *cut, struct pool_band_args *a)
 {
-    const int64_t *total = work != WD_POOL_BAND_SCATTER ? s->windows : s->image;
+    const int64_t *total = makes_windows(work) ? s->windows : s->image;
     *cut = (struct cut){.parts = {1, 1, 1}, .images = 1};
     lay_out(s, work, cut, a);
     while (cut->bytes > limit) {
@@ -167,7 +175,7 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
     const struct wd_pool_shape *s = work == WD_POOL_BAND_SPREAD ? &turned : shape;
     struct pool_band_args *a = &band->args;
     struct cut cut;
-    const int64_t *total = work != WD_POOL_BAND_SCATTER ? s->windows : s->image;
+    const int64_t *total = makes_windows(work) ? s->windows : s->image;
     memset(band, 0, sizeof *band);
     band->threads = POOL_BAND_THREADS;
     if (!fit(s, work, BYTES, &cut, a)) {
@@ -205,7 +213,8 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
     a->exclude = s->exclude;
     a->inverse = s->inverse;
     a->lowest = s->lowest;
-    a->from.total = (uint32_t)(s->outer * wd_pool_image(s));
+    a->from.total =
+        (uint32_t)(s->outer * (work == WD_POOL_BAND_PAIRS ? wd_pool_windows(s) : wd_pool_image(s)));
     a->shares.total = (uint32_t)(s->outer * wd_pool_windows(s));
     for (int d = 0; d < 3; ++d) {
         struct pool_band_axis *x = &a->axis[d];
@@ -217,7 +226,8 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
         x->cover_image = (int32_t)shape->image[d];
         x->cover_pad = (int32_t)shape->pad[d];
         if (work != WD_POOL_BAND_SCATTER) {
-            x->by_class = wd_fastdiv_of((uint32_t)wd_ceil_div(x->outs, d == 1 ? rows : 1));
+            int64_t items = work == WD_POOL_BAND_PAIRS ? x->outs / 2 + 1 : x->outs;
+            x->by_class = wd_fastdiv_of((uint32_t)wd_ceil_div(items, d == 1 ? rows : 1));
         }
         x->by_tiles = wd_fastdiv_of((uint32_t)wd_ceil_div(total[d], x->outs));
         x->by_stride = wd_fastdiv_of((uint32_t)s->stride[d]);

@@ -6,6 +6,7 @@
 #define WD_OPS_POOLING_BAND_CUH
 
 #include "gpu/device/async.cuh"
+#include "gpu/device/packed.cuh"
 #include "gpu/device/shared.cuh"
 #include "ops/pooling/pooling_band_args.h"
 #include "ops/pooling/pooling_window.cuh"
@@ -74,31 +75,35 @@ __device__ __forceinline__ placed place_of(uint32_t outer, uint32_t images, cons
     return p;
 }
 
-// Calls take(line, offset, length) for 16 bytes of each line, `length` elements long: where the line
-// begins among the pitches and in the tensor, from the box's first element. By all threads.
+// Calls take(at, offset, length, lane, lanes) for each line, `length` elements long: where it begins
+// among the pitches, and in the tensor, from the box's first element; lanes of the block share it.
 template <class F>
-__device__ __forceinline__ void each_chunk(const pool_band_part &part, const placed &p,
-                                           uint32_t inner, F take)
+__device__ __forceinline__ void each_line(const pool_band_part &part, const placed &p,
+                                          uint32_t inner, F take)
 {
-    const uint32_t chunks = part.by_chunks.divisor;
-    const uint32_t rows = part.whole >= 1 ? 1 : part.by_lines.divisor;
-    const uint32_t planes = part.whole >= 2 ? 1 : part.by_planes.divisor;
+    const uint32_t rows = part.whole >= 1 ? 1 : (uint32_t)p.on[1].count;
+    const uint32_t planes = part.whole >= 2 ? 1 : (uint32_t)p.on[0].count;
     const uint32_t images = part.whole >= 3 ? 1 : p.images;
     uint32_t length = (uint32_t)p.on[2].count * inner;
     if (part.whole >= 1) length *= (uint32_t)p.on[1].count;
     if (part.whole >= 2) length *= (uint32_t)p.on[0].count;
     if (part.whole >= 3) length *= p.images;
-    const uint32_t items = images * planes * rows * chunks;
-    for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
-        uint32_t line = item;
-        const uint32_t chunk = wd_take_rest(line, part.by_chunks);
-        uint32_t h = 0, d = 0;
-        if (part.whole < 1) h = wd_take_rest(line, part.by_lines);
-        if (part.whole < 2) d = wd_take_rest(line, part.by_planes);
-        if (h >= (uint32_t)p.on[1].count || d >= (uint32_t)p.on[0].count) continue;
-        const uint32_t at = line * part.pitch[0] + d * part.pitch[1] + h * part.pitch[2];
-        const size_t row = ((size_t)line * p.extent[0] + d) * p.extent[1] + h;
-        take(at, row * p.extent[2] * inner, length, chunk);
+    if (images * planes * rows == 1) {
+        take(0u, (size_t)0, length, threadIdx.x, blockDim.x);
+        return;
+    }
+    const uint32_t lane = threadIdx.x % part.lanes;
+    uint32_t h = threadIdx.x / part.lanes;
+    for (uint32_t n = 0; n < images; ++n) {
+        for (uint32_t d = 0; d < planes; ++d) {
+            // lines are dealt out over all planes
+            for (; h < rows; h += blockDim.x / part.lanes) {
+                const uint32_t at = n * part.pitch[0] + d * part.pitch[1] + h * part.pitch[2];
+                const size_t row = ((size_t)n * p.extent[0] + d) * p.extent[1] + h;
+                take(at, row * p.extent[2] * inner, length, lane, part.lanes);
+            }
+            h -= rows;
+        }
     }
 }
 
@@ -116,24 +121,53 @@ __device__ __forceinline__ void stage_band(const pool_band_part &part, const voi
 {
     const uintptr_t begin = (uintptr_t)tensor, end = begin + (size_t)part.total * sizeof(T);
     const uint32_t to = first_at<T>(part, tensor, p);
-    each_chunk(part, p, inner, [&](uint32_t at, size_t offset, uint32_t length, uint32_t chunk) {
-        const uintptr_t first = begin + (p.first + offset) * sizeof(T);
-        const uintptr_t source = first - first % 16 + 16 * (uintptr_t)chunk;
-        if (source >= first + (size_t)length * sizeof(T)) return;
-        unsigned char *into = band_at((to + at) / 16 * 16 + 16 * chunk);
-        if (source >= begin && source + 16 <= end) {
-            wd_copy_async<16, false>(into, reinterpret_cast<const void *>(source));
-            return;
-        }
-        // what lies around the tensor is not read
-        for (uint32_t i = 0; i < 16; i += (uint32_t)sizeof(T)) {
-            if (source + i < begin || source + i >= end) continue;
-            *reinterpret_cast<T *>(into + i) = *reinterpret_cast<const T *>(source + i);
-        }
-    });
+    each_line(part, p, inner,
+              [&](uint32_t at, size_t offset, uint32_t length, uint32_t lane, uint32_t lanes) {
+                  const uintptr_t first = begin + (p.first + offset) * sizeof(T);
+                  const uintptr_t source = first / 16 * 16;
+                  const uint32_t bytes = (uint32_t)(first - source) + length * (uint32_t)sizeof(T);
+                  const uint32_t chunks = length > 0 ? (bytes + 15) / 16 : 0;
+                  unsigned char *into = band_at((to + at) / 16 * 16);
+                  // what lies around the tensor is not read
+                  const bool low = source < begin;
+                  const uint32_t high = chunks - (source + (size_t)16 * chunks > end);
+#pragma unroll 4
+                  for (uint32_t chunk = low && lane == 0 ? lanes : lane; chunk < high;
+                       chunk += lanes) {
+                      wd_copy_async<16, false>(into + 16 * chunk,
+                                               reinterpret_cast<const void *>(source + 16 * chunk));
+                  }
+                  if (low == 0 && high == chunks) return;
+                  for (uint32_t i = lane; i < length; i += lanes) {
+                      const uintptr_t element = first + (size_t)i * sizeof(T);
+                      const uint32_t chunk = (uint32_t)((element - source) / 16);
+                      if (!(low && chunk == 0) && chunk < high) continue;
+                      *reinterpret_cast<T *>(into + (element - source)) =
+                          *reinterpret_cast<const T *>(element);
+                  }
+              });
 }
 
-// Sums go out, each times `factor`; `part` counts in sums.
+// A run of sums as it goes out: alpha * sum + beta * what is there.
+template <class T, int V>
+__device__ __forceinline__ void put_sums(const pool_band_args &a, size_t to, acc<T> *value)
+{
+    if (sizeof(T) == 2 && a.scales && !a.blends) {
+        wd_run<T, V> run;
+#pragma unroll
+        for (int i = 0; i < V; i += 2) {
+            const float alpha = (float)a.alpha;
+            run.word[i / 2] =
+                wd_packed_narrow<T>((float)value[i] * alpha, (float)value[i + 1] * alpha);
+        }
+        if (a.streaming) run.store_streaming(static_cast<T *>(a.out) + to);
+        else run.store(static_cast<T *>(a.out) + to);
+    } else {
+        wd_put_run<T, V>(a, to, value);
+    }
+}
+
+// Sums go out; `part` counts in sums.
 template <class T>
 __device__ __forceinline__ void put_band(const pool_band_args &a, const placed &p)
 {
@@ -143,27 +177,28 @@ __device__ __forceinline__ void put_band(const pool_band_args &a, const placed &
     const size_t skew = (uintptr_t)a.out % 16 / sizeof(T);
     const uint32_t phase = (uint32_t)((skew + p.first) % V);
     const A *sums = reinterpret_cast<const A *>(band_at(part.at));
-    each_chunk(part, p, a.inner, [&](uint32_t at, size_t offset, uint32_t length, uint32_t chunk) {
-        // of the line, the elements from `from` on; the line begins within a run
-        const uint32_t within = (phase + at) % V;
-        const int from = (int)(chunk * V) - (int)within;
-        if (from >= (int)length) return;
-        const A *of = sums + (int)(phase + at) + from;
-        const size_t to = p.first + offset;
-        if (from >= 0 && from + (int)V <= (int)length) {
-            wd_run<A, V> run;
-            A value[V];
-            run.load(of);
+    each_line(part, p, a.inner,
+              [&](uint32_t at, size_t offset, uint32_t length, uint32_t lane, uint32_t lanes) {
+                  // elements before the first whole run of memory, and runs
+                  const uint32_t head = min((V - (phase + at) % V) % V, length);
+                  const uint32_t runs = (length - head) / V;
+                  const A *of = sums + phase + at;
+                  const size_t to = p.first + offset;
+#pragma unroll 2
+                  for (uint32_t run = lane; run < runs; run += lanes) {
+                      wd_run<A, V> from;
+                      A value[V];
+                      from.load(of + head + run * V);
 #pragma unroll
-            for (int i = 0; i < (int)V; ++i) value[i] = run.get(i);
-            wd_put_run<T, V>(a, to + from, value);
-            return;
-        }
-        for (int i = 0; i < (int)V; ++i) {
-            if (from + i < 0 || from + i >= (int)length) continue;
-            wd_put_run<T, 1>(a, to + from + i, of + i);
-        }
-    });
+                      for (int i = 0; i < (int)V; ++i) value[i] = from.get(i);
+                      put_sums<T, V>(a, to + head + run * V, value);
+                  }
+                  const uint32_t tail = head + runs * V;
+                  for (uint32_t i = lane; i < head + length - tail; i += lanes) {
+                      const uint32_t element = i < head ? i : tail + i - head;
+                      wd_put_run<T, 1>(a, to + element, of + element);
+                  }
+              });
 }
 
 } // namespace

@@ -7,8 +7,14 @@
 #include "ops/pooling/pooling_band_args.h"
 #include "ops/pooling/pooling_shape.h"
 
-/* What is made: y, dx of averages whose windows begin at every element, dx of maxima. */
-enum wd_pool_band_work { WD_POOL_BAND_FORWARD, WD_POOL_BAND_SPREAD, WD_POOL_BAND_SCATTER };
+/* What is made: y; dx of averages whose windows begin at every element, and at every second; dx of
+ * maxima. */
+enum wd_pool_band_work {
+    WD_POOL_BAND_FORWARD,
+    WD_POOL_BAND_SPREAD,
+    WD_POOL_BAND_PAIRS,
+    WD_POOL_BAND_SCATTER,
+};
 
 struct wd_pool_band {
     struct pool_band_args args; /* all but the memory and the scalars */
@@ -17,7 +23,8 @@ struct wd_pool_band {
     uint32_t threads;
 };
 
-/* Threads make `rows` results along the second axis at once; maxima backward take turns instead. False where not even the smallest box fits. */
+/* Threads make `rows` results (or pairs of them) along the second axis at once; maxima backward take
+ * turns instead. False where not even the smallest box fits. */
 bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *shape,
                      enum wd_pool_band_work work, int64_t rows, struct wd_pool_band *band);
 

@@ -34,10 +34,8 @@ struct pool_band_axis {
 /* How a tensor's part lies in shared memory, in bytes; sums: in elements. */
 struct pool_band_part {
     uint32_t at;
-    uint32_t pitch[3];           /* from image to image, plane to plane, line to line */
-    struct wd_fastdiv by_chunks; /* 16 bytes each, the most of a line */
-    struct wd_fastdiv by_lines;  /* of a plane, the most */
-    struct wd_fastdiv by_planes; /* of an image, the most */
+    uint32_t pitch[3]; /* from image to image, plane to plane, line to line */
+    uint32_t lanes;    /* that share a line: a power of two up to a warp */
     uint32_t whole; /* axes, from the last on, that boxes have all of: of as many, lines are one */
     uint32_t total; /* elements of the tensor */
 };
@@ -59,6 +57,7 @@ struct pool_band_args {
     uint32_t tile_outer;
     uint32_t inner;
     uint32_t sums_bytes;
+    uint32_t lanes; /* planes that are one window: lanes of each, a power of two up to a warp */
     struct wd_fastdiv by_inner;
     struct pool_band_axis axis[3];
     struct pool_band_part from;   /* x; averages backward: dy */

@@ -20,6 +20,12 @@ template <class T, bool PLANE> __device__ __forceinline__ void spread_band(const
     band_windows<T, POOL_AVERAGE, PLANE, 3, 1, 4, true>(a);
 }
 
+template <class T, bool PLANE> __device__ __forceinline__ void pairs_band(const pool_band_args &a)
+{
+    wd_wait_for_previous();
+    band_spread_pairs<T, PLANE, 2>(a);
+}
+
 } // namespace
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET

@@ -111,6 +111,95 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
     }
 }
 
+// Gradients of averages over 3x3 elements at a stride of 2. Columns and rows are counted within the padded
+// image: of a pair 2j, 2j + 1 the first is in the windows j - 1 and j, the second in window j. A thread has
+// such a pair of columns and ROWS such pairs of rows.
+template <class T, bool PLANE, int ROWS>
+__device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
+{
+    using A = acc<T>;
+    const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+    const uint32_t inner = PLANE ? 1 : a.inner;
+    uint32_t n = blockIdx.x;
+    reach made[3], over[3];
+#pragma unroll
+    for (int i = 2; i >= 0; --i) {
+        const pool_band_axis &x = a.axis[i];
+        made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
+        made[i].count = min(x.outs, x.image - made[i].low);
+        over[i] = windows_over(x, made[i].low, made[i].low + made[i].count - 1);
+    }
+    const uint32_t outer = n * a.tile_outer;
+    const uint32_t images = min(a.tile_outer, a.outer - outer);
+    const int windows[3] = {1, high.windows, wide.windows};
+    all_of(a.from, windows, over);
+    const placed py = place_of(outer, images, over, 1, high.windows, wide.windows, inner);
+    stage_band<T>(a.from, a.dy, py, inner);
+    wd_copies_wait_all();
+    __syncthreads();
+
+    const uint32_t base = first_at<T>(a.from, a.dy, py);
+    const uint32_t step = inner * (uint32_t)sizeof(T);
+    const uint32_t items = images * high.by_class.divisor * wide.by_class.divisor * inner;
+    const int first_j = (made[2].low + wide.pad) / 2, first_i = (made[1].low + high.pad) / 2;
+    for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
+        uint32_t m = item;
+        const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
+        const int j = first_j + (int)wd_take_rest(m, wide.by_class);
+        const int i = first_i + (int)wd_take_rest(m, high.by_class) * ROWS;
+        const int w = 2 * j - wide.pad, h = 2 * i - high.pad;
+        const uint32_t line = base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T);
+        uint32_t column[2];
+        bool in[2];
+        A weight[2];
+#pragma unroll
+        for (int s = 0; s < 2; ++s) {
+            const int q = j - 1 + s - over[2].low;
+            in[s] = (uint32_t)q < (uint32_t)over[2].count;
+            column[s] = (uint32_t)q * step;
+            weight[s] = (A)a.inverse;
+            if (a.exclude && in[s]) weight[s] = inverse<A>(band_covers(wide, j - 1 + s, 2));
+        }
+        A both[ROWS + 1], right[ROWS + 1]; // of the first column, of the second
+#pragma unroll
+        for (int r = 0; r <= ROWS; ++r) {
+            const int p = i - 1 + r - over[1].low;
+            const bool there = (uint32_t)p < (uint32_t)over[1].count;
+            const uint32_t at = line + (uint32_t)p * a.from.pitch[2];
+            A v[2];
+#pragma unroll
+            for (int s = 0; s < 2; ++s) {
+                v[s] = (A)0;
+                if (there && in[s]) {
+                    v[s] = wd_widen(*reinterpret_cast<const T *>(band_at(at + column[s])));
+                }
+                v[s] *= weight[s];
+            }
+            both[r] = v[0] + v[1];
+            right[r] = v[1];
+            if (a.exclude && there) {
+                const A share = inverse<A>(band_covers(high, i - 1 + r, 2));
+                both[r] *= share;
+                right[r] *= share;
+            }
+        }
+        const size_t row = (size_t)(outer + m) * high.image;
+#pragma unroll
+        for (int k = 0; k < 2 * ROWS; ++k) {
+            if ((uint32_t)(h + k - made[1].low) >= (uint32_t)made[1].count) continue;
+            const size_t pixel = (row + (uint32_t)(h + k)) * wide.image;
+            // of a first row the windows above come before those that begin there
+            const A sum[2] = {k % 2 ? both[k / 2 + 1] : both[k / 2] + both[k / 2 + 1],
+                              k % 2 ? right[k / 2 + 1] : right[k / 2] + right[k / 2 + 1]};
+#pragma unroll
+            for (int s = 0; s < 2; ++s) {
+                if ((uint32_t)(w + s - made[2].low) >= (uint32_t)made[2].count) continue;
+                wd_put_run<T, 1>(a, (pixel + (uint32_t)(w + s)) * inner + c, sum + s);
+            }
+        }
+    }
+}
+
 } // namespace
 
 #endif

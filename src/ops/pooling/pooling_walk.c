@@ -26,7 +26,7 @@ bool wd_pool_walk_takes(const struct wd_pool_shape *s, struct wd_reason *reason)
     WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: boxes have it");
     WD_NEED(s->pixels && s->inner % run_elements(s) == 0, reason, NOT_SUPPORTED_LAYOUT,
             "not pixels of whole runs of channels");
-    for (int d = 0; d < 3; ++d) {
+    for (int d = 0; d < 3 && !(s->max && s->backward); ++d) {
         int64_t outs = s->backward ? s->image[d] : s->windows[d];
         int64_t ins = s->backward ? s->windows[d] : s->image[d];
         int64_t pad = s->backward ? s->window[d] - 1 - s->pad[d] : s->pad[d];
@@ -41,9 +41,12 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
                                            const struct wd_pool_memory *m)
 {
     struct pool_walk_args a;
+    const bool spread = s->backward && !s->max;
     int64_t across; /* threads but for strips */
+    int64_t rows;   /* or pairs of them */
+    int64_t groups; /* of columns */
     memset(&a, 0, sizeof a);
-    a.from = s->backward ? m->dy : m->x;
+    a.from = spread ? m->dy : m->x;
     a.out = m->out;
     a.alpha = (float)m->alpha;
     a.beta = (float)m->beta;
@@ -55,26 +58,33 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
     a.lowest = (float)s->lowest;
     a.inverse = (float)s->inverse;
     a.inner = (uint32_t)s->inner;
+    a.dy = m->dy;
     for (int d = 0; d < 3; ++d) {
         struct pool_walk_axis *x = &a.axis[d];
         x->ins = (int32_t)(s->backward ? s->windows[d] : s->image[d]);
         x->outs = (int32_t)(s->backward ? s->image[d] : s->windows[d]);
         x->size = (int32_t)s->window[d];
         x->stride = (int32_t)s->stride[d];
-        x->pad = (int32_t)(s->backward ? s->window[d] - 1 - s->pad[d] : s->pad[d]);
+        x->pad = (int32_t)(spread ? s->window[d] - 1 - s->pad[d] : s->pad[d]);
         x->image = (int32_t)s->image[d];
         x->image_pad = (int32_t)s->pad[d];
     }
+    rows = a.axis[1].outs;
+    groups = wd_ceil_div(a.axis[2].outs, columns);
+    if (s->max && s->backward) { /* pairs that padding begins and ends within */
+        rows = (s->pad[1] + s->image[1] + 1) / 2 - s->pad[1] / 2;
+        groups = wd_ceil_div((s->pad[2] + s->image[2] + 1) / 2 - s->pad[2] / 2, columns);
+    }
     a.by_inner = wd_fastdiv_of((uint32_t)(s->inner / run_elements(s)));
-    a.by_groups = wd_fastdiv_of((uint32_t)wd_ceil_div(a.axis[2].outs, columns));
+    a.by_groups = wd_fastdiv_of((uint32_t)groups);
     a.by_deep = wd_fastdiv_of((uint32_t)a.axis[0].outs);
     across = s->outer * a.axis[0].outs * a.by_groups.divisor * a.by_inner.divisor;
-    a.strip = a.axis[1].outs;
-    while (a.strip >= 2 * STRIP_LEAST && across * wd_ceil_div(a.axis[1].outs, a.strip) <
-                                             (int64_t)THREADS_EACH * device->multiprocessors) {
+    a.strip = (int32_t)rows;
+    while (a.strip >= 2 * STRIP_LEAST &&
+           across * wd_ceil_div(rows, a.strip) < (int64_t)THREADS_EACH * device->multiprocessors) {
         a.strip = (a.strip + 1) / 2;
     }
-    a.by_strips = wd_fastdiv_of((uint32_t)wd_ceil_div(a.axis[1].outs, a.strip));
+    a.by_strips = wd_fastdiv_of((uint32_t)wd_ceil_div(rows, a.strip));
     a.items = (uint32_t)(across * a.by_strips.divisor);
     return a;
 }

@@ -21,6 +21,8 @@ struct pool_walk_axis {
 
 struct pool_walk_args {
     const void *from;
+    const void *
+        dy; /* maxima backward, where `from` is x; along an axis `ins` are then its windows, `outs` the image */
     void *out;
     float alpha;
     float beta;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of averages over overlapping windows of pixels, which begin at every element.
+// Gradients of overlapping windows: averages of pixels over windows that begin at every element, maxima of
+// those at a stride of 2, of pixels and of planes.
+#include "ops/pooling/pooling_columns.cuh"
 #include "ops/pooling/pooling_walk.cuh"
+#include "ops/pooling/pooling_walk_max.cuh"
 
 namespace {
 
@@ -10,6 +13,21 @@ __device__ __forceinline__ void spread_walk(const pool_walk_args &a)
 {
     wd_wait_for_previous();
     walk<T, POOL_AVERAGE, K, 1, N, true, FLAT>(a);
+}
+
+template <class T, int PAIRS> __device__ __forceinline__ void grad_walk(const pool_walk_args &a)
+{
+    wd_wait_for_previous();
+    if (a.mode == POOL_MAX) walk_maxima<T, POOL_MAX, PAIRS>(a);
+    else walk_maxima<T, POOL_MAX_NAN, PAIRS>(a);
+}
+
+template <class T, int PAD, bool RUNS>
+__device__ __forceinline__ void grad_columns(const pool_columns_args &a)
+{
+    wd_wait_for_previous();
+    if (a.mode == POOL_MAX) column_maxima<T, POOL_MAX, PAD, RUNS>(a);
+    else column_maxima<T, POOL_MAX_NAN, PAD, RUNS>(a);
 }
 
 } // namespace

@@ -61,6 +61,24 @@ __device__ __forceinline__ void load_pairs(const void *from, int size, size_t at
     }
 }
 
+// A run as it is, or scaled.
+template <class T, int V>
+__device__ __forceinline__ void put_plain(const resample_places_args &a, size_t at,
+                                          const wd_run<T, V> &run)
+{
+    T *to = static_cast<T *>(a.out) + at;
+    if (a.plain && a.streaming) {
+        run.store_streaming(to);
+    } else if (a.plain) {
+        run.store(to);
+    } else {
+        acc<T> value[V];
+#pragma unroll
+        for (int i = 0; i < V; ++i) value[i] = wd_widen(run.get(i));
+        wd_put_run<T, V>(a, at, value);
+    }
+}
+
 // The largest of a run so far, and the pairs of their places; NaN stays.
 template <class T, int V> struct winners {
     wd_run<T, V> value;
@@ -111,6 +129,11 @@ template <class T, int V> struct winners {
             for (int i = 0; i < V; ++i) nan = nan || value.get(i) != value.get(i);
         }
         return nan;
+    }
+    __device__ __forceinline__ void put(const resample_places_args &a, size_t at) const
+    {
+        put_plain<T, V>(a, at, value);
+        store_pairs<V>(a.places, a.place_size, at, place);
     }
 };
 
@@ -212,42 +235,39 @@ __device__ __forceinline__ void resample_places(const resample_places_args &a)
         for (int i = 0; i < V; ++i) exact_place<T>(a, x + i, at + i, low);
         return;
     }
-    if (a.plain) {
-        T *y = static_cast<T *>(a.out) + at;
-        if (a.streaming) best.value.store_streaming(y);
-        else best.value.store(y);
-    } else {
-        acc<T> value[V];
-#pragma unroll
-        for (int i = 0; i < V; ++i) value[i] = wd_widen(best.value.get(i));
-        wd_put_run<T, V>(a, at, value);
-    }
-    store_pairs<V>(a.places, a.place_size, at, best.place);
+    best.put(a, at);
 }
 
 // ---- Gradients ----
 
-// sum += where the places are `at`, of a window's share.
+// Of a window's share what goes to place `at`, elsewhere 0.
+template <class T, int V>
+__device__ __forceinline__ void pick(const wd_run<T, V> &share, const uint32_t *place, int at,
+                                     wd_run<T, V> &mine)
+{
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+        for (int i = 0; i < V / 2; ++i) {
+            // as numbers of the type's they are all different
+            mine.word[i] = share.word[i] & wd_pair<T>::equal(place[i], (uint32_t)at * 0x10001u);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            const uint32_t found = place[i / 2] >> (16 * (i & 1)) & 0xffff;
+            mine.word[i] = found == (uint32_t)at ? share.word[i] : 0;
+        }
+    }
+}
+
 template <class T, int V>
 __device__ __forceinline__ void give(const wd_run<T, V> &share, const uint32_t *place, int at,
                                      acc<T> *sum)
 {
-    const uint32_t both = (uint32_t)at * 0x10001u;
-    if constexpr (sizeof(T) == 2) {
-        wd_run<T, V> mine;
+    wd_run<T, V> mine;
+    pick<T, V>(share, place, at, mine);
 #pragma unroll
-        for (int i = 0; i < V / 2; ++i) {
-            // as numbers of the type's they are all different
-            mine.word[i] = share.word[i] & wd_pair<T>::equal(place[i], both);
-        }
-#pragma unroll
-        for (int i = 0; i < V; ++i) sum[i] += wd_widen(mine.get(i));
-    } else {
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            if ((place[i / 2] >> (16 * (i & 1)) & 0xffff) == (uint32_t)at) sum[i] += share.get(i);
-        }
-    }
+    for (int i = 0; i < V; ++i) sum[i] += wd_widen(mine.get(i));
 }
 
 // Windows by two, of K = 2 or 3 rows and columns: a thread the pixels between the beginnings of window

@@ -220,60 +220,6 @@ cudnnStatus_t wd_resample_max(struct wd_queue *queue, const struct wd_resample_s
     return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
 }
 
-bool wd_resample_whole(const struct wd_resample_shape *s)
-{
-    if (s->places > INT16_MAX) return false;
-    if (s->attr->padding != CUDNN_NEG_INF_PAD && wd_resample_pads(s)) return false;
-    for (int d = 0; d < RESAMPLE_AXES; ++d) {
-        const int axis = s->axis[d];
-        const int64_t unit = axis < 0 ? 1 : s->attr->unit[axis];
-        if (axis < 0) continue;
-        if (s->attr->window[axis] % unit != 0 || s->attr->stride[axis] % unit != 0 ||
-            s->attr->pad_before[axis] % unit != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-struct resample_places_args wd_resample_places_args_of(const struct wd_resample_shape *s,
-                                                       const struct wd_resample_memory *m)
-{
-    const int64_t channels = s->inner / wd_resample_run(s);
-    int64_t count[RESAMPLE_AXES];
-    struct resample_places_args a;
-    memset(&a, 0, sizeof a);
-    a.from = m->from;
-    a.out = m->out;
-    a.places = m->places;
-    a.alpha = m->alpha;
-    a.beta = m->beta;
-    a.scales = m->alpha != 0.0;
-    a.blends = m->beta != 0.0;
-    a.plain = m->alpha == 1.0 && m->beta == 0.0;
-    a.streaming = m->streaming;
-    a.place_size = s->place_size;
-    a.propagate = s->attr->propagate_nan;
-    a.inner = (uint32_t)s->inner;
-    for (int d = 0; d < RESAMPLE_AXES; ++d) {
-        const int axis = s->axis[d];
-        const int64_t unit = axis < 0 ? 1 : s->attr->unit[axis];
-        a.axis[d].image = (int32_t)s->image[d];
-        a.axis[d].windows = (int32_t)s->windows[d];
-        a.axis[d].window = (int32_t)(axis < 0 ? 1 : s->attr->window[axis] / unit);
-        a.axis[d].stride = (int32_t)(axis < 0 ? 1 : s->attr->stride[axis] / unit);
-        a.axis[d].pad = (int32_t)(axis < 0 ? 0 : s->attr->pad_before[axis] / unit);
-        count[d] = s->backward ? wd_ceil_div(s->image[d] + a.axis[d].pad, a.axis[d].stride)
-                               : s->windows[d];
-    }
-    a.by_run = wd_fastdiv_of((uint32_t)channels);
-    a.by_column = wd_fastdiv_of((uint32_t)count[2]);
-    a.by_row = wd_fastdiv_of((uint32_t)count[1]);
-    a.by_depth = wd_fastdiv_of((uint32_t)count[0]);
-    a.count = (uint32_t)(s->outer * count[0] * count[1] * count[2] * channels);
-    return a;
-}
-
 static cudnnStatus_t emit_places(struct wd_queue *queue, const struct wd_resample_shape *s,
                                  const struct wd_resample_memory *m)
 {
@@ -284,6 +230,19 @@ static cudnnStatus_t emit_places(struct wd_queue *queue, const struct wd_resampl
                         : edge == 3 ? 1
                                     : 2);
     return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
+}
+
+static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                const struct resample_lines_args *a,
+                                const struct wd_resample_launch_size *size)
+{
+    const int edge = a->p.axis[2].window;
+    const int kernel = KERNEL_resample_lines_f32_2 + s->type * 3 +
+                       (edge == 2   ? 0
+                        : edge == 3 ? 1
+                                    : 2);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], size->blocks, size->threads, size->shared,
+                          a);
 }
 
 /* ---- Forward ---- */
@@ -320,8 +279,18 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     wd_resample_shape_of(&call->problem, &s, &reason);
     if (!s.max) return wd_resample_sum(queue, &s, &m);
     if (s.has_idx) m.places = wd_call_data(call, WD_RESAMPLE_IDX);
-    if (s.has_idx && wd_resample_whole(&s) && wd_resample_by_runs(&s, &m)) {
-        return emit_places(queue, &s, &m);
+    if (s.has_idx && wd_resample_whole(&s)) {
+        struct wd_resample_launch_size size;
+        struct resample_lines_args a;
+        struct resample_places_args tiles;
+        if (wd_resample_by_runs(&s, &m)) return emit_places(queue, &s, &m);
+        if (wd_resample_tiles(&s, &m, &tiles)) {
+            return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_planes_f32 + s.type],
+                                      tiles.count, &tiles);
+        }
+        if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
+            return emit_lines(queue, &s, &a, &size);
+        }
     }
     ranges = wd_resample_tables_of(&s, RESAMPLE_RANGES, 0);
     WD_TRY(wd_resample_make_tables(queue, &s, &ranges, 1, m.tables));

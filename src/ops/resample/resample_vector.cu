@@ -4,7 +4,8 @@
 // forward and backward alike, and maxima with their places. A thread has a run of channels of a pixel,
 // or a run of columns. No atomics: how an output is added up depends on shape and alignment alone.
 #include "ops/resample/resample_vector.cuh"
-#include "ops/resample/resample_places.cuh"
+#include "ops/resample/resample_lines.cuh"
+#include "ops/resample/resample_planes.cuh"
 
 namespace {
 

@@ -72,6 +72,16 @@ static int twos_of(const struct wd_resample_shape *s, const struct wd_resample_m
     return h->window == 2 || h->window == 3 ? h->window : 0;
 }
 
+static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                const struct resample_lines_args *a,
+                                const struct wd_resample_launch_size *size)
+{
+    const int over = (a->p.axis[2].window - 1) / a->p.axis[2].stride + 1;
+    const int kernel = KERNEL_resample_lines_back_f32_1 + s->type * 3 + (over > 2 ? 2 : over - 1);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], size->blocks, size->threads, size->shared,
+                          a);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct wd_reason reason;
@@ -93,6 +103,18 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         const struct resample_places_args a = wd_resample_places_args_of(&s, &m);
         const int kernel = KERNEL_resample_twos_f32_2 + s.type * 2 + (twos_of(&s, &m) == 3);
         return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
+    }
+    if (s.has_idx && wd_resample_whole(&s)) {
+        struct wd_resample_launch_size size;
+        struct resample_lines_args a;
+        struct resample_places_args tiles;
+        if (wd_resample_tiles(&s, &m, &tiles)) {
+            return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_planes_back_f32 + s.type],
+                                      tiles.count, &tiles);
+        }
+        if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
+            return emit_lines(queue, &s, &a, &size);
+        }
     }
     l = layout_of(&s);
     WD_TRY(wd_resample_make_tables(queue, &s, l.tables, 2, m.tables));

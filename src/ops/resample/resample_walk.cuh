@@ -14,6 +14,48 @@
 
 namespace {
 
+// What a table says of window or pixel i of an axis.
+template <class A> struct taps_of {
+    int first;
+    int count;
+    int slot;         /* of a table in the arguments */
+    const A *weights; /* in memory */
+
+    __device__ __forceinline__ taps_of(const resample_walk_args &a, int axis, uint32_t i)
+    {
+        if (a.compact) {
+            const resample_near &x = a.near[axis];
+            int turns = 0;
+            slot = (int)i;
+            if ((int)i >= x.tail) {
+                slot = (int)i - x.tail + x.head + (int)x.by_period.divisor;
+            } else if ((int)i >= x.head) {
+                turns = (int)wd_fastdiv_quotient(i - (uint32_t)x.head, x.by_period);
+                slot = (int)i - turns * (int)x.by_period.divisor;
+            }
+            first = x.first[slot] + turns * x.shift;
+            count = x.count[slot];
+            weights = nullptr;
+        } else {
+            const resample_axis &x = a.axis[axis];
+            const resample_entry e = entry_of(x.entries, i);
+            first = e.first;
+            count = e.count;
+            slot = 0;
+            weights = static_cast<const A *>(x.weights) + (size_t)i * x.taps;
+        }
+    }
+    __device__ __forceinline__ A weight(const resample_walk_args &a, int axis, int t) const
+    {
+        return a.compact ? (A)a.near[axis].weight[slot][t] : __ldg(weights + t);
+    }
+    // Behind the last element that counts.
+    __device__ __forceinline__ int end(const resample_walk_args &a, int axis) const
+    {
+        return min(first + count, a.axis[axis].from);
+    }
+};
+
 // Where a block and a thread are.
 struct walker {
     uint32_t thread; /* of the walk */
@@ -69,22 +111,24 @@ __device__ __forceinline__ A *weights_of(const resample_walk_args &a, uint32_t w
                                  walk * a.weights_size);
 }
 
-__device__ __forceinline__ int end_of(const resample_axis &x, const resample_entry &e)
+// What all weights of rows are multiplied by: alpha, and the weight of a depth by itself.
+template <class A>
+__device__ __forceinline__ A scale_of(const resample_walk_args &a, const walker &w)
 {
-    return min(e.first + e.count, x.from);
+    const taps_of<A> d(a, 0, w.depth);
+    return d.count == 1 ? (A)a.alpha * d.weight(a, 0, 0) : (A)a.alpha;
 }
 
 template <class A>
 __device__ __forceinline__ void note_rows(const resample_walk_args &a, const walker &w)
 {
-    const resample_axis &x = a.axis[1];
+    const A scale = scale_of<A>(a, w);
     walk_row<A> *rows = rows_of<A>(a, w.walk);
     for (int row = w.begin + (int)w.thread; row < w.end; row += (int)a.threads) {
-        const resample_entry e = entry_of(x.entries, (uint32_t)row);
-        const A *weights = static_cast<const A *>(x.weights) + (size_t)row * x.taps;
+        const taps_of<A> e(a, 1, (uint32_t)row);
         walk_row<A> r;
-        r.weight[0] = e.count > 0 ? __ldg(weights) : (A)0;
-        r.weight[1] = e.count > 1 ? __ldg(weights + 1) : (A)0;
+        r.weight[0] = e.count > 0 ? scale * e.weight(a, 1, 0) : (A)0;
+        r.weight[1] = e.count > 1 ? scale * e.weight(a, 1, 1) : (A)0;
         r.first = e.first;
         r.uses = (r.weight[0] != 0 ? 1 : 0) | (r.weight[1] != 0 ? 2 : 0);
         rows[row - w.begin] = r;
@@ -96,31 +140,28 @@ __device__ __forceinline__ void note_rows(const resample_walk_args &a, const wal
 template <class A, int ACTIVE>
 __device__ __forceinline__ void note_lines(const resample_walk_args &a, const walker &w)
 {
-    const resample_axis &x = a.axis[1];
+    const A scale = scale_of<A>(a, w);
     walk_row<A> *rows = rows_of<A>(a, w.walk);
     A *of_lines = weights_of<A>(a, w.walk);
-    const int line0 = entry_of(x.entries, (uint32_t)min(w.begin, x.out - 1)).first;
+    const int line0 = taps_of<A>(a, 1, (uint32_t)min(w.begin, a.axis[1].out - 1)).first;
     for (int row = w.begin + (int)w.thread; row < w.end; row += (int)a.threads) {
-        const resample_entry e = entry_of(x.entries, (uint32_t)row);
+        const taps_of<A> e(a, 1, (uint32_t)row);
         int line = e.first;
-        if (row > w.begin) line = max(line, end_of(x, entry_of(x.entries, (uint32_t)row - 1)));
+        if (row > w.begin) line = max(line, taps_of<A>(a, 1, (uint32_t)row - 1).end(a, 1));
         walk_row<A> r;
         r.first = line;
-        r.uses = end_of(x, e);
+        r.uses = e.end(a, 1);
         r.weight[0] = r.weight[1] = 0;
         rows[row - w.begin] = r;
-        for (; line < r.uses; ++line) {
 #pragma unroll 1
-            for (int i = 0; i < ACTIVE; ++i) {
-                A weight = 0;
-                if (row + i < w.end) {
-                    const resample_entry other = entry_of(x.entries, (uint32_t)(row + i));
-                    if (line >= other.first && line < other.first + other.count) {
-                        weight = __ldg(static_cast<const A *>(x.weights) +
-                                       (size_t)(row + i) * x.taps + (line - other.first));
-                    }
-                }
-                of_lines[(line - line0) * ACTIVE + i] = weight;
+        for (int i = 0; i < ACTIVE; ++i) {
+            const bool there = row + i < w.end;
+            const taps_of<A> other(a, 1, (uint32_t)(there ? row + i : row));
+            for (int l = line; l < r.uses; ++l) {
+                const int tap = l - other.first;
+                const bool counts = there && tap >= 0 && tap < other.count;
+                of_lines[(l - line0) * ACTIVE + i] =
+                    counts ? scale * other.weight(a, 1, tap) : (A)0;
             }
         }
     }
@@ -128,70 +169,108 @@ __device__ __forceinline__ void note_lines(const resample_walk_args &a, const wa
 
 // ---- Lines ----
 
+// What is in weights by now is scaled.
+template <class T, int V, class A>
+__device__ __forceinline__ void put_sum(const resample_walk_args &a, T *to, const A *sum)
+{
+    wd_run<T, V> run;
+    A value[V];
+#pragma unroll
+    for (int i = 0; i < V; ++i) value[i] = sum[i];
+    if (a.blends) {
+        const A beta = (A)a.beta;
+        wd_run<T, V> old;
+        old.load(to);
+#pragma unroll
+        for (int i = 0; i < V; ++i) value[i] += beta * wd_widen(old.get(i));
+    }
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        T narrow;
+        wd_narrow(narrow, value[i]);
+        run.put(i, narrow);
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
+
 // A run of V channels of a column, straight from memory. TAPS 0: any number, looked up each time.
 template <class T, int V, int TAPS> struct direct_line {
     static constexpr int N = V;
+    static constexpr bool AHEAD = TAPS > 0;
+    typedef T type;
     typedef acc<T> A;
+    struct raw {
+        wd_run<T, V> run[TAPS > 0 ? TAPS : 1];
+    };
+    const resample_walk_args &a;
     const T *from; /* of the image, the depth and the channel */
-    const A *weights;
+    taps_of<A> across;
     A weight[TAPS > 0 ? TAPS : 1];
-    int first;
-    int count;
-    uint32_t inner;
-    uint32_t depth_taps;
-    size_t pitch;
-    size_t plane;
-    const A *depth_weights;
+    uint32_t pitch;
+    uint32_t plane;
+    taps_of<A> deep;
     uint32_t at; /* in a line of `out` */
 
-    __device__ __forceinline__ direct_line(const resample_walk_args &a, const walker &w)
+    __device__ __forceinline__ direct_line(const resample_walk_args &args, const walker &w,
+                                           uint32_t column, uint32_t channel)
+        : a(args), across(args, 2, column), deep(args, 0, w.depth)
     {
-        const resample_axis &wide = a.axis[2], &deep = a.axis[0];
-        uint32_t column = w.unit + min(w.thread, w.units - 1);
-        at = column * V;
-        const uint32_t channel = wd_take_rest(column, a.by_run) * V;
-        const resample_entry e = entry_of(wide.entries, column);
-        first = e.first;
-        count = e.count;
-        inner = a.inner;
-        weights = static_cast<const A *>(wide.weights) + (size_t)column * wide.taps;
         if constexpr (TAPS > 0) {
 #pragma unroll
-            for (int t = 0; t < TAPS; ++t) {
-                weight[t] = 0;
-                if (t < e.count) weight[t] = __ldg(weights + t);
-            }
+            for (int t = 0; t < TAPS; ++t)
+                weight[t] = t < across.count ? across.weight(a, 2, t) : (A)0;
         }
-        const resample_entry d = entry_of(deep.entries, w.depth);
-        depth_taps = (uint32_t)d.count;
-        depth_weights = static_cast<const A *>(deep.weights) + (size_t)w.depth * deep.taps;
-        pitch = (size_t)wide.from * inner;
+        at = column * a.inner + channel;
+        pitch = (uint32_t)a.axis[2].from * a.inner;
         plane = pitch * (uint32_t)a.axis[1].from;
-        from = static_cast<const T *>(a.from) + channel + (size_t)first * inner +
-               ((size_t)w.outer * (uint32_t)deep.from + (uint32_t)d.first) * plane;
+        from = static_cast<const T *>(a.from) + channel + (size_t)(uint32_t)across.first * a.inner +
+               ((size_t)w.outer * (uint32_t)a.axis[0].from + (uint32_t)deep.first) * plane;
     }
 
-    __device__ __forceinline__ void add(const T *line, A scale, A *sum) const
+    __device__ __forceinline__ void fetch(const T *line, raw &r) const
+    {
+#pragma unroll
+        for (int t = 0; t < TAPS; ++t) {
+            if (t < across.count) r.run[t].load(line + (uint32_t)t * a.inner);
+        }
+    }
+    __device__ __forceinline__ void fetch(int line, raw &r) const
+    {
+        fetch(from + (uint32_t)line * pitch, r);
+    }
+
+    __device__ __forceinline__ void reduce(const raw &r, A *sum) const
+    {
+#pragma unroll
+        for (int i = 0; i < V; ++i) sum[i] = 0;
+#pragma unroll
+        for (int t = 0; t < TAPS; ++t) {
+            if (t >= across.count) continue;
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] += weight[t] * wd_widen(r.run[t].get(i));
+        }
+    }
+
+    __device__ __forceinline__ bool is_deep() const
+    {
+        return deep.count != 1;
+    }
+
+    __device__ __forceinline__ void one(const T *line, A *sum) const
     {
         if constexpr (TAPS > 0) {
-            wd_run<T, V> run[TAPS];
-#pragma unroll
-            for (int t = 0; t < TAPS; ++t) {
-                if (weight[t] != 0) run[t].load(line + (size_t)(t * inner));
-            }
-#pragma unroll
-            for (int t = 0; t < TAPS; ++t) {
-                if (weight[t] == 0) continue;
-                const A by = weight[t] * scale;
-#pragma unroll
-                for (int i = 0; i < V; ++i) sum[i] += by * wd_widen(run[t].get(i));
-            }
+            raw r;
+            fetch(line, r);
+            reduce(r, sum);
         } else {
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] = 0;
 #pragma unroll 4
-            for (int t = 0; t < count; ++t) {
-                const A by = __ldg(weights + t) * scale;
+            for (int t = 0; t < across.count; ++t) {
+                const A by = across.weight(a, 2, t);
                 wd_run<T, V> run;
-                run.load(line + (size_t)(t * inner));
+                run.load(line + (uint32_t)t * a.inner);
 #pragma unroll
                 for (int i = 0; i < V; ++i) sum[i] += by * wd_widen(run.get(i));
             }
@@ -200,16 +279,25 @@ template <class T, int V, int TAPS> struct direct_line {
 
     __device__ __forceinline__ void sums(int line, A *sum) const
     {
+        const T *p = from + (uint32_t)line * pitch;
+        if (!AHEAD && !is_deep()) {
+            one(p, sum);
+            return;
+        }
 #pragma unroll
         for (int i = 0; i < V; ++i) sum[i] = 0;
-        const T *p = from + (size_t)(uint32_t)line * pitch;
-        for (uint32_t z = 0; z < depth_taps; ++z, p += plane) add(p, __ldg(depth_weights + z), sum);
+        for (int z = 0; z < deep.count; ++z, p += plane) {
+            const A scale = deep.weight(a, 0, z);
+            A made[V];
+            one(p, made);
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] += scale * made[i];
+        }
     }
 
-    __device__ __forceinline__ void put(const resample_walk_args &a, const walker &, size_t line,
-                                        const A *sum) const
+    __device__ __forceinline__ void put(T *line, const A *sum) const
     {
-        wd_put_run<T, V>(a, line + at, sum);
+        put_sum<T, V>(a, line + at, sum);
     }
 };
 
@@ -222,19 +310,20 @@ struct stage_of {
     size_t row;      /* the line first_line of the first depth, by number */
     uint32_t depth_taps;
 
-    __device__ __forceinline__ stage_of(const resample_walk_args &a, const walker &w, uint32_t size)
+    template <class A>
+    __device__ __forceinline__ void set(const resample_walk_args &a, const walker &w, uint32_t size)
     {
-        const resample_axis &deep = a.axis[0], &high = a.axis[1], &wide = a.axis[2];
-        const resample_entry d = entry_of(deep.entries, w.depth);
+        const taps_of<A> d(a, 0, w.depth);
         depth_taps = (uint32_t)d.count;
-        first_line = entry_of(high.entries, (uint32_t)w.first_row).first;
-        last_line = end_of(high, entry_of(high.entries, (uint32_t)w.last_row)) - 1;
+        first_line = taps_of<A>(a, 1, (uint32_t)w.first_row).first;
+        last_line = taps_of<A>(a, 1, (uint32_t)w.last_row).end(a, 1) - 1;
         const uint32_t left = wd_fastdiv_quotient(w.unit, a.by_run);
         const uint32_t right = wd_fastdiv_quotient(w.unit + w.units - 1, a.by_run);
-        first_column = entry_of(wide.entries, left).first;
-        const int end = end_of(wide, entry_of(wide.entries, right));
+        first_column = taps_of<A>(a, 2, left).first;
+        const int end = taps_of<A>(a, 2, right).end(a, 2);
         length = (uint32_t)max(end - first_column, 0) * a.inner * size;
-        row = ((size_t)w.outer * (uint32_t)deep.from + (uint32_t)d.first) * (uint32_t)high.from;
+        row = ((size_t)w.outer * (uint32_t)a.axis[0].from + (uint32_t)d.first) *
+              (uint32_t)a.axis[1].from;
     }
 };
 
@@ -270,108 +359,152 @@ __device__ __forceinline__ void stage_lines(const resample_walk_args &a, const s
     wd_copies_wait_all();
 }
 
-// L times P neighbouring places of a line, blocks of threads apart; lines are staged.
+// L times P neighbouring places of a line, a walk's threads apart; lines are staged.
 template <class T, int L, int P, int TAPS> struct staged_line {
     static constexpr int N = L * P;
+    static constexpr bool AHEAD = false;
+    typedef T type;
     typedef acc<T> A;
+    struct raw {};
+    const resample_walk_args &a;
     const unsigned char *stage;
-    const A *weights[TAPS > 0 ? 1 : N];
+    taps_of<A> deep;
     A weight[N][TAPS > 0 ? TAPS : 1];
-    uint32_t offset[N]; /* bytes into a line */
-    int count[TAPS > 0 ? 1 : N];
+    uint32_t offset[N][TAPS > 0 ? TAPS : 1]; /* bytes into a line */
+    uint32_t column[TAPS > 0 ? 1 : N];
     int first_line;
-    uint32_t step; /* bytes of a pixel */
-    uint32_t pitch;
+    uint32_t step;  /* bytes of a pixel */
     uint32_t phase; /* of line 0 of the first depth, as bytes */
     uint32_t line_bytes;
     uint32_t plane_bytes;
-    uint32_t plane_pitch;
-    uint32_t depth_taps;
-    const A *depth_weights;
     uint32_t at;
     uint32_t apart;
     uint32_t places; /* of the segment, from `at` on */
+    uint32_t empty;  /* places without a tap, as bits */
 
-    __device__ __forceinline__ staged_line(const resample_walk_args &a, const walker &w,
+    __device__ __forceinline__ staged_line(const resample_walk_args &args, const walker &w,
                                            const stage_of &s)
+        : a(args), deep(args, 0, w.depth)
     {
-        const resample_axis &wide = a.axis[2], &deep = a.axis[0];
         at = w.unit + w.thread * P;
         apart = a.threads * P;
         places = w.thread * P < w.units ? w.units - w.thread * P : 0;
         step = a.inner * (uint32_t)sizeof(T);
+        empty = 0;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            uint32_t column = min(at + (i / P) * apart + i % P, w.unit + w.units - 1);
-            const uint32_t channel = wd_take_rest(column, a.by_run);
-            const resample_entry e = entry_of(wide.entries, column);
-            offset[i] =
+            uint32_t c = min(at + (i / P) * apart + i % P, w.unit + w.units - 1);
+            const uint32_t channel = wd_take_rest(c, a.by_run);
+            const taps_of<A> e(a, 2, c);
+            const uint32_t first =
                 ((uint32_t)(e.first - s.first_column) * a.inner + channel) * (uint32_t)sizeof(T);
-            const A *from = static_cast<const A *>(wide.weights) + (size_t)column * wide.taps;
+            if (e.count <= 0) empty |= 1u << i;
             if constexpr (TAPS > 0) {
+                // where there are fewer, the last one is shared out among the rest: a weight of 0
+                // would make NaN of what is infinite
 #pragma unroll
                 for (int t = 0; t < TAPS; ++t) {
-                    weight[i][t] = 0;
-                    if (t < e.count) weight[i][t] = __ldg(from + t);
+                    weight[i][t] = t < e.count ? e.weight(a, 2, t) : (A)0;
+                    offset[i][t] = e.count <= 0 ? 0 : first + (uint32_t)min(t, e.count - 1) * step;
+                    if (t > 0 && t >= e.count) weight[i][t] = weight[i][t - 1] *= (A)0.5;
                 }
             } else {
-                weights[i] = from;
-                count[i] = e.count;
+                offset[i][0] = first;
+                column[i] = c;
             }
         }
-        const resample_entry d = entry_of(deep.entries, w.depth);
-        depth_taps = (uint32_t)d.count;
-        depth_weights = static_cast<const A *>(deep.weights) + (size_t)w.depth * deep.taps;
         stage = wd_dynamic_shared<unsigned char>() + a.stage_at;
         first_line = s.first_line;
-        pitch = a.pitch;
-        line_bytes = (uint32_t)wide.from * step;
+        line_bytes = (uint32_t)a.axis[2].from * step;
         plane_bytes = line_bytes * (uint32_t)a.axis[1].from;
-        plane_pitch = a.stage_lines * pitch;
         phase = (uint32_t)(uintptr_t)a.from + (uint32_t)s.row * line_bytes +
                 (uint32_t)s.first_column * step;
     }
 
-    __device__ __forceinline__ void sums(int line, A *sum) const
+    __device__ __forceinline__ void fetch(int, raw &) const
+    {
+    }
+    __device__ __forceinline__ void reduce(const raw &, A *) const
+    {
+    }
+    __device__ __forceinline__ bool is_deep() const
+    {
+        return deep.count != 1;
+    }
+
+    __device__ __forceinline__ void add(const unsigned char *line, A *sum) const
     {
 #pragma unroll
-        for (int i = 0; i < N; ++i) sum[i] = 0;
-        const unsigned char *p = stage + (uint32_t)(line - first_line) * pitch;
-        uint32_t shift = phase + (uint32_t)line * line_bytes;
-        for (uint32_t z = 0; z < depth_taps; ++z, p += plane_pitch, shift += plane_bytes) {
-            const A scale = __ldg(depth_weights + z);
-            const unsigned char *q = p + shift % 16;
+        for (int i = 0; i < N; ++i) {
+            A made = 0;
+            if constexpr (TAPS > 0) {
 #pragma unroll
-            for (int i = 0; i < N; ++i) {
-                const unsigned char *tap = q + offset[i];
-                if constexpr (TAPS > 0) {
-                    A made = 0;
-#pragma unroll
-                    for (int t = 0; t < TAPS; ++t) {
-                        if (weight[i][t] == 0) continue;
-                        made +=
-                            weight[i][t] * wd_widen(*reinterpret_cast<const T *>(tap + t * step));
-                    }
-                    sum[i] += scale * made;
-                } else {
-                    A made = 0;
+                for (int t = 0; t < TAPS; ++t) {
+                    made +=
+                        weight[i][t] * wd_widen(*reinterpret_cast<const T *>(line + offset[i][t]));
+                }
+            } else {
+                const taps_of<A> e(a, 2, column[i]);
+                const unsigned char *tap = line + offset[i][0];
 #pragma unroll 2
-                    for (int t = 0; t < count[i]; ++t, tap += step) {
-                        made += __ldg(weights[i] + t) * wd_widen(*reinterpret_cast<const T *>(tap));
-                    }
-                    sum[i] += scale * made;
+                for (int t = 0; t < e.count; ++t, tap += step) {
+                    made += e.weight(a, 2, t) * wd_widen(*reinterpret_cast<const T *>(tap));
                 }
             }
+            sum[i] = made;
         }
     }
 
-    __device__ __forceinline__ void put(const resample_walk_args &a, const walker &, size_t line,
-                                        const A *sum) const
+    __device__ __forceinline__ void sums(int line, A *sum) const
     {
+        const unsigned char *p = stage + (uint32_t)(line - first_line) * a.pitch;
+        uint32_t shift = phase + (uint32_t)line * line_bytes;
+        if (!is_deep()) {
+            add(p + shift % 16, sum);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) sum[i] = 0;
+        for (int z = 0; z < deep.count; ++z, p += a.stage_lines * a.pitch, shift += plane_bytes) {
+            const A scale = deep.weight(a, 0, z);
+            A made[N];
+            add(p + shift % 16, made);
+#pragma unroll
+            for (int i = 0; i < N; ++i) sum[i] += scale * made[i];
+        }
+    }
+
+    __device__ __forceinline__ void put(T *line, A *sum) const
+    {
+        if (TAPS > 0 && empty) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) sum[i] = empty >> i & 1 ? (A)0 : sum[i];
+        }
 #pragma unroll
         for (int l = 0; l < L; ++l) {
-            if (l * apart < places) wd_put_run<T, P>(a, line + at + l * apart, sum + l * P);
+            if (l * apart < places) put_sum<T, P>(a, line + at + l * apart, sum + l * P);
         }
+    }
+};
+
+// Lines one after the other: the next one, before `limit`, is read while this one is added up.
+template <class LINE> struct ahead {
+    typename LINE::raw raw;
+    int line;
+    int limit;
+    __device__ __forceinline__ explicit ahead(int end) : line(-1), limit(end)
+    {
+    }
+    __device__ __forceinline__ void sums(const LINE &across, int wanted, typename LINE::A *sum)
+    {
+        if (!LINE::AHEAD || across.is_deep()) {
+            across.sums(wanted, sum);
+            return;
+        }
+        if (line != wanted) across.fetch(wanted, raw);
+        across.reduce(raw, sum);
+        line = wanted + 1 < limit ? wanted + 1 : -1;
+        if (line >= 0) across.fetch(line, raw);
     }
 };
 
@@ -381,13 +514,16 @@ template <class T, int L, int P, int TAPS> struct staged_line {
 // up once.
 template <class LINE>
 __device__ __forceinline__ void walk_pairs(const resample_walk_args &a, const walker &w,
-                                           const LINE &across, size_t line, size_t pitch)
+                                           const LINE &across, typename LINE::type *line,
+                                           size_t pitch)
 {
     constexpr int N = LINE::N;
     typedef typename LINE::A A;
     const walk_row<A> *rows = rows_of<A>(a, w.walk);
     A upper[N], lower[N];
     int upper_line = -1, lower_line = -1;
+    ahead<LINE> next(w.end > w.begin ? rows[w.end - w.begin - 1].first + 2 : 0);
+    next.limit = min(next.limit, a.axis[1].from);
 #pragma unroll
     for (int i = 0; i < N; ++i) upper[i] = lower[i] = 0;
     for (int row = w.begin; row < w.end; ++row, line += pitch) {
@@ -398,13 +534,13 @@ __device__ __forceinline__ void walk_pairs(const resample_walk_args &a, const wa
 #pragma unroll
                 for (int i = 0; i < N; ++i) upper[i] = lower[i];
             } else {
-                across.sums(r.first, upper);
+                next.sums(across, r.first, upper);
             }
             upper_line = r.first;
         }
         if ((r.uses & 2) && lower_line != r.first + 1) {
             lower_line = r.first + 1;
-            across.sums(lower_line, lower);
+            next.sums(across, lower_line, lower);
         }
 #pragma unroll
         for (int i = 0; i < N; ++i) sum[i] = (r.uses & 1) ? r.weight[0] * upper[i] : (A)0;
@@ -412,21 +548,23 @@ __device__ __forceinline__ void walk_pairs(const resample_walk_args &a, const wa
 #pragma unroll
             for (int i = 0; i < N; ++i) sum[i] += r.weight[1] * lower[i];
         }
-        across.put(a, w, line, sum);
+        across.put(line, sum);
     }
 }
 
 // Line by line, each added to the rows that it counts for, of which at most ACTIVE are open.
 template <class LINE, int ACTIVE>
 __device__ __forceinline__ void walk_lines(const resample_walk_args &a, const walker &w,
-                                           const LINE &across, size_t line, size_t pitch)
+                                           const LINE &across, typename LINE::type *line,
+                                           size_t pitch)
 {
     constexpr int N = LINE::N;
     typedef typename LINE::A A;
     const walk_row<A> *rows = rows_of<A>(a, w.walk);
     const A *weight = weights_of<A>(a, w.walk);
     if (w.begin >= w.end) return;
-    const int line0 = entry_of(a.axis[1].entries, (uint32_t)w.begin).first;
+    const int line0 = taps_of<A>(a, 1, (uint32_t)w.begin).first;
+    ahead<LINE> next(rows[w.end - w.begin - 1].uses);
     A open[ACTIVE][N];
 #pragma unroll
     for (int k = 0; k < ACTIVE; ++k) {
@@ -435,10 +573,9 @@ __device__ __forceinline__ void walk_lines(const resample_walk_args &a, const wa
     }
     for (int row = w.begin; row < w.end; ++row, line += pitch) {
         const walk_row<A> r = *rows++;
-#pragma unroll 2
         for (int from = r.first; from < r.uses; ++from) {
             A made[N];
-            across.sums(from, made);
+            next.sums(across, from, made);
 #pragma unroll
             for (int k = 0; k < ACTIVE; ++k) {
                 const A by = weight[(from - line0) * ACTIVE + k];
@@ -447,7 +584,7 @@ __device__ __forceinline__ void walk_lines(const resample_walk_args &a, const wa
                 for (int i = 0; i < N; ++i) open[k][i] += by * made[i];
             }
         }
-        across.put(a, w, line, open[0]);
+        across.put(line, open[0]);
 #pragma unroll
         for (int k = 0; k < ACTIVE; ++k) {
 #pragma unroll
@@ -463,10 +600,11 @@ __device__ __forceinline__ void walk_rows(const resample_walk_args &a, const wal
                                           const LINE &across)
 {
     const size_t pitch = (size_t)(uint32_t)a.axis[2].out * a.inner;
-    const size_t line =
+    typename LINE::type *line =
+        static_cast<typename LINE::type *>(a.out) +
         (((size_t)w.outer * (uint32_t)a.axis[0].out + w.depth) * (uint32_t)a.axis[1].out +
          (uint32_t)w.begin) *
-        pitch;
+            pitch;
     if constexpr (ACTIVE == 0) walk_pairs<LINE>(a, w, across, line, pitch);
     else walk_lines<LINE, ACTIVE>(a, w, across, line, pitch);
 }
@@ -486,7 +624,9 @@ __device__ __forceinline__ void resample_walk(const resample_walk_args &a)
     note<acc<T>, ACTIVE>(a, w);
     __syncthreads();
     if (w.thread >= w.units || w.begin >= w.end) return;
-    const direct_line<T, V, TAPS> across(a, w);
+    uint32_t column = w.unit + w.thread;
+    const uint32_t channel = wd_take_rest(column, a.by_run) * V;
+    const direct_line<T, V, TAPS> across(a, w, column, channel);
     walk_rows<direct_line<T, V, TAPS>, ACTIVE>(a, w, across);
 }
 
@@ -496,7 +636,8 @@ __device__ __forceinline__ void resample_walk_staged(const resample_walk_args &a
     typedef staged_line<T, L, P, TAPS> line;
     wd_wait_for_previous();
     const walker w(a);
-    const stage_of s(a, w, (uint32_t)sizeof(T));
+    stage_of s;
+    s.set<acc<T>>(a, w, (uint32_t)sizeof(T));
     stage_lines<T>(a, s);
     note<acc<T>, ACTIVE>(a, w);
     const line across(a, w, s);

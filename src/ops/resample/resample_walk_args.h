@@ -7,7 +7,24 @@
 
 #include "ops/resample/resample_vector_args.h"
 
-enum { WALK_THREADS = 256, WALK_PLACES = 4 /* of a thread, where lines are staged */ };
+enum {
+    WALK_THREADS = 256,
+    WALK_PLACES = 4, /* of a thread, where lines are staged */
+    WALK_SLOTS = 24,
+    WALK_TAPS = 8,
+};
+
+/* A table that fits the arguments: windows repeat after as many as their lengths' denominator says, so
+ * that there are the first ones, one period, and the last ones. */
+struct resample_near {
+    int32_t head;  /* entries before the period */
+    int32_t tail;  /* the first entry behind all periods */
+    int32_t shift; /* of `first`, from period to period */
+    struct wd_fastdiv by_period;
+    int32_t first[WALK_SLOTS];
+    int32_t count[WALK_SLOTS];
+    float weight[WALK_SLOTS][WALK_TAPS];
+};
 
 struct resample_walk_args {
     const void *from;
@@ -29,7 +46,7 @@ struct resample_walk_args {
     uint32_t stage_at;     /* and staged lines of `from` */
     uint32_t pitch;        /* bytes of one of them, whole 16s */
     uint32_t stage_lines;  /* at most, of all walks and one depth */
-    uint32_t unused;
+    int32_t compact;
     int64_t total;            /* elements of `from` */
     struct wd_fastdiv by_run; /* units of a pixel */
     struct wd_fastdiv by_segments;
@@ -37,6 +54,7 @@ struct resample_walk_args {
     struct wd_fastdiv by_depth;
     struct wd_fastdiv by_chunks; /* runs of 16 bytes of a staged line */
     struct resample_axis axis[RESAMPLE_AXES];
+    struct resample_near near[RESAMPLE_AXES]; /* where they are `compact`, in place of tables */
 };
 
 #endif

@@ -37,6 +37,7 @@ WD_FN uint64_t rng_integer(const void *data, int dtype, uint64_t value)
     return (uint64_t)((const int64_t *)data)[0];
 }
 
+#if !WD_ON_DEVICE
 static inline int rng_how(const struct wd_rng_attr *attr, int dtype)
 {
     if (attr->distribution == CUDNN_RNG_DISTRIBUTION_BERNOULLI) return RNG_CHANCE;
@@ -63,6 +64,7 @@ static inline struct rng_scale rng_scale_of(const struct wd_rng_attr *attr, int 
     s.most_f = rng_float(s.most);
     return s;
 }
+#endif
 
 WD_FN int rng_block_elements(int how)
 {
@@ -82,12 +84,12 @@ WD_FN double rng_value(const struct rng_args *a, const uint32_t *number, const u
     }
     if (a->how == RNG_COARSE) {
         float pair[2];
+        float square;
         if (!normal) return rng_coarse_uniform(p, (float)wd_philox_half(number, i) + 0.5f);
-        rng_coarse_pair(p,
-                        sqrtf(rng_coarse_square(rng_coarse_middle(wd_philox_half(number, first),
-                                                                  wd_philox_half(second, first)))),
-                        rng_coarse_turn(wd_philox_half(number, first + 1)),
-                        number[first / 2] & 0x80000000u, pair);
+        square = rng_coarse_square(
+            rng_coarse_middle(wd_philox_half(number, first), wd_philox_half(second, first)),
+            0x3f800000u);
+        rng_coarse_pair(p, sqrtf(square), rng_coarse_turn(wd_philox_half(number, first + 1)), pair);
         return pair[i & 1];
     }
     if (a->how == RNG_SINGLE) {

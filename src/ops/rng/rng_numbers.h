@@ -9,8 +9,8 @@
  * Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", 1958). Polynomials are
  * minimax fits (Remez). Three precisions:
  *
- *   coarse   for y of two bytes and less: 16 bits each for u and the angle. 5e-5 of radius^2 and
- *            7e-6 of cos and sin are a tenth and less of half a unit of fp16.
+ *   coarse   for y of two bytes and less: 16 bits each for u and the angle. 6e-5 of radius^2, 4e-5 of
+ *            cos and 7e-6 of sin are less than a fifth of half a unit of fp16.
  *   single   for fp32: 32 bits each, to 2 units in the last place.
  *   double   for the rest: 32 bits each, to a few units in the last place. */
 #ifndef WD_OPS_RNG_NUMBERS_H
@@ -45,41 +45,43 @@ WD_FN float rng_coarse_uniform(const struct rng_scale *p, float middle)
     return fminf(fmaf(middle, p->step_f, p->base_f), p->most_f);
 }
 
-/* -2 ln(middle / 2^16): of m in [2/3, 4/3) times a power of two. */
-WD_FN float rng_coarse_square(float middle)
+/* -2 ln(middle / 2^16), and 3e-5 more, so that it is above 0. A float's bits as a number are its
+ * logarithm but for what a polynomial of the mantissa m, in [1, 2), adds. `one` is the bits of 1.0f,
+ * which a kernel keeps in a register. */
+WD_FN float rng_coarse_square(float middle, uint32_t one)
 {
     const uint32_t bits = WD_FLOAT_TO_BITS(middle);
-    const uint32_t power = (bits - 0x472aaaabu) & 0xff800000u; /* 0x472aaaab is 2^16 * 2/3 */
-    const float r = WD_BITS_TO_FLOAT(bits - power - 0x08000000u) - 1.0f;
-    float p = -0.451420771f;
-    p = fmaf(p, r, 0.550730613f);
-    p = fmaf(p, r, -0.664551615f);
-    p = fmaf(p, r, 0.998548413f);
-    p = fmaf(p, r, -2.00001201f);
-    return fmaf((float)(int32_t)power, -1.38629436f / 8388608.0f, r * p);
+    const float m = WD_BITS_TO_FLOAT((bits & 0x007fffffu) | one);
+    float p = -0.0622085907f;
+    p = fmaf(p, m, 0.577484134f);
+    p = fmaf(p, m, -2.26126506f);
+    p = fmaf(p, m, 4.92246299f);
+    p = fmaf(p, m, -5.67232929f);
+    p = fmaf(p, m, 200.735962f);
+    return fmaf((float)(int32_t)bits, -1.38629436f / 8388608.0f, p);
 }
 
-/* A number's lower 15 bits as the middle of one of 2^15 intervals of [-1, 1]. */
+/* The middle of the interval of [-1, 1] that a number stands for. */
 WD_FN float rng_coarse_turn(uint32_t number)
 {
-    return ((float)(number & 0x7fffu) + 0.5f) * (1.0f / 16384.0f) - 1.0f;
+    return fmaf((float)number + 0.5f, 1.0f / 32768.0f, -1.0f);
 }
 
-/* The angle is pi/2 * turn, on the other half of the circle where `mirrored`, a sign bit, is set. */
-WD_FN void rng_coarse_pair(const struct rng_scale *p, float radius, float turn, uint32_t mirrored,
-                           float *to)
+/* The angle is pi * turn. */
+WD_FN void rng_coarse_pair(const struct rng_scale *p, float radius, float turn, float *to)
 {
     const float far = radius * p->step_f;
     const float z = turn * turn;
-    float s = -0.00436246922f;
-    float c = -0.0190957353f;
-    s = fmaf(s, z, 0.0794876551f);
-    s = fmaf(s, z, -0.645920977f);
-    s = fmaf(s, z, 1.57079485f);
-    c = fmaf(c, z, 0.252580242f);
-    c = fmaf(c, z, -1.23348451f);
-    c = fmaf(c, z, 0.999993296f);
-    c = WD_BITS_TO_FLOAT(WD_FLOAT_TO_BITS(c) ^ mirrored);
+    float s = 0.0645476375f;
+    float c = 0.178306859f;
+    s = fmaf(s, z, -0.583112523f);
+    s = fmaf(s, z, 2.54374464f);
+    s = fmaf(s, z, -5.16673267f);
+    s = fmaf(s, z, 3.14156004f);
+    c = fmaf(c, z, -1.28755543f);
+    c = fmaf(c, z, 4.04208938f);
+    c = fmaf(c, z, -4.93276041f);
+    c = fmaf(c, z, 0.999959797f);
     to[0] = fmaf(far, c, p->base_f);
     to[1] = fmaf(far * turn, s, p->base_f);
 }

@@ -117,7 +117,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
                                int64_t run, int64_t shift)
 {
-    int64_t own = 32 - (kernel != KERNEL_rng_chance_bits && shift > 0); /* runs of a warp */
+    int64_t own = kernel != KERNEL_rng_chance_bits && shift > 0 ? 31 : 32; /* runs of a warp */
     int64_t threads = RNG_THREADS;
     int64_t warps = wd_ceil_div(wd_ceil_div(a->count + shift, run), own);
     if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
@@ -210,7 +210,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         return emit_flat(queue, &a, kernel, RNG_WORD, a.shift);
     }
     if (in_tiles) return emit_tiles(queue, &a, kernel, y, block);
-    return emit_flat(queue, &a, kernel, wd_most(block, RNG_BYTES / bytes), a.shift / bytes);
+    return emit_flat(queue, &a, kernel, RNG_BYTES / bytes, a.shift / bytes);
 }
 
 const struct wd_engine wd_engine_rng_vector = {

@@ -2,9 +2,8 @@
  *
  * Arguments of the rng_vector kernels, shared by host and device. Two ways through y:
  *
- *   flat    memory is in the order of the index. A thread makes a run: whole blocks of random bits, 16
- *           bytes of y and more, which begin `shift` bytes behind a boundary of 16; where that is not
- *           0, lanes hand on what is beyond a boundary.
+ *   flat    memory is in the order of the index. A thread makes runs of 16 bytes, which begin `shift`
+ *           bytes behind a boundary of 16; where that is not 0, lanes hand on what is beyond one.
  *   tiles   channels are neighbours. A block of threads makes the elements of some channels of some
  *           pixels in the order of the index, in shared memory, and stores them by pixels. */
 #ifndef WD_OPS_RNG_VECTOR_ARGS_H

@@ -33,15 +33,28 @@ __device__ __forceinline__ float root(float x)
     return fmaf(fmaf(-near, near, x), 0.5f * inverse, near);
 }
 
-// rng_coarse_middle and rng_coarse_turn of a word's halves, by their places in a mantissa.
-__device__ __forceinline__ float middle_of(uint32_t word, int high)
+// Constants that stay in registers, where an instruction takes one from its own bits.
+struct constants {
+    uint32_t mantissa; // 2^23 as float
+    uint32_t one;
+};
+
+__device__ __forceinline__ constants kept(void)
 {
-    const uint32_t bits = __byte_perm(word, 0x4b000000u, high ? 0x7632 : 0x7610);
-    return __uint_as_float(bits) - 8388607.5f;
+    constants k = {0x4b000000u, 0x3f800000u};
+    wd_forget<0>(k.mantissa);
+    wd_forget<1>(k.one);
+    return k;
 }
-__device__ __forceinline__ float turn_of(uint32_t word)
+
+// A word's half and 1/2, by its place in a mantissa.
+template <int HIGH> __device__ __forceinline__ float middle_of(const constants &k, uint32_t word)
 {
-    return __uint_as_float((word >> 8 & 0x007fff00u) | 0x40000080u) - 3.0f;
+    return __uint_as_float(__byte_perm(word, k.mantissa, HIGH ? 0x7632 : 0x7610)) - 8388607.5f;
+}
+__device__ __forceinline__ float turn_of(const constants &k, uint32_t word)
+{
+    return fmaf(middle_of<1>(k, word), 1.0f / 32768.0f, -1.0f);
 }
 
 // Integers below 2^32 as double, by their place in a mantissa.
@@ -90,8 +103,8 @@ __device__ __forceinline__ void set_tails(const wd_drawing &d, uint32_t block,
 #pragma unroll
     for (int w = 0; w < 4; ++w) few |= (number[w] & 0xffffu & ~(RNG_TAIL - 1)) == 0;
     if (!few) return;
-    const uint4 drawn = wd_draw_second(d.seed, d.offset, block);
-    const uint32_t second[4] = {drawn.x, drawn.y, drawn.z, drawn.w};
+    uint32_t second[4];
+    wd_draw_second(d, block, second);
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
         middle[w] = rng_coarse_middle(number[w] & 0xffffu, second[w] & 0xffffu);
@@ -101,16 +114,23 @@ __device__ __forceinline__ void set_tails(const wd_drawing &d, uint32_t block,
 // T is what y holds; of Bernoulli's an integer of as many bytes.
 template <class T, int WAY> struct elements {
     static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
-    static constexpr int COUNT = HALVES ? WD_PHILOX_HALVES : 4;
-    static constexpr int WORDS = COUNT * (int)sizeof(T) / 4;
+    static constexpr int IN_BLOCK = HALVES ? WD_PHILOX_HALVES : 4;
 
-    static __device__ __forceinline__ void make(const rng_vector_args &a, const wd_drawing &d,
-                                                uint32_t block, uint32_t *word)
+    static __device__ __forceinline__ void draw(const rng_vector_args &a, const wd_drawing &d,
+                                                uint32_t block, uint32_t *number)
     {
-        const rng_scale &p = a.scale;
-        uint32_t number[4];
         if constexpr (WAY == CHANCE) wd_draw_chances(d, a.threshold, block, number);
         else wd_draw(d, block, number);
+    }
+
+    // The first COUNT elements that words of a block are, packed. Of pairs, both.
+    template <int COUNT>
+    static __device__ __forceinline__ void make(const rng_vector_args &a, const wd_drawing &d,
+                                                const constants &k, uint32_t block,
+                                                const uint32_t *number, uint32_t *word)
+    {
+        constexpr int WORDS = COUNT * (int)sizeof(T) / 4;
+        const rng_scale &p = a.scale;
         if constexpr (WAY == CHANCE) {
 #pragma unroll
             for (int w = 0; w < WORDS; ++w) word[w] = (uint32_t)(a.none >> (32 * (w & 1)));
@@ -128,20 +148,21 @@ template <class T, int WAY> struct elements {
             }
         } else if constexpr (sizeof(T) == 2 && WAY == UNIFORM) {
 #pragma unroll
-            for (int w = 0; w < 4; ++w) {
-                word[w] = pair_of<T>(rng_coarse_uniform(&p, middle_of(number[w], 0)),
-                                     rng_coarse_uniform(&p, middle_of(number[w], 1)));
+            for (int w = 0; w < WORDS; ++w) {
+                word[w] = pair_of<T>(rng_coarse_uniform(&p, middle_of<0>(k, number[w])),
+                                     rng_coarse_uniform(&p, middle_of<1>(k, number[w])));
             }
         } else if constexpr (sizeof(T) == 2) {
             float middle[4];
+            static_assert(WORDS == 4, "a block");
 #pragma unroll
-            for (int w = 0; w < 4; ++w) middle[w] = middle_of(number[w], 0);
+            for (int w = 0; w < 4; ++w) middle[w] = middle_of<0>(k, number[w]);
             set_tails(d, block, number, middle);
 #pragma unroll
             for (int w = 0; w < 4; ++w) {
                 float v[2];
-                rng_coarse_pair(&p, root(rng_coarse_square(middle[w])), turn_of(number[w]),
-                                number[w] & 0x80000000u, v);
+                rng_coarse_pair(&p, root(rng_coarse_square(middle[w], k.one)),
+                                turn_of(k, number[w]), v);
                 word[w] = pair_of<T>(v[0], v[1]);
             }
         } else if constexpr (sizeof(T) == 1) {
@@ -150,7 +171,8 @@ template <class T, int WAY> struct elements {
             for (int w = 0; w < WORDS; ++w) word[w] = 0;
 #pragma unroll
             for (int i = 0; i < COUNT; ++i) {
-                const double v = rng_coarse_uniform(&p, middle_of(number[i / 2], i & 1));
+                const double v = rng_coarse_uniform(&p, i & 1 ? middle_of<1>(k, number[i / 2])
+                                                              : middle_of<0>(k, number[i / 2]));
                 const int64_t whole = wd_saturate(v, SIGNED ? -128.0 : 0.0, SIGNED ? 127.0 : 255.0);
                 word[i / 4] |= (uint32_t)(uint8_t)whole << (8 * (i & 3));
             }
@@ -174,9 +196,13 @@ template <class T, int WAY> struct elements {
         } else {
 #pragma unroll
             for (int i = 0; i < COUNT; i += 2) {
-                double v[2] = {rng_double_uniform(&p, whole(number[i])),
-                               rng_double_uniform(&p, whole(number[i + 1]))};
-                if constexpr (WAY == NORMAL) double_pair(p, number + i, v);
+                double v[2];
+                if constexpr (WAY == NORMAL) {
+                    double_pair(p, number + i, v);
+                } else {
+                    v[0] = rng_double_uniform(&p, whole(number[i]));
+                    v[1] = rng_double_uniform(&p, whole(number[i + 1]));
+                }
                 put(word, i, v[0]);
                 put(word, i + 1, v[1]);
             }
@@ -199,72 +225,105 @@ template <class P> __device__ __forceinline__ P element(const uint32_t *word, in
     else return (P)(word[i * (int)sizeof(P) / 4] >> (8 * (i * (int)sizeof(P) & 3)));
 }
 
-// The bytes from `from` (1 to 15) on of words that follow one another.
-template <int WORDS>
+// A run of 16 bytes at element `at`, those elements of it that are y's.
+template <class P>
+__device__ __forceinline__ void store(const rng_vector_args &a, int64_t at, const uint32_t *word)
+{
+    constexpr int COUNT = RNG_BYTES / (int)sizeof(P);
+    P *y = static_cast<P *>(a.y);
+    if (at >= 0 && at + COUNT <= a.count) {
+        const uint4 run = make_uint4(word[0], word[1], word[2], word[3]);
+        if (a.streaming) __stcs(reinterpret_cast<uint4 *>(y + at), run);
+        else *reinterpret_cast<uint4 *>(y + at) = run;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        if (at + i >= 0 && at + i < a.count) y[at + i] = element<P>(word, i);
+    }
+}
+
+// The 16 bytes from `from` (1 to 15) on of eight words.
 __device__ __forceinline__ void shift_down(const uint32_t *all, uint32_t from, uint32_t *to)
 {
-    uint32_t t[WORDS + 2], u[WORDS + 1];
+    uint32_t t[6], u[5];
 #pragma unroll
-    for (int i = 0; i < WORDS + 2; ++i) t[i] = from & 8 ? all[i + 2] : all[i];
+    for (int i = 0; i < 6; ++i) t[i] = from & 8 ? all[i + 2] : all[i];
 #pragma unroll
-    for (int i = 0; i < WORDS + 1; ++i) u[i] = from & 4 ? t[i + 1] : t[i];
+    for (int i = 0; i < 5; ++i) u[i] = from & 4 ? t[i + 1] : t[i];
 #pragma unroll
-    for (int i = 0; i < WORDS; ++i) {
+    for (int i = 0; i < 4; ++i) {
         to[i] = (uint32_t)(((uint64_t)u[i + 1] << 32 | u[i]) >> (8 * (from & 3)));
     }
 }
 
 // ---- Memory in the order of the index ----
 
-template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vector_args &a)
+// Run `run` of 16 bytes: blocks of bits, or a part of one, which its neighbours draw as well.
+template <class T, int WAY>
+__device__ __forceinline__ void make_run(const rng_vector_args &a, const wd_drawing &d,
+                                         const constants &k, int64_t run, uint32_t *word)
 {
-    typedef elements<T, WAY> block_elements;
-    typedef piece<sizeof(T)> P;
-    constexpr int BLOCK_WORDS = block_elements::WORDS;
-    constexpr int BLOCKS = BLOCK_WORDS < 4 ? 4 / BLOCK_WORDS : 1;
-    constexpr int WORDS = BLOCKS * BLOCK_WORDS, COUNT = BLOCKS * block_elements::COUNT;
-    const wd_drawing d = begin(a);
-    const int lane = threadIdx.x % 32, before = a.shift > 0, own = 32 - before;
-    const int warps = (int)blockDim.x / 32;
-    int64_t turn = (int64_t)blockIdx.x * warps * RNG_RUNS + threadIdx.x / 32;
-    P *y = static_cast<P *>(a.y);
-#pragma unroll 1
-    for (int u = 0; u < RNG_RUNS; ++u, turn += warps) {
-        const int64_t run = turn * own + lane - before; // of random bits; lane 0 repeats the last
-        const int64_t at = run * COUNT - a.shift / (int)sizeof(T);
-        uint32_t word[WORDS + 4]; // what is stored is behind the first four
-        if ((run - lane + before) * COUNT - a.shift / (int)sizeof(T) >= a.count) return;
+    typedef elements<T, WAY> made;
+    constexpr int COUNT = RNG_BYTES / (int)sizeof(T), IN_BLOCK = made::IN_BLOCK;
+    if constexpr (COUNT >= IN_BLOCK) {
+        constexpr int BLOCKS = COUNT / IN_BLOCK;
 #pragma unroll
         for (int b = 0; b < BLOCKS; ++b) {
-            block_elements::make(a, d, (uint32_t)run * BLOCKS + b, word + 4 + b * BLOCK_WORDS);
+            const uint32_t block = (uint32_t)(run * BLOCKS) + b;
+            uint32_t number[4];
+            made::draw(a, d, block, number);
+            made::template make<IN_BLOCK>(a, d, k, block, number, word + b * (4 / BLOCKS));
         }
-        if (before) {
+    } else {
+        constexpr int PARTS = IN_BLOCK / COUNT, WORDS = 4 / PARTS;
+        const uint32_t block = (uint32_t)(run / PARTS), part = (uint32_t)run % PARTS;
+        uint32_t number[4], mine[WORDS];
+        made::draw(a, d, block, number);
 #pragma unroll
-            for (int w = 0; w < 4; ++w) {
-                word[w] = __shfl_sync(0xffffffffu, word[WORDS + w], (lane + 31) % 32);
-            }
-            uint32_t moved[WORDS];
-            shift_down<WORDS>(word, (uint32_t)(RNG_BYTES - a.shift), moved);
+        for (int w = 0; w < WORDS; ++w) mine[w] = number[w];
 #pragma unroll
-            for (int w = 0; w < WORDS; ++w) word[4 + w] = moved[w];
-            if (lane == 0) continue;
+        for (int p = 1; p < PARTS; ++p) {
+#pragma unroll
+            for (int w = 0; w < WORDS; ++w) mine[w] = part == p ? number[p * WORDS + w] : mine[w];
         }
-        if (at >= 0 && at + COUNT <= a.count) {
-#pragma unroll
-            for (int w = 4; w < WORDS + 4; w += 4) {
-                wd_run<uint32_t, 4> out;
-#pragma unroll
-                for (int i = 0; i < 4; ++i) out.word[i] = word[w + i];
-                uint32_t *to = reinterpret_cast<uint32_t *>(y + at) + w - 4;
-                if (a.streaming) out.store_streaming(to);
-                else out.store(to);
-            }
-        } else {
-#pragma unroll
-            for (int i = 0; i < COUNT; ++i) {
-                if (at + i >= 0 && at + i < a.count) y[at + i] = element<P>(word + 4, i);
-            }
+        made::template make<COUNT>(a, d, k, block, mine, word);
+    }
+}
+
+template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vector_args &a)
+{
+    typedef piece<sizeof(T)> P;
+    constexpr int COUNT = RNG_BYTES / (int)sizeof(T);
+    const wd_drawing d = begin(a);
+    const constants k = kept();
+    const int threads = (int)blockDim.x, lane = threadIdx.x % 32;
+    uint32_t word[8]; // what is stored is behind the first four
+    if (a.shift == 0) {
+        const int64_t first = (int64_t)blockIdx.x * threads * RNG_RUNS + threadIdx.x;
+#pragma unroll 1
+        for (int u = 0; u < RNG_RUNS; ++u) {
+            const int64_t run = first + u * threads;
+            if (run * COUNT >= a.count) return;
+            make_run<T, WAY>(a, d, k, run, word + 4);
+            store<P>(a, run * COUNT, word + 4);
         }
+        return;
+    }
+    // a warp makes 32 runs of the index, of which the first one's are the last of the warp before
+    int64_t base = ((int64_t)blockIdx.x * threads * RNG_RUNS + threadIdx.x) / 32 * 31 - 1;
+#pragma unroll 1
+    for (int u = 0; u < RNG_RUNS; ++u, base += threads / 32 * 31) {
+        const int64_t at = (base + lane) * COUNT - a.shift / (int)sizeof(T);
+        uint32_t shifted[4];
+        if ((base + 1) * COUNT - a.shift / (int)sizeof(T) >= a.count) return;
+        make_run<T, WAY>(a, d, k, base + lane, word + 4);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            word[w] = __shfl_sync(0xffffffffu, word[4 + w], (lane + 31) % 32);
+        }
+        shift_down(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
+        if (lane > 0) store<P>(a, at, shifted);
     }
 }
 
@@ -308,10 +367,11 @@ __device__ __forceinline__ void flat_bits(const rng_vector_args &a)
 template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vector_args &a)
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
-    typedef elements<T, WAY> block_elements;
+    typedef elements<T, WAY> made;
     typedef piece<sizeof(T)> P;
-    constexpr int COUNT = block_elements::COUNT, UNIT = RNG_BYTES / (int)sizeof(T);
+    constexpr int COUNT = made::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(T);
     const wd_drawing d = begin(a);
+    const constants constant = kept();
     P *y = static_cast<P *>(a.y);
     const uint32_t row = wd_fastdiv_quotient(blockIdx.x, a.by_groups);
     const uint32_t channel = (blockIdx.x - row * a.by_groups.divisor) * a.tile_channels;
@@ -327,10 +387,11 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
         const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
         const int c = (int)(i - k * a.tile_channels);
         const uint32_t index = (image * a.channels + channel + (uint32_t)c) * a.plane + pixel;
-        uint32_t word[block_elements::WORDS];
+        uint32_t number[4], word[COUNT * (int)sizeof(T) / 4];
         int p = (int)(k * COUNT) - (int)(index % COUNT);
         if (c >= channels || p >= pixels) continue;
-        block_elements::make(a, d, index / COUNT + k, word);
+        made::draw(a, d, index / COUNT + k, number);
+        made::template make<COUNT>(a, d, constant, index / COUNT + k, number, word);
         P *to = tile + p * (int)a.tile_channels + c;
 #pragma unroll
         for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {

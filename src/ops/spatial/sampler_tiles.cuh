@@ -68,36 +68,47 @@ struct rectangle {
     int row, column, height, width;
 };
 
-// S runs of each element of a rectangle, from channel `first` on, those of a run side by side, `apart`
-// elements from the next run's; 0 outside of the image.
-template <class T, int S>
-__device__ __forceinline__ void stage_image(const sampler_vector_args &a, uint32_t n, int first,
-                                            const rectangle &r, int apart, uint4 *to)
-{
-    constexpr int STEP = SPATIAL_THREADS / S;
-    const int run = (int)threadIdx.x % S;
-    const int own = first + run * pack_of<T>;
-    const T *x = static_cast<const T *>(a.x.data) + n * a.x.image + own * a.x.channel;
-    const int area = r.height * r.width;
-    const int skip_rows = STEP / r.width, skip_columns = STEP % r.width;
-    int i = (int)threadIdx.x / S;
-    int row = i / r.width, column = i % r.width;
-#pragma unroll 1
-    for (; i < area; i += STEP) {
-        const int h = r.row + row, w = r.column + column;
-        const bool in =
-            (uint32_t)h < (uint32_t)a.height && (uint32_t)w < (uint32_t)a.width && own < a.channels;
-        pack<T> p;
-        load_pack(a.x, x + (int64_t)h * a.x.row + (int64_t)w * a.x.column, in, a.channels - own, p);
-        store_shared<T>(to + run * apart + i, p);
-        row += skip_rows;
-        column += skip_columns;
-        if (column >= r.width) {
-            column -= r.width;
-            row += 1;
+// The part of an image that a block brings to shared memory, run of channels by run: which elements a
+// thread brings, and their runs on the way.
+template <class T, int M> struct stager {
+    static constexpr int P = pack_of<T>;
+    int from[M]; // in a plane; -1: 0 instead, -2: none
+    pack<T> run[M];
+
+    __device__ __forceinline__ void find(const sampler_image &image, int height, int width,
+                                         const rectangle &r)
+    {
+        const int skip_rows = SPATIAL_THREADS / r.width, skip_columns = SPATIAL_THREADS % r.width;
+        int row = (int)threadIdx.x / r.width, column = (int)threadIdx.x % r.width;
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+            const int h = r.row + row, w = r.column + column;
+            const bool in = (uint32_t)h < (uint32_t)height && (uint32_t)w < (uint32_t)width;
+            from[m] = row >= r.height ? -2 : in ? h * image.row + w * image.column : -1;
+            row += skip_rows;
+            column += skip_columns;
+            if (column >= r.width) {
+                column -= r.width;
+                row += 1;
+            }
         }
     }
-}
+    // From a channel on; so many are left.
+    __device__ __forceinline__ void load(const sampler_image &image, const T *x, int channels)
+    {
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+            load_pack(image, x + from[m], from[m] >= 0, channels, run[m]);
+        }
+    }
+    __device__ __forceinline__ void store(uint4 *to) const
+    {
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+            if (from[m] > -2) store_shared<T>(to + m * SPATIAL_THREADS + threadIdx.x, run[m]);
+        }
+    }
+};
 
 // ---- The sampler ----
 
@@ -153,19 +164,11 @@ __device__ __forceinline__ rectangle all_seen(reach &own)
             own.four[2] + own.four[3] + 2};
 }
 
-// Where a place looks, kept for all channels: the place of its cell's corner in the rectangle, -1 where
-// it sees nothing, and how far down and right of it.
-template <class A> struct kept_places {
-    A down[SPATIAL_PLACES * SPATIAL_THREADS], right[SPATIAL_PLACES * SPATIAL_THREADS];
-    int corner[SPATIAL_PLACES * SPATIAL_THREADS];
-};
-
 // A run of a place, whose four pixels are in shared memory.
 template <class T, class A>
-__device__ __forceinline__ void sample_shared(const uint4 *x, int width, int corner, A down,
-                                              A right, A *value)
+__device__ __forceinline__ void sample_shared(const uint4 *from, int width, A down, A right,
+                                              A *value)
 {
-    const uint4 *from = x + max(corner, 0);
     const pack<T> x00 = load_shared<T>(from), x01 = load_shared<T>(from + 1),
                   x10 = load_shared<T>(from + width), x11 = load_shared<T>(from + width + 1);
     const A w00 = (1 - down) * (1 - right), w01 = (1 - down) * right, w10 = down * (1 - right),
@@ -174,14 +177,13 @@ __device__ __forceinline__ void sample_shared(const uint4 *x, int width, int cor
     for (int v = 0; v < pack_of<T>; ++v) {
         value[v] = w00 * wd_widen(x00.get(v)) + w01 * wd_widen(x01.get(v)) +
                    (w10 * wd_widen(x10.get(v)) + w11 * wd_widen(x11.get(v)));
-        if (corner < 0) value[v] = (down + right) * 0; // NaN of a place that is
     }
 }
 
 template <class T> __device__ __forceinline__ void sample_tiles(const sampler_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
-    __shared__ kept_places<A> kept;
+    constexpr int P = pack_of<T>, K = SPATIAL_PLACES, M = SPATIAL_STAGED;
     uint4 *image = wd_dynamic_shared<uint4>();
     uint32_t n = blockIdx.x;
     spot tile, at;
@@ -193,19 +195,25 @@ template <class T> __device__ __forceinline__ void sample_tiles(const sampler_ve
     const int first = (int)take_rest(n, a.by_chunk) * a.chunk;
     const int last = min(first + a.chunk, a.channels);
     tile.n = n;
-    sight<A> looks[SPATIAL_PLACES];
+    sight<A> looks[K];
+    int out[K]; // in a plane of y, or -1
 #pragma unroll
-    for (int k = 0; k < SPATIAL_PLACES; ++k) {
+    for (int k = 0; k < K; ++k) {
         looks[k].seen = false;
         looks[k].row = looks[k].column = 0;
         looks[k].down = looks[k].right = 0;
-        if (place_in(a, tile, k, at)) looks[k].template look<T>(a, at.number(a));
+        out[k] = -1;
+        if (place_in(a, tile, k, at)) {
+            looks[k].template look<T>(a, at.number(a));
+            out[k] = at.p * a.y.row + at.q * a.y.column;
+        }
         own.add(looks[k]);
     }
     const rectangle r = all_seen(own);
-    if (r.height > a.room || r.width > a.room || r.height * r.width > a.room) {
+    if (r.height > M * SPATIAL_THREADS || r.width > M * SPATIAL_THREADS ||
+        r.height * r.width > M * SPATIAL_THREADS) {
 #pragma unroll 1
-        for (int k = 0; k < SPATIAL_PLACES; ++k) {
+        for (int k = 0; k < K; ++k) {
             sight<A> look;
             if (!place_in(a, tile, k, at)) continue;
             look.template look<T>(a, at.number(a));
@@ -213,26 +221,37 @@ template <class T> __device__ __forceinline__ void sample_tiles(const sampler_ve
         }
         return;
     }
+    int corner[K];
 #pragma unroll
-    for (int k = 0; k < SPATIAL_PLACES; ++k) {
-        const int i = k * SPATIAL_THREADS + (int)threadIdx.x;
-        const int corner = (looks[k].row - r.row) * r.width + looks[k].column - r.column;
-        kept.corner[i] = looks[k].seen ? corner : -1;
-        kept.down[i] = looks[k].down;
-        kept.right[i] = looks[k].right;
+    for (int k = 0; k < K; ++k) {
+        corner[k] = (looks[k].row - r.row) * r.width + looks[k].column - r.column;
+        if (!looks[k].seen) corner[k] = -1;
     }
-    for (int c = first; c < last; c += pack_of<T>) {
+    const T *x = static_cast<const T *>(a.x.data) + n * a.x.image + first * a.x.channel;
+    T *y = static_cast<T *>(a.y.data) + n * a.y.image + first * a.y.channel;
+    stager<T, M> stage;
+    stage.find(a.x, a.height, a.width, r);
+    stage.load(a.x, x, a.channels - first);
+#pragma unroll 1
+    for (int c = first; c < last; c += P) {
         if (c > first) __syncthreads();
-        stage_image<T, 1>(a, tile.n, c, r, 0, image);
+        stage.store(image);
         __syncthreads();
-#pragma unroll 2
-        for (int k = 0; k < SPATIAL_PLACES; ++k) {
-            const int i = k * SPATIAL_THREADS + (int)threadIdx.x;
-            A value[pack_of<T>];
-            if (!place_in(a, tile, k, at)) continue;
-            sample_shared<T>(image, r.width, kept.corner[i], kept.down[i], kept.right[i], value);
-            put_pack<T>(a, a.y, element_of<T>(a.y, at) + c * a.y.channel, a.channels - c, value);
+        x += P * a.x.channel;
+        if (c + P < last) stage.load(a.x, x, a.channels - c - P);
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            A value[P];
+            if (out[k] < 0) continue;
+            sample_shared<T>(image + max(corner[k], 0), r.width, looks[k].down, looks[k].right,
+                             value);
+#pragma unroll
+            for (int v = 0; v < P; ++v) {
+                if (corner[k] < 0) value[v] = (looks[k].down + looks[k].right) * 0;
+            }
+            put_pack<T>(a, a.y, y + out[k], a.channels - c, value);
         }
+        y += P * a.y.channel;
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/sizes.h"
 #include "ops/engine.h"
-#include "ops/tensor/tensor_walk.h"
+#include "ops/tensor/transform_turn.h"
 #include "ops/tensor/transform_turn_args.h"
 
 #define WD_KERNELS_MODULE transform_turn
@@ -340,36 +340,67 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w,
                           (uint32_t)threads, (uint32_t)(elements * bytes), a);
 }
 
-static cudnnStatus_t emit(const struct wd_walk *w, const struct wd_tensor *y, const void *from,
-                          void *to, double alpha, double beta, struct wd_queue *queue)
+/* Scaled elements of 2 bytes have a type. */
+struct scaling {
+    double alpha;
+    double beta;
+    bool bfloat;
+};
+
+static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_walk *w, int64_t bytes,
+                          const void *from, void *to, bool streaming, const struct scaling *scaling)
 {
-    int64_t bytes = wd_dtype_bytes(y->dtype); /* match takes 2, 4 and 8 */
-    int64_t run = TURN_BYTES / bytes;
+    int64_t run = TURN_BYTES / bytes; /* bytes are 2, 4 or 8 */
     int size = bytes == 2 ? 0 : bytes == 4 ? 1 : 2;
     struct turn_args a;
     memset(&a, 0, sizeof a);
     a.x = from;
     a.y = to;
-    a.alpha = alpha;
-    a.beta = beta;
+    a.alpha = scaling->alpha;
+    a.beta = scaling->beta;
     a.total = w->count;
-    a.plain = alpha == 1.0 && beta == 0.0;
-    a.bfloat = y->dtype == CUDNN_DATA_BFLOAT16;
+    a.plain = a.alpha == 1.0 && a.beta == 0.0;
+    a.bfloat = scaling->bfloat;
     a.x_shift = (int32_t)((int64_t)((uintptr_t)from % TURN_BYTES) / bytes);
     a.y_shift = (int32_t)((int64_t)((uintptr_t)to % TURN_BYTES) / bytes);
-    a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
+    a.streaming = streaming;
     if (neighbours(w) == w->rank - 1 || w->count <= DIRECT_MAX) {
         return emit_rows(queue, w, size, run, &a);
     }
     return emit_tiles(queue, w, size, run, &a);
 }
 
+bool wd_turn_takes(const struct wd_walk *walk, int64_t bytes)
+{
+    struct wd_reason reason;
+    int last = walk->rank - 1;
+    if (bytes != 2 && bytes != 4 && bytes != 8) return false;
+    return walk->count > DIRECT_MAX && walk->y[last] == 1 && walk->x[last] != 1 &&
+           match_walk(walk, &reason);
+}
+
+cudnnStatus_t wd_emit_turn(struct wd_queue *queue, const struct wd_walk *walk, int64_t bytes,
+                           const void *from, void *to, bool streaming)
+{
+    const struct scaling none = {1.0, 0.0, false};
+    return emit(queue, walk, bytes, from, to, streaming, &none);
+}
+
+static cudnnStatus_t emit_tensors(const struct wd_walk *w, const struct wd_tensor *y,
+                                  const void *from, void *to, double alpha, double beta,
+                                  struct wd_queue *queue)
+{
+    const struct scaling scaling = {alpha, beta, y->dtype == CUDNN_DATA_BFLOAT16};
+    return emit(queue, w, wd_dtype_bytes(y->dtype), from, to,
+                wd_tensor_extent(y) > queue->device->l2_bytes, &scaling);
+}
+
 static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *y = wd_call_tensor(call, POINTWISE_Y);
     struct wd_walk w = walk_plain(wd_call_tensor(call, POINTWISE_X), y);
-    return emit(&w, y, wd_call_data(call, POINTWISE_X), wd_call_data(call, POINTWISE_Y),
-                call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], queue);
+    return emit_tensors(&w, y, wd_call_data(call, POINTWISE_X), wd_call_data(call, POINTWISE_Y),
+                        call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], queue);
 }
 
 static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue *queue)
@@ -377,8 +408,8 @@ static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue 
     const struct wd_tensor *dest = wd_call_tensor(call, DEST);
     struct wd_walk w =
         walk_fold(&call->problem.node->attr.transform, wd_call_tensor(call, SRC), dest);
-    return emit(&w, dest, wd_call_data(call, SRC), wd_call_data(call, DEST), call->scalars[SCALE],
-                call->scalars[BLEND], queue);
+    return emit_tensors(&w, dest, wd_call_data(call, SRC), wd_call_data(call, DEST),
+                        call->scalars[SCALE], call->scalars[BLEND], queue);
 }
 
 const struct wd_engine wd_engine_identity_turn = {

@@ -45,6 +45,13 @@ static inline float wd_about_reciprocal_to_denormal(float x)
     return 1.0f / x;
 }
 
+static inline void wd_product(uint32_t a, uint32_t b, uint32_t &low, uint32_t &high)
+{
+    const uint64_t both = (uint64_t)a * b;
+    low = (uint32_t)both;
+    high = (uint32_t)(both >> 32);
+}
+
 static inline uint32_t emulator_plus_zero(uint32_t two, uint32_t infinity)
 {
     uint32_t result = 0;

@@ -38,4 +38,9 @@ template <class T> struct wd_pair {
     }
 };
 
+template <class A> static A wd_largest(A a, A b)
+{
+    return a != a || b <= a ? a : b;
+}
+
 #endif
