@@ -201,13 +201,12 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
 #pragma unroll 1
         for (int n = 0; n < ROUNDS && row < end; ++n, row += ROWS * down) {
             wd_run<T, V> run[ROWS];
-            const bool follows = row >= first_whole && follow;
-            const bool whole = follows && row + (ROWS - 1) * down < end_whole;
+            const bool whole = row >= first_whole && row + (ROWS - 1) * down < end_whole;
             const T *from = x + base + (int64_t)((uint64_t)row * a.pitch);
 #pragma unroll
-            for (int i = 0; i < ROWS; ++i, from += step) {
+            for (int i = 0; i < ROWS; ++i, from += whole ? step : 0) {
                 const uint32_t r = row + i * down;
-                if (whole || (follows && r < end_whole)) {
+                if (whole) {
                     run[i].load(from);
                     continue;
                 }
@@ -278,6 +277,7 @@ template <int OP, class A> __device__ void reduce_finish(const reduce_vector_arg
 
 } // namespace
 
-#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
+// What is picked spills otherwise.
+#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 80 ? 3 : 0
 #define WD_KERNELS_ROWS "ops/reduce/reduce_columns_kernels.def"
 #include "ops/kernels_device.inc"

@@ -209,8 +209,6 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
     sum.begin(a);
     wd_wait_for_previous();
     const uint32_t lead = threadIdx.x & (step - 1); // of the threads that share the row
-    // Of a long piece what is not whole goes by so few that the rest can go by many.
-    const bool is_long = a.by_run.divisor >= 4 * step;
     while (unit < end) {
         // where all of them have whole runs of one piece, many are in flight
         const uint32_t piece = wd_fastdiv_quotient(unit - lead, a.by_run);
@@ -233,9 +231,8 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
             unit += MANY / 2 * step;
             continue;
         }
-        const uint32_t turn = is_long ? step : RUNS * step, turns = is_long ? 1 : ROUNDS;
 #pragma unroll 1
-        for (uint32_t n = 0; n < turns && unit < end; ++n, unit += turn) {
+        for (int n = 0; n < ROUNDS && unit < end; ++n, unit += RUNS * step) {
             wd_run<T, V> run[RUNS];
             int inside[RUNS]; // elements of a run from the first to behind the last of its piece
             int32_t index[RUNS];
@@ -244,8 +241,7 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
                 const run_place r = place_of<V>(a, base, unit + i * step);
                 const int begin = (int)max(-r.k, (int64_t)0);
                 const int behind = (int)min(a.line - r.k, (int64_t)V);
-                const bool turned = unit + i * step < end && i * step < turn;
-                inside[i] = begin < behind && turned ? begin | behind << 8 : 0;
+                inside[i] = begin < behind && unit + i * step < end ? begin | behind << 8 : 0;
                 index[i] = (int32_t)(r.piece * (uint32_t)a.line) + (int32_t)r.k;
                 if (inside[i]) load_run<T>(a, run[i], r.start + r.k);
             }

@@ -20,12 +20,12 @@ enum { SRC, DEST };
 enum { SCALE, BLEND }; /* of a transform: alpha, beta */
 
 enum {
-    SIDE = 64,        /* of a tile, wanted */
-    SIDE_WIDE = 32,   /* likewise along b of elements of 8 bytes */
-    SIDE_HALF = 128,  /* likewise of 2 bytes, where rows are no whole runs: touched as whole runs */
-    SIDE_LEAST = 16,  /* where tiles are few */
-    WHOLE_ROW = 128,  /* a row that a tile takes whole, if it is no whole runs; */
-    WHOLE_HALF = 256, /* of 2 bytes */
+    SIDE = 64,             /* of a tile, wanted */
+    SIDE_WIDE = 32,        /* likewise along b of elements of 8 bytes */
+    SIDE_HALF = 128,       /* likewise of 2 bytes, where rows are no whole runs */
+    SIDE_LEAST = 16,       /* where tiles are few */
+    WHOLE_ROW = 128,       /* a row that a tile takes whole, if it is no whole runs; */
+    WHOLE_HALF = 256,      /* of 2 bytes */
     THIN_ELEMENTS = 4096,  /* of a tile of a thin plane, at most */
     TILE_BYTES = 16 << 10, /* at most */
     TILE_LEAST = 1024,     /* elements of a tile that is not cut further */
@@ -33,8 +33,6 @@ enum {
     THREADS_FEW = 64,
     PLANE_MIN = 256, /* elements: smaller ones are not worth a tile */
     RUNS_A_THREAD = 4,
-    CELL_BITS = 3,      /* 8 runs of 4 rows: reads of shared memory go to as many banks; */
-    CELL_BITS_HALF = 2, /* 4 of 8, of 2 bytes */
 };
 
 /* The dim along which x has neighbours; -1: none. */
@@ -221,8 +219,7 @@ static int64_t side_of(int64_t extent, bool runs, int64_t side, int64_t bytes)
     if (extent <= side) return extent;
     if (runs) return side;
     if (extent <= (bytes == 2 ? WHOLE_HALF : WHOLE_ROW)) return extent;
-    /* so many runs are touched wherever a row begins */
-    return (bytes == 2 ? SIDE_HALF : side) - TURN_BYTES / bytes + 1;
+    return bytes == 2 ? SIDE_HALF : side;
 }
 
 /* Whole lines of memory. */
@@ -252,7 +249,7 @@ static struct sides sides_of(const struct wd_walk *w, int64_t ea, int64_t eb, bo
     }
     if (s.ta * s.tb > most) {
         if (s.tb == eb && !y_runs) s.ta = wd_least(s.ta, in_lines(most / s.tb));
-        else s.tb = wd_least(s.tb, in_lines(most / s.ta) - (y_runs ? 0 : TURN_BYTES / bytes - 1));
+        else s.tb = wd_least(s.tb, in_lines(most / s.ta));
     }
     while (s.ta * s.tb >= TILE_LEAST && w->count < 2 * s.ta * s.tb * processors) {
         bool stays = s.tb == eb && !y_runs;
@@ -325,11 +322,6 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w,
     }
     elements = a->lead + rows * a->pitch + 2 * run;
     a->by_x = wd_fastdiv_of((uint32_t)x_units);
-    if (a->y_way != TURN_CHUNK) {
-        a->cell_bits = bytes == 2 ? CELL_BITS_HALF : CELL_BITS;
-        while (a->cell_bits < 5 && s.ta <= 1 << (4 - a->cell_bits)) a->cell_bits += 1;
-        y_units = wd_ceil_div(y_units, (int64_t)1 << a->cell_bits);
-    }
     a->by_y = wd_fastdiv_of((uint32_t)y_units);
     a->by_tile_a = wd_fastdiv_of((uint32_t)tiles_a);
     a->by_tile_b = wd_fastdiv_of((uint32_t)tiles_b);
