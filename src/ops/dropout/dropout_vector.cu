@@ -29,7 +29,7 @@ struct drawing {
 __device__ __forceinline__ drawing read_state(const dropout_vector_args &a)
 {
     wd_random_state *state = a.state;
-    drawing d = {{state->seed, state->offset}, wd_random_state_holds(state) != 0, 0};
+    drawing d = {wd_drawing_of(state->seed, state->offset), wd_random_state_holds(state) != 0, 0};
     __syncthreads();
     if (gridDim.x > 1 && d.holds && threadIdx.x == 0) {
         __threadfence();
@@ -140,7 +140,7 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
     const int64_t step = (int64_t)gridDim.x * (blockDim.x / 32) * own;
     int64_t base = ((int64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * own;
     wd_run<T, V> run[RUNS];
-    drawing d = {{0, 0}, true, 0};
+    drawing d = {{}, true, 0};
     const auto fetch = [&] {
 #pragma unroll
         for (int u = 0; u < RUNS; ++u) {
@@ -227,7 +227,7 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
     const T *x = static_cast<const T *>(a.x);
     T *y = static_cast<T *>(a.y);
     const uint32_t pitch = a.channels + DROPOUT_PAD;
-    drawing d = {{0, 0}, true, 0};
+    drawing d = {{}, true, 0};
     acc<T> scale = (acc<T>)a.scale;
     wd_wait_for_previous();
     for (uint32_t tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
@@ -297,7 +297,7 @@ template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_arg
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
     constexpr int N = run_of<T>, RUNS = 4;
-    drawing d = {{0, 0}, true, 0};
+    drawing d = {{}, true, 0};
     acc<T> scale = (acc<T>)a.scale;
     wd_wait_for_previous();
     for (uint32_t tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
@@ -350,7 +350,7 @@ template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_arg
                 }
 #pragma unroll
                 for (int j = 0; j < DROPOUT_GROUP; ++j, to += a.tile_channels) {
-                    if (p + j >= 0 && p + j < pixels) *to = (uint8_t)(bits >> j & 1u);
+                    if ((uint32_t)(p + j) < (uint32_t)pixels) *to = (uint8_t)(bits >> j);
                 }
             }
             if (base == 0) __syncthreads();

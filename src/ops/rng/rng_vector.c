@@ -195,6 +195,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.offset_value = numbers.offset_value;
     a.seed_dtype = numbers.seed_dtype;
     a.offset_dtype = numbers.offset_dtype;
+    wd_philox_keys(a.seed_value, a.key);
+    a.exponent = 0x4b000000u;
+    a.one = 0x3f800000u;
     a.count = wd_tensor_count(y);
     a.scale = numbers.scale;
     if (numbers.how == RNG_CHANCE) {
