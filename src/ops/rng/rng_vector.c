@@ -121,6 +121,7 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
     int64_t threads = RNG_THREADS;
     int64_t warps = wd_ceil_div(wd_ceil_div(a->count + shift, run), own);
     if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
+    a->whole_blocks = (uint32_t)(a->count / (threads * RNG_RUNS * run));
     return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
                           (uint32_t)threads, 0, a);
 }

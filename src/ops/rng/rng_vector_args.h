@@ -37,7 +37,8 @@ struct rng_vector_args {
     struct rng_scale scale;
     int32_t shift; /* flat: bytes between the boundary before y and y; of a mask, elements */
     int32_t streaming;
-    int32_t whole; /* tiles: rows of them are whole blocks of random bits */
+    uint32_t whole_blocks; /* flat: of threads, all of whose runs are y's */
+    int32_t whole;         /* tiles: rows of them are whole blocks of random bits */
     uint32_t channels;
     uint32_t plane;
     uint32_t tile_channels;

@@ -301,7 +301,7 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
     if (a.shift == 0) {
         const int64_t first = (int64_t)blockIdx.x * (threads * RNG_RUNS); // of the block's runs
         const uint32_t block = (uint32_t)(first / in::PARTS) * in::BLOCKS;
-        const bool whole = (first + threads * RNG_RUNS) * in::COUNT <= a.count;
+        const bool whole = blockIdx.x < a.whole_blocks;
         char *to = static_cast<char *>(a.y) + first * RNG_BYTES;
 #pragma unroll 1
         for (uint32_t run = threadIdx.x; run < threads * RNG_RUNS; run += threads) {
