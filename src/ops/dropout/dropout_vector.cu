@@ -262,10 +262,17 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
             shared[octet * pitch + channel] = (uint8_t)bits;
         }
         __syncthreads();
-        for (uint32_t base = threadIdx.x; base < runs; base += RUNS * blockDim.x) {
+        for (uint32_t base = 0; base < runs; base += RUNS * blockDim.x) {
+            if (base > 0) {
+#pragma unroll
+                for (int i = 0; i < RUNS; ++i) {
+                    const uint32_t r = base + threadIdx.x + i * blockDim.x;
+                    if (r < runs) run[i].load(x + start + r * N);
+                }
+            }
 #pragma unroll
             for (int i = 0; i < RUNS; ++i) {
-                const uint32_t r = base + i * blockDim.x;
+                const uint32_t r = base + threadIdx.x + i * blockDim.x;
                 const uint32_t pixel = wd_fastdiv_quotient(r, a.by_channels);
                 const uint32_t channel = (r - pixel * a.by_channels.divisor) * N;
                 uint32_t kept[N > 4 ? N / 4 : 1];
@@ -276,11 +283,6 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
                 keep<8>(scale, run[i], kept);
                 if (a.streaming) run[i].store_streaming(y + start + r * N);
                 else run[i].store(y + start + r * N);
-            }
-#pragma unroll
-            for (int i = 0; i < RUNS; ++i) {
-                const uint32_t r = base + (RUNS + i) * blockDim.x;
-                if (r < runs) run[i].load(x + start + r * N);
             }
         }
         __syncthreads();
