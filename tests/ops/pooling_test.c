@@ -123,6 +123,8 @@ static const struct {
     {"odd_5_2", {.rank = 4, .x = {3, 3, 11, 7}, .window = {5, 5}, .pad = {2, 2}, .stride = {2, 2}}},
     {"plane", {.rank = 4, .x = {2, 16, 5, 5}, .window = {5, 5}, .stride = {1, 1}}},
     {"odd_plane", {.rank = 4, .x = {2, 7, 5, 5}, .window = {5, 5}, .stride = {1, 1}}},
+    {"planes", {.rank = 4, .x = {2, 2051, 3, 3}, .window = {3, 3}, .stride = {1, 1}}},
+    {"even_planes", {.rank = 4, .x = {2, 2051, 2, 7}, .window = {2, 7}, .stride = {1, 1}}},
     {"large_plane", {.rank = 4, .x = {1, 2, 20, 20}, .window = {20, 20}, .stride = {1, 1}}},
     {"larger_plane", {.rank = 4, .x = {1, 2, 70, 70}, .window = {70, 70}, .stride = {1, 1}}},
     {"largest_plane", {.rank = 4, .x = {1, 3, 400, 320}, .window = {400, 320}, .stride = {1, 1}}},

@@ -138,7 +138,7 @@ __device__ __forceinline__ void forward_columns(const pool_vector_args &a)
     if (works) {
         const uint32_t first = (uint32_t)(rows.low * a.image_w + columns.low);
         const uint32_t skip = (uint32_t)a.image_w - extent;
-#pragma unroll 4
+#pragma unroll 8
         for (uint32_t k = row; k < covered; k += rows_at_once) {
             const uint32_t pixel = first + k + (skip > 0 ? k / extent * skip : 0);
             wd_run<T, V> one;
