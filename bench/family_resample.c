@@ -98,13 +98,15 @@ static bool plan(struct task *t)
     return true;
 }
 
+/* In lowest terms, as whole pixels are given: not every engine may reduce a fraction. */
 static void set_lengths(struct session *s, cudnnBackendDescriptor_t d,
                         cudnnBackendAttributeName_t name, int64_t count, const int quarters[3])
 {
     cudnnFraction_t length[3];
     for (int i = 0; i < 3; ++i) {
-        length[i].numerator = quarters[i];
-        length[i].denominator = PIXEL;
+        const int by = quarters[i] % PIXEL == 0 ? PIXEL : quarters[i] % 2 == 0 ? 2 : 1;
+        length[i].numerator = quarters[i] / by;
+        length[i].denominator = PIXEL / by;
     }
     compose_set(s, d, name, CUDNN_TYPE_FRACTION, count, length);
 }

@@ -93,10 +93,92 @@ static void many_rows(void)
     case_end();
 }
 
+/* Lengths down the rows and along them that differ, for each way to add up lines: how many windows are
+ * over a row, and how many pixels a window has along a line. */
+static void lengths(int type)
+{
+    static const struct {
+        const char *name;
+        int mode, window, stride, pre; /* of rows */
+        int across, step, before;
+    } cases[] = {
+        {"ten rows", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 120, 12, 60, 12, 12, 0},
+        {"seven rows", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 84, 12, 36, 24, 12, 12},
+        {"four rows", CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, 48, 12, 24, 36, 24, 12},
+        {"rows apart", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 36, 60, 0, 36, 60, 12},
+        {"by four", CUDNN_RESAMPLE_BILINEAR, 3, 3, 0, 3, 3, 0},
+        {"by seven", CUDNN_RESAMPLE_BILINEAR, 36, 18, 0, 84, 24, 24},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        for (int k = 0; k < 8; ++k) {
+            enum layout layout = k & 1 ? LAYOUT_NHWC : LAYOUT_NCHW;
+            enum resample_lie lie = k & 2 ? LIE_ODD : LIE_ALIKE;
+            struct geometry g;
+            if (!case_begin("resample %s %s layout %d %s %s", cases[i].name, node_type_name[type],
+                            (int)layout, k & 2 ? "odd" : "alike", k & 4 ? "backward" : "forward")) {
+                continue;
+            }
+            form_geometry(&forms[0], 4, 8, &g);
+            g.mode = cases[i].mode;
+            g.x[2] = cases[i].stride < UNIT ? 7 : 23;
+            g.x[3] = cases[i].stride < UNIT ? 4 : 9;
+            g.window[0] = cases[i].window;
+            g.stride[0] = cases[i].stride;
+            g.pre[0] = g.post[0] = cases[i].pre;
+            g.window[1] = cases[i].across;
+            g.stride[1] = cases[i].step;
+            g.pre[1] = g.post[1] = cases[i].before;
+            if (!set_output(&g)) case_fail("no output");
+            else if (k & 4) resample_backward(&g, type, type, layout, lie);
+            else resample_forward(&g, type, type, layout, lie);
+            case_end();
+        }
+    }
+}
+
+/* Maxima of whole pixels, NHWC: windows by two of two and three, which have kernels of their own, and
+ * others. */
+static void whole_windows(int type)
+{
+    for (int k = 0; k < 4 * 32; ++k) {
+        int edge = 2 + k % 4;
+        bool backward = k / 4 % 2;
+        enum layout layout = k / 8 % 4 == 3 ? LAYOUT_NCHW : LAYOUT_NHWC;
+        enum resample_lie lie = k / 8 % 4 == 2 ? LIE_ODD : LIE_ALIKE;
+        struct geometry g;
+        if (!case_begin("resample maximum of %d %s layout %d %s %s %d", edge, node_type_name[type],
+                        (int)layout, lie == LIE_ODD ? "odd" : "alike",
+                        backward ? "backward" : "forward", k)) {
+            continue;
+        }
+        form_geometry(&forms[11], 4, k & 64 ? 8 : 24, &g);
+        g.x[2] = random_of(5, 6, 7, 12);
+        g.x[3] = random_of(5, 6, 9, 34);
+        for (int s = 0; s < 2; ++s) {
+            g.window[s] = edge * UNIT;
+            g.stride[s] = (edge > 4 ? random_of(1, 2, 3, 5) : edge > 3 ? 1 : 2) * UNIT;
+            g.pre[s] = random_of(0, 0, 1, edge - 1) * UNIT;
+            g.post[s] = random_of(0, 0, 1, edge - 1) * UNIT;
+        }
+        if (edge == 5) g.window[1] = 3 * UNIT;
+        if (edge == 2 && k & 64) { /* they tile the image */
+            if (lie == LIE_ALIKE) layout = LAYOUT_NCHW;
+            g.x[2] = 6;
+            g.x[3] = 32;
+            for (int s = 0; s < 2; ++s) g.pre[s] = g.post[s] = 0;
+        }
+        if (!set_output(&g)) case_fail("no output");
+        else if (backward) resample_backward(&g, type, type, layout, lie);
+        else resample_forward(&g, type, type, layout, lie);
+        case_end();
+    }
+}
+
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
 #include "ops/resample/resample_vector_back_kernels.def"
 #include "ops/resample/resample_vector_kernels.def"
+#include "ops/resample/resample_walk_kernels.def"
 };
 #undef WD_KERNEL
 
@@ -108,6 +190,14 @@ int main(int argc, char **argv)
     aimed_cases(CUDNN_DATA_BFLOAT16);
     aimed_cases(CUDNN_DATA_DOUBLE);
     many_rows();
+    whole_windows(CUDNN_DATA_FLOAT);
+    whole_windows(CUDNN_DATA_HALF);
+    whole_windows(CUDNN_DATA_BFLOAT16);
+    whole_windows(CUDNN_DATA_DOUBLE);
+    lengths(CUDNN_DATA_FLOAT);
+    lengths(CUDNN_DATA_HALF);
+    lengths(CUDNN_DATA_BFLOAT16);
+    lengths(CUDNN_DATA_DOUBLE);
     /* engines that have not run on a device take part where they are named */
     if (argc == 1 && getenv("WARPDNN_ENGINES")) {
         kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));

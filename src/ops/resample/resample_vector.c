@@ -23,9 +23,6 @@ enum {
     THREADS_FEW = 64,
 };
 
-/* Kernels of a type: runs of channels, single elements, runs of columns. */
-enum { SUM_RUNS = 0, SUM_SINGLE = 3, SUM_COLUMNS = 6, SUM_KERNELS = 8 };
-
 /* ---- Tables ---- */
 
 static void add_table(struct resample_tables_args *a, const struct wd_resample_shape *s,
@@ -117,23 +114,14 @@ cudnnStatus_t wd_resample_sum(struct wd_queue *queue, const struct wd_resample_s
     const struct wd_resample_tables tables = sum_tables(s);
     const int64_t *out = s->backward ? s->image : s->windows;
     const int64_t *from = s->backward ? s->windows : s->image;
-    const bool aligned = (uintptr_t)m->out % 16 == 0;
-    const int taps = tables.taps[2] <= 2 ? 0 : tables.taps[2] <= 4 ? 1 : 2;
     const int64_t run = wd_resample_run(s);
-    int64_t channels = 1;
-    int64_t columns = 1;
-    int form = SUM_SINGLE;
+    const bool runs = run > 1 && s->inner % run == 0 && (uintptr_t)m->from % 16 == 0 &&
+                      (uintptr_t)m->out % 16 == 0;
+    const int64_t channels = s->inner / (runs ? run : 1);
     struct resample_sum_args a;
     int64_t groups;
     int kernel;
     WD_TRY(wd_resample_make_tables(queue, s, &tables, 1, m->tables));
-    if (aligned && (uintptr_t)m->from % 16 == 0 && run > 1 && s->inner % run == 0) {
-        form = SUM_RUNS;
-        channels = run;
-    } else if (aligned && run > 1 && s->inner == 1 && out[2] % run == 0 && taps < 2) {
-        form = SUM_COLUMNS;
-        columns = run;
-    }
     memset(&a, 0, sizeof a);
     a.from = m->from;
     a.out = m->out;
@@ -151,17 +139,15 @@ cudnnStatus_t wd_resample_sum(struct wd_queue *queue, const struct wd_resample_s
         a.axis[d].from = (int32_t)from[d];
         a.axis[d].out = (int32_t)out[d];
     }
-    channels = s->inner / channels;
-    columns = out[2] / columns;
-    a.rows = rows_of_thread(queue, s->outer * out[0] * columns * channels, out[1]);
+    a.rows = rows_of_thread(queue, s->outer * out[0] * out[2] * channels, out[1]);
     groups = wd_ceil_div(out[1], a.rows);
     a.by_run = wd_fastdiv_of((uint32_t)channels);
-    a.by_column = wd_fastdiv_of((uint32_t)columns);
+    a.by_column = wd_fastdiv_of((uint32_t)out[2]);
     a.by_rows = wd_fastdiv_of((uint32_t)groups);
     a.by_depth = wd_fastdiv_of((uint32_t)out[0]);
-    a.count = (uint32_t)(s->outer * out[0] * groups * columns * channels);
-    kernel = s->type == 3 ? KERNEL_resample_sum_f64
-                          : KERNEL_resample_sum_f32_16_2 + s->type * SUM_KERNELS + form + taps;
+    a.count = (uint32_t)(s->outer * out[0] * groups * out[2] * channels);
+    kernel =
+        s->type == 3 ? KERNEL_resample_sum_f64 : KERNEL_resample_sum_f32_16 + s->type * 2 + !runs;
     return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
 }
 
@@ -234,6 +220,31 @@ cudnnStatus_t wd_resample_max(struct wd_queue *queue, const struct wd_resample_s
     return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
 }
 
+static cudnnStatus_t emit_places(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                 const struct wd_resample_memory *m)
+{
+    const struct resample_places_args a = wd_resample_places_args_of(s, m);
+    const int edge = a.axis[1].window == a.axis[2].window ? a.axis[1].window : 0;
+    const int kernel = KERNEL_resample_places_f32_2 + s->type * 3 +
+                       (edge == 2   ? 0
+                        : edge == 3 ? 1
+                                    : 2);
+    return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
+}
+
+static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                const struct resample_lines_args *a,
+                                const struct wd_resample_launch_size *size)
+{
+    const int edge = a->p.axis[2].window;
+    const int kernel = KERNEL_resample_lines_f32_2 + s->type * 3 +
+                       (edge == 2   ? 0
+                        : edge == 3 ? 1
+                                    : 2);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], size->blocks, size->threads, size->shared,
+                          a);
+}
+
 /* ---- Forward ---- */
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -268,6 +279,19 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     wd_resample_shape_of(&call->problem, &s, &reason);
     if (!s.max) return wd_resample_sum(queue, &s, &m);
     if (s.has_idx) m.places = wd_call_data(call, WD_RESAMPLE_IDX);
+    if (s.has_idx && wd_resample_whole(&s)) {
+        struct wd_resample_launch_size size;
+        struct resample_lines_args a;
+        struct resample_places_args tiles;
+        if (wd_resample_by_runs(&s, &m)) return emit_places(queue, &s, &m);
+        if (wd_resample_tiles(&s, &m, &tiles)) {
+            return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_planes_f32 + s.type],
+                                      tiles.count, &tiles);
+        }
+        if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
+            return emit_lines(queue, &s, &a, &size);
+        }
+    }
     ranges = wd_resample_tables_of(&s, RESAMPLE_RANGES, 0);
     WD_TRY(wd_resample_make_tables(queue, &s, &ranges, 1, m.tables));
     return wd_resample_max(queue, &s, &m, &ranges);
@@ -277,7 +301,6 @@ const struct wd_engine wd_engine_resample_forward_vector = {
     .name = "resample_forward_vector",
     .op = WD_OP_RESAMPLE_FORWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,

@@ -59,6 +59,23 @@ __device__ __forceinline__ void load_places(const void *from, int size, size_t a
     else load_as<int64_t, V>(from, at, place);
 }
 
+// The largest so far and its place, -1 before the first candidate; as the definition has it.
+template <class A> struct largest {
+    A value;
+    int32_t place;
+
+    __device__ __forceinline__ void offer(bool propagate, A v, int32_t at)
+    {
+        const bool nan = v != v, had_nan = value != value;
+        bool takes = v > value || (v == value && at < place);
+        if (nan || had_nan) takes = nan && (!had_nan || at < place);
+        if (place < 0) takes = true;
+        if (nan && !propagate) takes = false;
+        value = takes ? v : value;
+        place = takes ? at : place;
+    }
+};
+
 } // namespace
 
 #endif

@@ -107,6 +107,24 @@ bool wd_resample_can_max(const struct wd_resample_shape *s, struct wd_reason *re
 cudnnStatus_t wd_resample_max(struct wd_queue *queue, const struct wd_resample_shape *s,
                               const struct wd_resample_memory *memory,
                               const struct wd_resample_tables *ranges);
+/* Whether windows are of whole pixels and padding is no candidate, so that maxima need no tables: and
+ * their arguments, `out` by windows, or backward by blocks of two pixels. */
+bool wd_resample_whole(const struct wd_resample_shape *s);
+struct resample_places_args wd_resample_places_args_of(const struct wd_resample_shape *s,
+                                                       const struct wd_resample_memory *memory);
+/* Planes by windows of two rows and columns that tile them, in whole runs, whatever the depth: then
+ * the arguments are for runs of windows, both ways. */
+bool wd_resample_tiles(const struct wd_resample_shape *s, const struct wd_resample_memory *memory,
+                       struct resample_places_args *a);
+/* From staged lines, where a block's fit: `shared` bytes and as many blocks and threads. */
+struct wd_resample_launch_size {
+    int64_t blocks;
+    uint32_t threads;
+    uint32_t shared;
+};
+bool wd_resample_lines_args_of(const struct wd_resample_shape *s,
+                               const struct wd_resample_memory *memory, int multiprocessors,
+                               struct resample_lines_args *a, struct wd_resample_launch_size *size);
 /* Whether maxima, or their gradients, go by runs: all that they touch is aligned. */
 bool wd_resample_by_runs(const struct wd_resample_shape *s,
                          const struct wd_resample_memory *memory);

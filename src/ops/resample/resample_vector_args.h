@@ -102,4 +102,57 @@ struct resample_max_args {
     struct resample_max_axis axis[RESAMPLE_AXES];
 };
 
+/* The same of windows of whole pixels: no tables. Padding is no candidate. */
+struct resample_places_axis {
+    int32_t image;
+    int32_t windows;
+    int32_t window;
+    int32_t stride;
+    int32_t pad;
+};
+
+struct resample_places_args {
+    const void *from; /* x, or dy */
+    void *out;        /* y, or dx */
+    void *places;     /* by window */
+    double alpha;
+    double beta;
+    int32_t scales;
+    int32_t blends;
+    int32_t streaming;
+    int32_t place_size;
+    int32_t propagate;
+    int32_t plain; /* alpha is 1, beta 0 */
+    uint32_t inner;
+    uint32_t count;
+    struct wd_fastdiv by_run;
+    struct wd_fastdiv by_column; /* windows, or backward blocks of pixels */
+    struct wd_fastdiv by_row;
+    struct wd_fastdiv by_depth;
+    struct resample_places_axis axis[RESAMPLE_AXES];
+};
+
+/* The same of elements from staged lines, at whatever alignment: a block a stretch of a line of `out`
+ * and some rows of it, a few walks one below the other. */
+enum { RESAMPLE_PLACES = 4 /* of a thread */ };
+
+struct resample_lines_args {
+    struct resample_places_args p; /* by_column: stretches; by_row: groups of rows; by_run: unused */
+    uint32_t rows;                 /* of a walk */
+    uint32_t walks;                /* of a block */
+    uint32_t threads;              /* of a walk: whole warps */
+    uint32_t units;                /* elements of a line of `out` */
+    uint32_t segment;              /* of which a block has */
+    uint32_t lines;                /* staged, at most, of a depth */
+    uint32_t pitch;                /* bytes of a staged line of `from` */
+    uint32_t place_pitch;          /* and of places */
+    uint32_t places_at;            /* bytes into shared memory */
+    struct wd_fastdiv by_inner;
+    struct wd_fastdiv by_chunks; /* runs of 16 bytes of a staged line */
+    struct wd_fastdiv by_place_chunks;
+    struct wd_fastdiv by_stride[RESAMPLE_AXES];
+    int64_t bytes; /* of `from`, and of places */
+    int64_t place_bytes;
+};
+
 #endif

@@ -60,6 +60,28 @@ static cudnnStatus_t emit_collect(struct wd_queue *queue, const struct wd_resamp
     return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
 }
 
+/* The edge of windows by two of 2 or 3 rows and columns, by runs; 0: they are not. */
+static int twos_of(const struct wd_resample_shape *s, const struct wd_resample_memory *m)
+{
+    struct resample_places_args a;
+    const struct resample_places_axis *h = &a.axis[1];
+    const struct resample_places_axis *w = &a.axis[2];
+    if (!s->has_idx || !wd_resample_whole(s) || !wd_resample_by_runs(s, m)) return 0;
+    a = wd_resample_places_args_of(s, m);
+    if (s->axis[0] >= 0 || h->window != w->window || h->stride != 2 || w->stride != 2) return 0;
+    return h->window == 2 || h->window == 3 ? h->window : 0;
+}
+
+static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                const struct resample_lines_args *a,
+                                const struct wd_resample_launch_size *size)
+{
+    const int over = (a->p.axis[2].window - 1) / a->p.axis[2].stride + 1;
+    const int kernel = KERNEL_resample_lines_back_f32_1 + s->type * 3 + (over > 2 ? 2 : over - 1);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], size->blocks, size->threads, size->shared,
+                          a);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct wd_reason reason;
@@ -76,11 +98,27 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     };
     wd_resample_shape_of(&call->problem, &s, &reason);
     if (!s.max) return wd_resample_sum(queue, &s, &m);
+    if (s.has_idx) m.places = wd_call_data(call, WD_RESAMPLE_BACK_IDX);
+    if (twos_of(&s, &m) > 0) {
+        const struct resample_places_args a = wd_resample_places_args_of(&s, &m);
+        const int kernel = KERNEL_resample_twos_f32_2 + s.type * 2 + (twos_of(&s, &m) == 3);
+        return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
+    }
+    if (s.has_idx && wd_resample_whole(&s)) {
+        struct wd_resample_launch_size size;
+        struct resample_lines_args a;
+        struct resample_places_args tiles;
+        if (wd_resample_tiles(&s, &m, &tiles)) {
+            return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_planes_back_f32 + s.type],
+                                      tiles.count, &tiles);
+        }
+        if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
+            return emit_lines(queue, &s, &a, &size);
+        }
+    }
     l = layout_of(&s);
     WD_TRY(wd_resample_make_tables(queue, &s, l.tables, 2, m.tables));
-    if (s.has_idx) {
-        m.places = wd_call_data(call, WD_RESAMPLE_BACK_IDX);
-    } else {
+    if (!s.has_idx) {
         struct wd_resample_memory again = {.from = wd_call_data(call, WD_RESAMPLE_BACK_X),
                                            .tables = m.tables};
         m.places = again.places = (char *)call->workspace + l.notes;
@@ -93,7 +131,6 @@ const struct wd_engine wd_engine_resample_backward_vector = {
     .name = "resample_backward_vector",
     .op = WD_OP_RESAMPLE_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,

@@ -2,7 +2,8 @@
 //
 // Gradients of maxima from their places: a thread has a run of channels of a pixel and collects from
 // the few windows over it. No atomics.
-#include "ops/resample/resample_vector.cuh"
+#include "ops/resample/resample_lines.cuh"
+#include "ops/resample/resample_planes.cuh"
 
 namespace {
 

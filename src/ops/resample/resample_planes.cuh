@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Maxima of planes by two rows and two columns, and their gradients, where windows tile the image and
+// rows are whole runs: a thread has a run of windows, whose even and odd columns are sorted apart in
+// registers.
+#ifndef WD_OPS_RESAMPLE_PLANES_CUH
+#define WD_OPS_RESAMPLE_PLANES_CUH
+
+#include "ops/resample/resample_places.cuh"
+
+namespace {
+
+// Two runs side by side to their even and their odd elements, and back.
+template <class T, int V>
+__device__ __forceinline__ void sort_apart(const wd_run<T, V> *two, wd_run<T, V> &even,
+                                           wd_run<T, V> &odd)
+{
+    constexpr int WORDS = wd_run<T, V>::WORDS;
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i) {
+        const uint32_t a = two[2 * i / WORDS].word[2 * i % WORDS];
+        const uint32_t b = two[2 * i / WORDS].word[2 * i % WORDS + 1];
+        even.word[i] = sizeof(T) == 2 ? __byte_perm(a, b, 0x5410) : a;
+        odd.word[i] = sizeof(T) == 2 ? __byte_perm(a, b, 0x7632) : b;
+    }
+}
+
+template <class T, int V>
+__device__ __forceinline__ void sort_together(const wd_run<T, V> &even, const wd_run<T, V> &odd,
+                                              wd_run<T, V> *two)
+{
+    constexpr int WORDS = wd_run<T, V>::WORDS;
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i) {
+        const uint32_t a = even.word[i], b = odd.word[i];
+        two[2 * i / WORDS].word[2 * i % WORDS] = sizeof(T) == 2 ? __byte_perm(a, b, 0x5410) : a;
+        two[2 * i / WORDS].word[2 * i % WORDS + 1] = sizeof(T) == 2 ? __byte_perm(a, b, 0x7632) : b;
+    }
+}
+
+template <class T, int V>
+__device__ __forceinline__ void resample_planes(const resample_places_args &a)
+{
+    wd_wait_for_previous();
+    const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= a.count) return;
+    uint32_t n = item;
+    const int depth = a.axis[0].window;
+    const uint32_t columns = (uint32_t)a.axis[2].image, rows = (uint32_t)a.axis[1].image;
+    const int column = (int)(wd_take_rest(n, a.by_column) * V);
+    const int row = (int)wd_take_rest(n, a.by_row);
+    const int slice = (int)wd_take_rest(n, a.by_depth);
+    const size_t plane = (size_t)rows * columns;
+    const T *x = static_cast<const T *>(a.from) + n * (uint32_t)a.axis[0].image * plane;
+    const T *from = x + (uint32_t)(slice * depth) * plane + (size_t)(uint32_t)(2 * row) * columns +
+                    (uint32_t)(2 * column);
+    winners<T, V> best(0);
+    for (int z = 0; z < depth; ++z, from += plane) {
+        wd_run<T, V> two[2][2];
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            two[r][0].load(from + r * columns);
+            two[r][1].load(from + r * columns + V);
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            wd_run<T, V> even, odd;
+            sort_apart<T, V>(two[r], even, odd);
+            best.offer(even, 4 * z + 2 * r);
+            best.offer(odd, 4 * z + 2 * r + 1);
+        }
+    }
+    const size_t at = (size_t)item * V;
+    if (best.has_nan()) {
+#pragma unroll 1
+        for (int i = 0; i < V; ++i) {
+            const int low[3] = {slice * depth, 2 * row, 2 * (column + i)};
+            exact_place<T>(a, x, at + i, low);
+        }
+        return;
+    }
+    best.put(a, at);
+}
+
+template <class T, int V>
+__device__ __forceinline__ void resample_planes_back(const resample_places_args &a)
+{
+    wd_wait_for_previous();
+    const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= a.count) return;
+    uint32_t n = item;
+    const int depth = a.axis[0].window;
+    const uint32_t columns = (uint32_t)a.axis[2].image, rows = (uint32_t)a.axis[1].image;
+    const uint32_t column = wd_take_rest(n, a.by_column) * V;
+    const uint32_t row = wd_take_rest(n, a.by_row);
+    const uint32_t slice = wd_take_rest(n, a.by_depth);
+    wd_run<T, V> share;
+    uint32_t place[V / 2];
+    share.load(static_cast<const T *>(a.from) + (size_t)item * V);
+    load_pairs<V>(a.places, a.place_size, (size_t)item * V, place);
+    size_t to =
+        (((size_t)n * (uint32_t)a.axis[0].image + slice * depth) * rows + 2 * row) * columns +
+        2 * column;
+    for (int z = 0; z < depth; ++z, to += (size_t)rows * columns) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            wd_run<T, V> mine[2], two[2];
+#pragma unroll
+            for (int c = 0; c < 2; ++c) pick<T, V>(share, place, 4 * z + 2 * r + c, mine[c]);
+            sort_together<T, V>(mine[0], mine[1], two);
+#pragma unroll
+            for (int c = 0; c < 2; ++c) put_plain<T, V>(a, to + r * columns + c * V, two[c]);
+        }
+    }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weighted sums on the GPU by walks down the rows, forward and backward: averages, nearest and bilinear.
+ * Where channels come by runs of 16 bytes and all that is touched is aligned, lines are read straight
+ * from memory; everything else is staged. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "ops/resample/resample_vector.h"
+#include "ops/resample/resample_walk_args.h"
+
+#define WD_KERNELS_MODULE resample_walk
+#define WD_KERNELS_ROWS "ops/resample/resample_walk_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    WARP = 32,
+    ROWS = 16,             /* of a walk, at most */
+    SHARED_MAX = 40 << 10, /* bytes of a block: five of them on a multiprocessor */
+    BLOCKS = 8,            /* of a multiprocessor, where there is as much work */
+    RECORD = 16,           /* bytes of a row's record, of doubles 32 */
+};
+
+/* Kernels of a type: by the taps along a line, and rows that are open at a time. */
+static const struct {
+    int taps; /* 0: any */
+    int open; /* 0: at most two lines a row */
+} forms[] = {{2, 0}, {4, 2}, {4, 3}, {8, 2}, {0, 8}};
+enum { FORMS = sizeof forms / sizeof forms[0], TWO = FORMS };
+
+struct plan {
+    int form;
+    bool direct; /* runs of channels */
+    bool twos;   /* neighbours by two */
+    int64_t units;
+    int64_t unit_elements;
+    int64_t threads; /* of a walk */
+    int64_t segment;
+    int64_t segments;
+    int64_t walks;
+    int64_t rows;
+    int64_t bands;
+    int64_t lines;
+    int64_t stage_lines;
+    int64_t depth;
+    int64_t pitch;
+    int64_t weights_at;
+    int64_t weights_size;
+    int64_t stage_at;
+    int64_t shared;
+};
+
+static struct wd_resample_tables tables_of(const struct wd_resample_shape *s)
+{
+    return wd_resample_tables_of(s, s->backward ? RESAMPLE_SHARES : RESAMPLE_PIXELS, 0);
+}
+
+/* As many elements of `from` along an axis as `out` that lie side by side reach over, at most. */
+static int64_t reach(const struct wd_resample_shape *s, int d, int64_t outs, int64_t taps)
+{
+    const int64_t from = s->backward ? s->windows[d] : s->image[d];
+    const int axis = s->axis[d];
+    int64_t most = from;
+    if (axis >= 0) {
+        const int64_t stride = s->attr->stride[axis];
+        const int64_t unit = s->attr->unit[axis];
+        const int64_t step = s->backward ? wd_ceil_div((outs - 1) * unit, stride)
+                                         : wd_ceil_div((outs - 1) * stride, unit);
+        /* an edge that is repeated has more taps than others, at either end */
+        most = step + 1 + 2 * taps;
+    }
+    return wd_least(most, from);
+}
+
+static int form_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
+{
+    const struct wd_resample_tables other =
+        wd_resample_tables_of(s, s->backward ? RESAMPLE_PIXELS : RESAMPLE_SHARES, 0);
+    if (t->taps[1] <= 2 && t->taps[2] <= 2) return 0;
+    for (int f = 1; f < FORMS; ++f) {
+        if (s->type == 3 && (f == 2 || f == 3)) continue;
+        if (forms[f].taps > 0 && t->taps[2] > forms[f].taps) continue;
+        if (other.taps[1] <= forms[f].open) return f;
+    }
+    return -1;
+}
+
+/* ---- Tables in the arguments ---- */
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The windows over pixel k, or the pixels of window i, first .. last-1. */
+static void taps_of(const struct wd_resample_shape *s, int d, int64_t i, int64_t *first,
+                    int64_t *last)
+{
+    const int axis = s->axis[d];
+    if (axis < 0) {
+        *first = 0;
+        *last = 1;
+    } else if (s->backward) {
+        resample_over(s->attr, axis, s->image[d], s->windows[d], i, first, last);
+    } else {
+        resample_range(s->attr, axis, i, first, last);
+        resample_clip(s->attr, s->image[d], first, last);
+    }
+    if (*last < *first) *last = *first;
+}
+
+/* Whether window o is in the image as a whole. */
+static bool is_inside(const struct wd_resample_shape *s, int d, int64_t o)
+{
+    int64_t low;
+    int64_t high;
+    if (o < 0 || o >= s->windows[d]) return false;
+    resample_range(s->attr, s->axis[d], o, &low, &high);
+    return low >= 0 && high <= s->image[d];
+}
+
+/* Whether entry i is as all others are, but for its place. */
+static bool is_regular(const struct wd_resample_shape *s, int d, int64_t i)
+{
+    int64_t first;
+    int64_t last;
+    if (s->axis[d] < 0) return false;
+    if (!s->backward) return is_inside(s, d, i);
+    if (i == 0 || i == s->image[d] - 1) return false;
+    taps_of(s, d, i, &first, &last);
+    return is_inside(s, d, first - 1) && is_inside(s, d, last);
+}
+
+static float weight_of(const struct wd_resample_shape *s, int d, int64_t o, int64_t k)
+{
+    const int axis = s->axis[d];
+    int64_t first;
+    int64_t last;
+    if (axis < 0) return 1.0f;
+    resample_span(s->attr, axis, s->image[d], o, k, &first, &last);
+    if (last <= first) return 0.0f;
+    return (float)((double)resample_weights(s->attr, axis, o, first, last) /
+                   (double)resample_norm(s->attr, axis, s->image[d], o));
+}
+
+static void set_slot(const struct wd_resample_shape *s, int d, int64_t i,
+                     struct resample_near *near, int slot)
+{
+    int64_t first;
+    int64_t last;
+    taps_of(s, d, i, &first, &last);
+    near->first[slot] = (int32_t)first;
+    near->count[slot] = (int32_t)(last - first);
+    for (int64_t k = first; k < last; ++k) {
+        near->weight[slot][k - first] = s->backward ? weight_of(s, d, k, i) : weight_of(s, d, i, k);
+    }
+}
+
+/* False where there are too many entries, or taps of one. */
+static bool set_near(const struct wd_resample_shape *s, const struct wd_resample_tables *t, int d,
+                     struct resample_near *near)
+{
+    const int64_t length = t->length[d];
+    const int axis = s->axis[d];
+    const int64_t unit = axis < 0 ? 1 : s->attr->unit[axis];
+    const int64_t stride = axis < 0 ? 1 : s->attr->stride[axis];
+    const int64_t both = common_divisor(unit, stride);
+    const int64_t period = (s->backward ? stride : unit) / both;
+    int64_t head = 0;
+    int64_t tail = length;
+    int slot = 0;
+    if (s->type == 3 || t->taps[d] > WALK_TAPS) return false;
+    while (head < length && !is_regular(s, d, head)) {
+        if (++head > WALK_SLOTS) return false;
+    }
+    while (tail > head && !is_regular(s, d, tail - 1)) {
+        if (length - --tail > WALK_SLOTS) return false;
+    }
+    if (head + period + length - tail > WALK_SLOTS) return false;
+    near->head = (int32_t)head;
+    near->tail = (int32_t)tail;
+    near->shift = (int32_t)((s->backward ? unit : stride) / both);
+    near->by_period = wd_fastdiv_of((uint32_t)period);
+    for (int64_t i = 0; i < head; ++i) set_slot(s, d, i, near, slot++);
+    for (int64_t i = head; i < head + period; ++i, ++slot) {
+        if (i < tail) set_slot(s, d, i, near, slot);
+    }
+    for (int64_t i = tail; i < length; ++i) set_slot(s, d, i, near, slot++);
+    return true;
+}
+
+/* ---- Plans ---- */
+
+/* Bytes of shared memory, and where what lies; lines are staged or not. */
+static void set_memory(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                       struct plan *p)
+{
+    const int64_t wide = s->type == 3 ? 8 : 4;
+    const int64_t columns = (p->segment * p->unit_elements - 1) / s->inner + 2;
+    p->lines = reach(s, 1, p->rows, t->taps[1]);
+    p->weights_at = p->walks * p->rows * RECORD * (wide / 4);
+    p->weights_size = p->lines * forms[p->form].open * wide;
+    p->weights_size = wd_ceil_div(p->weights_size, RECORD) * RECORD;
+    p->stage_at = p->weights_at + p->walks * p->weights_size;
+    p->shared = p->stage_at;
+    if (p->direct) return;
+    p->stage_lines = reach(s, 1, p->walks * p->rows, t->taps[1]);
+    p->pitch = reach(s, 2, columns, t->taps[2]) * s->inner * s->size;
+    p->pitch = wd_ceil_div(p->pitch, 16) * 16 + 16;
+    p->shared += p->depth * p->stage_lines * p->pitch;
+}
+
+static void set_threads(struct plan *p, int64_t each, int64_t most)
+{
+    p->threads = wd_least(wd_ceil_div(wd_ceil_div(p->units, each), WARP) * WARP, most);
+    p->segment = p->threads * each;
+    p->segments = wd_ceil_div(p->units, p->segment);
+}
+
+static void set_rows(struct plan *p, int64_t out, int64_t rows, int64_t walks)
+{
+    p->rows = wd_least(rows, out);
+    p->walks = wd_least(walks, wd_ceil_div(out, p->rows));
+    p->bands = wd_ceil_div(out, p->rows * p->walks);
+}
+
+/* False where a block's lines do not fit. */
+static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                    int multiprocessors, bool aligned, struct plan *p)
+{
+    const int64_t *out = s->backward ? s->image : s->windows;
+    const int64_t run = wd_resample_run(s);
+    const int64_t each = s->type == 3 ? 2 : WALK_PLACES;
+    memset(p, 0, sizeof *p);
+    p->form = form_of(s, t);
+    if (p->form < 0) return false;
+    p->direct = aligned && run > 1 && s->inner % run == 0;
+    p->unit_elements = p->direct ? run : 1;
+    p->units = out[2] * s->inner / p->unit_elements;
+    p->depth = t->taps[0];
+    for (int64_t most = WALK_THREADS; most >= WARP; most /= 2) {
+        set_threads(p, p->direct ? 1 : each, most);
+        for (int64_t walks = WALK_THREADS / p->threads; walks >= 1; walks /= 2) {
+            for (int64_t rows = ROWS; rows >= 1; rows /= 2) {
+                set_rows(p, out[1], rows, walks);
+                set_memory(s, t, p);
+                if (p->shared > SHARED_MAX) continue;
+                /* fewer rows a block where multiprocessors would be idle */
+                if (s->outer * out[0] * p->bands * p->segments <
+                        (int64_t)multiprocessors * BLOCKS &&
+                    (rows > 4 || walks > 1)) {
+                    if (rows > 4) continue;
+                    break;
+                }
+                p->twos = !p->direct && p->form == 0 && s->size == 2 && p->units % 2 == 0;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_resample_shape s;
+    struct wd_resample_tables t;
+    struct plan p;
+    if (!wd_resample_shape_of(problem, &s, reason)) return false;
+    WD_NEED(!s.max, reason, NOT_SUPPORTED, "a maximum");
+    if (!wd_resample_can_sum(&s, reason)) return false;
+    t = tables_of(&s);
+    WD_NEED(plan_of(&s, &t, problem->device->multiprocessors, false, &p) &&
+                plan_of(&s, &t, problem->device->multiprocessors, true, &p),
+            reason, NOT_SUPPORTED_SHAPE, "more lines or open rows than a block holds");
+    return true;
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct wd_reason reason;
+    struct wd_resample_shape s;
+    wd_resample_shape_of(problem, &s, &reason);
+    return wd_resample_sum_bytes(&s);
+}
+
+static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
+{
+    if (s->type == 3) {
+        return KERNEL_resample_staged_f64_2_0 + (p->form == 0 ? 0 : p->form == 1 ? 1 : 2);
+    }
+    if (s->type == 0) {
+        return (p->direct ? KERNEL_resample_walk_f32_2_0 : KERNEL_resample_staged_f32_2_0) +
+               p->form;
+    }
+    if (s->type == 1) {
+        return (p->direct ? KERNEL_resample_walk_f16_2_0 : KERNEL_resample_staged_f16_2_0) +
+               (p->twos ? TWO : p->form);
+    }
+    return (p->direct ? KERNEL_resample_walk_bf16_2_0 : KERNEL_resample_staged_bf16_2_0) +
+           (p->twos ? TWO : p->form);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct wd_reason reason;
+    struct wd_resample_shape s;
+    struct wd_resample_tables t;
+    struct resample_walk_args a;
+    struct plan p;
+    const int64_t *out;
+    const int64_t *from;
+    int input;
+    int output;
+    wd_resample_shape_of(&call->problem, &s, &reason);
+    t = tables_of(&s);
+    input = s.backward ? WD_RESAMPLE_BACK_DY : WD_RESAMPLE_X;
+    output = s.backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
+    out = s.backward ? s.image : s.windows;
+    from = s.backward ? s.windows : s.image;
+    memset(&a, 0, sizeof a);
+    a.from = wd_call_data(call, input);
+    a.out = wd_call_data(call, output);
+    if (!plan_of(&s, &t, queue->device->multiprocessors,
+                 (uintptr_t)a.from % 16 == 0 && (uintptr_t)a.out % 16 == 0, &p)) {
+        return CUDNN_STATUS_INTERNAL_ERROR;
+    }
+    if ((uintptr_t)a.out % 4 != 0) p.twos = false;
+    a.compact = 1;
+    for (int d = 0; a.compact && d < RESAMPLE_AXES; ++d) {
+        a.compact = set_near(&s, &t, d, &a.near[d]);
+    }
+    if (!a.compact) WD_TRY(wd_resample_make_tables(queue, &s, &t, 1, call->workspace));
+    a.alpha = call->scalars[WD_RESAMPLE_ALPHA];
+    a.beta = call->scalars[WD_RESAMPLE_BETA];
+    a.scales = a.alpha != 0.0;
+    a.blends = a.beta != 0.0;
+    a.streaming = wd_tensor_extent(wd_call_tensor(call, output)) > queue->device->l2_bytes;
+    a.rows = (int32_t)p.rows;
+    a.walks = (int32_t)p.walks;
+    a.lines = (int32_t)p.lines;
+    a.threads = (uint32_t)p.threads;
+    a.inner = (uint32_t)s.inner;
+    a.units = (uint32_t)p.units;
+    a.segment = (uint32_t)p.segment;
+    a.weights_at = (uint32_t)p.weights_at;
+    a.weights_size = (uint32_t)p.weights_size;
+    a.stage_at = (uint32_t)p.stage_at;
+    a.pitch = (uint32_t)p.pitch;
+    a.stage_lines = (uint32_t)p.stage_lines;
+    a.total = s.outer * from[0] * from[1] * from[2] * s.inner;
+    a.by_run = wd_fastdiv_of((uint32_t)(s.inner / p.unit_elements));
+    a.by_segments = wd_fastdiv_of((uint32_t)p.segments);
+    a.by_bands = wd_fastdiv_of((uint32_t)p.bands);
+    a.by_depth = wd_fastdiv_of((uint32_t)out[0]);
+    a.by_chunks = wd_fastdiv_of((uint32_t)(p.pitch / 16));
+    for (int d = 0; d < RESAMPLE_AXES; ++d) {
+        const char *memory = call->workspace;
+        a.axis[d].entries = (const struct resample_entry *)(memory + t.entries[d]);
+        a.axis[d].weights = memory + t.weights[d];
+        a.axis[d].taps = (int32_t)t.taps[d];
+        a.axis[d].from = (int32_t)from[d];
+        a.axis[d].out = (int32_t)out[d];
+    }
+    return wd_emit_kernel(queue, &kernel_rows[kernel_of(&s, &p)],
+                          s.outer * out[0] * p.bands * p.segments, (uint32_t)(p.threads * p.walks),
+                          (uint32_t)p.shared, &a);
+}
+
+const struct wd_engine wd_engine_resample_forward_walk = {
+    .name = "resample_forward_walk",
+    .op = WD_OP_RESAMPLE_FORWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit,
+};
+
+const struct wd_engine wd_engine_resample_backward_walk = {
+    .name = "resample_backward_walk",
+    .op = WD_OP_RESAMPLE_BACKWARD,
+    .device = WD_GPU,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit,
+};

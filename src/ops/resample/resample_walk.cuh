@@ -1,0 +1,650 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weighted sums, forward and backward alike: out = sum of weight * weight * weight * from. A thread
+// has a few places of a line and walks down the rows of `out`; each line of `from` under them is added
+// up once a thread, and what counts for which row is looked up in shared memory. Lines are read by
+// runs of channels straight from memory, or staged by 16 bytes, at whatever alignment.
+#ifndef WD_OPS_RESAMPLE_WALK_CUH
+#define WD_OPS_RESAMPLE_WALK_CUH
+
+#include "gpu/device/async.cuh"
+#include "gpu/device/shared.cuh"
+#include "ops/resample/resample_vector.cuh"
+#include "ops/resample/resample_walk_args.h"
+
+namespace {
+
+// What a table says of window or pixel i of an axis.
+template <class A> struct taps_of {
+    int first;
+    int count;
+    int slot;         /* of a table in the arguments */
+    const A *weights; /* in memory */
+
+    __device__ __forceinline__ taps_of(const resample_walk_args &a, int axis, uint32_t i)
+    {
+        if (a.compact) {
+            const resample_near &x = a.near[axis];
+            int turns = 0;
+            slot = (int)i;
+            if ((int)i >= x.tail) {
+                slot = (int)i - x.tail + x.head + (int)x.by_period.divisor;
+            } else if ((int)i >= x.head) {
+                turns = (int)wd_fastdiv_quotient(i - (uint32_t)x.head, x.by_period);
+                slot = (int)i - turns * (int)x.by_period.divisor;
+            }
+            first = x.first[slot] + turns * x.shift;
+            count = x.count[slot];
+            weights = nullptr;
+        } else {
+            const resample_axis &x = a.axis[axis];
+            const resample_entry e = entry_of(x.entries, i);
+            first = e.first;
+            count = e.count;
+            slot = 0;
+            weights = static_cast<const A *>(x.weights) + (size_t)i * x.taps;
+        }
+    }
+    __device__ __forceinline__ A weight(const resample_walk_args &a, int axis, int t) const
+    {
+        return a.compact ? (A)a.near[axis].weight[slot][t] : __ldg(weights + t);
+    }
+    // Behind the last element that counts.
+    __device__ __forceinline__ int end(const resample_walk_args &a, int axis) const
+    {
+        return min(first + count, a.axis[axis].from);
+    }
+};
+
+// Where a block and a thread are.
+struct walker {
+    uint32_t thread; /* of the walk */
+    uint32_t walk;   /* of the block */
+    uint32_t unit;   /* of the line, where the segment begins */
+    uint32_t units;  /* of the segment */
+    int begin;       /* rows of the walk */
+    int end;
+    int first_row; /* and of the block */
+    int last_row;
+    uint32_t depth;
+    uint32_t outer;
+
+    __device__ __forceinline__ explicit walker(const resample_walk_args &a)
+    {
+        uint32_t n = blockIdx.x;
+        unit = wd_take_rest(n, a.by_segments) * a.segment;
+        units = min(a.segment, a.units - unit);
+        const int band = (int)wd_take_rest(n, a.by_bands) * a.walks;
+        depth = wd_take_rest(n, a.by_depth);
+        outer = n;
+        walk = threadIdx.x / a.threads;
+        thread = threadIdx.x - walk * a.threads;
+        const int out = a.axis[1].out;
+        first_row = band * a.rows;
+        last_row = min(first_row + a.walks * a.rows, out) - 1;
+        begin = min(first_row + (int)walk * a.rows, out);
+        end = min(begin + a.rows, out);
+    }
+};
+
+// ---- What rows need ----
+
+// A row of `out`: of at most two lines first, first + 1, which of them count, and how much; of more,
+// the lines first .. end-1.
+template <class A> struct __align__(16) walk_row
+{
+    int first;
+    int uses; /* or end */
+    A weight[2];
+};
+
+template <class A>
+__device__ __forceinline__ walk_row<A> *rows_of(const resample_walk_args &a, uint32_t walk)
+{
+    return wd_dynamic_shared<walk_row<A>>() + walk * (uint32_t)a.rows;
+}
+
+template <class A>
+__device__ __forceinline__ A *weights_of(const resample_walk_args &a, uint32_t walk)
+{
+    return reinterpret_cast<A *>(wd_dynamic_shared<unsigned char>() + a.weights_at +
+                                 walk * a.weights_size);
+}
+
+// What all weights of rows are multiplied by: alpha, and the weight of a depth by itself.
+template <class A>
+__device__ __forceinline__ A scale_of(const resample_walk_args &a, const walker &w)
+{
+    const taps_of<A> d(a, 0, w.depth);
+    return d.count == 1 ? (A)a.alpha * d.weight(a, 0, 0) : (A)a.alpha;
+}
+
+template <class A>
+__device__ __forceinline__ void note_rows(const resample_walk_args &a, const walker &w)
+{
+    const A scale = scale_of<A>(a, w);
+    walk_row<A> *rows = rows_of<A>(a, w.walk);
+    for (int row = w.begin + (int)w.thread; row < w.end; row += (int)a.threads) {
+        const taps_of<A> e(a, 1, (uint32_t)row);
+        walk_row<A> r;
+        r.weight[0] = e.count > 0 ? scale * e.weight(a, 1, 0) : (A)0;
+        r.weight[1] = e.count > 1 ? scale * e.weight(a, 1, 1) : (A)0;
+        r.first = e.first;
+        r.uses = (r.weight[0] != 0 ? 1 : 0) | (r.weight[1] != 0 ? 2 : 0);
+        rows[row - w.begin] = r;
+    }
+}
+
+// Where windows are longer: a line's weights for the row in turn, which is the first one that it is not
+// behind, and those after it.
+template <class A, int ACTIVE>
+__device__ __forceinline__ void note_lines(const resample_walk_args &a, const walker &w)
+{
+    const A scale = scale_of<A>(a, w);
+    walk_row<A> *rows = rows_of<A>(a, w.walk);
+    A *of_lines = weights_of<A>(a, w.walk);
+    const int line0 = taps_of<A>(a, 1, (uint32_t)min(w.begin, a.axis[1].out - 1)).first;
+    for (int row = w.begin + (int)w.thread; row < w.end; row += (int)a.threads) {
+        const taps_of<A> e(a, 1, (uint32_t)row);
+        int line = e.first;
+        if (row > w.begin) line = max(line, taps_of<A>(a, 1, (uint32_t)row - 1).end(a, 1));
+        walk_row<A> r;
+        r.first = line;
+        r.uses = e.end(a, 1);
+        r.weight[0] = r.weight[1] = 0;
+        rows[row - w.begin] = r;
+#pragma unroll 1
+        for (int i = 0; i < ACTIVE; ++i) {
+            const bool there = row + i < w.end;
+            const taps_of<A> other(a, 1, (uint32_t)(there ? row + i : row));
+            for (int l = line; l < r.uses; ++l) {
+                const int tap = l - other.first;
+                const bool counts = there && tap >= 0 && tap < other.count;
+                of_lines[(l - line0) * ACTIVE + i] =
+                    counts ? scale * other.weight(a, 1, tap) : (A)0;
+            }
+        }
+    }
+}
+
+// ---- Lines ----
+
+// What is in weights by now is scaled.
+template <class T, int V, class A>
+__device__ __forceinline__ void put_sum(const resample_walk_args &a, T *to, const A *sum)
+{
+    wd_run<T, V> run;
+    A value[V];
+#pragma unroll
+    for (int i = 0; i < V; ++i) value[i] = sum[i];
+    if (a.blends) {
+        const A beta = (A)a.beta;
+        wd_run<T, V> old;
+        old.load(to);
+#pragma unroll
+        for (int i = 0; i < V; ++i) value[i] += beta * wd_widen(old.get(i));
+    }
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        T narrow;
+        wd_narrow(narrow, value[i]);
+        run.put(i, narrow);
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
+
+// A run of V channels of a column, straight from memory. TAPS 0: any number, looked up each time.
+template <class T, int V, int TAPS> struct direct_line {
+    static constexpr int N = V;
+    static constexpr bool AHEAD = TAPS > 0;
+    typedef T type;
+    typedef acc<T> A;
+    struct raw {
+        wd_run<T, V> run[TAPS > 0 ? TAPS : 1];
+    };
+    const resample_walk_args &a;
+    const T *from; /* of the image, the depth and the channel */
+    taps_of<A> across;
+    A weight[TAPS > 0 ? TAPS : 1];
+    uint32_t pitch;
+    uint32_t plane;
+    taps_of<A> deep;
+    uint32_t at; /* in a line of `out` */
+
+    __device__ __forceinline__ direct_line(const resample_walk_args &args, const walker &w,
+                                           uint32_t column, uint32_t channel)
+        : a(args), across(args, 2, column), deep(args, 0, w.depth)
+    {
+        if constexpr (TAPS > 0) {
+#pragma unroll
+            for (int t = 0; t < TAPS; ++t)
+                weight[t] = t < across.count ? across.weight(a, 2, t) : (A)0;
+        }
+        at = column * a.inner + channel;
+        pitch = (uint32_t)a.axis[2].from * a.inner;
+        plane = pitch * (uint32_t)a.axis[1].from;
+        from = static_cast<const T *>(a.from) + channel + (size_t)(uint32_t)across.first * a.inner +
+               ((size_t)w.outer * (uint32_t)a.axis[0].from + (uint32_t)deep.first) * plane;
+    }
+
+    __device__ __forceinline__ void fetch(const T *line, raw &r) const
+    {
+#pragma unroll
+        for (int t = 0; t < TAPS; ++t) {
+            if (t < across.count) r.run[t].load(line + (uint32_t)t * a.inner);
+        }
+    }
+    __device__ __forceinline__ void fetch(int line, raw &r) const
+    {
+        fetch(from + (uint32_t)line * pitch, r);
+    }
+
+    __device__ __forceinline__ void reduce(const raw &r, A *sum) const
+    {
+#pragma unroll
+        for (int i = 0; i < V; ++i) sum[i] = 0;
+#pragma unroll
+        for (int t = 0; t < TAPS; ++t) {
+            if (t >= across.count) continue;
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] += weight[t] * wd_widen(r.run[t].get(i));
+        }
+    }
+
+    __device__ __forceinline__ bool is_deep() const
+    {
+        return deep.count != 1;
+    }
+
+    __device__ __forceinline__ void one(const T *line, A *sum) const
+    {
+        if constexpr (TAPS > 0) {
+            raw r;
+            fetch(line, r);
+            reduce(r, sum);
+        } else {
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] = 0;
+#pragma unroll 4
+            for (int t = 0; t < across.count; ++t) {
+                const A by = across.weight(a, 2, t);
+                wd_run<T, V> run;
+                run.load(line + (uint32_t)t * a.inner);
+#pragma unroll
+                for (int i = 0; i < V; ++i) sum[i] += by * wd_widen(run.get(i));
+            }
+        }
+    }
+
+    __device__ __forceinline__ void sums(int line, A *sum) const
+    {
+        const T *p = from + (uint32_t)line * pitch;
+        if (!AHEAD && !is_deep()) {
+            one(p, sum);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < V; ++i) sum[i] = 0;
+        for (int z = 0; z < deep.count; ++z, p += plane) {
+            const A scale = deep.weight(a, 0, z);
+            A made[V];
+            one(p, made);
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] += scale * made[i];
+        }
+    }
+
+    __device__ __forceinline__ void put(T *line, const A *sum) const
+    {
+        put_sum<T, V>(a, line + at, sum);
+    }
+};
+
+// Staged lines: what a block has of each, from the 16-byte boundary before it.
+struct stage_of {
+    int first_line; /* lines first .. last of each depth */
+    int last_line;
+    int first_column;
+    uint32_t length; /* bytes of each */
+    size_t row;      /* the line first_line of the first depth, by number */
+    uint32_t depth_taps;
+
+    template <class A>
+    __device__ __forceinline__ void set(const resample_walk_args &a, const walker &w, uint32_t size)
+    {
+        const taps_of<A> d(a, 0, w.depth);
+        depth_taps = (uint32_t)d.count;
+        first_line = taps_of<A>(a, 1, (uint32_t)w.first_row).first;
+        last_line = taps_of<A>(a, 1, (uint32_t)w.last_row).end(a, 1) - 1;
+        const uint32_t left = wd_fastdiv_quotient(w.unit, a.by_run);
+        const uint32_t right = wd_fastdiv_quotient(w.unit + w.units - 1, a.by_run);
+        first_column = taps_of<A>(a, 2, left).first;
+        const int end = taps_of<A>(a, 2, right).end(a, 2);
+        length = (uint32_t)max(end - first_column, 0) * a.inner * size;
+        row = ((size_t)w.outer * (uint32_t)a.axis[0].from + (uint32_t)d.first) *
+              (uint32_t)a.axis[1].from;
+    }
+};
+
+template <class T>
+__device__ __forceinline__ void stage_lines(const resample_walk_args &a, const stage_of &s)
+{
+    unsigned char *stage = wd_dynamic_shared<unsigned char>() + a.stage_at;
+    const uint32_t lines = (uint32_t)max(s.last_line - s.first_line + 1, 0);
+    const uint32_t chunks = a.by_chunks.divisor;
+    const uintptr_t begin = (uintptr_t)a.from;
+    const uintptr_t end = begin + (size_t)a.total * sizeof(T);
+    const size_t pitch = (size_t)(uint32_t)a.axis[2].from * a.inner * sizeof(T);
+    const size_t column = (size_t)(uint32_t)s.first_column * a.inner * sizeof(T);
+    for (uint32_t z = 0; z < s.depth_taps; ++z) {
+        const size_t row = s.row + (size_t)z * (uint32_t)a.axis[1].from + (uint32_t)s.first_line;
+        for (uint32_t item = threadIdx.x; item < lines * chunks; item += blockDim.x) {
+            uint32_t line = item;
+            const uint32_t chunk = wd_take_rest(line, a.by_chunks);
+            const uintptr_t first = begin + (row + line) * pitch + column;
+            const uintptr_t source = first - first % 16 + 16 * (uintptr_t)chunk;
+            if (source >= first + s.length) continue;
+            unsigned char *to = stage + (size_t)(z * a.stage_lines + line) * a.pitch + 16 * chunk;
+            if (source >= begin && source + 16 <= end) {
+                wd_copy_async<16, false>(to, reinterpret_cast<const void *>(source));
+            } else { // what lies around the tensor is not read
+                for (uint32_t i = 0; i < 16; i += (uint32_t)sizeof(T)) {
+                    if (source + i < first || source + i >= first + s.length) continue;
+                    *reinterpret_cast<T *>(to + i) = *reinterpret_cast<const T *>(source + i);
+                }
+            }
+        }
+    }
+    wd_copies_wait_all();
+}
+
+// L times P neighbouring places of a line, a walk's threads apart; lines are staged.
+template <class T, int L, int P, int TAPS> struct staged_line {
+    static constexpr int N = L * P;
+    static constexpr bool AHEAD = false;
+    typedef T type;
+    typedef acc<T> A;
+    struct raw {};
+    const resample_walk_args &a;
+    const unsigned char *stage;
+    taps_of<A> deep;
+    A weight[N][TAPS > 0 ? TAPS : 1];
+    uint32_t offset[N][TAPS > 0 ? TAPS : 1]; /* bytes into a line */
+    uint32_t column[TAPS > 0 ? 1 : N];
+    int first_line;
+    uint32_t step;  /* bytes of a pixel */
+    uint32_t phase; /* of line 0 of the first depth, as bytes */
+    uint32_t line_bytes;
+    uint32_t plane_bytes;
+    uint32_t at;
+    uint32_t apart;
+    uint32_t places; /* of the segment, from `at` on */
+    uint32_t empty;  /* places without a tap, as bits */
+
+    __device__ __forceinline__ staged_line(const resample_walk_args &args, const walker &w,
+                                           const stage_of &s)
+        : a(args), deep(args, 0, w.depth)
+    {
+        at = w.unit + w.thread * P;
+        apart = a.threads * P;
+        places = w.thread * P < w.units ? w.units - w.thread * P : 0;
+        step = a.inner * (uint32_t)sizeof(T);
+        empty = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            uint32_t c = min(at + (i / P) * apart + i % P, w.unit + w.units - 1);
+            const uint32_t channel = wd_take_rest(c, a.by_run);
+            const taps_of<A> e(a, 2, c);
+            const uint32_t first =
+                ((uint32_t)(e.first - s.first_column) * a.inner + channel) * (uint32_t)sizeof(T);
+            if (e.count <= 0) empty |= 1u << i;
+            if constexpr (TAPS > 0) {
+                // where there are fewer, the last one is shared out among the rest: a weight of 0
+                // would make NaN of what is infinite
+#pragma unroll
+                for (int t = 0; t < TAPS; ++t) {
+                    weight[i][t] = t < e.count ? e.weight(a, 2, t) : (A)0;
+                    offset[i][t] = e.count <= 0 ? 0 : first + (uint32_t)min(t, e.count - 1) * step;
+                    if (t > 0 && t >= e.count) weight[i][t] = weight[i][t - 1] *= (A)0.5;
+                }
+            } else {
+                offset[i][0] = first;
+                column[i] = c;
+            }
+        }
+        stage = wd_dynamic_shared<unsigned char>() + a.stage_at;
+        first_line = s.first_line;
+        line_bytes = (uint32_t)a.axis[2].from * step;
+        plane_bytes = line_bytes * (uint32_t)a.axis[1].from;
+        phase = (uint32_t)(uintptr_t)a.from + (uint32_t)s.row * line_bytes +
+                (uint32_t)s.first_column * step;
+    }
+
+    __device__ __forceinline__ void fetch(int, raw &) const
+    {
+    }
+    __device__ __forceinline__ void reduce(const raw &, A *) const
+    {
+    }
+    __device__ __forceinline__ bool is_deep() const
+    {
+        return deep.count != 1;
+    }
+
+    __device__ __forceinline__ void add(const unsigned char *line, A *sum) const
+    {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            A made = 0;
+            if constexpr (TAPS > 0) {
+#pragma unroll
+                for (int t = 0; t < TAPS; ++t) {
+                    made +=
+                        weight[i][t] * wd_widen(*reinterpret_cast<const T *>(line + offset[i][t]));
+                }
+            } else {
+                const taps_of<A> e(a, 2, column[i]);
+                const unsigned char *tap = line + offset[i][0];
+#pragma unroll 2
+                for (int t = 0; t < e.count; ++t, tap += step) {
+                    made += e.weight(a, 2, t) * wd_widen(*reinterpret_cast<const T *>(tap));
+                }
+            }
+            sum[i] = made;
+        }
+    }
+
+    __device__ __forceinline__ void sums(int line, A *sum) const
+    {
+        const unsigned char *p = stage + (uint32_t)(line - first_line) * a.pitch;
+        uint32_t shift = phase + (uint32_t)line * line_bytes;
+        if (!is_deep()) {
+            add(p + shift % 16, sum);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) sum[i] = 0;
+        for (int z = 0; z < deep.count; ++z, p += a.stage_lines * a.pitch, shift += plane_bytes) {
+            const A scale = deep.weight(a, 0, z);
+            A made[N];
+            add(p + shift % 16, made);
+#pragma unroll
+            for (int i = 0; i < N; ++i) sum[i] += scale * made[i];
+        }
+    }
+
+    __device__ __forceinline__ void put(T *line, A *sum) const
+    {
+        if (TAPS > 0 && empty) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) sum[i] = empty >> i & 1 ? (A)0 : sum[i];
+        }
+#pragma unroll
+        for (int l = 0; l < L; ++l) {
+            if (l * apart < places) put_sum<T, P>(a, line + at + l * apart, sum + l * P);
+        }
+    }
+};
+
+// Lines one after the other: the next one, before `limit`, is read while this one is added up.
+template <class LINE> struct ahead {
+    typename LINE::raw raw;
+    int line;
+    int limit;
+    __device__ __forceinline__ explicit ahead(int end) : line(-1), limit(end)
+    {
+    }
+    __device__ __forceinline__ void sums(const LINE &across, int wanted, typename LINE::A *sum)
+    {
+        if (!LINE::AHEAD || across.is_deep()) {
+            across.sums(wanted, sum);
+            return;
+        }
+        if (line != wanted) across.fetch(wanted, raw);
+        across.reduce(raw, sum);
+        line = wanted + 1 < limit ? wanted + 1 : -1;
+        if (line >= 0) across.fetch(line, raw);
+    }
+};
+
+// ---- Walks ----
+
+// At most two lines a row: their sums are kept, so that a line that the next rows need as well is added
+// up once.
+template <class LINE>
+__device__ __forceinline__ void walk_pairs(const resample_walk_args &a, const walker &w,
+                                           const LINE &across, typename LINE::type *line,
+                                           size_t pitch)
+{
+    constexpr int N = LINE::N;
+    typedef typename LINE::A A;
+    const walk_row<A> *rows = rows_of<A>(a, w.walk);
+    A upper[N], lower[N];
+    int upper_line = -1, lower_line = -1;
+    ahead<LINE> next(w.end > w.begin ? rows[w.end - w.begin - 1].first + 2 : 0);
+    next.limit = min(next.limit, a.axis[1].from);
+#pragma unroll
+    for (int i = 0; i < N; ++i) upper[i] = lower[i] = 0;
+    for (int row = w.begin; row < w.end; ++row, line += pitch) {
+        const walk_row<A> r = *rows++;
+        A sum[N];
+        if ((r.uses & 1) && upper_line != r.first) {
+            if (lower_line == r.first) {
+#pragma unroll
+                for (int i = 0; i < N; ++i) upper[i] = lower[i];
+            } else {
+                next.sums(across, r.first, upper);
+            }
+            upper_line = r.first;
+        }
+        if ((r.uses & 2) && lower_line != r.first + 1) {
+            lower_line = r.first + 1;
+            next.sums(across, lower_line, lower);
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) sum[i] = (r.uses & 1) ? r.weight[0] * upper[i] : (A)0;
+        if (r.uses & 2) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) sum[i] += r.weight[1] * lower[i];
+        }
+        across.put(line, sum);
+    }
+}
+
+// Line by line, each added to the rows that it counts for, of which at most ACTIVE are open.
+template <class LINE, int ACTIVE>
+__device__ __forceinline__ void walk_lines(const resample_walk_args &a, const walker &w,
+                                           const LINE &across, typename LINE::type *line,
+                                           size_t pitch)
+{
+    constexpr int N = LINE::N;
+    typedef typename LINE::A A;
+    const walk_row<A> *rows = rows_of<A>(a, w.walk);
+    const A *weight = weights_of<A>(a, w.walk);
+    if (w.begin >= w.end) return;
+    const int line0 = taps_of<A>(a, 1, (uint32_t)w.begin).first;
+    ahead<LINE> next(rows[w.end - w.begin - 1].uses);
+    A open[ACTIVE][N];
+#pragma unroll
+    for (int k = 0; k < ACTIVE; ++k) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) open[k][i] = 0;
+    }
+    for (int row = w.begin; row < w.end; ++row, line += pitch) {
+        const walk_row<A> r = *rows++;
+        for (int from = r.first; from < r.uses; ++from) {
+            A made[N];
+            next.sums(across, from, made);
+#pragma unroll
+            for (int k = 0; k < ACTIVE; ++k) {
+                const A by = weight[(from - line0) * ACTIVE + k];
+                if (by == 0) continue;
+#pragma unroll
+                for (int i = 0; i < N; ++i) open[k][i] += by * made[i];
+            }
+        }
+        across.put(line, open[0]);
+#pragma unroll
+        for (int k = 0; k < ACTIVE; ++k) {
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                open[k][i] = k + 1 < ACTIVE ? open[k + 1 < ACTIVE ? k + 1 : 0][i] : (A)0;
+        }
+    }
+}
+
+// ACTIVE 0: at most two lines a row.
+template <class LINE, int ACTIVE>
+__device__ __forceinline__ void walk_rows(const resample_walk_args &a, const walker &w,
+                                          const LINE &across)
+{
+    const size_t pitch = (size_t)(uint32_t)a.axis[2].out * a.inner;
+    typename LINE::type *line =
+        static_cast<typename LINE::type *>(a.out) +
+        (((size_t)w.outer * (uint32_t)a.axis[0].out + w.depth) * (uint32_t)a.axis[1].out +
+         (uint32_t)w.begin) *
+            pitch;
+    if constexpr (ACTIVE == 0) walk_pairs<LINE>(a, w, across, line, pitch);
+    else walk_lines<LINE, ACTIVE>(a, w, across, line, pitch);
+}
+
+template <class A, int ACTIVE>
+__device__ __forceinline__ void note(const resample_walk_args &a, const walker &w)
+{
+    if constexpr (ACTIVE == 0) note_rows<A>(a, w);
+    else note_lines<A, ACTIVE>(a, w);
+}
+
+template <class T, int V, int TAPS, int ACTIVE>
+__device__ __forceinline__ void resample_walk(const resample_walk_args &a)
+{
+    wd_wait_for_previous();
+    const walker w(a);
+    note<acc<T>, ACTIVE>(a, w);
+    __syncthreads();
+    if (w.thread >= w.units || w.begin >= w.end) return;
+    uint32_t column = w.unit + w.thread;
+    const uint32_t channel = wd_take_rest(column, a.by_run) * V;
+    const direct_line<T, V, TAPS> across(a, w, column, channel);
+    walk_rows<direct_line<T, V, TAPS>, ACTIVE>(a, w, across);
+}
+
+template <class T, int L, int P, int TAPS, int ACTIVE>
+__device__ __forceinline__ void resample_walk_staged(const resample_walk_args &a)
+{
+    typedef staged_line<T, L, P, TAPS> line;
+    wd_wait_for_previous();
+    const walker w(a);
+    stage_of s;
+    s.set<acc<T>>(a, w, (uint32_t)sizeof(T));
+    stage_lines<T>(a, s);
+    note<acc<T>, ACTIVE>(a, w);
+    const line across(a, w, s);
+    __syncthreads();
+    walk_rows<line, ACTIVE>(a, w, across);
+}
+
+} // namespace
+
+#endif
