@@ -243,9 +243,11 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     p->unit_elements = p->direct ? run : 1;
     p->units = out[2] * s->inner / p->unit_elements;
     p->depth = t->taps[0];
-    for (int64_t most = WALK_THREADS; most >= WARP; most /= 2) {
+    /* runs need more registers: blocks of half as many threads fill a multiprocessor better */
+    for (int64_t most = WALK_THREADS / (p->direct ? 2 : 1); most >= WARP; most /= 2) {
         set_threads(p, p->direct ? 1 : each, most);
-        for (int64_t walks = WALK_THREADS / p->threads; walks >= 1; walks /= 2) {
+        for (int64_t walks = WALK_THREADS / (p->direct ? 2 : 1) / p->threads; walks >= 1;
+             walks /= 2) {
             for (int64_t rows = ROWS; rows >= 1; rows /= 2) {
                 set_rows(p, out[1], rows, walks);
                 set_memory(s, t, p);

@@ -197,7 +197,7 @@ __device__ __forceinline__ void put_sum(const resample_walk_args &a, T *to, cons
 // A run of V channels of a column, straight from memory. TAPS 0: any number, looked up each time.
 template <class T, int V, int TAPS> struct direct_line {
     static constexpr int N = V;
-    static constexpr bool AHEAD = TAPS > 0;
+    static constexpr bool AHEAD = TAPS > 0 && TAPS <= 4; /* registers */
     typedef T type;
     typedef acc<T> A;
     struct raw {
@@ -205,21 +205,25 @@ template <class T, int V, int TAPS> struct direct_line {
     };
     const resample_walk_args &a;
     const T *from; /* of the image, the depth and the channel */
-    taps_of<A> across;
+    uint32_t column;
+    int count;
     A weight[TAPS > 0 ? TAPS : 1];
     uint32_t pitch;
     uint32_t plane;
-    taps_of<A> deep;
+    uint32_t depth;
+    int depths;
     uint32_t at; /* in a line of `out` */
 
     __device__ __forceinline__ direct_line(const resample_walk_args &args, const walker &w,
-                                           uint32_t column, uint32_t channel)
-        : a(args), across(args, 2, column), deep(args, 0, w.depth)
+                                           uint32_t of_column, uint32_t channel)
+        : a(args), column(of_column), depth(w.depth)
     {
+        const taps_of<A> across(a, 2, column), deep(a, 0, depth);
+        count = across.count;
+        depths = deep.count;
         if constexpr (TAPS > 0) {
 #pragma unroll
-            for (int t = 0; t < TAPS; ++t)
-                weight[t] = t < across.count ? across.weight(a, 2, t) : (A)0;
+            for (int t = 0; t < TAPS; ++t) weight[t] = t < count ? across.weight(a, 2, t) : (A)0;
         }
         at = column * a.inner + channel;
         pitch = (uint32_t)a.axis[2].from * a.inner;
@@ -232,7 +236,7 @@ template <class T, int V, int TAPS> struct direct_line {
     {
 #pragma unroll
         for (int t = 0; t < TAPS; ++t) {
-            if (t < across.count) r.run[t].load(line + (uint32_t)t * a.inner);
+            if (t < count) r.run[t].load(line + (uint32_t)t * a.inner);
         }
     }
     __device__ __forceinline__ void fetch(int line, raw &r) const
@@ -246,7 +250,7 @@ template <class T, int V, int TAPS> struct direct_line {
         for (int i = 0; i < V; ++i) sum[i] = 0;
 #pragma unroll
         for (int t = 0; t < TAPS; ++t) {
-            if (t >= across.count) continue;
+            if (t >= count) continue;
 #pragma unroll
             for (int i = 0; i < V; ++i) sum[i] += weight[t] * wd_widen(r.run[t].get(i));
         }
@@ -254,20 +258,40 @@ template <class T, int V, int TAPS> struct direct_line {
 
     __device__ __forceinline__ bool is_deep() const
     {
-        return deep.count != 1;
+        return depths != 1;
     }
 
     __device__ __forceinline__ void one(const T *line, A *sum) const
     {
-        if constexpr (TAPS > 0) {
+        if constexpr (AHEAD) {
             raw r;
             fetch(line, r);
             reduce(r, sum);
+        } else if constexpr (TAPS > 0) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] = 0;
+                // by four, for want of registers
+#pragma unroll
+            for (int begin = 0; begin < TAPS; begin += 4) {
+                wd_run<T, V> run[4];
+#pragma unroll
+                for (int t = 0; t < 4; ++t) {
+                    if (begin + t < count) run[t].load(line + (uint32_t)(begin + t) * a.inner);
+                }
+#pragma unroll
+                for (int t = 0; t < 4; ++t) {
+                    if (begin + t >= count) continue;
+#pragma unroll
+                    for (int i = 0; i < V; ++i)
+                        sum[i] += weight[begin + t] * wd_widen(run[t].get(i));
+                }
+            }
         } else {
 #pragma unroll
             for (int i = 0; i < V; ++i) sum[i] = 0;
+            const taps_of<A> across(a, 2, column);
 #pragma unroll 4
-            for (int t = 0; t < across.count; ++t) {
+            for (int t = 0; t < count; ++t) {
                 const A by = across.weight(a, 2, t);
                 wd_run<T, V> run;
                 run.load(line + (uint32_t)t * a.inner);
@@ -286,7 +310,8 @@ template <class T, int V, int TAPS> struct direct_line {
         }
 #pragma unroll
         for (int i = 0; i < V; ++i) sum[i] = 0;
-        for (int z = 0; z < deep.count; ++z, p += plane) {
+        const taps_of<A> deep(a, 0, depth);
+        for (int z = 0; z < depths; ++z, p += plane) {
             const A scale = deep.weight(a, 0, z);
             A made[V];
             one(p, made);
