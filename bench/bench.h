@@ -8,7 +8,7 @@
  *   device.c driver.c  a GPU through the driver, or the host
  *   problem.h          problems, families, operands; family_X.c with X.def is one family each
  *   run.c              one problem: buffers, data, both libraries
- *   values.c check.c   random values; what comes out, compared
+ *   values.c check.c   random values; what comes out, compared (check_kept.c, check_planes.c)
  *   gpu_time.c cpu_time.c        how a call is timed
  *   odd.c              whether the peer stands pointers that lie odd
  *   host.c             what a library costs on the host, in processes of its own

@@ -1,39 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares the outputs of ours with the peer's and with a computation in double precision. An element
- * may be off by the rounding of its type (both sides round once more where it is narrow), and by the
- * rounding of the arithmetic, which grows with the root of the number of terms, relative to the size
- * of what the output holds. */
-#include "check.h"
-
+ * Compares the outputs of ours with the peer's and with a computation in double precision. What an
+ * element may be off is in check_kept.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "check_kept.h"
 #include "device.h"
 #include "values.h"
 
 enum {
-    POISON = 0xff,       /* NaN in every floating type */
-    WHOLE_MAX = 8 << 20, /* bytes of a tensor that is compared whole */
-    STRETCH = 1 << 18,   /* bytes, else */
-    STRETCHES = 24,
+    POISON = 0xff,           /* NaN in every floating type */
     REFERENCE_MAX = 1 << 19, /* elements of a problem that is computed on the host */
     ARBITER_MAX = 1 << 27,   /* likewise, of an operand, where results differ */
 };
-
-/* What was read back of an output. */
-struct kept {
-    unsigned char *data;
-    int64_t count; /* elements */
-};
-
-static bool is_output(const struct operand *o)
-{
-    return o->role == OUTPUT || o->role == BOTH;
-}
 
 void buffers_fill(const struct task *task, const struct buffers *buffers, unsigned which)
 {
@@ -42,33 +25,6 @@ void buffers_fill(const struct task *task, const struct buffers *buffers, unsign
         if (o->role == OUTPUT) device_set(buffers->at[i], POISON, o->bytes);
         else if (o->role != OPAQUE)
             values_fill(o, buffers->at[i], which * OPERANDS_MAX + (unsigned)i);
-    }
-}
-
-/* The stretches of a large tensor: its two ends, and others spread over it. */
-static size_t stretch_at(size_t bytes, int i)
-{
-    size_t last = bytes - STRETCH;
-    uint64_t seed = (uint64_t)i * 7919u;
-    if (i == 0) return 0;
-    if (i == STRETCHES - 1) return last / 8 * 8;
-    return (size_t)(random_next(&seed) % last) / 8 * 8;
-}
-
-static void read_back(const struct operand *o, const void *at, bool whole, struct kept *kept)
-{
-    size_t size = type_bytes(o->type);
-    if (whole || o->bytes <= WHOLE_MAX) {
-        kept->data = malloc(o->bytes ? o->bytes : 1);
-        kept->count = o->count;
-        if (kept->data) device_download(kept->data, at, o->bytes);
-        return;
-    }
-    kept->data = malloc((size_t)STRETCH * STRETCHES);
-    kept->count = (int64_t)((size_t)STRETCH * STRETCHES / size);
-    for (int i = 0; kept->data && i < STRETCHES; ++i) {
-        device_download(kept->data + (size_t)i * STRETCH,
-                        (const char *)at + stretch_at(o->bytes, i), STRETCH);
     }
 }
 
@@ -93,35 +49,21 @@ static cudnnStatus_t run_once(const struct task *task, struct session *session,
     device_sync();
     for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < task->count; ++i) {
         if (is_output(&task->operand[i]))
-            read_back(&task->operand[i], buffers->at[i], false, &kept[i]);
+            kept_read(&task->operand[i], buffers->at[i], false, &kept[i]);
     }
     return status;
-}
-
-/* The tolerance of an element beside `right`, in a tensor of this root mean square. */
-static double tolerance(const struct task *task, const struct operand *o, double right, double rms)
-{
-    double arithmetic = 64.0 * type_epsilon(task_compute(task)) * sqrt(fmax(task->terms, 1.0));
-    double rounding = 4.0 * type_epsilon(o->type) * fabs(right);
-    if (o->type == CUDNN_DATA_HALF) rounding += 0x1p-23;
-    return task->slack * (rounding + arithmetic * (fabs(right) + rms));
 }
 
 /* Compares elements; false with the worst in `why`. `whose` says what `right` is. */
 static bool agree(const struct task *task, const struct operand *o, const double *mine,
                   const double *right, int64_t count, const char *whose, char *why, size_t size)
 {
-    double sum = 0.0;
+    const double rms = kept_rms(right, count);
     double worst = 1.0;
     int64_t worst_at = -1;
     int64_t bad = 0;
-    double rms;
-    for (int64_t i = 0; i < count; ++i) sum += isfinite(right[i]) ? right[i] * right[i] : 0.0;
-    rms = sqrt(sum / (double)(count ? count : 1));
     for (int64_t i = 0; i < count; ++i) {
-        double off = fabs(mine[i] - right[i]);
-        if (mine[i] == right[i]) continue;
-        off = isnan(off) ? INFINITY : off / fmax(tolerance(task, o, right[i], rms), 1e-300);
+        double off = kept_off_by(task, o, mine[i], right[i], rms);
         if (off <= 1.0) continue;
         bad += 1;
         if (off > worst || worst_at < 0) {
@@ -134,15 +76,6 @@ static bool agree(const struct task *task, const struct operand *o, const double
              (long long)bad, (long long)count, whose, (long long)worst_at, mine[worst_at],
              right[worst_at]);
     return false;
-}
-
-static double *decode(const struct operand *o, const struct kept *kept, bool logical)
-{
-    double *values = malloc((size_t)(kept->count ? kept->count : 1) * sizeof *values);
-    if (!values) return NULL;
-    if (logical) values_decode_logical(o, kept->data, values);
-    else values_decode(kept->data, o->type, kept->count, values);
-    return values;
 }
 
 /* Of all outputs, or of those alone that were read back in part. */
@@ -158,8 +91,8 @@ static bool compare_peer(const struct task *task, bool parts_only,
         if (!is_output(o) || o->unchecked || o->own) continue;
         if (parts_only && mine[i].count == o->count) continue;
         if (!mine[i].data || !theirs[i].data) continue;
-        a = decode(o, &mine[i], false);
-        b = decode(o, &theirs[i], false);
+        a = kept_decode(o, &mine[i], false);
+        b = kept_decode(o, &theirs[i], false);
         if (a && b) right = agree(task, o, a, b, mine[i].count, "the peer's", why, size);
         free(a);
         free(b);
@@ -184,8 +117,8 @@ static void read_inputs(const struct task *task, const struct buffers *buffers,
         const struct operand *o = &task->operand[i];
         struct kept kept = {NULL, 0};
         if (o->role == OPAQUE) continue;
-        read_back(o, buffers->at[i], true, &kept);
-        values[i] = kept.data ? decode(o, &kept, true) : NULL;
+        kept_read(o, buffers->at[i], true, &kept);
+        values[i] = kept.data ? kept_decode(o, &kept, true) : NULL;
         free(kept.data);
     }
 }
@@ -224,7 +157,7 @@ static bool compare_reference(const struct task *task, double *const inputs[OPER
         const struct operand *o = &task->operand[i];
         double *mine;
         if (!is_output(o) || o->unchecked || !kept[i].data || kept[i].count != o->count) continue;
-        mine = decode(o, &kept[i], true);
+        mine = kept_decode(o, &kept[i], true);
         if (mine) right = agree(task, o, mine, values[i], o->count, whose, why, size);
         free(mine);
     }
@@ -261,7 +194,7 @@ static bool ask_judge(const struct task *task, double *inputs[OPERANDS_MAX],
     for (int i = 0; i < task->count; ++i) {
         if (!is_output(&task->operand[i]) || !kept[i].data) continue;
         free(inputs[i]);
-        inputs[i] = decode(&task->operand[i], &kept[i], true);
+        inputs[i] = kept_decode(&task->operand[i], &kept[i], true);
     }
     right = !have_all(task, inputs) || task->family->judge(task, inputs, why, size);
     return right;
@@ -274,8 +207,8 @@ static void set_verdict(struct result *result, bool right, const char *why)
     if (!right) snprintf(result->note, sizeof result->note, "%s", why);
 }
 
-/* Ours against the peer's; where outputs that are read back whole differ, fp64 decides if the family
- * can say in time what is right. */
+/* Ours against the peer's; where they differ, fp64 decides if the family can say in time what is right:
+ * of the planes in which they do, or of outputs that are read back whole. */
 static void compare_large(const struct task *task, struct session *mine, struct session *theirs,
                           const struct buffers buffers[2], struct kept kept[2][OPERANDS_MAX],
                           struct result *result)
@@ -283,7 +216,20 @@ static void compare_large(const struct task *task, struct session *mine, struct 
     char why[224] = "";
     char more[200] = "";
     bool known = false;
+    int64_t bad[2];
+    int64_t differing;
     bool right = compare_peer(task, false, kept[0], kept[1], why, sizeof why);
+    if (!right && task->family->planes &&
+        check_planes(task, &buffers[0], kept, bad, &differing, more, sizeof more)) {
+        set_verdict(result, bad[0] == 0, more);
+        if (bad[0] == 0) {
+            snprintf(
+                result->note, sizeof result->note,
+                "right in fp64 where %lld elements differ from the peer's, which are off in %lld",
+                (long long)differing, (long long)bad[1]);
+        }
+        return;
+    }
     if (right || !task->family->arbiter ||
         !compare_peer(task, true, kept[0], kept[1], why, sizeof why)) {
         set_verdict(result, right, why);

@@ -221,4 +221,5 @@ const struct family family_pooling = {
     .finish = finish,
     .setup = setup,
     .reference = reference,
+    .planes = true,
 };

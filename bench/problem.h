@@ -101,6 +101,9 @@ struct family {
      * false where it does not know. */
     bool (*reference)(const struct task *task, double *const *values);
     bool arbiter; /* reference() takes a moment an element: it decides where large results differ */
+    /* What is written of an image and channel depends on that one alone: where large results differ,
+     * reference() decides plane by plane, of those in which they do. */
+    bool planes;
     /* May be null. Whether ours' outputs are right, where libraries need not agree; says why not. */
     bool (*judge)(const struct task *task, double *const *values, char *why, size_t size);
 };

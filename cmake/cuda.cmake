@@ -73,6 +73,9 @@ function(warpdnn_embed_kernels out)
             set(flags ${nvcc_flags})
             if(name MATCHES "_(def|exact)$")  # what the source says, as the C compiler does
                 list(APPEND flags --fmad=false)
+                if(name MATCHES "_def$")
+                    list(APPEND flags -DWD_DEFINITION=1)
+                endif()
             elseif(name MATCHES "_half$")  # results of half precision: quotients and roots may be a few units off
                 list(APPEND flags -prec-div=false -prec-sqrt=false)
             endif()

@@ -28,11 +28,15 @@ file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/emulator)
 file(GLOB_RECURSE emulated CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cu)
 list(FILTER emulated EXCLUDE REGEX "_def\\.cu$") # definitions have host functions of their own
 set(emulator_objects "")
+set(launcher "")
+if(WARPDNN_CCACHE)
+    set(launcher ${WARPDNN_CCACHE})
+endif()
 foreach(kernel IN LISTS emulated)
     get_filename_component(name ${kernel} NAME_WE)
     set(object ${PROJECT_BINARY_DIR}/emulator/${name}.o)
     add_custom_command(OUTPUT ${object}
-        COMMAND ${WARPDNN_CCACHE} ${WARPDNN_CLANGXX} ${emulator_flags} -MD -MF ${object}.d -c ${kernel}
+        COMMAND ${launcher} ${WARPDNN_CLANGXX} ${emulator_flags} -MD -MF ${object}.d -c ${kernel}
             -o ${object}
         DEPENDS ${kernel} ${emulator_dir}/device.h
         DEPFILE ${object}.d

@@ -161,6 +161,14 @@ foreach(source IN LISTS test_sources)
     string(APPEND manifest "${name} tests/${path}\n")
 endforeach()
 
+# What the driver's interface is held against, where a toolkit is installed.
+find_path(WARPDNN_CUDA_HEADERS cudaTypedefs.h HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include
+    /usr/local/cuda/include)
+mark_as_advanced(WARPDNN_CUDA_HEADERS)
+if(WARPDNN_CUDA_HEADERS)
+    target_include_directories(unit_gpu_driver_test SYSTEM PRIVATE ${WARPDNN_CUDA_HEADERS})
+endif()
+
 file(GLOB golden_sources CONFIGURE_DEPENDS tests/golden/*.c)
 list(FILTER golden_sources EXCLUDE REGEX "_test\\.c$")
 if(golden_sources)

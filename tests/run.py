@@ -57,19 +57,20 @@ def find_tests(args):
     if not os.path.isfile(manifest):
         print(f"{manifest} is not there: build first (./dev build; tests need cmocka, libcmocka-dev)")
         return []
-    with open(manifest, encoding="utf-8") as lines:
-        for line in lines:
-            if line.strip():
-                name, path = line.split()
-                program = os.path.join(args.build, "tests", name)
-                tests.append(Test(name, path, [program], path.split("/")[1]))
     if not args.programs:
+        # first: the longest are among them, and what is short fills the gaps
         for kind, start in (("py", [sys.executable]), ("sh", ["sh"])):
             pattern = os.path.join(SOURCE, "tests", "**", f"*_test.{kind}")
             for script in sorted(glob.glob(pattern, recursive=True)):
                 path = os.path.relpath(script, SOURCE)
                 name = path[len("tests/"):].rsplit(".", 1)[0].replace("/", "_")
                 tests.append(Test(name, path, start + [script], path.split("/")[1]))
+    with open(manifest, encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                name, path = line.split()
+                program = os.path.join(args.build, "tests", name)
+                tests.append(Test(name, path, [program], path.split("/")[1]))
 
     def wanted(test):
         if args.only and args.only not in test.name:

@@ -28,6 +28,7 @@ struct wd_device {
     int64_t l2_bytes;
     int64_t memory_bytes;
     bool cooperative; /* cluster launch exists */
+    bool grids_meet;  /* grids may be launched of which all blocks are there at once */
 };
 
 /* One CUDA translation unit, compiled to a fatbin and embedded by the assembler. Loaded when the
@@ -46,7 +47,7 @@ struct wd_kernel {
     uint64_t shared_allowed; /* bit per device: dynamic shared memory beyond 48 KiB is allowed */
 };
 
-enum { WD_MAX_PARAMS = 2 };
+enum { WD_MAX_PARAMS = 2, WD_COUNTERS_BYTES = 16 << 10 };
 
 struct wd_launch {
     struct wd_kernel *kernel;
@@ -57,6 +58,7 @@ struct wd_launch {
     /* It waits by itself for what its stream did before (gpu/device/depend.cuh), so that it may
      * begin while the kernel before it ends. */
     bool overlaps;
+    bool meets; /* all blocks are there at once, so that they may wait for one another */
     int param_count;
     const void *param[WD_MAX_PARAMS]; /* plain structs, copied at emit */
     size_t param_size[WD_MAX_PARAMS];
@@ -81,6 +83,9 @@ struct wd_queue_ops {
     cudnnStatus_t (*copy)(struct wd_queue *queue, void *to, const void *from, size_t bytes);
     /* Scratch for calls that bring no workspace, alive until the execution's work is done. */
     cudnnStatus_t (*scratch)(struct wd_queue *queue, size_t bytes, void **data);
+    /* GPU queues only: WD_COUNTERS_BYTES for the meetings of blocks (gpu/device/grid.cuh), which no
+     * work that may run at the same time has. The lower 31 bits of every word are 0, and left so. */
+    cudnnStatus_t (*counters)(struct wd_queue *queue, void **data);
 };
 
 struct wd_queue {

@@ -27,7 +27,7 @@ WD_FN int64_t wd_view_count(const struct wd_view *v)
 }
 
 /* Index of the element at logical coordinates `at`, in elements of one lane. */
-WD_FN int64_t wd_view_offset(const struct wd_view *v, const int64_t *at)
+WD_OUTLINE int64_t wd_view_offset(const struct wd_view *v, const int64_t *at)
 {
     int64_t offset = 0;
     if (v->vect_count == 1) {
@@ -41,7 +41,7 @@ WD_FN int64_t wd_view_offset(const struct wd_view *v, const int64_t *at)
 }
 
 /* The same where a dimension of extent 1 repeats along the iterated shape. */
-WD_FN int64_t wd_view_broadcast_offset(const struct wd_view *v, const int64_t *at)
+WD_OUTLINE int64_t wd_view_broadcast_offset(const struct wd_view *v, const int64_t *at)
 {
     int64_t own[WD_MAX_RANK];
     for (int d = 0; d < v->rank; ++d) own[d] = v->dim[d] == 1 ? 0 : at[d];
@@ -49,7 +49,7 @@ WD_FN int64_t wd_view_broadcast_offset(const struct wd_view *v, const int64_t *a
 }
 
 /* Logical coordinates of linear index i, the last dimension fastest. */
-WD_FN void wd_unravel(const int64_t *dim, int rank, int64_t i, int64_t *at)
+WD_OUTLINE void wd_unravel(const int64_t *dim, int rank, int64_t i, int64_t *at)
 {
     for (int d = rank - 1; d >= 0; --d) {
         at[d] = i % dim[d];
@@ -68,8 +68,8 @@ WD_FN void wd_view_order(const struct wd_view *v, int32_t *order)
     }
 }
 
-WD_FN void wd_unravel_along(const int32_t *order, const int64_t *dim, int rank, int64_t i,
-                            int64_t *at)
+WD_OUTLINE void wd_unravel_along(const int32_t *order, const int64_t *dim, int rank, int64_t i,
+                                 int64_t *at)
 {
     for (int k = rank - 1; k >= 0; --k) {
         at[order[k]] = i % dim[order[k]];
@@ -77,38 +77,38 @@ WD_FN void wd_unravel_along(const int32_t *order, const int64_t *dim, int rank, 
     }
 }
 
-WD_FN float wd_view_load_f32(const struct wd_view *v, int64_t offset)
+WD_OUTLINE float wd_view_load_f32(const struct wd_view *v, int64_t offset)
 {
     return v->data ? wd_load_f32(v->data, v->dtype, offset) : (float)v->value;
 }
 
-WD_FN double wd_view_load_f64(const struct wd_view *v, int64_t offset)
+WD_OUTLINE double wd_view_load_f64(const struct wd_view *v, int64_t offset)
 {
     return v->data ? wd_load_f64(v->data, v->dtype, offset) : v->value;
 }
 
-WD_FN void wd_view_store_f32(const struct wd_view *v, int64_t offset, float value)
+WD_OUTLINE void wd_view_store_f32(const struct wd_view *v, int64_t offset, float value)
 {
     wd_store_f32(v->data, v->dtype, offset, value);
 }
 
-WD_FN void wd_view_store_f64(const struct wd_view *v, int64_t offset, double value)
+WD_OUTLINE void wd_view_store_f64(const struct wd_view *v, int64_t offset, double value)
 {
     wd_store_f64(v->data, v->dtype, offset, value);
 }
 
 /* alpha * value + beta * old. With beta 0 the old value is not read, and with alpha 0 the new one
  * does not count, so that garbage and NaN do not reach the result through a factor of 0. */
-WD_FN void wd_view_blend_f32(const struct wd_view *v, int64_t offset, float value, double alpha,
-                             double beta)
+WD_OUTLINE void wd_view_blend_f32(const struct wd_view *v, int64_t offset, float value,
+                                  double alpha, double beta)
 {
     float result = alpha != 0.0 ? (float)alpha * value : 0.0f;
     if (beta != 0.0) result += (float)beta * wd_view_load_f32(v, offset);
     wd_view_store_f32(v, offset, result);
 }
 
-WD_FN void wd_view_blend_f64(const struct wd_view *v, int64_t offset, double value, double alpha,
-                             double beta)
+WD_OUTLINE void wd_view_blend_f64(const struct wd_view *v, int64_t offset, double value,
+                                  double alpha, double beta)
 {
     double result = alpha != 0.0 ? alpha * value : 0.0;
     if (beta != 0.0) result += beta * wd_view_load_f64(v, offset);

@@ -34,7 +34,8 @@ struct wd_arena {
     struct wd_arena *released; /* on the stack of those that graphs let go */
     struct wd_arena_key key;
     enum arena_state state;
-    bool owned; /* by a graph */
+    bool owned;   /* by a graph */
+    bool counted; /* the counters behind the data have been zeroed */
     char *data;
     size_t bytes;
     size_t used; /* by the execution that holds it */
@@ -157,7 +158,7 @@ static cudnnStatus_t create(const struct wd_arena_key *key, size_t bytes, struct
     size_t size = size_for(bytes);
     WD_REQUIRE(arena, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                "no %zu bytes of host memory for a scratch arena", sizeof *arena);
-    result = wd_relaxed_alloc(size, &data, &function);
+    result = wd_relaxed_alloc(size + WD_COUNTERS_BYTES, &data, &function);
     if (result != CUDA_SUCCESS) {
         wd_free(arena);
         return wd_driver_fail(result, function, "allocating %zu bytes of scratch", size);
@@ -247,6 +248,28 @@ cudnnStatus_t wd_arena_take(struct wd_arena **held, const struct wd_arena_key *k
     }
     *data = arena->data + arena->used;
     arena->used += wanted;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wd_arena_counters(struct wd_arena **held, const struct wd_arena_key *key,
+                                CUgraph owner, void **data)
+{
+    struct wd_arena *arena = *held;
+    const char *function = NULL;
+    CUresult result;
+    if (!arena) {
+        WD_TRY(acquire(key, owner, 0, &arena));
+        arena->held = *held;
+        *held = arena;
+    }
+    *data = arena->data + arena->bytes;
+    if (arena->counted) return CUDNN_STATUS_SUCCESS;
+    result = wd_relaxed_zero(*data, WD_COUNTERS_BYTES, &function);
+    if (result != CUDA_SUCCESS) {
+        return wd_driver_fail(result, function, "zeroing the %d bytes of counters of an arena",
+                              (int)WD_COUNTERS_BYTES);
+    }
+    arena->counted = true;
     return CUDNN_STATUS_SUCCESS;
 }
 

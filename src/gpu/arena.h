@@ -31,6 +31,11 @@ uint64_t wd_arena_capture_id(void);
 cudnnStatus_t wd_arena_take(struct wd_arena **held, const struct wd_arena_key *key, CUgraph owner,
                             size_t bytes, void **data);
 
+/* WD_COUNTERS_BYTES beside what the execution holds, or in an arena of its own: zeros when they are
+ * first asked for, and then as they were left. */
+cudnnStatus_t wd_arena_counters(struct wd_arena **held, const struct wd_arena_key *key,
+                                CUgraph owner, void **data);
+
 /* Gives back all that the execution holds. */
 void wd_arena_give(struct wd_arena **held);
 

@@ -76,6 +76,14 @@ cudnnStatus_t wd_chain_scratch(struct wd_queue *base, size_t bytes, void **data)
     return wd_arena_take(&stream_queue->held, &key, queue->graph, bytes, data);
 }
 
+cudnnStatus_t wd_chain_counters(struct wd_queue *base, void **data)
+{
+    struct wd_gpu_graph_queue *queue = wd_graph_queue_of(base);
+    struct wd_gpu_queue *stream_queue = wd_chain_stream(queue);
+    struct wd_arena_key key = {stream_queue->context_id, 0, wd_arena_capture_id()};
+    return wd_arena_counters(&stream_queue->held, &key, queue->graph, data);
+}
+
 cudnnStatus_t wd_chain_kernel_params(const struct wd_gpu_graph_queue *queue,
                                      const struct wd_launch *launch, void **values,
                                      CUDA_KERNEL_NODE_PARAMS *params)

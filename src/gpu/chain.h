@@ -52,6 +52,7 @@ void wd_chain_free(struct wd_gpu_graph_queue *queue);
 cudnnStatus_t wd_chain_begin(struct wd_queue *base);
 void wd_chain_end(struct wd_queue *base);
 cudnnStatus_t wd_chain_scratch(struct wd_queue *base, size_t bytes, void **data);
+cudnnStatus_t wd_chain_counters(struct wd_queue *base, void **data);
 
 /* `values` becomes the node's list of parameters, which the driver copies. */
 cudnnStatus_t wd_chain_kernel_params(const struct wd_gpu_graph_queue *queue,

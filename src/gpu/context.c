@@ -74,3 +74,33 @@ CUresult wd_relaxed_free(void *data, const char **function)
     wd_capture_restore(mode);
     return result;
 }
+
+/* On a stream of its own, which no capture forbids and nothing else waits for. */
+static CUresult zero_apart(void *data, size_t bytes, const char **function)
+{
+    CUstream stream = NULL;
+    CUresult result;
+    *function = "cuStreamCreate";
+    result = wd_cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS) return result;
+    *function = "cuMemsetD8Async";
+    result = wd_cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)data, 0, bytes, stream);
+    if (result == CUDA_SUCCESS) {
+        *function = "cuStreamSynchronize";
+        result = wd_cu.cuStreamSynchronize(stream);
+    }
+    wd_cu.cuStreamDestroy(stream);
+    return result;
+}
+
+CUresult wd_relaxed_zero(void *data, size_t bytes, const char **function)
+{
+    CUstreamCaptureMode mode;
+    CUresult result;
+    *function = "cuThreadExchangeStreamCaptureMode";
+    result = wd_capture_relax(&mode);
+    if (result != CUDA_SUCCESS) return result;
+    result = zero_apart(data, bytes, function);
+    wd_capture_restore(mode);
+    return result;
+}

@@ -34,6 +34,8 @@ void wd_capture_restore(CUstreamCaptureMode before);
 /* Device memory of the current context, whatever captures. */
 CUresult wd_relaxed_alloc(size_t bytes, void **data, const char **function);
 CUresult wd_relaxed_free(void *data, const char **function);
+/* Waits until it is done: for memory that nothing under way uses. */
+CUresult wd_relaxed_zero(void *data, size_t bytes, const char **function);
 
 /* The queue behind a base that wd_gpu_queue_create made. */
 static inline struct wd_gpu_queue *wd_gpu_queue_of(struct wd_queue *queue)

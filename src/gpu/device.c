@@ -15,7 +15,7 @@ static int table_count;
 
 static CUresult read_facts(CUdevice handle, struct wd_device *facts, const char **function)
 {
-    enum { MAJOR, MINOR, PROCESSORS, SHARED_BLOCK, SHARED_PROCESSOR, L2, CLUSTER, COUNT };
+    enum { MAJOR, MINOR, PROCESSORS, SHARED_BLOCK, SHARED_PROCESSOR, L2, CLUSTER, MEET, COUNT };
     static const CUdevice_attribute wanted[COUNT] = {
         [MAJOR] = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
         [MINOR] = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
@@ -24,6 +24,7 @@ static CUresult read_facts(CUdevice handle, struct wd_device *facts, const char 
         [SHARED_PROCESSOR] = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
         [L2] = CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
         [CLUSTER] = CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH,
+        [MEET] = CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH,
     };
     int value[COUNT];
     size_t memory = 0;
@@ -44,6 +45,7 @@ static CUresult read_facts(CUdevice handle, struct wd_device *facts, const char 
     facts->l2_bytes = value[L2];
     facts->memory_bytes = (int64_t)memory;
     facts->cooperative = value[CLUSTER] != 0;
+    facts->grids_meet = value[MEET] != 0;
     return CUDA_SUCCESS;
 }
 

@@ -43,6 +43,7 @@ enum wd_cu_constants {
 
 typedef union {
     char pad[64];
+    int cooperative;
     struct {
         unsigned int x, y, z;
     } clusterDim;

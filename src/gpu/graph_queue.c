@@ -40,6 +40,11 @@ static cudnnStatus_t add_kernel(struct wd_queue *base, const struct wd_launch *l
                   "giving kernel %s clusters of %u blocks in a graph", launch->kernel->symbol,
                   launch->cluster);
     }
+    if (launch->meets) {
+        CUlaunchAttributeValue meets = {.cooperative = 1};
+        WD_CU_TRY(cuGraphKernelNodeSetAttribute, (node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &meets),
+                  "letting the blocks of kernel %s meet in a graph", launch->kernel->symbol);
+    }
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -78,6 +83,7 @@ static const struct wd_queue_ops graph_ops = {
     .fill = add_fill,
     .copy = add_copy,
     .scratch = wd_chain_scratch,
+    .counters = wd_chain_counters,
 };
 
 cudnnStatus_t wd_gpu_graph_queue_init(struct wd_gpu_graph_queue *queue,

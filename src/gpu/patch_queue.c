@@ -54,6 +54,20 @@ static cudnnStatus_t check_cluster(const struct wd_chain_node *node, const struc
     return CUDNN_STATUS_SUCCESS;
 }
 
+static cudnnStatus_t check_meeting(const struct wd_chain_node *node, const struct wd_launch *launch,
+                                   size_t position)
+{
+    CUlaunchAttributeValue meets = {.pad = {0}};
+    WD_CU_TRY(cuGraphKernelNodeGetAttribute, (node->node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &meets),
+              "reading node %zu of a graph", position);
+    WD_REQUIRE((meets.cooperative != 0) == launch->meets,
+               CUDNN_STATUS_BAD_PARAM_CUDA_GRAPH_MISMATCH,
+               "the blocks of node %zu of the graph %s, those of kernel %s of the plan %s",
+               position, meets.cooperative ? "meet" : "do not meet", launch->kernel->symbol,
+               launch->meets ? "do" : "do not");
+    return CUDNN_STATUS_SUCCESS;
+}
+
 /* A node names its function as the driver likes: by the kernel, or by the context's form of it. */
 static cudnnStatus_t check_function(const struct wd_chain_node *node,
                                     const struct wd_launch *launch, CUkernel kernel,
@@ -70,7 +84,8 @@ static cudnnStatus_t check_function(const struct wd_chain_node *node,
                CUDNN_STATUS_BAD_PARAM_CUDA_GRAPH_MISMATCH,
                "node %zu of the graph runs another function than kernel %s of the plan", position,
                launch->kernel->symbol);
-    return check_cluster(node, launch, position);
+    WD_TRY(check_cluster(node, launch, position));
+    return check_meeting(node, launch, position);
 }
 
 static cudnnStatus_t patch_kernel(struct wd_queue *base, const struct wd_launch *launch)
@@ -141,6 +156,7 @@ static const struct wd_queue_ops patch_ops = {
     .fill = patch_fill,
     .copy = patch_copy,
     .scratch = wd_chain_scratch,
+    .counters = wd_chain_counters,
 };
 
 static CUresult read_node(const struct wd_chain_node *node, const char **function)

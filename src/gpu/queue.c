@@ -35,7 +35,7 @@ static cudnnStatus_t launch_failed(CUresult result, const char *function,
 static CUresult launch_with(const struct wd_gpu_queue *queue, const struct wd_launch *launch,
                             bool overlaps, CUfunction function, void **params)
 {
-    CUlaunchAttribute attributes[2];
+    CUlaunchAttribute attributes[3];
     unsigned count = 0;
     CUlaunchConfig config = {
         .gridDimX = launch->grid[0],
@@ -51,6 +51,10 @@ static CUresult launch_with(const struct wd_gpu_queue *queue, const struct wd_la
     if (launch->cluster > 1) {
         attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                                   .value.clusterDim = {launch->cluster, 1, 1}};
+    }
+    if (launch->meets) {
+        attributes[count++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
     }
     if (overlaps) {
         attributes[count++] =
@@ -75,7 +79,7 @@ static cudnnStatus_t emit_kernel(struct wd_queue *base, const struct wd_launch *
     for (int i = 0; i < launch->param_count; ++i) params[i] = (void *)launch->param[i];
     base->emitted += 1;
     overlaps = launch->overlaps && base->device->capability >= OVERLAP_CAPABILITY;
-    if (launch->cluster > 1 || overlaps) {
+    if (launch->cluster > 1 || launch->meets || overlaps) {
         result = launch_with(queue, launch, overlaps, (CUfunction)kernel, params);
         if (result != CUDA_SUCCESS) return launch_failed(result, "cuLaunchKernelEx", launch);
         return CUDNN_STATUS_SUCCESS;
@@ -113,22 +117,22 @@ static cudnnStatus_t emit_copy(struct wd_queue *base, void *to, const void *from
 enum { PER_THREAD_STREAM = 2 };
 static _Thread_local char this_thread;
 
-static cudnnStatus_t take_scratch(struct wd_queue *base, size_t bytes, void **data)
+/* What orders the work that goes to the stream now, and the graph that it goes into, if any. */
+static cudnnStatus_t find_key(const struct wd_gpu_queue *queue, size_t bytes,
+                              struct wd_arena_key *key, CUgraph *graph)
 {
-    struct wd_gpu_queue *queue = wd_gpu_queue_of(base);
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     unsigned long long stream_id = 0;
     cuuint64_t capture_id = 0;
-    CUgraph graph = NULL;
-    struct wd_arena_key key;
-    WD_CU_TRY(cuStreamGetCaptureInfo, (queue->stream, &status, &capture_id, &graph, NULL, NULL),
+    *graph = NULL;
+    WD_CU_TRY(cuStreamGetCaptureInfo, (queue->stream, &status, &capture_id, graph, NULL, NULL),
               "taking %zu bytes of scratch", bytes);
     WD_REQUIRE(
         status != CU_STREAM_CAPTURE_STATUS_INVALIDATED, CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER,
         "taking %zu bytes of scratch: the capture of the stream was invalidated before", bytes);
     if (status == CU_STREAM_CAPTURE_STATUS_NONE) {
         capture_id = 0;
-        graph = NULL;
+        *graph = NULL;
         WD_CU_TRY(cuStreamGetId, (queue->stream, &stream_id), "taking %zu bytes of scratch", bytes);
     } else {
         /* the driver gives no id while it captures; the handle cannot be used anew before its end */
@@ -136,8 +140,26 @@ static cudnnStatus_t take_scratch(struct wd_queue *base, size_t bytes, void **da
                         ? (unsigned long long)(uintptr_t)&this_thread
                         : (unsigned long long)(uintptr_t)queue->stream;
     }
-    key = (struct wd_arena_key){queue->context_id, stream_id, capture_id};
+    *key = (struct wd_arena_key){queue->context_id, stream_id, capture_id};
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t take_scratch(struct wd_queue *base, size_t bytes, void **data)
+{
+    struct wd_gpu_queue *queue = wd_gpu_queue_of(base);
+    struct wd_arena_key key;
+    CUgraph graph;
+    WD_TRY(find_key(queue, bytes, &key, &graph));
     return wd_arena_take(&queue->held, &key, graph, bytes, data);
+}
+
+static cudnnStatus_t take_counters(struct wd_queue *base, void **data)
+{
+    struct wd_gpu_queue *queue = wd_gpu_queue_of(base);
+    struct wd_arena_key key;
+    CUgraph graph;
+    WD_TRY(find_key(queue, WD_COUNTERS_BYTES, &key, &graph));
+    return wd_arena_counters(&queue->held, &key, graph, data);
 }
 
 static const struct wd_queue_ops stream_ops = {
@@ -147,6 +169,7 @@ static const struct wd_queue_ops stream_ops = {
     .fill = emit_fill,
     .copy = emit_copy,
     .scratch = take_scratch,
+    .counters = take_counters,
 };
 
 /* The context that a new handle belongs to: the current one, or device 0's primary context. */

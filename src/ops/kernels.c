@@ -7,15 +7,14 @@
 
 #include "base/status.h"
 
-cudnnStatus_t wd_emit_cluster_kernel(struct wd_queue *queue, struct wd_kernel_row *row,
-                                     int64_t blocks, uint32_t threads, uint32_t cluster,
-                                     uint32_t shared, const void *args)
+static struct wd_launch launch_of(struct wd_kernel_row *row, int64_t blocks, uint32_t threads,
+                                  uint32_t shared, const void *args)
 {
     struct wd_launch launch = {
         .kernel = &row->kernel,
         .grid = {(uint32_t)blocks, 1, 1},
         .block = {threads, 1, 1},
-        .cluster = cluster,
+        .cluster = 1,
         .shared = shared,
         .overlaps = true,
         .param_count = 1,
@@ -23,6 +22,26 @@ cudnnStatus_t wd_emit_cluster_kernel(struct wd_queue *queue, struct wd_kernel_ro
         .param_size = {row->args_size},
     };
     assert(threads > 0 && threads <= row->threads && blocks <= INT32_MAX);
+    return launch;
+}
+
+cudnnStatus_t wd_emit_cluster_kernel(struct wd_queue *queue, struct wd_kernel_row *row,
+                                     int64_t blocks, uint32_t threads, uint32_t cluster,
+                                     uint32_t shared, const void *args)
+{
+    struct wd_launch launch = launch_of(row, blocks, threads, shared, args);
+    launch.cluster = cluster;
+    if (blocks <= 0) return CUDNN_STATUS_SUCCESS;
+    return queue->ops->kernel(queue, &launch);
+}
+
+cudnnStatus_t wd_emit_meeting_kernel(struct wd_queue *queue, struct wd_kernel_row *row,
+                                     int64_t blocks, uint32_t threads, uint32_t shared,
+                                     const void *args)
+{
+    struct wd_launch launch = launch_of(row, blocks, threads, shared, args);
+    launch.meets = true;
+    launch.overlaps = false; /* all at once or none: there is no beginning early */
     if (blocks <= 0) return CUDNN_STATUS_SUCCESS;
     return queue->ops->kernel(queue, &launch);
 }

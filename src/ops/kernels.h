@@ -36,4 +36,10 @@ cudnnStatus_t wd_emit_cluster_kernel(struct wd_queue *queue, struct wd_kernel_ro
                                      int64_t blocks, uint32_t threads, uint32_t cluster,
                                      uint32_t shared, const void *args);
 
+/* Likewise; all blocks are there at once and meet (gpu/device/grid.cuh): at most as many as the
+ * device has room for, which the caller knows. */
+cudnnStatus_t wd_emit_meeting_kernel(struct wd_queue *queue, struct wd_kernel_row *row,
+                                     int64_t blocks, uint32_t threads, uint32_t shared,
+                                     const void *args);
+
 #endif

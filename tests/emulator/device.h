@@ -61,6 +61,10 @@ static inline float2 make_float2(float x, float y)
 {
     return {x, y};
 }
+static inline double2 make_double2(double x, double y)
+{
+    return {x, y};
+}
 static inline float4 make_float4(float x, float y, float z, float w)
 {
     return {x, y, z, w};
@@ -201,6 +205,21 @@ template <class T> static inline T __shfl_down_sync(uint32_t, T value, uint32_t 
 {
     const uint32_t lane = emulator_lane(), from = lane + by;
     return emulator_shuffle(value, from / width > lane / width ? lane : from);
+}
+template <class T> static inline T __shfl_up_sync(uint32_t, T value, uint32_t by, int width = 32)
+{
+    const uint32_t lane = emulator_lane();
+    return emulator_shuffle(value, lane % width < by ? lane : lane - by);
+}
+static inline int __reduce_max_sync(uint32_t mask, int value)
+{
+    for (int by = 16; by > 0; by /= 2) value = max(value, __shfl_xor_sync(mask, value, by));
+    return value;
+}
+
+static inline void __syncwarp(void)
+{
+    emulator_shuffle(0, emulator_lane());
 }
 
 #endif

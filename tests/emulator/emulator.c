@@ -73,8 +73,30 @@ void emulator_wait_while(const volatile uint32_t *word, uint32_t value)
     struct fibre *f = emulator_here->running;
     if (*word != value) return;
     f->gate = word;
+    f->gate_mask = UINT32_MAX;
     f->gate_value = value;
     yield();
+}
+
+uint32_t emulator_come(uint32_t *counter, uint32_t mine)
+{
+    const uint32_t before = *counter;
+    races_show(counter);
+    *counter += mine;
+    return before;
+}
+
+void emulator_await(uint32_t *counter, uint32_t before)
+{
+    const uint32_t half = (uint32_t)1 << 31;
+    struct fibre *f = emulator_here->running;
+    if ((*counter & half) == (before & half)) {
+        f->gate = counter;
+        f->gate_mask = half;
+        f->gate_value = before & half;
+        yield();
+    }
+    races_see(counter);
 }
 
 __attribute__((used)) void emulator_body(void);
@@ -106,7 +128,7 @@ static void prepare_fibre(struct fibre *f)
 
 static bool resume(struct block *b, struct fibre *f)
 {
-    if (f->done || (f->gate && *f->gate == f->gate_value)) return false;
+    if (f->done || (f->gate && (*f->gate & f->gate_mask) == f->gate_value)) return false;
     f->gate = NULL;
     b->running = f;
     emulator_now = &f->place;
@@ -199,7 +221,7 @@ static void begin_block(struct block *b, const struct emulator_launch *launch, u
 static void take_turn(struct cluster *c, uint32_t rank)
 {
     pthread_mutex_lock(&c->lock);
-    while (c->turn != rank) pthread_cond_wait(&c->turned, &c->lock);
+    while (c->turn != rank) pthread_cond_wait(&c->block[rank]->its_turn, &c->lock);
 }
 
 static void end_turn(struct cluster *c, uint32_t rank, bool moved)
@@ -208,7 +230,7 @@ static void end_turn(struct cluster *c, uint32_t rank, bool moved)
     if (c->idle > 2 * c->size && c->threads_alive > 0)
         emulator_give_up("its threads wait for ever");
     c->turn = (rank + 1) % c->size;
-    pthread_cond_broadcast(&c->turned);
+    pthread_cond_signal(&c->block[c->turn]->its_turn);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -228,7 +250,8 @@ static void *run_part(void *data)
     b->dynamic = aligned_alloc(1024, (b->dynamic_bytes + 1024) / 1024 * 1024);
     dl_iterate_phdr(find_own, &own);
     for (uint64_t k = 0; k < clusters; ++k) {
-        const uint64_t index = (p->backwards ? clusters - 1 - k : k) * c->size + b->rank;
+        const uint32_t rank = p->launch->meets && p->backwards ? c->size - 1 - b->rank : b->rank;
+        const uint64_t index = (p->backwards ? clusters - 1 - k : k) * c->size + rank;
         bool more = true;
         take_turn(c, b->rank);
         begin_block(b, p->launch, index, &own);
@@ -270,18 +293,20 @@ static void *run_thread(void *data)
 void emulator_run(const char *symbol, emulator_kernel kernel, const void *args,
                   const struct emulator_launch *launch)
 {
-    const uint32_t size = launch->cluster > 1 ? launch->cluster : 1;
+    const uint32_t blocks = launch->grid[0] * launch->grid[1] * launch->grid[2];
+    const uint32_t size = launch->meets ? blocks : launch->cluster > 1 ? launch->cluster : 1;
     const bool backwards = launches++ % 2;
-    struct cluster cluster = {
-        .size = size, .lock = PTHREAD_MUTEX_INITIALIZER, .turned = PTHREAD_COND_INITIALIZER};
+    struct cluster cluster = {.size = size, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct part *parts = calloc(size, sizeof *parts);
-    pthread_t thread[CLUSTER_MAX];
+    pthread_t *thread = calloc(size, sizeof *thread);
+    cluster.block = calloc(size, sizeof(struct block *));
     for (uint32_t r = 0; r < size; ++r) {
         struct part *p = &parts[r];
         p->launch = launch;
         p->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
         p->backwards = backwards;
         p->block = (struct block){.cluster = &cluster,
+                                  .its_turn = PTHREAD_COND_INITIALIZER,
                                   .symbol = symbol,
                                   .kernel = kernel,
                                   .args = args,
@@ -296,5 +321,7 @@ void emulator_run(const char *symbol, emulator_kernel kernel, const void *args,
     }
     run_part(&parts[0]);
     for (uint32_t r = 1; r < size; ++r) pthread_join(thread[r], NULL);
+    free(cluster.block);
+    free(thread);
     free(parts);
 }

@@ -15,7 +15,6 @@ enum {
     THREADS_MAX = 1024,
     WARP = 32,
     NAMES = 16,
-    CLUSTER_MAX = 16,
 };
 
 struct copy {
@@ -29,7 +28,7 @@ struct fibre {
     struct emulator_place place;
     void *stack_pointer;
     const volatile uint32_t *gate; /* waits while this word has this value; null: can go on */
-    uint32_t gate_value;
+    uint32_t gate_mask, gate_value;
     uint32_t thread;
     uint32_t cluster_phase; /* the one it arrived at */
     bool done;
@@ -53,13 +52,13 @@ struct cluster {
     uint32_t size, threads_alive, arrived, phase;
     char met[2];
     pthread_mutex_t lock;
-    pthread_cond_t turned;
     uint32_t turn, idle; /* whose turn it is; how many turns in a row nothing happened */
-    struct block *block[CLUSTER_MAX];
+    struct block **block;
 };
 
 struct block {
     struct cluster *cluster;
+    pthread_cond_t its_turn;
     const char *symbol;
     emulator_kernel kernel;
     const void *args;

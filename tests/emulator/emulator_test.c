@@ -53,7 +53,7 @@ static void run(emulator_kernel kernel, uint32_t blocks, uint32_t cluster, uint3
 {
     const struct args args = {y};
     const struct emulator_launch launch = {
-        {blocks, 1, 1}, {THREADS, 1, 1}, cluster, THREADS * sizeof(uint32_t)};
+        {blocks, 1, 1}, {THREADS, 1, 1}, cluster, THREADS * sizeof(uint32_t), 0};
     emulator_run("kernel", kernel, &args, &launch);
 }
 
@@ -191,6 +191,42 @@ static void test_clusters(void **state)
     }
 }
 
+static void meet(uint32_t *counter)
+{
+    uint32_t mine = block() == 0 ? ((uint32_t)1 << 31) - (BLOCKS - 1) : 1;
+    emulator_await(counter, emulator_come(counter, mine));
+}
+
+/* All blocks of a grid write, meet, and read what the one behind them wrote; twice, with what the
+ * first meeting left in the counter. */
+static void meet_all(const void *args)
+{
+    uint32_t *y = result_of(args), *counter = y + 2 * BLOCKS;
+    for (uint32_t k = 0; k < 2; ++k) {
+        if (thread() == 0) {
+            y[block()] = 10 * k + block();
+            meet(counter);
+            y[BLOCKS + block()] = y[(block() + 1) % BLOCKS];
+            meet(counter);
+        }
+    }
+}
+
+static void test_meetings(void **state)
+{
+    uint32_t y[2 * BLOCKS + 1] = {0};
+    const struct args args = {y};
+    const struct emulator_launch launch = {{BLOCKS, 1, 1}, {THREADS, 1, 1}, 1, 0, 1};
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        emulator_run("kernel", meet_all, &args, &launch);
+        for (uint32_t b = 0; b < BLOCKS; ++b) {
+            assert_int_equal(y[BLOCKS + b], 10 + (b + 1) % BLOCKS);
+        }
+        assert_int_equal(y[2 * BLOCKS] << 1, 0);
+    }
+}
+
 static void read_before_writing(const void *args)
 {
     result_of(args)[thread()] = shared()[thread()];
@@ -249,6 +285,7 @@ int main(void)
         cmocka_unit_test(test_part_of_a_block),
         cmocka_unit_test(test_shuffles),
         cmocka_unit_test(test_clusters),
+        cmocka_unit_test(test_meetings),
         cmocka_unit_test(test_shared_memory_is_noise),
         cmocka_unit_test(test_copies_happen_when_waited_for),
         cmocka_unit_test(test_threads_that_wait_for_ever),

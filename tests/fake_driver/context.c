@@ -90,6 +90,7 @@ static CUresult attribute_of(int *value, CUdevice_attribute attribute)
         break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = 233472; break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = 232448; break;
+    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH: *value = 1; break;
     case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: *value = fake_device_capability() >= 90; break;
     default:
         return fake_problem(CUDA_ERROR_INVALID_VALUE, "unknown device attribute %d", attribute);

@@ -13,12 +13,13 @@ static CUresult check_node(CUgraphNode node, CUgraphNodeType type)
 }
 
 static CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS *params, unsigned int cluster,
-                                 struct CUgraphNode_st *work)
+                                 unsigned int meets, struct CUgraphNode_st *work)
 {
     struct fakecuda_launch launch = {{params->gridDimX, params->gridDimY, params->gridDimZ},
                                      {params->blockDimX, params->blockDimY, params->blockDimZ},
                                      cluster,
-                                     params->sharedMemBytes};
+                                     params->sharedMemBytes,
+                                     meets};
     CUcontext context = params->func || !params->ctx ? fake_current() : params->ctx;
     if (!context || context->mark != MARK_CONTEXT) {
         return fake_problem(CUDA_ERROR_INVALID_CONTEXT, "a kernel node has no context");
@@ -33,7 +34,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
     struct CUgraphNode_st work = {.mark = MARK_NODE};
     CUresult result = fake_begin("cuGraphAddKernelNode", CALL_PLAIN);
     if (result == CUDA_SUCCESS) result = fake_check_graph(graph);
-    if (result == CUDA_SUCCESS) result = kernel_node_work(params, 1, &work);
+    if (result == CUDA_SUCCESS) result = kernel_node_work(params, 1, 0, &work);
     if (result == CUDA_SUCCESS) result = fake_graph_append(graph, after, count, &work, node);
     return fake_end(result);
 }
@@ -64,7 +65,9 @@ CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_
     struct CUgraphNode_st work = {.mark = MARK_NODE};
     CUresult result = fake_begin("cuGraphKernelNodeSetParams", CALL_PLAIN);
     if (result == CUDA_SUCCESS) result = check_node(node, CU_GRAPH_NODE_TYPE_KERNEL);
-    if (result == CUDA_SUCCESS) result = kernel_node_work(params, node->launch.cluster, &work);
+    if (result == CUDA_SUCCESS) {
+        result = kernel_node_work(params, node->launch.cluster, node->launch.meets, &work);
+    }
     if (result == CUDA_SUCCESS) {
         node->kernel = work.kernel;
         node->launch = work.launch;
@@ -76,15 +79,21 @@ CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_
     return fake_end(result);
 }
 
+static bool is_attribute(CUlaunchAttributeID attribute)
+{
+    return attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+           attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+}
+
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUlaunchAttributeID attribute,
                                        CUlaunchAttributeValue *value)
 {
     CUresult result = fake_begin("cuGraphKernelNodeGetAttribute", CALL_PLAIN);
     if (result == CUDA_SUCCESS) result = check_node(node, CU_GRAPH_NODE_TYPE_KERNEL);
-    if (result == CUDA_SUCCESS && attribute != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS && !is_attribute(attribute)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+        value->cooperative = (int)node->launch.meets;
+    } else if (result == CUDA_SUCCESS) {
         unsigned int cluster = node->launch.cluster;
         value->clusterDim.x = cluster > 1 ? cluster : 0;
         value->clusterDim.y = value->clusterDim.z = cluster > 1;
@@ -97,10 +106,12 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID att
 {
     CUresult result = fake_begin("cuGraphKernelNodeSetAttribute", CALL_PLAIN);
     if (result == CUDA_SUCCESS) result = check_node(node, CU_GRAPH_NODE_TYPE_KERNEL);
-    if (result == CUDA_SUCCESS && attribute != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && !is_attribute(attribute)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+        node->launch.meets = value->cooperative != 0;
+    } else if (result == CUDA_SUCCESS) {
+        node->launch.cluster = value->clusterDim.x;
     }
-    if (result == CUDA_SUCCESS) node->launch.cluster = value->clusterDim.x;
     return fake_end(result);
 }
 

@@ -151,6 +151,22 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
     return fake_end(result);
 }
 
+/* Whether all blocks are there at once, as far as threads and shared memory say it. */
+static CUresult check_room(const struct CUkern_st *kernel, const struct fakecuda_launch *launch)
+{
+    enum { PROCESSORS = 132, THREADS = 2048, BLOCKS = 32, SHARED = 233472, RESERVED = 1024 };
+    const unsigned int *grid = launch->grid;
+    const unsigned int *block = launch->block;
+    unsigned int room = THREADS / (block[0] * block[1] * block[2]);
+    unsigned int shared = SHARED / (launch->shared + (unsigned int)kernel->fixed_shared + RESERVED);
+    if (room > BLOCKS) room = BLOCKS;
+    if (room > shared) room = shared;
+    if ((uint64_t)grid[0] * grid[1] * grid[2] <= (uint64_t)room * PROCESSORS) return CUDA_SUCCESS;
+    return fake_problem(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                        "%s: %u blocks that meet, of %u threads and %u bytes of shared memory",
+                        kernel->symbol, grid[0] * grid[1] * grid[2], block[0], launch->shared);
+}
+
 static CUresult check_launch(const struct CUkern_st *kernel, const struct fakecuda_launch *launch,
                              CUdevice device)
 {
@@ -176,7 +192,7 @@ static CUresult check_launch(const struct CUkern_st *kernel, const struct fakecu
         return fake_problem(CUDA_ERROR_INVALID_CLUSTER_SIZE, "%s: clusters of %u in a grid of %u",
                             kernel->symbol, launch->cluster, grid[0]);
     }
-    return CUDA_SUCCESS;
+    return launch->meets ? check_room(kernel, launch) : CUDA_SUCCESS;
 }
 
 /* Checks a launch and makes a piece of work of it, with its own copy of the parameters. */
@@ -230,7 +246,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
                         unsigned int block_z, unsigned int shared, CUstream stream, void **params,
                         void **extra)
 {
-    struct fakecuda_launch how = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 1, shared};
+    struct fakecuda_launch how = {
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 1, shared, 0};
     CUresult result = fake_begin("cuLaunchKernel", CALL_PLAIN);
     if (result == CUDA_SUCCESS) result = launch(function, &how, stream, params, extra);
     return fake_end(result);
@@ -242,11 +259,13 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     struct fakecuda_launch how = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                                   {config->blockDimX, config->blockDimY, config->blockDimZ},
                                   1,
-                                  config->sharedMemBytes};
+                                  config->sharedMemBytes,
+                                  0};
     CUresult result = fake_begin("cuLaunchKernelEx", CALL_PLAIN);
     for (unsigned int i = 0; i < config->numAttrs; ++i) {
         const CUlaunchAttribute *it = &config->attrs[i];
         if (it->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) how.cluster = it->value.clusterDim.x;
+        if (it->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) how.meets = it->value.cooperative != 0;
     }
     if (result == CUDA_SUCCESS) result = launch(function, &how, config->hStream, params, extra);
     return fake_end(result);

@@ -106,7 +106,8 @@ static void run_engine(void *user, void **params, const struct fakecuda_launch *
     struct emulator_launch how = {{launch->grid[0], launch->grid[1], launch->grid[2]},
                                   {launch->block[0], launch->block[1], launch->block[2]},
                                   launch->cluster,
-                                  launch->shared};
+                                  launch->shared,
+                                  launch->meets};
     if (!symbol) return;
     memcpy(&kernel, &symbol, sizeof kernel);
     emulate(row->kernel.symbol, kernel, params[0], &how);

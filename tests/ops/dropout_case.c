@@ -5,11 +5,12 @@
 
 #include <string.h>
 
-/* Philox4x32-10 once more, from the paper: the test shares no header with the library. */
-static uint32_t number_of(uint64_t seed, uint64_t call, uint64_t index)
+/* Philox4x32-10 once more, from the paper: the test shares no header with the library. Number `index` of
+ * 16 bits, or the one that is `more` bits below it. */
+static uint32_t number_of(uint64_t seed, uint64_t call, uint64_t index, bool more)
 {
-    uint32_t c[4] = {(uint32_t)(index / 4), (uint32_t)(index / 4 >> 32), (uint32_t)call,
-                     (uint32_t)(call >> 32)};
+    uint32_t c[4] = {(uint32_t)(index / 8), (uint32_t)(index / 8 >> 32) | (more ? 1u << 31 : 0),
+                     (uint32_t)call, (uint32_t)(call >> 32)};
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     for (int round = 0; round < 10; ++round) {
         uint64_t a = (uint64_t)c[0] * 0xD2511F53u;
@@ -20,12 +21,14 @@ static uint32_t number_of(uint64_t seed, uint64_t call, uint64_t index)
         key[0] += 0x9E3779B9u;
         key[1] += 0xBB67AE85u;
     }
-    return c[index % 4];
+    return c[index % 8 / 2] >> (index % 2 * 16) & 0xffffu;
 }
 
 bool dropout_is_kept(uint64_t seed, uint64_t call, int64_t index, float probability)
 {
-    return (double)number_of(seed, call, (uint64_t)index) >= (double)probability * 4294967296.0;
+    double chance = number_of(seed, call, (uint64_t)index, false) * 65536.0 +
+                    number_of(seed, call, (uint64_t)index, true);
+    return chance >= (double)probability * 4294967296.0;
 }
 
 cudnnStatus_t dropout_set(const struct dropout_call *c)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dropout_case.h"
+#include "kernels_reached.h"
 
 /* The state is set up anew in the call, so that each run of it gives the same. */
 static cudnnStatus_t train(void *context)
@@ -269,7 +270,8 @@ static void walk_cases(void)
     static const int flat[][4] = {{1, 1, 1, 1},  {1, 1, 1, 7},    {1, 3, 5, 7},
                                   {2, 8, 8, 16}, {31, 17, 3, 13}, {9, 61, 31, 33}};
     static const int pixels[][4] = {{2, 8, 4, 6},   {1, 64, 16, 16}, {3, 3, 40, 17},
-                                    {2, 61, 8, 13}, {5, 1000, 1, 8}, {1, 2, 8, 300}};
+                                    {2, 61, 8, 13}, {5, 1000, 1, 8}, {1, 2, 8, 300},
+                                    {3, 200, 7, 7}, {2, 301, 5, 9}};
     for (int i = 0; i < 4; ++i) {
         for (int s = 0; s < 6; ++s) {
             walk_case(floats[i], flat[s], false, 0, 0, s == 2 ? 77 : 0);
@@ -278,8 +280,20 @@ static void walk_cases(void)
             walk_case(floats[i], pixels[s], true, 0, 0, s == 1 ? 9 : 0);
             walk_case(floats[i], pixels[s], true, 1, s % 3, 0);
         }
+        for (int s = 6; s < 8; ++s) {
+            walk_case(floats[i], pixels[s], true, 0, 0, s == 6 ? 5 : 0);
+            walk_case(floats[i], pixels[s], true, s % 3, s, 0);
+        }
     }
 }
+
+/* clang-format off */
+static const char *const symbols[] = {
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/dropout/dropout_vector_kernels.def"
+#undef WD_KERNEL
+};
+/* clang-format on */
 
 int main(int argc, char **argv)
 {
@@ -289,5 +303,8 @@ int main(int argc, char **argv)
     }
     walk_cases();
     in_place_case();
+    if (argc == 1 && getenv("WARPDNN_ENGINES")) {
+        kernels_reached(symbols, sizeof symbols / sizeof symbols[0]);
+    }
     return harness_finish();
 }

@@ -23,7 +23,7 @@ static inline void check_launched(int argc, const char *const *symbols, int coun
     memcpy(&launch_of, &address, sizeof launch_of);
     if (!launch_of || argc > 1 || !harness_all_engines) return;
     for (int i = 0; i < count; ++i) {
-        struct fakecuda_launch launch = {{0}, {0}, 0, 0};
+        struct fakecuda_launch launch = {{0}, {0}, 0, 0, 0};
         if (!case_begin("kernel %s is launched", symbols[i])) continue;
         launch_of(symbols[i], &launch);
         if (launch.grid[0] == 0) case_fail("no case ran it");

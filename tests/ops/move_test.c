@@ -121,6 +121,36 @@ static void large_concat(int type, enum layout layout, int axis, int odd, int co
     case_end();
 }
 
+/* Many rows of few bytes side by side, channels as neighbours; and inputs of the other layout. */
+static void rows_concat(int type, enum layout from, enum layout to, int odd, int count)
+{
+    struct node_run r = {0};
+    struct tensor *x[31], *y;
+    be_desc desc[31], dy;
+    int dim[4] = {3, 0, 17, 19}, sum = 0;
+    if (!case_begin("concat rows %s layouts %d %d odd %d inputs %d", node_type_name[type],
+                    (int)from, (int)to, odd, count)) {
+        return;
+    }
+    if (from != to) dim[2] = 25, dim[3] = 48;
+    for (int i = 0; i < count; ++i) {
+        dim[1] = from != to ? (int)random_int(19, 40) : (int)random_int(1, count > 4 ? 4 : 70);
+        sum += dim[1];
+        tensor_odd = odd * (int)random_int(0, 16);
+        x[i] = tensor_input((cudnnDataType_t)type, 4, dim, from,
+                            type == CUDNN_DATA_UINT8 ? 0 : -100, 100);
+        desc[i] = node_add(&r, x[i]);
+    }
+    dim[1] = sum;
+    tensor_odd = odd * (int)random_int(0, 16);
+    y = tensor_output((cudnnDataType_t)type, 4, dim, to);
+    tensor_odd = 0;
+    dy = node_add(&r, y);
+    if (node_run(&r, be_final(concat_open(count, desc, dy, 1)))) check_concat(count, x, y, 1);
+    be_free_all();
+    case_end();
+}
+
 /* Input `which` is a part of y's own memory; `said` in the descriptor or not, `there` or in memory
  * of its own. */
 static void in_place_case(int which, bool there)
@@ -462,7 +492,13 @@ static void refusals(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const symbol = "wd_concat_copy";
+    /* clang-format off */
+    static const char *const symbols[] = {
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/tensor/concat_copy_kernels.def"
+#undef WD_KERNEL
+    };
+    /* clang-format on */
     static const int types[] = {CUDNN_DATA_FLOAT,    CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,
                                 CUDNN_DATA_BFLOAT16, CUDNN_DATA_INT8,   CUDNN_DATA_UINT8,
                                 CUDNN_DATA_INT32,    CUDNN_DATA_INT64};
@@ -496,6 +532,15 @@ int main(int argc, char **argv)
             if (k % 5 == t % 5) large_concat(types[t], layout, k % 4, k / 12, 16 + k % 15);
         }
     }
+    for (int t = 0; t < 8; ++t) {
+        for (int odd = 0; odd < 2; ++odd) {
+            rows_concat(types[t], LAYOUT_NHWC, LAYOUT_NHWC, odd, 2);
+            rows_concat(types[t], LAYOUT_NHWC, LAYOUT_NHWC, odd, 3 + t);
+            rows_concat(types[t], LAYOUT_NHWC, LAYOUT_NHWC, odd, t % 2 ? 31 : 12);
+            rows_concat(types[t], LAYOUT_NHWC, LAYOUT_NCHW, odd, 2);
+            rows_concat(types[t], LAYOUT_NCHW, LAYOUT_NHWC, odd, 2);
+        }
+    }
     for (int t = 0; t < 3; ++t) {
         concat_case(vectors[t], vectors[t], LAYOUT_VECT, 1);
         concat_case(vectors[t], vectors[t], LAYOUT_VECT, 3);
@@ -515,6 +560,7 @@ int main(int argc, char **argv)
     two_nodes();
     nothing();
     refusals();
-    if (argc == 1 && getenv("WARPDNN_ENGINES")) kernels_reached(&symbol, 1);
+    if (argc == 1 && getenv("WARPDNN_ENGINES"))
+        kernels_reached(symbols, sizeof symbols / sizeof symbols[0]);
     return harness_finish();
 }

@@ -104,6 +104,13 @@ static const struct {
 } exact[] = {
     {"2_2", {.rank = 4, .x = {2, 16, 9, 16}, .window = {2, 2}, .stride = {2, 2}}},
     {"3_2", {.rank = 4, .x = {2, 16, 8, 16}, .window = {3, 3}, .pad = {1, 1}, .stride = {2, 2}}},
+    {"3_2_bare", {.rank = 4, .x = {2, 16, 11, 16}, .window = {3, 3}, .stride = {2, 2}}},
+    {"3_2_wide",
+     {.rank = 4, .x = {2, 8, 37, 7}, .window = {3, 3}, .pad = {2, 2}, .stride = {2, 2}}},
+    {"3_2_long",
+     {.rank = 4, .x = {2, 1, 6, 260}, .window = {3, 3}, .pad = {0, 1}, .stride = {2, 2}}},
+    {"3_2_longer",
+     {.rank = 4, .x = {2, 1, 50, 131}, .window = {3, 3}, .pad = {1, 0}, .stride = {2, 2}}},
     {"3_1", {.rank = 4, .x = {2, 16, 9, 11}, .window = {3, 3}, .pad = {1, 1}, .stride = {1, 1}}},
     {"4_4", {.rank = 4, .x = {2, 16, 9, 12}, .window = {4, 4}, .pad = {1, 1}, .stride = {4, 4}}},
     {"2_1", {.rank = 4, .x = {2, 16, 7, 9}, .window = {2, 2}, .stride = {1, 1}}},
@@ -130,6 +137,14 @@ static const struct {
       .stride = {2, 2, 2}}},
     {"deep_3_1",
      {.rank = 5, .x = {3, 3, 5, 7, 7}, .window = {3, 3, 3}, .pad = {1, 1, 1}, .stride = {1, 1, 1}}},
+    {"deep_runs_3_1",
+     {.rank = 5,
+      .x = {1, 16, 4, 5, 7},
+      .window = {3, 3, 3},
+      .pad = {1, 1, 1},
+      .stride = {1, 1, 1}}},
+    {"tall_3_1",
+     {.rank = 4, .x = {2, 8, 37, 6}, .window = {3, 3}, .pad = {1, 0}, .stride = {1, 1}}},
 };
 
 static struct part *moved(struct part *part, bool moves)
@@ -192,12 +207,16 @@ static void exact_cases(void)
 
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
+#include "ops/pooling/pooling_band_back_kernels.def"
+#include "ops/pooling/pooling_band_forward_kernels.def"
 #include "ops/pooling/pooling_single_back_kernels.def"
 #include "ops/pooling/pooling_single_kernels.def"
 #include "ops/pooling/pooling_tile_back_kernels.def"
 #include "ops/pooling/pooling_tile_kernels.def"
 #include "ops/pooling/pooling_vector_back_kernels.def"
 #include "ops/pooling/pooling_vector_kernels.def"
+#include "ops/pooling/pooling_walk_back_kernels.def"
+#include "ops/pooling/pooling_walk_kernels.def"
 };
 #undef WD_KERNEL
 

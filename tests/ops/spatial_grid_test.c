@@ -73,8 +73,10 @@ static void grid_case(cudnnDataType_t dtype, const struct spatial_shape *s, int 
 
 static void grid_cases(void)
 {
-    static const struct spatial_shape large[] = {
-        {2, 1, 1, 1, 300, 401}, {700, 1, 1, 1, 9, 8}, {3, 1, 1, 1, 223, 225}};
+    static const struct spatial_shape large[] = {{2, 1, 1, 1, 300, 401},
+                                                 {700, 1, 1, 1, 9, 8},
+                                                 {3, 1, 1, 1, 223, 225},
+                                                 {6, 1, 1, 1, 430, 421}};
     for (int type = 0; type < 4; ++type) {
         for (int turn = 0; turn < 16; ++turn) {
             struct spatial_shape s;
@@ -87,7 +89,7 @@ static void grid_cases(void)
             case_end();
         }
     }
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 16; ++i) {
         if (!case_begin("grid/large/%d/%s", i / 4, spatial_types[i % 4].name)) continue;
         grid_case(spatial_types[i % 4].type, &large[i / 4], i % 2);
         case_end();

@@ -190,6 +190,26 @@ static double random_place(int extent, bool odd)
     return extent > 1 ? 2.0 * s / (extent - 1) - 1.0 : random_real(-1.5, 1.5);
 }
 
+/* Neighbours look at neighbours, a little turned, now and then outside of the image. */
+static double turned_place(int extent, double along, double across)
+{
+    double s = (0.9 * along - 0.1 * across + 0.07) * extent;
+    s = floor(s) + 0.1 + 0.8 * (s - floor(s));
+    return extent > 1 ? 2.0 * s / (extent - 1) - 1.0 : s - 0.5;
+}
+
+static void fill_turned(const struct spatial_call *c, const struct spatial_shape *s)
+{
+    for (int64_t i = 0; 2 * i + c->skip < c->grid->count; ++i) {
+        double u = (double)(i % s->q) / s->q;
+        double v = (double)(i / s->q % s->p) / s->p;
+        c->grid->value[c->skip + 2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, v));
+        c->grid->value[c->skip + 2 * i + 1] =
+            tensor_round(c->grid->dtype, turned_place(s->h, v, -u));
+    }
+    tensor_write(c->grid);
+}
+
 static void fill_grid(const struct spatial_call *c, const struct spatial_shape *s, bool odd)
 {
     for (int64_t i = c->skip; i < c->grid->count; i += 2) {
@@ -225,8 +245,11 @@ static struct part *image_part(const struct walk *walk, int skip, cudnnDataType_
                   : part_input(dtype, 4, dim, layout, extra, -4.0, 4.0);
 }
 
+/* Where the places of a case look: anywhere, all at one place, or as a turned grid. */
+enum places { ANYWHERE, ONE_PLACE, TURNED };
+
 static void sampler_case(const struct walk *walk, cudnnDataType_t dtype,
-                         const struct spatial_shape *s, bool plain, bool same_place)
+                         const struct spatial_shape *s, bool plain, enum places places)
 {
     struct spatial_call c = {.alpha = 1.0, .alpha_grid = 1.0, .skip = walk ? walk->grid_skip : 0};
     int x_dim[4] = {s->n, s->c, s->h, s->w}, y_dim[4] = {s->n, s->c, s->p, s->q};
@@ -245,7 +268,8 @@ static void sampler_case(const struct walk *walk, cudnnDataType_t dtype,
     c.x = image_part(walk, x_skip, dtype, x_dim, layout, x_extra, false, false);
     c.grid = tensor_input(dtype, 2, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
     fill_grid(&c, s, !plain);
-    if (same_place) {
+    if (places == TURNED) fill_turned(&c, s);
+    if (places == ONE_PLACE) {
         for (int64_t i = 0; i < c.grid->count; ++i) c.grid->value[i] = 0.25 + (double)(i % 2) / 8;
         tensor_write(c.grid);
     }
@@ -276,30 +300,43 @@ static void random_sampler(int type, int turn)
     s = (struct spatial_shape){(int)random_int(1, 3),    random_of(1, 2, 3, 5, 7, 40),
                                (int)random_int(1, most), (int)random_int(1, most),
                                (int)random_int(1, 11),   (int)random_int(1, 11)};
-    sampler_case(NULL, spatial_types[type].type, &s, turn == 0, false);
+    sampler_case(NULL, spatial_types[type].type, &s, turn == 0, turn % 3 == 2 ? TURNED : ANYWHERE);
     case_end();
 }
 
 static void large_samplers(void)
 {
+    static const struct walk nchw = {LAYOUT_NCHW, 0, 0, 0}, nhwc = {LAYOUT_NHWC, 0, 0, 0},
+                             odd = {LAYOUT_NCHW, 1, 3, 1};
     static const struct {
         const char *name;
         cudnnDataType_t type;
         struct spatial_shape shape;
-        bool same_place;
+        enum places places;
+        const struct walk *walk;
     } rows[] = {
-        {"pieces", CUDNN_DATA_FLOAT, {1, 2, 30, 41, 600, 500}, false},
-        {"batches", CUDNN_DATA_HALF, {5, 1, 60, 41, 300, 301}, false},
-        {"one_place", CUDNN_DATA_FLOAT, {2, 3, 7, 6, 50, 61}, true},
-        {"one_place_long", CUDNN_DATA_FLOAT, {1, 2, 5, 9, 80, 61}, true},
-        {"long64", CUDNN_DATA_DOUBLE, {2, 1, 20, 11, 70, 65}, false},
-        {"long16", CUDNN_DATA_BFLOAT16, {2, 3, 4, 5, 70, 65}, false},
-        {"enlarged", CUDNN_DATA_FLOAT, {1, 3, 200, 150, 9, 8}, false},
-        {"channels", CUDNN_DATA_FLOAT, {1, 40000, 3, 2, 2, 2}, false},
+        {"pieces", CUDNN_DATA_FLOAT, {1, 2, 30, 41, 600, 500}, ANYWHERE, &nchw},
+        {"batches", CUDNN_DATA_HALF, {5, 1, 60, 41, 300, 301}, ANYWHERE, &nchw},
+        {"one_place", CUDNN_DATA_FLOAT, {2, 3, 7, 6, 50, 61}, ONE_PLACE, &nchw},
+        {"one_place_long", CUDNN_DATA_FLOAT, {1, 2, 5, 9, 80, 161}, ONE_PLACE, &nchw},
+        {"long64", CUDNN_DATA_DOUBLE, {2, 17, 20, 11, 70, 125}, ANYWHERE, &odd},
+        {"long16", CUDNN_DATA_BFLOAT16, {2, 31, 4, 5, 70, 125}, ANYWHERE, &nchw},
+        {"enlarged", CUDNN_DATA_FLOAT, {1, 3, 200, 150, 9, 8}, ANYWHERE, &nchw},
+        {"channels", CUDNN_DATA_FLOAT, {1, 40000, 3, 2, 2, 2}, ANYWHERE, &nchw},
+        {"turned", CUDNN_DATA_FLOAT, {2, 11, 90, 101, 93, 135}, TURNED, &nchw},
+        {"turned_odd", CUDNN_DATA_FLOAT, {1, 7, 140, 71, 150, 255}, TURNED, &odd},
+        {"turned16", CUDNN_DATA_HALF, {1, 21, 60, 50, 101, 128}, TURNED, &nchw},
+        {"turned64", CUDNN_DATA_DOUBLE, {1, 19, 40, 131, 130, 108}, TURNED, &nchw},
+        {"turned_few_pixels", CUDNN_DATA_FLOAT, {1, 4, 70, 80, 280, 250}, TURNED, &nhwc},
+        {"turned_pixels", CUDNN_DATA_HALF, {1, 24, 70, 40, 95, 97}, TURNED, &nhwc},
+        {"turned_pixels32", CUDNN_DATA_FLOAT, {1, 20, 33, 70, 98, 97}, TURNED, &nhwc},
+        {"row", CUDNN_DATA_FLOAT, {2, 16, 1, 300, 1, 9000}, TURNED, &nchw},
+        {"column", CUDNN_DATA_FLOAT, {1, 32, 300, 1, 9000, 1}, TURNED, &nchw},
+        {"one_pixel", CUDNN_DATA_FLOAT, {2, 16, 1, 1, 93, 97}, ANYWHERE, &nchw},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         if (!case_begin("sampler/large/%s", rows[i].name)) continue;
-        sampler_case(NULL, rows[i].type, &rows[i].shape, true, rows[i].same_place);
+        sampler_case(rows[i].walk, rows[i].type, &rows[i].shape, true, rows[i].places);
         case_end();
     }
 }
@@ -321,7 +358,7 @@ static void walk_cases(void)
             for (int w = 0; w < 5; ++w) {
                 if (!case_begin("sampler/walk/%s/%d/%d", spatial_types[type].name, i, w)) continue;
                 sampler_case(&walks[w], spatial_types[type].type, &shapes[i], i % 2 == 0,
-                             i == 5 && w < 2);
+                             i == 5 && w < 2 ? ONE_PLACE : ANYWHERE);
                 case_end();
             }
         }

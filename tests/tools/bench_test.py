@@ -336,6 +336,26 @@ def test_arbiter(folder):
 
 
 @in_folder
+def test_planes(folder):
+    """Where the libraries differ in a large pooling, a computation in fp64 of the planes concerned decides."""
+    words = ["--peer", make_peer(folder), "--no-host", "--family", "pooling", "--random", "0",
+             "--seconds", "0.001", "--json", os.path.join(folder, "run.json")]
+    memory = {"FAKECUDA_MEMORY_MIB": "60"}
+    # dx of the one is read back in stretches, of the other whole
+    for row in (["--only", "max_backward fp32 NHWC 4x64x112", "--limit", "40"],
+                ["--only", "average_backward fp16 NHWC 2x288", "--limit", "6"]):
+        run(*words, *row, fake=True, **memory, BENCH_PEER_IDLE="PoolingBackward", status=FINE)
+        rows = load(os.path.join(folder, "run.json"))["rows"]
+        expect(len(rows) == 1 and rows[0]["verdict"] == "right", rows)
+        expect(rows[0]["note"].startswith("right in fp64 where "), rows)
+        run(*words, *row, fake=True, **memory, WARPDNN_CUDA_DRIVER=idle_driver(folder),
+            WARPDNN_ENGINES="pool_backward*", status=BAD_ROWS)
+        rows = load(os.path.join(folder, "run.json"))["rows"]
+        expect(len(rows) == 1 and rows[0]["verdict"] == "wrong", rows)
+        expect("in fp64" in rows[0]["note"], rows)
+
+
+@in_folder
 def test_peer_dies(folder):
     """A peer that cannot stand odd pointers costs its own process, not the run."""
     words = ["--peer", make_peer(folder), "--no-host", "--family", "pooling", "--random", "0", *SHORT]
@@ -353,9 +373,9 @@ def main():
         print("the bench is not built\n0 passed, 0 failed, 1 skipped")
         return 77
     if have_peer():
-        tests += [test_peer, test_peer_wrong, test_arbiter, test_peer_dies]
+        tests += [test_peer, test_peer_wrong, test_arbiter, test_planes, test_peer_dies]
     else:
-        skipped += 4
+        skipped += 5
     for test in tests:
         try:
             test()

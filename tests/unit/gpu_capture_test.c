@@ -176,6 +176,42 @@ static void test_interleaved_on_one_stream(void **state)
     wd_gpu_queue_destroy(other);
 }
 
+/* Counters are zeros, also when they are first asked for in a capture, and no two of what may run at
+ * the same time have the same. */
+static void test_counters(void **state)
+{
+    CUstream a = new_stream(), b = new_stream();
+    CUgraph graph = NULL;
+    uint32_t *counters[4] = {NULL};
+    void *scratch = NULL;
+    (void)state;
+    for (int i = 0; i < 4; ++i) {
+        CUstream stream = i % 2 ? b : a;
+        assert_int_equal(wd_gpu_queue_set_stream(queue, (cudaStream_t)stream), OK);
+        if (i == 3) {
+            assert_int_equal(fake->cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
+                             0);
+        }
+        assert_int_equal(queue->ops->begin(queue), OK);
+        if (i == 1) assert_int_equal(queue->ops->scratch(queue, 1 << 20, &scratch), OK);
+        assert_int_equal(queue->ops->counters(queue, (void **)&counters[i]), OK);
+        if (i == 1) assert_ptr_equal(counters[i], (char *)scratch + (1 << 20));
+        queue->ops->end(queue);
+        for (int w = 0; w < WD_COUNTERS_BYTES / 4; ++w) assert_int_equal(counters[i][w] << 1, 0);
+        counters[i][5] = (uint32_t)1 << 31;
+    }
+    assert_int_equal(fake->cuStreamEndCapture(b, &graph), CUDA_SUCCESS);
+    assert_int_equal(fake->cuGraphDestroy(graph), CUDA_SUCCESS);
+    assert_ptr_equal(counters[2], counters[0]);
+    assert_int_equal(counters[0][5], (uint32_t)1 << 31);
+    assert_ptr_not_equal(counters[1], counters[0]);
+    assert_ptr_not_equal(counters[3], counters[0]);
+    assert_ptr_not_equal(counters[3], counters[1]);
+    assert_int_equal(wd_gpu_queue_set_stream(queue, NULL), OK);
+    fake->cuStreamDestroy_v2(a);
+    fake->cuStreamDestroy_v2(b);
+}
+
 static void test_limits(void **state)
 {
     enum { MIB = 1 << 20 };
@@ -482,6 +518,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stream_address_reused, start, finish),
         cmocka_unit_test_setup_teardown(test_interleaved_on_one_stream, start, finish),
         cmocka_unit_test_setup_teardown(test_limits, start, finish),
+        cmocka_unit_test_setup_teardown(test_counters, start, finish),
         cmocka_unit_test_setup_teardown(test_many_streams, start, finish),
         cmocka_unit_test_setup_teardown(test_streams_in_turn, start, finish),
         cmocka_unit_test_setup_teardown(test_large_arenas, start, finish),

@@ -15,10 +15,6 @@
 #if __has_include(<cudaTypedefs.h>)
 #include <cudaTypedefs.h>
 #define HAVE_CUDA_H 1
-#elif __has_include("/usr/local/cuda/include/cudaTypedefs.h")
-#include "/usr/local/cuda/include/cuda.h"
-#include "/usr/local/cuda/include/cudaTypedefs.h"
-#define HAVE_CUDA_H 1
 #endif
 #endif
 

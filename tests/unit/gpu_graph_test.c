@@ -58,10 +58,10 @@ static int finish(void **state)
 struct steps {
     struct wd_kernel *kernel;
     uint32_t cluster;
-    bool copy, fill, scratch, extra;
+    bool copy, fill, scratch, extra, meets;
 };
 
-static const struct steps all_steps = {&line_kernel, 0, true, true, false, false};
+static const struct steps all_steps = {&line_kernel, 0, true, true, false, false, false};
 
 static cudnnStatus_t emit_steps(struct wd_queue *queue, int k, const struct steps *steps)
 {
@@ -70,6 +70,7 @@ static cudnnStatus_t emit_steps(struct wd_queue *queue, int k, const struct step
     struct wd_launch launch = line_launch(steps->kernel, &args, &size);
     launch.grid[0] = 4;
     launch.cluster = steps->cluster;
+    launch.meets = steps->meets;
     WD_TRY(queue->ops->kernel(queue, &launch));
     args.y = NULL; /* what was emitted is a copy */
     if (steps->scratch) {
@@ -137,7 +138,7 @@ static void check_replay(int k)
 
 static void test_populate_and_patch(void **state)
 {
-    struct steps none = {&line_kernel, 0, false, false, false, false};
+    struct steps none = {&line_kernel, 0, false, false, false, false, false};
     (void)state;
     assert_int_equal(populate(0, &all_steps), OK);
     assert_int_equal(node_count(), 3);
@@ -179,12 +180,13 @@ static void test_mismatch(void **state)
         struct steps steps;
         const char *text;
     } cases[] = {
-        {{&other_kernel, 0, true, true, false, false}, "another function than kernel test_other"},
-        {{&line_kernel, 2, true, true, false, false}, "clusters"},
-        {{&line_kernel, 0, false, true, false, false}, "the plan has a fill"},
-        {{&line_kernel, 0, true, false, false, false}, "the graph has 3 nodes, the plan 2"},
-        {{&line_kernel, 0, true, true, true, false}, "the plan has a copy there"},
-        {{&line_kernel, 0, true, true, false, true}, "goes on with a fill"},
+        {{&other_kernel, 0, true, true, false, false, false},
+         "another function than kernel test_other"},
+        {{&line_kernel, 2, true, true, false, false, false}, "clusters"},
+        {{&line_kernel, 0, false, true, false, false, false}, "the plan has a fill"},
+        {{&line_kernel, 0, true, false, false, false, false}, "the graph has 3 nodes, the plan 2"},
+        {{&line_kernel, 0, true, true, true, false, false}, "the plan has a copy there"},
+        {{&line_kernel, 0, true, true, false, true, false}, "goes on with a fill"},
     };
     (void)state;
     assert_int_equal(populate(0, &all_steps), OK);
@@ -202,6 +204,19 @@ static void test_clusters(void **state)
     struct steps steps = all_steps;
     (void)state;
     steps.cluster = 2;
+    assert_int_equal(populate(0, &steps), OK);
+    check_replay(0);
+    assert_int_equal(patch(1, &steps), OK);
+    check_replay(1);
+    assert_int_equal(patch(2, &all_steps), CUDNN_STATUS_BAD_PARAM_CUDA_GRAPH_MISMATCH);
+    check_replay(1);
+}
+
+static void test_meetings(void **state)
+{
+    struct steps steps = all_steps;
+    (void)state;
+    steps.meets = true;
     assert_int_equal(populate(0, &steps), OK);
     check_replay(0);
     assert_int_equal(patch(1, &steps), OK);
@@ -351,6 +366,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scratch, start, finish),
         cmocka_unit_test_setup_teardown(test_mismatch, start, finish),
         cmocka_unit_test_setup_teardown(test_clusters, start, finish),
+        cmocka_unit_test_setup_teardown(test_meetings, start, finish),
         cmocka_unit_test_setup_teardown(test_not_a_chain, start, finish),
         cmocka_unit_test_setup_teardown(test_execution_failed, start, finish),
         cmocka_unit_test_setup_teardown(test_long_chain, start, finish),

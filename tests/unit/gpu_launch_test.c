@@ -103,6 +103,32 @@ static void test_launch_shapes(void **state)
     fake->cuDevicePrimaryCtxRelease(1);
 }
 
+/* Blocks that meet: the driver is told, and refuses more of them than there is room for. */
+static void test_meetings(void **state)
+{
+    struct wd_queue *queue = NULL;
+    struct fakecuda_launch seen;
+    struct line_args args = {NULL, NULL, 0, 0};
+    struct line_size size = {0};
+    struct wd_launch launch = line_launch(&line_kernel, &args, &size);
+    (void)state;
+    assert_int_equal(wd_gpu_queue_create(&queue), OK);
+    launch.meets = true;
+    launch.grid[0] = 132;
+    launch.shared = 200 << 10;
+    assert_int_equal(queue->ops->begin(queue), OK);
+    assert_int_equal(queue->ops->kernel(queue, &launch), OK);
+    fake->fakecuda_kernel_launch("test_line", &seen);
+    assert_int_equal(seen.meets, 1);
+    launch.grid[0] = 133;
+    assert_int_equal(queue->ops->kernel(queue, &launch), CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+    assert_non_null(strstr(wd_last_error(), "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"));
+    queue->ops->end(queue);
+    wd_gpu_queue_destroy(queue);
+    assert_int_equal(fake->fakecuda_report(), 1);
+    fake->fakecuda_reset();
+}
+
 /* A launch that the driver refuses says what was launched; the fake driver counts it as illegal. */
 static void test_launch_refused(void **state)
 {
@@ -151,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_launch_shapes, start, finish),
+        cmocka_unit_test_setup_teardown(test_meetings, start, finish),
         cmocka_unit_test_setup_teardown(test_launch_refused, start, finish),
         cmocka_unit_test_setup_teardown(test_load_failures, start, finish),
     };

@@ -51,6 +51,31 @@ static __device__ __forceinline__ float wd_about_reciprocal_to_denormal(float x)
     return r;
 }
 
+// Both words of a product, by one instruction; of (uint64_t)a * b nvcc makes additions besides.
+static __device__ __forceinline__ void wd_product(uint32_t a, uint32_t b, uint32_t &low,
+                                                  uint32_t &high)
+{
+    uint64_t both;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(both) : "r"(a), "r"(b));
+    low = (uint32_t)both;
+    high = (uint32_t)(both >> 32);
+}
+
+// Two of fp16, or bf16, each plus zero: one zero, and one NaN, which is 0x7fff.
+static __device__ __forceinline__ uint32_t wd_plus_zero_f16(uint32_t two)
+{
+    uint32_t r;
+    asm("add.f16x2 %0, %1, %2;" : "=r"(r) : "r"(two), "r"(0));
+    return r;
+}
+
+static __device__ __forceinline__ uint32_t wd_plus_zero_bf16(uint32_t two)
+{
+    uint32_t r;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(two), "r"(0x3f803f80), "r"(0));
+    return r;
+}
+
 // Makes the compiler forget what it knows of a value, also across branches that differ in WHERE.
 template <int WHERE> static __device__ __forceinline__ void wd_forget(uint32_t &value)
 {

@@ -19,7 +19,7 @@ enum { BACKWARD_DY, BACKWARD_RESERVE, BACKWARD_DX };
 enum { PROBABILITY };
 enum {
     BITS = 8,
-    NUMBERS = 4, /* of a Philox block */
+    NUMBERS = WD_PHILOX_HALVES,
     STRIP = WD_DRAW_BLOCKS * NUMBERS,
     FORWARD_GRAIN = 8, /* chunks that pay for a thread */
     BACKWARD_GRAIN = 32,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The definition of dropout with probability p. Element i (the logical index, the last dimension
- * fastest, whatever the strides) has the random number r = philox(seed, offset, i) of 32 bits:
+ * fastest, whatever the strides) has a random number r of 32 bits, wd_philox_chance i % 8 of block i / 8
+ * of (seed, offset):
  *
  *     kept        where r >= p * 2^32
  *     y  = x / (1 - p) where kept, else 0
@@ -50,17 +51,15 @@ WD_FN void WD_NAME(dropout_forward)(const struct dropout_args *a, int64_t item)
 {
     const int holds = wd_random_state_holds(a->state);
     uint32_t mask = 0;
-    for (int half = 0; half < 2; ++half) {
-        uint32_t number[4];
-        wd_philox(a->state->seed, a->state->offset, (uint64_t)item * 2 + (uint64_t)half, number);
-        for (int i = 0; i < 4; ++i) {
-            int64_t index = item * 8 + half * 4 + i;
-            int kept = holds && (uint64_t)number[i] >= a->threshold;
-            if (index >= a->count) break;
-            if (kept) mask |= 1u << (half * 4 + i);
-            if (holds) WD_NAME(dropout_put)(a, index, kept);
-            else WD_NAME(dropout_poison)(a, index);
-        }
+    uint32_t number[4];
+    uint32_t second[4];
+    wd_philox(a->state->seed, a->state->offset, (uint64_t)item, number);
+    wd_philox(a->state->seed, a->state->offset, (uint64_t)item + WD_PHILOX_SECOND, second);
+    for (int i = 0; i < 8 && item * 8 + i < a->count; ++i) {
+        const int kept = holds && (uint64_t)wd_philox_chance(number, second, i) >= a->threshold;
+        if (kept) mask |= 1u << i;
+        if (holds) WD_NAME(dropout_put)(a, item * 8 + i, kept);
+        else WD_NAME(dropout_poison)(a, item * 8 + i);
     }
     a->mask[item] = (uint8_t)mask;
 }

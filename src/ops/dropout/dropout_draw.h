@@ -6,10 +6,10 @@
 
 #include <stdint.h>
 
-enum { WD_DRAW_BLOCKS = 32 }; /* of four numbers */
+enum { WD_DRAW_BLOCKS = 32 }; /* of eight numbers */
 
-/* kept[i] is 1 where number 4 * first + i of the sequence (seed, offset), see base/philox.h, is not
- * below the threshold, else 0; for 4 * WD_DRAW_BLOCKS of them. */
+/* kept[i] is 1 where wd_philox_chance i % 8 of block first + i / 8 of (seed, offset), see
+ * base/philox.h, is not below the threshold, else 0; for 8 * WD_DRAW_BLOCKS of them. */
 void wd_dropout_draw(uint8_t *kept, uint64_t seed, uint64_t offset, uint64_t first,
                      uint32_t threshold);
 

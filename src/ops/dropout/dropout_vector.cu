@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "gpu/device/depend.cuh"
+#include "gpu/device/philox.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/dropout/dropout_vector_args.h"
@@ -19,8 +20,7 @@ constexpr uint32_t WHOLE_WARP = 0xffffffffu;
 constexpr uint32_t WHOLE_BYTE = 0xffu;
 
 struct drawing {
-    uint64_t seed;
-    uint64_t offset;
+    wd_drawing numbers;
     bool holds;
     unsigned long long place; // of the block among those that have read the state; thread 0's
 };
@@ -29,7 +29,7 @@ struct drawing {
 __device__ __forceinline__ drawing read_state(const dropout_vector_args &a)
 {
     wd_random_state *state = a.state;
-    drawing d = {state->seed, state->offset, wd_random_state_holds(state) != 0, 0};
+    drawing d = {{state->seed, state->offset}, wd_random_state_holds(state) != 0, 0};
     __syncthreads();
     if (gridDim.x > 1 && d.holds && threadIdx.x == 0) {
         __threadfence();
@@ -43,25 +43,18 @@ __device__ __forceinline__ void advance(const dropout_vector_args &a, const draw
 {
     if (!d.holds || threadIdx.x != 0 || d.place != gridDim.x - 1) return;
     if (gridDim.x > 1) __threadfence();
-    a.state->offset = d.offset + 1;
+    a.state->offset = d.numbers.offset + 1;
     a.state->readers = 0;
 }
 
-// The bits of elements 8 * byte .. 8 * byte + 7. Blocks of numbers are counted in 32 bits, so that
-// two products of the first rounds are the same for all.
+// The bits of elements 8 * byte .. 8 * byte + 7.
 __device__ __forceinline__ uint32_t draw(const dropout_vector_args &a, const drawing &d,
                                          uint32_t byte)
 {
-    uint32_t bits = 0;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        uint32_t number[4];
-        wd_philox(d.seed, d.offset, (uint64_t)(byte * 2 + half), number);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            bits |= number[i] >= a.threshold ? 1u << (half * 4 + i) : 0u;
-        }
-    }
+    uint32_t number[4];
+    uint32_t bits;
+    wd_draw_chances(d.numbers, a.threshold, byte, number);
+    bits = wd_bits_below(a.threshold, number) ^ WHOLE_BYTE;
     if (byte >= a.whole_bytes) bits &= byte == a.whole_bytes ? a.last_bits : 0;
     return d.holds && !a.none ? bits : 0;
 }
@@ -79,14 +72,17 @@ template <class T> __device__ __forceinline__ uint32_t pair_of(float low, float 
     return word;
 }
 
-// Where the state does not hold, all is kept and `scale` is NaN.
-template <class T, int N>
-__device__ __forceinline__ void keep(acc<T> scale, wd_run<T, N> &run, uint32_t bits)
+// Element j is kept where bit j * STEP of a word's is set; a word has 32 / STEP of them. Where the state
+// does not hold, all is kept and `scale` is NaN.
+template <int STEP, class T, int N>
+__device__ __forceinline__ void keep(acc<T> scale, wd_run<T, N> &run, const uint32_t *bits)
 {
+    constexpr int IN_WORD = 32 / STEP;
     acc<T> v[N];
 #pragma unroll
     for (int j = 0; j < N; ++j) {
-        v[j] = bits >> j & 1u ? scale * wd_widen(run.get(j)) : (acc<T>)0;
+        const bool kept = bits[j / IN_WORD] & 1u << (j % IN_WORD * STEP);
+        v[j] = kept ? scale * wd_widen(run.get(j)) : (acc<T>)0;
     }
 #pragma unroll
     for (int j = 0; j < N; ++j) {
@@ -142,7 +138,7 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
     const int before = a.shift > 0;
     const int64_t own = 32 * G - before;
     const int64_t step = (int64_t)gridDim.x * (blockDim.x / 32) * own;
-    drawing d = {0, 0, true, 0};
+    drawing d = {{0, 0}, true, 0};
     wd_wait_for_previous();
     if (!BACKWARD) d = read_state(a);
     const acc<T> scale = d.holds ? (acc<T>)a.scale : (acc<T>)NAN;
@@ -150,48 +146,42 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
          base < a.groups; base += step) {
         const int64_t start = (base - before) * DROPOUT_GROUP - a.shift;
         wd_run<T, V> run[RUNS];
-        uint32_t bits[G];
-        uint32_t shifted[G];
+        uint32_t bits = 0; // byte g is the g-th that a lane has
 #pragma unroll
         for (int u = 0; u < RUNS; ++u) load(a, run[u], start + (u * 32 + lane) * V);
         if (BACKWARD) {
 #pragma unroll
             for (int g = 0; g < G; ++g) {
                 const int64_t byte = base - before + g * 32 + lane;
-                bits[g] = byte >= 0 && byte < a.mask_bytes ? a.mask[byte] : 0;
+                if (byte >= 0 && byte < a.mask_bytes) bits |= (uint32_t)a.mask[byte] << (8 * g);
             }
         } else {
-            uint32_t all = 0;
 #pragma unroll 1 // many numbers at once take more registers than the loads leave
             for (int g = 0; g < G; ++g) {
                 const int64_t byte = base - before + g * 32 + lane;
                 const uint32_t drawn = draw(a, d, (uint32_t)byte);
                 if (byte >= base && byte < a.mask_bytes) a.mask[byte] = (uint8_t)drawn;
-                all |= drawn << (8 * g);
+                bits |= drawn << (8 * g);
             }
-            if (!d.holds) all = UINT32_MAX;
-#pragma unroll
-            for (int g = 0; g < G; ++g) bits[g] = all >> (8 * g) & WHOLE_BYTE;
+            if (!d.holds) bits = UINT32_MAX;
         }
-#pragma unroll
-        for (int g = 0; g < G; ++g) shifted[g] = bits[g];
-        if (before) {
-#pragma unroll
-            for (int g = 0; g < G; ++g) {
-                const uint32_t last = __shfl_sync(WHOLE_WARP, bits[g > 0 ? g - 1 : 0], 31);
-                const uint32_t next = __shfl_sync(WHOLE_WARP, bits[g], (lane + 31) % 32);
-                shifted[g] = (bits[g] << 8 | (lane > 0 ? next : last)) >> (8 - a.shift);
-            }
+        if (before) { // the lowest bits of each byte are the highest of the byte before
+            const uint32_t last = __shfl_sync(WHOLE_WARP, bits, 31) << 8;
+            const uint32_t next = __shfl_sync(WHOLE_WARP, bits, (lane + 31) % 32);
+            const uint32_t low = ((1u << a.shift) - 1u) * 0x01010101u;
+            bits = (bits << a.shift & ~low) |
+                   ((lane > 0 ? next : last) >> (DROPOUT_GROUP - a.shift) & low);
         }
 #pragma unroll
         for (int u = 0; u < RUNS; ++u) {
             const int64_t at = start + (u * 32 + lane) * V;
-            uint32_t mine = shifted[u / R];
+            uint32_t mine = bits;
             if (R > 1) {
                 mine = __shfl_sync(WHOLE_WARP, mine, u % R * (32 / R) + lane / R);
                 mine >>= lane % R * V;
             }
-            keep(scale, run[u], mine);
+            mine >>= u / R * 8;
+            keep<1>(scale, run[u], &mine);
             if (u * 32 + lane >= before * R) store(a, run[u], at, 0, a.count);
         }
     }
@@ -200,61 +190,36 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
 
 // ---- Channels are neighbours ----
 
-// The lowest bits of the four bytes.
-__device__ __forceinline__ uint32_t gathered(uint32_t bytes)
+// N bytes of shared memory, aligned to as many.
+template <int N> __device__ __forceinline__ void load_bytes(const uint8_t *from, uint32_t *to)
 {
-    return (bytes & 0x01010101u) * 0x01020408u >> 24;
+    if constexpr (N == 2) {
+        to[0] = *reinterpret_cast<const uint16_t *>(from);
+    } else {
+#pragma unroll
+        for (int w = 0; w < N / 4; ++w) to[w] = reinterpret_cast<const uint32_t *>(from)[w];
+    }
 }
 
-// The bits of `N` neighbours from element `e` of a tile on, which is not before the tile.
-template <int N>
-__device__ __forceinline__ uint32_t bits_at(const dropout_vector_args &a, const uint8_t *drawn,
-                                            uint32_t e)
+// Bytes of the mask behind those of the last element, which the caller gave besides.
+__device__ __forceinline__ void clear_rest(const dropout_vector_args &a)
 {
-    const uint32_t pitch = a.channels + DROPOUT_PAD;
-    uint32_t bits = 0;
-    if (a.whole) {
-        const uint32_t r = e / N;
-        const uint32_t pixel = wd_fastdiv_quotient(r, a.by_channels);
-        const uint32_t channel = (r - pixel * a.by_channels.divisor) * N;
-        const uint8_t *from = drawn + (pixel / DROPOUT_GROUP) * pitch + channel;
-        const uint32_t bit = pixel % DROPOUT_GROUP;
-        if constexpr (N == 2) {
-            bits = gathered(*reinterpret_cast<const uint16_t *>(from) >> bit);
-        } else {
-#pragma unroll
-            for (int j = 0; j < N; j += 4) {
-                bits |= gathered(*reinterpret_cast<const uint32_t *>(from + j) >> bit) << j;
-            }
-        }
-        return bits;
+    const int64_t first = (a.count + DROPOUT_GROUP - 1) / DROPOUT_GROUP;
+    for (int64_t byte = first + (int64_t)blockIdx.x * blockDim.x + threadIdx.x; byte < a.mask_bytes;
+         byte += (int64_t)gridDim.x * blockDim.x) {
+        a.mask[byte] = 0;
     }
-    const uint32_t pixel = wd_fastdiv_quotient(e, a.by_channels);
-    uint32_t left = (pixel + 1) * a.channels - e; // of the pixel
-    uint32_t bit = pixel % DROPOUT_GROUP;
-    const uint8_t *from = drawn + (pixel / DROPOUT_GROUP) * pitch + a.channels - left;
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-        bits |= (*from >> bit & 1u) << j;
-        from += 1;
-        if (--left > 0) continue;
-        left = a.channels;
-        bit += 1;
-        from -= a.channels;
-        if (bit == DROPOUT_GROUP) bit = 0, from += pitch;
-    }
-    return bits;
 }
 
-// Runs of a tile, from the boundary at or before its start; the first are loaded before numbers are
-// drawn.
+// Runs of a tile are whole runs of channels; the first are loaded before numbers are drawn.
 template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_args &a)
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
     constexpr int N = run_of<T>, RUNS = 4;
+    const T *x = static_cast<const T *>(a.x);
+    T *y = static_cast<T *>(a.y);
     const uint32_t pitch = a.channels + DROPOUT_PAD;
-    const int step = RUNS * N * (int)blockDim.x;
-    drawing d = {0, 0, true, 0};
+    drawing d = {{0, 0}, true, 0};
     wd_wait_for_previous();
     if (!BACKWARD) d = read_state(a);
     const acc<T> scale = d.holds ? (acc<T>)a.scale : (acc<T>)NAN;
@@ -262,13 +227,12 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
         const uint32_t first = tile * a.octets;
         const uint32_t octets = min(a.octets, a.all_octets - first);
         const int64_t start = (int64_t)first * DROPOUT_GROUP * a.channels;
-        const int elements = (int)(octets * DROPOUT_GROUP * a.channels);
-        int e = (int)threadIdx.x * N - (int)((a.shift + start) & (N - 1));
+        const uint32_t runs = octets * DROPOUT_GROUP * a.by_channels.divisor;
         wd_run<T, N> run[RUNS];
 #pragma unroll
-        for (int r = 0; r < RUNS; ++r) {
-            const int at = e + r * N * (int)blockDim.x;
-            if (at < elements) load(a, run[r], start + at);
+        for (int i = 0; i < RUNS; ++i) {
+            const uint32_t r = threadIdx.x + i * blockDim.x;
+            if (r < runs) run[i].load(x + start + r * N);
         }
         // neighbours have neighbouring bytes of a channel's plane
         for (uint32_t i = threadIdx.x; i < a.octets * a.channels; i += blockDim.x) {
@@ -289,37 +253,118 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
             shared[octet * pitch + channel] = (uint8_t)bits;
         }
         __syncthreads();
-        while (e < elements) {
+        for (uint32_t base = threadIdx.x; base < runs; base += RUNS * blockDim.x) {
 #pragma unroll
-            for (int r = 0; r < RUNS; ++r) {
-                const int at = e + r * N * (int)blockDim.x;
-                if (at >= elements) continue;
-                uint32_t bits = bits_at<N>(a, shared, (uint32_t)max(at, 0));
-                if (at < 0) bits <<= -at;
-                keep(scale, run[r], bits);
-                store(a, run[r], start + at, start, start + elements);
+            for (int i = 0; i < RUNS; ++i) {
+                const uint32_t r = base + i * blockDim.x;
+                const uint32_t pixel = wd_fastdiv_quotient(r, a.by_channels);
+                const uint32_t channel = (r - pixel * a.by_channels.divisor) * N;
+                uint32_t kept[N > 4 ? N / 4 : 1];
+                if (r >= runs) continue;
+                load_bytes<N>(shared + pixel / DROPOUT_GROUP * pitch + channel, kept);
+#pragma unroll
+                for (int w = 0; w < (N > 4 ? N / 4 : 1); ++w) kept[w] >>= pixel % DROPOUT_GROUP;
+                keep<8>(scale, run[i], kept);
+                if (a.streaming) run[i].store_streaming(y + start + r * N);
+                else run[i].store(y + start + r * N);
             }
-            e += step;
 #pragma unroll
-            for (int r = 0; r < RUNS; ++r) {
-                const int at = e + r * N * (int)blockDim.x;
-                if (at < elements) load(a, run[r], start + at);
+            for (int i = 0; i < RUNS; ++i) {
+                const uint32_t r = base + (RUNS + i) * blockDim.x;
+                if (r < runs) run[i].load(x + start + r * N);
             }
         }
         __syncthreads();
     }
     if (!BACKWARD) {
         advance(a, d);
-        // what the caller gave beyond the last element
-        for (int64_t byte =
-                 a.count / DROPOUT_GROUP + (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-             byte < a.mask_bytes; byte += (int64_t)gridDim.x * blockDim.x) {
-            a.mask[byte] = 0;
+        clear_rest(a);
+    }
+}
+
+// Runs of a tile begin at boundaries of y, the first of them at or before the tile: `e` counts elements
+// from there, those of shared memory as well.
+template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_args &a)
+{
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    constexpr int N = run_of<T>, RUNS = 4;
+    drawing d = {{0, 0}, true, 0};
+    wd_wait_for_previous();
+    if (!BACKWARD) d = read_state(a);
+    const acc<T> scale = d.holds ? (acc<T>)a.scale : (acc<T>)NAN;
+    for (uint32_t tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
+        const uint32_t row = wd_fastdiv_quotient(tile, a.by_groups);
+        const uint32_t channel = (tile - row * a.by_groups.divisor) * a.tile_channels;
+        const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
+        const uint32_t pixel = (row - image * a.by_spans.divisor) * a.tile_pixels;
+        const int channels = (int)min(a.tile_channels, a.channels - channel);
+        const int pixels = (int)min(a.tile_pixels, a.plane - pixel);
+        const int64_t start = ((int64_t)image * a.plane + pixel) * a.channels + channel;
+        // of all channels, or of whole runs of some
+        const int shift = a.contiguous ? (int)((a.shift + start) & (N - 1)) : 0;
+        const int end = shift + pixels * (int)a.tile_channels;
+        const int64_t low = a.contiguous ? start : 0;
+        const int64_t high = a.contiguous ? start + pixels * channels : a.count;
+        for (int base = 0; base < end; base += RUNS * N * (int)blockDim.x) {
+            wd_run<T, N> run[RUNS];
+            int64_t at[RUNS];
+#pragma unroll
+            for (int i = 0; i < RUNS; ++i) {
+                const int e = base + ((int)threadIdx.x + i * (int)blockDim.x) * N;
+                at[i] = start + e - shift;
+                if (!a.contiguous) {
+                    const uint32_t p = wd_fastdiv_quotient((uint32_t)e, a.by_channels);
+                    const int c = e - (int)(p * a.tile_channels);
+                    at[i] = c < channels ? start + (int64_t)p * a.channels + c : high;
+                }
+                if (e >= end) at[i] = high;
+                if (at[i] < high) load(a, run[i], at[i]);
+            }
+            for (uint32_t i = threadIdx.x; base == 0 && i < a.tile_channels * a.row_groups;
+                 i += blockDim.x) {
+                const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
+                const int c = (int)(i - k * a.tile_channels);
+                const uint64_t index =
+                    ((uint64_t)image * a.channels + channel + (uint32_t)c) * a.plane + pixel;
+                const uint32_t byte = (uint32_t)(index / DROPOUT_GROUP) + k;
+                const int p = (int)(k * DROPOUT_GROUP) - (int)(index % DROPOUT_GROUP);
+                uint8_t *to = shared + shift + p * (int)a.tile_channels + c;
+                uint32_t bits;
+                if (c >= channels || p >= pixels) continue;
+                if (BACKWARD) {
+                    bits = a.mask[byte];
+                } else {
+                    bits = draw(a, d, byte);
+                    if (p >= 0) a.mask[byte] = (uint8_t)bits; // that of the byte's first element
+                    if (!d.holds) bits = WHOLE_BYTE;
+                }
+#pragma unroll
+                for (int j = 0; j < DROPOUT_GROUP; ++j, to += a.tile_channels) {
+                    if (p + j >= 0 && p + j < pixels) *to = (uint8_t)(bits >> j & 1u);
+                }
+            }
+            if (base == 0) __syncthreads();
+#pragma unroll
+            for (int i = 0; i < RUNS; ++i) {
+                const int e = base + ((int)threadIdx.x + i * (int)blockDim.x) * N;
+                uint32_t kept[N > 4 ? N / 4 : 1];
+                if (at[i] >= high) continue;
+                load_bytes<N>(shared + e, kept);
+                keep<8>(scale, run[i], kept);
+                store(a, run[i], at[i], low, high);
+            }
         }
+        __syncthreads();
+    }
+    if (!BACKWARD) {
+        advance(a, d);
+        clear_rest(a);
     }
 }
 
 } // namespace
 
+// 64 registers: four blocks of a processor are enough bytes in flight
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/dropout/dropout_vector_kernels.def"
 #include "ops/kernels_device.inc"

@@ -14,39 +14,113 @@
 namespace {
 namespace planes {
 
-// Where a thread works.
-template <class T, int V> struct place {
+// Where a thread works. ODD: planes need not be whole runs, nor begin at aligned memory.
+template <class T, int V, bool ODD = false> struct place {
     int first; // its channels
     int last;
+    int pixel;  // its first
+    int pixels; // of a plane
     const T *x; // channel 0
     const T *dy;
     T *out;
     __device__ __forceinline__ place(const lrn_vector_args &a, uint32_t item)
     {
-        const int64_t run = (int64_t)take_rest(item, a.by_run) * V;
+        pixel = (int)take_rest(item, a.by_run) * V;
+        pixels = (int)a.pixels;
         first = (int)take_rest(item, a.by_chunk) * a.chunk;
         last = min(first + a.chunk, a.channels);
-        x = static_cast<const T *>(a.x.data) + item * a.x.image + run;
-        dy = static_cast<const T *>(a.dy.data) + item * a.dy.image + run;
-        out = static_cast<T *>(a.out.data) + item * a.out.image + run;
+        x = static_cast<const T *>(a.x.data) + item * a.x.image + pixel;
+        dy = static_cast<const T *>(a.dy.data) + item * a.dy.image + pixel;
+        out = static_cast<T *>(a.out.data) + item * a.out.image + pixel;
+    }
+    __device__ __forceinline__ void load(const T *at, wd_run<T, V> &run) const
+    {
+        if constexpr (ODD) load_odd(at, run);
+        else run.load(at);
+    }
+    template <class A>
+    __device__ __forceinline__ void store(const lrn_vector_args &a, T *to, const A *value) const
+    {
+        if constexpr (ODD) put_odd(a, to, value);
+        else put<T, V>(a, to, value);
+    }
+    // Elements from aligned memory to a run; the same for all runs of a plane.
+    static __device__ __forceinline__ uint32_t phase_of(const T *at)
+    {
+        return (uint32_t)((uintptr_t)at / sizeof(T)) % V;
+    }
+    // Two aligned runs, shifted into one; by elements at the plane's ends.
+    __device__ __forceinline__ void load_odd(const T *at, wd_run<T, V> &run) const
+    {
+        const int phase = (int)phase_of(at);
+        if (phase <= pixel && pixel - phase + 2 * V <= pixels) {
+            constexpr int WORDS = wd_run<T, V>::WORDS;
+            constexpr int A_WORD = 4 / (int)sizeof(T); // elements
+            wd_run<T, V> low, high;
+            uint32_t word[2 * WORDS];
+            low.load(at - phase);
+            high.load(at - phase + V);
+#pragma unroll
+            for (int i = 0; i < WORDS; ++i) {
+                word[i] = low.word[i];
+                word[i + WORDS] = high.word[i];
+            }
+#pragma unroll
+            for (int by = WORDS / 2; by > 0; by /= 2) {
+                if (!(phase & by * A_WORD)) continue;
+#pragma unroll
+                for (int i = 0; i + by < 2 * WORDS; ++i) word[i] = word[i + by];
+            }
+#pragma unroll
+            for (int i = 0; i < WORDS; ++i) {
+                const uint64_t two = (uint64_t)word[i + 1] << 32 | word[i];
+                run.word[i] = A_WORD == 2 && phase & 1 ? (uint32_t)(two >> 16) : word[i];
+            }
+            return;
+        }
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            if (pixel + v < pixels) run.put(v, at[v]);
+        }
+    }
+    template <class A>
+    __device__ __forceinline__ void put_odd(const lrn_vector_args &a, T *to, const A *value) const
+    {
+        const int phase = (int)phase_of(to);
+        if (pixel + V > pixels) {
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                if (pixel + v < pixels) put<T, 1>(a, to + v, value + v);
+            }
+        } else if (phase == 0) {
+            put<T, V>(a, to, value);
+        } else if (phase % 2 == 0) {
+            put<T, V / 2>(a, to, value);
+            put<T, V / 2>(a, to + V / 2, value + V / 2);
+        } else {
+            static_assert(V == 4, "one, two, one");
+            put<T, 1>(a, to, value);
+            put<T, 2>(a, to + 1, value + 1);
+            put<T, 1>(a, to + 3, value + 3);
+        }
     }
 };
 
 // Channels c, c + 1 ... of a plane; 0 where there are none.
-template <class T, int V, int U>
-__device__ __forceinline__ void load_batch(wd_run<T, V> *in, const T *plane, int64_t step, int c,
-                                           int low, int high)
+template <class T, int V, bool ODD, int U>
+__device__ __forceinline__ void load_batch(const place<T, V, ODD> &at, wd_run<T, V> *in,
+                                           const T *plane, int64_t step, int c, int low, int high)
 {
-    const T *at = plane + c * step;
+    const T *from = plane + c * step;
 #pragma unroll
     for (int u = 0; u < U; ++u) {
         clear(in[u]);
-        if (c + u >= low && c + u < high) in[u].load(at);
-        at += step;
+        if (c + u >= low && c + u < high) at.load(from, in[u]);
+        from += step;
     }
 }
 
-template <class T, int V, int N, int U>
+template <class T, int V, int N, int U, bool ODD>
 __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
@@ -54,7 +128,7 @@ __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
     if (item >= a.count) return;
-    const place<T, V> at(a, item);
+    const place<T, V, ODD> at(a, item);
     const int begin = at.first - (N - 1) / 2;
     const int end = min(at.last + AHEAD, a.channels);
     A ring[N][V];
@@ -62,7 +136,7 @@ __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
     for (int i = 0; i < N * V; ++i) ring[i / V][i % V] = 0;
     for (int c = begin; c < at.last + AHEAD; c += U) {
         wd_run<T, V> in[U];
-        load_batch<T, V, U>(in, at.x, a.x.plane, c, 0, end);
+        load_batch<T, V, ODD, U>(at, in, at.x, a.x.plane, c, 0, end);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             const int own = c + u - AHEAD; // the channel whose window is whole now
@@ -80,12 +154,12 @@ __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
             powers<V>(a, s, power, inverse);
 #pragma unroll
             for (int v = 0; v < V; ++v) power[v] *= ring[(u + N - AHEAD) % N][v];
-            put<T, V>(a, at.out + own * a.out.plane, power);
+            at.store(a, at.out + own * a.out.plane, power);
         }
     }
 }
 
-template <class T, int V, int N, int U>
+template <class T, int V, int N, int U, bool ODD>
 __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
@@ -94,7 +168,7 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
     if (item >= a.count) return;
-    const place<T, V> at(a, item);
+    const place<T, V, ODD> at(a, item);
     const int begin = at.first - (N - 1);
     const int end = min(at.last + N - 1, a.channels);
     const int low = max(at.first - AHEAD, 0); // of the shares that are needed
@@ -108,8 +182,8 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
     }
     for (int c = begin; c < at.last + N - 1; c += U) {
         wd_run<T, V> in[U], dy[U];
-        load_batch<T, V, U>(in, at.x, a.x.plane, c, 0, end);
-        load_batch<T, V, U>(dy, at.dy, a.dy.plane, c - AHEAD, low, high);
+        load_batch<T, V, ODD, U>(at, in, at.x, a.x.plane, c, 0, end);
+        load_batch<T, V, ODD, U>(at, dy, at.dy, a.dy.plane, c - AHEAD, low, high);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             const int sharer = c + u - AHEAD; // whose window is whole
@@ -145,7 +219,7 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
                     for (int i = 0; i < N; ++i) sum += h[i][v];
                     value[v] = direct[(u + N - BACK) % N][v] + x[(u + 1) % N][v] * (A)a.share * sum;
                 }
-                put<T, V>(a, at.out + own * a.out.plane, value);
+                at.store(a, at.out + own * a.out.plane, value);
             }
         }
     }
@@ -227,7 +301,7 @@ template <class T, int V> __device__ __forceinline__ void forward_any(const lrn_
     int k = 0;
     for (int c = at.first - a.back; c < at.last + a.ahead; c += U) {
         wd_run<T, V> in[U];
-        load_batch<T, V, U>(in, at.x, a.x.plane, c, 0, end);
+        load_batch<T, V, false, U>(at, in, at.x, a.x.plane, c, 0, end);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             const int own = c + u - a.ahead;
@@ -280,8 +354,8 @@ template <class T, int V> __device__ __forceinline__ void backward_any(const lrn
     }
     for (int c = at.first - (n - 1); c < at.last + n - 1; c += U) {
         wd_run<T, V> in[U], dy[U];
-        load_batch<T, V, U>(in, at.x, a.x.plane, c, 0, end);
-        load_batch<T, V, U>(dy, at.dy, a.dy.plane, c - a.ahead, low, high);
+        load_batch<T, V, false, U>(at, in, at.x, a.x.plane, c, 0, end);
+        load_batch<T, V, false, U>(at, dy, at.dy, a.dy.plane, c - a.ahead, low, high);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             const int sharer = c + u - a.ahead;

@@ -28,6 +28,7 @@ enum {
     CHUNK_FEW = 4,         /* where there are few threads */
     THREADS_ENOUGH = 8192, /* a processor; with as many, all channels are one chunk */
     THREADS_FEW = 1024,
+    ODD_FROM = 64, /* pixels of a plane whose ends are few */
 };
 
 static int type_index(int dtype)
@@ -198,6 +199,8 @@ static int pointers_of(struct lrn_vector_args *a, struct lrn_operand **operand)
 
 /* ---- Planes ---- */
 
+enum { RUN, SINGLE, ODD }; /* how a thread's pixels lie */
+
 /* Whether every plane begins at, and is made of, runs of this many elements. */
 static bool runs_fit(struct lrn_vector_args *a, int64_t plane, int64_t run, int64_t bytes)
 {
@@ -237,19 +240,24 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
             : (backward ? KERNEL_lrn_plane_backward_5_f32_run : KERNEL_lrn_plane_forward_5_f32_run);
     int64_t run = type == 3 || (any && backward) ? 2 : 4;
     int64_t chunk;
+    int64_t runs;
     int64_t threads;
+    int way = RUN;
     if (!runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
-        run = 1;
+        way = !any && type != 3 && plane >= ODD_FROM ? ODD : SINGLE;
+        if (way == SINGLE) run = 1;
     }
-    threads = x->dim[0] * (plane / run);
+    runs = wd_ceil_div(plane, run);
+    threads = x->dim[0] * runs;
     chunk = chunk_of(x->dim[1], threads, queue->device->multiprocessors, backward);
     threads *= wd_ceil_div(x->dim[1], chunk);
     a->chunk = (int32_t)chunk;
     a->count = (uint32_t)threads;
-    a->by_run = wd_fastdiv_of((uint32_t)(plane / run));
+    a->pixels = (uint32_t)plane;
+    a->by_run = wd_fastdiv_of((uint32_t)runs);
     a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(x->dim[1], chunk));
-    return wd_emit_kernel(queue, &kernel_rows[first + 2 * type + (run == 1)],
+    return wd_emit_kernel(queue, &kernel_rows[first + (any ? 2 : 3) * type + way],
                           wd_ceil_div(threads, LRN_THREADS), LRN_THREADS,
                           any ? (uint32_t)column_bytes(problem, run) : 0, a);
 }
@@ -299,7 +307,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
         int64_t row = LRN_TILE_THREADS + 2 * wd_ceil_div(LRN_AHEAD_MAX, run);
         int64_t shared = 2 * run * row * accumulator_bytes(dtype);
         a->margin = (int32_t)wd_ceil_div(a->window - 1, run);
-        kernel = KERNEL_lrn_pixel_backward_any_f32_flat + 2 * type + (way == ONE);
+        kernel = KERNEL_lrn_pixel_backward_any_f32_whole + 3 * type + way;
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(runs, LRN_TILE_THREADS - 2 * a->margin), LRN_TILE_THREADS,
                               (uint32_t)shared, a);

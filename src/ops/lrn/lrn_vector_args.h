@@ -41,11 +41,12 @@ struct lrn_vector_args {
     int32_t streaming;
     int32_t channels;
     int32_t window;
-    int32_t back;   /* channels of a window before its own */
-    int32_t ahead;  /* and behind it */
-    int32_t chunk;  /* planes: channels that a thread walks along */
-    int32_t margin; /* tiles: runs at either end of a block that others compute */
-    uint32_t count; /* planes: threads with work; pixels: runs */
+    int32_t back;    /* channels of a window before its own */
+    int32_t ahead;   /* and behind it */
+    int32_t chunk;   /* planes: channels that a thread walks along */
+    int32_t margin;  /* tiles: runs at either end of a block that others compute */
+    uint32_t count;  /* planes: threads with work; pixels: runs */
+    uint32_t pixels; /* planes: of one */
     uint32_t skip;
     uint32_t elements;            /* pixels: skipped ones included */
     uint32_t phase;               /* pixels: the channel of element i is (i + phase) % channels */

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "ops/norm/norm_gpu.h"
+#include "ops/norm/norm_groups.h"
 #include "ops/norm/norm_groups_args.h"
-#include "ops/norm/norm_groups_cut.h"
 
 #define WD_KERNELS_MODULE norm_groups
 #define WD_KERNELS_ROWS "ops/norm/norm_groups_kernels.def"
@@ -28,8 +27,7 @@ static bool is_backward(const struct wd_problem *problem)
     return problem->node->op == WD_OP_NORM_BACKWARD;
 }
 
-/* False where samples are not outermost, or channels neither next nor last. */
-static bool see(struct norm_groups_shape *s, const struct wd_problem *problem)
+bool wd_norm_groups_see(struct norm_groups_shape *s, const struct wd_problem *problem)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, 0);
     struct wd_norm_split split;
@@ -63,7 +61,7 @@ static bool is_table(const struct wd_tensor *t, int64_t a, int64_t b)
            (a == 1 || t->stride[0] == b);
 }
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+bool wd_norm_groups_match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_norm_places p = wd_norm_places(problem->node->op);
     const int params[] = {p.scale, p.bias, p.dscale, p.dbias};
@@ -75,7 +73,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             "mode %d is neither group nor instance norm", mode);
     if (!wd_norm_match(problem, reason)) return false;
     if (!wd_norm_has_statistics(problem, reason)) return false;
-    WD_NEED(see(&s, problem), reason, NOT_SUPPORTED_LAYOUT,
+    WD_NEED(wd_norm_groups_see(&s, problem), reason, NOT_SUPPORTED_LAYOUT,
             "samples of x are not outermost, or channels neither next nor last");
     for (int i = 0; i < 4; ++i) {
         const struct wd_tensor *t = wd_norm_tensor(problem, params[i]);
@@ -97,8 +95,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 
 /* ---- Scratch ---- */
 
-/* Whether statistics are given, so that outputs are all there is to do. */
-static bool is_given(const struct wd_problem *problem)
+bool wd_norm_groups_given(const struct wd_problem *problem)
 {
     return problem->node->op == WD_OP_NORM_INFERENCE &&
            wd_norm_tensor(problem, NORM_INFER_INV_STD) != NULL;
@@ -126,12 +123,12 @@ static struct work work_of(const struct wd_problem *problem)
     struct work w;
     const struct norm_groups_shape *s = &w.shape;
     memset(&w, 0, sizeof w);
-    (void)see(&w.shape, problem);
-    w.cut = norm_groups_cut(s, !is_given(problem), problem->device);
+    (void)wd_norm_groups_see(&w.shape, problem);
+    w.cut = norm_groups_cut(s, !wd_norm_groups_given(problem), problem->device);
     w.backward = is_backward(problem);
     w.slices = w.backward && w.cut.by_channels ? 1 : w.cut.segments;
     w.units = w.backward || s->columns ? s->channels : s->groups;
-    if (is_given(problem)) return w;
+    if (wd_norm_groups_given(problem)) return w;
     if (!w.cut.whole) {
         w.numbers = s->samples * s->groups * (int64_t)sizeof(struct norm_groups_numbers);
     }
@@ -249,7 +246,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct work w = work_of(&call->problem);
     struct norm_groups_args a = args_of(call, &w, queue->device);
-    if (is_given(&call->problem)) return emit_step(call, queue, APPLY, &w, &a);
+    if (wd_norm_groups_given(&call->problem)) return emit_step(call, queue, APPLY, &w, &a);
     if (w.cut.whole) {
         WD_TRY(emit_step(call, queue, WHOLE, &w, &a));
     } else {
@@ -260,24 +257,32 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     return wants_params(&call->problem) ? emit_params(queue, &w, &a) : CUDNN_STATUS_SUCCESS;
 }
 
+static int64_t inference_workspace(const struct wd_problem *problem)
+{
+    return wd_norm_kept_takes(problem) ? wd_norm_kept_workspace(problem) : workspace(problem);
+}
+
+static cudnnStatus_t emit_inference(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_norm_kept_takes(&call->problem) ? wd_norm_kept_emit(call, queue) : emit(call, queue);
+}
+
 const struct wd_engine wd_engine_norm_inference_groups = {
     .name = "norm_inference_groups",
     .op = WD_OP_NORM_INFERENCE,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
-    .match = match,
-    .workspace = workspace,
-    .emit = emit,
+    .match = wd_norm_groups_match,
+    .workspace = inference_workspace,
+    .emit = emit_inference,
 };
 
 const struct wd_engine wd_engine_norm_training_groups = {
     .name = "norm_training_groups",
     .op = WD_OP_NORM_TRAINING,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
-    .match = match,
+    .match = wd_norm_groups_match,
     .workspace = workspace,
     .emit = emit,
 };
@@ -286,9 +291,8 @@ const struct wd_engine wd_engine_norm_backward_groups = {
     .name = "norm_backward_groups",
     .op = WD_OP_NORM_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
-    .match = match,
+    .match = wd_norm_groups_match,
     .workspace = workspace,
     .emit = emit,
 };

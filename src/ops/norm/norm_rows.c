@@ -15,24 +15,12 @@
 
 enum {
     WARP = 32,
-    FEW_THREADS = 256,        /* of a block whose rows are of warps */
-    PROCESSOR_THREADS = 1024, /* that a processor has at once, for their registers */
-    PART_PROCESSORS = 16,     /* of a part of the chip, at least */
-    FINISH_THREADS = 2048, /* that a processor has at once of the kernel that adds partial sums */
+    SHORT_COLUMNS = 8, /* of a thread */
+    SHORT_LONGEST = 256,
+    PLAIN_COLUMNS = 32,
+    PLAIN_LONGEST = 16384,
+    PLAIN_THREADS = 128, /* of a block of several rows */
 };
-
-/* Kernels, the first of each three. */
-struct kernels {
-    int runs;
-    int singles;
-    int ahead; /* bytes of a thread that are in shared memory, of runs */
-    int fixed; /* bytes of a block besides, at most */
-};
-static const struct kernels forward = {
-    KERNEL_norm_rows_forward_f32, KERNEL_norm_rows_forward_singles_f32, 16 * NORM_ROWS_AHEAD, 4096};
-static const struct kernels backward = {KERNEL_norm_rows_backward_f32,
-                                        KERNEL_norm_rows_backward_singles_f32,
-                                        2 * 16 * NORM_ROWS_AHEAD, 20480};
 
 /* ---- The shape ---- */
 
@@ -76,74 +64,6 @@ static bool follows(const struct wd_norm_rows *s, const struct wd_tensor *x,
     return true;
 }
 
-/* ---- The cut ---- */
-
-struct cut {
-    int64_t lanes; /* of a row in each block */
-    int64_t groups;
-    int64_t cluster;
-    int64_t clusters;
-};
-
-static int64_t threads_of(const struct cut *c)
-{
-    return c->lanes * c->groups;
-}
-
-static int64_t longest(const struct wd_device *device)
-{
-    return (int64_t)NORM_ROWS_THREADS * NORM_ROWS_COLUMNS * wd_norm_cluster_max(device);
-}
-
-/* Lanes of each block in a row of `units`; 0: too many. */
-static int64_t lanes_of(int64_t units, int64_t cluster)
-{
-    int64_t lanes = wd_ceil_div(wd_ceil_div(units, cluster), WARP) * WARP;
-    return lanes <= NORM_ROWS_THREADS ? lanes : 0;
-}
-
-/* The smallest cluster that a row fits. */
-static void cut_long(struct cut *c, int64_t units)
-{
-    for (c->cluster = 1; lanes_of(units, c->cluster) == 0;) c->cluster *= 2;
-    c->lanes = lanes_of(units, c->cluster);
-}
-
-/* A cluster stays within a part of the chip, which has a whole number of them; a pair always fits. */
-static int64_t clusters_at_once(const struct cut *c, const struct wd_device *device)
-{
-    int64_t each = PROCESSOR_THREADS / threads_of(c);
-    int64_t parts = device->multiprocessors / PART_PROCESSORS;
-    if (c->cluster <= 2) return wd_most(1, device->multiprocessors * each / c->cluster);
-    return wd_most(1, parts * (PART_PROCESSORS * each / c->cluster));
-}
-
-static void cut(struct cut *c, const struct wd_norm_rows *s, const struct wd_device *device)
-{
-    int64_t units = wd_ceil_div(s->length, NORM_ROWS_COLUMNS);
-    int64_t most = 1;
-    int64_t each;
-    int64_t wanted;
-    int64_t at_once;
-    c->cluster = 1;
-    c->lanes = 1;
-    if (units <= WARP) {
-        while (c->lanes < units) c->lanes *= 2;
-        most = FEW_THREADS / c->lanes;
-    } else {
-        cut_long(c, units);
-        if (c->cluster == 1) most = wd_most(1, NORM_ROWS_BESIDE / c->lanes);
-    }
-    /* rows go side by side where there are enough for all processors */
-    each = c->lanes < WARP ? WARP / c->lanes : 1;
-    c->groups = wd_ceil_div(wd_ceil_div(s->rows, device->multiprocessors), each) * each;
-    c->groups = wd_least(c->groups, most);
-    wanted = wd_ceil_div(s->rows, c->groups);
-    at_once = clusters_at_once(c, device);
-    /* as many rows for each */
-    c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, at_once));
-}
-
 /* ---- Matching ---- */
 
 bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s,
@@ -175,25 +95,13 @@ bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_norm_rows s = {.rows = 0};
+    struct wd_norm_cut c;
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
-    if (!wd_norm_has_statistics(problem, reason)) return false;
-    WD_NEED(s.length <= longest(problem->device), reason, NOT_SUPPORTED_SHAPE,
-            "rows of %lld elements are longer than %lld", (long long)s.length,
-            (long long)longest(problem->device));
+    WD_NEED((s.length <= PLAIN_LONGEST && s.rows <= INT32_MAX) ||
+                wd_norm_rows_cut(&c, problem, &s, true),
+            reason, NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are too many, or too long",
+            (long long)s.rows, (long long)s.length);
     return true;
-}
-
-static int64_t workspace(const struct wd_problem *problem)
-{
-    struct wd_norm_rows s;
-    struct cut c;
-    (void)wd_norm_rows_see(&s, problem);
-    cut(&c, &s, problem->device);
-    if (c.clusters == 1) return 0;
-    if (!wd_norm_tensor(problem, NORM_GRAD_DSCALE) && !wd_norm_tensor(problem, NORM_GRAD_DBIAS)) {
-        return 0;
-    }
-    return c.clusters * 2 * s.length * (int64_t)sizeof(float);
 }
 
 /* ---- Emitting ---- */
@@ -226,76 +134,78 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
     return a;
 }
 
-static struct norm_rows_args args_of(const struct wd_call *call, const struct wd_norm_rows *s,
-                                     const struct cut *c, const struct wd_device *device)
+bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes)
 {
-    struct norm_rows_args a = wd_norm_rows_args_of(call, s, device);
-    a.step = c->clusters * c->groups;
-    a.lanes = (uint32_t)c->lanes;
-    a.groups = (uint32_t)c->groups;
-    a.cluster = (uint32_t)c->cluster;
-    a.partials = (uint32_t)c->clusters;
-    return a;
+    uintptr_t x = (uintptr_t)a->x % NORM_ROWS_UNIT;
+    a->apart =
+        (uintptr_t)a->y % NORM_ROWS_UNIT != x || (a->dy && (uintptr_t)a->dy % NORM_ROWS_UNIT != x);
+    return !a->apart && a->length * bytes % NORM_ROWS_UNIT == 0 && wd_norm_aligned(a->x) &&
+           wd_norm_aligned(a->scale.data) && wd_norm_aligned(a->bias.data);
 }
 
-static cudnnStatus_t emit_rows(const struct wd_call *call, struct wd_queue *queue,
-                               const struct kernels *which, const struct cut *c,
-                               const struct norm_rows_args *a)
+void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
 {
-    int64_t shared = threads_of(c) * which->ahead;
-    bool runs = a->length % NORM_ROWS_COLUMNS == 0 && wd_norm_aligned(a->x) &&
-                wd_norm_aligned(a->dy) && wd_norm_aligned(a->y) && wd_norm_aligned(a->scale.data) &&
-                wd_norm_aligned(a->bias.data) &&
-                shared + which->fixed <= queue->device->shared_per_block;
-    int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
-    return wd_emit_cluster_kernel(queue, &kernel_rows[(runs ? which->runs : which->singles) + type],
-                                  c->clusters * c->cluster, (uint32_t)threads_of(c),
-                                  (uint32_t)c->cluster, runs ? (uint32_t)shared : 0, a);
+    a->step = c->clusters * c->groups;
+    a->lanes = (uint32_t)c->lanes;
+    a->share = (uint32_t)c->share;
+    a->groups = (uint32_t)c->groups;
+    a->cluster = (uint32_t)c->cluster;
+    a->partials = (uint32_t)c->clusters;
+    a->ahead = (uint32_t)c->ahead;
+    a->ring = (uint32_t)c->ring;
+    if (c->clusters == 1) a->partial = NULL;
+}
+
+/* A row by a part of a warp, or by warps; small blocks of several. */
+static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a, int type,
+                                bool runs)
+{
+    bool is_short = a->length <= SHORT_LONGEST;
+    int64_t columns = is_short ? SHORT_COLUMNS : PLAIN_COLUMNS;
+    int64_t lanes = wd_ceil_div(a->length, columns);
+    int64_t least = wd_ceil_div(a->rows, queue->device->multiprocessors);
+    int64_t groups;
+    int kernel = is_short ? KERNEL_norm_rows_short_f32 : KERNEL_norm_rows_plain_f32;
+    if (is_short) {
+        int64_t up = 1;
+        while (up < lanes) up *= 2;
+        lanes = up;
+        groups = PLAIN_THREADS / lanes;
+        least = wd_ceil_div(least, WARP / lanes) * (WARP / lanes);
+    } else {
+        lanes = wd_ceil_div(lanes, WARP) * WARP;
+        groups = wd_most(1, PLAIN_THREADS / lanes);
+    }
+    groups = wd_least(groups, least);
+    a->lanes = (uint32_t)lanes;
+    a->groups = (uint32_t)groups;
+    return wd_emit_kernel(queue, &kernel_rows[kernel + (runs ? 0 : NORM_ROWS_TYPES) + type],
+                          wd_ceil_div(a->rows, groups), (uint32_t)(lanes * groups), 0, a);
 }
 
 static cudnnStatus_t emit_forward(const struct wd_call *call, struct wd_queue *queue)
 {
     int epsilon = call->problem.node->op == WD_OP_NORM_TRAINING ? (int)NORM_TRAIN_EPSILON
                                                                 : (int)NORM_INFER_EPSILON;
+    const struct wd_tensor *x = wd_call_tensor(call, 0);
+    int type = wd_norm_type(x->dtype);
     struct wd_norm_rows s;
-    struct cut c;
+    struct wd_norm_cut c;
     struct norm_rows_args a;
+    bool whole;
     (void)wd_norm_rows_see(&s, &call->problem);
-    cut(&c, &s, queue->device);
-    a = args_of(call, &s, &c, queue->device);
+    a = wd_norm_rows_args_of(call, &s, queue->device);
     a.epsilon = (float)wd_call_view(call, epsilon).value;
-    return emit_rows(call, queue, &forward, &c, &a);
-}
-
-cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows_args *a)
-{
-    int64_t tiles;
-    int64_t slices = 1;
-    tiles = wd_ceil_div(a->length, NORM_ROWS_TILE);
-    /* in one wave */
-    while (slices < NORM_ROWS_SLICES && slices < a->partials &&
-           4 * slices * (int64_t)a->length <=
-               (int64_t)FINISH_THREADS * queue->device->multiprocessors) {
-        slices *= 2;
-    }
-    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_rows_finish], 2 * tiles,
-                          (uint32_t)(slices * NORM_ROWS_TILE), 0, a);
-}
-
-static cudnnStatus_t emit_backward(const struct wd_call *call, struct wd_queue *queue)
-{
-    bool wants;
-    struct wd_norm_rows s;
-    struct cut c;
-    struct norm_rows_args a;
-    (void)wd_norm_rows_see(&s, &call->problem);
-    cut(&c, &s, queue->device);
-    a = args_of(call, &s, &c, queue->device);
-    wants = a.dscale.data || a.dbias.data;
-    if (wants && c.clusters > 1) a.partial = call->workspace;
-    WD_TRY(emit_rows(call, queue, &backward, &c, &a));
-    if (!a.partial) return CUDNN_STATUS_SUCCESS;
-    return wd_norm_rows_finish(queue, &a);
+    whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
+    if (s.length <= PLAIN_LONGEST) return emit_plain(queue, &a, type, whole);
+    (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);
+    wd_norm_rows_say(&a, &c);
+    return wd_emit_cluster_kernel(
+        queue,
+        &kernel_rows[(c.edges ? KERNEL_norm_rows_walk_edges_f32 : KERNEL_norm_rows_walk_f32) +
+                     type],
+        c.clusters * c.cluster, (uint32_t)(c.lanes * c.groups), (uint32_t)c.cluster,
+        (uint32_t)c.shared, &a);
 }
 
 const struct wd_engine wd_engine_norm_inference_rows = {
@@ -314,14 +224,4 @@ const struct wd_engine wd_engine_norm_training_rows = {
     .kernels = &kernels,
     .match = match,
     .emit = emit_forward,
-};
-
-const struct wd_engine wd_engine_norm_backward_rows = {
-    .name = "norm_backward_rows",
-    .op = WD_OP_NORM_BACKWARD,
-    .device = WD_GPU,
-    .kernels = &kernels,
-    .match = match,
-    .workspace = workspace,
-    .emit = emit_backward,
 };

@@ -16,6 +16,12 @@ struct wd_norm_rows {
     int outer; /* of these, those that rows are counted by */
 };
 
+/* Bytes of an element. */
+static inline int64_t wd_norm_bytes(const struct wd_tensor *x)
+{
+    return wd_norm_type(x->dtype) == NORM_ROWS_F32 ? 4 : 2;
+}
+
 /* False where a dimension of the rows lies inside of one of a row's. */
 bool wd_norm_rows_see(struct wd_norm_rows *s, const struct wd_problem *problem);
 
@@ -27,6 +33,31 @@ bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s
 /* A call's tensors, sizes and mode; epsilon, and how rows are cut, are left to be said. */
 struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const struct wd_norm_rows *s,
                                            const struct wd_device *device);
+
+/* How rows are cut, see norm_rows_args.h. */
+struct wd_norm_cut {
+    int way;    /* columns of a thread: 0 is 8, 1 is 24, 2 is 32 */
+    bool edges; /* rows begin and end off boundaries of units, or threads lack some */
+    int64_t lanes;
+    int64_t share;
+    int64_t groups;
+    int64_t cluster;
+    int64_t clusters;
+    int64_t ahead;
+    int64_t ring;
+    int64_t shared; /* bytes */
+};
+
+/* False where rows are too long. Edges: rows need not begin and end on boundaries of units. */
+bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
+                      const struct wd_norm_rows *s, bool edges);
+
+/* Whether tensors begin on boundaries of units and rows do too; says in the arguments whether they at
+ * least lie alike. */
+bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes);
+
+/* Says the cut in the arguments; `partial` becomes null where no partial sums are left to be added. */
+void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c);
 
 /* dscale and dbias of `partials` rows in `partial`, of `length`: nothing else is read of the arguments. */
 cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows_args *a);

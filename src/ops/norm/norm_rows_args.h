@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the norm_rows kernels, shared by host and device. x is [rows][length] without gaps.
- * A row has `lanes` threads of each block of its cluster (a cluster of one block: all of them), a
- * lane eight columns: a run of neighbours, or singles that lie `lanes` apart. A block has `groups`
- * rows side by side, and walks on by `step`.
+ * Arguments of the norm_rows kernels, shared by host and device. x is [rows][length] without gaps; a
+ * unit is sixteen bytes of a row, aligned. Where rows do not begin on a boundary the first unit of a
+ * row and the last are shared with its neighbours, and the rows of a group begin at the same place of
+ * a unit: `step` is a multiple of a unit's elements then.
  *
- * Sums of lanes go through the warp, sums of warps through shared memory, sums of blocks through the
- * shared memory of the cluster. Backward, a thread adds up what its columns give to dscale and dbias
- * over its rows; a block (or its share of a cluster) leaves one row of these in `partial`. */
+ * A row has `lanes` threads of each block of its cluster (a cluster of one block: all of them), a block
+ * `share` units of the row, a lane every `lanes`-th of these. A block has `groups` rows side by side,
+ * and walks on by `step`; `ahead` rows of a group are on their way while it has one, in a ring of
+ * `ring` places.
+ *
+ * Sums of lanes go through the warp, sums of warps through shared memory or that of the cluster.
+ * Backward, a thread adds up what its columns give to dscale and dbias over its rows; a block (or its
+ * share of a cluster) leaves one row of these in `partial`. */
 #ifndef WD_OPS_NORM_ROWS_ARGS_H
 #define WD_OPS_NORM_ROWS_ARGS_H
 
 #include <stdint.h>
 
 enum {
-    NORM_ROWS_COLUMNS = 8,     /* of a lane */
+    NORM_ROWS_UNIT = 16,       /* bytes */
     NORM_ROWS_THREADS = 1024,  /* of a block, at most */
-    NORM_ROWS_BESIDE = 512,    /* of a block that has several rows side by side, at most */
     NORM_ROWS_CLUSTER_MAX = 8, /* blocks of a row */
-    NORM_ROWS_AT_ONCE = 4,     /* rows of a thread, at most */
-    NORM_ROWS_AHEAD = 4,   /* sixteen bytes of a thread that are on their way, where it has runs */
-    NORM_ROWS_GROUPS = 8,  /* of more than a warp in a block, at most */
-    NORM_ROWS_TILE = 32,   /* columns of a block that adds partial sums */
-    NORM_ROWS_SLICES = 32, /* partial sums side by side there, at most */
+    NORM_ROWS_GROUPS = 15,     /* of more than a warp in a block, at most: barriers */
+    NORM_ROWS_AHEAD_MAX = 6,   /* rows */
+    NORM_ROWS_SLICES_MAX = 16, /* of groups, side by side in adding them up */
+    NORM_ROWS_FEW_COLUMNS = 8, /* of a thread, where a block has a row and others add up columns */
+    NORM_ROWS_TILE = 32,       /* columns of a block that adds partial sums */
+    NORM_ROWS_SLICES = 32,     /* partial sums side by side there, at most */
 };
 
 /* Types of parameters, and places among kernels of three types. */
@@ -54,12 +59,15 @@ struct norm_rows_args {
     float inverse; /* of the length */
     uint32_t length;
     uint32_t lanes;
+    uint32_t share;
     uint32_t groups;
     uint32_t cluster;
     uint32_t partials;
+    uint32_t ahead;
+    uint32_t ring;
     int32_t centered; /* not RMS norm */
     int32_t streaming;
-    int32_t unused;
+    int32_t apart; /* tensors lie differently within units: elements one by one */
 };
 
 #endif

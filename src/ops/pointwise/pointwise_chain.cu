@@ -7,6 +7,7 @@
 #include "ops/definition_body.inc"
 #define WD_POINTWISE_VALUE pw_value_f32
 #include "ops/pointwise/pointwise_chain.cuh"
+#include "ops/pointwise/pointwise_straight.cuh"
 
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_chain_kernels.def"
 #include "ops/kernels_device.inc"

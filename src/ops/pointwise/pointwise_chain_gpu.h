@@ -6,12 +6,15 @@
 #define WD_OPS_POINTWISE_CHAIN_GPU_H
 
 #include "ops/pointwise/pointwise_program.h"
+#include "ops/pointwise/pointwise_straight.h"
 
-/* A kernel whose threads have runs of so many chunks of so many elements. */
+/* A kernel whose threads have runs of so many chunks of so many elements, and those of its type for
+ * straight chains. */
 struct wd_chain_kernel {
     struct wd_kernel_row *row;
     int chunk;
     int chunks;
+    struct straight_kernels straight;
 };
 
 /* Pieces that are a program, on devices with the shared memory that it takes at most. */

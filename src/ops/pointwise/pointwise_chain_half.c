@@ -8,7 +8,7 @@
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_chain_half_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { CHUNK = 8, CHUNKS = 2 };
+enum { CHUNK = 8, CHUNKS = 2, STRAIGHT_RUNS = 2, STRAIGHT_RUNS_TWO = 1 };
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -24,13 +24,18 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct pointwise_program program;
-    struct wd_chain_kernel kernel = {&kernel_rows[KERNEL_pointwise_chain_f16], CHUNK, CHUNKS};
+    struct wd_chain_kernel kernel = {&kernel_rows[KERNEL_pointwise_chain_f16],
+                                     CHUNK,
+                                     CHUNKS,
+                                     {&kernel_rows[KERNEL_pointwise_straight_f16_1], CHUNK,
+                                      STRAIGHT_RUNS, STRAIGHT_RUNS_TWO, STRAIGHT_RUNS_TWO}};
     struct wd_reason reason;
     if (!wd_pointwise_program_make(&call->problem, &program, &reason)) {
         return wd_fail(reason.status, "%s", reason.text);
     }
     if (program.dtype == CUDNN_DATA_BFLOAT16) {
         kernel.row = &kernel_rows[KERNEL_pointwise_chain_bf16];
+        kernel.straight.rows = &kernel_rows[KERNEL_pointwise_straight_bf16_1];
     }
     return wd_chain_gpu_emit(call, queue, &program, kernel);
 }

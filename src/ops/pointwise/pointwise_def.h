@@ -59,7 +59,7 @@ WD_FN WD_ACC WD_NAME(pw_gelu_grad)(WD_ACC x)
     return cdf + x * (WD_ACC)0.39894228040143267794 * WD_M(exp)((WD_ACC)-0.5 * x * x);
 }
 
-WD_FN WD_ACC WD_NAME(pw_forward)(const struct wd_pointwise_attr *p, WD_ACC x)
+WD_OUTLINE WD_ACC WD_NAME(pw_forward)(const struct wd_pointwise_attr *p, WD_ACC x)
 {
     switch (p->mode) {
     case CUDNN_POINTWISE_RELU_FWD: return WD_NAME(pw_relu)(p, x);
@@ -79,7 +79,8 @@ WD_FN WD_ACC WD_NAME(pw_forward)(const struct wd_pointwise_attr *p, WD_ACC x)
 }
 
 /* d mode / d x at x; y is the forward output where has_y. */
-WD_FN WD_ACC WD_NAME(pw_gradient)(const struct wd_pointwise_attr *p, WD_ACC x, int has_y, WD_ACC y)
+WD_OUTLINE WD_ACC WD_NAME(pw_gradient)(const struct wd_pointwise_attr *p, WD_ACC x, int has_y,
+                                       WD_ACC y)
 {
     switch (p->mode) {
     case CUDNN_POINTWISE_RELU_BWD: return WD_NAME(pw_relu_back)(p, x, (WD_ACC)1);
@@ -113,7 +114,7 @@ WD_FN WD_ACC WD_NAME(pw_extreme)(WD_ACC x, WD_ACC b, int want_max, int propagate
     return (x > b) == (want_max != 0) ? x : b;
 }
 
-WD_FN WD_ACC WD_NAME(pw_binary)(const struct wd_pointwise_attr *p, WD_ACC x, WD_ACC b)
+WD_OUTLINE WD_ACC WD_NAME(pw_binary)(const struct wd_pointwise_attr *p, WD_ACC x, WD_ACC b)
 {
     switch (p->mode) {
     case CUDNN_POINTWISE_ADD: return x + b;
@@ -137,7 +138,7 @@ WD_FN WD_ACC WD_NAME(pw_binary)(const struct wd_pointwise_attr *p, WD_ACC x, WD_
     }
 }
 
-WD_FN WD_ACC WD_NAME(pw_unary)(const struct wd_pointwise_attr *p, WD_ACC x)
+WD_OUTLINE WD_ACC WD_NAME(pw_unary)(const struct wd_pointwise_attr *p, WD_ACC x)
 {
     switch (p->mode) {
     case CUDNN_POINTWISE_ABS: return WD_M(fabs)(x);
@@ -161,8 +162,8 @@ WD_FN WD_ACC WD_NAME(pw_unary)(const struct wd_pointwise_attr *p, WD_ACC x)
 
 /* mode(x, b, t), x and b already times their factors; `has_t` says whether a backward mode has the
  * forward output in t. Every mode but GEN_INDEX. */
-WD_FN WD_ACC WD_NAME(pw_value)(const struct wd_pointwise_attr *p, WD_ACC x, WD_ACC b, WD_ACC t,
-                               int has_t)
+WD_OUTLINE WD_ACC WD_NAME(pw_value)(const struct wd_pointwise_attr *p, WD_ACC x, WD_ACC b, WD_ACC t,
+                                    int has_t)
 {
     if (p->mode == CUDNN_POINTWISE_BINARY_SELECT) return t != 0 ? x : b;
     if (p->mode >= CUDNN_POINTWISE_RELU_FWD && p->mode < CUDNN_POINTWISE_RELU_BWD)

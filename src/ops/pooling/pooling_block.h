@@ -59,11 +59,20 @@ struct wd_pool_way {
     cudnnStatus_t (*emit)(struct wd_queue *queue, const struct wd_pool_shape *shape,
                           const struct wd_pool_memory *memory);
 };
+extern const struct wd_pool_way wd_pool_forward_walk;
 extern const struct wd_pool_way wd_pool_forward_vector;
+extern const struct wd_pool_way wd_pool_forward_band;
 extern const struct wd_pool_way wd_pool_forward_single;
 extern const struct wd_pool_way wd_pool_forward_tile;
+extern const struct wd_pool_way wd_pool_backward_walk;
 extern const struct wd_pool_way wd_pool_backward_vector;
+extern const struct wd_pool_way wd_pool_backward_band;
 extern const struct wd_pool_way wd_pool_backward_single;
 extern const struct wd_pool_way wd_pool_backward_tile;
+
+/* The engine's way that is best for a shape; null, and why there is none. */
+const struct wd_pool_way *wd_pool_way_of(const struct wd_device *device,
+                                         const struct wd_pool_shape *shape,
+                                         struct wd_reason *reason);
 
 #endif

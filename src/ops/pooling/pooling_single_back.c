@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients of small windows that overlap, on the GPU straight from memory: maxima of planes, and of
- * pixels in fp32, averages of pixels of whole runs. Maxima go image by image through a workspace of
+ * Gradients of small windows that overlap, on the GPU straight from memory, of pixels of whole runs:
+ * averages, and maxima in fp32. Maxima go image by image through a workspace of
  * codes: a kernel notes where each window's maximum is, the next collects. */
 #include "ops/pooling/pooling_vector.h"
 
@@ -19,24 +19,20 @@ static int64_t run_elements(const struct wd_pool_shape *s)
 static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
                   struct wd_reason *reason)
 {
-    (void)device;
     WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_backward_tile has it");
     WD_NEED(wd_pool_is_flat(s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
     WD_NEED(wd_pool_is_near(s), reason, NOT_SUPPORTED_SHAPE,
             "windows of %lld x %lld are better cut from a box in shared memory",
             (long long)s->window[1], (long long)s->window[2]);
-    if (!s->max) {
-        /* elsewhere boxes take half the time */
-        WD_NEED(s->pixels && s->inner % run_elements(s) == 0, reason, NOT_SUPPORTED_LAYOUT,
-                "averages of other than pixels of whole runs");
-        return true;
-    }
-    /* pixels of fp32: 0.89 of a box's time, planes 0.55 to 0.85; of halves 1.06 */
-    WD_NEED(!s->pixels || s->size == 4, reason, NOT_SUPPORTED_DATA_TYPE,
-            "maxima of pixels of two-byte elements");
+    WD_NEED(s->pixels && s->inner % run_elements(s) == 0, reason, NOT_SUPPORTED_LAYOUT,
+            "not pixels of whole runs");
+    if (!s->max) return true;
+    /* 0.89 of a box's time; of halves 1.06 */
+    WD_NEED(s->size == 4, reason, NOT_SUPPORTED_DATA_TYPE, "maxima of two-byte elements");
     WD_NEED(wd_pool_windows(s) <= CODES_MAX, reason, NOT_SUPPORTED_SHAPE,
             "%lld windows of an image, there is room for the codes of %d",
             (long long)wd_pool_windows(s), CODES_MAX);
+    WD_NEED(wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE, "not at any alignment");
     return true;
 }
 
@@ -52,67 +48,29 @@ static int64_t notes(const struct wd_pool_shape *s)
     return s->max ? images_at_once(s) * wd_pool_windows(s) : 0;
 }
 
-/* Every second column's windows, as code_pairs has them. */
-static bool is_pairs(const struct wd_pool_shape *s, const struct pool_vector_args *a)
-{
-    return s->window[1] == 3 && s->window[2] == 3 && s->stride[2] == 2 && s->pad[2] == 1 &&
-           2 * s->windows[2] == s->image[2] && s->image[2] % run_elements(s) == 0 &&
-           (uintptr_t)a->x % 16 == 0;
-}
-
 static cudnnStatus_t emit_codes(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 struct pool_vector_args a)
 {
-    const bool square = s->window[1] == s->window[2];
-    int64_t windows = s->outer * wd_pool_windows(s);
-    int64_t run = run_elements(s);
-    int kernel;
-    if (s->pixels) {
-        bool runs = s->inner % run == 0 && (uintptr_t)a.x % 16 == 0;
-        if (!runs) run = 1;
-        a.by_w = wd_fastdiv_of((uint32_t)(s->inner / run));
-        a.by_h = wd_fastdiv_of((uint32_t)s->windows[2]);
-        a.by_outer = wd_fastdiv_of((uint32_t)s->windows[1]);
-        kernel = runs ? KERNEL_code_pixel_f32_16_3 : KERNEL_code_pixel_f32_1_3;
-        kernel += !(square && s->window[1] == 3);
-        return wd_pool_vector_launch(queue, &kernel_rows[kernel], windows / run, &a);
-    }
-    a.by_h = wd_fastdiv_of((uint32_t)s->windows[1]);
-    if (is_pairs(s, &a)) {
-        a.by_w = wd_fastdiv_of((uint32_t)(s->image[2] / run));
-        kernel = KERNEL_code_pairs_f32_3 + s->type;
-        return wd_pool_vector_launch(queue, &kernel_rows[kernel], windows / (run / 2), &a);
-    }
-    a.by_w = wd_fastdiv_of((uint32_t)s->windows[2]);
-    kernel = KERNEL_code_plane_f32_2 + s->type * 3;
-    kernel += square && (s->window[1] == 2 || s->window[1] == 3) ? (int)s->window[1] - 2 : 2;
-    return wd_pool_vector_launch(queue, &kernel_rows[kernel], windows, &a);
+    const bool of_three = s->window[1] == 3 && s->window[2] == 3;
+    const int64_t run = run_elements(s);
+    a.by_w = wd_fastdiv_of((uint32_t)(s->inner / run));
+    a.by_h = wd_fastdiv_of((uint32_t)s->windows[2]);
+    a.by_outer = wd_fastdiv_of((uint32_t)s->windows[1]);
+    return wd_pool_vector_launch(queue, &kernel_rows[KERNEL_code_pixel_f32_16_3 + !of_three],
+                                 s->outer * wd_pool_windows(s) / run, &a);
 }
 
 static cudnnStatus_t emit_collect(struct wd_queue *queue, const struct wd_pool_shape *s,
                                   struct pool_vector_args a)
 {
-    int64_t elements = s->outer * wd_pool_image(s);
-    int64_t run = run_elements(s);
-    bool runs = (uintptr_t)a.out % 16 == 0;
-    int kernel;
-    if (s->pixels) {
-        /* averages have been seen to be of runs; codes begin where the workspace is aligned */
-        runs = runs && s->inner % run == 0 && (uintptr_t)a.dy % 16 == 0;
-        if (!runs) run = 1;
-        a.by_w = wd_fastdiv_of((uint32_t)(s->inner / run));
-        a.by_h = wd_fastdiv_of((uint32_t)s->image[2]);
-        a.by_outer = wd_fastdiv_of((uint32_t)s->image[1]);
-        kernel = !s->max ? KERNEL_from_pixel_average_f32 + s->type
-                         : KERNEL_from_pixel_max_f32_16 + !runs;
-        return wd_pool_vector_launch(queue, &kernel_rows[kernel], elements / run, &a);
-    }
-    runs = runs && s->image[2] % run == 0;
-    if (!runs) run = 1;
-    a.by_w = wd_fastdiv_of((uint32_t)(s->image[2] / run));
-    a.by_h = wd_fastdiv_of((uint32_t)s->image[1]);
-    kernel = KERNEL_from_plane_f32_16 + s->type * 2 + !runs;
-    return wd_pool_vector_launch(queue, &kernel_rows[kernel], elements / run, &a);
+    const int64_t run = run_elements(s);
+    const int kernel =
+        s->max ? KERNEL_from_pixel_max_f32_16 : KERNEL_from_pixel_average_f32 + s->type;
+    a.by_w = wd_fastdiv_of((uint32_t)(s->inner / run));
+    a.by_h = wd_fastdiv_of((uint32_t)s->image[2]);
+    a.by_outer = wd_fastdiv_of((uint32_t)s->image[1]);
+    return wd_pool_vector_launch(queue, &kernel_rows[kernel], s->outer * wd_pool_image(s) / run,
+                                 &a);
 }
 
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
@@ -121,7 +79,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     struct pool_vector_args whole;
     struct wd_pool_shape part = *s;
     int64_t step;
-    if (!s->max && ((uintptr_t)m->out % 16 != 0 || (uintptr_t)m->dy % 16 != 0)) {
+    if (((uintptr_t)m->x | (uintptr_t)m->out | (uintptr_t)m->dy) % 16 != 0) {
         return wd_pool_backward_tile.emit(queue, s, m);
     }
     whole = wd_pool_vector_args_of(s, m);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of windows of two-dimensional images that overlap. A thread has a run of dx and collects
-// from the windows over it in row-major order; of maxima, a kernel before it notes where each is, as a
+// Gradients of windows of pixels of two-dimensional images that overlap. A thread has a run of dx and
+// collects from the windows over it in row-major order; of maxima, a kernel before it notes where each is, as a
 // code in the workspace. No atomics.
 #include "ops/pooling/pooling_state.cuh"
 
@@ -24,46 +24,6 @@ struct covering {
 __device__ __forceinline__ float inverse_of(const pool_vector_args &a, int rows, int q)
 {
     return a.exclude ? inverse<float>(rows * columns_of(a, q).extent()) : a.inverse;
-}
-
-// Planes: V neighbours of a row of dx.
-template <class T, int V, bool CODES>
-__device__ __forceinline__ void backward_plane(const pool_vector_args &a)
-{
-    const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
-    if (item >= a.count) return;
-    uint32_t plane = item;
-    const int w = (int)wd_take_rest(plane, a.by_w) * V;
-    const int h = (int)wd_take_rest(plane, a.by_h);
-    const covering over_h(h, h, a.pad_h, a.size_h, a.windows_h, a.by_stride_h);
-    const covering over_w(w, w + V - 1, a.pad_w, a.size_w, a.windows_w, a.by_stride_w);
-    const T *dy = static_cast<const T *>(a.dy);
-    float sum[V];
-#pragma unroll
-    for (int i = 0; i < V; ++i) sum[i] = 0.0f;
-    for (int p = over_h.first; p < over_h.end; ++p) {
-        const span rows = rows_of(a, p);
-        const uint32_t line = (plane * (uint32_t)a.windows_h + p) * (uint32_t)a.windows_w;
-        const int code = (h - rows.start) * a.size_w;
-#pragma unroll 2
-        for (int q = over_w.first; q < over_w.end; ++q) {
-            const int start = q * a.stride_w - a.pad_w;
-            const float share = element(dy + line + q);
-            if constexpr (CODES) {
-                const int column = (int)a.codes[line + q] - code;
-                const int at = (uint32_t)column < (uint32_t)a.size_w ? start + column - w : -1;
-#pragma unroll
-                for (int i = 0; i < V; ++i) sum[i] += at == i ? share : 0.0f;
-            } else {
-                const float mean = share * inverse_of(a, rows.extent(), q);
-#pragma unroll
-                for (int i = 0; i < V; ++i) {
-                    sum[i] += (uint32_t)(w + i - start) < (uint32_t)a.size_w ? mean : 0.0f;
-                }
-            }
-        }
-    }
-    wd_put_run<T, V>(a, item * V, sum);
 }
 
 // Pixels: V channels of a pixel of dx.
@@ -126,26 +86,10 @@ template <class F> __device__ __forceinline__ void by_maximum(const pool_vector_
     else run(std::integral_constant<int, POOL_MAX_NAN>());
 }
 
-template <class T, int SIZE> __device__ __forceinline__ void code_plane(const pool_vector_args &a)
-{
-    by_maximum(a, [&](auto mode) { forward_plane<T, SIZE, mode.value, true>(a); });
-}
-
-template <class T, int V> __device__ __forceinline__ void code_pairs(const pool_vector_args &a)
-{
-    by_maximum(a, [&](auto mode) { forward_pairs<T, V, 3, mode.value, true>(a); });
-}
-
 template <class T, int V, int SIZE>
 __device__ __forceinline__ void code_pixel(const pool_vector_args &a)
 {
     by_maximum(a, [&](auto mode) { forward_pixel<T, V, SIZE, mode.value, true>(a); });
-}
-
-template <class T, int V> __device__ __forceinline__ void from_plane(const pool_vector_args &a)
-{
-    wd_wait_for_previous();
-    backward_plane<T, V, true>(a);
 }
 
 template <class T, int V, bool CODES>

@@ -36,9 +36,9 @@ static const int collect_row[4][2][2] = {
     {{KERNEL_collect_tile_f32_16_any, KERNEL_collect_tile_f32_16_any},
      {KERNEL_collect_tile_f32_1_any, KERNEL_collect_tile_f32_1_any}},
     {{KERNEL_collect_tile_f16_16_any, KERNEL_collect_tile_f16_16_3},
-     {KERNEL_collect_tile_f16_1_any, KERNEL_collect_tile_f16_1_3}},
+     {KERNEL_collect_tile_f16_1_any, KERNEL_collect_tile_f16_1_any}},
     {{KERNEL_collect_tile_bf16_16_any, KERNEL_collect_tile_bf16_16_3},
-     {KERNEL_collect_tile_bf16_1_any, KERNEL_collect_tile_bf16_1_3}},
+     {KERNEL_collect_tile_bf16_1_any, KERNEL_collect_tile_bf16_1_any}},
     {{KERNEL_collect_tile_f64_16_any, KERNEL_collect_tile_f64_16_any},
      {KERNEL_collect_tile_f64_1_any, KERNEL_collect_tile_f64_1_any}},
 };

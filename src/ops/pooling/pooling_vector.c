@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pooling forward on the GPU straight from memory: windows that share little with their neighbours,
- * and long ones that lanes share, of images of one or two dimensions in fp32, fp16 and bf16. How an
+ * and long ones that lanes share, of images of one or two dimensions, and of three
+ * where windows are pairs of columns, in fp32, fp16 and bf16. How an
  * output is computed depends on shape and alignment alone. */
 #include "ops/pooling/pooling_vector.h"
 
@@ -37,16 +38,18 @@ static int64_t window_terms(const struct wd_pool_shape *s)
 static bool is_long(const struct wd_pool_shape *s)
 {
     int64_t terms = window_terms(s);
+    if (!wd_pool_is_flat(s)) return false;
     if (s->windows[1] * s->windows[2] == 1) return terms >= LONG_PLANE;
     return terms >= LONG_WINDOW && 2 * s->stride[2] >= s->window[2] &&
            (!s->pixels || s->outer * wd_pool_windows(s) <= MANY_WINDOWS);
 }
 
-/* Whether the windows are every second column's, as forward_pairs has them. */
+/* Whether the windows are every second column's, as forward_pairs and forward_deep have them. */
 static bool is_pairs(const struct wd_pool_shape *s)
 {
     return !s->pixels &&
-           ((s->window[2] == 2 && s->window[1] <= 2) || (s->window[2] == 3 && s->window[1] == 3)) &&
+           ((s->window[2] == 2 && s->window[1] <= 2) ||
+            (s->window[2] == 3 && s->window[1] == 3 && wd_pool_is_flat(s))) &&
            s->stride[2] == 2 && s->pad[2] == s->window[2] - 2 && 2 * s->windows[2] == s->image[2] &&
            s->image[2] % run_elements(s) == 0;
 }
@@ -61,7 +64,8 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
                   struct wd_reason *reason)
 {
     WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_forward_tile has it");
-    WD_NEED(wd_pool_is_flat(s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
+    WD_NEED(wd_pool_is_flat(s) || (is_pairs(s) && wd_pool_tile_fits(device, s)), reason,
+            NOT_SUPPORTED_SHAPE, "windows of three dimensions, other than of pairs of columns");
     WD_NEED(is_long(s) || is_pairs(s) || is_pixel(s) || !wd_pool_tile_fits(device, s), reason,
             NOT_SUPPORTED_SHAPE, "no runs, or windows that are better cut from a box");
     return true;
@@ -84,6 +88,11 @@ struct pool_vector_args wd_pool_vector_args_of(const struct wd_pool_shape *s,
     a.exclude = s->exclude;
     a.lowest = (float)s->lowest;
     a.inverse = (float)s->inverse;
+    a.image_d = (int32_t)s->image[0];
+    a.windows_d = (int32_t)s->windows[0];
+    a.size_d = (int32_t)s->window[0];
+    a.stride_d = (int32_t)s->stride[0];
+    a.pad_d = (int32_t)s->pad[0];
     a.image_h = (int32_t)s->image[1];
     a.image_w = (int32_t)s->image[2];
     a.windows_h = (int32_t)s->windows[1];
@@ -122,6 +131,11 @@ static cudnnStatus_t emit_pairs(struct wd_queue *queue, const struct wd_pool_sha
 {
     a->by_w = wd_fastdiv_of((uint32_t)(s->image[2] / run_elements(s)));
     a->by_h = wd_fastdiv_of((uint32_t)s->windows[1]);
+    if (!wd_pool_is_flat(s)) {
+        a->by_outer = wd_fastdiv_of((uint32_t)s->windows[0]);
+        return launch(queue, KERNEL_pool_deep_f32 + s->type,
+                      s->outer * wd_pool_windows(s) / (run_elements(s) / 2), a);
+    }
     return launch(queue, KERNEL_pool_pairs_f32_2 + s->type * 2 + (s->window[2] == 3),
                   s->outer * wd_pool_windows(s) / (run_elements(s) / 2), a);
 }
@@ -182,7 +196,8 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     if ((uintptr_t)m->x % 16 == 0 && (uintptr_t)m->out % 8 == 0 && is_pairs(s) && !is_long(s)) {
         return emit_pairs(queue, s, &a);
     }
-    if (!is_long(s) && wd_pool_is_single(s)) return wd_pool_forward_single.emit(queue, s, m);
+    if (!is_long(s) && wd_pool_is_flat(s) && wd_pool_is_single(s))
+        return wd_pool_forward_single.emit(queue, s, m);
     if (!is_long(s) && wd_pool_tile_fits(queue->device, s)) {
         return wd_pool_forward_tile.emit(queue, s, m);
     }

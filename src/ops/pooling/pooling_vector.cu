@@ -6,6 +6,49 @@
 
 namespace {
 
+// ---- Images of three dimensions ----
+
+// Planes, windows of 2 columns at a stride of 2, W = 2Q, and of two rows at most: V columns of x.
+template <class T, int V, int MODE>
+__device__ __forceinline__ void forward_deep(const pool_vector_args &a)
+{
+    constexpr int K = V / 2;
+    const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= a.count) return;
+    uint32_t n = item;
+    const int run = (int)wd_take_rest(n, a.by_w);
+    const int p = (int)wd_take_rest(n, a.by_h);
+    const int z = (int)wd_take_rest(n, a.by_outer);
+    const span rows = rows_of(a, p);
+    const span depth(z, a.stride_d, a.pad_d, a.size_d, a.image_d);
+    const T *x = static_cast<const T *>(a.x) +
+                 (size_t)n * (uint32_t)(a.image_d * a.image_h) * (uint32_t)a.image_w + run * V;
+    window_state<MODE, false> t[K];
+    int covered[K];
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        t[k].clear();
+        covered[k] = 2 * rows.extent() * depth.extent();
+    }
+    for (int d = depth.low; d < depth.high; d += 2) {
+        wd_run<T, V> line[4];
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+            const int h = rows.low + r % 2;
+            if (d + r / 2 < depth.high && h < rows.high) {
+                line[r].load(x + (uint32_t)(((d + r / 2) * a.image_h + h) * a.image_w));
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+            if (d + r / 2 >= depth.high || rows.low + r % 2 >= rows.high) continue;
+#pragma unroll
+            for (int i = 0; i < V; ++i) t[i / 2].see(wd_widen(line[r].get(i)));
+        }
+    }
+    put_windows<T, K, MODE, false>(a, item * K, t, covered);
+}
+
 // ---- Lanes share a window ----
 
 // Planes: LANES threads a window, at most a block.
@@ -128,6 +171,11 @@ template <class T, int V, int SIZE>
 __device__ __forceinline__ void pool_pairs(const pool_vector_args &a)
 {
     by_mode(a, [&](auto mode) { forward_pairs<T, V, SIZE, mode.value, false>(a); });
+}
+
+template <class T, int V> __device__ __forceinline__ void pool_deep(const pool_vector_args &a)
+{
+    by_mode(a, [&](auto mode) { forward_deep<T, V, mode.value>(a); });
 }
 
 template <class T, int V, int SIZE>

@@ -22,14 +22,19 @@ struct pool_vector_args {
     int32_t exclude; /* averages: padding does not count */
     float lowest;    /* maxima without candidates */
     float inverse;   /* averages: 1 / the size of a window */
+    int32_t image_d; /* images of three dimensions: pool_deep alone */
     int32_t image_h;
     int32_t image_w;
+    int32_t windows_d;
     int32_t windows_h;
     int32_t windows_w;
+    int32_t size_d;
     int32_t size_h;
     int32_t size_w;
+    int32_t stride_d;
     int32_t stride_h;
     int32_t stride_w;
+    int32_t pad_d;
     int32_t pad_h;
     int32_t pad_w;
     uint32_t inner;
@@ -39,7 +44,7 @@ struct pool_vector_args {
     uint32_t tile_runs;         /* blocks over channels: runs of a row of threads */
     struct wd_fastdiv by_w;     /* items of a row (planes), runs of a pixel (pixels) */
     struct wd_fastdiv by_h;     /* rows of an image (planes), pixels of a row (pixels) */
-    struct wd_fastdiv by_outer; /* pixels: rows of an image */
+    struct wd_fastdiv by_outer; /* pixels: rows of an image; pool_deep: its depth */
     struct wd_fastdiv by_stride_h;
     struct wd_fastdiv by_stride_w;
 };

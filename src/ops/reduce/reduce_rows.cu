@@ -162,6 +162,27 @@ __device__ __forceinline__ run_place place_of(const reduce_vector_args &a, int64
     return r;
 }
 
+// N whole runs, `step` apart.
+template <int OP, class T, int N>
+__device__ __forceinline__ void add_whole(const reduce_vector_args &a,
+                                          terms<OP, acc<T>, run_of<T>> &sum, const T *from,
+                                          uint32_t step, int32_t index)
+{
+    constexpr int V = run_of<T>;
+    wd_run<T, V> run[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) run[i].load(from + i * step * V);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        const int32_t at = index + (int32_t)(i * step * V);
+        acc<T> w[V];
+#pragma unroll
+        for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+        sum.add(a, w, at, at);
+    }
+    sum.flush();
+}
+
 // A row is of `lanes` threads, or of a block or several where that is more than a warp.
 template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args &a)
 {
@@ -188,33 +209,33 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
     sum.begin(a);
     wd_wait_for_previous();
     const uint32_t lead = threadIdx.x & (step - 1); // of the threads that share the row
+    // Of a long piece what is not whole goes by so few that the rest can go by many.
+    const bool is_long = a.by_run.divisor >= 4 * step;
     while (unit < end) {
         // where all of them have whole runs of one piece, many are in flight
         const uint32_t piece = wd_fastdiv_quotient(unit - lead, a.by_run);
         const int64_t start = base + piece * a.piece;
         const int before = (int)((a.shift + start) & (V - 1));
         const int64_t first = (int64_t)(unit - lead - piece * a.by_run.divisor) * V - before;
-        if (first >= 0 && first + (int64_t)MANY * step * V <= a.line &&
-            unit - lead + MANY * step <= end) {
-            const T *from = static_cast<const T *>(a.x) + start + first + lead * V;
-            const int32_t index = (int32_t)(piece * (uint32_t)a.line) + (int32_t)first;
-            wd_run<T, V> run[MANY];
-#pragma unroll
-            for (int i = 0; i < MANY; ++i) run[i].load(from + i * step * V);
-#pragma unroll
-            for (int i = 0; i < MANY; ++i) {
-                const int32_t at = index + (int32_t)((lead + i * step) * V);
-                A w[V];
-#pragma unroll
-                for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
-                sum.add(a, w, at, at);
-            }
-            sum.flush();
+        const int32_t index =
+            (int32_t)(piece * (uint32_t)a.line) + (int32_t)first + (int32_t)lead * V;
+        const T *from = static_cast<const T *>(a.x) + start + first + lead * V;
+        const uint32_t left = end - (unit - lead);
+        // whole runs, of the piece and of the segment
+        const uint32_t room = first >= 0 ? (uint32_t)min((a.line - first) / V, (int64_t)left) : 0;
+        if (room >= MANY * step) {
+            add_whole<OP, T, MANY>(a, sum, from, step, index);
             unit += MANY * step;
             continue;
         }
+        if (room >= MANY / 2 * step) {
+            add_whole<OP, T, MANY / 2>(a, sum, from, step, index);
+            unit += MANY / 2 * step;
+            continue;
+        }
+        const uint32_t turn = is_long ? step : RUNS * step, turns = is_long ? 1 : ROUNDS;
 #pragma unroll 1
-        for (int n = 0; n < ROUNDS && unit < end; ++n, unit += RUNS * step) {
+        for (uint32_t n = 0; n < turns && unit < end; ++n, unit += turn) {
             wd_run<T, V> run[RUNS];
             int inside[RUNS]; // elements of a run from the first to behind the last of its piece
             int32_t index[RUNS];
@@ -223,7 +244,8 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
                 const run_place r = place_of<V>(a, base, unit + i * step);
                 const int begin = (int)max(-r.k, (int64_t)0);
                 const int behind = (int)min(a.line - r.k, (int64_t)V);
-                inside[i] = begin < behind && unit + i * step < end ? begin | behind << 8 : 0;
+                const bool turned = unit + i * step < end && i * step < turn;
+                inside[i] = begin < behind && turned ? begin | behind << 8 : 0;
                 index[i] = (int32_t)(r.piece * (uint32_t)a.line) + (int32_t)r.k;
                 if (inside[i]) load_run<T>(a, run[i], r.start + r.k);
             }
@@ -250,6 +272,25 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
 }
 
 // ---- Short rows ----
+
+// The greatest of a row of elements of two bytes, in words of which the first and the last may be half
+// a neighbour's.
+template <class T>
+__device__ __forceinline__ state<PICK, float> pick_row(const reduce_vector_args &a, const T *row,
+                                                       uint32_t n, uint32_t lane)
+{
+    const uint32_t odd = (uint32_t)(reinterpret_cast<uintptr_t>(row) / 2 & 1);
+    const uint32_t *in = reinterpret_cast<const uint32_t *>(row - odd);
+    const uint32_t words = n > 0 ? (odd + n + 1) / 2 : 0;
+    int32_t best = INT32_MIN;
+#pragma unroll 4
+    for (uint32_t k = lane; k < words; k += a.lanes) {
+        const uint32_t two = ordered<T>(a, in[k]), place = 0xffff + odd - 2 * k;
+        if (k > 0 || !odd) best = max(best, (int32_t)(two << 16 | place));
+        if (2 * k + 1 < odd + n) best = max(best, (int32_t)((two & 0xffff0000u) | (place - 1)));
+    }
+    return picked<T>(a, best);
+}
 
 // `block_rows` rows a block, copied as they lie; `lanes` threads a row.
 template <int OP, class T> __device__ void reduce_short(const reduce_vector_args &a)
@@ -283,6 +324,11 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
         const uint32_t row = done + (threadIdx.x >> a.lane_bits);
         const T *mine = staged + shift + row * line;
         const uint32_t end = row < rows ? line : 0;
+        const uint32_t output = row < rows ? first + row : a.outputs;
+        if constexpr (OP == PICK && sizeof(T) == 2) {
+            conclude_lanes<OP, A>(a, pick_row(a, mine, end, lane), output, lane);
+            continue;
+        }
         terms<OP, A, 1> sum;
         sum.begin(a);
 #pragma unroll 4
@@ -290,7 +336,7 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
             const A w = term<OP>(a, wd_widen(mine[k]));
             sum.add(a, &w, (int32_t)k, (int32_t)k);
         }
-        conclude_lanes<OP, A>(a, sum.get(a), row < rows ? first + row : a.outputs, lane);
+        conclude_lanes<OP, A>(a, sum.get(a), output, lane);
     }
 }
 

@@ -11,11 +11,6 @@
 #include "ops/pooling/pooling_block.h"
 #include "ops/resample/resample_vector.h"
 
-static const struct wd_pool_way *const ways[2][3] = {
-    {&wd_pool_forward_vector, &wd_pool_forward_single, &wd_pool_forward_tile},
-    {&wd_pool_backward_vector, &wd_pool_backward_single, &wd_pool_backward_tile},
-};
-
 /* The lengths in pixels; false where one is a fraction. */
 static bool whole_lengths(const struct wd_resample_attr *p, struct wd_pool_attr *pool,
                           struct wd_reason *reason)
@@ -74,13 +69,8 @@ static bool pool_of(const struct wd_problem *problem, struct wd_pool_shape *pool
 static const struct wd_pool_way *way_of(const struct wd_problem *problem,
                                         struct wd_pool_shape *pool, struct wd_reason *reason)
 {
-    const bool backward = problem->node->op == WD_OP_RESAMPLE_BACKWARD;
     if (!pool_of(problem, pool, reason)) return NULL;
-    for (int i = 0; i < 3; ++i) {
-        const struct wd_pool_way *way = ways[backward][i];
-        if (way->takes(problem->device, pool, reason)) return way;
-    }
-    return NULL;
+    return wd_pool_way_of(problem->device, pool, reason);
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -122,7 +112,6 @@ const struct wd_engine wd_engine_resample_forward_pool = {
     .name = "resample_forward_pool",
     .op = WD_OP_RESAMPLE_FORWARD,
     .device = WD_GPU,
-    .untried = true,
     .match = match,
     .workspace = workspace,
     .emit = emit,
@@ -132,7 +121,6 @@ const struct wd_engine wd_engine_resample_backward_pool = {
     .name = "resample_backward_pool",
     .op = WD_OP_RESAMPLE_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .match = match,
     .workspace = workspace,
     .emit = emit,

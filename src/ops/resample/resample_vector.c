@@ -301,7 +301,6 @@ const struct wd_engine wd_engine_resample_forward_vector = {
     .name = "resample_forward_vector",
     .op = WD_OP_RESAMPLE_FORWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,

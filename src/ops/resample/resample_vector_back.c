@@ -131,7 +131,6 @@ const struct wd_engine wd_engine_resample_backward_vector = {
     .name = "resample_backward_vector",
     .op = WD_OP_RESAMPLE_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the pass of random numbers, shared by host and device, and the distributions made of
- * 32 random bits. They are added up from products and quotients alone (and a square root, which IEEE
- * 754 rounds as well), in double, for every accumulator: mathematical libraries differ in the last
- * bit, and here every device and engine must answer the same. */
+ * Arguments of the pass of random numbers, shared by host and device, and a block's elements made of
+ * its bits. rng_numbers.h has the arithmetic. */
 #ifndef WD_OPS_RNG_ARGS_H
 #define WD_OPS_RNG_ARGS_H
+
+#include <float.h>
 
 #include "base/philox.h"
 #include "base/view.h"
 #include "graph/attr.h"
+#include "ops/rng/rng_numbers.h"
+
+/* How bits become elements; a block has eight of the first two, four of the others. */
+enum { RNG_CHANCE, RNG_COARSE, RNG_SINGLE, RNG_DOUBLE };
 
 struct rng_args {
     struct wd_view y;
@@ -19,10 +23,11 @@ struct rng_args {
     uint64_t offset_value;
     int32_t seed_dtype;
     int32_t offset_dtype;
-    int32_t per_item; /* elements that share a byte, of types below one; else 4, those of a block */
-    int32_t unused;
+    int32_t how;
+    int32_t per_item;           /* elements of a block; where some share a byte, those of a byte */
     int32_t order[WD_MAX_RANK]; /* of y's dimensions in memory */
     struct wd_rng_attr attr;
+    struct rng_scale scale;
 };
 
 WD_FN uint64_t rng_integer(const void *data, int dtype, uint64_t value)
@@ -32,63 +37,77 @@ WD_FN uint64_t rng_integer(const void *data, int dtype, uint64_t value)
     return (uint64_t)((const int64_t *)data)[0];
 }
 
-/* -ln((r + 1) / 2^32): of f in [1/sqrt 2, sqrt 2] times a power of two, ln f = 2 artanh((f - 1) /
- * (f + 1)), whose series has an error below 1e-19 there. */
-WD_FN double rng_minus_log(uint32_t r)
+#if !WD_ON_DEVICE
+static inline int rng_how(const struct wd_rng_attr *attr, int dtype)
 {
-    const double ln2 = 0.69314718055994530942;
-    double f = (double)r + 1.0;
-    double s;
-    double square;
-    double sum = 0;
-    int power = -32;
-    while (f >= 65536.0) {
-        f /= 65536.0;
-        power += 16;
-    }
-    while (f > 1.41421356237309504880) {
-        f /= 2.0;
-        power += 1;
-    }
-    s = (f - 1.0) / (f + 1.0);
-    square = s * s;
-    for (int n = 23; n >= 1; n -= 2) sum = sum * square + 1.0 / n;
-    return -(power * ln2 + 2.0 * s * sum);
+    if (attr->distribution == CUDNN_RNG_DISTRIBUTION_BERNOULLI) return RNG_CHANCE;
+    if (wd_dtype_bits(dtype) <= 16) return RNG_COARSE;
+    if (dtype == CUDNN_DATA_FLOAT || dtype == CUDNN_DATA_FAST_FLOAT_FOR_FP8) return RNG_SINGLE;
+    return RNG_DOUBLE;
 }
 
-/* cos and sin of 2 pi r / 2^32, by their series within an eighth of the circle. */
-WD_FN void rng_circle(uint32_t r, double *cosine, double *sine)
+static inline float rng_float(double value)
 {
-    const double step = 6.28318530717958647693 / 4294967296.0;
-    const uint32_t quadrant = (r + 0x20000000u) >> 30;
-    const double x = (double)(int32_t)(r - (quadrant << 30)) * step;
-    const double square = x * x;
-    double c = 1.0;
-    double s = 1.0;
-    for (int n = 18; n >= 2; n -= 2) c = 1.0 - square / (double)(n * (n - 1)) * c;
-    for (int n = 19; n >= 3; n -= 2) s = 1.0 - square / (double)(n * (n - 1)) * s;
-    s *= x;
-    *cosine = quadrant == 0 ? c : quadrant == 1 ? -s : quadrant == 2 ? -c : s;
-    *sine = quadrant == 0 ? s : quadrant == 1 ? c : quadrant == 2 ? -s : -c;
+    return (float)fmax(-(double)FLT_MAX, fmin((double)FLT_MAX, value));
 }
 
-/* The value of element i of a block of four random numbers. */
-WD_FN double rng_value(const struct wd_rng_attr *p, const uint32_t *number, int i)
+static inline struct rng_scale rng_scale_of(const struct wd_rng_attr *attr, int how)
 {
-    if (p->distribution == CUDNN_RNG_DISTRIBUTION_BERNOULLI) {
-        return (double)number[i] < p->probability * 4294967296.0 ? 1.0 : 0.0;
+    const int normal = attr->distribution == CUDNN_RNG_DISTRIBUTION_NORMAL;
+    const double values = how == RNG_COARSE ? 65536.0 : 4294967296.0;
+    struct rng_scale s = {0};
+    s.base = normal ? attr->mean : attr->low;
+    s.step = normal ? attr->deviation : (attr->high - attr->low) / values;
+    s.most = attr->high;
+    s.base_f = rng_float(s.base);
+    s.step_f = rng_float(s.step);
+    s.most_f = rng_float(s.most);
+    return s;
+}
+#endif
+
+WD_FN int rng_block_elements(int how)
+{
+    return how <= RNG_COARSE ? WD_PHILOX_HALVES : 4;
+}
+
+/* Element i of a block, a value of the precision that goes with `how`. */
+WD_FN double rng_value(const struct rng_args *a, const uint32_t *number, const uint32_t *second,
+                       int i)
+{
+    const struct rng_scale *p = &a->scale;
+    const int normal = a->attr.distribution == CUDNN_RNG_DISTRIBUTION_NORMAL;
+    const int first = i & ~1; /* of a pair */
+    if (a->how == RNG_CHANCE) {
+        const double chance = (double)wd_philox_chance(number, second, i);
+        return chance < a->attr.probability * 4294967296.0 ? 1.0 : 0.0;
     }
-    if (p->distribution == CUDNN_RNG_DISTRIBUTION_UNIFORM) {
-        const double value = p->low + (p->high - p->low) * ((double)number[i] / 4294967296.0);
-        return value < p->high ? value : p->high; /* the sum may have been rounded up */
+    if (a->how == RNG_COARSE) {
+        float pair[2];
+        float square;
+        if (!normal) return rng_coarse_uniform(p, (float)wd_philox_half(number, i) + 0.5f);
+        square = rng_coarse_square(
+            rng_coarse_middle(wd_philox_half(number, first), wd_philox_half(second, first)),
+            0x3f800000u);
+        rng_coarse_pair(p, sqrtf(square), rng_coarse_turn(wd_philox_half(number, first + 1)), pair);
+        return pair[i & 1];
+    }
+    if (a->how == RNG_SINGLE) {
+        float pair[2];
+        if (!normal) return rng_single_uniform(p, number[i]);
+        rng_single_pair(p, sqrtf(rng_single_square(number[first])), number[first + 1], pair);
+        return pair[i & 1];
     } else {
-        /* G. E. P. Box and M. E. Muller: a pair of normal numbers from a pair of uniform ones */
-        const int pair = i & 2;
-        const double radius = sqrt(2.0 * rng_minus_log(number[pair]));
-        double cosine;
-        double sine;
-        rng_circle(number[pair + 1], &cosine, &sine);
-        return p->mean + p->deviation * (radius * (i & 1 ? sine : cosine));
+        double f = (double)number[first] + 0.5;
+        double pair[2];
+        int power = 0;
+        if (!normal) return rng_double_uniform(p, (double)number[i]);
+        for (; f >= 1.41421356237309504880; f *= 0.5) power += 1;
+        for (; f < 0.70710678118654752440; f *= 2.0) power -= 1;
+        rng_double_pair(p, sqrt(rng_double_square(f, power - 32)),
+                        (double)(int32_t)(number[first + 1] << 2 | 2u) * (1.0 / 2147483648.0),
+                        number[first + 1], pair);
+        return pair[i & 1];
     }
 }
 

@@ -29,10 +29,12 @@ struct rng_args wd_rng_args_of(const struct wd_call *call)
     struct rng_args args = {
         .y = wd_call_view(call, RNG_Y),
         .seed_value = (uint64_t)call->scalars[SEED_LOW] | (uint64_t)call->scalars[SEED_HIGH] << 32,
-        .per_item = 4,
         .attr = call->problem.node->attr.rng,
     };
     int bits = wd_dtype_bits(args.y.dtype);
+    args.how = rng_how(&args.attr, args.y.dtype);
+    args.scale = rng_scale_of(&args.attr, args.how);
+    args.per_item = rng_block_elements(args.how);
     if (bits > 0 && bits < 8) args.per_item = 8 / bits;
     wd_view_order(&args.y, args.order);
     set_integer(call, RNG_SEED, &args.seed, &args.seed_dtype, &args.seed_value);

@@ -23,13 +23,20 @@ enum {
     TYPE_I8 = TYPES_WIDE,
     TYPE_U8,
     TYPE_I32,
+    TYPES_UNIFORM,
+    TYPE_OTHER = TYPES_UNIFORM, /* of whole bytes */
     TYPE_BITS
 };
 
 enum {
     THREADS_FEW = 64,
-    ELEMENTS_MAX_LOG2 = 34, /* numbers are counted by fours in 32 bits */
-    BLOCK = 4,              /* elements of one */
+    ELEMENTS_MAX_LOG2 = 34,  /* blocks of bits are counted in 32 bits */
+    TILE_BYTES = 16384,      /* wanted, and */
+    TILE_BYTES_MOST = 48000, /* what a launch may ask for */
+    TILE_ROW = 128,          /* bytes of a pixel, where there are more */
+    TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
+    TILE_PIXELS = 128,
+    TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
 };
 
 static int type_index(int dtype)
@@ -43,7 +50,7 @@ static int type_index(int dtype)
     case CUDNN_DATA_UINT8: return TYPE_U8;
     case CUDNN_DATA_INT32: return TYPE_I32;
     case CUDNN_DATA_BOOLEAN: return TYPE_BITS;
-    default: return -1;
+    default: return wd_dtype_bits(dtype) >= 8 ? TYPE_OTHER : -1;
     }
 }
 
@@ -54,28 +61,52 @@ static int64_t plane_of(const struct wd_tensor *y)
     return plane;
 }
 
+/* The kernel that makes y's elements, in tiles or not, and how many a block of bits is. */
+static int kernel_of(const struct wd_rng_attr *attr, int dtype, bool in_tiles)
+{
+    static const int chance[2][4] = {
+        {KERNEL_rng_chance_8, KERNEL_rng_chance_16, KERNEL_rng_chance_32, KERNEL_rng_chance_64},
+        {KERNEL_rng_tiles_chance_8, KERNEL_rng_tiles_chance_16, KERNEL_rng_tiles_chance_32,
+         KERNEL_rng_tiles_chance_64}};
+    int type = type_index(dtype);
+    int width = 0;
+    switch (attr->distribution) {
+    case CUDNN_RNG_DISTRIBUTION_BERNOULLI:
+        if (type == TYPE_BITS) return KERNEL_rng_chance_bits;
+        while (8 << width < wd_dtype_bits(dtype)) width += 1;
+        return chance[in_tiles][width];
+    case CUDNN_RNG_DISTRIBUTION_UNIFORM:
+        return (in_tiles ? KERNEL_rng_tiles_uniform_f32 : KERNEL_rng_uniform_f32) + type;
+    default: return (in_tiles ? KERNEL_rng_tiles_normal_f32 : KERNEL_rng_normal_f32) + type;
+    }
+}
+
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_tensor *y = wd_slot(problem->graph, problem->node, RNG_Y);
     int distribution = problem->node->attr.rng.distribution;
     int type = type_index(y->dtype);
     char text[96];
-    WD_NEED(type >= 0, reason, NOT_SUPPORTED_DATA_TYPE,
-            "y is %s, needed is fp64, fp32, fp16, bf16, int8, uint8, int32 or a mask",
+    WD_NEED(type >= 0, reason, NOT_SUPPORTED_DATA_TYPE, "y is %s, needed are whole bytes or a mask",
             wd_dtype_name(y->dtype));
-    WD_NEED(type < TYPES_WIDE || distribution != CUDNN_RNG_DISTRIBUTION_NORMAL, reason,
-            NOT_SUPPORTED_DATA_TYPE, "y is %s, and normal numbers are of floating point",
+    WD_NEED(distribution == CUDNN_RNG_DISTRIBUTION_BERNOULLI ||
+                type < (distribution == CUDNN_RNG_DISTRIBUTION_NORMAL ? (int)TYPES_WIDE
+                                                                      : (int)TYPES_UNIFORM),
+            reason, NOT_SUPPORTED_DATA_TYPE,
+            "y is %s, and uniform numbers are fp64, fp32, fp16, bf16, int8, uint8 or int32, normal "
+            "ones of floating point",
             wd_dtype_name(y->dtype));
-    WD_NEED(type != TYPE_BITS || distribution == CUDNN_RNG_DISTRIBUTION_BERNOULLI, reason,
-            NOT_SUPPORTED_DATA_TYPE, "y is a mask of distribution %d", distribution);
     WD_NEED(y->vect_count == 1, reason, NOT_SUPPORTED_LAYOUT, "y is vectorised");
     WD_NEED(wd_tensor_count(y) > 0, reason, NOT_SUPPORTED_SHAPE, "y is empty");
     WD_NEED(wd_tensor_count(y) >> ELEMENTS_MAX_LOG2 == 0, reason, NOT_SUPPORTED_SHAPE,
             "%lld elements are more than 2^%d", (long long)wd_tensor_count(y), ELEMENTS_MAX_LOG2);
     if (wd_tensor_is_nchw(y)) return true;
-    WD_NEED(type < TYPES_WIDE && wd_tensor_is_nhwc(y), reason, NOT_SUPPORTED_LAYOUT,
-            "y lies neither in the order of dims nor, of fp64, fp32, fp16 or bf16, with channels "
-            "fastest: %s",
+    WD_NEED(type < TYPES_WIDE ||
+                (type != TYPE_BITS && distribution == CUDNN_RNG_DISTRIBUTION_BERNOULLI),
+            reason, NOT_SUPPORTED_DATA_TYPE, "y is %s, not in the order of its dims",
+            wd_dtype_name(y->dtype));
+    WD_NEED(wd_tensor_is_nhwc(y), reason, NOT_SUPPORTED_LAYOUT,
+            "y lies neither in the order of its dims nor with channels fastest: %s",
             wd_tensor_text(y, text, sizeof text));
     WD_NEED(wd_tensor_count(y) < INT32_MAX, reason, NOT_SUPPORTED_SHAPE,
             "%lld elements with channels fastest are too many to be counted",
@@ -83,59 +114,78 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-/* How far the kernel's estimates of normal numbers are off at most: 2^-41 of the radius for each of
- * its factors, and what the definition's own sum rounds. */
-static void set_slip(struct rng_vector_args *a)
+static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
+                               int64_t run, int64_t shift)
 {
-    const double deviation = a->attr.deviation;
-    a->slip = deviation * 0x1p-40;
-    a->slip_mean = fabs(a->attr.mean) * 0x1p-50;
-    a->estimates =
-        fabs(a->attr.mean) < 1e100 && deviation < 1e100 && (deviation == 0.0 || deviation > 1e-100);
-}
-
-static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a, int type,
-                               int64_t run)
-{
-    bool normal = a->attr.distribution == CUDNN_RNG_DISTRIBUTION_NORMAL;
-    int kernel = (normal ? KERNEL_rng_flat_normal_f32 : KERNEL_rng_flat_f32) + type;
+    int64_t own = kernel != KERNEL_rng_chance_bits && shift > 0 ? 31 : 32; /* runs of a warp */
     int64_t threads = RNG_THREADS;
-    a->runs = wd_ceil_div(a->count + a->shift, run);
-    if (a->runs < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(a->runs, threads * RNG_RUNS),
+    int64_t warps = wd_ceil_div(wd_ceil_div(a->count + shift, run), own);
+    if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
                           (uint32_t)threads, 0, a);
 }
 
-static cudnnStatus_t emit_pixels(struct wd_queue *queue, struct rng_vector_args *a, int type,
-                                 const struct wd_tensor *y, int64_t run)
+/* Tiles have all channels where these are few, else some of them, in whole units of memory. */
+static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
+                                const struct wd_tensor *y, int64_t block)
 {
-    bool normal = a->attr.distribution == CUDNN_RNG_DISTRIBUTION_NORMAL;
+    int64_t bytes = wd_dtype_bytes(y->dtype);
     int64_t plane = plane_of(y);
-    int kernel = (normal ? KERNEL_rng_single_normal_f32 : KERNEL_rng_single_f32) + type;
-    a->channels = (uint32_t)y->dim[1];
-    a->plane = (uint32_t)plane;
-    a->by_channels = wd_fastdiv_of(a->channels);
-    a->by_plane = wd_fastdiv_of(a->plane);
-    a->runs = wd_ceil_div(a->count + a->shift, run);
-    if (a->shift == 0 && y->dim[1] % run == 0 && plane % BLOCK == 0) {
-        kernel = (normal ? KERNEL_rng_quads_normal_f32 : KERNEL_rng_quads_f32) + type;
-        a->by_channels = wd_fastdiv_of((uint32_t)(y->dim[1] / run));
-        a->by_plane = wd_fastdiv_of((uint32_t)(plane / BLOCK));
-        a->runs = a->count / (BLOCK * run);
+    int64_t images = wd_most(y->dim[0], 1);
+    int64_t channels = y->dim[1];
+    int64_t wide = channels;
+    int64_t pixels, groups, spans;
+    if (channels * bytes > TILE_ROW_WHOLE && channels * bytes % RNG_BYTES == 0 && a->shift == 0) {
+        wide = TILE_ROW / bytes;
+        a->units = TILE_ROW / RNG_BYTES;
+    } else if (channels * bytes * block > TILE_BYTES_MOST - RNG_BYTES) {
+        wide = 2 * TILE_ROW / bytes;
     }
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(a->runs, RNG_THREADS),
-                          RNG_THREADS, 0, a);
+    a->contiguous = wide == channels;
+    pixels = wd_clamp(TILE_BYTES / (wide * bytes) / block * block, block, TILE_PIXELS);
+    groups = wd_ceil_div(channels, wide);
+    while (pixels >= 2 * block && images * wd_ceil_div(plane, pixels) * groups <
+                                      TILES_A_PROCESSOR * (int64_t)queue->device->multiprocessors) {
+        pixels = pixels / 2 / block * block;
+    }
+    pixels = wd_least(pixels, plane);
+    spans = wd_ceil_div(plane, pixels);
+    a->whole = plane % block == 0;
+    a->row_blocks =
+        (uint32_t)(a->whole ? wd_ceil_div(pixels, block) : (pixels + 2 * block - 2) / block);
+    a->channels = (uint32_t)channels;
+    a->plane = (uint32_t)plane;
+    a->tile_channels = (uint32_t)wide;
+    a->tile_pixels = (uint32_t)pixels;
+    a->by_channels = wd_fastdiv_of((uint32_t)wide);
+    a->by_units = wd_fastdiv_of((uint32_t)a->units);
+    a->by_groups = wd_fastdiv_of((uint32_t)groups);
+    a->by_spans = wd_fastdiv_of((uint32_t)spans);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], images * spans * groups, RNG_THREADS,
+                          (uint32_t)(pixels * wide * bytes + RNG_BYTES), a);
+}
+
+/* The bits of a number of y's type, in all elements of eight bytes; of a mask, of its bit. */
+static uint64_t bits_of(int dtype, double value)
+{
+    int64_t bytes = wd_dtype_bytes(dtype);
+    uint64_t bits = 0;
+    if (dtype == CUDNN_DATA_BOOLEAN) return value != 0.0 ? UINT64_MAX : 0;
+    for (int64_t i = 0; i < (int64_t)sizeof bits / bytes; ++i) {
+        wd_store_f64(&bits, dtype, i, value);
+    }
+    return bits;
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *y = wd_call_tensor(call, RNG_Y);
     struct rng_args numbers = wd_rng_args_of(call);
-    int64_t bits = wd_most(wd_dtype_bits(y->dtype), 1); /* match takes whole bytes and masks */
-    int type = type_index(y->dtype);
-    /* elements of 16 bytes, at least a block */
-    int64_t run = wd_most(RNG_BYTES * 8 / bits, BLOCK);
-    int64_t boundary = type == TYPE_BITS ? RNG_WORD / 8 : RNG_BYTES;
+    int64_t bytes = wd_dtype_bytes(y->dtype);
+    int64_t block = rng_block_elements(numbers.how);
+    bool in_tiles = !wd_tensor_is_nchw(y);
+    int kernel = kernel_of(&numbers.attr, y->dtype, in_tiles);
+    uint64_t threshold = (uint64_t)ceil(numbers.attr.probability * 4294967296.0);
     struct rng_vector_args a;
     memset(&a, 0, sizeof a);
     a.y = numbers.y.data;
@@ -145,22 +195,28 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.offset_value = numbers.offset_value;
     a.seed_dtype = numbers.seed_dtype;
     a.offset_dtype = numbers.offset_dtype;
-    a.attr = numbers.attr;
     a.count = wd_tensor_count(y);
-    a.threshold = (uint64_t)ceil(a.attr.probability * 4294967296.0);
-    a.shift = (int32_t)((int64_t)((uintptr_t)a.y % (uintptr_t)boundary) * 8 / bits);
+    a.scale = numbers.scale;
+    if (numbers.how == RNG_CHANCE) {
+        bool certain = threshold > UINT32_MAX;
+        a.threshold = wd_threshold_of(certain ? 0 : (uint32_t)threshold);
+        a.none = bits_of(y->dtype, certain ? 1.0 : 0.0);
+        a.flip = bits_of(y->dtype, 1.0) ^ bits_of(y->dtype, 0.0);
+    }
+    a.shift = (int32_t)((uintptr_t)a.y % RNG_BYTES);
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
-    set_slip(&a);
-    if (type == TYPE_BITS) return emit_flat(queue, &a, type, RNG_WORD);
-    if (wd_tensor_is_nchw(y)) return emit_flat(queue, &a, type, run);
-    return emit_pixels(queue, &a, type, y, RNG_BYTES * 8 / bits);
+    if (kernel == KERNEL_rng_chance_bits) {
+        a.shift = (int32_t)((uintptr_t)a.y % (RNG_WORD / 8) * 8);
+        return emit_flat(queue, &a, kernel, RNG_WORD, a.shift);
+    }
+    if (in_tiles) return emit_tiles(queue, &a, kernel, y, block);
+    return emit_flat(queue, &a, kernel, RNG_BYTES / bytes, a.shift / bytes);
 }
 
 const struct wd_engine wd_engine_rng_vector = {
     .name = "rng_vector",
     .op = WD_OP_RNG,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,

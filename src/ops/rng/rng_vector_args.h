@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the rng_vector kernels, shared by host and device. Three ways through y:
+ * Arguments of the rng_vector kernels, shared by host and device. Two ways through y:
  *
- *   flat    memory is in the order of the index. A thread makes a run: whole blocks of four random
- *           numbers, cut at the boundaries of memory, `shift` elements before those of the index.
- *   quads   channels are neighbours, and a plane is whole blocks: a thread makes a run of channels
- *           of the four pixels that share its blocks.
- *   single  channels are neighbours, in any number, from anywhere: each element has its own block. */
+ *   flat    memory is in the order of the index. A thread makes runs of 16 bytes, which begin `shift`
+ *           bytes behind a boundary of 16; where that is not 0, lanes hand on what is beyond one.
+ *   tiles   channels are neighbours. A block of threads makes the elements of some channels of some
+ *           pixels in the order of the index, in shared memory, and stores them by pixels. */
 #ifndef WD_OPS_RNG_VECTOR_ARGS_H
 #define WD_OPS_RNG_VECTOR_ARGS_H
 
@@ -29,18 +28,24 @@ struct rng_vector_args {
     int32_t seed_dtype;
     int32_t offset_dtype;
     int64_t count; /* elements */
-    int64_t runs;
-    uint64_t threshold; /* Bernoulli: numbers below are a 1 */
-    double slip;        /* normal: how far an estimate is off, for each unit of the radius */
-    double slip_mean;   /* and besides */
-    int32_t estimates;  /* normal: the parameters are of a size that these hold for */
-    int32_t shift;      /* elements between y and the boundary before it */
+    uint64_t none; /* Bernoulli: the bits of a 0, in all elements of eight bytes, and */
+    uint64_t flip; /* those in which a 1 is different */
+    struct wd_threshold threshold;
+    struct rng_scale scale;
+    int32_t shift; /* flat: bytes between the boundary before y and y; of a mask, elements */
     int32_t streaming;
+    int32_t whole; /* tiles: rows of them are whole blocks of random bits */
     uint32_t channels;
     uint32_t plane;
-    struct wd_fastdiv by_channels; /* quads: runs of them */
-    struct wd_fastdiv by_plane;    /* quads: of four pixels */
-    struct wd_rng_attr attr;
+    uint32_t tile_channels;
+    uint32_t tile_pixels;
+    uint32_t row_blocks;           /* of random bits, of a channel in a tile */
+    int32_t contiguous;            /* a tile has all channels: it is one piece of memory */
+    struct wd_fastdiv by_channels; /* of a tile */
+    struct wd_fastdiv by_units;  /* a pixel of a tile is `units` of 16 bytes, where that is not 0 */
+    struct wd_fastdiv by_groups; /* tiles of a pixel */
+    struct wd_fastdiv by_spans;  /* tiles of a plane */
+    int32_t units;
 };
 
 #endif

@@ -1,75 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random tensors in one pass over y, 16 bytes a store. Values are the definition's, bit for bit, and
-// so this file is compiled as that is, without contraction. A normal number is first estimated, with
-// fewer operations and none of the definition's forty quotients: where everything within the
-// estimate's error rounds to one value of y's type, that is it; else, one time in some ten thousand,
-// the definition decides.
-#include <string.h>
+// Random tensors in one pass over y, 16 bytes a store. Values are the definition's, bit for bit: the
+// same functions make them (rng_numbers.h), and so this file is compiled without contraction.
 #include <type_traits>
 
 #include "gpu/device/depend.cuh"
 #include "gpu/device/math.cuh"
+#include "gpu/device/philox.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/rng/rng_vector_args.h"
 
 namespace {
 
-// Elements of a run: 16 bytes, or a whole block of random numbers where that is more.
-template <class T> constexpr int stored_of = RNG_BYTES / (int)sizeof(T);
-template <class T> constexpr int run_of = stored_of<T> < 4 ? 4 : stored_of<T>;
+enum { CHANCE, UNIFORM, NORMAL };
 
-struct drawing {
-    uint64_t seed;
-    uint64_t offset;
-};
-
-__device__ __forceinline__ drawing begin(const rng_vector_args &a)
+__device__ __forceinline__ wd_drawing begin(const rng_vector_args &a)
 {
     wd_wait_for_previous();
     return {rng_integer(a.seed, a.seed_dtype, a.seed_value),
             rng_integer(a.offset, a.offset_dtype, a.offset_value)};
 }
 
-// Blocks are counted in 32 bits, so that two products of the first rounds are the same for all.
-__device__ __forceinline__ void draw(const drawing &d, uint32_t block, uint32_t *number)
+// ---- A block's elements ----
+
+// sqrt(x) rounded to nearest, of what is neither 0 nor near the ends of the range: P. Markstein,
+// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990.
+__device__ __forceinline__ float root(float x)
 {
-    wd_philox(d.seed, d.offset, (uint64_t)block, number);
+    const float inverse = wd_about_rsqrt(x);
+    const float near = x * inverse;
+    return fmaf(fmaf(-near, near, x), 0.5f * inverse, near);
 }
 
-// ---- Values ----
+// Constants that stay in registers, where an instruction takes one from its own bits.
+struct constants {
+    uint32_t mantissa; // 2^23 as float
+    uint32_t one;
+};
 
-// As a store of the definition rounds.
-template <class T> __device__ __forceinline__ T rounded(double v)
+__device__ __forceinline__ constants kept(void)
 {
-    T to;
-    if constexpr (std::is_same<T, double>::value) to = v;
-    else if constexpr (std::is_same<T, float>::value) to = (float)v;
-    else if constexpr (std::is_same<T, int8_t>::value) to = (int8_t)wd_saturate(v, -128.0, 127.0);
-    else if constexpr (std::is_same<T, uint8_t>::value) to = (uint8_t)wd_saturate(v, 0.0, 255.0);
-    else if constexpr (std::is_same<T, int32_t>::value) {
-        to = (int32_t)wd_saturate(v, -2147483648.0, 2147483647.0);
-    } else {
-        wd_narrow(to, wd_round_odd(v));
-    }
-    return to;
+    constants k = {0x4b000000u, 0x3f800000u};
+    wd_forget<0>(k.mantissa);
+    wd_forget<1>(k.one);
+    return k;
 }
 
-template <class T> __device__ __forceinline__ bool same_bits(T x, T y)
+// A word's half and 1/2, by its place in a mantissa.
+template <int HIGH> __device__ __forceinline__ float middle_of(const constants &k, uint32_t word)
 {
-    uint32_t left = 0, right = 0;
-    static_assert(sizeof(T) <= 4, "what is estimated");
-    memcpy(&left, &x, sizeof x);
-    memcpy(&right, &y, sizeof y);
-    return left == right;
+    return __uint_as_float(__byte_perm(word, k.mantissa, HIGH ? 0x7632 : 0x7610)) - 8388607.5f;
 }
-
-// The definition's pair of normal numbers from numbers[pair], numbers[pair + 1].
-__device__ __noinline__ double exact(const rng_vector_args &a, uint32_t first, uint32_t second,
-                                     int odd)
+__device__ __forceinline__ float turn_of(const constants &k, uint32_t word)
 {
-    const uint32_t number[4] = {first, second, 0, 0};
-    return rng_value(&a.attr, number, odd);
+    return fmaf(middle_of<1>(k, word), 1.0f / 32768.0f, -1.0f);
 }
 
 // Integers below 2^32 as double, by their place in a mantissa.
@@ -78,168 +63,267 @@ __device__ __forceinline__ double whole(uint32_t r)
     return __hiloint2double(0x43300000, (int)r) - 0x1p52;
 }
 
-// sqrt(-2 ln((r + 1) / 2^32)), to 2^-41 of it.
-__device__ __forceinline__ double radius_of(uint32_t r)
+__device__ __forceinline__ void double_pair(const rng_scale &p, const uint32_t *number, double *to)
 {
-    const double v = whole(r) + 1.0;
-    uint32_t high = (uint32_t)__double2hiint(v);
-    int power = (int)(high >> 20) - 1023 - 32;
-    high = (high & 0xfffffu) | 0x3ff00000u;
-    if (high > 0x3ff6a09eu) high -= 0x100000u, power += 1; // beyond the square root of 2
-    const double f = __hiloint2double((int)high, __double2loint(v));
-    const double below = f + 1.0;
-    double over = (double)wd_about_reciprocal((float)below);
-    over = fma(over, fma(-below, over, 1.0), over);
-    const double s = (f - 1.0) * over;
-    const double square = s * s;
-    double sum = 1.0 / 15.0;
-    sum = fma(sum, square, 1.0 / 13.0);
-    sum = fma(sum, square, 1.0 / 11.0);
-    sum = fma(sum, square, 1.0 / 9.0);
-    sum = fma(sum, square, 1.0 / 7.0);
-    sum = fma(sum, square, 1.0 / 5.0);
-    sum = fma(sum, square, 1.0 / 3.0);
-    sum = fma(sum, square, 1.0);
-    // twice -ln: of numbers of either sign only where the logarithm is far from 0
-    const double twice = fma((double)power, -1.38629436111989061883, -4.0 * (s * sum));
-    if (r == UINT32_MAX) return 0.0;
-    const double inverse = (double)wd_about_rsqrt((float)twice);
-    const double root = twice * inverse;
-    return fma(fma(-root, root, twice), 0.5 * inverse, root);
+    const double u = whole(number[0]) + 0.5;
+    const uint32_t high = (uint32_t)__double2hiint(u);
+    // below the square root of 1/2 or not; a double's power is the upper word's
+    uint32_t power = (high - 0x3fe6a09eu) & 0xfff00000u;
+    double f = __hiloint2double((int)(high - power), __double2loint(u));
+    if (f < 0.70710678118654752440) f += f, power -= 0x00100000u;
+    const double radius = sqrt(rng_double_square(f, (double)((int32_t)power >> 20) - 32.0));
+    const double t = (whole((number[1] << 2 | 2u) ^ 0x80000000u) - 2147483648.0) * 0x1p-31;
+    rng_double_pair(&p, radius, t, number[1], to);
 }
 
-// cos and sin of 2 pi r / 2^32, to 2^-41.
-__device__ __forceinline__ void circle_of(uint32_t r, double &cosine, double &sine)
+template <class T> __device__ __forceinline__ uint32_t pair_of(float low, float high)
 {
-    const uint32_t quadrant = (r + 0x20000000u) >> 30;
-    const uint32_t rest = (r - (quadrant << 30)) ^ 0x80000000u;
-    const double x = (__hiloint2double(0x43300000, (int)rest) - (0x1p52 + 0x1p31)) *
-                     (6.28318530717958647693 / 4294967296.0);
-    const double square = x * x;
-    double c = -1.0 / 87178291200.0;
-    double s = 1.0 / 6227020800.0;
-    c = fma(c, square, 1.0 / 479001600.0);
-    c = fma(c, square, -1.0 / 3628800.0);
-    c = fma(c, square, 1.0 / 40320.0);
-    c = fma(c, square, -1.0 / 720.0);
-    c = fma(c, square, 1.0 / 24.0);
-    c = fma(c, square, -0.5);
-    c = fma(c, square, 1.0);
-    s = fma(s, square, -1.0 / 39916800.0);
-    s = fma(s, square, 1.0 / 362880.0);
-    s = fma(s, square, -1.0 / 5040.0);
-    s = fma(s, square, 1.0 / 120.0);
-    s = fma(s, square, -1.0 / 6.0);
-    s = fma(s, square, 1.0) * x;
-    const bool swaps = quadrant & 1u;
-    cosine = swaps ? s : c;
-    sine = swaps ? c : s;
-    if (quadrant == 1 || quadrant == 2) cosine = -cosine;
-    if (quadrant == 2 || quadrant == 3) sine = -sine;
-}
-
-// The elements of a block, or of a pair of it.
-template <class T, bool NORMAL, int COUNT = 4>
-__device__ __forceinline__ void values(const rng_vector_args &a, const uint32_t *number, T *to)
-{
-    if constexpr (!NORMAL) {
-        const bool bernoulli = a.attr.distribution == CUDNN_RNG_DISTRIBUTION_BERNOULLI;
-        const T one = rounded<T>(1.0), none = rounded<T>(0.0);
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i) {
-            if (bernoulli) to[i] = number[i] < a.threshold ? one : none;
-            else to[i] = rounded<T>(rng_value(&a.attr, number, i));
-        }
-    } else if constexpr (sizeof(T) == 8) {
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i) to[i] = exact(a, number[i & 2], number[(i & 2) + 1], i & 1);
+    uint32_t word;
+    if constexpr (std::is_same<T, half16>::value) {
+        const __half2 pair = __floats2half2_rn(low, high);
+        memcpy(&word, &pair, sizeof word);
     } else {
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+        memcpy(&word, &pair, sizeof word);
+    }
+    return word;
+}
+
+__device__ __forceinline__ void put(uint32_t *word, int i, double v)
+{
+    word[2 * i] = (uint32_t)__double2loint(v);
+    word[2 * i + 1] = (uint32_t)__double2hiint(v);
+}
+
+// The tail's middles, in place of those of the words' lower halves.
+__device__ __forceinline__ void set_tails(const wd_drawing &d, uint32_t block,
+                                          const uint32_t *number, float *middle)
+{
+    bool few = false;
 #pragma unroll
-        for (int pair = 0; pair < COUNT; pair += 2) {
-            const double radius = radius_of(number[pair]);
-            const double slip = fma(radius, a.slip, a.slip_mean);
-            double along[2];
-            circle_of(number[pair + 1], along[0], along[1]);
+    for (int w = 0; w < 4; ++w) few |= (number[w] & 0xffffu & ~(RNG_TAIL - 1)) == 0;
+    if (!few) return;
+    uint32_t second[4];
+    wd_draw_second(d, block, second);
 #pragma unroll
-            for (int odd = 0; odd < 2; ++odd) {
-                const double v = fma(a.attr.deviation, radius * along[odd], a.attr.mean);
-                const T low = rounded<T>(v - slip);
-                to[pair + odd] = low;
-                if (a.estimates && same_bits(low, rounded<T>(v + slip))) continue;
-                to[pair + odd] = rounded<T>(exact(a, number[pair], number[pair + 1], odd));
-            }
-        }
+    for (int w = 0; w < 4; ++w) {
+        middle[w] = rng_coarse_middle(number[w] & 0xffffu, second[w] & 0xffffu);
     }
 }
 
-// ---- Stores ----
+// T is what y holds; of Bernoulli's an integer of as many bytes.
+template <class T, int WAY> struct elements {
+    static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
+    static constexpr int IN_BLOCK = HALVES ? WD_PHILOX_HALVES : 4;
 
-// Bytes and words by their bits, where wd_run has no conversion of its own.
-template <class T, int N> struct packed {
-    wd_run<T, N> run;
-
-    __device__ __forceinline__ void put(int i, T value)
+    static __device__ __forceinline__ void draw(const rng_vector_args &a, const wd_drawing &d,
+                                                uint32_t block, uint32_t *number)
     {
-        if constexpr (std::is_same<T, int32_t>::value) {
-            run.word[i] = (uint32_t)value;
+        if constexpr (WAY == CHANCE) wd_draw_chances(d, a.threshold, block, number);
+        else wd_draw(d, block, number);
+    }
+
+    // The first COUNT elements that words of a block are, packed. Of pairs, both.
+    template <int COUNT>
+    static __device__ __forceinline__ void make(const rng_vector_args &a, const wd_drawing &d,
+                                                const constants &k, uint32_t block,
+                                                const uint32_t *number, uint32_t *word)
+    {
+        constexpr int WORDS = COUNT * (int)sizeof(T) / 4;
+        const rng_scale &p = a.scale;
+        if constexpr (WAY == CHANCE) {
+#pragma unroll
+            for (int w = 0; w < WORDS; ++w) word[w] = (uint32_t)(a.none >> (32 * (w & 1)));
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) {
+                const uint64_t flip = wd_is_below(a.threshold, number, i) ? a.flip : 0;
+                if constexpr (sizeof(T) == 8) {
+                    word[2 * i] ^= (uint32_t)flip;
+                    word[2 * i + 1] ^= (uint32_t)(flip >> 32);
+                } else {
+                    constexpr int IN_WORD = 4 / (int)sizeof(T), BITS = 8 * (int)sizeof(T);
+                    constexpr uint32_t MASK = UINT32_MAX >> (32 - BITS);
+                    word[i / IN_WORD] ^= (uint32_t)flip & MASK << (i % IN_WORD * BITS);
+                }
+            }
+        } else if constexpr (sizeof(T) == 2 && WAY == UNIFORM) {
+#pragma unroll
+            for (int w = 0; w < WORDS; ++w) {
+                word[w] = pair_of<T>(rng_coarse_uniform(&p, middle_of<0>(k, number[w])),
+                                     rng_coarse_uniform(&p, middle_of<1>(k, number[w])));
+            }
+        } else if constexpr (sizeof(T) == 2) {
+            float middle[4];
+            static_assert(WORDS == 4, "a block");
+#pragma unroll
+            for (int w = 0; w < 4; ++w) middle[w] = middle_of<0>(k, number[w]);
+            set_tails(d, block, number, middle);
+#pragma unroll
+            for (int w = 0; w < 4; ++w) {
+                float v[2];
+                rng_coarse_pair(&p, root(rng_coarse_square(middle[w], k.one)),
+                                turn_of(k, number[w]), v);
+                word[w] = pair_of<T>(v[0], v[1]);
+            }
         } else if constexpr (sizeof(T) == 1) {
-            const uint32_t bits = (uint32_t)(uint8_t)value << (8 * (i & 3));
-            run.word[i / 4] = i & 3 ? run.word[i / 4] | bits : bits;
+            constexpr bool SIGNED = std::is_same<T, int8_t>::value;
+#pragma unroll
+            for (int w = 0; w < WORDS; ++w) word[w] = 0;
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) {
+                const double v = rng_coarse_uniform(&p, i & 1 ? middle_of<1>(k, number[i / 2])
+                                                              : middle_of<0>(k, number[i / 2]));
+                const int64_t whole = wd_saturate(v, SIGNED ? -128.0 : 0.0, SIGNED ? 127.0 : 255.0);
+                word[i / 4] |= (uint32_t)(uint8_t)whole << (8 * (i & 3));
+            }
+        } else if constexpr (std::is_same<T, int32_t>::value) {
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) {
+                const double v = rng_double_uniform(&p, whole(number[i]));
+                word[i] = (uint32_t)(int32_t)wd_saturate(v, -2147483648.0, 2147483647.0);
+            }
+        } else if constexpr (sizeof(T) == 4) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i += 2) {
+                float v[2] = {rng_single_uniform(&p, number[i]),
+                              rng_single_uniform(&p, number[i + 1])};
+                if constexpr (WAY == NORMAL) {
+                    rng_single_pair(&p, root(rng_single_square(number[i])), number[i + 1], v);
+                }
+                word[i] = __float_as_uint(v[0]);
+                word[i + 1] = __float_as_uint(v[1]);
+            }
         } else {
-            run.put(i, value);
+#pragma unroll
+            for (int i = 0; i < COUNT; i += 2) {
+                double v[2];
+                if constexpr (WAY == NORMAL) {
+                    double_pair(p, number + i, v);
+                } else {
+                    v[0] = rng_double_uniform(&p, whole(number[i]));
+                    v[1] = rng_double_uniform(&p, whole(number[i + 1]));
+                }
+                put(word, i, v[0]);
+                put(word, i + 1, v[1]);
+            }
         }
     }
 };
 
-// N elements from `at` on, an element in a boundary's way.
-template <class T, int N>
-__device__ __forceinline__ void store(const rng_vector_args &a, const T *value, int64_t at)
+// ---- Stores ----
+
+template <int BYTES>
+using piece = std::conditional_t<
+    BYTES == 1, uint8_t,
+    std::conditional_t<BYTES == 2, uint16_t, std::conditional_t<BYTES == 4, uint32_t, uint64_t>>>;
+
+// Element i of those that words hold.
+template <class P> __device__ __forceinline__ P element(const uint32_t *word, int i)
 {
-    T *y = static_cast<T *>(a.y);
-    if (at >= 0 && at + N <= a.count) {
-        packed<T, N> p;
-#pragma unroll
-        for (int j = 0; j < N; ++j) p.put(j, value[j]);
-        if (a.streaming) p.run.store_streaming(y + at);
-        else p.run.store(y + at);
+    if constexpr (sizeof(P) == 8) return (uint64_t)word[2 * i + 1] << 32 | word[2 * i];
+    else if constexpr (sizeof(P) == 4) return word[i];
+    else return (P)(word[i * (int)sizeof(P) / 4] >> (8 * (i * (int)sizeof(P) & 3)));
+}
+
+// A run of 16 bytes at element `at`, those elements of it that are y's.
+template <class P>
+__device__ __forceinline__ void store(const rng_vector_args &a, int64_t at, const uint32_t *word)
+{
+    constexpr int COUNT = RNG_BYTES / (int)sizeof(P);
+    P *y = static_cast<P *>(a.y);
+    if (at >= 0 && at + COUNT <= a.count) {
+        const uint4 run = make_uint4(word[0], word[1], word[2], word[3]);
+        if (a.streaming) __stcs(reinterpret_cast<uint4 *>(y + at), run);
+        else *reinterpret_cast<uint4 *>(y + at) = run;
         return;
     }
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
-        if (at + j >= 0 && at + j < a.count) y[at + j] = value[j];
+    for (int i = 0; i < COUNT; ++i) {
+        if (at + i >= 0 && at + i < a.count) y[at + i] = element<P>(word, i);
+    }
+}
+
+// The 16 bytes from `from` (1 to 15) on of eight words.
+__device__ __forceinline__ void shift_down(const uint32_t *all, uint32_t from, uint32_t *to)
+{
+    uint32_t t[6], u[5];
+#pragma unroll
+    for (int i = 0; i < 6; ++i) t[i] = from & 8 ? all[i + 2] : all[i];
+#pragma unroll
+    for (int i = 0; i < 5; ++i) u[i] = from & 4 ? t[i + 1] : t[i];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        to[i] = (uint32_t)(((uint64_t)u[i + 1] << 32 | u[i]) >> (8 * (from & 3)));
     }
 }
 
 // ---- Memory in the order of the index ----
 
-// `behind` is how far a run begins behind a block, the same for all.
-template <class T, bool NORMAL> __device__ __forceinline__ void flat(const rng_vector_args &a)
+// Run `run` of 16 bytes: blocks of bits, or a part of one, which its neighbours draw as well.
+template <class T, int WAY>
+__device__ __forceinline__ void make_run(const rng_vector_args &a, const wd_drawing &d,
+                                         const constants &k, int64_t run, uint32_t *word)
 {
-    constexpr int N = run_of<T>;
-    const drawing d = begin(a);
-    const int behind = -a.shift & 3;
-    const int64_t first = (int64_t)blockIdx.x * blockDim.x * RNG_RUNS + threadIdx.x;
-#pragma unroll 1
-    for (int u = 0; u < RNG_RUNS; ++u) {
-        const int64_t at = (first + u * (int)blockDim.x) * N - a.shift;
-        const uint32_t block = (uint32_t)((at - behind) / 4); // before the first all is cut off
-        T value[N + 4];
-        uint32_t number[4];
-        if (at >= a.count) return;
+    typedef elements<T, WAY> made;
+    constexpr int COUNT = RNG_BYTES / (int)sizeof(T), IN_BLOCK = made::IN_BLOCK;
+    if constexpr (COUNT >= IN_BLOCK) {
+        constexpr int BLOCKS = COUNT / IN_BLOCK;
 #pragma unroll
-        for (int b = 0; b < N / 4; ++b) {
-            draw(d, block + b, number);
-            values<T, NORMAL>(a, number, value + 4 * b);
+        for (int b = 0; b < BLOCKS; ++b) {
+            const uint32_t block = (uint32_t)(run * BLOCKS) + b;
+            uint32_t number[4];
+            made::draw(a, d, block, number);
+            made::template make<IN_BLOCK>(a, d, k, block, number, word + b * (4 / BLOCKS));
         }
-        if (behind == 0) {
-            store<T, N>(a, value, at);
-            continue;
+    } else {
+        constexpr int PARTS = IN_BLOCK / COUNT, WORDS = 4 / PARTS;
+        const uint32_t block = (uint32_t)(run / PARTS), part = (uint32_t)run % PARTS;
+        uint32_t number[4], mine[WORDS];
+        made::draw(a, d, block, number);
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w) mine[w] = number[w];
+#pragma unroll
+        for (int p = 1; p < PARTS; ++p) {
+#pragma unroll
+            for (int w = 0; w < WORDS; ++w) mine[w] = part == p ? number[p * WORDS + w] : mine[w];
         }
-        draw(d, block + N / 4, number);
-        values<T, NORMAL>(a, number, value + N);
-        if (behind == 1) store<T, N>(a, value + 1, at);
-        else if (behind == 2) store<T, N>(a, value + 2, at);
-        else store<T, N>(a, value + 3, at);
+        made::template make<COUNT>(a, d, k, block, mine, word);
+    }
+}
+
+template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vector_args &a)
+{
+    typedef piece<sizeof(T)> P;
+    constexpr int COUNT = RNG_BYTES / (int)sizeof(T);
+    const wd_drawing d = begin(a);
+    const constants k = kept();
+    const int threads = (int)blockDim.x, lane = threadIdx.x % 32;
+    uint32_t word[8]; // what is stored is behind the first four
+    if (a.shift == 0) {
+        const int64_t first = (int64_t)blockIdx.x * threads * RNG_RUNS + threadIdx.x;
+#pragma unroll 1
+        for (int u = 0; u < RNG_RUNS; ++u) {
+            const int64_t run = first + u * threads;
+            if (run * COUNT >= a.count) return;
+            make_run<T, WAY>(a, d, k, run, word + 4);
+            store<P>(a, run * COUNT, word + 4);
+        }
+        return;
+    }
+    // a warp makes 32 runs of the index, of which the first one's are the last of the warp before
+    int64_t base = ((int64_t)blockIdx.x * threads * RNG_RUNS + threadIdx.x) / 32 * 31 - 1;
+#pragma unroll 1
+    for (int u = 0; u < RNG_RUNS; ++u, base += threads / 32 * 31) {
+        const int64_t at = (base + lane) * COUNT - a.shift / (int)sizeof(T);
+        uint32_t shifted[4];
+        if ((base + 1) * COUNT - a.shift / (int)sizeof(T) >= a.count) return;
+        make_run<T, WAY>(a, d, k, base + lane, word + 4);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            word[w] = __shfl_sync(0xffffffffu, word[4 + w], (lane + 31) % 32);
+        }
+        shift_down(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
+        if (lane > 0) store<P>(a, at, shifted);
     }
 }
 
@@ -247,7 +331,7 @@ template <class T, bool NORMAL> __device__ __forceinline__ void flat(const rng_v
 __device__ __forceinline__ void flat_bits(const rng_vector_args &a)
 {
     uint8_t *y = static_cast<uint8_t *>(a.y);
-    const drawing d = begin(a);
+    const wd_drawing d = begin(a);
     const int64_t first = (int64_t)blockIdx.x * blockDim.x * RNG_RUNS + threadIdx.x;
 #pragma unroll 1
     for (int u = 0; u < RNG_RUNS; ++u) {
@@ -255,12 +339,12 @@ __device__ __forceinline__ void flat_bits(const rng_vector_args &a)
         uint32_t bits = 0;
         if (at >= a.count) return;
 #pragma unroll
-        for (int b = 0; b < RNG_WORD / 4; ++b) {
+        for (int b = 0; b < RNG_WORD / WD_PHILOX_HALVES; ++b) {
             uint32_t number[4];
-            draw(d, (uint32_t)(at / 4 + b), number);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) bits |= number[i] < a.threshold ? 1u << (4 * b + i) : 0u;
+            wd_draw_chances(d, a.threshold, (uint32_t)(at / WD_PHILOX_HALVES + b), number);
+            bits |= wd_bits_below(a.threshold, number) << (WD_PHILOX_HALVES * b);
         }
+        bits = (bits & (uint32_t)a.flip) ^ (uint32_t)a.none;
         if (at >= 0 && at + RNG_WORD <= a.count) {
             *reinterpret_cast<uint32_t *>(y + at / 8) = bits;
             continue;
@@ -280,59 +364,69 @@ __device__ __forceinline__ void flat_bits(const rng_vector_args &a)
 
 // ---- Channels as neighbours ----
 
-template <class T, bool NORMAL> __device__ __forceinline__ void quads(const rng_vector_args &a)
+template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vector_args &a)
 {
-    constexpr int N = stored_of<T>;
-    T *y = static_cast<T *>(a.y);
-    const drawing d = begin(a);
-    const int64_t run = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (run >= a.runs) return;
-    const uint32_t rest = wd_fastdiv_quotient((uint32_t)run, a.by_channels);
-    const uint32_t channel = ((uint32_t)run - rest * a.by_channels.divisor) * N;
-    const uint32_t image = wd_fastdiv_quotient(rest, a.by_plane);
-    const uint32_t quad = rest - image * a.by_plane.divisor;
-    const uint32_t block = (image * a.channels + channel) * a.by_plane.divisor + quad;
-    wd_run<T, N> out[4];
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    typedef elements<T, WAY> made;
+    typedef piece<sizeof(T)> P;
+    constexpr int COUNT = made::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(T);
+    const wd_drawing d = begin(a);
+    const constants constant = kept();
+    P *y = static_cast<P *>(a.y);
+    const uint32_t row = wd_fastdiv_quotient(blockIdx.x, a.by_groups);
+    const uint32_t channel = (blockIdx.x - row * a.by_groups.divisor) * a.tile_channels;
+    const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
+    const uint32_t pixel = (row - image * a.by_spans.divisor) * a.tile_pixels;
+    const int channels = (int)min(a.tile_channels, a.channels - channel);
+    const int pixels = (int)min(a.tile_pixels, a.plane - pixel);
+    const int64_t start = ((int64_t)image * a.plane + pixel) * a.channels + channel;
+    // as far behind a boundary as in y
+    const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
+    P *tile = reinterpret_cast<P *>(shared + shift);
+    for (uint32_t i = threadIdx.x; i < a.tile_channels * a.row_blocks; i += blockDim.x) {
+        const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
+        const int c = (int)(i - k * a.tile_channels);
+        const uint32_t index = (image * a.channels + channel + (uint32_t)c) * a.plane + pixel;
+        uint32_t number[4], word[COUNT * (int)sizeof(T) / 4];
+        int p = (int)(k * COUNT) - (int)(index % COUNT);
+        if (c >= channels || p >= pixels) continue;
+        made::draw(a, d, index / COUNT + k, number);
+        made::template make<COUNT>(a, d, constant, index / COUNT + k, number, word);
+        P *to = tile + p * (int)a.tile_channels + c;
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
-        uint32_t number[4];
-        T value[4];
-        draw(d, block + j * a.by_plane.divisor, number);
-        values<T, NORMAL>(a, number, value);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) out[i].put(j, value[i]);
+        for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {
+            if (a.whole || (p + j >= 0 && p + j < pixels)) *to = element<P>(word, j);
+        }
     }
-    T *to = y + (int64_t)rest * 4 * a.channels + channel;
-#pragma unroll
-    for (int i = 0; i < 4; ++i, to += a.channels) {
-        if (a.streaming) out[i].store_streaming(to);
-        else out[i].store(to);
+    __syncthreads();
+    if (a.contiguous) {
+        const int end = shift / (int)sizeof(T) + pixels * channels; // elements from the boundary
+        const P *from = reinterpret_cast<const P *>(shared);
+        P *to = y + start - shift / (int)sizeof(T);
+        for (int e = (int)threadIdx.x * UNIT; e < end; e += (int)blockDim.x * UNIT) {
+            if (e * (int)sizeof(T) >= shift && e + UNIT <= end) {
+                *reinterpret_cast<uint4 *>(to + e) = *reinterpret_cast<const uint4 *>(from + e);
+                continue;
+            }
+            for (int j = e; j < e + UNIT && j < end; ++j) {
+                if (j * (int)sizeof(T) >= shift) to[j] = from[j];
+            }
+        }
+    } else if (a.units > 0) {
+        for (uint32_t i = threadIdx.x; i < (uint32_t)(pixels * a.units); i += blockDim.x) {
+            const uint32_t p = wd_fastdiv_quotient(i, a.by_units);
+            const int c = (int)(i - p * (uint32_t)a.units) * UNIT;
+            if (c >= channels) continue;
+            *reinterpret_cast<uint4 *>(y + start + (int64_t)p * a.channels + c) =
+                *reinterpret_cast<const uint4 *>(tile + p * a.tile_channels + c);
+        }
+    } else {
+        for (uint32_t i = threadIdx.x; i < (uint32_t)pixels * a.tile_channels; i += blockDim.x) {
+            const uint32_t p = wd_fastdiv_quotient(i, a.by_channels);
+            const int c = (int)(i - p * a.tile_channels);
+            if (c < channels) y[start + (int64_t)p * a.channels + c] = tile[i];
+        }
     }
-}
-
-template <class T, bool NORMAL> __device__ __forceinline__ void single(const rng_vector_args &a)
-{
-    constexpr int N = stored_of<T>;
-    const drawing d = begin(a);
-    const int64_t run = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    const int64_t at = run * N - a.shift;
-    T value[N];
-    if (run >= a.runs) return;
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-        const uint32_t place = at + j < 0 ? 0 : (uint32_t)(at + j);
-        const uint32_t pixel = wd_fastdiv_quotient(place, a.by_channels);
-        const uint32_t image = wd_fastdiv_quotient(pixel, a.by_plane);
-        const uint32_t channel = place - pixel * a.channels;
-        const uint32_t index = (image * a.channels + channel) * a.plane + (pixel - image * a.plane);
-        uint32_t number[4];
-        T pair[2];
-        draw(d, index / 4, number);
-        if (index & 2) number[0] = number[2], number[1] = number[3];
-        values<T, NORMAL, 2>(a, number, pair);
-        value[j] = index & 1 ? pair[1] : pair[0];
-    }
-    store<T, N>(a, value, at);
 }
 
 } // namespace

@@ -15,18 +15,19 @@ enum { TYPE_F16 = 2 }; /* place among the kernels of four types */
 
 enum {
     WARP = SOFTMAX_WARP,
-    COLUMN_BLOCK = 256,   /* threads of a block, where there is a choice */
-    COLUMN_CHANNELS = 64, /* that a block must have for a cluster to pay */
-    ACROSS_SHARED = 64,   /* bounds the shared memory: 40 KiB */
-    HELD_THREADS = 128,   /* of a block whose threads have all channels of their positions */
-    HELD_CHANNELS = 32,   /* at most */
-    HELD_FILL = 64,       /* such threads that a processor must have for them to pay */
+    COLUMN_BLOCK = 256,     /* threads of a block, where there is a choice */
+    COLUMN_CHANNELS = 64,   /* that a block must have for a cluster to pay */
+    ACROSS_SHARED = 64,     /* bounds the shared memory: 40 KiB */
+    HELD_THREADS = 128,     /* of a block whose threads have all channels of their positions */
+    HELD_CHANNELS = 32,     /* at most */
+    HELD_FILL = 64,         /* such threads that a processor must have for them to pay */
+    STAGED_BYTES = 1 << 20, /* of a tensor, for which copies to shared memory pay */
 };
 
 /* The kernels of a direction, the first of each four. */
 struct direction {
     int columns, columns_one, columns_long;
-    int wide4, wide8, word32, odd32_f16;
+    int wide4, wide8, word32, odd32_f16, staged_f32;
     uint32_t column_runs; /* channels of a thread */
     uint32_t column_ones;
 };
@@ -39,6 +40,7 @@ static const struct direction forward = {
     KERNEL_softmax_columns_wide8_f32,
     KERNEL_softmax_columns_word32_f32,
     KERNEL_softmax_columns_odd32_f16,
+    KERNEL_softmax_columns_staged_f32,
     8,
     16,
 };
@@ -51,6 +53,7 @@ static const struct direction backward = {
     KERNEL_softmax_gradient_columns_wide8_f32,
     KERNEL_softmax_gradient_columns_word32_f32,
     KERNEL_softmax_gradient_columns_odd32_f16,
+    KERNEL_softmax_gradient_columns_staged_f32,
     4,
     12,
 };
@@ -160,6 +163,45 @@ static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softm
                                   (uint32_t)t.cluster, (uint32_t)shared, a);
 }
 
+/* Columns that begin anywhere, of many channels and positions: through shared memory. False where that
+ * does not pay, or channels are more than a cluster holds. */
+static bool stage(const struct direction *d, const struct wd_softmax_shape *s,
+                  const struct wd_device *device, struct tiling *t)
+{
+    int64_t most = wd_softmax_gpu_cluster(device);
+    *t = (struct tiling){.across = SOFTMAX_STAGED_BYTES / s->bytes,
+                         .elements = 1,
+                         .held = d->column_ones,
+                         .cluster = 1};
+    if (s->bytes == 8 || s->inner < t->across || s->total * s->bytes < STAGED_BYTES) return false;
+    if (s->length <= HELD_CHANNELS) return false;
+    while (t->cluster < most &&
+           wd_ceil_div(s->length, t->cluster) > SOFTMAX_COLUMN_THREADS / t->across * t->held) {
+        t->cluster *= 2;
+    }
+    t->down = down_of(t, s->length);
+    return t->across * t->down <= SOFTMAX_COLUMN_THREADS;
+}
+
+static cudnnStatus_t emit_staged(const struct direction *d, const struct wd_softmax_shape *s,
+                                 const struct tiling *t, struct wd_queue *queue,
+                                 struct softmax_vector_args *a)
+{
+    int kernel = d->staged_f32 + (s->type < TYPE_F16 ? s->type : s->type - 1);
+    int64_t tiles = wd_ceil_div(s->inner, t->across); /* of an image */
+    int64_t tensors = d == &backward ? 2 : 1;
+    int64_t shared = (t->down + 1 + (t->cluster > 1)) * t->across * s->pair;
+    a->tile = (int32_t)(shared / SOFTMAX_BYTES);
+    a->runs = wd_ceil_div(s->length, t->cluster);
+    a->cluster = (uint32_t)t->cluster;
+    a->by_inner = wd_fastdiv_of((uint32_t)tiles);
+    shared += tensors * a->runs * (SOFTMAX_STAGED_BYTES + SOFTMAX_BYTES);
+    wd_softmax_set_lanes(a, t->across);
+    return wd_emit_cluster_kernel(queue, &kernel_rows[kernel], s->outer * tiles * t->cluster,
+                                  (uint32_t)(t->across * t->down), (uint32_t)t->cluster,
+                                  (uint32_t)shared, a);
+}
+
 /* The kernel whose threads have all channels of `*positions` each; -1 where there is none, or where
  * too few threads would be busy. `at_once` bytes are what pointers are aligned to at least. */
 static int held_kernel(const struct direction *d, const struct wd_softmax_shape *s,
@@ -187,6 +229,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const struct direction *d = wd_softmax_gpu_inputs(&call->problem) > 1 ? &backward : &forward;
     struct wd_softmax_shape s;
     struct softmax_vector_args a;
+    struct tiling staged;
     bool alike;
     int64_t positions;
     int64_t at_once;
@@ -198,6 +241,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         set_positions(&a, &s, s.outer * s.inner + HELD_THREADS * positions);
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(a.rows, HELD_THREADS * positions), HELD_THREADS, 0, &a);
+    }
+    if (alike && (a.shift != 0 || s.inner % s.elements != 0) &&
+        stage(d, &s, queue->device, &staged)) {
+        return emit_staged(d, &s, &staged, queue, &a);
     }
     return emit_tiles(d, &s, alike && a.shift == 0, queue, &a);
 }

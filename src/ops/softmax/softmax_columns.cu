@@ -428,5 +428,9 @@ template <class T, int R, bool BACKWARD> __device__ void columns_odd(const softm
 
 } // namespace
 
+#include "ops/softmax/softmax_staged.cuh"
+
+// Two blocks of columns_staged a processor, whatever the compiler thinks.
+#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 64 ? 2 : 0
 #define WD_KERNELS_ROWS "ops/softmax/softmax_columns_kernels.def"
 #include "ops/kernels_device.inc"

@@ -14,6 +14,8 @@ enum { GRID_IN, GRID_OUT };
 enum {
     BLOCKS_A_PROCESSOR = 8,
     TURNS_A_THREAD = 2, /* at least, before an image has more segments */
+    RUNS_MANY = 4,      /* of a thread */
+    RUNS_ENOUGH = 8,    /* a thread of one block a processor: so many, and threads have several */
 };
 
 static int64_t accumulator_bytes(int dtype)
@@ -57,14 +59,17 @@ cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue
     const struct wd_tensor *grid = wd_call_tensor(call, GRID_OUT);
     const int64_t bytes = wd_dtype_bytes(grid->dtype);
     struct grid_vector_args a = grid_args(grid);
+    int many;
     a.theta = wd_call_data(call, GRID_IN);
     a.grid = wd_call_data(call, GRID_OUT);
     a.skip = (uint32_t)((uintptr_t)a.grid % SPATIAL_RUN_BYTES / (uintptr_t)bytes);
     a.elements = (uint32_t)wd_tensor_count(grid);
     a.count = (uint32_t)wd_ceil_div((int64_t)a.elements + a.skip, SPATIAL_RUN_BYTES / bytes);
     a.streaming = wd_tensor_extent(grid) > queue->device->l2_bytes;
-    return wd_emit_kernel(queue, &kernels[wd_spatial_type(grid->dtype)],
-                          wd_ceil_div(a.count, SPATIAL_THREADS), SPATIAL_THREADS, 0, &a);
+    many = a.count >= RUNS_ENOUGH * SPATIAL_THREADS * (int64_t)queue->device->multiprocessors;
+    return wd_emit_kernel(queue, &kernels[2 * wd_spatial_type(grid->dtype) + many],
+                          wd_ceil_div(a.count, SPATIAL_THREADS * (many ? RUNS_MANY : 1)),
+                          SPATIAL_THREADS, 0, &a);
 }
 
 /* Runs of an image, wherever it begins. */

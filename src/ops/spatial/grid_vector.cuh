@@ -108,34 +108,45 @@ __device__ __forceinline__ void forward_run(const grid_vector_args &a, int first
     }
 }
 
-template <class T, int V> __device__ __forceinline__ void grid_forward(const grid_vector_args &a)
+// A thread has K runs, a block's threads side by side.
+template <class T, int V, int K>
+__device__ __forceinline__ void grid_forward(const grid_vector_args &a)
 {
-    const uint32_t r = blockIdx.x * blockDim.x + threadIdx.x;
+    const uint32_t own = blockIdx.x * (K * blockDim.x) + threadIdx.x;
     wd_wait_for_previous();
-    if (r >= a.count) return;
-    const int first = (int)(r * V) - (int)a.skip;
-    if (a.skip & 1) forward_run<T, V, 1>(a, first);
-    else forward_run<T, V, 0>(a, first);
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        const uint32_t r = own + k * blockDim.x;
+        if (r >= a.count) return;
+        const int first = (int)(r * V) - (int)a.skip;
+        if (a.skip & 1) forward_run<T, V, 1>(a, first);
+        else forward_run<T, V, 0>(a, first);
+    }
 }
 
-// Elements first .. first+V-1 of an image's gradient.
-template <class T, int V, int ODD, class A>
-__device__ __forceinline__ void collect_run(const grid_vector_args &a, const T *image, int first,
-                                            A *sums)
+// Elements first .. first+V-1 of an image's gradient; 0 where it has none.
+template <class T, int V>
+__device__ __forceinline__ void gradient_run(const grid_vector_args &a, const T *image, int first,
+                                             wd_run<T, V> &run)
 {
-    pixel<A> at(a, (first - ODD) / 2);
-    wd_run<T, V> run;
     if (first >= 0 && first + V <= (int)a.elements) {
         run.load(image + first);
-    } else {
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            T value;
-            wd_narrow(value, (A)0);
-            if (first + i >= 0 && first + i < (int)a.elements) value = image[first + i];
-            run.put(i, value);
-        }
+        return;
     }
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        T value;
+        wd_narrow(value, (typename accumulator<T>::type)0);
+        if (first + i >= 0 && first + i < (int)a.elements) value = image[first + i];
+        run.put(i, value);
+    }
+}
+
+template <class T, int V, int ODD, class A>
+__device__ __forceinline__ void collect_run(const grid_vector_args &a, const wd_run<T, V> &run,
+                                            int first, A *sums)
+{
+    pixel<A> at(a, (first - ODD) / 2);
 #pragma unroll
     for (int j = 0; j < V / 2 + ODD; ++j) {
 #pragma unroll
@@ -148,6 +159,28 @@ __device__ __forceinline__ void collect_run(const grid_vector_args &a, const T *
             sums[3 * k + 2] += g;
         }
         if (j + 1 < V / 2 + ODD) at.next(a);
+    }
+}
+
+// Runs r, r + a block's threads .. end-1 of an image that begins `skip` elements behind aligned memory:
+// a few are asked for at once.
+template <class T, int V, int ODD, class A>
+__device__ __forceinline__ void collect_runs(const grid_vector_args &a, const T *image, int skip,
+                                             int r, int end, A *sums)
+{
+    constexpr int U = 4;
+    for (; r < end; r += U * SPATIAL_THREADS) {
+        wd_run<T, V> run[U];
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            const int one = min(r + u * SPATIAL_THREADS, end - 1);
+            gradient_run<T, V>(a, image, one * V - skip, run[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            const int one = r + u * SPATIAL_THREADS;
+            if (one < end) collect_run<T, V, ODD>(a, run[u], one * V - skip, sums);
+        }
     }
 }
 
@@ -172,17 +205,9 @@ template <class T, int V> __device__ __forceinline__ void grid_backward(const gr
     const int end = min((segment + 1) * (int)a.segment, runs);
     A sums[6] = {0, 0, 0, 0, 0, 0};
     wd_wait_for_previous();
-    if (skip & 1) {
-#pragma unroll 2
-        for (int r = segment * (int)a.segment + (int)threadIdx.x; r < end; r += SPATIAL_THREADS) {
-            collect_run<T, V, 1>(a, image, r * V - skip, sums);
-        }
-    } else {
-#pragma unroll 2
-        for (int r = segment * (int)a.segment + (int)threadIdx.x; r < end; r += SPATIAL_THREADS) {
-            collect_run<T, V, 0>(a, image, r * V - skip, sums);
-        }
-    }
+    const int first = segment * (int)a.segment + (int)threadIdx.x;
+    if (skip & 1) collect_runs<T, V, 1>(a, image, skip, first, end, sums);
+    else collect_runs<T, V, 0>(a, image, skip, first, end, sums);
     sum_lanes<6>(shared, sums, (int)threadIdx.x, SPATIAL_THREADS, 1);
     if (threadIdx.x > 0) return;
     if (!a.partial) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sampler, and the gradient of its grid. A thread looks once for many channels: one after the
+// The sampler, without shared memory. A thread looks once for many channels: one after the
 // other where pixels are neighbours, or a run of them where channels are.
 #ifndef WD_OPS_SPATIAL_SAMPLER_VECTOR_CUH
 #define WD_OPS_SPATIAL_SAMPLER_VECTOR_CUH
@@ -54,24 +54,12 @@ __device__ __forceinline__ typename accumulator<T>::type element_if(bool in, con
     return in ? wd_widen(*at) : (typename accumulator<T>::type)0;
 }
 
-// UNIT: neighbours of a row of the image are neighbours in memory.
-template <class T, bool UNIT>
-__device__ __forceinline__ void sample_planes(const sampler_vector_args &a)
+// Channels first .. last-1 of a place, from the image itself.
+template <class T, class A>
+__device__ __forceinline__ void sample_place(const sampler_vector_args &a, const spot &at,
+                                             const sight<A> &k, int first, int last, int step)
 {
-    typedef typename accumulator<T>::type A;
     constexpr int U = 4;
-    const int step = UNIT ? 1 : a.x.column;
-    uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
-    spot at;
-    sight<A> k;
-    wd_wait_for_previous();
-    if (item >= a.count) return;
-    position_of(a, take_rest(item, a.by_position), at);
-    const int first = (int)take_rest(item, a.by_chunk) * a.chunk;
-    const int last = min(first + a.chunk, a.channels);
-    at.n = item;
-    if (at.q >= a.columns) return;
-    k.template look<T>(a, at.number(a));
     const bool in00 = k.has(a, 0, 0), in01 = k.has(a, 0, 1), in10 = k.has(a, 1, 0),
                in11 = k.has(a, 1, 1);
     const A w00 = (1 - k.down) * (1 - k.right), w01 = (1 - k.down) * k.right,
@@ -99,6 +87,24 @@ __device__ __forceinline__ void sample_planes(const sampler_vector_args &a)
         x += U * a.x.channel;
         y += U * a.y.channel;
     }
+}
+
+// UNIT: neighbours of a row of the image are neighbours in memory.
+template <class T, bool UNIT>
+__device__ __forceinline__ void sample_planes(const sampler_vector_args &a)
+{
+    typedef typename accumulator<T>::type A;
+    uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+    spot at;
+    sight<A> k;
+    wd_wait_for_previous();
+    if (item >= a.count) return;
+    position_of(a, take_rest(item, a.by_position), at);
+    const int first = (int)take_rest(item, a.by_chunk) * a.chunk;
+    at.n = item;
+    if (at.q >= a.columns) return;
+    k.template look<T>(a, at.number(a));
+    sample_place<T>(a, at, k, first, min(first + a.chunk, a.channels), UNIT ? 1 : a.x.column);
 }
 
 template <class T, int V>
@@ -153,124 +159,6 @@ __device__ __forceinline__ void sample_pixels(const sampler_vector_args &a)
                           : nothing;
     }
     put<T, V>(a, element_of<T>(a.y, at) + c, value);
-}
-
-// ---- The gradient of the grid ----
-
-template <class T, class A>
-__device__ __forceinline__ void put_slopes(const sampler_vector_args &a, int64_t place, A by_x,
-                                           A by_y)
-{
-    T *to = static_cast<T *>(a.dgrid) + 2 * place;
-    const A old_x = a.blends_grid ? wd_widen(to[0]) : (A)0;
-    const A old_y = a.blends_grid ? wd_widen(to[1]) : (A)0;
-    wd_narrow(to[0], blended<A>(a.scales_grid, a.alpha_grid, by_x * (A)(a.width - 1) / 2,
-                                a.blends_grid, a.beta_grid, old_x));
-    wd_narrow(to[1], blended<A>(a.scales_grid, a.alpha_grid, by_y * (A)(a.height - 1) / 2,
-                                a.blends_grid, a.beta_grid, old_y));
-}
-
-// A block has SPATIAL_THREADS / lanes places; lane l the channels l, l + lanes ...
-template <class T, bool UNIT>
-__device__ __forceinline__ void slope_planes(const sampler_vector_args &a)
-{
-    typedef typename accumulator<T>::type A;
-    constexpr int U = 4;
-    __shared__ A shared[2 * SPATIAL_THREADS];
-    const int step = UNIT ? 1 : a.x.column;
-    const int places = SPATIAL_THREADS / a.lanes;
-    const int lane = (int)threadIdx.x / places;
-    uint32_t item = blockIdx.x * places + (int)threadIdx.x % places;
-    const bool works = item < a.count;
-    spot at;
-    sight<A> k;
-    A sums[2] = {0, 0};
-    wd_wait_for_previous();
-    if (!works) item = 0;
-    position_of(a, take_rest(item, a.by_position), at);
-    at.n = item;
-    const bool counts = works && at.q < a.columns;
-    if (counts) {
-        k.template look<T>(a, at.number(a));
-        const bool in00 = k.has(a, 0, 0), in01 = k.has(a, 0, 1), in10 = k.has(a, 1, 0),
-                   in11 = k.has(a, 1, 1);
-        const A up = 1 - k.down, left = 1 - k.right;
-        const T *x = corner_of<T>(a, at.n, k) + lane * a.x.channel;
-        const T *dy = element_of<T>(a.y, at) + lane * a.y.channel;
-        const int64_t x_step = a.lanes * a.x.channel, dy_step = a.lanes * a.y.channel;
-        for (int c = lane; k.seen && c < a.channels; c += U * a.lanes) {
-#pragma unroll
-            for (int u = 0; u < U; ++u) {
-                const bool more = c + u * a.lanes < a.channels;
-                const T *upper = x + u * x_step;
-                const T *lower = upper + a.x.row;
-                const A g = element_if(more, dy + u * dy_step);
-                const A x00 = element_if(in00 && more, upper);
-                const A x01 = element_if(in01 && more, upper + step);
-                const A x10 = element_if(in10 && more, lower);
-                const A x11 = element_if(in11 && more, lower + step);
-                sums[0] += g * (up * (x01 - x00) + k.down * (x11 - x10));
-                sums[1] += g * (left * (x10 - x00) + k.right * (x11 - x01));
-            }
-            x += U * x_step;
-            dy += U * dy_step;
-        }
-        if (!k.seen) {
-            sums[0] = k.down * 0;
-            sums[1] = k.right * 0;
-        }
-    }
-    if (a.lanes > 1) sum_lanes<2>(shared, sums, lane, a.lanes, places);
-    if (counts && lane == 0) put_slopes<T>(a, at.number(a), sums[0], sums[1]);
-}
-
-// Neighbouring threads share a place, each with every lanes-th run of its channels.
-template <class T, int V> __device__ __forceinline__ void slope_pixels(const sampler_vector_args &a)
-{
-    typedef typename accumulator<T>::type A;
-    __shared__ A shared[2 * SPATIAL_THREADS];
-    const int places = SPATIAL_THREADS / a.lanes;
-    const int lane = (int)threadIdx.x % a.lanes;
-    uint32_t item = blockIdx.x * places + (int)threadIdx.x / a.lanes;
-    const bool counts = item < a.count;
-    spot at;
-    sight<A> k;
-    A sums[2] = {0, 0};
-    wd_wait_for_previous();
-    if (!counts) item = 0;
-    at.q = (int)take_rest(item, a.by_column);
-    at.p = (int)take_rest(item, a.by_row);
-    at.n = item;
-    if (counts) {
-        k.template look<T>(a, at.number(a));
-        const bool in00 = k.has(a, 0, 0), in01 = k.has(a, 0, 1), in10 = k.has(a, 1, 0),
-                   in11 = k.has(a, 1, 1);
-        const A up = 1 - k.down, left = 1 - k.right;
-        const T *x = corner_of<T>(a, at.n, k);
-        const T *dy = element_of<T>(a.y, at);
-        for (int c = lane * V; k.seen && c < a.channels; c += a.lanes * V) {
-            wd_run<T, V> g, x00, x01, x10, x11;
-            g.load(dy + c);
-            run_if(in00, x + c, x00);
-            run_if(in01, x + a.x.column + c, x01);
-            run_if(in10, x + a.x.row + c, x10);
-            run_if(in11, x + a.x.row + a.x.column + c, x11);
-#pragma unroll
-            for (int v = 0; v < V; ++v) {
-                const A f00 = wd_widen(x00.get(v)), f01 = wd_widen(x01.get(v)),
-                        f10 = wd_widen(x10.get(v)), f11 = wd_widen(x11.get(v));
-                const A share = wd_widen(g.get(v));
-                sums[0] += share * (up * (f01 - f00) + k.down * (f11 - f10));
-                sums[1] += share * (left * (f10 - f00) + k.right * (f11 - f01));
-            }
-        }
-        if (!k.seen) {
-            sums[0] = k.down * 0;
-            sums[1] = k.right * 0;
-        }
-    }
-    if (a.lanes > 1) sum_lanes<2>(shared, sums, lane, a.lanes, 1);
-    if (counts && lane == 0) put_slopes<T>(a, at.number(a), sums[0], sums[1]);
 }
 
 } // namespace

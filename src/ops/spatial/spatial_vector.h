@@ -7,10 +7,16 @@
 
 #include "ops/engine.h"
 #include "ops/kernels.h"
+#include "ops/spatial/spatial_vector_args.h"
+
+enum { SAMPLER_X, SAMPLER_GRID, SAMPLER_Y };
+enum { SAMPLER_BACK_X, SAMPLER_BACK_DY, SAMPLER_BACK_GRID, SAMPLER_BACK_DX, SAMPLER_BACK_DGRID };
+enum { SAMPLER_ALPHA, SAMPLER_BETA, SAMPLER_ALPHA_GRID, SAMPLER_BETA_GRID };
 
 enum {
     SPATIAL_RUN_BYTES = 16,
     SPATIAL_ITEMS_MAX = 1 << 30, /* threads of a launch */
+    SPATIAL_PIXELS_FROM = 8,     /* channels that are neighbours: worth a thread each */
 };
 
 /* Where an element type's kernels stand among those of four. */
@@ -34,7 +40,7 @@ static inline bool wd_spatial_is_packed(const struct wd_tensor *t)
     return true;
 }
 
-/* Packed grids. `kernels` is the first of four, by wd_spatial_type. */
+/* Packed grids. `kernels` is the first of four, by wd_spatial_type (forward: of four pairs). */
 bool wd_grid_vector_match(const struct wd_problem *problem, struct wd_reason *reason);
 cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue *queue,
                                      struct wd_kernel_row *kernels);
@@ -42,5 +48,18 @@ cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue
 cudnnStatus_t wd_grid_vector_backward(const struct wd_call *call, struct wd_queue *queue,
                                       struct wd_kernel_row *kernels, struct wd_kernel_row *finish);
 int64_t wd_grid_vector_backward_workspace(const struct wd_problem *problem);
+
+/* Packed grids, images of any strides whose elements 31 bits can count. */
+bool wd_sampler_match(const struct wd_problem *problem, struct wd_reason *reason);
+/* A call's image; whether its channels are neighbours, and worth a thread each; whether they are also
+ * aligned runs of 16 bytes. */
+struct sampler_image wd_sampler_image(const struct wd_call *call, int slot);
+bool wd_sampler_is_pixels(const struct sampler_image *i, int64_t channels);
+bool wd_sampler_has_runs(const struct sampler_image *i, int64_t channels, int64_t bytes);
+/* What both directions need of the shapes and of the grid's place in memory. */
+struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const struct wd_tensor *grid,
+                                           const void *places);
+/* The forward pass from `images` images on. */
+void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t bytes);
 
 #endif

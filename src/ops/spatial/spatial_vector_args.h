@@ -6,7 +6,15 @@
 
 #include "base/fastdiv.h"
 
-enum { SPATIAL_THREADS = 256, SPATIAL_STRIP = 32, SPATIAL_TILE = 4 };
+enum {
+    SPATIAL_THREADS = 256,
+    SPATIAL_STRIP = 32,
+    SPATIAL_TILE = 4,
+    SPATIAL_PLACES = 4,       /* of a thread, in a tile of the grid */
+    SPATIAL_STAGED = 6,       /* elements that a thread brings to shared memory, at most */
+    SPATIAL_FEW = 8,          /* places that a thread keeps in registers */
+    SPATIAL_BOXES_MAX = 1024, /* of an image's grid */
+};
 
 struct grid_vector_args {
     void *theta;   /* or dtheta */
@@ -35,6 +43,7 @@ struct sampler_image {
     int64_t channel;
     int32_t row;
     int32_t column;
+    int32_t runs; /* its channels are whole runs of 16 bytes, aligned */
 };
 
 struct sampler_vector_args {
@@ -62,25 +71,35 @@ struct sampler_vector_args {
     int32_t channels;
     int32_t chunk;                 /* channels of a thread */
     int32_t tiled;                 /* planes: positions go by strips; pixels: by tiles */
-    int32_t lanes;                 /* gradient of the grid: threads that share a place */
     uint32_t count;                /* threads with work, or places */
     struct wd_fastdiv by_position; /* of a plane */
     struct wd_fastdiv by_chunk;
     struct wd_fastdiv by_run; /* pixels: runs of a pixel */
     struct wd_fastdiv by_column;
     struct wd_fastdiv by_row;
-    /* lists of places by cell: see sampler_lists.cuh */
-    uint32_t *cursor; /* one number: how much of `list` is given away */
-    uint32_t *counts; /* of a cell: its places */
-    uint32_t *ends;   /* of a cell: the end of its part of the list, while it is filled */
-    uint32_t *list;   /* places by cell, in no order */
-    uint32_t *sorted; /* the same, those of a cell in order */
+    /* tiles: by_column and by_row count them, those of an image */
+    int32_t lanes_log2;  /* threads of a line of a tile; other lines are below */
+    int32_t across_log2; /* places of a thread beside each other, its others are below */
+    int32_t room;        /* elements of the image, or places, that fit into shared memory */
+    /* gradients: see sampler_back.cuh */
+    void *boxes; /* four numbers each; null: all places are looked at */
     uint32_t first_image;
-    uint32_t cells; /* of an image */
-    uint32_t all_cells;
-    struct wd_fastdiv by_cell;
-    struct wd_fastdiv by_width;
-    struct wd_fastdiv by_height;
+    int32_t box_row_log2; /* rows and columns of a box */
+    int32_t box_column_log2;
+    struct wd_fastdiv by_box;   /* boxes side by side */
+    struct wd_fastdiv by_boxes; /* of an image */
+    struct wd_fastdiv by_line;  /* places of a row of the grid */
 };
+
+/* Shared memory of a tile of 1 << lanes_log2 elements across, with so much room for places, and numbers
+ * of `bytes` bytes: in the order of back_tile. */
+static inline int64_t wd_back_bytes(int lanes_log2, int64_t room, int64_t bytes)
+{
+    int64_t lanes = (int64_t)1 << lanes_log2;
+    int64_t lines = SPATIAL_THREADS >> lanes_log2;
+    int64_t cells = (lanes + 1) * (lines + 1);
+    return 16 * (room + (lanes + 2) * (lines + 2)) + 6 * room * bytes + 4 * room +
+           4 * (2 * cells + 1) + 2 * room + 2 * SPATIAL_BOXES_MAX;
+}
 
 #endif

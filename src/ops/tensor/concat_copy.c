@@ -10,6 +10,7 @@
 #include "ops/tensor/concat_copy_args.h"
 #include "ops/tensor/concat_place.h"
 #include "ops/tensor/tensor_walk.h"
+#include "ops/tensor/transform_turn.h"
 
 #define WD_KERNELS_MODULE concat_copy
 #define WD_KERNELS_ROWS "ops/tensor/concat_copy_kernels.def"
@@ -20,6 +21,10 @@ enum {
     THREADS_FEW = 64,
     COUNT_MAX_LOG2 = 30, /* elements of an input */
     CHUNK_MAX = INT32_MAX,
+    MIX_CHUNK = 64,        /* bytes of a row, below which aligned ones are mixed too */
+    MIX_ROW = 2816,        /* of a row of y, at most: sixteen are in shared memory */
+    MIX_BYTES = 16384,     /* of a tile, wanted */
+    MIX_BYTES_MOST = 48000 /* what a launch may ask for */
 };
 
 /* An input in bytes, the innermost dim being neighbours in both. A vector is one element. */
@@ -132,6 +137,79 @@ static cudnnStatus_t launch(struct wd_queue *queue, struct concat_copy_args *a)
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_concat_copy], blocks, (uint32_t)threads, 0, a);
 }
 
+/* Whether an input has its neighbours elsewhere than y, and is large; then its walk in elements. */
+static bool is_turned(const struct wd_tensor *x, const struct wd_tensor *y, struct wd_walk *w)
+{
+    if (y->vect_count > 1 || !wd_tensor_is_packed(x)) return false;
+    w->rank = 0;
+    for (int d = 0; d < x->rank; ++d) wd_walk_add(w, x->dim[d], x->stride[d], y->stride[d]);
+    wd_walk_join(w);
+    return wd_turn_takes(w, wd_dtype_bytes(y->dtype));
+}
+
+/* Whether all inputs are one piece of memory each whose rows are side by side in y, which is one
+ * piece; and whether their rows are short, or begin anywhere. Then the kernel's arguments. */
+static bool can_mix(const struct wd_call *call, struct concat_mix_args *a)
+{
+    const struct wd_tensor *y = wd_call_tensor(call, CONCAT_Y);
+    int inputs = call->problem.node->attr.concat.inputs;
+    int64_t element = wd_dtype_bytes(y->dtype) * y->vect_count;
+    int64_t row = 0;
+    bool mixes = false;
+    if (inputs > MIX_INPUTS || element > 8 || (element & (element - 1)) != 0) return false;
+    memset(a, 0, sizeof *a);
+    for (int i = 0; i < inputs; ++i) {
+        const struct wd_tensor *x = wd_call_tensor(call, CONCAT_X + i);
+        struct mix_input *in = &a->input[a->inputs];
+        struct wd_walk w;
+        if (wd_tensor_count(x) == 0) continue;
+        w = walk_of(x, y);
+        if (w.rank != 2 || w.x[0] != w.dim[1] || w.x[1] != 1 || w.y[1] != 1) return false;
+        if (a->inputs > 0 && (w.y[0] != a->columns || w.dim[0] != a->rows)) return false;
+        if (w.y[0] > MIX_ROW) return false;
+        a->columns = (uint32_t)w.y[0]; /* in bytes as yet */
+        a->rows = w.dim[0];
+        in->x = wd_call_data(call, CONCAT_X + i);
+        in->extent = wd_tensor_extent(x);
+        in->chunk = (uint32_t)w.dim[1];
+        in->column = (uint32_t)(row / element);
+        in->shift = (uint32_t)((uintptr_t)in->x % CONCAT_BYTES);
+        row += w.dim[1];
+        mixes |= w.dim[1] < MIX_CHUNK || w.dim[1] % CONCAT_BYTES != 0 || in->shift > 0;
+        a->inputs += 1;
+    }
+    return mixes && a->inputs > 1 && row == a->columns && wd_tensor_extent(y) == row * a->rows;
+}
+
+static cudnnStatus_t emit_mix(const struct wd_call *call, struct wd_queue *queue,
+                              struct concat_mix_args *a)
+{
+    const struct wd_tensor *y = wd_call_tensor(call, CONCAT_Y);
+    int64_t element = wd_dtype_bytes(y->dtype) * y->vect_count;
+    int64_t row = a->columns;
+    int64_t word = wd_most(element, 4);
+    int64_t rows = wd_most(MIX_BYTES / row / MIX_ROWS, 1) * MIX_ROWS;
+    int64_t place;
+    int kernel = KERNEL_concat_mix_1 + (element == 2) + 2 * (element == 4) + 3 * (element == 8);
+    while (rows > MIX_ROWS && a->rows < rows * 2 * queue->device->multiprocessors) {
+        rows = rows / 2 / MIX_ROWS * MIX_ROWS;
+    }
+    a->y = wd_call_data(call, CONCAT_Y);
+    a->columns = (uint32_t)(row / element);
+    a->by_columns = wd_fastdiv_of(a->columns);
+    a->tile_rows = (uint32_t)rows;
+    a->shift = (int32_t)((int64_t)((uintptr_t)a->y % (uintptr_t)word) / element);
+    a->streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
+    place = wd_ceil_div(4 * (int64_t)a->columns, CONCAT_BYTES) * CONCAT_BYTES;
+    for (int i = 0; i < a->inputs; ++i) {
+        a->input[i].place = (uint32_t)place;
+        /* inputs begin in other banks */
+        place += rows * a->input[i].chunk + 2 * CONCAT_BYTES;
+    }
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(a->rows, rows), MIX_THREADS,
+                          (uint32_t)place, a);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_concat_attr *attr = &call->problem.node->attr.concat;
@@ -140,6 +218,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t first = 0;
     bool lies = false;
     struct concat_copy_args a;
+    struct concat_mix_args mix;
     memset(&a, 0, sizeof a);
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     for (int i = 0; i < attr->in_place; ++i) {
@@ -149,19 +228,25 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (attr->in_place >= 0 && wd_tensor_count(wd_call_tensor(call, CONCAT_X + attr->in_place))) {
         WD_TRY(wd_concat_look(call, attr->in_place, first, &lies));
     }
+    if (!lies && can_mix(call, &mix)) return emit_mix(call, queue, &mix);
     first = 0;
     for (int i = 0; i < attr->inputs; ++i) {
         const struct wd_tensor *x = wd_call_tensor(call, CONCAT_X + i);
         int64_t at[WD_MAX_RANK] = {0};
         struct wd_walk w;
+        char *place;
         at[attr->axis] = first;
         first += x->dim[attr->axis];
         if (wd_tensor_count(x) == 0 || (i == attr->in_place && lies)) continue;
+        place = (char *)to.data + wd_view_offset(&to, at) * wd_dtype_bytes(to.dtype);
+        if (is_turned(x, y, &w)) {
+            WD_TRY(wd_emit_turn(queue, &w, wd_dtype_bytes(y->dtype),
+                                wd_call_data(call, CONCAT_X + i), place, a.streaming));
+            continue;
+        }
         w = walk_of(x, y);
         a.input[a.inputs++] =
-            input_of(&w, wd_call_data(call, CONCAT_X + i),
-                     (char *)to.data + wd_view_offset(&to, at) * wd_dtype_bytes(to.dtype),
-                     wd_tensor_extent(x));
+            input_of(&w, wd_call_data(call, CONCAT_X + i), place, wd_tensor_extent(x));
         if (a.inputs < CONCAT_INPUTS) continue;
         WD_TRY(launch(queue, &a));
         a.inputs = 0;
@@ -173,7 +258,6 @@ const struct wd_engine wd_engine_concat_copy = {
     .name = "concat_copy",
     .op = WD_OP_CONCAT,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,

@@ -2,8 +2,10 @@
 //
 // Concatenation in one launch: bytes of all inputs to their places in y. Long chunks are read and
 // written in 16 bytes between boundaries, whatever they begin at: what a unit of y needs lies in two
-// units of x, and is shifted together.
+// units of x, and is shifted together. Rows of few bytes side by side are put together in shared memory.
+#include "gpu/device/async.cuh"
 #include "gpu/device/depend.cuh"
+#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/tensor/concat_copy_args.h"
 
@@ -161,6 +163,73 @@ __device__ __forceinline__ void concat_copy(const concat_copy_args &a)
     else if (in.piece == 4) copy_short<uint32_t>(in, start);
     else if (in.piece == 2) copy_short<uint16_t>(in, start);
     else copy_short<uint8_t>(in, start);
+}
+
+// ---- Mixed rows ----
+
+// Bytes of x from `at` on, those that there are, asynchronously where all are.
+__device__ __forceinline__ void fetch(const mix_input &in, unsigned char *to, int64_t at)
+{
+    if (at >= 0 && at + CONCAT_BYTES <= in.extent) {
+        wd_copy_async<CONCAT_BYTES, false>(to, in.x + at);
+        return;
+    }
+    for (int b = 0; b < CONCAT_BYTES; ++b) {
+        if (at + b >= 0 && at + b < in.extent) to[b] = in.x[at + b];
+    }
+}
+
+// E is an element, W a word of y: one of 4 bytes, or an element where that is more.
+template <class E, class W> __device__ __forceinline__ void concat_mix(const concat_mix_args &a)
+{
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    constexpr int N = (int)(sizeof(W) / sizeof(E)), BITS = 8 * (int)sizeof(E);
+    const int64_t first = (int64_t)blockIdx.x * a.tile_rows;
+    const int64_t rows = min((int64_t)a.tile_rows, a.rows - first);
+    const int elements = (int)rows * (int)a.columns;
+    E *y = reinterpret_cast<E *>(a.y) + first * a.columns;
+    // where a column's element of the first row is, and above that the bytes from row to row
+    uint32_t *table = reinterpret_cast<uint32_t *>(shared);
+    wd_wait_for_previous();
+    for (int i = 0; i < a.inputs; ++i) {
+        const mix_input &in = a.input[i];
+        const int64_t start = first * in.chunk - in.shift;
+        const uint32_t bytes = in.shift + (uint32_t)rows * in.chunk;
+        for (uint32_t u = threadIdx.x * CONCAT_BYTES; u < bytes; u += blockDim.x * CONCAT_BYTES) {
+            fetch(in, shared + in.place + u, start + u);
+        }
+        for (uint32_t c = threadIdx.x; c < in.chunk / sizeof(E); c += blockDim.x) {
+            table[in.column + c] = in.chunk << 16 | (in.place + in.shift + c * (uint32_t)sizeof(E));
+        }
+    }
+    wd_copies_wait_all();
+    __syncthreads();
+    for (int k = (int)threadIdx.x * N - a.shift; k < elements; k += (int)blockDim.x * N) {
+        const uint32_t from = (uint32_t)max(k, 0);
+        uint32_t row = wd_fastdiv_quotient(from, a.by_columns);
+        uint32_t column = from - row * a.columns;
+        W word = 0;
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            if (k + j < 0) continue; // before y
+            const uint32_t entry = table[column];
+            const E *element =
+                reinterpret_cast<const E *>(shared + (entry & 0xffffu) + row * (entry >> 16));
+            word |= (W)*element << (j * BITS % (8 * (int)sizeof(W)));
+            if (++column == a.columns) column = 0, row += 1;
+            if (k + j + 1 == elements) row = column = 0; // what is beyond is not stored
+        }
+        if (k >= 0 && k + N <= elements) {
+            W *to = reinterpret_cast<W *>(y + k);
+            if (a.streaming) __stcs(to, word);
+            else *to = word;
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            if (k + j >= 0 && k + j < elements) y[k + j] = (E)(word >> (j * BITS));
+        }
+    }
 }
 
 } // namespace

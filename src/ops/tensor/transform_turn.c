@@ -7,7 +7,7 @@
 
 #include "base/sizes.h"
 #include "ops/engine.h"
-#include "ops/tensor/tensor_walk.h"
+#include "ops/tensor/transform_turn.h"
 #include "ops/tensor/transform_turn_args.h"
 
 #define WD_KERNELS_MODULE transform_turn
@@ -20,12 +20,12 @@ enum { SRC, DEST };
 enum { SCALE, BLEND }; /* of a transform: alpha, beta */
 
 enum {
-    SIDE = 64,             /* of a tile, wanted */
-    SIDE_WIDE = 32,        /* likewise along b of elements of 8 bytes */
-    SIDE_HALF = 128,       /* likewise of 2 bytes, where rows are no whole runs */
-    SIDE_LEAST = 16,       /* where tiles are few */
-    WHOLE_ROW = 128,       /* a row that a tile takes whole, if it is no whole runs; */
-    WHOLE_HALF = 256,      /* of 2 bytes */
+    SIDE = 64,        /* of a tile, wanted */
+    SIDE_WIDE = 32,   /* likewise along b of elements of 8 bytes */
+    SIDE_HALF = 128,  /* likewise of 2 bytes, where rows are no whole runs: touched as whole runs */
+    SIDE_LEAST = 16,  /* where tiles are few */
+    WHOLE_ROW = 128,  /* a row that a tile takes whole, if it is no whole runs; */
+    WHOLE_HALF = 256, /* of 2 bytes */
     THIN_ELEMENTS = 4096,  /* of a tile of a thin plane, at most */
     TILE_BYTES = 16 << 10, /* at most */
     TILE_LEAST = 1024,     /* elements of a tile that is not cut further */
@@ -33,6 +33,8 @@ enum {
     THREADS_FEW = 64,
     PLANE_MIN = 256, /* elements: smaller ones are not worth a tile */
     RUNS_A_THREAD = 4,
+    CELL_BITS = 3,      /* 8 runs of 4 rows: reads of shared memory go to as many banks; */
+    CELL_BITS_HALF = 2, /* 4 of 8, of 2 bytes */
 };
 
 /* The dim along which x has neighbours; -1: none. */
@@ -219,7 +221,8 @@ static int64_t side_of(int64_t extent, bool runs, int64_t side, int64_t bytes)
     if (extent <= side) return extent;
     if (runs) return side;
     if (extent <= (bytes == 2 ? WHOLE_HALF : WHOLE_ROW)) return extent;
-    return bytes == 2 ? SIDE_HALF : side;
+    /* so many runs are touched wherever a row begins */
+    return (bytes == 2 ? SIDE_HALF : side) - TURN_BYTES / bytes + 1;
 }
 
 /* Whole lines of memory. */
@@ -249,7 +252,7 @@ static struct sides sides_of(const struct wd_walk *w, int64_t ea, int64_t eb, bo
     }
     if (s.ta * s.tb > most) {
         if (s.tb == eb && !y_runs) s.ta = wd_least(s.ta, in_lines(most / s.tb));
-        else s.tb = wd_least(s.tb, in_lines(most / s.ta));
+        else s.tb = wd_least(s.tb, in_lines(most / s.ta) - (y_runs ? 0 : TURN_BYTES / bytes - 1));
     }
     while (s.ta * s.tb >= TILE_LEAST && w->count < 2 * s.ta * s.tb * processors) {
         bool stays = s.tb == eb && !y_runs;
@@ -322,6 +325,11 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w,
     }
     elements = a->lead + rows * a->pitch + 2 * run;
     a->by_x = wd_fastdiv_of((uint32_t)x_units);
+    if (a->y_way != TURN_CHUNK) {
+        a->cell_bits = bytes == 2 ? CELL_BITS_HALF : CELL_BITS;
+        while (a->cell_bits < 5 && s.ta <= 1 << (4 - a->cell_bits)) a->cell_bits += 1;
+        y_units = wd_ceil_div(y_units, (int64_t)1 << a->cell_bits);
+    }
     a->by_y = wd_fastdiv_of((uint32_t)y_units);
     a->by_tile_a = wd_fastdiv_of((uint32_t)tiles_a);
     a->by_tile_b = wd_fastdiv_of((uint32_t)tiles_b);
@@ -340,36 +348,67 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w,
                           (uint32_t)threads, (uint32_t)(elements * bytes), a);
 }
 
-static cudnnStatus_t emit(const struct wd_walk *w, const struct wd_tensor *y, const void *from,
-                          void *to, double alpha, double beta, struct wd_queue *queue)
+/* Scaled elements of 2 bytes have a type. */
+struct scaling {
+    double alpha;
+    double beta;
+    bool bfloat;
+};
+
+static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_walk *w, int64_t bytes,
+                          const void *from, void *to, bool streaming, const struct scaling *scaling)
 {
-    int64_t bytes = wd_dtype_bytes(y->dtype); /* match takes 2, 4 and 8 */
-    int64_t run = TURN_BYTES / bytes;
+    int64_t run = TURN_BYTES / bytes; /* bytes are 2, 4 or 8 */
     int size = bytes == 2 ? 0 : bytes == 4 ? 1 : 2;
     struct turn_args a;
     memset(&a, 0, sizeof a);
     a.x = from;
     a.y = to;
-    a.alpha = alpha;
-    a.beta = beta;
+    a.alpha = scaling->alpha;
+    a.beta = scaling->beta;
     a.total = w->count;
-    a.plain = alpha == 1.0 && beta == 0.0;
-    a.bfloat = y->dtype == CUDNN_DATA_BFLOAT16;
+    a.plain = a.alpha == 1.0 && a.beta == 0.0;
+    a.bfloat = scaling->bfloat;
     a.x_shift = (int32_t)((int64_t)((uintptr_t)from % TURN_BYTES) / bytes);
     a.y_shift = (int32_t)((int64_t)((uintptr_t)to % TURN_BYTES) / bytes);
-    a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
+    a.streaming = streaming;
     if (neighbours(w) == w->rank - 1 || w->count <= DIRECT_MAX) {
         return emit_rows(queue, w, size, run, &a);
     }
     return emit_tiles(queue, w, size, run, &a);
 }
 
+bool wd_turn_takes(const struct wd_walk *walk, int64_t bytes)
+{
+    struct wd_reason reason;
+    int last = walk->rank - 1;
+    if (bytes != 2 && bytes != 4 && bytes != 8) return false;
+    return walk->count > DIRECT_MAX && walk->y[last] == 1 && walk->x[last] != 1 &&
+           match_walk(walk, &reason);
+}
+
+cudnnStatus_t wd_emit_turn(struct wd_queue *queue, const struct wd_walk *walk, int64_t bytes,
+                           const void *from, void *to, bool streaming)
+{
+    const struct scaling none = {1.0, 0.0, false};
+    return emit(queue, walk, bytes, from, to, streaming, &none);
+}
+
+static cudnnStatus_t emit_tensors(const struct wd_walk *w, const struct wd_tensor *y,
+                                  const void *from, void *to, double alpha, double beta,
+                                  struct wd_queue *queue)
+{
+    const struct scaling scaling = {alpha, beta, y->dtype == CUDNN_DATA_BFLOAT16};
+    return emit(queue, w, wd_dtype_bytes(y->dtype), from, to,
+                wd_tensor_extent(y) > queue->device->l2_bytes, &scaling);
+}
+
 static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *y = wd_call_tensor(call, POINTWISE_Y);
     struct wd_walk w = walk_plain(wd_call_tensor(call, POINTWISE_X), y);
-    return emit(&w, y, wd_call_data(call, POINTWISE_X), wd_call_data(call, POINTWISE_Y),
-                call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], queue);
+    return emit_tensors(&w, y, wd_call_data(call, POINTWISE_X), wd_call_data(call, POINTWISE_Y),
+                        call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], queue);
 }
 
 static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue *queue)
@@ -377,8 +416,8 @@ static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue 
     const struct wd_tensor *dest = wd_call_tensor(call, DEST);
     struct wd_walk w =
         walk_fold(&call->problem.node->attr.transform, wd_call_tensor(call, SRC), dest);
-    return emit(&w, dest, wd_call_data(call, SRC), wd_call_data(call, DEST), call->scalars[SCALE],
-                call->scalars[BLEND], queue);
+    return emit_tensors(&w, dest, wd_call_data(call, SRC), wd_call_data(call, DEST),
+                        call->scalars[SCALE], call->scalars[BLEND], queue);
 }
 
 const struct wd_engine wd_engine_identity_turn = {

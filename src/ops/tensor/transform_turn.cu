@@ -201,20 +201,40 @@ template <class T, bool SHIFTED> struct tile_rows {
     }
 };
 
+// A warp stores a cell of y at a time: so many runs side by side of so many rows that its reads of
+// shared memory, whose rows are an odd number of words apart, go to different banks.
+struct cell {
+    uint32_t row; // of the thread
+    uint32_t run;
+};
+
+__device__ __forceinline__ cell cell_of(const turn_args &a, uint32_t index)
+{
+    const uint32_t down = wd_fastdiv_quotient(index, a.by_y), lane = threadIdx.x % 32;
+    const uint32_t first = index - down * a.by_y.divisor;
+    return {(down << (5 - a.cell_bits)) + (lane >> a.cell_bits),
+            (first << a.cell_bits) + (lane & ((1u << a.cell_bits) - 1))};
+}
+
+__device__ __forceinline__ uint32_t cells_of(const turn_args &a, const tile &t)
+{
+    return ((t.na - 1) >> (5 - a.cell_bits)) * a.by_y.divisor + a.by_y.divisor;
+}
+
 template <class T, class R>
 __device__ __forceinline__ void store_runs(const turn_args &a, const tile &t, const R &rows)
 {
     constexpr int V = run_of<T>;
     T *y = static_cast<T *>(a.y) + t.y;
-    const uint32_t units = t.na * a.by_y.divisor;
-    for (uint32_t u = threadIdx.x; u < units; u += blockDim.x) {
-        const uint32_t row = wd_fastdiv_quotient(u, a.by_y);
-        const uint32_t k = (u - row * a.by_y.divisor) * V;
+    const uint32_t cells = cells_of(a, t);
+    for (uint32_t c = threadIdx.x / 32; c < cells; c += blockDim.x / 32) {
+        const cell at = cell_of(a, c);
+        const uint32_t k = at.run * V;
         wd_run<T, V> run;
-        if (k >= t.nb) continue;
+        if (k >= t.nb || at.row >= t.na) continue;
 #pragma unroll
-        for (int j = 0; j < V; ++j) run.put(j, rows.at((int)k + j, row));
-        put_run(a, run, y + row * a.y_row + k);
+        for (int j = 0; j < V; ++j) run.put(j, rows.at((int)k + j, at.row));
+        put_run(a, run, y + at.row * a.y_row + k);
     }
 }
 
@@ -243,17 +263,17 @@ __device__ __forceinline__ void store_shifted(const turn_args &a, const tile &t,
 {
     constexpr int V = run_of<T>;
     T *y = static_cast<T *>(a.y) + t.y;
-    const uint32_t units = t.na * a.by_y.divisor;
+    const uint32_t cells = cells_of(a, t);
     const uint32_t start = (uint32_t)(a.y_shift + t.y);
-    for (uint32_t u = threadIdx.x; u < units; u += blockDim.x) {
-        const uint32_t row = wd_fastdiv_quotient(u, a.by_y);
-        const int before = (int)((start + row * a.y_step) & (V - 1));
-        const int k = (int)(u - row * a.by_y.divisor) * V - before;
-        T *to = y + row * a.y_row + k;
+    for (uint32_t c = threadIdx.x / 32; c < cells; c += blockDim.x / 32) {
+        const cell at = cell_of(a, c);
+        const int before = (int)((start + at.row * a.y_step) & (V - 1));
+        const int k = (int)(at.run * V) - before;
+        T *to = y + at.row * a.y_row + k;
         wd_run<T, V> run;
-        if (k >= (int)t.nb) continue;
+        if (k >= (int)t.nb || at.row >= t.na) continue;
 #pragma unroll
-        for (int j = 0; j < V; ++j) run.put(j, rows.at(k + j, row));
+        for (int j = 0; j < V; ++j) run.put(j, rows.at(k + j, at.row));
         if (k >= 0 && k + V <= (int)t.nb) put_run(a, run, to);
         else put_part(a, run, to, max(-k, 0), min((int)t.nb - k, V));
     }

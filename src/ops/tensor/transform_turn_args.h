@@ -42,9 +42,10 @@ struct turn_args {
     int32_t plain; /* alpha is 1, beta 0 */
     int32_t bfloat;
     int32_t streaming;
+    uint32_t cell_bits;          /* log2 of the runs that a cell of y has side by side; 32 in all */
     int32_t rank;                /* of the dims beside a and b */
     struct wd_fastdiv by_x;      /* units of a row of x in a tile, by its way */
-    struct wd_fastdiv by_y;      /* likewise of y */
+    struct wd_fastdiv by_y;      /* likewise of y, but for TURN_CHUNK cells */
     struct wd_fastdiv by_tile_a; /* tiles along a; rows: runs of one */
     struct wd_fastdiv by_tile_b;
     struct wd_fastdiv dim[WD_MAX_RANK];

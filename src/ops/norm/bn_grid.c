@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training of batch normalization in one kernel whose blocks are all there at once and keep of what they read
+ * as much as their shared memory holds. bn_grid_cut.c cuts. */
+#include "ops/norm/bn_grid_cut.h"
+
+#define WD_KERNELS_MODULE bn_grid
+#define WD_KERNELS_ROWS "ops/norm/bn_grid_kernels.def"
+#include "ops/kernels_host.inc"
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_bn_grid_emit(call, queue, &kernel_rows[KERNEL_bn_grid_forward_f32]);
+}
+
+const struct wd_engine wd_engine_bn_training_grid = {
+    .name = "bn_training_grid",
+    .op = WD_OP_BN_TRAINING,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = wd_bn_grid_match,
+    .workspace = wd_bn_grid_workspace,
+    .emit = emit,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of the bn_grid kernels, shared by host and device. A group of blocks has some parameters
+ * to itself: rows of `runs` units of 16 bytes. By columns (single elements of a parameter, or small
+ * planes) a row is the group's part of an outer index, a column's parameter its place in it; larger
+ * planes are one parameter and several rows each. A block has every `blocks`-th slice of `lanes` rows,
+ * a thread one row of every such slice: a round. */
+#ifndef WD_OPS_NORM_BN_GRID_ARGS_H
+#define WD_OPS_NORM_BN_GRID_ARGS_H
+
+#include "ops/norm/bn_vector_args.h"
+
+enum {
+    BN_GRID_THREADS = 512,   /* of a block at most */
+    BN_GRID_UNIT = 16,       /* bytes */
+    BN_GRID_AREA = 16 << 10, /* of shared memory, for what threads and blocks join */
+    BN_GRID_COLUMNS = 512,   /* of a group of several parameters */
+};
+
+struct bn_grid_args {
+    struct bn_vector_args bn;
+    uint32_t *counters; /* of groups that meet: one each, WD_COUNTER_WORDS apart; null: clusters */
+    double *sums;       /* of groups that meet: two an item of each block */
+    uint32_t pitch;     /* units of an outer index */
+    uint32_t width;     /* from row to row of a plane */
+    uint32_t stride;    /* from group to group */
+    uint32_t units;     /* whole ones of x */
+    uint32_t blends;    /* alpha is not 1, or beta not 0 */
+    uint32_t clips;     /* the activation has an upper bound, or NaN passes it */
+    struct wd_fastdiv by_plane; /* rows of a plane, or of an outer index */
+    uint32_t rows;     /* whole ones of a group; what is behind them all is less than a row */
+    uint32_t runs;     /* units of a group's row */
+    uint32_t lanes;    /* rows of a slice */
+    uint32_t blocks;   /* of a group */
+    uint32_t rounds;   /* of the thread that has most */
+    uint32_t kept;     /* of these, those whose units stay in shared memory */
+    uint32_t items;    /* parameters of a group */
+    uint32_t span;     /* neighbouring columns of a parameter, ... */
+    uint32_t copies;   /* ... and how often a row has them */
+    uint32_t together; /* rows of partial sums that are joined at once */
+    uint32_t
+        half_warp;  /* lanes of a warp that have the same columns differ by this and more, or 32 */
+    uint32_t shown; /* bytes of shared memory before what blocks of a cluster show each other */
+    double inv_terms;
+    double inv_less; /* 1 / (terms - 1) */
+};
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Backward of batch normalization in one kernel whose blocks are all there at once and keep of what they read
+ * as much as their shared memory holds. bn_grid_cut.c cuts. */
+#include "ops/norm/bn_grid_cut.h"
+
+#define WD_KERNELS_MODULE bn_grid_back
+#define WD_KERNELS_ROWS "ops/norm/bn_grid_back_kernels.def"
+#include "ops/kernels_host.inc"
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_bn_grid_emit(call, queue, &kernel_rows[KERNEL_bn_grid_backward_f32]);
+}
+
+const struct wd_engine wd_engine_bn_backward_grid = {
+    .name = "bn_backward_grid",
+    .op = WD_OP_BN_BACKWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = wd_bn_grid_match,
+    .workspace = wd_bn_grid_workspace,
+    .emit = emit,
+};

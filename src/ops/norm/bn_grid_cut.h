@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the engines bn_grid cut x (bn_grid_args.h): a pure function of its shape, and of the device. */
+#ifndef WD_OPS_NORM_BN_GRID_CUT_H
+#define WD_OPS_NORM_BN_GRID_CUT_H
+
+#include "ops/kernels.h"
+#include "ops/norm/bn_gpu.h"
+#include "ops/norm/bn_grid_args.h"
+
+struct wd_bn_grid_cut {
+    struct wd_bn_gpu_space space;
+    int64_t unit;  /* elements */
+    int64_t bytes; /* of a unit, of all arrays that are kept */
+    int64_t pitch; /* elements of an outer index */
+    int64_t width; /* elements of a group's row */
+    int64_t plane; /* rows of a plane */
+    int64_t rows;  /* of a group */
+    int64_t items; /* parameters of a group */
+    int64_t span;  /* neighbouring columns of a parameter */
+    int64_t groups;
+    bool meets; /* the blocks of a group; else they are a cluster */
+    int64_t blocks;
+    int64_t threads;
+    int64_t lanes;
+    int64_t rounds;
+    int64_t kept;
+    int64_t shared; /* bytes */
+};
+
+/* What both engines do: backward needs saved statistics. */
+bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason);
+int64_t wd_bn_grid_workspace(const struct wd_problem *problem);
+
+/* `rows` are kernels of aligned tensors, then of others, each by type. */
+cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
+                              struct wd_kernel_row *rows);
+
+#endif

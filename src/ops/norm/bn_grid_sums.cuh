@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the sums of threads become those of a block, and these the sums of the group's blocks: in double,
+// in an order that the cut fixes.
+#ifndef WD_OPS_NORM_BN_GRID_SUMS_CUH
+#define WD_OPS_NORM_BN_GRID_SUMS_CUH
+
+#include "ops/norm/bn_grid_device.cuh"
+
+namespace {
+
+// Items are the group's parameters. Sums and numbers of single columns lie in the order of slots, so
+// that neighbouring threads have neighbouring ones; what belongs to several columns as parameters do.
+template <class T>
+__device__ __forceinline__ uint32_t slot_of(const bn_grid_args &a, uint32_t column)
+{
+    return column % UNIT<T> * a.runs + column / UNIT<T>;
+}
+
+__device__ __forceinline__ bool single_columns(const bn_grid_args &a)
+{
+    return a.span == 1 && a.copies == 1;
+}
+
+template <class T>
+__device__ __forceinline__ uint32_t item_of_column(const bn_grid_args &a, uint32_t run, int i)
+{
+    if (single_columns(a)) return i * a.runs + run;
+    if (a.items == 1) return 0;
+    return (run * UNIT<T> + i) / a.span % a.items;
+}
+
+template <class T>
+__device__ __forceinline__ uint32_t param_of_item(const bn_grid_args &a, const spot &p,
+                                                  uint32_t item)
+{
+    const uint32_t first = p.group * a.items;
+    if (!single_columns(a)) return first + item;
+    return first + item % a.runs * UNIT<T> + item / a.runs;
+}
+
+// The parameter of the thread's column i.
+template <class T>
+__device__ __forceinline__ uint32_t param_of_column(const bn_grid_args &a, const spot &p, int i)
+{
+    if (single_columns(a)) return p.group * a.items + p.run * UNIT<T> + i;
+    return p.group * a.items + item_of_column<T>(a, p.run, i);
+}
+
+__device__ __forceinline__ double2 plus(double2 a, double2 b)
+{
+    return make_double2(a.x + b.x, a.y + b.y);
+}
+
+// The sum of `mine` over the threads of equal `item`, of which there are `shares`: that of share 0.
+__device__ __forceinline__ double2 tree(double2 mine, uint32_t item, uint32_t share, uint32_t items,
+                                        uint32_t shares)
+{
+    double2 *area = area_of();
+    uint32_t left = shares;
+    if (share < shares) area[share * items + item] = mine;
+    while (left > 1) {
+        const uint32_t half = (left + 1) / 2;
+        __syncthreads();
+        if (share + half < left) {
+            mine = plus(mine, area[(share + half) * items + item]);
+            area[share * items + item] = mine;
+        }
+        left = half;
+    }
+    __syncthreads();
+    return mine;
+}
+
+// The block's sum of one parameter's columns: thread 0 has it.
+__device__ __forceinline__ double2 sum_of_block(double2 mine)
+{
+    double2 *area = area_of();
+    const uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    for (uint32_t m = 16; m > 0; m /= 2) {
+        mine.x += __shfl_xor_sync(0xffffffffu, mine.x, m);
+        mine.y += __shfl_xor_sync(0xffffffffu, mine.y, m);
+    }
+    if (lane == 0) area[threadIdx.x / 32] = mine;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        mine = lane < warps ? area[lane] : make_double2(0.0, 0.0);
+        for (uint32_t m = 16; m > 0; m /= 2) {
+            mine.x += __shfl_xor_sync(0xffffffffu, mine.x, m);
+            mine.y += __shfl_xor_sync(0xffffffffu, mine.y, m);
+        }
+    }
+    __syncthreads();
+    return mine;
+}
+
+// Lanes of a warp that have the same columns, from `m` on, join them, each half of what is left; two
+// sums, those of a column, are joined by all and are the first one's. STEP counts the halvings.
+template <int V, int STEP>
+__device__ __forceinline__ void join_lanes(uint32_t m, double (&value)[2 * V], uint32_t &first,
+                                           uint32_t &count, bool &has)
+{
+    constexpr int LEFT = 2 * V >> STEP;
+    const bool upper = threadIdx.x & m;
+    if constexpr (LEFT > 2) {
+        if (m >= 32) return;
+#pragma unroll
+        for (int j = 0; j < LEFT / 2; ++j) {
+            const double given = upper ? value[j] : value[LEFT / 2 + j];
+            const double own = upper ? value[LEFT / 2 + j] : value[j];
+            value[j] = own + __shfl_xor_sync(0xffffffffu, given, m);
+        }
+        count /= 2;
+        first += upper ? count : 0;
+        join_lanes<V, STEP + 1>(2 * m, value, first, count, has);
+    } else {
+        for (; m < 32; m *= 2) {
+            value[0] += __shfl_xor_sync(0xffffffffu, value[0], m);
+            value[1] += __shfl_xor_sync(0xffffffffu, value[1], m);
+            has = has && !(threadIdx.x & m);
+        }
+    }
+}
+
+// The block's sums: thread `item` of the first a.items has those of its item. value: two a column.
+template <class T>
+__device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const spot &p,
+                                                 double (&value)[2 * UNIT<T>])
+{
+    constexpr int V = UNIT<T>;
+    double2 *area = area_of();
+    if (a.items == 1) {
+        double2 all = make_double2(value[0], value[1]);
+#pragma unroll
+        for (int i = 1; i < V; ++i) all = plus(all, make_double2(value[2 * i], value[2 * i + 1]));
+        return sum_of_block(all);
+    }
+    const uint32_t columns = a.runs * V;
+    uint32_t row = p.lane, rows = a.lanes;
+    uint32_t first = 0, count = V; // columns that this thread goes on with
+    bool has = p.lane < a.lanes;
+    if (a.half_warp < 32) {
+        join_lanes<V, 0>(a.half_warp, value, first, count, has);
+        row = threadIdx.x / 32, rows = blockDim.x / 32;
+    }
+    uint32_t shares = blockDim.x / columns, share = threadIdx.x / columns;
+    uint32_t item = threadIdx.x - share * columns;
+    double2 all = make_double2(0.0, 0.0);
+    for (uint32_t done = 0; done < rows; done += a.together) {
+        const uint32_t end = min(a.together, rows - done);
+        if (done > 0) __syncthreads();
+        if (has && row >= done && row < done + end) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                if (i < count) {
+                    area[(row - done) * columns + (first + i) * a.runs + p.run] =
+                        make_double2(value[2 * i], value[2 * i + 1]);
+                }
+            }
+        }
+        __syncthreads();
+        if (share < shares) {
+            for (uint32_t r = share; r < end; r += shares)
+                all = plus(all, area[r * columns + item]);
+        }
+    }
+    __syncthreads();
+    all = tree(all, item, share, columns, shares);
+    if (single_columns(a)) return all;
+    if (share == 0) area[item] = all;
+    __syncthreads();
+    shares = blockDim.x / a.items, share = threadIdx.x / a.items;
+    item = threadIdx.x - share * a.items;
+    all = make_double2(0.0, 0.0);
+    if (share < shares) {
+        for (uint32_t q = share; q < a.span * a.copies; q += shares) {
+            const uint32_t copy = q / a.span;
+            all = plus(all,
+                       area[slot_of<T>(a, (copy * a.items + item) * a.span + q - copy * a.span)]);
+        }
+    }
+    __syncthreads();
+    return tree(all, item, share, a.items, shares);
+}
+
+// Likewise of the group's blocks. Those of a cluster leave by leave().
+__device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const spot &p, double2 all)
+{
+    const uint32_t shares = blockDim.x / a.items, share = threadIdx.x / a.items;
+    const uint32_t item = threadIdx.x - share * a.items;
+    if (!a.counters) {
+        double *shown = reinterpret_cast<double *>(memory() + a.shown);
+        if (threadIdx.x < a.items) {
+            reinterpret_cast<double2 *>(shown)[threadIdx.x] = all;
+        }
+        wd_cluster_arrive();
+        wd_cluster_wait();
+        all = make_double2(0.0, 0.0);
+        if (share < shares) {
+            for (uint32_t b = share; b < a.blocks; b += shares) {
+                all.x += wd_of_cluster(shown + 2 * item, b);
+                all.y += wd_of_cluster(shown + 2 * item + 1, b);
+            }
+        }
+        wd_cluster_arrive();
+        return tree(all, item, share, a.items, min(shares, a.blocks));
+    }
+    constexpr uint32_t BATCH = 4;
+    double2 *sums = reinterpret_cast<double2 *>(a.sums) + (size_t)p.group * a.blocks * a.items;
+    if (threadIdx.x < a.items) sums[p.block * a.items + threadIdx.x] = all;
+    wd_meet(a.counters + p.group * WD_COUNTER_WORDS, a.blocks, p.block == 0);
+    all = make_double2(0.0, 0.0);
+    if (share < shares) {
+        for (uint32_t b = share; b < a.blocks; b += BATCH * shares) {
+            double2 some[BATCH];
+#pragma unroll
+            for (uint32_t k = 0; k < BATCH; ++k) {
+                some[k] = __ldcg(sums + min(b + k * shares, a.blocks - 1) * a.items + item);
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < BATCH; ++k) {
+                if (b + k * shares < a.blocks) all = plus(all, some[k]);
+            }
+        }
+    }
+    return tree(all, item, share, a.items, min(shares, a.blocks));
+}
+
+template <class T>
+__device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p,
+                                            double (&value)[2 * UNIT<T>])
+{
+    const double2 all = sums_of_block<T>(a, p, value);
+    return a.blocks == 1 ? all : sums_of_group(a, p, all);
+}
+
+// At the end: others of a cluster may still read what this block showed.
+__device__ __forceinline__ void leave(const bn_grid_args &a)
+{
+    if (a.blocks > 1 && !a.counters) wd_cluster_wait();
+}
+
+// What is behind the last whole row: less than a row, by the first threads of the group's last block,
+// eight elements each. f(at, numbers of the first column).
+template <class T, class F>
+__device__ __forceinline__ void behind_rows(const bn_grid_args &a, const spot &p, F f)
+{
+    const int64_t begin = (int64_t)a.rows * a.pitch * UNIT<T>;
+    const int64_t at = begin + (int64_t)threadIdx.x * BN_RUN;
+    if (p.block == a.blocks - 1 && at < a.bn.total) f(at);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the engines of group and instance norm share: which problems are theirs. Pure functions, but
+ * for what emits. */
+#ifndef WD_OPS_NORM_GROUPS_H
+#define WD_OPS_NORM_GROUPS_H
+
+#include "ops/norm/norm_gpu.h"
+#include "ops/norm/norm_groups_cut.h"
+
+/* False where samples are not outermost, or channels neither next nor last. */
+bool wd_norm_groups_see(struct norm_groups_shape *s, const struct wd_problem *problem);
+
+bool wd_norm_groups_match(const struct wd_problem *problem, struct wd_reason *reason);
+
+/* Whether statistics are given, so that outputs are all there is to do. */
+bool wd_norm_groups_given(const struct wd_problem *problem);
+
+/* Whether a problem that matches is read once; inference may be. */
+bool wd_norm_kept_takes(const struct wd_problem *problem);
+int64_t wd_norm_kept_workspace(const struct wd_problem *problem);
+cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue);
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Group and instance norm of what fits the shared memory of a block or cluster: one kernel, one
+// reading, and in backward a small one for dscale and dbias. norm_kept_args.h says how x is gone
+// through.
+#include "ops/norm/norm_kept_columns.cuh"
+#include "ops/norm/norm_kept_planes.cuh"
+
+namespace {
+
+// By planes, how many blocks have something of a channel: `part` is elements here.
+__device__ __forceinline__ uint32_t slices_of(const norm_kept_args &a, uint32_t sample,
+                                              uint32_t channel)
+{
+    const uint32_t group = channel / a.each;
+    const int64_t share = (int64_t)sample * a.groups + group;
+    const uint32_t first = (channel - group * a.each) * a.plane;
+    const uint32_t skip = (uint32_t)(share * a.length + a.shift) % a.lanes;
+    return (first + skip + a.plane - 1) / a.part - (first + skip) / a.part + 1;
+}
+
+// dscale and dbias over samples and blocks: a warp's lanes are channels, and warps have rows of sums.
+__device__ __forceinline__ void kept_params(const norm_kept_args &a)
+{
+    __shared__ double of_warp[2][NORM_ROWS_THREADS / WARP][WARP];
+    const uint32_t lane = threadIdx.x % WARP;
+    const uint32_t warp = threadIdx.x / WARP;
+    const uint32_t warps = blockDim.x / WARP;
+    const uint32_t channel = blockIdx.x * WARP + lane;
+    double dy = 0.0, dy_xhat = 0.0;
+    wd_wait_for_previous();
+    if (channel < a.channels) {
+#pragma unroll 8
+        for (uint32_t row = warp; row < a.samples * a.slices; row += warps) {
+            if (a.length > 0 && row % a.slices >= slices_of(a, row / a.slices, channel)) continue;
+            const norm_kept_sums one = a.sums[(int64_t)row * a.channels + channel];
+            dy += one.dy, dy_xhat += one.dy_xhat;
+        }
+    }
+    of_warp[0][warp][lane] = dy;
+    of_warp[1][warp][lane] = dy_xhat;
+    __syncthreads();
+    if (warp > 0 || channel >= a.channels) return;
+    for (uint32_t w = 1; w < warps; ++w) dy += of_warp[0][w][lane], dy_xhat += of_warp[1][w][lane];
+    set_param(a.dbias, channel, (float)dy);
+    set_param(a.dscale, channel, (float)dy_xhat);
+}
+
+} // namespace
+
+// left alone the compiler spills where it thinks that more blocks fit
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
+#define WD_KERNELS_ROWS "ops/norm/norm_kept_kernels.def"
+#include "ops/kernels_device.inc"

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// norm_kept by planes: what has a mean is one stretch of memory, whatever its channels are; where one
+// of these ends matters to the parameters alone, which lie in a table.
+#ifndef WD_OPS_NORM_KEPT_PLANES_CUH
+#define WD_OPS_NORM_KEPT_PLANES_CUH
+
+#include "ops/norm/norm_kept_device.cuh"
+
+namespace {
+
+// What a block has of a panel, whose first run may begin before it, with elements that are not its own.
+struct plane_seat {
+    uint32_t first;  // run of the panel
+    uint32_t count;  // runs of the block's
+    uint32_t length; // elements of the panel
+    uint32_t skip;   // elements of its first run that are not its own
+    uint32_t batch;  // slots
+};
+
+template <class T>
+__device__ __forceinline__ plane_seat plane_seat_of(const norm_kept_args &a, int64_t panel)
+{
+    plane_seat s;
+    const int64_t begin = panel * a.length;
+    const int64_t left = a.total - begin;
+    s.length = left < a.length ? (uint32_t)left : a.length;
+    s.skip = a.runs ? (uint32_t)(begin + a.shift) % RUN<T> : 0;
+    s.first = blockIdx.x % a.blocks * a.part;
+    const uint32_t all = (s.length + s.skip + RUN<T> - 1) / RUN<T>;
+    s.count = s.first < all ? min(a.part, all - s.first) : 0;
+    s.batch = (a.slots + BATCHES - 1) / BATCHES;
+    return s;
+}
+
+// Runs of a thread in a batch.
+#define FOR_RUNS_OF_BATCH(b, v)                                                                    \
+    for (uint32_t v = (b)*s.batch * blockDim.x + threadIdx.x,                                      \
+                  v##_end = min(((b) + 1) * s.batch * blockDim.x, s.count);                        \
+         v < v##_end; v += blockDim.x)
+
+// Where a run lies: `at` counts elements of the panel, of which it has those from `begin` to `end`.
+struct plane_run {
+    int at;
+    int begin;
+    int end;
+    bool whole;
+};
+
+// EVEN: all of them are whole.
+template <class T, bool EVEN>
+__device__ __forceinline__ plane_run plane_run_of(const plane_seat &s, uint32_t v)
+{
+    plane_run r;
+    r.at = (int)((s.first + v) * RUN<T>)-(EVEN ? 0 : (int)s.skip);
+    r.begin = EVEN ? 0 : max(-r.at, 0);
+    r.end = EVEN ? RUN<T> : min((int)s.length - r.at, RUN<T>);
+    r.whole = EVEN || (r.at >= 0 && r.at + RUN<T> <= (int)s.length);
+    return r;
+}
+
+template <class T, bool EVEN>
+__device__ __forceinline__ void fetch_run(const norm_kept_args &a, const plane_seat &s,
+                                          const T *panel, uint4 *kept, uint32_t v)
+{
+    const plane_run r = plane_run_of<T, EVEN>(s, v);
+    fetch(kept + v, panel + r.at, a.runs && r.whole, r.begin, r.end);
+}
+
+template <class T, bool EVEN>
+__device__ __forceinline__ void fetch_panel(const norm_kept_args &a, const plane_seat &s,
+                                            const T *panel, uint4 *kept)
+{
+    for (uint32_t b = 0; b < BATCHES; ++b) {
+        FOR_RUNS_OF_BATCH(b, v) fetch_run<T, EVEN>(a, s, panel, kept, v);
+        wd_copies_end();
+    }
+}
+
+// The channels that a block has something of, counted from the panel's first.
+struct plane_channels {
+    uint32_t first;
+    uint32_t count;
+};
+
+template <class T>
+__device__ __forceinline__ plane_channels plane_channels_of(const norm_kept_args &a,
+                                                            const plane_seat &s)
+{
+    if (s.count == 0) return {0, 0};
+    const int begin = plane_run_of<T, false>(s, 0).at;
+    const plane_run last = plane_run_of<T, false>(s, s.count - 1);
+    plane_channels c;
+    c.first = wd_fastdiv_quotient((uint32_t)max(begin, 0), a.by_plane);
+    c.count = wd_fastdiv_quotient((uint32_t)(last.at + last.end - 1), a.by_plane) + 1 - c.first;
+    return c;
+}
+
+// All threads get what those of the block have.
+__device__ __forceinline__ pair sum_of_block(pair mine, pair *of_warp)
+{
+    mine = sum_of_lanes(mine, WARP);
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = mine;
+    __syncthreads();
+    pair all = {0.0, 0.0};
+    if (threadIdx.x % WARPS < blockDim.x / WARP) all = of_warp[threadIdx.x % WARPS];
+    return sum_of_lanes(all, WARPS);
+}
+
+// All threads get what those of all blocks of the panel have.
+__device__ __forceinline__ pair sum_of_panel(const norm_kept_args &a, const exchange &e,
+                                             const pair &mine, pair *of_warp)
+{
+    if (threadIdx.x == 0) expect(a, e);
+    const pair all = sum_of_block(mine, of_warp);
+    if (a.blocks == 1) return all;
+    if (threadIdx.x == 0) publish(a, e, 0, all);
+    wait_for_all(a, e);
+    return received(a, e, 0, WARP);
+}
+
+// A channel's formula: y = factor * (x - mean) + base, or dx = factor * dy + slope * (x - mean) + base.
+struct __align__(16) line
+{
+    float mean;
+    float factor;
+    float base;
+    float slope; // backward
+};
+
+__device__ __forceinline__ line line_of(const norm_kept_args &a, const numbers &n, uint32_t channel)
+{
+    const float scale = param_at(a.scale, channel);
+    return {n.mean, scale * n.inv_std, fmaf(scale, n.rest, param_at(a.bias, channel)), 0.0f};
+}
+
+// Of two lines the one that an element has, where the second begins at `end`; both are there.
+template <class T, bool EVEN, class F>
+__device__ __forceinline__ void by_lines(const norm_kept_args &a, const plane_run &r,
+                                         const line *table, uint32_t first, const F &each)
+{
+    const uint32_t channel =
+        wd_fastdiv_quotient((uint32_t)(EVEN ? r.at : max(r.at, 0)), a.by_plane);
+    const line *of = table + (channel - first);
+    const line here = of[0];
+    if constexpr (EVEN) {
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i) each(i, here);
+        return;
+    }
+    int end = (int)((channel + 1) * a.plane) - r.at;
+    if (end >= RUN<T>) {
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i) each(i, here);
+    } else if (a.plane >= RUN<T>) {
+        const line next = of[1];
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i) each(i, i < end ? here : next);
+    } else {
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i) {
+            if (i == end && i < r.end) of += 1, end += (int)a.plane;
+            each(i, of[0]);
+        }
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void leave(const norm_kept_args &a, int64_t share, const numbers &n)
+{
+    if (a.mean) a.mean[share] = n.mean;
+    if (a.inv_std) a.inv_std[share] = n.inv_std;
+}
+
+// Several shares of a block, lanes side by side for each: their lines.
+template <class T>
+__device__ __forceinline__ void lines_of_shares(const norm_kept_args &a, const plane_seat &s,
+                                                int64_t panel, const T *kept, line *table)
+{
+    const uint32_t size = a.each * a.plane;
+    const uint32_t lane = threadIdx.x % a.lanes;
+    const int64_t first = panel * a.beside;
+    for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < a.beside;
+         u += blockDim.x / a.lanes) {
+        const bool some = u < a.beside && u * size < s.length;
+        const T *x = kept + s.skip + u * size;
+        shifted mine;
+        uint32_t count = 0;
+        float origin = 0.0f;
+        mine.begin(0.0f);
+        if (some) {
+            origin = wd_widen(x[0]);
+            if (lane < size) mine.begin(wd_widen(x[lane]));
+            for (uint32_t i = lane; i < size; i += a.lanes, ++count) mine.add(wd_widen(x[i]));
+        }
+        const pair all = sum_of_lanes(mine.from(origin, count), a.lanes);
+        const numbers n = numbers_of(a, all, origin);
+        if (!some) continue;
+        if (lane == 0) leave<T>(a, first + u, n);
+        const uint32_t channel = (uint32_t)((first + u) % a.groups) * a.each;
+        for (uint32_t c = lane; c < a.each; c += a.lanes) {
+            table[u * a.each + c] = line_of(a, n, channel + c);
+        }
+    }
+}
+
+// The one share of the block, or of all blocks of the panel.
+template <class T, bool EVEN>
+__device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const plane_seat &s,
+                                               const plane_channels &channels, const exchange &e,
+                                               int64_t panel, float origin, const uint4 *kept,
+                                               line *table, pair *of_warp)
+{
+    shifted mine;
+    uint32_t count = 0;
+    mine.begin(origin);
+#pragma unroll
+    for (int b = 0; b < BATCHES; ++b) {
+        wait_for_batch(b);
+        FOR_RUNS_OF_BATCH(b, v)
+        {
+            const plane_run at = plane_run_of<T, EVEN>(s, v);
+            run<T> r;
+            float x[RUN<T>];
+            r.load(reinterpret_cast<const T *>(kept + v));
+            widen(x, r);
+            if (at.whole) {
+                if (count == 0) mine.begin(x[0]);
+                count += RUN<T>;
+#pragma unroll
+                for (int i = 0; i < RUN<T>; ++i) mine.add(x[i]);
+            } else {
+                count += at.end - at.begin;
+#pragma unroll
+                for (int i = 0; i < RUN<T>; ++i) {
+                    if (i >= at.begin && i < at.end) mine.add(x[i]);
+                }
+            }
+        }
+    }
+    const pair all = sum_of_panel(a, e, mine.from(origin, count), of_warp);
+    const numbers n = numbers_of(a, all, origin);
+    const uint32_t first = (uint32_t)(panel % a.groups) * a.each + channels.first;
+    for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
+        table[c] = line_of(a, n, first + c);
+    }
+    if (e.rank == 0 && threadIdx.x == 0) leave<T>(a, panel, n);
+}
+
+template <class T, bool EVEN, bool BESIDE>
+__device__ __forceinline__ void planes_forward(const norm_kept_args &a)
+{
+    __shared__ pair of_warp[WARPS];
+    __shared__ pair of_block[2 * CLUSTER];
+    __shared__ uint64_t here[2];
+    uint4 *kept = wd_dynamic_shared<uint4>();
+    line *table = reinterpret_cast<line *>(kept + a.space);
+    exchange e = exchange_of(a, of_block, here, 1);
+    int64_t panel = blockIdx.x / a.blocks;
+    plane_seat s = plane_seat_of<T>(a, panel);
+    const T *x = static_cast<const T *>(a.x) + panel * a.length;
+    begin_exchange(a, e);
+    wd_wait_for_previous();
+    fetch_panel<T, EVEN>(a, s, x, kept);
+    float origin = wd_widen(x[0]);
+    for (; panel < a.panels; panel += a.teams, e.turn += 1) {
+        const plane_channels channels = plane_channels_of<T>(a, s);
+        T *y = static_cast<T *>(a.y) + panel * a.length;
+        if constexpr (BESIDE) {
+            wd_copies_wait_all();
+            __syncthreads();
+            lines_of_shares(a, s, panel, reinterpret_cast<const T *>(kept), table);
+        } else {
+            lines_of_share<T, EVEN>(a, s, channels, e, panel, origin, kept, table, of_warp);
+        }
+        plane_seat next = s;
+        next.count = 0;
+        x += (int64_t)a.teams * a.length;
+        if (panel + a.teams < a.panels) {
+            next = plane_seat_of<T>(a, panel + a.teams);
+            origin = wd_widen(x[0]);
+        }
+        __syncthreads();
+        for (uint32_t b = 0; b < BATCHES; ++b) {
+            const uint32_t end = min((b + 1) * s.batch * blockDim.x, max(s.count, next.count));
+            for (uint32_t v = b * s.batch * blockDim.x + threadIdx.x; v < end; v += blockDim.x) {
+                if (v < s.count) {
+                    const plane_run at = plane_run_of<T, EVEN>(s, v);
+                    run<T> r;
+                    float value[RUN<T>];
+                    r.load(reinterpret_cast<const T *>(kept + v));
+                    widen(value, r);
+                    by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
+                        value[i] = fmaf(l.factor, value[i] - l.mean, l.base);
+                    });
+                    put(y + at.at, value, a.runs && at.whole, at.begin, at.end, a.streaming);
+                }
+                if (v < next.count) fetch_run<T, EVEN>(a, next, x, kept, v);
+            }
+            wd_copies_end();
+        }
+        s = next;
+    }
+}
+
+// ---- Backward ----
+
+// Sums of channels, by lanes side by side for each piece of one, which are `pieces` of as many lanes.
+template <class T, bool EVEN, bool BESIDE>
+__device__ __forceinline__ void sum_channels(const norm_kept_args &a, const plane_seat &s,
+                                             int64_t panel, const plane_channels &channels,
+                                             const T *x, const T *dy, norm_kept_sums *found)
+{
+    constexpr uint32_t AT_ONCE = EVEN ? RUN<T> : 1;
+    const uint32_t lane = threadIdx.x % a.lanes;
+    const int begin = plane_run_of<T, false>(s, 0).at; // of the block's elements in the panel
+    const int first = max(begin, 0);
+    const int end = min(begin + (int)(s.count * RUN<T>), (int)s.length);
+    const uint32_t units = channels.count * a.pieces;
+    for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < units;
+         u += blockDim.x / a.lanes) {
+        const uint32_t c = channels.first + u / a.pieces;
+        float sum = 0.0f, product = 0.0f, inv_std = 0.0f;
+        if (u < units) {
+            const int64_t share =
+                BESIDE ? panel * a.beside + wd_fastdiv_quotient(c, a.by_each) : panel;
+            const uint32_t to = (uint32_t)(min((int)((c + 1) * a.plane), end) - begin);
+            const uint32_t from = (uint32_t)(max((int)(c * a.plane), first) - begin);
+            const float mean = a.given_mean[share];
+            inv_std = a.given_inv_std[share];
+            for (uint32_t at = from + (u % a.pieces * a.lanes + lane) * AT_ONCE; at < to;
+                 at += a.pieces * a.lanes * AT_ONCE) {
+                float vx[AT_ONCE], vdy[AT_ONCE];
+                if constexpr (EVEN) {
+                    run<T> rx, rdy;
+                    rx.load(x + at);
+                    rdy.load(dy + at);
+                    widen(vx, rx);
+                    widen(vdy, rdy);
+                } else {
+                    vx[0] = wd_widen(x[at]);
+                    vdy[0] = wd_widen(dy[at]);
+                }
+#pragma unroll
+                for (uint32_t i = 0; i < AT_ONCE; ++i) {
+                    sum += vdy[i];
+                    product = fmaf(vdy[i], vx[i] - mean, product);
+                }
+            }
+        }
+        for (uint32_t lanes = 1; lanes < a.lanes; lanes *= 2) {
+            sum += __shfl_xor_sync(WHOLE_WARP, sum, (int)lanes);
+            product += __shfl_xor_sync(WHOLE_WARP, product, (int)lanes);
+        }
+        if (lane == 0 && u < units) found[u] = {sum, product * inv_std};
+    }
+}
+
+// Of a channel of the panel, which blocks of the cluster may have some of each.
+template <class T>
+__device__ __forceinline__ norm_kept_sums leave_sums(const norm_kept_args &a, const plane_seat &s,
+                                                     int64_t share, uint32_t c, uint32_t channel,
+                                                     const norm_kept_sums *found)
+{
+    norm_kept_sums all = found[0];
+    for (uint32_t k = 1; k < a.pieces; ++k) {
+        all.dy += found[k].dy;
+        all.dy_xhat += found[k].dy_xhat;
+    }
+    if (a.sums) {
+        const uint32_t slice = blockIdx.x % a.blocks - (c * a.plane + s.skip) / (a.part * RUN<T>);
+        a.sums[(share / a.groups * a.slices + slice) * a.channels + channel] = all;
+    }
+    return all;
+}
+
+__device__ __forceinline__ line slope_of(const norm_kept_args &a, const pair &all, float mean,
+                                         float inv_std, float scale)
+{
+    const float base = -inv_std * (float)(all.first * a.inverse);
+    const float slope = -inv_std * inv_std * (float)(all.second * a.inverse);
+    return {mean, inv_std * scale, base, slope};
+}
+
+// Lines of the shares of a block.
+template <class T>
+__device__ __forceinline__ void slopes_of_shares(const norm_kept_args &a, const plane_seat &s,
+                                                 int64_t panel, const norm_kept_sums *found,
+                                                 line *table)
+{
+    const uint32_t lane = threadIdx.x % a.lanes;
+    for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < a.beside;
+         u += blockDim.x / a.lanes) {
+        const bool some = u < a.beside && u * a.each * a.plane < s.length;
+        const int64_t share = panel * a.beside + u;
+        const uint32_t first = (uint32_t)(share % a.groups) * a.each;
+        pair all = {0.0, 0.0};
+        for (uint32_t c = lane; some && c < a.each; c += a.lanes) {
+            const uint32_t own = u * a.each + c;
+            const norm_kept_sums one =
+                leave_sums<T>(a, s, share, own, first + c, found + own * a.pieces);
+            const float scale = param_at(a.scale, first + c);
+            add(all, {scale * one.dy, scale * one.dy_xhat});
+        }
+        all = sum_of_lanes(all, a.lanes);
+        for (uint32_t c = lane; some && c < a.each; c += a.lanes) {
+            table[u * a.each + c] = slope_of(a, all, a.given_mean[share], a.given_inv_std[share],
+                                             param_at(a.scale, first + c));
+        }
+    }
+}
+
+template <class T, bool EVEN, bool BESIDE>
+__device__ __forceinline__ void planes_backward(const norm_kept_args &a)
+{
+    __shared__ pair of_warp[WARPS];
+    __shared__ pair of_block[2 * CLUSTER];
+    __shared__ uint64_t here[2];
+    uint4 *kept = wd_dynamic_shared<uint4>();
+    uint4 *kept_dy = kept + a.space;
+    line *table = reinterpret_cast<line *>(kept_dy + a.space);
+    norm_kept_sums *found = reinterpret_cast<norm_kept_sums *>(table + a.lines);
+    exchange e = exchange_of(a, of_block, here, 1);
+    int64_t panel = blockIdx.x / a.blocks;
+    plane_seat s = plane_seat_of<T>(a, panel);
+    const T *x = static_cast<const T *>(a.x) + panel * a.length;
+    const T *dy = static_cast<const T *>(a.dy) + panel * a.length;
+    begin_exchange(a, e);
+    wd_wait_for_previous();
+    fetch_panel<T, EVEN>(a, s, x, kept);
+    fetch_panel<T, EVEN>(a, s, dy, kept_dy);
+    for (; panel < a.panels; panel += a.teams, e.turn += 1) {
+        const plane_channels channels = plane_channels_of<T>(a, s);
+        T *dx = static_cast<T *>(a.y) + panel * a.length;
+        line all = {0.0f, 0.0f, 0.0f, 0.0f};
+        wd_copies_wait_all();
+        __syncthreads();
+        sum_channels<T, EVEN, BESIDE>(a, s, panel, channels, reinterpret_cast<const T *>(kept),
+                                      reinterpret_cast<const T *>(kept_dy), found);
+        __syncthreads();
+        if constexpr (BESIDE) {
+            slopes_of_shares<T>(a, s, panel, found, table);
+        } else {
+            const uint32_t first = (uint32_t)(panel % a.groups) * a.each + channels.first;
+            const float mean = a.given_mean[panel], inv_std = a.given_inv_std[panel];
+            pair mine = {0.0, 0.0};
+            for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
+                const norm_kept_sums one =
+                    leave_sums<T>(a, s, panel, channels.first + c, first + c, found + c * a.pieces);
+                const float scale = param_at(a.scale, first + c);
+                add(mine, {scale * one.dy, scale * one.dy_xhat});
+                table[c] = {0.0f, scale * inv_std, 0.0f, 0.0f};
+            }
+            all = slope_of(a, sum_of_panel(a, e, mine, of_warp), mean, inv_std, 0.0f);
+        }
+        plane_seat next = s;
+        next.count = 0;
+        x += (int64_t)a.teams * a.length;
+        dy += (int64_t)a.teams * a.length;
+        if (panel + a.teams < a.panels) next = plane_seat_of<T>(a, panel + a.teams);
+        __syncthreads();
+        for (uint32_t v = threadIdx.x; v < max(s.count, next.count); v += blockDim.x) {
+            if (v < s.count) {
+                const plane_run at = plane_run_of<T, EVEN>(s, v);
+                run<T> rx, rdy;
+                float x[RUN<T>], value[RUN<T>];
+                rx.load(reinterpret_cast<const T *>(kept + v));
+                rdy.load(reinterpret_cast<const T *>(kept_dy + v));
+                widen(x, rx);
+                widen(value, rdy);
+                by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
+                    const line &of = BESIDE ? l : all;
+                    value[i] = fmaf(l.factor, value[i], fmaf(of.slope, x[i] - of.mean, of.base));
+                });
+                put(dx + at.at, value, a.runs && at.whole, at.begin, at.end, a.streaming);
+            }
+            if (v < next.count) {
+                fetch_run<T, EVEN>(a, next, x, kept, v);
+                fetch_run<T, EVEN>(a, next, dy, kept_dy, v);
+            }
+        }
+        s = next;
+    }
+}
+
+} // namespace
+
+#endif

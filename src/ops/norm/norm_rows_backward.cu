@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradients of layer norm and RMS norm over rows without gaps, as norm_rows walks: x and dy are read
+// once, dscale and dbias are added up in registers over the rows of a thread, then over the rows side
+// by side in a block, then by a second kernel or, of a small problem, by the blocks of one cluster.
+#include "gpu/device/depend.cuh"
+#include "gpu/device/shared.cuh"
+#include "ops/norm/norm_rows_walk.cuh"
+
+namespace {
+
+// What is given of a row.
+struct known {
+    float mean;
+    float inv_std;
+};
+
+__device__ __forceinline__ known known_of(const norm_rows_args &a, int64_t row)
+{
+    return {given(a.given_mean, a, row), given(a.given_inv_std, a, row)};
+}
+
+template <class T, int C>
+__device__ __forceinline__ void take_both(const norm_rows_args &a, uint4 *ring, uint32_t at, int v,
+                                          unit<T> &x, unit<T> &dy)
+{
+    x = take<T, C, 2>(ring, at, 0, v);
+    dy = take<T, C, 2>(ring, at, 1, v);
+}
+
+// Adds a row to the columns' sums, and returns the row's own: of g = dy scale, and of g (x - mean).
+template <class T, int C, bool EDGES>
+__device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uint4 *ring,
+                                     uint32_t at, int64_t row, const known &k, const float *scale,
+                                     float *dscale, float *dbias)
+{
+    constexpr int E = EACH<T>;
+    part p = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (row >= a.rows) return p;
+#pragma unroll
+    for (int v = 0; v < UNITS<T, C>; ++v) {
+        unit<T> x, dy;
+        if (EDGES && (uint32_t)v >= s.units) continue;
+        take_both<T, C>(a, ring, at, v, x, dy);
+        if (EDGES && is_edge<T>(a, column_of(s, v))) {
+            T zero;
+            wd_narrow(zero, 0.0f);
+            fill<T>(a, column_of(s, v), x, zero);
+            fill<T>(a, column_of(s, v), dy, zero);
+        }
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            const float d = wide_of<T>(dy, i);
+            const float slope = d * (wide_of<T>(x, i) - k.mean);
+            dscale[v * E + i] = fmaf(slope, k.inv_std, dscale[v * E + i]);
+            dbias[v * E + i] += d;
+            p.pivot = fmaf(d, scale[v * E + i], p.pivot);
+            p.rest = fmaf(slope, scale[v * E + i], p.rest);
+        }
+    }
+    return p;
+}
+
+// dx = inv_std (g - (sum of g + xhat sum of g xhat) / length)
+template <class T, int C, bool EDGES>
+__device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, uint4 *ring,
+                                        uint32_t at, int64_t row, const known &k, const part &all,
+                                        const float *scale)
+{
+    constexpr int E = EACH<T>;
+    const float level = a.centered ? all.pivot * a.inverse : 0.0f;
+    const float slope = (all.rest * a.inverse) * (k.inv_std * k.inv_std);
+    T *to = static_cast<T *>(a.y) + (row * a.length + s.first);
+    if (row >= a.rows) return;
+#pragma unroll
+    for (int v = 0; v < UNITS<T, C>; ++v) {
+        unit<T> x, dy;
+        float dx[E];
+        if (EDGES && (uint32_t)v >= s.units) continue;
+        take_both<T, C>(a, ring, at, v, x, dy);
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            const float g = fmaf(wide_of<T>(dy, i), scale[v * E + i], -level);
+            dx[i] = k.inv_std * fmaf(-slope, wide_of<T>(x, i) - k.mean, g);
+        }
+        put<T, EDGES>(a, to + v * s.stride, column_of(s, v), dx);
+    }
+}
+
+// ---- dscale and dbias ----
+
+__device__ __forceinline__ const norm_rows_param &param_of(const norm_rows_args &a, uint32_t which)
+{
+    return which == 0 ? a.dscale : a.dbias;
+}
+
+// A sum of the block, or of its share of a cluster.
+__device__ __forceinline__ void put_sum(const norm_rows_args &a, uint32_t which, uint32_t column,
+                                        float value)
+{
+    const int64_t partial = (int64_t)(blockIdx.x / a.cluster) * 2 + which;
+    if (a.partial) a.partial[partial * a.length + column] = value;
+    else write_param(param_of(a, which), column, value);
+}
+
+// Over the rows side by side in a block, in their order: `room` has a place for each column of each,
+// and gets the sums of columns at its beginning.
+template <class T, int C, bool EDGES>
+__device__ __forceinline__ void add_groups(const norm_rows_args &a, const seat &s,
+                                           const float *mine, float *room)
+{
+    constexpr int E = EACH<T>;
+    const uint32_t most = min(a.groups, (uint32_t)NORM_ROWS_SLICES_MAX);
+    const uint32_t slices = max(1u, min(most, blockDim.x / a.length));
+#pragma unroll
+    for (int i = 0; i < C; ++i) {
+        const int32_t column = column_of(s, i / E) + i % E;
+        if (!EDGES || ((uint32_t)(i / E) < s.units && inside(a, column))) {
+            room[s.group * a.length + (uint32_t)column] = mine[i];
+        }
+    }
+    __syncthreads();
+    for (uint32_t k = threadIdx.x; k < slices * a.length; k += blockDim.x) {
+        const uint32_t slice = slices > 1 ? k / a.length : 0;
+        const uint32_t column = k - slice * a.length;
+        float sum = 0.0f;
+        for (uint32_t g = slice; g < a.groups; g += slices) sum += room[g * a.length + column];
+        room[k] = sum;
+    }
+    if (slices == 1) return; // its columns are the thread's own
+    __syncthreads();
+    for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
+        float sum = room[column];
+        for (uint32_t g = 1; g < slices; ++g) sum += room[g * a.length + column];
+        room[column] = sum;
+    }
+}
+
+template <class T, int C, bool EDGES>
+__device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, const float *dscale,
+                                        const float *dbias, float *room)
+{
+    constexpr int E = EACH<T>;
+    if (!a.dscale.data && !a.dbias.data) return;
+    if (a.groups == 1) {
+#pragma unroll
+        for (int i = 0; i < C; ++i) {
+            const int32_t column = column_of(s, i / E) + i % E;
+            if (EDGES && ((uint32_t)(i / E) >= s.units || !inside(a, column))) continue;
+            if (a.dscale.data) put_sum(a, 0, (uint32_t)column, dscale[i]);
+            if (a.dbias.data) put_sum(a, 1, (uint32_t)column, dbias[i]);
+        }
+        return;
+    }
+#pragma unroll
+    for (uint32_t which = 0; which < 2; ++which) {
+        if (!param_of(a, which).data) continue;
+        __syncthreads(); // all have read what lay here
+        add_groups<T, C, EDGES>(a, s, which == 0 ? dscale : dbias, room);
+        for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
+            put_sum(a, which, column, room[column]);
+        }
+    }
+}
+
+// SHORT: several rows in a warp, or one.
+template <class T, int C, bool EDGES, bool SHORT>
+__device__ __forceinline__ void rows_backward(const norm_rows_args &a)
+{
+    __shared__ slots of;
+    WD_DYNAMIC_SHARED(uint4, ring);
+    const int64_t block = blockIdx.x / a.cluster;
+    const seat s = seat_of<T, EDGES>(a, block);
+    const bool alone = SHORT || a.lanes == WARP;
+    float scale[C], dscale[C], dbias[C];
+    known k = {0.0f, 0.0f};
+    part p = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (!SHORT) begin_exchange(a, of);
+    wd_wait_for_previous();
+    int64_t row = block * a.groups + s.group;
+    for (uint32_t r = 0; r < a.ahead; ++r) {
+        ask<T, C, EDGES, 2>(a, s, ring, r, 0, a.x, row + r * a.step);
+        ask<T, C, EDGES, 2>(a, s, ring, r, 1, a.dy, row + r * a.step);
+        wd_copies_end();
+    }
+    known of_next = known_of(a, row);
+    read_param<T, C, EDGES>(a, s, a.scale, scale);
+#pragma unroll
+    for (int i = 0; i < C; ++i) dscale[i] = dbias[i] = 0.0f;
+    uint32_t present = 0, next = 0, last = a.ahead % a.ring;
+    for (uint32_t turn = 0;; ++turn, row += a.step) {
+        // turn 0 only looks; row `row - step` is put while `row` has been looked at
+        const bool more = row - s.group < a.rows;
+        part of_it = {0.0f, 0.0f, 0.0f, 0.0f};
+        const known later = known_of(a, row + a.step);
+        if (more) {
+            if (turn > 0) {
+                const int64_t far = row + (a.ahead - 1) * a.step;
+                ask<T, C, EDGES, 2>(a, s, ring, last, 0, a.x, far);
+                ask<T, C, EDGES, 2>(a, s, ring, last, 1, a.dy, far);
+                wd_copies_end();
+                if (++last == a.ring) last = 0;
+            }
+            wait_for_row(a);
+            of_it = look<T, C, EDGES>(a, s, ring, next, row, of_next, scale, dscale, dbias);
+            of_it = SHORT ? join<false>(of_it, s.width, 0.0f) : join_warp<false>(of_it, 0.0f);
+            if (!alone) say(a, s.rank, of, turn, of_it);
+        }
+        if (turn > 0) {
+            if (!alone) p = hear<false>(a, s.group, of, turn - 1);
+            put_row<T, C, EDGES>(a, s, ring, present, row - a.step, k, p, scale);
+        }
+        if (!more) break;
+        p = of_it;
+        k = of_next;
+        of_next = later;
+        present = next;
+        if (++next == a.ring) next = 0;
+    }
+    deliver<T, C, EDGES>(a, s, dscale, dbias, reinterpret_cast<float *>(ring));
+}
+
+// ---- Few rows ----
+
+// Blocks of two kinds, which need nothing of one another: the first ones have a row each, the others
+// some columns of all rows, which they read again.
+// Sums over the block; all threads get them.
+__device__ __forceinline__ part join_block(const part &mine)
+{
+    __shared__ part of_warp[WARPS];
+    const part p = join_warp<false>(mine, 0.0f);
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = p;
+    __syncthreads();
+    return join_all<false>(of_warp, blockDim.x / WARP, 0.0f);
+}
+
+template <class T> __device__ __forceinline__ void few_row(const norm_rows_args &a, int64_t row)
+{
+    constexpr int EACH_THREAD = NORM_ROWS_FEW_COLUMNS;
+    const known k = known_of(a, row);
+    const T *x = static_cast<const T *>(a.x) + row * a.length;
+    const T *dy = static_cast<const T *>(a.dy) + row * a.length;
+    float centred[EACH_THREAD], g[EACH_THREAD];
+    part p = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int i = 0; i < EACH_THREAD; ++i) {
+        const uint32_t column = threadIdx.x + i * blockDim.x;
+        centred[i] = g[i] = 0.0f;
+        if (column >= a.length) continue;
+        centred[i] = wd_widen(x[column]) - k.mean;
+        g[i] = wd_widen(dy[column]) * read_one(a.scale, column);
+    }
+#pragma unroll
+    for (int i = 0; i < EACH_THREAD; ++i) {
+        p.pivot += g[i];
+        p.rest = fmaf(g[i], centred[i], p.rest);
+    }
+    p = join_block(p);
+    const float level = a.centered ? p.pivot * a.inverse : 0.0f;
+    const float slope = (p.rest * a.inverse) * (k.inv_std * k.inv_std);
+    T *to = static_cast<T *>(a.y) + row * a.length;
+#pragma unroll
+    for (int i = 0; i < EACH_THREAD; ++i) {
+        const uint32_t column = threadIdx.x + i * blockDim.x;
+        if (column >= a.length) continue;
+        wd_narrow(to[column], k.inv_std * fmaf(-slope, centred[i], g[i] - level));
+    }
+}
+
+// A warp has every so manyth row, a lane a column.
+template <class T>
+__device__ __forceinline__ void few_columns(const norm_rows_args &a, uint32_t strip)
+{
+    __shared__ float of_warp[2][WARPS][WARP];
+    const uint32_t warps = blockDim.x / WARP;
+    const uint32_t warp = threadIdx.x / WARP;
+    const uint32_t lane = threadIdx.x % WARP;
+    const uint32_t column = strip * WARP + lane;
+    float dscale = 0.0f, dbias = 0.0f;
+    if (column < a.length) {
+#pragma unroll 4
+        for (uint32_t row = warp; row < a.rows; row += warps) {
+            const known k = known_of(a, row);
+            const int64_t at = (int64_t)row * a.length + column;
+            const float d = wd_widen(static_cast<const T *>(a.dy)[at]);
+            const float xhat = (wd_widen(static_cast<const T *>(a.x)[at]) - k.mean) * k.inv_std;
+            dscale = fmaf(d, xhat, dscale);
+            dbias += d;
+        }
+    }
+    of_warp[0][warp][lane] = dscale;
+    of_warp[1][warp][lane] = dbias;
+    __syncthreads();
+    if (warp > 1 || column >= a.length) return;
+    float sum = 0.0f;
+    for (uint32_t w = 0; w < warps; ++w) sum += of_warp[warp][w][lane];
+    write_param(param_of(a, warp), column, sum);
+}
+
+template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
+{
+    wd_wait_for_previous();
+    if (blockIdx.x < a.rows) few_row<T>(a, blockIdx.x);
+    else few_columns<T>(a, blockIdx.x - (uint32_t)a.rows);
+}
+
+// dscale and dbias of the partial rows: a block has a tile of columns of one of them.
+__device__ __forceinline__ void rows_finish(const norm_rows_args &a)
+{
+    __shared__ double of[NORM_ROWS_SLICES][NORM_ROWS_TILE];
+    const uint32_t tiles = (a.length + NORM_ROWS_TILE - 1) / NORM_ROWS_TILE;
+    const uint32_t which = blockIdx.x / tiles;
+    const uint32_t across = threadIdx.x % NORM_ROWS_TILE;
+    const uint32_t slice = threadIdx.x / NORM_ROWS_TILE;
+    const uint32_t slices = blockDim.x / NORM_ROWS_TILE;
+    const uint32_t column = (blockIdx.x - which * tiles) * NORM_ROWS_TILE + across;
+    const norm_rows_param &to = which == 0 ? a.dscale : a.dbias;
+    double sum = 0.0;
+    wd_wait_for_previous();
+    if (!to.data) return;
+    if (column < a.length) {
+        const float *from = a.partial + (int64_t)which * a.length + column;
+#pragma unroll 8
+        for (uint32_t p = slice; p < a.partials; p += slices)
+            sum += from[(int64_t)p * 2 * a.length];
+    }
+    of[slice][across] = sum;
+    __syncthreads();
+    if (slice > 0 || column >= a.length) return;
+    for (uint32_t i = 1; i < slices; ++i) sum += of[i][across];
+    write_param(to, column, (float)sum);
+}
+
+} // namespace
+
+#define WD_KERNELS_BOUNDS(threads, registers) WD_KERNELS_BUDGET(threads, registers)
+#define WD_KERNELS_ROWS "ops/norm/norm_rows_backward_kernels.def"
+#include "ops/kernels_device.inc"

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the engines of rows cut their work: threads of a row, rows of a block, blocks of a cluster, and
+ * how far ahead rows are fetched. A pure function of shape and device. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "ops/norm/norm_rows.h"
+
+enum {
+    WARP = 32,
+    SHARED_FIXED = 4096, /* of a block, at most, beside what the cut asks for */
+    CLUSTER_WARPS = 128, /* of a row, at most: places for what they find */
+};
+
+/* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
+ * allow. All threads of WAY_24 have all their units. */
+enum way { WAY_8, WAY_24, WAY_32, WAYS };
+static const struct {
+    int64_t columns;
+    int64_t threads[2]; /* forward, backward */
+} ways[WAYS] = {{8, {0, 640}}, {24, {0, 512}}, {32, {512, 384}}};
+
+struct rows_of {
+    int64_t rows;
+    int64_t length;
+    int64_t each; /* elements of a unit */
+    int64_t units;
+    bool backward;
+};
+
+static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut *c)
+{
+    return ways[c->way].threads[r->backward];
+}
+
+static int64_t slot_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
+{
+    return c->lanes * c->groups * ways[c->way].columns / r->each * NORM_ROWS_UNIT *
+           (r->backward ? 2 : 1);
+}
+
+static int64_t room_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
+{
+    if (!r->backward || c->groups == 1) return 0;
+    return c->groups * r->length * (int64_t)sizeof(float);
+}
+
+/* Whether lanes by whole warps have `units` of all blocks, each as many as the way has. */
+static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, int64_t most)
+{
+    int64_t each = ways[way].columns / r->each;
+    int64_t unit = c->edges ? 1 : each * WARP * c->cluster;
+    if (ways[way].threads[r->backward] == 0 || r->units % unit > 0) return false;
+    if (c->edges && way != WAY_32) return false;
+    c->way = way;
+    c->share = wd_ceil_div(r->units, c->cluster);
+    c->lanes = wd_ceil_div(wd_ceil_div(c->share, each), WARP) * WARP;
+    return c->lanes <= most && c->cluster * c->lanes / WARP <= CLUSTER_WARPS;
+}
+
+/* The smallest cluster whose blocks leave a processor room for a second row; else one that just fits. */
+static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
+{
+    for (int rows = 2; rows >= 1; --rows) {
+        for (c->cluster = 1; c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
+            if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward] / rows)) return true;
+            if (fits(c, r, WAY_24, ways[WAY_24].threads[r->backward] / rows)) return true;
+        }
+    }
+    return false;
+}
+
+/* Rows of up to 256 columns, several in a warp; else whole warps, of units that all have if possible. */
+static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
+{
+    if (r->backward && r->units * r->each <= (int64_t)WARP * ways[WAY_8].columns) {
+        int64_t each = ways[WAY_8].columns / r->each;
+        c->way = WAY_8;
+        c->cluster = c->lanes = 1;
+        c->share = r->units;
+        while (c->lanes * each < r->units) c->lanes *= 2;
+        c->edges = c->edges || c->lanes * each > r->units;
+        return true;
+    }
+    if (!c->edges && cut_long(c, r, device)) return true;
+    c->edges = true;
+    return cut_long(c, r, device);
+}
+
+/* A pair always fits; of larger clusters not all processors can be had, since parts of the chip differ
+ * in size (an H200 of 132: 15 clusters of 8, 30 of 4). */
+static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cut *c,
+                                const struct wd_device *device)
+{
+    int64_t each = threads_at_once(r, c) / (c->lanes * c->groups);
+    int64_t all = device->multiprocessors * each;
+    return wd_most(1, c->cluster <= 2 ? all / c->cluster : all * 10 / 11 / c->cluster);
+}
+
+/* Rows of a group begin at the same place of a unit. */
+static void keep_place(struct wd_norm_cut *c, const struct rows_of *r)
+{
+    int64_t period = 1;
+    int64_t each = 1;
+    if (!c->edges || c->clusters * c->groups >= r->rows) return;
+    while (period * r->length % r->each > 0) period *= 2;
+    while (each * c->groups % period > 0) each *= 2;
+    c->clusters = wd_most(each, c->clusters / each * each);
+}
+
+/* How far ahead, within the share of a processor's shared memory. */
+static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
+{
+    int64_t each = wd_most(1, threads_at_once(r, c) / (c->lanes * c->groups));
+    int64_t most =
+        wd_least(device->shared_per_block, device->shared_per_processor / each) - SHARED_FIXED;
+    int64_t slot = slot_bytes(r, c);
+    bool once = c->clusters * c->groups >= r->rows;
+    c->ring = once ? 1 : wd_least(most / slot, NORM_ROWS_AHEAD_MAX + 1);
+    c->ahead = once ? 1 : c->ring - 1;
+    c->shared = wd_most(c->ring * slot, room_bytes(r, c));
+    return c->ahead >= 1 && c->shared <= device->shared_per_block - SHARED_FIXED;
+}
+
+static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
+{
+    int64_t most;
+    int64_t each;
+    if (!cut_row(c, r, device)) return false;
+    /* rows go side by side where there are enough for all processors */
+    each = c->lanes < WARP ? WARP / c->lanes : 1;
+    most = c->cluster > 1 ? 1 : threads_at_once(r, c) / c->lanes;
+    if (c->lanes > WARP) most = wd_least(most, NORM_ROWS_GROUPS);
+    c->groups = wd_ceil_div(wd_ceil_div(r->rows, device->multiprocessors), each) * each;
+    for (c->groups = wd_least(c->groups, most); c->groups > 0; c->groups -= each) {
+        int64_t wanted = wd_ceil_div(r->rows, c->groups);
+        /* as many rows for each */
+        c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
+        keep_place(c, r);
+        if (cut_ring(c, r, device)) return true;
+    }
+    return false;
+}
+
+bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
+                      const struct wd_norm_rows *s, bool edges)
+{
+    struct rows_of r = {.rows = s->rows, .length = s->length};
+    memset(c, 0, sizeof *c);
+    r.each = NORM_ROWS_UNIT / wd_norm_bytes(wd_norm_tensor(problem, 0));
+    r.backward = problem->node->op == WD_OP_NORM_BACKWARD;
+    c->edges = edges;
+    r.units = wd_ceil_div(s->length + (edges ? r.each - 1 : 0), r.each);
+    return cut(c, &r, problem->device);
+}

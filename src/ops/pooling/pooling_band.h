@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How an image is cut into boxes that are staged by lines (pooling_band_args.h). Pure functions. */
+#ifndef WD_OPS_POOLING_BAND_H
+#define WD_OPS_POOLING_BAND_H
+
+#include "ops/pooling/pooling_band_args.h"
+#include "ops/pooling/pooling_shape.h"
+
+/* What is made: y; dx of averages whose windows begin at every element, and at every second; dx of
+ * maxima. */
+enum wd_pool_band_work {
+    WD_POOL_BAND_FORWARD,
+    WD_POOL_BAND_SPREAD,
+    WD_POOL_BAND_PAIRS,
+    WD_POOL_BAND_SCATTER,
+};
+
+struct wd_pool_band {
+    struct pool_band_args args; /* all but the memory and the scalars */
+    int64_t blocks;
+    int64_t bytes; /* of shared memory */
+    uint32_t threads;
+};
+
+/* Threads make `rows` results (or pairs of them) along the second axis at once; maxima backward take
+ * turns instead. False where not even the smallest box fits. */
+bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *shape,
+                     enum wd_pool_band_work work, int64_t rows, struct wd_pool_band *band);
+
+/* The pointers and scalars of a call. */
+void wd_pool_band_fill(struct wd_pool_band *band, const struct wd_pool_memory *memory);
+
+#endif

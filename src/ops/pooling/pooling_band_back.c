@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of windows that overlap on the GPU, a box of dx at a time in shared memory, of planes and of
+ * pixels of any number of channels, in all floating types, at any alignment. Maxima, of up to three
+ * dimensions: each window adds to its largest element, those that overlap taking turns. Averages over
+ * 3x3 elements of a plane at a stride of 1 or 2. Nothing passes through memory but x, dy and dx. */
+#include "base/sizes.h"
+#include "ops/pooling/pooling_band.h"
+
+#define WD_KERNELS_MODULE pooling_band_back
+#define WD_KERNELS_ROWS "ops/pooling/pooling_band_back_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum { TURNS = 32 }; /* that windows may take, each with a barrier */
+
+static enum wd_pool_band_work work_of(const struct wd_pool_shape *s)
+{
+    if (s->max) return WD_POOL_BAND_SCATTER;
+    return s->stride[1] == 1 ? WD_POOL_BAND_SPREAD : WD_POOL_BAND_PAIRS;
+}
+
+/* Of averages, results of a thread, or pairs of them. */
+static int64_t rows_of(const struct wd_pool_shape *s)
+{
+    return s->stride[1] == 1 ? 4 : 2;
+}
+
+static bool takes_maxima(const struct wd_device *device, const struct wd_pool_shape *s,
+                         struct wd_reason *reason)
+{
+    struct wd_pool_band band;
+    int64_t turns = 1;
+    WD_NEED(!s->pixels || s->inner % (16 / s->size) != 0, reason, NOT_SUPPORTED_LAYOUT,
+            "pixels of whole runs of channels");
+    for (int d = 0; d < 3; ++d) {
+        WD_NEED(s->pad[d] < s->window[d] &&
+                    (s->windows[d] - 1) * s->stride[d] - s->pad[d] < s->image[d],
+                reason, NOT_SUPPORTED_SHAPE, "a window outside of the image along axis %d", d);
+        turns *= wd_least(wd_ceil_div(s->window[d], s->stride[d]), s->windows[d]);
+    }
+    WD_NEED(turns <= TURNS, reason, NOT_SUPPORTED_SHAPE,
+            "windows that overlap would take %lld turns, at most %d", (long long)turns, TURNS);
+    WD_NEED(wd_pool_band_of(device, s, work_of(s), rows_of(s), &band), reason, NOT_SUPPORTED_SHAPE,
+            "a window of %lld x %lld x %lld pixels does not fit shared memory",
+            (long long)s->window[0], (long long)s->window[1], (long long)s->window[2]);
+    return true;
+}
+
+static bool takes_averages(const struct wd_device *device, const struct wd_pool_shape *s,
+                           struct wd_reason *reason)
+{
+    struct wd_pool_band band;
+    WD_NEED(s->image[0] == 1 && s->windows[0] == 1 && s->window[1] == 3 && s->window[2] == 3 &&
+                s->stride[1] == s->stride[2] && s->stride[1] <= 2,
+            reason, NOT_SUPPORTED_SHAPE, "not windows of 3x3 that overlap in a plane");
+    for (int d = 1; d < 3; ++d) {
+        WD_NEED(s->pad[d] >= 0 && s->pad[d] < 3 &&
+                    (s->stride[d] == 2 || s->image[d] - 3 + s->pad[d] < s->windows[d]),
+                reason, NOT_SUPPORTED_SHAPE, "elements that no window covers, along axis %d", d);
+    }
+    WD_NEED(wd_pool_band_of(device, s, work_of(s), rows_of(s), &band), reason, NOT_SUPPORTED_SHAPE,
+            "%lld channels do not fit shared memory", (long long)s->inner);
+    return true;
+}
+
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
+{
+    return s->max ? takes_maxima(device, s, reason) : takes_averages(device, s, reason);
+}
+
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *m)
+{
+    const bool square = s->image[0] == 1 && s->windows[0] == 1 && s->window[0] == 1 &&
+                        s->window[1] == 3 && s->window[2] == 3;
+    const enum wd_pool_band_work work = work_of(s);
+    const int kernel = work == WD_POOL_BAND_SCATTER
+                           ? KERNEL_scatter_plane_f32_3 + s->type * 4 + s->pixels * 2 + !square
+                       : work == WD_POOL_BAND_PAIRS
+                           ? KERNEL_pairs_band_f32_plane + s->type * 2 + s->pixels
+                           : KERNEL_spread_band_f32_plane + s->type * 2 + s->pixels;
+    struct wd_pool_band band;
+    wd_pool_band_of(queue->device, s, work, rows_of(s), &band);
+    wd_pool_band_fill(&band, m);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], band.blocks, band.threads,
+                          (uint32_t)band.bytes, &band.args);
+}
+
+const struct wd_pool_way wd_pool_backward_band = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_backward_band, problem, reason);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_pool_way_emit(&wd_pool_backward_band, call, queue);
+}
+
+const struct wd_engine wd_engine_pool_backward_band = {
+    .name = "pool_backward_band",
+    .op = WD_OP_POOL_BACKWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

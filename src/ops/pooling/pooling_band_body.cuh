@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Windows of SIZE x SIZE over boxes of images of two dimensions, at any alignment: a thread has a column
+// of a few results and puts each row of elements together once. Gradients of averages whose windows begin
+// at every element are such windows over dy.
+#ifndef WD_OPS_POOLING_BAND_BODY_CUH
+#define WD_OPS_POOLING_BAND_BODY_CUH
+
+#include "ops/pooling/pooling_band.cuh"
+
+namespace {
+
+// How many elements of the image window `at` covers along an axis.
+__device__ __forceinline__ int band_covers(const pool_band_axis &x, int at, int stride)
+{
+    const int start = at * stride - x.cover_pad;
+    return max(min(start + x.size, x.cover_image) - max(start, 0), 0);
+}
+
+// PLANE: inner is 1. STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages.
+template <class T, int MODE, bool PLANE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
+__device__ __forceinline__ void band_windows(const pool_band_args &a)
+{
+    using A = acc<T>;
+    constexpr bool SUM = MODE == POOL_AVERAGE;
+    constexpr int LINES = (ROWS - 1) * STRIDE + SIZE;
+    const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+    const uint32_t inner = PLANE ? 1 : a.inner;
+    uint32_t n = blockIdx.x;
+    reach made[3], under[3];
+#pragma unroll
+    for (int i = 2; i >= 0; --i) {
+        const pool_band_axis &x = a.axis[i];
+        made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
+        made[i].count = min(x.outs, x.windows - made[i].low);
+        under[i] = image_under(x, made[i]);
+    }
+    const uint32_t outer = n * a.tile_outer;
+    const uint32_t images = min(a.tile_outer, a.outer - outer);
+    const int image[3] = {1, high.image, wide.image};
+    all_of(a.from, image, under);
+    const placed px = place_of(outer, images, under, 1, high.image, wide.image, inner);
+    const void *from = SPREAD ? a.dy : a.x;
+    stage_band<T>(a.from, from, px, inner);
+    wd_copies_wait_all();
+    __syncthreads();
+
+    const uint32_t base = first_at<T>(a.from, from, px);
+    const uint32_t step = inner * (uint32_t)sizeof(T);
+    const uint32_t items = images * high.by_class.divisor * wide.by_class.divisor * inner;
+    for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
+        uint32_t m = item;
+        const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
+        const int q = made[2].low + (int)wd_take_rest(m, wide.by_class);
+        const int p = made[1].low + (int)wd_take_rest(m, high.by_class) * ROWS;
+        if (q >= made[2].low + made[2].count) continue;
+        const int w0 = q * STRIDE - wide.pad, h0 = p * STRIDE - high.pad;
+        const uint32_t line = base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T);
+        uint32_t column[SIZE];
+        bool in[SIZE];
+        A weight[SIZE];
+#pragma unroll
+        for (int s = 0; s < SIZE; ++s) {
+            const int w = w0 + s;
+            in[s] = (uint32_t)w < (uint32_t)wide.image;
+            // of those outside, sums take nothing, maxima the nearest inside again
+            column[s] = (uint32_t)(min(max(w, 0), wide.image - 1) - under[2].low) * step;
+            weight[s] = (A)1;
+            if (SPREAD && a.exclude && in[s]) weight[s] = inverse<A>(band_covers(wide, w, 1));
+        }
+        A of_row[LINES];
+#pragma unroll
+        for (int r = 0; r < LINES; ++r) {
+            const int h = h0 + r;
+            const bool there = (uint32_t)h < (uint32_t)high.image;
+            const int nearest = min(max(h, 0), high.image - 1) - under[1].low;
+            // rows of results that there are not
+            const uint32_t at = line + (uint32_t)min(nearest, under[1].count - 1) * a.from.pitch[2];
+            A sum = (A)0;
+#pragma unroll
+            for (int s = 0; s < SIZE; ++s) {
+                A v = wd_widen(*reinterpret_cast<const T *>(band_at(at + column[s])));
+                if (SUM) v = in[s] ? v : (A)0;
+                if (SPREAD) v *= weight[s];
+                if (s == 0) sum = v;
+                else take<MODE>(sum, v);
+            }
+            if (SUM) sum = there ? sum : (A)0;
+            if (SPREAD && a.exclude && there) sum *= inverse<A>(band_covers(high, h, 1));
+            of_row[r] = sum;
+        }
+        const size_t row = (size_t)(outer + m) * high.windows + p;
+        size_t to = (row * wide.windows + q) * inner + c;
+#pragma unroll
+        for (int k = 0; k < ROWS; ++k) {
+            if (p + k >= made[1].low + made[1].count) break;
+            A value = of_row[k * STRIDE];
+#pragma unroll
+            for (int r = 1; r < SIZE; ++r) take<MODE>(value, of_row[k * STRIDE + r]);
+            if (!SUM) {
+                if (MODE == POOL_MAX && value != value) value = (A)a.lowest;
+            } else if (!a.exclude) {
+                value *= (A)a.inverse;
+            } else if (!SPREAD) {
+                value *=
+                    inverse<A>(band_covers(high, p + k, STRIDE) * band_covers(wide, q, STRIDE));
+            }
+            wd_put_run<T, 1>(a, to, &value);
+            to += (size_t)wide.windows * inner;
+        }
+    }
+}
+
+// Gradients of averages over 3x3 elements at a stride of 2. Columns and rows are counted within the padded
+// image: of a pair 2j, 2j + 1 the first is in the windows j - 1 and j, the second in window j. A thread has
+// such a pair of columns and ROWS such pairs of rows.
+template <class T, bool PLANE, int ROWS>
+__device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
+{
+    using A = acc<T>;
+    const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+    const uint32_t inner = PLANE ? 1 : a.inner;
+    uint32_t n = blockIdx.x;
+    reach made[3], over[3];
+#pragma unroll
+    for (int i = 2; i >= 0; --i) {
+        const pool_band_axis &x = a.axis[i];
+        made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
+        made[i].count = min(x.outs, x.image - made[i].low);
+        over[i] = windows_over(x, made[i].low, made[i].low + made[i].count - 1);
+    }
+    const uint32_t outer = n * a.tile_outer;
+    const uint32_t images = min(a.tile_outer, a.outer - outer);
+    const int windows[3] = {1, high.windows, wide.windows};
+    all_of(a.from, windows, over);
+    const placed py = place_of(outer, images, over, 1, high.windows, wide.windows, inner);
+    stage_band<T>(a.from, a.dy, py, inner);
+    wd_copies_wait_all();
+    __syncthreads();
+
+    const uint32_t base = first_at<T>(a.from, a.dy, py);
+    const uint32_t step = inner * (uint32_t)sizeof(T);
+    const uint32_t items = images * high.by_class.divisor * wide.by_class.divisor * inner;
+    const int first_j = (made[2].low + wide.pad) / 2, first_i = (made[1].low + high.pad) / 2;
+    for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
+        uint32_t m = item;
+        const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
+        const int j = first_j + (int)wd_take_rest(m, wide.by_class);
+        const int i = first_i + (int)wd_take_rest(m, high.by_class) * ROWS;
+        const int w = 2 * j - wide.pad, h = 2 * i - high.pad;
+        const uint32_t line = base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T);
+        uint32_t column[2];
+        bool in[2];
+        A weight[2];
+#pragma unroll
+        for (int s = 0; s < 2; ++s) {
+            const int q = j - 1 + s - over[2].low;
+            in[s] = (uint32_t)q < (uint32_t)over[2].count;
+            column[s] = (uint32_t)q * step;
+            weight[s] = (A)a.inverse;
+            if (a.exclude && in[s]) weight[s] = inverse<A>(band_covers(wide, j - 1 + s, 2));
+        }
+        A both[ROWS + 1], right[ROWS + 1]; // of the first column, of the second
+#pragma unroll
+        for (int r = 0; r <= ROWS; ++r) {
+            const int p = i - 1 + r - over[1].low;
+            const bool there = (uint32_t)p < (uint32_t)over[1].count;
+            const uint32_t at = line + (uint32_t)p * a.from.pitch[2];
+            A v[2];
+#pragma unroll
+            for (int s = 0; s < 2; ++s) {
+                v[s] = (A)0;
+                if (there && in[s]) {
+                    v[s] = wd_widen(*reinterpret_cast<const T *>(band_at(at + column[s])));
+                }
+                v[s] *= weight[s];
+            }
+            both[r] = v[0] + v[1];
+            right[r] = v[1];
+            if (a.exclude && there) {
+                const A share = inverse<A>(band_covers(high, i - 1 + r, 2));
+                both[r] *= share;
+                right[r] *= share;
+            }
+        }
+        const size_t row = (size_t)(outer + m) * high.image;
+#pragma unroll
+        for (int k = 0; k < 2 * ROWS; ++k) {
+            if ((uint32_t)(h + k - made[1].low) >= (uint32_t)made[1].count) continue;
+            const size_t pixel = (row + (uint32_t)(h + k)) * wide.image;
+            // of a first row the windows above come before those that begin there
+            const A sum[2] = {k % 2 ? both[k / 2 + 1] : both[k / 2] + both[k / 2 + 1],
+                              k % 2 ? right[k / 2 + 1] : right[k / 2] + right[k / 2 + 1]};
+#pragma unroll
+            for (int s = 0; s < 2; ++s) {
+                if ((uint32_t)(w + s - made[2].low) >= (uint32_t)made[2].count) continue;
+                wd_put_run<T, 1>(a, (pixel + (uint32_t)(w + s)) * inner + c, sum + s);
+            }
+        }
+    }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pooling forward of windows of 3x3 at the same stride of 1 or 2 along rows and columns, on the GPU, a box at a time
+ * in shared memory: planes, and pixels of any number of channels, of two dimensions in all floating
+ * types, at any alignment. */
+#include "base/sizes.h"
+#include "ops/pooling/pooling_band.h"
+
+#define WD_KERNELS_MODULE pooling_band_forward
+#define WD_KERNELS_ROWS "ops/pooling/pooling_band_forward_kernels.def"
+#include "ops/kernels_host.inc"
+
+/* Results of a thread, by the stride. */
+static int64_t rows_of(const struct wd_pool_shape *s)
+{
+    return s->stride[1] == 1 ? 4 : 2;
+}
+
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
+{
+    struct wd_pool_band band;
+    WD_NEED(s->image[0] == 1 && s->windows[0] == 1 && s->window[1] == 3 && s->window[2] == 3 &&
+                s->stride[1] == s->stride[2] && s->stride[1] <= 2,
+            reason, NOT_SUPPORTED_SHAPE, "not windows of 3x3 that overlap in a plane");
+    for (int d = 1; d < 3; ++d) {
+        WD_NEED(s->pad[d] < 3 && (s->windows[d] - 1) * s->stride[d] - s->pad[d] < s->image[d],
+                reason, NOT_SUPPORTED_SHAPE, "a window outside of the image along axis %d", d);
+    }
+    WD_NEED(wd_pool_band_of(device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band), reason,
+            NOT_SUPPORTED_SHAPE, "%lld channels do not fit shared memory", (long long)s->inner);
+    return true;
+}
+
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *m)
+{
+    const int kernel =
+        KERNEL_pool_band_f32_plane_1 + s->type * 4 + s->pixels * 2 + (s->stride[1] == 2);
+    struct wd_pool_band band;
+    wd_pool_band_of(queue->device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band);
+    wd_pool_band_fill(&band, m);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], band.blocks, band.threads,
+                          (uint32_t)band.bytes, &band.args);
+}
+
+const struct wd_pool_way wd_pool_forward_band = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_forward_band, problem, reason);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_pool_way_emit(&wd_pool_forward_band, call, queue);
+}
+
+const struct wd_engine wd_engine_pool_forward_band = {
+    .name = "pool_forward_band",
+    .op = WD_OP_POOL_FORWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pooling forward on the GPU of overlapping windows of 3x3 (and any depth) over pixels of whole runs of
+ * channels, in fp32, fp16 and bf16: a thread walks down the rows. */
+#include "ops/pooling/pooling_walk.h"
+
+#include <string.h>
+
+#define WD_KERNELS_MODULE pooling_walk
+#define WD_KERNELS_ROWS "ops/pooling/pooling_walk_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    COLUMNS = 2,         /* of a thread at a stride of 1; at 2, one */
+    STRIP_LEAST = 8,     /* rows of a thread */
+    THREADS_EACH = 2048, /* of a processor, that shorter strips are to make */
+};
+
+static int64_t run_elements(const struct wd_pool_shape *s)
+{
+    return 16 / s->size;
+}
+
+bool wd_pool_walk_takes(const struct wd_pool_shape *s, struct wd_reason *reason)
+{
+    WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: boxes have it");
+    WD_NEED(s->pixels && s->inner % run_elements(s) == 0, reason, NOT_SUPPORTED_LAYOUT,
+            "not pixels of whole runs of channels");
+    for (int d = 0; d < 3 && !(s->max && s->backward); ++d) {
+        int64_t outs = s->backward ? s->image[d] : s->windows[d];
+        int64_t ins = s->backward ? s->windows[d] : s->image[d];
+        int64_t pad = s->backward ? s->window[d] - 1 - s->pad[d] : s->pad[d];
+        WD_NEED(pad < s->window[d] && (outs - 1) * s->stride[d] - pad < ins, reason,
+                NOT_SUPPORTED_SHAPE, "a result is made of nothing along axis %d", d);
+    }
+    return true;
+}
+
+struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
+                                           const struct wd_pool_shape *s, int64_t columns,
+                                           const struct wd_pool_memory *m)
+{
+    struct pool_walk_args a;
+    const bool spread = s->backward && !s->max;
+    int64_t across; /* threads but for strips */
+    int64_t rows;   /* or pairs of them */
+    int64_t groups; /* of columns */
+    memset(&a, 0, sizeof a);
+    a.from = spread ? m->dy : m->x;
+    a.out = m->out;
+    a.alpha = (float)m->alpha;
+    a.beta = (float)m->beta;
+    a.scales = m->alpha != 0.0;
+    a.blends = m->beta != 0.0;
+    a.streaming = m->streaming;
+    a.mode = wd_pool_mode(s);
+    a.exclude = s->exclude;
+    a.lowest = (float)s->lowest;
+    a.inverse = (float)s->inverse;
+    a.inner = (uint32_t)s->inner;
+    a.dy = m->dy;
+    for (int d = 0; d < 3; ++d) {
+        struct pool_walk_axis *x = &a.axis[d];
+        x->ins = (int32_t)(s->backward ? s->windows[d] : s->image[d]);
+        x->outs = (int32_t)(s->backward ? s->image[d] : s->windows[d]);
+        x->size = (int32_t)s->window[d];
+        x->stride = (int32_t)s->stride[d];
+        x->pad = (int32_t)(spread ? s->window[d] - 1 - s->pad[d] : s->pad[d]);
+        x->image = (int32_t)s->image[d];
+        x->image_pad = (int32_t)s->pad[d];
+    }
+    rows = a.axis[1].outs;
+    groups = wd_ceil_div(a.axis[2].outs, columns);
+    if (s->max && s->backward) { /* pairs that padding begins and ends within */
+        rows = (s->pad[1] + s->image[1] + 1) / 2 - s->pad[1] / 2;
+        groups = wd_ceil_div((s->pad[2] + s->image[2] + 1) / 2 - s->pad[2] / 2, columns);
+    }
+    a.by_inner = wd_fastdiv_of((uint32_t)(s->inner / run_elements(s)));
+    a.by_groups = wd_fastdiv_of((uint32_t)groups);
+    a.by_deep = wd_fastdiv_of((uint32_t)a.axis[0].outs);
+    across = s->outer * a.axis[0].outs * a.by_groups.divisor * a.by_inner.divisor;
+    a.strip = (int32_t)rows;
+    while (a.strip >= 2 * STRIP_LEAST &&
+           across * wd_ceil_div(rows, a.strip) < (int64_t)THREADS_EACH * device->multiprocessors) {
+        a.strip = (a.strip + 1) / 2;
+    }
+    a.by_strips = wd_fastdiv_of((uint32_t)wd_ceil_div(rows, a.strip));
+    a.items = (uint32_t)(across * a.by_strips.divisor);
+    return a;
+}
+
+cudnnStatus_t wd_pool_walk_launch(struct wd_queue *queue, struct wd_kernel_row *row,
+                                  const struct pool_walk_args *a)
+{
+    /* small blocks, where there are few threads, for all processors */
+    uint32_t threads = POOL_THREADS;
+    while (threads > 32 && a->items < (int64_t)2 * threads * queue->device->multiprocessors) {
+        threads /= 2;
+    }
+    return wd_emit_kernel(queue, row, wd_ceil_div(a->items, threads), threads, 0, a);
+}
+
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
+{
+    const bool flat = wd_pool_walk_is_flat(s);
+    WD_NEED(s->window[1] == 3 && s->window[2] == 3 && s->stride[1] == s->stride[2] &&
+                (s->stride[1] == 1 || (s->stride[1] == 2 && !flat)),
+            reason, NOT_SUPPORTED_SHAPE, "not windows of 3x3 that overlap");
+    WD_NEED(flat || wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE,
+            "not at any alignment");
+    return wd_pool_walk_takes(s, reason);
+}
+
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *m)
+{
+    const bool flat = wd_pool_walk_is_flat(s);
+    const bool pairs = s->stride[1] == 2;
+    struct pool_walk_args a;
+    int kernel;
+    if ((uintptr_t)m->x % 16 != 0 || (uintptr_t)m->out % 16 != 0) {
+        return (flat ? wd_pool_forward_single : wd_pool_forward_tile).emit(queue, s, m);
+    }
+    a = wd_pool_walk_args_of(queue->device, s, pairs ? 1 : COLUMNS, m);
+    kernel = KERNEL_pool_walk_f32_3_1_flat + s->type * 3 + (pairs ? 2 : !flat);
+    return wd_pool_walk_launch(queue, &kernel_rows[kernel], &a);
+}
+
+const struct wd_pool_way wd_pool_forward_walk = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_forward_walk, problem, reason);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_pool_way_emit(&wd_pool_forward_walk, call, queue);
+}
+
+const struct wd_engine wd_engine_pool_forward_walk = {
+    .name = "pool_forward_walk",
+    .op = WD_OP_POOL_FORWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

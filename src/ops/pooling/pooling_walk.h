@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the engines that walk down columns of pixels share. Pure functions. */
+#ifndef WD_OPS_POOLING_WALK_H
+#define WD_OPS_POOLING_WALK_H
+
+#include "base/sizes.h"
+#include "ops/pooling/pooling_shape.h"
+#include "ops/pooling/pooling_walk_args.h"
+
+/* Whether pixels are whole runs, and every result has something to be made of; what is made is y, or dx
+ * of averages. */
+bool wd_pool_walk_takes(const struct wd_pool_shape *shape, struct wd_reason *reason);
+
+/* All arguments, for threads of `columns` results side by side. */
+struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
+                                           const struct wd_pool_shape *shape, int64_t columns,
+                                           const struct wd_pool_memory *memory);
+
+cudnnStatus_t wd_pool_walk_launch(struct wd_queue *queue, struct wd_kernel_row *row,
+                                  const struct pool_walk_args *args);
+
+static inline bool wd_pool_walk_is_flat(const struct wd_pool_shape *s)
+{
+    return s->image[0] == 1 && s->windows[0] == 1;
+}
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of overlapping windows of 3x3 straight from memory: a thread walks down the rows. Over pixels of
+ * whole runs of channels, in fp32, fp16 and bf16, averages (of any depth) whose windows begin at every element,
+ * and maxima in images of two dimensions, at a stride of 2; such maxima in planes, in all floating types. */
+#include "ops/pooling/pooling_columns_args.h"
+#include "ops/pooling/pooling_walk.h"
+
+#include <string.h>
+
+#define WD_KERNELS_MODULE pooling_walk_back
+#define WD_KERNELS_ROWS "ops/pooling/pooling_walk_back_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    COLUMNS = 2, /* of dx of a thread; of maxima half as many */
+    PAIRS = 1,
+    LANE_COLUMNS = 4, /* of planes, of a lane */
+    WARP = 32,
+    STRIP_LEAST = 12,    /* pairs of rows of a lane */
+    THREADS_EACH = 2048, /* of a processor, that shorter strips are to make */
+};
+
+static bool takes_maxima(const struct wd_pool_shape *s, struct wd_reason *reason)
+{
+    WD_NEED(wd_pool_walk_is_flat(s) && s->window[1] == 3 && s->window[2] == 3 &&
+                s->stride[1] == 2 && s->stride[2] == 2,
+            reason, NOT_SUPPORTED_SHAPE, "not windows of 3x3 at a stride of 2 in a plane");
+    WD_NEED(s->pad[1] >= 0 && s->pad[1] < 3 && s->pad[2] >= 0 && s->pad[2] < 3, reason,
+            NOT_SUPPORTED_SHAPE, "the padding is negative, or as large as a window");
+    if (s->pixels) return wd_pool_walk_takes(s, reason);
+    WD_NEED(s->pad[2] == 0 ||
+                (s->pad[2] == 1 && s->windows[2] <= 2 * wd_ceil_div(s->image[2], LANE_COLUMNS)),
+            reason, NOT_SUPPORTED_SHAPE,
+            "more than a column of padding, or a window behind the last one");
+    return true;
+}
+
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
+{
+    if (s->max && !s->pixels) return takes_maxima(s, reason);
+    WD_NEED(wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE, "not at any alignment");
+    if (s->max) return takes_maxima(s, reason);
+    WD_NEED(s->window[1] == 3 && s->window[2] == 3 && s->stride[0] == 1 && s->stride[1] == 1 &&
+                s->stride[2] == 1,
+            reason, NOT_SUPPORTED_SHAPE, "not windows of 3x3 at every element");
+    return wd_pool_walk_takes(s, reason);
+}
+
+static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                  const struct wd_pool_memory *m)
+{
+    const int64_t groups = wd_ceil_div(s->image[2], LANE_COLUMNS);
+    const int64_t lanes = groups <= WARP ? groups : WARP;
+    /* a lane on either side is the neighbouring segment's */
+    const int64_t segments = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
+    const int64_t pairs = (s->pad[1] + s->image[1] + 1) / 2 - s->pad[1] / 2;
+    const uintptr_t run = (uintptr_t)wd_least(16, LANE_COLUMNS * s->size);
+    const bool runs =
+        s->image[2] % LANE_COLUMNS == 0 && ((uintptr_t)m->x | (uintptr_t)m->out) % run == 0;
+    struct pool_columns_args a;
+    int64_t warps;
+    memset(&a, 0, sizeof a);
+    a.x = m->x;
+    a.dy = m->dy;
+    a.out = m->out;
+    a.alpha = m->alpha;
+    a.beta = m->beta;
+    a.scales = m->alpha != 0.0;
+    a.blends = m->beta != 0.0;
+    a.streaming = m->streaming;
+    a.mode = wd_pool_mode(s);
+    a.image_h = (int32_t)s->image[1];
+    a.image_w = (int32_t)s->image[2];
+    a.windows_h = (int32_t)s->windows[1];
+    a.windows_w = (int32_t)s->windows[2];
+    a.pad_h = (int32_t)s->pad[1];
+    a.rows_of_warp = (uint32_t)(WARP / lanes);
+    a.strip = (int32_t)pairs;
+    while (a.strip >= 2 * STRIP_LEAST &&
+           s->outer * segments * lanes * wd_ceil_div(pairs, a.strip) <
+               (int64_t)THREADS_EACH * queue->device->multiprocessors) {
+        a.strip = (a.strip + 1) / 2;
+    }
+    a.by_lanes = wd_fastdiv_of((uint32_t)lanes);
+    a.by_segments = wd_fastdiv_of((uint32_t)segments);
+    a.by_strips = wd_fastdiv_of((uint32_t)wd_ceil_div(pairs, a.strip));
+    a.units = (uint32_t)(s->outer * segments * a.by_strips.divisor);
+    warps = wd_ceil_div(a.units, a.rows_of_warp);
+    return wd_emit_kernel(
+        queue,
+        &kernel_rows[KERNEL_grad_columns_f32_0_runs + s->type * 4 + (int)s->pad[2] * 2 + !runs],
+        wd_ceil_div(warps * WARP, POOL_THREADS), POOL_THREADS, 0, &a);
+}
+
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *m)
+{
+    const uintptr_t image = (uintptr_t)m->out | (s->max ? (uintptr_t)m->x : 0);
+    struct pool_walk_args a;
+    int kernel = KERNEL_grad_walk_f32 + s->type;
+    if (s->max && !s->pixels) return emit_columns(queue, s, m);
+    if ((image | (uintptr_t)m->dy) % 16 != 0) return wd_pool_backward_tile.emit(queue, s, m);
+    a = wd_pool_walk_args_of(queue->device, s, s->max ? PAIRS : COLUMNS, m);
+    if (!s->max) kernel = KERNEL_spread_walk_f32_3_flat + s->type * 2 + !wd_pool_walk_is_flat(s);
+    return wd_pool_walk_launch(queue, &kernel_rows[kernel], &a);
+}
+
+const struct wd_pool_way wd_pool_backward_walk = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&wd_pool_backward_walk, problem, reason);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_pool_way_emit(&wd_pool_backward_walk, call, queue);
+}
+
+const struct wd_engine wd_engine_pool_backward_walk = {
+    .name = "pool_backward_walk",
+    .op = WD_OP_POOL_BACKWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Uniform and normal numbers made of random bits, for the definition and for kernels alike. Nothing
+ * here but sums, products, fused products and sums, a quotient, and the conversions of integers, all
+ * of which IEEE 754 rounds in one way: every device and engine answers the same bits. (Square roots,
+ * which it rounds as well, are the caller's.) Compiled without contraction.
+ *
+ * Normal numbers come in pairs: radius * cos, radius * sin of an angle, where radius^2 = -2 ln u (G. E. P.
+ * Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", 1958). Polynomials are
+ * minimax fits (Remez). Three precisions:
+ *
+ *   coarse   for y of two bytes and less: 16 bits each for u and the angle. 6e-5 of radius^2, 4e-5 of
+ *            cos and 7e-6 of sin are less than a fifth of half a unit of fp16.
+ *   single   for fp32: 32 bits each, to 2 units in the last place.
+ *   double   for the rest: 32 bits each, to a few units in the last place. */
+#ifndef WD_OPS_RNG_NUMBERS_H
+#define WD_OPS_RNG_NUMBERS_H
+
+#include "base/dtype.h"
+
+/* uniform: base + step * (what is random), at most `most`; normal: base + step * (what is random) */
+struct rng_scale {
+    double base;
+    double step;
+    double most;
+    float base_f;
+    float step_f;
+    float most_f;
+    int32_t unused;
+};
+
+/* ---- 16 bits ---- */
+
+enum { RNG_TAIL = 64 }; /* numbers below, which are large radii, have 16 bits more */
+
+/* The middle of the interval that a number stands for, of 2^16; `lower` counts in the tail alone. */
+WD_FN float rng_coarse_middle(uint32_t number, uint32_t lower)
+{
+    if (number >= RNG_TAIL) return (float)number + 0.5f;
+    return ((float)(number << 16 | lower) + 0.5f) * (1.0f / 65536.0f);
+}
+
+WD_FN float rng_coarse_uniform(const struct rng_scale *p, float middle)
+{
+    return fminf(fmaf(middle, p->step_f, p->base_f), p->most_f);
+}
+
+/* -2 ln(middle / 2^16), and 3e-5 more, so that it is above 0. A float's bits as a number are its
+ * logarithm but for what a polynomial of the mantissa m, in [1, 2), adds. `one` is the bits of 1.0f,
+ * which a kernel keeps in a register. */
+WD_FN float rng_coarse_square(float middle, uint32_t one)
+{
+    const uint32_t bits = WD_FLOAT_TO_BITS(middle);
+    const float m = WD_BITS_TO_FLOAT((bits & 0x007fffffu) | one);
+    float p = -0.0622085907f;
+    p = fmaf(p, m, 0.577484134f);
+    p = fmaf(p, m, -2.26126506f);
+    p = fmaf(p, m, 4.92246299f);
+    p = fmaf(p, m, -5.67232929f);
+    p = fmaf(p, m, 200.735962f);
+    return fmaf((float)(int32_t)bits, -1.38629436f / 8388608.0f, p);
+}
+
+/* The middle of the interval of [-1, 1] that a number stands for. */
+WD_FN float rng_coarse_turn(uint32_t number)
+{
+    return fmaf((float)number + 0.5f, 1.0f / 32768.0f, -1.0f);
+}
+
+/* The angle is pi * turn. */
+WD_FN void rng_coarse_pair(const struct rng_scale *p, float radius, float turn, float *to)
+{
+    const float far = radius * p->step_f;
+    const float z = turn * turn;
+    float s = 0.0645476375f;
+    float c = 0.178306859f;
+    s = fmaf(s, z, -0.583112523f);
+    s = fmaf(s, z, 2.54374464f);
+    s = fmaf(s, z, -5.16673267f);
+    s = fmaf(s, z, 3.14156004f);
+    c = fmaf(c, z, -1.28755543f);
+    c = fmaf(c, z, 4.04208938f);
+    c = fmaf(c, z, -4.93276041f);
+    c = fmaf(c, z, 0.999959797f);
+    to[0] = fmaf(far, c, p->base_f);
+    to[1] = fmaf(far * turn, s, p->base_f);
+}
+
+/* ---- 32 bits, fp32 ---- */
+
+WD_FN float rng_single_uniform(const struct rng_scale *p, uint32_t number)
+{
+    return fminf(fmaf((float)number, p->step_f, p->base_f), p->most_f);
+}
+
+/* The number as float, rounded toward 0. */
+WD_FN float rng_truncated(uint32_t number)
+{
+#if WD_ON_DEVICE
+    return __uint2float_rz(number);
+#else
+    const float near = (float)number;
+    return (double)near > (double)number ? WD_BITS_TO_FLOAT(WD_FLOAT_TO_BITS(near) - 1) : near;
+#endif
+}
+
+/* -2 ln(number / 2^32), of an odd number. */
+WD_FN float rng_single_square(uint32_t number)
+{
+    const uint32_t bits = WD_FLOAT_TO_BITS(rng_truncated(number | 1u));
+    const uint32_t power = (bits - 0x4f2aaaabu) & 0xff800000u;
+    const float r = WD_BITS_TO_FLOAT(bits - power - 0x10000000u) - 1.0f;
+    float p = -0.281114008f;
+    p = fmaf(p, r, 0.308064541f);
+    p = fmaf(p, r, -0.279755011f);
+    p = fmaf(p, r, 0.328255728f);
+    p = fmaf(p, r, -0.400238736f);
+    p = fmaf(p, r, 0.500160549f);
+    p = fmaf(p, r, -0.666663378f);
+    p = fmaf(p, r, 0.999998642f);
+    p = fmaf(p, r, -2.0f);
+    return fmaf((float)(int32_t)power, -1.38629436f / 8388608.0f, r * p);
+}
+
+/* The upper two bits of the number say which quarter of the circle, the others where in it. */
+WD_FN void rng_single_pair(const struct rng_scale *p, float radius, uint32_t number, float *to)
+{
+    const float far = radius * p->step_f;
+    const float t = (float)(int32_t)(number << 2 | 2u) * (1.0f / 2147483648.0f);
+    const float z = t * t;
+    const int swapped = (number & 0x40000000u) != 0;
+    float s = -3.59504523e-05f;
+    float c = -0.000318727837f;
+    s = fmaf(s, z, 0.00249000102f);
+    s = fmaf(s, z, -0.0807454325f);
+    s = fmaf(s, z, 0.785398161f) * t;
+    c = fmaf(c, z, 0.0158496842f);
+    c = fmaf(c, z, -0.308424166f);
+    c = fmaf(c, z, 0.999999967f);
+    c = WD_BITS_TO_FLOAT(WD_FLOAT_TO_BITS(c) ^ (number & 0x80000000u));
+    to[0] = fmaf(far, swapped ? s : c, p->base_f);
+    to[1] = fmaf(far, swapped ? c : s, p->base_f);
+}
+
+/* ---- 32 bits, in double ---- */
+
+WD_FN double rng_double_uniform(const struct rng_scale *p, double number)
+{
+    return fmin(fma(number, p->step, p->base), p->most);
+}
+
+/* -2 ln((number + 1/2) / 2^32): of f in [1/sqrt 2, sqrt 2) times 2^power, ln f = 2 artanh(s) with
+ * s = (f - 1) / (f + 1). */
+WD_FN double rng_double_square(double f, double power)
+{
+    const double s = (f - 1.0) / (f + 1.0);
+    const double z = s * s;
+    double p = 0.07405343611038144;
+    p = fma(p, z, 0.076562143531903978);
+    p = fma(p, z, 0.090918178280762776);
+    p = fma(p, z, 0.11111098488960501);
+    p = fma(p, z, 0.14285714380721615);
+    p = fma(p, z, 0.19999999999649229);
+    p = fma(p, z, 0.33333333333333826);
+    p = fma(p, z, 1.0);
+    return fma(power, -1.38629436111989061883, s * -4.0 * p);
+}
+
+/* t in [-1, 1) is where in a quarter of the circle. */
+WD_FN void rng_double_pair(const struct rng_scale *p, double radius, double t, uint32_t number,
+                           double *to)
+{
+    const double far = radius * p->step;
+    const double x = t * 0.78539816339744830962;
+    const double z = x * x;
+    const int swapped = (number & 0x40000000u) != 0;
+    double s = 1.5894136555061914e-10;
+    double c = -1.1352123162654095e-11;
+    s = fma(s, z, -2.5050705851203879e-08);
+    s = fma(s, z, 2.7557313299057389e-06);
+    s = fma(s, z, -0.00019841269828402283);
+    s = fma(s, z, 0.0083333333333200019);
+    s = fma(s, z, -0.16666666666666616);
+    s = fma(s, z, 1.0) * x;
+    c = fma(c, z, 2.0875555146761834e-09);
+    c = fma(c, z, -2.7557312865726447e-07);
+    c = fma(c, z, 2.4801587282899702e-05);
+    c = fma(c, z, -0.0013888888888858961);
+    c = fma(c, z, 0.041666666666666428);
+    c = fma(c, z, -0.5);
+    c = fma(c, z, 1.0);
+    if (number & 0x80000000u) c = -c;
+    to[0] = fma(far, swapped ? s : c, p->base);
+    to[1] = fma(far, swapped ? c : s, p->base);
+}
+
+#endif

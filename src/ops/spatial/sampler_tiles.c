@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sampler on the GPU by tiles in shared memory, in fp32, fp16, bf16 and fp64: forward where pixels are
+ * neighbours and there is enough to do, backward always. Backward, a first kernel finds where parts of
+ * the grid look, unless the grid is small; the scratch holds that. All sums have one order. No state. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "base/status.h"
+#include "ops/spatial/spatial_vector.h"
+
+#define WD_KERNELS_MODULE sampler_tiles
+#define WD_KERNELS_ROWS "ops/spatial/sampler_tiles_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    TILES_FROM = 1 << 18, /* elements of y; fewer are done by threads of their own */
+    LINE_LEAST_LOG2 = 2,  /* so that a thread brings two elements of a tile and its frame */
+    LINE_LOG2 = 5,        /* threads of a line of a tile, where there are as many places */
+    BLOCKS_ENOUGH = 8,    /* a processor */
+    IMAGE_ROOM = 1600,    /* elements of a run of channels: 25 KiB, for eight blocks a processor */
+    BOX_LOG2 = 6,         /* places of the smallest box */
+    BOX_ROW_LOG2 = 3,     /* that has so many rows */
+    BOXED_FROM = 8192,    /* places; of smaller grids all are looked at */
+    BOX_BYTES = 16,
+    BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
+    ROOM_STEP = SPATIAL_THREADS,
+    ROOM_LEAST = 4 * ROOM_STEP,
+    ROOM_MOST = 8 * ROOM_STEP,
+    SHARED_MOST = 96 << 10, /* so that two blocks fit a processor */
+};
+
+/* The least power of two that is not below n, at most `most`, as its logarithm. */
+static int log2_upto(int64_t n, int most)
+{
+    int log2 = 0;
+    while (log2 < most && (int64_t)1 << log2 < n) log2 += 1;
+    return log2;
+}
+
+static int threads_log2(void)
+{
+    return log2_upto(SPATIAL_THREADS, 30);
+}
+
+/* Whether 31 bits count the elements that a plane spans. */
+static bool spans_little(const struct wd_tensor *t)
+{
+    return (t->dim[2] - 1) * t->stride[2] + (t->dim[3] - 1) * t->stride[3] <= INT32_MAX;
+}
+
+/* ---- Forward ---- */
+
+static bool forward_match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_X);
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, SAMPLER_Y);
+    if (!wd_sampler_match(problem, reason)) return false;
+    WD_NEED(wd_tensor_count(y) >= TILES_FROM, reason, NOT_SUPPORTED_SHAPE,
+            "%lld elements, needed are %d", (long long)wd_tensor_count(y), TILES_FROM);
+    WD_NEED(x->dtype != CUDNN_DATA_DOUBLE, reason, NOT_SUPPORTED, "fp64");
+    WD_NEED(spans_little(x) && spans_little(y), reason, NOT_SUPPORTED_SHAPE,
+            "a plane spans more than 2^31 elements");
+    WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || y->stride[1] != 1, reason,
+            NOT_SUPPORTED_LAYOUT, "channels are neighbours");
+    return true;
+}
+
+static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
+    const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
+    const int64_t run = SPATIAL_RUN_BYTES / bytes;
+    const int64_t images = x->dim[0];
+    const int kernel = KERNEL_sample_tiles_f32 + wd_spatial_type(x->dtype);
+    struct sampler_vector_args a =
+        wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
+    int64_t tiles;
+    int64_t chunks;
+    int64_t most;
+    int lines_log2;
+    a.x = wd_sampler_image(call, SAMPLER_X);
+    a.y = wd_sampler_image(call, SAMPLER_Y);
+    a.x.runs = wd_sampler_has_runs(&a.x, a.channels, bytes);
+    a.y.runs = wd_sampler_has_runs(&a.y, a.channels, bytes);
+    a.alpha = call->scalars[SAMPLER_ALPHA];
+    a.beta = call->scalars[SAMPLER_BETA];
+    a.scales = a.alpha != 0.0;
+    a.blends = a.beta != 0.0;
+    a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
+    /* a tile is as near a square as the grid allows */
+    lines_log2 = log2_upto(a.rows, threads_log2() - LINE_LOG2);
+    a.lanes_log2 = log2_upto(a.columns, threads_log2() - lines_log2);
+    lines_log2 = threads_log2() - a.lanes_log2;
+    a.across_log2 = a.rows > 2 << lines_log2 ? 0 : a.rows > 1 << lines_log2 ? 1 : 2;
+    a.by_column = wd_fastdiv_of(
+        (uint32_t)wd_ceil_div(a.columns, (int64_t)1 << (a.lanes_log2 + a.across_log2)));
+    a.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(
+        a.rows, (int64_t)SPATIAL_THREADS * SPATIAL_PLACES >> (a.lanes_log2 + a.across_log2)));
+    tiles = (int64_t)a.by_column.divisor * a.by_row.divisor;
+    chunks = wd_ceil_div((int64_t)BLOCKS_ENOUGH * queue->device->multiprocessors, images * tiles);
+    chunks = wd_least(chunks, wd_ceil_div(a.channels, run));
+    a.chunk = (int32_t)(wd_ceil_div(wd_ceil_div(a.channels, chunks), run) * run);
+    a.by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(a.channels, a.chunk));
+    tiles *= a.by_chunk.divisor;
+    most = SPATIAL_ITEMS_MAX / tiles;
+    for (int64_t first = 0; first < images; first += most) {
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[kernel], wd_least(most, images - first) * tiles,
+                              SPATIAL_THREADS, SPATIAL_STAGED * SPATIAL_THREADS * SPATIAL_RUN_BYTES,
+                              &a));
+        wd_sampler_skip(&a, most, bytes);
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- Gradients ---- */
+
+/* The boxes of a grid: rows and columns of one, and how many there are, or 0 where all places are looked
+ * at one by one. */
+static int64_t boxes_of(const struct wd_tensor *grid, int *row_log2, int *column_log2)
+{
+    const int64_t rows = grid->dim[1], columns = grid->dim[2];
+    *row_log2 = *column_log2 = 0;
+    if (rows * columns < BOXED_FROM) return 0;
+    *row_log2 = log2_upto(rows, BOX_ROW_LOG2);
+    *column_log2 = BOX_LOG2 - *row_log2;
+    for (;;) {
+        int64_t boxes = wd_ceil_div(rows, (int64_t)1 << *row_log2) *
+                        wd_ceil_div(columns, (int64_t)1 << *column_log2);
+        if (boxes <= SPATIAL_BOXES_MAX) return boxes;
+        if ((int64_t)1 << *row_log2 < rows) *row_log2 += 1;
+        if ((int64_t)1 << *column_log2 < columns) *column_log2 += 1;
+    }
+}
+
+/* Images whose boxes there is room for at once. */
+static int64_t boxed_images(const struct wd_tensor *grid, int64_t boxes)
+{
+    return boxes ? wd_least(BOXES_BYTES / (BOX_BYTES * boxes), grid->dim[0]) : grid->dim[0];
+}
+
+static int64_t backward_workspace(const struct wd_problem *problem)
+{
+    const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
+    int row_log2, column_log2;
+    int64_t boxes = boxes_of(grid, &row_log2, &column_log2);
+    return boxed_images(grid, boxes) * boxes * BOX_BYTES;
+}
+
+/* Room for the places that a tile of the image will see, where places are spread evenly, and half as
+ * many more. */
+static int64_t room_of(const struct sampler_vector_args *a, int64_t bytes,
+                       const struct wd_device *device)
+{
+    const int64_t places = (int64_t)a->rows * a->columns;
+    const int64_t elements = (int64_t)a->height * a->width;
+    const int64_t limit = wd_least(SHARED_MOST, device->shared_per_block);
+    int64_t room =
+        places > elements * ROOM_MOST
+            ? ROOM_MOST
+            : wd_ceil_div(2 * SPATIAL_THREADS * places / elements, ROOM_STEP) * ROOM_STEP;
+    room = wd_clamp(room, ROOM_LEAST, ROOM_MOST);
+    while (room > ROOM_STEP && wd_back_bytes(a->lanes_log2, room, bytes) > limit) room -= ROOM_STEP;
+    return room;
+}
+
+static bool backward_match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    if (!wd_sampler_match(problem, reason)) return false;
+    WD_NEED(spans_little(wd_slot(problem->graph, problem->node, SAMPLER_BACK_X)) &&
+                spans_little(wd_slot(problem->graph, problem->node, SAMPLER_BACK_DY)),
+            reason, NOT_SUPPORTED_SHAPE, "a plane spans more than 2^31 elements");
+    return true;
+}
+
+static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_BACK_X);
+    const struct wd_tensor *grid = wd_call_tensor(call, SAMPLER_BACK_GRID);
+    const int type = wd_spatial_type(x->dtype);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
+    const int64_t number = wd_most(bytes, (int64_t)sizeof(float)); /* of the accumulator */
+    const int64_t images = x->dim[0];
+    struct sampler_vector_args a = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID));
+    int64_t boxes = boxes_of(grid, &a.box_row_log2, &a.box_column_log2);
+    int64_t batch = boxed_images(grid, boxes);
+    int64_t tiles;
+    int lines;
+    a.x = wd_sampler_image(call, SAMPLER_BACK_X);
+    a.y = wd_sampler_image(call, SAMPLER_BACK_DY);
+    a.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
+    a.x.runs = wd_sampler_has_runs(&a.x, a.channels, bytes);
+    a.y.runs = wd_sampler_has_runs(&a.y, a.channels, bytes);
+    a.dx.runs = wd_sampler_has_runs(&a.dx, a.channels, bytes);
+    a.dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
+    a.alpha = call->scalars[SAMPLER_ALPHA];
+    a.beta = call->scalars[SAMPLER_BETA];
+    a.alpha_grid = call->scalars[SAMPLER_ALPHA_GRID];
+    a.beta_grid = call->scalars[SAMPLER_BETA_GRID];
+    a.scales = a.alpha != 0.0;
+    a.blends = a.beta != 0.0;
+    a.scales_grid = a.alpha_grid != 0.0;
+    a.blends_grid = a.beta_grid != 0.0;
+    a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
+    a.by_line = wd_fastdiv_of((uint32_t)a.columns);
+    a.boxes = boxes ? call->workspace : NULL;
+    a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
+    a.by_boxes = wd_fastdiv_of((uint32_t)(boxes ? boxes : (int64_t)a.rows * a.columns));
+    a.lanes_log2 = (int32_t)wd_most(log2_upto(a.width, LINE_LOG2), LINE_LEAST_LOG2);
+    lines = SPATIAL_THREADS >> a.lanes_log2;
+    a.by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a.width, 1 << a.lanes_log2));
+    a.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a.height, lines));
+    tiles = (int64_t)a.by_column.divisor * a.by_row.divisor;
+    batch = wd_least(batch, SPATIAL_ITEMS_MAX / tiles);
+    a.room = (int32_t)room_of(&a, number, queue->device);
+    for (int64_t first = 0; first < images; first += batch) {
+        const int64_t now = wd_least(batch, images - first);
+        a.first_image = (uint32_t)first;
+        a.count = (uint32_t)(now * boxes);
+        if (boxes) {
+            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sampler_boxes_f32 + type],
+                                  wd_ceil_div(a.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
+                                  &a));
+        }
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_tiles_f32 + type], now * tiles,
+                              SPATIAL_THREADS,
+                              (uint32_t)wd_back_bytes(a.lanes_log2, a.room, number), &a));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+const struct wd_engine wd_engine_sampler_forward_tiles = {
+    .name = "sampler_forward_tiles",
+    .op = WD_OP_SAMPLER_FORWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = forward_match,
+    .emit = forward,
+};
+
+const struct wd_engine wd_engine_sampler_backward_tiles = {
+    .name = "sampler_backward_tiles",
+    .op = WD_OP_SAMPLER_BACKWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = backward_match,
+    .workspace = backward_workspace,
+    .emit = backward,
+};

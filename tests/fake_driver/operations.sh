@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+#
+# For the scripts beside it: every operation test once more, on a GPU handle of the fake driver,
+# captures and replays included. A program that leaves memory, contexts or graphs behind has failed.
+# The counts are in passed, failed and skipped.
+build=${WARPDNN_BUILD:-build}/tests
+export WARPDNN_CUDA_DRIVER="$build/libfakecuda.so" WARPDNN_DEVICE=gpu FAKECUDA_REPORT=1
+export FAKECUDA_DEVICES=1 FAKECUDA_MEMORY_MIB=16384
+if [ ! -f "$WARPDNN_CUDA_DRIVER" ]; then
+    echo "there is no $WARPDNN_CUDA_DRIVER"
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+passed=0
+failed=0
+skipped=0
+log=$(mktemp)
+launches=$(mktemp)
+trap 'rm -f "$log" "$launches"' EXIT
+
+run() {
+    program=$1
+    "$program" >"$log" 2>&1
+    status=$?
+    counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed.*/\1 \2/p' "$log" | tail -n 1)
+    left=$(sed -n 's/.* failed, \([0-9]*\) skipped$/\1/p' "$log" | tail -n 1)
+    # shellcheck disable=SC2086 # two numbers
+    set -- ${counts:-0 1}
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+    skipped=$((skipped + ${left:-0}))
+    if [ "$status" -ne 0 ]; then
+        [ "$2" -gt 0 ] || failed=$((failed + 1))
+        echo "$program ends with status $status on the fake driver:"
+        grep -v '^  rerun' "$log" | tail -n 20
+    fi
+}
+# run_all ENGINES: every program, with these engines and the definitions
+run_all() {
+    export WARPDNN_ENGINES="$1"
+    for program in "$build"/ops_*_test; do
+        [ ! -x "$program" ] || run "$program"
+    done
+}
+finish() {
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
+    exit
+}
