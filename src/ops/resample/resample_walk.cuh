@@ -395,8 +395,9 @@ template <class T, int L, int P, int TAPS> struct staged_line {
     const unsigned char *stage;
     taps_of<A> deep;
     A weight[N][TAPS > 0 ? TAPS : 1];
-    uint32_t offset[N][TAPS > 0 ? TAPS : 1]; /* bytes into a line */
-    uint32_t column[TAPS > 0 ? 1 : N];
+    uint32_t offset[N][TAPS == 2 ? 2 : 1]; /* bytes into a line */
+    const A *weights[TAPS > 0 ? 1 : N];
+    int count[TAPS > 0 ? 1 : N];
     int first_line;
     uint32_t step;  /* bytes of a pixel */
     uint32_t phase; /* of line 0 of the first depth, as bytes */
@@ -424,18 +425,23 @@ template <class T, int L, int P, int TAPS> struct staged_line {
             const uint32_t first =
                 ((uint32_t)(e.first - s.first_column) * a.inner + channel) * (uint32_t)sizeof(T);
             if (e.count <= 0) empty |= 1u << i;
-            if constexpr (TAPS > 0) {
-                // where there are fewer, the last one is shared out among the rest: a weight of 0
-                // would make NaN of what is infinite
+            if constexpr (TAPS == 2) {
+                // of one alone both are halves: a weight of 0 would make NaN of what is infinite
+                weight[i][0] = e.count > 0 ? e.weight(a, 2, 0) : (A)0;
+                if (e.count < 2) weight[i][0] *= (A)0.5;
+                weight[i][1] = e.count < 2 ? weight[i][0] : e.weight(a, 2, 1);
+                offset[i][0] = e.count > 0 ? first : 0;
+                offset[i][1] = offset[i][0] + (e.count > 1 ? step : 0);
+            } else if constexpr (TAPS > 0) {
+                offset[i][0] = first;
 #pragma unroll
                 for (int t = 0; t < TAPS; ++t) {
                     weight[i][t] = t < e.count ? e.weight(a, 2, t) : (A)0;
-                    offset[i][t] = e.count <= 0 ? 0 : first + (uint32_t)min(t, e.count - 1) * step;
-                    if (t > 0 && t >= e.count) weight[i][t] = weight[i][t - 1] *= (A)0.5;
                 }
             } else {
                 offset[i][0] = first;
-                column[i] = c;
+                weights[i] = e.weights;
+                count[i] = e.count;
             }
         }
         stage = wd_dynamic_shared<unsigned char>() + a.stage_at;
@@ -462,18 +468,24 @@ template <class T, int L, int P, int TAPS> struct staged_line {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             A made = 0;
-            if constexpr (TAPS > 0) {
+            if constexpr (TAPS == 2) {
 #pragma unroll
                 for (int t = 0; t < TAPS; ++t) {
                     made +=
                         weight[i][t] * wd_widen(*reinterpret_cast<const T *>(line + offset[i][t]));
                 }
+            } else if constexpr (TAPS > 0) {
+                const unsigned char *tap = line + offset[i][0];
+#pragma unroll
+                for (int t = 0; t < TAPS; ++t) {
+                    if (weight[i][t] == 0) continue;
+                    made += weight[i][t] * wd_widen(*reinterpret_cast<const T *>(tap + t * step));
+                }
             } else {
-                const taps_of<A> e(a, 2, column[i]);
                 const unsigned char *tap = line + offset[i][0];
 #pragma unroll 2
-                for (int t = 0; t < e.count; ++t, tap += step) {
-                    made += e.weight(a, 2, t) * wd_widen(*reinterpret_cast<const T *>(tap));
+                for (int t = 0; t < count[i]; ++t, tap += step) {
+                    made += __ldg(weights[i] + t) * wd_widen(*reinterpret_cast<const T *>(tap));
                 }
             }
             sum[i] = made;
@@ -501,7 +513,7 @@ template <class T, int L, int P, int TAPS> struct staged_line {
 
     __device__ __forceinline__ void put(T *line, A *sum) const
     {
-        if (TAPS > 0 && empty) {
+        if (TAPS == 2 && empty) {
 #pragma unroll
             for (int i = 0; i < N; ++i) sum[i] = empty >> i & 1 ? (A)0 : sum[i];
         }
