@@ -296,4 +296,5 @@ const struct family family_resample = {
     .run = composed_run,
     .reference = reference,
     .arbiter = true,
+    .planes = true,
 };

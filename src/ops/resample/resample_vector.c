@@ -108,6 +108,21 @@ static int rows_of_thread(const struct wd_queue *queue, int64_t threads_a_row, i
     return at_once;
 }
 
+/* Planes of single precision with few taps along a line have kernels of their own. */
+enum { FEW_NONE, FEW_SINGLE_2, FEW_COLUMNS_2, FEW_COLUMNS_4 };
+
+static int few_taps(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
+                    int64_t taps)
+{
+    const int64_t out = s->backward ? s->image[2] : s->windows[2];
+    const int64_t run = wd_resample_run(s);
+    if (s->type != 0 || s->inner != 1 || taps > 4) return FEW_NONE;
+    if ((uintptr_t)m->out % 16 == 0 && out % run == 0) {
+        return taps <= 2 ? FEW_COLUMNS_2 : FEW_COLUMNS_4;
+    }
+    return taps <= 2 ? FEW_SINGLE_2 : FEW_NONE;
+}
+
 cudnnStatus_t wd_resample_sum(struct wd_queue *queue, const struct wd_resample_shape *s,
                               const struct wd_resample_memory *m)
 {
@@ -118,6 +133,8 @@ cudnnStatus_t wd_resample_sum(struct wd_queue *queue, const struct wd_resample_s
     const bool runs = run > 1 && s->inner % run == 0 && (uintptr_t)m->from % 16 == 0 &&
                       (uintptr_t)m->out % 16 == 0;
     const int64_t channels = s->inner / (runs ? run : 1);
+    const int few = few_taps(s, m, tables.taps[2]);
+    const int64_t columns = out[2] / (few == FEW_COLUMNS_2 || few == FEW_COLUMNS_4 ? run : 1);
     struct resample_sum_args a;
     int64_t groups;
     int kernel;
@@ -139,15 +156,16 @@ cudnnStatus_t wd_resample_sum(struct wd_queue *queue, const struct wd_resample_s
         a.axis[d].from = (int32_t)from[d];
         a.axis[d].out = (int32_t)out[d];
     }
-    a.rows = rows_of_thread(queue, s->outer * out[0] * out[2] * channels, out[1]);
+    a.rows = rows_of_thread(queue, s->outer * out[0] * columns * channels, out[1]);
     groups = wd_ceil_div(out[1], a.rows);
     a.by_run = wd_fastdiv_of((uint32_t)channels);
-    a.by_column = wd_fastdiv_of((uint32_t)out[2]);
+    a.by_column = wd_fastdiv_of((uint32_t)columns);
     a.by_rows = wd_fastdiv_of((uint32_t)groups);
     a.by_depth = wd_fastdiv_of((uint32_t)out[0]);
-    a.count = (uint32_t)(s->outer * out[0] * groups * out[2] * channels);
-    kernel =
-        s->type == 3 ? KERNEL_resample_sum_f64 : KERNEL_resample_sum_f32_16 + s->type * 2 + !runs;
+    a.count = (uint32_t)(s->outer * out[0] * groups * columns * channels);
+    if (s->type == 3) kernel = KERNEL_resample_sum_f64;
+    else if (s->type > 0) kernel = KERNEL_resample_sum_f16_16 + (s->type - 1) * 2 + !runs;
+    else kernel = few ? KERNEL_resample_sum_f32_1_2 + few - 1 : KERNEL_resample_sum_f32_16 + !runs;
     return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
 }
 

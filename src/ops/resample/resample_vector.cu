@@ -69,18 +69,68 @@ __device__ __forceinline__ void resample_tables(const resample_tables_args &a)
 
 // ---- Weighted sums ----
 
-// What a column adds up of a line: any number of taps, their weights read again for every line.
-template <class T> struct column {
+// What a thread's columns add up of a line; a weight of 0 is no tap, so that nothing is read there.
+template <class T, int L, int TAPS> struct columns {
+    acc<T> weight[L][TAPS];
+    int first[L];
+
+    __device__ __forceinline__ columns(const resample_axis &x, uint32_t column)
+    {
+        const acc<T> *weights = static_cast<const acc<T> *>(x.weights);
+#pragma unroll
+        for (int l = 0; l < L; ++l) {
+            first[l] = entry_of(x.entries, column + l).first;
+#pragma unroll
+            for (int t = 0; t < TAPS; ++t) {
+                weight[l][t] = 0;
+                if (t < x.taps) weight[l][t] = __ldg(weights + (column + l) * x.taps + t);
+            }
+        }
+    }
+
+    // V columns: `line` is where the line begins.
+    template <int V>
+    __device__ __forceinline__ void sums(const T *line, uint32_t inner, acc<T> *sum) const
+    {
+        if constexpr (L == V) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                sum[i] = 0;
+#pragma unroll
+                for (int t = 0; t < TAPS; ++t) {
+                    if (weight[i][t] == 0) continue;
+                    sum[i] += weight[i][t] * wd_widen(__ldg(line + (first[i] + t) * inner));
+                }
+            }
+        } else {
+            wd_run<T, V> run[TAPS];
+#pragma unroll
+            for (int t = 0; t < TAPS; ++t) {
+                if (weight[0][t] != 0) run[t].load(line + (size_t)(first[0] + t) * inner);
+            }
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] = 0;
+#pragma unroll
+            for (int t = 0; t < TAPS; ++t) {
+                if (weight[0][t] == 0) continue;
+#pragma unroll
+                for (int i = 0; i < V; ++i) sum[i] += weight[0][t] * wd_widen(run[t].get(i));
+            }
+        }
+    }
+};
+
+// Any number of taps, their weights read again for every line.
+template <class T> struct columns<T, 1, 0> {
     const acc<T> *weight;
     resample_entry entry;
 
-    __device__ __forceinline__ column(const resample_axis &x, uint32_t i)
-        : weight(static_cast<const acc<T> *>(x.weights) + (size_t)i * x.taps),
-          entry(entry_of(x.entries, i))
+    __device__ __forceinline__ columns(const resample_axis &x, uint32_t column)
+        : weight(static_cast<const acc<T> *>(x.weights) + (size_t)column * x.taps),
+          entry(entry_of(x.entries, column))
     {
     }
 
-    // V channels: `line` is where the line begins.
     template <int V>
     __device__ __forceinline__ void sums(const T *line, uint32_t inner, acc<T> *sum) const
     {
@@ -127,8 +177,9 @@ template <class A, int V> struct lines {
     }
 };
 
-// V channels of a column, of a few rows.
-template <class T, int V> __device__ __forceinline__ void resample_sum(const resample_sum_args &a)
+// V channels of a column (L = 1), or V columns (L = V), of a few rows.
+template <class T, int V, int L, int TAPS>
+__device__ __forceinline__ void resample_sum(const resample_sum_args &a)
 {
     typedef acc<T> A;
     wd_wait_for_previous();
@@ -136,7 +187,7 @@ template <class T, int V> __device__ __forceinline__ void resample_sum(const res
     if (item >= a.count) return;
     uint32_t n = item;
     const uint32_t channel = wd_take_rest(n, a.by_run) * V;
-    const uint32_t at = wd_take_rest(n, a.by_column);
+    const uint32_t column = wd_take_rest(n, a.by_column) * L;
     const int begin = (int)wd_take_rest(n, a.by_rows) * a.rows;
     const int end = min(begin + a.rows, a.axis[1].out);
     const uint32_t d = wd_take_rest(n, a.by_depth);
@@ -146,7 +197,7 @@ template <class T, int V> __device__ __forceinline__ void resample_sum(const res
     const size_t pitch = (size_t)wide.from * a.inner;
     const T *from = static_cast<const T *>(a.from) + channel +
                     (size_t)n * (uint32_t)(deep.from * high.from) * pitch;
-    const column<T> across(wide, at);
+    const columns<T, L, TAPS> across(wide, column);
     lines<A, V> kept;
     for (int row = begin; row < end; ++row) {
         const resample_entry down = entry_of(high.entries, (uint32_t)row);
@@ -164,7 +215,7 @@ template <class T, int V> __device__ __forceinline__ void resample_sum(const res
             }
         }
         const size_t line = ((size_t)n * (uint32_t)deep.out + d) * (uint32_t)high.out + row;
-        wd_put_run<T, V>(a, (line * (uint32_t)wide.out + at) * a.inner + channel, sum);
+        wd_put_run<T, V>(a, (line * (uint32_t)wide.out + column) * a.inner + channel, sum);
     }
 }
 

@@ -15,7 +15,9 @@
 
 enum {
     WARP = 32,
-    ROWS = 16,             /* of a walk, at most */
+    ROWS = 16,    /* of a walk, at most */
+    ROWS_FEW = 4, /* of an output */
+    ELEMENTS_FEW = 1 << 18,
     SHARED_MAX = 40 << 10, /* bytes of a block: five of them on a multiprocessor */
     BLOCKS = 8,            /* of a multiprocessor, where there is as much work */
     RECORD = 16,           /* bytes of a row's record, of doubles 32 */
@@ -243,9 +245,11 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     p->unit_elements = p->direct ? run : 1;
     p->units = out[2] * s->inner / p->unit_elements;
     p->depth = t->taps[0];
-    for (int64_t most = WALK_THREADS; most >= WARP; most /= 2) {
+    /* runs need more registers: blocks of half as many threads fill a multiprocessor better */
+    for (int64_t most = WALK_THREADS / (p->direct ? 2 : 1); most >= WARP; most /= 2) {
         set_threads(p, p->direct ? 1 : each, most);
-        for (int64_t walks = WALK_THREADS / p->threads; walks >= 1; walks /= 2) {
+        for (int64_t walks = WALK_THREADS / (p->direct ? 2 : 1) / p->threads; walks >= 1;
+             walks /= 2) {
             for (int64_t rows = ROWS; rows >= 1; rows /= 2) {
                 set_rows(p, out[1], rows, walks);
                 set_memory(s, t, p);
@@ -265,6 +269,20 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     return false;
 }
 
+/* Planes of single precision that are not enlarged, or have few rows or elements, and gradients by
+ * runs of columns were faster in resample_forward_vector and its like. */
+static bool is_quicker_elsewhere(const struct wd_resample_shape *s,
+                                 const struct wd_resample_tables *t)
+{
+    const int64_t *out = s->backward ? s->image : s->windows;
+    if (s->type != 0 || s->inner != 1 || s->axis[0] >= 0) return false;
+    if (s->backward) {
+        return t->taps[2] > 2 && t->taps[2] <= 4 && out[2] % wd_resample_run(s) == 0;
+    }
+    return t->taps[2] <= 2 && (out[2] <= s->image[2] || out[1] < ROWS_FEW ||
+                               s->outer * wd_resample_windows(s) < ELEMENTS_FEW);
+}
+
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_resample_shape s;
@@ -274,9 +292,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(!s.max, reason, NOT_SUPPORTED, "a maximum");
     if (!wd_resample_can_sum(&s, reason)) return false;
     t = tables_of(&s);
-    WD_NEED(plan_of(&s, &t, problem->device->multiprocessors, false, &p) &&
-                plan_of(&s, &t, problem->device->multiprocessors, true, &p),
-            reason, NOT_SUPPORTED_SHAPE, "more lines or open rows than a block holds");
+    WD_NEED(plan_of(&s, &t, problem->device->multiprocessors, true, &p), reason,
+            NOT_SUPPORTED_SHAPE, "more lines or open rows than a block holds");
+    WD_NEED(!is_quicker_elsewhere(&s, &t), reason, NOT_SUPPORTED_SHAPE,
+            "planes of single precision for which there are quicker ways");
     return true;
 }
 
@@ -327,10 +346,18 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.out = wd_call_data(call, output);
     if (!plan_of(&s, &t, queue->device->multiprocessors,
                  (uintptr_t)a.from % 16 == 0 && (uintptr_t)a.out % 16 == 0, &p)) {
-        return CUDNN_STATUS_INTERNAL_ERROR;
+        /* lines that only aligned pointers need not be staged for */
+        const struct wd_resample_memory m = {
+            .from = a.from,
+            .out = a.out,
+            .tables = call->workspace,
+            .alpha = call->scalars[WD_RESAMPLE_ALPHA],
+            .beta = call->scalars[WD_RESAMPLE_BETA],
+        };
+        return wd_resample_sum(queue, &s, &m);
     }
     if ((uintptr_t)a.out % 4 != 0) p.twos = false;
-    a.compact = 1;
+    a.compact = forms[p.form].taps > 0; /* else weights are looked up by every line */
     for (int d = 0; a.compact && d < RESAMPLE_AXES; ++d) {
         a.compact = set_near(&s, &t, d, &a.near[d]);
     }

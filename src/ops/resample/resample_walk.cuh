@@ -197,7 +197,7 @@ __device__ __forceinline__ void put_sum(const resample_walk_args &a, T *to, cons
 // A run of V channels of a column, straight from memory. TAPS 0: any number, looked up each time.
 template <class T, int V, int TAPS> struct direct_line {
     static constexpr int N = V;
-    static constexpr bool AHEAD = TAPS > 0;
+    static constexpr bool AHEAD = TAPS > 0 && TAPS <= 4; /* registers */
     typedef T type;
     typedef acc<T> A;
     struct raw {
@@ -205,21 +205,25 @@ template <class T, int V, int TAPS> struct direct_line {
     };
     const resample_walk_args &a;
     const T *from; /* of the image, the depth and the channel */
-    taps_of<A> across;
+    uint32_t column;
+    int count;
     A weight[TAPS > 0 ? TAPS : 1];
     uint32_t pitch;
     uint32_t plane;
-    taps_of<A> deep;
+    uint32_t depth;
+    int depths;
     uint32_t at; /* in a line of `out` */
 
     __device__ __forceinline__ direct_line(const resample_walk_args &args, const walker &w,
-                                           uint32_t column, uint32_t channel)
-        : a(args), across(args, 2, column), deep(args, 0, w.depth)
+                                           uint32_t of_column, uint32_t channel)
+        : a(args), column(of_column), depth(w.depth)
     {
+        const taps_of<A> across(a, 2, column), deep(a, 0, depth);
+        count = across.count;
+        depths = deep.count;
         if constexpr (TAPS > 0) {
 #pragma unroll
-            for (int t = 0; t < TAPS; ++t)
-                weight[t] = t < across.count ? across.weight(a, 2, t) : (A)0;
+            for (int t = 0; t < TAPS; ++t) weight[t] = t < count ? across.weight(a, 2, t) : (A)0;
         }
         at = column * a.inner + channel;
         pitch = (uint32_t)a.axis[2].from * a.inner;
@@ -232,7 +236,7 @@ template <class T, int V, int TAPS> struct direct_line {
     {
 #pragma unroll
         for (int t = 0; t < TAPS; ++t) {
-            if (t < across.count) r.run[t].load(line + (uint32_t)t * a.inner);
+            if (t < count) r.run[t].load(line + (uint32_t)t * a.inner);
         }
     }
     __device__ __forceinline__ void fetch(int line, raw &r) const
@@ -246,7 +250,7 @@ template <class T, int V, int TAPS> struct direct_line {
         for (int i = 0; i < V; ++i) sum[i] = 0;
 #pragma unroll
         for (int t = 0; t < TAPS; ++t) {
-            if (t >= across.count) continue;
+            if (t >= count) continue;
 #pragma unroll
             for (int i = 0; i < V; ++i) sum[i] += weight[t] * wd_widen(r.run[t].get(i));
         }
@@ -254,20 +258,40 @@ template <class T, int V, int TAPS> struct direct_line {
 
     __device__ __forceinline__ bool is_deep() const
     {
-        return deep.count != 1;
+        return depths != 1;
     }
 
     __device__ __forceinline__ void one(const T *line, A *sum) const
     {
-        if constexpr (TAPS > 0) {
+        if constexpr (AHEAD) {
             raw r;
             fetch(line, r);
             reduce(r, sum);
+        } else if constexpr (TAPS > 0) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) sum[i] = 0;
+                // by four, for want of registers
+#pragma unroll
+            for (int begin = 0; begin < TAPS; begin += 4) {
+                wd_run<T, V> run[4];
+#pragma unroll
+                for (int t = 0; t < 4; ++t) {
+                    if (begin + t < count) run[t].load(line + (uint32_t)(begin + t) * a.inner);
+                }
+#pragma unroll
+                for (int t = 0; t < 4; ++t) {
+                    if (begin + t >= count) continue;
+#pragma unroll
+                    for (int i = 0; i < V; ++i)
+                        sum[i] += weight[begin + t] * wd_widen(run[t].get(i));
+                }
+            }
         } else {
 #pragma unroll
             for (int i = 0; i < V; ++i) sum[i] = 0;
+            const taps_of<A> across(a, 2, column);
 #pragma unroll 4
-            for (int t = 0; t < across.count; ++t) {
+            for (int t = 0; t < count; ++t) {
                 const A by = across.weight(a, 2, t);
                 wd_run<T, V> run;
                 run.load(line + (uint32_t)t * a.inner);
@@ -286,7 +310,8 @@ template <class T, int V, int TAPS> struct direct_line {
         }
 #pragma unroll
         for (int i = 0; i < V; ++i) sum[i] = 0;
-        for (int z = 0; z < deep.count; ++z, p += plane) {
+        const taps_of<A> deep(a, 0, depth);
+        for (int z = 0; z < depths; ++z, p += plane) {
             const A scale = deep.weight(a, 0, z);
             A made[V];
             one(p, made);
@@ -370,8 +395,9 @@ template <class T, int L, int P, int TAPS> struct staged_line {
     const unsigned char *stage;
     taps_of<A> deep;
     A weight[N][TAPS > 0 ? TAPS : 1];
-    uint32_t offset[N][TAPS > 0 ? TAPS : 1]; /* bytes into a line */
-    uint32_t column[TAPS > 0 ? 1 : N];
+    uint32_t offset[N][TAPS == 2 ? 2 : 1]; /* bytes into a line */
+    const A *weights[TAPS > 0 ? 1 : N];
+    int count[TAPS > 0 ? 1 : N];
     int first_line;
     uint32_t step;  /* bytes of a pixel */
     uint32_t phase; /* of line 0 of the first depth, as bytes */
@@ -399,18 +425,23 @@ template <class T, int L, int P, int TAPS> struct staged_line {
             const uint32_t first =
                 ((uint32_t)(e.first - s.first_column) * a.inner + channel) * (uint32_t)sizeof(T);
             if (e.count <= 0) empty |= 1u << i;
-            if constexpr (TAPS > 0) {
-                // where there are fewer, the last one is shared out among the rest: a weight of 0
-                // would make NaN of what is infinite
+            if constexpr (TAPS == 2) {
+                // of one alone both are halves: a weight of 0 would make NaN of what is infinite
+                weight[i][0] = e.count > 0 ? e.weight(a, 2, 0) : (A)0;
+                if (e.count < 2) weight[i][0] *= (A)0.5;
+                weight[i][1] = e.count < 2 ? weight[i][0] : e.weight(a, 2, 1);
+                offset[i][0] = e.count > 0 ? first : 0;
+                offset[i][1] = offset[i][0] + (e.count > 1 ? step : 0);
+            } else if constexpr (TAPS > 0) {
+                offset[i][0] = first;
 #pragma unroll
                 for (int t = 0; t < TAPS; ++t) {
                     weight[i][t] = t < e.count ? e.weight(a, 2, t) : (A)0;
-                    offset[i][t] = e.count <= 0 ? 0 : first + (uint32_t)min(t, e.count - 1) * step;
-                    if (t > 0 && t >= e.count) weight[i][t] = weight[i][t - 1] *= (A)0.5;
                 }
             } else {
                 offset[i][0] = first;
-                column[i] = c;
+                weights[i] = e.weights;
+                count[i] = e.count;
             }
         }
         stage = wd_dynamic_shared<unsigned char>() + a.stage_at;
@@ -437,18 +468,24 @@ template <class T, int L, int P, int TAPS> struct staged_line {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             A made = 0;
-            if constexpr (TAPS > 0) {
+            if constexpr (TAPS == 2) {
 #pragma unroll
                 for (int t = 0; t < TAPS; ++t) {
                     made +=
                         weight[i][t] * wd_widen(*reinterpret_cast<const T *>(line + offset[i][t]));
                 }
+            } else if constexpr (TAPS > 0) {
+                const unsigned char *tap = line + offset[i][0];
+#pragma unroll
+                for (int t = 0; t < TAPS; ++t) {
+                    if (weight[i][t] == 0) continue;
+                    made += weight[i][t] * wd_widen(*reinterpret_cast<const T *>(tap + t * step));
+                }
             } else {
-                const taps_of<A> e(a, 2, column[i]);
                 const unsigned char *tap = line + offset[i][0];
 #pragma unroll 2
-                for (int t = 0; t < e.count; ++t, tap += step) {
-                    made += e.weight(a, 2, t) * wd_widen(*reinterpret_cast<const T *>(tap));
+                for (int t = 0; t < count[i]; ++t, tap += step) {
+                    made += __ldg(weights[i] + t) * wd_widen(*reinterpret_cast<const T *>(tap));
                 }
             }
             sum[i] = made;
@@ -476,7 +513,7 @@ template <class T, int L, int P, int TAPS> struct staged_line {
 
     __device__ __forceinline__ void put(T *line, A *sum) const
     {
-        if (TAPS > 0 && empty) {
+        if (TAPS == 2 && empty) {
 #pragma unroll
             for (int i = 0; i < N; ++i) sum[i] = empty >> i & 1 ? (A)0 : sum[i];
         }
