@@ -25,21 +25,26 @@ enum {
     SMALL_RUNS = 128,      /* of a share that others lie beside */
     BESIDE_BYTES = 16384,  /* of a panel of several shares, about */
     BESIDE_THREADS = 256,
-    BESIDE_ELEMENTS = 16,  /* of a lane, about */
-    BESIDE_PANELS = 8,     /* of a processor, before they grow */
-    CHANNEL_STEPS = 8,     /* of a lane in a channel, about, backward */
-    SLOTS = 8,             /* of a thread where a block may have more of them */
-    PART_PROCESSORS = 16,  /* of a part of the chip, at least: a cluster stays within one */
-    MEET_THREADS = 256,    /* of a block that meets others, at least: fewer pay for nothing */
-    TEAMS = 16,            /* of blocks that meet, at most */
-    RESIDENT = 2,          /* blocks of a processor that meet: one loads while another waits */
-    SPEED = 32,            /* bytes a nanosecond of a processor */
-    BEGIN = 2000,          /* ns of a launch */
-    BEGIN_TOGETHER = 3500, /* ... of blocks that meet */
-    JOIN = 1500,           /* ns from the last element's arrival to the first one's leaving */
-    JOIN_CLUSTER = 2500,   /* ... where blocks of a cluster wait for each other */
-    JOIN_TOGETHER = 3500,  /* ... and blocks that meet ... */
-    JOIN_BLOCK = 10,       /* ... each of which has something to be added */
+    BESIDE_ELEMENTS = 16, /* of a lane, about */
+    BESIDE_PANELS = 8,    /* of a processor, before they grow */
+    CHANNEL_STEPS = 8,    /* of a lane in a channel, about, backward */
+    SLOTS = 8,            /* of a thread where a block may have more of them */
+    PART_PROCESSORS = 16, /* of a part of the chip, at least: a cluster stays within one */
+    MEET_THREADS = 256,   /* of a block that meets others, at least: fewer pay for nothing */
+    NARROW = 64,          /* bytes of a panel's row, at least, unless it is all or x is small */
+    LINE_BYTES = 128,
+    SMALL_BYTES = 1 << 20,
+    TOLD_MOST = 4096,           /* values that blocks which meet tell each other */
+    BACKWARD_SAMPLE = 12 << 20, /* bytes of a sample, x and dy, where blocks meet backward */
+    TEAMS = 16,                 /* of blocks that meet, at most */
+    RESIDENT = 2,               /* blocks of a processor that meet: one loads while another waits */
+    SPEED = 32,                 /* bytes a nanosecond of a processor */
+    BEGIN = 2000,               /* ns of a launch */
+    BEGIN_TOGETHER = 3500,      /* ... of blocks that meet */
+    JOIN = 1500,                /* ns from the last element's arrival to the first one's leaving */
+    JOIN_CLUSTER = 2500,        /* ... where blocks of a cluster wait for each other */
+    JOIN_TOGETHER = 3500,       /* ... and blocks that meet ... */
+    JOIN_BLOCK = 10,            /* ... each of which has something to be added */
 };
 
 static int64_t power_above(int64_t n)
@@ -71,9 +76,12 @@ static int64_t registers_of(const struct norm_kept_cut *c)
 static int64_t resident(const struct norm_kept_cut *c, const struct wd_device *device)
 {
     int64_t all = c->shared + FIXED;
+    int64_t warps;
     if (all > device->shared_per_block) return 0;
+    /* registers go to warps, four of them at a time */
+    warps = PROCESSOR_REGISTERS / (registers_of(c) * WARP) / 4 * 4;
     return wd_least(wd_least(device->shared_per_processor / (all + BLOCK_RESERVED),
-                             PROCESSOR_REGISTERS / (registers_of(c) * c->threads)),
+                             warps / (c->threads / WARP)),
                     PROCESSOR_BLOCKS);
 }
 
@@ -180,6 +188,11 @@ static void offer_beside(struct norm_kept_cut *best, const struct norm_groups_sh
     offer(best, &c, 1.0, s, device);
 }
 
+static bool meets_pay(const struct norm_groups_shape *s, const struct wd_device *device)
+{
+    return device->grids_meet && s->arrays == 1;
+}
+
 static void cut_planes(struct norm_kept_cut *best, const struct norm_groups_shape *s,
                        const struct wd_device *device)
 {
@@ -190,7 +203,8 @@ static void cut_planes(struct norm_kept_cut *best, const struct norm_groups_shap
     for (int64_t blocks = 1; blocks <= wd_norm_cluster_max(device); blocks *= 2) {
         offer_planes(best, s, blocks, false, device);
     }
-    for (int64_t teams = 1; device->grids_meet && teams <= TEAMS; ++teams) {
+    /* backward two readings are faster: measured, 360 us for 329 */
+    for (int64_t teams = 1; meets_pay(s, device) && teams <= TEAMS; ++teams) {
         offer_planes(best, s, device->multiprocessors * RESIDENT / teams, true, device);
     }
 }
@@ -216,6 +230,20 @@ static int64_t areas(const struct norm_kept_cut *c, const struct norm_groups_sha
            PAIR / 2 * c->across * (BYTES / s->size);
 }
 
+static bool is_small(const struct norm_groups_shape *s)
+{
+    return s->samples * s->channels * s->plane * s->size <= SMALL_BYTES;
+}
+
+/* Measured on an H200: where less than half is kept, where blocks have much to tell each other, and
+ * backward where a sample is large, two readings in three kernels are faster. */
+static bool meeting_pays(const struct norm_kept_cut *c, const struct norm_groups_shape *s,
+                         int64_t slots)
+{
+    if (2 * c->slots < slots || c->tile / s->each * c->blocks > TOLD_MOST) return false;
+    return s->arrays == 1 || 2 * s->channels * s->plane * s->size <= BACKWARD_SAMPLE;
+}
+
 static void offer_columns(struct norm_kept_cut *best, const struct norm_groups_shape *s,
                           int64_t tile, int64_t blocks, bool meets, const struct wd_device *device)
 {
@@ -238,6 +266,8 @@ static void offer_columns(struct norm_kept_cut *best, const struct norm_groups_s
     c.slots = wd_least(slots, room / (c.threads * BYTES * s->arrays));
     if (c.slots < slots && !meets) c.slots = slots; /* all of it, or not at all */
     if (c.slots < 1) return;
+    if (meets && !meeting_pays(&c, s, slots)) return;
+    if (tile * s->size < NARROW && tile < s->channels && !is_small(s)) return;
     if (c.slots < slots) {
         /* what is not kept is read again, but for what is in the cache still */
         double again = (double)s->samples * (double)s->channels * (double)s->plane * s->size *
@@ -264,7 +294,12 @@ static void cut_columns(struct norm_kept_cut *best, const struct norm_groups_sha
         for (int64_t blocks = 1; blocks <= wd_norm_cluster_max(device); blocks *= 2) {
             offer_columns(best, s, tile, blocks, false, device);
         }
-        for (int64_t teams = 1; device->grids_meet && teams <= TEAMS; ++teams) {
+    }
+    /* backward clusters that have whole lines are faster than blocks that meet */
+    if (s->arrays > 1 && best->cost > 0.0 && best->tile * s->size >= LINE_BYTES) return;
+    for (int64_t tile = unit; device->grids_meet && tile <= s->channels; tile += unit) {
+        if (s->channels % tile != 0) continue;
+        for (int64_t teams = 1; teams <= TEAMS; ++teams) {
             offer_columns(best, s, tile, device->multiprocessors * RESIDENT / teams, true, device);
         }
     }
