@@ -24,28 +24,38 @@ enum {
 /* What is added to a block's index for its second block, see wd_philox_chance. */
 #define WD_PHILOX_SECOND ((uint64_t)1 << 63)
 
-/* A round: counter and key become the next one's. */
-WD_FN void wd_philox_round(uint32_t *counter, uint32_t *key)
+/* A seed's keys, two for each round. */
+WD_FN void wd_philox_keys(uint64_t seed, uint32_t *key)
 {
-    const uint64_t p0 = (uint64_t)WD_PHILOX_FACTOR0 * counter[0];
-    const uint64_t p1 = (uint64_t)WD_PHILOX_FACTOR1 * counter[2];
-    counter[0] = (uint32_t)(p1 >> 32) ^ counter[1] ^ key[0];
-    counter[1] = (uint32_t)p1;
-    counter[2] = (uint32_t)(p0 >> 32) ^ counter[3] ^ key[1];
-    counter[3] = (uint32_t)p0;
-    key[0] += WD_PHILOX_KEY0;
-    key[1] += WD_PHILOX_KEY1;
+    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) {
+        key[2 * round] = (uint32_t)seed + (uint32_t)round * WD_PHILOX_KEY0;
+        key[2 * round + 1] = (uint32_t)(seed >> 32) + (uint32_t)round * WD_PHILOX_KEY1;
+    }
 }
 
 /* Numbers 4*block .. 4*block+3 of the sequence (seed, offset). */
 WD_FN void wd_philox(uint64_t seed, uint64_t offset, uint64_t block, uint32_t *number)
 {
-    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    number[0] = (uint32_t)block;
-    number[1] = (uint32_t)(block >> 32);
-    number[2] = (uint32_t)offset;
-    number[3] = (uint32_t)(offset >> 32);
-    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) wd_philox_round(number, key);
+    uint32_t c0 = (uint32_t)block;
+    uint32_t c1 = (uint32_t)(block >> 32);
+    uint32_t c2 = (uint32_t)offset;
+    uint32_t c3 = (uint32_t)(offset >> 32);
+    uint32_t k0 = (uint32_t)seed;
+    uint32_t k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) {
+        uint64_t p0 = (uint64_t)WD_PHILOX_FACTOR0 * c0;
+        uint64_t p1 = (uint64_t)WD_PHILOX_FACTOR1 * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += WD_PHILOX_KEY0;
+        k1 += WD_PHILOX_KEY1;
+    }
+    number[0] = c0;
+    number[1] = c1;
+    number[2] = c2;
+    number[3] = c3;
 }
 
 /* Number i of 16 bits of a block. */

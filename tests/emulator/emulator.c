@@ -78,17 +78,22 @@ void emulator_wait_while(const volatile uint32_t *word, uint32_t value)
     yield();
 }
 
-void emulator_meet(uint32_t *counter, uint32_t mine)
+uint32_t emulator_come(uint32_t *counter, uint32_t mine)
+{
+    const uint32_t before = *counter;
+    races_show(counter);
+    *counter += mine;
+    return before;
+}
+
+void emulator_await(uint32_t *counter, uint32_t before)
 {
     const uint32_t half = (uint32_t)1 << 31;
     struct fibre *f = emulator_here->running;
-    const uint32_t before = *counter & half;
-    races_show(counter);
-    *counter += mine;
-    if ((*counter & half) == before) {
+    if ((*counter & half) == (before & half)) {
         f->gate = counter;
         f->gate_mask = half;
-        f->gate_value = before;
+        f->gate_value = before & half;
         yield();
     }
     races_see(counter);

@@ -46,8 +46,10 @@ void emulator_cluster_arrive(void);
 void emulator_cluster_wait(void);
 /* Where block `rank` of the cluster has what this one has at `mine`, in shared memory. */
 void *emulator_of_cluster(const void *mine, uint32_t rank);
-/* Adds to a word in device memory, and waits until its upper bit has turned (gpu/device/grid.cuh). */
-void emulator_meet(uint32_t *counter, uint32_t mine);
+/* Adds to a word in device memory, and waits until its upper bit has turned since
+ * (gpu/device/grid.cuh). */
+uint32_t emulator_come(uint32_t *counter, uint32_t mine);
+void emulator_await(uint32_t *counter, uint32_t before);
 /* Shows a value of up to 8 bytes to the warp; then every lane may look at the others'. */
 void emulator_warp_show(const void *value, size_t size);
 void emulator_warp_see(uint32_t lane, void *value, size_t size);

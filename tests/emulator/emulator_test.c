@@ -191,6 +191,12 @@ static void test_clusters(void **state)
     }
 }
 
+static void meet(uint32_t *counter)
+{
+    uint32_t mine = block() == 0 ? ((uint32_t)1 << 31) - (BLOCKS - 1) : 1;
+    emulator_await(counter, emulator_come(counter, mine));
+}
+
 /* All blocks of a grid write, meet, and read what the one behind them wrote; twice, with what the
  * first meeting left in the counter. */
 static void meet_all(const void *args)
@@ -199,9 +205,9 @@ static void meet_all(const void *args)
     for (uint32_t k = 0; k < 2; ++k) {
         if (thread() == 0) {
             y[block()] = 10 * k + block();
-            emulator_meet(counter, block() == 0 ? ((uint32_t)1 << 31) - (BLOCKS - 1) : 1);
+            meet(counter);
             y[BLOCKS + block()] = y[(block() + 1) % BLOCKS];
-            emulator_meet(counter, block() == 0 ? ((uint32_t)1 << 31) - (BLOCKS - 1) : 1);
+            meet(counter);
         }
     }
 }

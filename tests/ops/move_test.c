@@ -305,9 +305,12 @@ static void reshape_case(int type, int other, enum layout from, enum layout to, 
                     node_type_name[other], (int)from, (int)to, variant)) {
         return;
     }
+    tensor_odd = variant == 2 ? (int)random_int(0, 16) : 0;
     x = tensor_input((cudnnDataType_t)type, ranks[a], shapes[a], from,
                      type == CUDNN_DATA_UINT8 ? 0 : -100, 100);
+    tensor_odd = variant == 2 ? (int)random_int(0, 16) : 0;
     y = tensor_output((cudnnDataType_t)other, ranks[b], shapes[b], to);
+    tensor_odd = 0;
     dx = node_add(&r, x);
     dy = node_add(&r, y);
     exact = node_doubles(y->count);

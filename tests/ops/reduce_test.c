@@ -52,31 +52,35 @@ static void tie_cases(void)
 {
     static const int ops[] = {CUDNN_REDUCE_TENSOR_MIN, CUDNN_REDUCE_TENSOR_MAX,
                               CUDNN_REDUCE_TENSOR_AMAX};
-    static const int dims[][4] = {{3, 5, 7, 2}, {1, 1, 1, 200}, {2, 3, 130, 131}, {256, 1, 1, 3}};
-    for (int o = 0; o < COUNT(ops); ++o) {
+    static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+    static const int dims[][4] = {{3, 5, 7, 2},   {1, 1, 1, 200}, {2, 3, 130, 131}, {256, 1, 1, 3},
+                                  {2, 119, 4, 7}, {4, 21, 9, 9},  {2, 61, 7, 33},   {3, 8, 16, 5}};
+    static const int kept[] = {2, 2, 2, 2 | 8, 8, 1 | 4 | 8, 1 | 4 | 8, 4}; /* dims, as a mask */
+    for (int o = 0; o < COUNT(ops) * COUNT(types); ++o) {
+        cudnnDataType_t type = types[o / COUNT(ops)];
+        int op = ops[o % COUNT(ops)];
         for (int d = 0; d < COUNT(dims); ++d) {
             for (int nan = 0; nan < 2; ++nan) {
                 for (int poison = 0; poison < 3; ++poison) { /* no NaN, some, all */
-                    struct reduction r = {.op = ops[o],
+                    struct reduction r = {.op = op,
                                           .compute = CUDNN_DATA_FLOAT,
                                           .nan = nan,
                                           .indices = 1,
                                           .alpha = 1.0};
                     int reduced[4];
-                    if (!case_begin("ties/%s/%d/nan%d/poison%d", reduce_op_names[ops[o]], d, nan,
-                                    poison)) {
+                    if (!case_begin("ties/%s/%d/%d/nan%d/poison%d", reduce_op_names[op], (int)type,
+                                    d, nan, poison)) {
                         continue;
                     }
-                    for (int i = 0; i < 4; ++i)
-                        reduced[i] = i == 1 || (d == 3 && i == 3) ? dims[d][i] : 1;
-                    r.a = tensor_input(CUDNN_DATA_FLOAT, 4, dims[d], reduce_layout(), -1.0, 1.0);
+                    for (int i = 0; i < 4; ++i) reduced[i] = kept[d] >> i & 1 ? dims[d][i] : 1;
+                    r.a = tensor_input(type, 4, dims[d], reduce_layout(), -1.0, 1.0);
                     for (int64_t i = 0; i < r.a->count; ++i) {
                         r.a->value[i] = (double)random_int(-2, 2);
                         if (poison == 2 || (poison == 1 && random_chance(0.02)))
                             r.a->value[i] = NAN;
                     }
                     tensor_write(r.a);
-                    r.c = reduce_output(CUDNN_DATA_FLOAT, 4, reduced, 0.0);
+                    r.c = reduce_output(type, 4, reduced, 0.0);
                     r.width = r.a->count / r.c->count <= 256
                                   ? random_of(CUDNN_8BIT_INDICES, CUDNN_16BIT_INDICES)
                                   : random_of(CUDNN_32BIT_INDICES, CUDNN_64BIT_INDICES);

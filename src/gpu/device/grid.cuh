@@ -11,28 +11,38 @@
 // Of counters that are used at the same time, each has a sector of its own.
 enum { WD_COUNTER_WORDS = 8 };
 
-// By all threads of all `blocks` of the group, of which one is the `first`: what any of them wrote
-// before is seen by all of them afterwards, by loads that do not go through the read-only path
-// (__ldg). Blocks of one dimension.
+constexpr uint32_t WD_MEETING = 0x80000000u;
+
+// By one thread of each of the `blocks` of the group, of which one is the `first`, after a barrier of
+// its block: what the block wrote before is seen by those who have waited. Returns what to wait with.
+// The next meeting comes after the wait.
+static __device__ __forceinline__ uint32_t wd_come(uint32_t *counter, uint32_t blocks, bool first)
+{
+    const uint32_t mine = first ? WD_MEETING - (blocks - 1) : 1u;
+    uint32_t before;
+    // what the block's other threads wrote is ordered by the barrier above: release is cumulative
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(counter), "r"(mine)
+                 : "memory");
+    return before;
+}
+
+// By the same thread; a barrier of its block follows.
+static __device__ __forceinline__ void wd_await(uint32_t *counter, uint32_t before)
+{
+    uint32_t now;
+    do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    } while (((now ^ before) & WD_MEETING) == 0);
+}
+
+// By all threads of all blocks: what any of them wrote before is seen by all of them afterwards, by
+// loads that do not go through the read-only path (__ldg). Blocks of one dimension.
 static __device__ __forceinline__ void wd_meet(uint32_t *counter, uint32_t blocks, bool first)
 {
-    constexpr uint32_t HALF = 0x80000000u;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        const uint32_t mine = first ? HALF - (blocks - 1) : 1u;
-        uint32_t before, now;
-        // what the block's other threads wrote is ordered by the barrier above: release is cumulative
-        asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
-                     : "=r"(before)
-                     : "l"(counter), "r"(mine)
-                     : "memory");
-        do {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                         : "=r"(now)
-                         : "l"(counter)
-                         : "memory");
-        } while (((now ^ before) & HALF) == 0);
-    }
+    if (threadIdx.x == 0) wd_await(counter, wd_come(counter, blocks, first));
     __syncthreads();
 }
 

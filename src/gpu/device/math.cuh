@@ -61,6 +61,21 @@ static __device__ __forceinline__ void wd_product(uint32_t a, uint32_t b, uint32
     high = (uint32_t)(both >> 32);
 }
 
+// Two of fp16, or bf16, each plus zero: one zero, and one NaN, which is 0x7fff.
+static __device__ __forceinline__ uint32_t wd_plus_zero_f16(uint32_t two)
+{
+    uint32_t r;
+    asm("add.f16x2 %0, %1, %2;" : "=r"(r) : "r"(two), "r"(0));
+    return r;
+}
+
+static __device__ __forceinline__ uint32_t wd_plus_zero_bf16(uint32_t two)
+{
+    uint32_t r;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(two), "r"(0x3f803f80), "r"(0));
+    return r;
+}
+
 // Makes the compiler forget what it knows of a value, also across branches that differ in WHERE.
 template <int WHERE> static __device__ __forceinline__ void wd_forget(uint32_t &value)
 {

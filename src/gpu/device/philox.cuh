@@ -10,12 +10,20 @@
 #include "gpu/device/math.cuh"
 
 struct wd_drawing {
-    uint64_t seed;
     uint64_t offset;
+    uint32_t key[2 * WD_PHILOX_ROUNDS]; // of all rounds
 };
 
+static __device__ __forceinline__ wd_drawing wd_drawing_of(uint64_t seed, uint64_t offset)
+{
+    wd_drawing d;
+    d.offset = offset;
+    wd_philox_keys(seed, d.key);
+    return d;
+}
+
 // wd_philox_round by single instructions.
-static __device__ __forceinline__ void wd_draw_round(uint32_t *counter, uint32_t *key)
+static __device__ __forceinline__ void wd_draw_round(uint32_t *counter, const uint32_t *key)
 {
     uint32_t low0, high0, low1, high1;
     wd_product(counter[0], WD_PHILOX_FACTOR0, low0, high0);
@@ -24,33 +32,36 @@ static __device__ __forceinline__ void wd_draw_round(uint32_t *counter, uint32_t
     counter[1] = low1;
     counter[2] = high0 ^ counter[3] ^ key[1];
     counter[3] = low0;
-    key[0] += WD_PHILOX_KEY0;
-    key[1] += WD_PHILOX_KEY1;
 }
 
 static __device__ __forceinline__ void wd_draw(const wd_drawing &d, uint32_t block,
                                                uint32_t *number)
 {
-    uint32_t key[2] = {(uint32_t)d.seed, (uint32_t)(d.seed >> 32)};
     number[0] = block;
     number[1] = 0;
     number[2] = (uint32_t)d.offset;
     number[3] = (uint32_t)(d.offset >> 32);
 #pragma unroll
-    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) wd_draw_round(number, key);
+    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) {
+        wd_draw_round(number, d.key + 2 * round);
+    }
 }
 
 // The block that is asked for rarely: little code, few registers.
 static __device__ __forceinline__ void wd_draw_second(const wd_drawing &d, uint32_t block,
                                                       uint32_t *number)
 {
-    uint32_t key[2] = {(uint32_t)d.seed, (uint32_t)(d.seed >> 32)};
+    uint32_t key[2] = {d.key[0], d.key[1]};
     number[0] = block;
     number[1] = (uint32_t)(WD_PHILOX_SECOND >> 32);
     number[2] = (uint32_t)d.offset;
     number[3] = (uint32_t)(d.offset >> 32);
 #pragma unroll 1
-    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) wd_draw_round(number, key);
+    for (int round = 0; round < WD_PHILOX_ROUNDS; ++round) {
+        wd_draw_round(number, key);
+        key[0] += WD_PHILOX_KEY0;
+        key[1] += WD_PHILOX_KEY1;
+    }
 }
 
 // Bits of numbers that are equal to `tie`, and maybe others, but none where none is.

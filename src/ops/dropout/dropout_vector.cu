@@ -29,7 +29,7 @@ struct drawing {
 __device__ __forceinline__ drawing read_state(const dropout_vector_args &a)
 {
     wd_random_state *state = a.state;
-    drawing d = {{state->seed, state->offset}, wd_random_state_holds(state) != 0, 0};
+    drawing d = {wd_drawing_of(state->seed, state->offset), wd_random_state_holds(state) != 0, 0};
     __syncthreads();
     if (gridDim.x > 1 && d.holds && threadIdx.x == 0) {
         __threadfence();
@@ -138,17 +138,23 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
     const int before = a.shift > 0;
     const int64_t own = 32 * G - before;
     const int64_t step = (int64_t)gridDim.x * (blockDim.x / 32) * own;
-    drawing d = {{0, 0}, true, 0};
+    int64_t base = ((int64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * own;
+    wd_run<T, V> run[RUNS];
+    drawing d = {{}, true, 0};
+    const auto fetch = [&] {
+#pragma unroll
+        for (int u = 0; u < RUNS; ++u) {
+            load(a, run[u],
+                 (base - before) * DROPOUT_GROUP - a.shift + (u * 32 + lane) * (int64_t)V);
+        }
+    };
     wd_wait_for_previous();
+    fetch(); // before the state: one trip to memory, not two
     if (!BACKWARD) d = read_state(a);
     const acc<T> scale = d.holds ? (acc<T>)a.scale : (acc<T>)NAN;
-    for (int64_t base = ((int64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * own;
-         base < a.groups; base += step) {
+    while (base < a.groups) {
         const int64_t start = (base - before) * DROPOUT_GROUP - a.shift;
-        wd_run<T, V> run[RUNS];
         uint32_t bits = 0; // byte g is the g-th that a lane has
-#pragma unroll
-        for (int u = 0; u < RUNS; ++u) load(a, run[u], start + (u * 32 + lane) * V);
         if (BACKWARD) {
 #pragma unroll
             for (int g = 0; g < G; ++g) {
@@ -184,6 +190,8 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
             keep<1>(scale, run[u], &mine);
             if (u * 32 + lane >= before * R) store(a, run[u], at, 0, a.count);
         }
+        base += step;
+        fetch();
     }
     if (!BACKWARD) advance(a, d);
 }
@@ -219,10 +227,9 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
     const T *x = static_cast<const T *>(a.x);
     T *y = static_cast<T *>(a.y);
     const uint32_t pitch = a.channels + DROPOUT_PAD;
-    drawing d = {{0, 0}, true, 0};
+    drawing d = {{}, true, 0};
+    acc<T> scale = (acc<T>)a.scale;
     wd_wait_for_previous();
-    if (!BACKWARD) d = read_state(a);
-    const acc<T> scale = d.holds ? (acc<T>)a.scale : (acc<T>)NAN;
     for (uint32_t tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
         const uint32_t first = tile * a.octets;
         const uint32_t octets = min(a.octets, a.all_octets - first);
@@ -234,6 +241,8 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
             const uint32_t r = threadIdx.x + i * blockDim.x;
             if (r < runs) run[i].load(x + start + r * N);
         }
+        if (!BACKWARD && tile == blockIdx.x) d = read_state(a);
+        if (!d.holds) scale = (acc<T>)NAN;
         // neighbours have neighbouring bytes of a channel's plane
         for (uint32_t i = threadIdx.x; i < a.octets * a.channels; i += blockDim.x) {
             const uint32_t channel = wd_fastdiv_quotient(i, a.by_octets);
@@ -253,10 +262,17 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
             shared[octet * pitch + channel] = (uint8_t)bits;
         }
         __syncthreads();
-        for (uint32_t base = threadIdx.x; base < runs; base += RUNS * blockDim.x) {
+        for (uint32_t base = 0; base < runs; base += RUNS * blockDim.x) {
+            if (base > 0) {
+#pragma unroll
+                for (int i = 0; i < RUNS; ++i) {
+                    const uint32_t r = base + threadIdx.x + i * blockDim.x;
+                    if (r < runs) run[i].load(x + start + r * N);
+                }
+            }
 #pragma unroll
             for (int i = 0; i < RUNS; ++i) {
-                const uint32_t r = base + i * blockDim.x;
+                const uint32_t r = base + threadIdx.x + i * blockDim.x;
                 const uint32_t pixel = wd_fastdiv_quotient(r, a.by_channels);
                 const uint32_t channel = (r - pixel * a.by_channels.divisor) * N;
                 uint32_t kept[N > 4 ? N / 4 : 1];
@@ -267,11 +283,6 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
                 keep<8>(scale, run[i], kept);
                 if (a.streaming) run[i].store_streaming(y + start + r * N);
                 else run[i].store(y + start + r * N);
-            }
-#pragma unroll
-            for (int i = 0; i < RUNS; ++i) {
-                const uint32_t r = base + (RUNS + i) * blockDim.x;
-                if (r < runs) run[i].load(x + start + r * N);
             }
         }
         __syncthreads();
@@ -288,10 +299,9 @@ template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_arg
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
     constexpr int N = run_of<T>, RUNS = 4;
-    drawing d = {{0, 0}, true, 0};
+    drawing d = {{}, true, 0};
+    acc<T> scale = (acc<T>)a.scale;
     wd_wait_for_previous();
-    if (!BACKWARD) d = read_state(a);
-    const acc<T> scale = d.holds ? (acc<T>)a.scale : (acc<T>)NAN;
     for (uint32_t tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
         const uint32_t row = wd_fastdiv_quotient(tile, a.by_groups);
         const uint32_t channel = (tile - row * a.by_groups.divisor) * a.tile_channels;
@@ -320,6 +330,8 @@ template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_arg
                 if (e >= end) at[i] = high;
                 if (at[i] < high) load(a, run[i], at[i]);
             }
+            if (!BACKWARD && base == 0 && tile == blockIdx.x) d = read_state(a);
+            if (!d.holds) scale = (acc<T>)NAN;
             for (uint32_t i = threadIdx.x; base == 0 && i < a.tile_channels * a.row_groups;
                  i += blockDim.x) {
                 const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
@@ -340,7 +352,7 @@ template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_arg
                 }
 #pragma unroll
                 for (int j = 0; j < DROPOUT_GROUP; ++j, to += a.tile_channels) {
-                    if (p + j >= 0 && p + j < pixels) *to = (uint8_t)(bits >> j & 1u);
+                    if ((uint32_t)(p + j) < (uint32_t)pixels) *to = (uint8_t)(bits >> j);
                 }
             }
             if (base == 0) __syncthreads();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Divisive normalization on the GPU: packed two-dimensional images, NCHW, in fp32, fp16, bf16 and fp64.
- * The gradient goes plane by plane through a scratch that stays in the second-level cache; the
- * caller's temp and temp2 are not touched. */
+ * The caller's temp and temp2 are not touched. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -19,10 +18,10 @@ enum { DIVB_X, DIVB_MEANS, DIVB_DY, DIVB_TEMP, DIVB_TEMP2, DIVB_DX, DIVB_DMEANS 
 enum { ALPHA, BETA };
 
 enum {
-    WINDOW = 5,            /* that has kernels of its own */
-    PLANE_MAX = 1 << 28,   /* elements */
-    SCRATCH_MAX = 7 << 20, /* of the 8 MiB of calls without a workspace */
-    SCRATCH_NUMBERS = 2,   /* a pixel */
+    PLANE_MAX = 1 << 28, /* elements */
+    TILE_H = 32,         /* of a tile, at most; both are halved until a block has shared memory */
+    TILE_W = 64,
+    SHARED_ENOUGH = 72 << 10, /* three blocks a processor */
 };
 
 static int type_index(int dtype)
@@ -55,11 +54,6 @@ static bool is_backward(const struct wd_problem *problem)
     return problem->node->op == WD_OP_DIVNORM_BACKWARD;
 }
 
-static int64_t plane_scratch(const struct wd_tensor *x)
-{
-    return x->dim[2] * x->dim[3] * SCRATCH_NUMBERS * accumulator_bytes(x->dtype);
-}
-
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_lrn_attr *attr = &problem->node->attr.lrn;
@@ -80,10 +74,46 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(wd_tensor_count(x) > 0 && x->dim[2] * x->dim[3] <= PLANE_MAX, reason,
             NOT_SUPPORTED_SHAPE, "a plane of %lld elements, needed are 1 to %d",
             (long long)(x->dim[2] * x->dim[3]), PLANE_MAX);
-    WD_NEED(!backward || plane_scratch(x) <= SCRATCH_MAX, reason, NOT_SUPPORTED_SHAPE,
-            "a plane needs %lld bytes of scratch, there are %d", (long long)plane_scratch(x),
-            SCRATCH_MAX);
     return true;
+}
+
+/* As few tiles as possible along an extent, all of about one size, a multiple of `unit`. */
+static int32_t tile_of(int64_t extent, int64_t most, int64_t unit)
+{
+    int64_t tiles = wd_ceil_div(extent, most);
+    return (int32_t)(wd_ceil_div(wd_ceil_div(extent, tiles), unit) * unit);
+}
+
+static int64_t shared_bytes(const struct divnorm_vector_args *a, int dtype, bool backward)
+{
+    return wd_divnorm_numbers(a->tile_h, a->tile_w, a->window, backward) * accumulator_bytes(dtype);
+}
+
+static void set_tiles(struct divnorm_vector_args *a, int dtype, bool backward)
+{
+    int64_t tile_w = TILE_W;
+    for (int64_t tile_h = TILE_H;; tile_h /= 2) {
+        a->tile_w = tile_of(a->width, tile_w, 4);
+        a->tile_h = tile_of(a->height, tile_h, DIVNORM_DOWN);
+        if (tile_h <= DIVNORM_DOWN || shared_bytes(a, dtype, backward) <= SHARED_ENOUGH) break;
+        tile_w /= 2;
+    }
+    a->by_tile_w = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, a->tile_w));
+    a->by_tile_h = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, a->tile_h));
+}
+
+static int power_of(double beta)
+{
+    if (beta == 0.5) return DIVNORM_POWER_HALF;
+    if (beta == 0.75) return DIVNORM_POWER_THREE_QUARTERS;
+    return beta == 1.0 ? DIVNORM_POWER_ONE : DIVNORM_POWER_ANY;
+}
+
+/* The instance for a window, among those of a type. */
+static int window_kernel(int dtype, int window)
+{
+    if (type_index(dtype) == 3) return 0; /* fp64 has one */
+    return window == 5 ? 0 : window == 9 ? 1 : 2;
 }
 
 static struct divnorm_vector_args args_of(const struct wd_call *call)
@@ -106,8 +136,9 @@ static struct divnorm_vector_args args_of(const struct wd_call *call)
     a.ahead = attr->window - 1 - a.back;
     a.height = (int32_t)x->dim[2];
     a.width = (int32_t)x->dim[3];
-    a.by_tile_w = wd_fastdiv_of((uint32_t)wd_ceil_div(a.width, DIVNORM_SIDE));
-    a.by_tile_h = wd_fastdiv_of((uint32_t)wd_ceil_div(a.height, DIVNORM_SIDE));
+    a.power = power_of(attr->beta);
+    a.window = attr->window;
+    set_tiles(&a, x->dtype, is_backward(&call->problem));
     return a;
 }
 
@@ -121,7 +152,7 @@ static void *moved(const void *data, int64_t elements, int dtype)
     return data ? (char *)(uintptr_t)data + elements * wd_dtype_bytes(dtype) : NULL;
 }
 
-/* The tensors from a plane on; the scratch begins anew. */
+/* The tensors from a plane on. */
 static struct divnorm_vector_args from_plane(const struct divnorm_vector_args *all, int64_t plane,
                                              int dtype)
 {
@@ -135,58 +166,26 @@ static struct divnorm_vector_args from_plane(const struct divnorm_vector_args *a
     return a;
 }
 
-static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
-    const int any = call->problem.node->attr.lrn.window != WINDOW;
-    const int kernel = KERNEL_divnorm_forward_f32_5 + 2 * type_index(x->dtype) + any;
+    const bool is_back = is_backward(&call->problem);
+    const int kernel = (is_back ? KERNEL_divnorm_backward_f32_5 : KERNEL_divnorm_forward_f32_5) +
+                       3 * type_index(x->dtype) +
+                       window_kernel(x->dtype, call->problem.node->attr.lrn.window);
     const int64_t planes = x->dim[0] * x->dim[1];
     struct divnorm_vector_args all = args_of(call);
     const int64_t most = INT32_MAX / tiles_of(&all);
-    all.out = wd_call_data(call, DIV_Y);
+    if (is_back) {
+        all.dy = wd_call_data(call, DIVB_DY);
+        all.dmeans = wd_call_data(call, DIVB_DMEANS);
+    }
+    all.out = wd_call_data(call, is_back ? DIVB_DX : DIV_Y);
     for (int64_t first = 0; first < planes; first += most) {
         struct divnorm_vector_args a = from_plane(&all, first, x->dtype);
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[kernel],
-                              wd_least(most, planes - first) * tiles_of(&a), DIVNORM_THREADS, 0,
-                              &a));
-    }
-    return CUDNN_STATUS_SUCCESS;
-}
-
-/* Planes that there is scratch for at once. */
-static int64_t batch_of(const struct wd_tensor *x)
-{
-    return wd_clamp(SCRATCH_MAX / plane_scratch(x), 1, x->dim[0] * x->dim[1]);
-}
-
-static int64_t backward_workspace(const struct wd_problem *problem)
-{
-    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, DIVB_X);
-    return batch_of(x) * plane_scratch(x);
-}
-
-static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue)
-{
-    const struct wd_tensor *x = wd_call_tensor(call, DIVB_X);
-    const int any = call->problem.node->attr.lrn.window != WINDOW;
-    const int instance = 2 * type_index(x->dtype) + any;
-    const int64_t planes = x->dim[0] * x->dim[1];
-    const int64_t most = batch_of(x);
-    const int64_t tile_bytes =
-        DIVNORM_LINES * DIVNORM_PITCH * accumulator_bytes(x->dtype) * 2; /* shares and means */
-    struct divnorm_vector_args all = args_of(call);
-    all.dy = wd_call_data(call, DIVB_DY);
-    all.out = wd_call_data(call, DIVB_DX);
-    all.dmeans = wd_call_data(call, DIVB_DMEANS);
-    all.shares = call->workspace;
-    all.direct = (char *)call->workspace + most * plane_scratch(x) / SCRATCH_NUMBERS;
-    for (int64_t first = 0; first < planes; first += most) {
-        struct divnorm_vector_args a = from_plane(&all, first, x->dtype);
-        int64_t blocks = wd_least(most, planes - first) * tiles_of(&a);
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_divnorm_share_f32_5 + instance], blocks,
-                              DIVNORM_THREADS, 0, &a));
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_divnorm_collect_f32_5 + instance], blocks,
-                              DIVNORM_THREADS, (uint32_t)tile_bytes, &a));
+                              wd_least(most, planes - first) * tiles_of(&a), DIVNORM_THREADS,
+                              (uint32_t)shared_bytes(&a, x->dtype, is_back), &a));
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -197,7 +196,7 @@ const struct wd_engine wd_engine_divnorm_forward_vector = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .emit = forward,
+    .emit = emit,
 };
 
 const struct wd_engine wd_engine_divnorm_backward_vector = {
@@ -206,6 +205,5 @@ const struct wd_engine wd_engine_divnorm_backward_vector = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .workspace = backward_workspace,
-    .emit = backward,
+    .emit = emit,
 };

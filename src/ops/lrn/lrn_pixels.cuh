@@ -9,6 +9,7 @@
 #define WD_OPS_LRN_PIXELS_CUH
 
 #include "ops/lrn/lrn_vector.cuh"
+#include "ops/lrn/window_sums.cuh"
 
 namespace {
 namespace pixels {
@@ -204,6 +205,23 @@ template <class A, int V> struct tile {
     {
         base[v * ROW + threadIdx.x] = value;
     }
+    // For each of the own elements, all of one pixel and from channel c on, the sum of those from `back`
+    // before it to the last of n, as far as they are of its pixel.
+    __device__ __forceinline__ void sum_whole(const lrn_vector_args &a, int back, int c,
+                                              A *sums) const
+    {
+        constexpr int MOST = V + LRN_WINDOW_MAX - 1;
+        A w[MOST];
+#pragma unroll
+        for (int i = 0; i < MOST; ++i) {
+            const int e = i - back, row = e & (V - 1), run = (e - row) / V;
+            w[i] = 0;
+            if (i < V + a.window - 1 && is_channel(a, c + e)) {
+                w[i] = base[row * ROW + (int)threadIdx.x + run];
+            }
+        }
+        window_sums<V, 0, LRN_WINDOW_MAX>(w, a.window, sums);
+    }
     // For each of the own elements the sum of those from `low` to `high` beyond it, FIRST and LAST
     // the widest that there are, as far as they are of its pixel.
     template <int FIRST, int LAST>
@@ -229,7 +247,9 @@ template <class A, int V> struct tile {
     }
 };
 
-template <class T, int V> __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
+// WHOLE: pixels are whole runs.
+template <class T, int V, bool WHOLE>
+__device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
     const int t = (int)threadIdx.x;
@@ -250,7 +270,8 @@ template <class T, int V> __device__ __forceinline__ void backward_tile(const lr
 #pragma unroll
     for (int v = 0; v < V; ++v) squares.set(v, wd_widen(x.get(v)) * wd_widen(x.get(v)));
     __syncthreads();
-    squares.template sum<-LRN_BACK_MAX, LRN_AHEAD_MAX>(a, -a.back, a.ahead, c, s);
+    if (WHOLE) squares.sum_whole(a, a.back, c[0], s);
+    else squares.template sum<-LRN_BACK_MAX, LRN_AHEAD_MAX>(a, -a.back, a.ahead, c, s);
 #pragma unroll
     for (int v = 0; v < V; ++v) s[v] = (A)a.k + (A)a.factor * s[v];
     powers<V>(a, s, power, inverse);
@@ -261,7 +282,8 @@ template <class T, int V> __device__ __forceinline__ void backward_tile(const lr
     }
     __syncthreads();
     if (!in || t < a.margin || t >= LRN_TILE_THREADS - a.margin) return;
-    shares.template sum<-LRN_AHEAD_MAX, LRN_BACK_MAX>(a, -a.ahead, a.back, c, sum);
+    if (WHOLE) shares.sum_whole(a, a.ahead, c[0], sum);
+    else shares.template sum<-LRN_AHEAD_MAX, LRN_BACK_MAX>(a, -a.ahead, a.back, c, sum);
 #pragma unroll
     for (int v = 0; v < V; ++v) power[v] += wd_widen(x.get(v)) * (A)a.share * sum[v];
     put_run<T, V>(a, r, power);

@@ -299,7 +299,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
         int64_t row = LRN_TILE_THREADS + 2 * wd_ceil_div(LRN_AHEAD_MAX, run);
         int64_t shared = 2 * run * row * accumulator_bytes(dtype);
         a->margin = (int32_t)wd_ceil_div(a->window - 1, run);
-        kernel = KERNEL_lrn_pixel_backward_any_f32_flat + 2 * type + (way == ONE);
+        kernel = KERNEL_lrn_pixel_backward_any_f32_whole + 3 * type + way;
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(runs, LRN_TILE_THREADS - 2 * a->margin), LRN_TILE_THREADS,
                               (uint32_t)shared, a);

@@ -39,152 +39,168 @@ template <class T, bool ALIGNED> struct backward_writer {
     }
 };
 
-template <class T, int BATCH, bool ALIGNED> __device__ void grid_backward(const bn_grid_args &a)
+template <class T, int READ, bool ALIGNED> __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
     using A = acc<T>;
-    const spot p = spot_of<T>(a);
+    const spot p = spot_of(a);
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
-    const uint32_t kept = min(a.kept, p.rounds);
-    double value[2 * V];
+    const uint32_t kept = min(a.kept, p.rounds), each = (kept + PARTS - 1) / PARTS;
+    A value[2 * V]; // sums of dy, and of dy times x - mean
     wd_wait_for_previous();
+    for (uint32_t part = 0, r = 0; part < PARTS; ++part) {
+        for (; r < min(kept, (part + 1) * each); ++r) {
+            const uint32_t at = at_round(a, p, r);
+            keep<T, ALIGNED>(a, kept_at<T, 2>(r, 0), x, at);
+            keep<T, ALIGNED>(a, kept_at<T, 2>(r, 1), dy, at);
+        }
+        wd_copies_end();
+    }
+    const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
+    const bool mine = threadIdx.x < a.items && c < a.bn.params;
+    A scale = 0, inv_std = 0, old_dscale = 0, old_dbias = 0;
+    column_numbers<A> n = {};
     {
-        A mean[V], sum[V], product[V];
-        const auto add = [&](const unit<T> &ux, unit<T> ug, uint32_t bits) {
-            if (a.bn.reserve) wd_mask_run(ug, bits);
+        A mean[V];
+        if (p.active) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) mean[i] = param<A>(a.bn.mean, param_of_column<T>(a, p, i));
+        }
+        if (mine) {
+            n.mean = param<A>(a.bn.mean, c);
+            inv_std = param<A>(a.bn.var, c);
+            scale = param<A>(a.bn.scale, c);
+            old_dscale = old_param<A>(a.bn.dscale, c, a.bn.beta_param);
+            old_dbias = old_param<A>(a.bn.dbias, c, a.bn.beta_param);
+        }
+#pragma unroll
+        for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
+        const auto add = [&](const unit<T> &ux, const unit<T> &ug) {
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 const A g = wd_widen(ug.get(i));
-                sum[i] += g;
-                product[i] += g * (wd_widen(ux.get(i)) - mean[i]);
+                value[2 * i] += g;
+                value[2 * i + 1] += g * (wd_widen(ux.get(i)) - mean[i]);
             }
         };
-        for (uint32_t r = 0; r < kept; ++r) {
-            keep<T, ALIGNED>(a, kept_at<T, 2>(r, 0), x, at_round(a, p, r));
-            keep<T, ALIGNED>(a, kept_at<T, 2>(r, 1), dy, at_round(a, p, r));
-        }
-        wd_copies_end();
+        uint32_t part = 0, k = 0;
+        const auto add_part = [&]() {
+            const uint32_t end = min(kept, (part + 1) * each);
+            for (bool waits = true; k < end; k += READ) {
+                uint32_t bits[READ];
+                if (a.bn.reserve) {
 #pragma unroll
-        for (int i = 0; i < V; ++i) {
-            mean[i] = p.active ? param<A>(a.bn.mean, param_of_column<T>(a, p, i)) : (A)0;
-            sum[i] = product[i] = (A)0;
-        }
+                    for (int b = 0; b < READ; ++b) {
+                        bits[b] = bits_at<T>(a, at_round(a, p, min(k + b, end - 1)));
+                    }
+                }
+                if (waits) wait_for_part(part);
+                waits = false;
+#pragma unroll
+                for (int b = 0; b < READ; ++b) {
+                    if (k + b >= end) break;
+                    unit<T> ux, ug;
+                    ux.load(kept_at<T, 2>(k + b, 0));
+                    ug.load(kept_at<T, 2>(k + b, 1));
+                    if (a.bn.reserve) {
+                        wd_mask_run(ug, bits[b]);
+                        ug.store(kept_at<T, 2>(k + b, 1));
+                    }
+                    add(ux, ug);
+                }
+            }
+            k = end;
+            part += 1;
+        };
         uint32_t r = kept;
-        for (; r + BATCH <= p.rounds; r += BATCH) {
-            unit<T> ux[BATCH], ug[BATCH];
-            uint32_t bits[BATCH];
+        for (; r + READ <= p.rounds; r += READ) {
+            unit<T> ux[READ], ug[READ];
+            uint32_t bits[READ];
 #pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
+            for (int b = 0; b < READ; ++b) {
                 const uint32_t at = at_round(a, p, r + b);
                 get<T, ALIGNED>(a, ux[b], x, at);
                 get<T, ALIGNED>(a, ug[b], dy, at);
                 bits[b] = bits_at<T>(a, at);
             }
+            if (part < PARTS) add_part();
 #pragma unroll
-            for (int b = 0; b < BATCH; ++b) add(ux[b], ug[b], bits[b]);
+            for (int b = 0; b < READ; ++b) {
+                if (a.bn.reserve) wd_mask_run(ug[b], bits[b]);
+                add(ux[b], ug[b]);
+            }
         }
         for (; r < p.rounds; ++r) {
             const uint32_t at = at_round(a, p, r);
             unit<T> ux, ug;
             get<T, ALIGNED>(a, ux, x, at);
             get<T, ALIGNED>(a, ug, dy, at);
-            add(ux, ug, bits_at<T>(a, at));
+            if (a.bn.reserve) wd_mask_run(ug, bits_at<T>(a, at));
+            add(ux, ug);
         }
-        for (r = 0; r < kept; r += BATCH) {
-            uint32_t bits[BATCH];
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                bits[b] = bits_at<T>(a, at_round(a, p, min(r + b, kept - 1)));
-            }
-            if (r == 0) wd_copies_wait_all();
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                if (r + b >= kept) break;
-                unit<T> ux, ug;
-                ux.load(kept_at<T, 2>(r + b, 0));
-                ug.load(kept_at<T, 2>(r + b, 1));
-                add(ux, ug, bits[b]);
-                if (a.bn.reserve) {
-                    // the second time without the bits
-                    wd_mask_run(ug, bits[b]);
-                    ug.store(kept_at<T, 2>(r + b, 1));
-                }
-            }
-        }
+        while (part < PARTS) add_part();
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
-        if (p.block == a.blocks - 1 && p.lane == 0 && tail < a.bn.total) {
+        if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
             const uint32_t bits =
                 a.bn.reserve ? a.bn.reserve[tail / BN_RUN] >> tail % BN_RUN : 0xffu;
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 if (tail + i >= a.bn.total) break;
                 const A g = masked(wd_widen(dy[tail + i]), bits, i);
-                sum[i] += g;
-                product[i] += g * (wd_widen(x[tail + i]) - mean[i]);
+                value[2 * i] += g;
+                value[2 * i + 1] += g * (wd_widen(x[tail + i]) - mean[i]);
             }
         }
-#pragma unroll
-        for (int i = 0; i < V; ++i) value[2 * i] = sum[i], value[2 * i + 1] = product[i];
-    }
-    const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
-    const bool mine = threadIdx.x < a.items && c < a.bn.params;
-    A scale = 0, inv_std = 0, old_dscale = 0, old_dbias = 0;
-    column_numbers<A> n = {};
-    if (mine) {
-        n.mean = param<A>(a.bn.mean, c);
-        inv_std = param<A>(a.bn.var, c);
-        scale = param<A>(a.bn.scale, c);
-        old_dscale = old_param<A>(a.bn.dscale, c, a.bn.beta_param);
-        old_dbias = old_param<A>(a.bn.dbias, c, a.bn.beta_param);
     }
     const double2 all = exchange<T>(a, p, value);
+    double dscale = 0;
     if (mine) {
         const double scaled = (double)scale * inv_std;
-        const double dscale = all.y * inv_std;
+        dscale = all.y * inv_std;
         n.factor = (A)scaled;
         n.base = (A)(-scaled * all.x * a.inv_terms);
         n.slope = (A)(-scaled * dscale * inv_std * a.inv_terms);
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
-        if (p.block == 0) {
-            const double alpha = a.bn.alpha_param, beta = a.bn.beta_param;
-            set_param<A>(a.bn.dscale, c, old_dscale, dscale, alpha, beta);
-            set_param<A>(a.bn.dbias, c, old_dbias, all.x, alpha, beta);
-        }
     }
     __syncthreads();
     backward_writer<T, ALIGNED> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
-    for (uint32_t end = a.rounds; end > a.kept;) {
-        unit<T> ux[BATCH], ug[BATCH];
-        uint32_t bits[BATCH];
-        const uint32_t begin = end > a.kept + BATCH ? end - BATCH : a.kept;
+    uint32_t k = 0;
+    const auto write_kept = [&]() {
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
-            const uint32_t at = at_round(a, p, begin + b);
-            if (begin + b < min(end, p.rounds)) {
-                get<T, ALIGNED>(a, ux[b], x, at);
-                get<T, ALIGNED>(a, ug[b], dy, at);
-                bits[b] = bits_at<T>(a, at);
+        for (int b = 0; b < BN_GRID_BATCH; ++b, ++k) {
+            unit<T> ux, ug;
+            if (k < kept) {
+                ux.load(kept_at<T, 2>(k, 0));
+                ug.load(kept_at<T, 2>(k, 1));
             }
+            if (k < a.kept) w.write(a, ux, ug, at_round(a, p, k), k < kept);
         }
+    };
+    for (uint32_t end = a.rounds; end > a.kept && a.rows > 0;) {
+        unit<T> ux[READ], ug[READ];
+        uint32_t bits[READ];
+        const uint32_t begin = end > a.kept + READ ? end - READ : a.kept;
+        const uint32_t last = p.rounds > 0 ? p.rounds - 1 : 0;
+#pragma unroll
+        for (int b = 0; b < READ; ++b) {
+            const uint32_t at = at_round(a, p, min(begin + b, last));
+            get<T, ALIGNED>(a, ux[b], x, at);
+            get<T, ALIGNED>(a, ug[b], dy, at);
+            bits[b] = bits_at<T>(a, at);
+        }
+        for (uint32_t q = 0; q < a.quota && k < a.kept; ++q) write_kept();
         if (!ALIGNED) __syncwarp();
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
+        for (int b = 0; b < READ; ++b) {
             const uint32_t r = begin + b;
             if (a.bn.reserve) wd_mask_run(ug[b], bits[b]);
             if (r < end) w.write(a, ux[b], ug[b], at_round(a, p, r), r < p.rounds);
         }
         end = begin;
     }
-    for (uint32_t r = 0; r < a.kept; ++r) {
-        unit<T> ux, ug;
-        if (r < kept) {
-            ux.load(kept_at<T, 2>(r, 0));
-            ug.load(kept_at<T, 2>(r, 1));
-        }
-        w.write(a, ux, ug, at_round(a, p, r), r < kept);
-    }
+    while (k < a.kept) write_kept();
     behind_rows<T>(a, p, [&](int64_t at) {
         run<T> u;
         A g[BN_RUN], dx[BN_RUN];
@@ -199,6 +215,11 @@ template <class T, int BATCH, bool ALIGNED> __device__ void grid_backward(const 
         }
         finish_backward<T>(a.bn, dx, g, at);
     });
+    if (mine && p.block == 0) {
+        const double alpha = a.bn.alpha_param, beta = a.bn.beta_param;
+        set_param<A>(a.bn.dscale, c, old_dscale, dscale, alpha, beta);
+        set_param<A>(a.bn.dbias, c, old_dbias, all.x, alpha, beta);
+    }
     leave(a);
 }
 

@@ -10,27 +10,25 @@
 
 enum {
     TYPES = 4,
-    ROUNDS_PAY = 4, /* of a block, for one more in the group */
+    HALF = BN_GRID_THREADS / 2, /* of which a processor has two blocks */
+    ROUNDS_PAY = 2,             /* of a block, for one more in the group */
     CLUSTER_MOST = 8,
-    BLOCK_RESERVED = 1024, /* bytes of shared memory that a block costs besides its own */
-    APART = 8,             /* words from counter to counter (gpu/device/grid.cuh) */
-    SUM_BYTES = 16,        /* of an item of a block */
+    NARROWEST = 16,          /* columns */
+    BLOCK_RESERVED = 1024,   /* bytes of shared memory that a block costs besides its own */
+    CLUSTER_HOLDS = 7 << 18, /* bytes of a channel, of bn_cluster */
+    APART = 8,               /* words from counter to counter (gpu/device/grid.cuh) */
+    SUM_BYTES = 16,          /* of an item of a block */
 };
-
-static bool is_training(const struct wd_problem *problem)
-{
-    return problem->node->op == WD_OP_BN_TRAINING;
-}
 
 static int64_t gcd(int64_t a, int64_t b)
 {
     return b == 0 ? a : gcd(b, a % b);
 }
 
-/* Of `units` side by side, how many of the threads have one. */
+/* Of `units` side by side, how many of half the threads have one. */
 static int64_t busy(int64_t units)
 {
-    return BN_GRID_THREADS / units * units;
+    return HALF / units * units;
 }
 
 /* The columns of a group of single elements: so many that what a block reads of the others' sums, a
@@ -38,7 +36,7 @@ static int64_t busy(int64_t units)
 static int64_t columns_of(int64_t params)
 {
     int64_t columns = 8 * BN_RUN;
-    while (columns < BN_GRID_COLUMNS && 4 * columns * columns <= 64 * params) columns *= 2;
+    while (columns < HALF && 4 * columns * columns <= 64 * params) columns *= 2;
     return wd_least(columns, params);
 }
 
@@ -46,8 +44,7 @@ static int64_t columns_of(int64_t params)
 static int64_t part_of(int64_t plane, int64_t unit)
 {
     int64_t best = 0;
-    for (int64_t width = BN_RUN; width <= plane && width / unit <= BN_GRID_THREADS;
-         width += BN_RUN) {
+    for (int64_t width = BN_RUN; width <= plane && width / unit <= HALF; width += BN_RUN) {
         if (plane % width == 0 && (best == 0 || busy(width / unit) >= busy(best / unit))) {
             best = width;
         }
@@ -64,6 +61,29 @@ static int64_t planes_of(int64_t plane, int64_t unit)
         if (busy(n * plane / unit) >= busy(best * plane / unit)) best = n;
     }
     return best;
+}
+
+/* The blocks of a group that have work. */
+static int64_t wanted(const struct wd_bn_grid_cut *c, int64_t threads)
+{
+    return wd_ceil_div(c->rows * (c->width / c->unit), threads * ROUNDS_PAY);
+}
+
+/* Little goes by narrow groups, where the chip has room for clusters of them. Measured on an H200,
+ * fp16 2x64x28x28: 64 columns 8.2 us, 32 columns 6.9, 16 columns 6.1. */
+static void narrow(struct wd_bn_grid_cut *c, const struct wd_device *device)
+{
+    struct wd_bn_grid_cut own = *c;
+    while (own.width > NARROWEST && own.width % (2 * BN_RUN) == 0 && wanted(&own, HALF) > 1) {
+        struct wd_bn_grid_cut half = own;
+        half.items = half.width = own.width / 2;
+        half.groups = wd_ceil_div(half.space.params, half.items);
+        if (half.groups * wd_least(wanted(&half, HALF), CLUSTER_MOST) > device->multiprocessors) {
+            break;
+        }
+        own = half;
+    }
+    if (wanted(&own, HALF) <= CLUSTER_MOST) *c = own;
 }
 
 /* How rows and groups lie. False where they would be too wide, or would not begin at units. */
@@ -90,7 +110,7 @@ static bool lay(struct wd_bn_grid_cut *c)
     }
     c->groups = wd_ceil_div(s->params, c->items);
     c->rows = s->total / c->pitch * c->plane;
-    return c->items == 1 ? c->width / c->unit <= BN_GRID_THREADS : c->width <= BN_GRID_COLUMNS;
+    return c->items == 1 ? c->width / c->unit <= HALF : c->width <= BN_GRID_COLUMNS;
 }
 
 /* Blocks of so many threads, `blocks` a group. Answers whether all of x is kept. */
@@ -110,46 +130,88 @@ static bool share(struct wd_bn_grid_cut *c, int64_t threads, int64_t blocks, int
 static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
 {
     /* a thread works out what follows for a column */
-    bool two = c->items == 1 || c->width <= BN_GRID_THREADS / 2;
-    int64_t threads = BN_GRID_THREADS / (two ? 2 : 1);
+    bool two = c->items == 1 || c->width <= HALF;
+    int64_t threads = two ? HALF : BN_GRID_THREADS;
     int64_t room =
         two ? device->shared_per_processor / 2 - BLOCK_RESERVED : device->shared_per_block;
     int64_t most = device->cooperative ? CLUSTER_MOST : 1;
-    int64_t wanted = wd_ceil_div(c->rows * c->width / c->unit, BN_GRID_THREADS * ROUNDS_PAY);
+    int64_t worth = wanted(c, threads);
     int64_t meeting = device->grids_meet ? device->multiprocessors / c->groups : 0;
     int64_t blocks = 1;
     c->meets = false;
-    /* the smallest cluster that keeps everything, two blocks a processor if they may be small; more of them where the chip
-     * has room and they have work */
+    /* the smallest cluster that keeps everything, two blocks a processor if they may be small; more
+     * blocks where the chip has room and they have work */
     while (blocks < most && !share(c, threads, blocks, room)) blocks *= 2;
-    while (blocks < most && blocks < wanted && c->groups * blocks * 2 <= device->multiprocessors) {
+    while (blocks < most && blocks < worth && c->groups * blocks * 2 <= device->multiprocessors) {
         blocks *= 2;
     }
     if (share(c, threads, blocks, room) &&
-        (c->groups * blocks >= device->multiprocessors || wanted <= most || meeting <= most)) {
+        (c->groups * blocks >= device->multiprocessors || worth <= most || meeting <= most)) {
         return true;
     }
     if (meeting > 1) {
         c->meets = true;
-        blocks = wd_clamp(wanted, 1, meeting);
+        blocks = wd_clamp(wanted(c, BN_GRID_THREADS), 1, meeting);
         share(c, BN_GRID_THREADS, blocks, device->shared_per_block);
         blocks = wd_most(wd_ceil_div(c->rows, c->lanes * c->rounds), 1);
         share(c, BN_GRID_THREADS, blocks, device->shared_per_block);
         return c->lanes > 0;
     }
+    /* most of it, where processors have two blocks, or all of what one block holds */
+    share(c, threads, most, room);
+    if (two && 4 * c->kept >= 3 * c->rounds) return true;
     share(c, BN_GRID_THREADS, most, device->shared_per_block);
     return c->lanes > 0;
 }
 
-static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
+bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
+                    const struct wd_device *device)
 {
     const struct wd_bn_gpu_space *s = &c->space;
-    int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
     c->unit = BN_GRID_UNIT / size;
-    c->bytes = BN_GRID_UNIT * (is_training(problem) ? 1 : 2);
-    return lay(c) && c->rows <= INT32_MAX / 2 && s->total / c->unit <= INT32_MAX &&
-           s->params <= INT32_MAX && spread(c, problem->device) &&
-           c->groups * c->blocks <= INT32_MAX;
+    c->bytes = (int64_t)BN_GRID_UNIT * arrays;
+    if (!lay(c)) return false;
+    if (c->span == 1 && c->items == c->width && device->cooperative) narrow(c, device);
+    return c->rows <= INT32_MAX / 2 && s->total / c->unit <= INT32_MAX && s->params <= INT32_MAX &&
+           spread(c, device) && c->groups * c->blocks <= INT32_MAX;
+}
+
+static bool is_training(const struct wd_problem *problem)
+{
+    return problem->node->op == WD_OP_BN_TRAINING;
+}
+
+static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
+{
+    int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
+    return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
+}
+
+/* Whether another engine is not faster. Measured on an H200, us:
+ * - planes of which bn_cluster's clusters hold a channel, and there are enough of them: training fp32
+ *   64x256x56x56 165 where it takes 151, 64x1024x14x14 45.6 for 39.8; with a reserve space, of which a
+ *   channel's bytes are runs there, it is backward that loses, 327 for 297 (training 185 for 188);
+ * - larger planes: training fp16 128x64x112x112 171 where bn_vector takes 161, backward 254 for 244,
+ *   fp32 64x64x112x112 backward 246 for 240, training 154 for 159;
+ * - rows of several hundred columns without a reserve space, off their alignment: bn_vector moves where
+ *   runs begin, fp16 63x61x111x113 156 for 111. */
+static bool pays(const struct wd_bn_grid_cut *c, const struct wd_problem *problem)
+{
+    const struct wd_bn_gpu_space *s = &c->space;
+    bool training = is_training(problem);
+    int slot = training ? WD_BN_TRAIN_RESERVE : WD_BN_GRAD_RESERVE;
+    bool reserve = wd_slot(problem->graph, problem->node, slot) != NULL;
+    int64_t channel = s->outer * s->inner / c->unit * c->bytes;
+    if (c->unit == 2) return true; /* fp64 */
+    if (s->inner > 1 && s->params > 1) {
+        if (s->inner % 4 == 0 && s->params >= problem->device->multiprocessors &&
+            channel <= CLUSTER_HOLDS && problem->device->cooperative && training != reserve) {
+            return false;
+        }
+        return c->plane == 1 || !c->meets || c->kept == c->rounds || reserve ||
+               (training && c->unit == 4);
+    }
+    return reserve || c->pitch == s->params || c->width <= HALF;
 }
 
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -163,6 +225,9 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
             "%lld parameters of runs of %lld elements: rows of them have more than %d columns, or "
             "planes are no multiple of %d",
             (long long)c.space.params, (long long)c.space.inner, BN_GRID_COLUMNS, BN_RUN);
+    WD_NEED(pays(&c, problem), reason, NOT_SUPPORTED_SHAPE,
+            "%lld parameters of runs of %lld elements are faster otherwise",
+            (long long)c.space.params, (long long)c.space.inner);
     return true;
 }
 
@@ -210,6 +275,17 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.together = (uint32_t)wd_most(BN_GRID_AREA / (c.width * SUM_BYTES), 1);
     a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 ? (uint32_t)runs : 32;
     a.shown = (uint32_t)(c.shared - c.items * SUM_BYTES);
+    a.quota = c.rounds > c.kept
+                  ? (uint32_t)wd_ceil_div(wd_ceil_div(c.kept, BN_GRID_BATCH),
+                                          wd_ceil_div(c.rounds - c.kept, BN_GRID_BATCH))
+                  : 0;
+    a.shares = (uint32_t)(c.threads / c.items);
+    a.column_shares = (uint32_t)(c.threads / c.width);
+    a.by_blocks = wd_fastdiv_of(a.blocks);
+    a.by_runs = wd_fastdiv_of(a.runs);
+    a.by_items = wd_fastdiv_of(a.items);
+    a.by_columns = wd_fastdiv_of((uint32_t)c.width);
+    a.by_span = wd_fastdiv_of(a.span);
     a.inv_terms = 1.0 / (double)a.bn.terms;
     a.inv_less = 1.0 / (double)wd_most(a.bn.terms - 1, 1);
     row = &rows[(a.bn.aligned ? 0 : TYPES) + wd_bn_gpu_type(problem)];

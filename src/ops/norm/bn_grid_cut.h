@@ -28,6 +28,11 @@ struct wd_bn_grid_cut {
     int64_t shared; /* bytes */
 };
 
+/* From c->space, the bytes of an element, and how many tensors are kept. False where rows would be too
+ * wide, or would not begin at units. */
+bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
+                    const struct wd_device *device);
+
 /* What both engines do: backward needs saved statistics. */
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason);
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem);

@@ -8,7 +8,6 @@
 #include "gpu/device/async.cuh"
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/grid.cuh"
-
 #include "gpu/device/shared.cuh"
 #include "gpu/device/shifted.cuh"
 #include "gpu/device/words.cuh"
@@ -32,12 +31,12 @@ struct spot {
     bool active;
 };
 
-template <class T> __device__ __forceinline__ spot spot_of(const bn_grid_args &a)
+__device__ __forceinline__ spot spot_of(const bn_grid_args &a)
 {
     spot p;
-    p.group = blockIdx.x / a.blocks;
+    p.group = wd_fastdiv_quotient(blockIdx.x, a.by_blocks);
     p.block = blockIdx.x - p.group * a.blocks;
-    p.lane = threadIdx.x / a.runs;
+    p.lane = wd_fastdiv_quotient(threadIdx.x, a.by_runs);
     p.run = threadIdx.x - p.lane * a.runs;
     p.first = p.group * a.stride + p.run;
     // the last group may have fewer columns
@@ -45,17 +44,22 @@ template <class T> __device__ __forceinline__ spot spot_of(const bn_grid_args &a
     p.row = p.block * a.lanes + p.lane;
     p.slices = a.blocks * a.lanes;
     // all rounds but the last one are full
-    p.rounds = !p.active ? 0 : a.rounds - ((a.rounds - 1) * (uint64_t)p.slices + p.row >= a.rows);
+    p.rounds = a.rounds - ((a.rounds - 1) * p.slices + p.row >= a.rows);
+    if (!p.active) p.first = p.row = p.slices = p.rounds = 0;
     return p;
+}
+
+// A row's first unit, as the thread has them.
+__device__ __forceinline__ uint32_t at_row(const bn_grid_args &a, uint32_t row)
+{
+    const uint32_t outer = wd_fastdiv_quotient(row, a.by_plane);
+    return outer * a.pitch + (row - outer * a.by_plane.divisor) * a.width;
 }
 
 // The thread's unit of round r.
 __device__ __forceinline__ uint32_t at_round(const bn_grid_args &a, const spot &p, uint32_t r)
 {
-    const uint32_t row = p.row + r * p.slices;
-    if (a.by_plane.divisor == 1) return p.first + row * a.pitch;
-    const uint32_t outer = wd_fastdiv_quotient(row, a.by_plane);
-    return p.first + outer * a.pitch + (row - outer * a.by_plane.divisor) * a.width;
+    return p.first + at_row(a, p.row + r * p.slices);
 }
 
 __device__ __forceinline__ unsigned char *memory(void)
@@ -110,6 +114,20 @@ __device__ __forceinline__ void keep(const bn_grid_args &a, T *to, const void *f
         unit<T> u;
         get<T, false>(a, u, from, at);
         u.store(to);
+    }
+}
+
+// The first `kept` rounds of `from` as array ARRAY of ARRAYS; at most PARTS groups of copies, of
+// `each` rounds, which wait_for_part waits for.
+enum { PARTS = 4 };
+
+__device__ __forceinline__ void wait_for_part(uint32_t part)
+{
+    switch (part) {
+    case 0: wd_copies_wait<3>(); break;
+    case 1: wd_copies_wait<2>(); break;
+    case 2: wd_copies_wait<1>(); break;
+    default: wd_copies_wait<0>(); break;
     }
 }
 

@@ -11,12 +11,6 @@ namespace {
 
 // Items are the group's parameters. Sums and numbers of single columns lie in the order of slots, so
 // that neighbouring threads have neighbouring ones; what belongs to several columns as parameters do.
-template <class T>
-__device__ __forceinline__ uint32_t slot_of(const bn_grid_args &a, uint32_t column)
-{
-    return column % UNIT<T> * a.runs + column / UNIT<T>;
-}
-
 __device__ __forceinline__ bool single_columns(const bn_grid_args &a)
 {
     return a.span == 1 && a.copies == 1;
@@ -27,7 +21,8 @@ __device__ __forceinline__ uint32_t item_of_column(const bn_grid_args &a, uint32
 {
     if (single_columns(a)) return i * a.runs + run;
     if (a.items == 1) return 0;
-    return (run * UNIT<T> + i) / a.span % a.items;
+    const uint32_t param = wd_fastdiv_quotient(run * UNIT<T> + i, a.by_span);
+    return param - wd_fastdiv_quotient(param, a.by_items) * a.items;
 }
 
 template <class T>
@@ -36,7 +31,8 @@ __device__ __forceinline__ uint32_t param_of_item(const bn_grid_args &a, const s
 {
     const uint32_t first = p.group * a.items;
     if (!single_columns(a)) return first + item;
-    return first + item % a.runs * UNIT<T> + item / a.runs;
+    const uint32_t place = wd_fastdiv_quotient(item, a.by_runs);
+    return first + (item - place * a.runs) * UNIT<T> + place;
 }
 
 // The parameter of the thread's column i.
@@ -77,6 +73,7 @@ __device__ __forceinline__ double2 sum_of_block(double2 mine)
 {
     double2 *area = area_of();
     const uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32;
+#pragma unroll
     for (uint32_t m = 16; m > 0; m /= 2) {
         mine.x += __shfl_xor_sync(0xffffffffu, mine.x, m);
         mine.y += __shfl_xor_sync(0xffffffffu, mine.y, m);
@@ -85,7 +82,8 @@ __device__ __forceinline__ double2 sum_of_block(double2 mine)
     __syncthreads();
     if (threadIdx.x < 32) {
         mine = lane < warps ? area[lane] : make_double2(0.0, 0.0);
-        for (uint32_t m = 16; m > 0; m /= 2) {
+#pragma unroll
+        for (uint32_t m = 8; m > 0; m /= 2) {
             mine.x += __shfl_xor_sync(0xffffffffu, mine.x, m);
             mine.y += __shfl_xor_sync(0xffffffffu, mine.y, m);
         }
@@ -96,8 +94,8 @@ __device__ __forceinline__ double2 sum_of_block(double2 mine)
 
 // Lanes of a warp that have the same columns, from `m` on, join them, each half of what is left; two
 // sums, those of a column, are joined by all and are the first one's. STEP counts the halvings.
-template <int V, int STEP>
-__device__ __forceinline__ void join_lanes(uint32_t m, double (&value)[2 * V], uint32_t &first,
+template <int V, int STEP, class A>
+__device__ __forceinline__ void join_lanes(uint32_t m, A (&value)[2 * V], uint32_t &first,
                                            uint32_t &count, bool &has)
 {
     constexpr int LEFT = 2 * V >> STEP;
@@ -106,13 +104,13 @@ __device__ __forceinline__ void join_lanes(uint32_t m, double (&value)[2 * V], u
         if (m >= 32) return;
 #pragma unroll
         for (int j = 0; j < LEFT / 2; ++j) {
-            const double given = upper ? value[j] : value[LEFT / 2 + j];
-            const double own = upper ? value[LEFT / 2 + j] : value[j];
+            const A given = upper ? value[j] : value[LEFT / 2 + j];
+            const A own = upper ? value[LEFT / 2 + j] : value[j];
             value[j] = own + __shfl_xor_sync(0xffffffffu, given, m);
         }
         count /= 2;
         first += upper ? count : 0;
-        join_lanes<V, STEP + 1>(2 * m, value, first, count, has);
+        join_lanes<V, STEP + 1, A>(2 * m, value, first, count, has);
     } else {
         for (; m < 32; m *= 2) {
             value[0] += __shfl_xor_sync(0xffffffffu, value[0], m);
@@ -122,29 +120,53 @@ __device__ __forceinline__ void join_lanes(uint32_t m, double (&value)[2 * V], u
     }
 }
 
+// From the sums of columns, in the area, those of parameters that have several.
+template <class T> __device__ __forceinline__ double2 sums_of_items(const bn_grid_args &a)
+{
+    const double2 *area = area_of();
+    const uint32_t share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
+    const uint32_t item = threadIdx.x - share * a.items;
+    double2 all = make_double2(0.0, 0.0);
+    if (share < a.shares) {
+        for (uint32_t q = share; q < a.span * a.copies; q += a.shares) {
+            const uint32_t copy = wd_fastdiv_quotient(q, a.by_span);
+            const uint32_t column = (copy * a.items + item) * a.span + q - copy * a.span;
+            all = plus(all, area[column % UNIT<T> * a.runs + column / UNIT<T>]);
+        }
+    }
+    __syncthreads();
+    return tree(all, item, share, a.items, a.shares);
+}
+
 // The block's sums: thread `item` of the first a.items has those of its item. value: two a column.
 template <class T>
 __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const spot &p,
-                                                 double (&value)[2 * UNIT<T>])
+                                                 acc<T> (&value)[2 * UNIT<T>])
 {
     constexpr int V = UNIT<T>;
     double2 *area = area_of();
     if (a.items == 1) {
-        double2 all = make_double2(value[0], value[1]);
 #pragma unroll
-        for (int i = 1; i < V; ++i) all = plus(all, make_double2(value[2 * i], value[2 * i + 1]));
-        return sum_of_block(all);
+        for (int n = V / 2; n > 0; n /= 2) {
+#pragma unroll
+            for (int i = 0; i < n; ++i) {
+                value[2 * i] += value[2 * (i + n)];
+                value[2 * i + 1] += value[2 * (i + n) + 1];
+            }
+        }
+        return sum_of_block(make_double2(value[0], value[1]));
     }
     const uint32_t columns = a.runs * V;
     uint32_t row = p.lane, rows = a.lanes;
     uint32_t first = 0, count = V; // columns that this thread goes on with
     bool has = p.lane < a.lanes;
     if (a.half_warp < 32) {
-        join_lanes<V, 0>(a.half_warp, value, first, count, has);
+        join_lanes<V, 0, acc<T>>(a.half_warp, value, first, count, has);
         row = threadIdx.x / 32, rows = blockDim.x / 32;
     }
-    uint32_t shares = blockDim.x / columns, share = threadIdx.x / columns;
-    uint32_t item = threadIdx.x - share * columns;
+    const uint32_t shares = a.column_shares;
+    const uint32_t share = wd_fastdiv_quotient(threadIdx.x, a.by_columns);
+    const uint32_t item = threadIdx.x - share * columns;
     double2 all = make_double2(0.0, 0.0);
     for (uint32_t done = 0; done < rows; done += a.together) {
         const uint32_t end = min(a.together, rows - done);
@@ -169,24 +191,57 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
     if (single_columns(a)) return all;
     if (share == 0) area[item] = all;
     __syncthreads();
-    shares = blockDim.x / a.items, share = threadIdx.x / a.items;
-    item = threadIdx.x - share * a.items;
-    all = make_double2(0.0, 0.0);
-    if (share < shares) {
-        for (uint32_t q = share; q < a.span * a.copies; q += shares) {
-            const uint32_t copy = q / a.span;
-            all = plus(all,
-                       area[slot_of<T>(a, (copy * a.items + item) * a.span + q - copy * a.span)]);
-        }
+    return sums_of_items<T>(a);
+}
+
+// An element near the others of item `item`: of three from all over the group the middle one, so that
+// a single one that lies far out does no harm. All blocks have the same.
+template <class T>
+__device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p, uint32_t item)
+{
+    const T *x = static_cast<const T *>(a.bn.x);
+    uint32_t column = item * a.span;
+    if (single_columns(a)) {
+        const uint32_t place = wd_fastdiv_quotient(item, a.by_runs);
+        column = (item - place * a.runs) * UNIT<T> + place;
     }
-    __syncthreads();
-    return tree(all, item, share, a.items, shares);
+    acc<T> some[3];
+#pragma unroll
+    for (uint32_t k = 0; k < 3; ++k) {
+        const uint32_t row = a.rows / 8 * (1 + 3 * k);
+        some[k] = wd_widen(x[(int64_t)(p.group * a.stride + at_row(a, row)) * UNIT<T> + column]);
+    }
+    return max(min(some[0], some[1]), min(max(some[0], some[1]), some[2]));
+}
+
+// Those of the thread's columns.
+template <class T, bool ALIGNED>
+__device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p,
+                                          acc<T> (&pivot)[UNIT<T>])
+{
+    if (!single_columns(a)) {
+#pragma unroll
+        for (int i = 0; i < UNIT<T>; ++i)
+            pivot[i] = pivot_of<T>(a, p, item_of_column<T>(a, p.run, i));
+        return;
+    }
+    unit<T> u[3];
+#pragma unroll
+    for (uint32_t k = 0; k < 3; ++k) {
+        get<T, ALIGNED>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
+    }
+#pragma unroll
+    for (int i = 0; i < UNIT<T>; ++i) {
+        const acc<T> x = wd_widen(u[0].get(i)), y = wd_widen(u[1].get(i)),
+                     z = wd_widen(u[2].get(i));
+        pivot[i] = max(min(x, y), min(max(x, y), z));
+    }
 }
 
 // Likewise of the group's blocks. Those of a cluster leave by leave().
 __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const spot &p, double2 all)
 {
-    const uint32_t shares = blockDim.x / a.items, share = threadIdx.x / a.items;
+    const uint32_t shares = a.shares, share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
     const uint32_t item = threadIdx.x - share * a.items;
     if (!a.counters) {
         double *shown = reinterpret_cast<double *>(memory() + a.shown);
@@ -228,7 +283,7 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
 
 template <class T>
 __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p,
-                                            double (&value)[2 * UNIT<T>])
+                                            acc<T> (&value)[2 * UNIT<T>])
 {
     const double2 all = sums_of_block<T>(a, p, value);
     return a.blocks == 1 ? all : sums_of_group(a, p, all);

@@ -7,7 +7,7 @@
 
 #include "base/sizes.h"
 #include "ops/norm/norm_long_args.h"
-#include "ops/norm/norm_rows.h"
+#include "ops/norm/norm_wide.h"
 
 #define WD_KERNELS_MODULE norm_long
 #define WD_KERNELS_ROWS "ops/norm/norm_long_kernels.def"
@@ -63,7 +63,7 @@ static struct cut cut_of(const struct wd_norm_rows *s, const struct wd_device *d
 
 /* ---- Matching ---- */
 
-static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+bool wd_norm_long_match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_norm_rows s = {.rows = 0};
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
@@ -128,12 +128,21 @@ static struct layout layout_of(const struct wd_problem *problem, const struct wd
     return l;
 }
 
-static int64_t workspace(const struct wd_problem *problem)
+/* Whether all blocks share every row: where something is to be found of rows, and is not given. */
+static bool shares_rows(struct wd_norm_wide *c, const struct wd_problem *problem,
+                        const struct wd_norm_rows *s)
+{
+    return is_backward(problem) == is_given(problem) && wd_norm_wide_cut(c, problem, s);
+}
+
+int64_t wd_norm_long_workspace(const struct wd_problem *problem)
 {
     struct wd_norm_rows s;
+    struct wd_norm_wide wide;
     struct cut c;
     struct layout l;
     (void)wd_norm_rows_see(&s, problem);
+    if (shares_rows(&wide, problem, &s)) return wide.parts;
     c = cut_of(&s, problem->device);
     l = layout_of(problem, &s, &c);
     return l.parts + l.numbers + l.sums + l.partial;
@@ -192,14 +201,20 @@ static cudnnStatus_t emit_statistics(const struct wd_call *call, struct wd_queue
                           wd_ceil_div(a->of.rows, WARPS), NORM_LONG_THREADS, 0, a);
 }
 
-static cudnnStatus_t emit_forward(const struct wd_call *call, struct wd_queue *queue)
+cudnnStatus_t wd_norm_long_forward(const struct wd_call *call, struct wd_queue *queue)
 {
     int epsilon = call->problem.node->op == WD_OP_NORM_TRAINING ? (int)NORM_TRAIN_EPSILON
                                                                 : (int)NORM_INFER_EPSILON;
     struct wd_norm_rows s;
+    struct wd_norm_wide wide;
     struct cut c;
     struct norm_long_args a;
     (void)wd_norm_rows_see(&s, &call->problem);
+    if (shares_rows(&wide, &call->problem, &s)) {
+        struct norm_rows_args of = wd_norm_rows_args_of(call, &s, queue->device);
+        of.epsilon = (float)wd_call_view(call, epsilon).value;
+        return wd_norm_wide_emit(call, queue, &wide, &of);
+    }
     c = cut_of(&s, queue->device);
     a = args_of(call, &s, &c, queue->device);
     a.of.epsilon = (float)wd_call_view(call, epsilon).value;
@@ -208,12 +223,17 @@ static cudnnStatus_t emit_forward(const struct wd_call *call, struct wd_queue *q
                           segment_blocks(&a), NORM_LONG_THREADS, 0, &a);
 }
 
-static cudnnStatus_t emit_backward(const struct wd_call *call, struct wd_queue *queue)
+cudnnStatus_t wd_norm_long_backward(const struct wd_call *call, struct wd_queue *queue)
 {
     struct wd_norm_rows s;
+    struct wd_norm_wide wide;
     struct cut c;
     struct norm_long_args a;
     (void)wd_norm_rows_see(&s, &call->problem);
+    if (shares_rows(&wide, &call->problem, &s)) {
+        struct norm_rows_args of = wd_norm_rows_args_of(call, &s, queue->device);
+        return wd_norm_wide_emit(call, queue, &wide, &of);
+    }
     c = cut_of(&s, queue->device);
     a = args_of(call, &s, &c, queue->device);
     a.of.epsilon = (float)wd_call_view(call, NORM_GRAD_EPSILON).value;
@@ -234,27 +254,7 @@ const struct wd_engine wd_engine_norm_inference_long = {
     .op = WD_OP_NORM_INFERENCE,
     .device = WD_GPU,
     .kernels = &kernels,
-    .match = match,
-    .workspace = workspace,
-    .emit = emit_forward,
-};
-
-const struct wd_engine wd_engine_norm_training_long = {
-    .name = "norm_training_long",
-    .op = WD_OP_NORM_TRAINING,
-    .device = WD_GPU,
-    .kernels = &kernels,
-    .match = match,
-    .workspace = workspace,
-    .emit = emit_forward,
-};
-
-const struct wd_engine wd_engine_norm_backward_long = {
-    .name = "norm_backward_long",
-    .op = WD_OP_NORM_BACKWARD,
-    .device = WD_GPU,
-    .kernels = &kernels,
-    .match = match,
-    .workspace = workspace,
-    .emit = emit_backward,
+    .match = wd_norm_long_match,
+    .workspace = wd_norm_long_workspace,
+    .emit = wd_norm_long_forward,
 };

@@ -13,6 +13,18 @@
 #define WD_KERNELS_ROWS "ops/norm/norm_rows_kernels.def"
 #include "ops/kernels_host.inc"
 
+enum {
+    WARP = 32,
+    SHORT_COLUMNS = 8, /* of a thread */
+    SHORT_LONGEST = 256,
+    PLAIN_COLUMNS = 32,
+    PLAIN_WARP = 1024, /* of a row that a warp has */
+    PLAIN_LONGEST = 16384,
+    FEW_WAVES =
+        2, /* of blocks, each on a processor of its own: parameters are not in its cache yet */
+    PLAIN_THREADS = 128, /* of a block of several rows */
+};
+
 /* ---- The shape ---- */
 
 bool wd_norm_rows_see(struct wd_norm_rows *s, const struct wd_problem *problem)
@@ -88,9 +100,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_norm_rows s = {.rows = 0};
     struct wd_norm_cut c;
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
-    if (!wd_norm_has_statistics(problem, reason)) return false;
-    WD_NEED(wd_norm_rows_cut(&c, problem, &s, true), reason, NOT_SUPPORTED_SHAPE,
-            "rows of %lld elements are too long", (long long)s.length);
+    WD_NEED(s.rows <= INT32_MAX &&
+                (s.length <= PLAIN_WARP || wd_norm_rows_cut(&c, problem, &s, true)),
+            reason, NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are too many, or too long",
+            (long long)s.rows, (long long)s.length);
     return true;
 }
 
@@ -124,59 +137,82 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
     return a;
 }
 
-/* Whether all tensors lie equally within units, and whether they begin on them and rows do too. */
-static bool is_together(const struct norm_rows_args *a)
+bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes)
 {
     uintptr_t x = (uintptr_t)a->x % NORM_ROWS_UNIT;
-    return (uintptr_t)a->y % NORM_ROWS_UNIT == x &&
-           (!a->dy || (uintptr_t)a->dy % NORM_ROWS_UNIT == x);
-}
-
-static bool is_whole(const struct norm_rows_args *a, int64_t row_bytes)
-{
-    return is_together(a) && row_bytes % NORM_ROWS_UNIT == 0 && wd_norm_aligned(a->x) &&
+    a->apart =
+        (uintptr_t)a->y % NORM_ROWS_UNIT != x || (a->dy && (uintptr_t)a->dy % NORM_ROWS_UNIT != x);
+    return !a->apart && a->length * bytes % NORM_ROWS_UNIT == 0 && wd_norm_aligned(a->x) &&
            wd_norm_aligned(a->scale.data) && wd_norm_aligned(a->bias.data);
 }
 
-cudnnStatus_t wd_norm_rows_emit(const struct wd_call *call, struct wd_queue *queue,
-                                struct wd_kernel_row *rows, struct norm_rows_args *a)
+void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
 {
-    const struct wd_tensor *x = wd_call_tensor(call, 0);
-    struct wd_norm_rows s;
-    struct wd_norm_cut c;
-    bool edges;
-    int which;
-    (void)wd_norm_rows_see(&s, &call->problem);
-    edges = !is_whole(a, s.length * wd_norm_bytes(x));
-    (void)wd_norm_rows_cut(&c, &call->problem, &s, edges);
-    a->step = c.clusters * c.groups;
-    a->lanes = (uint32_t)c.lanes;
-    a->share = (uint32_t)c.share;
-    a->groups = (uint32_t)c.groups;
-    a->cluster = (uint32_t)c.cluster;
-    a->together = (uint32_t)c.together;
-    a->partials = (uint32_t)c.clusters;
-    a->ahead = (uint32_t)c.ahead;
-    a->ring = (uint32_t)c.ring;
-    a->apart = !is_together(a);
-    if (c.clusters == c.together) a->partial = NULL;
-    which =
-        c.columns * 2 * NORM_ROWS_TYPES + (edges ? NORM_ROWS_TYPES : 0) + wd_norm_type(x->dtype);
-    return wd_emit_cluster_kernel(queue, &rows[which], c.clusters * c.cluster,
-                                  (uint32_t)(c.lanes * c.groups),
-                                  (uint32_t)(c.cluster * c.together), (uint32_t)c.shared, a);
+    a->step = c->clusters * c->groups;
+    a->lanes = (uint32_t)c->lanes;
+    a->share = (uint32_t)c->share;
+    a->groups = (uint32_t)c->groups;
+    a->cluster = (uint32_t)c->cluster;
+    a->partials = (uint32_t)c->clusters;
+    a->ahead = (uint32_t)c->ahead;
+    a->ring = (uint32_t)c->ring;
+    if (c->clusters == 1) a->partial = NULL;
+}
+
+/* A row by a part of a warp, or by warps; small blocks of several. */
+static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a, int type,
+                                bool runs)
+{
+    bool is_short = a->length <= SHORT_LONGEST;
+    int64_t columns = is_short ? SHORT_COLUMNS : PLAIN_COLUMNS;
+    int64_t lanes = wd_ceil_div(a->length, columns);
+    int64_t least = wd_ceil_div(a->rows, queue->device->multiprocessors);
+    int64_t groups;
+    int kernel = is_short ? KERNEL_norm_rows_short_f32 : KERNEL_norm_rows_plain_f32;
+    if (is_short) {
+        int64_t up = 1;
+        while (up < lanes) up *= 2;
+        lanes = up;
+        groups = PLAIN_THREADS / lanes;
+        least = wd_ceil_div(least, WARP / lanes) * (WARP / lanes);
+    } else {
+        lanes = wd_ceil_div(lanes, WARP) * WARP;
+        groups = wd_most(1, PLAIN_THREADS / lanes);
+    }
+    groups = wd_least(groups, least);
+    a->lanes = (uint32_t)lanes;
+    a->groups = (uint32_t)groups;
+    a->ahead = wd_ceil_div(a->rows, groups) <= FEW_WAVES * (int64_t)queue->device->multiprocessors;
+    return wd_emit_kernel(queue, &kernel_rows[kernel + (runs ? 0 : NORM_ROWS_TYPES) + type],
+                          wd_ceil_div(a->rows, groups), (uint32_t)(lanes * groups), 0, a);
 }
 
 static cudnnStatus_t emit_forward(const struct wd_call *call, struct wd_queue *queue)
 {
     int epsilon = call->problem.node->op == WD_OP_NORM_TRAINING ? (int)NORM_TRAIN_EPSILON
                                                                 : (int)NORM_INFER_EPSILON;
+    const struct wd_tensor *x = wd_call_tensor(call, 0);
+    int type = wd_norm_type(x->dtype);
     struct wd_norm_rows s;
+    struct wd_norm_cut c;
     struct norm_rows_args a;
+    bool whole;
     (void)wd_norm_rows_see(&s, &call->problem);
     a = wd_norm_rows_args_of(call, &s, queue->device);
     a.epsilon = (float)wd_call_view(call, epsilon).value;
-    return wd_norm_rows_emit(call, queue, kernel_rows, &a);
+    whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
+    /* off the boundaries longer rows are faster by whole units in a walk than by singles */
+    if (s.length <= (whole ? PLAIN_LONGEST : PLAIN_WARP)) {
+        return emit_plain(queue, &a, type, whole);
+    }
+    (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);
+    wd_norm_rows_say(&a, &c);
+    return wd_emit_cluster_kernel(
+        queue,
+        &kernel_rows[(c.edges ? KERNEL_norm_rows_walk_edges_f32 : KERNEL_norm_rows_walk_f32) +
+                     type],
+        c.clusters * c.cluster, (uint32_t)(c.lanes * c.groups), (uint32_t)c.cluster,
+        (uint32_t)c.shared, &a);
 }
 
 const struct wd_engine wd_engine_norm_inference_rows = {

@@ -6,6 +6,7 @@
 // look at the next one. Sums are joined in an order that depends on the shape and the device alone.
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
+#include "ops/norm/norm_plain.cuh"
 #include "ops/norm/norm_rows_walk.cuh"
 
 namespace {
@@ -21,7 +22,7 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
     wd_narrow(pivot, 0.0f);
 #pragma unroll
     for (int v = 0; v < UNITS<T, C>; ++v) {
-        if ((uint32_t)v >= s.units) continue;
+        if (EDGES && (uint32_t)v >= s.units) continue;
         const int32_t column = column_of(s, v);
         unit<T> x = take<T, C, 1>(ring, at, 0, v);
         if (v == 0 && a.centered) pivot = x.get(0);
@@ -37,7 +38,7 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
         if (v == 0) p.pivot = wd_widen(pivot);
 #pragma unroll
         for (int i = 0; i < EACH<T>; ++i) {
-            const float d = wd_widen(x.get(i)) - p.pivot;
+            const float d = wide_of<T>(x, i) - p.pivot;
             sum += d;
             p.squares = fmaf(d, d, p.squares);
         }
@@ -65,11 +66,11 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
 #pragma unroll
     for (int v = 0; v < UNITS<T, C>; ++v) {
         float y[E];
-        if ((uint32_t)v >= s.units) continue;
+        if (EDGES && (uint32_t)v >= s.units) continue;
         const unit<T> x = take<T, C, 1>(ring, at, 0, v);
 #pragma unroll
         for (int i = 0; i < E; ++i) {
-            const float xhat = fmaf(wd_widen(x.get(i)) - n.mean, n.inv_std, n.shift);
+            const float xhat = fmaf(wide_of<T>(x, i) - n.mean, n.inv_std, n.shift);
             y[i] = fmaf(scale[v * E + i], xhat, bias[v * E + i]);
         }
         put<T, EDGES>(a, to + v * s.stride, column_of(s, v), y);
@@ -84,10 +85,9 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
     const int64_t block = blockIdx.x / a.cluster;
     const seat s = seat_of<T, EDGES>(a, block);
     const bool computes = !a.given_inv_std;
-    const bool alone = a.lanes <= WARP;
     float scale[C], bias[C];
     numbers n = {0.0f, 0.0f, 0.0f};
-    if (computes && !alone) begin_exchange(a, of);
+    if (computes) begin_exchange(a, of);
     wd_wait_for_previous();
     int64_t row = block * a.groups + s.group;
     for (uint32_t r = 0; r < a.ahead; ++r) {
@@ -96,7 +96,7 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
     }
     read_param<T, C, EDGES>(a, s, a.scale, scale);
     read_param<T, C, EDGES>(a, s, a.bias, bias);
-    const float columns = sum_of_lanes((float)s.count, s.width); // of the warp
+    const float columns = sum_of_warp((float)s.count); // of the warp
     const float inverse = columns > 0.0f ? 1.0f / columns : 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
     for (uint32_t turn = 0;; ++turn, row += a.step) {
@@ -112,16 +112,15 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
             wait_for_row(a);
             if (computes) {
                 part p = look<T, C, EDGES>(a, s, ring, next);
-                p = join<true>(p, s.width, inverse);
+                p = join_warp<true>(p, inverse);
                 p.count = columns;
-                if (alone) of_next = numbers_of(a, p);
-                else say(a, s.rank, of, turn, p);
+                say(a, s.rank, of, turn, p);
             } else {
                 of_next = {given(a.given_mean, a, row), given(a.given_inv_std, a, row), 0.0f};
             }
         }
         if (turn > 0) {
-            if (computes && !alone) n = numbers_of(a, hear<true>(a, s.group, of, turn - 1));
+            if (computes) n = numbers_of(a, hear<true>(a, s.group, of, turn - 1));
             put_row<T, C, EDGES>(a, s, ring, present, row - a.step, n, scale, bias);
         }
         if (!more) break;

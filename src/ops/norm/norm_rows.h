@@ -36,13 +36,13 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
 
 /* How rows are cut, see norm_rows_args.h. */
 struct wd_norm_cut {
-    int columns; /* of a thread: 8, 16, 32 */
+    int way;    /* columns of a thread: 0 is 8, 1 is 24, 2 is 32 */
+    bool edges; /* rows begin and end off boundaries of units, or threads lack some */
     int64_t lanes;
     int64_t share;
     int64_t groups;
     int64_t cluster;
     int64_t clusters;
-    int64_t together;
     int64_t ahead;
     int64_t ring;
     int64_t shared; /* bytes */
@@ -52,10 +52,12 @@ struct wd_norm_cut {
 bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
                       const struct wd_norm_rows *s, bool edges);
 
-/* Launches the kernel of this cut of the table whose rows go by columns, edges and type, and says the
- * cut in the arguments; `partial` becomes null where no partial sums are left to be added. */
-cudnnStatus_t wd_norm_rows_emit(const struct wd_call *call, struct wd_queue *queue,
-                                struct wd_kernel_row *rows, struct norm_rows_args *a);
+/* Whether tensors begin on boundaries of units and rows do too; says in the arguments whether they at
+ * least lie alike. */
+bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes);
+
+/* Says the cut in the arguments; `partial` becomes null where no partial sums are left to be added. */
+void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c);
 
 /* dscale and dbias of `partials` rows in `partial`, of `length`: nothing else is read of the arguments. */
 cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows_args *a);

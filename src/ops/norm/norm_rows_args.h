@@ -12,8 +12,7 @@
  *
  * Sums of lanes go through the warp, sums of warps through shared memory or that of the cluster.
  * Backward, a thread adds up what its columns give to dscale and dbias over its rows; a block (or its
- * share of a cluster) leaves one row of these in `partial`, or the blocks of a small problem, which
- * are one cluster, add up each other's. */
+ * share of a cluster) leaves one row of these in `partial`. */
 #ifndef WD_OPS_NORM_ROWS_ARGS_H
 #define WD_OPS_NORM_ROWS_ARGS_H
 
@@ -24,8 +23,9 @@ enum {
     NORM_ROWS_THREADS = 1024,  /* of a block, at most */
     NORM_ROWS_CLUSTER_MAX = 8, /* blocks of a row */
     NORM_ROWS_GROUPS = 15,     /* of more than a warp in a block, at most: barriers */
-    NORM_ROWS_AHEAD_MAX = 3,   /* rows */
+    NORM_ROWS_AHEAD_MAX = 6,   /* rows */
     NORM_ROWS_SLICES_MAX = 16, /* of groups, side by side in adding them up */
+    NORM_ROWS_FEW_COLUMNS = 8, /* of a thread, where a block has a row and others add up columns */
     NORM_ROWS_TILE = 32,       /* columns of a block that adds partial sums */
     NORM_ROWS_SLICES = 32,     /* partial sums side by side there, at most */
 };
@@ -62,7 +62,6 @@ struct norm_rows_args {
     uint32_t share;
     uint32_t groups;
     uint32_t cluster;
-    uint32_t together; /* blocks that add up each other's dscale and dbias; 1: none */
     uint32_t partials;
     uint32_t ahead;
     uint32_t ring;

@@ -10,6 +10,10 @@
 #include "ops/kernels_host.inc"
 
 enum {
+    WARP = 32,
+    FEW_ELEMENTS = 1 << 18,
+    FEW_ROWS = 512,
+    FEW_THREADS = 512,     /* of a block, at least */
     FINISH_THREADS = 2048, /* that a processor has at once of the kernel that adds partial sums */
 };
 
@@ -39,7 +43,7 @@ static int64_t workspace(const struct wd_problem *problem)
     for (int edges = 0; edges < 2; ++edges) {
         struct wd_norm_cut c;
         (void)wd_norm_rows_cut(&c, problem, &s, edges);
-        if (c.clusters == c.together) continue;
+        if (c.clusters == 1) continue;
         most = wd_most(most, c.clusters * 2 * s.length * (int64_t)sizeof(float));
     }
     return most;
@@ -60,14 +64,53 @@ cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows
                           (uint32_t)(slices * NORM_ROWS_TILE), 0, a);
 }
 
+static bool overlap(const void *a, const void *b, int64_t bytes)
+{
+    uintptr_t p = (uintptr_t)a, q = (uintptr_t)b;
+    return p < q + (uintptr_t)bytes && q < p + (uintptr_t)bytes;
+}
+
+/* Few rows: blocks that add up columns read x and dy again, which are in the cache, so that there is
+ * no second kernel. Nobody may write there then. */
+static bool is_few(const struct norm_rows_args *a, int64_t bytes)
+{
+    int64_t all = a->rows * a->length;
+    return (a->dscale.data || a->dbias.data) && all <= FEW_ELEMENTS && a->rows <= FEW_ROWS &&
+           a->length <= NORM_ROWS_FEW_COLUMNS * NORM_ROWS_THREADS &&
+           !overlap(a->y, a->x, all * bytes) && !overlap(a->y, a->dy, all * bytes);
+}
+
+static cudnnStatus_t emit_few(struct wd_queue *queue, const struct norm_rows_args *a, int type)
+{
+    int64_t threads = wd_ceil_div(a->length, 4 * WARP) * WARP;
+    threads = wd_clamp(threads, FEW_THREADS, NORM_ROWS_THREADS);
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_rows_few_f32 + type],
+                          a->rows + wd_ceil_div(a->length, WARP), (uint32_t)threads, 0, a);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
+    static const int first[][2] = {
+        {KERNEL_norm_rows_backward_8_f32, KERNEL_norm_rows_backward_8_edges_f32},
+        {KERNEL_norm_rows_backward_24_f32, KERNEL_norm_rows_backward_32_edges_f32},
+        {KERNEL_norm_rows_backward_32_f32, KERNEL_norm_rows_backward_32_edges_f32},
+    };
+    const struct wd_tensor *x = wd_call_tensor(call, 0);
+    int type = wd_norm_type(x->dtype);
     struct wd_norm_rows s;
+    struct wd_norm_cut c;
     struct norm_rows_args a;
+    bool whole;
     (void)wd_norm_rows_see(&s, &call->problem);
     a = wd_norm_rows_args_of(call, &s, queue->device);
+    if (is_few(&a, wd_norm_bytes(x))) return emit_few(queue, &a, type);
     if (a.dscale.data || a.dbias.data) a.partial = call->workspace;
-    WD_TRY(wd_norm_rows_emit(call, queue, kernel_rows, &a));
+    whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
+    (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);
+    wd_norm_rows_say(&a, &c);
+    WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[first[c.way][c.edges] + type],
+                                  c.clusters * c.cluster, (uint32_t)(c.lanes * c.groups),
+                                  (uint32_t)c.cluster, (uint32_t)c.shared, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;
     return wd_norm_rows_finish(queue, &a);
 }

@@ -40,7 +40,7 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
 #pragma unroll
     for (int v = 0; v < UNITS<T, C>; ++v) {
         unit<T> x, dy;
-        if ((uint32_t)v >= s.units) continue;
+        if (EDGES && (uint32_t)v >= s.units) continue;
         take_both<T, C>(a, ring, at, v, x, dy);
         if (EDGES && is_edge<T>(a, column_of(s, v))) {
             T zero;
@@ -50,8 +50,8 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
         }
 #pragma unroll
         for (int i = 0; i < E; ++i) {
-            const float d = wd_widen(dy.get(i));
-            const float slope = d * (wd_widen(x.get(i)) - k.mean);
+            const float d = wide_of<T>(dy, i);
+            const float slope = d * (wide_of<T>(x, i) - k.mean);
             dscale[v * E + i] = fmaf(slope, k.inv_std, dscale[v * E + i]);
             dbias[v * E + i] += d;
             p.pivot = fmaf(d, scale[v * E + i], p.pivot);
@@ -76,12 +76,12 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
     for (int v = 0; v < UNITS<T, C>; ++v) {
         unit<T> x, dy;
         float dx[E];
-        if ((uint32_t)v >= s.units) continue;
+        if (EDGES && (uint32_t)v >= s.units) continue;
         take_both<T, C>(a, ring, at, v, x, dy);
 #pragma unroll
         for (int i = 0; i < E; ++i) {
-            const float g = fmaf(wd_widen(dy.get(i)), scale[v * E + i], -level);
-            dx[i] = k.inv_std * fmaf(-slope, wd_widen(x.get(i)) - k.mean, g);
+            const float g = fmaf(wide_of<T>(dy, i), scale[v * E + i], -level);
+            dx[i] = k.inv_std * fmaf(-slope, wide_of<T>(x, i) - k.mean, g);
         }
         put<T, EDGES>(a, to + v * s.stride, column_of(s, v), dx);
     }
@@ -115,7 +115,7 @@ __device__ __forceinline__ void add_groups(const norm_rows_args &a, const seat &
 #pragma unroll
     for (int i = 0; i < C; ++i) {
         const int32_t column = column_of(s, i / E) + i % E;
-        if ((uint32_t)(i / E) < s.units && inside(a, column)) {
+        if (!EDGES || ((uint32_t)(i / E) < s.units && inside(a, column))) {
             room[s.group * a.length + (uint32_t)column] = mine[i];
         }
     }
@@ -136,34 +136,17 @@ __device__ __forceinline__ void add_groups(const norm_rows_args &a, const seat &
     }
 }
 
-// What all blocks of the cluster have of both, by columns; nobody leaves before all have read.
-__device__ __forceinline__ void add_together(const norm_rows_args &a, const float *sums)
-{
-    wd_cluster_arrive();
-    wd_cluster_wait();
-    for (uint32_t k = blockIdx.x * blockDim.x + threadIdx.x; k < 2 * a.length;
-         k += a.together * blockDim.x) {
-        const uint32_t which = k / a.length;
-        float sum = 0.0f;
-        for (uint32_t b = 0; b < a.together; ++b) sum += wd_of_cluster(&sums[k], b);
-        write_param(param_of(a, which), k - which * a.length, sum);
-    }
-    wd_cluster_arrive();
-    wd_cluster_wait();
-}
-
 template <class T, int C, bool EDGES>
 __device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, const float *dscale,
                                         const float *dbias, float *room)
 {
     constexpr int E = EACH<T>;
-    float *sums = room + (uint64_t)a.groups * a.length;
     if (!a.dscale.data && !a.dbias.data) return;
-    if (a.groups == 1 && a.together == 1) {
+    if (a.groups == 1) {
 #pragma unroll
         for (int i = 0; i < C; ++i) {
             const int32_t column = column_of(s, i / E) + i % E;
-            if ((uint32_t)(i / E) >= s.units || !inside(a, column)) continue;
+            if (EDGES && ((uint32_t)(i / E) >= s.units || !inside(a, column))) continue;
             if (a.dscale.data) put_sum(a, 0, (uint32_t)column, dscale[i]);
             if (a.dbias.data) put_sum(a, 1, (uint32_t)column, dbias[i]);
         }
@@ -171,29 +154,28 @@ __device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, 
     }
 #pragma unroll
     for (uint32_t which = 0; which < 2; ++which) {
-        if (!param_of(a, which).data && a.together == 1) continue;
+        if (!param_of(a, which).data) continue;
         __syncthreads(); // all have read what lay here
         add_groups<T, C, EDGES>(a, s, which == 0 ? dscale : dbias, room);
         for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
-            if (a.together > 1) sums[which * a.length + column] = room[column];
-            else put_sum(a, which, column, room[column]);
+            put_sum(a, which, column, room[column]);
         }
     }
-    if (a.together > 1) add_together(a, sums);
 }
 
-template <class T, int C, bool EDGES>
+// SHORT: several rows in a warp, or one.
+template <class T, int C, bool EDGES, bool SHORT>
 __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
 {
     __shared__ slots of;
     WD_DYNAMIC_SHARED(uint4, ring);
     const int64_t block = blockIdx.x / a.cluster;
     const seat s = seat_of<T, EDGES>(a, block);
-    const bool alone = a.lanes <= WARP;
+    const bool alone = SHORT || a.lanes == WARP;
     float scale[C], dscale[C], dbias[C];
     known k = {0.0f, 0.0f};
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
-    begin_exchange(a, of);
+    if (!SHORT) begin_exchange(a, of);
     wd_wait_for_previous();
     int64_t row = block * a.groups + s.group;
     for (uint32_t r = 0; r < a.ahead; ++r) {
@@ -221,7 +203,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
             }
             wait_for_row(a);
             of_it = look<T, C, EDGES>(a, s, ring, next, row, of_next, scale, dscale, dbias);
-            of_it = join<false>(of_it, s.width, 0.0f);
+            of_it = SHORT ? join<false>(of_it, s.width, 0.0f) : join_warp<false>(of_it, 0.0f);
             if (!alone) say(a, s.rank, of, turn, of_it);
         }
         if (turn > 0) {
@@ -236,6 +218,90 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         if (++next == a.ring) next = 0;
     }
     deliver<T, C, EDGES>(a, s, dscale, dbias, reinterpret_cast<float *>(ring));
+}
+
+// ---- Few rows ----
+
+// Blocks of two kinds, which need nothing of one another: the first ones have a row each, the others
+// some columns of all rows, which they read again.
+// Sums over the block; all threads get them.
+__device__ __forceinline__ part join_block(const part &mine)
+{
+    __shared__ part of_warp[WARPS];
+    const part p = join_warp<false>(mine, 0.0f);
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = p;
+    __syncthreads();
+    return join_all<false>(of_warp, blockDim.x / WARP, 0.0f);
+}
+
+template <class T> __device__ __forceinline__ void few_row(const norm_rows_args &a, int64_t row)
+{
+    constexpr int EACH_THREAD = NORM_ROWS_FEW_COLUMNS;
+    const known k = known_of(a, row);
+    const T *x = static_cast<const T *>(a.x) + row * a.length;
+    const T *dy = static_cast<const T *>(a.dy) + row * a.length;
+    float centred[EACH_THREAD], g[EACH_THREAD];
+    part p = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int i = 0; i < EACH_THREAD; ++i) {
+        const uint32_t column = threadIdx.x + i * blockDim.x;
+        centred[i] = g[i] = 0.0f;
+        if (column >= a.length) continue;
+        centred[i] = wd_widen(x[column]) - k.mean;
+        g[i] = wd_widen(dy[column]) * read_one(a.scale, column);
+    }
+#pragma unroll
+    for (int i = 0; i < EACH_THREAD; ++i) {
+        p.pivot += g[i];
+        p.rest = fmaf(g[i], centred[i], p.rest);
+    }
+    p = join_block(p);
+    const float level = a.centered ? p.pivot * a.inverse : 0.0f;
+    const float slope = (p.rest * a.inverse) * (k.inv_std * k.inv_std);
+    T *to = static_cast<T *>(a.y) + row * a.length;
+#pragma unroll
+    for (int i = 0; i < EACH_THREAD; ++i) {
+        const uint32_t column = threadIdx.x + i * blockDim.x;
+        if (column >= a.length) continue;
+        wd_narrow(to[column], k.inv_std * fmaf(-slope, centred[i], g[i] - level));
+    }
+}
+
+// A warp has every so manyth row, a lane a column.
+template <class T>
+__device__ __forceinline__ void few_columns(const norm_rows_args &a, uint32_t strip)
+{
+    __shared__ float of_warp[2][WARPS][WARP];
+    const uint32_t warps = blockDim.x / WARP;
+    const uint32_t warp = threadIdx.x / WARP;
+    const uint32_t lane = threadIdx.x % WARP;
+    const uint32_t column = strip * WARP + lane;
+    float dscale = 0.0f, dbias = 0.0f;
+    if (column < a.length) {
+#pragma unroll 4
+        for (uint32_t row = warp; row < a.rows; row += warps) {
+            const known k = known_of(a, row);
+            const int64_t at = (int64_t)row * a.length + column;
+            const float d = wd_widen(static_cast<const T *>(a.dy)[at]);
+            const float xhat = (wd_widen(static_cast<const T *>(a.x)[at]) - k.mean) * k.inv_std;
+            dscale = fmaf(d, xhat, dscale);
+            dbias += d;
+        }
+    }
+    of_warp[0][warp][lane] = dscale;
+    of_warp[1][warp][lane] = dbias;
+    __syncthreads();
+    if (warp > 1 || column >= a.length) return;
+    float sum = 0.0f;
+    for (uint32_t w = 0; w < warps; ++w) sum += of_warp[warp][w][lane];
+    write_param(param_of(a, warp), column, sum);
+}
+
+template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
+{
+    wd_wait_for_previous();
+    if (blockIdx.x < a.rows) few_row<T>(a, blockIdx.x);
+    else few_columns<T>(a, blockIdx.x - (uint32_t)a.rows);
 }
 
 // dscale and dbias of the partial rows: a block has a tile of columns of one of them.

@@ -26,6 +26,13 @@ __device__ __forceinline__ float sum_of_lanes(float v, uint32_t width)
     return v;
 }
 
+__device__ __forceinline__ float sum_of_warp(float v)
+{
+#pragma unroll
+    for (uint32_t o = WARP / 2; o > 0; o /= 2) v += __shfl_xor_sync(WHOLE_WARP, v, o);
+    return v;
+}
+
 // What a thread, a warp or a whole row has. Forward: the mean as a column's value and the distance
 // from it, so that a common offset costs no digits, the squares around the mean, and how many columns.
 // Backward: two sums. It travels by one access.
@@ -72,6 +79,24 @@ __device__ __forceinline__ part join(const part &mine, uint32_t width, float inv
     return all;
 }
 
+// Of the parts that the lanes of a warp have.
+template <bool STATISTICS>
+__device__ __forceinline__ part join_warp(const part &mine, float inverse)
+{
+    part all = {0.0f, 0.0f, 0.0f, 0.0f};
+    if constexpr (STATISTICS) {
+        all.pivot = __shfl_sync(WHOLE_WARP, mine.pivot, 0);
+        const float distance = mine.count > 0.0f ? (mine.pivot - all.pivot) + mine.rest : 0.0f;
+        all.rest = sum_of_warp(mine.count * distance) * inverse;
+        const float d = distance - all.rest;
+        all.squares = sum_of_warp(fmaf(mine.count * d, d, mine.squares));
+    } else {
+        all.pivot = sum_of_warp(mine.pivot);
+        all.rest = sum_of_warp(mine.rest);
+    }
+    return all;
+}
+
 // Of `count` parts in shared memory, the first of which has columns; every lane of the warp gets it.
 template <bool STATISTICS>
 __device__ __forceinline__ part join_all(const part *of, uint32_t count, float inverse)
@@ -94,6 +119,12 @@ __device__ __forceinline__ part join_all(const part *of, uint32_t count, float i
             if (p.count > 0.0f) squares += fmaf(p.count * d, d, p.squares);
         }
         all.squares = sum_of_lanes(squares, span);
+    } else if (count <= 16) { // every lane by itself
+#pragma unroll 4
+        for (uint32_t j = 0; j < count; ++j) {
+            all.pivot += of[j].pivot;
+            all.rest += of[j].rest;
+        }
     } else {
         for (uint32_t j = first; j < count; j += span) {
             all.pivot += of[j].pivot;

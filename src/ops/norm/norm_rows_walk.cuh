@@ -28,7 +28,7 @@ struct seat {
     uint32_t count;  // of its columns
 };
 
-// Edges: rows need not begin and end on boundaries of units.
+// Without edges rows begin and end on boundaries of units, and every thread has all its units.
 template <class T, bool EDGES>
 __device__ __forceinline__ seat seat_of(const norm_rows_args &a, int64_t block)
 {
@@ -91,7 +91,7 @@ __device__ __forceinline__ void ask(const norm_rows_args &a, const seat &s, uint
     if (row >= a.rows) return;
 #pragma unroll
     for (int v = 0; v < UNITS<T, C>; ++v) {
-        if ((uint32_t)v >= s.units) continue;
+        if (EDGES && (uint32_t)v >= s.units) continue;
         uint4 *to = place_of<TENSORS, UNITS<T, C>>(ring, at, which, v);
         if (EDGES && a.apart) {
             unit<T> one;
@@ -121,9 +121,14 @@ __device__ __forceinline__ unit<T> take(uint4 *ring, uint32_t at, int which, int
 // All but the rows that are wanted later.
 __device__ __forceinline__ void wait_for_row(const norm_rows_args &a)
 {
-    if (a.ahead == 1) wd_copies_wait<0>();
-    else if (a.ahead == 2) wd_copies_wait<1>();
-    else wd_copies_wait<2>();
+    switch (a.ahead) {
+    case 1: wd_copies_wait<0>(); break;
+    case 2: wd_copies_wait<1>(); break;
+    case 3: wd_copies_wait<2>(); break;
+    case 4: wd_copies_wait<3>(); break;
+    case 5: wd_copies_wait<4>(); break;
+    default: wd_copies_wait<5>(); break;
+    }
 }
 
 // What is not the row's becomes `with`.
@@ -134,6 +139,17 @@ __device__ __forceinline__ void fill(const norm_rows_args &a, int32_t column, un
     for (int i = 0; i < EACH<T>; ++i) {
         if (!inside(a, column + i)) u.put(i, with);
     }
+}
+
+// Element i in single precision: of bfloat16 one instruction, whichever half of a word it is.
+template <class T> __device__ __forceinline__ float wide_of(const unit<T> &u, int i)
+{
+    return wd_widen(u.get(i));
+}
+template <> __device__ __forceinline__ float wide_of(const unit<bfloat16> &u, int i)
+{
+    const uint32_t word = u.word[i / 2];
+    return __uint_as_float(i & 1 ? word & 0xffff0000u : word << 16);
 }
 
 // Two neighbours by one conversion.
@@ -183,7 +199,7 @@ __device__ __forceinline__ void read_param_as(const norm_rows_args &a, const sea
     for (int v = 0; v < UNITS<T, C>; ++v) {
         const int32_t column = column_of(s, v);
         const P *from = static_cast<const P *>(data) + column;
-        if ((uint32_t)v >= s.units) continue;
+        if (EDGES && (uint32_t)v >= s.units) continue;
         if constexpr (EDGES) {
 #pragma unroll
             for (int i = 0; i < E; ++i) {
@@ -217,6 +233,14 @@ __device__ __forceinline__ void write_param(const norm_rows_param &p, uint32_t c
     if (p.type == NORM_ROWS_F32) static_cast<float *>(p.data)[column] = value;
     else if (p.type == NORM_ROWS_F16) wd_narrow(static_cast<half16 *>(p.data)[column], value);
     else wd_narrow(static_cast<bfloat16 *>(p.data)[column], value);
+}
+
+__device__ __forceinline__ float read_one(const norm_rows_param &p, uint32_t column)
+{
+    if (!p.data) return 0.0f;
+    if (p.type == NORM_ROWS_F32) return static_cast<const float *>(p.data)[column];
+    if (p.type == NORM_ROWS_F16) return wd_widen(static_cast<const half16 *>(p.data)[column]);
+    return wd_widen(static_cast<const bfloat16 *>(p.data)[column]);
 }
 
 __device__ __forceinline__ float given(const float *from, const norm_rows_args &a, int64_t row)

@@ -8,7 +8,7 @@
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_chain_half_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { CHUNK = 8, CHUNKS = 2, STRAIGHT_RUNS = 2, STRAIGHT_RUNS_ANY = 1 };
+enum { CHUNK = 8, CHUNKS = 2, STRAIGHT_RUNS = 2, STRAIGHT_RUNS_TWO = 1 };
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -24,11 +24,11 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct pointwise_program program;
-    struct wd_chain_kernel kernel = {
-        &kernel_rows[KERNEL_pointwise_chain_f16],
-        CHUNK,
-        CHUNKS,
-        {&kernel_rows[KERNEL_pointwise_straight_f16_1], CHUNK, STRAIGHT_RUNS, STRAIGHT_RUNS_ANY}};
+    struct wd_chain_kernel kernel = {&kernel_rows[KERNEL_pointwise_chain_f16],
+                                     CHUNK,
+                                     CHUNKS,
+                                     {&kernel_rows[KERNEL_pointwise_straight_f16_1], CHUNK,
+                                      STRAIGHT_RUNS, STRAIGHT_RUNS_TWO, STRAIGHT_RUNS_TWO}};
     struct wd_reason reason;
     if (!wd_pointwise_program_make(&call->problem, &program, &reason)) {
         return wd_fail(reason.status, "%s", reason.text);

@@ -23,15 +23,17 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const struct wd_problem *problem = &call->problem;
     int inputs = wd_pointwise_operands(problem->node->attr.pointwise.mode);
     struct wd_pointwise_kernel kernel = {&kernel_rows[KERNEL_pointwise_any_f64], RUN, 0};
-    struct wd_pointwise_kernel flat = {&kernel_rows[KERNEL_pointwise_f64_flat1], FLAT_RUN,
-                                       FLAT_RUNS_1};
+    struct wd_pointwise_kernel flat[2] = {
+        {&kernel_rows[KERNEL_pointwise_f64_flat1], FLAT_RUN, FLAT_RUNS_1},
+        {NULL, 0, 0},
+    };
     bool is_typed = wd_pointwise_gpu_type(problem) == CUDNN_DATA_DOUBLE &&
                     !wd_pointwise_gpu_fills(call) && inputs <= 2;
     if (inputs == 2) {
-        flat.row = &kernel_rows[KERNEL_pointwise_f64_flat2];
-        flat.runs = FLAT_RUNS_2;
+        flat[0].row = &kernel_rows[KERNEL_pointwise_f64_flat2];
+        flat[0].runs = FLAT_RUNS_2;
     }
-    return wd_pointwise_gpu_emit(call, queue, kernel, is_typed ? &flat : NULL);
+    return wd_pointwise_gpu_emit(call, queue, kernel, is_typed ? flat : NULL);
 }
 
 const struct wd_engine wd_engine_pointwise_double = {

@@ -54,7 +54,8 @@ template <class T, int U> struct flat_runs {
 // x = alpha * MODE(alpha1 * x, alpha2 * b) + beta * y
 template <int MODE, class A, class T, int U, bool BY_OUTPUT>
 __device__ __forceinline__ void flat_mode(const pointwise_vector_args &a, flat_runs<T, U> &x,
-                                          const flat_runs<T, U> &b, const T *y, uint32_t first)
+                                          const flat_runs<T, U> &b, const flat_runs<T, U> &old,
+                                          const T *y, uint32_t first)
 {
     constexpr int V = flat_runs<T, U>::V;
     const A alpha = (A)a.alpha, alpha1 = (A)a.operand[POINTWISE_X].factor,
@@ -71,9 +72,14 @@ __device__ __forceinline__ void flat_mode(const pointwise_vector_args &a, flat_r
         if (!a.plain) {
 #pragma unroll
             for (int i = 0; i < V; ++i) {
-                const uint32_t at = first + u * blockDim.x * V + i;
                 value[i] = alpha != 0 ? alpha * value[i] : (A)0;
-                if (beta != 0 && at >= a.skip && at < a.count) value[i] += beta * wd_widen(y[at]);
+                if (beta == 0) continue;
+                if constexpr (sizeof(T) < 8) {
+                    value[i] += beta * wd_widen(old.of[u].get(i));
+                } else { // its registers are all taken
+                    const uint32_t at = first + u * blockDim.x * V + i;
+                    if (at >= a.skip && at < a.count) value[i] += beta * y[at];
+                }
             }
         }
 #pragma unroll
@@ -93,7 +99,7 @@ __device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
     const uint32_t first = begin + threadIdx.x * V;
     const bool whole = begin >= a.skip && end <= a.count;
     T *y = static_cast<T *>(a.operand[POINTWISE_Y].data);
-    flat_runs<T, U> x, b;
+    flat_runs<T, U> x, b, old;
     wd_wait_for_previous();
     x.load(a, static_cast<const T *>(a.operand[POINTWISE_X].data), first, whole);
     if (INPUTS > 1) {
@@ -101,11 +107,12 @@ __device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
     } else {
         b = x;
     }
+    if (sizeof(T) < 8 && a.operand[POINTWISE_Y].factor != 0.0) old.load(a, y, first, whole);
     if (INPUTS == 2 && a.by_output) {
         switch (a.attr.mode) {
 #define WD_FLAT_BY_OUTPUT(mode)                                                                    \
     case mode:                                                                                     \
-        flat_mode<mode, A, T, U, true>(a, x, b, y, first);                                         \
+        flat_mode<mode, A, T, U, true>(a, x, b, old, y, first);                                    \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;
@@ -114,7 +121,7 @@ __device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
         switch (a.attr.mode) {
 #define WD_FLAT_BINARY(mode)                                                                       \
     case mode:                                                                                     \
-        flat_mode<mode, A, T, U, false>(a, x, b, y, first);                                        \
+        flat_mode<mode, A, T, U, false>(a, x, b, old, y, first);                                   \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;
@@ -123,7 +130,7 @@ __device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
         switch (a.attr.mode) {
 #define WD_FLAT_UNARY(mode)                                                                        \
     case mode:                                                                                     \
-        flat_mode<mode, A, T, U, false>(a, x, x, y, first);                                        \
+        flat_mode<mode, A, T, U, false>(a, x, x, old, y, first);                                   \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;

@@ -125,8 +125,9 @@ static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
     for (int d = 0; d < walk->rank; ++d) args->dim[d] = wd_fastdiv_of((uint32_t)walk->dim[d]);
     runs = ((int64_t)args->count + run - 1) / run;
     if (l->kernel.runs > 0) {
-        blocks = wd_ceil_div(runs, (int64_t)THREADS * l->kernel.runs);
-        return wd_emit_kernel(l->queue, l->kernel.row, blocks, THREADS, 0, args);
+        if (runs < (int64_t)THREADS * l->queue->device->multiprocessors) threads = THREADS_FEW;
+        blocks = wd_ceil_div(runs, (int64_t)threads * l->kernel.runs);
+        return wd_emit_kernel(l->queue, l->kernel.row, blocks, threads, 0, args);
     }
     if (runs < (int64_t)THREADS * l->queue->device->multiprocessors) threads = THREADS_FEW;
     blocks = (runs + threads - 1) / threads;
@@ -200,9 +201,10 @@ cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue 
     l.args.streaming =
         wd_tensor_extent(wd_call_tensor(call, POINTWISE_Y)) > queue->device->l2_bytes;
     l.args.plain = l.args.alpha == 1.0 && operands[POINTWISE_Y].factor == 0.0;
-    if (flat && is_flat(&walk, operands, &l.args) &&
-        walk.count >= (int64_t)queue->device->multiprocessors * THREADS * flat->run * flat->runs) {
-        l.kernel = *flat;
+    if (flat && is_flat(&walk, operands, &l.args)) {
+        int64_t most = (int64_t)queue->device->multiprocessors * THREADS * flat->run * flat->runs;
+        const struct wd_pointwise_kernel *fit = &flat[walk.count < most];
+        if (fit->row) l.kernel = *fit;
     }
     return wd_pointwise_split(&walk, operands, POINTWISE_OPERANDS, launch, &l);
 }

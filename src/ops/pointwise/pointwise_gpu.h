@@ -25,9 +25,9 @@ struct wd_pointwise_kernel {
     int runs; /* 0: one after another */
 };
 
-/* Launches the kernel, or `flat` (null: none) where all tensors lie as the index counts and are equally
- * far behind a boundary of 16 bytes, the mode is one of pointwise_flat_modes.def, and there is enough
- * for every processor. */
+/* Launches the kernel, or one of two `flat` ones (null: none) where all tensors lie as the index counts
+ * and are equally far behind a boundary of 16 bytes and the mode is one of pointwise_flat_modes.def:
+ * the first where there is enough for every processor, the second (whose row may be null) for less. */
 cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue *queue,
                                     struct wd_pointwise_kernel kernel,
                                     const struct wd_pointwise_kernel *flat);

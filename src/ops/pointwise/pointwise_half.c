@@ -15,6 +15,8 @@ enum { RUN = 8, FLAT_RUNS_1 = 4, FLAT_RUNS_2 = 2 };
 enum {
     FLAT_1 = KERNEL_pointwise_f16_flat1 - KERNEL_pointwise_f16_0,
     FLAT_2 = KERNEL_pointwise_f16_flat2 - KERNEL_pointwise_f16_0,
+    SMALL_1 = KERNEL_pointwise_f16_small1 - KERNEL_pointwise_f16_0,
+    SMALL_2 = KERNEL_pointwise_f16_small2 - KERNEL_pointwise_f16_0,
 };
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -33,9 +35,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                                                                   : KERNEL_pointwise_bf16_0;
     bool fills = wd_pointwise_gpu_fills(call);
     struct wd_pointwise_kernel kernel = {&kernel_rows[fills ? first : first + inputs], RUN, 0};
-    struct wd_pointwise_kernel flat = {&kernel_rows[first + (inputs == 1 ? FLAT_1 : FLAT_2)], RUN,
-                                       inputs == 1 ? FLAT_RUNS_1 : FLAT_RUNS_2};
-    return wd_pointwise_gpu_emit(call, queue, kernel, inputs <= 2 && !fills ? &flat : NULL);
+    struct wd_pointwise_kernel flat[2] = {
+        {&kernel_rows[first + (inputs == 1 ? FLAT_1 : FLAT_2)], RUN,
+         inputs == 1 ? FLAT_RUNS_1 : FLAT_RUNS_2},
+        {&kernel_rows[first + (inputs == 1 ? SMALL_1 : SMALL_2)], RUN, 1},
+    };
+    return wd_pointwise_gpu_emit(call, queue, kernel, inputs <= 2 && !fills ? flat : NULL);
 }
 
 const struct wd_engine wd_engine_pointwise_half = {

@@ -160,7 +160,9 @@ int wd_straight_make(struct pointwise_straight_args *args, const struct pointwis
 cudnnStatus_t wd_straight_emit(struct wd_queue *queue, const struct straight_kernels *kernels,
                                int kernel, const struct pointwise_straight_args *args)
 {
-    int runs = kernel < STRAIGHT_ADD_CLAMP ? kernels->runs_any : kernels->runs;
+    int runs = kernel < STRAIGHT_ADD_CLAMP ? kernels->runs_any
+               : kernel < STRAIGHT_MUL_ADD ? kernels->runs
+                                           : kernels->runs_two;
     int64_t run = (int64_t)runs * kernels->chunk;
     int64_t threads = THREADS;
     if (args->count < threads * run * queue->device->multiprocessors) threads = THREADS_FEW;

@@ -30,8 +30,9 @@ enum straight_kernel {
 struct straight_kernels {
     struct wd_kernel_row *rows; /* null: none */
     int chunk;                  /* elements of a run */
-    int runs;                   /* of the frequent chains */
-    int runs_any;
+    int runs;                   /* of the frequent chains of one operand, */
+    int runs_two;               /* of two, */
+    int runs_any;               /* and of any */
 };
 
 /* Makes the arguments of a walk whose operands are a program's inputs and then its output, as

@@ -24,8 +24,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const struct wd_problem *problem = &call->problem;
     int inputs = wd_pointwise_operands(problem->node->attr.pointwise.mode);
     struct wd_pointwise_kernel kernel = {&kernel_rows[KERNEL_pointwise_any_f32], RUN, 0};
-    struct wd_pointwise_kernel flat = {&kernel_rows[KERNEL_pointwise_f32_flat1], FLAT_RUN,
-                                       FLAT_RUNS_1};
+    struct wd_pointwise_kernel flat[2] = {
+        {&kernel_rows[KERNEL_pointwise_f32_flat1], FLAT_RUN, FLAT_RUNS_1},
+        {&kernel_rows[KERNEL_pointwise_f32_small1], FLAT_RUN, 1},
+    };
     if (wd_pointwise_gpu_type(problem) != CUDNN_DATA_FLOAT) {
         return wd_pointwise_gpu_emit(call, queue, kernel, NULL);
     }
@@ -35,10 +37,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     kernel.row = &kernel_rows[KERNEL_pointwise_f32_0 + inputs];
     if (inputs == 2) {
-        flat.row = &kernel_rows[KERNEL_pointwise_f32_flat2];
-        flat.runs = FLAT_RUNS_2;
+        flat[0].row = &kernel_rows[KERNEL_pointwise_f32_flat2];
+        flat[0].runs = FLAT_RUNS_2;
+        flat[1].row = &kernel_rows[KERNEL_pointwise_f32_small2];
     }
-    return wd_pointwise_gpu_emit(call, queue, kernel, inputs <= 2 ? &flat : NULL);
+    return wd_pointwise_gpu_emit(call, queue, kernel, inputs <= 2 ? flat : NULL);
 }
 
 const struct wd_engine wd_engine_pointwise_vector = {

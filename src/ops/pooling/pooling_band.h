@@ -23,6 +23,21 @@ struct wd_pool_band {
     uint32_t threads;
 };
 
+enum {
+    WD_POOL_PLANE_LEAST = 8,
+    WD_POOL_PLANE_MOST = 1024, /* elements of planes that blocks take several of */
+    WD_POOL_PLANES = 4096,     /* and how many there are of them at least */
+};
+
+/* Whether planes are one window each, small and many. */
+static inline bool wd_pool_is_planes(const struct wd_pool_shape *s)
+{
+    const int64_t elements = s->image[0] * s->image[1] * s->image[2];
+    return !s->pixels && wd_pool_is_whole(s, 0) && wd_pool_is_whole(s, 1) &&
+           wd_pool_is_whole(s, 2) && elements >= WD_POOL_PLANE_LEAST &&
+           elements <= WD_POOL_PLANE_MOST && s->outer >= WD_POOL_PLANES;
+}
+
 /* Threads make `rows` results (or pairs of them) along the second axis at once; maxima backward take
  * turns instead. False where not even the smallest box fits. */
 bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *shape,

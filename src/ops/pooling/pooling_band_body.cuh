@@ -17,6 +17,12 @@ __device__ __forceinline__ int band_covers(const pool_band_axis &x, int at, int 
     return max(min(start + x.size, x.cover_image) - max(start, 0), 0);
 }
 
+// 1 / n of the at most three elements that a window covers along an axis.
+template <class A> __device__ __forceinline__ A inverse_of_three(int n)
+{
+    return n >= 3 ? (A)(1.0 / 3.0) : n == 2 ? (A)0.5 : (A)1;
+}
+
 // PLANE: inner is 1. STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages.
 template <class T, int MODE, bool PLANE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
 __device__ __forceinline__ void band_windows(const pool_band_args &a)
@@ -66,7 +72,8 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
             // of those outside, sums take nothing, maxima the nearest inside again
             column[s] = (uint32_t)(min(max(w, 0), wide.image - 1) - under[2].low) * step;
             weight[s] = (A)1;
-            if (SPREAD && a.exclude && in[s]) weight[s] = inverse<A>(band_covers(wide, w, 1));
+            if (SPREAD && a.exclude && in[s])
+                weight[s] = inverse_of_three<A>(band_covers(wide, w, 1));
         }
         A of_row[LINES];
 #pragma unroll
@@ -86,9 +93,10 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
                 else take<MODE>(sum, v);
             }
             if (SUM) sum = there ? sum : (A)0;
-            if (SPREAD && a.exclude && there) sum *= inverse<A>(band_covers(high, h, 1));
+            if (SPREAD && a.exclude && there) sum *= inverse_of_three<A>(band_covers(high, h, 1));
             of_row[r] = sum;
         }
+        const A of_column = inverse_of_three<A>(band_covers(wide, q, STRIDE));
         const size_t row = (size_t)(outer + m) * high.windows + p;
         size_t to = (row * wide.windows + q) * inner + c;
 #pragma unroll
@@ -102,8 +110,7 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
             } else if (!a.exclude) {
                 value *= (A)a.inverse;
             } else if (!SPREAD) {
-                value *=
-                    inverse<A>(band_covers(high, p + k, STRIDE) * band_covers(wide, q, STRIDE));
+                value *= inverse_of_three<A>(band_covers(high, p + k, STRIDE)) * of_column;
             }
             wd_put_run<T, 1>(a, to, &value);
             to += (size_t)wide.windows * inner;
@@ -158,7 +165,8 @@ __device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
             in[s] = (uint32_t)q < (uint32_t)over[2].count;
             column[s] = (uint32_t)q * step;
             weight[s] = (A)a.inverse;
-            if (a.exclude && in[s]) weight[s] = inverse<A>(band_covers(wide, j - 1 + s, 2));
+            if (a.exclude && in[s])
+                weight[s] = inverse_of_three<A>(band_covers(wide, j - 1 + s, 2));
         }
         A both[ROWS + 1], right[ROWS + 1]; // of the first column, of the second
 #pragma unroll
@@ -178,7 +186,7 @@ __device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
             both[r] = v[0] + v[1];
             right[r] = v[1];
             if (a.exclude && there) {
-                const A share = inverse<A>(band_covers(high, i - 1 + r, 2));
+                const A share = inverse_of_three<A>(band_covers(high, i - 1 + r, 2));
                 both[r] *= share;
                 right[r] *= share;
             }

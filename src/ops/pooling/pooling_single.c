@@ -25,7 +25,10 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                                 const struct wd_pool_memory *memory)
 {
     struct pool_vector_args a = wd_pool_vector_args_of(s, memory);
-    int variant = s->type * 2 + !(s->window[1] == 2 && s->window[2] == 2);
+    int variant = s->type * 3 + 2;
+    if (s->window[1] == s->window[2] && (s->window[1] == 2 || s->window[1] == 3)) {
+        variant = s->type * 3 + (int)s->window[1] - 2;
+    }
     if (s->pixels) {
         variant += KERNEL_single_pixel_f32_2;
         a.by_w = wd_fastdiv_of((uint32_t)s->inner);

@@ -13,6 +13,9 @@
 
 enum { POOL_THREADS = 256 };
 
+/* Averages of whole planes backward: runs of a thread. */
+enum { POOL_PLANE_RUNS = 4 };
+
 /* What is made of a window. */
 enum { POOL_AVERAGE, POOL_MAX, POOL_MAX_NAN };
 

@@ -4,6 +4,7 @@
  * and long ones that lanes share, of images of one or two dimensions, and of three
  * where windows are pairs of columns, in fp32, fp16 and bf16. How an
  * output is computed depends on shape and alignment alone. */
+#include "ops/pooling/pooling_band.h"
 #include "ops/pooling/pooling_vector.h"
 
 #include <string.h>
@@ -16,9 +17,10 @@ enum {
     LONG_WINDOW = 64, /* elements that lanes share */
     LONG_PLANE = 8,   /* likewise where a plane has but one window: 7x7 in 0.6 of a box's time */
     MANY_WINDOWS = 1 << 16,
-    LANES_FEW = 32,   /* runs of a window that 8 lanes take on */
-    LANES_WARP = 512, /* and 32 */
-    TILE_RUNS = 32,   /* runs of a row of threads, and where there are few blocks */
+    LANES_FEW = 32,      /* runs of a window that 8 lanes take on */
+    LANES_WARP = 512,    /* and 32 */
+    TILE_RUNS = 256,     /* runs of a row of threads, and where there are few blocks */
+    TILE_RUNS_MANY = 32, /* more where a processor has three blocks */
     TILE_RUNS_FEW = 4,
     THREADS_FEW = 64,
 };
@@ -64,6 +66,8 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
                   struct wd_reason *reason)
 {
     WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_forward_tile has it");
+    WD_NEED(!wd_pool_is_planes(s), reason, NOT_SUPPORTED_SHAPE,
+            "small planes, better staged several at a time");
     WD_NEED(wd_pool_is_flat(s) || (is_pairs(s) && wd_pool_tile_fits(device, s)), reason,
             NOT_SUPPORTED_SHAPE, "windows of three dimensions, other than of pairs of columns");
     WD_NEED(is_long(s) || is_pairs(s) || is_pixel(s) || !wd_pool_tile_fits(device, s), reason,
@@ -175,7 +179,8 @@ static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_s
     int64_t tiles;
     for (a->tile_runs = 1; a->tile_runs < TILE_RUNS && a->tile_runs < of_pixel;) a->tile_runs *= 2;
     while (a->tile_runs > TILE_RUNS_FEW &&
-           pixels * wd_ceil_div(of_pixel, a->tile_runs) < queue->device->multiprocessors) {
+           pixels * wd_ceil_div(of_pixel, a->tile_runs) <
+               (a->tile_runs > TILE_RUNS_MANY ? 3 : 1) * (int64_t)queue->device->multiprocessors) {
         a->tile_runs /= 2;
     }
     tiles = wd_ceil_div(of_pixel, a->tile_runs);

@@ -51,6 +51,9 @@ __device__ __forceinline__ void forward_deep(const pool_vector_args &a)
 
 // ---- Lanes share a window ----
 
+// Loads of a thread that are under way at once.
+constexpr int AT_ONCE = 4, PIXELS_AT_ONCE = 7;
+
 // Planes: LANES threads a window, at most a block.
 template <class T, int LANES, int MODE>
 __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
@@ -69,22 +72,31 @@ __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
     window_state<MODE, false> t;
     t.clear();
     if (covered > 0 && a.aligned && columns.extent() == a.image_w) {
-        // whole rows: aligned runs, of which the window's elements count
+        // whole rows: aligned runs, of which the window's elements count; a few are under way at once
         const uint32_t first = image + (uint32_t)(rows.low * a.image_w);
         const uint32_t end = first + covered;
-#pragma unroll 2
-        for (uint32_t at = (first / V + lane) * V; at < end; at += LANES * V) {
-            if (at + V <= a.total) {
-                wd_run<T, V> run;
-                run.load(x + at);
+        for (uint32_t at = (first / V + lane) * V; at < end; at += LANES * V * AT_ONCE) {
+            wd_run<T, V> run[AT_ONCE];
 #pragma unroll
-                for (int i = 0; i < V; ++i) {
-                    const bool in = at + i >= first && at + i < end;
-                    t.see(in ? wd_widen(run.get(i)) : nothing<MODE, float>());
-                }
-            } else {
-                for (uint32_t i = at < first ? first : at; i < end; ++i) {
-                    t.see(element(x + i));
+            for (int u = 0; u < AT_ONCE; ++u) {
+                const uint32_t from = at + u * LANES * V;
+                if (from < end && from + V <= a.total) run[u].load(x + from);
+            }
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; ++u) {
+                const uint32_t from = at + u * LANES * V;
+                if (from >= end) continue;
+                if (from + V <= a.total) {
+                    const bool inside = from >= first && from + V <= end;
+#pragma unroll
+                    for (int i = 0; i < V; ++i) {
+                        const bool in = inside || (from + i >= first && from + i < end);
+                        t.see(in ? wd_widen(run[u].get(i)) : nothing<MODE, float>());
+                    }
+                } else {
+                    for (uint32_t i = from < first ? first : from; i < end; ++i) {
+                        t.see(element(x + i));
+                    }
                 }
             }
         }
@@ -138,14 +150,25 @@ __device__ __forceinline__ void forward_columns(const pool_vector_args &a)
     if (works) {
         const uint32_t first = (uint32_t)(rows.low * a.image_w + columns.low);
         const uint32_t skip = (uint32_t)a.image_w - extent;
-#pragma unroll 4
-        for (uint32_t k = row; k < covered; k += rows_at_once) {
-            const uint32_t pixel = first + k + (skip > 0 ? k / extent * skip : 0);
-            wd_run<T, V> one;
-            one.load(x + (size_t)pixel * a.inner);
+        // loads of a few pixels are under way at once
+        auto read = [&](auto pixel_of) {
+            for (uint32_t k = row; k < covered; k += PIXELS_AT_ONCE * rows_at_once) {
+                wd_run<T, V> one[PIXELS_AT_ONCE];
 #pragma unroll
-            for (int i = 0; i < V; ++i) t[i].see(wd_widen(one.get(i)));
-        }
+                for (int u = 0; u < PIXELS_AT_ONCE; ++u) {
+                    const uint32_t at = k + u * rows_at_once;
+                    if (at < covered) one[u].load(x + (size_t)pixel_of(at) * a.inner);
+                }
+#pragma unroll
+                for (int u = 0; u < PIXELS_AT_ONCE; ++u) {
+                    if (k + u * rows_at_once >= covered) break;
+#pragma unroll
+                    for (int i = 0; i < V; ++i) t[i].see(wd_widen(one[u].get(i)));
+                }
+            }
+        };
+        if (skip == 0) read([&](uint32_t k) { return first + k; });
+        else read([&](uint32_t k) { return first + k + k / extent * skip; });
     }
 #pragma unroll
     for (int i = 0; i < V; ++i) of_thread[i][threadIdx.x] = t[i].value;

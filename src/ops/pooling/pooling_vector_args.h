@@ -22,19 +22,14 @@ struct pool_vector_args {
     int32_t exclude; /* averages: padding does not count */
     float lowest;    /* maxima without candidates */
     float inverse;   /* averages: 1 / the size of a window */
-    int32_t image_d; /* images of three dimensions: pool_deep alone */
     int32_t image_h;
     int32_t image_w;
-    int32_t windows_d;
     int32_t windows_h;
     int32_t windows_w;
-    int32_t size_d;
     int32_t size_h;
     int32_t size_w;
-    int32_t stride_d;
     int32_t stride_h;
     int32_t stride_w;
-    int32_t pad_d;
     int32_t pad_h;
     int32_t pad_w;
     uint32_t inner;
@@ -47,6 +42,11 @@ struct pool_vector_args {
     struct wd_fastdiv by_outer; /* pixels: rows of an image; pool_deep: its depth */
     struct wd_fastdiv by_stride_h;
     struct wd_fastdiv by_stride_w;
+    int32_t image_d; /* images of three dimensions: pool_deep alone */
+    int32_t windows_d;
+    int32_t size_d;
+    int32_t stride_d;
+    int32_t pad_d;
 };
 
 #endif

@@ -95,7 +95,8 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     if (is_plane(s)) {
         a->by_plane = wd_fastdiv_of((uint32_t)wd_pool_image(s));
         a->total = (uint32_t)(s->outer * wd_pool_image(s));
-        return launch(queue, KERNEL_grad_plane_f32 + s->type, wd_ceil_div(a->total, run), a);
+        return launch(queue, KERNEL_grad_plane_f32 + s->type,
+                      wd_ceil_div(a->total, run * POOL_PLANE_RUNS), a);
     }
     for (int d = 0; d < 3; ++d) {
         struct pool_axis *x = &a->axis[d];

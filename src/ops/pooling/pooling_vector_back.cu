@@ -179,32 +179,43 @@ __device__ __forceinline__ void apart_pairs(const pool_tile_args &a)
     }
 }
 
-// Planes that are one window each: V neighbours of dx, wherever planes end.
+// Planes that are one window each: runs of V neighbours of dx, wherever planes end; a thread has a few, a
+// block apart.
 template <class T, int V> __device__ __forceinline__ void apart_plane(const pool_tile_args &a)
 {
-    const uint32_t first = (blockIdx.x * blockDim.x + threadIdx.x) * V;
-    if (first >= a.total) return;
-    const uint32_t plane = wd_fastdiv_quotient(first, a.by_plane);
-    const uint32_t next = (plane + 1) * a.by_plane.divisor;
+    const uint32_t begin = (blockIdx.x * POOL_PLANE_RUNS * blockDim.x + threadIdx.x) * V;
     const T *dy = static_cast<const T *>(a.from);
     const float factor = a.exclude ? inverse<float>((int)a.by_plane.divisor) : (float)a.inverse;
-    const float own = wd_widen(dy[plane]) * factor;
-    float value[V];
-    if (next >= first + V) {
+    float own[POOL_PLANE_RUNS];
 #pragma unroll
-        for (int i = 0; i < V; ++i) value[i] = own;
-    } else {
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            const uint32_t at = min(first + i, a.total - 1);
-            value[i] = at < next ? own : wd_widen(dy[wd_fastdiv_quotient(at, a.by_plane)]) * factor;
-        }
+    for (int u = 0; u < POOL_PLANE_RUNS; ++u) {
+        const uint32_t first = begin + u * blockDim.x * V;
+        if (first < a.total) own[u] = wd_widen(dy[wd_fastdiv_quotient(first, a.by_plane)]) * factor;
     }
-    if (first + V <= a.total) {
-        wd_put_run<T, V>(a, first, value);
-    } else {
-        for (int i = 0; i < V; ++i) {
-            if (first + i < a.total) wd_put_run<T, 1>(a, first + i, value + i);
+#pragma unroll
+    for (int u = 0; u < POOL_PLANE_RUNS; ++u) {
+        const uint32_t first = begin + u * blockDim.x * V;
+        if (first >= a.total) return;
+        const uint32_t next =
+            (wd_fastdiv_quotient(first, a.by_plane) + 1) * a.by_plane.divisor; // plane
+        float value[V];
+#pragma unroll
+        for (int i = 0; i < V; ++i) value[i] = own[u];
+        if (next < first + V) {
+#pragma unroll
+            for (int i = 1; i < V; ++i) {
+                const uint32_t at = min(first + i, a.total - 1);
+                if (at >= next) {
+                    value[i] = wd_widen(dy[wd_fastdiv_quotient(at, a.by_plane)]) * factor;
+                }
+            }
+        }
+        if (first + V <= a.total) {
+            wd_put_run<T, V>(a, first, value);
+        } else {
+            for (int i = 0; i < V; ++i) {
+                if (first + i < a.total) wd_put_run<T, 1>(a, first + i, value + i);
+            }
         }
     }
 }

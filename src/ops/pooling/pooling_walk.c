@@ -11,7 +11,6 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    COLUMNS = 2,         /* of a thread at a stride of 1; at 2, one */
     STRIP_LEAST = 8,     /* rows of a thread */
     THREADS_EACH = 2048, /* of a processor, that shorter strips are to make */
 };
@@ -122,7 +121,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     if ((uintptr_t)m->x % 16 != 0 || (uintptr_t)m->out % 16 != 0) {
         return (flat ? wd_pool_forward_single : wd_pool_forward_tile).emit(queue, s, m);
     }
-    a = wd_pool_walk_args_of(queue->device, s, pairs ? 1 : COLUMNS, m);
+    a = wd_pool_walk_args_of(queue->device, s, 1, m);
     kernel = KERNEL_pool_walk_f32_3_1_flat + s->type * 3 + (pairs ? 2 : !flat);
     return wd_pool_walk_launch(queue, &kernel_rows[kernel], &a);
 }

@@ -102,7 +102,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     int kernel = KERNEL_grad_walk_f32 + s->type;
     if (s->max && !s->pixels) return emit_columns(queue, s, m);
     if ((image | (uintptr_t)m->dy) % 16 != 0) return wd_pool_backward_tile.emit(queue, s, m);
-    a = wd_pool_walk_args_of(queue->device, s, s->max ? PAIRS : COLUMNS, m);
+    a = wd_pool_walk_args_of(queue->device, s, 1, m);
     if (!s->max) kernel = KERNEL_spread_walk_f32_3_flat + s->type * 2 + !wd_pool_walk_is_flat(s);
     return wd_pool_walk_launch(queue, &kernel_rows[kernel], &a);
 }

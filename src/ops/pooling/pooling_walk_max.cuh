@@ -61,9 +61,10 @@ template <class T, int V, int MODE> struct run_place {
     }
     __device__ __forceinline__ void finish()
     {
-        if (MODE != POOL_MAX) return;
+        if (MODE == POOL_MAX) {
 #pragma unroll
-        for (int i = 0; i < WORDS; ++i) code[i] |= wd_packed_differ<T>(value[i], value[i]);
+            for (int i = 0; i < WORDS; ++i) code[i] |= wd_packed_differ<T>(value[i], value[i]);
+        }
     }
 };
 

@@ -90,7 +90,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_reduce_space s;
     if (!wd_reduce_gpu_match(&s, problem, reason)) return false;
-    WD_NEED(s.k2 > 1 || s.terms == 1, reason, NOT_SUPPORTED_LAYOUT,
+    WD_NEED(s.k2 > 1 || s.terms == 1 || s.permuted, reason, NOT_SUPPORTED_LAYOUT,
             "the innermost %lld elements fall on one output", (long long)s.r1);
     WD_NEED(s.terms < INT32_MAX / 2, reason, NOT_SUPPORTED_SHAPE,
             "%lld terms are too many to be counted", (long long)s.terms);

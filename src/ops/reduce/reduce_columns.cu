@@ -70,6 +70,19 @@ template <class A, int V> struct columns<PRODUCT, A, V> {
     }
 };
 
+// What indices call row `row`.
+__device__ __forceinline__ int32_t counted_as(const reduce_vector_args &a, uint32_t row)
+{
+    uint32_t index = 0;
+    if (a.counted == 0) return (int32_t)row;
+    for (int d = a.counted - 1; d >= 0; --d) {
+        const uint32_t rest = wd_fastdiv_quotient(row, a.counted_dim[d]);
+        index += (row - rest * a.counted_dim[d].divisor) * a.counted_step[d];
+        row = rest;
+    }
+    return (int32_t)index;
+}
+
 // Where NaN is passed over `best` is NaN until there is a number; an index begins as the first row's,
 // which is right where all are NaN, or minus infinity. Rows that are joined have no indices.
 template <class A, int V> struct columns<PICK, A, V> {
@@ -79,11 +92,23 @@ template <class A, int V> struct columns<PICK, A, V> {
     __device__ __forceinline__ void begin(const reduce_vector_args &a, uint32_t row)
     {
 #pragma unroll
-        for (int j = 0; j < V; ++j) best[j] = neutral<PICK, A>(a), index[j] = (int32_t)row;
+        for (int j = 0; j < V; ++j) {
+            best[j] = neutral<PICK, A>(a);
+            index[j] = row == INT32_MAX ? INT32_MAX : counted_as(a, row);
+        }
     }
     __device__ __forceinline__ void add(const reduce_vector_args &a, const A *w, uint32_t row)
     {
-        if (a.indices) {
+        if (a.counted > 0) { // the first of equals may come later
+            const int32_t at = counted_as(a, row);
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                const A known = a.propagate ? best[j] : w[j];
+                const bool wins = known == known && !(w[j] <= best[j]);
+                const bool equals = w[j] == best[j] || (w[j] != w[j] && best[j] != best[j]);
+                if (wins || (equals && at < index[j])) best[j] = w[j], index[j] = at;
+            }
+        } else if (a.indices) {
 #pragma unroll
             for (int j = 0; j < V; ++j) {
                 const A known = a.propagate ? best[j] : w[j];
@@ -112,6 +137,30 @@ template <class A, int V> struct columns<PICK, A, V> {
     }
 };
 
+// Elements of two bytes and where the greatest is, an output a thread, of less than 2^16 rows: value and
+// place are one number each, so that an element costs few instructions.
+template <class T>
+__device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_args &a,
+                                                          const T *from, int64_t step, uint32_t row,
+                                                          uint32_t end, uint32_t down)
+{
+    constexpr int ROWS = 16;
+    int32_t best = INT32_MIN;
+    for (; row < end; row += ROWS * down) {
+        uint16_t bits[ROWS];
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i, from += step) {
+            if (row + i * down < end) bits[i] = *reinterpret_cast<const uint16_t *>(from);
+        }
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            const uint32_t r = row + i * down;
+            if (r < end) best = max(best, (int32_t)pick_key<T>(a, bits[i], r));
+        }
+    }
+    return picked<T>(a, best);
+}
+
 // V outputs a thread: a run, or one.
 template <int OP, class T, int V> __device__ void reduce_columns(const reduce_vector_args &a)
 {
@@ -136,6 +185,15 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     const uint32_t first_whole = a.joined ? 1 : 0;
     const uint32_t end_whole = !follow ? 0 : a.joined ? min(end, max(a.units, 2u) - 2) : end;
     const int64_t step = (int64_t)((uint64_t)down * a.pitch);
+    if constexpr (OP == PICK && sizeof(T) == 2 && V == 1) {
+        if (follow && a.indices && a.units <= 0x10000 && !a.joined && !a.counted) {
+            wd_wait_for_previous();
+            state<PICK, A> one[1] = {pick_column(a, x + base + (int64_t)((uint64_t)row * a.pitch),
+                                                 step, row, end, down)};
+            conclude<OP, A, 1>(a, one, a.lanes, tile * a.lanes, segment);
+            return;
+        }
+    }
     columns<OP, A, V> sum;
     sum.begin(a, row < end ? row : INT32_MAX);
     wd_wait_for_previous();
@@ -219,5 +277,7 @@ template <int OP, class A> __device__ void reduce_finish(const reduce_vector_arg
 
 } // namespace
 
+// What is picked spills otherwise.
+#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 80 ? 3 : 0
 #define WD_KERNELS_ROWS "ops/reduce/reduce_columns_kernels.def"
 #include "ops/kernels_device.inc"

@@ -3,6 +3,8 @@
 // What the reduce kernels share: terms, what a thread makes of them, states that are joined over
 // lanes, blocks and clusters, and the way of a state into y. A thread sums in single precision for
 // some rows at most, everything further in double; the order is fixed by the shape.
+#include <type_traits>
+
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/depend.cuh"
 #include "gpu/device/math.cuh"
@@ -160,6 +162,41 @@ template <class S> __device__ __forceinline__ S of_block(const S *mine, uint32_t
     return other;
 }
 
+// ---- Two bytes and a place in one number ----
+
+// A value as integers compare, above the place, of which the first is the greatest. Two halves: the
+// turned value plus zero, which makes one of two zeros and of all that is no number.
+template <class T>
+__device__ __forceinline__ uint32_t ordered(const reduce_vector_args &a, uint32_t two)
+{
+    const uint32_t keep = a.keep >> 16 | (a.keep & 0xffff0000u), flip = a.flip >> 16 | a.flip;
+    two = (two & keep) ^ flip;
+    two = std::is_same<T, bfloat16>::value ? wd_plus_zero_bf16(two) : wd_plus_zero_f16(two);
+    two ^= (two >> 15 & 0x00010001u) * 0x7fffu;
+    // NaN, the greatest, becomes the least
+    return a.propagate ? two : two + 0x00010001u;
+}
+
+template <class T>
+__device__ __forceinline__ uint32_t pick_key(const reduce_vector_args &a, uint32_t bits,
+                                             uint32_t place)
+{
+    return ordered<T>(a, bits) << 16 | (0xffffu - place);
+}
+
+template <class T>
+__device__ __forceinline__ state<PICK, float> picked(const reduce_vector_args &a, int32_t key)
+{
+    uint32_t bits = (uint32_t)key >> 16;
+    T value;
+    if (key == INT32_MIN) return state<PICK, float>::none();
+    if (!a.propagate) bits = (bits - 1) & 0xffffu;
+    bits ^= (bits >> 15) * 0x7fffu;
+    const uint16_t half_word = (uint16_t)bits;
+    memcpy(&value, &half_word, sizeof value);
+    return {key_of(wd_widen(value), a.propagate != 0), 0xffff - (int32_t)(key & 0xffff)};
+}
+
 // ---- Into y ----
 
 template <class A> __device__ __forceinline__ A ended(const reduce_vector_args &a, double sum)
@@ -281,6 +318,32 @@ __device__ __forceinline__ void put_many(const reduce_vector_args &a, uint32_t o
 
 // ---- Joining ----
 
+// How many lanes, a power of two up to `most`, share a column so that each thread has one at most.
+__device__ __forceinline__ uint32_t lanes_of_column(uint32_t width, uint32_t most)
+{
+    while (most > 1 && width * most > blockDim.x) most /= 2;
+    return most;
+}
+
+// Outputs from `first` on, of what the blocks of the cluster have of `width` of them.
+template <int OP, class A>
+__device__ __forceinline__ void put_cluster(const reduce_vector_args &a, const state<OP, A> *block,
+                                            uint32_t width, uint32_t first)
+{
+    using S = state<OP, A>;
+    const uint32_t sharing = lanes_of_column(width, a.cluster);
+    const uint32_t r = threadIdx.x & (sharing - 1);
+    for (uint32_t done = 0; done < width; done += blockDim.x / sharing) {
+        const uint32_t c = done + threadIdx.x / sharing;
+        S all = S::none();
+        if (c < width) {
+            for (uint32_t t = r; t < a.cluster; t += sharing) all.join(of_block(block + c, t));
+        }
+        for (uint32_t o = sharing / 2; o > 0; o /= 2) all.join(of_lane_across(all, o));
+        if (r == 0 && c < width && first + c < a.outputs) put<OP, A>(a, first + c, all);
+    }
+}
+
 // Joins what the block's threads have of V columns each, `across` (a power of two) side by side, and
 // what the cluster's blocks have, and puts the results: outputs from `first` on, or a segment's
 // states. All threads come.
@@ -307,11 +370,19 @@ __device__ __forceinline__ void conclude(const reduce_vector_args &a, state<OP, 
         for (int j = 0; j < V; ++j) part[(slice * V + j) * pitch + x] = mine[j];
     }
     __syncthreads();
-    for (uint32_t c = threadIdx.x; c < width; c += blockDim.x) {
-        const S *from = part + (c % V) * pitch + c / V;
-        S all = from[0];
-        for (uint32_t s = 1; s < slices; ++s) all.join(from[s * V * pitch]);
-        block[c] = all;
+    // several lanes a column: none waits for many
+    const uint32_t sharing = lanes_of_column(width, min(slices, 32u));
+    const uint32_t s = threadIdx.x & (sharing - 1);
+    for (uint32_t done = 0; done < width; done += blockDim.x / sharing) {
+        const uint32_t c = done + threadIdx.x / sharing;
+        S all = S::none();
+        if (c < width) {
+            for (uint32_t t = s; t < slices; t += sharing) {
+                all.join(part[(t * V + c % V) * pitch + c / V]);
+            }
+        }
+        for (uint32_t o = sharing / 2; o > 0; o /= 2) all.join(of_lane_across(all, o));
+        if (s == 0 && c < width) block[c] = all;
     }
     __syncthreads();
     if (a.joined) { // columns of joined rows fall on few outputs
@@ -328,24 +399,20 @@ __device__ __forceinline__ void conclude(const reduce_vector_args &a, state<OP, 
         block = part;
         width = a.outputs;
     }
-    const bool clustered = a.cluster > 1;
-    if (clustered) {
+    if (a.cluster > 1) {
         wd_cluster_arrive();
         wd_cluster_wait();
+        if (segment == 0) put_cluster<OP, A>(a, block, width, first);
+        wd_cluster_arrive(); // nobody ends before it has been read
+        wd_cluster_wait();
+        return;
     }
     for (uint32_t c = threadIdx.x; c < width && first + c < a.outputs; c += blockDim.x) {
-        S all = block[c];
-        if (clustered && segment > 0) break;
-        for (uint32_t r = 1; r < a.cluster; ++r) all.join(of_block(block + c, r));
-        if (a.segments > 1 && !clustered) {
-            static_cast<S *>(a.partial)[(int64_t)segment * a.outputs + first + c] = all;
+        if (a.segments > 1) {
+            static_cast<S *>(a.partial)[(int64_t)segment * a.outputs + first + c] = block[c];
         } else {
-            put<OP, A>(a, first + c, all);
+            put<OP, A>(a, first + c, block[c]);
         }
-    }
-    if (clustered) { // nobody ends before it has been read
-        wd_cluster_arrive();
-        wd_cluster_wait();
     }
 }
 

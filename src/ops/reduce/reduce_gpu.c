@@ -16,7 +16,8 @@ enum {
     CLUSTER_CAPABILITY = 90,
     CLUSTER_BYTES = 2 << 20, /* of x: below, a second launch takes longer than it saves */
     BLOCKS_A_PROCESSOR = 4,  /* of 256 threads: what it has at once; */
-    BLOCKS_OF_MUCH = 12,     /* more where there is much, so that none is waited for */
+    BLOCKS_OF_MUCH = 12,     /* more where there is much, so that none is waited for, */
+    BLOCK_BYTES = 128 << 10, /* but not for less of x than this */
     ELEMENTS_MAX_LOG2 = 35,  /* of x: keeps the count of blocks below 2^31 */
 };
 
@@ -111,8 +112,7 @@ bool wd_reduce_gpu_match(struct wd_reduce_space *s, const struct wd_problem *pro
             "dims that are reduced and dims that are not alternate too often in x, %s",
             wd_tensor_text(x, text, sizeof text));
     see_node(s, problem);
-    WD_NEED(counts || !s->indices, reason, NOT_SUPPORTED_LAYOUT,
-            "indices count otherwise than x lies, %s", wd_tensor_text(x, text, sizeof text));
+    s->permuted = !counts && s->indices;
     WD_NEED(s->total >> ELEMENTS_MAX_LOG2 == 0, reason, NOT_SUPPORTED_SHAPE,
             "%lld elements are more than 2^%d", (long long)s->total, ELEMENTS_MAX_LOG2);
     WD_NEED(s->outputs <= INT32_MAX / 2, reason, NOT_SUPPORTED_SHAPE,
@@ -129,6 +129,7 @@ struct wd_reduce_space wd_reduce_gpu_see(const struct wd_problem *problem)
     (void)see(&s, wd_slot(problem->graph, problem->node, WD_REDUCE_X),
               wd_slot(problem->graph, problem->node, WD_REDUCE_Y), &counts);
     see_node(&s, problem);
+    s.permuted = !counts && s.indices;
     return s;
 }
 
@@ -140,8 +141,14 @@ struct wd_reduce_cut wd_reduce_gpu_cut(const struct wd_reduce_space *s,
     struct wd_reduce_cut cut = {1, 1};
     bool much = s->total * s->bytes > CLUSTER_BYTES;
     int64_t blocks = much ? BLOCKS_OF_MUCH : BLOCKS_A_PROCESSOR;
-    int64_t wanted = (int64_t)device->multiprocessors * blocks / tiles;
+    int64_t all = (int64_t)device->multiprocessors * blocks;
+    int64_t wanted;
     bool clusters = device->cooperative && device->capability >= CLUSTER_CAPABILITY;
+    if (much) {
+        int64_t one = (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR;
+        all = wd_clamp(s->total * s->bytes / BLOCK_BYTES, one, all);
+    }
+    wanted = all / tiles;
     /* several waves balance themselves: cut only what is less than one */
     if (much && tiles >= (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR) return cut;
     cut.segments = wd_most(1, wd_least(wanted, worth));
@@ -211,6 +218,28 @@ static void place_outputs(struct reduce_vector_args *a, const struct wd_tensor *
     }
 }
 
+/* How indices count terms that memory has in another order. */
+static void count_terms(struct reduce_vector_args *a, const struct wd_tensor *x,
+                        const struct wd_tensor *y)
+{
+    int order[WD_MAX_RANK];
+    uint32_t by_dim[WD_MAX_RANK] = {0};
+    uint32_t expected = 1;
+    int count = wd_tensor_order(x, order);
+    for (int d = y->rank - 1; d >= 0; --d) {
+        if (y->dim[d] != 1) continue;
+        by_dim[d] = expected;
+        expected *= (uint32_t)x->dim[d];
+    }
+    for (int i = 0; i < count; ++i) {
+        int d = order[i];
+        if (y->dim[d] != 1) continue;
+        a->counted_dim[a->counted] = wd_fastdiv_of((uint32_t)x->dim[d]);
+        a->counted_step[a->counted] = by_dim[d];
+        a->counted += 1;
+    }
+}
+
 cudnnStatus_t wd_reduce_gpu_args(const struct wd_call *call, const struct wd_reduce_space *s,
                                  struct reduce_vector_args *a)
 {
@@ -251,6 +280,7 @@ cudnnStatus_t wd_reduce_gpu_args(const struct wd_call *call, const struct wd_red
                                                      : REDUCE_PLAIN;
     a->y_type = type_index(y->dtype);
     place_outputs(a, wd_call_tensor(call, WD_REDUCE_X), y);
+    if (s->permuted) count_terms(a, wd_call_tensor(call, WD_REDUCE_X), y);
     a->y_runs = !a->y_strays && a->beta == 0.0 &&
                 (uintptr_t)a->y % (uintptr_t)wd_least(y_run, REDUCE_BYTES) == 0;
     a->index_runs =

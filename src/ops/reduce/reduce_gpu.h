@@ -25,6 +25,7 @@ struct wd_reduce_space {
     enum wd_reduce_class class;
     int64_t state; /* bytes */
     bool indices;
+    bool permuted; /* indices count otherwise than memory goes through the reduced dims */
 };
 
 /* Packed x of four types, dims that alternate at most so often, y of any strides. */

@@ -22,6 +22,7 @@ enum {
     THREADS_FEW = 64,
     SHORT_BYTES = 1024,     /* of a row that goes through shared memory */
     SHORT_TERMS = 16,       /* of a thread, about */
+    SHORT_PICKED = 32,      /* likewise, where two are picked from at once */
     SHORT_CHUNK = 12 << 10, /* bytes of a block, wanted */
 };
 
@@ -70,6 +71,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     if (!wd_reduce_gpu_match(&s, problem, reason)) return false;
     WD_NEED(s.k2 == 1 && s.r1 > 1, reason, NOT_SUPPORTED_LAYOUT,
             "%lld neighbours in memory fall on as many outputs", (long long)s.k2);
+    WD_NEED(!s.permuted, reason, NOT_SUPPORTED_LAYOUT, "indices count otherwise than x lies");
     WD_NEED(s.r0 * piece_runs(&s, false) < INT32_MAX / 2, reason, NOT_SUPPORTED_SHAPE,
             "%lld terms are too many to be counted", (long long)s.terms);
     return true;
@@ -96,7 +98,8 @@ static int64_t threads_for(int64_t wanted, const struct wd_device *device)
 static cudnnStatus_t emit_short(const struct wd_reduce_space *s, struct wd_queue *queue,
                                 struct reduce_vector_args *a)
 {
-    int64_t lanes = wd_least(WARP, wd_power_up(wd_ceil_div(s->r1, SHORT_TERMS)));
+    int64_t terms = s->class == WD_REDUCE_PICK && s->bytes == 2 ? SHORT_PICKED : SHORT_TERMS;
+    int64_t lanes = wd_least(WARP, wd_power_up(wd_ceil_div(s->r1, terms)));
     int64_t threads = threads_for(s->outputs * lanes, queue->device);
     int64_t step = threads / lanes; /* rows that a block has at once */
     int64_t enough = BLOCKS_FEW * 4 * (int64_t)queue->device->multiprocessors;

@@ -162,39 +162,23 @@ __device__ __forceinline__ run_place place_of(const reduce_vector_args &a, int64
     return r;
 }
 
-// Whether run `k` of a piece of so many may reach beyond it.
-__device__ __forceinline__ bool is_end(uint32_t k, uint32_t runs)
-{
-    return k == 0 || k + 2 >= runs;
-}
-
-// Those of units begin .. end-1 that may, by `step` threads.
-template <int OP, class T>
-__device__ __forceinline__ void add_ends(const reduce_vector_args &a,
-                                         terms<OP, acc<T>, run_of<T>> &sum, int64_t base,
-                                         uint32_t begin, uint32_t end, uint32_t thread,
-                                         uint32_t step)
+// N whole runs, `step` apart.
+template <int OP, class T, int N>
+__device__ __forceinline__ void add_whole(const reduce_vector_args &a,
+                                          terms<OP, acc<T>, run_of<T>> &sum, const T *from,
+                                          uint32_t step, int32_t index)
 {
     constexpr int V = run_of<T>;
-    const uint32_t runs = a.by_run.divisor;
-    const uint32_t first = wd_fastdiv_quotient(begin, a.by_run);
-    const uint32_t pieces = wd_fastdiv_quotient(end - 1, a.by_run) - first + 1;
-    for (uint32_t e = thread; e < 3 * pieces; e += step) {
-        const uint32_t k = e % 3 == 0 ? 0 : runs - 3 + e % 3;
-        const uint32_t unit = (first + e / 3) * runs + k;
-        if (unit < begin || unit >= end) continue;
-        const run_place r = place_of<V>(a, base, unit);
-        const int32_t index = (int32_t)(r.piece * (uint32_t)a.line) + (int32_t)r.k;
-        wd_run<T, V> run;
-        acc<T> w[V];
-        if (r.k >= a.line) continue;
-        load_run<T>(a, run, r.start + r.k);
+    wd_run<T, V> run[N];
 #pragma unroll
-        for (int j = 0; j < V; ++j) {
-            const bool inside = r.k + j >= 0 && r.k + j < a.line;
-            w[j] = inside ? term<OP>(a, wd_widen(run.get(j))) : neutral<OP, acc<T>>(a);
-        }
-        sum.add(a, w, index, index + (int32_t)max(-r.k, (int64_t)0));
+    for (int i = 0; i < N; ++i) run[i].load(from + i * step * V);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        const int32_t at = index + (int32_t)(i * step * V);
+        acc<T> w[V];
+#pragma unroll
+        for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+        sum.add(a, w, at, at);
     }
     sum.flush();
 }
@@ -203,7 +187,7 @@ __device__ __forceinline__ void add_ends(const reduce_vector_args &a,
 template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args &a)
 {
     using A = acc<T>;
-    constexpr int V = run_of<T>, RUNS = 4, ROUNDS = 2, MANY = OP != SUM ? 4 : sizeof(T) == 2 ? 6 : 8;
+    constexpr int V = run_of<T>, RUNS = 4, ROUNDS = 2, MANY = OP == SUM ? 8 : 4;
     const bool by_block = a.lanes > 32;
     uint32_t row, segment = 0, unit, end, step;
     if (by_block) {
@@ -225,43 +209,28 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
     sum.begin(a);
     wd_wait_for_previous();
     const uint32_t lead = threadIdx.x & (step - 1); // of the threads that share the row
-    // Of long pieces they take many whole runs at once that follow one another; the ends of pieces go
-    // one by one, before.
-    const bool whole = a.shift == 0 && a.line % V == 0;
-    const uint32_t runs = a.by_run.divisor;
-    terms<OP, A, V> ends;
-    ends.begin(a);
-    if (runs >= max(2 * step, 4u) && unit - lead < end) {
-        if (!whole) add_ends<OP, T>(a, ends, base, unit - lead, end, lead, step);
-        while (unit - lead < end) {
-            const uint32_t piece = wd_fastdiv_quotient(unit - lead, a.by_run);
-            const uint32_t k = unit - lead - piece * runs;
-            const uint32_t n = min(min(runs - k, end - (unit - lead)), MANY * step);
-            const int64_t start = base + piece * a.piece;
-            const int64_t first = (int64_t)k * V - (int)((a.shift + start) & (V - 1));
-            const T *from = static_cast<const T *>(a.x) + start + first;
-            const int32_t index = (int32_t)(piece * (uint32_t)a.line) + (int32_t)first;
-            wd_run<T, V> run[MANY];
-#pragma unroll
-            for (int i = 0; i < MANY; ++i) {
-                const uint32_t u = lead + i * step;
-                if (u < n && (whole || !is_end(k + u, runs))) run[i].load(from + u * V);
-            }
-#pragma unroll
-            for (int i = 0; i < MANY; ++i) {
-                const uint32_t u = lead + i * step;
-                const int32_t at = index + (int32_t)(u * V);
-                A w[V];
-                if (u >= n || (!whole && is_end(k + u, runs))) continue;
-#pragma unroll
-                for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
-                sum.add(a, w, at, at);
-            }
-            sum.flush();
-            unit += n;
-        }
-    }
     while (unit < end) {
+        // where all of them have whole runs of one piece, many are in flight
+        const uint32_t piece = wd_fastdiv_quotient(unit - lead, a.by_run);
+        const int64_t start = base + piece * a.piece;
+        const int before = (int)((a.shift + start) & (V - 1));
+        const int64_t first = (int64_t)(unit - lead - piece * a.by_run.divisor) * V - before;
+        const int32_t index =
+            (int32_t)(piece * (uint32_t)a.line) + (int32_t)first + (int32_t)lead * V;
+        const T *from = static_cast<const T *>(a.x) + start + first + lead * V;
+        const uint32_t left = end - (unit - lead);
+        // whole runs, of the piece and of the segment
+        const uint32_t room = first >= 0 ? (uint32_t)min((a.line - first) / V, (int64_t)left) : 0;
+        if (room >= MANY * step) {
+            add_whole<OP, T, MANY>(a, sum, from, step, index);
+            unit += MANY * step;
+            continue;
+        }
+        if (room >= MANY / 2 * step) {
+            add_whole<OP, T, MANY / 2>(a, sum, from, step, index);
+            unit += MANY / 2 * step;
+            continue;
+        }
 #pragma unroll 1
         for (int n = 0; n < ROUNDS && unit < end; ++n, unit += RUNS * step) {
             wd_run<T, V> run[RUNS];
@@ -294,12 +263,30 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
         sum.flush();
     }
     state<OP, A> mine[1] = {sum.get(a)};
-    mine[0].join(ends.get(a));
     if (by_block) conclude<OP, A, 1>(a, mine, 1, row, segment);
     else conclude_lanes<OP, A>(a, mine[0], row, lane);
 }
 
 // ---- Short rows ----
+
+// The greatest of a row of elements of two bytes, in words of which the first and the last may be half
+// a neighbour's.
+template <class T>
+__device__ __forceinline__ state<PICK, float> pick_row(const reduce_vector_args &a, const T *row,
+                                                       uint32_t n, uint32_t lane)
+{
+    const uint32_t odd = (uint32_t)(reinterpret_cast<uintptr_t>(row) / 2 & 1);
+    const uint32_t *in = reinterpret_cast<const uint32_t *>(row - odd);
+    const uint32_t words = n > 0 ? (odd + n + 1) / 2 : 0;
+    int32_t best = INT32_MIN;
+#pragma unroll 4
+    for (uint32_t k = lane; k < words; k += a.lanes) {
+        const uint32_t two = ordered<T>(a, in[k]), place = 0xffff + odd - 2 * k;
+        if (k > 0 || !odd) best = max(best, (int32_t)(two << 16 | place));
+        if (2 * k + 1 < odd + n) best = max(best, (int32_t)((two & 0xffff0000u) | (place - 1)));
+    }
+    return picked<T>(a, best);
+}
 
 // `block_rows` rows a block, copied as they lie; `lanes` threads a row.
 template <int OP, class T> __device__ void reduce_short(const reduce_vector_args &a)
@@ -333,6 +320,11 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
         const uint32_t row = done + (threadIdx.x >> a.lane_bits);
         const T *mine = staged + shift + row * line;
         const uint32_t end = row < rows ? line : 0;
+        const uint32_t output = row < rows ? first + row : a.outputs;
+        if constexpr (OP == PICK && sizeof(T) == 2) {
+            conclude_lanes<OP, A>(a, pick_row(a, mine, end, lane), output, lane);
+            continue;
+        }
         terms<OP, A, 1> sum;
         sum.begin(a);
 #pragma unroll 4
@@ -340,12 +332,11 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
             const A w = term<OP>(a, wd_widen(mine[k]));
             sum.add(a, &w, (int32_t)k, (int32_t)k);
         }
-        conclude_lanes<OP, A>(a, sum.get(a), row < rows ? first + row : a.outputs, lane);
+        conclude_lanes<OP, A>(a, sum.get(a), output, lane);
     }
 }
 
 } // namespace
 
-#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/reduce/reduce_rows_kernels.def"
 #include "ops/kernels_device.inc"

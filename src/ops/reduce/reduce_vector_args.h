@@ -71,6 +71,11 @@ struct reduce_vector_args {
      * outputs from the outermost, and strides */
     int32_t y_strays;
     int32_t index_strays;
+    /* columns: where memory goes through the reduced dims in another order than indices count, those
+     * dims from the outermost in memory, and what a step along each counts */
+    int32_t counted;
+    struct wd_fastdiv counted_dim[WD_MAX_RANK];
+    uint32_t counted_step[WD_MAX_RANK];
     int32_t kept;
     uint32_t kept_dim[WD_MAX_RANK];
     int64_t y_stride[WD_MAX_RANK];

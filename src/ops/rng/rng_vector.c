@@ -121,6 +121,7 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
     int64_t threads = RNG_THREADS;
     int64_t warps = wd_ceil_div(wd_ceil_div(a->count + shift, run), own);
     if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
+    a->whole_blocks = (uint32_t)(a->count / (threads * RNG_RUNS * run));
     return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
                           (uint32_t)threads, 0, a);
 }
@@ -195,6 +196,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.offset_value = numbers.offset_value;
     a.seed_dtype = numbers.seed_dtype;
     a.offset_dtype = numbers.offset_dtype;
+    wd_philox_keys(a.seed_value, a.key);
+    a.exponent = 0x4b000000u;
+    a.one = 0x3f800000u;
     a.count = wd_tensor_count(y);
     a.scale = numbers.scale;
     if (numbers.how == RNG_CHANCE) {

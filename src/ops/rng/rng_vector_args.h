@@ -27,14 +27,18 @@ struct rng_vector_args {
     uint64_t offset_value;
     int32_t seed_dtype;
     int32_t offset_dtype;
-    int64_t count; /* elements */
+    uint32_t key[2 * WD_PHILOX_ROUNDS]; /* of seed_value */
+    uint32_t exponent;                  /* bits of floats: of 2^23, */
+    uint32_t one;                       /* and of 1, which no instruction holds besides another */
+    int64_t count;                      /* elements */
     uint64_t none; /* Bernoulli: the bits of a 0, in all elements of eight bytes, and */
     uint64_t flip; /* those in which a 1 is different */
     struct wd_threshold threshold;
     struct rng_scale scale;
     int32_t shift; /* flat: bytes between the boundary before y and y; of a mask, elements */
     int32_t streaming;
-    int32_t whole; /* tiles: rows of them are whole blocks of random bits */
+    uint32_t whole_blocks; /* flat: of threads, all of whose runs are y's */
+    int32_t whole;         /* tiles: rows of them are whole blocks of random bits */
     uint32_t channels;
     uint32_t plane;
     uint32_t tile_channels;

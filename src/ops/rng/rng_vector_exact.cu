@@ -15,11 +15,19 @@ namespace {
 
 enum { CHANCE, UNIFORM, NORMAL };
 
+// Keys of a seed that the host knew lie with the arguments.
 __device__ __forceinline__ wd_drawing begin(const rng_vector_args &a)
 {
+    wd_drawing d;
     wd_wait_for_previous();
-    return {rng_integer(a.seed, a.seed_dtype, a.seed_value),
-            rng_integer(a.offset, a.offset_dtype, a.offset_value)};
+    d.offset = rng_integer(a.offset, a.offset_dtype, a.offset_value);
+    if (a.seed) {
+        wd_philox_keys(rng_integer(a.seed, a.seed_dtype, 0), d.key);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 2 * WD_PHILOX_ROUNDS; ++i) d.key[i] = a.key[i];
+    }
+    return d;
 }
 
 // ---- A block's elements ----
@@ -33,28 +41,15 @@ __device__ __forceinline__ float root(float x)
     return fmaf(fmaf(-near, near, x), 0.5f * inverse, near);
 }
 
-// Constants that stay in registers, where an instruction takes one from its own bits.
-struct constants {
-    uint32_t mantissa; // 2^23 as float
-    uint32_t one;
-};
-
-__device__ __forceinline__ constants kept(void)
-{
-    constants k = {0x4b000000u, 0x3f800000u};
-    wd_forget<0>(k.mantissa);
-    wd_forget<1>(k.one);
-    return k;
-}
-
 // A word's half and 1/2, by its place in a mantissa.
-template <int HIGH> __device__ __forceinline__ float middle_of(const constants &k, uint32_t word)
+template <int HIGH>
+__device__ __forceinline__ float middle_of(const rng_vector_args &a, uint32_t word)
 {
-    return __uint_as_float(__byte_perm(word, k.mantissa, HIGH ? 0x7632 : 0x7610)) - 8388607.5f;
+    return __uint_as_float(__byte_perm(word, a.exponent, HIGH ? 0x7632 : 0x7610)) - 8388607.5f;
 }
-__device__ __forceinline__ float turn_of(const constants &k, uint32_t word)
+__device__ __forceinline__ float turn_of(const rng_vector_args &a, uint32_t word)
 {
-    return fmaf(middle_of<1>(k, word), 1.0f / 32768.0f, -1.0f);
+    return fmaf(middle_of<1>(a, word), 1.0f / 32768.0f, -1.0f);
 }
 
 // Integers below 2^32 as double, by their place in a mantissa.
@@ -126,8 +121,8 @@ template <class T, int WAY> struct elements {
     // The first COUNT elements that words of a block are, packed. Of pairs, both.
     template <int COUNT>
     static __device__ __forceinline__ void make(const rng_vector_args &a, const wd_drawing &d,
-                                                const constants &k, uint32_t block,
-                                                const uint32_t *number, uint32_t *word)
+                                                uint32_t block, const uint32_t *number,
+                                                uint32_t *word)
     {
         constexpr int WORDS = COUNT * (int)sizeof(T) / 4;
         const rng_scale &p = a.scale;
@@ -149,20 +144,20 @@ template <class T, int WAY> struct elements {
         } else if constexpr (sizeof(T) == 2 && WAY == UNIFORM) {
 #pragma unroll
             for (int w = 0; w < WORDS; ++w) {
-                word[w] = pair_of<T>(rng_coarse_uniform(&p, middle_of<0>(k, number[w])),
-                                     rng_coarse_uniform(&p, middle_of<1>(k, number[w])));
+                word[w] = pair_of<T>(rng_coarse_uniform(&p, middle_of<0>(a, number[w])),
+                                     rng_coarse_uniform(&p, middle_of<1>(a, number[w])));
             }
         } else if constexpr (sizeof(T) == 2) {
             float middle[4];
             static_assert(WORDS == 4, "a block");
 #pragma unroll
-            for (int w = 0; w < 4; ++w) middle[w] = middle_of<0>(k, number[w]);
+            for (int w = 0; w < 4; ++w) middle[w] = middle_of<0>(a, number[w]);
             set_tails(d, block, number, middle);
 #pragma unroll
             for (int w = 0; w < 4; ++w) {
                 float v[2];
-                rng_coarse_pair(&p, root(rng_coarse_square(middle[w], k.one)),
-                                turn_of(k, number[w]), v);
+                rng_coarse_pair(&p, root(rng_coarse_square(middle[w], a.one)),
+                                turn_of(a, number[w]), v);
                 word[w] = pair_of<T>(v[0], v[1]);
             }
         } else if constexpr (sizeof(T) == 1) {
@@ -171,8 +166,8 @@ template <class T, int WAY> struct elements {
             for (int w = 0; w < WORDS; ++w) word[w] = 0;
 #pragma unroll
             for (int i = 0; i < COUNT; ++i) {
-                const double v = rng_coarse_uniform(&p, i & 1 ? middle_of<1>(k, number[i / 2])
-                                                              : middle_of<0>(k, number[i / 2]));
+                const double v = rng_coarse_uniform(&p, i & 1 ? middle_of<1>(a, number[i / 2])
+                                                              : middle_of<0>(a, number[i / 2]));
                 const int64_t whole = wd_saturate(v, SIGNED ? -128.0 : 0.0, SIGNED ? 127.0 : 255.0);
                 word[i / 4] |= (uint32_t)(uint8_t)whole << (8 * (i & 3));
             }
@@ -225,16 +220,22 @@ template <class P> __device__ __forceinline__ P element(const uint32_t *word, in
     else return (P)(word[i * (int)sizeof(P) / 4] >> (8 * (i * (int)sizeof(P) & 3)));
 }
 
-// A run of 16 bytes at element `at`, those elements of it that are y's.
+// 16 bytes to a boundary.
+__device__ __forceinline__ void store_run(const rng_vector_args &a, void *to, const uint32_t *word)
+{
+    const uint4 run = make_uint4(word[0], word[1], word[2], word[3]);
+    if (a.streaming) __stcs(static_cast<uint4 *>(to), run);
+    else *static_cast<uint4 *>(to) = run;
+}
+
+// The same at element `at`, those elements of it that are y's.
 template <class P>
 __device__ __forceinline__ void store(const rng_vector_args &a, int64_t at, const uint32_t *word)
 {
     constexpr int COUNT = RNG_BYTES / (int)sizeof(P);
     P *y = static_cast<P *>(a.y);
     if (at >= 0 && at + COUNT <= a.count) {
-        const uint4 run = make_uint4(word[0], word[1], word[2], word[3]);
-        if (a.streaming) __stcs(reinterpret_cast<uint4 *>(y + at), run);
-        else *reinterpret_cast<uint4 *>(y + at) = run;
+        store_run(a, y + at, word);
         return;
     }
 #pragma unroll
@@ -259,71 +260,74 @@ __device__ __forceinline__ void shift_down(const uint32_t *all, uint32_t from, u
 
 // ---- Memory in the order of the index ----
 
-// Run `run` of 16 bytes: blocks of bits, or a part of one, which its neighbours draw as well.
+// How many blocks of bits 16 bytes are, or how many runs of 16 bytes share one.
+template <class T, int WAY> struct shares {
+    static constexpr int COUNT = RNG_BYTES / (int)sizeof(T);
+    static constexpr int IN_BLOCK = elements<T, WAY>::IN_BLOCK;
+    static constexpr int BLOCKS = COUNT > IN_BLOCK ? COUNT / IN_BLOCK : 1;
+    static constexpr int PARTS = COUNT < IN_BLOCK ? IN_BLOCK / COUNT : 1;
+};
+
+// 16 bytes from block `block` on, or part `part` of it, which neighbours draw as well.
 template <class T, int WAY>
 __device__ __forceinline__ void make_run(const rng_vector_args &a, const wd_drawing &d,
-                                         const constants &k, int64_t run, uint32_t *word)
+                                         uint32_t block, uint32_t part, uint32_t *word)
 {
     typedef elements<T, WAY> made;
-    constexpr int COUNT = RNG_BYTES / (int)sizeof(T), IN_BLOCK = made::IN_BLOCK;
-    if constexpr (COUNT >= IN_BLOCK) {
-        constexpr int BLOCKS = COUNT / IN_BLOCK;
+    constexpr int BLOCKS = shares<T, WAY>::BLOCKS, PARTS = shares<T, WAY>::PARTS;
+    constexpr int COUNT = made::IN_BLOCK / PARTS, WORDS = 4 / PARTS;
 #pragma unroll
-        for (int b = 0; b < BLOCKS; ++b) {
-            const uint32_t block = (uint32_t)(run * BLOCKS) + b;
-            uint32_t number[4];
-            made::draw(a, d, block, number);
-            made::template make<IN_BLOCK>(a, d, k, block, number, word + b * (4 / BLOCKS));
-        }
-    } else {
-        constexpr int PARTS = IN_BLOCK / COUNT, WORDS = 4 / PARTS;
-        const uint32_t block = (uint32_t)(run / PARTS), part = (uint32_t)run % PARTS;
-        uint32_t number[4], mine[WORDS];
-        made::draw(a, d, block, number);
-#pragma unroll
-        for (int w = 0; w < WORDS; ++w) mine[w] = number[w];
+    for (int b = 0; b < BLOCKS; ++b) {
+        uint32_t number[4];
+        made::draw(a, d, block + b, number);
 #pragma unroll
         for (int p = 1; p < PARTS; ++p) {
 #pragma unroll
-            for (int w = 0; w < WORDS; ++w) mine[w] = part == p ? number[p * WORDS + w] : mine[w];
+            for (int w = 0; w < WORDS; ++w) {
+                number[w] = part == p ? number[p * WORDS + w] : number[w];
+            }
         }
-        made::template make<COUNT>(a, d, k, block, mine, word);
+        made::template make<COUNT>(a, d, block + b, number, word + b * (4 / BLOCKS));
     }
 }
 
 template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vector_args &a)
 {
     typedef piece<sizeof(T)> P;
-    constexpr int COUNT = RNG_BYTES / (int)sizeof(T);
+    typedef shares<T, WAY> in;
     const wd_drawing d = begin(a);
-    const constants k = kept();
-    const int threads = (int)blockDim.x, lane = threadIdx.x % 32;
+    const uint32_t threads = blockDim.x, lane = threadIdx.x % 32;
     uint32_t word[8]; // what is stored is behind the first four
     if (a.shift == 0) {
-        const int64_t first = (int64_t)blockIdx.x * threads * RNG_RUNS + threadIdx.x;
+        const int64_t first = (int64_t)blockIdx.x * (threads * RNG_RUNS); // of the block's runs
+        const uint32_t block = (uint32_t)(first / in::PARTS) * in::BLOCKS;
+        const bool whole = blockIdx.x < a.whole_blocks;
+        char *to = static_cast<char *>(a.y) + first * RNG_BYTES;
 #pragma unroll 1
-        for (int u = 0; u < RNG_RUNS; ++u) {
-            const int64_t run = first + u * threads;
-            if (run * COUNT >= a.count) return;
-            make_run<T, WAY>(a, d, k, run, word + 4);
-            store<P>(a, run * COUNT, word + 4);
+        for (uint32_t run = threadIdx.x; run < threads * RNG_RUNS; run += threads) {
+            if (!whole && (first + run) * in::COUNT >= a.count) return;
+            make_run<T, WAY>(a, d, block + run / in::PARTS * in::BLOCKS, run % in::PARTS, word + 4);
+            if (whole) store_run(a, to + run * RNG_BYTES, word + 4);
+            else store<P>(a, (first + run) * in::COUNT, word + 4);
         }
         return;
     }
     // a warp makes 32 runs of the index, of which the first one's are the last of the warp before
-    int64_t base = ((int64_t)blockIdx.x * threads * RNG_RUNS + threadIdx.x) / 32 * 31 - 1;
+    int64_t base = ((int64_t)blockIdx.x * (threads * RNG_RUNS) + threadIdx.x) / 32 * 31 - 1;
 #pragma unroll 1
     for (int u = 0; u < RNG_RUNS; ++u, base += threads / 32 * 31) {
-        const int64_t at = (base + lane) * COUNT - a.shift / (int)sizeof(T);
+        const int64_t run = base + lane;
+        const int before = a.shift / (int)sizeof(T);
         uint32_t shifted[4];
-        if ((base + 1) * COUNT - a.shift / (int)sizeof(T) >= a.count) return;
-        make_run<T, WAY>(a, d, k, base + lane, word + 4);
+        if ((base + 1) * in::COUNT - before >= a.count) return;
+        make_run<T, WAY>(a, d, (uint32_t)(run / in::PARTS) * in::BLOCKS, (uint32_t)run % in::PARTS,
+                         word + 4);
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
             word[w] = __shfl_sync(0xffffffffu, word[4 + w], (lane + 31) % 32);
         }
         shift_down(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
-        if (lane > 0) store<P>(a, at, shifted);
+        if (lane > 0) store<P>(a, run * in::COUNT - before, shifted);
     }
 }
 
@@ -371,7 +375,6 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
     typedef piece<sizeof(T)> P;
     constexpr int COUNT = made::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(T);
     const wd_drawing d = begin(a);
-    const constants constant = kept();
     P *y = static_cast<P *>(a.y);
     const uint32_t row = wd_fastdiv_quotient(blockIdx.x, a.by_groups);
     const uint32_t channel = (blockIdx.x - row * a.by_groups.divisor) * a.tile_channels;
@@ -391,11 +394,11 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
         int p = (int)(k * COUNT) - (int)(index % COUNT);
         if (c >= channels || p >= pixels) continue;
         made::draw(a, d, index / COUNT + k, number);
-        made::template make<COUNT>(a, d, constant, index / COUNT + k, number, word);
+        made::template make<COUNT>(a, d, index / COUNT + k, number, word);
         P *to = tile + p * (int)a.tile_channels + c;
 #pragma unroll
         for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {
-            if (a.whole || (p + j >= 0 && p + j < pixels)) *to = element<P>(word, j);
+            if (a.whole || (uint32_t)(p + j) < (uint32_t)pixels) *to = element<P>(word, j);
         }
     }
     __syncthreads();

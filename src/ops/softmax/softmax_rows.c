@@ -21,7 +21,6 @@ enum {
     ROWS_A_PROCESSOR = 4, /* that keep it busy with a warp each */
     FEW_THREADS = 256,
     THREADS = 128,          /* of rows by elements */
-    LANE_ELEMENTS = 32,     /* of a row, that a thread holds */
     DIRECT_BYTES = 1 << 20, /* of a tensor; below, copies to shared memory do not pay */
     TILE_BYTES = 16 << 10,  /* of x in a tile, dy as much: several tiles at once to a processor */
     TILES_A_PROCESSOR = 8,  /* wanted before tiles are as large as that */
@@ -122,46 +121,13 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return b ? greatest_divisor(b, a % b) : a;
 }
 
-/* Elements of a row; of 2 bytes, those of the words that it may touch. */
-static int64_t reach_of_tile(const struct wd_softmax_shape *s)
-{
-    return s->bytes == 2 ? s->length / 2 * 2 + 2 : s->length;
-}
-
-/* How many lanes of a warp want the same of shared memory's 32 banks, at most. */
-static int conflicts(const struct wd_softmax_shape *s, int64_t lanes)
-{
-    int wanted[WARP] = {0};
-    int most = 0;
-    for (int64_t t = 0; t < WARP; ++t) {
-        int64_t element = t / lanes * s->length;
-        int64_t word =
-            s->bytes == 2 ? element / 2 + t % lanes : (element + t % lanes) * (s->bytes / 4);
-        int bank = (int)(word % WARP);
-        if (++wanted[bank] > most) most = wanted[bank];
-    }
-    return most;
-}
-
-/* The fewest, for what they tell each other is as much as what they compute, that hold a row and do
- * not wait for one another. */
-static int64_t lanes_of_tile(const struct wd_softmax_shape *s)
-{
-    int64_t reach = reach_of_tile(s);
-    int64_t lanes = 1;
-    while (lanes < WARP && wd_ceil_div(reach, lanes) > LANE_ELEMENTS) lanes *= 2;
-    while (lanes < WARP && lanes * 4 < reach && conflicts(s, lanes) > (s->bytes == 8 ? 4 : 2)) {
-        lanes *= 2;
-    }
-    return lanes;
-}
-
 static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softmax_shape *s,
                                 struct wd_queue *queue, struct softmax_vector_args *a)
 {
     bool is_backward = d == &backward;
-    int64_t lanes = lanes_of_tile(s);
-    int64_t each = wd_ceil_div(reach_of_tile(s), lanes);
+    int64_t lanes =
+        s->length <= 4 ? 1 : wd_least(WARP, wd_softmax_power_up(wd_ceil_div(s->length, 8)));
+    int64_t each = wd_ceil_div(s->length, lanes);
     /* rows that are whole runs together; powers of two, as the rows that threads take at once */
     int64_t whole = s->elements / greatest_divisor(s->elements, s->length);
     int64_t step = wd_most(whole, THREADS / lanes);
@@ -193,9 +159,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (alike && a.shift == 0 && is_whole(&s) && s.length / s.elements <= RUNS_MAX) {
         return emit_few(d, &s, queue, &a);
     }
-    if (!alike || s.total * s.bytes <= DIRECT_BYTES || reach_of_tile(&s) > ELEMENTS_MAX) {
-        return emit_direct(d, &s, queue, &a);
-    }
+    if (!alike || s.total * s.bytes <= DIRECT_BYTES) return emit_direct(d, &s, queue, &a);
     return emit_tiles(d, &s, queue, &a);
 }
 

@@ -120,26 +120,17 @@ template <class T, int R, bool BACKWARD> __device__ void rows_few(const softmax_
 // behind the row's end are left out for all threads together.
 template <class T, int E, bool BACKWARD> struct lane_row {
     using A = acc<T>;
-    static constexpr int GROUP = 4;
+    static constexpr int GROUP = E < 8 ? E : 8;
     const softmax_vector_args &a;
     uint32_t lane;
     uint32_t lanes;
-    uint32_t n;     // elements of the row, 0 where there is none
-    uint32_t reach; // elements of every row; in pairs those of the words that it may touch
+    uint32_t n; // elements of the row, 0 where there is none
     A x[E];
     A dy[BACKWARD ? E : 1];
 
-    // In pairs, groups begin at half as many words, and the row's may be one more than its half.
     __device__ __forceinline__ bool is_behind(int group) const
     {
-        return group > 0 && group * lanes >= reach;
-    }
-
-    // The compiler would keep the places of all elements from their load to their store.
-    __device__ __forceinline__ void forget_places()
-    {
-        wd_forget<3>(lane);
-        wd_forget<4>(lanes);
+        return group > 0 && group * lanes >= (uint32_t)a.length;
     }
 
     __device__ __forceinline__ void load(A *to, const T *from, A pad)
@@ -227,123 +218,22 @@ template <class T, int E, bool BACKWARD> struct lane_row {
         load(x, from, BACKWARD ? (A)0 : lowest<A>());
         if constexpr (BACKWARD) {
             load(dy, from_dy, (A)0);
-            forget_places();
             backward();
         } else {
-            forget_places();
             forward();
         }
         store(to, old);
     }
 };
 
-// The same of elements of 2 bytes in shared memory, in pairs that are words there: words lane,
-// lane + lanes, ... of those that the row touches, of which the first and the last may be half a
-// neighbour's.
-template <class T, int E, bool BACKWARD> struct pair_row : lane_row<T, E, BACKWARD> {
-    using A = acc<T>;
-    using base = lane_row<T, E, BACKWARD>;
-
-    struct words {
-        uint32_t odd;     // the row begins in the middle of its first word
-        uint32_t count;   // 0 where there is no row
-        uint32_t partial; // the last word where half of it is the row's
-    };
-
-    __device__ __forceinline__ words words_of(const T *row) const
-    {
-        words w;
-        w.odd = (uint32_t)(reinterpret_cast<uintptr_t>(row) / 2 & 1);
-        w.count = this->n > 0 ? (w.odd + this->n + 1) / 2 : 0;
-        w.partial = (w.odd + this->n) % 2 ? w.count - 1 : UINT32_MAX;
-        return w;
-    }
-
-    __device__ __forceinline__ void load(A *to, const T *from, A pad)
-    {
-        const words w = words_of(from);
-        const uint32_t *in = reinterpret_cast<const uint32_t *>(from - w.odd);
-#pragma unroll
-        for (int g = 0; g < E; g += base::GROUP) {
-#pragma unroll
-            for (int j = 0; j < base::GROUP; ++j) to[g + j] = pad;
-            if (this->is_behind(g)) continue;
-#pragma unroll
-            for (int j = 0; j < base::GROUP; j += 2) {
-                const uint32_t k = this->lane + (g + j) / 2 * this->lanes;
-                wd_run<T, 2> pair;
-                if (k >= w.count) continue;
-                pair.word[0] = in[k];
-                if (g + j > 0 || k > 0 || !w.odd) to[g + j] = wd_widen(pair.get(0));
-                if (k != w.partial) to[g + j + 1] = wd_widen(pair.get(1));
-            }
-        }
-    }
-
-    __device__ __forceinline__ void store(T *to, const T *old)
-    {
-        const A alpha = (A)this->a.alpha, beta = (A)this->a.beta;
-        const words w = words_of(to);
-#pragma unroll
-        for (int g = 0; g < E; g += base::GROUP) {
-            if (this->is_behind(g)) continue;
-#pragma unroll
-            for (int j = 0; j < base::GROUP; j += 2) {
-                const uint32_t k = this->lane + (g + j) / 2 * this->lanes;
-                const bool first = g + j > 0 || k > 0 || !w.odd, second = k != w.partial;
-                A v[2] = {this->x[g + j], this->x[g + j + 1]};
-                wd_run<T, 2> pair;
-                if (k >= w.count) continue;
-                if (!this->a.plain) {
-                    const T *before = old - w.odd + 2 * k;
-                    v[0] = scaled(v[0], alpha);
-                    v[1] = scaled(v[1], alpha);
-                    if (beta != 0 && first) v[0] += beta * wd_widen(before[0]);
-                    if (beta != 0 && second) v[1] += beta * wd_widen(before[1]);
-                }
-                pair.put(0, narrow<T>(v[0]));
-                pair.put(1, narrow<T>(v[1]));
-                T *at = to - w.odd + 2 * k;
-                if (first && second) pair.store(at);
-                else if (first) at[0] = pair.get(0);
-                else at[1] = pair.get(1);
-            }
-        }
-    }
-
-    __device__ __forceinline__ void run(const T *from, const T *from_dy, T *to, const T *old)
-    {
-        load(this->x, from, BACKWARD ? (A)0 : lowest<A>());
-        if constexpr (BACKWARD) {
-            load(this->dy, from_dy, (A)0);
-            this->forget_places();
-            base::backward();
-        } else {
-            this->forget_places();
-            base::forward();
-        }
-        store(to, old);
-    }
-};
-
-template <class T, int E, bool BACKWARD> struct tile_row : lane_row<T, E, BACKWARD> {
-};
-template <int E, bool BACKWARD>
-struct tile_row<half16, E, BACKWARD> : pair_row<half16, E, BACKWARD> {
-};
-template <int E, bool BACKWARD>
-struct tile_row<bfloat16, E, BACKWARD> : pair_row<bfloat16, E, BACKWARD> {
-};
-
 template <class T, int E, bool BACKWARD> __device__ void rows_direct(const softmax_vector_args &a)
 {
-    const uint32_t lanes = a.lanes;
+    const uint32_t lanes = E > 8 ? 32 : a.lanes;
     const int64_t row =
         (int64_t)blockIdx.x * (blockDim.x >> a.lane_bits) + (threadIdx.x >> a.lane_bits);
     const int64_t at = row * a.length;
-    const uint32_t length = (uint32_t)a.length;
-    lane_row<T, E, BACKWARD> mine = {a, threadIdx.x & (lanes - 1), lanes, row < a.rows ? length : 0,
-                                     length};
+    lane_row<T, E, BACKWARD> mine = {a, threadIdx.x & (lanes - 1), lanes,
+                                     row < a.rows ? (uint32_t)a.length : 0};
     T *to = static_cast<T *>(a.y) + at;
     wd_wait_for_previous();
     mine.run(static_cast<const T *>(a.x) + at, static_cast<const T *>(a.dy) + at, to, to);
@@ -387,12 +277,11 @@ __device__ __forceinline__ void empty_tile(T *to, const T *tile, uint32_t begin,
 template <class T, int E, bool BACKWARD> __device__ void rows_tile(const softmax_vector_args &a)
 {
     uint4 *shared = wd_dynamic_shared<uint4>();
-    const uint32_t lanes = a.lanes;
+    const uint32_t lanes = E > 8 ? 32 : a.lanes;
     const uint32_t slots = blockDim.x >> a.lane_bits;
     const uint32_t slot = threadIdx.x >> a.lane_bits;
     const uint32_t length = (uint32_t)a.length;
     const uint32_t shift = (uint32_t)a.shift;
-    const uint32_t reach = sizeof(T) == 2 ? length / 2 * 2 + 2 : length;
     const int64_t first = (int64_t)blockIdx.x * a.tile;
     const uint32_t rows = (uint32_t)min((int64_t)a.tile, a.rows - first);
     const uint32_t end = shift + rows * length;
@@ -408,8 +297,8 @@ template <class T, int E, bool BACKWARD> __device__ void rows_tile(const softmax
     for (uint32_t base = 0; base < rows; base += slots) {
         const uint32_t row = base + slot;
         const uint32_t k = shift + row * length;
-        tile_row<T, E, BACKWARD> mine = {
-            {a, threadIdx.x & (lanes - 1), lanes, row < rows ? length : 0, reach}};
+        lane_row<T, E, BACKWARD> mine = {a, threadIdx.x & (lanes - 1), lanes,
+                                         row < rows ? length : 0};
         mine.run(x + k, dy + k, x + k, to + k);
     }
     __syncthreads();

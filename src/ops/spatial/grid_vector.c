@@ -15,7 +15,7 @@ enum {
     BLOCKS_A_PROCESSOR = 8,
     TURNS_A_THREAD = 2, /* at least, before an image has more segments */
     RUNS_MANY = 4,      /* of a thread */
-    RUNS_ENOUGH = 8,   /* a thread of one block a processor: so many, and threads have several */
+    RUNS_ENOUGH = 8,    /* a thread of one block a processor: so many, and threads have several */
 };
 
 static int64_t accumulator_bytes(int dtype)

@@ -3,10 +3,10 @@
 // The sampler's gradients, without atomics on them. A block has a tile of the image, and collects the
 // places whose cells touch it: from all places of a small grid, of others from the boxes (squares of
 // the grid, whose extent in the image a first kernel finds) that come near. The places are sorted by
-// cell, then by place, in shared memory; so the sums have one order. Then, some channels at a time, the
+// cell, then by place, in shared memory; so the sums have one order. Then, a run of channels at a time, the
 // gradients of these places and the image's tile are brought there: every element collects from the four
-// cells around it, every place whose cell belongs to the tile adds up its slopes. Where more places look
-// into a tile than there is room for, they come in portions, first for the elements, then for slopes.
+// cells around it, every place whose cell belongs to the tile adds up the image's steps there. Where more
+// places look into a tile than there is room for, they come in portions.
 #ifndef WD_OPS_SPATIAL_SAMPLER_BACK_CUH
 #define WD_OPS_SPATIAL_SAMPLER_BACK_CUH
 
@@ -100,17 +100,18 @@ __device__ __forceinline__ uint32_t sum_before(uint32_t *shared, uint32_t own, u
 }
 
 // A block's tile of the image, and its shared memory: see wd_back_bytes.
-template <class T, int S> struct back_tile {
+template <class T> struct back_tile {
     typedef typename accumulator<T>::type A;
     const sampler_vector_args &a;
     uint32_t n; // the image
     uint32_t in_batch;
-    int top, left; // of the tile
-    int across;    // cells of a row: one more than elements
+    int top, left;   // of the tile
+    int across;      // cells of a row: one more than elements
+    rectangle frame; // the tile and what is around it
     int cells;
     bool first; // that of the image
     uint4 *dy, *x;
-    A *fraction, *slope; // of a place: down and right; what adds up by x and by y
+    A *fraction, *slope; // of a place: down and right; and its steps
     uint32_t *place;
     uint32_t *begin, *filled; // of a cell: where its places begin, and how many are there
     uint16_t *cell;           // of a place
@@ -130,11 +131,12 @@ template <class T, int S> struct back_tile {
         n = a.first_image + b;
         across = (1 << a.lanes_log2) + 1;
         cells = across * ((SPATIAL_THREADS >> a.lanes_log2) + 1);
+        frame = {top - 1, left - 1, (SPATIAL_THREADS >> a.lanes_log2) + 2, across + 1};
         dy = wd_dynamic_shared<uint4>();
-        x = dy + S * room;
-        fraction = reinterpret_cast<A *>(x + S * cells);
+        x = dy + room;
+        fraction = reinterpret_cast<A *>(x + frame.height * frame.width);
         slope = fraction + 2 * room;
-        place = reinterpret_cast<uint32_t *>(slope + 2 * room);
+        place = reinterpret_cast<uint32_t *>(slope + 4 * room);
         begin = place + room;
         filled = begin + cells + 1;
         cell = reinterpret_cast<uint16_t *>(filled + cells);
@@ -160,7 +162,7 @@ template <class T, int S> struct back_tile {
         uint32_t hits = 0, total = boxes;
         uint32_t mask = 0;
         if (a.boxes) {
-#pragma unroll 2
+#pragma unroll 4
             for (uint32_t i = from; i < to; ++i) {
                 const uint4 box =
                     __ldcg(static_cast<const uint4 *>(a.boxes) + in_batch * boxes + i);
@@ -179,11 +181,49 @@ template <class T, int S> struct back_tile {
         candidates = total << box_log2(a);
     }
 
+    // The place that candidate `number` is, if it is one.
+    __device__ __forceinline__ bool candidate(uint32_t number, spot &at) const
+    {
+        const uint32_t box = number >> box_log2(a);
+        if (number >= candidates) return false;
+        box_corner(a, a.boxes ? near[box] : box, at);
+        at.n = n;
+        at.p += (int)(number >> a.box_column_log2 & ((1u << a.box_row_log2) - 1));
+        at.q += (int)(number & ((1u << a.box_column_log2) - 1));
+        return at.p < a.rows && at.q < a.columns;
+    }
+
+    // Keeps those of U candidates of each thread, from `next` on, that look into the tile.
+    template <int U>
+    __device__ __forceinline__ void keep(uint32_t next, uint32_t *cursor, bool lost)
+    {
+        sight<A> k[U];
+        spot at[U];
+        bool in[U];
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            in[u] = candidate(next + u * SPATIAL_THREADS + threadIdx.x, at[u]);
+            if (in[u]) k[u].template look<T>(a, at[u].number(a));
+        }
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            const int own = in[u] ? cell_of(k[u]) : -1;
+            if (own >= 0) {
+                dy[atomicAdd(cursor, 1u)] = make_uint4(
+                    (uint32_t)(at[u].p * a.columns + at[u].q), (uint32_t)own,
+                    __float_as_uint((float)k[u].down), __float_as_uint((float)k[u].right));
+                atomicAdd(filled + own, 1u);
+            } else if (in[u] && lost && !k[u].seen) {
+                put_lost<T>(a, at[u], k[u]);
+            }
+        }
+    }
+
     // Places from candidate `next` on, as many as there is room for; `next` moves on. Returns their
-    // number. LOST: those that see nothing are seen to, by the image's first tile.
+    // number. `lost`: those that see nothing are seen to.
     __device__ __forceinline__ uint32_t collect(uint32_t &next, bool lost)
     {
-        uint2 *found = reinterpret_cast<uint2 *>(dy); // places and cells, as they come
+        constexpr uint32_t U = 4, STEP = SPATIAL_THREADS;
         uint32_t *cursor = shared + SPATIAL_THREADS / 32;
         uint32_t most = 0;
         __syncthreads();
@@ -193,41 +233,30 @@ template <class T, int S> struct back_tile {
         __syncthreads();
 #pragma unroll 1
         while (next < candidates) {
-            if (most + SPATIAL_THREADS > (uint32_t)a.room) {
+            if (most + STEP > (uint32_t)a.room) {
                 __syncthreads();
                 most = *cursor;
                 __syncthreads();
-                if (most + SPATIAL_THREADS > (uint32_t)a.room) break;
+                if (most + STEP > (uint32_t)a.room) break;
             }
-            const uint32_t candidate = next + threadIdx.x;
-            const uint32_t number = candidate >> box_log2(a);
-            spot at;
-            next += SPATIAL_THREADS;
-            most += SPATIAL_THREADS;
-            if (candidate >= candidates) continue;
-            box_corner(a, a.boxes ? near[number] : number, at);
-            at.n = n;
-            at.p += (int)(candidate >> a.box_column_log2 & ((1u << a.box_row_log2) - 1));
-            at.q += (int)(candidate & ((1u << a.box_column_log2) - 1));
-            if (at.p >= a.rows || at.q >= a.columns) continue;
-            sight<A> k;
-            k.template look<T>(a, at.number(a));
-            const int own = cell_of(k);
-            if (own >= 0) {
-                found[atomicAdd(cursor, 1u)] =
-                    make_uint2((uint32_t)(at.p * a.columns + at.q), (uint32_t)own);
-                atomicAdd(filled + own, 1u);
-            } else if (lost && !k.seen) {
-                put_lost<T>(a, at, k);
+            if (most + U * STEP <= (uint32_t)a.room) {
+                keep<U>(next, cursor, lost);
+                next += U * STEP;
+                most += U * STEP;
+            } else {
+                keep<1>(next, cursor, lost);
+                next += STEP;
+                most += STEP;
             }
         }
         __syncthreads();
         const uint32_t count = *cursor;
-        sort(found, count);
+        sort(count);
         return count;
     }
 
-    __device__ __forceinline__ void sort(const uint2 *found, uint32_t count)
+    // Puts the places that were kept in the order of cells, then of places.
+    __device__ __forceinline__ void sort(uint32_t count)
     {
         uint32_t *listed = reinterpret_cast<uint32_t *>(slope); // places by cell, in no order
         const int each = (cells + SPATIAL_THREADS - 1) / SPATIAL_THREADS;
@@ -246,160 +275,224 @@ template <class T, int S> struct back_tile {
         __syncthreads();
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
-            const uint2 one = found[i];
+            const uint4 one = dy[i];
             listed[begin[one.y] + atomicAdd(filled + one.y, 1u)] = one.x;
         }
         __syncthreads();
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
-            const uint2 one = found[i];
+            const uint4 one = dy[i];
             const uint32_t end = begin[one.y + 1];
             uint32_t rank = begin[one.y];
-            sight<A> k;
 #pragma unroll 1
             for (uint32_t j = begin[one.y]; j < end; ++j) rank += listed[j] < one.x;
             place[rank] = one.x;
             cell[rank] = (uint16_t)one.y;
-            k.template look<T>(a, (int64_t)n * a.rows * a.columns + one.x);
-            fraction[2 * rank] = k.down;
-            fraction[2 * rank + 1] = k.right;
+            if constexpr (sizeof(A) == 4) {
+                fraction[2 * rank] = __uint_as_float(one.z);
+                fraction[2 * rank + 1] = __uint_as_float(one.w);
+            } else {
+                sight<A> k;
+                k.template look<T>(a, (int64_t)n * a.rows * a.columns + one.x);
+                fraction[2 * rank] = k.down;
+                fraction[2 * rank + 1] = k.right;
+            }
         }
         __syncthreads();
-#pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < 2 * count; i += SPATIAL_THREADS) slope[i] = 0;
     }
 
-    // S runs of channels of the places' gradients, from channel c on.
-    __device__ __forceinline__ void stage_places(uint32_t count, int c)
+    // Where in a plane of dy a place's gradient is.
+    __device__ __forceinline__ int offset_of(uint32_t i) const
     {
-        const int run = (int)threadIdx.x % S, own = c + run * pack_of<T>;
-        const T *from = static_cast<const T *>(a.y.data) + n * a.y.image + own * a.y.channel;
+        uint32_t p = place[i];
+        const int q = (int)take_rest(p, a.by_line);
+        return (int)p * a.y.row + q * a.y.column;
+    }
+
+    // Channel c of an image.
+    __device__ __forceinline__ const T *channel_of(const sampler_image &image, int c) const
+    {
+        return static_cast<const T *>(image.data) + n * image.image + c * image.channel;
+    }
+
+    // A run of channels of the gradients of `count` places, and of the tile.
+    __device__ __forceinline__ void stage(uint32_t count, int c) const
+    {
+        const T *from = channel_of(a.y, c);
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x / S; i < count; i += SPATIAL_THREADS / S) {
-            uint32_t p = place[i];
+        for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
             pack<T> one;
-            const int q = (int)take_rest(p, a.by_line);
-            load_pack(a.y, from + (int64_t)p * a.y.row + (int64_t)q * a.y.column, own < a.channels,
-                      a.channels - own, one);
-            store_shared<T>(dy + run * a.room + i, one);
+            load_pack(a.y, from + offset_of(i), true, a.channels - c, one);
+            store_shared<T>(dy + i, one);
         }
+        stager<T, 2> image;
+        image.find(a.x, a.height, a.width, frame);
+        image.load(a.x, channel_of(a.x, c), a.channels - c);
+        image.store(x);
+    }
+
+    // How much of place i goes to the element whose cells to the upper left and right end at `middle`
+    // and later; r: whether the cell is below of the element's upper edge.
+    __device__ __forceinline__ A share_of(uint32_t i, int r, uint32_t middle) const
+    {
+        const A down = fraction[2 * i], right = fraction[2 * i + 1];
+        return (r ? 1 - down : down) * (i < middle ? right : 1 - right);
+    }
+
+    // The upper left one of the cells around the thread's element.
+    __device__ __forceinline__ int own_cell() const
+    {
+        const int w = (int)threadIdx.x & ((1 << a.lanes_log2) - 1);
+        return ((int)threadIdx.x >> a.lanes_log2) * across + w;
     }
 
     // Adds up what the thread's own element gets.
-    __device__ __forceinline__ void collect_element(A (*sums)[pack_of<T>])
+    __device__ __forceinline__ void collect_element(A *sums) const
     {
-        const int w = (int)threadIdx.x & ((1 << a.lanes_log2) - 1);
-        const int h = (int)threadIdx.x >> a.lanes_log2;
 #pragma unroll 1
         for (int r = 0; r < 2; ++r) {
-            const int c = (h + r) * across + w;
+            const int c = own_cell() + r * across;
             const uint32_t middle = begin[c + 1], end = begin[c + 2];
 #pragma unroll 1
-            for (uint32_t i = begin[c]; i < end; ++i) {
-                const A down = fraction[2 * i], right = fraction[2 * i + 1];
-                const A share = (r ? 1 - down : down) * (i < middle ? right : 1 - right);
-#pragma unroll
-                for (int s = 0; s < S; ++s) {
-                    const pack<T> one = load_shared<T>(dy + s * a.room + i);
-#pragma unroll
-                    for (int v = 0; v < pack_of<T>; ++v) {
-                        sums[s][v] += share * wd_widen(one.get(v));
-                    }
-                }
-            }
+            for (uint32_t i = begin[c]; i < end; ++i) add(sums, share_of(i, r, middle), i);
         }
     }
-
-    // Whether place i's cell is the tile's own: it is of one tile's only.
-    __device__ __forceinline__ bool owns(uint32_t i, int &r, int &c) const
+    __device__ __forceinline__ void add(A *sums, A share, uint32_t i) const
     {
-        r = cell[i] / across;
-        c = cell[i] - r * across;
+        const pack<T> one = load_shared<T>(dy + i);
+#pragma unroll
+        for (int v = 0; v < pack_of<T>; ++v) sums[v] += share * wd_widen(one.get(v));
+    }
+
+    // Whether place i's cell is the tile's own: it is of one tile's only. `corner`: in the frame.
+    __device__ __forceinline__ bool owns(uint32_t i, int &corner) const
+    {
+        const int r = cell[i] / across, c = cell[i] - r * across;
+        corner = cell[i] + r;
         return (r > 0 || top == 0) && (c > 0 || left == 0);
     }
 
-    __device__ __forceinline__ void add_slopes(uint32_t count)
+    // dy times the steps of the image within a cell: above and below, on the left and on the right.
+    __device__ __forceinline__ void add_steps(uint32_t i, int corner, A *steps) const
     {
-#pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
-            int r, c;
-            A by_x = 0, by_y = 0;
-            if (!owns(i, r, c)) continue;
-            const A down = fraction[2 * i], right = fraction[2 * i + 1];
-            const A up = 1 - down, left_of = 1 - right;
-            const int corner = (r - 1) * across + c - 1;
-            pack<T> zero;
+        const uint4 *from = x + corner;
+        const pack<T> g = load_shared<T>(dy + i);
+        const pack<T> x00 = load_shared<T>(from), x01 = load_shared<T>(from + 1),
+                      x10 = load_shared<T>(from + across + 1),
+                      x11 = load_shared<T>(from + across + 2);
 #pragma unroll
-            for (int w = 0; w < pack<T>::WORDS; ++w) zero.word[w] = 0;
-#pragma unroll
-            for (int s = 0; s < S; ++s) {
-                const uint4 *from = x + s * cells + corner;
-                const pack<T> g = load_shared<T>(dy + s * a.room + i);
-                const pack<T> x00 = r > 0 && c > 0 ? load_shared<T>(from) : zero;
-                const pack<T> x01 = r > 0 ? load_shared<T>(from + 1) : zero;
-                const pack<T> x10 = c > 0 ? load_shared<T>(from + across) : zero;
-                const pack<T> x11 = load_shared<T>(from + across + 1);
-#pragma unroll
-                for (int v = 0; v < pack_of<T>; ++v) {
-                    const A f00 = wd_widen(x00.get(v)), f01 = wd_widen(x01.get(v)),
-                            f10 = wd_widen(x10.get(v)), f11 = wd_widen(x11.get(v));
-                    const A share = wd_widen(g.get(v));
-                    by_x += share * (up * (f01 - f00) + down * (f11 - f10));
-                    by_y += share * (left_of * (f10 - f00) + right * (f11 - f01));
-                }
-            }
-            slope[2 * i] += by_x;
-            slope[2 * i + 1] += by_y;
+        for (int v = 0; v < pack_of<T>; ++v) {
+            const A f00 = wd_widen(x00.get(v)), f01 = wd_widen(x01.get(v)),
+                    f10 = wd_widen(x10.get(v)), f11 = wd_widen(x11.get(v));
+            const A share = wd_widen(g.get(v));
+            steps[0] += share * (f01 - f00);
+            steps[1] += share * (f11 - f10);
+            steps[2] += share * (f10 - f00);
+            steps[3] += share * (f11 - f01);
         }
     }
 
-    __device__ __forceinline__ void put_all_slopes(uint32_t count)
+    __device__ __forceinline__ void put_steps(uint32_t i, const A *steps) const
     {
-#pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
-            int r, c;
-            if (!owns(i, r, c)) continue;
-            put_slopes<T>(a, (int64_t)n * a.rows * a.columns + place[i], slope[2 * i],
-                          slope[2 * i + 1]);
-        }
+        const A down = fraction[2 * i], right = fraction[2 * i + 1];
+        put_slopes<T>(a, (int64_t)n * a.rows * a.columns + place[i],
+                      (1 - down) * steps[0] + down * steps[1],
+                      (1 - right) * steps[2] + right * steps[3]);
     }
 
-    __device__ __forceinline__ void put_element(int c, const A (*sums)[pack_of<T>])
+    // The thread's element of dx.
+    __device__ __forceinline__ bool own_element(T *&to, int c) const
     {
         const int w = left + ((int)threadIdx.x & ((1 << a.lanes_log2) - 1));
         const int h = top + ((int)threadIdx.x >> a.lanes_log2);
-        T *to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
-                (int64_t)w * a.dx.column + c * a.dx.channel;
-        if (h >= a.height || w >= a.width) return;
-#pragma unroll
-        for (int s = 0; s < S; ++s) {
-            const int own = s * pack_of<T>;
-            if (c + own >= a.channels) break;
-            put_pack<T>(a, a.dx, to + own * a.dx.channel, a.channels - c - own, sums[s]);
-        }
+        to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
+             (int64_t)w * a.dx.column + c * a.dx.channel;
+        return h < a.height && w < a.width;
     }
 };
 
-template <class T, int S> __device__ __forceinline__ void back_tiles(const sampler_vector_args &a)
+// All places of a tile are in shared memory, few for each element: what is theirs stays in registers.
+template <class T>
+__device__ __forceinline__ void back_few(const back_tile<T> &tile, uint32_t count,
+                                         stager<T, 2> &image)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int STEP = S * pack_of<T>;
-    __shared__ uint32_t scratch[SPATIAL_THREADS / 32 + 1];
-    back_tile<T, S> tile(a, scratch);
-    const rectangle r = {tile.top, tile.left, (SPATIAL_THREADS >> a.lanes_log2) + 1, tile.across};
-    uint32_t next = 0;
-    wd_wait_for_previous();
-    tile.find_boxes();
-    uint32_t count = tile.collect(next, tile.first && !a.boxes);
-    const bool whole = next >= tile.candidates;
-#pragma unroll 1
-    for (int c = 0; c < a.channels; c += STEP) {
-        A sums[S][pack_of<T>];
+    constexpr int P = pack_of<T>, M = SPATIAL_FEW;
+    const sampler_vector_args &a = tile.a;
+    uint32_t from[M];
+    A share[M], steps[2][4];
+    int corner[2], few = 0;
+    bool owned[2];
+    stager<T, 2> places;
+    T *to;
 #pragma unroll
-        for (int s = 0; s < S; ++s) {
+    for (int r = 0; r < 2; ++r) {
+        const int c = tile.own_cell() + r * tile.across;
+        const uint32_t first = tile.begin[c], middle = tile.begin[c + 1], end = tile.begin[c + 2];
 #pragma unroll
-            for (int v = 0; v < pack_of<T>; ++v) sums[s][v] = 0;
+        for (int m = 0; m < M; ++m) {
+            const uint32_t i = first + (uint32_t)(m - (r ? few : 0));
+            if ((r && m < few) || i >= end) continue;
+            from[m] = i;
+            share[m] = tile.share_of(i, r, middle);
         }
+        few += (int)(end - first);
+    }
+#pragma unroll
+    for (int m = 0; m < 2; ++m) {
+        const uint32_t i = threadIdx.x + m * SPATIAL_THREADS;
+        owned[m] = i < count && tile.owns(i, corner[m]);
+        places.from[m] = i < count ? tile.offset_of(i) : -2;
+#pragma unroll
+        for (int s = 0; s < 4; ++s) steps[m][s] = 0;
+    }
+    places.load(a.y, tile.channel_of(a.y, 0), a.channels);
+    const bool in = tile.own_element(to, 0);
+#pragma unroll 1
+    for (int c = 0; c < a.channels; c += P) {
+        A sums[P];
+        __syncthreads();
+        image.store(tile.x);
+        places.store(tile.dy);
+        __syncthreads();
+        if (c + P < a.channels) {
+            image.load(a.x, tile.channel_of(a.x, c + P), a.channels - c - P);
+            places.load(a.y, tile.channel_of(a.y, c + P), a.channels - c - P);
+        }
+#pragma unroll
+        for (int v = 0; v < P; ++v) sums[v] = 0;
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+            if (m < few) tile.add(sums, share[m], from[m]);
+        }
+        if (in) put_pack<T>(a, a.dx, to, a.channels - c, sums);
+        to += P * a.dx.channel;
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+            if (owned[m]) tile.add_steps(threadIdx.x + m * SPATIAL_THREADS, corner[m], steps[m]);
+        }
+    }
+#pragma unroll
+    for (int m = 0; m < 2; ++m) {
+        if (owned[m]) tile.put_steps(threadIdx.x + m * SPATIAL_THREADS, steps[m]);
+    }
+}
+
+// Any number of places: portions of them, for all channels of the image, then for slopes.
+template <class T>
+__device__ __forceinline__ void back_many(back_tile<T> &tile, uint32_t count, uint32_t next)
+{
+    typedef typename accumulator<T>::type A;
+    constexpr int P = pack_of<T>;
+    const sampler_vector_args &a = tile.a;
+    const bool whole = next >= tile.candidates;
+    const bool lost = tile.first && !a.boxes;
+#pragma unroll 1
+    for (int c = 0; c < a.channels; c += P) {
+        A sums[P];
+        T *to;
+#pragma unroll
+        for (int v = 0; v < P; ++v) sums[v] = 0;
         if (!whole && c > 0) {
             next = 0;
             count = tile.collect(next, false);
@@ -407,32 +500,64 @@ template <class T, int S> __device__ __forceinline__ void back_tiles(const sampl
 #pragma unroll 1
         for (;;) {
             __syncthreads();
-            tile.stage_places(count, c);
-            if (whole) stage_image<T, S>(a, tile.n, c, r, tile.cells, tile.x);
+            tile.stage(count, c);
             __syncthreads();
             tile.collect_element(sums);
-            if (whole) tile.add_slopes(count);
             if (next >= tile.candidates) break;
-            count = tile.collect(next, c == 0 && tile.first && !a.boxes);
+            count = tile.collect(next, c == 0 && lost);
         }
-        tile.put_element(c, sums);
-    }
-    if (whole) {
-        tile.put_all_slopes(count);
-        return;
+        if (tile.own_element(to, c)) put_pack<T>(a, a.dx, to, a.channels - c, sums);
     }
 #pragma unroll 1
     for (next = 0; next < tile.candidates;) {
         count = tile.collect(next, false);
 #pragma unroll 1
-        for (int c = 0; c < a.channels; c += STEP) {
+        for (int c = 0; c < a.channels; c += P) {
             __syncthreads();
-            tile.stage_places(count, c);
-            stage_image<T, S>(a, tile.n, c, r, tile.cells, tile.x);
+            tile.stage(count, c);
             __syncthreads();
-            tile.add_slopes(count);
+#pragma unroll 1
+            for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
+                A steps[4], *kept = tile.slope + 4 * i;
+                int corner;
+                if (!tile.owns(i, corner)) continue;
+#pragma unroll
+                for (int s = 0; s < 4; ++s) steps[s] = c > 0 ? kept[s] : (A)0;
+                tile.add_steps(i, corner, steps);
+#pragma unroll
+                for (int s = 0; s < 4; ++s) kept[s] = steps[s];
+            }
         }
-        tile.put_all_slopes(count);
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
+            int corner;
+            if (tile.owns(i, corner)) tile.put_steps(i, tile.slope + 4 * i);
+        }
+    }
+}
+
+template <class T> __device__ __forceinline__ void back_tiles(const sampler_vector_args &a)
+{
+    __shared__ uint32_t scratch[SPATIAL_THREADS / 32 + 1];
+    __shared__ int many;
+    back_tile<T> tile(a, scratch);
+    stager<T, 2> image;
+    uint32_t next = 0;
+    wd_wait_for_previous();
+    image.find(a.x, a.height, a.width, tile.frame);
+    image.load(a.x, tile.channel_of(a.x, 0), a.channels);
+    tile.find_boxes();
+    if (threadIdx.x == 0) many = 0;
+    const uint32_t count = tile.collect(next, tile.first && !a.boxes);
+    const int c = tile.own_cell();
+    const uint32_t own = tile.begin[c + 2] - tile.begin[c] + tile.begin[c + tile.across + 2] -
+                         tile.begin[c + tile.across];
+    if (own > SPATIAL_FEW) many = 1;
+    __syncthreads();
+    if (!many && next >= tile.candidates && count <= 2 * SPATIAL_THREADS) {
+        back_few(tile, count, image);
+    } else {
+        back_many(tile, count, next);
     }
 }
 

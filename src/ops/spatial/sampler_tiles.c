@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sampler on the GPU by tiles in shared memory, in fp32, fp16, bf16 and fp64: forward where pixels are
- * neighbours and there is enough to do, backward always. Backward, a first kernel finds where parts of
+ * The sampler on the GPU by tiles in shared memory: forward in fp16 and bf16 where channels are no
+ * neighbours and there is enough to do, backward in fp32, fp64 too, always. Backward, a first kernel finds where parts of
  * the grid look, unless the grid is small; the scratch holds that. All sums have one order. No state. */
 #include <string.h>
 
@@ -15,6 +15,7 @@
 
 enum {
     TILES_FROM = 1 << 18, /* elements of y; fewer are done by threads of their own */
+    LINE_LEAST_LOG2 = 2,  /* so that a thread brings two elements of a tile and its frame */
     LINE_LOG2 = 5,        /* threads of a line of a tile, where there are as many places */
     BLOCKS_ENOUGH = 8,    /* a processor */
     IMAGE_ROOM = 1600,    /* elements of a run of channels: 25 KiB, for eight blocks a processor */
@@ -24,7 +25,7 @@ enum {
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     ROOM_STEP = SPATIAL_THREADS,
-    ROOM_LEAST = 2 * ROOM_STEP,
+    ROOM_LEAST = 4 * ROOM_STEP,
     ROOM_MOST = 8 * ROOM_STEP,
     SHARED_MOST = 96 << 10, /* so that two blocks fit a processor */
 };
@@ -42,6 +43,12 @@ static int threads_log2(void)
     return log2_upto(SPATIAL_THREADS, 30);
 }
 
+/* Whether 31 bits count the elements that a plane spans. */
+static bool spans_little(const struct wd_tensor *t)
+{
+    return (t->dim[2] - 1) * t->stride[2] + (t->dim[3] - 1) * t->stride[3] <= INT32_MAX;
+}
+
 /* ---- Forward ---- */
 
 static bool forward_match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -51,6 +58,11 @@ static bool forward_match(const struct wd_problem *problem, struct wd_reason *re
     if (!wd_sampler_match(problem, reason)) return false;
     WD_NEED(wd_tensor_count(y) >= TILES_FROM, reason, NOT_SUPPORTED_SHAPE,
             "%lld elements, needed are %d", (long long)wd_tensor_count(y), TILES_FROM);
+    WD_NEED(wd_dtype_bytes(x->dtype) == 2, reason, NOT_SUPPORTED,
+            "elements of %d bytes: threads of their own are as fast",
+            (int)wd_dtype_bytes(x->dtype));
+    WD_NEED(spans_little(x) && spans_little(y), reason, NOT_SUPPORTED_SHAPE,
+            "a plane spans more than 2^31 elements");
     WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || y->stride[1] != 1, reason,
             NOT_SUPPORTED_LAYOUT, "channels are neighbours");
     return true;
@@ -63,7 +75,7 @@ static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t run = SPATIAL_RUN_BYTES / bytes;
     const int64_t images = x->dim[0];
-    const int kernel = KERNEL_sample_tiles_f32 + wd_spatial_type(x->dtype);
+    const int kernel = KERNEL_sample_tiles_f16 + (x->dtype == CUDNN_DATA_BFLOAT16);
     struct sampler_vector_args a =
         wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
     int64_t tiles;
@@ -140,24 +152,28 @@ static int64_t backward_workspace(const struct wd_problem *problem)
 
 /* Room for the places that a tile of the image will see, where places are spread evenly, and half as
  * many more. */
-static int64_t room_of(const struct sampler_vector_args *a, int64_t cells, int64_t runs,
-                       int64_t bytes, const struct wd_device *device)
+static int64_t room_of(const struct sampler_vector_args *a, int64_t bytes,
+                       const struct wd_device *device)
 {
     const int64_t places = (int64_t)a->rows * a->columns;
     const int64_t elements = (int64_t)a->height * a->width;
     const int64_t limit = wd_least(SHARED_MOST, device->shared_per_block);
-    int64_t room = places > elements * ROOM_MOST
-                       ? ROOM_MOST
-                       : wd_ceil_div(3 * cells * places / (2 * elements), ROOM_STEP) * ROOM_STEP;
-    room = wd_least(room, wd_ceil_div(places, ROOM_STEP) * ROOM_STEP);
+    int64_t room =
+        places > elements * ROOM_MOST
+            ? ROOM_MOST
+            : wd_ceil_div(2 * SPATIAL_THREADS * places / elements, ROOM_STEP) * ROOM_STEP;
     room = wd_clamp(room, ROOM_LEAST, ROOM_MOST);
-    while (room > ROOM_LEAST && wd_back_bytes(cells, room, runs, bytes) > limit) room -= ROOM_STEP;
+    while (room > ROOM_STEP && wd_back_bytes(a->lanes_log2, room, bytes) > limit) room -= ROOM_STEP;
     return room;
 }
 
 static bool backward_match(const struct wd_problem *problem, struct wd_reason *reason)
 {
-    return wd_sampler_match(problem, reason);
+    if (!wd_sampler_match(problem, reason)) return false;
+    WD_NEED(spans_little(wd_slot(problem->graph, problem->node, SAMPLER_BACK_X)) &&
+                spans_little(wd_slot(problem->graph, problem->node, SAMPLER_BACK_DY)),
+            reason, NOT_SUPPORTED_SHAPE, "a plane spans more than 2^31 elements");
+    return true;
 }
 
 static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue)
@@ -171,10 +187,8 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     struct sampler_vector_args a = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID));
     int64_t boxes = boxes_of(grid, &a.box_row_log2, &a.box_column_log2);
     int64_t batch = boxed_images(grid, boxes);
-    int64_t cells;
     int64_t tiles;
     int lines;
-    int two;
     a.x = wd_sampler_image(call, SAMPLER_BACK_X);
     a.y = wd_sampler_image(call, SAMPLER_BACK_DY);
     a.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
@@ -195,15 +209,13 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.boxes = boxes ? call->workspace : NULL;
     a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
     a.by_boxes = wd_fastdiv_of((uint32_t)(boxes ? boxes : (int64_t)a.rows * a.columns));
-    a.lanes_log2 = log2_upto(a.width, LINE_LOG2);
+    a.lanes_log2 = (int32_t)wd_most(log2_upto(a.width, LINE_LOG2), LINE_LEAST_LOG2);
     lines = SPATIAL_THREADS >> a.lanes_log2;
-    cells = ((1 << a.lanes_log2) + 1) * (lines + 1);
     a.by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a.width, 1 << a.lanes_log2));
     a.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a.height, lines));
     tiles = (int64_t)a.by_column.divisor * a.by_row.divisor;
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / tiles);
-    two = a.x.runs && a.y.runs && a.channels > SPATIAL_RUN_BYTES / bytes;
-    a.room = (int32_t)room_of(&a, cells, 1 + two, number, queue->device);
+    a.room = (int32_t)room_of(&a, number, queue->device);
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
         a.first_image = (uint32_t)first;
@@ -213,9 +225,9 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
                                   wd_ceil_div(a.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
                                   &a));
         }
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_tiles_f32_1 + 2 * type + two],
-                              now * tiles, SPATIAL_THREADS,
-                              (uint32_t)wd_back_bytes(cells, a.room, 1 + two, number), &a));
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_tiles_f32 + type], now * tiles,
+                              SPATIAL_THREADS,
+                              (uint32_t)wd_back_bytes(a.lanes_log2, a.room, number), &a));
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -68,28 +68,66 @@ struct rectangle {
     int row, column, height, width;
 };
 
-// S runs of each element of a rectangle, from channel `first` on, those of a run side by side, `apart`
-// elements from the next run's; 0 outside of the image.
-template <class T, int S>
-__device__ __forceinline__ void stage_image(const sampler_vector_args &a, uint32_t n, int first,
-                                            const rectangle &r, int apart, uint4 *to)
+// The part of an image that a block brings to shared memory, run of channels by run: which elements a
+// thread brings, and their runs on the way.
+template <class T, int M> struct stager {
+    static constexpr int P = pack_of<T>;
+    int from[M]; // in a plane; -1: 0 instead, -2: none
+    pack<T> run[M];
+
+    __device__ __forceinline__ void find(const sampler_image &image, int height, int width,
+                                         const rectangle &r)
+    {
+        const int skip_rows = SPATIAL_THREADS / r.width, skip_columns = SPATIAL_THREADS % r.width;
+        int row = (int)threadIdx.x / r.width, column = (int)threadIdx.x % r.width;
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+            const int h = r.row + row, w = r.column + column;
+            const bool in = (uint32_t)h < (uint32_t)height && (uint32_t)w < (uint32_t)width;
+            from[m] = row >= r.height ? -2 : in ? h * image.row + w * image.column : -1;
+            row += skip_rows;
+            column += skip_columns;
+            if (column >= r.width) {
+                column -= r.width;
+                row += 1;
+            }
+        }
+    }
+    // From a channel on; so many are left.
+    __device__ __forceinline__ void load(const sampler_image &image, const T *x, int channels)
+    {
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+            load_pack(image, x + from[m], from[m] >= 0, channels, run[m]);
+        }
+    }
+    __device__ __forceinline__ void store(uint4 *to) const
+    {
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+            if (from[m] > -2) store_shared<T>(to + m * SPATIAL_THREADS + threadIdx.x, run[m]);
+        }
+    }
+};
+
+// A run of each element of a rectangle, from a channel on; 0 outside of the image. One by one, so that
+// many blocks fit a processor.
+template <class T>
+__device__ __forceinline__ void stage_image(const sampler_vector_args &a, uint32_t n, int channel,
+                                            const rectangle &r, uint4 *to)
 {
-    constexpr int STEP = SPATIAL_THREADS / S;
-    const int run = (int)threadIdx.x % S;
-    const int own = first + run * pack_of<T>;
-    const T *x = static_cast<const T *>(a.x.data) + n * a.x.image + own * a.x.channel;
+    const T *x = static_cast<const T *>(a.x.data) + n * a.x.image + channel * a.x.channel;
     const int area = r.height * r.width;
-    const int skip_rows = STEP / r.width, skip_columns = STEP % r.width;
-    int i = (int)threadIdx.x / S;
-    int row = i / r.width, column = i % r.width;
+    const int skip_rows = SPATIAL_THREADS / r.width, skip_columns = SPATIAL_THREADS % r.width;
+    int row = (int)threadIdx.x / r.width, column = (int)threadIdx.x % r.width;
 #pragma unroll 1
-    for (; i < area; i += STEP) {
+    for (int i = (int)threadIdx.x; i < area; i += SPATIAL_THREADS) {
         const int h = r.row + row, w = r.column + column;
-        const bool in =
-            (uint32_t)h < (uint32_t)a.height && (uint32_t)w < (uint32_t)a.width && own < a.channels;
+        const bool in = (uint32_t)h < (uint32_t)a.height && (uint32_t)w < (uint32_t)a.width;
         pack<T> p;
-        load_pack(a.x, x + (int64_t)h * a.x.row + (int64_t)w * a.x.column, in, a.channels - own, p);
-        store_shared<T>(to + run * apart + i, p);
+        load_pack(a.x, x + (int64_t)h * a.x.row + (int64_t)w * a.x.column, in, a.channels - channel,
+                  p);
+        store_shared<T>(to + i, p);
         row += skip_rows;
         column += skip_columns;
         if (column >= r.width) {
@@ -223,7 +261,7 @@ template <class T> __device__ __forceinline__ void sample_tiles(const sampler_ve
     }
     for (int c = first; c < last; c += pack_of<T>) {
         if (c > first) __syncthreads();
-        stage_image<T, 1>(a, tile.n, c, r, 0, image);
+        stage_image<T>(a, tile.n, c, r, image);
         __syncthreads();
 #pragma unroll 2
         for (int k = 0; k < SPATIAL_PLACES; ++k) {

@@ -11,6 +11,7 @@ enum {
     SPATIAL_STRIP = 32,
     SPATIAL_TILE = 4,
     SPATIAL_PLACES = 4,       /* of a thread, in a tile of the grid */
+    SPATIAL_FEW = 8,          /* places that a thread keeps in registers */
     SPATIAL_BOXES_MAX = 1024, /* of an image's grid */
 };
 
@@ -89,12 +90,15 @@ struct sampler_vector_args {
     struct wd_fastdiv by_line;  /* places of a row of the grid */
 };
 
-/* Shared memory of a tile of `cells` cells (elements and a frame on two sides) and `room` places, with
- * `runs` runs of channels at a time and numbers of `bytes` bytes: in the order of back_tile. */
-static inline int64_t wd_back_bytes(int64_t cells, int64_t room, int64_t runs, int64_t bytes)
+/* Shared memory of a tile of 1 << lanes_log2 elements across, with so much room for places, and numbers
+ * of `bytes` bytes: in the order of back_tile. */
+static inline int64_t wd_back_bytes(int lanes_log2, int64_t room, int64_t bytes)
 {
-    return 16 * runs * (room + cells) + 4 * room * bytes + 4 * room + 4 * (2 * cells + 1) +
-           2 * room + 2 * SPATIAL_BOXES_MAX;
+    int64_t lanes = (int64_t)1 << lanes_log2;
+    int64_t lines = SPATIAL_THREADS >> lanes_log2;
+    int64_t cells = (lanes + 1) * (lines + 1);
+    return 16 * (room + (lanes + 2) * (lines + 2)) + 6 * room * bytes + 4 * room +
+           4 * (2 * cells + 1) + 2 * room + 2 * SPATIAL_BOXES_MAX;
 }
 
 #endif

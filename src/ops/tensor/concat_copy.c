@@ -20,6 +20,7 @@ enum {
     CHUNK_LONG = 32, /* bytes, from which on a row goes by 16 between boundaries */
     THREADS_FEW = 64,
     COUNT_MAX_LOG2 = 30, /* elements of an input */
+    RESHAPE_PIECE = 1 << 30,
     CHUNK_MAX = INT32_MAX,
     MIX_CHUNK = 64,        /* bytes of a row, below which aligned ones are mixed too */
     MIX_ROW = 2816,        /* of a row of y, at most: sixteen are in shared memory */
@@ -115,26 +116,39 @@ static struct concat_input input_of(const struct wd_walk *w, const void *x, void
     return in;
 }
 
-/* Units of a thread. */
-static int64_t thread_units(const struct concat_input *in)
+/* Whether rows are long and begin as far behind a boundary in x as in y. */
+static bool is_alike(const struct concat_input *in)
 {
-    return in->is_long ? CONCAT_LONG : CONCAT_SHORT;
+    uint64_t apart = (uintptr_t)in->x ^ (uintptr_t)in->y;
+    for (int d = 0; d < in->rank; ++d) apart |= (uint64_t)(in->x_stride[d] - in->y_stride[d]);
+    return in->is_long && apart % CONCAT_BYTES == 0;
+}
+
+/* Blocks of a launch, each input's first one noted. */
+static int64_t set_blocks(struct concat_copy_args *a, bool alike, int64_t threads)
+{
+    int64_t blocks = 0;
+    for (int i = 0; i < a->inputs; ++i) {
+        int64_t units = a->input[i].is_long ? CONCAT_LONG : CONCAT_SHORT; /* of a thread */
+        a->input[i].first_block = (uint32_t)blocks;
+        blocks += wd_ceil_div(a->input[i].units, threads * (alike ? CONCAT_ALIKE : units));
+    }
+    return blocks;
 }
 
 static cudnnStatus_t launch(struct wd_queue *queue, struct concat_copy_args *a)
 {
     int64_t threads = CONCAT_THREADS;
-    int64_t blocks = 0;
-    for (int i = 0; i < a->inputs; ++i) {
-        blocks += wd_ceil_div(a->input[i].units, threads * thread_units(&a->input[i]));
+    int64_t blocks;
+    bool alike = true;
+    for (int i = 0; i < a->inputs; ++i) alike &= is_alike(&a->input[i]);
+    blocks = set_blocks(a, alike, threads);
+    if (blocks < queue->device->multiprocessors) {
+        threads = THREADS_FEW;
+        blocks = set_blocks(a, alike, threads);
     }
-    if (blocks < queue->device->multiprocessors) threads = THREADS_FEW;
-    blocks = 0;
-    for (int i = 0; i < a->inputs; ++i) {
-        a->input[i].first_block = (uint32_t)blocks;
-        blocks += wd_ceil_div(a->input[i].units, threads * thread_units(&a->input[i]));
-    }
-    return wd_emit_kernel(queue, &kernel_rows[KERNEL_concat_copy], blocks, (uint32_t)threads, 0, a);
+    return wd_emit_kernel(queue, &kernel_rows[alike ? KERNEL_concat_alike : KERNEL_concat_copy],
+                          blocks, (uint32_t)threads, 0, a);
 }
 
 /* Whether an input has its neighbours elsewhere than y, and is large; then its walk in elements. */
@@ -253,6 +267,55 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     return a.inputs > 0 ? launch(queue, &a) : CUDNN_STATUS_SUCCESS;
 }
+
+/* ---- Reshape of what lies without gaps ---- */
+
+enum { RESHAPE_X, RESHAPE_Y };
+
+static bool match_reshape(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, RESHAPE_X);
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, RESHAPE_Y);
+    WD_NEED(x->dtype == y->dtype && wd_dtype_bits(y->dtype) >= 8, reason, NOT_SUPPORTED_DATA_TYPE,
+            "from %s to %s, needed is one type of whole bytes", wd_dtype_name(x->dtype),
+            wd_dtype_name(y->dtype));
+    WD_NEED(wd_tensor_is_packed(x) && wd_tensor_is_packed(y), reason, NOT_SUPPORTED_LAYOUT,
+            "a tensor has gaps");
+    return true;
+}
+
+/* The driver's copy, or ours where addresses are not those that it is fast at. */
+static cudnnStatus_t emit_reshape(const struct wd_call *call, struct wd_queue *queue)
+{
+    const unsigned char *x = wd_call_data(call, RESHAPE_X);
+    unsigned char *y = wd_call_data(call, RESHAPE_Y);
+    int64_t bytes = wd_tensor_extent(wd_call_tensor(call, RESHAPE_Y));
+    struct concat_copy_args a;
+    if (x == y || bytes == 0) return CUDNN_STATUS_SUCCESS;
+    if (((uintptr_t)x | (uintptr_t)y) % CONCAT_BYTES == 0) {
+        return queue->ops->copy(queue, y, x, (size_t)bytes);
+    }
+    memset(&a, 0, sizeof a);
+    a.streaming = bytes > queue->device->l2_bytes;
+    for (int64_t at = 0; at < bytes; at += RESHAPE_PIECE) {
+        int64_t piece = wd_least(bytes - at, RESHAPE_PIECE);
+        const struct wd_walk w = {.rank = 1, .dim = {piece}, .x = {1}, .y = {1}, .count = piece};
+        a.input[a.inputs++] = input_of(&w, x + at, y + at, piece);
+        if (a.inputs < CONCAT_INPUTS) continue;
+        WD_TRY(launch(queue, &a));
+        a.inputs = 0;
+    }
+    return a.inputs > 0 ? launch(queue, &a) : CUDNN_STATUS_SUCCESS;
+}
+
+const struct wd_engine wd_engine_reshape_copy = {
+    .name = "reshape_copy",
+    .op = WD_OP_RESHAPE,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match_reshape,
+    .emit = emit_reshape,
+};
 
 const struct wd_engine wd_engine_concat_copy = {
     .name = "concat_copy",

@@ -88,10 +88,11 @@ __device__ __forceinline__ void shift_together(unit &first, const unit &second, 
     }
 }
 
+// ALIKE: rows begin as far behind boundaries in x as in y.
+template <int UNITS, bool ALIKE>
 __device__ __forceinline__ void copy_long(const concat_copy_args &a, const concat_input &in,
                                           uint32_t start)
 {
-    constexpr int UNITS = CONCAT_LONG;
     const uint32_t x_phase = (uint32_t)(reinterpret_cast<uintptr_t>(in.x) % CONCAT_BYTES);
     const uint32_t y_phase = (uint32_t)(reinterpret_cast<uintptr_t>(in.y) % CONCAT_BYTES);
     unit first[UNITS], second[UNITS];
@@ -114,6 +115,10 @@ __device__ __forceinline__ void copy_long(const concat_copy_args &a, const conca
         if (high[i] <= 0) continue; // a row that begins at a boundary has a unit less
         // the tensor's bytes from the boundary at or before; it may be before x
         x += to[i] - y;
+        if (ALIKE) {
+            load_within(in, first[i], x);
+            continue;
+        }
         shift[i] = (uint32_t)((x + x_phase + CONCAT_BYTES) % CONCAT_BYTES);
         load_within(in, first[i], x - shift[i]);
         if (shift[i] > 0) load_within(in, second[i], x - shift[i] + CONCAT_BYTES);
@@ -121,7 +126,7 @@ __device__ __forceinline__ void copy_long(const concat_copy_args &a, const conca
 #pragma unroll
     for (int i = 0; i < UNITS; ++i) {
         if (high[i] <= 0) continue;
-        if (shift[i] > 0) shift_together(first[i], second[i], shift[i]);
+        if (!ALIKE && shift[i] > 0) shift_together(first[i], second[i], shift[i]);
         put_unit(a, in, first[i], in.y + to[i], low[i], high[i]);
     }
 }
@@ -149,20 +154,32 @@ __device__ __forceinline__ void copy_short(const concat_input &in, uint32_t star
     }
 }
 
-__device__ __forceinline__ void concat_copy(const concat_copy_args &a)
+__device__ __forceinline__ const concat_input &own_input(const concat_copy_args &a)
 {
     int which = 0;
     wd_wait_for_previous();
     while (which + 1 < a.inputs && a.input[which + 1].first_block <= blockIdx.x) ++which;
-    const concat_input &in = a.input[which];
+    return a.input[which];
+}
+
+__device__ __forceinline__ void concat_copy(const concat_copy_args &a)
+{
+    const concat_input &in = own_input(a);
     const uint32_t units = in.is_long ? CONCAT_LONG : CONCAT_SHORT;
     const uint32_t start = (blockIdx.x - in.first_block) * blockDim.x * units + threadIdx.x;
-    if (in.is_long) copy_long(a, in, start);
+    if (in.is_long) copy_long<CONCAT_LONG, false>(a, in, start);
     else if (in.piece == 16) copy_short<uint4>(in, start);
     else if (in.piece == 8) copy_short<uint2>(in, start);
     else if (in.piece == 4) copy_short<uint32_t>(in, start);
     else if (in.piece == 2) copy_short<uint16_t>(in, start);
     else copy_short<uint8_t>(in, start);
+}
+
+__device__ __forceinline__ void concat_alike(const concat_copy_args &a)
+{
+    const concat_input &in = own_input(a);
+    copy_long<CONCAT_ALIKE, true>(
+        a, in, (blockIdx.x - in.first_block) * blockDim.x * CONCAT_ALIKE + threadIdx.x);
 }
 
 // ---- Mixed rows ----

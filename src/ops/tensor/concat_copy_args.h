@@ -18,6 +18,7 @@ enum {
     CONCAT_THREADS = 256,
     CONCAT_BYTES = 16,  /* of a long chunk's unit */
     CONCAT_LONG = 2,    /* units of a thread, of long chunks */
+    CONCAT_ALIKE = 4,   /* the same where no input is anything else, nor shifted */
     CONCAT_SHORT = 4,   /* pieces of a thread */
     CONCAT_INPUTS = 16, /* of a launch */
     CONCAT_DIMS = 5,

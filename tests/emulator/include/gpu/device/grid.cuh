@@ -6,11 +6,22 @@
 
 enum { WD_COUNTER_WORDS = 8 };
 
+constexpr uint32_t WD_MEETING = 0x80000000u;
+
+static inline uint32_t wd_come(uint32_t *counter, uint32_t blocks, bool first)
+{
+    return emulator_come(counter, first ? WD_MEETING - (blocks - 1) : 1u);
+}
+
+static inline void wd_await(uint32_t *counter, uint32_t before)
+{
+    emulator_await(counter, before);
+}
+
 static inline void wd_meet(uint32_t *counter, uint32_t blocks, bool first)
 {
-    constexpr uint32_t HALF = 0x80000000u;
     __syncthreads();
-    if (threadIdx.x == 0) emulator_meet(counter, first ? HALF - (blocks - 1) : 1u);
+    if (threadIdx.x == 0) wd_await(counter, wd_come(counter, blocks, first));
     __syncthreads();
 }
 

@@ -52,6 +52,28 @@ static inline void wd_product(uint32_t a, uint32_t b, uint32_t &low, uint32_t &h
     high = (uint32_t)(both >> 32);
 }
 
+static inline uint32_t emulator_plus_zero(uint32_t two, uint32_t infinity)
+{
+    uint32_t result = 0;
+    for (int shift = 0; shift < 32; shift += 16) {
+        uint32_t one = two >> shift & 0xffff;
+        if ((one & 0x7fff) > infinity) one = 0x7fff;
+        if (one == 0x8000) one = 0;
+        result |= one << shift;
+    }
+    return result;
+}
+
+static inline uint32_t wd_plus_zero_f16(uint32_t two)
+{
+    return emulator_plus_zero(two, 0x7c00);
+}
+
+static inline uint32_t wd_plus_zero_bf16(uint32_t two)
+{
+    return emulator_plus_zero(two, 0x7f80);
+}
+
 template <int WHERE> static inline void wd_forget(uint32_t &)
 {
 }

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of norm_wide.cuh.
+#include "ops/norm/norm_wide.cuh"
+
+#define WD_KERNELS_BOUNDS(threads, registers) WD_KERNELS_BUDGET(threads, registers)
+#define WD_KERNELS_ROWS "ops/norm/norm_wide_kernels.def"
+#include "ops/kernels_device.inc"

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layer norm and RMS norm, and their gradients, over rows that no cluster holds: the whole chip has a
+// row. Each block has the same columns of all rows, their parameters (backward their sums) in
+// registers, and so many rows at once that a meeting of all blocks is worth its while; what the blocks
+// found of a batch is read while they look at the next one, and later ones are on their way. So a row
+// is read once.
+#ifndef WD_OPS_NORM_WIDE_CUH
+#define WD_OPS_NORM_WIDE_CUH
+
+#include "gpu/device/depend.cuh"
+#include "gpu/device/grid.cuh"
+#include "gpu/device/shared.cuh"
+#include "ops/norm/norm_rows_walk.cuh"
+#include "ops/norm/norm_wide_args.h"
+
+namespace {
+
+constexpr int BATCH = NORM_WIDE_BATCH;
+constexpr uint32_t WIDE_WARPS = NORM_WIDE_THREADS / WARP;
+constexpr int PARTS_EACH = NORM_WIDE_BLOCKS / (int)WARP;
+
+struct room {
+    part of_warp[BATCH][WIDE_WARPS];
+    part of_row[BATCH];                // forward: numbers
+    float mean[NORM_WIDE_RING][BATCH]; // backward: what is given of the rows in the ring
+    float inv_std[NORM_WIDE_RING][BATCH];
+};
+
+// The columns of a block, and where those of a thread are: its units of runs, or every so many of
+// singles, C of them at most.
+struct strip {
+    uint32_t first;
+    uint32_t count;
+    uint32_t mine; // columns of the thread
+};
+
+template <class T, bool RUNS> __device__ __forceinline__ strip strip_of(const norm_wide_args &w)
+{
+    constexpr uint32_t E = EACH<T>;
+    const norm_rows_args &a = w.of;
+    strip s;
+    s.first = min(blockIdx.x * a.share * E, a.length);
+    s.count = min(a.share * E, a.length - s.first);
+    const uint32_t places = RUNS ? s.count / E : s.count;
+    s.mine = threadIdx.x < places ? (places - threadIdx.x - 1) / blockDim.x + 1 : 0;
+    if (RUNS) s.mine *= E;
+    return s;
+}
+
+// Column i of the thread, from the strip's first.
+template <class T, bool RUNS> __device__ __forceinline__ uint32_t place_of_column(int i)
+{
+    constexpr int E = EACH<T>;
+    if (RUNS) return (i / E * blockDim.x + threadIdx.x) * E + i % E;
+    return i * blockDim.x + threadIdx.x;
+}
+
+// Elements between the first aligned sixteen bytes of a block's part of a row and its first column.
+template <class T>
+__device__ __forceinline__ uint32_t shift_of(const norm_wide_args &w, const strip &s,
+                                             const void *from, int64_t row)
+{
+    const uint64_t at = reinterpret_cast<uintptr_t>(from) / sizeof(T);
+    return (uint32_t)(at + (uint64_t)row * w.of.length + s.first) % EACH<T>;
+}
+
+// The block's part of a row on its way to place `at` of the ring, whole units: a little of what lies
+// beside may come too.
+template <class T, bool RUNS>
+__device__ __forceinline__ void ask_row(const norm_wide_args &w, const strip &s, uint4 *ring,
+                                        uint32_t at, const void *from, int64_t row)
+{
+    constexpr uint32_t E = EACH<T>;
+    const norm_rows_args &a = w.of;
+    if (row >= a.rows || s.count == 0) return;
+    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, from, row);
+    const uint32_t units = (shift + s.count + E - 1) / E;
+    const T *first = static_cast<const T *>(from) + (row * a.length + s.first) - shift;
+    for (uint32_t u = threadIdx.x; u < units; u += blockDim.x) {
+        wd_copy_async<16, false>(&ring[at * w.row_units + u], first + u * E);
+    }
+}
+
+template <class T, bool RUNS, int TENSORS>
+__device__ __forceinline__ void ask_batch(const norm_wide_args &w, const strip &s, room &of,
+                                          uint4 *ring, uint32_t slot, int64_t row)
+{
+    const uint32_t mine = threadIdx.x;
+    if (TENSORS == 2 && mine < w.batch && row + mine < w.of.rows) {
+        const float *mean = w.of.given_mean;
+        if (mean) wd_copy_async<4, false>(&of.mean[slot][mine], mean + (row + mine));
+        wd_copy_async<4, false>(&of.inv_std[slot][mine], w.of.given_inv_std + (row + mine));
+    }
+    for (uint32_t r = 0; r < w.batch; ++r) {
+        const uint32_t at = (slot * w.batch + r) * TENSORS;
+        ask_row<T, RUNS>(w, s, ring, at, w.of.x, row + r);
+        if (TENSORS == 2) ask_row<T, RUNS>(w, s, ring, at + 1, w.of.dy, row + r);
+    }
+    wd_copies_end();
+}
+
+// E of the thread's columns, of place `at`; zeros where it has none.
+template <class T, bool RUNS>
+__device__ __forceinline__ void take_some(const norm_wide_args &w, const uint4 *ring, uint32_t at,
+                                          uint32_t shift, uint32_t mine, int i, float *to)
+{
+    constexpr int E = EACH<T>;
+    if constexpr (RUNS) {
+        const uint4 word = ring[at * w.row_units + i / E * blockDim.x + threadIdx.x];
+        unit<T> u;
+        u.word[0] = word.x, u.word[1] = word.y, u.word[2] = word.z, u.word[3] = word.w;
+#pragma unroll
+        for (int k = 0; k < E; ++k) to[k] = wd_widen(u.get(k));
+    } else {
+        const T *from = reinterpret_cast<const T *>(ring + at * w.row_units) + shift;
+#pragma unroll
+        for (int k = 0; k < E; ++k) {
+            to[k] = 0.0f;
+            if ((uint32_t)(i + k) < mine) to[k] = wd_widen(from[place_of_column<T, RUNS>(i + k)]);
+        }
+    }
+}
+
+template <class T, bool RUNS>
+__device__ __forceinline__ void put_some(const norm_wide_args &w, const strip &s, int64_t row,
+                                         int i, const float *value)
+{
+    constexpr int E = EACH<T>;
+    const norm_rows_args &a = w.of;
+    T *to = static_cast<T *>(a.y) + (row * a.length + s.first);
+    if constexpr (RUNS) {
+        unit<T> out;
+#pragma unroll
+        for (int k = 0; k < E; k += 2) narrow_pair(out, k, value[k], value[k + 1]);
+        to += place_of_column<T, RUNS>(i);
+        if (a.streaming) out.store_streaming(to);
+        else out.store(to);
+    } else {
+#pragma unroll
+        for (int k = 0; k < E; ++k) {
+            if ((uint32_t)(i + k) < s.mine)
+                wd_narrow(to[place_of_column<T, RUNS>(i + k)], value[k]);
+        }
+    }
+}
+
+template <class T, int C, bool RUNS>
+__device__ __forceinline__ void read_some(const norm_wide_args &w, const strip &s,
+                                          const norm_rows_param &p, float *to)
+{
+#pragma unroll
+    for (int i = 0; i < C; ++i) {
+        to[i] = 0.0f;
+        const uint32_t column = s.first + place_of_column<T, RUNS>(i);
+        if ((uint32_t)i >= s.mine || !p.data) continue;
+        if (p.type == NORM_ROWS_F32) to[i] = static_cast<const float *>(p.data)[column];
+        else if (p.type == NORM_ROWS_F16)
+            to[i] = wd_widen(static_cast<const half16 *>(p.data)[column]);
+        else to[i] = wd_widen(static_cast<const bfloat16 *>(p.data)[column]);
+    }
+}
+
+// ---- What is found of a row ----
+
+template <class T, int C, bool RUNS>
+__device__ __forceinline__ part look_forward(const norm_wide_args &w, const strip &s,
+                                             const uint4 *ring, uint32_t at, int64_t row)
+{
+    constexpr int E = EACH<T>;
+    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, w.of.x, row);
+    part p = {0.0f, 0.0f, 0.0f, (float)s.mine};
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < C; i += E) {
+        float x[E];
+        if ((uint32_t)i >= s.mine) continue;
+        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, x);
+        if (i == 0 && w.of.centered) p.pivot = x[0];
+#pragma unroll
+        for (int k = 0; k < E; ++k) {
+            float d = x[k] - p.pivot;
+            if (!RUNS && (uint32_t)(i + k) >= s.mine) d = 0.0f;
+            sum += d;
+            p.squares = fmaf(d, d, p.squares);
+        }
+    }
+    if (w.of.centered && s.mine > 0) {
+        p.rest = sum * (1.0f / p.count);
+        p.squares = fmaf(-sum, p.rest, p.squares);
+        if (p.squares < 0.0f) p.squares = 0.0f;
+    }
+    return p;
+}
+
+template <class T, int C, bool RUNS>
+__device__ __forceinline__ part look_backward(const norm_wide_args &w, const strip &s,
+                                              const uint4 *ring, uint32_t at, int64_t row,
+                                              float mean, float inv_std, const float *scale,
+                                              float *dscale, float *dbias)
+{
+    constexpr int E = EACH<T>;
+    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, w.of.x, row);
+    const uint32_t shift_dy = RUNS ? 0 : shift_of<T>(w, s, w.of.dy, row);
+    part p = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int i = 0; i < C; i += E) {
+        float x[E], dy[E];
+        if ((uint32_t)i >= s.mine) continue;
+        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, x);
+        take_some<T, RUNS>(w, ring, at + 1, shift_dy, s.mine, i, dy);
+#pragma unroll
+        for (int k = 0; k < E; ++k) {
+            const bool there = RUNS || (uint32_t)(i + k) < s.mine;
+            const float d = there ? dy[k] : 0.0f;
+            const float slope = there ? d * (x[k] - mean) : 0.0f;
+            dscale[i + k] = fmaf(slope, inv_std, dscale[i + k]);
+            dbias[i + k] += d;
+            p.pivot = fmaf(d, scale[i + k], p.pivot);
+            p.rest = fmaf(slope, scale[i + k], p.rest);
+        }
+    }
+    return p;
+}
+
+// Looks at the rows of a batch and tells the other blocks; returns what to wait with.
+template <class T, int C, bool RUNS, bool FORWARD>
+__device__ __forceinline__ uint32_t tell(const norm_wide_args &w, const strip &s, room &of,
+                                         const uint4 *ring, uint32_t slot, uint32_t turn,
+                                         int64_t row, const float *scale, float *dscale,
+                                         float *dbias)
+{
+    const uint32_t warps = blockDim.x / WARP;
+    const uint32_t warp = threadIdx.x / WARP;
+    const uint32_t lane = threadIdx.x % WARP;
+    float columns = 0.0f, inverse = 0.0f;
+    uint32_t before = 0;
+    if (FORWARD) {
+        columns = sum_of_lanes((float)s.mine, WARP);
+        inverse = columns > 0.0f ? 1.0f / columns : 0.0f;
+    }
+    __syncthreads(); // what others copied
+    for (uint32_t r = 0; r < w.batch && row + r < w.of.rows; ++r) {
+        const uint32_t at = (slot * w.batch + r) * (FORWARD ? 1 : 2);
+        part p;
+        if constexpr (FORWARD) {
+            p = look_forward<T, C, RUNS>(w, s, ring, at, row + r);
+        } else {
+            p = look_backward<T, C, RUNS>(w, s, ring, at, row + r, of.mean[slot][r],
+                                          of.inv_std[slot][r], scale, dscale, dbias);
+        }
+        p = join<FORWARD>(p, WARP, inverse);
+        p.count = columns;
+        if (lane == 0) of.of_warp[r][warp] = p;
+    }
+    __syncthreads();
+    if (warp < w.batch && row + warp < w.of.rows) {
+        const float count = (float)s.count;
+        part p = join_all<FORWARD>(of.of_warp[warp], warps, count > 0.0f ? 1.0f / count : 0.0f);
+        p.count = count;
+        const uint64_t to = ((uint64_t)(turn % NORM_WIDE_COPIES) * w.batch + warp) * gridDim.x;
+        if (lane == 0) static_cast<part *>(w.parts)[to + blockIdx.x] = p;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) before = wd_come(w.counter, gridDim.x, blockIdx.x == 0);
+    return before;
+}
+
+// What all blocks said of the row of a warp, on its way to registers.
+__device__ __forceinline__ void fetch_parts(const norm_wide_args &w, uint32_t turn, int64_t row,
+                                            part (&to)[PARTS_EACH])
+{
+    const uint32_t warp = threadIdx.x / WARP;
+    const bool there = warp < w.batch && row + warp < w.of.rows;
+    const uint64_t at = ((uint64_t)(turn % NORM_WIDE_COPIES) * w.batch + warp) * gridDim.x;
+    const float4 *from = static_cast<const float4 *>(w.parts) + at;
+#pragma unroll
+    for (int k = 0; k < PARTS_EACH; ++k) {
+        const uint32_t block = k * WARP + threadIdx.x % WARP;
+        to[k] = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (there && block < gridDim.x) {
+            const float4 v = __ldcg(from + block);
+            to[k] = {v.x, v.y, v.z, v.w};
+        }
+    }
+}
+
+template <bool FORWARD>
+__device__ __forceinline__ part join_parts(const norm_wide_args &w, const part (&of)[PARTS_EACH])
+{
+    part all = {0.0f, 0.0f, 0.0f, 0.0f};
+    float sum = 0.0f, squares = 0.0f;
+    if constexpr (FORWARD) {
+        all.pivot = __shfl_sync(WHOLE_WARP, of[0].pivot, 0);
+#pragma unroll
+        for (int k = 0; k < PARTS_EACH; ++k) {
+            const float d = (of[k].pivot - all.pivot) + of[k].rest;
+            if (of[k].count > 0.0f) sum = fmaf(of[k].count, d, sum);
+        }
+        all.rest = sum_of_lanes(sum, WARP) * w.of.inverse;
+#pragma unroll
+        for (int k = 0; k < PARTS_EACH; ++k) {
+            const float d = ((of[k].pivot - all.pivot) + of[k].rest) - all.rest;
+            if (of[k].count > 0.0f) squares += fmaf(of[k].count * d, d, of[k].squares);
+        }
+        all.squares = sum_of_lanes(squares, WARP);
+    } else {
+#pragma unroll
+        for (int k = 0; k < PARTS_EACH; ++k) sum += of[k].pivot, squares += of[k].rest;
+        all.pivot = sum_of_lanes(sum, WARP);
+        all.rest = sum_of_lanes(squares, WARP);
+    }
+    return all;
+}
+
+// ---- What becomes of it ----
+
+template <class T, int C, bool RUNS>
+__device__ __forceinline__ void put_forward(const norm_wide_args &w, const strip &s,
+                                            const uint4 *ring, uint32_t at, int64_t row,
+                                            const numbers &n, const float *scale, const float *bias)
+{
+    constexpr int E = EACH<T>;
+    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, w.of.x, row);
+#pragma unroll
+    for (int i = 0; i < C; i += E) {
+        float v[E];
+        if ((uint32_t)i >= s.mine) continue;
+        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, v);
+#pragma unroll
+        for (int k = 0; k < E; ++k) {
+            v[k] = fmaf(scale[i + k], fmaf(v[k] - n.mean, n.inv_std, n.shift), bias[i + k]);
+        }
+        put_some<T, RUNS>(w, s, row, i, v);
+    }
+}
+
+template <class T, int C, bool RUNS>
+__device__ __forceinline__ void put_backward(const norm_wide_args &w, const strip &s,
+                                             const uint4 *ring, uint32_t at, int64_t row,
+                                             float mean, float inv_std, const part &all,
+                                             const float *scale)
+{
+    constexpr int E = EACH<T>;
+    const norm_rows_args &a = w.of;
+    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, a.x, row);
+    const uint32_t shift_dy = RUNS ? 0 : shift_of<T>(w, s, a.dy, row);
+    const float level = a.centered ? all.pivot * a.inverse : 0.0f;
+    const float slope = (all.rest * a.inverse) * (inv_std * inv_std);
+#pragma unroll
+    for (int i = 0; i < C; i += E) {
+        float x[E], dy[E];
+        if ((uint32_t)i >= s.mine) continue;
+        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, x);
+        take_some<T, RUNS>(w, ring, at + 1, shift_dy, s.mine, i, dy);
+#pragma unroll
+        for (int k = 0; k < E; ++k) {
+            const float g = fmaf(dy[k], scale[i + k], -level);
+            dy[k] = inv_std * fmaf(-slope, x[k] - mean, g);
+        }
+        put_some<T, RUNS>(w, s, row, i, dy);
+    }
+}
+
+template <class T, int C, bool RUNS, bool FORWARD>
+__device__ __forceinline__ void wide(const norm_wide_args &w)
+{
+    constexpr int TENSORS = FORWARD ? 1 : 2;
+    __shared__ room of;
+    WD_DYNAMIC_SHARED(uint4, ring);
+    const norm_rows_args &a = w.of;
+    const strip s = strip_of<T, RUNS>(w);
+    const uint32_t warp = threadIdx.x / WARP;
+    float scale[C], bias[C]; // backward: dbias
+    float dscale[FORWARD ? 1 : C];
+    wd_wait_for_previous();
+    for (uint32_t k = threadIdx.x; k < NORM_WIDE_RING * BATCH; k += blockDim.x) {
+        of.mean[k / BATCH][k % BATCH] = 0.0f;
+    }
+    __syncthreads();
+    for (uint32_t b = 0; b < a.ahead; ++b) {
+        ask_batch<T, RUNS, TENSORS>(w, s, of, ring, b, (int64_t)b * w.batch);
+    }
+    read_some<T, C, RUNS>(w, s, a.scale, scale);
+    read_some<T, C, RUNS>(w, s, a.bias, bias); // backward has none: zeros
+#pragma unroll
+    for (int i = 0; i < C && !FORWARD; ++i) dscale[FORWARD ? 0 : i] = 0.0f;
+    wait_for_row(a);
+    uint32_t before = tell<T, C, RUNS, FORWARD>(w, s, of, ring, 0, 0, 0, scale, dscale, bias);
+    uint32_t present = 0, next = 1 % a.ring, last = a.ahead % a.ring, turn = 0;
+    for (int64_t row = 0; row < a.rows; row += w.batch, ++turn) {
+        const int64_t later = row + w.batch;
+        part parts[PARTS_EACH];
+        if (threadIdx.x == 0) wd_await(w.counter, before);
+        __syncthreads(); // also: nobody reads the last batch any more
+        fetch_parts(w, turn, row, parts);
+        if (later < a.rows) {
+            ask_batch<T, RUNS, TENSORS>(w, s, of, ring, last, row + (int64_t)a.ahead * w.batch);
+            if (++last == a.ring) last = 0;
+            wait_for_row(a);
+            before = tell<T, C, RUNS, FORWARD>(w, s, of, ring, next, turn + 1, later, scale, dscale,
+                                               bias);
+        }
+        part all = join_parts<FORWARD>(w, parts);
+        if (FORWARD) {
+            const numbers n = numbers_of(a, all);
+            all = {n.mean, n.inv_std, n.shift, 0.0f};
+        }
+        if (warp < w.batch && threadIdx.x % WARP == 0) of.of_row[warp] = all;
+        __syncthreads();
+        for (uint32_t r = 0; r < w.batch && row + r < a.rows; ++r) {
+            const uint32_t at = (present * w.batch + r) * TENSORS;
+            const part p = of.of_row[r];
+            if constexpr (FORWARD) {
+                const numbers n = {p.pivot, p.rest, p.squares};
+                put_forward<T, C, RUNS>(w, s, ring, at, row + r, n, scale, bias);
+                if (blockIdx.x != 0 || threadIdx.x != r) continue;
+                if (a.mean) a.mean[row + r] = n.mean;
+                if (a.inv_std) a.inv_std[row + r] = n.inv_std;
+            } else {
+                put_backward<T, C, RUNS>(w, s, ring, at, row + r, of.mean[present][r],
+                                         of.inv_std[present][r], p, scale);
+            }
+        }
+        present = next;
+        if (++next == a.ring) next = 0;
+    }
+#pragma unroll
+    for (int i = 0; i < C && !FORWARD; ++i) {
+        const uint32_t column = s.first + place_of_column<T, RUNS>(i);
+        if ((uint32_t)i >= s.mine) continue;
+        write_param(a.dscale, column, dscale[FORWARD ? 0 : i]);
+        write_param(a.dbias, column, bias[i]);
+    }
+}
+
+} // namespace
+
+#endif

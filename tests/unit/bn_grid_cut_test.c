@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the engines bn_grid cut x, for devices that are only described: every unit has a thread, what is
+ * kept has room, and blocks that meet are there at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/sizes.h"
+#include "ops/norm/bn_grid_cut.h"
+
+enum { TURNS = 20000 };
+
+static const struct wd_device devices[] = {
+    {.kind = WD_GPU,
+     .capability = 90,
+     .multiprocessors = 132,
+     .shared_per_block = 232448,
+     .shared_per_processor = 233472,
+     .cooperative = true,
+     .grids_meet = true},
+    {.kind = WD_GPU,
+     .capability = 80,
+     .multiprocessors = 108,
+     .shared_per_block = 166912,
+     .shared_per_processor = 167936,
+     .grids_meet = true},
+    {.kind = WD_GPU,
+     .capability = 86,
+     .multiprocessors = 28,
+     .shared_per_block = 101376,
+     .shared_per_processor = 102400},
+};
+
+static struct wd_bn_gpu_space space(int64_t outer, int64_t params, int64_t inner)
+{
+    return (struct wd_bn_gpu_space){outer, params, inner, outer * params * inner};
+}
+
+static void check(const struct wd_bn_grid_cut *c, int size, int arrays,
+                  const struct wd_device *device)
+{
+    const struct wd_bn_gpu_space *s = &c->space;
+    int64_t runs = c->width / c->unit;
+    int64_t columns = c->plane > 1 ? s->inner : c->width;
+    assert_true(c->unit * size == BN_GRID_UNIT && c->width % BN_RUN == 0);
+    assert_true(c->threads % 32 == 0 && c->threads <= BN_GRID_THREADS);
+    assert_true(c->lanes >= 1 && c->lanes * runs <= c->threads);
+    /* a thread an item and, where an item is no whole row, a column */
+    assert_true(c->items <= c->threads && (c->items == 1 || c->width <= c->threads));
+    /* all parameters, all columns, all rows but what is less than one */
+    assert_true(c->groups * c->items >= s->params && (c->groups - 1) * c->items < s->params);
+    assert_true(c->groups * columns >= c->pitch);
+    assert_true(c->rows * c->width * c->groups + c->pitch > s->total);
+    assert_true(s->total - c->rows / c->plane * c->pitch < BN_GRID_THREADS * BN_RUN);
+    assert_true(c->rounds * c->lanes * c->blocks >= c->rows);
+    assert_true((c->rounds - 1) * c->lanes * c->blocks < wd_most(c->rows, 1));
+    assert_true(c->width % (c->items * c->span) == 0);
+    assert_true(c->kept >= 0 && c->kept <= c->rounds);
+    assert_true(c->shared <= device->shared_per_block);
+    assert_true(c->shared >= BN_GRID_AREA + c->kept * c->threads * BN_GRID_UNIT * arrays);
+    if (c->meets) {
+        assert_true(device->grids_meet && c->groups * c->blocks <= device->multiprocessors);
+    } else {
+        assert_true(c->blocks <= (device->cooperative ? 8 : 1) &&
+                    (c->blocks & (c->blocks - 1)) == 0);
+    }
+}
+
+static int64_t any(int64_t low, int64_t high)
+{
+    return low + rand() % (high - low + 1);
+}
+
+static void test_random(void **state)
+{
+    int taken = 0;
+    (void)state;
+    srand(1);
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const struct wd_device *device = &devices[turn % 3];
+        int size = 1 << any(1, 3), arrays = (int)any(1, 2);
+        struct wd_bn_grid_cut c = {.space = space(any(1, 1 << any(0, 16)), any(1, 1 << any(0, 10)),
+                                                  any(1, 1 << any(0, 7)))};
+        if (turn % 2) c.space = space(c.space.outer, c.space.params, 1);
+        if (turn % 5 == 0) c.space = space(any(1, 64), c.space.params, 8 * any(1, 1000));
+        if (!wd_bn_grid_cut(&c, size, arrays, device)) continue;
+        check(&c, size, arrays, device);
+        taken += 1;
+    }
+    assert_true(taken > TURNS / 2);
+}
+
+static void test_choices(void **state)
+{
+    const struct wd_device *h200 = &devices[0];
+    struct wd_bn_grid_cut c = {.space = space(256 * 56 * 56, 64, 1)};
+    (void)state;
+    /* a group of all blocks */
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    assert_true(c.meets && c.groups == 1 && c.blocks > 120);
+    c.space = space(256 * 7 * 7, 2048, 1);
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    assert_true(c.meets && c.groups == 8 && c.blocks == 16);
+    /* small: narrow clusters */
+    c.space = space(2 * 28 * 28, 64, 1);
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    assert_true(!c.meets && c.groups == 4 && c.blocks > 1 && c.kept == c.rounds);
+    /* planes of 49: several to a group */
+    c.space = space(256, 2048, 49);
+    assert_true(wd_bn_grid_cut(&c, 4, 1, h200));
+    assert_true(!c.meets && c.items > 1 && c.plane == 1);
+    /* large planes: one to a group */
+    c.space = space(64, 256, 56 * 56);
+    assert_true(wd_bn_grid_cut(&c, 4, 1, h200));
+    assert_true(c.items == 1 && c.plane > 1 && c.groups == 256);
+    /* planes that share units */
+    c.space = space(64, 256, 57 * 55);
+    assert_false(wd_bn_grid_cut(&c, 4, 1, h200));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_choices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
