@@ -82,16 +82,21 @@ static inline cudnnStatus_t graph_execute(void *context)
     return cudnnBackendExecute(harness_handle, r->plan, r->pack);
 }
 
-/* Runs finalized operations in every way of the harness. */
-static inline bool graph_run(struct graph_run *r, int count, const be_desc *ops)
+/* Runs a plan in every way of the harness. */
+static inline bool graph_run_plan(struct graph_run *r)
 {
     struct tensor *workspace = NULL;
-    int64_t bytes;
-    r->plan = be_plan_of(harness_handle, count, ops);
-    bytes = be_workspace(r->plan);
+    int64_t bytes = be_workspace(r->plan);
     if (bytes > 0) workspace = tensor_bytes(bytes);
     r->pack = be_pack(r->count, r->uid, r->data, workspace ? workspace->data : NULL);
     return run_call(graph_execute, r);
+}
+
+/* Runs finalized operations on the best engine. */
+static inline bool graph_run(struct graph_run *r, int count, const be_desc *ops)
+{
+    r->plan = be_plan_of(harness_handle, count, ops);
+    return graph_run_plan(r);
 }
 
 #endif

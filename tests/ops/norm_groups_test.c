@@ -60,17 +60,22 @@ static void make_tensors(struct norms_case *c, const struct options *o)
     }
 }
 
+/* By the engine that reads twice whatever the size, for it is the last resort. */
+enum { TWICE_TRAINING = 383, TWICE_BACKWARD = 384 };
+static bool twice;
+
 static void check_engine(const struct norms_case *c)
 {
     static const char *const names[] = {"norm_inference_groups", "norm_training_groups",
                                         "norm_backward_groups"};
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
     const char *name = "";
+    bool right;
     if (!by_groups()) return;
     warpdnnGetLastEngine(harness_handle, &name);
-    if (strcmp(name, names[c->phase]) != 0 && strcmp(name, kept[c->phase]) != 0) {
-        case_fail("%s ran, not %s", name, names[c->phase]);
-    }
+    right = strcmp(name, names[c->phase]) == 0;
+    if (!twice) right = right || strcmp(name, kept[c->phase]) == 0;
+    if (!right) case_fail("%s ran, not %s", name, names[c->phase]);
 }
 
 /* Of tensors that are made. */
@@ -79,7 +84,17 @@ static void run_made(struct norms_case *c)
     struct graph_run r = {.count = 0};
     struct norms_inputs in = norms_inputs(c);
     be_desc op = norms_operation(&r, c);
-    if (graph_run(&r, 1, &op)) {
+    bool ran;
+    twice = by_groups() && c->phase != NORMS_INFERENCE && random_chance(0.3);
+    if (twice) {
+        int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;
+        r.plan =
+            be_plan(harness_handle, be_config(be_engine(be_graph(harness_handle, 1, &op), engine)));
+        ran = graph_run_plan(&r);
+    } else {
+        ran = graph_run(&r, 1, &op);
+    }
+    if (ran) {
         check_engine(c);
         if (harness_values) norms_judge(c, &in);
     }
@@ -302,7 +317,6 @@ static void all_reached(int argc)
     int count = 0;
     for (int k = 0; k < KERNELS; ++k) {
         int way = k / TYPES / STEPS;
-        if (k / TYPES % STEPS == 0) continue; /* whole: kept ones */
         snprintf(names[count], ROOM, "wd_norm_groups_%s_%s_%s_%s", ways[way / 2],
                  directions[way % 2], steps[k / TYPES % STEPS], type_names[k % TYPES]);
         symbols[count] = names[count];
