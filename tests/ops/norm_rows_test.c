@@ -267,6 +267,44 @@ static void others(void)
     }
 }
 
+/* More rows than are few, on the boundaries, of which all threads have as many columns. */
+static void walks(void)
+{
+    static const int list[][2] = {{600, 64}, {600, 768}, {520, 1024}};
+    for (int s = 0; s < COUNT(list); ++s) {
+        for (int type = 0; type < TYPES; ++type) {
+            const int stat[2] = {list[s][0], 1};
+            const int scale[2] = {1, list[s][1]};
+            struct options o = {LAYOUT_NCHW, 0, 0, -3.0, 3.0};
+            struct norms_case c;
+            if (!case_begin("walk/%s/%dx%d", type_names[type], list[s][0], list[s][1])) continue;
+            c = start(s % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, NORMS_BACKWARD, type, type);
+            set_dims(&c, 2, list[s], stat, scale);
+            run_case(&c, &o);
+        }
+    }
+}
+
+/* A few rows that no cluster holds, on the boundaries and off: of which each block of the chip has a
+ * part. */
+static void wide(void)
+{
+    const int row[2] = {2, 140008}, stat[2] = {2, 1}, scale[2] = {1, 140008};
+    for (int k = 0; k < 2 * TYPES * 2; ++k) {
+        int phase = k % 2 ? NORMS_BACKWARD : NORMS_TRAINING;
+        int type = k / 2 % TYPES;
+        int turn = k / 2 / TYPES;
+        struct options o = {LAYOUT_NCHW, turn, turn, -3.0, 3.0};
+        struct norms_case c;
+        if (!case_begin("wide/%s/%s/%s", phase_names[phase], type_names[type], turn ? "off" : "on"))
+            continue;
+        c = start(CUDNN_LAYER_NORM, phase, type, k);
+        c.statistics = true;
+        set_dims(&c, 2, row, stat, scale);
+        run_with(&c, &o, false);
+    }
+}
+
 /* Rows of more than two dimensions, and of channels that lie last. */
 static void layouts(void)
 {
@@ -421,7 +459,9 @@ int main(int argc, char **argv)
     offsets();
     in_place();
     special_values();
+    walks();
     others();
+    wide();
     if (whole) all_reached();
     if (whole && getenv("WARPDNN_ENGINES")) kernels_reached(symbols, COUNT(symbols));
     return harness_finish();
