@@ -156,11 +156,14 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
         const int64_t start = (base - before) * DROPOUT_GROUP - a.shift;
         uint32_t bits = 0; // byte g is the g-th that a lane has
         if (BACKWARD) {
+            uint32_t byte_of[G];
 #pragma unroll
             for (int g = 0; g < G; ++g) {
                 const int64_t byte = base - before + g * 32 + lane;
-                if (byte >= 0 && byte < a.mask_bytes) bits |= (uint32_t)a.mask[byte] << (8 * g);
+                byte_of[g] = byte >= 0 && byte < a.mask_bytes ? a.mask[byte] : 0;
             }
+#pragma unroll
+            for (int g = 0; g < G; ++g) bits |= byte_of[g] << (8 * g);
         } else {
 #pragma unroll 1 // many numbers at once take more registers than the loads leave
             for (int g = 0; g < G; ++g) {

@@ -146,7 +146,8 @@ WD_FN void rng_single_pair(const struct rng_scale *p, float radius, uint32_t num
 
 WD_FN double rng_double_uniform(const struct rng_scale *p, double number)
 {
-    return fmin(fma(number, p->step, p->base), p->most);
+    const double value = fma(number, p->step, p->base);
+    return value < p->most ? value : p->most;
 }
 
 /* -2 ln((number + 1/2) / 2^32): of f in [1/sqrt 2, sqrt 2) times 2^power, ln f = 2 artanh(s) with
