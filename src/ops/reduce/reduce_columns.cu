@@ -277,7 +277,7 @@ template <int OP, class A> __device__ void reduce_finish(const reduce_vector_arg
 
 } // namespace
 
-// What is picked spills otherwise.
+// What is picked, and products of fp64, spill otherwise.
 #define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 80 ? 3 : 0
 #define WD_KERNELS_ROWS "ops/reduce/reduce_columns_kernels.def"
 #include "ops/kernels_device.inc"
