@@ -52,7 +52,7 @@ __device__ __forceinline__ void forward_deep(const pool_vector_args &a)
 // ---- Lanes share a window ----
 
 // Loads of a thread that are under way at once.
-constexpr int AT_ONCE = 4, PIXELS_AT_ONCE = 7;
+constexpr int AT_ONCE = 2, PIXELS_AT_ONCE = 7;
 
 // Planes: LANES threads a window, at most a block.
 template <class T, int LANES, int MODE>
