@@ -10,7 +10,7 @@
 #include "values.h"
 
 enum {
-    STRETCH = 1 << 18,   /* bytes, else */
+    STRETCH = 1 << 18, /* bytes, else */
     STRETCHES = 24,
 };
 

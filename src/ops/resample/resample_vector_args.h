@@ -137,16 +137,17 @@ struct resample_places_args {
 enum { RESAMPLE_PLACES = 4 /* of a thread */ };
 
 struct resample_lines_args {
-    struct resample_places_args p; /* by_column: stretches; by_row: groups of rows; by_run: unused */
-    uint32_t rows;                 /* of a walk */
-    uint32_t walks;                /* of a block */
-    uint32_t threads;              /* of a walk: whole warps */
-    uint32_t units;                /* elements of a line of `out` */
-    uint32_t segment;              /* of which a block has */
-    uint32_t lines;                /* staged, at most, of a depth */
-    uint32_t pitch;                /* bytes of a staged line of `from` */
-    uint32_t place_pitch;          /* and of places */
-    uint32_t places_at;            /* bytes into shared memory */
+    struct resample_places_args
+        p;                /* by_column: stretches; by_row: groups of rows; by_run: unused */
+    uint32_t rows;        /* of a walk */
+    uint32_t walks;       /* of a block */
+    uint32_t threads;     /* of a walk: whole warps */
+    uint32_t units;       /* elements of a line of `out` */
+    uint32_t segment;     /* of which a block has */
+    uint32_t lines;       /* staged, at most, of a depth */
+    uint32_t pitch;       /* bytes of a staged line of `from` */
+    uint32_t place_pitch; /* and of places */
+    uint32_t places_at;   /* bytes into shared memory */
     struct wd_fastdiv by_inner;
     struct wd_fastdiv by_chunks; /* runs of 16 bytes of a staged line */
     struct wd_fastdiv by_place_chunks;
