@@ -9,16 +9,14 @@
 
 namespace {
 
-// One element at a time, and no matter that they go through local memory: all modes of all types would be
-// half a megabyte otherwise.
+// Modes with long code: one element at a time, and no matter that they go through local memory.
 template <int MODE, int V, class A>
-__device__ __forceinline__ void each_in_turn(const pointwise_vector_args &a, A *x, const A *b,
-                                             const A *t, bool has_t)
+__device__ __noinline__ void each_rare(const pointwise_vector_args &a, A *x, const A *b)
 {
     wd_pointwise_attr attr = a.attr;
     attr.mode = MODE;
 #pragma unroll 1
-    for (int i = 0; i < V; ++i) x[i] = value_of(&attr, x[i], b[i], t[i], has_t);
+    for (int i = 0; i < V; ++i) x[i] = value_of(&attr, x[i], b[i], (A)0, 0);
 }
 
 template <class A, int V>
@@ -28,7 +26,7 @@ __device__ __noinline__ void apply_any(const pointwise_vector_args &a, A *x, con
         switch (a.attr.mode) {
 #define WD_BY_OUTPUT(mode)                                                                         \
     case mode:                                                                                     \
-        each_in_turn<mode, V>(a, x, b, x, true);                                                   \
+        each<mode, V>(a, x, b, x, true);                                                           \
         return;
 #include "ops/pointwise/pointwise_modes.def"
         default: return;
@@ -36,18 +34,24 @@ __device__ __noinline__ void apply_any(const pointwise_vector_args &a, A *x, con
     }
     switch (a.attr.mode) {
     case CUDNN_POINTWISE_BINARY_SELECT:
-        each_in_turn<CUDNN_POINTWISE_BINARY_SELECT, V>(a, x, b, t, true);
+        each<CUDNN_POINTWISE_BINARY_SELECT, V>(a, x, b, t, true);
         return;
 #define WD_UNARY(mode)                                                                             \
     case mode:                                                                                     \
-        each_in_turn<mode, V>(a, x, x, x, false);                                                  \
+        each<mode, V>(a, x, x, x, false);                                                          \
         return;
 #define WD_BINARY(mode)                                                                            \
     case mode:                                                                                     \
-        each_in_turn<mode, V>(a, x, b, x, false);                                                  \
+        each<mode, V>(a, x, b, x, false);                                                          \
         return;
-#define WD_RARE_UNARY WD_UNARY
-#define WD_RARE_BINARY WD_BINARY
+#define WD_RARE_UNARY(mode)                                                                        \
+    case mode:                                                                                     \
+        each_rare<mode, V>(a, x, b);                                                               \
+        return;
+#define WD_RARE_BINARY(mode)                                                                       \
+    case mode:                                                                                     \
+        each_rare<mode, V>(a, x, b);                                                               \
+        return;
 #include "ops/pointwise/pointwise_modes.def"
     default: return;
     }
