@@ -21,16 +21,6 @@ enum {
     BITS = 8,
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* False where parameters are not neighbours in memory. */
 static bool see(struct wd_bn_shape *s, const struct wd_tensor *x, int mode)
 {
@@ -76,7 +66,7 @@ static void cut(struct wd_bn_shape *s)
     s->width = row;
     if (row < WD_BN_COLUMNS && s->total >= WIDEN_MIN) {
         /* several rows in one; whole lines of them, if it can be */
-        int64_t lines = row * (16 / gcd(row, 16));
+        int64_t lines = row * (16 / wd_gcd(row, 16));
         int64_t unit = lines <= WD_BN_COLUMNS ? lines : row;
         s->width = WD_BN_COLUMNS / unit * unit;
     }

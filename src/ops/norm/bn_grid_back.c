@@ -19,8 +19,7 @@ const struct wd_engine wd_engine_bn_backward_grid = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = wd_bn_grid_match,
-    .untried =
-        true, /* faster, but a run of the PyTorch client failed with it for a cause unknown */
+    .untried = true, /* a run of the PyTorch client failed beside it, the cause unseen */
     .workspace = wd_bn_grid_workspace,
     .emit = emit,
 };

@@ -20,11 +20,6 @@ enum {
     SUM_BYTES = 16,          /* of an item of a block */
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b == 0 ? a : gcd(b, a % b);
-}
-
 /* Of `units` side by side, how many of half the threads have one. */
 static int64_t busy(int64_t units)
 {
@@ -55,7 +50,7 @@ static int64_t part_of(int64_t plane, int64_t unit)
 /* The parameters of a group of small planes: units are whole ones, and most threads have one. */
 static int64_t planes_of(int64_t plane, int64_t unit)
 {
-    int64_t least = BN_RUN / gcd(plane, BN_RUN);
+    int64_t least = BN_RUN / wd_gcd(plane, BN_RUN);
     int64_t best = least;
     for (int64_t n = least; n * plane <= BN_GRID_COLUMNS; n += least) {
         if (busy(n * plane / unit) >= busy(best * plane / unit)) best = n;
@@ -92,7 +87,7 @@ static bool lay(struct wd_bn_grid_cut *c)
     const struct wd_bn_gpu_space *s = &c->space;
     int64_t inner = s->params == 1 ? 1 : s->inner;
     int64_t own = s->params * inner;
-    c->pitch = own * (BN_RUN / gcd(own, BN_RUN));
+    c->pitch = own * (BN_RUN / wd_gcd(own, BN_RUN));
     c->plane = 1;
     c->span = inner;
     c->width = c->pitch;

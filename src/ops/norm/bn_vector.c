@@ -69,11 +69,6 @@ static void cut_sums(struct shape *s, int64_t wanted, int64_t threads)
     s->segments = wd_ceil_div(turns, wd_ceil_div(turns, s->segments));
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b == 0 ? a : gcd(b, a % b);
-}
-
 static void cut(struct shape *s, const struct wd_device *device)
 {
     s->columns = s->space.inner < 2 * BN_RUN;
@@ -88,7 +83,7 @@ static void cut(struct shape *s, const struct wd_device *device)
         return;
     }
     s->width = s->space.params * s->space.inner;
-    s->width *= BN_RUN / gcd(s->width, BN_RUN);
+    s->width *= BN_RUN / wd_gcd(s->width, BN_RUN);
     s->pitch = s->width;
     if (s->width > RANGE && s->space.inner == 1 && s->width == s->space.params) s->width = RANGE;
     s->tile_runs = (uint32_t)wd_least(s->width / BN_RUN, BN_TILE_RUNS);

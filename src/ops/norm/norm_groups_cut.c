@@ -33,25 +33,6 @@ enum {
     NARROW = 64,       /* ... and what is still worth it: single sectors are not, for batch norm */
 };
 
-static int64_t power_above(int64_t n)
-{
-    int64_t power = 1;
-    while (power < n) power *= 2;
-    return power;
-}
-
-static int64_t lcm(int64_t a, int64_t b)
-{
-    int64_t x = a;
-    int64_t y = b;
-    while (y > 0) {
-        int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
-}
-
 /* The fewest segments, of up to `most`, with which the last wave of blocks leaves little undone. */
 static int64_t segments_for(int64_t blocks, int64_t wave, int64_t most)
 {
@@ -88,7 +69,7 @@ static void cut_planes(struct norm_groups_cut *c, const struct norm_groups_shape
 static void make_teams(struct norm_groups_cut *c, const struct norm_groups_shape *s)
 {
     int64_t eights = wd_ceil_div(c->by_channels ? s->plane : c->part, RUN);
-    int64_t least = wd_least(wd_least(TEAM_LEAST, power_above(eights)), c->width);
+    int64_t least = wd_least(wd_least(TEAM_LEAST, wd_power_up(eights)), c->width);
     int64_t best = INT64_MAX;
     for (int64_t team = least; team <= c->width; team *= 2) {
         int64_t turns = wd_ceil_div(eights, team);
@@ -146,12 +127,12 @@ static bool whole_planes(struct norm_groups_cut *c, const struct norm_groups_sha
     int64_t most = wd_norm_cluster_max(device);
     int64_t side = 1;
     if (eights <= SMALL) {
-        c->width = wd_clamp(power_above(wd_ceil_div(eights, 2)), 4, WARP);
+        c->width = wd_clamp(wd_power_up(wd_ceil_div(eights, 2)), 4, WARP);
         c->threads = SMALL_THREADS;
         side = c->threads / c->width;
         most = 1;
     } else {
-        c->threads = wd_clamp(power_above(wd_ceil_div(eights, 4)), 64, NORM_GROUPS_THREADS);
+        c->threads = wd_clamp(wd_power_up(wd_ceil_div(eights, 4)), 64, NORM_GROUPS_THREADS);
         c->width = c->threads;
     }
     if (!fit_planes(c, s, most, RESIDENT, device) && !fit_planes(c, s, most, 1, device)) {
@@ -208,7 +189,7 @@ static int64_t column_room(const struct norm_groups_shape *s, int64_t resident,
 /* Columns that a tile is a multiple of: whole groups, and runs where rows are. */
 static int64_t tile_unit(const struct norm_groups_shape *s)
 {
-    return s->channels % RUN == 0 ? lcm(s->each, RUN) : s->each;
+    return s->channels % RUN == 0 ? wd_lcm(s->each, RUN) : s->each;
 }
 
 /* The widest tiles of at least `least` columns that clusters keep, as many columns in each. */

@@ -47,25 +47,6 @@ enum {
     JOIN_BLOCK = 10,            /* ... each of which has something to be added */
 };
 
-static int64_t power_above(int64_t n)
-{
-    int64_t power = 1;
-    while (power < n) power *= 2;
-    return power;
-}
-
-static int64_t lcm(int64_t a, int64_t b)
-{
-    int64_t x = a;
-    int64_t y = b;
-    while (y > 0) {
-        int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
-}
-
 /* Of a thread, as the kernels' rows have it. */
 static int64_t registers_of(const struct norm_kept_cut *c)
 {
@@ -134,7 +115,7 @@ static void give_tables(struct norm_kept_cut *c, const struct norm_groups_shape 
     c->pieces = 1;
     c->shared = c->space * BYTES * s->arrays + c->lines * LINE;
     if (s->arrays == 1) return;
-    c->lanes = power_above(wd_ceil_div(s->plane, vector * CHANNEL_STEPS));
+    c->lanes = wd_power_up(wd_ceil_div(s->plane, vector * CHANNEL_STEPS));
     c->lanes = wd_least(c->lanes, WARP);
     while (c->lanes == WARP && c->pieces * WARP * channels < c->threads &&
            s->plane >= 2 * c->pieces * WARP * vector) {
@@ -159,7 +140,7 @@ static void offer_planes(struct norm_kept_cut *best, const struct norm_groups_sh
     c.panels = s->samples * s->groups;
     c.length = s->each * s->plane;
     c.part = wd_ceil_div(runs_of(c.length, run), blocks);
-    c.threads = wd_clamp(power_above(wd_ceil_div(c.part, SLOTS)), THREADS_LEAST, NORM_KEPT_THREADS);
+    c.threads = wd_clamp(wd_power_up(wd_ceil_div(c.part, SLOTS)), THREADS_LEAST, NORM_KEPT_THREADS);
     if (meets && c.threads < MEET_THREADS) return;
     c.slots = wd_ceil_div(c.part, c.threads);
     c.space = c.part;
@@ -176,7 +157,7 @@ static void offer_beside(struct norm_kept_cut *best, const struct norm_groups_sh
     int64_t size = s->each * s->plane;
     int64_t most = wd_ceil_div(shares, BESIDE_PANELS * device->multiprocessors);
     c.tile = c.tiles = c.across = c.rows = 1;
-    c.lanes = wd_least(power_above(wd_ceil_div(size, BESIDE_ELEMENTS)), WARP);
+    c.lanes = wd_least(wd_power_up(wd_ceil_div(size, BESIDE_ELEMENTS)), WARP);
     c.beside = wd_least(wd_most(1, BESIDE_BYTES / (size * s->size)), wd_most(most, WARP / c.lanes));
     c.threads = wd_clamp(wd_ceil_div(c.beside * c.lanes, WARP) * WARP, WARP, BESIDE_THREADS);
     c.panels = wd_ceil_div(shares, c.beside);
@@ -288,7 +269,7 @@ static void cut_columns(struct norm_kept_cut *best, const struct norm_groups_sha
                         const struct wd_device *device)
 {
     int64_t run = BYTES / s->size;
-    int64_t unit = s->channels % run == 0 ? lcm(s->each, run) : s->each;
+    int64_t unit = s->channels % run == 0 ? wd_lcm(s->each, run) : s->each;
     for (int64_t tile = unit; tile <= s->channels; tile += unit) {
         if (s->channels % tile != 0) continue;
         for (int64_t blocks = 1; blocks <= wd_norm_cluster_max(device); blocks *= 2) {

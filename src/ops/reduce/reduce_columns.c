@@ -37,15 +37,10 @@ struct tiling {
     struct wd_reduce_cut cut;
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b == 0 ? a : gcd(b, a % b);
-}
-
 /* Rows of k2 that are joined until they are whole runs, and enough of them to fill lanes. */
 static bool join(struct tiling *t, const struct wd_reduce_space *s)
 {
-    int64_t runs = s->k2 / gcd(s->k2, s->elements);
+    int64_t runs = s->k2 / wd_gcd(s->k2, s->elements);
     int64_t best = 1;
     if (s->indices || s->k0 > 1 || s->r0 > 1 || s->k1 > 1) return false;
     if (runs > JOINED_RUNS || s->total < JOINED_MIN) return false;

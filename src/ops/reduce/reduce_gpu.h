@@ -62,11 +62,4 @@ uint32_t wd_reduce_gpu_shared(const struct wd_reduce_space *space, int64_t threa
 cudnnStatus_t wd_reduce_gpu_finish(struct wd_queue *queue, const struct wd_reduce_space *space,
                                    const struct reduce_vector_args *args);
 
-static inline int64_t wd_power_up(int64_t a)
-{
-    int64_t power = 1;
-    while (power < a) power *= 2;
-    return power;
-}
-
 #endif
