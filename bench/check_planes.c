@@ -26,7 +26,7 @@ static int by_plane(const void *a, const void *b)
 /* Of a packed tensor: which plane the element at a position is of, and where in it. */
 static int64_t plane_of(const struct operand *o, int64_t position, int64_t *at)
 {
-    int64_t index[DIMS_MAX];
+    int64_t index[DIMS_MAX] = {0};
     *at = 0;
     for (int r = 0; r < o->rank; ++r) {
         index[r] = o->dims[r] > 1 ? position / o->strides[r] % o->dims[r] : 0;

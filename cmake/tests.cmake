@@ -2,9 +2,10 @@
 #
 # Tests, examples and bench. One file is one program:
 #
-#   tests/F/X_test.c   -> build/tests/F_X_test, with the other .c files of tests/F/ and what it uses
-#                         of tests/support/. It links the library's inside (warpdnn_static); in the
-#                         folders of public_folders it links libcudnn.so.9 like any other program.
+#   tests/F/X_test.c   -> build/tests/F_X_test, with what it uses of the other .c files of tests/F/
+#                         and of tests/support/, which are compiled once. It links the library's
+#                         inside (warpdnn_static); in the folders of public_folders it links
+#                         libcudnn.so.9 like any other program.
 #   tests/golden/*.c   -> build/tests/golden, the recorder, on the public API
 #   tests/clients/X.c  -> build/tests/clients_X, a program as a user would write it
 #   tests/fake_driver/ -> build/tests/libfakecuda.so, a stand-in for libcuda.so.1
@@ -124,6 +125,28 @@ if(fake_sources)
     endif()
 endif()
 
+# warpdnn_test_parts(folder PUBLIC|INSIDE): sets parts to the library of what the programs of a folder
+# share, or to nothing.
+set(folders_without_parts golden clients fake_driver emulator)
+function(warpdnn_test_parts folder access)
+    set(target test_parts_${folder})
+    set(parts "" PARENT_SCOPE)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/${folder}/*.c)
+    list(FILTER sources EXCLUDE REGEX "_test\\.c$")
+    if(NOT sources OR folder IN_LIST folders_without_parts)
+        return()
+    endif()
+    if(NOT TARGET ${target})
+        add_library(${target} STATIC ${sources})
+        target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
+        target_link_libraries(${target} PRIVATE warpdnn_warnings test_support)
+        if(access STREQUAL "INSIDE")
+            target_link_libraries(${target} PRIVATE warpdnn_static)
+        endif()
+    endif()
+    set(parts ${target} PARENT_SCOPE)
+endfunction()
+
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*_test.c)
 if(NOT TARGET emulator)
     list(FILTER test_sources EXCLUDE REGEX "tests/emulator/")
@@ -137,18 +160,13 @@ foreach(source IN LISTS test_sources)
     if(folder IN_LIST public_folders)
         set(access PUBLIC)
     endif()
-    file(GLOB_RECURSE parts CONFIGURE_DEPENDS tests/${folder}/*.c)
-    list(FILTER parts EXCLUDE REGEX "_test\\.c$")
-    if(folder MATCHES "^(golden|clients|fake_driver)$")
-        set(parts "")
-    endif()
-    set(program_libraries test_support)
+    warpdnn_test_parts(${folder} ${access})
+    set(program_libraries ${parts} test_support)
     if(folder STREQUAL "emulator")
-        set(parts "")
         # by flags: as a target it would add the folder to the path in which libraries are found
         list(APPEND program_libraries -L${test_dir} -lemulator)
     endif()
-    warpdnn_program(${name} tests ${access} ${source} ${parts})
+    warpdnn_program(${name} tests ${access} ${source})
     set(program_libraries "")
     if(TARGET fakecuda)
         add_dependencies(${name} fakecuda)

@@ -23,7 +23,7 @@ enum {
 /* Of `units` side by side, how many of half the threads have one. */
 static int64_t busy(int64_t units)
 {
-    return HALF / units * units;
+    return units > 0 ? HALF / units * units : 0;
 }
 
 /* The columns of a group of single elements: so many that what a block reads of the others' sums, a
@@ -112,7 +112,7 @@ static bool lay(struct wd_bn_grid_cut *c)
 static bool share(struct wd_bn_grid_cut *c, int64_t threads, int64_t blocks, int64_t room)
 {
     c->threads = threads;
-    c->lanes = threads / (c->width / c->unit);
+    c->lanes = threads / wd_most(c->width / c->unit, 1);
     if (c->lanes < 1) return false;
     c->blocks = blocks;
     c->rounds = wd_most(wd_ceil_div(c->rows, c->lanes * blocks), 1);
@@ -231,7 +231,7 @@ int64_t wd_bn_grid_workspace(const struct wd_problem *problem)
 {
     struct wd_bn_grid_cut c;
     wd_bn_gpu_see(&c.space, problem);
-    cut(&c, problem);
+    if (!cut(&c, problem)) return 0;
     return c.meets && c.blocks > 1 ? c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES : 0;
 }
 
@@ -246,7 +246,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     int64_t runs;
     memset(&a, 0, sizeof a);
     wd_bn_gpu_see(&c.space, problem);
-    cut(&c, problem);
+    if (!cut(&c, problem)) return CUDNN_STATUS_INTERNAL_ERROR;
     a.bn = is_training(problem) ? wd_bn_gpu_training(call, &c.space, queue->device)
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);

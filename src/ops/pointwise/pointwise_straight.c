@@ -144,8 +144,7 @@ int wd_straight_make(struct pointwise_straight_args *args, const struct pointwis
     args->row = wd_fastdiv_of((uint32_t)walk->dim[last]);
     args->period = wd_fastdiv_of(last > 0 ? (uint32_t)walk->dim[last - 1] : 1);
     /* a run lies in two rows at most */
-    if (args->repeat == STRAIGHT_ROWS &&
-        walk->dim[last] < LOAD / wd_dtype_bits(program->dtype) * 8) {
+    if (args->repeat == STRAIGHT_ROWS && walk->dim[last] < LOAD / wd_dtype_bytes(program->dtype)) {
         return -1;
     }
     for (int k = STRAIGHT_ADD_CLAMP; plain && k < STRAIGHT_KERNELS; ++k) {

@@ -92,7 +92,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const bool backward = call->problem.node->op == WD_OP_RESAMPLE_BACKWARD;
     const int out = backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
     struct wd_reason reason;
-    struct wd_pool_shape pool;
+    struct wd_pool_shape pool = {0};
     const struct wd_pool_way *way = way_of(&call->problem, &pool, &reason);
     struct wd_pool_memory m = {
         .out = wd_call_data(call, out),

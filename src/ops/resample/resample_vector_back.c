@@ -63,11 +63,10 @@ static cudnnStatus_t emit_collect(struct wd_queue *queue, const struct wd_resamp
 /* The edge of windows by two of 2 or 3 rows and columns, by runs; 0: they are not. */
 static int twos_of(const struct wd_resample_shape *s, const struct wd_resample_memory *m)
 {
-    struct resample_places_args a;
+    if (!s->has_idx || !wd_resample_whole(s) || !wd_resample_by_runs(s, m)) return 0;
+    const struct resample_places_args a = wd_resample_places_args_of(s, m);
     const struct resample_places_axis *h = &a.axis[1];
     const struct resample_places_axis *w = &a.axis[2];
-    if (!s->has_idx || !wd_resample_whole(s) || !wd_resample_by_runs(s, m)) return 0;
-    a = wd_resample_places_args_of(s, m);
     if (s->axis[0] >= 0 || h->window != w->window || h->stride != 2 || w->stride != 2) return 0;
     return h->window == 2 || h->window == 3 ? h->window : 0;
 }

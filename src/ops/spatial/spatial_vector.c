@@ -173,7 +173,8 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
         return emit_images(queue, kernel, &a, images, items, bytes);
     }
     items = set_positions(&a);
-    chunks = wd_ceil_div((int64_t)THREADS_ENOUGH * queue->device->multiprocessors, images * items);
+    chunks = wd_ceil_div((int64_t)THREADS_ENOUGH * queue->device->multiprocessors,
+                         wd_most(images * items, 1));
     chunks = wd_least(chunks, wd_ceil_div(a.channels, CHUNK));
     a.chunk = (int32_t)wd_ceil_div(a.channels, chunks);
     chunks = wd_ceil_div(a.channels, a.chunk);
