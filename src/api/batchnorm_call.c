@@ -401,24 +401,52 @@ static cudnnStatus_t check_size(const struct wd_bn_call *call, const size_t *byt
     return check_given(call, &(const struct wd_bn_pointer){bytes, "sizeInBytes"});
 }
 
-/* Statistics that are saved or averaged take no workspace, and what is enough without saved ones is
- * enough with them: one answer serves all. */
+/* ---- The workspace: a request does not say which statistics the call will have, and engines differ
+ * in what they need with and without them, so the answer is the most of all that it may have ---- */
+
+/* In the place of a pointer to statistics, which no plan looks behind. */
+static const char given;
+
+static cudnnStatus_t raise_workspace(const struct wd_bn_call *call, struct wd_single *single,
+                                     size_t *most)
+{
+    size_t bytes;
+    WD_TRY(wd_run_workspace(call->function, call->handle, single, &bytes));
+    if (bytes > *most) *most = bytes;
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t wd_bn_training_workspace(const struct wd_bn_call *call, size_t *bytes)
 {
-    struct wd_single single;
+    size_t most = 0;
     WD_TRY(check_forward(call));
     WD_TRY(check_size(call, bytes));
-    bind_training(call, &single);
-    return wd_run_workspace(call->function, call->handle, &single, bytes);
+    for (int i = 0; i < 4; ++i) {
+        struct wd_bn_call with = *call;
+        struct wd_single single;
+        with.mean.pointer = with.var.pointer = i & 1 ? &given : NULL;
+        with.saved_mean.pointer = with.saved_inv_std.pointer = i & 2 ? &given : NULL;
+        bind_training(&with, &single);
+        WD_TRY(raise_workspace(call, &single, &most));
+    }
+    *bytes = most;
+    return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t wd_bn_backward_workspace(const struct wd_bn_call *call, size_t *bytes)
 {
-    struct wd_single single;
+    size_t most = 0;
     WD_TRY(check_backward(call));
     WD_TRY(check_size(call, bytes));
-    bind_backward(call, &single);
-    return wd_run_workspace(call->function, call->handle, &single, bytes);
+    for (int i = 0; i < 2; ++i) {
+        struct wd_bn_call with = *call;
+        struct wd_single single;
+        with.saved_mean.pointer = with.saved_inv_std.pointer = i ? &given : NULL;
+        bind_backward(&with, &single);
+        WD_TRY(raise_workspace(call, &single, &most));
+    }
+    *bytes = most;
+    return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t wd_bn_reserve(const struct wd_bn_call *call, size_t *bytes)

@@ -77,7 +77,8 @@ static cudnnStatus_t call_backward(const struct norm_case *c)
         c->dy->data, c->dz ? c->dz->desc : NULL, c->dz ? c->dz->data : NULL, c->dx->desc,
         c->dx->data, c->scale->desc, c->scale->data, c->ops ? c->bias->data : NULL, c->dscale->data,
         c->dbias->data, c->epsilon, saved_mean, saved_inv, c->activation,
-        c->workspace ? c->workspace->data : NULL, c->workspace ? (size_t)c->workspace->bytes : 0,
+        c->workspace_back ? c->workspace_back->data : NULL,
+        c->workspace_back ? (size_t)c->workspace_back->bytes : 0,
         c->reserve ? c->reserve->data : NULL, c->reserve ? (size_t)c->reserve->bytes : 0);
 }
 
@@ -129,10 +130,8 @@ bool norm_make_spaces(struct norm_case *c)
     bool asked = c->newer ? norm_newer_sizes(c, &forward, &backward, &reserve)
                           : ask_sizes(c, &forward, &backward, &reserve);
     if (!asked) return false;
-    if (!c->backward) backward = 0;
-    if (!c->forward) forward = 0;
-    if (forward < backward) forward = backward;
-    if (forward > 0) c->workspace = tensor_bytes((int64_t)forward);
+    if (c->forward && forward > 0) c->workspace = tensor_bytes((int64_t)forward);
+    if (c->backward && backward > 0) c->workspace_back = tensor_bytes((int64_t)backward);
     if (reserve > 0) c->reserve = tensor_bytes((int64_t)reserve);
     return true;
 }

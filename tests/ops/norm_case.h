@@ -37,7 +37,7 @@ struct norm_case {
     bool running_mean, running_var, saved, in_place;
     struct tensor *x, *z, *y, *scale, *bias, *mean, *var, *saved_mean, *saved_inv;
     struct tensor *dy, *dx, *dz, *dscale, *dbias;
-    struct tensor *workspace, *reserve;
+    struct tensor *workspace, *workspace_back, *reserve;
     cudnnActivationDescriptor_t activation;
     bool forward, backward, ex;
     bool newer; /* with ex: through cudnnNormalization*, whose statistics have their own layout */

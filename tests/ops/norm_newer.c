@@ -67,8 +67,8 @@ cudnnStatus_t norm_newer_backward(const struct norm_case *c)
         c->dy->data, desc_of(c->dz), data_of(c->dz), c->dx->desc, c->dx->data, c->scale->desc,
         c->scale->data, c->ops ? c->bias->data : NULL, c->dscale->data, c->dbias->data, c->epsilon,
         stats_of(c), data_of(c->saved_mean), data_of(c->saved_inv), c->activation,
-        data_of(c->workspace), bytes_of(c->workspace), data_of(c->reserve), bytes_of(c->reserve),
-        1);
+        data_of(c->workspace_back), bytes_of(c->workspace_back), data_of(c->reserve),
+        bytes_of(c->reserve), 1);
 }
 
 bool norm_newer_sizes(const struct norm_case *c, size_t *forward, size_t *backward, size_t *reserve)
