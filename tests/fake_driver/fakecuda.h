@@ -12,7 +12,9 @@
  *                             memory of each, CUDA version times 1000. The environment does the same:
  *                             FAKECUDA_DEVICES, _CAPABILITY, _MEMORY_MIB, _VERSION, _INIT (what cuInit
  *                             answers). Default: 2 devices, 90, 1 GiB, 13000.
- *                             FAKECUDA_REPORT=1 reports when the process ends (status 97: problems)
+ *                             FAKECUDA_REPORT=1 reports when the process ends (status 97: problems).
+ *                             FAKECUDA_GUARD=1: pages around a block that nobody may touch, so that
+ *                             a kernel that reads behind a tensor ends the process
  *   fakecuda_deinitialize     from now on every call answers CUDA_ERROR_DEINITIALIZED
  *   fakecuda_set_deferred     work waits for a synchronisation, and then streams take turns
  *   fakecuda_fail_at          the n-th driver call from now answers `result` (0 switches it off). A

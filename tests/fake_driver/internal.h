@@ -165,6 +165,7 @@ void fake_leave_destructors(CUuserObject object);
 int fake_device_count(void);
 int fake_device_capability(void);
 size_t fake_device_memory(void);
+bool fake_guards_memory(void); /* reading outside of a block is an access violation */
 int fake_version(void);
 CUresult fake_init_result(void);
 void fake_mark_initialised(void);

@@ -55,6 +55,7 @@ static bool is_filled(const unsigned char *data, size_t bytes, unsigned char wit
 static bool is_intact(const struct block *it)
 {
     size_t before = (size_t)(it->data - it->base);
+    if (fake_guards_memory()) return it->alive || is_filled(it->data, it->bytes, FREED);
     if (!is_filled(it->base, before, RED)) return false;
     if (!is_filled(it->data + it->bytes, it->mapped - before - it->bytes, RED)) return false;
     if (it->alive || it->bytes > POISON_MAX) return true;
@@ -81,6 +82,7 @@ static CUresult allocate(size_t bytes, enum block_kind kind, CUcontext context, 
 {
     size_t page = 4096;
     size_t room = (bytes + page - 1) / page * page;
+    size_t alignment;
     struct block *it;
     if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     if (bytes > fake_device_memory() || in_use > fake_device_memory() - bytes) {
@@ -94,14 +96,21 @@ static CUresult allocate(size_t bytes, enum block_kind kind, CUcontext context, 
         free(it);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    /* 256-byte aligned as the driver's, with the end as near to the red zone as that allows */
-    it->data = it->base + RED_ZONE + (room - bytes) / 256 * 256;
+    /* 256-byte aligned as the driver's, with the end as near to the red zone as that allows; where
+     * nobody may read there either, as near as the widest load allows */
+    alignment = fake_guards_memory() ? 16 : 256;
+    it->data = it->base + RED_ZONE + (room - bytes) / alignment * alignment;
     it->bytes = bytes;
     it->kind = kind;
     it->context = context;
     it->alive = true;
-    memset(it->base, RED, (size_t)(it->data - it->base));
-    memset(it->data + bytes, RED, (size_t)(it->base + it->mapped - it->data) - bytes);
+    if (fake_guards_memory()) {
+        mprotect(it->base, RED_ZONE, PROT_NONE);
+        mprotect(it->base + RED_ZONE + room, RED_ZONE, PROT_NONE);
+    } else {
+        memset(it->base, RED, (size_t)(it->data - it->base));
+        memset(it->data + bytes, RED, (size_t)(it->base + it->mapped - it->data) - bytes);
+    }
     if (bytes <= POISON_MAX) memset(it->data, FRESH, bytes);
     it->next = blocks;
     blocks = it;

@@ -19,6 +19,7 @@ static struct {
     bool configured, initialised, gone, deferred;
     int devices, capability, version;
     size_t memory;
+    bool guards; /* memory */
     CUresult init_result;
     uint64_t next_id;
     int problems;
@@ -85,6 +86,7 @@ static void configure(void)
     state.capability = (int)from_environment("FAKECUDA_CAPABILITY", 90);
     state.memory = (size_t)from_environment("FAKECUDA_MEMORY_MIB", 1024) << 20;
     state.version = (int)from_environment("FAKECUDA_VERSION", 13000);
+    state.guards = from_environment("FAKECUDA_GUARD", 0) != 0;
     state.init_result = (CUresult)from_environment("FAKECUDA_INIT", CUDA_SUCCESS);
 }
 
@@ -104,6 +106,11 @@ int fake_device_count(void)
 int fake_device_capability(void)
 {
     return state.capability;
+}
+
+bool fake_guards_memory(void)
+{
+    return state.guards;
 }
 
 size_t fake_device_memory(void)

@@ -71,6 +71,14 @@ __device__ __forceinline__ int64_t unit_at(const bn_cluster_args &a, const place
     return p.base + row * a.pitch + (int64_t)(unit - row * a.by_row.divisor) * L;
 }
 
+// The thread's unit that is `b` turns behind `u`; beyond the end `u` again, so that no check parts the
+// loads. Not the block's last one: of a group that the columns end in that may lie behind x.
+__device__ __forceinline__ uint32_t unit_of(const place &p, uint32_t u, int b)
+{
+    const uint32_t own = u + b * blockDim.x;
+    return own < p.units ? own : u;
+}
+
 template <class T, int L>
 __device__ __forceinline__ void load(wd_run<T, L> &r, const void *from, int64_t at, bool aligned)
 {
@@ -153,9 +161,7 @@ __device__ __forceinline__ void forward(const bn_cluster_args &a)
         wd_run<T, L> r[BATCH];
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            // beyond the end the last unit, so that no check parts the loads
-            const uint32_t own = min(u + b * blockDim.x, p.units - 1);
-            load(r[b], x, unit_at<L>(a, p, own), a.bn.aligned);
+            load(r[b], x, unit_at<L>(a, p, unit_of(p, u, b)), a.bn.aligned);
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -254,8 +260,7 @@ __device__ __forceinline__ void backward(const bn_cluster_args &a)
         uint32_t bits[BATCH];
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            const uint32_t own = min(u + b * blockDim.x, p.units - 1);
-            const int64_t at = unit_at<L>(a, p, own);
+            const int64_t at = unit_at<L>(a, p, unit_of(p, u, b));
             load(rx[b], a.bn.x, at, a.bn.aligned);
             load(rdy[b], a.bn.dy, at, a.bn.aligned);
             bits[b] = L == BN_RUN && a.bn.reserve ? a.bn.reserve[at / BN_RUN] : 0xffu;
