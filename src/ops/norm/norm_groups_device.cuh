@@ -9,14 +9,12 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/statistics.cuh"
-#include "gpu/device/vector.cuh"
 #include "ops/norm/norm_groups_args.h"
+#include "ops/norm/norm_param.cuh"
 
 namespace {
 
 constexpr int RUN = NORM_GROUPS_RUN;
-constexpr uint32_t WARP = 32;
-constexpr uint32_t WHOLE_WARP = 0xffffffffu;
 constexpr uint32_t WARPS = NORM_GROUPS_THREADS / WARP;
 
 template <class T> using run = wd_run<T, RUN>;
@@ -114,27 +112,6 @@ __device__ __forceinline__ void find(run<T> &to, const uint4 *kept, uint32_t slo
 }
 
 // ---- Parameters ----
-
-// 0 where there is none.
-__device__ __forceinline__ float param_at(const norm_rows_param &p, uint32_t channel)
-{
-    if (!p.data) return 0.0f;
-    switch (p.type) {
-    case NORM_ROWS_F32: return static_cast<const float *>(p.data)[channel];
-    case NORM_ROWS_F16: return wd_widen(static_cast<const half16 *>(p.data)[channel]);
-    default: return wd_widen(static_cast<const bfloat16 *>(p.data)[channel]);
-    }
-}
-
-__device__ __forceinline__ void set_param(const norm_rows_param &p, uint32_t channel, float value)
-{
-    if (!p.data) return;
-    switch (p.type) {
-    case NORM_ROWS_F32: static_cast<float *>(p.data)[channel] = value; break;
-    case NORM_ROWS_F16: wd_narrow(static_cast<half16 *>(p.data)[channel], value); break;
-    default: wd_narrow(static_cast<bfloat16 *>(p.data)[channel], value); break;
-    }
-}
 
 // A channel's formula, xhat in it: y = factor * (x - mean) + base.
 struct line {

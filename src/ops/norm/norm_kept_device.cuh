@@ -12,13 +12,11 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/grid.cuh"
 #include "gpu/device/shared.cuh"
-#include "gpu/device/vector.cuh"
 #include "ops/norm/norm_kept_args.h"
+#include "ops/norm/norm_param.cuh"
 
 namespace {
 
-constexpr uint32_t WARP = 32;
-constexpr uint32_t WHOLE_WARP = 0xffffffffu;
 constexpr uint32_t THREADS = NORM_KEPT_THREADS;
 constexpr uint32_t WARPS = 16; // of a block, at most: a power of two
 constexpr uint32_t CLUSTER = NORM_KEPT_CLUSTER;
@@ -120,29 +118,6 @@ __device__ __forceinline__ void put(T *to, const float (&value)[RUN<T>], bool wh
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
         if (i >= begin && i < end) to[i] = r.get(i);
-    }
-}
-
-// ---- Parameters ----
-
-// 0 where there is none.
-__device__ __forceinline__ float param_at(const norm_rows_param &p, uint32_t channel)
-{
-    if (!p.data) return 0.0f;
-    switch (p.type) {
-    case NORM_ROWS_F32: return static_cast<const float *>(p.data)[channel];
-    case NORM_ROWS_F16: return wd_widen(static_cast<const half16 *>(p.data)[channel]);
-    default: return wd_widen(static_cast<const bfloat16 *>(p.data)[channel]);
-    }
-}
-
-__device__ __forceinline__ void set_param(const norm_rows_param &p, uint32_t channel, float value)
-{
-    if (!p.data) return;
-    switch (p.type) {
-    case NORM_ROWS_F32: static_cast<float *>(p.data)[channel] = value; break;
-    case NORM_ROWS_F16: wd_narrow(static_cast<half16 *>(p.data)[channel], value); break;
-    default: wd_narrow(static_cast<bfloat16 *>(p.data)[channel], value); break;
     }
 }
 
