@@ -232,7 +232,8 @@ static void offer_columns(struct norm_kept_cut *best, const struct norm_groups_s
     int64_t run = BYTES / s->size;
     int64_t slots;
     int64_t room;
-    double waste = waste_of(s, tile);
+    double waste;
+    if (tile * s->size < NARROW && tile < s->channels && !is_small(s)) return;
     c.way = NORM_KEPT_COLUMNS;
     c.beside = c.lanes = c.length = c.pieces = c.lines = 1;
     c.tiles = s->channels / tile;
@@ -248,7 +249,7 @@ static void offer_columns(struct norm_kept_cut *best, const struct norm_groups_s
     if (c.slots < slots && !meets) c.slots = slots; /* all of it, or not at all */
     if (c.slots < 1) return;
     if (meets && !meeting_pays(&c, s, slots)) return;
-    if (tile * s->size < NARROW && tile < s->channels && !is_small(s)) return;
+    waste = waste_of(s, tile);
     if (c.slots < slots) {
         /* what is not kept is read again, but for what is in the cache still */
         double again = (double)s->samples * (double)s->channels * (double)s->plane * s->size *
@@ -265,23 +266,37 @@ static void offer_columns(struct norm_kept_cut *best, const struct norm_groups_s
     offer(best, &c, waste, s, device);
 }
 
+/* The divisor of `n` that comes behind its divisor `d`; 0: there is none. */
+static int64_t next_divisor(int64_t n, int64_t d)
+{
+    int64_t k = d + 1;
+    for (; k * k <= n; ++k) {
+        if (n % k == 0) return k;
+    }
+    if (d == n) return 0;
+    /* those above the root are n by those below it */
+    k = wd_least(k - 1, n / d - 1);
+    while (n % k != 0 || n / k <= d) --k;
+    return n / k;
+}
+
 static void cut_columns(struct norm_kept_cut *best, const struct norm_groups_shape *s,
                         const struct wd_device *device)
 {
     int64_t run = BYTES / s->size;
     int64_t unit = s->channels % run == 0 ? wd_lcm(s->each, run) : s->each;
-    for (int64_t tile = unit; tile <= s->channels; tile += unit) {
-        if (s->channels % tile != 0) continue;
+    int64_t units = s->channels / unit;
+    for (int64_t n = 1; n > 0; n = next_divisor(units, n)) {
         for (int64_t blocks = 1; blocks <= wd_norm_cluster_max(device); blocks *= 2) {
-            offer_columns(best, s, tile, blocks, false, device);
+            offer_columns(best, s, n * unit, blocks, false, device);
         }
     }
     /* backward clusters that have whole lines are faster than blocks that meet */
     if (s->arrays > 1 && best->cost > 0.0 && best->tile * s->size >= LINE_BYTES) return;
-    for (int64_t tile = unit; device->grids_meet && tile <= s->channels; tile += unit) {
-        if (s->channels % tile != 0) continue;
+    for (int64_t n = 1; device->grids_meet && n > 0; n = next_divisor(units, n)) {
         for (int64_t teams = 1; teams <= TEAMS; ++teams) {
-            offer_columns(best, s, tile, device->multiprocessors * RESIDENT / teams, true, device);
+            offer_columns(best, s, n * unit, device->multiprocessors * RESIDENT / teams, true,
+                          device);
         }
     }
 }

@@ -187,7 +187,7 @@ static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a
                           wd_ceil_div(a->rows, groups), (uint32_t)(lanes * groups), 0, a);
 }
 
-static cudnnStatus_t emit_forward(const struct wd_call *call, struct wd_queue *queue)
+cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *queue)
 {
     int epsilon = call->problem.node->op == WD_OP_NORM_TRAINING ? (int)NORM_TRAIN_EPSILON
                                                                 : (int)NORM_INFER_EPSILON;
@@ -221,7 +221,7 @@ const struct wd_engine wd_engine_norm_inference_rows = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .emit = emit_forward,
+    .emit = wd_norm_rows_forward,
 };
 
 const struct wd_engine wd_engine_norm_training_rows = {
@@ -230,5 +230,5 @@ const struct wd_engine wd_engine_norm_training_rows = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .emit = emit_forward,
+    .emit = wd_norm_rows_forward,
 };

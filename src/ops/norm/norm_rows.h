@@ -59,6 +59,9 @@ bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes);
 /* Says the cut in the arguments; `partial` becomes null where no partial sums are left to be added. */
 void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c);
 
+/* Inference and training, of rows that the engines of rows take. */
+cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *queue);
+
 /* dscale and dbias of `partials` rows in `partial`, of `length`: nothing else is read of the arguments. */
 cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows_args *a);
 
