@@ -72,7 +72,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+cudnnStatus_t wd_bn_chip_emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct chip c;
     struct bn_vector_args a;
@@ -99,7 +99,7 @@ const struct wd_engine wd_engine_bn_training_chip = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .emit = emit,
+    .emit = wd_bn_chip_emit,
 };
 
 const struct wd_engine wd_engine_bn_backward_chip = {
@@ -108,5 +108,5 @@ const struct wd_engine wd_engine_bn_backward_chip = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .emit = emit,
+    .emit = wd_bn_chip_emit,
 };

@@ -39,4 +39,7 @@ struct bn_vector_args wd_bn_gpu_backward(const struct wd_call *call,
                                          const struct wd_bn_gpu_space *space,
                                          const struct wd_device *device);
 
+/* Training and backward of parameters whose elements fit the registers of a block, wherever pointers lie. */
+cudnnStatus_t wd_bn_chip_emit(const struct wd_call *call, struct wd_queue *queue);
+
 #endif
