@@ -275,9 +275,10 @@ static int64_t next_divisor(int64_t n, int64_t d)
     }
     if (d == n) return 0;
     /* those above the root are n by those below it */
-    k = wd_least(k - 1, n / d - 1);
-    while (n % k != 0 || n / k <= d) --k;
-    return n / k;
+    for (k = wd_least(k - 1, n / d - 1); k > 1; --k) {
+        if (n % k == 0 && n / k > d) return n / k;
+    }
+    return n;
 }
 
 static void cut_columns(struct norm_kept_cut *best, const struct norm_groups_shape *s,
