@@ -62,7 +62,7 @@ static void make_tensors(struct norms_case *c, const struct options *o)
 
 /* By the engine that reads twice whatever the size, for it is the last resort. */
 enum { TWICE_TRAINING = 383, TWICE_BACKWARD = 384 };
-static bool twice;
+static bool twice, always_twice;
 
 static void check_engine(const struct norms_case *c)
 {
@@ -85,7 +85,7 @@ static void run_made(struct norms_case *c)
     struct norms_inputs in = norms_inputs(c);
     be_desc op = norms_operation(&r, c);
     bool ran;
-    twice = by_groups() && c->phase != NORMS_INFERENCE && random_chance(0.3);
+    twice = by_groups() && c->phase != NORMS_INFERENCE && (random_chance(0.3) || always_twice);
     if (twice) {
         int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;
         r.plan =
@@ -191,6 +191,18 @@ static void large(void)
                       random_chance(0.2));
         }
     }
+}
+
+static void read_twice(void)
+{
+    const struct image m = {1, 1, 0, {999, 1001}};
+    always_twice = true;
+    for (int k = 0; by_groups() && k < LAYOUTS * PHASES * TYPES; ++k) {
+        int phase = k / LAYOUTS % PHASES;
+        if (phase == NORMS_INFERENCE) continue;
+        run_image(&m, "twice", k % LAYOUTS, phase, k / LAYOUTS / PHASES, false);
+    }
+    always_twice = false;
 }
 
 static void random_cases(int turns)
@@ -339,6 +351,7 @@ int main(int argc, char **argv)
     shapes();
     large();
     random_cases(120);
+    read_twice();
     offsets();
     in_place();
     special_values();

@@ -189,9 +189,13 @@ __device__ __forceinline__ void lines_of_shares(const norm_kept_args &a, const p
         float origin = 0.0f;
         mine.begin(0.0f);
         if (some) {
+            // from near the mean of so few: from one of them, squares would cancel in single precision
+            float beyond = 0.0f;
             origin = wd_widen(x[0]);
-            if (lane < size) mine.begin(wd_widen(x[lane]));
-            for (uint32_t i = lane; i < size; i += a.lanes, ++count) mine.add(wd_widen(x[i]));
+            for (uint32_t i = lane; i < size; i += a.lanes, ++count)
+                beyond += wd_widen(x[i]) - origin;
+            mine.begin(count > 0 ? origin + beyond / count : origin);
+            for (uint32_t i = lane; i < size; i += a.lanes) mine.add(wd_widen(x[i]));
         }
         const pair all = sum_of_lanes(mine.from(origin, count), a.lanes);
         const numbers n = numbers_of(a, all, origin);
