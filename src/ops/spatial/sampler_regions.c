@@ -21,11 +21,12 @@ enum {
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     WARPS = SPATIAL_THREADS / 32,
-    WARPS_ENOUGH = 8, /* a processor */
-    AREA_LOG2 = 9,    /* elements of a region */
+    WARPS_ENOUGH = 8,  /* a processor */
+    CHANNELS_WIDE = 4, /* channels of large regions; more fit smaller ones at once */
+    AREA_LOG2 = 9,     /* elements of a region */
     AREA_LEAST_LOG2 = 5,
     COLUMNS_LOG2 = 5,
-    SUMS = 2048, /* of a warp: 8 KiB, so that three blocks fit a processor */
+    SUMS = 2560, /* of a warp: 10 KiB */
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4) + 2 * BOXED_FROM / 32 * BOX_BYTES,
 };
 
@@ -87,6 +88,7 @@ static void set_region(struct sampler_vector_args *a, int area_log2)
     a->across_log2 = wd_spatial_log2(a->height, area_log2 - a->lanes_log2);
     a->lanes_log2 = wd_spatial_log2(a->width, area_log2 - a->across_log2);
     most = SUMS >> (a->lanes_log2 + a->across_log2);
+    most -= most % 2 == 0; /* channels of an element take an odd number */
     a->chunk = (int32_t)wd_ceil_div(a->channels, wd_ceil_div(a->channels, most));
     a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(a->channels, a->chunk));
     a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, (int64_t)1 << a->lanes_log2));
@@ -110,7 +112,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t batch = boxed ? wd_least(BOXES_BYTES / (BOX_BYTES * boxes), images) : images;
     int64_t blocks;
     int64_t shared;
-    int area_log2 = AREA_LOG2;
+    int area_log2 = AREA_LOG2 - (x->dim[1] > CHANNELS_WIDE);
     a.x = wd_sampler_image(call, SAMPLER_BACK_X);
     a.y = wd_sampler_image(call, SAMPLER_BACK_DY);
     a.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
@@ -135,9 +137,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     blocks = wd_ceil_div(regions_of(&a), WARPS);
     a.by_position = wd_fastdiv_of((uint32_t)blocks);
-    shared =
-        WARPS * (2 * SPATIAL_LISTED * 16 +
-                 ((int64_t)a.chunk << (a.lanes_log2 + a.across_log2)) * (int64_t)sizeof(float));
+    shared = WARPS *
+             (2 * SPATIAL_LISTED * 16 +
+              ((int64_t)(a.chunk | 1) << (a.lanes_log2 + a.across_log2)) * (int64_t)sizeof(float));
     if (!boxed) shared += boxes * BOX_BYTES;
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / wd_most(blocks, boxes));
     for (int64_t first = 0; first < images; first += batch) {

@@ -3,8 +3,8 @@
 // The sampler's gradients of few channels: a warp has a region of the image, whose sums are in shared
 // memory and no other's. It goes through the boxes of the grid that come near, in order, lists the
 // places whose cells touch its region, and adds 32 of them at a time to the sums: first what goes to the
-// upper left elements of all cells, then the upper right ones and so on, those that look into the same
-// cell one after the other. So every sum has one order, without sorting, atomics and barriers of the
+// upper left elements of all cells, then the upper right ones and so on; of those that look into the same
+// cell the first takes what the others have. So every sum has one order, without sorting, atomics and barriers of the
 // block. The gradients of the grid have no such trouble: other blocks have a place a thread, and find on
 // the way how far each box reaches. Grids of few places need one launch: blocks find that themselves.
 #ifndef WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
@@ -146,22 +146,33 @@ __device__ __forceinline__ void find_reaches(const sampler_vector_args &a, uint3
     }
 }
 
+constexpr uint32_t NOT_NEAR = UINT32_MAX;
+
 // A warp's region, 1 << lanes_log2 columns and 1 << across_log2 rows of some channels.
 template <class T> struct region {
     typedef typename accumulator<T>::type A;
     const sampler_vector_args &a;
     uint32_t n;
     int top, left, first, last; // elements and channels
+    const T *places;            // of the image
+    A scale_w, scale_h;
     uint4 *list; // places: number, cell, how far down and right; those behind SPATIAL_LISTED wait
-    A *sums;
+    A *sums;     // element by element, its channels side by side
     uint32_t filled; // of the list
 
     __device__ __forceinline__ explicit region(const sampler_vector_args &args) : a(args), filled(0)
     {
+        scale_w = (A)a.scale_w;
+        scale_h = (A)a.scale_h;
     }
     __device__ __forceinline__ int area() const
     {
         return 1 << (a.lanes_log2 + a.across_log2);
+    }
+    // Numbers between elements: odd, so that neighbours are in different banks.
+    __device__ __forceinline__ int pitch() const
+    {
+        return a.chunk | 1;
     }
 
     // A bit for each box from `base` on whose places may look into the region.
@@ -179,19 +190,38 @@ template <class T> struct region {
         return wd_ballot(hit);
     }
 
-    // Lists the warp's places that look into the region, and adds those that are 32.
-    __device__ __forceinline__ void keep(bool in, const spot &at, const sight<A> &k)
+    // A place of the image as the list has it; its cell is NOT_NEAR where it does not look into the
+    // region.
+    __device__ __forceinline__ uint4 look(const spot &at) const
     {
         static_assert(sizeof(A) == 4, "what the list holds");
-        const int r = k.row - top + 1, c = k.column - left + 1;
-        const bool hit =
-            in && k.seen && (uint32_t)r <= 1u << a.across_log2 && (uint32_t)c <= 1u << a.lanes_log2;
-        const uint32_t mask = wd_ballot(hit), lane = threadIdx.x % 32;
-        if (hit) {
-            list[filled + wd_bits(mask & ((1u << lane) - 1))] =
-                make_uint4((uint32_t)(at.p * a.columns + at.q), (uint32_t)(r << 16 | c),
-                           __float_as_uint(k.down), __float_as_uint(k.right));
+        const int place = at.p * a.columns + at.q;
+        const T *from = places + 2 * (int64_t)place;
+        sight<A> k;
+        wd_run<T, 2> both;
+        if (a.pairs) {
+            both.load(from);
+        } else {
+            both.put(0, from[0]);
+            both.put(1, from[1]);
         }
+        const bool across =
+            sight<A>::coordinate(wd_widen(both.get(0)), scale_w, a.width, k.column, k.right);
+        const bool along =
+            sight<A>::coordinate(wd_widen(both.get(1)), scale_h, a.height, k.row, k.down);
+        const int r = k.row - top + 1, c = k.column - left + 1;
+        const bool hit = across && along && (uint32_t)r <= 1u << a.across_log2 &&
+                         (uint32_t)c <= 1u << a.lanes_log2;
+        return make_uint4((uint32_t)place, hit ? (uint32_t)(r << 16 | c) : NOT_NEAR,
+                          __float_as_uint(k.down), __float_as_uint(k.right));
+    }
+
+    // Lists those of the warp's places that look into the region, and adds them where they are 32.
+    __device__ __forceinline__ void keep(const uint4 &one)
+    {
+        const bool hit = one.y != NOT_NEAR;
+        const uint32_t mask = wd_ballot(hit), lane = threadIdx.x % 32;
+        if (hit) list[filled + wd_bits(mask & ((1u << lane) - 1))] = one;
         filled += wd_bits(mask);
         __syncwarp();
         if (filled < SPATIAL_LISTED) return;
@@ -210,40 +240,63 @@ template <class T> struct region {
         box_corner(a, other, corner[1]);
 #pragma unroll 1
         for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
-            sight<A> k[2];
-            spot at[2];
-            bool in[2];
+            uint4 seen[2];
 #pragma unroll
             for (int b = 0; b < 2; ++b) {
-                in[b] = (b == 0 || other < a.by_boxes.divisor) && place_of(a, corner[b], i, at[b]);
-                k[b].seen = false;
-                k[b].row = k[b].column = 0;
-                k[b].down = k[b].right = 0;
-                if (in[b]) k[b].template look<T>(a, at[b].number(a));
+                spot at;
+                seen[b] = make_uint4(0, NOT_NEAR, 0, 0);
+                if ((b == 0 || other < a.by_boxes.divisor) && place_of(a, corner[b], i, at)) {
+                    seen[b] = look(at);
+                }
             }
-            keep(in[0], at[0], k[0]);
-            keep(in[1], at[1], k[1]);
+#pragma unroll 1
+            for (int b = 0; b < 2; ++b) { // once in the code
+                keep(seen[0]);
+                seen[0] = seen[1];
+            }
         }
     }
 
-    // U channels of the thread's place: `turn` is that among the places of its cell.
+    // U channels of the threads' places. The first of those that look into a cell (`leads`) takes what
+    // the others have, in order, `turns` of them at most; `others` has their bits. Then cells differ.
     template <int U>
     __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, const int *at,
-                                             const A *weight, int turn, int turns) const
+                                             const A *weight, bool leads, A down, A right,
+                                             uint32_t others, int turns) const
     {
-        A share[U];
+        A share[U], sum[4][U], old[U];
 #pragma unroll
         for (int u = 0; u < U; ++u) share[u] = in ? wd_widen(dy[u * a.y.channel]) : (A)0;
+#pragma unroll
+        for (int t = 0; t < 4; ++t) {
+#pragma unroll
+            for (int u = 0; u < U; ++u) sum[t][u] = weight[t] * share[u];
+        }
 #pragma unroll 1
-        for (int now = 0; now <= turns; ++now) {
+        for (int turn = 0; turn < turns; ++turn) {
+            const int from = others ? (int)wd_lowest(others) : 0;
+            const A d = __shfl_sync(0xffffffffu, down, from);
+            const A r = __shfl_sync(0xffffffffu, right, from);
+            const A w[4] = {(1 - d) * (1 - r), (1 - d) * r, d * (1 - r), d * r};
 #pragma unroll
-            for (int t = 0; t < 4; ++t) {
-                if (turn == now && at[t] >= 0) {
+            for (int u = 0; u < U; ++u) {
+                const A more = __shfl_sync(0xffffffffu, share[u], from);
 #pragma unroll
-                    for (int u = 0; u < U; ++u) to[u * area() + at[t]] += weight[t] * share[u];
+                for (int t = 0; t < 4; ++t) {
+                    if (others) sum[t][u] += w[t] * more;
                 }
-                __syncwarp();
             }
+            others &= others - 1;
+        }
+#pragma unroll
+        for (int t = 0; t < 4; ++t) {
+            if (leads && at[t] >= 0) {
+#pragma unroll
+                for (int u = 0; u < U; ++u) old[u] = to[at[t] + u];
+#pragma unroll
+                for (int u = 0; u < U; ++u) to[at[t] + u] = old[u] + sum[t][u];
+            }
+            __syncwarp();
         }
     }
 
@@ -252,9 +305,11 @@ template <class T> struct region {
     {
         const uint32_t lane = threadIdx.x % 32;
         const bool in = lane < count;
-        const uint4 one = in ? list[lane] : make_uint4(0, UINT32_MAX, 0, 0);
-        const int turn = (int)wd_bits(wd_peers(one.y) & ((1u << lane) - 1));
-        const int turns = __reduce_max_sync(0xffffffffu, in ? turn : 0);
+        const uint4 one = in ? list[lane] : make_uint4(0, NOT_NEAR, 0, 0);
+        const uint32_t peers = wd_peers(one.y);
+        const bool leads = in && wd_lowest(peers) == lane;
+        const uint32_t others = leads ? peers & (peers - 1) : 0;
+        const int turns = __reduce_max_sync(0xffffffffu, (int)wd_bits(others));
         const int r = (int)(one.y >> 16) - 1, c = (int)(one.y & 0xffff) - 1;
         const A down = __uint_as_float(one.z), right = __uint_as_float(one.w);
         const A weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
@@ -263,9 +318,8 @@ template <class T> struct region {
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
             const int h = r + t / 2, w = c + t % 2;
-            const bool own =
-                in && (uint32_t)h < 1u << a.across_log2 && (uint32_t)w < 1u << a.lanes_log2;
-            at[t] = own ? (h << a.lanes_log2) + w : -1;
+            const bool own = (uint32_t)h < 1u << a.across_log2 && (uint32_t)w < 1u << a.lanes_log2;
+            at[t] = own ? ((h << a.lanes_log2) + w) * pitch() : -1;
         }
         uint32_t p = one.x;
         const int q = (int)take_rest(p, a.by_line);
@@ -274,15 +328,15 @@ template <class T> struct region {
         A *to = sums;
 #pragma unroll 1
         for (; left_over >= 3; left_over -= 3) {
-            add_some<3>(dy, in, to, at, weight, turn, turns);
+            add_some<3>(dy, in, to, at, weight, leads, down, right, others, turns);
             dy += 3 * a.y.channel;
-            to += 3 * area();
+            to += 3;
         }
 #pragma unroll 1
         for (; left_over > 0; --left_over) {
-            add_some<1>(dy, in, to, at, weight, turn, turns);
+            add_some<1>(dy, in, to, at, weight, leads, down, right, others, turns);
             dy += a.y.channel;
-            to += area();
+            to += 1;
         }
     }
 
@@ -297,7 +351,7 @@ template <class T> struct region {
                     (int64_t)w * a.dx.column + first * a.dx.channel;
 #pragma unroll 4
             for (int c = 0; c < last - first; ++c) {
-                put_value<T, OLD>(a, f, to, sums[c * area() + i]);
+                put_value<T, OLD>(a, f, to, sums[i * pitch() + c]);
                 to += a.dx.channel;
             }
         }
@@ -314,15 +368,17 @@ __device__ __forceinline__ void collect_regions(const sampler_vector_args &a, ui
     region<T> own(a);
     uint32_t number = take_rest(block, a.by_position) * WARPS + threadIdx.x / 32;
     own.n = a.first_image + block;
+    own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
     own.list = shared + threadIdx.x / 32 * (2 * SPATIAL_LISTED);
     own.sums = reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) +
-               threadIdx.x / 32 * a.chunk * own.area();
+               threadIdx.x / 32 * own.pitch() * own.area();
     own.left = (int)take_rest(number, a.by_column) << a.lanes_log2;
     own.top = (int)take_rest(number, a.by_row) << a.across_log2;
     own.first = (int)number * a.chunk;
     own.last = min(own.first + a.chunk, a.channels);
-    uint4 *const found = reinterpret_cast<uint4 *>(
-        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + WARPS * a.chunk * own.area());
+    uint4 *const found =
+        reinterpret_cast<uint4 *>(reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) +
+                                  WARPS * own.pitch() * own.area());
     const uint4 *const given = static_cast<const uint4 *>(a.boxes) + (size_t)block * boxes;
     if (!a.boxes) {
         find_reaches<T>(a, own.n, found);
@@ -330,7 +386,7 @@ __device__ __forceinline__ void collect_regions(const sampler_vector_args &a, ui
     }
     if (own.first >= a.channels) return;
 #pragma unroll 1
-    for (int i = (int)lane; i < a.chunk * own.area(); i += 32) own.sums[i] = 0;
+    for (int i = (int)lane; i < own.pitch() * own.area(); i += 32) own.sums[i] = 0;
     __syncwarp();
 #pragma unroll 1
     for (uint32_t base = 0; base < boxes; base += 32) {
