@@ -16,7 +16,7 @@ enum {
     NARROW = 16,        /* columns: tiles would be mostly empty */
     BOX_LOG2 = 5,       /* places of the smallest box: a warp's */
     BOX_COLUMN_LOG2 = 3,
-    BOXES_MOST = 2048, /* of an image's grid */
+    BOXES_MOST = 1024, /* of an image's grid: a warp goes through all of them, 32 at a time */
     BOXED_FROM = 4096, /* places; blocks find the boxes of smaller grids themselves */
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
@@ -26,7 +26,7 @@ enum {
     AREA_LOG2 = 9,     /* elements of a region */
     AREA_LEAST_LOG2 = 5,
     COLUMNS_LOG2 = 5,
-    SUMS = 2560, /* of a warp: 10 KiB */
+    SUMS = 3072, /* of a warp: 12 KiB */
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4) + 2 * BOXED_FROM / 32 * BOX_BYTES,
 };
 
@@ -72,11 +72,17 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             "%lld channels of images that are not narrow: tiles are faster", (long long)x->dim[1]);
     WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || dy->stride[1] != 1, reason,
             NOT_SUPPORTED_LAYOUT, "channels are neighbours");
-    WD_NEED(wd_spatial_spans_little(x), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(dy), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
     WD_NEED(problem->device->shared_per_block >= SHARED_MOST, reason, NOT_SUPPORTED_ARCH_MISMATCH,
             "%d bytes of shared memory a block are needed", SHARED_MOST);
     return true;
+}
+
+/* Elements of a region and of the frame around it. */
+static int64_t framed_area(const struct sampler_vector_args *a)
+{
+    return (((int64_t)1 << a->lanes_log2) + 2) * (((int64_t)1 << a->across_log2) + 2);
 }
 
 /* A region of 1 << area_log2 elements, about as wide as high, within the image. */
@@ -87,7 +93,7 @@ static void set_region(struct sampler_vector_args *a, int area_log2)
     a->lanes_log2 = wd_spatial_log2(a->width, columns_log2);
     a->across_log2 = wd_spatial_log2(a->height, area_log2 - a->lanes_log2);
     a->lanes_log2 = wd_spatial_log2(a->width, area_log2 - a->across_log2);
-    most = SUMS >> (a->lanes_log2 + a->across_log2);
+    most = SUMS / framed_area(a);
     most -= most % 2 == 0; /* channels of an element take an odd number */
     a->chunk = (int32_t)wd_ceil_div(a->channels, wd_ceil_div(a->channels, most));
     a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(a->channels, a->chunk));
@@ -127,7 +133,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.blends_grid = a.beta_grid != 0.0;
     a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
     a.boxes = boxed ? call->workspace : NULL;
-    a.by_line = wd_fastdiv_of((uint32_t)a.columns);
     a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
     a.by_boxes = wd_fastdiv_of((uint32_t)boxes);
     set_region(&a, area_log2);
@@ -138,8 +143,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     blocks = wd_ceil_div(regions_of(&a), WARPS);
     a.by_position = wd_fastdiv_of((uint32_t)blocks);
     shared = WARPS *
-             (2 * SPATIAL_LISTED * 16 +
-              ((int64_t)(a.chunk | 1) << (a.lanes_log2 + a.across_log2)) * (int64_t)sizeof(float));
+             (2 * SPATIAL_LISTED * 16 + framed_area(&a) * (a.chunk | 1) * (int64_t)sizeof(float));
     if (!boxed) shared += boxes * BOX_BYTES;
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / wd_most(blocks, boxes));
     for (int64_t first = 0; first < images; first += batch) {

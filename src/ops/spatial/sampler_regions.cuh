@@ -156,8 +156,9 @@ template <class T> struct region {
     int top, left, first, last; // elements and channels
     const T *places;            // of the image
     A scale_w, scale_h;
-    uint4 *list; // places: number, cell, how far down and right; those behind SPATIAL_LISTED wait
-    A *sums;     // element by element, its channels side by side
+    uint4 *
+        list; // places: where in dy, cell, how far down and right; those behind SPATIAL_LISTED wait
+    A *sums;  // element by element, its channels side by side
     uint32_t filled; // of the list
 
     __device__ __forceinline__ explicit region(const sampler_vector_args &args) : a(args), filled(0)
@@ -174,20 +175,21 @@ template <class T> struct region {
     {
         return a.chunk | 1;
     }
-
-    // A bit for each box from `base` on whose places may look into the region.
-    __device__ __forceinline__ uint32_t near(const uint4 *own, const uint4 *boxes,
-                                             uint32_t base) const
+    // There is a frame around the region, so that the four elements of a cell need no question.
+    __device__ __forceinline__ int width() const
     {
-        const uint32_t i = base + threadIdx.x % 32;
-        bool hit = false;
-        if (i < a.by_boxes.divisor) {
-            const uint4 box = own ? own[i] : __ldcg(boxes + i);
-            hit = (int)box.x != INT32_MIN && (int)box.y >= top - 1 &&
-                  -(int)box.x < top + (1 << a.across_log2) && (int)box.w >= left - 1 &&
-                  -(int)box.z < left + (1 << a.lanes_log2);
-        }
-        return wd_ballot(hit);
+        return (1 << a.lanes_log2) + 2;
+    }
+    __device__ __forceinline__ int room() const
+    {
+        return width() * ((1 << a.across_log2) + 2) * pitch();
+    }
+
+    // Whether the places of a box may look into the region.
+    __device__ __forceinline__ bool is_near(const uint4 &box) const
+    {
+        return (int)box.x > -(top + (1 << a.across_log2)) && (int)box.y >= top - 1 &&
+               (int)box.z > -(left + (1 << a.lanes_log2)) && (int)box.w >= left - 1;
     }
 
     // A place of the image as the list has it; its cell is NOT_NEAR where it does not look into the
@@ -195,8 +197,7 @@ template <class T> struct region {
     __device__ __forceinline__ uint4 look(const spot &at) const
     {
         static_assert(sizeof(A) == 4, "what the list holds");
-        const int place = at.p * a.columns + at.q;
-        const T *from = places + 2 * (int64_t)place;
+        const T *from = places + 2 * (int64_t)(at.p * a.columns + at.q);
         sight<A> k;
         wd_run<T, 2> both;
         if (a.pairs) {
@@ -212,8 +213,9 @@ template <class T> struct region {
         const int r = k.row - top + 1, c = k.column - left + 1;
         const bool hit = across && along && (uint32_t)r <= 1u << a.across_log2 &&
                          (uint32_t)c <= 1u << a.lanes_log2;
-        return make_uint4((uint32_t)place, hit ? (uint32_t)(r << 16 | c) : NOT_NEAR,
-                          __float_as_uint(k.down), __float_as_uint(k.right));
+        return make_uint4((uint32_t)(at.p * a.y.row + at.q * a.y.column),
+                          hit ? (uint32_t)(r * width() + c) : NOT_NEAR, __float_as_uint(k.down),
+                          __float_as_uint(k.right));
     }
 
     // Lists those of the warp's places that look into the region, and adds them where they are 32.
@@ -260,9 +262,9 @@ template <class T> struct region {
     // U channels of the threads' places. The first of those that look into a cell (`leads`) takes what
     // the others have, in order, `turns` of them at most; `others` has their bits. Then cells differ.
     template <int U>
-    __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, const int *at,
-                                             const A *weight, bool leads, A down, A right,
-                                             uint32_t others, int turns) const
+    __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, const A *weight,
+                                             bool leads, A down, A right, uint32_t others,
+                                             int turns) const
     {
         A share[U], sum[4][U], old[U];
 #pragma unroll
@@ -290,11 +292,12 @@ template <class T> struct region {
         }
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
-            if (leads && at[t] >= 0) {
+            A *const element = to + (t % 2 + t / 2 * width()) * pitch();
+            if (leads) {
 #pragma unroll
-                for (int u = 0; u < U; ++u) old[u] = to[at[t] + u];
+                for (int u = 0; u < U; ++u) old[u] = element[u];
 #pragma unroll
-                for (int u = 0; u < U; ++u) to[at[t] + u] = old[u] + sum[t][u];
+                for (int u = 0; u < U; ++u) element[u] = old[u] + sum[t][u];
             }
             __syncwarp();
         }
@@ -310,31 +313,22 @@ template <class T> struct region {
         const bool leads = in && wd_lowest(peers) == lane;
         const uint32_t others = leads ? peers & (peers - 1) : 0;
         const int turns = __reduce_max_sync(0xffffffffu, (int)wd_bits(others));
-        const int r = (int)(one.y >> 16) - 1, c = (int)(one.y & 0xffff) - 1;
         const A down = __uint_as_float(one.z), right = __uint_as_float(one.w);
         const A weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
                              down * right};
-        int at[4], left_over = last - first;
-#pragma unroll
-        for (int t = 0; t < 4; ++t) {
-            const int h = r + t / 2, w = c + t % 2;
-            const bool own = (uint32_t)h < 1u << a.across_log2 && (uint32_t)w < 1u << a.lanes_log2;
-            at[t] = own ? ((h << a.lanes_log2) + w) * pitch() : -1;
-        }
-        uint32_t p = one.x;
-        const int q = (int)take_rest(p, a.by_line);
-        const T *dy = static_cast<const T *>(a.y.data) + n * a.y.image + first * a.y.channel +
-                      (int64_t)p * a.y.row + (int64_t)q * a.y.column;
-        A *to = sums;
+        const T *dy =
+            static_cast<const T *>(a.y.data) + n * a.y.image + first * a.y.channel + (int32_t)one.x;
+        A *to = sums + (in ? (int)one.y * pitch() : 0);
+        int left_over = last - first;
 #pragma unroll 1
         for (; left_over >= 3; left_over -= 3) {
-            add_some<3>(dy, in, to, at, weight, leads, down, right, others, turns);
+            add_some<3>(dy, in, to, weight, leads, down, right, others, turns);
             dy += 3 * a.y.channel;
             to += 3;
         }
 #pragma unroll 1
         for (; left_over > 0; --left_over) {
-            add_some<1>(dy, in, to, at, weight, leads, down, right, others, turns);
+            add_some<1>(dy, in, to, weight, leads, down, right, others, turns);
             dy += a.y.channel;
             to += 1;
         }
@@ -346,12 +340,13 @@ template <class T> struct region {
 #pragma unroll 1
         for (int i = (int)threadIdx.x % 32; i < area(); i += 32) {
             const int h = top + (i >> a.lanes_log2), w = left + (i & ((1 << a.lanes_log2) - 1));
+            const A *from = sums + ((h - top + 1) * width() + w - left + 1) * pitch();
             if (h >= a.height || w >= a.width) continue;
             T *to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
                     (int64_t)w * a.dx.column + first * a.dx.channel;
 #pragma unroll 4
             for (int c = 0; c < last - first; ++c) {
-                put_value<T, OLD>(a, f, to, sums[i * pitch() + c]);
+                put_value<T, OLD>(a, f, to, from[c]);
                 to += a.dx.channel;
             }
         }
@@ -370,15 +365,14 @@ __device__ __forceinline__ void collect_regions(const sampler_vector_args &a, ui
     own.n = a.first_image + block;
     own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
     own.list = shared + threadIdx.x / 32 * (2 * SPATIAL_LISTED);
-    own.sums = reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) +
-               threadIdx.x / 32 * own.pitch() * own.area();
+    own.sums =
+        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + threadIdx.x / 32 * own.room();
     own.left = (int)take_rest(number, a.by_column) << a.lanes_log2;
     own.top = (int)take_rest(number, a.by_row) << a.across_log2;
     own.first = (int)number * a.chunk;
     own.last = min(own.first + a.chunk, a.channels);
-    uint4 *const found =
-        reinterpret_cast<uint4 *>(reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) +
-                                  WARPS * own.pitch() * own.area());
+    uint4 *const found = reinterpret_cast<uint4 *>(
+        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + WARPS * own.room());
     const uint4 *const given = static_cast<const uint4 *>(a.boxes) + (size_t)block * boxes;
     if (!a.boxes) {
         find_reaches<T>(a, own.n, found);
@@ -386,11 +380,15 @@ __device__ __forceinline__ void collect_regions(const sampler_vector_args &a, ui
     }
     if (own.first >= a.channels) return;
 #pragma unroll 1
-    for (int i = (int)lane; i < own.pitch() * own.area(); i += 32) own.sums[i] = 0;
+    for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
     __syncwarp();
 #pragma unroll 1
     for (uint32_t base = 0; base < boxes; base += 32) {
-        uint32_t mask = own.near(a.boxes ? nullptr : found, given, base);
+        bool near = false;
+        if (base + lane < boxes) {
+            near = own.is_near(a.boxes ? __ldcg(given + base + lane) : found[base + lane]);
+        }
+        uint32_t mask = wd_ballot(near);
         while (mask) {
             const uint32_t one = base + wd_lowest(mask);
             mask &= mask - 1;
