@@ -63,6 +63,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     blocks = wd_ceil_div(positions, (int64_t)SPATIAL_THREADS * a.room);
     chunks = wd_least(wd_ceil_div(enough, images * blocks), wd_ceil_div(a.channels, CHUNK));
     a.chunk = (int32_t)wd_ceil_div(a.channels, chunks);
+    if (a.chunk > 4) a.chunk = (a.chunk + 3) / 4 * 4; /* four are looked at together */
     chunks = wd_ceil_div(a.channels, a.chunk);
     a.by_position = wd_fastdiv_of((uint32_t)blocks);
     a.by_chunk = wd_fastdiv_of((uint32_t)chunks);
