@@ -333,6 +333,7 @@ static void large_samplers(void)
         {"row", CUDNN_DATA_FLOAT, {2, 16, 1, 300, 1, 9000}, TURNED, &nchw},
         {"column", CUDNN_DATA_FLOAT, {1, 32, 300, 1, 9000, 1}, TURNED, &nchw},
         {"one_pixel", CUDNN_DATA_FLOAT, {2, 16, 1, 1, 93, 97}, ANYWHERE, &nchw},
+        {"many_places", CUDNN_DATA_FLOAT, {2, 1, 200, 150, 680, 600}, TURNED, &nchw},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         if (!case_begin("sampler/large/%s", rows[i].name)) continue;

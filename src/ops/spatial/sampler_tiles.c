@@ -30,23 +30,9 @@ enum {
     SHARED_MOST = 96 << 10, /* so that two blocks fit a processor */
 };
 
-/* The least power of two that is not below n, at most `most`, as its logarithm. */
-static int log2_upto(int64_t n, int most)
-{
-    int log2 = 0;
-    while (log2 < most && (int64_t)1 << log2 < n) log2 += 1;
-    return log2;
-}
-
 static int threads_log2(void)
 {
-    return log2_upto(SPATIAL_THREADS, 30);
-}
-
-/* Whether 31 bits count the elements that a plane spans. */
-static bool spans_little(const struct wd_tensor *t)
-{
-    return (t->dim[2] - 1) * t->stride[2] + (t->dim[3] - 1) * t->stride[3] <= INT32_MAX;
+    return wd_spatial_log2(SPATIAL_THREADS, 30);
 }
 
 /* ---- Forward ---- */
@@ -61,7 +47,7 @@ static bool forward_match(const struct wd_problem *problem, struct wd_reason *re
     WD_NEED(wd_dtype_bytes(x->dtype) == 2, reason, NOT_SUPPORTED,
             "elements of %d bytes: threads of their own are as fast",
             (int)wd_dtype_bytes(x->dtype));
-    WD_NEED(spans_little(x) && spans_little(y), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(y), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
     WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || y->stride[1] != 1, reason,
             NOT_SUPPORTED_LAYOUT, "channels are neighbours");
@@ -93,8 +79,8 @@ static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     a.room = IMAGE_ROOM;
     /* a tile is as near a square as the grid allows */
-    lines_log2 = log2_upto(a.rows, threads_log2() - LINE_LOG2);
-    a.lanes_log2 = log2_upto(a.columns, threads_log2() - lines_log2);
+    lines_log2 = wd_spatial_log2(a.rows, threads_log2() - LINE_LOG2);
+    a.lanes_log2 = wd_spatial_log2(a.columns, threads_log2() - lines_log2);
     lines_log2 = threads_log2() - a.lanes_log2;
     a.across_log2 = a.rows > 2 << lines_log2 ? 0 : a.rows > 1 << lines_log2 ? 1 : 2;
     a.by_column = wd_fastdiv_of(
@@ -125,7 +111,7 @@ static int64_t boxes_of(const struct wd_tensor *grid, int *row_log2, int *column
     const int64_t rows = grid->dim[1], columns = grid->dim[2];
     *row_log2 = *column_log2 = 0;
     if (rows * columns < BOXED_FROM) return 0;
-    *row_log2 = log2_upto(rows, BOX_ROW_LOG2);
+    *row_log2 = wd_spatial_log2(rows, BOX_ROW_LOG2);
     *column_log2 = BOX_LOG2 - *row_log2;
     for (;;) {
         int64_t boxes = wd_ceil_div(rows, (int64_t)1 << *row_log2) *
@@ -170,8 +156,8 @@ static int64_t room_of(const struct sampler_vector_args *a, int64_t bytes,
 static bool backward_match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     if (!wd_sampler_match(problem, reason)) return false;
-    WD_NEED(spans_little(wd_slot(problem->graph, problem->node, SAMPLER_BACK_X)) &&
-                spans_little(wd_slot(problem->graph, problem->node, SAMPLER_BACK_DY)),
+    WD_NEED(wd_spatial_spans_little(wd_slot(problem->graph, problem->node, SAMPLER_BACK_X)) &&
+                wd_spatial_spans_little(wd_slot(problem->graph, problem->node, SAMPLER_BACK_DY)),
             reason, NOT_SUPPORTED_SHAPE, "a plane spans more than 2^31 elements");
     return true;
 }
@@ -209,7 +195,7 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.boxes = boxes ? call->workspace : NULL;
     a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
     a.by_boxes = wd_fastdiv_of((uint32_t)(boxes ? boxes : (int64_t)a.rows * a.columns));
-    a.lanes_log2 = (int32_t)wd_most(log2_upto(a.width, LINE_LOG2), LINE_LEAST_LOG2);
+    a.lanes_log2 = (int32_t)wd_most(wd_spatial_log2(a.width, LINE_LOG2), LINE_LEAST_LOG2);
     lines = SPATIAL_THREADS >> a.lanes_log2;
     a.by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a.width, 1 << a.lanes_log2));
     a.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a.height, lines));

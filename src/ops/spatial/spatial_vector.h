@@ -40,6 +40,20 @@ static inline bool wd_spatial_is_packed(const struct wd_tensor *t)
     return true;
 }
 
+/* Whether 31 bits count the elements that a plane spans. */
+static inline bool wd_spatial_spans_little(const struct wd_tensor *t)
+{
+    return (t->dim[2] - 1) * t->stride[2] + (t->dim[3] - 1) * t->stride[3] <= INT32_MAX;
+}
+
+/* The least power of two that is not below n, at most `most`, as its logarithm. */
+static inline int wd_spatial_log2(int64_t n, int most)
+{
+    int log2 = 0;
+    while (log2 < most && (int64_t)1 << log2 < n) log2 += 1;
+    return log2;
+}
+
 /* Packed grids. `kernels` is the first of four, by wd_spatial_type (forward: of four pairs). */
 bool wd_grid_vector_match(const struct wd_problem *problem, struct wd_reason *reason);
 cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue *queue,

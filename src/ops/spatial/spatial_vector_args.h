@@ -13,6 +13,7 @@ enum {
     SPATIAL_PLACES = 4,       /* of a thread, in a tile of the grid */
     SPATIAL_FEW = 8,          /* places that a thread keeps in registers */
     SPATIAL_BOXES_MAX = 1024, /* of an image's grid */
+    SPATIAL_LISTED = 32,      /* places that a warp adds at a time */
 };
 
 struct grid_vector_args {

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sampler of fp32 planes whose pixels are neighbours, on the GPU. No state. */
+#include "base/sizes.h"
+#include "base/status.h"
+#include "ops/spatial/spatial_vector.h"
+
+#define WD_KERNELS_MODULE sampler_planes
+#define WD_KERNELS_ROWS "ops/spatial/sampler_planes_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    PLACES_FROM = 192,  /* of an image, so that most of a block has one */
+    PLACES_MOST = 4,    /* of a thread, one after the other */
+    BLOCKS_ENOUGH = 12, /* a processor: twice those that it has room for */
+    CHUNK = 8,          /* channels of a thread, at least */
+    STRIPS_FROM = 192,  /* columns; shorter rows fit the first-level cache side by side */
+};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_X);
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, SAMPLER_Y);
+    if (!wd_sampler_match(problem, reason)) return false;
+    WD_NEED(x->dtype == CUDNN_DATA_FLOAT, reason, NOT_SUPPORTED, "the images are not of fp32");
+    WD_NEED(wd_spatial_spans_little(x), reason, NOT_SUPPORTED_SHAPE,
+            "a plane spans more than 2^31 elements");
+    WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || y->stride[1] != 1, reason,
+            NOT_SUPPORTED_LAYOUT, "channels are neighbours");
+    WD_NEED(y->dim[2] * y->dim[3] >= PLACES_FROM, reason, NOT_SUPPORTED_SHAPE,
+            "%lld places an image, needed are %d", (long long)(y->dim[2] * y->dim[3]), PLACES_FROM);
+    return true;
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
+    const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
+    const int64_t images = x->dim[0];
+    const int64_t enough = (int64_t)BLOCKS_ENOUGH * queue->device->multiprocessors;
+    struct sampler_vector_args a =
+        wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
+    int64_t positions = (int64_t)a.rows * a.columns;
+    int64_t blocks;
+    int64_t chunks;
+    int64_t most;
+    a.x = wd_sampler_image(call, SAMPLER_X);
+    a.y = wd_sampler_image(call, SAMPLER_Y);
+    a.alpha = call->scalars[SAMPLER_ALPHA];
+    a.beta = call->scalars[SAMPLER_BETA];
+    a.scales = a.alpha != 0.0;
+    a.blends = a.beta != 0.0;
+    a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
+    a.tiled = a.columns >= STRIPS_FROM && a.rows > 1;
+    if (a.tiled) {
+        positions = (int64_t)a.rows * wd_ceil_div(a.columns, SPATIAL_STRIP) * SPATIAL_STRIP;
+    }
+    a.by_column = wd_fastdiv_of((uint32_t)a.columns);
+    a.by_row = wd_fastdiv_of((uint32_t)a.rows);
+    a.count = (uint32_t)positions;
+    a.room = PLACES_MOST;
+    while (a.room > 1 && images * positions < enough * SPATIAL_THREADS * a.room) a.room /= 2;
+    blocks = wd_ceil_div(positions, (int64_t)SPATIAL_THREADS * a.room);
+    chunks = wd_least(wd_ceil_div(enough, images * blocks), wd_ceil_div(a.channels, CHUNK));
+    a.chunk = (int32_t)wd_ceil_div(a.channels, chunks);
+    if (a.chunk > 4) a.chunk = (a.chunk + 3) / 4 * 4; /* four are looked at together */
+    chunks = wd_ceil_div(a.channels, a.chunk);
+    a.by_position = wd_fastdiv_of((uint32_t)blocks);
+    a.by_chunk = wd_fastdiv_of((uint32_t)chunks);
+    blocks *= chunks;
+    most = wd_most(SPATIAL_ITEMS_MAX / blocks, 1);
+    for (int64_t first = 0; first < images; first += most) {
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sample_lean_f32],
+                              wd_least(most, images - first) * blocks, SPATIAL_THREADS, 0, &a));
+        wd_sampler_skip(&a, most, sizeof(float));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+const struct wd_engine wd_engine_sampler_forward_planes = {
+    .name = "sampler_forward_planes",
+    .op = WD_OP_SAMPLER_FORWARD,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+    .untried = true,
+};

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sampler's gradients of few channels: a warp has a region of the image, whose sums are in shared
+// memory and no other's. It goes through the boxes of the grid that come near, in order, lists the
+// places whose cells touch its region, and adds 32 of them at a time to the sums: first what goes to the
+// upper left elements of all cells, then the upper right ones and so on; of those that look into the same
+// cell the first takes what the others have. So every sum has one order, without sorting, atomics and barriers of the
+// block. The gradients of the grid have no such trouble: other blocks have a place a thread, and find on
+// the way how far each box reaches. Grids of few places need one launch: blocks find that themselves.
+#ifndef WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
+#define WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
+
+#include "gpu/device/warp.cuh"
+#include "ops/spatial/sampler_back_tile.cuh"
+#include "ops/spatial/sampler_planes.cuh"
+
+namespace {
+
+// ---- The gradients of the grid ----
+
+// U channels of a place: dy times the steps of the image within its cell, as in back_tile.
+template <class T, int U, class A>
+__device__ __forceinline__ void add_some_steps(const sampler_vector_args &a, const int *from,
+                                               const bool *in, const T *x, const T *dy, A *steps)
+{
+    T pixel[U][4], share[U];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        share[u] = dy[u * a.y.channel];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) pixel[u][i] = (x + u * a.x.channel)[from[i]];
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        A f[4];
+        const A g = wd_widen(share[u]);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) f[i] = in[i] ? wd_widen(pixel[u][i]) : (A)0;
+        steps[0] += g * (f[1] - f[0]);
+        steps[1] += g * (f[3] - f[2]);
+        steps[2] += g * (f[2] - f[0]);
+        steps[3] += g * (f[3] - f[1]);
+    }
+}
+
+template <class T, class A>
+__device__ __forceinline__ void put_place(const sampler_vector_args &a, const spot &at,
+                                          const sight<A> &k)
+{
+    const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image;
+    const T *dy = element_of<T>(a.y, at);
+    A steps[4] = {0, 0, 0, 0};
+    int from[4], left = a.channels;
+    bool in[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        in[i] = k.has(a, i / 2, i % 2);
+        from[i] = in[i] ? (k.row + i / 2) * a.x.row + (k.column + i % 2) * a.x.column : 0;
+    }
+#pragma unroll 1
+    for (; left >= 3; left -= 3) {
+        add_some_steps<T, 3>(a, from, in, x, dy, steps);
+        x += 3 * a.x.channel;
+        dy += 3 * a.y.channel;
+    }
+#pragma unroll 1
+    for (; left > 0; --left) {
+        add_some_steps<T, 1>(a, from, in, x, dy, steps);
+        x += a.x.channel;
+        dy += a.y.channel;
+    }
+    put_slopes<T>(a, at.number(a), (1 - k.down) * steps[0] + k.down * steps[1],
+                  (1 - k.right) * steps[2] + k.right * steps[3]);
+}
+
+// Place i of a box whose first place is `corner`; whether it is one.
+__device__ __forceinline__ bool place_of(const sampler_vector_args &a, const spot &corner, int i,
+                                         spot &at)
+{
+    at.n = corner.n;
+    at.p = corner.p + (i >> a.box_column_log2);
+    at.q = corner.q + (i & ((1 << a.box_column_log2) - 1));
+    return at.p < a.rows && at.q < a.columns;
+}
+
+__device__ __forceinline__ uint4 reach_words(const reach &r)
+{
+    return make_uint4((uint32_t)r.four[0], (uint32_t)r.four[1], (uint32_t)r.four[2],
+                      (uint32_t)r.four[3]);
+}
+
+// A warp a box; `count` of them in a launch.
+template <class T>
+__device__ __forceinline__ void put_box(const sampler_vector_args &a, uint32_t block)
+{
+    uint32_t box = (block * SPATIAL_THREADS + threadIdx.x) / 32;
+    const uint32_t number = box;
+    spot corner, at;
+    reach own;
+    if (box >= a.count) return;
+    const uint32_t b = take_rest(box, a.by_boxes);
+    corner.n = a.first_image + box;
+    box_corner(a, b, corner);
+#pragma unroll 1
+    for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
+        sight<typename accumulator<T>::type> k;
+        if (!place_of(a, corner, i, at)) continue;
+        k.template look<T>(a, at.number(a));
+        own.add(k);
+        if (k.seen) put_place<T>(a, at, k);
+        else put_lost<T>(a, at, k);
+    }
+    if (!a.boxes) return;
+    own.of_warp();
+    if (threadIdx.x % 32 == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
+}
+
+// ---- The gradients of the image ----
+
+// The reach of all boxes of an image, of 32 places each, by one block.
+template <class T>
+__device__ __forceinline__ void find_reaches(const sampler_vector_args &a, uint32_t n, uint4 *to)
+{
+    constexpr uint32_t U = 4, WARPS = SPATIAL_THREADS / 32;
+    const uint32_t boxes = a.by_boxes.divisor;
+#pragma unroll 1
+    for (uint32_t b = threadIdx.x / 32; b < boxes; b += U * WARPS) {
+        reach own[U];
+#pragma unroll
+        for (uint32_t u = 0; u < U; ++u) {
+            sight<typename accumulator<T>::type> k;
+            spot corner, at;
+            corner.n = n;
+            box_corner(a, b + u * WARPS, corner);
+            if (b + u * WARPS >= boxes || !place_of(a, corner, (int)threadIdx.x % 32, at)) continue;
+            k.template look<T>(a, at.number(a));
+            own[u].add(k);
+        }
+#pragma unroll
+        for (uint32_t u = 0; u < U; ++u) {
+            own[u].of_warp();
+            if (b + u * WARPS < boxes && threadIdx.x % 32 == 0) {
+                to[b + u * WARPS] = reach_words(own[u]);
+            }
+        }
+    }
+}
+
+constexpr uint32_t NOT_NEAR = UINT32_MAX;
+
+// A warp's region, 1 << lanes_log2 columns and 1 << across_log2 rows of some channels.
+template <class T> struct region {
+    typedef typename accumulator<T>::type A;
+    const sampler_vector_args &a;
+    uint32_t n;
+    int top, left, first, last; // elements and channels
+    const T *places;            // of the image
+    A scale_w, scale_h;
+    uint4 *
+        list; // places: where in dy, cell, how far down and right; those behind SPATIAL_LISTED wait
+    A *sums;  // element by element, its channels side by side
+    uint32_t filled; // of the list
+
+    __device__ __forceinline__ explicit region(const sampler_vector_args &args) : a(args), filled(0)
+    {
+        scale_w = (A)a.scale_w;
+        scale_h = (A)a.scale_h;
+    }
+    __device__ __forceinline__ int area() const
+    {
+        return 1 << (a.lanes_log2 + a.across_log2);
+    }
+    // Numbers between elements: odd, so that neighbours are in different banks.
+    __device__ __forceinline__ int pitch() const
+    {
+        return a.chunk | 1;
+    }
+    // There is a frame around the region, so that the four elements of a cell need no question.
+    __device__ __forceinline__ int width() const
+    {
+        return (1 << a.lanes_log2) + 2;
+    }
+    __device__ __forceinline__ int room() const
+    {
+        return width() * ((1 << a.across_log2) + 2) * pitch();
+    }
+
+    // Whether the places of a box may look into the region.
+    __device__ __forceinline__ bool is_near(const uint4 &box) const
+    {
+        return (int)box.x > -(top + (1 << a.across_log2)) && (int)box.y >= top - 1 &&
+               (int)box.z > -(left + (1 << a.lanes_log2)) && (int)box.w >= left - 1;
+    }
+
+    // A place of the image as the list has it; its cell is NOT_NEAR where it does not look into the
+    // region.
+    __device__ __forceinline__ uint4 look(const spot &at) const
+    {
+        static_assert(sizeof(A) == 4, "what the list holds");
+        const T *from = places + 2 * (int64_t)(at.p * a.columns + at.q);
+        sight<A> k;
+        wd_run<T, 2> both;
+        if (a.pairs) {
+            both.load(from);
+        } else {
+            both.put(0, from[0]);
+            both.put(1, from[1]);
+        }
+        const bool across =
+            sight<A>::coordinate(wd_widen(both.get(0)), scale_w, a.width, k.column, k.right);
+        const bool along =
+            sight<A>::coordinate(wd_widen(both.get(1)), scale_h, a.height, k.row, k.down);
+        const int r = k.row - top + 1, c = k.column - left + 1;
+        const bool hit = across && along && (uint32_t)r <= 1u << a.across_log2 &&
+                         (uint32_t)c <= 1u << a.lanes_log2;
+        return make_uint4((uint32_t)(at.p * a.y.row + at.q * a.y.column),
+                          hit ? (uint32_t)(r * width() + c) : NOT_NEAR, __float_as_uint(k.down),
+                          __float_as_uint(k.right));
+    }
+
+    // Lists those of the warp's places that look into the region, and adds them where they are 32.
+    __device__ __forceinline__ void keep(const uint4 &one)
+    {
+        const bool hit = one.y != NOT_NEAR;
+        const uint32_t mask = wd_ballot(hit), lane = threadIdx.x % 32;
+        if (hit) list[filled + wd_bits(mask & ((1u << lane) - 1))] = one;
+        filled += wd_bits(mask);
+        __syncwarp();
+        if (filled < SPATIAL_LISTED) return;
+        add(SPATIAL_LISTED);
+        filled -= SPATIAL_LISTED;
+        if (lane < filled) list[lane] = list[SPATIAL_LISTED + lane];
+        __syncwarp();
+    }
+
+    // Two boxes, place by place; the second may be none.
+    __device__ __forceinline__ void keep_boxes(uint32_t one, uint32_t other)
+    {
+        spot corner[2];
+        corner[0].n = corner[1].n = n;
+        box_corner(a, one, corner[0]);
+        box_corner(a, other, corner[1]);
+#pragma unroll 1
+        for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
+            uint4 seen[2];
+#pragma unroll
+            for (int b = 0; b < 2; ++b) {
+                spot at;
+                seen[b] = make_uint4(0, NOT_NEAR, 0, 0);
+                if ((b == 0 || other < a.by_boxes.divisor) && place_of(a, corner[b], i, at)) {
+                    seen[b] = look(at);
+                }
+            }
+#pragma unroll 1
+            for (int b = 0; b < 2; ++b) { // once in the code
+                keep(seen[0]);
+                seen[0] = seen[1];
+            }
+        }
+    }
+
+    // U channels of the threads' places. The first of those that look into a cell (`leads`) takes what
+    // the others have, in order, `turns` of them at most; `others` has their bits. Then cells differ.
+    template <int U>
+    __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, const A *weight,
+                                             bool leads, A down, A right, uint32_t others,
+                                             int turns) const
+    {
+        A share[U], sum[4][U], old[U];
+#pragma unroll
+        for (int u = 0; u < U; ++u) share[u] = in ? wd_widen(dy[u * a.y.channel]) : (A)0;
+#pragma unroll
+        for (int t = 0; t < 4; ++t) {
+#pragma unroll
+            for (int u = 0; u < U; ++u) sum[t][u] = weight[t] * share[u];
+        }
+#pragma unroll 1
+        for (int turn = 0; turn < turns; ++turn) {
+            const int from = others ? (int)wd_lowest(others) : 0;
+            const A d = __shfl_sync(0xffffffffu, down, from);
+            const A r = __shfl_sync(0xffffffffu, right, from);
+            const A w[4] = {(1 - d) * (1 - r), (1 - d) * r, d * (1 - r), d * r};
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                const A more = __shfl_sync(0xffffffffu, share[u], from);
+#pragma unroll
+                for (int t = 0; t < 4; ++t) {
+                    if (others) sum[t][u] += w[t] * more;
+                }
+            }
+            others &= others - 1;
+        }
+#pragma unroll
+        for (int t = 0; t < 4; ++t) {
+            A *const element = to + (t % 2 + t / 2 * width()) * pitch();
+            if (leads) {
+#pragma unroll
+                for (int u = 0; u < U; ++u) old[u] = element[u];
+#pragma unroll
+                for (int u = 0; u < U; ++u) element[u] = old[u] + sum[t][u];
+            }
+            __syncwarp();
+        }
+    }
+
+    // Adds the first `count` places of the list to the sums.
+    __device__ __forceinline__ void add(uint32_t count)
+    {
+        const uint32_t lane = threadIdx.x % 32;
+        const bool in = lane < count;
+        const uint4 one = in ? list[lane] : make_uint4(0, NOT_NEAR, 0, 0);
+        const uint32_t peers = wd_peers(one.y);
+        const bool leads = in && wd_lowest(peers) == lane;
+        const uint32_t others = leads ? peers & (peers - 1) : 0;
+        const int turns = __reduce_max_sync(0xffffffffu, (int)wd_bits(others));
+        const A down = __uint_as_float(one.z), right = __uint_as_float(one.w);
+        const A weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
+                             down * right};
+        const T *dy =
+            static_cast<const T *>(a.y.data) + n * a.y.image + first * a.y.channel + (int32_t)one.x;
+        A *to = sums + (in ? (int)one.y * pitch() : 0);
+        int left_over = last - first;
+#pragma unroll 1
+        for (; left_over >= 3; left_over -= 3) {
+            add_some<3>(dy, in, to, weight, leads, down, right, others, turns);
+            dy += 3 * a.y.channel;
+            to += 3;
+        }
+#pragma unroll 1
+        for (; left_over > 0; --left_over) {
+            add_some<1>(dy, in, to, weight, leads, down, right, others, turns);
+            dy += a.y.channel;
+            to += 1;
+        }
+    }
+
+    template <bool OLD> __device__ __forceinline__ void put_sums() const
+    {
+        const factors<A> f = {(A)a.alpha, (A)a.beta};
+#pragma unroll 1
+        for (int i = (int)threadIdx.x % 32; i < area(); i += 32) {
+            const int h = top + (i >> a.lanes_log2), w = left + (i & ((1 << a.lanes_log2) - 1));
+            const A *from = sums + ((h - top + 1) * width() + w - left + 1) * pitch();
+            if (h >= a.height || w >= a.width) continue;
+            T *to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
+                    (int64_t)w * a.dx.column + first * a.dx.channel;
+#pragma unroll 4
+            for (int c = 0; c < last - first; ++c) {
+                put_value<T, OLD>(a, f, to, from[c]);
+                to += a.dx.channel;
+            }
+        }
+    }
+};
+
+template <class T>
+__device__ __forceinline__ void collect_regions(const sampler_vector_args &a, uint32_t block)
+{
+    typedef typename accumulator<T>::type A;
+    constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
+    const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32;
+    uint4 *const shared = wd_dynamic_shared<uint4>();
+    region<T> own(a);
+    uint32_t number = take_rest(block, a.by_position) * WARPS + threadIdx.x / 32;
+    own.n = a.first_image + block;
+    own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
+    own.list = shared + threadIdx.x / 32 * (2 * SPATIAL_LISTED);
+    own.sums =
+        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + threadIdx.x / 32 * own.room();
+    own.left = (int)take_rest(number, a.by_column) << a.lanes_log2;
+    own.top = (int)take_rest(number, a.by_row) << a.across_log2;
+    own.first = (int)number * a.chunk;
+    own.last = min(own.first + a.chunk, a.channels);
+    uint4 *const found = reinterpret_cast<uint4 *>(
+        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + WARPS * own.room());
+    const uint4 *const given = static_cast<const uint4 *>(a.boxes) + (size_t)block * boxes;
+    if (!a.boxes) {
+        find_reaches<T>(a, own.n, found);
+        __syncthreads();
+    }
+    if (own.first >= a.channels) return;
+#pragma unroll 1
+    for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t base = 0; base < boxes; base += 32) {
+        bool near = false;
+        if (base + lane < boxes) {
+            near = own.is_near(a.boxes ? __ldcg(given + base + lane) : found[base + lane]);
+        }
+        uint32_t mask = wd_ballot(near);
+        while (mask) {
+            const uint32_t one = base + wd_lowest(mask);
+            mask &= mask - 1;
+            const uint32_t other = mask ? base + wd_lowest(mask) : boxes;
+            mask &= mask - 1;
+            own.keep_boxes(one, other);
+        }
+    }
+    own.add(own.filled);
+    if (a.blends) own.template put_sums<true>();
+    else own.template put_sums<false>();
+}
+
+// Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
+// image, by_position its blocks; `room` blocks of a launch collect, the others have `count` boxes.
+template <class T> __device__ __forceinline__ void back_regions(const sampler_vector_args &a)
+{
+    wd_wait_for_previous();
+    if (blockIdx.x < (uint32_t)a.room) collect_regions<T>(a, blockIdx.x);
+    else put_box<T>(a, blockIdx.x - (uint32_t)a.room);
+}
+
+} // namespace
+
+#endif
