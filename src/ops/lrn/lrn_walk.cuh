@@ -30,18 +30,23 @@ template <class T> struct rows {
     const char *high;
     int64_t step; // from channel to channel
     unsigned char *ring;
+    uint32_t *begins; // of rows in the ring: they keep the shift that they have in memory
     int stages, pitch, width, first, last; // `first` to `last` - 1: the channels that are needed
 
-    __device__ __forceinline__ uint32_t shift(int c) const
+    // Where pixel 0 of the rows r to r + 3 of a stage lies in the ring.
+    __device__ __forceinline__ void four(int slot, int r, uint32_t *where) const
     {
-        return ((uint32_t) reinterpret_cast<uintptr_t>(from) +
-                (uint32_t)c * (uint32_t)step * (uint32_t)sizeof(T)) %
-               CHUNK;
+        const uint4 v = *reinterpret_cast<const uint4 *>(begins + slot * S + r);
+        where[0] = v.x, where[1] = v.y, where[2] = v.z, where[3] = v.w;
     }
-    // Where channel c lies, in row r of a stage.
-    __device__ __forceinline__ const T *row(int slot, int r, int c) const
+    // Of one row.
+    __device__ __forceinline__ uint32_t one(int slot, int r) const
     {
-        return reinterpret_cast<const T *>(ring + (slot * S + r) * pitch + shift(c));
+        return begins[slot * S + r];
+    }
+    __device__ __forceinline__ T at(uint32_t where, int p) const
+    {
+        return reinterpret_cast<const T *>(ring + where)[p];
     }
     // The stage whose row 0 is channel c, to a slot: a warp brings a row. What is not needed is 0.
     __device__ __forceinline__ void bring(int slot, int c) const
@@ -49,26 +54,27 @@ template <class T> struct rows {
         const int lane = (int)threadIdx.x % LANES * CHUNK;
 #pragma unroll 1
         for (int r = (int)threadIdx.x / LANES; r < S; r += WARPS) {
-            unsigned char *to = ring + (slot * S + r) * pitch;
+            const uint32_t where = (uint32_t)((slot * S + r) * pitch);
+            unsigned char *to = ring + where;
+            const T *source = from + (c + r) * step;
+            const int by = (int)(reinterpret_cast<uintptr_t>(source) % CHUNK);
+            const char *begin = reinterpret_cast<const char *>(source) - by;
+            const int bytes = by + width * (int)sizeof(T);
+            if (lane == 0) begins[slot * S + r] = where + (uint32_t)by;
             if (c + r < first || c + r >= last) {
 #pragma unroll 1
                 for (int i = lane; i < pitch; i += LANES * CHUNK) {
                     *reinterpret_cast<uint4 *>(to + i) = make_uint4(0, 0, 0, 0);
                 }
-                continue;
-            }
-            const T *source = from + (c + r) * step;
-            const int by = (int)(reinterpret_cast<uintptr_t>(source) % CHUNK);
-            const char *begin = reinterpret_cast<const char *>(source) - by;
-            const int bytes = by + width * (int)sizeof(T);
+            } else if (begin >= low && begin + pitch <= high) {
 #pragma unroll 1
-            for (int i = lane; i < bytes; i += LANES * CHUNK) {
-                if (begin + i >= low && begin + i + CHUNK <= high) {
+                for (int i = lane; i < bytes; i += LANES * CHUNK) {
                     wd_copy_async<16, false>(to + i, begin + i);
-                    continue;
                 }
+            } else { // at an end of the tensor: nothing beyond it is read
 #pragma unroll 1
-                for (int e = max(i, by); e < min(i + (int)CHUNK, bytes); e += (int)sizeof(T)) {
+                for (int e = by + lane / CHUNK * (int)sizeof(T); e < bytes;
+                     e += LANES * (int)sizeof(T)) {
                     *reinterpret_cast<T *>(to + e) = *reinterpret_cast<const T *>(begin + e);
                 }
             }
@@ -80,6 +86,9 @@ template <class T> struct rows {
 #pragma unroll 1
         for (int i = (int)threadIdx.x; i < S * pitch / CHUNK; i += LRN_WALK_THREADS) {
             to[i] = make_uint4(0, 0, 0, 0);
+        }
+        if (threadIdx.x < S) {
+            begins[slot * S + threadIdx.x] = (uint32_t)((slot * S + (int)threadIdx.x) * pitch);
         }
     }
 };
@@ -117,26 +126,37 @@ struct turn {
     }
 };
 
-// A pixel's x: newest first, of the stage that begins with channel c and those before it.
+// Where a tensor's rows begin: newest first, of the newest stage and those before it.
+template <class T, int N, int COUNT>
+__device__ __forceinline__ void find_rows(const rows<T> &x, const turn &at, int n, uint32_t *where)
+{
+#pragma unroll
+    for (int k = 0; k < COUNT; k += 4) {
+        uint32_t four[4] = {0, 0, 0, 0};
+        if (N || k < S + n - 1) x.four(at.before(k / S), S - 4 - k % S, four);
+#pragma unroll
+        for (int i = 0; i < 4 && k + i < COUNT; ++i) where[k + i] = four[3 - i];
+    }
+}
+
+// A pixel's x, likewise.
 template <class T, int N, int COUNT, class A>
-__device__ __forceinline__ void load_column(const rows<T> &x, const turn &at, int c, int p, int n,
+__device__ __forceinline__ void load_column(const rows<T> &x, const uint32_t *where, int p, int n,
                                             A *value)
 {
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
         value[k] = 0;
-        if (N || k < S + n - 1) {
-            value[k] = wd_widen(x.row(at.before(k / S), S - 1 - k % S, c + S - 1 - k)[p]);
-        }
+        if (N || k < S + n - 1) value[k] = wd_widen(x.at(where[k], p));
     }
 }
 
 // The same for one channel, `by` before the newest one.
 template <class T>
 __device__ __forceinline__ typename accumulator<T>::type load_one(const rows<T> &x, const turn &at,
-                                                                  int c, int p, int by)
+                                                                  int p, int by)
 {
-    return wd_widen(x.row(at.before(by / S), S - 1 - by % S, c + S - 1 - by)[p]);
+    return wd_widen(x.at(x.one(at.before(by / S), S - 1 - by % S), p));
 }
 
 // Results of the channels newest, newest - 1 ..., as far as they are the block's.
@@ -175,6 +195,7 @@ template <class T, int N> __device__ __forceinline__ void forward(const lrn_walk
     const int n = N ? N : a.v.window;
     const int ahead = N ? N - 1 - (N - 1) / 2 : a.v.ahead;
     const int stages = BEHIND + 1 + LRN_PREFETCH;
+    __shared__ __align__(16) uint32_t begins[(BEHIND + 1 + LRN_PREFETCH + LRN_DY_STAGES) * S];
     const place at(a);
     const int begin = max(at.first - a.v.back, 0);
     const int end = at.last + ahead;
@@ -185,6 +206,7 @@ template <class T, int N> __device__ __forceinline__ void forward(const lrn_walk
                        reinterpret_cast<const char *>(data) + a.x_end,
                        a.v.x.plane,
                        lrn_shared(),
+                       begins,
                        stages,
                        a.pitch,
                        at.width,
@@ -202,10 +224,12 @@ template <class T, int N> __device__ __forceinline__ void forward(const lrn_walk
         if (c + LRN_PREFETCH * S < end) x.bring(now.ahead(LRN_PREFETCH), c + LRN_PREFETCH * S);
         wd_copies_end();
         if (c < begin) continue;
+        uint32_t where[COUNT];
+        find_rows<T, N, COUNT>(x, now, n, where);
 #pragma unroll 1
         for (int p = (int)threadIdx.x; p < at.width; p += LRN_WALK_THREADS) {
             A value[COUNT], square[COUNT], s[S], power[S], inverse[S];
-            load_column<T, N, COUNT>(x, now, c, p, n, value);
+            load_column<T, N, COUNT>(x, where, p, n, value);
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) square[k] = value[k] * value[k];
             window_sums<S, N, MOST>(square, n, s);
@@ -215,7 +239,7 @@ template <class T, int N> __device__ __forceinline__ void forward(const lrn_walk
 #pragma unroll
             for (int j = 0; j < S; ++j) {
                 if (N) power[j] *= value[N ? j + N - 1 - (N - 1) / 2 : 0];
-                else power[j] *= load_one<T>(x, now, c, p, j + ahead);
+                else power[j] *= load_one<T>(x, now, p, j + ahead);
             }
             put_column<T>(a, at, out + p, c + S - 1 - ahead, power);
         }
@@ -234,6 +258,7 @@ template <class T, int N> __device__ __forceinline__ void backward(const lrn_wal
     const int back = N ? BACK : a.v.back;
     const int ahead = n - 1 - back;
     const int stages = BEHIND + 1 + LRN_PREFETCH;
+    __shared__ __align__(16) uint32_t begins[(BEHIND + 1 + LRN_PREFETCH + LRN_DY_STAGES) * S];
     const place at(a);
     const int begin = max(at.first - (n - 1), 0);
     const int end = at.last + n - 1;
@@ -245,6 +270,7 @@ template <class T, int N> __device__ __forceinline__ void backward(const lrn_wal
                        reinterpret_cast<const char *>(x_data) + a.x_end,
                        a.v.x.plane,
                        lrn_shared(),
+                       begins,
                        stages,
                        a.pitch,
                        at.width,
@@ -255,6 +281,7 @@ template <class T, int N> __device__ __forceinline__ void backward(const lrn_wal
                         reinterpret_cast<const char *>(dy_data) + a.dy_end,
                         a.v.dy.plane,
                         lrn_shared() + stages * S * a.pitch,
+                        begins + stages * S,
                         LRN_DY_STAGES,
                         a.pitch,
                         at.width,
@@ -280,11 +307,14 @@ template <class T, int N> __device__ __forceinline__ void backward(const lrn_wal
         }
         wd_copies_end();
         if (c < begin) continue;
+        uint32_t where[COUNT], dy_where[S];
+        find_rows<T, N, COUNT>(x, now, n, where);
+        find_rows<T, 1, S>(dy, dy_now, 1, dy_where);
 #pragma unroll 1
         for (int p = (int)threadIdx.x; p < at.width; p += LRN_WALK_THREADS) {
             A value[COUNT], share[COUNT], s[S], power[S], inverse[S], direct[S + BACK];
             A *share_at = kept + p, *direct_at = direct_kept + p;
-            load_column<T, N, COUNT>(x, now, c, p, n, value);
+            load_column<T, N, COUNT>(x, where, p, n, value);
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) share[k] = value[k] * value[k]; // squares, for now
             window_sums<S, N, MOST>(share, n, s);
@@ -298,9 +328,9 @@ template <class T, int N> __device__ __forceinline__ void backward(const lrn_wal
             }
 #pragma unroll
             for (int j = 0; j < S; ++j) {
-                const A g = wd_widen(dy.row(dy_now.newest, S - 1 - j, c - ahead + S - 1 - j)[p]);
+                const A g = wd_widen(dy.at(dy_where[j], p));
                 const A of =
-                    N ? value[N ? j + N - 1 - BACK : 0] : load_one<T>(x, now, c, p, j + ahead);
+                    N ? value[N ? j + N - 1 - BACK : 0] : load_one<T>(x, now, p, j + ahead);
                 direct[j] = g * power[j];
                 share[j] = direct[j] * of * inverse[j];
             }
@@ -324,7 +354,7 @@ template <class T, int N> __device__ __forceinline__ void backward(const lrn_wal
             window_sums<S, N, MOST>(share, n, s);
 #pragma unroll
             for (int j = 0; j < S; ++j) {
-                const A own = N ? value[N ? j + N - 1 : 0] : load_one<T>(x, now, c, p, j + n - 1);
+                const A own = N ? value[N ? j + N - 1 : 0] : load_one<T>(x, now, p, j + n - 1);
                 const A to = N ? direct[N ? j + BACK : 0] : direct_at[(j + back) * a.span];
                 s[j] = to + own * (A)a.v.share * s[j];
             }
