@@ -89,6 +89,12 @@ static void row_cases(void)
 static const char *const symbols[] = {
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 #include "ops/lrn/lrn_vector_kernels.def"
+#undef WD_KERNEL
+};
+/* Of engines that take part by name only. */
+static const char *const untried[] = {
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/lrn/lrn_late_kernels.def"
 #include "ops/lrn/lrn_walk_kernels.def"
 #undef WD_KERNEL
 };
@@ -104,5 +110,8 @@ int main(int argc, char **argv)
     }
     for (int n = 1; n <= 6; ++n) lrn_difference_case(false, n);
     check_launched(argc, symbols, (int)(sizeof symbols / sizeof symbols[0]));
+    if (getenv("WARPDNN_ENGINES")) {
+        check_launched(argc, untried, (int)(sizeof untried / sizeof untried[0]));
+    }
     return harness_finish();
 }

@@ -5,9 +5,20 @@
 
 #include <string.h>
 
+#include "base/sizes.h"
+
 enum { FORWARD_X, FORWARD_Y };
 enum { BACKWARD_Y, BACKWARD_DY, BACKWARD_X, BACKWARD_DX };
 enum { ALPHA, BETA };
+
+enum {
+    CHUNK = 24, /* channels that a thread walks along, at least */
+    CHUNK_BACKWARD = 32,
+    CHUNK_FEW = 4,         /* where there are few threads */
+    THREADS_ENOUGH = 8192, /* a processor; with as many, all channels are one chunk */
+    THREADS_FEW = 1024,
+    THREADS_FEW_BACKWARD = 512, /* that have twice as much on its way */
+};
 
 int wd_lrn_type(int dtype)
 {
@@ -120,4 +131,50 @@ struct lrn_vector_args wd_lrn_args(const struct wd_call *call, const struct wd_d
     a.back = (attr->window - 1) / 2;
     a.ahead = attr->window - 1 - a.back;
     return a;
+}
+
+int wd_lrn_pointers(struct lrn_vector_args *a, struct lrn_operand **operand)
+{
+    operand[0] = &a->x;
+    operand[1] = &a->out;
+    operand[2] = &a->dy;
+    return a->dy.data ? 3 : 2;
+}
+
+bool wd_lrn_runs_fit(struct lrn_vector_args *a, int64_t plane, int64_t run, int64_t bytes)
+{
+    struct lrn_operand *operand[3];
+    int count = wd_lrn_pointers(a, operand);
+    if (plane % run != 0) return false;
+    for (int i = 0; i < count; ++i) {
+        if ((uintptr_t)operand[i]->data % (uintptr_t)(run * bytes) != 0 ||
+            operand[i]->image % run != 0 || operand[i]->plane % run != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int64_t chunk_of(int64_t channels, int64_t threads, int64_t processors, bool backward)
+{
+    int64_t least = backward ? CHUNK_BACKWARD : CHUNK;
+    int64_t chunks = wd_ceil_div(THREADS_ENOUGH * processors, threads);
+    int64_t few = (backward ? THREADS_FEW_BACKWARD : THREADS_FEW) * processors;
+    if (threads * wd_ceil_div(channels, least) < few) least = CHUNK_FEW;
+    if (chunks > LRN_ITEMS_MAX / threads) chunks = LRN_ITEMS_MAX / threads;
+    return wd_least(wd_most(wd_ceil_div(channels, chunks), least), channels);
+}
+
+int64_t wd_lrn_cut_planes(const struct wd_tensor *x, const struct wd_device *device, int64_t run,
+                          struct lrn_vector_args *a)
+{
+    const int64_t runs = wd_lrn_plane(x) / run;
+    const int64_t threads = x->dim[0] * runs;
+    const int64_t chunk = chunk_of(x->dim[1], threads, device->multiprocessors, a->dy.data != NULL);
+    const int64_t chunks = wd_ceil_div(x->dim[1], chunk);
+    a->chunk = (int32_t)chunk;
+    a->count = (uint32_t)(threads * chunks);
+    a->by_run = wd_fastdiv_of((uint32_t)runs);
+    a->by_chunk = wd_fastdiv_of((uint32_t)chunks);
+    return threads * chunks;
 }

@@ -8,6 +8,8 @@
 #include "ops/engine.h"
 #include "ops/lrn/lrn_vector_args.h"
 
+enum { LRN_ITEMS_MAX = 1 << 30 }; /* threads of a launch */
+
 /* fp32, fp16, bf16 and fp64 are 0 to 3; the rule takes no others. */
 int wd_lrn_type(int dtype);
 int64_t wd_lrn_accumulator_bytes(int dtype);
@@ -22,5 +24,12 @@ bool wd_lrn_has_planes(const struct wd_tensor *t);
 bool wd_lrn_are_pixels(const struct wd_problem *problem);
 /* Operands, scaling, coefficients and the window. */
 struct lrn_vector_args wd_lrn_args(const struct wd_call *call, const struct wd_device *device);
+/* The pointers of x, the output and, backward, dy; the number of them. */
+int wd_lrn_pointers(struct lrn_vector_args *a, struct lrn_operand **operand);
+/* Whether every plane begins at, and is made of, runs of this many elements. */
+bool wd_lrn_runs_fit(struct lrn_vector_args *a, int64_t plane, int64_t run, int64_t bytes);
+/* Cuts planes into runs and chunks of channels, one a thread; the number of these. */
+int64_t wd_lrn_cut_planes(const struct wd_tensor *x, const struct wd_device *device, int64_t run,
+                          struct lrn_vector_args *a);
 
 #endif

@@ -85,7 +85,8 @@ __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
     }
 }
 
-template <class T, int V, int N, int U>
+// LATE: it begins with the first channel that there is, not with that of the first window.
+template <class T, int V, int N, int U, bool LATE = false>
 __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
@@ -95,7 +96,7 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
     wd_wait_for_previous();
     if (item >= a.count) return;
     const place<T, V> at(a, item);
-    const int begin = at.first - (N - 1);
+    const int begin = LATE ? max(at.first - (N - 1), 0) : at.first - (N - 1);
     const int end = min(at.last + N - 1, a.channels);
     const int low = max(at.first - AHEAD, 0); // of the shares that are needed
     const int high = min(at.last + BACK, a.channels);

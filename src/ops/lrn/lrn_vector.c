@@ -14,13 +14,7 @@
 enum {
     RUN_BYTES = 16,
     WINDOW = 5,             /* that has kernels of its own */
-    ITEMS_MAX = 1 << 30,    /* threads of a launch */
     ELEMENTS_MAX = 1 << 29, /* pixels of a launch: three times as many fit 31 bits */
-    CHUNK = 24,             /* channels that a thread walks along, at least */
-    CHUNK_BACKWARD = 32,
-    CHUNK_FEW = 4,         /* where there are few threads */
-    THREADS_ENOUGH = 8192, /* a processor; with as many, all channels are one chunk */
-    THREADS_FEW = 1024,
 };
 
 static const struct wd_tensor *x_of(const struct wd_problem *problem)
@@ -62,48 +56,15 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     }
     WD_NEED(planes, reason, NOT_SUPPORTED_LAYOUT,
             "neither the pixels of a channel nor the channels of all pixels lie without gaps");
-    WD_NEED(elements / tensor[0]->dim[1] <= ITEMS_MAX, reason, NOT_SUPPORTED_SHAPE,
-            "%lld pixels, at most %d", (long long)(elements / tensor[0]->dim[1]), ITEMS_MAX);
+    WD_NEED(elements / tensor[0]->dim[1] <= LRN_ITEMS_MAX, reason, NOT_SUPPORTED_SHAPE,
+            "%lld pixels, at most %d", (long long)(elements / tensor[0]->dim[1]), LRN_ITEMS_MAX);
     WD_NEED(need <= problem->device->shared_per_block, reason, NOT_SUPPORTED,
             "a block needs %lld bytes of shared memory, there are %lld", (long long)need,
             (long long)problem->device->shared_per_block);
     return true;
 }
 
-/* The pointers of x, the output and, backward, dy. */
-static int pointers_of(struct lrn_vector_args *a, struct lrn_operand **operand)
-{
-    operand[0] = &a->x;
-    operand[1] = &a->out;
-    operand[2] = &a->dy;
-    return a->dy.data ? 3 : 2;
-}
-
 /* ---- Planes ---- */
-
-/* Whether every plane begins at, and is made of, runs of this many elements. */
-static bool runs_fit(struct lrn_vector_args *a, int64_t plane, int64_t run, int64_t bytes)
-{
-    struct lrn_operand *operand[3];
-    int count = pointers_of(a, operand);
-    if (plane % run != 0) return false;
-    for (int i = 0; i < count; ++i) {
-        if ((uintptr_t)operand[i]->data % (uintptr_t)(run * bytes) != 0 ||
-            operand[i]->image % run != 0 || operand[i]->plane % run != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int64_t chunk_of(int64_t channels, int64_t threads, int64_t processors, bool backward)
-{
-    int64_t least = backward ? CHUNK_BACKWARD : CHUNK;
-    int64_t chunks = wd_ceil_div(THREADS_ENOUGH * processors, threads);
-    if (threads * wd_ceil_div(channels, least) < THREADS_FEW * processors) least = CHUNK_FEW;
-    if (chunks > ITEMS_MAX / threads) chunks = ITEMS_MAX / threads;
-    return wd_least(wd_most(wd_ceil_div(channels, chunks), least), channels);
-}
 
 static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *queue,
                                  struct lrn_vector_args *a)
@@ -119,19 +80,12 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
                         : KERNEL_lrn_plane_forward_any_f32_run)
             : (backward ? KERNEL_lrn_plane_backward_5_f32_run : KERNEL_lrn_plane_forward_5_f32_run);
     int64_t run = type == 3 || (any && backward) ? 2 : 4;
-    int64_t chunk;
     int64_t threads;
-    if (!runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
+    if (!wd_lrn_runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
         run = 1;
     }
-    threads = x->dim[0] * (plane / run);
-    chunk = chunk_of(x->dim[1], threads, queue->device->multiprocessors, backward);
-    threads *= wd_ceil_div(x->dim[1], chunk);
-    a->chunk = (int32_t)chunk;
-    a->count = (uint32_t)threads;
-    a->by_run = wd_fastdiv_of((uint32_t)(plane / run));
-    a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(x->dim[1], chunk));
+    threads = wd_lrn_cut_planes(x, queue->device, run, a);
     return wd_emit_kernel(queue, &kernel_rows[first + 2 * type + (run == 1)],
                           wd_ceil_div(threads, LRN_THREADS), LRN_THREADS,
                           any ? (uint32_t)column_bytes(problem, run) : 0, a);
@@ -145,7 +99,7 @@ enum { WHOLE, FLAT, ONE };
 static int way_of(struct lrn_vector_args *a, int64_t run, int64_t bytes)
 {
     struct lrn_operand *operand[3];
-    int count = pointers_of(a, operand);
+    int count = wd_lrn_pointers(a, operand);
     a->skip = (uint32_t)((uintptr_t)a->x.data % RUN_BYTES / (uintptr_t)bytes);
     for (int i = 1; i < count; ++i) {
         if ((uintptr_t)operand[i]->data % RUN_BYTES / (uintptr_t)bytes == a->skip) continue;
@@ -204,7 +158,7 @@ static cudnnStatus_t emit_pixels(const struct wd_call *call, struct wd_queue *qu
     for (int64_t first = 0; first < x->dim[0]; first += most) {
         struct lrn_vector_args piece = *a;
         struct lrn_operand *operand[3];
-        int count = pointers_of(&piece, operand);
+        int count = wd_lrn_pointers(&piece, operand);
         for (int i = 0; i < count; ++i) {
             operand[i]->data = (char *)operand[i]->data + first * image * wd_dtype_bytes(x->dtype);
         }

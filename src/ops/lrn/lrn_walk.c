@@ -16,10 +16,11 @@
 enum {
     WINDOW = 5, /* that has kernels of its own */
     CHUNK_BYTES = 16,
-    PLANE_LEAST = 128, /* pixels: a thread each, of half a block */
-    CHUNK_LEAST = 32,  /* channels of a block where there are few blocks */
-    BLOCKS_ENOUGH = 8, /* a processor; two rounds of the blocks that it has at a time */
-    BLOCKS_LEAST = 1,  /* a processor; below the kernels of lrn_vector have less to wait for */
+    PLANE_LEAST = 128,  /* pixels: a thread each, of half a block */
+    CHANNELS_LEAST = 5, /* of fewer a block has too little on its way */
+    CHUNK_LEAST = 32,   /* channels of a block where there are few blocks */
+    BLOCKS_ENOUGH = 8,  /* a processor; two rounds of the blocks that it has at a time */
+    BLOCKS_LEAST = 1,   /* a processor; below the kernels of lrn_vector have less to wait for */
 };
 
 /* Pixels of a block: as many as two copies a lane bring, the same in all spans of a plane. */
@@ -84,8 +85,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     }
     WD_NEED(wd_tensor_count(x) > 0 && wd_lrn_plane(x) >= PLANE_LEAST, reason, NOT_SUPPORTED_SHAPE,
             "%lld pixels, needed are %d", (long long)wd_lrn_plane(x), PLANE_LEAST);
-    WD_NEED(x->dim[1] <= INT32_MAX / 2, reason, NOT_SUPPORTED_SHAPE, "%lld channels",
-            (long long)x->dim[1]);
+    WD_NEED(x->dim[1] >= CHANNELS_LEAST && x->dim[1] <= INT32_MAX / 2, reason, NOT_SUPPORTED_SHAPE,
+            "%lld channels, needed are %d to %d", (long long)x->dim[1], CHANNELS_LEAST,
+            INT32_MAX / 2);
     blocks = columns_of(x);
     blocks *= wd_ceil_div(x->dim[1], chunk_of(x->dim[1], blocks, processors));
     WD_NEED(blocks >= BLOCKS_LEAST * processors && blocks <= INT32_MAX, reason, NOT_SUPPORTED_SHAPE,

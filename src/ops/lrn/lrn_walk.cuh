@@ -225,10 +225,17 @@ template <class T, int N> __device__ __forceinline__ void forward(const lrn_walk
         wd_copies_end();
         if (c < begin) continue;
         uint32_t where[COUNT];
-        find_rows<T, N, COUNT>(x, now, n, where);
+        if (N) find_rows<T, N, COUNT>(x, now, n, where);
 #pragma unroll 1
         for (int p = (int)threadIdx.x; p < at.width; p += LRN_WALK_THREADS) {
             A value[COUNT], square[COUNT], s[S], power[S], inverse[S];
+            if (!N) { // too many to be kept from pixel to pixel
+                turn again = now;
+                uint32_t newest = (uint32_t)now.newest;
+                wd_forget<0>(newest);
+                again.newest = (int)newest;
+                find_rows<T, N, COUNT>(x, again, n, where);
+            }
             load_column<T, N, COUNT>(x, where, p, n, value);
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) square[k] = value[k] * value[k];
@@ -308,12 +315,19 @@ template <class T, int N> __device__ __forceinline__ void backward(const lrn_wal
         wd_copies_end();
         if (c < begin) continue;
         uint32_t where[COUNT], dy_where[S];
-        find_rows<T, N, COUNT>(x, now, n, where);
+        if (N) find_rows<T, N, COUNT>(x, now, n, where);
         find_rows<T, 1, S>(dy, dy_now, 1, dy_where);
 #pragma unroll 1
         for (int p = (int)threadIdx.x; p < at.width; p += LRN_WALK_THREADS) {
             A value[COUNT], share[COUNT], s[S], power[S], inverse[S], direct[S + BACK];
             A *share_at = kept + p, *direct_at = direct_kept + p;
+            if (!N) { // too many to be kept from pixel to pixel
+                turn again = now;
+                uint32_t newest = (uint32_t)now.newest;
+                wd_forget<0>(newest);
+                again.newest = (int)newest;
+                find_rows<T, N, COUNT>(x, again, n, where);
+            }
             load_column<T, N, COUNT>(x, where, p, n, value);
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) share[k] = value[k] * value[k]; // squares, for now
