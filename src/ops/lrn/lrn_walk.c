@@ -16,6 +16,7 @@
 enum {
     WINDOW = 5, /* that has kernels of its own */
     CHUNK_BYTES = 16,
+    BEGINS_BYTES = 256, /* that the kernels declare */
     PLANE_LEAST = 128,  /* pixels: a thread each, of half a block */
     CHANNELS_LEAST = 5, /* of fewer a block has too little on its way */
     CHUNK_LEAST = 32,   /* channels of a block where there are few blocks */
@@ -70,7 +71,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const int64_t processors = problem->device->multiprocessors;
     const struct wd_tensor *tensor[3];
     const struct wd_tensor *x;
-    int64_t blocks;
+    int64_t blocks, shared;
     int count = wd_lrn_tensors(problem, tensor);
     x = tensor[0];
     WD_NEED(attr->window <= LRN_WINDOW_MAX, reason, NOT_SUPPORTED_SHAPE,
@@ -93,9 +94,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(blocks >= BLOCKS_LEAST * processors && blocks <= INT32_MAX, reason, NOT_SUPPORTED_SHAPE,
             "%lld blocks, needed are %lld to %d", (long long)blocks,
             (long long)(BLOCKS_LEAST * processors), INT32_MAX);
-    WD_NEED(shared_bytes(problem, x) <= problem->device->shared_per_block, reason, NOT_SUPPORTED,
-            "a block needs %lld bytes of shared memory, there are %lld",
-            (long long)shared_bytes(problem, x), (long long)problem->device->shared_per_block);
+    shared = shared_bytes(problem, x) + BEGINS_BYTES;
+    WD_NEED(shared <= problem->device->shared_per_block, reason, NOT_SUPPORTED,
+            "a block needs %lld bytes of shared memory, there are %lld", (long long)shared,
+            (long long)problem->device->shared_per_block);
     return true;
 }
 

@@ -102,8 +102,8 @@ struct place {
     __device__ __forceinline__ place(const lrn_walk_args &a)
     {
         image = blockIdx.x;
-        pixel = (int64_t)take_rest(image, a.v.by_run) * a.span;
-        first = (int)take_rest(image, a.v.by_chunk) * a.v.chunk;
+        pixel = (int64_t)wd_take_rest(image, a.v.by_run) * a.span;
+        first = (int)wd_take_rest(image, a.v.by_chunk) * a.v.chunk;
         last = min(first + a.v.chunk, a.v.channels);
         width = (int)min((int64_t)a.span, a.plane - pixel);
     }
@@ -153,8 +153,8 @@ __device__ __forceinline__ void load_column(const rows<T> &x, const uint32_t *wh
 
 // The same for one channel, `by` before the newest one.
 template <class T>
-__device__ __forceinline__ typename accumulator<T>::type load_one(const rows<T> &x, const turn &at,
-                                                                  int p, int by)
+__device__ __forceinline__ typename wd_accumulator<T>::type load_one(const rows<T> &x,
+                                                                     const turn &at, int p, int by)
 {
     return wd_widen(x.at(x.one(at.before(by / S), S - 1 - by % S), p));
 }
@@ -188,7 +188,7 @@ __device__ __forceinline__ void put_column(const lrn_walk_args &a, const place &
 // N: the window, 0 for any.
 template <class T, int N> __device__ __forceinline__ void forward(const lrn_walk_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     constexpr int MOST = N ? N : LRN_WINDOW_MAX;
     constexpr int BEHIND = MOST - 1 <= S ? 1 : 2;
     constexpr int COUNT = S + MOST - 1;
@@ -256,7 +256,7 @@ template <class T, int N> __device__ __forceinline__ void forward(const lrn_walk
 
 template <class T, int N> __device__ __forceinline__ void backward(const lrn_walk_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     constexpr int MOST = N ? N : LRN_WINDOW_MAX;
     constexpr int BEHIND = MOST - 1 <= S ? 1 : 2;
     constexpr int COUNT = S + MOST - 1;
