@@ -67,9 +67,35 @@ static void walk_cases(void)
     }
 }
 
+/* Planes enough for the kernels that take them by rows: one span of pixels and several, aligned or not,
+ * one chunk of channels or two, a last stage that is whole or is not. */
+static void row_cases(void)
+{
+    static const int rows[][4] = {
+        {140, 5, 11, 12}, {133, 3, 1, 129}, {70, 40, 5, 26}, {36, 13, 21, 50}, {45, 17, 29, 47}};
+    static const int windows[] = {5, 10, 5, 16, 4, 5, 9, 2};
+    static const double powers[] = {0.75, 0.5, 1.0, 0.9};
+    static const int skips[][2] = {{0, 0}, {1, 1}, {1, 0}};
+    for (int i = 0; i < (int)(sizeof rows / sizeof rows[0]); ++i) {
+        for (int type = 0; type < LRN_TYPES; ++type) {
+            for (int turn = 0; turn < 2; ++turn) {
+                walk_case(type, windows[(2 * i + type + turn) % 8], powers[(i + turn) % 4], 4,
+                          rows[i], LAYOUT_NCHW, skips[(i + type + turn) % 3]);
+            }
+        }
+    }
+}
+
 static const char *const symbols[] = {
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 #include "ops/lrn/lrn_vector_kernels.def"
+#undef WD_KERNEL
+};
+/* Of engines that take part by name only. */
+static const char *const untried[] = {
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/lrn/lrn_late_kernels.def"
+#include "ops/lrn/lrn_walk_kernels.def"
 #undef WD_KERNEL
 };
 
@@ -77,11 +103,15 @@ int main(int argc, char **argv)
 {
     harness_start(argc, argv);
     walk_cases();
+    row_cases();
     for (int type = 0; type < LRN_TYPES; ++type) {
         for (int turn = 0; turn < 40; ++turn) lrn_random_case(false, type, turn);
         lrn_odd_case(false, type);
     }
     for (int n = 1; n <= 6; ++n) lrn_difference_case(false, n);
     check_launched(argc, symbols, (int)(sizeof symbols / sizeof symbols[0]));
+    if (getenv("WARPDNN_ENGINES")) {
+        check_launched(argc, untried, (int)(sizeof untried / sizeof untried[0]));
+    }
     return harness_finish();
 }

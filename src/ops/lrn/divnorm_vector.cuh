@@ -12,9 +12,11 @@
 #define WD_OPS_LRN_DIVNORM_VECTOR_CUH
 
 #include "gpu/device/depend.cuh"
-#include "gpu/device/math.cuh"
+#include "gpu/device/item.cuh"
+#include "gpu/device/roots.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
+#include "ops/lrn/any_power.cuh"
 #include "ops/lrn/divnorm_vector_args.h"
 #include "ops/lrn/window_sums.cuh"
 
@@ -22,53 +24,18 @@ namespace {
 
 enum { ACROSS = 4, DOWN = DIVNORM_DOWN }; // pixels of a thread, along a row and a column
 
-template <class T> struct accumulator {
-    typedef float type;
-};
-template <> struct accumulator<double> {
-    typedef double type;
-};
-
-// n = quotient * divisor + the result; n becomes the quotient.
-__device__ __forceinline__ uint32_t take_rest(uint32_t &n, const wd_fastdiv &by)
-{
-    const uint32_t quotient = wd_fastdiv_quotient(n, by);
-    const uint32_t rest = n - quotient * by.divisor;
-    n = quotient;
-    return rest;
-}
-
-__device__ __forceinline__ float inverse_root(float s)
-{
-    return wd_about_rsqrt(s);
-}
-__device__ __forceinline__ double inverse_root(double s)
-{
-    return rsqrt(s);
-}
-__device__ __forceinline__ float root(float s)
-{
-    return wd_about_sqrt(s);
-}
-__device__ __forceinline__ double root(double s)
-{
-    return sqrt(s);
-}
+// Called, for code that is shorter.
 __device__ __noinline__ float any_power(float s, float exponent)
 {
     return exp2f(exponent * log2f(s));
-}
-__device__ __noinline__ double any_power(double s, double exponent)
-{
-    return pow(s, exponent);
 }
 
 // s^-B, and 1 / s; s is positive, infinite or NaN.
 template <class A> __device__ __forceinline__ A power(const divnorm_vector_args &a, A s, A &inverse)
 {
-    const A r = inverse_root(s);
+    const A r = wd_inverse_root(s);
     inverse = r * r;
-    if (a.power == DIVNORM_POWER_THREE_QUARTERS) return r * root(r);
+    if (a.power == DIVNORM_POWER_THREE_QUARTERS) return r * wd_root(r);
     if (a.power == DIVNORM_POWER_HALF) return r;
     if (a.power == DIVNORM_POWER_ONE) return inverse;
     return any_power(s, (A)a.exponent);
@@ -77,7 +44,7 @@ template <class A> __device__ __forceinline__ A power(const divnorm_vector_args 
 // A block's tile and how it lies in shared memory. Centres are the pixels whose windows are needed: forward
 // those of the tile; backward also those whose windows reach into it.
 template <class T, int N, bool BACKWARD> struct tile {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     static constexpr int WINDOW = N ? N : DIVNORM_WINDOW_MAX;
     const divnorm_vector_args &a;
     int n;             // the window
@@ -96,8 +63,8 @@ template <class T, int N, bool BACKWARD> struct tile {
         WD_DYNAMIC_SHARED(unsigned char, bytes);
         uint32_t b = blockIdx.x;
         const int more = BACKWARD ? n - 1 : 0, before = BACKWARD ? a.ahead : 0;
-        left = (int)take_rest(b, a.by_tile_w) * a.tile_w - before;
-        top = (int)take_rest(b, a.by_tile_h) * a.tile_h - before;
+        left = (int)wd_take_rest(b, a.by_tile_w) * a.tile_w - before;
+        top = (int)wd_take_rest(b, a.by_tile_h) * a.tile_h - before;
         plane = (int64_t)b * a.height * a.width;
         rows = a.tile_h + more;
         columns = a.tile_w + wd_divnorm_runs(more);
@@ -436,7 +403,7 @@ template <class T, int N, bool BACKWARD> struct tile {
 
 template <class T, int N> __device__ __forceinline__ void div_forward(const divnorm_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     tile<T, N, false> t(a, nullptr);
     A share = 0, mean = 0;
     wd_wait_for_previous();
@@ -450,7 +417,7 @@ template <class T, int N> __device__ __forceinline__ void div_forward(const divn
 
 template <class T, int N> __device__ __forceinline__ void div_backward(const divnorm_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     __shared__ A largest[2 * DIVNORM_THREADS / 32];
     tile<T, N, true> t(a, largest);
     A share = 0, mean = 0;

@@ -54,7 +54,7 @@ template <int COUNT>
 __device__ __forceinline__ void channels_from(const lrn_vector_args &a, int first, int *c)
 {
     uint32_t n = (uint32_t)first + a.phase;
-    c[0] = (int)take_rest(n, a.by_channel);
+    c[0] = (int)wd_take_rest(n, a.by_channel);
 #pragma unroll
     for (int i = 1; i < COUNT; ++i) c[i] = c[i - 1] + 1 < a.channels ? c[i - 1] + 1 : 0;
 }
@@ -97,7 +97,7 @@ __device__ __forceinline__ void load_around(const lrn_vector_args &a, const void
 template <class T, int V, int N, bool WHOLE>
 __device__ __forceinline__ void forward(const lrn_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     constexpr int BACK = N ? (N - 1) / 2 : LRN_BACK_MAX;
     constexpr int AHEAD = N ? N - 1 - BACK : LRN_AHEAD_MAX;
     constexpr int LEFT = ceil_div(BACK, V), RIGHT = ceil_div(AHEAD, V);
@@ -108,7 +108,7 @@ __device__ __forceinline__ void forward(const lrn_vector_args &a)
     A w[(LEFT + 1 + RIGHT) * V], s[V], power[V], inverse[V];
     wd_wait_for_previous();
     if ((uint32_t)r >= a.count) return;
-    if (WHOLE) in_pixel = (int)take_rest(pixel, a.by_run);
+    if (WHOLE) in_pixel = (int)wd_take_rest(pixel, a.by_run);
     else channels_from<V>(a, r * V, c);
     load_around<T, V, LEFT, RIGHT, WHOLE, N != 0>(a, a.x.data, r, in_pixel, (int)a.by_run.divisor,
                                                   w);
@@ -134,7 +134,7 @@ __device__ __forceinline__ void forward(const lrn_vector_args &a)
 template <class T, int V, int N, bool WHOLE>
 __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     constexpr int BACK = (N - 1) / 2, AHEAD = N - 1 - BACK;
     constexpr int SIDE = ceil_div(N - 1, V);                            // runs of x
     constexpr int LEFT = ceil_div(AHEAD, V), RIGHT = ceil_div(BACK, V); // of dy
@@ -147,7 +147,7 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
     A s[SHARES], power[SHARES], inverse[SHARES], value[V];
     wd_wait_for_previous();
     if ((uint32_t)r >= a.count) return;
-    if (WHOLE) in_pixel = (int)take_rest(pixel, a.by_run);
+    if (WHOLE) in_pixel = (int)wd_take_rest(pixel, a.by_run);
     else channels_from<SHARES>(a, r * V - AHEAD, c);
     load_around<T, V, SIDE, SIDE, WHOLE, true>(a, a.x.data, r, in_pixel, (int)a.by_run.divisor, x);
     load_around<T, V, LEFT, RIGHT, WHOLE, true>(a, a.dy.data, r, in_pixel, (int)a.by_run.divisor,
@@ -251,7 +251,7 @@ template <class A, int V> struct tile {
 template <class T, int V, bool WHOLE>
 __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     const int t = (int)threadIdx.x;
     const int r = (int)blockIdx.x * (LRN_TILE_THREADS - 2 * a.margin) - a.margin + t;
     const bool in = (uint32_t)r < a.count;

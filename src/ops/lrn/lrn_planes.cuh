@@ -23,8 +23,8 @@ template <class T, int V> struct place {
     T *out;
     __device__ __forceinline__ place(const lrn_vector_args &a, uint32_t item)
     {
-        const int64_t run = (int64_t)take_rest(item, a.by_run) * V;
-        first = (int)take_rest(item, a.by_chunk) * a.chunk;
+        const int64_t run = (int64_t)wd_take_rest(item, a.by_run) * V;
+        first = (int)wd_take_rest(item, a.by_chunk) * a.chunk;
         last = min(first + a.chunk, a.channels);
         x = static_cast<const T *>(a.x.data) + item * a.x.image + run;
         dy = static_cast<const T *>(a.dy.data) + item * a.dy.image + run;
@@ -49,7 +49,7 @@ __device__ __forceinline__ void load_batch(wd_run<T, V> *in, const T *plane, int
 template <class T, int V, int N, int U>
 __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     constexpr int AHEAD = N - 1 - (N - 1) / 2;
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
@@ -85,17 +85,18 @@ __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
     }
 }
 
-template <class T, int V, int N, int U>
+// LATE: it begins with the first channel that there is, not with that of the first window.
+template <class T, int V, int N, int U, bool LATE = false>
 __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     constexpr int BACK = (N - 1) / 2;
     constexpr int AHEAD = N - 1 - BACK;
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
     if (item >= a.count) return;
     const place<T, V> at(a, item);
-    const int begin = at.first - (N - 1);
+    const int begin = LATE ? max(at.first - (N - 1), 0) : at.first - (N - 1);
     const int end = min(at.last + N - 1, a.channels);
     const int low = max(at.first - AHEAD, 0); // of the shares that are needed
     const int high = min(at.last + BACK, a.channels);
@@ -214,7 +215,7 @@ __device__ __forceinline__ int before(int k, int distance, int n)
 
 template <class T, int V> __device__ __forceinline__ void forward_any(const lrn_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     constexpr int U = 4;
     const int n = a.window;
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
@@ -256,7 +257,7 @@ template <class T, int V> __device__ __forceinline__ void forward_any(const lrn_
 
 template <class T, int V> __device__ __forceinline__ void backward_any(const lrn_vector_args &a)
 {
-    typedef typename accumulator<T>::type A;
+    typedef typename wd_accumulator<T>::type A;
     constexpr int U = 4;
     const int n = a.window;
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;

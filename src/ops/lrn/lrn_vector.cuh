@@ -7,9 +7,11 @@
 #define WD_OPS_LRN_VECTOR_CUH
 
 #include "gpu/device/depend.cuh"
-#include "gpu/device/math.cuh"
+#include "gpu/device/item.cuh"
+#include "gpu/device/roots.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
+#include "ops/lrn/any_power.cuh"
 #include "ops/lrn/lrn_vector_args.h"
 
 namespace {
@@ -18,22 +20,6 @@ __device__ __forceinline__ unsigned char *lrn_shared(void)
 {
     WD_DYNAMIC_SHARED(unsigned char, bytes);
     return bytes;
-}
-
-template <class T> struct accumulator {
-    typedef float type;
-};
-template <> struct accumulator<double> {
-    typedef double type;
-};
-
-// n = quotient * divisor + the result; n becomes the quotient.
-__device__ __forceinline__ uint32_t take_rest(uint32_t &n, const wd_fastdiv &by)
-{
-    const uint32_t quotient = wd_fastdiv_quotient(n, by);
-    const uint32_t rest = n - quotient * by.divisor;
-    n = quotient;
-    return rest;
 }
 
 template <class T, int V> __device__ __forceinline__ void clear(wd_run<T, V> &run)
@@ -46,34 +32,9 @@ template <class T, int V> __device__ __forceinline__ void clear(wd_run<T, V> &ru
     }
 }
 
-__device__ __forceinline__ float inverse_root(float s)
-{
-    return wd_about_rsqrt(s);
-}
-
-__device__ __forceinline__ float root(float s)
-{
-    return wd_about_sqrt(s);
-}
-
-__device__ __forceinline__ double inverse_root(double s)
-{
-    return rsqrt(s);
-}
-
-__device__ __forceinline__ double root(double s)
-{
-    return sqrt(s);
-}
-
 __device__ __forceinline__ float any_power(float s, float exponent)
 {
     return exp2f(exponent * log2f(s));
-}
-
-__device__ __noinline__ double any_power(double s, double exponent)
-{
-    return pow(s, exponent);
 }
 
 // s^-B, and 1 / s. Strengths are positive, infinite or NaN.
@@ -83,7 +44,7 @@ __device__ __forceinline__ void powers(const lrn_vector_args &a, const A *s, A *
     A r[V];
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-        r[v] = inverse_root(s[v]);
+        r[v] = wd_inverse_root(s[v]);
         inverse[v] = r[v] * r[v];
     }
     if (a.power == LRN_POWER_ANY) {
@@ -91,7 +52,7 @@ __device__ __forceinline__ void powers(const lrn_vector_args &a, const A *s, A *
         for (int v = 0; v < V; ++v) power[v] = any_power(s[v], (A)a.exponent);
     } else if (a.power == LRN_POWER_THREE_QUARTERS) {
 #pragma unroll
-        for (int v = 0; v < V; ++v) power[v] = r[v] * root(r[v]);
+        for (int v = 0; v < V; ++v) power[v] = r[v] * wd_root(r[v]);
     } else {
 #pragma unroll
         for (int v = 0; v < V; ++v) power[v] = a.power == LRN_POWER_ONE ? inverse[v] : r[v];
