@@ -14,7 +14,6 @@
 #define WD_KERNELS_ROWS "ops/tensor/transform_turn_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { POINTWISE_X, POINTWISE_B, POINTWISE_T, POINTWISE_Y };
 enum { ALPHA1, ALPHA2, ALPHA, BETA }; /* of pointwise */
 enum { SRC, DEST };
 enum { SCALE, BLEND }; /* of a transform: alpha, beta */
@@ -34,23 +33,6 @@ enum {
     PLANE_MIN = 256, /* elements: smaller ones are not worth a tile */
     RUNS_A_THREAD = 4,
 };
-
-/* The dim along which x has neighbours; -1: none. */
-static int neighbours(const struct wd_walk *w)
-{
-    for (int d = 0; d < w->rank; ++d) {
-        if (w->x[d] == 1) return d;
-    }
-    return -1;
-}
-
-static struct wd_walk walk_plain(const struct wd_tensor *x, const struct wd_tensor *y)
-{
-    struct wd_walk w = {.rank = 0};
-    for (int d = 0; d < y->rank; ++d) wd_walk_add(&w, y->dim[d], x->stride[d], y->stride[d]);
-    wd_walk_join(&w);
-    return w;
-}
 
 /* Blocks: a spatial dim is two, the second of which goes along the channels. */
 static struct wd_walk walk_fold(const struct wd_transform_attr *p, const struct wd_tensor *src,
@@ -105,7 +87,7 @@ static bool match_pair(const struct wd_tensor *x, const struct wd_tensor *y, boo
 
 static bool match_walk(const struct wd_walk *w, struct wd_reason *reason)
 {
-    int a = neighbours(w);
+    int a = wd_walk_neighbours(w);
     WD_NEED(w->rank <= WD_MAX_RANK, reason, NOT_SUPPORTED_SHAPE, "%d dims are moved, at most %d",
             w->rank, WD_MAX_RANK);
     for (int d = 0; d < w->rank; ++d) {
@@ -134,21 +116,34 @@ static bool is_plain(const struct wd_node *node, int first, int second, int beta
            node->scalar_class[beta] == WD_SCALAR_ZERO;
 }
 
-static bool match_pointwise(const struct wd_problem *problem, struct wd_reason *reason)
+bool wd_turn_matches(const struct wd_problem *problem, struct wd_walk *walk,
+                     struct wd_reason *reason)
 {
     const struct wd_node *node = problem->node;
-    const struct wd_tensor *x = wd_slot(problem->graph, node, POINTWISE_X);
-    const struct wd_tensor *y = wd_slot(problem->graph, node, POINTWISE_Y);
-    struct wd_walk w;
+    const struct wd_tensor *x = wd_slot(problem->graph, node, WD_TURN_X);
+    const struct wd_tensor *y = wd_slot(problem->graph, node, WD_TURN_Y);
     WD_NEED(node->attr.pointwise.mode == CUDNN_POINTWISE_IDENTITY, reason, NOT_SUPPORTED,
             "mode %d is not the identity", node->attr.pointwise.mode);
     WD_NEED(!(x->flags & WD_BY_VALUE) && wd_tensor_same_dims(x, y), reason, NOT_SUPPORTED_SHAPE,
             "x repeats");
     if (!match_pair(x, y, is_plain(node, ALPHA1, ALPHA, BETA), reason)) return false;
-    w = walk_plain(x, y);
-    WD_NEED(neighbours(&w) != w.rank - 1, reason, NOT_SUPPORTED_LAYOUT,
+    *walk = wd_walk_of(x, y);
+    WD_NEED(wd_walk_neighbours(walk) != walk->rank - 1, reason, NOT_SUPPORTED_LAYOUT,
             "neighbours of x are neighbours of y");
-    return match_walk(&w, reason);
+    return match_walk(walk, reason);
+}
+
+bool wd_turn_moves_only(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    WD_NEED(is_plain(problem->node, ALPHA1, ALPHA, BETA), reason, NOT_SUPPORTED,
+            "elements are scaled");
+    return true;
+}
+
+static bool match_pointwise(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_walk w;
+    return wd_turn_matches(problem, &w, reason);
 }
 
 static bool match_transform(const struct wd_problem *problem, struct wd_reason *reason)
@@ -269,7 +264,7 @@ static int64_t touched(int64_t elements, int64_t run)
 static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w, int size,
                                 int64_t run, struct turn_args *a)
 {
-    int at_a = neighbours(w);
+    int at_a = wd_walk_neighbours(w);
     int at_b = w->rank - 1;
     int64_t bytes = TURN_BYTES / run;
     int64_t ea = w->dim[at_a];
@@ -364,7 +359,7 @@ static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_walk *w, int64
     a.x_shift = (int32_t)((int64_t)((uintptr_t)from % TURN_BYTES) / bytes);
     a.y_shift = (int32_t)((int64_t)((uintptr_t)to % TURN_BYTES) / bytes);
     a.streaming = streaming;
-    if (neighbours(w) == w->rank - 1 || w->count <= DIRECT_MAX) {
+    if (wd_walk_neighbours(w) == w->rank - 1 || w->count <= DIRECT_MAX) {
         return emit_rows(queue, w, size, run, &a);
     }
     return emit_tiles(queue, w, size, run, &a);
@@ -397,9 +392,9 @@ static cudnnStatus_t emit_tensors(const struct wd_walk *w, const struct wd_tenso
 
 static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
 {
-    const struct wd_tensor *y = wd_call_tensor(call, POINTWISE_Y);
-    struct wd_walk w = walk_plain(wd_call_tensor(call, POINTWISE_X), y);
-    return emit_tensors(&w, y, wd_call_data(call, POINTWISE_X), wd_call_data(call, POINTWISE_Y),
+    const struct wd_tensor *y = wd_call_tensor(call, WD_TURN_Y);
+    struct wd_walk w = wd_walk_of(wd_call_tensor(call, WD_TURN_X), y);
+    return emit_tensors(&w, y, wd_call_data(call, WD_TURN_X), wd_call_data(call, WD_TURN_Y),
                         call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], queue);
 }
 
