@@ -181,11 +181,14 @@ static void odd_planes(void)
 {
     static const int planes[][4] = {
         {1, 130, 91, 93}, {2, 98, 75, 73}, {2, 101, 75, 70}, {12, 997, 10, 10}, {2, 1003, 25, 32}};
+    static const int apart[4] = {2, 3, 2700, 7}; /* long planes of short rows that lie apart */
     enum { FP32 = 0, FP16 = 2, BF16 = 3 };
     for (int i = 0; i < 5; ++i) {
         turn_case(i % 2 ? FP32 : FP16, planes[i], NHWC, NCHW, 0, i % 3, i, 1.0, 0.0);
         turn_case(i % 2 ? BF16 : FP32, planes[i], NCHW, NHWC, 0, i, i % 3, 1.0, 0.0);
     }
+    turn_case(FP16, apart, NHWC, WCNH, 0, 0, 0, 1.0, 0.0);
+    turn_case(FP32, apart, NHWC, WCNH, 0, 1, 0, 1.0, 0.0);
     for (int i = 0; i < 3; ++i) {
         int dim[4] = {1, (int)random_int(33, 300), (int)random_int(9, 60), (int)random_int(11, 60)};
         dim[0] = (1 << 20) / (dim[1] * dim[2] * dim[3]) + 1;

@@ -32,6 +32,8 @@ enum {
     THREADS_FEW = 64,
     PLANE_MIN = 256, /* elements: smaller ones are not worth a tile */
     RUNS_A_THREAD = 4,
+    WIDE = 2,           /* times as large: the tiles of identity_wide, */
+    WIDE_MIN = 1 << 20, /* from so many elements on */
 };
 
 /* Blocks: a spatial dim is two, the second of which goes along the channels. */
@@ -146,6 +148,18 @@ static bool match_pointwise(const struct wd_problem *problem, struct wd_reason *
     return wd_turn_matches(problem, &w, reason);
 }
 
+static bool match_wide(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, WD_TURN_Y);
+    struct wd_walk w;
+    if (!wd_turn_matches(problem, &w, reason)) return false;
+    WD_NEED(wd_dtype_bytes(y->dtype) == 2, reason, NOT_SUPPORTED_DATA_TYPE,
+            "y is %s, needed are two bytes", wd_dtype_name(y->dtype));
+    WD_NEED(w.count >= WIDE_MIN, reason, NOT_SUPPORTED_SHAPE, "%lld elements, needed are %d",
+            (long long)w.count, WIDE_MIN);
+    return true;
+}
+
 static bool match_transform(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_transform_attr *p = &problem->node->attr.transform;
@@ -228,14 +242,14 @@ static int64_t half_of(int64_t side)
     return wd_ceil_div(side, 16) * 8;
 }
 
-/* Of planes of ea by eb elements. */
+/* Of planes of ea by eb elements; tiles are `times` as large, along a where they may be. */
 static struct sides sides_of(const struct wd_walk *w, int64_t ea, int64_t eb, bool x_runs,
-                             bool y_runs, int64_t bytes, int64_t processors)
+                             bool y_runs, int64_t bytes, int64_t times, int64_t processors)
 {
-    int64_t most = TILE_BYTES / bytes;
-    int64_t thin = wd_least(most, THIN_ELEMENTS);
+    int64_t most = times * TILE_BYTES / bytes;
+    int64_t thin = wd_least(most, times * THIN_ELEMENTS);
     int64_t side_b = bytes == 8 ? SIDE_WIDE : SIDE;
-    struct sides s = {side_of(ea, x_runs, SIDE, bytes), side_of(eb, y_runs, side_b, bytes)};
+    struct sides s = {side_of(ea, x_runs, times * SIDE, bytes), side_of(eb, y_runs, side_b, bytes)};
     /* what one side leaves of a tile the other takes */
     if (s.tb < side_b && s.ta >= SIDE)
         s.ta = wd_least(ea, wd_most(s.ta, thin / s.tb / SIDE * SIDE));
@@ -262,7 +276,7 @@ static int64_t touched(int64_t elements, int64_t run)
 }
 
 static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w, int size,
-                                int64_t run, struct turn_args *a)
+                                int64_t run, int64_t times, struct turn_args *a)
 {
     int at_a = wd_walk_neighbours(w);
     int at_b = w->rank - 1;
@@ -271,7 +285,8 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w,
     int64_t eb = w->dim[at_b];
     bool x_runs = a->x_shift == 0 && ea % run == 0 && strides_divide(w->x, w, run);
     bool y_runs = a->y_shift == 0 && eb % run == 0 && strides_divide(w->y, w, run);
-    struct sides s = sides_of(w, ea, eb, x_runs, y_runs, bytes, queue->device->multiprocessors);
+    struct sides s =
+        sides_of(w, ea, eb, x_runs, y_runs, bytes, times, queue->device->multiprocessors);
     int64_t tiles_a = wd_ceil_div(ea, s.ta);
     int64_t tiles_b = wd_ceil_div(eb, s.tb);
     int64_t further = 1;
@@ -336,14 +351,15 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w,
 }
 
 /* Scaled elements of 2 bytes have a type. */
-struct scaling {
+struct manner {
     double alpha;
     double beta;
     bool bfloat;
+    int64_t times; /* tiles as large */
 };
 
 static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_walk *w, int64_t bytes,
-                          const void *from, void *to, bool streaming, const struct scaling *scaling)
+                          const void *from, void *to, bool streaming, const struct manner *how)
 {
     int64_t run = TURN_BYTES / bytes; /* bytes are 2, 4 or 8 */
     int size = bytes == 2 ? 0 : bytes == 4 ? 1 : 2;
@@ -351,18 +367,18 @@ static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_walk *w, int64
     memset(&a, 0, sizeof a);
     a.x = from;
     a.y = to;
-    a.alpha = scaling->alpha;
-    a.beta = scaling->beta;
+    a.alpha = how->alpha;
+    a.beta = how->beta;
     a.total = w->count;
     a.plain = a.alpha == 1.0 && a.beta == 0.0;
-    a.bfloat = scaling->bfloat;
+    a.bfloat = how->bfloat;
     a.x_shift = (int32_t)((int64_t)((uintptr_t)from % TURN_BYTES) / bytes);
     a.y_shift = (int32_t)((int64_t)((uintptr_t)to % TURN_BYTES) / bytes);
     a.streaming = streaming;
     if (wd_walk_neighbours(w) == w->rank - 1 || w->count <= DIRECT_MAX) {
         return emit_rows(queue, w, size, run, &a);
     }
-    return emit_tiles(queue, w, size, run, &a);
+    return emit_tiles(queue, w, size, run, how->times, &a);
 }
 
 bool wd_turn_takes(const struct wd_walk *walk, int64_t bytes)
@@ -377,25 +393,37 @@ bool wd_turn_takes(const struct wd_walk *walk, int64_t bytes)
 cudnnStatus_t wd_emit_turn(struct wd_queue *queue, const struct wd_walk *walk, int64_t bytes,
                            const void *from, void *to, bool streaming)
 {
-    const struct scaling none = {1.0, 0.0, false};
-    return emit(queue, walk, bytes, from, to, streaming, &none);
+    const struct manner as_it_is = {1.0, 0.0, false, 1};
+    return emit(queue, walk, bytes, from, to, streaming, &as_it_is);
 }
 
 static cudnnStatus_t emit_tensors(const struct wd_walk *w, const struct wd_tensor *y,
                                   const void *from, void *to, double alpha, double beta,
-                                  struct wd_queue *queue)
+                                  int64_t times, struct wd_queue *queue)
 {
-    const struct scaling scaling = {alpha, beta, y->dtype == CUDNN_DATA_BFLOAT16};
+    const struct manner how = {alpha, beta, y->dtype == CUDNN_DATA_BFLOAT16, times};
     return emit(queue, w, wd_dtype_bytes(y->dtype), from, to,
-                wd_tensor_extent(y) > queue->device->l2_bytes, &scaling);
+                wd_tensor_extent(y) > queue->device->l2_bytes, &how);
 }
 
-static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
+static cudnnStatus_t emit_identity(const struct wd_call *call, int64_t times,
+                                   struct wd_queue *queue)
 {
     const struct wd_tensor *y = wd_call_tensor(call, WD_TURN_Y);
     struct wd_walk w = wd_walk_of(wd_call_tensor(call, WD_TURN_X), y);
     return emit_tensors(&w, y, wd_call_data(call, WD_TURN_X), wd_call_data(call, WD_TURN_Y),
-                        call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], queue);
+                        call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], times,
+                        queue);
+}
+
+static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
+{
+    return emit_identity(call, 1, queue);
+}
+
+static cudnnStatus_t emit_wide(const struct wd_call *call, struct wd_queue *queue)
+{
+    return emit_identity(call, WIDE, queue);
 }
 
 static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue *queue)
@@ -404,7 +432,7 @@ static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue 
     struct wd_walk w =
         walk_fold(&call->problem.node->attr.transform, wd_call_tensor(call, SRC), dest);
     return emit_tensors(&w, dest, wd_call_data(call, SRC), wd_call_data(call, DEST),
-                        call->scalars[SCALE], call->scalars[BLEND], queue);
+                        call->scalars[SCALE], call->scalars[BLEND], 1, queue);
 }
 
 const struct wd_engine wd_engine_identity_turn = {
@@ -414,6 +442,17 @@ const struct wd_engine wd_engine_identity_turn = {
     .kernels = &kernels,
     .match = match_pointwise,
     .emit = emit_pointwise,
+};
+
+/* identity_turn with tiles twice as large, of elements of two bytes: rows of x of 256 bytes. */
+const struct wd_engine wd_engine_identity_wide = {
+    .name = "identity_wide",
+    .op = WD_OP_POINTWISE,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match_wide,
+    .emit = emit_wide,
 };
 
 const struct wd_engine wd_engine_transform_turn = {
