@@ -1,110 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random tensors: every value against Philox and the three distributions written out here a second
- * time, with the mathematical library's functions; equal bits on every device (a hash of all of
- * them is told); the same in every layout; moments, and what seeds and offsets have to do with it. */
+ * Random tensors: every value against those of rng_case.c, which writes them out a second time; equal
+ * bits on every device (a hash of all of them is told); the same in every layout; moments, and what
+ * seeds and offsets have to do with it. */
 #include "kernels_reached.h"
 #include "node_run.h"
+#include "rng_case.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-struct distribution {
-    int kind;
-    double a, b; /* probability; minimum and maximum; mean and deviation */
-};
-
-/* Philox4x32-10 by its paper: word `word` of block `block`. */
-static uint32_t random_word(uint64_t seed, uint64_t offset, uint64_t block, int word)
-{
-    uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)offset,
-                           (uint32_t)(offset >> 32)};
-    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    for (int round = 0; round < 10; ++round) {
-        uint64_t even = (uint64_t)counter[0] * 0xd2511f53u;
-        uint64_t odd = (uint64_t)counter[2] * 0xcd9e8d57u;
-        counter[0] = (uint32_t)(odd >> 32) ^ counter[1] ^ key[0];
-        counter[2] = (uint32_t)(even >> 32) ^ counter[3] ^ key[1];
-        counter[1] = (uint32_t)odd;
-        counter[3] = (uint32_t)even;
-        key[0] += 0x9e3779b9u;
-        key[1] += 0xbb67ae85u;
-    }
-    return counter[word];
-}
-
-/* Element i's 32 bits, four of a block. */
-static double random_bits(uint64_t seed, uint64_t offset, int64_t i)
-{
-    return (double)random_word(seed, offset, (uint64_t)i / 4, (int)(i % 4));
-}
-
-/* Its 16 bits, eight of a block, or 16 more. */
-static double random_half(uint64_t seed, uint64_t offset, int64_t i, bool more)
-{
-    uint64_t block = (uint64_t)i / 8 + ((uint64_t)more << 63);
-    return (double)(random_word(seed, offset, block, (int)(i % 8 / 2)) >> (i % 2 * 16) & 0xffffu);
-}
-
-static bool is_coarse(int type)
-{
-    return type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_DOUBLE && type != CUDNN_DATA_INT32 &&
-           type != CUDNN_DATA_INT64;
-}
-
-/* Of the types here. `excess` is what a coarse normal number's radius^2 may have too much. */
-static double expected_of(const struct distribution *d, int type, uint64_t seed, uint64_t offset,
-                          int64_t i, double excess)
-{
-    const double pi = 3.14159265358979323846, range = 4294967296.0;
-    double u, angle, radius;
-    int64_t first = i / 2 * 2;
-    if (d->kind == CUDNN_RNG_DISTRIBUTION_BERNOULLI) {
-        double upper = random_half(seed, offset, i, false);
-        return (upper * 65536.0 + random_half(seed, offset, i, true)) / range < d->a;
-    }
-    if (d->kind == CUDNN_RNG_DISTRIBUTION_UNIFORM) {
-        u = is_coarse(type) ? (random_half(seed, offset, i, false) + 0.5) / 65536.0
-                            : random_bits(seed, offset, i) / range;
-        return d->a + (d->b - d->a) * u;
-    }
-    if (is_coarse(type)) {
-        double turn = (random_half(seed, offset, first + 1, false) + 0.5) / 32768.0 - 1.0;
-        u = (random_half(seed, offset, first, false) + 0.5) / 65536.0;
-        if (u < 64.0 / 65536.0) { /* the tail, finer */
-            u = (random_half(seed, offset, first, false) * 65536.0 +
-                 random_half(seed, offset, first, true) + 0.5) /
-                range;
-        }
-        radius = d->b * sqrt(-2.0 * log(u) + excess);
-        return d->a + radius * (i % 2 ? sin(pi * turn) : cos(pi * turn));
-    } else {
-        uint32_t word = (uint32_t)random_bits(seed, offset, first + 1);
-        /* the lower 30 bits in two's complement: where in a quarter of the circle */
-        double t = (double)(word & 0x3fffffffu) + 0.5;
-        double along, across;
-        if (t >= 536870912.0) t -= 1073741824.0;
-        u = random_bits(seed, offset, first) + 0.5;
-        if (type == CUDNN_DATA_FLOAT) { /* an odd number, of whose bits 24 count */
-            int power;
-            u = floor(u / 2.0) * 2.0 + 1.0;
-            frexp(u, &power);
-            u = ldexp(floor(ldexp(u, 24 - power)), power - 24);
-        }
-        angle = pi / 4 * t / 536870912.0;
-        radius = d->b * sqrt(-2.0 * log(u / range));
-        along = word >> 31 ? -cos(angle) : cos(angle);
-        across = sin(angle);
-        return d->a + radius * ((word >> 30 & 1) != (uint32_t)(i % 2) ? across : along);
-    }
-}
-
-static double expected(const struct distribution *d, int type, uint64_t seed, uint64_t offset,
-                       int64_t i)
-{
-    return expected_of(d, type, seed, offset, i, 0.0);
-}
-
-static be_desc rng_open(const struct distribution *d)
+static be_desc rng_open(const struct rng_distribution *d)
 {
     static const cudnnBackendAttributeName_t names[3][2] = {
         {CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY},
@@ -128,28 +33,29 @@ static be_desc op_open(be_desc rng, be_desc y)
 }
 
 static const char *const kind_name[] = {"bernoulli", "uniform", "normal"};
-static const struct distribution some[] = {
+static const struct rng_distribution some[] = {
     {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0},
     {CUDNN_RNG_DISTRIBUTION_UNIFORM, -1.5, 4.25},
     {CUDNN_RNG_DISTRIBUTION_NORMAL, 2.0, 3.0},
 };
 
-static void judge(const struct distribution *d, const struct tensor *y, uint64_t seed,
+static void judge(const struct rng_distribution *d, const struct tensor *y, uint64_t seed,
                   uint64_t offset)
 {
     /* polynomials of coarse normal numbers are 64 roundings of fp32 off, the radius^2 6e-5 */
-    bool short_ones = is_coarse(y->dtype) && d->kind == CUDNN_RNG_DISTRIBUTION_NORMAL;
+    bool short_ones = rng_is_coarse(y->dtype) && d->kind == CUDNN_RNG_DISTRIBUTION_NORMAL;
     double *exact = node_doubles(y->count);
     double *naive = node_doubles(y->count);
     double *magnitude = node_doubles(y->count);
     for (int64_t i = 0; i < y->count; ++i) {
-        exact[i] = expected(d, y->dtype, seed, offset, i);
-        naive[i] = expected_of(d, y->dtype, seed, offset, i, short_ones ? 6e-5 : 0.0);
+        exact[i] = rng_expected(d, y->dtype, seed, offset, i);
+        naive[i] = rng_expected_of(d, y->dtype, seed, offset, i, short_ones ? 6e-5 : 0.0);
         magnitude[i] = (short_ones ? 64.0 : 1.0) * (fabs(d->a) + 8 * fabs(d->b));
     }
-    check_values(
-        "y", y, exact, naive, d->kind == CUDNN_RNG_DISTRIBUTION_BERNOULLI ? NULL : magnitude,
-        y->dtype == CUDNN_DATA_FLOAT || is_coarse(y->dtype) ? CUDNN_DATA_FLOAT : CUDNN_DATA_DOUBLE);
+    check_values("y", y, exact, naive,
+                 d->kind == CUDNN_RNG_DISTRIBUTION_BERNOULLI ? NULL : magnitude,
+                 y->dtype == CUDNN_DATA_FLOAT || rng_is_coarse(y->dtype) ? CUDNN_DATA_FLOAT
+                                                                         : CUDNN_DATA_DOUBLE);
     free(exact);
     free(naive);
     free(magnitude);
@@ -157,7 +63,7 @@ static void judge(const struct distribution *d, const struct tensor *y, uint64_t
 
 enum { BY_VALUE, BY_TENSOR, BY_HOST };
 
-static void value_case(const struct distribution *d, int type, enum layout layout, int how)
+static void value_case(const struct rng_distribution *d, int type, enum layout layout, int how)
 {
     static const int one[3] = {1, 1, 1};
     static const int64_t ones[3] = {1, 1, 1};
@@ -207,7 +113,7 @@ static void value_case(const struct distribution *d, int type, enum layout layou
 
 /* Sizes beyond a block of threads, planes that are whole blocks of random numbers and that are not,
  * at addresses that are aligned to 16 bytes and to an element alone. */
-static void large_case(const struct distribution *d, int type, enum layout layout, int odd)
+static void large_case(const struct rng_distribution *d, int type, enum layout layout, int odd)
 {
     static const int shapes[][5] = {{2, 8, 4, 9, 1},   {3, 16, 6, 6, 1}, {1, 24, 50, 2, 1},
                                     {2, 7, 4, 5, 1},   {3, 8, 3, 7, 1},  {2, 33, 5, 3, 3},
@@ -270,7 +176,7 @@ static void mask_case(bool last)
     for (int i = 0; i < 105; ++i) {
         const int *stride = last ? columns : rows;
         int place = i / 35 * stride[0] + i / 7 % 5 * stride[1] + i % 7 * stride[2];
-        exact[place / 8] += (1 << place % 8) * expected(&some[0], CUDNN_DATA_BOOLEAN, 7, 0, i);
+        exact[place / 8] += (1 << place % 8) * rng_expected(&some[0], CUDNN_DATA_BOOLEAN, 7, 0, i);
     }
     op = op_open(
         be_final(rng_open(&some[0])),
@@ -302,7 +208,7 @@ static void long_mask(int count, int skip)
     for (int i = 0; i < count; ++i) {
         double *byte = &exact[skip + i / 8];
         int was = (int)*byte >> i % 8 & 1;
-        *byte += (1 << i % 8) * (expected(&some[0], CUDNN_DATA_BOOLEAN, 7, 0, i) - was);
+        *byte += (1 << i % 8) * (rng_expected(&some[0], CUDNN_DATA_BOOLEAN, 7, 0, i) - was);
     }
     op =
         op_open(be_final(rng_open(&some[0])),
@@ -320,7 +226,7 @@ static void long_mask(int count, int skip)
 /* Mean, variance and the correlation of neighbours at several distances, all of which must be as
  * near to those of the distribution as chance allows (five standard deviations), and a hash of all
  * bits, the same on every device. */
-static void moments(const struct distribution *d, int type, double mean, double variance,
+static void moments(const struct rng_distribution *d, int type, double mean, double variance,
                     double kurtosis, uint64_t sum)
 {
     enum { COUNT = 1 << 16 };
@@ -368,10 +274,10 @@ static void moments(const struct distribution *d, int type, double mean, double 
 /* Probabilities of 0 and 1 and a range of one number leave nothing to chance. */
 static void certain(void)
 {
-    static const struct distribution sure[] = {{CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.0, 0},
-                                               {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 1.0, 0},
-                                               {CUDNN_RNG_DISTRIBUTION_UNIFORM, 2.5, 2.5},
-                                               {CUDNN_RNG_DISTRIBUTION_NORMAL, -3.0, 0.0}};
+    static const struct rng_distribution sure[] = {{CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.0, 0},
+                                                   {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 1.0, 0},
+                                                   {CUDNN_RNG_DISTRIBUTION_UNIFORM, 2.5, 2.5},
+                                                   {CUDNN_RNG_DISTRIBUTION_NORMAL, -3.0, 0.0}};
     static const double values[] = {0.0, 1.0, 2.5, -3.0};
     static const int dim[2] = {31, 33};
     for (int k = 0; k < 4; ++k) {
@@ -408,7 +314,7 @@ static void nothing(void)
 
 static void refusals(void)
 {
-    static const struct distribution wrong[] = {
+    static const struct rng_distribution wrong[] = {
         {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 1.5, 0}, {CUDNN_RNG_DISTRIBUTION_BERNOULLI, -0.1, 0},
         {CUDNN_RNG_DISTRIBUTION_BERNOULLI, NAN, 0}, {CUDNN_RNG_DISTRIBUTION_UNIFORM, 2, 1},
         {CUDNN_RNG_DISTRIBUTION_UNIFORM, NAN, 1},   {CUDNN_RNG_DISTRIBUTION_NORMAL, 0, -1},
@@ -416,7 +322,7 @@ static void refusals(void)
     static const char *const says[] = {
         "PROBABILITY=1.5", "PROBABILITY=-0.1", "PROBABILITY=", "MINIMUM=2",
         "MINIMUM=",        "DEVIATION=-1",     "DEVIATION="};
-    static const struct distribution endless[] = {
+    static const struct rng_distribution endless[] = {
         {CUDNN_RNG_DISTRIBUTION_UNIFORM, -1.7e308, 1.7e308},
         {CUDNN_RNG_DISTRIBUTION_UNIFORM, 0, INFINITY},
         {CUDNN_RNG_DISTRIBUTION_NORMAL, INFINITY, 1},

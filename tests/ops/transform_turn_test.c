@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels_reached.h"
 #include "transform_case.h"
 
 /* Layouts changed, of packed tensors that begin some elements behind aligned memory. The dims of four
@@ -174,6 +175,28 @@ static void turn_cases(void)
     }
 }
 
+/* Large planes whose rows begin anywhere, in elements of 2 and 4 bytes: odd extents on either side and on
+ * both, tiles that end with a plane and do not, from any element on. */
+static void odd_planes(void)
+{
+    static const int planes[][4] = {
+        {1, 130, 91, 93}, {2, 98, 75, 73}, {2, 101, 75, 70}, {12, 997, 10, 10}, {2, 1003, 25, 32}};
+    static const int apart[4] = {2, 3, 2700, 7}; /* long planes of short rows that lie apart */
+    enum { FP32 = 0, FP16 = 2, BF16 = 3 };
+    for (int i = 0; i < 5; ++i) {
+        turn_case(i % 2 ? FP32 : FP16, planes[i], NHWC, NCHW, 0, i % 3, i, 1.0, 0.0);
+        turn_case(i % 2 ? BF16 : FP32, planes[i], NCHW, NHWC, 0, i, i % 3, 1.0, 0.0);
+    }
+    turn_case(FP16, apart, NHWC, WCNH, 0, 0, 0, 1.0, 0.0);
+    turn_case(FP32, apart, NHWC, WCNH, 0, 1, 0, 1.0, 0.0);
+    for (int i = 0; i < 3; ++i) {
+        int dim[4] = {1, (int)random_int(33, 300), (int)random_int(9, 60), (int)random_int(11, 60)};
+        dim[0] = (1 << 20) / (dim[1] * dim[2] * dim[3]) + 1;
+        turn_case(random_of(FP32, FP16), dim, NHWC, random_of(NCHW, WCNH), 0, (int)random_int(0, 9),
+                  (int)random_int(0, 9), 1.0, 0.0);
+    }
+}
+
 /* One type to another at the same places, from any element on. */
 static void convert_case(int from, int to, int count, int src_skip, int dest_skip)
 {
@@ -229,8 +252,14 @@ static void convert_cases(void)
 
 int main(int argc, char **argv)
 {
+    /* of engines that take part where WARPDNN_ENGINES names them */
+    static const char *const by_name[] = {"wd_identity_sheared_2", "wd_identity_sheared_4",
+                                          "wd_identity_little_2", "wd_identity_little_4",
+                                          "wd_identity_little_8"};
     harness_start(argc, argv);
     turn_cases();
+    odd_planes();
     convert_cases();
+    if (argc == 1 && getenv("WARPDNN_ENGINES")) kernels_reached(by_name, 5);
     return harness_finish();
 }

@@ -37,3 +37,19 @@ void wd_walk_join(struct wd_walk *w)
     w->rank = 1;
     w->dim[0] = w->x[0] = w->y[0] = 1;
 }
+
+struct wd_walk wd_walk_of(const struct wd_tensor *x, const struct wd_tensor *y)
+{
+    struct wd_walk w = {.rank = 0};
+    for (int d = 0; d < y->rank; ++d) wd_walk_add(&w, y->dim[d], x->stride[d], y->stride[d]);
+    wd_walk_join(&w);
+    return w;
+}
+
+int wd_walk_neighbours(const struct wd_walk *w)
+{
+    for (int d = 0; d < w->rank; ++d) {
+        if (w->x[d] == 1) return d;
+    }
+    return -1;
+}

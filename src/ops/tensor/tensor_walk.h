@@ -24,4 +24,10 @@ void wd_walk_add(struct wd_walk *w, int64_t dim, int64_t x, int64_t y);
 /* When all are there: joins neighbours and counts. At least one dim remains. */
 void wd_walk_join(struct wd_walk *w);
 
+/* Of tensors of the same dims. */
+struct wd_walk wd_walk_of(const struct wd_tensor *x, const struct wd_tensor *y);
+
+/* The dim along which x has neighbours; -1: none. */
+int wd_walk_neighbours(const struct wd_walk *w);
+
 #endif

@@ -14,7 +14,6 @@
 #define WD_KERNELS_ROWS "ops/tensor/transform_turn_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { POINTWISE_X, POINTWISE_B, POINTWISE_T, POINTWISE_Y };
 enum { ALPHA1, ALPHA2, ALPHA, BETA }; /* of pointwise */
 enum { SRC, DEST };
 enum { SCALE, BLEND }; /* of a transform: alpha, beta */
@@ -33,24 +32,9 @@ enum {
     THREADS_FEW = 64,
     PLANE_MIN = 256, /* elements: smaller ones are not worth a tile */
     RUNS_A_THREAD = 4,
+    WIDE = 2,           /* times as large: the tiles of identity_wide, */
+    WIDE_MIN = 1 << 20, /* from so many elements on */
 };
-
-/* The dim along which x has neighbours; -1: none. */
-static int neighbours(const struct wd_walk *w)
-{
-    for (int d = 0; d < w->rank; ++d) {
-        if (w->x[d] == 1) return d;
-    }
-    return -1;
-}
-
-static struct wd_walk walk_plain(const struct wd_tensor *x, const struct wd_tensor *y)
-{
-    struct wd_walk w = {.rank = 0};
-    for (int d = 0; d < y->rank; ++d) wd_walk_add(&w, y->dim[d], x->stride[d], y->stride[d]);
-    wd_walk_join(&w);
-    return w;
-}
 
 /* Blocks: a spatial dim is two, the second of which goes along the channels. */
 static struct wd_walk walk_fold(const struct wd_transform_attr *p, const struct wd_tensor *src,
@@ -105,7 +89,7 @@ static bool match_pair(const struct wd_tensor *x, const struct wd_tensor *y, boo
 
 static bool match_walk(const struct wd_walk *w, struct wd_reason *reason)
 {
-    int a = neighbours(w);
+    int a = wd_walk_neighbours(w);
     WD_NEED(w->rank <= WD_MAX_RANK, reason, NOT_SUPPORTED_SHAPE, "%d dims are moved, at most %d",
             w->rank, WD_MAX_RANK);
     for (int d = 0; d < w->rank; ++d) {
@@ -134,21 +118,46 @@ static bool is_plain(const struct wd_node *node, int first, int second, int beta
            node->scalar_class[beta] == WD_SCALAR_ZERO;
 }
 
-static bool match_pointwise(const struct wd_problem *problem, struct wd_reason *reason)
+bool wd_turn_matches(const struct wd_problem *problem, struct wd_walk *walk,
+                     struct wd_reason *reason)
 {
     const struct wd_node *node = problem->node;
-    const struct wd_tensor *x = wd_slot(problem->graph, node, POINTWISE_X);
-    const struct wd_tensor *y = wd_slot(problem->graph, node, POINTWISE_Y);
-    struct wd_walk w;
+    const struct wd_tensor *x = wd_slot(problem->graph, node, WD_TURN_X);
+    const struct wd_tensor *y = wd_slot(problem->graph, node, WD_TURN_Y);
     WD_NEED(node->attr.pointwise.mode == CUDNN_POINTWISE_IDENTITY, reason, NOT_SUPPORTED,
             "mode %d is not the identity", node->attr.pointwise.mode);
     WD_NEED(!(x->flags & WD_BY_VALUE) && wd_tensor_same_dims(x, y), reason, NOT_SUPPORTED_SHAPE,
             "x repeats");
     if (!match_pair(x, y, is_plain(node, ALPHA1, ALPHA, BETA), reason)) return false;
-    w = walk_plain(x, y);
-    WD_NEED(neighbours(&w) != w.rank - 1, reason, NOT_SUPPORTED_LAYOUT,
+    *walk = wd_walk_of(x, y);
+    WD_NEED(wd_walk_neighbours(walk) != walk->rank - 1, reason, NOT_SUPPORTED_LAYOUT,
             "neighbours of x are neighbours of y");
-    return match_walk(&w, reason);
+    return match_walk(walk, reason);
+}
+
+bool wd_turn_moves_only(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    WD_NEED(is_plain(problem->node, ALPHA1, ALPHA, BETA), reason, NOT_SUPPORTED,
+            "elements are scaled");
+    return true;
+}
+
+static bool match_pointwise(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_walk w;
+    return wd_turn_matches(problem, &w, reason);
+}
+
+static bool match_wide(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, WD_TURN_Y);
+    struct wd_walk w;
+    if (!wd_turn_matches(problem, &w, reason)) return false;
+    WD_NEED(wd_dtype_bytes(y->dtype) == 2, reason, NOT_SUPPORTED_DATA_TYPE,
+            "y is %s, needed are two bytes", wd_dtype_name(y->dtype));
+    WD_NEED(w.count >= WIDE_MIN, reason, NOT_SUPPORTED_SHAPE, "%lld elements, needed are %d",
+            (long long)w.count, WIDE_MIN);
+    return true;
 }
 
 static bool match_transform(const struct wd_problem *problem, struct wd_reason *reason)
@@ -233,14 +242,14 @@ static int64_t half_of(int64_t side)
     return wd_ceil_div(side, 16) * 8;
 }
 
-/* Of planes of ea by eb elements. */
+/* Of planes of ea by eb elements; tiles are `times` as large, along a where they may be. */
 static struct sides sides_of(const struct wd_walk *w, int64_t ea, int64_t eb, bool x_runs,
-                             bool y_runs, int64_t bytes, int64_t processors)
+                             bool y_runs, int64_t bytes, int64_t times, int64_t processors)
 {
-    int64_t most = TILE_BYTES / bytes;
-    int64_t thin = wd_least(most, THIN_ELEMENTS);
+    int64_t most = times * TILE_BYTES / bytes;
+    int64_t thin = wd_least(most, times * THIN_ELEMENTS);
     int64_t side_b = bytes == 8 ? SIDE_WIDE : SIDE;
-    struct sides s = {side_of(ea, x_runs, SIDE, bytes), side_of(eb, y_runs, side_b, bytes)};
+    struct sides s = {side_of(ea, x_runs, times * SIDE, bytes), side_of(eb, y_runs, side_b, bytes)};
     /* what one side leaves of a tile the other takes */
     if (s.tb < side_b && s.ta >= SIDE)
         s.ta = wd_least(ea, wd_most(s.ta, thin / s.tb / SIDE * SIDE));
@@ -267,16 +276,17 @@ static int64_t touched(int64_t elements, int64_t run)
 }
 
 static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w, int size,
-                                int64_t run, struct turn_args *a)
+                                int64_t run, int64_t times, struct turn_args *a)
 {
-    int at_a = neighbours(w);
+    int at_a = wd_walk_neighbours(w);
     int at_b = w->rank - 1;
     int64_t bytes = TURN_BYTES / run;
     int64_t ea = w->dim[at_a];
     int64_t eb = w->dim[at_b];
     bool x_runs = a->x_shift == 0 && ea % run == 0 && strides_divide(w->x, w, run);
     bool y_runs = a->y_shift == 0 && eb % run == 0 && strides_divide(w->y, w, run);
-    struct sides s = sides_of(w, ea, eb, x_runs, y_runs, bytes, queue->device->multiprocessors);
+    struct sides s =
+        sides_of(w, ea, eb, x_runs, y_runs, bytes, times, queue->device->multiprocessors);
     int64_t tiles_a = wd_ceil_div(ea, s.ta);
     int64_t tiles_b = wd_ceil_div(eb, s.tb);
     int64_t further = 1;
@@ -341,14 +351,15 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w,
 }
 
 /* Scaled elements of 2 bytes have a type. */
-struct scaling {
+struct manner {
     double alpha;
     double beta;
     bool bfloat;
+    int64_t times; /* tiles as large */
 };
 
 static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_walk *w, int64_t bytes,
-                          const void *from, void *to, bool streaming, const struct scaling *scaling)
+                          const void *from, void *to, bool streaming, const struct manner *how)
 {
     int64_t run = TURN_BYTES / bytes; /* bytes are 2, 4 or 8 */
     int size = bytes == 2 ? 0 : bytes == 4 ? 1 : 2;
@@ -356,18 +367,18 @@ static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_walk *w, int64
     memset(&a, 0, sizeof a);
     a.x = from;
     a.y = to;
-    a.alpha = scaling->alpha;
-    a.beta = scaling->beta;
+    a.alpha = how->alpha;
+    a.beta = how->beta;
     a.total = w->count;
     a.plain = a.alpha == 1.0 && a.beta == 0.0;
-    a.bfloat = scaling->bfloat;
+    a.bfloat = how->bfloat;
     a.x_shift = (int32_t)((int64_t)((uintptr_t)from % TURN_BYTES) / bytes);
     a.y_shift = (int32_t)((int64_t)((uintptr_t)to % TURN_BYTES) / bytes);
     a.streaming = streaming;
-    if (neighbours(w) == w->rank - 1 || w->count <= DIRECT_MAX) {
+    if (wd_walk_neighbours(w) == w->rank - 1 || w->count <= DIRECT_MAX) {
         return emit_rows(queue, w, size, run, &a);
     }
-    return emit_tiles(queue, w, size, run, &a);
+    return emit_tiles(queue, w, size, run, how->times, &a);
 }
 
 bool wd_turn_takes(const struct wd_walk *walk, int64_t bytes)
@@ -382,25 +393,37 @@ bool wd_turn_takes(const struct wd_walk *walk, int64_t bytes)
 cudnnStatus_t wd_emit_turn(struct wd_queue *queue, const struct wd_walk *walk, int64_t bytes,
                            const void *from, void *to, bool streaming)
 {
-    const struct scaling none = {1.0, 0.0, false};
-    return emit(queue, walk, bytes, from, to, streaming, &none);
+    const struct manner as_it_is = {1.0, 0.0, false, 1};
+    return emit(queue, walk, bytes, from, to, streaming, &as_it_is);
 }
 
 static cudnnStatus_t emit_tensors(const struct wd_walk *w, const struct wd_tensor *y,
                                   const void *from, void *to, double alpha, double beta,
-                                  struct wd_queue *queue)
+                                  int64_t times, struct wd_queue *queue)
 {
-    const struct scaling scaling = {alpha, beta, y->dtype == CUDNN_DATA_BFLOAT16};
+    const struct manner how = {alpha, beta, y->dtype == CUDNN_DATA_BFLOAT16, times};
     return emit(queue, w, wd_dtype_bytes(y->dtype), from, to,
-                wd_tensor_extent(y) > queue->device->l2_bytes, &scaling);
+                wd_tensor_extent(y) > queue->device->l2_bytes, &how);
+}
+
+static cudnnStatus_t emit_identity(const struct wd_call *call, int64_t times,
+                                   struct wd_queue *queue)
+{
+    const struct wd_tensor *y = wd_call_tensor(call, WD_TURN_Y);
+    struct wd_walk w = wd_walk_of(wd_call_tensor(call, WD_TURN_X), y);
+    return emit_tensors(&w, y, wd_call_data(call, WD_TURN_X), wd_call_data(call, WD_TURN_Y),
+                        call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], times,
+                        queue);
 }
 
 static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
 {
-    const struct wd_tensor *y = wd_call_tensor(call, POINTWISE_Y);
-    struct wd_walk w = walk_plain(wd_call_tensor(call, POINTWISE_X), y);
-    return emit_tensors(&w, y, wd_call_data(call, POINTWISE_X), wd_call_data(call, POINTWISE_Y),
-                        call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], queue);
+    return emit_identity(call, 1, queue);
+}
+
+static cudnnStatus_t emit_wide(const struct wd_call *call, struct wd_queue *queue)
+{
+    return emit_identity(call, WIDE, queue);
 }
 
 static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue *queue)
@@ -409,7 +432,7 @@ static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue 
     struct wd_walk w =
         walk_fold(&call->problem.node->attr.transform, wd_call_tensor(call, SRC), dest);
     return emit_tensors(&w, dest, wd_call_data(call, SRC), wd_call_data(call, DEST),
-                        call->scalars[SCALE], call->scalars[BLEND], queue);
+                        call->scalars[SCALE], call->scalars[BLEND], 1, queue);
 }
 
 const struct wd_engine wd_engine_identity_turn = {
@@ -419,6 +442,17 @@ const struct wd_engine wd_engine_identity_turn = {
     .kernels = &kernels,
     .match = match_pointwise,
     .emit = emit_pointwise,
+};
+
+/* identity_turn with tiles twice as large, of elements of two bytes: rows of x of 256 bytes. */
+const struct wd_engine wd_engine_identity_wide = {
+    .name = "identity_wide",
+    .op = WD_OP_POINTWISE,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match_wide,
+    .emit = emit_wide,
 };
 
 const struct wd_engine wd_engine_transform_turn = {

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What random tensors hold, see rng_case.h: Philox by its paper and the three distributions with the
+ * mathematical library's functions. Nothing here is the library's. */
+#include "rng_case.h"
+
+#include <math.h>
+
+#include "cudnn.h"
+
+/* Philox4x32-10 by its paper: word `word` of block `block`. */
+static uint32_t random_word(uint64_t seed, uint64_t offset, uint64_t block, int word)
+{
+    uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)offset,
+                           (uint32_t)(offset >> 32)};
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    for (int round = 0; round < 10; ++round) {
+        uint64_t even = (uint64_t)counter[0] * 0xd2511f53u;
+        uint64_t odd = (uint64_t)counter[2] * 0xcd9e8d57u;
+        counter[0] = (uint32_t)(odd >> 32) ^ counter[1] ^ key[0];
+        counter[2] = (uint32_t)(even >> 32) ^ counter[3] ^ key[1];
+        counter[1] = (uint32_t)odd;
+        counter[3] = (uint32_t)even;
+        key[0] += 0x9e3779b9u;
+        key[1] += 0xbb67ae85u;
+    }
+    return counter[word];
+}
+
+/* Element i's 32 bits, four of a block. */
+static double random_bits(uint64_t seed, uint64_t offset, int64_t i)
+{
+    return (double)random_word(seed, offset, (uint64_t)i / 4, (int)(i % 4));
+}
+
+/* Its 16 bits, eight of a block, or 16 more. */
+static double random_half(uint64_t seed, uint64_t offset, int64_t i, bool more)
+{
+    uint64_t block = (uint64_t)i / 8 + ((uint64_t)more << 63);
+    return (double)(random_word(seed, offset, block, (int)(i % 8 / 2)) >> (i % 2 * 16) & 0xffffu);
+}
+
+bool rng_is_coarse(int type)
+{
+    return type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_DOUBLE && type != CUDNN_DATA_INT32 &&
+           type != CUDNN_DATA_INT64;
+}
+
+double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
+                       int64_t i, double excess)
+{
+    const double pi = 3.14159265358979323846, range = 4294967296.0;
+    double u, angle, radius;
+    int64_t first = i / 2 * 2;
+    if (d->kind == CUDNN_RNG_DISTRIBUTION_BERNOULLI) {
+        double upper = random_half(seed, offset, i, false);
+        return (upper * 65536.0 + random_half(seed, offset, i, true)) / range < d->a;
+    }
+    if (d->kind == CUDNN_RNG_DISTRIBUTION_UNIFORM) {
+        u = rng_is_coarse(type) ? (random_half(seed, offset, i, false) + 0.5) / 65536.0
+                                : random_bits(seed, offset, i) / range;
+        return d->a + (d->b - d->a) * u;
+    }
+    if (rng_is_coarse(type)) {
+        double turn = (random_half(seed, offset, first + 1, false) + 0.5) / 32768.0 - 1.0;
+        u = (random_half(seed, offset, first, false) + 0.5) / 65536.0;
+        if (u < 64.0 / 65536.0) { /* the tail, finer */
+            u = (random_half(seed, offset, first, false) * 65536.0 +
+                 random_half(seed, offset, first, true) + 0.5) /
+                range;
+        }
+        radius = d->b * sqrt(-2.0 * log(u) + excess);
+        return d->a + radius * (i % 2 ? sin(pi * turn) : cos(pi * turn));
+    } else {
+        uint32_t word = (uint32_t)random_bits(seed, offset, first + 1);
+        /* the lower 30 bits in two's complement: where in a quarter of the circle */
+        double t = (double)(word & 0x3fffffffu) + 0.5;
+        double along, across;
+        if (t >= 536870912.0) t -= 1073741824.0;
+        u = random_bits(seed, offset, first) + 0.5;
+        if (type == CUDNN_DATA_FLOAT) { /* an odd number, of whose bits 24 count */
+            int power;
+            u = floor(u / 2.0) * 2.0 + 1.0;
+            frexp(u, &power);
+            u = ldexp(floor(ldexp(u, 24 - power)), power - 24);
+        }
+        angle = pi / 4 * t / 536870912.0;
+        radius = d->b * sqrt(-2.0 * log(u / range));
+        along = word >> 31 ? -cos(angle) : cos(angle);
+        across = sin(angle);
+        return d->a + radius * ((word >> 30 & 1) != (uint32_t)(i % 2) ? across : along);
+    }
+}
+
+double rng_expected(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
+                    int64_t i)
+{
+    return rng_expected_of(d, type, seed, offset, i, 0.0);
+}

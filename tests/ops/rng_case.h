@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The numbers of random tensors, written out a second time, apart from the library's: element by element
+ * from (seed, offset, logical index). Used by rng_test.c. */
+#ifndef TESTS_OPS_RNG_CASE_H
+#define TESTS_OPS_RNG_CASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rng_distribution {
+    int kind;    /* cudnnRngDistribution_t */
+    double a, b; /* probability; minimum and maximum; mean and deviation */
+};
+
+/* Whether numbers of a type are made of 16 bits. */
+bool rng_is_coarse(int type);
+
+/* Element i, of the types that rng_test.c has. `excess` is what a coarse normal number's radius^2 may have
+ * too much. */
+double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
+                       int64_t i, double excess);
+double rng_expected(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
+                    int64_t i);
+
+#endif
