@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels_reached.h"
 #include "reduce_case.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
@@ -81,6 +82,9 @@ static void walk_cases(void)
         {{3, 40, 17, 31}, 10, true},    /* outputs in another order */
         {{4, 301, 7, 9}, 100, true},    /* rows between pixels */
         {{1, 3, 1, 29999}, 1011, true}, /* x ends before the last joined row but one does */
+        {{1, 64, 28, 28}, 1111, false}, /* a row of a cluster */
+        {{7, 1, 97, 103}, 111, false},  /* several, whose ends lie anywhere */
+        {{1, 1, 1, 262001}, 1, false},  /* in several rounds, fp32 */
     };
     static const int ops[] = {CUDNN_REDUCE_TENSOR_ADD, CUDNN_REDUCE_TENSOR_MUL,
                               CUDNN_REDUCE_TENSOR_MIN, CUDNN_REDUCE_TENSOR_AMAX,
@@ -126,9 +130,17 @@ static void walk_cases(void)
     }
 }
 
+static const char *const cluster_kernels[] = {
+    "wd_reduce_cluster_sum_f32",  "wd_reduce_cluster_sum_f16",  "wd_reduce_cluster_sum_bf16",
+    "wd_reduce_cluster_pick_f32", "wd_reduce_cluster_pick_f16", "wd_reduce_cluster_pick_bf16",
+};
+
 int main(int argc, char **argv)
 {
     harness_start(argc, argv);
     walk_cases();
+    if (argc == 1 && getenv("WARPDNN_ENGINES")) {
+        kernels_reached(cluster_kernels, COUNT(cluster_kernels));
+    }
     return harness_finish();
 }
