@@ -12,19 +12,6 @@ namespace {
 constexpr uint32_t CLUSTER = REDUCE_CLUSTER_MOST;
 constexpr int RUNS = REDUCE_CLUSTER_RUNS;
 
-// An element by itself: the ends of a row, fewer than a run each, are taken one a thread.
-template <int OP, class T>
-__device__ __forceinline__ void add_one(const reduce_vector_args &a, T element, uint32_t k,
-                                        terms<OP, acc<T>, run_of<T>> &sum)
-{
-    acc<T> w[run_of<T>];
-    w[0] = term<OP>(a, wd_widen(element));
-#pragma unroll
-    for (int j = 1; j < run_of<T>; ++j) w[j] = neutral<OP, acc<T>>(a);
-    sum.add(a, w, (int32_t)k, (int32_t)k);
-    sum.flush();
-}
-
 template <int OP, class T> __device__ void reduce_cluster(const reduce_vector_args &a)
 {
     using A = acc<T>;

@@ -29,15 +29,6 @@ __device__ __forceinline__ void load_run(const reduce_vector_args &a, wd_run<T, 
     }
 }
 
-// Joins `lanes` neighbours of a warp and puts what they have.
-template <int OP, class A>
-__device__ __forceinline__ void conclude_lanes(const reduce_vector_args &a, state<OP, A> mine,
-                                               uint32_t row, uint32_t lane)
-{
-    for (uint32_t o = a.lanes / 2; o > 0; o /= 2) mine.join(of_lane_across(mine, o));
-    if (lane == 0 && row < a.outputs) put<OP, A>(a, row, mine);
-}
-
 // Where a unit of a row lies.
 struct run_place {
     uint32_t piece;

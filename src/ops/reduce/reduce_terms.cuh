@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a thread of a row makes of its terms, run by run, for the kernels whose outputs are rows.
+// What a thread of a row makes of its terms, run by run, and lanes of a warp of what they have, for the
+// kernels whose outputs are rows.
 #ifndef WD_OPS_REDUCE_TERMS_CUH
 #define WD_OPS_REDUCE_TERMS_CUH
 
@@ -114,6 +115,28 @@ template <class A, int V> struct terms<PICK, A, V> {
         return {key_of(best, a.propagate), index};
     }
 };
+
+// An element by itself: of the ends of a row, fewer than a run each.
+template <int OP, class T>
+__device__ __forceinline__ void add_one(const reduce_vector_args &a, T element, uint32_t k,
+                                        terms<OP, acc<T>, run_of<T>> &sum)
+{
+    acc<T> w[run_of<T>];
+    w[0] = term<OP>(a, wd_widen(element));
+#pragma unroll
+    for (int j = 1; j < run_of<T>; ++j) w[j] = neutral<OP, acc<T>>(a);
+    sum.add(a, w, (int32_t)k, (int32_t)k);
+    sum.flush();
+}
+
+// Joins `lanes` neighbours of a warp and puts what they have.
+template <int OP, class A>
+__device__ __forceinline__ void conclude_lanes(const reduce_vector_args &a, state<OP, A> mine,
+                                               uint32_t row, uint32_t lane)
+{
+    for (uint32_t o = a.lanes / 2; o > 0; o /= 2) mine.join(of_lane_across(mine, o));
+    if (lane == 0 && row < a.outputs) put<OP, A>(a, row, mine);
+}
 
 } // namespace
 
