@@ -52,7 +52,7 @@ static uint32_t bits_of(int64_t power)
 static void cut(struct softmax_staged_args *a, const struct wd_softmax_shape *s, int64_t inputs,
                 const struct wd_device *device)
 {
-    int64_t lanes = wd_softmax_power_up(wd_ceil_div(s->length + (s->bytes == 2), STAGED_ELEMENTS));
+    int64_t lanes = wd_power_up(wd_ceil_div(s->length + (s->bytes == 2), STAGED_ELEMENTS));
     int64_t share = wd_ceil_div(s->outer, TILES_A_PROCESSOR * (int64_t)device->multiprocessors);
     int64_t room = wd_least(TILE_BYTES / inputs / (s->length * s->bytes), share);
     int64_t halves = s->length * s->bytes / 2; /* of a row, in units of two bytes */
