@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels_reached.h"
 #include "reduce_case.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
@@ -78,9 +79,15 @@ static void walk_cases(void)
         {{12, 12, 9, 7}, 1010, false},    {{2, 3, 180, 301}, 1011, true}, /* joined rows */
         {{1, 61, 40, 61}, 1011, true},                                    /* of odd channels */
         {{2, 8, 50, 100}, 1011, true},                                    /* aligned or not */
-        {{3, 40, 17, 31}, 10, true},    /* outputs in another order */
-        {{4, 301, 7, 9}, 100, true},    /* rows between pixels */
-        {{1, 3, 1, 29999}, 1011, true}, /* x ends before the last joined row but one does */
+        {{3, 40, 17, 31}, 10, true},     /* outputs in another order */
+        {{4, 301, 7, 9}, 100, true},     /* rows between pixels */
+        {{1, 3, 1, 29999}, 1011, true},  /* x ends before the last joined row but one does */
+        {{1, 64, 28, 28}, 1111, false},  /* a row of a cluster */
+        {{7, 1, 97, 103}, 111, false},   /* several, whose ends lie anywhere */
+        {{1, 1, 1, 262001}, 1, false},   /* in several rounds, fp32 */
+        {{70000, 1, 1, 16}, 1, false},   /* much: a lane a row */
+        {{2201, 1, 1, 601}, 1, false},   /* a warp, with ends */
+        {{9, 230, 13, 43}, 1011, false}, /* pieces shared by warps */
     };
     static const int ops[] = {CUDNN_REDUCE_TENSOR_ADD, CUDNN_REDUCE_TENSOR_MUL,
                               CUDNN_REDUCE_TENSOR_MIN, CUDNN_REDUCE_TENSOR_AMAX,
@@ -126,9 +133,18 @@ static void walk_cases(void)
     }
 }
 
+static const char *const untried_kernels[] = {
+    "wd_reduce_cluster_sum_f32",  "wd_reduce_cluster_sum_f16",  "wd_reduce_cluster_sum_bf16",
+    "wd_reduce_cluster_pick_f32", "wd_reduce_cluster_pick_f16", "wd_reduce_cluster_pick_bf16",
+    "wd_reduce_pieces_f32",       "wd_reduce_pieces_f16",       "wd_reduce_pieces_bf16",
+};
+
 int main(int argc, char **argv)
 {
     harness_start(argc, argv);
     walk_cases();
+    if (argc == 1 && getenv("WARPDNN_ENGINES")) {
+        kernels_reached(untried_kernels, COUNT(untried_kernels));
+    }
     return harness_finish();
 }

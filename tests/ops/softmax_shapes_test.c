@@ -2,6 +2,9 @@
  *
  * Softmax over rows and columns of every length, few and many, on both sides of each limit at which an
  * engine takes another way; and of tensors that begin at any element. */
+#include <stdlib.h>
+
+#include "kernels_reached.h"
 #include "softmax_case.h"
 
 /* Rows on both sides of every limit between one item a row, one reduction, and one in pieces. */
@@ -48,7 +51,7 @@ static void skip_case(int mode, int n, int channels, int width, int type, bool a
     for (int i = 0; i < 2; ++i) {
         struct softmax_call c = {.algorithm = (cudnnSoftmaxAlgorithm_t)algorithms[i],
                                  .mode = (cudnnSoftmaxMode_t)mode,
-                                 .alpha = 1.5,
+                                 .alpha = beta == 0.0 ? 1.0 : 1.5,
                                  .beta = beta,
                                  .skips = true,
                                  .x_skip = 1,
@@ -125,6 +128,12 @@ static void gpu_shapes(void)
         shape_case(type % 3, 0, 1100, 513, 1, type);
         skip_case(0, 53003, 10, 1, type, true, 0.5);
         skip_case(0, 1101, 515, 1, type, true, 0.0);
+        shape_case((type + 2) % 3, 0, 530, 1023, 1, type);
+        shape_case(type % 3, 1, 18001, 30, 1, type);
+        skip_case(0, 2700, 202, 1, type, true, 0.0);
+        skip_case(0, 140001, 4, 1, type, true, 0.0);
+        skip_case(0, 2700, 201, 1, type, false, 0.5);
+        skip_case(0, 28001, 19, 1, type, false, 0.0);
         skip_case(0, 530, 300, 1, type, false, 0.5);
         skip_case(0, 5, 200, 1, type, false, 0.0);
         /* all channels in a thread: runs, words, odd positions */
@@ -147,6 +156,12 @@ static void gpu_shapes(void)
     shape_case(CUDNN_SOFTMAX_LOG, 1, 1, 140000, 4, 2);
 }
 
+static const char *const staged_kernels[] = {
+    "wd_softmax_staged_f32",          "wd_softmax_staged_f16",
+    "wd_softmax_staged_bf16",         "wd_softmax_gradient_staged_f32",
+    "wd_softmax_gradient_staged_f16", "wd_softmax_gradient_staged_bf16",
+};
+
 int main(int argc, char **argv)
 {
     harness_start(argc, argv);
@@ -161,5 +176,8 @@ int main(int argc, char **argv)
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 65537, 3, 11, 2);
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 1, 1000000, 0);
     gpu_shapes();
+    if (argc == 1 && getenv("WARPDNN_ENGINES")) {
+        kernels_reached(staged_kernels, (int)(sizeof staged_kernels / sizeof *staged_kernels));
+    }
     return harness_finish();
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the reduce kernels share: terms, what a thread makes of them, states that are joined over
-// lanes, blocks and clusters, and the way of a state into y. A thread sums in single precision for
-// some rows at most, everything further in double; the order is fixed by the shape.
+// What the reduce kernels share: terms, states that are joined over lanes, blocks and clusters, and
+// the way of a state into y. A thread sums in single precision for some rows at most, everything
+// further in double; the order is fixed by the shape.
+#ifndef WD_OPS_REDUCE_DEVICE_CUH
+#define WD_OPS_REDUCE_DEVICE_CUH
+
 #include <type_traits>
 
 #include "gpu/device/cluster.cuh"
@@ -417,3 +420,5 @@ __device__ __forceinline__ void conclude(const reduce_vector_args &a, state<OP, 
 }
 
 } // namespace
+
+#endif

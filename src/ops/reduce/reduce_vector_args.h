@@ -21,6 +21,9 @@ enum {
     REDUCE_THREADS = 256,
     REDUCE_BYTES = 16, /* of a run */
     REDUCE_SHARED = 48 << 10,
+    REDUCE_PIECE_RUNS = 4,   /* that a thread of reduce_pieces loads at once */
+    REDUCE_CLUSTER_MOST = 8, /* blocks that have a row in reduce_cluster */
+    REDUCE_CLUSTER_RUNS = 4, /* that a thread of them loads at once */
 };
 
 enum reduce_type { REDUCE_F32, REDUCE_F64, REDUCE_F16, REDUCE_BF16 };

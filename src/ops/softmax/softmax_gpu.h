@@ -50,11 +50,4 @@ static inline int64_t wd_softmax_multiple_up(int64_t a, int64_t b)
     return (a + b - 1) / b * b;
 }
 
-static inline int64_t wd_softmax_power_up(int64_t a)
-{
-    int64_t power = 1;
-    while (power < a) power *= 2;
-    return power;
-}
-
 #endif

@@ -82,7 +82,7 @@ static cudnnStatus_t emit_few(const struct direction *d, const struct wd_softmax
 {
     int64_t runs = s->length / s->elements;
     int kernel = runs <= 2 * WARP ? d->few2 : runs <= 4 * WARP ? d->few4 : d->few8; /* fp32, fp64 */
-    int64_t lanes = wd_least(WARP, wd_softmax_power_up(wd_ceil_div(runs, 2)));
+    int64_t lanes = wd_least(WARP, wd_power_up(wd_ceil_div(runs, 2)));
     int64_t threads = FEW_THREADS;
     int64_t full = 2 * (int64_t)queue->device->multiprocessors;
     while (threads > WARP && s->outer * lanes <= full * threads / 2) threads /= 2;
@@ -96,7 +96,7 @@ static cudnnStatus_t emit_few(const struct direction *d, const struct wd_softmax
 static cudnnStatus_t emit_direct(const struct direction *d, const struct wd_softmax_shape *s,
                                  struct wd_queue *queue, struct softmax_vector_args *a)
 {
-    int64_t lanes = wd_least(WARP, wd_softmax_power_up(s->length));
+    int64_t lanes = wd_least(WARP, wd_power_up(s->length));
     int64_t all = (int64_t)queue->device->multiprocessors * FEW_THREADS;
     int64_t each;
     int64_t threads = THREADS;
@@ -116,20 +116,14 @@ static cudnnStatus_t emit_direct(const struct direction *d, const struct wd_soft
                           wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads, 0, a);
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    return b ? greatest_divisor(b, a % b) : a;
-}
-
 static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softmax_shape *s,
                                 struct wd_queue *queue, struct softmax_vector_args *a)
 {
     bool is_backward = d == &backward;
-    int64_t lanes =
-        s->length <= 4 ? 1 : wd_least(WARP, wd_softmax_power_up(wd_ceil_div(s->length, 8)));
+    int64_t lanes = s->length <= 4 ? 1 : wd_least(WARP, wd_power_up(wd_ceil_div(s->length, 8)));
     int64_t each = wd_ceil_div(s->length, lanes);
     /* rows that are whole runs together; powers of two, as the rows that threads take at once */
-    int64_t whole = s->elements / greatest_divisor(s->elements, s->length);
+    int64_t whole = s->elements / wd_gcd(s->elements, s->length);
     int64_t step = wd_most(whole, THREADS / lanes);
     int64_t rows = TILE_BYTES / (1 + is_backward) / (s->length * s->bytes);
     int64_t share =

@@ -158,7 +158,7 @@ static cudnnStatus_t emit_stray(const struct direction *d, const struct wd_softm
                                 struct wd_queue *queue, struct softmax_vector_args *a)
 {
     struct wd_kernel_row *row = &kernel_rows[d->stray + s->type];
-    int64_t threads = wd_softmax_power_up(wd_ceil_div(s->length, 4));
+    int64_t threads = wd_power_up(wd_ceil_div(s->length, 4));
     wd_softmax_set_lanes(a, 2 * WARP); /* a block */
     threads = wd_least(row->threads, wd_most(WARP, threads));
     return wd_emit_kernel(queue, row, s->outer, (uint32_t)threads, 0, a);
