@@ -126,7 +126,8 @@ static bool plan(const struct wd_device *device, const struct wd_pool_shape *s,
     if (maxima) bytes += line_of(&a->shares, s, columns) * images * s->size;
     steps = wd_most(1, wd_least(STEP_UNITS, STEP_BYTES / bytes));
     steps = wd_ceil_div(tile_units + more, steps);
-    a->units = (int32_t)wd_ceil_div(tile_units + more, steps);
+    a->units =
+        (int32_t)round_up(wd_ceil_div(tile_units + more, steps), more == 2 && !maxima ? 2 : 1);
     a->steps = (uint32_t)wd_ceil_div(tile_units + more, a->units);
     bytes = lay(&a->from, s, 0, columns, images, a->units, strips == 1);
     if (maxima) bytes = lay(&a->shares, s, bytes, columns, images, a->units, strips == 1);
@@ -157,6 +158,7 @@ bool wd_pool_flow_takes(const struct wd_device *device, const struct wd_pool_sha
 {
     const bool forward = work == WD_POOL_FLOW_FORWARD;
     struct pool_flow_args a;
+    struct wd_reason unused;
     WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: boxes have it");
     WD_NEED(s->image[0] == 1 && s->windows[0] == 1 && s->window[0] == 1 && s->window[1] == 3 &&
                 s->window[2] == 3 && s->stride[1] == s->stride[2] && s->stride[1] <= 2,
@@ -174,6 +176,11 @@ bool wd_pool_flow_takes(const struct wd_device *device, const struct wd_pool_sha
                 wd_most(s->image[2], s->windows[2]) * s->inner <= ROW_MOST,
             reason, NOT_SUPPORTED_SHAPE, "fewer than %d results, or rows of more than %d elements",
             RESULTS_LEAST, ROW_MOST);
+    /* which takes 1.06 to 1.11 of the floor */
+    WD_NEED(!forward || !wd_pool_forward_vector.takes(device, s, &unused), reason,
+            NOT_SUPPORTED_SHAPE, "pairs of columns, or pixels of whole runs");
+    WD_NEED(s->stride[1] == 2 || s->size == 4 || !s->pixels || s->inner % 8 != 0, reason,
+            NOT_SUPPORTED_SHAPE, "pixels of whole runs, of which a thread may have several");
     WD_NEED(wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE, "not with what is blended");
     WD_NEED(plan(device, s, work, &a), reason, NOT_SUPPORTED_SHAPE,
             "%lld channels: neighbours are too far apart", (long long)s->inner);

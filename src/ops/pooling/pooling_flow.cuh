@@ -186,8 +186,9 @@ template <class T, bool SHARES> __device__ __forceinline__ void flow_copies(cons
 // WORK is what a thread does with its column:
 //   begin(a, t, g, q, c)  a tile: column c of pixel q in image g
 //   step(a, slot)         a step's rows are at `slot`
-//   unit(a, k)            unit k of the tile, the step's next
+//   unit(a, k, there)     unit k of the tile, the step's next, if there is such
 //   MORE                  units beyond the tile's that it needs to see
+//   UNROLL                units at once, of which a step has a multiple
 template <class WORK> __device__ __forceinline__ void flow_works(const pool_flow_args &a)
 {
     WORK work;
@@ -209,8 +210,11 @@ template <class WORK> __device__ __forceinline__ void flow_works(const pool_flow
             work.step(a, slot);
             slot = slot == (POOL_FLOW_SLOTS - 1) * a.slot ? 0 : slot + a.slot;
             const int end = min(k + a.units, units);
-#pragma unroll WORK::UNROLL
-            for (; k < end; ++k) work.unit(a, k);
+#pragma unroll 1
+            for (; k < end; k += WORK::UNROLL) {
+#pragma unroll
+                for (int i = 0; i < WORK::UNROLL; ++i) work.unit(a, k + i, k + i < units);
+            }
         }
     }
 }

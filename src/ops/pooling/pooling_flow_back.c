@@ -25,10 +25,9 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                                 const struct wd_pool_memory *m)
 {
     const enum wd_pool_flow_work work = work_of(s);
-    const int way = work == WD_POOL_FLOW_MAXIMA ? 0 : work == WD_POOL_FLOW_SPREAD ? 1 : 2;
+    const int kernel = (s->max ? KERNEL_flow_maxima_f32 : KERNEL_flow_averages_f32) + s->type;
     if (m->alpha == 0.0 || m->beta != 0.0) return wd_pool_backward_tile.emit(queue, s, m);
-    return wd_pool_flow_emit(queue, &kernel_rows[KERNEL_flow_maxima_f32 + s->type * 3 + way], s,
-                             work, m);
+    return wd_pool_flow_emit(queue, &kernel_rows[kernel], s, work, m);
 }
 
 static const struct wd_pool_way way = {takes, NULL, emit_shape};

@@ -14,17 +14,11 @@ template <class T> __device__ __forceinline__ void flow_of_maxima(const pool_flo
     else flow_works<flow_maxima<T, POOL_MAX_NAN>>(a);
 }
 
-template <class T> __device__ __forceinline__ void flow_spread(const pool_flow_args &a)
+template <class T> __device__ __forceinline__ void flow_of_averages(const pool_flow_args &a)
 {
     wd_wait_for_previous();
     if (threadIdx.x >= a.threads) flow_copies<T, false>(a);
-    else flow_works<flow_windows<T, true, 1, true>>(a);
-}
-
-template <class T> __device__ __forceinline__ void flow_of_pairs(const pool_flow_args &a)
-{
-    wd_wait_for_previous();
-    if (threadIdx.x >= a.threads) flow_copies<T, false>(a);
+    else if (a.from.span == 3) flow_works<flow_windows<T, true, 1, true>>(a);
     else flow_works<flow_pairs<T>>(a);
 }
 

@@ -102,10 +102,10 @@ template <class T, bool SUM, int STRIDE, bool SPREAD> struct flow_windows {
         flow_put<T>(a, to, value, true);
         to += (uint32_t)a.wide.outs * a.inner;
     }
-    __device__ __forceinline__ void unit(const pool_flow_args &a, int k)
+    __device__ __forceinline__ void unit(const pool_flow_args &a, int k, bool there)
     {
         const float now = read(a, row + k * STRIDE);
-        if (k >= MORE) put(a, now, out + k - MORE);
+        if (k >= MORE && (UNROLL == 1 || there)) put(a, now, out + k - MORE);
         if (STRIDE == 1) {
             older = newer;
             newer = now;
@@ -163,7 +163,7 @@ template <class T> struct flow_pairs {
         to += (uint32_t)a.wide.image * a.inner;
         h += 1;
     }
-    __device__ __forceinline__ void unit(const pool_flow_args &a, int k)
+    __device__ __forceinline__ void unit(const pool_flow_args &a, int k, bool)
     {
         const uint32_t step = a.inner * (uint32_t)sizeof(T);
         const bool there = (uint32_t)(row + k) < (uint32_t)a.from.rows;

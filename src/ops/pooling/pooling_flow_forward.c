@@ -18,9 +18,9 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *m)
 {
-    const int kernel = KERNEL_pool_flow_f32_1 + s->type * 2 + (s->stride[1] == 2);
     if (m->alpha == 0.0 || m->beta != 0.0) return wd_pool_forward_tile.emit(queue, s, m);
-    return wd_pool_flow_emit(queue, &kernel_rows[kernel], s, WD_POOL_FLOW_FORWARD, m);
+    return wd_pool_flow_emit(queue, &kernel_rows[KERNEL_pool_flow_f32 + s->type], s,
+                             WD_POOL_FLOW_FORWARD, m);
 }
 
 static const struct wd_pool_way way = {takes, NULL, emit_shape};

@@ -5,12 +5,18 @@
 
 namespace {
 
-template <class T, int STRIDE> __device__ __forceinline__ void pool_flow(const pool_flow_args &a)
+template <class T> __device__ __forceinline__ void pool_flow(const pool_flow_args &a)
 {
     wd_wait_for_previous();
-    if (threadIdx.x >= a.threads) flow_copies<T, false>(a);
-    else if (a.mode == POOL_AVERAGE) flow_works<flow_windows<T, true, STRIDE, false>>(a);
-    else flow_works<flow_windows<T, false, STRIDE, false>>(a);
+    if (threadIdx.x >= a.threads) {
+        flow_copies<T, false>(a);
+    } else if (a.from.per == 1) {
+        if (a.mode == POOL_AVERAGE) flow_works<flow_windows<T, true, 1, false>>(a);
+        else flow_works<flow_windows<T, false, 1, false>>(a);
+    } else {
+        if (a.mode == POOL_AVERAGE) flow_works<flow_windows<T, true, 2, false>>(a);
+        else flow_works<flow_windows<T, false, 2, false>>(a);
+    }
 }
 
 } // namespace

@@ -196,7 +196,7 @@ template <class T, int MODE> struct flow_maxima {
         to += (uint32_t)a.wide.image * a.inner;
         h += 1;
     }
-    __device__ __forceinline__ void unit(const pool_flow_args &a, int k)
+    __device__ __forceinline__ void unit(const pool_flow_args &a, int k, bool)
     {
         places first, second;
         uint32_t share[WORDS];
