@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of windows of 3x3 on the GPU, averages at a stride of 1 and 2, maxima at one of 2, of planes and
+ * of pixels of any number of channels at any alignment, in fp32, fp16 and bf16: rows flow through shared
+ * memory. */
+#include "ops/pooling/pooling_flow.h"
+
+#define WD_KERNELS_MODULE pooling_flow_back
+#define WD_KERNELS_ROWS "ops/pooling/pooling_flow_back_kernels.def"
+#include "ops/kernels_host.inc"
+
+static enum wd_pool_flow_work work_of(const struct wd_pool_shape *s)
+{
+    if (s->max) return WD_POOL_FLOW_MAXIMA;
+    return s->stride[1] == 1 ? WD_POOL_FLOW_SPREAD : WD_POOL_FLOW_PAIRS;
+}
+
+static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
+                  struct wd_reason *reason)
+{
+    return wd_pool_flow_takes(device, s, work_of(s), reason);
+}
+
+static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
+                                const struct wd_pool_memory *m)
+{
+    const enum wd_pool_flow_work work = work_of(s);
+    const int kernel = (s->max ? KERNEL_flow_maxima_f32 : KERNEL_flow_averages_f32) + s->type;
+    if (m->alpha == 0.0 || m->beta != 0.0) return wd_pool_backward_tile.emit(queue, s, m);
+    return wd_pool_flow_emit(queue, &kernel_rows[kernel], s, work, m);
+}
+
+static const struct wd_pool_way way = {takes, NULL, emit_shape};
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    return wd_pool_way_match(&way, problem, reason);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    return wd_pool_way_emit(&way, call, queue);
+}
+
+const struct wd_engine wd_engine_pool_backward_flow = {
+    .name = "pool_backward_flow",
+    .op = WD_OP_POOL_BACKWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

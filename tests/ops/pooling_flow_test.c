@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pooling of 3x3 over images that are large enough for rows to flow through shared memory, against its
+ * formula: planes and pixels of few and many channels, at any alignment, several images a tile and several
+ * tiles a row, ties and NaN. */
+#include <stdlib.h>
+
+#include "kernels_reached.h"
+#include "pooling_case.h"
+
+enum { RESULTS = 1 << 16 }; /* that such engines ask for */
+
+/* Shapes of `results` windows and more. */
+static void random_geometry(struct pooling_geometry *g, int stride, int64_t results)
+{
+    int64_t image = 1;
+    g->rank = 4;
+    g->propagate = random_chance(0.5);
+    g->x[1] = g->y[1] = random_of(1, 2, 3, 5, 7, 16, 61, 64, 130);
+    for (int d = 0; d < 2; ++d) {
+        const int longest = g->x[1] > 16 ? 40 : 150;
+        g->x[2 + d] = random_chance(0.1) ? random_of(1, 2, 3, 300) : (int)random_int(4, longest);
+        g->window[d] = 3;
+        g->stride[d] = stride;
+        g->pad[d] = (int)random_int(0, 2);
+        if (g->x[2 + d] + 2 * g->pad[d] < 3) g->pad[d] = 1;
+        g->y[2 + d] = (g->x[2 + d] + 2 * g->pad[d] - 3) / stride + 1;
+        /* some callers round up: a last window that begins within the padded image, or fewer of them */
+        if (g->y[2 + d] * stride < g->x[2 + d] + g->pad[d] && random_chance(0.3)) g->y[2 + d] += 1;
+        else if (g->y[2 + d] > 1 && random_chance(0.1)) g->y[2 + d] -= 1;
+        image *= g->y[2 + d];
+    }
+    g->x[0] = g->y[0] = (int)(results / (image * g->x[1]) + 1 + random_int(0, 2));
+}
+
+static void flow_case(int mode, int type, int stride, int turn)
+{
+    struct pooling_geometry g = {.mode = mode};
+    struct pooling_call c = {.alpha = 1.0};
+    const cudnnDataType_t dtype = (cudnnDataType_t)type;
+    const int margin[8] = {1};
+    const int *extra = turn > 1 ? margin : NULL;
+    double *before;
+    enum layout layout;
+    bool nan;
+    if (!case_begin("pooling/flow/mode%d/%s/stride%d/%d", mode, pooling_type_name[type], stride,
+                    turn)) {
+        return;
+    }
+    random_geometry(&g, stride, RESULTS);
+    layout = turn % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
+    if (random_chance(0.2)) c.alpha = 0.5;
+    if (random_chance(0.05)) c.beta = -1.5;
+    nan = random_chance(0.4);
+    c.pooling = pooling_descriptor(&g);
+    c.x = part_input(dtype, g.rank, g.x, layout, extra, -4.0, 4.0);
+    if (random_chance(0.5) || nan) pooling_roughen(c.x, nan);
+    c.y = part_output(dtype, g.rank, g.y, layout, extra, c.beta == 0.0);
+    if (extra) part_move(c.x), part_move(c.y);
+    before = part_expected(c.y);
+    if (run_call(pooling_forward, &c)) pooling_check_forward(&g, &c, before);
+    free(before);
+    c.y->whole->output = false;
+    c.dy = part_input(dtype, g.rank, g.y, layout, extra, -4.0, 4.0);
+    c.dx = part_output(dtype, g.rank, g.x, layout, extra, c.beta == 0.0);
+    if (extra) part_move(c.dy), part_move(c.dx);
+    before = part_expected(c.dx);
+    if (run_call(pooling_backward, &c)) pooling_check_backward(&g, &c, before);
+    free(before);
+    cudnnDestroyPoolingDescriptor(c.pooling);
+    parts_free();
+    case_end();
+}
+
+#define WD_KERNEL(symbol, ...) "wd_" #symbol,
+static const char *const kernels[] = {
+#include "ops/pooling/pooling_flow_back_kernels.def"
+#include "ops/pooling/pooling_flow_forward_kernels.def"
+};
+#undef WD_KERNEL
+
+int main(int argc, char **argv)
+{
+    static const int types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+    harness_start(argc, argv);
+    for (int mode = 0; mode < 3; ++mode) {
+        for (int t = 0; t < 3; ++t) {
+            for (int turn = 0; turn < 8; ++turn) {
+                flow_case(mode, types[t], 1 + turn / 4, turn % 4);
+            }
+        }
+    }
+    if (argc == 1) kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));
+    return harness_finish();
+}
