@@ -214,6 +214,7 @@ static void long_walks(int type)
         {0, 24, 6, 6, false},    {0, 24, 6, 6, true},    {8, 60, 12, 24, false},
         {8, 60, 12, 24, true},   {10, 30, 18, 6, false}, {3, 24, 24, 0, true},
         {11, 36, 24, 12, false}, {11, 36, 36, 0, false}, {12, 24, 24, 12, false},
+        {11, 36, 24, 12, true},  {12, 24, 24, 12, true},
     };
     for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; ++i) {
         const size_t k = i / 2;

@@ -2,7 +2,7 @@
  *
  * Weighted sums on the GPU, forward and backward: images that are enlarged by two or four, by kernels that
  * know their taps, and all else that does not come by runs of channels through rings of lines, a warp
- * a walk down the rows. */
+ * a walk down the rows. Gradients of maxima likewise. */
 #include "ops/resample/resample_ring_args.h"
 
 #include <string.h>
@@ -119,7 +119,14 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct resample_up_args up;
     struct plan p;
     if (!wd_resample_shape_of(problem, &s, reason)) return false;
-    WD_NEED(!s.max, reason, NOT_SUPPORTED, "a maximum");
+    if (s.max) {
+        struct resample_ring_pick_args pick;
+        struct wd_resample_launch_size launch;
+        WD_NEED(wd_resample_ring_pick_args_of(&s, &aligned, multiprocessors, &pick, &launch),
+                reason, NOT_SUPPORTED_SHAPE,
+                "a maximum, and no gradient of one by two of planes or odd channels");
+        return true;
+    }
     if (!wd_resample_can_sum(&s, reason)) return false;
     if (wd_resample_up_args_of(&s, &aligned, multiprocessors, &up) >= 0) return true;
     t = tables_of(&s);
@@ -135,7 +142,7 @@ static int64_t workspace(const struct wd_problem *problem)
     struct wd_reason reason;
     struct wd_resample_shape s;
     wd_resample_shape_of(problem, &s, &reason);
-    return wd_resample_sum_bytes(&s);
+    return s.max ? 0 : wd_resample_sum_bytes(&s);
 }
 
 static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct wd_resample_shape *s,
@@ -195,7 +202,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const bool backward = call->problem.node->op == WD_OP_RESAMPLE_BACKWARD;
     const int output = backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
-    const struct wd_resample_memory m = {
+    struct wd_resample_memory m = {
         .from = wd_call_data(call, backward ? WD_RESAMPLE_BACK_DY : WD_RESAMPLE_X),
         .out = wd_call_data(call, output),
         .tables = call->workspace,
@@ -211,6 +218,16 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct plan p;
     int which;
     wd_resample_shape_of(&call->problem, &s, &reason);
+    if (s.max) {
+        struct resample_ring_pick_args pick;
+        struct wd_resample_launch_size launch;
+        m.places = wd_call_data(call, WD_RESAMPLE_BACK_IDX);
+        if (!wd_resample_ring_pick_args_of(&s, &m, multiprocessors, &pick, &launch)) {
+            return CUDNN_STATUS_INTERNAL_ERROR;
+        }
+        return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_ring_pick_f32 + s.type],
+                              launch.blocks, launch.threads, launch.shared, &pick);
+    }
     which = wd_resample_up_args_of(&s, &m, multiprocessors, &up);
     if (which >= 0) {
         which += backward ? KERNEL_resample_up_back_f32_planes_corners + s.type * UP_BACK_KERNELS

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weighted sums by rings of lines, and of images that are enlarged: the instances.
+// Weighted sums and gradients of maxima by rings of lines, images that are enlarged: the instances.
 #include "ops/resample/resample_ring.cuh"
+#include "ops/resample/resample_ring_pick.cuh"
 #include "ops/resample/resample_up.cuh"
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET

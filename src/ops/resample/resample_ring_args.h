@@ -34,6 +34,21 @@ struct resample_ring_max_args {
     int64_t bytes; /* of `from` */
 };
 
+/* Gradients of maxima of windows by two: a ring of dy and one of places. Segments and rows of dx. */
+struct resample_ring_pick_args {
+    struct resample_places_args p;
+    uint32_t rows;  /* of a walk */
+    uint32_t walks; /* of a block */
+    uint32_t units; /* elements of a line of `out` */
+    uint32_t ring;  /* lines of a ring */
+    uint32_t pitch; /* bytes of one */
+    uint32_t place_pitch;
+    uint32_t size; /* of both rings */
+    struct wd_fastdiv by_inner;
+    int64_t bytes; /* of `from` */
+    int64_t place_bytes;
+};
+
 /* Samples lie on the corners or in the middles of pixels, edges are repeated. */
 enum { RESAMPLE_UP_CORNERS, RESAMPLE_UP_MIDDLES };
 

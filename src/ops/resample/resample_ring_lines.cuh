@@ -32,8 +32,8 @@ template <class T> struct line_ring {
         for (uint32_t i = 0; i < mask; ++i) ask(used + (int)i);
     }
 
-    // A line, or none behind the last: a group of copies all the same, so that groups can be counted.
-    __device__ __forceinline__ void ask(int line) const
+    // What is asked for of a line, nothing behind the last.
+    __device__ __forceinline__ void copy(int line) const
     {
         if (line <= last) {
             unsigned char *to = slot(line);
@@ -56,8 +56,14 @@ template <class T> struct line_ring {
                 source += 16 * RING_WARP;
             }
         }
-        wd_copies_end();
         next += line_bytes;
+    }
+
+    // A group of copies, of no line as well, so that groups can be counted.
+    __device__ __forceinline__ void ask(int line) const
+    {
+        copy(line);
+        wd_copies_end();
     }
 
     // Until `line` is there; lines are wanted in their order, and those before it are lost.

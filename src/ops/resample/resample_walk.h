@@ -21,4 +21,12 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s,
                            const struct wd_resample_memory *memory, int multiprocessors,
                            struct resample_up_args *a);
 
+/* Gradients of maxima by windows of two or three, by two, through rings: `launch` says how; false where they
+ * are none, or lines do not fit, or go by aligned runs or tiles. */
+struct resample_ring_pick_args;
+bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
+                                   const struct wd_resample_memory *memory, int multiprocessors,
+                                   struct resample_ring_pick_args *a,
+                                   struct wd_resample_launch_size *launch);
+
 #endif
