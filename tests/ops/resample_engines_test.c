@@ -224,7 +224,7 @@ static void long_walks(int type)
                         node_type_name[type], (int)layout)) {
             continue;
         }
-        form_geometry(&forms[cases[k].form], 4, i % 2 ? 13 : 3, &g);
+        form_geometry(&forms[cases[k].form], 4, i % 2 ? random_of(13, 16, 24) : 3, &g);
         g.x[0] = g.y[0] = 1;
         g.x[2] = random_of(9, 37, 45, 70);
         g.x[3] = i % 2 ? random_of(9, 17, 23, 31) : random_of(67, 131, 150, 201);

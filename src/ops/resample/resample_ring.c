@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Weighted sums on the GPU, forward and backward: images that are enlarged by two or four, by kernels that
- * know their taps, and all else that does not come by runs of channels through rings of lines, a warp
- * a walk down the rows. Gradients of maxima likewise. */
+ * know their taps, and all else through rings of lines: by a warp a walk down the rows, or, of runs of
+ * channels, by threads that each have their own. Gradients of maxima likewise. */
 #include "ops/resample/resample_ring_args.h"
 
 #include <string.h>
@@ -31,10 +31,16 @@ static const struct {
     int taps;
     int open; /* 0: at most two lines a row */
 } forms[] = {{2, 0}, {4, 3}, {8, 6}};
-enum { FORMS = sizeof forms / sizeof forms[0] };
+enum { FORMS = sizeof forms / sizeof forms[0], RUN_FORMS = 2 /* the first ones */ };
 
 struct plan {
     int form;
+    bool runs;       /* of channels, straight to where their threads are */
+    int64_t units;   /* of a line of `out` */
+    int64_t threads; /* of a walk */
+    int64_t size;    /* as in the arguments */
+    int64_t shared;
+    int64_t segment;
     int64_t segments;
     int64_t rows;
     int64_t walks;
@@ -61,53 +67,82 @@ static int form_of(const struct wd_resample_shape *s, const struct wd_resample_t
     return -1;
 }
 
-/* Rows of a walk, evenly, and so many walks that a block's shared memory holds what they need. */
-static bool set_rows(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+/* Rows of a walk, evenly, and what they need in shared memory. */
+static void set_rows(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
                      int64_t out, int64_t rows, struct plan *p)
 {
     p->rows = wd_ceil_div(out, wd_ceil_div(out, rows));
     p->lines = wd_resample_reach(s, 1, p->rows, t->taps[1]);
     p->weights_size = p->lines * forms[p->form].open * (int64_t)sizeof(float);
     p->weights_size = wd_ceil_div(p->weights_size, RECORD) * RECORD;
-    for (p->walks = wd_least(RING_WALKS, wd_ceil_div(out, p->rows)); p->walks > 0; --p->walks) {
-        const int64_t walk = p->rows * RECORD + p->weights_size + p->ring * p->pitch;
+}
+
+/* So many walks that a block's shared memory holds what they need; false where there are none. */
+static bool set_walks(int64_t out, int64_t most, struct plan *p)
+{
+    for (p->walks = wd_least(most, wd_ceil_div(out, p->rows)); p->walks > 0; --p->walks) {
+        const int64_t ring = p->runs ? p->ring * p->size * 16 * p->threads : p->size;
+        p->shared = p->walks * (p->rows * RECORD + p->weights_size + ring);
         p->bands = wd_ceil_div(out, p->rows * p->walks);
-        if (p->walks * walk <= SHARED_MAX) return true;
+        if (p->shared <= SHARED_MAX) return true;
     }
     return false;
 }
 
-/* False where it is no work for rings. */
+/* Elements of any alignment, by a warp each. */
+static void set_elements(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                         struct plan *p)
+{
+    const int64_t *out = s->backward ? s->image : s->windows;
+    int64_t columns;
+    p->units = out[2] * s->inner;
+    p->threads = RING_WARP;
+    p->segment = (int64_t)RING_WARP * WALK_PLACES;
+    columns = wd_least((p->segment - 1) / s->inner + 2, out[2]);
+    p->pitch = wd_resample_reach(s, 2, columns, t->taps[2]) * s->inner * s->size;
+    p->pitch = wd_ceil_div(p->pitch, 16) * 16 + 16;
+    p->ring = p->pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
+    p->size = p->ring * p->pitch;
+}
+
+static void set_runs(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                     struct plan *p)
+{
+    const int64_t *out = s->backward ? s->image : s->windows;
+    p->units = out[2] * s->inner / wd_resample_run(s);
+    p->threads = wd_least(wd_ceil_div(p->units, RING_WARP), RING_WALKS) * RING_WARP;
+    p->segment = p->threads;
+    p->ring = t->taps[2] <= 2 ? RING_LONG : RING_SHORT;
+    p->size = t->taps[2];
+}
+
+/* False where it is no work for rings. Lines that no window has a part of would be read all the same. */
 static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
                     int multiprocessors, struct plan *p)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
-    const int64_t segment = (int64_t)RING_WARP * WALK_PLACES;
-    const int64_t columns = (segment - 1) / s->inner + 2;
+    const int axis = s->axis[1];
     memset(p, 0, sizeof *p);
     if (s->type == 3 || s->axis[0] >= 0) return false;
+    if (axis >= 0 && !s->backward && t->taps[1] * s->attr->unit[axis] < s->attr->stride[axis]) {
+        return false;
+    }
     p->form = form_of(s, t);
-    if (p->form < 0) return false;
-    p->segments = wd_ceil_div(out[2] * s->inner, segment);
-    p->pitch = wd_resample_reach(s, 2, wd_least(columns, out[2]), t->taps[2]) * s->inner * s->size;
-    p->pitch = wd_ceil_div(p->pitch, 16) * 16 + 16;
-    p->ring = p->pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
+    p->runs = s->inner > 1 && s->inner % wd_resample_run(s) == 0;
+    if (p->form < 0 || (p->runs && p->form >= RUN_FORMS)) return false;
+    if (p->runs) set_runs(s, t, p);
+    else set_elements(s, t, p);
+    p->segments = wd_ceil_div(p->units, p->segment);
     for (int64_t rows = ROWS;; rows /= 2) {
-        const bool fits = set_rows(s, t, out[1], rows, p);
-        const int64_t warps = s->outer * out[0] * p->segments * wd_ceil_div(out[1], p->rows);
+        bool fits;
+        int64_t warps;
+        set_rows(s, t, out[1], rows, p);
+        fits = set_walks(out[1], RING_WALKS * RING_WARP / p->threads, p);
+        warps =
+            s->outer * out[0] * p->segments * wd_ceil_div(out[1], p->rows) * p->threads / RING_WARP;
         if (fits && (warps >= (int64_t)multiprocessors * WARPS || rows <= ROWS_FEW)) return true;
         if (rows <= 1) return false;
     }
-}
-
-/* Runs of channels are read straight from memory by others, and lines that are left out would be read
- * here all the same. */
-static bool is_for_rings(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
-{
-    const struct wd_resample_attr *p = s->attr;
-    const int axis = s->axis[1];
-    if (s->inner > 1 && s->inner % wd_resample_run(s) == 0) return false;
-    return axis < 0 || s->backward || t->taps[1] * p->unit[axis] >= p->stride[axis];
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -130,10 +165,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     if (!wd_resample_can_sum(&s, reason)) return false;
     if (wd_resample_up_args_of(&s, &aligned, multiprocessors, &up) >= 0) return true;
     t = tables_of(&s);
-    WD_NEED(is_for_rings(&s, &t), reason, NOT_SUPPORTED_SHAPE,
-            "runs of channels, or lines that no window has a part of");
     WD_NEED(plan_of(&s, &t, multiprocessors, &p), reason, NOT_SUPPORTED_SHAPE,
-            "a volume, rows that share, or lines that are too long for a ring");
+            "a volume, lines that are too long for a ring or that no window has a part of, or too "
+            "many rows that share");
     return true;
 }
 
@@ -151,7 +185,8 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct wd_resample_
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     const int64_t *from = s->backward ? s->windows : s->image;
-    const int kernel = KERNEL_resample_ring_f32_2_0 + s->type * FORMS + p->form;
+    const int kernel = p->runs ? KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_FORMS + p->form
+                               : KERNEL_resample_ring_f32_2_0 + s->type * FORMS + p->form;
     struct resample_ring_args a;
     struct resample_walk_args *w = &a.walk;
     memset(&a, 0, sizeof a);
@@ -170,17 +205,17 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct wd_resample_
     w->rows = (int32_t)p->rows;
     w->walks = (int32_t)p->walks;
     w->lines = (int32_t)p->lines;
-    w->threads = RING_WARP;
+    w->threads = (uint32_t)p->threads;
     w->inner = (uint32_t)s->inner;
-    w->units = (uint32_t)(out[2] * s->inner);
-    w->segment = RING_WARP * WALK_PLACES;
+    w->units = (uint32_t)p->units;
+    w->segment = (uint32_t)p->segment;
     w->weights_at = (uint32_t)(p->walks * p->rows * RECORD);
     w->weights_size = (uint32_t)p->weights_size;
     w->stage_at = (uint32_t)(p->walks * (p->rows * RECORD + p->weights_size));
     w->pitch = (uint32_t)p->pitch;
     w->stage_lines = (uint32_t)p->ring;
     w->total = s->outer * from[0] * from[1] * from[2] * s->inner;
-    w->by_run = wd_fastdiv_of((uint32_t)s->inner);
+    w->by_run = wd_fastdiv_of((uint32_t)(p->units / out[2]));
     w->by_segments = wd_fastdiv_of((uint32_t)p->segments);
     w->by_bands = wd_fastdiv_of((uint32_t)p->bands);
     w->by_depth = wd_fastdiv_of((uint32_t)out[0]);
@@ -192,10 +227,9 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct wd_resample_
         w->axis[d].from = (int32_t)from[d];
         w->axis[d].out = (int32_t)out[d];
     }
-    a.size = (uint32_t)(p->ring * p->pitch);
+    a.size = (uint32_t)p->size;
     return wd_emit_kernel(queue, &kernel_rows[kernel], s->outer * out[0] * p->bands * p->segments,
-                          (uint32_t)(RING_WARP * p->walks),
-                          (uint32_t)(w->stage_at + p->walks * a.size), &a);
+                          (uint32_t)(p->threads * p->walks), (uint32_t)p->shared, &a);
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
@@ -236,8 +270,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                               UP_THREADS, 0, &up);
     }
     t = tables_of(&s);
-    if (plan_of(&s, &t, multiprocessors, &p)) return emit_ring(queue, &s, &t, &p, &m);
-    /* enlarging, but for the pointers */
+    if (plan_of(&s, &t, multiprocessors, &p) &&
+        (!p.runs || ((uintptr_t)m.from % 16 == 0 && (uintptr_t)m.out % 16 == 0))) {
+        return emit_ring(queue, &s, &t, &p, &m);
+    }
+    /* runs, or enlarging, but for the pointers */
     return wd_resample_sum(queue, &s, &m);
 }
 

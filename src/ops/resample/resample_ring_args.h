@@ -16,8 +16,9 @@ enum {
 };
 
 struct resample_ring_args {
-    struct resample_walk_args walk; /* `threads` is a warp, `stage_lines` are those of the ring */
-    uint32_t size;                  /* bytes of a walk's ring */
+    struct resample_walk_args
+        walk;      /* `stage_lines` are those of a ring; of single elements `threads` are a warp */
+    uint32_t size; /* bytes of a walk's ring, or of runs the taps of a line */
     uint32_t unused;
 };
 
