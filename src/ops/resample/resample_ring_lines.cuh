@@ -10,6 +10,21 @@
 
 namespace {
 
+// Where results go, as wd_put_run has it: scalars converted once, not at every store.
+struct ring_out {
+    void *out;
+    float alpha;
+    float beta;
+    bool scales;
+    bool blends;
+    bool streaming;
+    __device__ __forceinline__ explicit ring_out(const resample_places_args &a)
+        : out(a.out), alpha((float)a.alpha), beta((float)a.beta), scales(a.scales != 0),
+          blends(a.blends != 0), streaming(a.streaming != 0)
+    {
+    }
+};
+
 // Lines used .. last of a tensor of T, bytes begin .. end-1; of each the bytes skip .. length-1, counted
 // from `next` for line used + lines - 1, the first one that start() leaves to be asked for.
 template <class T> struct line_ring {

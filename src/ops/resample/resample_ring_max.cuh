@@ -76,8 +76,10 @@ __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &
         unsigned char *start = ring.slot(line) + (phase + (uint32_t)line * ring.line_bytes) % 16;
         if (before + behind > 0) {
             T *to = reinterpret_cast<T *>(start);
+#pragma unroll 1
             for (uint32_t i = lane; i < before; i += RING_WARP) to[i] = ring_lowest<T>();
             to += all - behind;
+#pragma unroll 1
             for (uint32_t i = lane; i < behind; i += RING_WARP) to[i] = ring_lowest<T>();
             __syncwarp();
         }
@@ -95,6 +97,7 @@ __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &
         }
         looked = line;
     };
+    const ring_out result(a.p);
     const size_t out_line = (size_t)(uint32_t)w.windows * a.p.inner;
     size_t out = (n * (size_t)(uint32_t)h.windows + (uint32_t)begin) * out_line + unit + lane;
     for (int row = begin; row < end; ++row, out += out_line) {
@@ -123,7 +126,7 @@ __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &
                 again |= 1u << l;
                 continue;
             }
-            wd_put_run<T, 1>(a.p, out + l * RING_WARP, &best[l]);
+            wd_put_run<T, 1>(result, out + l * RING_WARP, &best[l]);
             store_places<1>(a.p.places, a.p.place_size, out + l * RING_WARP, &place[l]);
         }
 #pragma unroll 1

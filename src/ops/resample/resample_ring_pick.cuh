@@ -95,6 +95,7 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
             at[l][b] = (there ? (uint32_t)(window - c0) * inner : 0) + channel;
         }
     }
+    const ring_out result(a.p);
     A open[3][L];
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
@@ -139,7 +140,7 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
 #pragma unroll
             for (int l = 0; l < L; ++l) {
                 if (lane + l * RING_WARP < units)
-                    wd_put_run<T, 1>(a.p, to + l * RING_WARP, &open[k][l]);
+                    wd_put_run<T, 1>(result, to + l * RING_WARP, &open[k][l]);
             }
         }
 #pragma unroll
