@@ -14,6 +14,11 @@ export WARPDNN_ENGINES='bn_*_chip,bn_*_cluster,bn_*_vector' WARPDNN_TEST_SAMPLE=
 for program in "$build"/ops_norm_test "$build"/ops_norm_gpu_test; do
     [ ! -x "$program" ] || run "$program"
 done
+# and what goes through rings of lines there is for these
+export WARPDNN_ENGINES='resample_*_walk,resample_*_vector'
+for program in "$build"/ops_resample_engines_test "$build"/ops_resample_test; do
+    [ ! -x "$program" ] || run "$program"
+done
 if [ ! -f "$build/libemulator.so" ]; then
     echo "$passed cases were launched, their values not looked at"
     skipped=$((skipped + passed))

@@ -174,11 +174,83 @@ static void whole_windows(int type)
     }
 }
 
+/* By two and four, of runs and planes that are aligned, of one row, one column and many. */
+static void enlarging(int type)
+{
+    static const struct {
+        int form, divide;
+    } ways[] = {{5, 1}, {0, 1}, {1, 1}, {1, 2}}; /* a stride of a half, or of a quarter */
+    for (int k = 0; k < 3 * 2 * 2 * 4; ++k) {
+        const struct form *f = &forms[ways[k % 4].form];
+        const int divide = ways[k % 4].divide;
+        enum layout layout = k / 4 % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
+        struct geometry g;
+        if (!case_begin("resample enlarging %d %s %s layout %d", k, f->name, node_type_name[type],
+                        (int)layout)) {
+            continue;
+        }
+        form_geometry(f, 4, k / 4 % 2 ? 8 : 3, &g);
+        g.x[2] = k / 16 == 0 ? 1 : k / 16 == 1 ? 3 : 19 / divide;
+        g.x[3] = k / 16 == 1 ? 4 : divide > 1 ? 8 : 20;
+        for (int s = 0; s < SPATIAL; ++s) {
+            g.window[s] /= divide;
+            g.stride[s] /= divide;
+        }
+        if (!set_output(&g)) case_fail("no output");
+        else if (k / 8 % 2) resample_backward(&g, type, type, layout, LIE_ALIKE);
+        else resample_forward(&g, type, type, layout, LIE_ALIKE);
+        case_end();
+    }
+}
+
+/* Many rows of lines that are longer than what a warp has of them, of planes and odd channels: sums by
+ * each number of taps, and maxima. */
+static void long_walks(int type)
+{
+    static const struct {
+        int form, window, stride, pre;
+        bool backward;
+    } cases[] = {
+        {0, 24, 6, 6, false},    {0, 24, 6, 6, true},    {8, 60, 12, 24, false},
+        {8, 60, 12, 24, true},   {10, 30, 18, 6, false}, {3, 24, 24, 0, true},
+        {11, 36, 24, 12, false}, {11, 36, 36, 0, false}, {12, 24, 24, 12, false},
+        {11, 36, 24, 12, true},  {12, 24, 24, 12, true},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; ++i) {
+        const size_t k = i / 2;
+        enum layout layout = i % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
+        struct geometry g;
+        if (!case_begin("resample long walks %s %d %s layout %d", forms[cases[k].form].name, (int)i,
+                        node_type_name[type], (int)layout)) {
+            continue;
+        }
+        form_geometry(&forms[cases[k].form], 4, i % 2 ? random_of(13, 16, 24) : 3, &g);
+        g.x[0] = g.y[0] = 1;
+        g.x[2] = random_of(9, 37, 45, 70);
+        g.x[3] = i % 2 ? random_of(9, 17, 23, 31) : random_of(67, 131, 150, 201);
+        for (int s = 0; s < 2; ++s) {
+            g.window[s] = cases[k].window;
+            g.stride[s] = cases[k].stride;
+            g.pre[s] = g.post[s] = cases[k].pre;
+            g.y[2 + s] = 1 + (g.x[2 + s] * UNIT + 2 * g.pre[s] - g.window[s]) / g.stride[s];
+        }
+        if (cases[k].backward)
+            resample_backward(&g, type, type, layout, i % 3 ? LIE_ALIKE : LIE_ODD);
+        else resample_forward(&g, type, type, layout, i % 3 ? LIE_ALIKE : LIE_ODD);
+        case_end();
+    }
+}
+
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
-static const char *const kernels[] = {
+static const char *const by_default[] = {
 #include "ops/resample/resample_vector_back_kernels.def"
 #include "ops/resample/resample_vector_kernels.def"
 #include "ops/resample/resample_walk_kernels.def"
+};
+/* Of engines that have not run on a device: where they take part, others have little to do. */
+static const char *const by_name[] = {
+#include "ops/resample/resample_ring_kernels.def"
+#include "ops/resample/resample_ring_max_kernels.def"
 };
 #undef WD_KERNEL
 
@@ -194,13 +266,19 @@ int main(int argc, char **argv)
     whole_windows(CUDNN_DATA_HALF);
     whole_windows(CUDNN_DATA_BFLOAT16);
     whole_windows(CUDNN_DATA_DOUBLE);
+    for (int i = 0; i < 3; ++i) {
+        static const int types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+        enlarging(types[i]);
+        long_walks(types[i]);
+    }
     lengths(CUDNN_DATA_FLOAT);
     lengths(CUDNN_DATA_HALF);
     lengths(CUDNN_DATA_BFLOAT16);
     lengths(CUDNN_DATA_DOUBLE);
-    /* engines that have not run on a device take part where they are named */
     if (argc == 1 && getenv("WARPDNN_ENGINES")) {
-        kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));
+        kernels_reached(by_name, (int)(sizeof by_name / sizeof *by_name));
+    } else if (argc == 1) {
+        kernels_reached(by_default, (int)(sizeof by_default / sizeof *by_default));
     }
     return harness_finish();
 }

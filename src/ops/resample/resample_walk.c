@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "ops/resample/resample_vector.h"
-#include "ops/resample/resample_walk_args.h"
+#include "ops/resample/resample_walk.h"
 
 #define WD_KERNELS_MODULE resample_walk
 #define WD_KERNELS_ROWS "ops/resample/resample_walk_kernels.def"
@@ -57,23 +56,6 @@ static struct wd_resample_tables tables_of(const struct wd_resample_shape *s)
     return wd_resample_tables_of(s, s->backward ? RESAMPLE_SHARES : RESAMPLE_PIXELS, 0);
 }
 
-/* As many elements of `from` along an axis as `out` that lie side by side reach over, at most. */
-static int64_t reach(const struct wd_resample_shape *s, int d, int64_t outs, int64_t taps)
-{
-    const int64_t from = s->backward ? s->windows[d] : s->image[d];
-    const int axis = s->axis[d];
-    int64_t most = from;
-    if (axis >= 0) {
-        const int64_t stride = s->attr->stride[axis];
-        const int64_t unit = s->attr->unit[axis];
-        const int64_t step = s->backward ? wd_ceil_div((outs - 1) * unit, stride)
-                                         : wd_ceil_div((outs - 1) * stride, unit);
-        /* an edge that is repeated has more taps than others, at either end */
-        most = step + 1 + 2 * taps;
-    }
-    return wd_least(most, from);
-}
-
 static int form_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
 {
     const struct wd_resample_tables other =
@@ -87,115 +69,6 @@ static int form_of(const struct wd_resample_shape *s, const struct wd_resample_t
     return -1;
 }
 
-/* ---- Tables in the arguments ---- */
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* The windows over pixel k, or the pixels of window i, first .. last-1. */
-static void taps_of(const struct wd_resample_shape *s, int d, int64_t i, int64_t *first,
-                    int64_t *last)
-{
-    const int axis = s->axis[d];
-    if (axis < 0) {
-        *first = 0;
-        *last = 1;
-    } else if (s->backward) {
-        resample_over(s->attr, axis, s->image[d], s->windows[d], i, first, last);
-    } else {
-        resample_range(s->attr, axis, i, first, last);
-        resample_clip(s->attr, s->image[d], first, last);
-    }
-    if (*last < *first) *last = *first;
-}
-
-/* Whether window o is in the image as a whole. */
-static bool is_inside(const struct wd_resample_shape *s, int d, int64_t o)
-{
-    int64_t low;
-    int64_t high;
-    if (o < 0 || o >= s->windows[d]) return false;
-    resample_range(s->attr, s->axis[d], o, &low, &high);
-    return low >= 0 && high <= s->image[d];
-}
-
-/* Whether entry i is as all others are, but for its place. */
-static bool is_regular(const struct wd_resample_shape *s, int d, int64_t i)
-{
-    int64_t first;
-    int64_t last;
-    if (s->axis[d] < 0) return false;
-    if (!s->backward) return is_inside(s, d, i);
-    if (i == 0 || i == s->image[d] - 1) return false;
-    taps_of(s, d, i, &first, &last);
-    return is_inside(s, d, first - 1) && is_inside(s, d, last);
-}
-
-static float weight_of(const struct wd_resample_shape *s, int d, int64_t o, int64_t k)
-{
-    const int axis = s->axis[d];
-    int64_t first;
-    int64_t last;
-    if (axis < 0) return 1.0f;
-    resample_span(s->attr, axis, s->image[d], o, k, &first, &last);
-    if (last <= first) return 0.0f;
-    return (float)((double)resample_weights(s->attr, axis, o, first, last) /
-                   (double)resample_norm(s->attr, axis, s->image[d], o));
-}
-
-static void set_slot(const struct wd_resample_shape *s, int d, int64_t i,
-                     struct resample_near *near, int slot)
-{
-    int64_t first;
-    int64_t last;
-    taps_of(s, d, i, &first, &last);
-    near->first[slot] = (int32_t)first;
-    near->count[slot] = (int32_t)(last - first);
-    for (int64_t k = first; k < last; ++k) {
-        near->weight[slot][k - first] = s->backward ? weight_of(s, d, k, i) : weight_of(s, d, i, k);
-    }
-}
-
-/* False where there are too many entries, or taps of one. */
-static bool set_near(const struct wd_resample_shape *s, const struct wd_resample_tables *t, int d,
-                     struct resample_near *near)
-{
-    const int64_t length = t->length[d];
-    const int axis = s->axis[d];
-    const int64_t unit = axis < 0 ? 1 : s->attr->unit[axis];
-    const int64_t stride = axis < 0 ? 1 : s->attr->stride[axis];
-    const int64_t both = common_divisor(unit, stride);
-    const int64_t period = (s->backward ? stride : unit) / both;
-    int64_t head = 0;
-    int64_t tail = length;
-    int slot = 0;
-    if (s->type == 3 || t->taps[d] > WALK_TAPS) return false;
-    while (head < length && !is_regular(s, d, head)) {
-        if (++head > WALK_SLOTS) return false;
-    }
-    while (tail > head && !is_regular(s, d, tail - 1)) {
-        if (length - --tail > WALK_SLOTS) return false;
-    }
-    if (head + period + length - tail > WALK_SLOTS) return false;
-    near->head = (int32_t)head;
-    near->tail = (int32_t)tail;
-    near->shift = (int32_t)((s->backward ? unit : stride) / both);
-    near->by_period = wd_fastdiv_of((uint32_t)period);
-    for (int64_t i = 0; i < head; ++i) set_slot(s, d, i, near, slot++);
-    for (int64_t i = head; i < head + period; ++i, ++slot) {
-        if (i < tail) set_slot(s, d, i, near, slot);
-    }
-    for (int64_t i = tail; i < length; ++i) set_slot(s, d, i, near, slot++);
-    return true;
-}
-
 /* ---- Plans ---- */
 
 /* Bytes of shared memory, and where what lies; lines are staged or not. */
@@ -204,15 +77,15 @@ static void set_memory(const struct wd_resample_shape *s, const struct wd_resamp
 {
     const int64_t wide = s->type == 3 ? 8 : 4;
     const int64_t columns = (p->segment * p->unit_elements - 1) / s->inner + 2;
-    p->lines = reach(s, 1, p->rows, t->taps[1]);
+    p->lines = wd_resample_reach(s, 1, p->rows, t->taps[1]);
     p->weights_at = p->walks * p->rows * RECORD * (wide / 4);
     p->weights_size = p->lines * forms[p->form].open * wide;
     p->weights_size = wd_ceil_div(p->weights_size, RECORD) * RECORD;
     p->stage_at = p->weights_at + p->walks * p->weights_size;
     p->shared = p->stage_at;
     if (p->direct) return;
-    p->stage_lines = reach(s, 1, p->walks * p->rows, t->taps[1]);
-    p->pitch = reach(s, 2, columns, t->taps[2]) * s->inner * s->size;
+    p->stage_lines = wd_resample_reach(s, 1, p->walks * p->rows, t->taps[1]);
+    p->pitch = wd_resample_reach(s, 2, columns, t->taps[2]) * s->inner * s->size;
     p->pitch = wd_ceil_div(p->pitch, 16) * 16 + 16;
     p->shared += p->depth * p->stage_lines * p->pitch;
 }
@@ -359,7 +232,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if ((uintptr_t)a.out % 4 != 0) p.twos = false;
     a.compact = forms[p.form].taps > 0; /* else weights are looked up by every line */
     for (int d = 0; a.compact && d < RESAMPLE_AXES; ++d) {
-        a.compact = set_near(&s, &t, d, &a.near[d]);
+        a.compact = wd_resample_set_near(&s, &t, d, &a.near[d]);
     }
     if (!a.compact) WD_TRY(wd_resample_make_tables(queue, &s, &t, 1, call->workspace));
     a.alpha = call->scalars[WD_RESAMPLE_ALPHA];

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of the resample_ring kernels, shared by host and device: walks whose lines go through a ring
+ * in shared memory, a warp a walk, sums or maxima; and enlarging, whose taps are known when kernels are
+ * compiled. */
+#ifndef WD_OPS_RESAMPLE_RING_ARGS_H
+#define WD_OPS_RESAMPLE_RING_ARGS_H
+
+#include "ops/resample/resample_walk_args.h"
+
+enum {
+    RING_WARP = 32,
+    RING_WALKS = 4, /* of a block, at most */
+    RING_SHORT = 4, /* lines of a ring, whichever is enough to keep memory busy */
+    RING_LONG = 8,
+};
+
+struct resample_ring_args {
+    struct resample_walk_args
+        walk;      /* `stage_lines` are those of a ring; of single elements `threads` are a warp */
+    uint32_t size; /* bytes of a walk's ring, or of runs the taps of a line */
+    uint32_t unused;
+};
+
+/* Maxima of whole pixels from rings: by_column are segments of a line, by_row groups of walks. */
+struct resample_ring_max_args {
+    struct resample_places_args p;
+    uint32_t rows;  /* of a walk */
+    uint32_t walks; /* of a block */
+    uint32_t units; /* elements of a line of `out` */
+    uint32_t ring;  /* lines of a ring */
+    uint32_t pitch; /* bytes of one */
+    uint32_t size;  /* of a ring */
+    struct wd_fastdiv by_inner;
+    int64_t bytes; /* of `from` */
+};
+
+/* Gradients of maxima of windows by two: a ring of dy and one of places. Segments and rows of dx. */
+struct resample_ring_pick_args {
+    struct resample_places_args p;
+    uint32_t rows;  /* of a walk */
+    uint32_t walks; /* of a block */
+    uint32_t units; /* elements of a line of `out` */
+    uint32_t ring;  /* lines of a ring */
+    uint32_t pitch; /* bytes of one */
+    uint32_t place_pitch;
+    uint32_t size; /* of both rings */
+    struct wd_fastdiv by_inner;
+    int64_t bytes; /* of `from` */
+    int64_t place_bytes;
+};
+
+/* Samples lie on the corners or in the middles of pixels, edges are repeated. */
+enum { RESAMPLE_UP_CORNERS, RESAMPLE_UP_MIDDLES };
+
+struct resample_up_args {
+    const void *from; /* x, or dy */
+    void *out;        /* y, or dx */
+    float alpha;
+    float beta;
+    int32_t scales;
+    int32_t blends;
+    int32_t plain; /* alpha is 1, beta 0 */
+    int32_t streaming;
+    int32_t near; /* of corners: what lies between two is the left one */
+    int32_t high; /* of x */
+    int32_t wide;
+    int32_t rows; /* of a thread, of x */
+    uint32_t inner;
+    uint32_t count;
+    struct wd_fastdiv by_run;
+    struct wd_fastdiv by_column;
+    struct wd_fastdiv by_band;
+};
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Maxima with an index tensor on the GPU, of whole pixels, where neither runs of channels nor tiles of
+ * planes are aligned: through rings of lines, a warp a walk down the rows. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "ops/resample/resample_ring_args.h"
+#include "ops/resample/resample_vector.h"
+
+#define WD_KERNELS_MODULE resample_ring_max
+#define WD_KERNELS_ROWS "ops/resample/resample_ring_max_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    ROWS = 64, /* of a walk, at most */
+    ROWS_FEW = 4,
+    WARPS = 48,            /* of a multiprocessor, where there is as much work */
+    SHARED_MAX = 40 << 10, /* bytes of a block */
+    LINE_SHORT = 512,      /* bytes of which a ring has more */
+};
+
+/* The arguments but for memory, and the bands of a problem; false where lines do not fit. */
+static bool cut(const struct wd_resample_shape *s, int multiprocessors,
+                struct resample_ring_max_args *a)
+{
+    const struct resample_places_axis *w = &a->p.axis[2];
+    const int64_t segment = (int64_t)RING_WARP * WALK_PLACES;
+    const int64_t units = s->windows[2] * s->inner;
+    const int64_t segments = wd_ceil_div(units, segment);
+    const int64_t columns = wd_least((segment - 1) / s->inner + 2, s->windows[2]);
+    const int64_t reach = ((columns - 1) * w->stride + w->window) * s->inner * s->size;
+    const int64_t pitch = wd_ceil_div(reach, 16) * 16 + 16;
+    const int64_t ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
+    int64_t rows = ROWS;
+    int64_t walks = RING_WALKS;
+    while (walks > 0 && walks * ring * pitch > SHARED_MAX) --walks;
+    if (walks == 0) return false;
+    while (rows > ROWS_FEW && s->outer * segments * wd_ceil_div(s->windows[1], rows) <
+                                  (int64_t)multiprocessors * WARPS) {
+        rows /= 2;
+    }
+    rows = wd_ceil_div(s->windows[1], wd_ceil_div(s->windows[1], rows));
+    walks = wd_least(walks, wd_ceil_div(s->windows[1], rows));
+    a->rows = (uint32_t)rows;
+    a->walks = (uint32_t)walks;
+    a->units = (uint32_t)units;
+    a->ring = (uint32_t)ring;
+    a->pitch = (uint32_t)pitch;
+    a->size = (uint32_t)(ring * pitch);
+    a->by_inner = wd_fastdiv_of((uint32_t)s->inner);
+    a->bytes = s->outer * wd_resample_image(s) * s->size;
+    a->p.by_column = wd_fastdiv_of((uint32_t)segments);
+    a->p.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(s->windows[1], rows * walks));
+    return true;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    static const struct wd_resample_memory aligned;
+    struct wd_resample_shape s;
+    struct resample_ring_max_args a;
+    struct resample_places_args tiles;
+    const struct resample_places_axis *h = &a.p.axis[1];
+    if (!wd_resample_shape_of(problem, &s, reason)) return false;
+    WD_NEED(s.max && s.has_idx && s.type != 3, reason, NOT_SUPPORTED,
+            "no maximum with an index tensor, or of double precision");
+    WD_NEED(s.axis[0] < 0 && wd_resample_whole(&s), reason, NOT_SUPPORTED_SHAPE,
+            "volumes, fractions of a pixel, or padding that is a candidate");
+    WD_NEED(!wd_resample_by_runs(&s, &aligned) && !wd_resample_tiles(&s, &aligned, &tiles), reason,
+            NOT_SUPPORTED_SHAPE, "runs of channels, or planes in tiles of two");
+    if (!wd_resample_can_max(&s, reason)) return false;
+    memset(&a, 0, sizeof a);
+    a.p = wd_resample_places_args_of(&s, &aligned);
+    WD_NEED(h->stride <= h->window && h->window <= h->stride + 1, reason, NOT_SUPPORTED_SHAPE,
+            "windows of %d rows by %d: they share more than a line, or leave some out", h->window,
+            h->stride);
+    WD_NEED(cut(&s, problem->device->multiprocessors, &a), reason, NOT_SUPPORTED_SHAPE,
+            "lines that are too long for a ring");
+    return true;
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct wd_resample_memory m = {
+        .from = wd_call_data(call, WD_RESAMPLE_X),
+        .out = wd_call_data(call, WD_RESAMPLE_Y),
+        .places = wd_call_data(call, WD_RESAMPLE_IDX),
+        .alpha = call->scalars[WD_RESAMPLE_ALPHA],
+        .beta = call->scalars[WD_RESAMPLE_BETA],
+        .streaming =
+            wd_tensor_extent(wd_call_tensor(call, WD_RESAMPLE_Y)) > queue->device->l2_bytes,
+    };
+    struct wd_reason reason;
+    struct wd_resample_shape s;
+    struct resample_ring_max_args a;
+    int kernel;
+    wd_resample_shape_of(&call->problem, &s, &reason);
+    memset(&a, 0, sizeof a);
+    a.p = wd_resample_places_args_of(&s, &m);
+    if (!cut(&s, queue->device->multiprocessors, &a)) return CUDNN_STATUS_INTERNAL_ERROR;
+    kernel = KERNEL_resample_ring_max_f32_3 + s.type * 2 + (a.p.axis[2].window == 3 ? 0 : 1);
+    return wd_emit_kernel(queue, &kernel_rows[kernel],
+                          s.outer * (int64_t)a.p.by_row.divisor * (int64_t)a.p.by_column.divisor,
+                          RING_WARP * a.walks, a.walks * a.size, &a);
+}
+
+const struct wd_engine wd_engine_resample_forward_ring_max = {
+    .name = "resample_forward_ring_max",
+    .op = WD_OP_RESAMPLE_FORWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .emit = emit,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which gradients of maxima go through rings of lines, and how they are shared out among warps. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "ops/resample/resample_ring_args.h"
+#include "ops/resample/resample_walk.h"
+
+enum {
+    ROWS = 64, /* of a walk, at most */
+    ROWS_FEW = 8,
+    WARPS = 48,            /* of a multiprocessor, where there is as much work */
+    SHARED_MAX = 40 << 10, /* bytes of a block */
+    LINE_SHORT = 512,      /* bytes of which a ring has more */
+};
+
+/* Windows of two or three, by two, along both axes of a plane. */
+static bool is_by_two(const struct wd_resample_shape *s, const struct resample_places_args *p)
+{
+    if (!s->max || !s->backward || !s->has_idx || s->type == 3 || s->axis[0] >= 0) return false;
+    for (int d = 1; d < RESAMPLE_AXES; ++d) {
+        if (s->axis[d] < 0 || p->axis[d].stride != 2) return false;
+        if (p->axis[d].window != 2 && p->axis[d].window != 3) return false;
+    }
+    return p->axis[1].window == p->axis[2].window;
+}
+
+bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
+                                   const struct wd_resample_memory *memory, int multiprocessors,
+                                   struct resample_ring_pick_args *a,
+                                   struct wd_resample_launch_size *launch)
+{
+    static const struct wd_resample_memory aligned;
+    const int64_t segment = (int64_t)RING_WARP * WALK_PLACES;
+    const int64_t units = s->image[2] * s->inner;
+    const int64_t segments = wd_ceil_div(units, segment);
+    const int64_t columns = wd_least((segment - 1) / s->inner + 2, s->image[2]);
+    /* windows over so many pixels */
+    const int64_t elements = wd_least(columns / 2 + 2, s->windows[2]) * s->inner;
+    const int64_t pitch = wd_ceil_div(elements * s->size, 16) * 16 + 16;
+    const int64_t place_pitch = wd_ceil_div(elements * s->place_size, 16) * 16 + 16;
+    const int64_t ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
+    const int64_t size = ring * (pitch + place_pitch);
+    struct resample_places_args tiles;
+    int64_t rows = ROWS;
+    int64_t walks = RING_WALKS;
+    if (!s->max || !wd_resample_whole(s)) return false;
+    memset(a, 0, sizeof *a);
+    a->p = wd_resample_places_args_of(s, memory);
+    if (!is_by_two(s, &a->p) || wd_resample_by_runs(s, &aligned) ||
+        wd_resample_tiles(s, &aligned, &tiles)) {
+        return false;
+    }
+    while (walks > 0 && walks * size > SHARED_MAX) --walks;
+    if (walks == 0) return false;
+    while (rows > ROWS_FEW && s->outer * segments * wd_ceil_div(s->image[1], rows) <
+                                  (int64_t)multiprocessors * WARPS) {
+        rows /= 2;
+    }
+    rows = wd_ceil_div(s->image[1], wd_ceil_div(s->image[1], rows));
+    walks = wd_least(walks, wd_ceil_div(s->image[1], rows));
+    a->rows = (uint32_t)rows;
+    a->walks = (uint32_t)walks;
+    a->units = (uint32_t)units;
+    a->ring = (uint32_t)ring;
+    a->pitch = (uint32_t)pitch;
+    a->place_pitch = (uint32_t)place_pitch;
+    a->size = (uint32_t)size;
+    a->by_inner = wd_fastdiv_of((uint32_t)s->inner);
+    a->bytes = s->outer * wd_resample_windows(s) * s->size;
+    a->place_bytes = s->outer * wd_resample_windows(s) * s->place_size;
+    a->p.by_column = wd_fastdiv_of((uint32_t)segments);
+    a->p.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(s->image[1], rows * walks));
+    launch->blocks = s->outer * segments * wd_ceil_div(s->image[1], rows * walks);
+    launch->threads = (uint32_t)(RING_WARP * walks);
+    launch->shared = (uint32_t)(walks * size);
+    return true;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which resampling is enlarging by two or four, and the arguments of its kernels. */
+#include <string.h>
+
+#include "base/sizes.h"
+#include "ops/resample/resample_ring_args.h"
+#include "ops/resample/resample_walk.h"
+
+enum {
+    ROWS = 16,     /* of a thread, at most */
+    ROWS_FEW = 2,  /* and where multiprocessors would be idle */
+    ENOUGH = 2048, /* threads of a multiprocessor */
+};
+
+/* How many times, and which way, along an axis; 0 where it is something else. */
+static int times_of(const struct wd_resample_shape *s, int d, int *way, bool *near)
+{
+    const int axis = s->axis[d];
+    int64_t unit;
+    int64_t stride;
+    int64_t centre; /* of window 0, twice */
+    int64_t times;
+    if (axis < 0) return 0;
+    unit = s->attr->unit[axis];
+    stride = s->attr->stride[axis];
+    centre = resample_centre(s->attr, axis, 0);
+    times = unit / stride;
+    if ((times != 2 && times != 4) || times * stride != unit ||
+        s->windows[d] != times * s->image[d]) {
+        return 0;
+    }
+    if (s->attr->mode == CUDNN_RESAMPLE_NEAREST) {
+        *way = RESAMPLE_UP_CORNERS;
+        *near = true;
+        return centre >= 0 && centre < 2 * stride ? (int)times : 0;
+    }
+    if (s->attr->mode != CUDNN_RESAMPLE_BILINEAR || s->attr->padding != CUDNN_EDGE_VAL_PAD ||
+        s->attr->window[axis] > 2 * unit) {
+        return 0;
+    }
+    *way = centre == unit ? RESAMPLE_UP_CORNERS : RESAMPLE_UP_MIDDLES;
+    return centre == unit || centre == stride ? (int)times : 0;
+}
+
+int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
+                           int multiprocessors, struct resample_up_args *a)
+{
+    const int64_t run = wd_resample_run(s);
+    const bool planes = s->inner == 1;
+    int way[RESAMPLE_AXES] = {0};
+    bool near = false;
+    const int times = times_of(s, 1, &way[1], &near);
+    int64_t columns;
+    int64_t gaps;
+    int64_t bands;
+    if (s->axis[0] >= 0 || s->type == 3 || times == 0 || times != times_of(s, 2, &way[2], &near) ||
+        way[1] != way[2] ||
+        (times == 4 && (way[1] != RESAMPLE_UP_MIDDLES || (!planes && !s->backward))) ||
+        (uintptr_t)m->from % 16 != 0 || (uintptr_t)m->out % 16 != 0) {
+        return -1;
+    }
+    columns = planes ? run / times : 1;
+    if ((planes ? s->image[2] % columns : s->inner % run) != 0) return -1;
+    memset(a, 0, sizeof *a);
+    a->from = m->from;
+    a->out = m->out;
+    a->alpha = (float)m->alpha;
+    a->beta = (float)m->beta;
+    a->scales = m->alpha != 0.0;
+    a->blends = m->beta != 0.0;
+    a->plain = m->alpha == 1.0 && m->beta == 0.0;
+    a->streaming = m->streaming;
+    a->near = near;
+    a->high = (int32_t)s->image[1];
+    a->wide = (int32_t)s->image[2];
+    a->inner = (uint32_t)s->inner;
+    a->by_run = wd_fastdiv_of((uint32_t)(planes ? 1 : s->inner / run));
+    a->by_column = wd_fastdiv_of((uint32_t)(s->image[2] / columns));
+    columns = s->outer * (s->image[2] / columns) * (planes ? 1 : s->inner / run);
+    gaps = s->image[1] + (!s->backward && way[1] == RESAMPLE_UP_MIDDLES);
+    a->rows = ROWS;
+    do {
+        bands = wd_ceil_div(gaps, a->rows);
+        if (columns * bands >= (int64_t)multiprocessors * ENOUGH || a->rows == ROWS_FEW) break;
+        a->rows /= 2;
+    } while (true);
+    a->by_band = wd_fastdiv_of((uint32_t)bands);
+    a->count = (uint32_t)(columns * bands);
+    return way[1] + (times == 4 ? 1 : 0) + (planes ? 0 : 3);
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Enlarging images U times, and the gradients of that: bilinear with corners or middles aligned, edges
+// repeated; nearest is with corners, what lies right and below being the pixel itself. What counts for
+// what is known when this is compiled. A thread has U times K columns (planes) or U columns of a run of
+// channels, and walks down the rows: each line of x is spread along the line once, each line of dy
+// added up once.
+#ifndef WD_OPS_RESAMPLE_UP_CUH
+#define WD_OPS_RESAMPLE_UP_CUH
+
+#include "ops/resample/resample_vector.cuh"
+#include "ops/resample/resample_ring_args.h"
+
+namespace {
+
+// Between pixels p and p + 1 lie U samples j, of them the first one at output U * p + FIRST; sample j
+// is (1 - right(j)) x[p] + right(j) x[p + 1].
+template <int U, int WAY> struct up_way {
+    static constexpr bool MIDDLES = WAY == RESAMPLE_UP_MIDDLES;
+    static constexpr int FIRST = MIDDLES ? U / 2 : 0;
+    static __device__ __forceinline__ constexpr float right(int j)
+    {
+        return MIDDLES ? ((float)j + 0.5f) / (float)U : (float)j / (float)U;
+    }
+    static __device__ __forceinline__ constexpr float left(int j)
+    {
+        return 1.0f - right(j);
+    }
+};
+
+template <class T, int N>
+__device__ __forceinline__ void put_up(const resample_up_args &a, T *to, const float *sum)
+{
+    wd_run<T, N> run;
+    float value[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) value[i] = sum[i];
+    if (!a.plain) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) value[i] = a.scales ? a.alpha * value[i] : 0.0f;
+        if (a.blends) {
+            wd_run<T, N> old;
+            old.load(to);
+#pragma unroll
+            for (int i = 0; i < N; ++i) value[i] += a.beta * wd_widen(old.get(i));
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        T narrow;
+        wd_narrow(narrow, value[i]);
+        run.put(i, narrow);
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
+
+// Where a thread is: columns column .. column + K - 1 of x, V channels, rows begin .. end-1 of it.
+template <int V, int K> struct up_place {
+    bool there;
+    uint32_t channel;
+    int column;
+    int begin;
+    int end;
+    uint32_t outer;
+    __device__ __forceinline__ up_place(const resample_up_args &a, int rows)
+    {
+        const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+        there = item < a.count;
+        uint32_t n = item;
+        channel = wd_take_rest(n, a.by_run) * V;
+        column = (int)wd_take_rest(n, a.by_column) * K;
+        begin = (int)wd_take_rest(n, a.by_band) * a.rows;
+        end = min(begin + a.rows, rows);
+        outer = n;
+    }
+};
+
+// ---- Forward ----
+
+// Of a line of x what a thread needs: its pixels, and one on either side.
+template <class T, int V, int K> struct up_line {
+    wd_run<T, K * V> own;
+    wd_run<T, V> before;
+    wd_run<T, V> behind;
+};
+
+template <class T, int V, int K, int U, int WAY>
+__device__ __forceinline__ void resample_up(const resample_up_args &a)
+{
+    typedef up_way<U, WAY> way;
+    constexpr int N = V > 1 ? V : U * K; /* elements of a store, and so many of them: */
+    constexpr int ALL = U * K * V, STORES = ALL / N;
+    wd_wait_for_previous();
+    // between rows p and p + 1, p = begin - 1 .. or begin ..
+    const up_place<V, K> at(a, a.high + (way::MIDDLES ? 1 : 0));
+    if (!at.there) return;
+    const bool near = !way::MIDDLES && a.near;
+    const size_t plane = (size_t)(uint32_t)a.high * (uint32_t)a.wide * a.inner;
+    const uint32_t pitch = (uint32_t)a.wide * a.inner;
+    const T *x = static_cast<const T *>(a.from) + at.outer * plane + (uint32_t)at.column * a.inner +
+                 at.channel;
+    const uint32_t to_before = at.column > 0 ? a.inner : 0;
+    const uint32_t to_behind = at.column + K < a.wide ? K * a.inner : (K - 1) * a.inner;
+    auto load = [&](int row, up_line<T, V, K> &line) {
+        const T *p = x + (uint32_t)min(max(row, 0), a.high - 1) * pitch;
+        line.own.load(p);
+        if (way::MIDDLES) line.before.load(p - to_before);
+        line.behind.load(p + to_behind);
+    };
+    // the samples of a line, as they are stored
+    auto spread = [&](const up_line<T, V, K> &line, float *sum) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            float pixel[K + 2];
+            pixel[0] = way::MIDDLES ? wd_widen(line.before.get(v)) : 0.0f;
+            pixel[K + 1] = wd_widen(line.behind.get(v));
+#pragma unroll
+            for (int k = 0; k < K; ++k) pixel[1 + k] = wd_widen(line.own.get(k * V + v));
+#pragma unroll
+            for (int i = 0; i < U * K; ++i) {
+                // output i lies between pixels p and p + 1
+                const int p = (i + U - way::FIRST) / U - 1, j = (i + U - way::FIRST) % U;
+                const float own = pixel[1 + p], right = near ? own : pixel[2 + p];
+                float value = way::left(j) * own;
+                if (way::right(j) != 0.0f) value += way::right(j) * right;
+                sum[i * V + v] = value;
+            }
+        }
+    };
+    float above[ALL], below[ALL];
+    up_line<T, V, K> line;
+    int p = at.begin - (way::MIDDLES ? 1 : 0);
+    T *y = static_cast<T *>(a.out) + at.outer * plane * (U * U) +
+           (size_t)(uint32_t)at.column * U * a.inner + at.channel;
+    const uint32_t out_pitch = pitch * U;
+    load(p, line);
+    spread(line, above);
+    load(p + 1, line);
+#pragma unroll 1
+    for (int i = at.begin; i < at.end; ++i, ++p) {
+        spread(line, below);
+        if (i + 1 < at.end) load(p + 2, line);
+#pragma unroll
+        for (int j = 0; j < U; ++j) {
+            const int row = U * p + way::FIRST + j;
+            if (way::MIDDLES && (uint32_t)row >= (uint32_t)(a.high * U)) continue;
+            float sum[ALL];
+#pragma unroll
+            for (int e = 0; e < ALL; ++e) {
+                sum[e] = way::left(j) * above[e];
+                if (way::right(j) != 0.0f) sum[e] += way::right(j) * (near ? above[e] : below[e]);
+            }
+            T *to = y + (uint32_t)row * (size_t)out_pitch;
+#pragma unroll
+            for (int s = 0; s < STORES; ++s) put_up<T, N>(a, to + s * a.inner, sum + s * N);
+        }
+#pragma unroll
+        for (int e = 0; e < ALL; ++e) above[e] = below[e];
+    }
+}
+
+// ---- Backward ----
+
+template <class T, int V, int K, int U, int WAY>
+__device__ __forceinline__ void resample_up_back(const resample_up_args &a)
+{
+    typedef up_way<U, WAY> way;
+    // samples beside a thread's own that count for its pixels
+    constexpr int BEFORE = U - 1 - (way::MIDDLES ? U / 2 - 1 : 0);
+    constexpr int BEHIND = way::MIDDLES ? U / 2 : 0;
+    constexpr int ALL = BEFORE + U * K + BEHIND;
+    constexpr bool AHEAD = V == 1 || ALL <= 4;
+    struct samples {
+        wd_run<T, (V > 1 ? V : U * K)> own[V > 1 ? U : 1];
+        wd_run<T, V> before[BEFORE];
+        wd_run<T, V> behind[BEHIND > 0 ? BEHIND : 1];
+    };
+    wd_wait_for_previous();
+    const up_place<V, K> at(a, a.high);
+    if (!at.there) return;
+    const bool near = !way::MIDDLES && a.near;
+    const size_t plane = (size_t)(uint32_t)a.high * (uint32_t)a.wide * a.inner;
+    const uint32_t pitch = (uint32_t)a.wide * a.inner;
+    const uint32_t from_pitch = pitch * U;
+    const T *dy = static_cast<const T *>(a.from) + at.outer * plane * (U * U) +
+                  (size_t)(uint32_t)at.column * U * a.inner + at.channel;
+    const bool first = at.column == 0, last = at.column + K == a.wide;
+    const int rows = a.high * U;
+    auto load = [&](int row, samples &s) {
+        const T *p = dy + (uint32_t)row * (size_t)from_pitch;
+        if constexpr (V > 1) {
+#pragma unroll
+            for (int i = 0; i < U; ++i) s.own[i].load(p + i * a.inner);
+        } else {
+            s.own[0].load(p);
+        }
+#pragma unroll
+        for (int i = 0; i < BEFORE; ++i) {
+            if (!first) s.before[i].load(p - (BEFORE - i) * a.inner);
+        }
+#pragma unroll
+        for (int i = 0; i < BEHIND; ++i) {
+            if (!last) s.behind[i].load(p + (U * K + i) * a.inner);
+        }
+    };
+    auto gather = [&](const samples &s, float *sum) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            float pixel[K];
+#pragma unroll
+            for (int k = 0; k < K; ++k) pixel[k] = 0.0f;
+#pragma unroll
+            for (int i = 0; i < ALL; ++i) {
+                // sample i - BEFORE lies between pixels p and p + 1
+                const int out = i - BEFORE;
+                const int p = (out + 2 * U - way::FIRST) / U - 2,
+                          j = (out + 2 * U - way::FIRST) % U;
+                const bool is_before = out < 0, is_behind = out >= U * K;
+                float value;
+                if (is_before) value = wd_widen(s.before[is_before ? i : 0].get(v));
+                else if (is_behind) value = wd_widen(s.behind[is_behind ? out - U * K : 0].get(v));
+                else if constexpr (V > 1)
+                    value = wd_widen(s.own[out >= 0 && out < U ? out : 0].get(v));
+                else value = wd_widen(s.own[0].get(out >= 0 && out < U * K ? out : 0));
+                if (is_before && first) value = 0.0f;
+                if (is_behind && last) value = 0.0f;
+                // nearest: all of it is the left pixel's, whatever the other's would be
+                const float right = near ? 0.0f : way::right(j) * value;
+                const float left = near ? value : way::left(j) * value;
+                if (p >= 0 && p < K) pixel[p] += left;
+                if (p + 1 >= 0 && p + 1 < K && way::right(j) != 0.0f) pixel[p + 1] += right;
+                // beyond the edges is the edge
+                if (p == -1 && !is_before && first) pixel[0] += left;
+                if (p == K - 1 && !is_behind && last && way::right(j) != 0.0f) {
+                    pixel[K - 1] += right;
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < K; ++k) sum[k * V + v] = pixel[k];
+        }
+    };
+    float lower[K * V], upper[K * V], made[K * V];
+#pragma unroll
+    for (int e = 0; e < K * V; ++e) upper[e] = 0.0f;
+    T *dx = static_cast<T *>(a.out) + at.outer * plane + (uint32_t)at.column * a.inner + at.channel;
+    samples s;
+    int p = at.begin - (near ? 0 : 1);
+    int row = U * p + way::FIRST; /* the first sample between rows p and p + 1 */
+    bool have = false;
+    for (; p < at.end; ++p) {
+#pragma unroll
+        for (int e = 0; e < K * V; ++e) lower[e] = 0.0f;
+#pragma unroll
+        for (int j = 0; j < U; ++j, ++row) {
+            if ((uint32_t)row >= (uint32_t)rows) continue;
+            // of row `begin` - 1 nothing is wanted
+            if (p < at.begin && way::right(j) == 0.0f) continue;
+            if (!have) load(row, s);
+            gather(s, made);
+            have = AHEAD && row + 1 < rows && !(p + 1 >= at.end && j + 1 == U);
+            if (have) load(row + 1, s);
+            const float up = near || p + 1 >= a.high ? 1.0f : way::left(j);
+            const float down = p < 0 ? 1.0f : way::right(j);
+#pragma unroll
+            for (int e = 0; e < K * V; ++e) upper[e] += up * made[e];
+            if (way::right(j) != 0.0f && !near) {
+#pragma unroll
+                for (int e = 0; e < K * V; ++e) lower[e] += down * made[e];
+            }
+        }
+        if (p >= at.begin) put_up<T, K * V>(a, dx + (uint32_t)p * pitch, upper);
+#pragma unroll
+        for (int e = 0; e < K * V; ++e) upper[e] = lower[e];
+    }
+}
+
+} // namespace
+
+#endif

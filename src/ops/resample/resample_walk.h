@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What engines that walk down rows share on the host. Pure functions of their arguments. */
+#ifndef WD_OPS_RESAMPLE_WALK_H
+#define WD_OPS_RESAMPLE_WALK_H
+
+#include "ops/resample/resample_vector.h"
+#include "ops/resample/resample_walk_args.h"
+
+/* As many elements of `from` along an axis as `out` that lie side by side reach over, at most. */
+int64_t wd_resample_reach(const struct wd_resample_shape *s, int d, int64_t outs, int64_t taps);
+
+/* A table of an axis for the arguments; false where there are too many entries, or taps of one. */
+bool wd_resample_set_near(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                          int d, struct resample_near *near);
+
+/* Enlarging by two or four: which of the kernels of a type, and their arguments; -1 where it is something
+ * else. */
+struct resample_up_args;
+int wd_resample_up_args_of(const struct wd_resample_shape *s,
+                           const struct wd_resample_memory *memory, int multiprocessors,
+                           struct resample_up_args *a);
+
+/* Gradients of maxima by windows of two or three, by two, through rings: `launch` says how; false where they
+ * are none, or lines do not fit, or go by aligned runs or tiles. */
+struct resample_ring_pick_args;
+bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
+                                   const struct wd_resample_memory *memory, int multiprocessors,
+                                   struct resample_ring_pick_args *a,
+                                   struct wd_resample_launch_size *launch);
+
+#endif
