@@ -151,7 +151,7 @@ static bool match_pointwise(const struct wd_problem *problem, struct wd_reason *
 static bool match_wide(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_tensor *y = wd_slot(problem->graph, problem->node, WD_TURN_Y);
-    struct wd_walk w;
+    struct wd_walk w = {.count = 0};
     if (!wd_turn_matches(problem, &w, reason)) return false;
     WD_NEED(wd_dtype_bytes(y->dtype) == 2, reason, NOT_SUPPORTED_DATA_TYPE,
             "y is %s, needed are two bytes", wd_dtype_name(y->dtype));
