@@ -4,7 +4,7 @@
  * the registers of a block, in the shared memory of one and of several, and in neither; planes and
  * columns of runs, halves and elements; rows that end inside of a stripe; pointers that are aligned to
  * an element only. Judged by the oracle of norm_case.c. That every kernel is launched by one of them,
- * tests/fake_driver/engines_test.sh sees. */
+ * tests/fake_driver/engines_norm_test.sh sees. */
 #include "norm_case.h"
 
 #include <math.h>
