@@ -32,7 +32,7 @@ static const struct {
     {"planes_in_clusters", SPATIAL, LAYOUT_NCHW, {9, 2, 64, 64}},
     {"planes_many", SPATIAL, LAYOUT_NCHW, {250, 6, 7, 7}},
     {"columns_of_runs", SPATIAL, LAYOUT_NHWC, {8, 64, 5, 5}},
-    {"columns_of_halves", SPATIAL, LAYOUT_NHWC, {8, 100, 5, 7}},
+    {"columns_of_halves", SPATIAL, LAYOUT_NHWC, {8, 140, 5, 7}},
     {"columns_of_elements", SPATIAL, LAYOUT_NHWC, {8, 37, 5, 7}},
     {"columns_in_clusters", SPATIAL, LAYOUT_NHWC, {16, 24, 14, 15}},
     {"columns_three", SPATIAL, LAYOUT_NHWC, {7, 3, 31, 33}},
@@ -117,6 +117,21 @@ static void odd_pointers(void)
             norm_shape_make(&c.shape, c.mode, 4, shapes[s].dim);
             norm_run(&c, (struct norm_range){-3.0, 3.0});
         }
+    }
+}
+
+/* So many planes that clusters which hold one each fill the chip. */
+static void many_planes(void)
+{
+    static const int dim[4] = {2, 132, 96, 88};
+    for (int run = 0; run < COUNT(types) * 2; ++run) {
+        int type = run % COUNT(types);
+        struct norm_case c =
+            case_of(SPATIAL, types[type], LAYOUT_NCHW, run / COUNT(types) ? RELU : PLAIN);
+        if (!harness_on_gpu || types[type] == CUDNN_DATA_DOUBLE) continue;
+        if (!case_begin("many_planes/%s/%s", type_names[type], c.ex ? "relu" : "plain")) continue;
+        norm_shape_make(&c.shape, c.mode, 4, dim);
+        norm_run(&c, (struct norm_range){-3.0, 3.0});
     }
 }
 
@@ -213,6 +228,7 @@ int main(int argc, char **argv)
     harness_start(argc, argv);
     small_shapes();
     odd_pointers();
+    many_planes();
     large_shapes();
     far_values();
     inference();

@@ -26,7 +26,7 @@ enum {
     SINGLE_MOST = 16 << 20, /* likewise single elements of planes, in training */
 };
 
-/* The ways: planes, then columns, by units of 8, 4 and 1 elements. */
+/* The ways: planes by units of 8, 4 and 1 elements, then columns by 4 and 1. */
 struct cut {
     struct wd_bn_gpu_space space;
     bool columns;
@@ -134,7 +134,7 @@ static struct wd_kernel_row *row_of(const struct wd_problem *problem, const stru
 {
     int first = is_training(problem) ? KERNEL_bn_cluster_forward_planes8_f32
                                      : KERNEL_bn_cluster_backward_planes8_f32;
-    int way = 3 * c->columns + (c->length == 8 ? 0 : c->length == 4 ? 1 : 2);
+    int way = 2 * c->columns + (c->length == 8 ? 0 : c->length == 4 ? 1 : 2);
     return &kernel_rows[first + TYPES * way + wd_bn_gpu_type(problem)];
 }
 
@@ -153,9 +153,10 @@ static bool cut(struct cut *c, const struct wd_problem *problem)
                 : run % 4 == 0              ? 4
                                             : 1;
     c->size = size * arrays;
-    c->full = (int)row_of(problem, c)->threads;
     c->row = run / c->length;
-    if (run % c->length != 0) return false;
+    /* columns of eights are bn_grid's */
+    if (run % c->length != 0 || (c->columns && c->length == BN_RUN)) return false;
+    c->full = (int)row_of(problem, c)->threads;
     if (c->columns) return fit_stripes(c, arrays, problem->device);
     c->width = c->row;
     c->units = s->total / s->params / c->length;

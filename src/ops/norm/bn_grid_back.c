@@ -19,7 +19,6 @@ const struct wd_engine wd_engine_bn_backward_grid = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = wd_bn_grid_match,
-    .untried = true, /* the PyTorch client has not run beside it since its workspace is answered */
     .workspace = wd_bn_grid_workspace,
     .emit = emit,
 };

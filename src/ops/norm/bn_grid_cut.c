@@ -184,8 +184,8 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
 
 /* Whether another engine is not faster. Measured on an H200, us:
  * - planes of which bn_cluster's clusters hold a channel, and there are enough of them: training fp32
- *   64x256x56x56 165 where it takes 151, 64x1024x14x14 45.6 for 39.8; with a reserve space, of which a
- *   channel's bytes are runs there, it is backward that loses, 327 for 297 (training 185 for 188);
+ *   64x256x56x56 165 where it takes 151, 64x1024x14x14 45.6 for 39.8; backward only with a reserve
+ *   space, 327 for 297 (without one 224 for 249);
  * - larger planes: training fp16 128x64x112x112 171 where bn_vector takes 161, backward 254 for 244,
  *   fp32 64x64x112x112 backward 246 for 240, training 154 for 159;
  * - rows of several hundred columns without a reserve space, off their alignment: bn_vector moves where

@@ -58,6 +58,5 @@ const struct wd_engine wd_engine_bn_backward_small = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .untried = true,
     .emit = emit,
 };
