@@ -63,6 +63,7 @@ static void check(const struct wd_bn_grid_cut *c, int size, int arrays,
     assert_true(c->kept >= 0 && c->kept <= c->rounds);
     assert_true(c->shared <= device->shared_per_block);
     assert_true(c->shared >= BN_GRID_AREA + c->kept * c->threads * BN_GRID_UNIT * arrays);
+    assert_true(c->parts >= 1 && (!c->adds || c->beside >= 1));
     if (c->meets) {
         assert_true(device->grids_meet && c->groups * c->blocks <= device->multiprocessors);
     } else {

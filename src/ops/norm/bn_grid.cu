@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batch normalization in one kernel whose blocks are all there at once (bn_grid_args.h): a thread sums
-// its units, those it keeps on their way into shared memory; blocks of a group exchange their sums and
-// meet; then every thread writes what it kept, and reads the rest again, from the last round to the
-// first, since the cache has what was read last. Training: sums are of
+// its units as they go through the ring in shared memory; blocks of a group exchange their sums and
+// meet; then every thread writes what the ring has kept, and reads the rest again, from the last round to
+// the first, since the cache has what was read last. Training: sums are of
 // differences from an element of the parameter's, the same for all.
+#include "ops/norm/bn_grid_ring.cuh"
 #include "ops/norm/bn_grid_sums.cuh"
 
 namespace {
+
+__device__ __forceinline__ uint32_t sign_of(float v)
+{
+    return __float_as_uint(v) >> 31;
+}
+
+__device__ __forceinline__ uint32_t sign_of(double v)
+{
+    return (uint32_t)__double2hiint(v) >> 31;
+}
 
 template <class T, bool ALIGNED> struct forward_writer {
     static constexpr int V = UNIT<T>;
@@ -40,17 +51,17 @@ template <class T, bool ALIGNED> struct forward_writer {
         if (a.bn.activates) {
             const scalars_of<A> s(a.bn);
             uint32_t bits = 0;
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                if (v[i] > s.low) bits |= 1u << i;
-            }
             if (!a.clips) {
 #pragma unroll
-                for (int i = 0; i < V; ++i) v[i] = v[i] > s.low ? v[i] : s.low;
+                for (int i = V - 1; i >= 0; --i) {
+                    v[i] = max(v[i], s.low);
+                    bits = bits << 1 |
+                           sign_of(s.low - v[i]); // it passed where the difference is negative
+                }
             } else {
 #pragma unroll
                 for (int i = 0; i < V; ++i) {
-                    if (v[i] > s.high) bits &= ~(1u << i);
+                    if (v[i] > s.low && !(v[i] > s.high)) bits |= 1u << i;
                     const A clipped = v[i] > s.low ? (v[i] > s.high ? s.high : v[i]) : s.low;
                     v[i] = v[i] != v[i] && a.bn.keeps_nan ? v[i] : clipped;
                 }
@@ -61,27 +72,42 @@ template <class T, bool ALIGNED> struct forward_writer {
     }
 };
 
-// READ units are under way at once of those that are summed, BATCH of those that are written.
-template <class T, int READ, bool ALIGNED> __device__ void grid_forward(const bn_grid_args &a)
+// EACH rounds are a part of the ring.
+template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args &a)
 {
-    constexpr int V = UNIT<T>;
-    constexpr uint32_t BATCH = BN_GRID_BATCH;
+    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
     const spot p = spot_of(a);
     const T *x = static_cast<const T *>(a.bn.x);
-    const uint32_t kept = min(a.kept, p.rounds), each = (kept + PARTS - 1) / PARTS;
+    const uint32_t parts = (a.rounds + EACH - 1) / EACH,
+                   ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of differences from the pivot, and of their squares
-    wd_wait_for_previous();
-    for (uint32_t part = 0, r = 0; part < PARTS; ++part) {
-        for (; r < min(kept, (part + 1) * each); ++r) {
-            keep<T, ALIGNED>(a, kept_at<T, 1>(r, 0), x, at_round(a, p, r));
+    const auto send_part = [&](uint32_t place, uint32_t part) {
+#pragma unroll
+        for (int e = 0; e < EACH; ++e) {
+            const uint32_t r = part * EACH + e;
+            if (r < p.rounds)
+                send<T, ALIGNED>(a, p, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
         }
+    };
+    const auto send_z = [&](uint32_t place, uint32_t part) {
+#pragma unroll
+        for (int e = 0; e < EACH; ++e) {
+            const uint32_t r = part * EACH + e;
+            if (r < p.rounds)
+                send<T, ALIGNED>(a, p, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
+        }
+    };
+    wd_wait_for_previous();
+    for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
+        if (part < min(ahead, parts)) send_part(part, part);
         wd_copies_end();
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
     const bool mine = threadIdx.x < a.items && c < a.bn.params;
     const double kept_share = 1.0 - a.bn.factor;
     A scale = 0, bias = 0, old_mean = 0, old_var = 0, own_pivot = 0;
+    uint32_t place = 0; // of the part after the last one
     {
         A pivot[V];
         if (p.active) pivots_of<T, ALIGNED>(a, p, pivot);
@@ -94,39 +120,30 @@ template <class T, int READ, bool ALIGNED> __device__ void grid_forward(const bn
         }
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
-        const auto add = [&](const unit<T> &u) {
+        uint32_t next = ahead == a.parts ? 0 : ahead;
+        for (uint32_t part = 0; part < parts; ++part) {
+            unit<T> u[EACH];
+            await_part<ALIGNED>(a);
 #pragma unroll
-            for (int i = 0; i < V; ++i) {
-                const A d = wd_widen(u.get(i)) - pivot[i];
-                value[2 * i] += d;
-                value[2 * i + 1] += d * d;
+            for (int e = 0; e < EACH; ++e) {
+                receive<T, ALIGNED>(a, p, u[e], row_of<1, EACH>(a, place, e, 0), x);
             }
-        };
-        uint32_t part = 0, k = 0;
-        const auto add_part = [&]() {
-            wait_for_part(part);
-            part += 1;
-            for (; k < min(kept, part * each); ++k) {
-                unit<T> u;
-                u.load(kept_at<T, 1>(k, 0));
-                add(u);
+            if (!ALIGNED) __syncwarp();
+            if (part + ahead < parts) send_part(next, part + ahead);
+            wd_copies_end();
+#pragma unroll
+            for (int e = 0; e < EACH; ++e) {
+                if (part * EACH + e >= p.rounds) break;
+#pragma unroll
+                for (int i = 0; i < V; ++i) {
+                    const A d = wd_widen(u[e].get(i)) - pivot[i];
+                    value[2 * i] += d;
+                    value[2 * i + 1] += d * d;
+                }
             }
-        };
-        uint32_t r = kept;
-        for (; r + READ <= p.rounds; r += READ) {
-            unit<T> u[READ];
-#pragma unroll
-            for (int b = 0; b < READ; ++b) get<T, ALIGNED>(a, u[b], x, at_round(a, p, r + b));
-            if (part < PARTS) add_part();
-#pragma unroll
-            for (int b = 0; b < READ; ++b) add(u[b]);
+            place = place_after(place, a.parts);
+            next = place_after(next, a.parts);
         }
-        for (; r < p.rounds; ++r) {
-            unit<T> u;
-            get<T, ALIGNED>(a, u, x, at_round(a, p, r));
-            add(u);
-        }
-        while (part < PARTS) add_part();
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
         if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
 #pragma unroll
@@ -137,6 +154,10 @@ template <class T, int READ, bool ALIGNED> __device__ void grid_forward(const bn
                 value[2 * i + 1] += d * d;
             }
         }
+    }
+    for (uint32_t k = 0; k < BN_GRID_AHEAD; ++k) {
+        if (a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
+        wd_copies_end();
     }
     const double2 all = exchange<T>(a, p, value);
     double mean = 0, inv_std = 0, around = 0;
@@ -159,48 +180,27 @@ template <class T, int READ, bool ALIGNED> __device__ void grid_forward(const bn
     forward_writer<T, ALIGNED> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
-    uint32_t k = 0;
-    const auto write_kept = [&]() {
-        unit<T> z[BATCH];
-        if (a.bn.z && kept > 0) {
+    uint32_t beside = 0;
+    for (uint32_t part = parts; part-- > 0;) {
+        unit<T> u[EACH], z[EACH];
+        place = place_before(place, a.parts);
+        await_part<ALIGNED>(a);
 #pragma unroll
-            for (uint32_t b = 0; b < BATCH; ++b) {
-                get<T, ALIGNED>(a, z[b], a.bn.z, at_round(a, p, min(k + b, kept - 1)));
-            }
+        for (int e = 0; e < EACH; ++e) {
+            receive<T, ALIGNED>(a, p, u[e], row_of<1, EACH>(a, place, e, 0), x);
+            if (a.bn.z) receive<T, ALIGNED>(a, p, z[e], row_of_z<EACH>(a, beside, e), a.bn.z);
         }
         if (!ALIGNED) __syncwarp();
+        if (part >= a.parts) send_part(place, part - a.parts);
+        if (a.bn.z && part >= a.beside) send_z(beside, part - a.beside);
+        wd_copies_end();
+        beside = place_after(beside, a.beside);
 #pragma unroll
-        for (uint32_t b = 0; b < BATCH; ++b) {
-            unit<T> u;
-            if (k + b < kept) u.load(kept_at<T, 1>(k + b, 0));
-            if (k + b < a.kept) w.write(a, u, z[b], at_round(a, p, k + b), k + b < kept);
+        for (int e = EACH - 1; e >= 0; --e) {
+            const uint32_t r = part * EACH + e;
+            if (r < a.rounds) w.write(a, u[e], z[e], at_round(a, p, r), r < p.rounds);
         }
-        k += BATCH;
-    };
-    for (uint32_t end = a.rounds; end > a.kept && a.rows > 0;) {
-        unit<T> u[BATCH], z[BATCH];
-        const uint32_t begin = end > a.kept + BATCH ? end - BATCH : a.kept;
-        const uint32_t last = p.rounds > 0 ? p.rounds - 1 : 0;
-#pragma unroll
-        for (uint32_t b = 0; b < BATCH; ++b) {
-            get<T, ALIGNED>(a, u[b], x, at_round(a, p, min(begin + b, last)));
-        }
-        if (a.bn.z) {
-#pragma unroll
-            for (uint32_t b = 0; b < BATCH; ++b) {
-                get<T, ALIGNED>(a, z[b], a.bn.z, at_round(a, p, min(begin + b, last)));
-            }
-        }
-        for (uint32_t q = 0; q < a.quota && k < a.kept; ++q) write_kept();
-        if (!ALIGNED) __syncwarp();
-#pragma unroll
-        for (uint32_t b = 0; b < BATCH; ++b) {
-            const uint32_t r = begin + b;
-            if (r < end) w.write(a, u[b], z[b], at_round(a, p, r), r < p.rounds);
-        }
-        end = begin;
     }
-    while (k < a.kept) write_kept();
     behind_rows<T>(a, p, [&](int64_t at) {
         run<T> u;
         A v[BN_RUN];

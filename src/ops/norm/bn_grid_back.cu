@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Backward of batch normalization as bn_grid.cu does training: x and dy are kept together.
+#include "ops/norm/bn_grid_ring.cuh"
 #include "ops/norm/bn_grid_sums.cuh"
 
 namespace {
@@ -39,27 +40,40 @@ template <class T, bool ALIGNED> struct backward_writer {
     }
 };
 
-template <class T, int READ, bool ALIGNED> __device__ void grid_backward(const bn_grid_args &a)
+template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
     using A = acc<T>;
     const spot p = spot_of(a);
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
-    const uint32_t kept = min(a.kept, p.rounds), each = (kept + PARTS - 1) / PARTS;
+    const uint32_t ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of dy, and of dy times x - mean
+    // a round is a part of the ring
+    static_assert(BN_GRID_EACH(2) == 1, "");
+    const auto send_round = [&](uint32_t place, uint32_t r) {
+        if (r >= p.rounds) return;
+        const uint32_t at = at_round(a, p, r);
+        unsigned char *row = row_of<2, 1>(a, place, 0, 0);
+        send<T, ALIGNED>(a, p, row, x, at);
+        send<T, ALIGNED>(a, p, row + a.slots * BN_GRID_UNIT, dy, at);
+        if (a.bn.reserve) send_bits<T>(a, row, at);
+    };
+    const auto receive_round = [&](uint32_t place, uint32_t r, unit<T> &ux, unit<T> &ug) {
+        const unsigned char *row = row_of<2, 1>(a, place, 0, 0);
+        receive<T, ALIGNED>(a, p, ux, row, x);
+        receive<T, ALIGNED>(a, p, ug, row + a.slots * BN_GRID_UNIT, dy);
+        return a.bn.reserve ? receive_bits<T>(a, row, at_round(a, p, r)) : 0xffu;
+    };
     wd_wait_for_previous();
-    for (uint32_t part = 0, r = 0; part < PARTS; ++part) {
-        for (; r < min(kept, (part + 1) * each); ++r) {
-            const uint32_t at = at_round(a, p, r);
-            keep<T, ALIGNED>(a, kept_at<T, 2>(r, 0), x, at);
-            keep<T, ALIGNED>(a, kept_at<T, 2>(r, 1), dy, at);
-        }
+    for (uint32_t r = 0; r < BN_GRID_AHEAD; ++r) {
+        if (r < ahead) send_round(r, r);
         wd_copies_end();
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
     const bool mine = threadIdx.x < a.items && c < a.bn.params;
     A scale = 0, inv_std = 0, old_dscale = 0, old_dbias = 0;
     column_numbers<A> n = {};
+    uint32_t place = 0; // of the round after the last one
     {
         A mean[V];
         if (p.active) {
@@ -75,70 +89,26 @@ template <class T, int READ, bool ALIGNED> __device__ void grid_backward(const b
         }
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
-        const auto add = [&](const unit<T> &ux, const unit<T> &ug) {
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                const A g = wd_widen(ug.get(i));
-                value[2 * i] += g;
-                value[2 * i + 1] += g * (wd_widen(ux.get(i)) - mean[i]);
-            }
-        };
-        uint32_t part = 0, k = 0;
-        const auto add_part = [&]() {
-            const uint32_t end = min(kept, (part + 1) * each);
-            for (bool waits = true; k < end; k += READ) {
-                uint32_t bits[READ];
-                if (a.bn.reserve) {
-#pragma unroll
-                    for (int b = 0; b < READ; ++b) {
-                        bits[b] = bits_at<T>(a, at_round(a, p, min(k + b, end - 1)));
-                    }
-                }
-                if (waits) wait_for_part(part);
-                waits = false;
-#pragma unroll
-                for (int b = 0; b < READ; ++b) {
-                    if (k + b >= end) break;
-                    unit<T> ux, ug;
-                    ux.load(kept_at<T, 2>(k + b, 0));
-                    ug.load(kept_at<T, 2>(k + b, 1));
-                    if (a.bn.reserve) {
-                        wd_mask_run(ug, bits[b]);
-                        ug.store(kept_at<T, 2>(k + b, 1));
-                    }
-                    add(ux, ug);
-                }
-            }
-            k = end;
-            part += 1;
-        };
-        uint32_t r = kept;
-        for (; r + READ <= p.rounds; r += READ) {
-            unit<T> ux[READ], ug[READ];
-            uint32_t bits[READ];
-#pragma unroll
-            for (int b = 0; b < READ; ++b) {
-                const uint32_t at = at_round(a, p, r + b);
-                get<T, ALIGNED>(a, ux[b], x, at);
-                get<T, ALIGNED>(a, ug[b], dy, at);
-                bits[b] = bits_at<T>(a, at);
-            }
-            if (part < PARTS) add_part();
-#pragma unroll
-            for (int b = 0; b < READ; ++b) {
-                if (a.bn.reserve) wd_mask_run(ug[b], bits[b]);
-                add(ux[b], ug[b]);
-            }
-        }
-        for (; r < p.rounds; ++r) {
-            const uint32_t at = at_round(a, p, r);
+        uint32_t next = ahead == a.parts ? 0 : ahead;
+        for (uint32_t r = 0; r < a.rounds; ++r) {
             unit<T> ux, ug;
-            get<T, ALIGNED>(a, ux, x, at);
-            get<T, ALIGNED>(a, ug, dy, at);
-            if (a.bn.reserve) wd_mask_run(ug, bits_at<T>(a, at));
-            add(ux, ug);
+            await_part<ALIGNED>(a);
+            const uint32_t bits = receive_round(place, r, ux, ug);
+            if (!ALIGNED) __syncwarp();
+            if (r + ahead < a.rounds) send_round(next, r + ahead);
+            wd_copies_end();
+            if (r < p.rounds) {
+                if (a.bn.reserve) wd_mask_run(ug, bits);
+#pragma unroll
+                for (int i = 0; i < V; ++i) {
+                    const A g = wd_widen(ug.get(i));
+                    value[2 * i] += g;
+                    value[2 * i + 1] += g * (wd_widen(ux.get(i)) - mean[i]);
+                }
+            }
+            place = place_after(place, a.parts);
+            next = place_after(next, a.parts);
         }
-        while (part < PARTS) add_part();
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
         if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
             const uint32_t bits =
@@ -166,41 +136,17 @@ template <class T, int READ, bool ALIGNED> __device__ void grid_backward(const b
     backward_writer<T, ALIGNED> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
-    uint32_t k = 0;
-    const auto write_kept = [&]() {
-#pragma unroll
-        for (int b = 0; b < BN_GRID_BATCH; ++b, ++k) {
-            unit<T> ux, ug;
-            if (k < kept) {
-                ux.load(kept_at<T, 2>(k, 0));
-                ug.load(kept_at<T, 2>(k, 1));
-            }
-            if (k < a.kept) w.write(a, ux, ug, at_round(a, p, k), k < kept);
-        }
-    };
-    for (uint32_t end = a.rounds; end > a.kept && a.rows > 0;) {
-        unit<T> ux[READ], ug[READ];
-        uint32_t bits[READ];
-        const uint32_t begin = end > a.kept + READ ? end - READ : a.kept;
-        const uint32_t last = p.rounds > 0 ? p.rounds - 1 : 0;
-#pragma unroll
-        for (int b = 0; b < READ; ++b) {
-            const uint32_t at = at_round(a, p, min(begin + b, last));
-            get<T, ALIGNED>(a, ux[b], x, at);
-            get<T, ALIGNED>(a, ug[b], dy, at);
-            bits[b] = bits_at<T>(a, at);
-        }
-        for (uint32_t q = 0; q < a.quota && k < a.kept; ++q) write_kept();
+    for (uint32_t r = a.rounds; r-- > 0;) {
+        unit<T> ux, ug;
+        place = place_before(place, a.parts);
+        await_part<ALIGNED>(a);
+        const uint32_t bits = receive_round(place, r, ux, ug);
         if (!ALIGNED) __syncwarp();
-#pragma unroll
-        for (int b = 0; b < READ; ++b) {
-            const uint32_t r = begin + b;
-            if (a.bn.reserve) wd_mask_run(ug[b], bits[b]);
-            if (r < end) w.write(a, ux[b], ug[b], at_round(a, p, r), r < p.rounds);
-        }
-        end = begin;
+        if (r >= a.parts) send_round(place, r - a.parts);
+        wd_copies_end();
+        if (a.bn.reserve) wd_mask_run(ug, bits);
+        w.write(a, ux, ug, at_round(a, p, r), r < p.rounds);
     }
-    while (k < a.kept) write_kept();
     behind_rows<T>(a, p, [&](int64_t at) {
         run<T> u;
         A g[BN_RUN], dx[BN_RUN];

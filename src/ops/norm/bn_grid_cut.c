@@ -10,6 +10,7 @@
 
 enum {
     TYPES = 4,
+    WARP = 32,
     HALF = BN_GRID_THREADS / 2, /* of which a processor has two blocks */
     ROUNDS_PAY = 2,             /* of a block, for one more in the group */
     CLUSTER_MOST = 8,
@@ -108,6 +109,28 @@ static bool lay(struct wd_bn_grid_cut *c)
     return c->items == 1 ? c->width / c->unit <= HALF : c->width <= BN_GRID_COLUMNS;
 }
 
+/* Bytes of a round: of all that is kept. */
+static int64_t round_bytes(const struct wd_bn_grid_cut *c)
+{
+    return c->arrays * c->slots * BN_GRID_UNIT + (c->masks ? 4 * c->threads : 0);
+}
+
+/* The rings, with places for so many units side by side: z's as long as it has to be ahead, and half of the
+ * room at most. */
+static void lay_rings(struct wd_bn_grid_cut *c, int64_t slots)
+{
+    int64_t each = BN_GRID_EACH(c->arrays);
+    int64_t all = wd_ceil_div(c->rounds, each);
+    int64_t beside = slots * BN_GRID_UNIT * each;
+    int64_t part;
+    c->slots = slots;
+    part = round_bytes(c) * each;
+    c->beside = c->adds ? wd_least(wd_least(BN_GRID_AHEAD, all), c->room / 2 / beside) : 0;
+    c->parts = wd_least((c->room - c->beside * beside) / part, all);
+    c->kept = wd_least(c->parts * each, c->rounds);
+    c->shared = BN_GRID_AREA + c->parts * part + c->beside * beside + c->items * SUM_BYTES;
+}
+
 /* Blocks of so many threads, `blocks` a group. Answers whether all of x is kept. */
 static bool share(struct wd_bn_grid_cut *c, int64_t threads, int64_t blocks, int64_t room)
 {
@@ -116,9 +139,8 @@ static bool share(struct wd_bn_grid_cut *c, int64_t threads, int64_t blocks, int
     if (c->lanes < 1) return false;
     c->blocks = blocks;
     c->rounds = wd_most(wd_ceil_div(c->rows, c->lanes * blocks), 1);
-    c->kept =
-        wd_least((room - BN_GRID_AREA - c->items * SUM_BYTES) / (threads * c->bytes), c->rounds);
-    c->shared = BN_GRID_AREA + c->kept * threads * c->bytes + c->items * SUM_BYTES;
+    c->room = room - BN_GRID_AREA - c->items * SUM_BYTES;
+    lay_rings(c, threads);
     return c->kept == c->rounds;
 }
 
@@ -164,7 +186,7 @@ bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
 {
     const struct wd_bn_gpu_space *s = &c->space;
     c->unit = BN_GRID_UNIT / size;
-    c->bytes = (int64_t)BN_GRID_UNIT * arrays;
+    c->arrays = arrays;
     if (!lay(c)) return false;
     if (c->span == 1 && c->items == c->width && device->cooperative) narrow(c, device);
     return c->rows <= INT32_MAX / 2 && s->total / c->unit <= INT32_MAX && s->params <= INT32_MAX &&
@@ -176,9 +198,16 @@ static bool is_training(const struct wd_problem *problem)
     return problem->node->op == WD_OP_BN_TRAINING;
 }
 
+static bool has(const struct wd_problem *problem, int slot)
+{
+    return wd_slot(problem->graph, problem->node, slot) != NULL;
+}
+
 static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
 {
     int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
+    c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
+    c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE);
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
 }
 
@@ -194,9 +223,8 @@ static bool pays(const struct wd_bn_grid_cut *c, const struct wd_problem *proble
 {
     const struct wd_bn_gpu_space *s = &c->space;
     bool training = is_training(problem);
-    int slot = training ? WD_BN_TRAIN_RESERVE : WD_BN_GRAD_RESERVE;
-    bool reserve = wd_slot(problem->graph, problem->node, slot) != NULL;
-    int64_t channel = s->outer * s->inner / c->unit * c->bytes;
+    bool reserve = has(problem, training ? WD_BN_TRAIN_RESERVE : WD_BN_GRAD_RESERVE);
+    int64_t channel = s->outer * s->inner / c->unit * BN_GRID_UNIT * c->arrays;
     if (c->unit == 2) return true; /* fp64 */
     if (s->inner > 1 && s->params > 1) {
         if (s->inner % 4 == 0 && s->params >= problem->device->multiprocessors &&
@@ -213,9 +241,8 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
 {
     struct wd_bn_grid_cut c;
     if (!wd_bn_gpu_match(problem, &c.space, true, reason)) return false;
-    WD_NEED(is_training(problem) ||
-                wd_slot(problem->graph, problem->node, WD_BN_GRAD_SAVED_MEAN) != NULL,
-            reason, NOT_SUPPORTED, "the statistics were not saved");
+    WD_NEED(is_training(problem) || has(problem, WD_BN_GRAD_SAVED_MEAN), reason, NOT_SUPPORTED,
+            "the statistics were not saved");
     WD_NEED(cut(&c, problem), reason, NOT_SUPPORTED_SHAPE,
             "%lld parameters of runs of %lld elements: rows of them have more than %d columns, or "
             "planes are no multiple of %d",
@@ -235,6 +262,14 @@ int64_t wd_bn_grid_workspace(const struct wd_problem *problem)
     return c.meets && c.blocks > 1 ? c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES : 0;
 }
 
+/* Whether a ring that is gone through more than once is shorter than what waits count with. */
+static bool too_shallow(const struct wd_bn_grid_cut *c)
+{
+    int64_t all = wd_ceil_div(c->rounds, BN_GRID_EACH(c->arrays));
+    return (c->parts < BN_GRID_AHEAD && c->parts < all) ||
+           (c->adds && c->beside < BN_GRID_AHEAD && c->beside < all);
+}
+
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows)
 {
@@ -251,8 +286,11 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
     runs = c.width / c.unit;
+    /* what the last of neighbours copies besides, at the ends of rows and of warps */
+    if (!a.bn.aligned) lay_rings(&c, c.threads + c.lanes + c.threads / WARP);
     a.pitch = (uint32_t)(c.pitch / c.unit);
     a.width = (uint32_t)runs;
+    a.jump = (uint32_t)(c.pitch / c.unit - c.plane * runs);
     a.stride = (uint32_t)((c.plane > 1 ? c.space.inner : c.width) / c.unit);
     a.units = (uint32_t)(c.space.total / c.unit);
     a.blends = a.bn.wide_alpha != 1.0 || a.bn.wide_beta != 0.0;
@@ -263,17 +301,17 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.lanes = (uint32_t)c.lanes;
     a.blocks = (uint32_t)c.blocks;
     a.rounds = (uint32_t)c.rounds;
-    a.kept = (uint32_t)c.kept;
+    a.parts = (uint32_t)c.parts;
+    a.beside = (uint32_t)c.beside;
+    a.shallow = too_shallow(&c);
+    a.slots = (uint32_t)c.slots;
+    a.round_bytes = (uint32_t)round_bytes(&c);
     a.items = (uint32_t)c.items;
     a.span = (uint32_t)c.span;
     a.copies = (uint32_t)(c.width / (c.items * c.span));
     a.together = (uint32_t)wd_most(BN_GRID_AREA / (c.width * SUM_BYTES), 1);
     a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 ? (uint32_t)runs : 32;
     a.shown = (uint32_t)(c.shared - c.items * SUM_BYTES);
-    a.quota = c.rounds > c.kept
-                  ? (uint32_t)wd_ceil_div(wd_ceil_div(c.kept, BN_GRID_BATCH),
-                                          wd_ceil_div(c.rounds - c.kept, BN_GRID_BATCH))
-                  : 0;
     a.shares = (uint32_t)(c.threads / c.items);
     a.column_shares = (uint32_t)(c.threads / c.width);
     a.by_blocks = wd_fastdiv_of(a.blocks);

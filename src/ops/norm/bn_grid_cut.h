@@ -11,7 +11,9 @@
 struct wd_bn_grid_cut {
     struct wd_bn_gpu_space space;
     int64_t unit;  /* elements */
-    int64_t bytes; /* of a unit, of all arrays that are kept */
+    int arrays;    /* that are kept */
+    bool adds;     /* z, of which a few parts are in shared memory too */
+    bool masks;    /* backward with a reserve space: four bytes a unit */
     int64_t pitch; /* elements of an outer index */
     int64_t width; /* elements of a group's row */
     int64_t plane; /* rows of a plane */
@@ -24,11 +26,15 @@ struct wd_bn_grid_cut {
     int64_t threads;
     int64_t lanes;
     int64_t rounds;
-    int64_t kept;
+    int64_t slots;  /* of a tensor's round */
+    int64_t parts;  /* of the ring */
+    int64_t beside; /* likewise of z's */
+    int64_t kept;   /* rounds */
+    int64_t room;   /* bytes of the two rings, at most */
     int64_t shared; /* bytes */
 };
 
-/* From c->space, the bytes of an element, and how many tensors are kept. False where rows would be too
+/* From c->space, c->adds, c->masks, the bytes of an element, and how many tensors are kept. False where rows would be too
  * wide, or would not begin at units. */
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
                     const struct wd_device *device);

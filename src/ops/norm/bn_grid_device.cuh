@@ -29,6 +29,8 @@ struct spot {
     uint32_t rounds; // of this thread
     uint32_t first;  // unit of the group's first row
     bool active;
+    bool ends_row; // its unit is the last of the group's row
+    bool edge;     // or of the warp's
 };
 
 __device__ __forceinline__ spot spot_of(const bn_grid_args &a)
@@ -45,6 +47,8 @@ __device__ __forceinline__ spot spot_of(const bn_grid_args &a)
     p.slices = a.blocks * a.lanes;
     // all rounds but the last one are full
     p.rounds = a.rounds - ((a.rounds - 1) * p.slices + p.row >= a.rows);
+    p.ends_row = p.run + 1 == a.runs || p.first + 1 == a.pitch;
+    p.edge = p.ends_row || threadIdx.x % 32 == 31;
     if (!p.active) p.first = p.row = p.slices = p.rounds = 0;
     return p;
 }
@@ -52,8 +56,7 @@ __device__ __forceinline__ spot spot_of(const bn_grid_args &a)
 // A row's first unit, as the thread has them.
 __device__ __forceinline__ uint32_t at_row(const bn_grid_args &a, uint32_t row)
 {
-    const uint32_t outer = wd_fastdiv_quotient(row, a.by_plane);
-    return outer * a.pitch + (row - outer * a.by_plane.divisor) * a.width;
+    return row * a.width + wd_fastdiv_quotient(row, a.by_plane) * a.jump;
 }
 
 // The thread's unit of round r.
@@ -71,14 +74,6 @@ __device__ __forceinline__ unsigned char *memory(void)
 __device__ __forceinline__ double2 *area_of(void)
 {
     return reinterpret_cast<double2 *>(memory());
-}
-
-// Unit `array` of round `round` of this thread.
-template <class T, int ARRAYS> __device__ __forceinline__ T *kept_at(uint32_t round, int array)
-{
-    return reinterpret_cast<T *>(memory() + BN_GRID_AREA +
-                                 ((size_t)(round * ARRAYS + array) * blockDim.x + threadIdx.x) *
-                                     BN_GRID_UNIT);
 }
 
 // Unit `at` of a tensor. ALIGNED: pointers are to 16 bytes.
@@ -102,33 +97,6 @@ __device__ __forceinline__ void get(const bn_grid_args &a, unit<T> &to, const vo
     }
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) to.put(i, reinterpret_cast<const T *>(first)[i]);
-}
-
-// On its way to shared memory; there after wd_copies_wait_all.
-template <class T, bool ALIGNED>
-__device__ __forceinline__ void keep(const bn_grid_args &a, T *to, const void *from, uint32_t at)
-{
-    if (ALIGNED) {
-        wd_copy_async<BN_GRID_UNIT, false>(to, static_cast<const uint4 *>(from) + at);
-    } else {
-        unit<T> u;
-        get<T, false>(a, u, from, at);
-        u.store(to);
-    }
-}
-
-// The first `kept` rounds of `from` as array ARRAY of ARRAYS; at most PARTS groups of copies, of
-// `each` rounds, which wait_for_part waits for.
-enum { PARTS = 4 };
-
-__device__ __forceinline__ void wait_for_part(uint32_t part)
-{
-    switch (part) {
-    case 0: wd_copies_wait<3>(); break;
-    case 1: wd_copies_wait<2>(); break;
-    case 2: wd_copies_wait<1>(); break;
-    default: wd_copies_wait<0>(); break;
-    }
 }
 
 // Stores a unit where it is `there`. Not ALIGNED: all threads of a warp come here together; a thread
@@ -176,13 +144,6 @@ __device__ __forceinline__ void put_bits(uint8_t *reserve, uint32_t bits, uint32
 #pragma unroll
     for (uint32_t m = 1; m < UNITS; m *= 2) bits |= __shfl_xor_sync(0xffffffffu, bits, m);
     if (there && at % UNITS == 0) reserve[at / UNITS] = (uint8_t)bits;
-}
-
-template <class T> __device__ __forceinline__ uint32_t bits_at(const bn_grid_args &a, uint32_t at)
-{
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>;
-    if (!a.bn.reserve) return 0xffu;
-    return (uint32_t)a.bn.reserve[at / UNITS] >> at % UNITS * UNIT<T>;
 }
 
 // Whether the next thread's unit of a round follows this one's in memory.
