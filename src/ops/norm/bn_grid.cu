@@ -121,29 +121,41 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
         uint32_t next = ahead == a.parts ? 0 : ahead;
-        for (uint32_t part = 0; part < parts; ++part) {
-            unit<T> u[EACH];
+        unit<T> u[EACH];
+        const auto receive_part = [&]() {
             await_part<ALIGNED>(a);
 #pragma unroll
             for (int e = 0; e < EACH; ++e) {
                 receive<T, ALIGNED>(a, p, u[e], row_of<1, EACH>(a, place, e, 0), x);
             }
             if (!ALIGNED) __syncwarp();
+            place = place_after(place, a.parts);
+        };
+        const auto add = [&](const unit<T> &one) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                const A d = wd_widen(one.get(i)) - pivot[i];
+                value[2 * i] += d;
+                value[2 * i + 1] += d * d;
+            }
+        };
+        // all threads that have units have all of those before the last part
+        for (uint32_t part = 0; part + 1 < parts; ++part) {
+            receive_part();
             if (part + ahead < parts) send_part(next, part + ahead);
             wd_copies_end();
-#pragma unroll
-            for (int e = 0; e < EACH; ++e) {
-                if (part * EACH + e >= p.rounds) break;
-#pragma unroll
-                for (int i = 0; i < V; ++i) {
-                    const A d = wd_widen(u[e].get(i)) - pivot[i];
-                    value[2 * i] += d;
-                    value[2 * i + 1] += d * d;
-                }
-            }
-            place = place_after(place, a.parts);
             next = place_after(next, a.parts);
+#pragma unroll
+            for (int e = 0; e < EACH; ++e) add(u[e]);
         }
+        receive_part();
+        wd_copies_end();
+#pragma unroll
+        for (int e = 0; e < EACH; ++e) {
+            if ((parts - 1) * EACH + e < p.rounds) add(u[e]);
+        }
+#pragma unroll
+        for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
         if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
 #pragma unroll

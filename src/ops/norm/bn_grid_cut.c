@@ -289,8 +289,8 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     /* what the last of neighbours copies besides, at the ends of rows and of warps */
     if (!a.bn.aligned) lay_rings(&c, c.threads + c.lanes + c.threads / WARP);
     a.pitch = (uint32_t)(c.pitch / c.unit);
-    a.width = (uint32_t)runs;
-    a.jump = (uint32_t)(c.pitch / c.unit - c.plane * runs);
+    a.width = c.plane > 1 ? (uint32_t)runs : a.pitch;
+    a.jump = c.plane > 1 ? (uint32_t)(a.pitch - c.plane * runs) : 0;
     a.stride = (uint32_t)((c.plane > 1 ? c.space.inner : c.width) / c.unit);
     a.units = (uint32_t)(c.space.total / c.unit);
     a.blends = a.bn.wide_alpha != 1.0 || a.bn.wide_beta != 0.0;

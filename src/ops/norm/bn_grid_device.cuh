@@ -28,6 +28,8 @@ struct spot {
     uint32_t slices; // rows from round to round
     uint32_t rounds; // of this thread
     uint32_t first;  // unit of the group's first row
+    uint32_t base;   // of round 0, and from round to round, in one plane
+    uint32_t step;
     bool active;
     bool ends_row; // its unit is the last of the group's row
     bool edge;     // or of the warp's
@@ -50,19 +52,24 @@ __device__ __forceinline__ spot spot_of(const bn_grid_args &a)
     p.ends_row = p.run + 1 == a.runs || p.first + 1 == a.pitch;
     p.edge = p.ends_row || threadIdx.x % 32 == 31;
     if (!p.active) p.first = p.row = p.slices = p.rounds = 0;
+    p.base = p.first + p.row * a.width;
+    p.step = p.slices * a.width;
     return p;
 }
 
 // A row's first unit, as the thread has them.
 __device__ __forceinline__ uint32_t at_row(const bn_grid_args &a, uint32_t row)
 {
-    return row * a.width + wd_fastdiv_quotient(row, a.by_plane) * a.jump;
+    const uint32_t at = row * a.width;
+    return a.jump == 0 ? at : at + wd_fastdiv_quotient(row, a.by_plane) * a.jump;
 }
 
 // The thread's unit of round r.
 __device__ __forceinline__ uint32_t at_round(const bn_grid_args &a, const spot &p, uint32_t r)
 {
-    return p.first + at_row(a, p.row + r * p.slices);
+    const uint32_t at = p.base + r * p.step;
+    if (a.jump == 0) return at;
+    return at + wd_fastdiv_quotient(p.row + r * p.slices, a.by_plane) * a.jump;
 }
 
 __device__ __forceinline__ unsigned char *memory(void)
@@ -150,7 +157,7 @@ __device__ __forceinline__ void put_bits(uint8_t *reserve, uint32_t bits, uint32
 __device__ __forceinline__ bool is_joined(const bn_grid_args &a, const spot &p)
 {
     if (p.run + 1 < a.runs) return true;
-    return a.by_plane.divisor == 1 && a.width == a.pitch && p.lane + 1 < a.lanes;
+    return a.runs == a.pitch && p.lane + 1 < a.lanes;
 }
 
 // alpha * v + beta * old, to y.
