@@ -266,7 +266,7 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
                     load_run(r, x + row + (s.kept + k) * step, a.runs != 0, s.left);
                 },
                 [&](uint32_t, const run<T> &r) { see(r); });
-#pragma unroll
+#pragma unroll 1
             for (int b = 0; b < BATCHES; ++b) {
                 const uint32_t end = min((b + 1) * s.batch, s.kept);
                 wait_for_batch(b);

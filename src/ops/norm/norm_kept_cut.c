@@ -48,8 +48,9 @@ enum {
 /* Of a thread, as the kernels' rows have it. */
 static int64_t registers_of(const struct norm_kept_cut *c, const struct norm_groups_shape *s)
 {
-    if (c->way == NORM_KEPT_BESIDE && s->arrays == 1 && s->size == 4) return 64;
-    return c->way == NORM_KEPT_COLUMNS ? 96 : 80;
+    if (c->way == NORM_KEPT_COLUMNS) return 96;
+    if (c->way == NORM_KEPT_BESIDE && (s->arrays > 1 || s->size < 4)) return 80;
+    return 64;
 }
 
 /* Blocks of a processor; 0: one is too large. */

@@ -105,9 +105,11 @@ __device__ __forceinline__ void wait_for_batch(int batch)
 }
 
 template <class T>
-__device__ __forceinline__ void put_run(T *to, const run<T> &r, bool whole, int begin, int end,
-                                        bool streaming)
+__device__ __forceinline__ void put(T *to, const float (&value)[RUN<T>], bool whole, int begin,
+                                    int end, bool streaming)
 {
+    run<T> r;
+    narrow(r, value);
     if (whole) {
         if (streaming) r.store_streaming(to);
         else r.store(to);
@@ -117,15 +119,6 @@ __device__ __forceinline__ void put_run(T *to, const run<T> &r, bool whole, int 
     for (int i = 0; i < RUN<T>; ++i) {
         if (i >= begin && i < end) to[i] = r.get(i);
     }
-}
-
-template <class T>
-__device__ __forceinline__ void put(T *to, const float (&value)[RUN<T>], bool whole, int begin,
-                                    int end, bool streaming)
-{
-    run<T> r;
-    narrow(r, value);
-    put_run(to, r, whole, begin, end, streaming);
 }
 
 // ---- Sums ----

@@ -67,6 +67,22 @@ __device__ __forceinline__ void fetch_run(const norm_kept_args &a, const plane_s
     fetch(kept + v, panel + r.at, a.runs && r.whole, r.begin, r.end);
 }
 
+// By way of the run's own words, where it is not whole.
+template <class T>
+__device__ __forceinline__ void put_planes(T *to, const run<T> &r, bool whole, const plane_run &at,
+                                           uint4 *own, bool streaming)
+{
+    if (whole) {
+        if (streaming) r.store_streaming(to);
+        else r.store(to);
+        return;
+    }
+    T *from = reinterpret_cast<T *>(own);
+    r.store(from);
+#pragma unroll 1
+    for (int i = at.begin; i < at.end; ++i) to[i] = from[i];
+}
+
 template <class T, bool EVEN>
 __device__ __forceinline__ void fetch_panel(const norm_kept_args &a, const plane_seat &s,
                                             const T *panel, uint4 *kept)
@@ -149,20 +165,25 @@ __device__ __forceinline__ void by_lines(const norm_kept_args &a, const plane_ru
         for (int i = 0; i < RUN<T>; ++i) each(i, here);
         return;
     }
-    int end = (int)((channel + 1) * a.plane) - r.at;
+    const int end = (int)((channel + 1) * a.plane) - r.at;
     if (end >= RUN<T>) {
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) each(i, here);
-    } else if (a.plane >= RUN<T>) {
+    } else {
         const line next = of[1];
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) each(i, i < end ? here : next);
-    } else {
-#pragma unroll
-        for (int i = 0; i < RUN<T>; ++i) {
-            if (i == end && i < r.end) of += 1, end += (int)a.plane;
-            each(i, of[0]);
-        }
+    }
+}
+
+// Where a run may be of more than two channels: f(element, its line), of those that are its own.
+template <class F>
+__device__ __forceinline__ void by_elements(const norm_kept_args &a, const plane_run &r,
+                                            const line *table, uint32_t first, const F &f)
+{
+#pragma unroll 1
+    for (int i = r.begin; i < r.end; ++i) {
+        f(i, table[wd_fastdiv_quotient((uint32_t)(r.at + i), a.by_plane) - first]);
     }
 }
 
@@ -277,7 +298,7 @@ __device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const pl
     uint32_t scale = has ? param_bits(a.scale, first + threadIdx.x) : 0;
     uint32_t bias = has ? param_bits(a.bias, first + threadIdx.x) : 0;
     mine.begin(origin);
-#pragma unroll
+#pragma unroll 1
     for (int b = 0; b < BATCHES; ++b) {
         wait_for_batch(b);
         FOR_RUNS_OF_BATCH(b, v)
@@ -294,10 +315,9 @@ __device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const pl
                 for (int i = 0; i < RUN<T>; ++i) mine.add(x[i]);
             } else {
                 count += at.end - at.begin;
-#pragma unroll
-                for (int i = 0; i < RUN<T>; ++i) {
-                    if (i >= at.begin && i < at.end) mine.add(x[i]);
-                }
+                const T *part = reinterpret_cast<const T *>(kept + v);
+#pragma unroll 1
+                for (int i = at.begin; i < at.end; ++i) mine.add(wd_widen(part[i]));
             }
         }
     }
@@ -354,7 +374,13 @@ __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
                     const plane_run at = plane_run_of<T, EVEN>(s, v);
                     run<T> r;
                     r.load(reinterpret_cast<const T *>(kept + v));
-                    if constexpr (!BESIDE) {
+                    if (!EVEN && !BESIDE && a.plane < RUN<T>) {
+                        T *own = reinterpret_cast<T *>(kept + v);
+                        by_elements(a, at, table, channels.first, [&](int i, const line &l) {
+                            wd_narrow(own[i], fmaf(l.factor, wd_widen(own[i]) - l.mean, l.base));
+                        });
+                        r.load(own);
+                    } else if constexpr (!BESIDE) {
                         float value[RUN<T>];
                         widen(value, r);
                         by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
@@ -362,7 +388,7 @@ __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
                         });
                         narrow(r, value);
                     }
-                    put_run(y + at.at, r, a.runs && at.whole, at.begin, at.end, a.streaming);
+                    put_planes(y + at.at, r, a.runs && at.whole, at, kept + v, a.streaming);
                 }
                 if (v < next.count) fetch_run<T, EVEN>(a, next, x, kept, v);
             }
@@ -537,17 +563,31 @@ __device__ __forceinline__ void planes_backward(const norm_kept_args &a)
         for (uint32_t v = threadIdx.x; v < max(s.count, next.count); v += blockDim.x) {
             if (v < s.count) {
                 const plane_run at = plane_run_of<T, EVEN>(s, v);
-                run<T> rx, rdy;
-                float x[RUN<T>], value[RUN<T>];
-                rx.load(reinterpret_cast<const T *>(kept + v));
-                rdy.load(reinterpret_cast<const T *>(kept_dy + v));
-                widen(x, rx);
-                widen(value, rdy);
-                by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
-                    const line &of = BESIDE ? l : all;
-                    value[i] = fmaf(l.factor, value[i], fmaf(of.slope, x[i] - of.mean, of.base));
-                });
-                put(dx + at.at, value, a.runs && at.whole, at.begin, at.end, a.streaming);
+                const T *own_x = reinterpret_cast<const T *>(kept + v);
+                T *own = reinterpret_cast<T *>(kept_dy + v);
+                run<T> r;
+                if (!EVEN && a.plane < RUN<T>) {
+                    by_elements(a, at, table, channels.first, [&](int i, const line &l) {
+                        const line &of = BESIDE ? l : all;
+                        const float d = wd_widen(own_x[i]) - of.mean;
+                        wd_narrow(own[i],
+                                  fmaf(l.factor, wd_widen(own[i]), fmaf(of.slope, d, of.base)));
+                    });
+                    r.load(own);
+                } else {
+                    float x[RUN<T>], value[RUN<T>];
+                    r.load(own_x);
+                    widen(x, r);
+                    r.load(own);
+                    widen(value, r);
+                    by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
+                        const line &of = BESIDE ? l : all;
+                        value[i] =
+                            fmaf(l.factor, value[i], fmaf(of.slope, x[i] - of.mean, of.base));
+                    });
+                    narrow(r, value);
+                }
+                put_planes(dx + at.at, r, a.runs && at.whole, at, kept_dy + v, a.streaming);
             }
             if (v < next.count) {
                 fetch_run<T, EVEN>(a, next, x, kept, v);
