@@ -77,31 +77,35 @@ static int64_t teams_at_once(const struct norm_kept_cut *c, int64_t each,
     return parts * (PART_PROCESSORS * each / c->blocks) / 2;
 }
 
-/* Takes the cut if it fits, and should be faster than the best so far. `waste` is what a byte costs more
- * than one of whole lines that are read once. */
+/* Takes the cut if it fits, and should be faster than the best so far, of all numbers of blocks that a
+ * processor may have. `waste` is what a byte costs more than one of whole lines that are read once. */
 static void offer(struct norm_kept_cut *best, struct norm_kept_cut *c, double waste,
                   const struct norm_groups_shape *s, const struct wd_device *device)
 {
-    int64_t each = resident(c, s, device);
-    int64_t most = each == 0 ? 0 : teams_at_once(c, each, device);
-    int64_t turns;
-    double bytes;
-    double turn;
+    double bytes = (double)s->samples * (double)s->channels * (double)s->plane * s->size;
     double join = c->meets        ? JOIN_TOGETHER + JOIN_BLOCK * (double)c->blocks
                   : c->blocks > 1 ? JOIN_CLUSTER
                                   : JOIN;
-    if (c->meets && most == 0) return; /* a part of them could not meet */
-    if (each == 0) return;
-    most = wd_most(1, most);
-    turns = wd_ceil_div(c->panels, most);
-    c->teams = wd_ceil_div(c->panels, turns);
-    each = wd_least(each, wd_ceil_div(c->teams * c->blocks, device->multiprocessors));
-    bytes = (double)s->samples * (double)s->channels * (double)s->plane * s->size;
     bytes = waste * bytes * (s->arrays + 1) / (double)(c->panels * c->blocks) / SPEED;
-    turn = (double)each * bytes > bytes + join ? (double)each * bytes : bytes + join;
-    c->cost = (double)turns * turn + join + (c->meets ? BEGIN_TOGETHER : BEGIN);
-    if (best->cost > 0.0 && best->cost <= c->cost) return;
-    *best = *c;
+    int64_t all = resident(c, s, device);
+    for (int64_t each = all; each > 0; --each) {
+        int64_t most = teams_at_once(c, each, device);
+        int64_t turns;
+        double load; /* blocks of a processor */
+        double turn;
+        if (c->meets && most == 0) return; /* a part of them could not meet */
+        turns = wd_ceil_div(c->panels, wd_most(1, most));
+        c->teams = wd_ceil_div(c->panels, turns);
+        load = (double)wd_ceil_div(c->teams * c->blocks, device->multiprocessors);
+        /* those that have fewer are faster, which helps nobody who meets the others */
+        if (!c->meets) {
+            load = (load + (double)(c->teams * c->blocks) / (double)device->multiprocessors) / 2.0;
+        }
+        turn = load * bytes > bytes + join ? load * bytes : bytes + join;
+        c->cost = (double)turns * turn + join + (c->meets ? BEGIN_TOGETHER : BEGIN);
+        if (each < all) c->cost *= FEWER; /* which hide less of what each waits for */
+        if (best->cost <= 0.0 || best->cost > c->cost) *best = *c;
+    }
 }
 
 /* ---- Planes ---- */
