@@ -45,6 +45,9 @@ enum {
     JOIN_BLOCK = 10,       /* ... each of which has something to be added */
 };
 
+/* Times as long with fewer blocks on a processor than could be. */
+static const double FEWER = 1.05;
+
 /* Of a thread, as the kernels' rows have it. */
 static int64_t registers_of(const struct norm_kept_cut *c, const struct norm_groups_shape *s)
 {
