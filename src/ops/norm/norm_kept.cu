@@ -19,6 +19,14 @@ __device__ __forceinline__ uint32_t slices_of(const norm_kept_args &a, uint32_t 
     return (first + skip + a.plane - 1) / a.part - (first + skip) / a.part + 1;
 }
 
+__device__ __forceinline__ bool has_sums(const norm_kept_args &a, uint32_t row, uint32_t channel)
+{
+    if (a.length == 0 || a.slices == 1) return true;
+    return row % a.slices < slices_of(a, row / a.slices, channel);
+}
+
+constexpr uint32_t ROWS_AT_ONCE = 8;
+
 // dscale and dbias over samples and blocks: a warp's lanes are channels, and warps have rows of sums.
 __device__ __forceinline__ void kept_params(const norm_kept_args &a)
 {
@@ -30,11 +38,22 @@ __device__ __forceinline__ void kept_params(const norm_kept_args &a)
     double dy = 0.0, dy_xhat = 0.0;
     wd_wait_for_previous();
     if (channel < a.channels) {
-#pragma unroll 8
-        for (uint32_t row = warp; row < a.samples * a.slices; row += warps) {
-            if (a.length > 0 && row % a.slices >= slices_of(a, row / a.slices, channel)) continue;
-            const norm_kept_sums one = a.sums[(int64_t)row * a.channels + channel];
-            dy += one.dy, dy_xhat += one.dy_xhat;
+        const uint32_t rows = a.samples * a.slices;
+        const norm_kept_sums *of = a.sums + channel;
+        for (uint32_t first = warp; first < rows; first += ROWS_AT_ONCE * warps) {
+            norm_kept_sums some[ROWS_AT_ONCE];
+#pragma unroll
+            for (uint32_t k = 0; k < ROWS_AT_ONCE; ++k) {
+                const uint32_t row = first + k * warps;
+                some[k] = {0.0f, 0.0f};
+                if (row < rows && has_sums(a, row, channel)) {
+                    some[k] = of[(int64_t)row * a.channels];
+                }
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < ROWS_AT_ONCE; ++k) {
+                dy += some[k].dy, dy_xhat += some[k].dy_xhat;
+            }
         }
     }
     of_warp[0][warp][lane] = dy;

@@ -80,6 +80,30 @@ __device__ __forceinline__ void load_run(run<T> &to, const T *from, bool whole, 
     }
 }
 
+template <class T> struct run_pair {
+    run<T> x;
+    run<T> dy;
+};
+
+// f(i, r) of `count` of them in their order, where r is what `ask` gave i: AHEAD are under way always.
+template <uint32_t AHEAD, class R, class ASK, class F>
+__device__ __forceinline__ void again(uint32_t count, const ASK &ask, const F &f)
+{
+    R r[AHEAD];
+#pragma unroll
+    for (uint32_t k = 0; k < AHEAD; ++k) {
+        if (k < count) ask(k, r[k]);
+    }
+    for (uint32_t i = 0; i < count; i += AHEAD) {
+#pragma unroll
+        for (uint32_t k = 0; k < AHEAD; ++k) {
+            if (i + k >= count) break;
+            f(i + k, r[k]);
+            if (i + k + AHEAD < count) ask(i + k + AHEAD, r[k]);
+        }
+    }
+}
+
 // Rows whose median is what a column's differences are from: no element far out makes them so large
 // that single precision has no digits left for the others.
 constexpr uint32_t PIVOTS = 3;
@@ -106,35 +130,42 @@ __device__ __forceinline__ column_areas column_areas_of(const norm_kept_args &a,
     return s;
 }
 
-// Lanes that add up the rows of one run.
-constexpr uint32_t ADDERS = 8;
+// Rows of a run that a lane adds up, at least.
+constexpr uint32_t ADDED_LEAST = 2;
 
 // Two sums of every column over the rows of the block, two columns at a time.
 template <class T>
 __device__ __forceinline__ void sum_columns(const norm_kept_args &a, const float (&one)[RUN<T>],
                                             const float (&other)[RUN<T>], const column_areas &area)
 {
+    uint32_t adders = WARP;
+    while (adders > 1 && (a.across * adders > blockDim.x || ADDED_LEAST * adders > a.rows)) {
+        adders /= 2;
+    }
+    const uint32_t items = a.across * adders;
 #pragma unroll
     for (int c = 0; c < RUN<T>; c += 2) {
         if (c > 0) __syncthreads();
         area.table[threadIdx.x] = make_float4(one[c], other[c], one[c + 1], other[c + 1]);
         __syncthreads();
-        for (uint32_t first = 0; first < a.across * ADDERS; first += blockDim.x) {
-            const uint32_t item = first + threadIdx.x;
-            const uint32_t place = item / ADDERS;
+        for (uint32_t item = threadIdx.x; item - threadIdx.x % WARP < items; item += blockDim.x) {
+            const uint32_t place = item / adders;
             float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            for (uint32_t row = item % ADDERS; place < a.across && row < a.rows; row += ADDERS) {
-                const float4 some = area.table[row * a.across + place];
-                all.x += some.x, all.y += some.y, all.z += some.z, all.w += some.w;
+            if (item < items) {
+                const float4 *from = area.table + place;
+#pragma unroll 4
+                for (uint32_t row = item % adders; row < a.rows; row += adders) {
+                    const float4 some = from[row * a.across];
+                    all.x += some.x, all.y += some.y, all.z += some.z, all.w += some.w;
+                }
             }
-#pragma unroll
-            for (uint32_t lanes = 1; lanes < ADDERS; lanes *= 2) {
+            for (uint32_t lanes = 1; lanes < adders; lanes *= 2) {
                 all.x += __shfl_xor_sync(WHOLE_WARP, all.x, (int)lanes);
                 all.y += __shfl_xor_sync(WHOLE_WARP, all.y, (int)lanes);
                 all.z += __shfl_xor_sync(WHOLE_WARP, all.z, (int)lanes);
                 all.w += __shfl_xor_sync(WHOLE_WARP, all.w, (int)lanes);
             }
-            if (item % ADDERS == 0 && place < a.across) {
+            if (item % adders == 0 && item < items) {
                 area.found[place * RUN<T> + c] = make_float2(all.x, all.y);
                 area.found[place * RUN<T> + c + 1] = make_float2(all.z, all.w);
             }
@@ -209,6 +240,7 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
     for (; panel < a.panels; panel += a.teams, e.turn += 1) {
         const int64_t sample = panel / a.tiles;
         const uint32_t channel = (uint32_t)(panel - sample * a.tiles) * a.tile;
+        uint32_t scale[RUN<T>], bias[RUN<T>];
         {
             float pivot[RUN<T>], sum[RUN<T>], squares[RUN<T>];
             wait_for_batch(0);
@@ -228,18 +260,13 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
                     squares[i] = fmaf(d, d, squares[i]);
                 }
             };
-            for (uint32_t j = s.kept; j < s.slots; j += AGAIN) {
-                run<T> r[AGAIN];
-#pragma unroll
-                for (uint32_t k = 0; k < AGAIN; ++k) {
-                    load_run(r[k], x + row + min(j + k, s.slots - 1) * step, a.runs != 0, s.left);
-                }
-#pragma unroll
-                for (uint32_t k = 0; k < AGAIN; ++k) {
-                    if (j + k < s.slots) see(r[k]);
-                }
-            }
-#pragma unroll
+            again<AGAIN, run<T>>(
+                s.slots - s.kept,
+                [&](uint32_t k, run<T> &r) {
+                    load_run(r, x + row + (s.kept + k) * step, a.runs != 0, s.left);
+                },
+                [&](uint32_t, const run<T> &r) { see(r); });
+#pragma unroll 1
             for (int b = 0; b < BATCHES; ++b) {
                 const uint32_t end = min((b + 1) * s.batch, s.kept);
                 wait_for_batch(b);
@@ -249,6 +276,9 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
                     see(r);
                 }
             }
+            // under way while blocks join
+            params_at(scale, a.scale, channel + s.place * RUN<T>, s.slots > 0 ? s.left : 0);
+            params_at(bias, a.bias, channel + s.place * RUN<T>, s.slots > 0 ? s.left : 0);
             sum_columns<T>(a, sum, squares, area);
         }
         if (threadIdx.x == 0) expect(a, e);
@@ -265,7 +295,7 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
             if (is && threadIdx.x % lanes_columns == 0) publish(a, e, g, all);
         });
         wait_for_all(a, e);
-        const uint32_t lanes = lanes_of_blocks(a);
+        const uint32_t lanes = lanes_of_blocks(a, groups);
         for_groups(groups, lanes, [&](uint32_t g, bool is) {
             const numbers n = numbers_of(a, received(a, e, g, lanes), 0.0f);
             if (threadIdx.x % lanes > 0 || !is) return;
@@ -283,10 +313,9 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
             if (i >= s.left || s.slots == 0) continue;
             const uint32_t own = s.place * RUN<T> + i;
             const float4 n = area.groups[wd_fastdiv_quotient(own, a.by_each)];
-            const float scale = param_at(a.scale, channel + own);
             mean[i] = n.x;
-            factor[i] = scale * n.y;
-            base[i] = fmaf(scale, n.z, param_at(a.bias, channel + own));
+            factor[i] = param_of(a.scale, scale[i]) * n.y;
+            base[i] = fmaf(param_of(a.scale, scale[i]), n.z, param_of(a.bias, bias[i]));
         }
         T *y = static_cast<T *>(a.y) + column_base<T>(a, s, panel) + row;
         const auto finish = [&](const run<T> &r, T *to) {
@@ -299,18 +328,12 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
             put(to, v, a.runs != 0, 0, s.left, a.streaming);
         };
         // backwards: what was read last may still be in the cache
-        for (uint32_t j = s.slots; j > s.kept; j -= min(j - s.kept, AGAIN)) {
-            run<T> r[AGAIN];
-#pragma unroll
-            for (uint32_t k = 0; k < AGAIN; ++k) {
-                const uint32_t own = j > s.kept + k ? j - k - 1 : s.kept;
-                load_run(r[k], x + row + own * step, a.runs != 0, s.left);
-            }
-#pragma unroll
-            for (uint32_t k = 0; k < AGAIN; ++k) {
-                if (j > s.kept + k) finish(r[k], y + (j - k - 1) * step);
-            }
-        }
+        again<AGAIN, run<T>>(
+            s.slots - s.kept,
+            [&](uint32_t k, run<T> &r) {
+                load_run(r, x + row + (s.slots - 1 - k) * step, a.runs != 0, s.left);
+            },
+            [&](uint32_t k, const run<T> &r) { finish(r, y + (s.slots - 1 - k) * step); });
         const bool more = panel + a.teams < a.panels;
         if (more) {
             x = static_cast<const T *>(a.x) + column_base<T>(a, s, panel + a.teams);
@@ -354,14 +377,24 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
         const int64_t sample = panel / a.tiles;
         const uint32_t channel = (uint32_t)(panel - sample * a.tiles) * a.tile;
         const int64_t share = sample * a.groups + channel / a.each;
+        // what is given, asked for while x and dy are under way
+        float *scales = reinterpret_cast<float *>(area.pivots);
+        __syncthreads();
+        for (uint32_t c = threadIdx.x; c < a.tile; c += blockDim.x) {
+            scales[c] = param_at(a.scale, channel + c);
+        }
+        for (uint32_t g = threadIdx.x; g < groups; g += blockDim.x) {
+            area.groups[g] =
+                make_float4(a.given_mean[share + g], a.given_inv_std[share + g], 0.0f, 0.0f);
+        }
+        __syncthreads();
         {
             float sum[RUN<T>], product[RUN<T>], mean[RUN<T>];
 #pragma unroll
             for (int i = 0; i < RUN<T>; ++i) {
                 sum[i] = product[i] = mean[i] = 0.0f;
                 if (i < s.left && s.slots > 0) {
-                    mean[i] =
-                        a.given_mean[share + wd_fastdiv_quotient(s.place * RUN<T> + i, a.by_each)];
+                    mean[i] = area.groups[wd_fastdiv_quotient(s.place * RUN<T> + i, a.by_each)].x;
                 }
             }
             const auto see = [&](const run<T> &rx, const run<T> &rdy) {
@@ -374,19 +407,13 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
                     product[i] = fmaf(vdy[i], vx[i] - mean[i], product[i]);
                 }
             };
-            for (uint32_t j = s.kept; j < s.slots; j += AGAIN_BACKWARD) {
-                run<T> rx[AGAIN_BACKWARD], rdy[AGAIN_BACKWARD];
-#pragma unroll
-                for (uint32_t k = 0; k < AGAIN_BACKWARD; ++k) {
-                    const int64_t at = min(j + k, s.slots - 1) * step;
-                    load_run(rx[k], x + at, a.runs != 0, s.left);
-                    load_run(rdy[k], dy + at, a.runs != 0, s.left);
-                }
-#pragma unroll
-                for (uint32_t k = 0; k < AGAIN_BACKWARD; ++k) {
-                    if (j + k < s.slots) see(rx[k], rdy[k]);
-                }
-            }
+            again<AGAIN_BACKWARD, run_pair<T>>(
+                s.slots - s.kept,
+                [&](uint32_t k, run_pair<T> &r) {
+                    load_run(r.x, x + (s.kept + k) * step, a.runs != 0, s.left);
+                    load_run(r.dy, dy + (s.kept + k) * step, a.runs != 0, s.left);
+                },
+                [&](uint32_t, const run_pair<T> &r) { see(r.x, r.dy); });
             wd_copies_wait_all();
             for (uint32_t j = 0; j < s.kept; ++j) {
                 run<T> rx, rdy;
@@ -398,17 +425,17 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
         }
         if (threadIdx.x == 0) expect(a, e);
         for (uint32_t c = threadIdx.x; a.sums && c < a.tile; c += blockDim.x) {
-            const float inv_std = a.given_inv_std[share + c / a.each];
+            const float inv_std = area.groups[wd_fastdiv_quotient(c, a.by_each)].y;
             const float2 one = area.found[c];
             a.sums[(sample * a.slices + e.rank) * a.channels + channel + c] = {one.x,
                                                                                one.y * inv_std};
         }
         const uint32_t lanes_columns = lanes_of_columns(a);
         for_groups(groups, lanes_columns, [&](uint32_t g, bool is) {
-            const float inv_std = a.given_inv_std[share + g];
+            const float inv_std = area.groups[g].y;
             pair all = {0.0, 0.0};
             for (uint32_t c = threadIdx.x % lanes_columns; c < a.each; c += lanes_columns) {
-                const float scale = param_at(a.scale, channel + g * a.each + c);
+                const float scale = scales[g * a.each + c];
                 const float2 one = area.found[g * a.each + c];
                 add(all, {scale * one.x, scale * one.y * inv_std});
             }
@@ -416,14 +443,13 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
             if (is && threadIdx.x % lanes_columns == 0) publish(a, e, g, all);
         });
         wait_for_all(a, e);
-        const uint32_t lanes = lanes_of_blocks(a);
+        const uint32_t lanes = lanes_of_blocks(a, groups);
         for_groups(groups, lanes, [&](uint32_t g, bool is) {
             const pair all = received(a, e, g, lanes);
-            const float inv_std = a.given_inv_std[share + g];
             if (threadIdx.x % lanes > 0 || !is) return;
-            area.groups[g] = make_float4(a.given_mean[share + g], inv_std,
-                                         -inv_std * (float)(all.first * a.inverse),
-                                         -inv_std * inv_std * (float)(all.second * a.inverse));
+            const float inv_std = area.groups[g].y;
+            area.groups[g].z = -inv_std * (float)(all.first * a.inverse);
+            area.groups[g].w = -inv_std * inv_std * (float)(all.second * a.inverse);
         });
         __syncthreads();
         float mean[RUN<T>], base[RUN<T>], slope[RUN<T>], factor[RUN<T>];
@@ -434,7 +460,7 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
             const uint32_t own = s.place * RUN<T> + i;
             const float4 n = area.groups[wd_fastdiv_quotient(own, a.by_each)];
             mean[i] = n.x;
-            factor[i] = n.y * param_at(a.scale, channel + own);
+            factor[i] = n.y * scales[own];
             slope[i] = n.w;
             base[i] = n.z;
         }
@@ -450,19 +476,16 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
             }
             put(to, v, a.runs != 0, 0, s.left, a.streaming);
         };
-        for (uint32_t j = s.slots; j > s.kept; j -= min(j - s.kept, AGAIN_BACKWARD)) {
-            run<T> rx[AGAIN_BACKWARD], rdy[AGAIN_BACKWARD];
-#pragma unroll
-            for (uint32_t k = 0; k < AGAIN_BACKWARD; ++k) {
-                const int64_t at = (j > s.kept + k ? j - k - 1 : s.kept) * step;
-                load_run(rx[k], x + at, a.runs != 0, s.left);
-                load_run(rdy[k], dy + at, a.runs != 0, s.left);
-            }
-#pragma unroll
-            for (uint32_t k = 0; k < AGAIN_BACKWARD; ++k) {
-                if (j > s.kept + k) finish(rx[k], rdy[k], dx + (j - k - 1) * step);
-            }
-        }
+        again<AGAIN_BACKWARD, run_pair<T>>(
+            s.slots - s.kept,
+            [&](uint32_t k, run_pair<T> &r) {
+                const int64_t at = (s.slots - 1 - k) * step;
+                load_run(r.x, x + at, a.runs != 0, s.left);
+                load_run(r.dy, dy + at, a.runs != 0, s.left);
+            },
+            [&](uint32_t k, const run_pair<T> &r) {
+                finish(r.x, r.dy, dx + (s.slots - 1 - k) * step);
+            });
         const bool more = panel + a.teams < a.panels;
         if (more) {
             x = static_cast<const T *>(a.x) + column_base<T>(a, s, panel + a.teams) + row;

@@ -22,8 +22,7 @@ enum {
     PROCESSOR_REGISTERS = 65536,
     PROCESSOR_BLOCKS = 32, /* that a processor has at most */
     COLUMN_THREADS = 320,  /* of columns: their registers say so */
-    SMALL_RUNS = 128,      /* of a share that others lie beside */
-    BESIDE_BYTES = 16384,  /* of a panel of several shares, about */
+    BESIDE_BYTES = 26624,  /* of a panel of several shares, about */
     BESIDE_THREADS = 256,
     BESIDE_ELEMENTS = 16, /* of a lane, about */
     BESIDE_PANELS = 8,    /* of a processor, before they grow */
@@ -34,33 +33,38 @@ enum {
     NARROW = 64,          /* bytes of a panel's row, at least, unless it is all or x is small */
     LINE_BYTES = 128,
     SMALL_BYTES = 1 << 20,
-    TOLD_MOST = 4096,           /* values that blocks which meet tell each other */
-    BACKWARD_SAMPLE = 12 << 20, /* bytes of a sample, x and dy, where blocks meet backward */
-    TEAMS = 16,                 /* of blocks that meet, at most */
-    RESIDENT = 2,               /* blocks of a processor that meet: one loads while another waits */
-    SPEED = 32,                 /* bytes a nanosecond of a processor */
-    BEGIN = 2000,               /* ns of a launch */
-    BEGIN_TOGETHER = 3500,      /* ... of blocks that meet */
-    JOIN = 1500,                /* ns from the last element's arrival to the first one's leaving */
-    JOIN_CLUSTER = 2500,        /* ... where blocks of a cluster wait for each other */
-    JOIN_TOGETHER = 3500,       /* ... and blocks that meet ... */
-    JOIN_BLOCK = 10,            /* ... each of which has something to be added */
+    TOLD_MOST = 8448,      /* values that blocks which meet tell each other */
+    TEAMS = 16,            /* of blocks that meet, at most */
+    RESIDENT = 2,          /* blocks of a processor that meet: one loads while another waits */
+    SPEED = 32,            /* bytes a nanosecond of a processor */
+    BEGIN = 2000,          /* ns of a launch */
+    BEGIN_TOGETHER = 3500, /* ... of blocks that meet */
+    JOIN = 1500,           /* ns from the last element's arrival to the first one's leaving */
+    JOIN_CLUSTER = 2500,   /* ... where blocks of a cluster wait for each other */
+    JOIN_TOGETHER = 3500,  /* ... and blocks that meet ... */
+    JOIN_BLOCK = 10,       /* ... each of which has something to be added */
 };
 
+/* Times as long with fewer blocks on a processor than could be. */
+static const double FEWER = 1.05;
+
 /* Of a thread, as the kernels' rows have it. */
-static int64_t registers_of(const struct norm_kept_cut *c)
+static int64_t registers_of(const struct norm_kept_cut *c, const struct norm_groups_shape *s)
 {
-    return c->way == NORM_KEPT_COLUMNS ? 96 : 80;
+    if (c->way == NORM_KEPT_COLUMNS) return 96;
+    if (c->way == NORM_KEPT_BESIDE && (s->arrays > 1 || s->size < 4)) return 80;
+    return 64;
 }
 
 /* Blocks of a processor; 0: one is too large. */
-static int64_t resident(const struct norm_kept_cut *c, const struct wd_device *device)
+static int64_t resident(const struct norm_kept_cut *c, const struct norm_groups_shape *s,
+                        const struct wd_device *device)
 {
     int64_t all = c->shared + FIXED;
     int64_t warps;
     if (all > device->shared_per_block) return 0;
     /* registers go to warps, four of them at a time */
-    warps = PROCESSOR_REGISTERS / (registers_of(c) * WARP) / 4 * 4;
+    warps = PROCESSOR_REGISTERS / (registers_of(c, s) * WARP) / 4 * 4;
     return wd_least(wd_least(device->shared_per_processor / (all + BLOCK_RESERVED),
                              warps / (c->threads / WARP)),
                     PROCESSOR_BLOCKS);
@@ -76,31 +80,35 @@ static int64_t teams_at_once(const struct norm_kept_cut *c, int64_t each,
     return parts * (PART_PROCESSORS * each / c->blocks) / 2;
 }
 
-/* Takes the cut if it fits, and should be faster than the best so far. `waste` is what a byte costs more
- * than one of whole lines that are read once. */
+/* Takes the cut if it fits, and should be faster than the best so far, of all numbers of blocks that a
+ * processor may have. `waste` is what a byte costs more than one of whole lines that are read once. */
 static void offer(struct norm_kept_cut *best, struct norm_kept_cut *c, double waste,
                   const struct norm_groups_shape *s, const struct wd_device *device)
 {
-    int64_t each = resident(c, device);
-    int64_t most = each == 0 ? 0 : teams_at_once(c, each, device);
-    int64_t turns;
-    double bytes;
-    double turn;
+    double bytes = (double)s->samples * (double)s->channels * (double)s->plane * s->size;
     double join = c->meets        ? JOIN_TOGETHER + JOIN_BLOCK * (double)c->blocks
                   : c->blocks > 1 ? JOIN_CLUSTER
                                   : JOIN;
-    if (c->meets && most == 0) return; /* a part of them could not meet */
-    if (each == 0) return;
-    most = wd_most(1, most);
-    turns = wd_ceil_div(c->panels, most);
-    c->teams = wd_ceil_div(c->panels, turns);
-    each = wd_least(each, wd_ceil_div(c->teams * c->blocks, device->multiprocessors));
-    bytes = (double)s->samples * (double)s->channels * (double)s->plane * s->size;
     bytes = waste * bytes * (s->arrays + 1) / (double)(c->panels * c->blocks) / SPEED;
-    turn = (double)each * bytes > bytes + join ? (double)each * bytes : bytes + join;
-    c->cost = (double)turns * turn + join + (c->meets ? BEGIN_TOGETHER : BEGIN);
-    if (best->cost > 0.0 && best->cost <= c->cost) return;
-    *best = *c;
+    int64_t all = resident(c, s, device);
+    for (int64_t each = all; each > 0; --each) {
+        int64_t most = teams_at_once(c, each, device);
+        int64_t turns;
+        double load; /* blocks of a processor */
+        double turn;
+        if (c->meets && most == 0) return; /* a part of them could not meet */
+        turns = wd_ceil_div(c->panels, wd_most(1, most));
+        c->teams = wd_ceil_div(c->panels, turns);
+        load = (double)wd_ceil_div(c->teams * c->blocks, device->multiprocessors);
+        /* those that have fewer are faster, which helps nobody who meets the others */
+        if (!c->meets) {
+            load = (load + (double)(c->teams * c->blocks) / (double)device->multiprocessors) / 2.0;
+        }
+        turn = load * bytes > bytes + join ? load * bytes : bytes + join;
+        c->cost = (double)turns * turn + join + (c->meets ? BEGIN_TOGETHER : BEGIN);
+        if (each < all) c->cost *= FEWER; /* which hide less of what each waits for */
+        if (best->cost <= 0.0 || best->cost > c->cost) *best = *c;
+    }
 }
 
 /* ---- Planes ---- */
@@ -160,6 +168,8 @@ static void offer_beside(struct norm_kept_cut *best, const struct norm_groups_sh
     c.lanes = wd_least(wd_power_up(wd_ceil_div(size, BESIDE_ELEMENTS)), WARP);
     c.beside = wd_least(wd_most(1, BESIDE_BYTES / (size * s->size)), wd_most(most, WARP / c.lanes));
     c.threads = wd_clamp(wd_ceil_div(c.beside * c.lanes, WARP) * WARP, WARP, BESIDE_THREADS);
+    /* no thread waits for others in the last round */
+    if (c.beside * c.lanes > c.threads) c.beside -= c.beside % (c.threads / c.lanes);
     c.panels = wd_ceil_div(shares, c.beside);
     c.length = c.beside * size;
     c.part = runs_of(c.length, run);
@@ -177,7 +187,7 @@ static bool meets_pay(const struct norm_groups_shape *s, const struct wd_device 
 static void cut_planes(struct norm_kept_cut *best, const struct norm_groups_shape *s,
                        const struct wd_device *device)
 {
-    if (s->each * s->plane * s->size < SMALL_RUNS * BYTES) {
+    if (s->each * s->plane * s->size < NORM_KEPT_BESIDE_RUNS * BYTES) {
         offer_beside(best, s, device);
         return;
     }
@@ -216,13 +226,10 @@ static bool is_small(const struct norm_groups_shape *s)
     return s->samples * s->channels * s->plane * s->size <= SMALL_BYTES;
 }
 
-/* Measured on an H200: where less than half is kept, where blocks have much to tell each other, and
- * backward where a sample is large, two readings in three kernels are faster. */
-static bool meeting_pays(const struct norm_kept_cut *c, const struct norm_groups_shape *s,
-                         int64_t slots)
+/* What blocks tell each other all of them read. */
+static bool meeting_pays(const struct norm_kept_cut *c, const struct norm_groups_shape *s)
 {
-    if (2 * c->slots < slots || c->tile / s->each * c->blocks > TOLD_MOST) return false;
-    return s->arrays == 1 || 2 * s->channels * s->plane * s->size <= BACKWARD_SAMPLE;
+    return c->tile / s->each * c->blocks <= TOLD_MOST;
 }
 
 static void offer_columns(struct norm_kept_cut *best, const struct norm_groups_shape *s,
@@ -248,7 +255,7 @@ static void offer_columns(struct norm_kept_cut *best, const struct norm_groups_s
     c.slots = wd_least(slots, room / (c.threads * BYTES * s->arrays));
     if (c.slots < slots && !meets) c.slots = slots; /* all of it, or not at all */
     if (c.slots < 1) return;
-    if (meets && !meeting_pays(&c, s, slots)) return;
+    if (meets && !meeting_pays(&c, s)) return;
     waste = waste_of(s, tile);
     if (c.slots < slots) {
         /* what is not kept is read again, but for what is in the cache still */

@@ -270,22 +270,34 @@ __device__ __forceinline__ void wait_for_all(const norm_kept_args &a, const exch
     }
 }
 
+// Values of a lane that are under way at once.
+constexpr uint32_t RECEIVED = 6;
+
 // Value `i` over all blocks, by `width` lanes side by side, which all get it.
 __device__ __forceinline__ pair received(const norm_kept_args &a, const exchange &e, uint32_t i,
                                          uint32_t width)
 {
     const pair *of = place_in(a, e, i);
     pair all = {0.0, 0.0};
-    for (uint32_t block = threadIdx.x % width; block < a.blocks; block += width) {
-        add(all, of[block]);
+    for (uint32_t block = threadIdx.x % width; block < a.blocks; block += RECEIVED * width) {
+        pair some[RECEIVED];
+#pragma unroll
+        for (uint32_t k = 0; k < RECEIVED; ++k) {
+            some[k] = {0.0, 0.0};
+            if (block + k * width < a.blocks) some[k] = of[block + k * width];
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < RECEIVED; ++k) add(all, some[k]);
     }
     return sum_of_lanes(all, width);
 }
 
-// Lanes that add up what blocks have.
-__device__ __forceinline__ uint32_t lanes_of_blocks(const norm_kept_args &a)
+// Lanes that add up what blocks have of each of `count` values: as many as there are threads for.
+__device__ __forceinline__ uint32_t lanes_of_blocks(const norm_kept_args &a, uint32_t count)
 {
-    return a.blocks > CLUSTER ? WARP : a.blocks > 1 ? CLUSTER : 1;
+    uint32_t lanes = a.blocks > CLUSTER ? WARP : a.blocks > 1 ? CLUSTER : 1;
+    while (lanes > 1 && count * lanes > blockDim.x) lanes /= 2;
+    return lanes;
 }
 
 } // namespace

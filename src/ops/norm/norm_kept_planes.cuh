@@ -67,6 +67,22 @@ __device__ __forceinline__ void fetch_run(const norm_kept_args &a, const plane_s
     fetch(kept + v, panel + r.at, a.runs && r.whole, r.begin, r.end);
 }
 
+// By way of the run's own words, where it is not whole.
+template <class T>
+__device__ __forceinline__ void put_planes(T *to, const run<T> &r, bool whole, const plane_run &at,
+                                           uint4 *own, bool streaming)
+{
+    if (whole) {
+        if (streaming) r.store_streaming(to);
+        else r.store(to);
+        return;
+    }
+    T *from = reinterpret_cast<T *>(own);
+    r.store(from);
+#pragma unroll 1
+    for (int i = at.begin; i < at.end; ++i) to[i] = from[i];
+}
+
 template <class T, bool EVEN>
 __device__ __forceinline__ void fetch_panel(const norm_kept_args &a, const plane_seat &s,
                                             const T *panel, uint4 *kept)
@@ -128,10 +144,11 @@ struct __align__(16) line
     float slope; // backward
 };
 
-__device__ __forceinline__ line line_of(const norm_kept_args &a, const numbers &n, uint32_t channel)
+__device__ __forceinline__ line line_of(const norm_kept_args &a, const numbers &n, uint32_t scale,
+                                        uint32_t bias)
 {
-    const float scale = param_at(a.scale, channel);
-    return {n.mean, scale * n.inv_std, fmaf(scale, n.rest, param_at(a.bias, channel)), 0.0f};
+    const float by = param_of(a.scale, scale);
+    return {n.mean, by * n.inv_std, fmaf(by, n.rest, param_of(a.bias, bias)), 0.0f};
 }
 
 // Of two lines the one that an element has, where the second begins at `end`; both are there.
@@ -148,20 +165,25 @@ __device__ __forceinline__ void by_lines(const norm_kept_args &a, const plane_ru
         for (int i = 0; i < RUN<T>; ++i) each(i, here);
         return;
     }
-    int end = (int)((channel + 1) * a.plane) - r.at;
+    const int end = (int)((channel + 1) * a.plane) - r.at;
     if (end >= RUN<T>) {
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) each(i, here);
-    } else if (a.plane >= RUN<T>) {
+    } else {
         const line next = of[1];
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) each(i, i < end ? here : next);
-    } else {
-#pragma unroll
-        for (int i = 0; i < RUN<T>; ++i) {
-            if (i == end && i < r.end) of += 1, end += (int)a.plane;
-            each(i, of[0]);
-        }
+    }
+}
+
+// Where a run may be of more than two channels: f(element, its line), of those that are its own.
+template <class F>
+__device__ __forceinline__ void by_elements(const norm_kept_args &a, const plane_run &r,
+                                            const line *table, uint32_t first, const F &f)
+{
+#pragma unroll 1
+    for (int i = r.begin; i < r.end; ++i) {
+        f(i, table[wd_fastdiv_quotient((uint32_t)(r.at + i), a.by_plane) - first]);
     }
 }
 
@@ -172,39 +194,92 @@ __device__ __forceinline__ void leave(const norm_kept_args &a, int64_t share, co
     if (a.inv_std) a.inv_std[share] = n.inv_std;
 }
 
-// Several shares of a block, lanes side by side for each: their lines.
+// Elements of a lane that has a share's: in so few registers it keeps all of a small share.
+template <class T> constexpr int SLOTS = NORM_KEPT_BESIDE_RUNS *RUN<T> / (int)WARP;
+constexpr int SLOTS_AT_ONCE = 4;
+
+// f(which of its elements, where it is in the share) of those that the lane has; the groups of four
+// of which no lane has any are left out.
+template <class T, class F>
+__device__ __forceinline__ void for_slots(uint32_t lanes, uint32_t size, const F &f)
+{
+    const uint32_t lane = threadIdx.x % lanes;
+#pragma unroll
+    for (int first = 0; first < SLOTS<T>; first += SLOTS_AT_ONCE) {
+        if (first * lanes >= size) break;
+#pragma unroll
+        for (int k = first; k < first + SLOTS_AT_ONCE; ++k) f(k, lane + k * lanes);
+    }
+}
+
+__device__ __forceinline__ float sum_of_lanes(float v, uint32_t width)
+{
+    for (uint32_t lanes = 1; lanes < width; lanes *= 2) {
+        v += __shfl_xor_sync(WHOLE_WARP, v, (int)lanes);
+    }
+    return v;
+}
+
+// Shares of a block, lanes side by side for each, which keep it in registers: outputs come into the
+// places of the elements. Of so few, and around their mean, single precision loses nothing.
 template <class T>
-__device__ __forceinline__ void lines_of_shares(const norm_kept_args &a, const plane_seat &s,
-                                                int64_t panel, const T *kept, line *table)
+__device__ __forceinline__ void outputs_of_shares(const norm_kept_args &a, const plane_seat &s,
+                                                  int64_t panel, T *kept, line *table)
 {
     const uint32_t size = a.each * a.plane;
-    const uint32_t lane = threadIdx.x % a.lanes;
+    const float inverse = (float)a.inverse;
     const int64_t first = panel * a.beside;
     for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < a.beside;
          u += blockDim.x / a.lanes) {
         const bool some = u < a.beside && u * size < s.length;
-        const T *x = kept + s.skip + u * size;
-        shifted mine;
-        uint32_t count = 0;
-        float origin = 0.0f;
-        mine.begin(0.0f);
-        if (some) {
-            // from near the mean of so few: from one of them, squares would cancel in single precision
-            float beyond = 0.0f;
-            origin = wd_widen(x[0]);
-            for (uint32_t i = lane; i < size; i += a.lanes, ++count)
-                beyond += wd_widen(x[i]) - origin;
-            mine.begin(count > 0 ? origin + beyond / count : origin);
-            for (uint32_t i = lane; i < size; i += a.lanes) mine.add(wd_widen(x[i]));
+        const uint32_t group = (uint32_t)((first + u) % a.groups);
+        T *x = kept + s.skip + (some ? u : 0) * size;
+        const float origin = wd_widen(x[0]);
+        float scale = 0.0f, bias = 0.0f;
+        if (some && a.each == 1) scale = param_at(a.scale, group), bias = param_at(a.bias, group);
+        float v[SLOTS<T>], sum = 0.0f, squares = 0.0f;
+        for_slots<T>(a.lanes, size, [&](int k, uint32_t i) {
+            v[k] = i < size ? wd_widen(x[i]) : origin;
+            sum += v[k] - origin;
+        });
+        const float mean = fmaf(sum_of_lanes(sum, a.lanes), inverse, origin);
+        sum = 0.0f;
+        for_slots<T>(a.lanes, size, [&](int k, uint32_t i) {
+            const float d = i < size ? v[k] - mean : 0.0f;
+            sum += d;
+            squares = fmaf(d, d, squares);
+        });
+        // what rounding cut off the mean
+        const float rest = sum_of_lanes(sum, a.lanes) * inverse;
+        squares = sum_of_lanes(squares, a.lanes);
+        const float variance = fmaxf(fmaf(squares, inverse, -rest * rest), 0.0f);
+        const float inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
+        if (a.each > 1) {
+            for (uint32_t c = threadIdx.x % a.lanes; some && c < a.each; c += a.lanes) {
+                const float factor = inv_std * param_at(a.scale, group * a.each + c);
+                const float base = fmaf(-rest, factor, param_at(a.bias, group * a.each + c));
+                table[u * a.each + c] = {mean, factor, base, 0.0f};
+            }
+            __syncwarp();
         }
-        const pair all = sum_of_lanes(mine.from(origin, count), a.lanes);
-        const numbers n = numbers_of(a, all, origin);
         if (!some) continue;
-        if (lane == 0) leave<T>(a, first + u, n);
-        const uint32_t channel = (uint32_t)((first + u) % a.groups) * a.each;
-        for (uint32_t c = lane; c < a.each; c += a.lanes) {
-            table[u * a.each + c] = line_of(a, n, channel + c);
+        if (threadIdx.x % a.lanes == 0) {
+            if (a.mean) a.mean[first + u] = mean + rest;
+            if (a.inv_std) a.inv_std[first + u] = inv_std;
         }
+        if (a.each == 1) {
+            const float factor = scale * inv_std, base = fmaf(-rest, factor, bias);
+            for_slots<T>(a.lanes, size, [&](int k, uint32_t i) {
+                if (i < size) wd_narrow(x[i], fmaf(factor, v[k] - mean, base));
+            });
+            continue;
+        }
+        const line *lines = table + u * a.each;
+        for_slots<T>(a.lanes, size, [&](int k, uint32_t i) {
+            if (i >= size) return;
+            const line l = lines[wd_fastdiv_quotient(i, a.by_plane)];
+            wd_narrow(x[i], fmaf(l.factor, v[k] - mean, l.base));
+        });
     }
 }
 
@@ -217,8 +292,13 @@ __device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const pl
 {
     shifted mine;
     uint32_t count = 0;
+    // of the thread's first channel, under way while elements are
+    const uint32_t first = (uint32_t)(panel % a.groups) * a.each + channels.first;
+    const bool has = threadIdx.x < channels.count;
+    uint32_t scale = has ? param_bits(a.scale, first + threadIdx.x) : 0;
+    uint32_t bias = has ? param_bits(a.bias, first + threadIdx.x) : 0;
     mine.begin(origin);
-#pragma unroll
+#pragma unroll 1
     for (int b = 0; b < BATCHES; ++b) {
         wait_for_batch(b);
         FOR_RUNS_OF_BATCH(b, v)
@@ -235,18 +315,20 @@ __device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const pl
                 for (int i = 0; i < RUN<T>; ++i) mine.add(x[i]);
             } else {
                 count += at.end - at.begin;
-#pragma unroll
-                for (int i = 0; i < RUN<T>; ++i) {
-                    if (i >= at.begin && i < at.end) mine.add(x[i]);
-                }
+                const T *part = reinterpret_cast<const T *>(kept + v);
+#pragma unroll 1
+                for (int i = at.begin; i < at.end; ++i) mine.add(wd_widen(part[i]));
             }
         }
     }
     const pair all = sum_of_panel(a, e, mine.from(origin, count), of_warp);
     const numbers n = numbers_of(a, all, origin);
-    const uint32_t first = (uint32_t)(panel % a.groups) * a.each + channels.first;
     for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
-        table[c] = line_of(a, n, first + c);
+        if (c >= blockDim.x) {
+            scale = param_bits(a.scale, first + c);
+            bias = param_bits(a.bias, first + c);
+        }
+        table[c] = line_of(a, n, scale, bias);
     }
     if (e.rank == 0 && threadIdx.x == 0) leave<T>(a, panel, n);
 }
@@ -273,7 +355,7 @@ __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
         if constexpr (BESIDE) {
             wd_copies_wait_all();
             __syncthreads();
-            lines_of_shares(a, s, panel, reinterpret_cast<const T *>(kept), table);
+            outputs_of_shares(a, s, panel, reinterpret_cast<T *>(kept), table);
         } else {
             lines_of_share<T, EVEN>(a, s, channels, e, panel, origin, kept, table, of_warp);
         }
@@ -291,13 +373,22 @@ __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
                 if (v < s.count) {
                     const plane_run at = plane_run_of<T, EVEN>(s, v);
                     run<T> r;
-                    float value[RUN<T>];
                     r.load(reinterpret_cast<const T *>(kept + v));
-                    widen(value, r);
-                    by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
-                        value[i] = fmaf(l.factor, value[i] - l.mean, l.base);
-                    });
-                    put(y + at.at, value, a.runs && at.whole, at.begin, at.end, a.streaming);
+                    if (!EVEN && !BESIDE && a.plane < RUN<T>) {
+                        T *own = reinterpret_cast<T *>(kept + v);
+                        by_elements(a, at, table, channels.first, [&](int i, const line &l) {
+                            wd_narrow(own[i], fmaf(l.factor, wd_widen(own[i]) - l.mean, l.base));
+                        });
+                        r.load(own);
+                    } else if constexpr (!BESIDE) {
+                        float value[RUN<T>];
+                        widen(value, r);
+                        by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
+                            value[i] = fmaf(l.factor, value[i] - l.mean, l.base);
+                        });
+                        narrow(r, value);
+                    }
+                    put_planes(y + at.at, r, a.runs && at.whole, at, kept + v, a.streaming);
                 }
                 if (v < next.count) fetch_run<T, EVEN>(a, next, x, kept, v);
             }
@@ -437,6 +528,11 @@ __device__ __forceinline__ void planes_backward(const norm_kept_args &a)
         const plane_channels channels = plane_channels_of<T>(a, s);
         T *dx = static_cast<T *>(a.y) + panel * a.length;
         line all = {0.0f, 0.0f, 0.0f, 0.0f};
+        const uint32_t first_channel = (uint32_t)(panel % a.groups) * a.each + channels.first;
+        uint32_t scale_bits = 0; // of the thread's first channel, under way while elements are
+        if (!BESIDE && threadIdx.x < channels.count) {
+            scale_bits = param_bits(a.scale, first_channel + threadIdx.x);
+        }
         wd_copies_wait_all();
         __syncthreads();
         sum_channels<T, EVEN, BESIDE>(a, s, panel, channels, reinterpret_cast<const T *>(kept),
@@ -445,13 +541,14 @@ __device__ __forceinline__ void planes_backward(const norm_kept_args &a)
         if constexpr (BESIDE) {
             slopes_of_shares<T>(a, s, panel, found, table);
         } else {
-            const uint32_t first = (uint32_t)(panel % a.groups) * a.each + channels.first;
+            const uint32_t first = first_channel;
             const float mean = a.given_mean[panel], inv_std = a.given_inv_std[panel];
             pair mine = {0.0, 0.0};
             for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
                 const norm_kept_sums one =
                     leave_sums<T>(a, s, panel, channels.first + c, first + c, found + c * a.pieces);
-                const float scale = param_at(a.scale, first + c);
+                if (c >= blockDim.x) scale_bits = param_bits(a.scale, first + c);
+                const float scale = param_of(a.scale, scale_bits);
                 add(mine, {scale * one.dy, scale * one.dy_xhat});
                 table[c] = {0.0f, scale * inv_std, 0.0f, 0.0f};
             }
@@ -466,17 +563,31 @@ __device__ __forceinline__ void planes_backward(const norm_kept_args &a)
         for (uint32_t v = threadIdx.x; v < max(s.count, next.count); v += blockDim.x) {
             if (v < s.count) {
                 const plane_run at = plane_run_of<T, EVEN>(s, v);
-                run<T> rx, rdy;
-                float x[RUN<T>], value[RUN<T>];
-                rx.load(reinterpret_cast<const T *>(kept + v));
-                rdy.load(reinterpret_cast<const T *>(kept_dy + v));
-                widen(x, rx);
-                widen(value, rdy);
-                by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
-                    const line &of = BESIDE ? l : all;
-                    value[i] = fmaf(l.factor, value[i], fmaf(of.slope, x[i] - of.mean, of.base));
-                });
-                put(dx + at.at, value, a.runs && at.whole, at.begin, at.end, a.streaming);
+                const T *own_x = reinterpret_cast<const T *>(kept + v);
+                T *own = reinterpret_cast<T *>(kept_dy + v);
+                run<T> r;
+                if (!EVEN && a.plane < RUN<T>) {
+                    by_elements(a, at, table, channels.first, [&](int i, const line &l) {
+                        const line &of = BESIDE ? l : all;
+                        const float d = wd_widen(own_x[i]) - of.mean;
+                        wd_narrow(own[i],
+                                  fmaf(l.factor, wd_widen(own[i]), fmaf(of.slope, d, of.base)));
+                    });
+                    r.load(own);
+                } else {
+                    float x[RUN<T>], value[RUN<T>];
+                    r.load(own_x);
+                    widen(x, r);
+                    r.load(own);
+                    widen(value, r);
+                    by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
+                        const line &of = BESIDE ? l : all;
+                        value[i] =
+                            fmaf(l.factor, value[i], fmaf(of.slope, x[i] - of.mean, of.base));
+                    });
+                    narrow(r, value);
+                }
+                put_planes(dx + at.at, r, a.runs && at.whole, at, kept_dy + v, a.streaming);
             }
             if (v < next.count) {
                 fetch_run<T, EVEN>(a, next, x, kept, v);
