@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layer norm and RMS norm of few short rows in training, where the launch and the waiting for memory are all
- * there is: a block a row, a thread a unit. Tensors off the boundaries go the way of norm_rows. */
+ * Layer norm and RMS norm of few short rows, where the launch and the waiting for memory are all there is: a
+ * block a row, a thread a unit. Tensors off the boundaries go the way of norm_rows. */
 #include "base/sizes.h"
 #include "ops/norm/norm_gpu.h"
 #include "ops/norm/norm_rows.h"
@@ -36,16 +36,28 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int64_t bytes = wd_norm_bytes(x);
+    int epsilon = call->problem.node->op == WD_OP_NORM_TRAINING ? (int)NORM_TRAIN_EPSILON
+                                                                : (int)NORM_INFER_EPSILON;
     struct wd_norm_rows s;
     struct norm_rows_args a;
     (void)wd_norm_rows_see(&s, &call->problem);
     a = wd_norm_rows_args_of(call, &s, queue->device);
     if (!wd_norm_rows_whole(&a, bytes)) return wd_norm_rows_forward(call, queue);
-    a.epsilon = (float)wd_call_view(call, NORM_TRAIN_EPSILON).value;
+    a.epsilon = (float)wd_call_view(call, epsilon).value;
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_few_f32 + wd_norm_type(x->dtype)], s.rows,
                           (uint32_t)(wd_ceil_div(s.length * bytes, WARP * NORM_ROWS_UNIT) * WARP),
                           0, &a);
 }
+
+const struct wd_engine wd_engine_norm_inference_few = {
+    .name = "norm_inference_few",
+    .op = WD_OP_NORM_INFERENCE,
+    .device = WD_GPU,
+    .kernels = &kernels,
+    .match = match,
+    .untried = true,
+    .emit = emit,
+};
 
 const struct wd_engine wd_engine_norm_training_few = {
     .name = "norm_training_few",
@@ -53,6 +65,5 @@ const struct wd_engine wd_engine_norm_training_few = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .untried = true,
     .emit = emit,
 };

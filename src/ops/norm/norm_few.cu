@@ -85,21 +85,25 @@ template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
         ask_param<T>(raw_scale, a.scale, column);
         ask_param<T>(raw_bias, a.bias, column);
     }
-    part p = few_part<T>(a, x, there);
-    if (blockDim.x == WARP) {
-        p = join_warp<true>(p, a.inverse);
+    if (a.given_inv_std) {
+        n = {given(a.given_mean, a, row), a.given_inv_std[row], 0.0f};
     } else {
-        const float columns = (float)(min(WARP, units - warp * WARP) * E);
-        p = join_warp<true>(p, 1.0f / columns);
-        p.count = columns;
-        if (threadIdx.x % WARP == 0) of_warp[warp] = p;
-        __syncthreads();
-        p = join_all<true>(of_warp, blockDim.x / WARP, a.inverse);
-    }
-    n = numbers_of(a, p);
-    if (threadIdx.x == 0) {
-        if (a.mean) a.mean[row] = n.mean;
-        if (a.inv_std) a.inv_std[row] = n.inv_std;
+        part p = few_part<T>(a, x, there);
+        if (blockDim.x == WARP) {
+            p = join_warp<true>(p, a.inverse);
+        } else {
+            const float columns = (float)(min(WARP, units - warp * WARP) * E);
+            p = join_warp<true>(p, 1.0f / columns);
+            p.count = columns;
+            if (threadIdx.x % WARP == 0) of_warp[warp] = p;
+            __syncthreads();
+            p = join_all<true>(of_warp, blockDim.x / WARP, a.inverse);
+        }
+        n = numbers_of(a, p);
+        if (threadIdx.x == 0) {
+            if (a.mean) a.mean[row] = n.mean;
+            if (a.inv_std) a.inv_std[row] = n.inv_std;
+        }
     }
     if (!there) return;
     float scale[E], bias[E];

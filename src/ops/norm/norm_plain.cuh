@@ -79,21 +79,6 @@ __device__ __forceinline__ numbers plain_numbers(const norm_rows_args &a, part p
     return numbers_of(a, p);
 }
 
-// Few rows: the parameters are on their way to the cache while the row comes.
-template <class T, int C, bool RUNS>
-__device__ __forceinline__ float plain_touch(const norm_rows_args &a, uint32_t lane, uint32_t mine)
-{
-    constexpr int E = EACH<T>;
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < C; i += E) {
-        if ((uint32_t)i >= mine) continue;
-        const uint32_t column = plain_column<T, RUNS>(a, lane, i);
-        sum += read_one(a.scale, column) + read_one(a.bias, column);
-    }
-    return sum;
-}
-
 // SHORT: rows of up to a warp's threads, several in a warp.
 template <class T, int C, bool RUNS, bool SHORT>
 __device__ __forceinline__ void plain(const norm_rows_args &a)
@@ -125,8 +110,6 @@ __device__ __forceinline__ void plain(const norm_rows_args &a)
             }
         }
     }
-    float touched = 0.0f;
-    if (a.ahead) touched = plain_touch<T, C, RUNS>(a, lane, mine);
     if (a.given_inv_std) {
         n = {given(a.given_mean, a, row), given(a.given_inv_std, a, row), 0.0f};
     } else {
@@ -163,7 +146,6 @@ __device__ __forceinline__ void plain(const norm_rows_args &a)
             if (a.inv_std) a.inv_std[row] = n.inv_std;
         }
     }
-    if (a.rows < 0) a.mean[0] = touched; // never: so that it is not left out
 #pragma unroll
     for (int i = 0; i < C; i += E) {
         float scale[E], bias[E], v[E];

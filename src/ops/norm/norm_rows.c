@@ -18,10 +18,7 @@ enum {
     SHORT_COLUMNS = 8, /* of a thread */
     SHORT_LONGEST = 256,
     PLAIN_COLUMNS = 32,
-    PLAIN_WARP = 1024, /* of a row that a warp has */
     PLAIN_LONGEST = 16384,
-    FEW_WAVES =
-        2, /* of blocks, each on a processor of its own: parameters are not in its cache yet */
     PLAIN_THREADS = 128, /* of a block of several rows */
 };
 
@@ -101,7 +98,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_norm_cut c;
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
     WD_NEED(s.rows <= INT32_MAX &&
-                (s.length <= PLAIN_WARP || wd_norm_rows_cut(&c, problem, &s, true)),
+                (s.length <= SHORT_LONGEST || wd_norm_rows_cut(&c, problem, &s, true)),
             reason, NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are too many, or too long",
             (long long)s.rows, (long long)s.length);
     return true;
@@ -139,11 +136,10 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
 
 bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes)
 {
-    uintptr_t x = (uintptr_t)a->x % NORM_ROWS_UNIT;
-    a->apart =
-        (uintptr_t)a->y % NORM_ROWS_UNIT != x || (a->dy && (uintptr_t)a->dy % NORM_ROWS_UNIT != x);
-    return !a->apart && a->length * bytes % NORM_ROWS_UNIT == 0 && wd_norm_aligned(a->x) &&
-           wd_norm_aligned(a->scale.data) && wd_norm_aligned(a->bias.data);
+    a->apart = (uintptr_t)a->y % NORM_ROWS_UNIT != (uintptr_t)a->x % NORM_ROWS_UNIT;
+    return a->length * bytes % NORM_ROWS_UNIT == 0 && wd_norm_aligned(a->x) &&
+           wd_norm_aligned(a->dy) && wd_norm_aligned(a->y) && wd_norm_aligned(a->scale.data) &&
+           wd_norm_aligned(a->bias.data);
 }
 
 void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
@@ -159,7 +155,8 @@ void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
     if (c->clusters == 1) a->partial = NULL;
 }
 
-/* A row by a part of a warp, or by warps; small blocks of several. */
+/* A row by a part of a warp, or by warps; small blocks of several. Runs: always, of rows that are not
+ * short. */
 static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a, int type,
                                 bool runs)
 {
@@ -182,7 +179,6 @@ static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a
     groups = wd_least(groups, least);
     a->lanes = (uint32_t)lanes;
     a->groups = (uint32_t)groups;
-    a->ahead = wd_ceil_div(a->rows, groups) <= FEW_WAVES * (int64_t)queue->device->multiprocessors;
     return wd_emit_kernel(queue, &kernel_rows[kernel + (runs ? 0 : NORM_ROWS_TYPES) + type],
                           wd_ceil_div(a->rows, groups), (uint32_t)(lanes * groups), 0, a);
 }
@@ -201,8 +197,7 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     a = wd_norm_rows_args_of(call, &s, queue->device);
     a.epsilon = (float)wd_call_view(call, epsilon).value;
     whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
-    /* off the boundaries longer rows are faster by whole units in a walk than by singles */
-    if (s.length <= (whole ? PLAIN_LONGEST : PLAIN_WARP)) {
+    if (s.length <= (whole ? PLAIN_LONGEST : SHORT_LONGEST)) {
         return emit_plain(queue, &a, type, whole);
     }
     (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);

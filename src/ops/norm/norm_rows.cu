@@ -14,33 +14,31 @@ namespace {
 // Of the thread's columns.
 template <class T, int C, bool EDGES>
 __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uint4 *ring,
-                                     uint32_t at)
+                                     uint32_t at, int64_t row)
 {
     part p = {0.0f, 0.0f, 0.0f, (float)s.count};
     float sum = 0.0f;
-    T pivot;
-    wd_narrow(pivot, 0.0f);
+    if constexpr (EDGES) {
+        const T *mine = singles_of<T, 1>(a, s, ring, at, 0, a.x, row);
+        if (a.centered && s.count > 0) p.pivot = wd_widen(mine[0]);
 #pragma unroll
-    for (int v = 0; v < UNITS<T, C>; ++v) {
-        if (EDGES && (uint32_t)v >= s.units) continue;
-        const int32_t column = column_of(s, v);
-        unit<T> x = take<T, C, 1>(ring, at, 0, v);
-        if (v == 0 && a.centered) pivot = x.get(0);
-        if (EDGES && is_edge<T>(a, column)) {
-            if (v == 0 && a.centered) {
-#pragma unroll
-                for (int i = EACH<T> - 1; i > 0; --i) {
-                    if (!inside(a, column) && inside(a, column + i)) pivot = x.get(i);
-                }
-            }
-            fill<T>(a, column, x, pivot);
-        }
-        if (v == 0) p.pivot = wd_widen(pivot);
-#pragma unroll
-        for (int i = 0; i < EACH<T>; ++i) {
-            const float d = wide_of<T>(x, i) - p.pivot;
+        for (int i = 0; i < C; ++i) {
+            if (!has<EDGES>(s, i)) continue;
+            const float d = wd_widen(mine[i * WARP]) - p.pivot;
             sum += d;
             p.squares = fmaf(d, d, p.squares);
+        }
+    } else {
+#pragma unroll
+        for (int v = 0; v < UNITS<T, C>; ++v) {
+            const unit<T> x = take<T, C, 1>(ring, at, 0, v);
+            if (v == 0 && a.centered) p.pivot = wide_of<T>(x, 0);
+#pragma unroll
+            for (int i = 0; i < EACH<T>; ++i) {
+                const float d = wide_of<T>(x, i) - p.pivot;
+                sum += d;
+                p.squares = fmaf(d, d, p.squares);
+            }
         }
     }
     if (a.centered && s.count > 0) {
@@ -58,22 +56,39 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
 {
     constexpr int E = EACH<T>;
     T *to = static_cast<T *>(a.y) + (row * a.length + s.first);
-    if (row >= a.rows) return;
-    if (s.lane == 0 && s.rank == 0) {
+    if (!EDGES && row >= a.rows) return;
+    if (s.lane == 0 && s.rank == 0 && row < a.rows) {
         if (a.mean) a.mean[row] = n.mean;
         if (a.inv_std) a.inv_std[row] = n.inv_std;
     }
+    if constexpr (EDGES) {
+        T *mine = singles_of<T, 1>(a, s, ring, at, 0, a.x, row);
+        const uint32_t count = row < a.rows ? s.count : 0;
 #pragma unroll
-    for (int v = 0; v < UNITS<T, C>; ++v) {
-        float y[E];
-        if (EDGES && (uint32_t)v >= s.units) continue;
-        const unit<T> x = take<T, C, 1>(ring, at, 0, v);
+        for (int i = 0; i < C; i += SOME) {
+            unit<T> x[SOME / E];
+            float y[SOME];
+            take_singles<T>(x, mine, WARP, i, count);
 #pragma unroll
-        for (int i = 0; i < E; ++i) {
-            const float xhat = fmaf(wide_of<T>(x, i) - n.mean, n.inv_std, n.shift);
-            y[i] = fmaf(scale[v * E + i], xhat, bias[v * E + i]);
+            for (int k = 0; k < SOME; ++k) {
+                const float xhat = fmaf(wide_of<T>(x[k / E], k % E) - n.mean, n.inv_std, n.shift);
+                y[k] = fmaf(scale[i + k], xhat, bias[i + k]);
+            }
+            put_singles<T>(mine, WARP, i, count, y);
         }
-        put<T, EDGES>(a, to + v * s.stride, column_of(s, v), y);
+        put_slot<T, 1>(a, s, ring, at, row);
+    } else {
+#pragma unroll
+        for (int v = 0; v < UNITS<T, C>; ++v) {
+            float y[E];
+            const unit<T> x = take<T, C, 1>(ring, at, 0, v);
+#pragma unroll
+            for (int i = 0; i < E; ++i) {
+                const float xhat = fmaf(wide_of<T>(x, i) - n.mean, n.inv_std, n.shift);
+                y[i] = fmaf(scale[v * E + i], xhat, bias[v * E + i]);
+            }
+            put<T>(a, to + v * s.stride, y);
+        }
     }
 }
 
@@ -83,7 +98,7 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
     __shared__ slots of;
     WD_DYNAMIC_SHARED(uint4, ring);
     const int64_t block = blockIdx.x / a.cluster;
-    const seat s = seat_of<T, EDGES>(a, block);
+    const seat s = seat_of<T, C, EDGES, false>(a);
     const bool computes = !a.given_inv_std;
     float scale[C], bias[C];
     numbers n = {0.0f, 0.0f, 0.0f};
@@ -94,8 +109,8 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
         ask<T, C, EDGES, 1>(a, s, ring, r, 0, a.x, row + r * a.step);
         wd_copies_end();
     }
-    read_param<T, C, EDGES>(a, s, a.scale, scale);
-    read_param<T, C, EDGES>(a, s, a.bias, bias);
+    read_param<T, C, EDGES>(s, a.scale, scale);
+    read_param<T, C, EDGES>(s, a.bias, bias);
     const float columns = sum_of_warp((float)s.count); // of the warp
     const float inverse = columns > 0.0f ? 1.0f / columns : 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
@@ -110,8 +125,9 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);
+            if (EDGES) meet_row(a, s);
             if (computes) {
-                part p = look<T, C, EDGES>(a, s, ring, next);
+                part p = look<T, C, EDGES>(a, s, ring, next, row);
                 p = join_warp<true>(p, inverse);
                 p.count = columns;
                 say(a, s.rank, of, turn, p);

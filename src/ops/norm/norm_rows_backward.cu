@@ -20,16 +20,18 @@ __device__ __forceinline__ known known_of(const norm_rows_args &a, int64_t row)
     return {given(a.given_mean, a, row), given(a.given_inv_std, a, row)};
 }
 
-template <class T, int C>
-__device__ __forceinline__ void take_both(const norm_rows_args &a, uint4 *ring, uint32_t at, int v,
-                                          unit<T> &x, unit<T> &dy)
+// Adds a column of a row to its sums and to those of the row: of g = dy scale, and of g (x - mean).
+__device__ __forceinline__ void add_column(part &p, const known &k, float x, float dy, float scale,
+                                           float &dscale, float &dbias)
 {
-    x = take<T, C, 2>(ring, at, 0, v);
-    dy = take<T, C, 2>(ring, at, 1, v);
+    const float slope = dy * (x - k.mean);
+    dscale = fmaf(slope, k.inv_std, dscale);
+    dbias += dy;
+    p.pivot = fmaf(dy, scale, p.pivot);
+    p.rest = fmaf(slope, scale, p.rest);
 }
 
-// Adds a row to the columns' sums, and returns the row's own: of g = dy scale, and of g (x - mean).
-template <class T, int C, bool EDGES>
+template <class T, int C, bool EDGES, bool SHORT>
 __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uint4 *ring,
                                      uint32_t at, int64_t row, const known &k, const float *scale,
                                      float *dscale, float *dbias)
@@ -37,32 +39,33 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
     constexpr int E = EACH<T>;
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
     if (row >= a.rows) return p;
+    if constexpr (EDGES) {
+        const uint32_t stride = SHORT ? s.stride : WARP;
+        const T *x = singles_of<T, 2>(a, s, ring, at, 0, a.x, row);
+        const T *dy = singles_of<T, 2>(a, s, ring, at, 1, a.dy, row);
 #pragma unroll
-    for (int v = 0; v < UNITS<T, C>; ++v) {
-        unit<T> x, dy;
-        if (EDGES && (uint32_t)v >= s.units) continue;
-        take_both<T, C>(a, ring, at, v, x, dy);
-        if (EDGES && is_edge<T>(a, column_of(s, v))) {
-            T zero;
-            wd_narrow(zero, 0.0f);
-            fill<T>(a, column_of(s, v), x, zero);
-            fill<T>(a, column_of(s, v), dy, zero);
+        for (int i = 0; i < C; ++i) {
+            if (!has<EDGES>(s, i)) continue;
+            add_column(p, k, wd_widen(x[i * stride]), wd_widen(dy[i * stride]), scale[i], dscale[i],
+                       dbias[i]);
         }
+    } else {
 #pragma unroll
-        for (int i = 0; i < E; ++i) {
-            const float d = wide_of<T>(dy, i);
-            const float slope = d * (wide_of<T>(x, i) - k.mean);
-            dscale[v * E + i] = fmaf(slope, k.inv_std, dscale[v * E + i]);
-            dbias[v * E + i] += d;
-            p.pivot = fmaf(d, scale[v * E + i], p.pivot);
-            p.rest = fmaf(slope, scale[v * E + i], p.rest);
+        for (int v = 0; v < UNITS<T, C>; ++v) {
+            const unit<T> x = take<T, C, 2>(ring, at, 0, v);
+            const unit<T> dy = take<T, C, 2>(ring, at, 1, v);
+#pragma unroll
+            for (int i = 0; i < E; ++i) {
+                add_column(p, k, wide_of<T>(x, i), wide_of<T>(dy, i), scale[v * E + i],
+                           dscale[v * E + i], dbias[v * E + i]);
+            }
         }
     }
     return p;
 }
 
 // dx = inv_std (g - (sum of g + xhat sum of g xhat) / length)
-template <class T, int C, bool EDGES>
+template <class T, int C, bool EDGES, bool SHORT>
 __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, uint4 *ring,
                                         uint32_t at, int64_t row, const known &k, const part &all,
                                         const float *scale)
@@ -71,19 +74,40 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
     const float level = a.centered ? all.pivot * a.inverse : 0.0f;
     const float slope = (all.rest * a.inverse) * (k.inv_std * k.inv_std);
     T *to = static_cast<T *>(a.y) + (row * a.length + s.first);
-    if (row >= a.rows) return;
+    if constexpr (EDGES) {
+        const uint32_t stride = SHORT ? s.stride : WARP;
+        const uint32_t count = row < a.rows ? s.count : 0;
+        T *x = singles_of<T, 2>(a, s, ring, at, 0, a.x, row);
+        const T *dy = singles_of<T, 2>(a, s, ring, at, 1, a.dy, row);
 #pragma unroll
-    for (int v = 0; v < UNITS<T, C>; ++v) {
-        unit<T> x, dy;
-        float dx[E];
-        if (EDGES && (uint32_t)v >= s.units) continue;
-        take_both<T, C>(a, ring, at, v, x, dy);
+        for (int i = 0; i < C; i += SOME) {
+            unit<T> of_x[SOME / E], of_dy[SOME / E];
+            float dx[SOME];
+            take_singles<T>(of_x, x, stride, i, count);
+            take_singles<T>(of_dy, dy, stride, i, count);
 #pragma unroll
-        for (int i = 0; i < E; ++i) {
-            const float g = fmaf(wide_of<T>(dy, i), scale[v * E + i], -level);
-            dx[i] = k.inv_std * fmaf(-slope, wide_of<T>(x, i) - k.mean, g);
+            for (int j = 0; j < SOME; ++j) {
+                const float g = fmaf(wide_of<T>(of_dy[j / E], j % E), scale[i + j], -level);
+                const float centred = wide_of<T>(of_x[j / E], j % E) - k.mean;
+                dx[j] = k.inv_std * fmaf(-slope, centred, g);
+            }
+            put_singles<T>(x, stride, i, count, dx);
         }
-        put<T, EDGES>(a, to + v * s.stride, column_of(s, v), dx);
+        put_slot<T, 2>(a, s, ring, at, row);
+    } else {
+        if (row >= a.rows) return;
+#pragma unroll
+        for (int v = 0; v < UNITS<T, C>; ++v) {
+            float dx[E];
+            const unit<T> x = take<T, C, 2>(ring, at, 0, v);
+            const unit<T> dy = take<T, C, 2>(ring, at, 1, v);
+#pragma unroll
+            for (int i = 0; i < E; ++i) {
+                const float g = fmaf(wide_of<T>(dy, i), scale[v * E + i], -level);
+                dx[i] = k.inv_std * fmaf(-slope, wide_of<T>(x, i) - k.mean, g);
+            }
+            put<T>(a, to + v * s.stride, dx);
+        }
     }
 }
 
@@ -109,15 +133,11 @@ template <class T, int C, bool EDGES>
 __device__ __forceinline__ void add_groups(const norm_rows_args &a, const seat &s,
                                            const float *mine, float *room)
 {
-    constexpr int E = EACH<T>;
     const uint32_t most = min(a.groups, (uint32_t)NORM_ROWS_SLICES_MAX);
     const uint32_t slices = max(1u, min(most, blockDim.x / a.length));
 #pragma unroll
     for (int i = 0; i < C; ++i) {
-        const int32_t column = column_of(s, i / E) + i % E;
-        if (!EDGES || ((uint32_t)(i / E) < s.units && inside(a, column))) {
-            room[s.group * a.length + (uint32_t)column] = mine[i];
-        }
+        if (has<EDGES>(s, i)) room[s.group * a.length + column_of<T, EDGES>(s, i)] = mine[i];
     }
     __syncthreads();
     for (uint32_t k = threadIdx.x; k < slices * a.length; k += blockDim.x) {
@@ -140,15 +160,14 @@ template <class T, int C, bool EDGES>
 __device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, const float *dscale,
                                         const float *dbias, float *room)
 {
-    constexpr int E = EACH<T>;
     if (!a.dscale.data && !a.dbias.data) return;
     if (a.groups == 1) {
 #pragma unroll
         for (int i = 0; i < C; ++i) {
-            const int32_t column = column_of(s, i / E) + i % E;
-            if (EDGES && ((uint32_t)(i / E) >= s.units || !inside(a, column))) continue;
-            if (a.dscale.data) put_sum(a, 0, (uint32_t)column, dscale[i]);
-            if (a.dbias.data) put_sum(a, 1, (uint32_t)column, dbias[i]);
+            const uint32_t column = column_of<T, EDGES>(s, i);
+            if (!has<EDGES>(s, i)) continue;
+            if (a.dscale.data) put_sum(a, 0, column, dscale[i]);
+            if (a.dbias.data) put_sum(a, 1, column, dbias[i]);
         }
         return;
     }
@@ -170,7 +189,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
     __shared__ slots of;
     WD_DYNAMIC_SHARED(uint4, ring);
     const int64_t block = blockIdx.x / a.cluster;
-    const seat s = seat_of<T, EDGES>(a, block);
+    const seat s = seat_of<T, C, EDGES, SHORT>(a);
     const bool alone = SHORT || a.lanes == WARP;
     float scale[C], dscale[C], dbias[C];
     known k = {0.0f, 0.0f};
@@ -184,7 +203,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         wd_copies_end();
     }
     known of_next = known_of(a, row);
-    read_param<T, C, EDGES>(a, s, a.scale, scale);
+    read_param<T, C, EDGES>(s, a.scale, scale);
 #pragma unroll
     for (int i = 0; i < C; ++i) dscale[i] = dbias[i] = 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
@@ -202,13 +221,14 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);
-            of_it = look<T, C, EDGES>(a, s, ring, next, row, of_next, scale, dscale, dbias);
+            if (EDGES) meet_row(a, s);
+            of_it = look<T, C, EDGES, SHORT>(a, s, ring, next, row, of_next, scale, dscale, dbias);
             of_it = SHORT ? join<false>(of_it, s.width, 0.0f) : join_warp<false>(of_it, 0.0f);
             if (!alone) say(a, s.rank, of, turn, of_it);
         }
         if (turn > 0) {
             if (!alone) p = hear<false>(a, s.group, of, turn - 1);
-            put_row<T, C, EDGES>(a, s, ring, present, row - a.step, k, p, scale);
+            put_row<T, C, EDGES, SHORT>(a, s, ring, present, row - a.step, k, p, scale);
         }
         if (!more) break;
         p = of_it;

@@ -36,8 +36,9 @@ static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut
 
 static int64_t slot_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
 {
-    return c->lanes * c->groups * ways[c->way].columns / r->each * NORM_ROWS_UNIT *
-           (r->backward ? 2 : 1);
+    int64_t units = c->lanes * ways[c->way].columns / r->each;
+    /* with edges one more, since rows begin anywhere */
+    return c->groups * (c->edges ? c->share + 1 : units) * NORM_ROWS_UNIT * (r->backward ? 2 : 1);
 }
 
 static int64_t room_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
@@ -99,17 +100,6 @@ static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cu
     return wd_most(1, c->cluster <= 2 ? all / c->cluster : all * 10 / 11 / c->cluster);
 }
 
-/* Rows of a group begin at the same place of a unit. */
-static void keep_place(struct wd_norm_cut *c, const struct rows_of *r)
-{
-    int64_t period = 1;
-    int64_t each = 1;
-    if (!c->edges || c->clusters * c->groups >= r->rows) return;
-    while (period * r->length % r->each > 0) period *= 2;
-    while (each * c->groups % period > 0) each *= 2;
-    c->clusters = wd_most(each, c->clusters / each * each);
-}
-
 /* How far ahead, within the share of a processor's shared memory. */
 static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
@@ -138,7 +128,6 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
         int64_t wanted = wd_ceil_div(r->rows, c->groups);
         /* as many rows for each */
         c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
-        keep_place(c, r);
         if (cut_ring(c, r, device)) return true;
     }
     return false;
@@ -152,6 +141,6 @@ bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
     r.each = NORM_ROWS_UNIT / wd_norm_bytes(wd_norm_tensor(problem, 0));
     r.backward = problem->node->op == WD_OP_NORM_BACKWARD;
     c->edges = edges;
-    r.units = wd_ceil_div(s->length + (edges ? r.each - 1 : 0), r.each);
+    r.units = wd_ceil_div(s->length, r.each);
     return cut(c, &r, problem->device);
 }

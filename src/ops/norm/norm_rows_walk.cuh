@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread's place in the rows that it walks through, its units on their way to shared memory and
-// back, and the parameters of its columns. A thread reads what it copied itself: no barriers.
+// A thread's place in the rows that it walks through, its columns on their way to shared memory and
+// back, and their parameters. Rows of whole units: a thread reads what it copied itself, without barriers.
+// Others (EDGES): units come and go as they lie in memory, and threads work on singles between them, so
+// that a column stays with its thread wherever its row begins.
 #ifndef WD_OPS_NORM_ROWS_WALK_CUH
 #define WD_OPS_NORM_ROWS_WALK_CUH
 
@@ -16,69 +18,98 @@ template <class T> constexpr int EACH = NORM_ROWS_UNIT / (int)sizeof(T);
 template <class T, int C> constexpr int UNITS = C / EACH<T>;
 template <class T> using unit = wd_run<T, EACH<T>>;
 
-// Where a thread is in its row.
+// Where a thread is in its row: on the boundaries it has units, as far apart as lanes are many, else
+// (EDGES) singles, a warp's side by side.
 struct seat {
     uint32_t rank; // of the block in its cluster
     uint32_t group;
     uint32_t lane;   // in the group
     uint32_t width;  // lanes that shuffle with one another
-    uint32_t units;  // of the thread
-    uint32_t stride; // columns from one to the next
-    int32_t first;   // column of its first unit, negative where that begins in the row before
+    uint32_t stride; // columns from one of its units, or singles, to the next
+    uint32_t first;  // column of its first
     uint32_t count;  // of its columns
+    uint32_t before; // first column of the block, and how many it has
+    uint32_t part;
 };
 
-// Without edges rows begin and end on boundaries of units, and every thread has all its units.
-template <class T, bool EDGES>
-__device__ __forceinline__ seat seat_of(const norm_rows_args &a, int64_t block)
+// Without edges rows begin and end on boundaries of units, and every thread has C columns.
+template <class T, int C, bool EDGES, bool SHORT>
+__device__ __forceinline__ seat seat_of(const norm_rows_args &a)
 {
     constexpr uint32_t E = EACH<T>;
     seat s;
-    uint32_t head = 0;
     s.rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
     s.group = threadIdx.x / a.lanes;
     s.lane = threadIdx.x - s.group * a.lanes;
     s.width = min(a.lanes, WARP);
-    s.stride = a.lanes * E;
-    if (EDGES && !a.apart) {
-        const uint64_t at = reinterpret_cast<uintptr_t>(a.x) / sizeof(T);
-        head = (uint32_t)(at + (uint64_t)(block * a.groups + s.group) * a.length) % E;
-    }
-    const uint32_t all = (a.length + head + E - 1) / E;
-    const uint32_t before = s.rank * a.share;
-    const uint32_t here = min(a.share, all - min(all, before));
-    s.units = s.lane < here ? (here - s.lane - 1) / a.lanes + 1 : 0;
-    s.first = (int32_t)((before + s.lane) * E) - (int32_t)head;
-    s.count = s.units * E;
-    if (EDGES && s.units > 0) {
-        const int32_t last = s.first + (int32_t)((s.units - 1) * s.stride + E);
-        if (s.first < 0) s.count -= (uint32_t)-s.first;
-        if (last > (int32_t)a.length) s.count -= (uint32_t)last - a.length;
+    s.before = min(s.rank * a.share * E, a.length);
+    s.part = min(a.share * E, a.length - s.before);
+    if constexpr (EDGES) {
+        // all warps have as many
+        const uint32_t strip = (a.share * E + a.lanes - 1) / a.lanes * s.width;
+        const uint32_t begins = SHORT ? 0 : s.lane / WARP * strip;
+        const uint32_t ends = min(begins + strip, s.part);
+        const uint32_t mine = begins + (SHORT ? s.lane : s.lane % WARP);
+        s.stride = SHORT ? a.lanes : WARP;
+        s.first = s.before + mine;
+        s.count = mine < ends ? (ends - mine - 1) / s.stride + 1 : 0;
+    } else {
+        s.stride = a.lanes * E;
+        s.first = s.before + s.lane * E;
+        s.count = C;
     }
     return s;
 }
 
-__device__ __forceinline__ int32_t column_of(const seat &s, int v)
+// Column i of the thread, and whether it is there.
+template <class T, bool EDGES> __device__ __forceinline__ uint32_t column_of(const seat &s, int i)
 {
-    return s.first + (int32_t)(v * s.stride);
+    return EDGES ? s.first + i * s.stride : s.first + i / EACH<T> * s.stride + i % EACH<T>;
+}
+template <bool EDGES> __device__ __forceinline__ bool has(const seat &s, int i)
+{
+    return !EDGES || (uint32_t)i < s.count;
 }
 
-// Whether unit v is not all the row's.
-template <class T> __device__ __forceinline__ bool is_edge(const norm_rows_args &a, int32_t column)
+// By all lanes of a row: each sees what the others copied or wrote.
+__device__ __forceinline__ void meet_row(const norm_rows_args &a, const seat &s)
 {
-    return column < 0 || column + EACH<T> > (int32_t)a.length;
+    if (a.lanes <= WARP) __syncwarp();
+    else wd_barrier(s.group + 1, a.lanes);
 }
 
-__device__ __forceinline__ bool inside(const norm_rows_args &a, int32_t column)
-{
-    return (uint32_t)column < a.length;
-}
+// ---- The ring: of tensor `which` of TENSORS in place `at` ----
 
-// Of tensor `which` of TENSORS in place `at` of the ring.
 template <int TENSORS, int UNITS>
 __device__ __forceinline__ uint4 *place_of(uint4 *ring, uint32_t at, int which, int v)
 {
     return ring + ((at * TENSORS + which) * UNITS + v) * blockDim.x + threadIdx.x;
+}
+
+// With edges a row's part lies there as it lies in memory, from the boundary before it on.
+template <int TENSORS>
+__device__ __forceinline__ uint4 *slot_of(const norm_rows_args &a, const seat &s, uint4 *ring,
+                                          uint32_t at, int which)
+{
+    return ring + ((at * TENSORS + which) * a.groups + s.group) * (a.share + 1);
+}
+
+// Elements from that boundary to the part's first.
+template <class T>
+__device__ __forceinline__ uint32_t shift_of(const norm_rows_args &a, const seat &s,
+                                             const void *from, int64_t row)
+{
+    const uint32_t at = (uint32_t)(reinterpret_cast<uintptr_t>(from) / sizeof(T));
+    return (at + (uint32_t)row * a.length + s.before) % EACH<T>;
+}
+
+// The thread's first single there.
+template <class T, int TENSORS>
+__device__ __forceinline__ T *singles_of(const norm_rows_args &a, const seat &s, uint4 *ring,
+                                         uint32_t at, int which, const void *from, int64_t row)
+{
+    T *slot = reinterpret_cast<T *>(slot_of<TENSORS>(a, s, ring, at, which));
+    return slot + shift_of<T>(a, s, from, row) + (s.first - s.before);
 }
 
 // A row on its way to the ring. Units at its ends come whole, with some bytes of its neighbours (or
@@ -87,24 +118,23 @@ template <class T, int C, bool EDGES, int TENSORS>
 __device__ __forceinline__ void ask(const norm_rows_args &a, const seat &s, uint4 *ring,
                                     uint32_t at, int which, const void *from, int64_t row)
 {
-    const T *first = static_cast<const T *>(from) + (row * a.length + s.first);
+    constexpr uint32_t E = EACH<T>;
     if (row >= a.rows) return;
+    if constexpr (EDGES) {
+        const uint32_t shift = shift_of<T>(a, s, from, row);
+        const uint32_t units = s.part > 0 ? (shift + s.part + E - 1) / E : 0;
+        const T *first = static_cast<const T *>(from) + (row * a.length + s.before) - shift;
+        uint4 *to = slot_of<TENSORS>(a, s, ring, at, which);
+#pragma unroll 4
+        for (uint32_t u = s.lane; u < units; u += a.lanes) {
+            wd_copy_async<16, false>(to + u, first + u * E);
+        }
+    } else {
+        const T *first = static_cast<const T *>(from) + (row * a.length + s.first);
 #pragma unroll
-    for (int v = 0; v < UNITS<T, C>; ++v) {
-        if (EDGES && (uint32_t)v >= s.units) continue;
-        uint4 *to = place_of<TENSORS, UNITS<T, C>>(ring, at, which, v);
-        if (EDGES && a.apart) {
-            unit<T> one;
-#pragma unroll
-            for (int i = 0; i < EACH<T>; ++i) {
-                T element;
-                wd_narrow(element, 0.0f);
-                if (inside(a, column_of(s, v) + i)) element = first[v * s.stride + i];
-                one.put(i, element);
-            }
-            *to = make_uint4(one.word[0], one.word[1], one.word[2], one.word[3]);
-        } else {
-            wd_copy_async<16, false>(to, first + v * s.stride);
+        for (int v = 0; v < UNITS<T, C>; ++v) {
+            wd_copy_async<16, false>(place_of<TENSORS, UNITS<T, C>>(ring, at, which, v),
+                                     first + v * s.stride);
         }
     }
 }
@@ -128,16 +158,6 @@ __device__ __forceinline__ void wait_for_row(const norm_rows_args &a)
     case 4: wd_copies_wait<3>(); break;
     case 5: wd_copies_wait<4>(); break;
     default: wd_copies_wait<5>(); break;
-    }
-}
-
-// What is not the row's becomes `with`.
-template <class T>
-__device__ __forceinline__ void fill(const norm_rows_args &a, int32_t column, unit<T> &u, T with)
-{
-#pragma unroll
-    for (int i = 0; i < EACH<T>; ++i) {
-        if (!inside(a, column + i)) u.put(i, with);
     }
 }
 
@@ -169,62 +189,113 @@ __device__ __forceinline__ void narrow_pair(unit<bfloat16> &to, int i, float fir
     memcpy(&to.word[i / 2], &pair, 4);
 }
 
-template <class T, bool EDGES>
-__device__ __forceinline__ void put(const norm_rows_args &a, T *to, int32_t column,
-                                    const float *value)
+template <class T>
+__device__ __forceinline__ void put(const norm_rows_args &a, T *to, const float *value)
 {
     unit<T> out;
 #pragma unroll
     for (int i = 0; i < EACH<T>; i += 2) narrow_pair(out, i, value[i], value[i + 1]);
-    if (EDGES && (a.apart || is_edge<T>(a, column))) {
+    if (a.streaming) out.store_streaming(to);
+    else out.store(to);
+}
+
+constexpr int SOME = 8; // singles of a thread that are read before the first of them is written
+
+// Singles from the ring, zeros where there are none, and back over them.
+template <class T>
+__device__ __forceinline__ void take_singles(unit<T> (&to)[SOME / EACH<T>], const T *from,
+                                             uint32_t stride, int i, uint32_t count)
+{
 #pragma unroll
-        for (int i = 0; i < EACH<T>; ++i) {
-            if (inside(a, column + i)) to[i] = out.get(i);
+    for (int k = 0; k < SOME; ++k) {
+        T one;
+        wd_narrow(one, 0.0f);
+        if ((uint32_t)(i + k) < count) one = from[(i + k) * stride];
+        to[k / EACH<T>].put(k % EACH<T>, one);
+    }
+}
+template <class T>
+__device__ __forceinline__ void put_singles(T *to, uint32_t stride, int i, uint32_t count,
+                                            const float *value)
+{
+#pragma unroll
+    for (int k = 0; k < SOME; k += 2) {
+        unit<T> pair;
+        narrow_pair(pair, 0, value[k], value[k + 1]);
+        if ((uint32_t)(i + k) < count) to[(i + k) * stride] = pair.get(0);
+        if ((uint32_t)(i + k + 1) < count) to[(i + k + 1) * stride] = pair.get(1);
+    }
+}
+
+// What the lanes of a row have put into the ring, over x, to memory: a lane has the units that it asks
+// for. Where y lies differently within units, by elements.
+template <class T, int TENSORS>
+__device__ __forceinline__ void put_slot(const norm_rows_args &a, const seat &s, uint4 *ring,
+                                         uint32_t at, int64_t row)
+{
+    constexpr uint32_t E = EACH<T>;
+    const uint32_t shift = shift_of<T>(a, s, a.x, row);
+    const uint32_t end = row < a.rows ? shift + s.part : 0;
+    const uint4 *slot = slot_of<TENSORS>(a, s, ring, at, 0);
+    T *to = static_cast<T *>(a.y) + (row * a.length + s.before) - shift;
+    meet_row(a, s);
+    if (a.apart) {
+        const T *singles = reinterpret_cast<const T *>(slot);
+        for (uint32_t i = shift + s.lane; i < end; i += a.lanes) to[i] = singles[i];
+        meet_row(a, s); // others ask for these
+        return;
+    }
+    if (s.part == 0) return;
+#pragma unroll 2
+    for (uint32_t u = s.lane; u * E < end; u += a.lanes) {
+        const uint4 word = slot[u];
+        unit<T> one;
+        one.word[0] = word.x, one.word[1] = word.y, one.word[2] = word.z, one.word[3] = word.w;
+        if (u * E >= shift && u * E + E <= end) {
+            if (a.streaming) one.store_streaming(to + u * E);
+            else one.store(to + u * E);
+        } else {
+#pragma unroll
+            for (uint32_t k = 0; k < E; ++k) {
+                if (u * E + k >= shift && u * E + k < end) to[u * E + k] = one.get((int)k);
+            }
         }
-    } else if (a.streaming) {
-        out.store_streaming(to);
-    } else {
-        out.store(to);
     }
 }
 
 // ---- Parameters ----
 
 template <class P, class T, int C, bool EDGES>
-__device__ __forceinline__ void read_param_as(const norm_rows_args &a, const seat &s,
-                                              const void *data, float *to)
+__device__ __forceinline__ void read_param_as(const seat &s, const void *data, float *to)
 {
     constexpr int E = EACH<T>;
+    const P *from = static_cast<const P *>(data);
+    if constexpr (EDGES) {
 #pragma unroll
-    for (int v = 0; v < UNITS<T, C>; ++v) {
-        const int32_t column = column_of(s, v);
-        const P *from = static_cast<const P *>(data) + column;
-        if (EDGES && (uint32_t)v >= s.units) continue;
-        if constexpr (EDGES) {
+        for (int i = 0; i < C; ++i) {
+            if (has<EDGES>(s, i)) to[i] = wd_widen(from[column_of<T, EDGES>(s, i)]);
+        }
+    } else {
 #pragma unroll
-            for (int i = 0; i < E; ++i) {
-                if (inside(a, column + i)) to[v * E + i] = wd_widen(from[i]);
-            }
-        } else {
+        for (int i = 0; i < C; i += E) {
             wd_run<P, E> r;
-            r.load(from);
+            r.load(from + column_of<T, EDGES>(s, i));
 #pragma unroll
-            for (int i = 0; i < E; ++i) to[v * E + i] = wd_widen(r.get(i));
+            for (int k = 0; k < E; ++k) to[i + k] = wd_widen(r.get(k));
         }
     }
 }
 
 // Zeros where there are none.
 template <class T, int C, bool EDGES>
-__device__ __forceinline__ void read_param(const norm_rows_args &a, const seat &s,
-                                           const norm_rows_param &p, float *to)
+__device__ __forceinline__ void read_param(const seat &s, const norm_rows_param &p, float *to)
 {
 #pragma unroll
     for (int i = 0; i < C; ++i) to[i] = 0.0f;
     if (!p.data) return;
-    if (p.type == NORM_ROWS_F32) read_param_as<float, T, C, EDGES>(a, s, p.data, to);
-    else if (p.type == NORM_ROWS_F16) read_param_as<half16, T, C, EDGES>(a, s, p.data, to);
-    else read_param_as<bfloat16, T, C, EDGES>(a, s, p.data, to);
+    if (p.type == NORM_ROWS_F32) read_param_as<float, T, C, EDGES>(s, p.data, to);
+    else if (p.type == NORM_ROWS_F16) read_param_as<half16, T, C, EDGES>(s, p.data, to);
+    else read_param_as<bfloat16, T, C, EDGES>(s, p.data, to);
 }
 
 __device__ __forceinline__ void write_param(const norm_rows_param &p, uint32_t column, float value)

@@ -58,8 +58,8 @@ template <class T, bool RUNS> __device__ __forceinline__ uint32_t place_of_colum
 
 // Elements between the first aligned sixteen bytes of a block's part of a row and its first column.
 template <class T>
-__device__ __forceinline__ uint32_t shift_of(const norm_wide_args &w, const strip &s,
-                                             const void *from, int64_t row)
+__device__ __forceinline__ uint32_t wide_shift_of(const norm_wide_args &w, const strip &s,
+                                                  const void *from, int64_t row)
 {
     const uint64_t at = reinterpret_cast<uintptr_t>(from) / sizeof(T);
     return (uint32_t)(at + (uint64_t)row * w.of.length + s.first) % EACH<T>;
@@ -74,7 +74,7 @@ __device__ __forceinline__ void ask_row(const norm_wide_args &w, const strip &s,
     constexpr uint32_t E = EACH<T>;
     const norm_rows_args &a = w.of;
     if (row >= a.rows || s.count == 0) return;
-    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, from, row);
+    const uint32_t shift = RUNS ? 0 : wide_shift_of<T>(w, s, from, row);
     const uint32_t units = (shift + s.count + E - 1) / E;
     const T *first = static_cast<const T *>(from) + (row * a.length + s.first) - shift;
     for (uint32_t u = threadIdx.x; u < units; u += blockDim.x) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ part look_forward(const norm_wide_args &w, const stri
                                              const uint4 *ring, uint32_t at, int64_t row)
 {
     constexpr int E = EACH<T>;
-    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, w.of.x, row);
+    const uint32_t shift = RUNS ? 0 : wide_shift_of<T>(w, s, w.of.x, row);
     part p = {0.0f, 0.0f, 0.0f, (float)s.mine};
     float sum = 0.0f;
 #pragma unroll
@@ -200,8 +200,8 @@ __device__ __forceinline__ part look_backward(const norm_wide_args &w, const str
                                               float *dscale, float *dbias)
 {
     constexpr int E = EACH<T>;
-    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, w.of.x, row);
-    const uint32_t shift_dy = RUNS ? 0 : shift_of<T>(w, s, w.of.dy, row);
+    const uint32_t shift = RUNS ? 0 : wide_shift_of<T>(w, s, w.of.x, row);
+    const uint32_t shift_dy = RUNS ? 0 : wide_shift_of<T>(w, s, w.of.dy, row);
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
     for (int i = 0; i < C; i += E) {
@@ -321,7 +321,7 @@ __device__ __forceinline__ void put_forward(const norm_wide_args &w, const strip
                                             const numbers &n, const float *scale, const float *bias)
 {
     constexpr int E = EACH<T>;
-    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, w.of.x, row);
+    const uint32_t shift = RUNS ? 0 : wide_shift_of<T>(w, s, w.of.x, row);
 #pragma unroll
     for (int i = 0; i < C; i += E) {
         float v[E];
@@ -343,8 +343,8 @@ __device__ __forceinline__ void put_backward(const norm_wide_args &w, const stri
 {
     constexpr int E = EACH<T>;
     const norm_rows_args &a = w.of;
-    const uint32_t shift = RUNS ? 0 : shift_of<T>(w, s, a.x, row);
-    const uint32_t shift_dy = RUNS ? 0 : shift_of<T>(w, s, a.dy, row);
+    const uint32_t shift = RUNS ? 0 : wide_shift_of<T>(w, s, a.x, row);
+    const uint32_t shift_dy = RUNS ? 0 : wide_shift_of<T>(w, s, a.dy, row);
     const float level = a.centered ? all.pivot * a.inverse : 0.0f;
     const float slope = (all.rest * a.inverse) * (inv_std * inv_std);
 #pragma unroll
