@@ -91,13 +91,6 @@ static const char *const symbols[] = {
 #include "ops/lrn/lrn_vector_kernels.def"
 #undef WD_KERNEL
 };
-/* Of engines that take part by name only. */
-static const char *const untried[] = {
-#define WD_KERNEL(symbol, ...) "wd_" #symbol,
-#include "ops/lrn/lrn_late_kernels.def"
-#include "ops/lrn/lrn_walk_kernels.def"
-#undef WD_KERNEL
-};
 
 int main(int argc, char **argv)
 {
@@ -110,8 +103,5 @@ int main(int argc, char **argv)
     }
     for (int n = 1; n <= 6; ++n) lrn_difference_case(false, n);
     check_launched(argc, symbols, (int)(sizeof symbols / sizeof symbols[0]));
-    if (getenv("WARPDNN_ENGINES")) {
-        check_launched(argc, untried, (int)(sizeof untried / sizeof untried[0]));
-    }
     return harness_finish();
 }

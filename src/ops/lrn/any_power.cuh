@@ -6,7 +6,11 @@
 
 namespace {
 
-// s^exponent, s positive. Of floats the kernels decide whether it is called.
+// s^exponent, s positive. Floats' is not called: around calls registers are spilled.
+__device__ __forceinline__ float any_power(float s, float exponent)
+{
+    return exp2f(exponent * log2f(s));
+}
 __device__ __noinline__ double any_power(double s, double exponent)
 {
     return pow(s, exponent);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Divisive normalization on the GPU: packed two-dimensional images, NCHW, in fp32, fp16, bf16 and fp64.
+ * Divisive normalization on the GPU: two-dimensional images of any strides, in fp32, fp16, bf16 and fp64.
  * The caller's temp and temp2 are not touched. */
 #include <string.h>
 
@@ -18,10 +18,12 @@ enum { DIVB_X, DIVB_MEANS, DIVB_DY, DIVB_TEMP, DIVB_TEMP2, DIVB_DX, DIVB_DMEANS 
 enum { ALPHA, BETA };
 
 enum {
-    PLANE_MAX = 1 << 28, /* elements */
-    TILE_H = 32,         /* of a tile, at most; both are halved until a block has shared memory */
-    TILE_W = 64,
-    SHARED_ENOUGH = 72 << 10, /* three blocks a processor */
+    ELEMENTS_MAX = 1 << 28, /* of a plane */
+    WARP = DIVNORM_THREADS,
+    WARPS_FORWARD = 32, /* a processor, to which planes are cut */
+    WARPS_BACKWARD = 16,
+    ROWS_LEAST = 4, /* of a segment */
+    RUN_BYTES = 16, /* alignment of a run, at most */
 };
 
 static int type_index(int dtype)
@@ -34,19 +36,10 @@ static int type_index(int dtype)
     }
 }
 
-static int64_t accumulator_bytes(int dtype)
+static int64_t shared_bytes(int dtype, int32_t window, bool backward)
 {
-    return dtype == CUDNN_DATA_DOUBLE ? 8 : 4;
-}
-
-static bool is_packed(const struct wd_tensor *t)
-{
-    int64_t expected = 1;
-    for (int d = t->rank - 1; d >= 0; --d) {
-        if (t->dim[d] != 1 && t->stride[d] != expected) return false;
-        expected *= t->dim[d];
-    }
-    return true;
+    return wd_divnorm_rows(window, backward) * DIVNORM_RUN * WARP *
+           (dtype == CUDNN_DATA_DOUBLE ? 8 : 4);
 }
 
 static bool is_backward(const struct wd_problem *problem)
@@ -54,52 +47,51 @@ static bool is_backward(const struct wd_problem *problem)
     return problem->node->op == WD_OP_DIVNORM_BACKWARD;
 }
 
+static struct divnorm_steps steps_of(const struct wd_tensor *t)
+{
+    struct divnorm_steps s = {t->stride[0], t->stride[1], t->stride[2], t->stride[3]};
+    return s;
+}
+
+static bool are_same(const struct wd_tensor *a, const struct wd_tensor *b)
+{
+    for (int d = 0; d < a->rank; ++d)
+        if (a->dim[d] > 1 && a->stride[d] != b->stride[d]) return false;
+    return true;
+}
+
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_lrn_attr *attr = &problem->node->attr.lrn;
-    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, DIV_X);
     const bool backward = is_backward(problem);
-    const int slots[] = {DIV_X, DIV_MEANS, backward ? DIVB_DY : DIV_Y, backward ? DIVB_DX : DIV_Y,
-                         backward ? DIVB_DMEANS : DIV_Y};
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, DIV_X);
+    const struct wd_tensor *means = wd_slot(problem->graph, problem->node, DIV_MEANS);
+    const struct wd_tensor *out =
+        wd_slot(problem->graph, problem->node, backward ? (int)DIVB_DX : (int)DIV_Y);
+    const struct wd_tensor *dy = backward ? wd_slot(problem->graph, problem->node, DIVB_DY) : NULL;
+    const struct wd_tensor *dmeans =
+        backward ? wd_slot(problem->graph, problem->node, DIVB_DMEANS) : NULL;
+    int64_t shared;
     WD_NEED(attr->window <= DIVNORM_WINDOW_MAX, reason, NOT_SUPPORTED_SHAPE,
             "a window of %d pixels, at most %d", attr->window, DIVNORM_WINDOW_MAX);
     WD_NEED(attr->alpha >= 0.0, reason, NOT_SUPPORTED,
             "lrnAlpha=%g is negative, and so may be what a power is taken of", attr->alpha);
     WD_NEED(x->rank == 4, reason, NOT_SUPPORTED_SHAPE, "%d spatial dimensions, needed are 2",
             x->rank - 2);
-    for (int i = 0; i < (int)(sizeof slots / sizeof slots[0]); ++i) {
-        const struct wd_tensor *t = wd_slot(problem->graph, problem->node, slots[i]);
-        WD_NEED(!t || is_packed(t), reason, NOT_SUPPORTED_LAYOUT, "a tensor is not packed NCHW");
-    }
-    WD_NEED(wd_tensor_count(x) > 0 && x->dim[2] * x->dim[3] <= PLANE_MAX, reason,
+    WD_NEED((!means || are_same(means, x)) && (!dy || are_same(dy, x)), reason,
+            NOT_SUPPORTED_LAYOUT, "the means or dy are not laid out as x is");
+    WD_NEED(!dmeans || are_same(dmeans, out), reason, NOT_SUPPORTED_LAYOUT,
+            "dMeans are not laid out as dx is");
+    WD_NEED(wd_tensor_count(x) > 0 && x->dim[2] * x->dim[3] <= ELEMENTS_MAX, reason,
             NOT_SUPPORTED_SHAPE, "a plane of %lld elements, needed are 1 to %d",
-            (long long)(x->dim[2] * x->dim[3]), PLANE_MAX);
+            (long long)(x->dim[2] * x->dim[3]), ELEMENTS_MAX);
+    WD_NEED(x->dim[1] <= ELEMENTS_MAX, reason, NOT_SUPPORTED_SHAPE, "%lld channels, at most %d",
+            (long long)x->dim[1], ELEMENTS_MAX);
+    shared = shared_bytes(x->dtype, attr->window, backward);
+    WD_NEED(shared <= problem->device->shared_per_block, reason, NOT_SUPPORTED,
+            "a block needs %lld bytes of shared memory, there are %lld", (long long)shared,
+            (long long)problem->device->shared_per_block);
     return true;
-}
-
-/* As few tiles as possible along an extent, all of about one size, a multiple of `unit`. */
-static int32_t tile_of(int64_t extent, int64_t most, int64_t unit)
-{
-    int64_t tiles = wd_ceil_div(extent, most);
-    return (int32_t)(wd_ceil_div(wd_ceil_div(extent, tiles), unit) * unit);
-}
-
-static int64_t shared_bytes(const struct divnorm_vector_args *a, int dtype, bool backward)
-{
-    return wd_divnorm_numbers(a->tile_h, a->tile_w, a->window, backward) * accumulator_bytes(dtype);
-}
-
-static void set_tiles(struct divnorm_vector_args *a, int dtype, bool backward)
-{
-    int64_t tile_w = TILE_W;
-    for (int64_t tile_h = TILE_H;; tile_h /= 2) {
-        a->tile_w = tile_of(a->width, tile_w, 4);
-        a->tile_h = tile_of(a->height, tile_h, DIVNORM_DOWN);
-        if (tile_h <= DIVNORM_DOWN || shared_bytes(a, dtype, backward) <= SHARED_ENOUGH) break;
-        tile_w /= 2;
-    }
-    a->by_tile_w = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, a->tile_w));
-    a->by_tile_h = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, a->tile_h));
 }
 
 static int power_of(double beta)
@@ -116,35 +108,94 @@ static int window_kernel(int dtype, int window)
     return window == 5 ? 0 : window == 9 ? 1 : 2;
 }
 
+/* Whether a plane's rows are made of aligned runs, wherever it begins. */
+static bool is_whole(const struct divnorm_steps *s, const struct wd_tensor *t)
+{
+    const int64_t bytes = wd_dtype_bytes(t->dtype);
+    const int64_t unit = wd_least(DIVNORM_RUN * bytes, RUN_BYTES);
+    return (t->dim[3] == 1 || s->pixel == 1) && t->dim[3] % DIVNORM_RUN == 0 &&
+           (t->dim[0] == 1 || s->image * bytes % unit == 0) &&
+           (t->dim[1] == 1 || s->channel * bytes % unit == 0) &&
+           (t->dim[2] == 1 || s->row * bytes % unit == 0);
+}
+
+static bool is_aligned(const void *data, int dtype)
+{
+    const int64_t unit = wd_least(DIVNORM_RUN * wd_dtype_bytes(dtype), RUN_BYTES);
+    return (uintptr_t)data % (uintptr_t)unit == 0; /* null is */
+}
+
+/* Strips of a plane side by side, and segments of it. */
+static void cut(struct divnorm_vector_args *a, int64_t planes, const struct wd_device *device,
+                bool backward)
+{
+    const int32_t runs = (a->width + DIVNORM_RUN - 1) / DIVNORM_RUN;
+    int32_t parts = 1;
+    int64_t warps, segments, most;
+    a->lanes = runs;
+    if (runs > WARP) {
+        a->halo = backward ? (a->ahead + DIVNORM_RUN - 1) / DIVNORM_RUN : 0;
+        parts = (int32_t)wd_ceil_div(runs, WARP - 2 * a->halo);
+        a->lanes = (int32_t)wd_ceil_div(runs, parts) + 2 * a->halo;
+    }
+    a->per_warp = WARP / a->lanes;
+    warps = wd_ceil_div(planes * parts, a->per_warp);
+    segments =
+        (int64_t)device->multiprocessors * (backward ? WARPS_BACKWARD : WARPS_FORWARD) / warps;
+    most = wd_ceil_div(a->height, wd_most(ROWS_LEAST, a->window - 1));
+    segments = wd_most(wd_least(segments, most), 1);
+    a->rows = (int32_t)wd_ceil_div(a->height, segments);
+    segments = wd_ceil_div(a->height, a->rows);
+    /* there is nothing before the first segment */
+    a->lead = segments == 1 ? 0 : backward ? a->window - 1 : a->back;
+    a->trip = a->lead + a->rows + (backward ? a->window - 1 : a->ahead);
+    a->by_part = wd_fastdiv_of((uint32_t)parts);
+    a->by_segment = wd_fastdiv_of((uint32_t)segments);
+}
+
 static struct divnorm_vector_args args_of(const struct wd_call *call)
 {
     const struct wd_lrn_attr *attr = &call->problem.node->attr.lrn;
+    const bool backward = is_backward(&call->problem);
+    const int out = backward ? (int)DIVB_DX : (int)DIV_Y;
     const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
     struct divnorm_vector_args a;
     memset(&a, 0, sizeof a);
     a.x = wd_call_data(call, DIV_X);
     a.means = wd_call_data(call, DIV_MEANS);
-    a.alpha = call->scalars[ALPHA];
-    a.beta = call->scalars[BETA];
-    a.scales = a.alpha != 0.0;
-    a.blends = a.beta != 0.0;
-    a.k = attr->k;
-    a.factor = attr->alpha / attr->window / attr->window;
-    a.exponent = -attr->beta;
-    a.share = -2.0 * attr->beta * a.factor;
+    a.out = wd_call_data(call, out);
+    if (backward) {
+        a.dy = wd_call_data(call, DIVB_DY);
+        a.dmeans = wd_call_data(call, DIVB_DMEANS);
+    }
+    a.in = steps_of(x);
+    a.to = steps_of(wd_call_tensor(call, out));
+    a.in_whole = is_whole(&a.in, x) && is_aligned(a.x, x->dtype) && is_aligned(a.means, x->dtype) &&
+                 is_aligned(a.dy, x->dtype);
+    a.to_whole =
+        is_whole(&a.to, x) && is_aligned(a.out, x->dtype) && is_aligned(a.dmeans, x->dtype);
+    a.full.alpha = call->scalars[ALPHA];
+    a.full.beta = call->scalars[BETA];
+    a.full.k = attr->k;
+    a.full.factor = attr->alpha / attr->window / attr->window;
+    a.full.exponent = -attr->beta;
+    a.full.share = -2.0 * attr->beta * a.full.factor;
+    a.single.alpha = (float)a.full.alpha;
+    a.single.beta = (float)a.full.beta;
+    a.single.k = (float)a.full.k;
+    a.single.factor = (float)a.full.factor;
+    a.single.exponent = (float)a.full.exponent;
+    a.single.share = (float)a.full.share;
+    a.scales = a.full.alpha != 0.0;
+    a.blends = a.full.beta != 0.0;
+    a.power = power_of(attr->beta);
+    a.window = attr->window;
     a.back = (attr->window - 1) / 2;
     a.ahead = attr->window - 1 - a.back;
     a.height = (int32_t)x->dim[2];
     a.width = (int32_t)x->dim[3];
-    a.power = power_of(attr->beta);
-    a.window = attr->window;
-    set_tiles(&a, x->dtype, is_backward(&call->problem));
+    a.by_channel = wd_fastdiv_of((uint32_t)x->dim[1]);
     return a;
-}
-
-static int64_t tiles_of(const struct divnorm_vector_args *a)
-{
-    return (int64_t)a->by_tile_w.divisor * a->by_tile_h.divisor;
 }
 
 static void *moved(const void *data, int64_t elements, int dtype)
@@ -152,40 +203,31 @@ static void *moved(const void *data, int64_t elements, int dtype)
     return data ? (char *)(uintptr_t)data + elements * wd_dtype_bytes(dtype) : NULL;
 }
 
-/* The tensors from a plane on. */
-static struct divnorm_vector_args from_plane(const struct divnorm_vector_args *all, int64_t plane,
-                                             int dtype)
-{
-    struct divnorm_vector_args a = *all;
-    int64_t elements = plane * a.height * a.width;
-    a.x = moved(a.x, elements, dtype);
-    a.means = moved(a.means, elements, dtype);
-    a.dy = moved(a.dy, elements, dtype);
-    a.out = moved(a.out, elements, dtype);
-    a.dmeans = moved(a.dmeans, elements, dtype);
-    return a;
-}
-
+/* As many images at a time as there are numbers for. */
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
-    const bool is_back = is_backward(&call->problem);
-    const int kernel = (is_back ? KERNEL_divnorm_backward_f32_5 : KERNEL_divnorm_forward_f32_5) +
+    const bool backward = is_backward(&call->problem);
+    const int kernel = (backward ? KERNEL_divnorm_backward_f32_5 : KERNEL_divnorm_forward_f32_5) +
                        3 * type_index(x->dtype) +
                        window_kernel(x->dtype, call->problem.node->attr.lrn.window);
-    const int64_t planes = x->dim[0] * x->dim[1];
-    struct divnorm_vector_args all = args_of(call);
-    const int64_t most = INT32_MAX / tiles_of(&all);
-    if (is_back) {
-        all.dy = wd_call_data(call, DIVB_DY);
-        all.dmeans = wd_call_data(call, DIVB_DMEANS);
-    }
-    all.out = wd_call_data(call, is_back ? DIVB_DX : DIV_Y);
-    for (int64_t first = 0; first < planes; first += most) {
-        struct divnorm_vector_args a = from_plane(&all, first, x->dtype);
+    const int64_t shared = shared_bytes(x->dtype, call->problem.node->attr.lrn.window, backward);
+    struct divnorm_vector_args a = args_of(call);
+    const int64_t most =
+        wd_most(ELEMENTS_MAX / (x->dim[1] * wd_ceil_div(x->dim[2] * x->dim[3], 4)), 1);
+    for (int64_t first = 0; first < x->dim[0]; first += most) {
+        const int64_t planes = wd_least(most, x->dim[0] - first) * x->dim[1];
+        struct divnorm_vector_args piece = a;
+        piece.x = moved(a.x, first * a.in.image, x->dtype);
+        piece.means = moved(a.means, first * a.in.image, x->dtype);
+        piece.dy = moved(a.dy, first * a.in.image, x->dtype);
+        piece.out = moved(a.out, first * a.to.image, x->dtype);
+        piece.dmeans = moved(a.dmeans, first * a.to.image, x->dtype);
+        cut(&piece, planes, queue->device, backward);
+        piece.strips = (uint32_t)planes * piece.by_part.divisor * piece.by_segment.divisor;
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[kernel],
-                              wd_least(most, planes - first) * tiles_of(&a), DIVNORM_THREADS,
-                              (uint32_t)shared_bytes(&a, x->dtype, is_back), &a));
+                              wd_ceil_div(piece.strips, piece.per_warp), WARP, (uint32_t)shared,
+                              &piece));
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Divisive normalization of planes. A block has a tile of pixels in shared memory, with what the windows
-// reach around it. Sums over windows go along rows first, then along columns; what a window holds is added
-// up anew for each pixel, in pieces of 1, 2, 4, 8 ... elements that neighbours share, so that a NaN or an
-// infinity ends where its window ends.
+// Divisive normalization. A thread has a run of four pixels and walks down the rows: sums over windows are
+// taken along a row in registers, then down the columns in shared memory, a column of numbers a thread.
+// What a window holds is added up anew (window_sums.cuh), so that a NaN or an infinity ends where its window
+// ends. Forward, threads have nothing to do with each other; backward, those of a strip exchange the shares of
+// their pixels, row by row.
 //
 // A window's deviations from the mean m of its own pixel are put together from sums of x - r and of its
-// square, r being one number for the tile. Where that cancels (the mean is far from r beside the
+// square, r being one number for the strip. Where that cancels (the mean is far from r beside the
 // deviations), or where the sums are not finite, they are added up term by term.
 #ifndef WD_OPS_LRN_DIVNORM_VECTOR_CUH
 #define WD_OPS_LRN_DIVNORM_VECTOR_CUH
@@ -14,7 +15,6 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/item.cuh"
 #include "gpu/device/roots.cuh"
-#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/lrn/any_power.cuh"
 #include "ops/lrn/divnorm_vector_args.h"
@@ -22,12 +22,13 @@
 
 namespace {
 
-enum { ACROSS = 4, DOWN = DIVNORM_DOWN }; // pixels of a thread, along a row and a column
+enum { RUN = DIVNORM_RUN };
 
-// Called, for code that is shorter.
-__device__ __noinline__ float any_power(float s, float exponent)
+// A call's numbers, in the accumulator's type.
+template <class A> __device__ __forceinline__ const auto &numbers(const divnorm_vector_args &a)
 {
-    return exp2f(exponent * log2f(s));
+    if constexpr (sizeof(A) == 8) return a.full;
+    else return a.single;
 }
 
 // s^-B, and 1 / s; s is positive, infinite or NaN.
@@ -38,159 +39,71 @@ template <class A> __device__ __forceinline__ A power(const divnorm_vector_args 
     if (a.power == DIVNORM_POWER_THREE_QUARTERS) return r * wd_root(r);
     if (a.power == DIVNORM_POWER_HALF) return r;
     if (a.power == DIVNORM_POWER_ONE) return inverse;
-    return any_power(s, (A)a.exponent);
+    return any_power(s, numbers<A>(a).exponent);
 }
 
-// A block's tile and how it lies in shared memory. Centres are the pixels whose windows are needed: forward
-// those of the tile; backward also those whose windows reach into it.
-template <class T, int N, bool BACKWARD> struct tile {
+template <class T> __device__ __forceinline__ T narrowed(typename wd_accumulator<T>::type v)
+{
+    T r;
+    wd_narrow(r, v);
+    return r;
+}
+
+// Element v of a few, v not known when compiled.
+template <class A> __device__ __forceinline__ A pick(const A *from, int v)
+{
+    const A low = v & 1 ? from[1] : from[0], high = v & 1 ? from[3] : from[2];
+    return v & 2 ? high : low;
+}
+
+constexpr __device__ __host__ int runs_of(int pixels)
+{
+    return (pixels + RUN - 1) / RUN;
+}
+
+// A thread's part of a strip. N: the window, 0 for any.
+template <class T, int N> struct strip {
     typedef typename wd_accumulator<T>::type A;
+    typedef wd_run<T, RUN> run;
     static constexpr int WINDOW = N ? N : DIVNORM_WINDOW_MAX;
+    static constexpr int BACK = (WINDOW - 1) / 2, AHEAD = WINDOW - 1 - BACK;
+    static constexpr int COUNT = RUN + WINDOW - 1; // of a row, as many as the windows of a run need
+    static constexpr int LEFT = N ? runs_of(BACK) : 0;
+    static constexpr int RUNS = N ? LEFT + 1 + runs_of(AHEAD) : runs_of(COUNT);
+    static constexpr int SKIP = N ? LEFT * RUN - BACK : 0;
     const divnorm_vector_args &a;
-    int n;             // the window
-    int64_t plane;     // its first element
-    int top, left;     // of the centres
-    int rows, columns; // of centres; columns are whole runs
-    int lines, pitch;  // of x
+    const int n;
+    int lane;  // in the strip
+    int first; // its column
+    int top, bottom;
+    int64_t in, to; // the plane's first elements
     A reference;
-    A *x, *sum, *square;   // sums of a row's windows
-    A *share, *mean, *own; // backward: of a centre; own: dy s^-B of the tile's pixels
-    A *shared;             // a few numbers
+    T fill;        // the same: x - reference is 0 where there is no x
+    A across[RUN]; // pixels of a window along a row that are the plane's
+    bool owns;
 
-    __device__ __forceinline__ tile(const divnorm_vector_args &args, A *scratch)
-        : a(args), n(N ? N : args.window), shared(scratch)
+    __device__ __forceinline__ strip(const divnorm_vector_args &args)
+        : a(args), n(N ? N : args.window)
     {
-        WD_DYNAMIC_SHARED(unsigned char, bytes);
-        uint32_t b = blockIdx.x;
-        const int more = BACKWARD ? n - 1 : 0, before = BACKWARD ? a.ahead : 0;
-        left = (int)wd_take_rest(b, a.by_tile_w) * a.tile_w - before;
-        top = (int)wd_take_rest(b, a.by_tile_h) * a.tile_h - before;
-        plane = (int64_t)b * a.height * a.width;
-        rows = a.tile_h + more;
-        columns = a.tile_w + wd_divnorm_runs(more);
-        lines = rows + n - 1;
-        pitch = columns + wd_divnorm_runs(n - 1);
-        x = reinterpret_cast<A *>(bytes);
-        sum = x + lines * pitch;
-        square = sum + wd_divnorm_lines(rows, n) * columns;
-        share = square + wd_divnorm_lines(rows, n) * columns;
-        mean = share + wd_divnorm_lines(a.tile_h, n) * columns;
-        own = mean + wd_divnorm_lines(a.tile_h, n) * columns;
-    }
-
-    __device__ __forceinline__ bool has(int h, int w) const
-    {
-        return (uint32_t)h < (uint32_t)a.height && (uint32_t)w < (uint32_t)a.width;
-    }
-
-    __device__ __forceinline__ A at(const void *from, int h, int w) const
-    {
-        if (!from || !has(h, w)) return 0;
-        return wd_widen(static_cast<const T *>(from)[plane + (int64_t)h * a.width + w]);
-    }
-
-    // The mean in the middle of the tile, where there is one and it is a number.
-    __device__ __forceinline__ void find_reference()
-    {
-        const A r = at(a.means, min(max(top, 0) + a.tile_h / 2, a.height - 1),
-                       min(max(left, 0) + a.tile_w / 2, a.width - 1));
-        reference = r - r == 0 ? r : (A)0;
-    }
-
-    // x of all that windows reach, 0 outside of the plane.
-    __device__ __forceinline__ void load()
-    {
-        constexpr int U = 4;
-        const int count = lines * pitch;
-        const int skip_rows = DIVNORM_THREADS / pitch, skip = DIVNORM_THREADS % pitch;
-        int row = (int)threadIdx.x / pitch, column = (int)threadIdx.x % pitch;
-        for (int i = (int)threadIdx.x; i < count; i += U * DIVNORM_THREADS) {
-            A value[U];
+        uint32_t s = blockIdx.x * (uint32_t)a.per_warp + threadIdx.x % (uint32_t)a.per_warp;
+        lane = (int)(threadIdx.x / (uint32_t)a.per_warp);
+        const bool works = lane < a.lanes && s < a.strips;
+        if (!works) s = 0;
+        const int part = (int)wd_take_rest(s, a.by_part) * (a.lanes - 2 * a.halo) - a.halo;
+        top = (int)wd_take_rest(s, a.by_segment) * a.rows;
+        bottom = min(top + a.rows, a.height);
+        const int64_t channel = wd_take_rest(s, a.by_channel);
+        in = s * a.in.image + channel * a.in.channel;
+        to = s * a.to.image + channel * a.to.channel;
+        first = works ? (part + lane) * RUN : a.width;
+        owns = works && lane >= a.halo && lane < a.lanes - a.halo;
+        // the mean in the middle of the strip, where there is one and it is a number
+        reference =
+            mean_at(top + (bottom - top) / 2, min(max(part + a.lanes / 2, 0) * RUN, a.width - 1));
+        if (!(reference - reference == 0)) reference = 0;
+        wd_narrow(fill, reference);
 #pragma unroll
-            for (int u = 0; u < U; ++u) {
-                value[u] = at(a.x, top - a.back + row, left - a.back + column);
-                row += skip_rows;
-                column += skip;
-                if (column >= pitch) column -= pitch, row += 1;
-            }
-#pragma unroll
-            for (int u = 0; u < U; ++u) {
-                if (i + u * DIVNORM_THREADS < count) x[i + u * DIVNORM_THREADS] = value[u];
-            }
-        }
-    }
-
-    // Elements of a row from a run on, as many as the windows of a run need.
-    __device__ __forceinline__ void load_row(const A *from, A *w) const
-    {
-        constexpr int COUNT = ACROSS + WINDOW - 1;
-#pragma unroll
-        for (int i = 0; i < COUNT; i += 4) {
-            if (!N && i >= ACROSS + n - 1) {
-#pragma unroll
-                for (int j = i; j < COUNT && j < i + 4; ++j) w[j] = 0;
-                continue;
-            }
-            A four[4];
-            if constexpr (sizeof(A) == 4) {
-                const float4 v = *reinterpret_cast<const float4 *>(from + i);
-                four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
-            } else {
-#pragma unroll
-                for (int j = 0; j < 4; ++j) four[j] = from[i + j];
-            }
-#pragma unroll
-            for (int j = 0; j < 4 && i + j < COUNT; ++j) w[i + j] = four[j];
-        }
-    }
-
-    __device__ __forceinline__ void store_run(A *to, const A *v) const
-    {
-        if constexpr (sizeof(A) == 4) {
-            *reinterpret_cast<float4 *>(to) = make_float4(v[0], v[1], v[2], v[3]);
-        } else {
-#pragma unroll
-            for (int j = 0; j < ACROSS; ++j) to[j] = v[j];
-        }
-    }
-
-    // Sums of x - r and of its square along rows. Outside of the plane both are 0.
-    __device__ __forceinline__ void sum_rows()
-    {
-        constexpr int COUNT = ACROSS + WINDOW - 1;
-        const int runs = columns / ACROSS;
-        const bool shifts = reference != 0;
-        for (int i = (int)threadIdx.x; i < lines * runs; i += DIVNORM_THREADS) {
-            const int row = i / runs, run = i - row * runs;
-            A w[COUNT], s[COUNT], out[ACROSS];
-            load_row(x + row * pitch + run * ACROSS, w);
-            if (shifts) {
-                const bool in = (uint32_t)(top - a.back + row) < (uint32_t)a.height;
-                const int first = left - a.back + run * ACROSS;
-#pragma unroll
-                for (int j = 0; j < COUNT; ++j) {
-                    w[j] =
-                        in && (uint32_t)(first + j) < (uint32_t)a.width ? w[j] - reference : (A)0;
-                }
-            }
-#pragma unroll
-            for (int j = 0; j < COUNT; ++j) s[j] = w[j] * w[j];
-            window_sums<ACROSS, N, WINDOW>(s, n, out);
-            store_run(square + row * columns + run * ACROSS, out);
-            if (!a.means && !a.dmeans) continue;
-            window_sums<ACROSS, N, WINDOW>(w, n, out);
-            store_run(sum + row * columns + run * ACROSS, out);
-        }
-    }
-
-    // Along a column, of the sums of rows.
-    __device__ __forceinline__ void sum_column(const A *from, int step, A *out) const
-    {
-        constexpr int COUNT = DOWN + WINDOW - 1;
-        A w[COUNT];
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i) w[i] = N || i < DOWN + n - 1 ? from[i * step] : (A)0;
-        window_sums<DOWN, N, WINDOW>(w, n, out);
+        for (int v = 0; v < RUN; ++v) across[v] = (A)inside(first + v, a.width);
     }
 
     // How many pixels of a window along a dimension are the plane's.
@@ -198,241 +111,385 @@ template <class T, int N, bool BACKWARD> struct tile {
     {
         return min(at + a.ahead + 1, extent) - max(at - a.back, 0);
     }
-
-    // Deviations from m around a centre, and their squares, term by term.
-    __device__ __forceinline__ void add_terms(int row, int column, A m, A &deviation,
-                                              A &squares) const
+    __device__ __forceinline__ bool has(int h, int w) const
     {
-        deviation = squares = 0;
-#pragma unroll 1
-        for (int i = 0; i < n; ++i) {
-#pragma unroll 1
-            for (int j = 0; j < n; ++j) {
-                if (!has(top - a.back + row + i, left - a.back + column + j)) continue;
-                const A d = x[(row + i) * pitch + column + j] - m;
-                deviation += d;
-                squares += d * d;
+        return (uint32_t)h < (uint32_t)a.height && (uint32_t)w < (uint32_t)a.width;
+    }
+    __device__ __forceinline__ A at(const void *from, int h, int w) const
+    {
+        return wd_widen(static_cast<const T *>(from)[in + h * a.in.row + w * a.in.pixel]);
+    }
+    __device__ __forceinline__ A mean_at(int h, int w) const
+    {
+        return a.means ? at(a.means, h, w) : (A)0;
+    }
+
+    // The thread's run of a row, `value` where there is none.
+    __device__ __forceinline__ void load_own(const void *from, int h, T value, run &r) const
+    {
+        const T *row = static_cast<const T *>(from) + in + h * a.in.row;
+        const bool is_row = (uint32_t)h < (uint32_t)a.height;
+#pragma unroll
+        for (int v = 0; v < RUN; ++v) r.put(v, value);
+        if (a.in_whole) {
+            if (is_row && (uint32_t)first < (uint32_t)a.width) r.load(row + first);
+        } else if (is_row) {
+#pragma unroll
+            for (int v = 0; v < RUN; ++v) {
+                const int w = first + v;
+                if ((uint32_t)w < (uint32_t)a.width) r.put(v, row[w * a.in.pixel]);
             }
         }
+    }
+
+    // x of a row, as far as the windows of the run reach.
+    __device__ __forceinline__ void load_row(int h, run *r) const
+    {
+        const T *row = static_cast<const T *>(a.x) + in + h * a.in.row;
+        const bool is_row = (uint32_t)h < (uint32_t)a.height;
+#pragma unroll
+        for (int i = 0; i < RUNS * RUN; ++i) r[i / RUN].put(i % RUN, fill);
+        if (N && a.in_whole) {
+#pragma unroll
+            for (int i = 0; i < RUNS; ++i) {
+                const int w = first + (i - LEFT) * RUN;
+                if (is_row && (uint32_t)w < (uint32_t)a.width) r[i].load(row + w);
+            }
+        } else if (is_row) {
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) {
+                const int w = first - a.back + i;
+                if ((uint32_t)w < (uint32_t)a.width) {
+                    r[(i + SKIP) / RUN].put((i + SKIP) % RUN, row[w * a.in.pixel]);
+                }
+            }
+        }
+    }
+
+    // Sums of x - reference and of its square along a row.
+    __device__ __forceinline__ void sum_row(const run *r, bool both, pack<A, RUN> &s,
+                                            pack<A, RUN> &q) const
+    {
+        A w[COUNT], square[COUNT];
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            w[i] = wd_widen(r[(i + SKIP) / RUN].get((i + SKIP) % RUN)) - reference;
+            square[i] = w[i] * w[i];
+        }
+        window_sums<RUN, N, WINDOW>(square, n, q.v);
+        if (both) window_sums<RUN, N, WINDOW>(w, n, s.v);
     }
 
     // From sums s of x - r and q of its square over `count` pixels those of x - m; false where they
     // cancel.
-    __device__ __forceinline__ bool shift(int count, A m, A &s, A &q) const
+    __device__ __forceinline__ bool shift(A count, A m, bool both, A &s, A &q) const
     {
         const A by = m - reference, all = q;
-        q = q - by * (2 * s - (A)count * by);
-        s = s - (A)count * by;
-        const A least = a.dmeans ? q : (A)a.k + (A)a.factor * q;
-        const A most = a.dmeans ? all : (A)a.factor * all;
+        q = q - by * (2 * s - count * by);
+        s = s - count * by;
+        const A least = both ? q : numbers<A>(a).k + numbers<A>(a).factor * q;
+        const A most = both ? all : numbers<A>(a).factor * all;
         return most <= DIVNORM_TRUST * least;
     }
 
-    __device__ __forceinline__ void put(void *out, int64_t i, A value) const
+    // The deviations of the run's windows in row h from the means m, and their squares; where they cancel
+    // term by term.
+    __device__ __forceinline__ void deviations(int h, const A *m, bool both, A *s, A *q) const
     {
-        T *to = static_cast<T *>(out) + i;
-        A r = a.scales ? (A)a.alpha * value : (A)0;
-        if (a.blends) r += (A)a.beta * wd_widen(*to);
-        wd_narrow(*to, r);
+        const A down = (A)inside(h, a.height);
+        uint32_t again = 0;
+#pragma unroll
+        for (int v = 0; v < RUN; ++v) {
+            if (!shift(across[v] * down, m[v], both, s[v], q[v]) && has(h, first + v)) {
+                again |= 1u << v;
+            }
+        }
+#pragma unroll 1
+        for (int v = 0; again >> v; ++v) {
+            if (!(again >> v & 1)) continue;
+            const A mean = pick(m, v);
+            A sum = 0, squares = 0;
+#pragma unroll 1
+            for (int i = 0; i < n * n; ++i) {
+                const int row = h - a.back + i / n, column = first + v - a.back + i % n;
+                if (!has(row, column)) continue;
+                const A d = at(a.x, row, column) - mean;
+                sum += d;
+                squares += d * d;
+            }
+#pragma unroll
+            for (int u = 0; u < RUN; ++u) {
+                if (u == v) s[u] = sum, q[u] = squares;
+            }
+        }
     }
 
-    // What follows from a centre's sums: forward its result; backward its share, and the gradient of its
-    // mean.
-    __device__ __forceinline__ void finish(int row, int column, A m, A dy, A s, A q,
-                                           A &largest_share, A &largest_mean) const
+    // The run's results in row h.
+    __device__ __forceinline__ void put(void *out, int h, const A *value) const
     {
-        const int h = top + row, w = left + column;
-        const int64_t here = plane + (int64_t)h * a.width + w;
-        const A value = x[(row + a.back) * pitch + column + a.back];
-        A inverse;
-        const A to = power(a, (A)a.k + (A)a.factor * q, inverse);
-        if (!BACKWARD) {
-            put(a.out, here, value * to);
+        const int64_t row = to + h * a.to.row;
+        run old, r;
+        T *base = static_cast<T *>(out) + row;
+        if (a.to_whole) {
+            if ((uint32_t)first >= (uint32_t)a.width) return;
+            if (a.blends) old.load(base + first);
+#pragma unroll
+            for (int v = 0; v < RUN; ++v) {
+                A one = a.scales ? numbers<A>(a).alpha * value[v] : (A)0;
+                if (a.blends) one += numbers<A>(a).beta * wd_widen(old.get(v));
+                r.put(v, narrowed<T>(one));
+            }
+            r.store(base + first);
             return;
         }
-        const int own_row = row - a.ahead, own_column = column - a.ahead;
-        const A direct = dy * to;
-        const A h_share = (A)a.share * direct * value * inverse;
-        const A h_mean = m - reference;
-        share[row * columns + column] = h_share;
-        mean[row * columns + column] = h_mean;
-        largest_share = fmax(largest_share, fabs(h_share));
-        largest_mean = fmax(largest_mean, fabs(h_mean));
-        if ((uint32_t)own_row >= (uint32_t)a.tile_h || (uint32_t)own_column >= (uint32_t)a.tile_w) {
-            return;
-        }
-        own[own_row * a.tile_w + own_column] = direct;
-        if (a.dmeans) put(a.dmeans, here, -h_share * s);
-    }
-
-    __device__ __forceinline__ void centres(A &largest_share, A &largest_mean) const
-    {
-        const int groups = (rows + DOWN - 1) / DOWN;
-        for (int i = (int)threadIdx.x; i < groups * columns; i += DIVNORM_THREADS) {
-            const int group = i / columns, column = i - group * columns;
-            const int first = group * DOWN, w = left + column;
-            const int across = inside(w, a.width);
-            uint32_t again = 0; // bit d: pixel d's sums cancel
-            A m[DOWN], dy[DOWN], s[DOWN], q[DOWN];
 #pragma unroll
-            for (int d = 0; d < DOWN; ++d) {
-                m[d] = dy[d] = s[d] = 0;
-                if (a.means) m[d] = at(a.means, top + first + d, w);
-                if (BACKWARD) dy[d] = at(a.dy, top + first + d, w);
-            }
-            sum_column(square + first * columns + column, columns, q);
-            if (a.means || a.dmeans) sum_column(sum + first * columns + column, columns, s);
-#pragma unroll
-            for (int d = 0; d < DOWN; ++d) {
-                const int row = first + d, h = top + row;
-                if (row >= rows) continue;
-                if (!has(h, w)) {
-                    if (BACKWARD) share[row * columns + column] = 0;
-                    if (BACKWARD) mean[row * columns + column] = 0;
-                } else if (a.means && !shift(across * inside(h, a.height), m[d], s[d], q[d])) {
-                    again |= 1u << d;
-                } else {
-                    finish(row, column, m[d], dy[d], s[d], q[d], largest_share, largest_mean);
-                }
-            }
-#pragma unroll 1
-            for (int d = 0; again >> d; ++d) {
-                const int row = first + d;
-                A s_one, q_one;
-                if (!(again >> d & 1)) continue;
-                const A m_one = at(a.means, top + row, w);
-                const A dy_one = BACKWARD ? at(a.dy, top + row, w) : (A)0;
-                add_terms(row, column, m_one, s_one, q_one);
-                finish(row, column, m_one, dy_one, s_one, q_one, largest_share, largest_mean);
-            }
+        for (int v = 0; v < RUN; ++v) {
+            const int w = first + v;
+            if ((uint32_t)w >= (uint32_t)a.width) continue;
+            A one = a.scales ? numbers<A>(a).alpha * value[v] : (A)0;
+            if (a.blends) one += numbers<A>(a).beta * wd_widen(base[w * a.to.pixel]);
+            base[w * a.to.pixel] = narrowed<T>(one);
         }
     }
 
-    // Sums of shares, and of shares times means, along rows.
-    __device__ __forceinline__ void sum_share_rows()
-    {
-        constexpr int COUNT = ACROSS + WINDOW - 1;
-        const int runs = a.tile_w / ACROSS;
-        for (int i = (int)threadIdx.x; i < rows * runs; i += DIVNORM_THREADS) {
-            const int row = i / runs, run = i - row * runs;
-            const int from = row * columns + run * ACROSS, to = row * a.tile_w + run * ACROSS;
-            A h[COUNT], m[COUNT], out[ACROSS];
-            load_row(share + from, h);
-            if (a.means) {
-                load_row(mean + from, m);
-#pragma unroll
-                for (int j = 0; j < COUNT; ++j) m[j] *= h[j];
-                window_sums<ACROSS, N, WINDOW>(m, n, out);
-                store_run(square + to, out);
-            }
-            window_sums<ACROSS, N, WINDOW>(h, n, out);
-            store_run(sum + to, out);
-        }
-    }
-
-    // What a pixel collects, term by term.
-    __device__ __forceinline__ A collect_terms(int row, int column, A value) const
-    {
-        A r = 0;
-#pragma unroll 1
-        for (int i = 0; i < n; ++i) {
-#pragma unroll 1
-            for (int j = 0; j < n; ++j) {
-                const int h = top + row + i, w = left + column + j;
-                if (!has(h, w)) continue;
-                r += (value - at(a.means, h, w)) * share[(row + i) * columns + column + j];
-            }
-        }
-        return r;
-    }
-
-    // Each pixel's gradient, from the sums of shares, and of shares times means.
-    __device__ __forceinline__ void collect(A largest_share, A largest_mean) const
-    {
-        const int groups = a.tile_h / DOWN;
-        const A terms = (A)(n * n);
-        for (int i = (int)threadIdx.x; i < groups * a.tile_w; i += DIVNORM_THREADS) {
-            const int group = i / a.tile_w, column = i - group * a.tile_w;
-            const int first = group * DOWN, w = left + a.ahead + column;
-            uint32_t again = 0;
-            A s[DOWN], p[DOWN];
-#pragma unroll
-            for (int d = 0; d < DOWN; ++d) p[d] = 0;
-            sum_column(sum + first * a.tile_w + column, a.tile_w, s);
-            if (a.means) sum_column(square + first * a.tile_w + column, a.tile_w, p);
-#pragma unroll
-            for (int d = 0; d < DOWN; ++d) {
-                const int row = first + d, h = top + a.ahead + row;
-                if (!has(h, w)) continue;
-                const A by = x[(row + n - 1) * pitch + column + n - 1] - reference;
-                const A direct = own[row * a.tile_w + column];
-                const A r = by * s[d] - p[d];
-                const A most = (fabs(by) + largest_mean) * largest_share * terms;
-                const bool fine = fabs(by) >= (A)1.25 * largest_mean ||
-                                  most <= 16 * DIVNORM_TRUST * (fabs(direct) + fabs(r));
-                if (a.means && !(fine && r == r)) again |= 1u << d;
-                else put(a.out, plane + (int64_t)h * a.width + w, direct + r);
-            }
-#pragma unroll 1
-            for (int d = 0; again >> d; ++d) {
-                const int row = first + d;
-                if (!(again >> d & 1)) continue;
-                const A value = x[(row + n - 1) * pitch + column + n - 1];
-                const A r = collect_terms(row, column, value);
-                put(a.out, plane + (int64_t)(top + a.ahead + row) * a.width + w,
-                    own[row * a.tile_w + column] + r);
-            }
-        }
-    }
-
-    // The largest that a thread of the block has.
-    __device__ __forceinline__ A largest(A own_largest, A *to)
+    __device__ __forceinline__ static void widen(const run &r, A *to)
     {
 #pragma unroll
-        for (int by = 16; by > 0; by /= 2) {
-            own_largest = fmax(own_largest, __shfl_xor_sync(0xffffffffu, own_largest, by));
-        }
-        if (threadIdx.x % 32 == 0) to[threadIdx.x / 32] = own_largest;
-        __syncthreads();
-        A r = to[0];
-#pragma unroll
-        for (int i = 1; i < DIVNORM_THREADS / 32; ++i) r = fmax(r, to[i]);
-        return r;
+        for (int v = 0; v < RUN; ++v) to[v] = wd_widen(r.get(v));
     }
 };
 
 template <class T, int N> __device__ __forceinline__ void div_forward(const divnorm_vector_args &a)
 {
-    typedef typename wd_accumulator<T>::type A;
-    tile<T, N, false> t(a, nullptr);
-    A share = 0, mean = 0;
+    typedef strip<T, N> mine;
+    typedef typename mine::A A;
     wd_wait_for_previous();
-    t.find_reference();
-    t.load();
-    __syncthreads();
-    t.sum_rows();
-    __syncthreads();
-    t.centres(share, mean);
+    const mine t(a);
+    walked_sum<A, RUN, DIVNORM_THREADS> squares(0, t.n), sums(t.n + 1, t.n);
+    typename mine::run row[mine::RUNS], x_next, mean_next;
+    int h = t.top - a.lead, k = 0;
+    const T none = narrowed<T>(0);
+    t.load_row(h, row);
+    t.load_own(a.x, h - a.ahead, none, x_next);
+    mean_next = x_next;
+    if (a.means) t.load_own(a.means, h - a.ahead, none, mean_next);
+#pragma unroll 1
+    for (int i = 0; i < a.trip; ++i, ++h) {
+        const int c = h - a.ahead; // the row whose windows are whole now
+        pack<A, RUN> s_row, q_row;
+        A x[RUN], m[RUN], s[RUN], q[RUN];
+        t.sum_row(row, a.means, s_row, q_row);
+        t.widen(x_next, x);
+        t.widen(mean_next, m);
+        if (i + 1 < a.trip) {
+            t.load_row(h + 1, row);
+            t.load_own(a.x, c + 1, none, x_next);
+            if (a.means) t.load_own(a.means, c + 1, none, mean_next);
+        }
+        squares.add(q_row, k, t.n, q);
+        if (a.means) sums.add(s_row, k, t.n, s);
+        k = k + 1 < t.n ? k + 1 : 0;
+        if (c < t.top || c >= t.bottom) continue;
+        if (a.means) t.deviations(c, m, false, s, q);
+#pragma unroll
+        for (int v = 0; v < RUN; ++v) {
+            A inverse;
+            x[v] *= power(a, numbers<A>(a).k + numbers<A>(a).factor * q[v], inverse);
+        }
+        t.put(a.out, c, x);
+    }
 }
+
+// The same backward: what the threads of a strip exchange.
+template <class T, int N> struct exchange {
+    typedef strip<T, N> mine;
+    typedef typename mine::A A;
+    static constexpr int LEFT = runs_of(mine::AHEAD), RIGHT = runs_of(mine::BACK);
+    static constexpr int SKIP = LEFT * RUN - mine::AHEAD;
+    const mine &t;
+    thread_column<A, RUN, DIVNORM_THREADS> share, product, bounds;
+    A largest_share, largest_mean; // of what the thread has seen
+
+    __device__ __forceinline__ exchange(const mine &strip)
+        : t(strip), share(4 * (strip.n + 1)), product(4 * (strip.n + 1) + strip.n),
+          bounds(4 * (strip.n + 1) + strip.n + 1), largest_share(0), largest_mean(0)
+    {
+        const pack<A, RUN> none = {};
+        for (int i = 0; i <= t.n + 1; ++i) share[i] = none;
+    }
+
+    // The sums of the run's mirrored windows along a row of numbers that all threads have a run of.
+    __device__ __forceinline__ pack<A, RUN> sum_row(const pack<A, RUN> *from) const
+    {
+        A w[(LEFT + 1 + RIGHT) * RUN];
+        pack<A, RUN> r;
+        const pack<A, RUN> none = {};
+        if (N) {
+#pragma unroll
+            for (int d = -LEFT; d <= RIGHT; ++d) {
+                pack<A, RUN> one = none;
+                if ((uint32_t)(t.lane + d) < (uint32_t)t.a.lanes) one = from[d * t.a.per_warp];
+#pragma unroll
+                for (int v = 0; v < RUN; ++v) w[(d + LEFT) * RUN + v] = one.v[v];
+            }
+            window_sums<RUN, N, mine::WINDOW>(w + SKIP, t.n, r.v);
+        } else {
+#pragma unroll
+            for (int i = 0; i < mine::COUNT; ++i) {
+                const int e = i - t.a.ahead, d = e >> 2;
+                w[i] = 0;
+                if (i < RUN + t.n - 1 && (uint32_t)(t.lane + d) < (uint32_t)t.a.lanes) {
+                    w[i] = from[d * t.a.per_warp].v[e & (RUN - 1)];
+                }
+            }
+            window_sums<RUN, N, mine::WINDOW>(w, t.n, r.v);
+        }
+        return r;
+    }
+
+    // Bounds of what neighbours have.
+    __device__ __forceinline__ void see_bounds()
+    {
+#pragma unroll
+        for (int d = -LEFT; d <= RIGHT; ++d) {
+            if (d == 0 || (uint32_t)(t.lane + d) >= (uint32_t)t.a.lanes) continue;
+            const pack<A, RUN> one = bounds.base[d * t.a.per_warp];
+            largest_share = fmax(largest_share, one.v[0]);
+            largest_mean = fmax(largest_mean, one.v[1]);
+        }
+    }
+
+    // What pixel v of the run collects in row h, term by term; the newest shares are row k's.
+    __device__ __forceinline__ A collect_terms(int h, int v, A value, int k) const
+    {
+        A r = 0;
+#pragma unroll 1
+        for (int i = 0; i < t.n * t.n; ++i) {
+            const int row = i / t.n, e = v - t.a.ahead + i % t.n;
+            const int slot = k - (t.n - 1 - row), y = h - t.a.ahead + row;
+            if (!t.has(y, t.first + e)) continue;
+            const A one = (share.base + (e >> 2) * t.a.per_warp +
+                           (slot < 0 ? slot + t.n : slot) * DIVNORM_THREADS)
+                              ->v[e & (RUN - 1)];
+            r += (value - t.mean_at(y, t.first + e)) * one;
+        }
+        return r;
+    }
+
+    // The gradient of row h from the sums of shares, and of shares times means.
+    __device__ __forceinline__ void collect(int h, int k, const A *x, const A *direct, const A *s,
+                                            const A *p) const
+    {
+        const A terms = (A)(t.n * t.n);
+        uint32_t again = 0;
+        A value[RUN];
+#pragma unroll
+        for (int v = 0; v < RUN; ++v) {
+            const A by = x[v] - t.reference;
+            A r = by * s[v];
+            if (t.a.means) {
+                r -= p[v];
+                const A most = (fabs(by) + largest_mean) * largest_share * terms;
+                const bool fine = fabs(by) >= (A)1.25 * largest_mean ||
+                                  most <= 16 * DIVNORM_TRUST * (fabs(direct[v]) + fabs(r));
+                if (!(fine && r == r) && t.has(h, t.first + v)) again |= 1u << v;
+            }
+            value[v] = direct[v] + r;
+        }
+#pragma unroll 1
+        for (int v = 0; again >> v; ++v) {
+            if (!(again >> v & 1)) continue;
+            const A r = pick(direct, v) + collect_terms(h, v, pick(x, v), k);
+#pragma unroll
+            for (int u = 0; u < RUN; ++u) {
+                if (u == v) value[u] = r;
+            }
+        }
+        t.put(t.a.out, h, value);
+    }
+};
 
 template <class T, int N> __device__ __forceinline__ void div_backward(const divnorm_vector_args &a)
 {
-    typedef typename wd_accumulator<T>::type A;
-    __shared__ A largest[2 * DIVNORM_THREADS / 32];
-    tile<T, N, true> t(a, largest);
-    A share = 0, mean = 0;
+    typedef strip<T, N> mine;
+    typedef typename mine::A A;
     wd_wait_for_previous();
-    t.find_reference();
-    t.load();
-    __syncthreads();
-    t.sum_rows();
-    __syncthreads();
-    t.centres(share, mean);
-    share = t.largest(share, largest); // a barrier for all
-    if (a.means) mean = t.largest(mean, largest + DIVNORM_THREADS / 32);
-    t.sum_share_rows();
-    __syncthreads();
-    t.collect(share, mean);
+    const mine t(a);
+    exchange<T, N> e(t);
+    walked_sum<A, RUN, DIVNORM_THREADS> squares(0, t.n), sums(t.n + 1, t.n);
+    walked_sum<A, RUN, DIVNORM_THREADS> shares(2 * t.n + 2, t.n), products(3 * t.n + 3, t.n);
+    const thread_column<A, RUN, DIVNORM_THREADS> direct_kept(4 * (t.n + 1) + t.n + 2);
+    const bool both = a.means || a.dmeans;
+    typename mine::run row[mine::RUNS], x_next, mean_next, dy_next, out_next;
+    constexpr bool EARLY = sizeof(T) < 8; // of doubles there are too many to be loaded a row ahead
+    int h = t.top - a.lead, k = 0, kept = 0;
+    const T none = narrowed<T>(0);
+    for (int i = 0; i <= a.back; ++i) direct_kept[i] = {};
+    const auto load_owned = [&](int at) {
+        t.load_own(a.x, at - a.ahead, none, x_next);
+        t.load_own(a.dy, at - a.ahead, none, dy_next);
+        t.load_own(a.x, at - (t.n - 1), none, out_next);
+        t.load_own(a.means ? a.means : a.x, a.means ? at - a.ahead : -1, none, mean_next);
+    };
+    if (EARLY) {
+        t.load_row(h, row);
+        load_owned(h);
+    }
+#pragma unroll 1
+    for (int i = 0; i < a.trip; ++i, ++h) {
+        const int c = h - a.ahead;  // the row whose windows are whole now
+        const int own = c - a.back; // the row whose shares are
+        pack<A, RUN> s_row = {}, q_row, share = {}, product = {}, direct = {};
+        A x[RUN], dy[RUN], m[RUN], s[RUN], q[RUN], out[RUN];
+        if (!EARLY) t.load_row(h, row);
+        t.sum_row(row, both, s_row, q_row);
+        if (!EARLY) load_owned(h);
+        t.widen(x_next, x);
+        t.widen(mean_next, m);
+        t.widen(dy_next, dy);
+        t.widen(out_next, out);
+        if (EARLY && i + 1 < a.trip) {
+            t.load_row(h + 1, row);
+            load_owned(h + 1);
+        }
+        squares.add(q_row, k, t.n, q);
+        if (both) sums.add(s_row, k, t.n, s);
+        if (c >= t.top - a.ahead && (uint32_t)c < (uint32_t)a.height) {
+            if (both) t.deviations(c, m, a.dmeans, s, q);
+#pragma unroll
+            for (int v = 0; v < RUN; ++v) {
+                A inverse;
+                const A to = power(a, numbers<A>(a).k + numbers<A>(a).factor * q[v], inverse);
+                const bool is = (uint32_t)(t.first + v) < (uint32_t)a.width;
+                const A mean = is ? m[v] - t.reference : (A)0;
+                direct.v[v] = dy[v] * to;
+                share.v[v] = is ? numbers<A>(a).share * direct.v[v] * x[v] * inverse : (A)0;
+                product.v[v] = share.v[v] * mean;
+                s[v] = -share.v[v] * s[v];
+                e.largest_share = fmax(e.largest_share, fabs(share.v[v]));
+                e.largest_mean = fmax(e.largest_mean, fabs(mean));
+            }
+            if (a.dmeans && t.owns && c >= t.top && c < t.bottom) t.put(a.dmeans, c, s);
+        }
+        __syncthreads(); // what is overwritten has been read
+        e.share[k] = share;
+        e.product[0] = product;
+        e.bounds[0].v[0] = e.largest_share;
+        e.bounds[0].v[1] = e.largest_mean;
+        direct_kept[kept] = direct;
+        kept = kept < a.back ? kept + 1 : 0; // the oldest
+        __syncthreads();
+        shares.add(e.sum_row(&e.share[k]), k, t.n, s);
+        if (a.means) {
+            products.add(e.sum_row(&e.product[0]), k, t.n, q);
+            e.see_bounds();
+        }
+        if (own >= t.top && own < t.bottom && t.owns) {
+            direct = direct_kept[kept];
+            e.collect(own, k, out, direct.v, s, q);
+        }
+        k = k + 1 < t.n ? k + 1 : 0;
+    }
 }
 
 } // namespace

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the divnorm_vector kernels, shared by host and device. All tensors are packed planes;
- * pointers begin at the first plane of a launch. */
+ * Arguments of the divnorm_vector kernels, shared by host and device. A warp has strips of pixels, each
+ * `lanes` runs of four pixels wide, and walks down the rows of a segment of a plane. Lane l of the
+ * warp's strip s is thread l * per_warp + s. */
 #ifndef WD_OPS_LRN_DIVNORM_VECTOR_ARGS_H
 #define WD_OPS_LRN_DIVNORM_VECTOR_ARGS_H
 
 #include "base/fastdiv.h"
 
 enum {
-    DIVNORM_THREADS = 256,
-    DIVNORM_DOWN = 8, /* pixels of a column that a thread has; a tile has whole groups of these */
+    DIVNORM_THREADS = 32, /* a warp, so that waiting for each other is cheap */
+    DIVNORM_RUN = 4,      /* pixels of a thread in each row */
     DIVNORM_WINDOW_MAX = 16,
     DIVNORM_TRUST = 4, /* how many times larger sums around another number may be */
 };
@@ -22,18 +23,37 @@ enum {
     DIVNORM_POWER_ONE,
 };
 
+/* What a call computes with. */
+#define DIVNORM_NUMBERS(type)                                                                      \
+    {                                                                                              \
+        type alpha;                                                                                \
+        type beta; /* what was in `out` and `dmeans` counts so much */                             \
+        type k;    /* s = k + factor * the sum of squared deviations */                            \
+        type factor;                                                                               \
+        type exponent; /* -B */                                                                    \
+        type share;    /* -2 B factor */                                                           \
+    }
+struct divnorm_doubles DIVNORM_NUMBERS(double);
+struct divnorm_floats DIVNORM_NUMBERS(float);
+
+/* From one to the next, in elements. */
+struct divnorm_steps {
+    int64_t image;
+    int64_t channel;
+    int64_t row;
+    int64_t pixel;
+};
+
 struct divnorm_vector_args {
     const void *x;
     const void *means; /* null: 0 */
     const void *dy;
-    void *out;    /* y, or dx */
-    void *dmeans; /* null: not wanted */
-    double alpha;
-    double beta; /* what was in `out` and `dmeans` counts so much */
-    double k;    /* s = k + factor * the sum of squared deviations */
-    double factor;
-    double exponent; /* -B */
-    double share;    /* -2 B factor */
+    void *out;               /* y, or dx */
+    void *dmeans;            /* null: not wanted */
+    struct divnorm_steps in; /* of x, means and dy */
+    struct divnorm_steps to; /* of out and dmeans */
+    struct divnorm_doubles full;
+    struct divnorm_floats single; /* the same, rounded: a conversion would take as long as a root */
     int32_t power;
     int32_t scales;
     int32_t blends;
@@ -42,34 +62,27 @@ struct divnorm_vector_args {
     int32_t ahead;
     int32_t height;
     int32_t width;
-    int32_t tile_h; /* whole groups of DIVNORM_DOWN */
-    int32_t tile_w; /* whole runs of four */
-    struct wd_fastdiv by_tile_w;
-    struct wd_fastdiv by_tile_h;
+    int32_t in_whole; /* runs are aligned, in x, means and dy */
+    int32_t to_whole; /* in out and dmeans */
+    int32_t lanes;    /* of a strip */
+    int32_t halo;     /* lanes at either end that other strips own */
+    int32_t per_warp; /* strips */
+    int32_t rows;     /* of a segment */
+    int32_t lead;     /* rows before a segment that its first windows need */
+    int32_t trip;     /* rows that are walked */
+    uint32_t strips;
+    struct wd_fastdiv by_part;    /* strips side by side */
+    struct wd_fastdiv by_segment; /* of a plane */
+    struct wd_fastdiv by_channel;
 };
 
-/* So many elements in whole runs of four. */
-WD_FN int32_t wd_divnorm_runs(int32_t elements)
+/* Rows of shared memory, a run of numbers a thread each: columns' sums of a window, of squares and of
+ * deviations; backward also of shares and of shares times means, then a window's shares, the last shares
+ * times means, bounds, and the direct parts of the rows whose windows are not whole yet. */
+WD_FN int32_t wd_divnorm_rows(int32_t window, int32_t backward)
 {
-    return (elements + 3) / 4 * 4;
-}
-
-/* Lines that whole groups of so many rows of windows reach. */
-WD_FN int32_t wd_divnorm_lines(int32_t rows, int32_t window)
-{
-    return (rows + DIVNORM_DOWN - 1) / DIVNORM_DOWN * DIVNORM_DOWN + window - 1;
-}
-
-/* Numbers of a block's shared memory. */
-WD_FN int32_t wd_divnorm_numbers(int32_t tile_h, int32_t tile_w, int32_t window, int32_t backward)
-{
-    int32_t more = backward ? window - 1 : 0;
-    int32_t rows = tile_h + more;
-    int32_t columns = tile_w + wd_divnorm_runs(more);
-    int32_t x = (rows + window - 1) * (columns + wd_divnorm_runs(window - 1));
-    int32_t sums = 2 * wd_divnorm_lines(rows, window) * columns;
-    if (!backward) return x + sums;
-    return x + sums + 2 * wd_divnorm_lines(tile_h, window) * columns + tile_h * tile_w;
+    int32_t sums = window + 1;
+    return backward ? 4 * sums + window + 2 + (window - 1) / 2 + 1 : 2 * sums;
 }
 
 #endif

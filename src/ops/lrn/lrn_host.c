@@ -116,15 +116,21 @@ struct lrn_vector_args wd_lrn_args(const struct wd_call *call, const struct wd_d
     a.x = operand_of(call, backward ? BACKWARD_X : FORWARD_X);
     if (backward) a.dy = operand_of(call, BACKWARD_DY);
     a.out = operand_of(call, out);
-    a.alpha = call->scalars[ALPHA];
-    a.beta = call->scalars[BETA];
-    a.k = attr->k;
-    a.factor = attr->alpha / attr->window;
-    a.exponent = -attr->beta;
-    a.share = -2.0 * attr->alpha * attr->beta / attr->window;
+    a.full.alpha = call->scalars[ALPHA];
+    a.full.beta = call->scalars[BETA];
+    a.full.k = attr->k;
+    a.full.factor = attr->alpha / attr->window;
+    a.full.exponent = -attr->beta;
+    a.full.share = -2.0 * attr->alpha * attr->beta / attr->window;
+    a.single.alpha = (float)a.full.alpha;
+    a.single.beta = (float)a.full.beta;
+    a.single.k = (float)a.full.k;
+    a.single.factor = (float)a.full.factor;
+    a.single.exponent = (float)a.full.exponent;
+    a.single.share = (float)a.full.share;
     a.power = power_of(attr->beta);
-    a.scales = a.alpha != 0.0;
-    a.blends = a.beta != 0.0;
+    a.scales = a.full.alpha != 0.0;
+    a.blends = a.full.beta != 0.0;
     a.streaming = wd_tensor_extent(wd_call_tensor(call, out)) > device->l2_bytes;
     a.channels = (int32_t)wd_call_tensor(call, out)->dim[1];
     a.window = attr->window;
@@ -168,11 +174,13 @@ static int64_t chunk_of(int64_t channels, int64_t threads, int64_t processors, b
 int64_t wd_lrn_cut_planes(const struct wd_tensor *x, const struct wd_device *device, int64_t run,
                           struct lrn_vector_args *a)
 {
-    const int64_t runs = wd_lrn_plane(x) / run;
+    const int64_t plane = wd_lrn_plane(x);
+    const int64_t runs = wd_ceil_div(plane, run);
     const int64_t threads = x->dim[0] * runs;
     const int64_t chunk = chunk_of(x->dim[1], threads, device->multiprocessors, a->dy.data != NULL);
     const int64_t chunks = wd_ceil_div(x->dim[1], chunk);
     a->chunk = (int32_t)chunk;
+    a->plane = plane;
     a->count = (uint32_t)(threads * chunks);
     a->by_run = wd_fastdiv_of((uint32_t)runs);
     a->by_chunk = wd_fastdiv_of((uint32_t)chunks);

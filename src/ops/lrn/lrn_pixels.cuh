@@ -9,7 +9,6 @@
 #define WD_OPS_LRN_PIXELS_CUH
 
 #include "ops/lrn/lrn_vector.cuh"
-#include "ops/lrn/window_sums.cuh"
 
 namespace {
 namespace pixels {
@@ -124,7 +123,7 @@ __device__ __forceinline__ void forward(const lrn_vector_args &a)
         }
     }
 #pragma unroll
-    for (int v = 0; v < V; ++v) s[v] = (A)a.k + (A)a.factor * s[v];
+    for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
     powers<V>(a, s, power, inverse);
 #pragma unroll
     for (int v = 0; v < V; ++v) power[v] *= w[LEFT * V + v];
@@ -161,7 +160,7 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
             const A one = x[SIDE * V + e + o];
             if (WHOLE || is_channel(a, c[i] + o)) sum += one * one;
         }
-        s[i] = (A)a.k + (A)a.factor * sum;
+        s[i] = numbers<A>(a).k + numbers<A>(a).factor * sum;
     }
     powers<SHARES>(a, s, power, inverse);
 #pragma unroll
@@ -180,7 +179,7 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
         for (int o = -AHEAD; o <= BACK; ++o) {
             if (WHOLE || is_channel(a, c[v + AHEAD] + o)) sum += inverse[v + AHEAD + o];
         }
-        value[v] = power[v + AHEAD] + x[SIDE * V + v] * (A)a.share * sum;
+        value[v] = power[v + AHEAD] + x[SIDE * V + v] * numbers<A>(a).share * sum;
     }
     put_run<T, V>(a, r, value);
 }
@@ -273,7 +272,7 @@ __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
     if (WHOLE) squares.sum_whole(a, a.back, c[0], s);
     else squares.template sum<-LRN_BACK_MAX, LRN_AHEAD_MAX>(a, -a.back, a.ahead, c, s);
 #pragma unroll
-    for (int v = 0; v < V; ++v) s[v] = (A)a.k + (A)a.factor * s[v];
+    for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
     powers<V>(a, s, power, inverse);
 #pragma unroll
     for (int v = 0; v < V; ++v) {
@@ -285,7 +284,7 @@ __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
     if (WHOLE) shares.sum_whole(a, a.ahead, c[0], sum);
     else shares.template sum<-LRN_AHEAD_MAX, LRN_BACK_MAX>(a, -a.ahead, a.back, c, sum);
 #pragma unroll
-    for (int v = 0; v < V; ++v) power[v] += wd_widen(x.get(v)) * (A)a.share * sum[v];
+    for (int v = 0; v < V; ++v) power[v] += wd_widen(x.get(v)) * numbers<A>(a).share * sum[v];
     put_run<T, V>(a, r, power);
 }
 

@@ -9,44 +9,109 @@
 #ifndef WD_OPS_LRN_PLANES_CUH
 #define WD_OPS_LRN_PLANES_CUH
 
+#include <type_traits>
+
 #include "ops/lrn/lrn_vector.cuh"
 
 namespace {
 namespace planes {
 
+// What a thread has of a channel: V neighbours (a run), or, where planes are not made of aligned runs, V
+// pixels that are as far apart as the plane has threads: neighbouring threads have neighbouring pixels.
+template <class T, int V, bool SPREADS> struct few {
+    wd_run<T, V> run;
+    T one[V];
+    __device__ __forceinline__ T get(int v) const
+    {
+        return SPREADS ? one[v] : run.get(v);
+    }
+    __device__ __forceinline__ void clear_all()
+    {
+        clear(run);
+        const T none = run.get(0);
+#pragma unroll
+        for (int v = 0; v < V; ++v) one[v] = none;
+    }
+    __device__ __forceinline__ void load(const T *from, uint32_t apart)
+    {
+        if (!SPREADS) {
+            run.load(from);
+            return;
+        }
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            one[v] = from[(size_t)v * apart];
+        }
+    }
+};
+
 // Where a thread works.
-template <class T, int V> struct place {
+template <class T, int V, bool SPREADS> struct place {
     int first; // its channels
     int last;
+    uint32_t
+        apart; // its pixels, where they are spread; 0: the second is none, and the first is done twice
     const T *x; // channel 0
     const T *dy;
     T *out;
     __device__ __forceinline__ place(const lrn_vector_args &a, uint32_t item)
     {
-        const int64_t run = (int64_t)wd_take_rest(item, a.by_run) * V;
+        int64_t pixel = wd_take_rest(item, a.by_run);
+        apart = pixel + a.by_run.divisor < a.plane ? a.by_run.divisor : 0;
+        if (!SPREADS) pixel *= V;
         first = (int)wd_take_rest(item, a.by_chunk) * a.chunk;
         last = min(first + a.chunk, a.channels);
-        x = static_cast<const T *>(a.x.data) + item * a.x.image + run;
-        dy = static_cast<const T *>(a.dy.data) + item * a.dy.image + run;
-        out = static_cast<T *>(a.out.data) + item * a.out.image + run;
+        x = static_cast<const T *>(a.x.data) + item * a.x.image + pixel;
+        dy = static_cast<const T *>(a.dy.data) + item * a.dy.image + pixel;
+        out = static_cast<T *>(a.out.data) + item * a.out.image + pixel;
     }
 };
 
+// By so many bytes further.
+template <class P> __device__ __forceinline__ P *moved(P *at, int64_t bytes)
+{
+    typedef typename std::conditional<std::is_const<P>::value, const char, char>::type byte;
+    return reinterpret_cast<P *>(reinterpret_cast<byte *>(at) + bytes);
+}
+
 // Channels c, c + 1 ... of a plane; 0 where there are none.
-template <class T, int V, int U>
-__device__ __forceinline__ void load_batch(wd_run<T, V> *in, const T *plane, int64_t step, int c,
+template <class T, int V, bool SPREADS, int U>
+__device__ __forceinline__ void load_batch(few<T, V, SPREADS> *in, const T *plane,
+                                           const place<T, V, SPREADS> &p, int64_t step, int c,
                                            int low, int high)
 {
-    const T *at = plane + c * step;
+    const int64_t bytes = step * (int)sizeof(T);
+    const uint32_t own = (uint32_t)(c - low), size = (uint32_t)(high - low);
+    const T *at = moved(plane, c * bytes);
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-        clear(in[u]);
-        if (c + u >= low && c + u < high) in[u].load(at);
-        at += step;
+        in[u].clear_all();
+        if (own + u < size) in[u].load(at, p.apart);
+        at = moved(at, bytes);
     }
 }
 
-template <class T, int V, int N, int U>
+template <class T, int V, bool SPREADS, class A>
+__device__ __forceinline__ void put_few(const lrn_vector_args &a, const place<T, V, SPREADS> &p,
+                                        T *to, const A *value)
+{
+    if (!SPREADS) {
+        put<T, V>(a, to, value);
+        return;
+    }
+    T old[V]; // all of them before the first is stored
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        wd_narrow(old[v], (A)0);
+        if (a.blends) old[v] = to[(size_t)v * p.apart];
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        wd_narrow(to[(size_t)v * p.apart], blended<A>(a, value[v], wd_widen(old[v])));
+    }
+}
+
+template <class T, int V, bool SPREADS, int N, int U>
 __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
 {
     typedef typename wd_accumulator<T>::type A;
@@ -54,17 +119,19 @@ __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
     if (item >= a.count) return;
-    const place<T, V> at(a, item);
-    const int begin = at.first - (N - 1) / 2;
+    const place<T, V, SPREADS> at(a, item);
+    const int64_t step = a.out.plane * (int)sizeof(T);
+    const int begin = max(at.first - (N - 1) / 2, 0);
     const int end = min(at.last + AHEAD, a.channels);
     A ring[N][V];
 #pragma unroll
     for (int i = 0; i < N * V; ++i) ring[i / V][i % V] = 0;
+    T *to = moved(at.out, (begin - AHEAD) * step);
     for (int c = begin; c < at.last + AHEAD; c += U) {
-        wd_run<T, V> in[U];
-        load_batch<T, V, U>(in, at.x, a.x.plane, c, 0, end);
+        few<T, V, SPREADS> in[U];
+        load_batch<T, V, SPREADS, U>(in, at.x, at, a.x.plane, c, 0, end);
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
+        for (int u = 0; u < U; ++u, to = moved(to, step)) {
             const int own = c + u - AHEAD; // the channel whose window is whole now
             A s[V], power[V], inverse[V];
 #pragma unroll
@@ -75,18 +142,18 @@ __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
                 A sum = 0;
 #pragma unroll
                 for (int i = 0; i < N; ++i) sum += ring[i][v] * ring[i][v];
-                s[v] = (A)a.k + (A)a.factor * sum;
+                s[v] = numbers<A>(a).k + numbers<A>(a).factor * sum;
             }
             powers<V>(a, s, power, inverse);
 #pragma unroll
             for (int v = 0; v < V; ++v) power[v] *= ring[(u + N - AHEAD) % N][v];
-            put<T, V>(a, at.out + own * a.out.plane, power);
+            put_few<T, V, SPREADS>(a, at, to, power);
         }
     }
 }
 
-// LATE: it begins with the first channel that there is, not with that of the first window.
-template <class T, int V, int N, int U, bool LATE = false>
+// A walk begins with the first channel that there is, where that of the first window is before it.
+template <class T, int V, bool SPREADS, int N, int U>
 __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
 {
     typedef typename wd_accumulator<T>::type A;
@@ -95,8 +162,9 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
     if (item >= a.count) return;
-    const place<T, V> at(a, item);
-    const int begin = LATE ? max(at.first - (N - 1), 0) : at.first - (N - 1);
+    const place<T, V, SPREADS> at(a, item);
+    const int64_t step = a.out.plane * (int)sizeof(T);
+    const int begin = max(at.first - (N - 1), 0);
     const int end = min(at.last + N - 1, a.channels);
     const int low = max(at.first - AHEAD, 0); // of the shares that are needed
     const int high = min(at.last + BACK, a.channels);
@@ -107,12 +175,13 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
         h[i / V][i % V] = 0;
         direct[i / V][i % V] = 0;
     }
+    T *to = moved(at.out, (begin - (N - 1)) * step);
     for (int c = begin; c < at.last + N - 1; c += U) {
-        wd_run<T, V> in[U], dy[U];
-        load_batch<T, V, U>(in, at.x, a.x.plane, c, 0, end);
-        load_batch<T, V, U>(dy, at.dy, a.dy.plane, c - AHEAD, low, high);
+        few<T, V, SPREADS> in[U], dy[U];
+        load_batch<T, V, SPREADS, U>(in, at.x, at, a.x.plane, c, 0, end);
+        load_batch<T, V, SPREADS, U>(dy, at.dy, at, a.dy.plane, c - AHEAD, low, high);
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
+        for (int u = 0; u < U; ++u, to = moved(to, step)) {
             const int sharer = c + u - AHEAD; // whose window is whole
             const int own = sharer - BACK;    // whose shares are
 #pragma unroll
@@ -128,7 +197,7 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
                     A sum = 0;
 #pragma unroll
                     for (int i = 0; i < N; ++i) sum += x[i][v] * x[i][v];
-                    s[v] = (A)a.k + (A)a.factor * sum;
+                    s[v] = numbers<A>(a).k + numbers<A>(a).factor * sum;
                 }
                 powers<V>(a, s, power, inverse);
 #pragma unroll
@@ -144,9 +213,10 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
                     A sum = 0;
 #pragma unroll
                     for (int i = 0; i < N; ++i) sum += h[i][v];
-                    value[v] = direct[(u + N - BACK) % N][v] + x[(u + 1) % N][v] * (A)a.share * sum;
+                    value[v] = direct[(u + N - BACK) % N][v] +
+                               x[(u + 1) % N][v] * numbers<A>(a).share * sum;
                 }
-                put<T, V>(a, at.out + own * a.out.plane, value);
+                put_few<T, V, SPREADS>(a, at, to, value);
             }
         }
     }
@@ -154,66 +224,16 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
 
 // ---- Any window, in shared memory ----
 
-template <class A, int V> struct alignas(sizeof(A) * V) pack {
-    A v[V];
-};
-
-// A thread's column of `rows` packs, those of a block's threads side by side.
-template <class A, int V> struct column {
-    pack<A, V> *base;
-    __device__ __forceinline__ column(int first_row)
-        : base(reinterpret_cast<pack<A, V> *>(lrn_shared()) + first_row * LRN_THREADS + threadIdx.x)
-    {
-    }
-    __device__ __forceinline__ pack<A, V> &operator[](int row) const
-    {
-        return base[row * LRN_THREADS];
-    }
-};
-
-// The sum of the last n packs; row n of its n + 1 rows stays 0. Between multiples of n a row holds
-// what came there, or, until then, the sum of all that came from there to the last multiple of n.
-template <class A, int V> struct window_sum {
-    column<A, V> row;
-    pack<A, V> since;
-    __device__ __forceinline__ window_sum(int first_row, int n) : row(first_row)
-    {
-        for (int i = 0; i <= n; ++i) {
-#pragma unroll
-            for (int v = 0; v < V; ++v) row[i].v[v] = 0;
-        }
-#pragma unroll
-        for (int v = 0; v < V; ++v) since.v[v] = 0;
-    }
-    // k counts from 0 to n - 1, and again.
-    __device__ __forceinline__ void add(const pack<A, V> &value, int k, int n, A *sum)
-    {
-        const pack<A, V> before = row[k + 1];
-#pragma unroll
-        for (int v = 0; v < V; ++v) {
-            since.v[v] += value.v[v];
-            sum[v] = since.v[v] + before.v[v];
-        }
-        row[k] = value;
-        if (k + 1 < n) return;
-        pack<A, V> total = value;
-        for (int i = n - 2; i >= 0; --i) {
-            pack<A, V> one = row[i];
-#pragma unroll
-            for (int v = 0; v < V; ++v) total.v[v] += one.v[v];
-            row[i] = total;
-        }
-#pragma unroll
-        for (int v = 0; v < V; ++v) since.v[v] = 0;
-    }
-};
+template <class A, int V> using column = thread_column<A, V, LRN_THREADS>;
+template <class A, int V> using window_sum = walked_sum<A, V, LRN_THREADS>;
 
 __device__ __forceinline__ int before(int k, int distance, int n)
 {
     return k >= distance ? k - distance : k - distance + n;
 }
 
-template <class T, int V> __device__ __forceinline__ void forward_any(const lrn_vector_args &a)
+template <class T, int V, bool SPREADS>
+__device__ __forceinline__ void forward_any(const lrn_vector_args &a)
 {
     typedef typename wd_accumulator<T>::type A;
     constexpr int U = 4;
@@ -221,41 +241,41 @@ template <class T, int V> __device__ __forceinline__ void forward_any(const lrn_
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
     if (item >= a.count) return;
-    const place<T, V> at(a, item);
+    const place<T, V, SPREADS> at(a, item);
+    const int64_t step = a.out.plane * (int)sizeof(T);
     const int end = min(at.last + a.ahead, a.channels);
     window_sum<A, V> squares(0, n);
-    const column<A, V> ring(n + 1);
     int k = 0;
-    for (int c = at.first - a.back; c < at.last + a.ahead; c += U) {
-        wd_run<T, V> in[U];
-        load_batch<T, V, U>(in, at.x, a.x.plane, c, 0, end);
+    for (int c = max(at.first - a.back, 0); c < at.last + a.ahead; c += U) {
+        few<T, V, SPREADS> in[U], again[U]; // what was loaded `ahead` channels ago is near still
+        load_batch<T, V, SPREADS, U>(in, at.x, at, a.x.plane, c, 0, end);
+        load_batch<T, V, SPREADS, U>(again, at.x, at, a.x.plane, c - a.ahead, at.first, at.last);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             const int own = c + u - a.ahead;
-            pack<A, V> x, square;
+            pack<A, V> square;
             A s[V], power[V], inverse[V];
 #pragma unroll
             for (int v = 0; v < V; ++v) {
-                x.v[v] = wd_widen(in[u].get(v));
-                square.v[v] = x.v[v] * x.v[v];
+                square.v[v] = wd_widen(in[u].get(v));
+                square.v[v] *= square.v[v];
             }
-            ring[k] = x;
             squares.add(square, k, n, s);
             if (own >= at.first && own < at.last) {
-                x = ring[before(k, a.ahead, n)];
 #pragma unroll
-                for (int v = 0; v < V; ++v) s[v] = (A)a.k + (A)a.factor * s[v];
+                for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
                 powers<V>(a, s, power, inverse);
 #pragma unroll
-                for (int v = 0; v < V; ++v) power[v] *= x.v[v];
-                put<T, V>(a, at.out + own * a.out.plane, power);
+                for (int v = 0; v < V; ++v) power[v] *= wd_widen(again[u].get(v));
+                put_few<T, V, SPREADS>(a, at, moved(at.out, own * step), power);
             }
             k = k + 1 < n ? k + 1 : 0;
         }
     }
 }
 
-template <class T, int V> __device__ __forceinline__ void backward_any(const lrn_vector_args &a)
+template <class T, int V, bool SPREADS>
+__device__ __forceinline__ void backward_any(const lrn_vector_args &a)
 {
     typedef typename wd_accumulator<T>::type A;
     constexpr int U = 4;
@@ -263,7 +283,8 @@ template <class T, int V> __device__ __forceinline__ void backward_any(const lrn
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
     if (item >= a.count) return;
-    const place<T, V> at(a, item);
+    const place<T, V, SPREADS> at(a, item);
+    const int64_t step = a.out.plane * (int)sizeof(T);
     const int end = min(at.last + n - 1, a.channels);
     const int low = max(at.first - a.ahead, 0);
     const int high = min(at.last + a.back, a.channels);
@@ -279,10 +300,10 @@ template <class T, int V> __device__ __forceinline__ void backward_any(const lrn
             direct[i].v[v] = 0;
         }
     }
-    for (int c = at.first - (n - 1); c < at.last + n - 1; c += U) {
-        wd_run<T, V> in[U], dy[U];
-        load_batch<T, V, U>(in, at.x, a.x.plane, c, 0, end);
-        load_batch<T, V, U>(dy, at.dy, a.dy.plane, c - a.ahead, low, high);
+    for (int c = max(at.first - (n - 1), 0); c < at.last + n - 1; c += U) {
+        few<T, V, SPREADS> in[U], dy[U];
+        load_batch<T, V, SPREADS, U>(in, at.x, at, a.x.plane, c, 0, end);
+        load_batch<T, V, SPREADS, U>(dy, at.dy, at, a.dy.plane, c - a.ahead, low, high);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             const int sharer = c + u - a.ahead;
@@ -302,7 +323,7 @@ template <class T, int V> __device__ __forceinline__ void backward_any(const lrn
                 A power[V], inverse[V];
                 x = ring[before(k, a.ahead, n)];
 #pragma unroll
-                for (int v = 0; v < V; ++v) s[v] = (A)a.k + (A)a.factor * s[v];
+                for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
                 powers<V>(a, s, power, inverse);
 #pragma unroll
                 for (int v = 0; v < V; ++v) {
@@ -316,8 +337,8 @@ template <class T, int V> __device__ __forceinline__ void backward_any(const lrn
                 x = ring[before(k, n - 1, n)];
                 d = direct[before(k, a.back, n)];
 #pragma unroll
-                for (int v = 0; v < V; ++v) sum[v] = d.v[v] + x.v[v] * (A)a.share * sum[v];
-                put<T, V>(a, at.out + own * a.out.plane, sum);
+                for (int v = 0; v < V; ++v) sum[v] = d.v[v] + x.v[v] * numbers<A>(a).share * sum[v];
+                put_few<T, V, SPREADS>(a, at, moved(at.out, own * step), sum);
             }
             k = k + 1 < n ? k + 1 : 0;
         }

@@ -28,7 +28,7 @@ static const struct wd_tensor *x_of(const struct wd_problem *problem)
 static int64_t column_bytes(const struct wd_problem *problem, int64_t run)
 {
     int64_t window = problem->node->attr.lrn.window;
-    int64_t rows = wd_lrn_is_backward(problem) ? 4 * window + 2 : 2 * window + 1;
+    int64_t rows = wd_lrn_is_backward(problem) ? 4 * window + 2 : window + 1;
     return rows * run * LRN_THREADS * wd_lrn_accumulator_bytes(x_of(problem)->dtype);
 }
 
@@ -38,7 +38,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const struct wd_tensor *tensor[3];
     int count = wd_lrn_tensors(problem, tensor);
     int64_t elements = wd_tensor_count(tensor[0]);
-    int64_t need = column_bytes(problem, 1);
+    int64_t need = column_bytes(problem, LRN_SPREAD);
     bool planes = true;
     for (int i = 0; i < count; ++i) planes = planes && wd_lrn_has_planes(tensor[i]);
     WD_NEED(attr->window <= LRN_WINDOW_MAX, reason, NOT_SUPPORTED_SHAPE,
@@ -80,13 +80,15 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
                         : KERNEL_lrn_plane_forward_any_f32_run)
             : (backward ? KERNEL_lrn_plane_backward_5_f32_run : KERNEL_lrn_plane_forward_5_f32_run);
     int64_t run = type == 3 || (any && backward) ? 2 : 4;
+    bool spreads = false;
     int64_t threads;
     if (!wd_lrn_runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
-        run = 1;
+        run = LRN_SPREAD;
+        spreads = true;
     }
     threads = wd_lrn_cut_planes(x, queue->device, run, a);
-    return wd_emit_kernel(queue, &kernel_rows[first + 2 * type + (run == 1)],
+    return wd_emit_kernel(queue, &kernel_rows[first + 2 * type + spreads],
                           wd_ceil_div(threads, LRN_THREADS), LRN_THREADS,
                           any ? (uint32_t)column_bytes(problem, run) : 0, a);
 }

@@ -9,18 +9,12 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/item.cuh"
 #include "gpu/device/roots.cuh"
-#include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/lrn/any_power.cuh"
 #include "ops/lrn/lrn_vector_args.h"
+#include "ops/lrn/window_sums.cuh"
 
 namespace {
-
-__device__ __forceinline__ unsigned char *lrn_shared(void)
-{
-    WD_DYNAMIC_SHARED(unsigned char, bytes);
-    return bytes;
-}
 
 template <class T, int V> __device__ __forceinline__ void clear(wd_run<T, V> &run)
 {
@@ -32,9 +26,11 @@ template <class T, int V> __device__ __forceinline__ void clear(wd_run<T, V> &ru
     }
 }
 
-__device__ __forceinline__ float any_power(float s, float exponent)
+// A call's numbers, in the accumulator's type.
+template <class A> __device__ __forceinline__ const auto &numbers(const lrn_vector_args &a)
 {
-    return exp2f(exponent * log2f(s));
+    if constexpr (sizeof(A) == 8) return a.full;
+    else return a.single;
 }
 
 // s^-B, and 1 / s. Strengths are positive, infinite or NaN.
@@ -49,7 +45,7 @@ __device__ __forceinline__ void powers(const lrn_vector_args &a, const A *s, A *
     }
     if (a.power == LRN_POWER_ANY) {
 #pragma unroll
-        for (int v = 0; v < V; ++v) power[v] = any_power(s[v], (A)a.exponent);
+        for (int v = 0; v < V; ++v) power[v] = any_power(s[v], numbers<A>(a).exponent);
     } else if (a.power == LRN_POWER_THREE_QUARTERS) {
 #pragma unroll
         for (int v = 0; v < V; ++v) power[v] = r[v] * wd_root(r[v]);
@@ -62,8 +58,8 @@ __device__ __forceinline__ void powers(const lrn_vector_args &a, const A *s, A *
 // alpha * value + beta * what is there.
 template <class A> __device__ __forceinline__ A blended(const lrn_vector_args &a, A value, A old)
 {
-    A r = a.scales ? (A)a.alpha * value : (A)0;
-    if (a.blends) r += (A)a.beta * old;
+    A r = a.scales ? numbers<A>(a).alpha * value : (A)0;
+    if (a.blends) r += numbers<A>(a).beta * old;
     return r;
 }
 

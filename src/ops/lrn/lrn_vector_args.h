@@ -11,6 +11,7 @@
 enum {
     LRN_THREADS = 128,
     LRN_TILE_THREADS = 256, /* of the blocks that exchange through shared memory */
+    LRN_SPREAD = 2,         /* pixels of a thread, where planes have no runs */
     LRN_WINDOW_MAX = 16,
     LRN_BACK_MAX = 7, /* of a window that long */
     LRN_AHEAD_MAX = 8,
@@ -25,16 +26,25 @@ struct lrn_operand {
     int64_t plane; /* and from one channel to the next */
 };
 
+/* What a call computes with. */
+#define LRN_NUMBERS(type)                                                                          \
+    {                                                                                              \
+        type alpha;                                                                                \
+        type beta;     /* what was in `out` counts so much */                                      \
+        type k;        /* s = k + factor * the sum of squares */                                   \
+        type factor;   /* A / n */                                                                 \
+        type exponent; /* -B */                                                                    \
+        type share;    /* -2 A B / n */                                                            \
+    }
+struct lrn_doubles LRN_NUMBERS(double);
+struct lrn_floats LRN_NUMBERS(float);
+
 struct lrn_vector_args {
     struct lrn_operand x;
     struct lrn_operand dy;
     struct lrn_operand out; /* y, or dx */
-    double alpha;
-    double beta;     /* what was in `out` counts so much */
-    double k;        /* s = k + factor * the sum of squares */
-    double factor;   /* A / n */
-    double exponent; /* -B */
-    double share;    /* -2 A B / n */
+    struct lrn_doubles full;
+    struct lrn_floats single; /* the same, rounded: a conversion would take as long as a root */
     int32_t power;
     int32_t scales; /* alpha is not 0 */
     int32_t blends; /* beta is not 0 */
@@ -45,6 +55,7 @@ struct lrn_vector_args {
     int32_t ahead;  /* and behind it */
     int32_t chunk;  /* planes: channels that a thread walks along */
     int32_t margin; /* tiles: runs at either end of a block that others compute */
+    int64_t plane;  /* planes: pixels */
     uint32_t count; /* planes: threads with work; pixels: runs */
     uint32_t skip;
     uint32_t elements;            /* pixels: skipped ones included */
