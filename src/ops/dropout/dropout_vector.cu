@@ -54,7 +54,7 @@ __device__ __forceinline__ uint32_t draw(const dropout_vector_args &a, const dra
     uint32_t number[4];
     uint32_t bits;
     wd_draw_chances(d.numbers, a.threshold, byte, number);
-    bits = wd_bits_below(a.threshold, number) ^ WHOLE_BYTE;
+    bits = wd_bits_above(number);
     if (byte >= a.whole_bytes) bits &= byte == a.whole_bytes ? a.last_bits : 0;
     return d.holds && !a.none ? bits : 0;
 }
@@ -109,15 +109,23 @@ __device__ __forceinline__ void load(const dropout_vector_args &a, wd_run<T, N> 
     }
 }
 
-// Likewise, but for what is before `low` or not before `high`.
+template <class T, int N>
+__device__ __forceinline__ void put(const dropout_vector_args &a, const wd_run<T, N> &run,
+                                    int64_t at)
+{
+    T *y = static_cast<T *>(a.y) + at;
+    if (a.streaming) run.store_streaming(y);
+    else run.store(y);
+}
+
+// Elements from `at` on, but for what is before `low` or not before `high`.
 template <class T, int N>
 __device__ __forceinline__ void store(const dropout_vector_args &a, const wd_run<T, N> &run,
                                       int64_t at, int64_t low, int64_t high)
 {
     T *y = static_cast<T *>(a.y);
     if (at >= low && at + N <= high) {
-        if (a.streaming) run.store_streaming(y + at);
-        else run.store(y + at);
+        put(a, run, at);
         return;
     }
 #pragma unroll
@@ -141,12 +149,18 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
     int64_t base = ((int64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * own;
     wd_run<T, V> run[RUNS];
     drawing d = {{}, true, 0};
+    bool whole = false; // all that the warp has next is x's
     const auto fetch = [&] {
+        const int64_t start = (base - before) * DROPOUT_GROUP - a.shift;
+        whole = a.alike && start >= 0 && start + 32 * RUNS * V <= a.count;
+        if (whole) {
+            const T *x = static_cast<const T *>(a.x) + start + lane * V;
 #pragma unroll
-        for (int u = 0; u < RUNS; ++u) {
-            load(a, run[u],
-                 (base - before) * DROPOUT_GROUP - a.shift + (u * 32 + lane) * (int64_t)V);
+            for (int u = 0; u < RUNS; ++u) run[u].load(x + u * 32 * V);
+            return;
         }
+#pragma unroll
+        for (int u = 0; u < RUNS; ++u) load(a, run[u], start + (u * 32 + lane) * (int64_t)V);
     };
     wd_wait_for_previous();
     fetch(); // before the state: one trip to memory, not two
@@ -167,9 +181,11 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
         } else {
 #pragma unroll 1 // many numbers at once take more registers than the loads leave
             for (int g = 0; g < G; ++g) {
-                const int64_t byte = base - before + g * 32 + lane;
-                const uint32_t drawn = draw(a, d, (uint32_t)byte);
-                if (byte >= base && byte < a.mask_bytes) a.mask[byte] = (uint8_t)drawn;
+                const uint32_t byte = (uint32_t)base - before + g * 32 + lane;
+                const uint32_t drawn = draw(a, d, byte);
+                if (g * 32 + lane >= before && byte < (uint32_t)a.mask_bytes) {
+                    a.mask[byte] = (uint8_t)drawn;
+                }
                 bits |= drawn << (8 * g);
             }
             if (!d.holds) bits = UINT32_MAX;
@@ -191,7 +207,9 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
             }
             mine >>= u / R * 8;
             keep<1>(scale, run[u], &mine);
-            if (u * 32 + lane >= before * R) store(a, run[u], at, 0, a.count);
+            if (u * 32 + lane < before * R) continue;
+            if (whole) put(a, run[u], at);
+            else store(a, run[u], at, 0, a.count);
         }
         base += step;
         fetch();

@@ -106,6 +106,13 @@ __device__ __forceinline__ void set_tails(const wd_drawing &d, uint32_t block,
     }
 }
 
+// Of the element, of WORDS words, that word w is a part of.
+template <int WORDS> __device__ __forceinline__ uint32_t element_above(const uint32_t *flags, int w)
+{
+    const int i = w / WORDS;
+    return i & 1 ? wd_word_above<1>(flags[i / 2]) : wd_word_above<0>(flags[i / 2]);
+}
+
 // T is what y holds; of Bernoulli's an integer of as many bytes.
 template <class T, int WAY> struct elements {
     static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
@@ -128,18 +135,13 @@ template <class T, int WAY> struct elements {
         const rng_scale &p = a.scale;
         if constexpr (WAY == CHANCE) {
 #pragma unroll
-            for (int w = 0; w < WORDS; ++w) word[w] = (uint32_t)(a.none >> (32 * (w & 1)));
-#pragma unroll
-            for (int i = 0; i < COUNT; ++i) {
-                const uint64_t flip = wd_is_below(a.threshold, number, i) ? a.flip : 0;
-                if constexpr (sizeof(T) == 8) {
-                    word[2 * i] ^= (uint32_t)flip;
-                    word[2 * i + 1] ^= (uint32_t)(flip >> 32);
-                } else {
-                    constexpr int IN_WORD = 4 / (int)sizeof(T), BITS = 8 * (int)sizeof(T);
-                    constexpr uint32_t MASK = UINT32_MAX >> (32 - BITS);
-                    word[i / IN_WORD] ^= (uint32_t)flip & MASK << (i % IN_WORD * BITS);
-                }
+            for (int w = 0; w < WORDS; ++w) {
+                uint32_t above;
+                if constexpr (sizeof(T) == 1) above = wd_bytes_above(number + 2 * w);
+                else if constexpr (sizeof(T) == 2) above = wd_halves_above(number[w]);
+                else above = element_above<sizeof(T) / 4>(number, w);
+                word[w] = (uint32_t)(a.none >> (32 * (w & 1))) ^
+                          ((uint32_t)(a.flip >> (32 * (w & 1))) & ~above);
             }
         } else if constexpr (sizeof(T) == 2 && WAY == UNIFORM) {
 #pragma unroll
@@ -346,7 +348,7 @@ __device__ __forceinline__ void flat_bits(const rng_vector_args &a)
         for (int b = 0; b < RNG_WORD / WD_PHILOX_HALVES; ++b) {
             uint32_t number[4];
             wd_draw_chances(d, a.threshold, (uint32_t)(at / WD_PHILOX_HALVES + b), number);
-            bits |= wd_bits_below(a.threshold, number) << (WD_PHILOX_HALVES * b);
+            bits |= (wd_bits_above(number) ^ 0xffu) << (WD_PHILOX_HALVES * b);
         }
         bits = (bits & (uint32_t)a.flip) ^ (uint32_t)a.none;
         if (at >= 0 && at + RNG_WORD <= a.count) {
