@@ -371,6 +371,13 @@ template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_arg
                     if (p >= 0) a.mask[byte] = (uint8_t)bits; // that of the byte's first element
                     if (!d.holds) bits = WHOLE_BYTE;
                 }
+                if (p >= 0 && p + DROPOUT_GROUP <= pixels) {
+#pragma unroll
+                    for (int j = 0; j < DROPOUT_GROUP; ++j, to += a.tile_channels) {
+                        *to = (uint8_t)(bits >> j);
+                    }
+                    continue;
+                }
 #pragma unroll
                 for (int j = 0; j < DROPOUT_GROUP; ++j, to += a.tile_channels) {
                     if ((uint32_t)(p + j) < (uint32_t)pixels) *to = (uint8_t)(bits >> j);
