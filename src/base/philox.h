@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Random numbers as a function of (seed, offset, index), the same on every device and in every
- * engine: Philox4x32 with ten rounds, from J. K. Salmon et al., "Parallel Random Numbers: As Easy as
+ * engine: Philox4x32 with seven rounds, from J. K. Salmon et al., "Parallel Random Numbers: As Easy as
  * 1, 2, 3", SC 2011. The seed is the key; the counter holds the offset (which call) and the index of
  * a block of 128 bits (which elements): four numbers of 32 bits or eight of 16. Also the state that
  * callers keep in device memory.
@@ -12,7 +12,7 @@
 #include "base/shared.h"
 
 enum {
-    WD_PHILOX_ROUNDS = 10,
+    WD_PHILOX_ROUNDS = 7, /* the fewest with which the paper's battery of tests (BigCrush) passes */
     WD_PHILOX_HALVES = 8, /* numbers of 16 bits in a block */
 };
 
@@ -72,10 +72,26 @@ WD_FN uint32_t wd_philox_chance(const uint32_t *number, const uint32_t *second, 
     return wd_philox_half(number, i) << 16 | wd_philox_half(second, i);
 }
 
-/* How engines compare with a threshold of 32 bits: a number of 16 bits is below it where it is below
- * `limit`, once those that are equal to `tie` (where there may be one: `lower` > 0) were replaced, by
- * 0 where the lower bits are below `lower`, else by 0xffff. Not for 2^32: nothing is above that. */
+/* How many of the numbers of 32 bits are below a probability. Probabilities from 1/64 to 63/64 are
+ * rounded to multiples of 2^-15, so that 15 bits of a number decide: at most 2^-16 off, a thousandth of
+ * them. All others count to 2^-32. */
+WD_FN uint64_t wd_chance_threshold(double probability)
+{
+    const double exact = probability * 4294967296.0;
+    const uint64_t least = (uint64_t)1 << 26;
+    uint64_t threshold = (uint64_t)exact;
+    if ((double)threshold < exact) threshold += 1;
+    if (threshold < least || threshold > ((uint64_t)1 << 32) - least) return threshold;
+    return (threshold + 0x10000u) >> 17 << 17;
+}
+
+/* How engines compare with a threshold below 2^32. Where 15 bits of a number decide, `above` is what,
+ * added to them, sets the 16th where the number is not below, twice in a word. Else above is 0, and
+ * a number of 16 bits is below the threshold where it is below `limit`, once those that are equal to `tie`
+ * (where there may be one: `lower` > 0) were replaced, by 0 where the lower bits are below `lower`, else
+ * by 0xffff. */
 struct wd_threshold {
+    uint32_t above;
     uint32_t limit;
     uint32_t tie;
     uint32_t lower;
@@ -83,8 +99,9 @@ struct wd_threshold {
 
 static inline struct wd_threshold wd_threshold_of(uint32_t threshold)
 {
-    struct wd_threshold t = {threshold >> 16, threshold >> 16, threshold & 0xffffu};
+    struct wd_threshold t = {0, threshold >> 16, threshold >> 16, threshold & 0xffffu};
     if (t.lower > 0 && t.limit < 0xffffu) t.limit += 1; /* so that 0 is below it */
+    if (threshold > 0 && threshold << 15 == 0) t.above = (0x8000u - (threshold >> 17)) * 0x10001u;
     return t;
 }
 

@@ -3,16 +3,17 @@
  * Dropout calls, see dropout_case.h. One thread. */
 #include "dropout_case.h"
 
+#include <math.h>
 #include <string.h>
 
-/* Philox4x32-10 once more, from the paper: the test shares no header with the library. Number `index` of
+/* Philox4x32-7 once more, from the paper: the test shares no header with the library. Number `index` of
  * 16 bits, or the one that is `more` bits below it. */
 static uint32_t number_of(uint64_t seed, uint64_t call, uint64_t index, bool more)
 {
     uint32_t c[4] = {(uint32_t)(index / 8), (uint32_t)(index / 8 >> 32) | (more ? 1u << 31 : 0),
                      (uint32_t)call, (uint32_t)(call >> 32)};
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < 7; ++round) {
         uint64_t a = (uint64_t)c[0] * 0xD2511F53u;
         uint64_t b = (uint64_t)c[2] * 0xCD9E8D57u;
         uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ key[0], (uint32_t)b,
@@ -28,7 +29,9 @@ bool dropout_is_kept(uint64_t seed, uint64_t call, int64_t index, float probabil
 {
     double chance = number_of(seed, call, (uint64_t)index, false) * 65536.0 +
                     number_of(seed, call, (uint64_t)index, true);
-    return chance >= (double)probability * 4294967296.0;
+    double p = (double)probability;
+    if (p >= 1.0 / 64 && p <= 63.0 / 64) p = floor(p * 32768.0 + 0.5) / 32768.0;
+    return chance >= p * 4294967296.0;
 }
 
 cudnnStatus_t dropout_set(const struct dropout_call *c)

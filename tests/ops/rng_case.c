@@ -8,13 +8,13 @@
 
 #include "cudnn.h"
 
-/* Philox4x32-10 by its paper: word `word` of block `block`. */
+/* Philox4x32-7 by its paper: word `word` of block `block`. */
 static uint32_t random_word(uint64_t seed, uint64_t offset, uint64_t block, int word)
 {
     uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)offset,
                            (uint32_t)(offset >> 32)};
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < 7; ++round) {
         uint64_t even = (uint64_t)counter[0] * 0xd2511f53u;
         uint64_t odd = (uint64_t)counter[2] * 0xcd9e8d57u;
         counter[0] = (uint32_t)(odd >> 32) ^ counter[1] ^ key[0];
@@ -54,7 +54,9 @@ double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed
     int64_t first = i / 2 * 2;
     if (d->kind == CUDNN_RNG_DISTRIBUTION_BERNOULLI) {
         double upper = random_half(seed, offset, i, false);
-        return (upper * 65536.0 + random_half(seed, offset, i, true)) / range < d->a;
+        double p = d->a;
+        if (p >= 1.0 / 64 && p <= 63.0 / 64) p = floor(p * 32768.0 + 0.5) / 32768.0;
+        return (upper * 65536.0 + random_half(seed, offset, i, true)) / range < p;
     }
     if (d->kind == CUDNN_RNG_DISTRIBUTION_UNIFORM) {
         u = rng_is_coarse(type) ? (random_half(seed, offset, i, false) + 0.5) / 65536.0

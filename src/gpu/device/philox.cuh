@@ -8,6 +8,7 @@
 
 #include "base/philox.h"
 #include "gpu/device/math.cuh"
+#include "gpu/device/signs.cuh"
 
 struct wd_drawing {
     uint64_t offset;
@@ -76,43 +77,50 @@ static __device__ __forceinline__ uint32_t wd_ties(const uint32_t *number, uint3
     return any & 0x80008000u;
 }
 
-// A block whose numbers of 16 bits are below t.limit where the definition's chance is below the
-// threshold.
+// The numbers of 16 bits of a block compared with the threshold: bit 15 of word w is set where number 2 w
+// is not below it, bit 31 where number 2 w + 1 is not. Other bits hold anything.
 static __device__ __forceinline__ void wd_draw_chances(const wd_drawing &d, const wd_threshold &t,
-                                                       uint32_t block, uint32_t *number)
+                                                       uint32_t block, uint32_t *flags)
 {
-    wd_draw(d, block, number);
-    if (t.lower == 0 || wd_ties(number, t.tie) == 0) return;
-    uint32_t second[4];
-    wd_draw_second(d, block, second);
+    wd_draw(d, block, flags);
+    if (t.above != 0) {
+#pragma unroll
+        for (int w = 0; w < 4; ++w) flags[w] = (flags[w] >> 1 & 0x7fff7fffu) + t.above;
+        return;
+    }
+    uint32_t second[4] = {0, 0, 0, 0};
+    if (t.lower != 0 && wd_ties(flags, t.tie) != 0) wd_draw_second(d, block, second);
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-        if ((number[w] & 0xffffu) == t.tie) {
-            const bool below = (second[w] & 0xffffu) < t.lower;
-            number[w] = (number[w] & 0xffff0000u) | (below ? 0 : 0xffffu);
-        }
-        if (number[w] >> 16 == t.tie) {
-            const bool below = second[w] >> 16 < t.lower;
-            number[w] = (number[w] & 0xffffu) | (below ? 0 : 0xffff0000u);
-        }
+        uint32_t low = flags[w] & 0xffffu, high = flags[w] >> 16;
+        if (t.lower != 0 && low == t.tie) low = (second[w] & 0xffffu) < t.lower ? 0 : 0xffffu;
+        if (t.lower != 0 && high == t.tie) high = second[w] >> 16 < t.lower ? 0 : 0xffffu;
+        flags[w] = (low < t.limit ? 0 : 0x8000u) | (high < t.limit ? 0 : 0x80000000u);
     }
 }
 
-// Whether number i of 16 bits of such a block is below; i is known to the compiler.
-static __device__ __forceinline__ bool wd_is_below(const wd_threshold &t, const uint32_t *number,
-                                                   int i)
+// All bits of a byte for each of four numbers that are not below, the first the lowest; of a half for two.
+static __device__ __forceinline__ uint32_t wd_bytes_above(const uint32_t *flags)
 {
-    return (i & 1 ? number[i / 2] : number[i / 2] << 16) < t.limit << 16;
+    return wd_signs<0xfdb9>(flags[0], flags[1]);
+}
+static __device__ __forceinline__ uint32_t wd_halves_above(uint32_t flags)
+{
+    return wd_signs<0xbb99>(flags, flags);
 }
 
-// Those of all eight as bits, the first the lowest.
-static __device__ __forceinline__ uint32_t wd_bits_below(const wd_threshold &t,
-                                                         const uint32_t *number)
+// All bits of a word where the first or second number of a word is not below.
+template <int SECOND> static __device__ __forceinline__ uint32_t wd_word_above(uint32_t flags)
 {
-    uint32_t bits = 0;
-#pragma unroll
-    for (int i = 0; i < WD_PHILOX_HALVES; ++i) bits |= wd_is_below(t, number, i) ? 1u << i : 0u;
-    return bits;
+    return wd_signs < SECOND ? 0xbbbb : 0x9999 > (flags, flags);
+}
+
+// A bit for each of the eight, the first the lowest.
+static __device__ __forceinline__ uint32_t wd_bits_above(const uint32_t *flags)
+{
+    const uint32_t bits =
+        (wd_bytes_above(flags) & 0x08040201u) | (wd_bytes_above(flags + 2) & 0x80402010u);
+    return bits * 0x01010101u >> 24;
 }
 
 #endif

@@ -184,7 +184,7 @@ static struct args make_args(const struct wd_call *call, int from, int to, int r
         .mask = wd_call_data(call, reserve),
         .mask_bytes = wd_call_tensor(call, reserve)->dim[0],
         .count = wd_tensor_count(y),
-        .threshold = (uint64_t)(probability * 4294967296.0),
+        .threshold = wd_chance_threshold(probability),
         .scale = probability < 1.0 ? 1.0 / (1.0 - probability) : 0.0,
         .dtype = y->dtype,
     };

@@ -38,7 +38,7 @@ static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
         .y = wd_call_view(call, FORWARD_Y),
         .state = wd_call_data(call, FORWARD_STATE),
         .mask = wd_call_data(call, FORWARD_RESERVE),
-        .threshold = (uint64_t)(probability * 4294967296.0),
+        .threshold = wd_chance_threshold(probability),
         .scale = scale_of(probability),
     };
     args.count = wd_view_count(&args.x);

@@ -19,14 +19,15 @@ enum { PROBABILITY };
 enum {
     THREADS_FEW = 64,
     BLOCKS_A_PROCESSOR = 16, /* with more, threads take several groups */
-    OCTET_BYTES = 2048,      /* of a mask: a block's at once, wanted */
-    CHANNELS_MAX = 1 << 14,  /* of which a block holds the bytes of one octet, twice */
-    TILE_BYTES = 16384,      /* of y, wanted: what a block's threads load at once */
-    TILE_ROW = 128,          /* bytes of a pixel, where there are more */
-    TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
-    SHARED_MOST = 48000,     /* what a launch may ask for */
-    WARP_BYTES = 32,         /* of the mask: a warp's for each group of a lane */
-    ELEMENTS_MAX_LOG2 = 34,  /* numbers are counted by fours in 32 bits */
+    BLOCKS_AT_ONCE = 4, /* flat: those that are there at once, each of which waits for the state */
+    OCTET_BYTES = 2048, /* of a mask: a block's at once, wanted */
+    CHANNELS_MAX = 1 << 14, /* of which a block holds the bytes of one octet, twice */
+    TILE_BYTES = 16384,     /* of y, wanted: what a block's threads load at once */
+    TILE_ROW = 128,         /* bytes of a pixel, where there are more */
+    TILE_ROW_WHOLE = 256,   /* up to which a tile has all channels */
+    SHARED_MOST = 48000,    /* what a launch may ask for */
+    WARP_BYTES = 32,        /* of the mask: a warp's for each group of a lane */
+    ELEMENTS_MAX_LOG2 = 34, /* numbers are counted by fours in 32 bits */
 };
 
 static int type_index(int dtype)
@@ -75,7 +76,7 @@ static cudnnStatus_t emit_flat(int kernel, struct wd_queue *queue, struct dropou
                                int64_t bytes)
 {
     int64_t own = WARP_BYTES * wd_clamp(8 / bytes, 1, 4) - (a->shift > 0); /* groups of a warp */
-    int64_t most = (int64_t)queue->device->multiprocessors * BLOCKS_A_PROCESSOR;
+    int64_t most = (int64_t)queue->device->multiprocessors * BLOCKS_AT_ONCE;
     int64_t threads = DROPOUT_THREADS;
     int64_t warps;
     a->groups = wd_most(a->mask_bytes, wd_ceil_div(a->count + a->shift, DROPOUT_GROUP));
@@ -147,7 +148,7 @@ static cudnnStatus_t emit(const struct wd_call *call, int reserve, struct wd_que
 {
     const struct wd_tensor *y = wd_call_tensor(call, 2);
     double probability = call->scalars[PROBABILITY];
-    uint64_t threshold = (uint64_t)(probability * 4294967296.0);
+    uint64_t threshold = wd_chance_threshold(probability);
     int64_t bytes = wd_dtype_bytes(y->dtype); /* match takes 2, 4 and 8 */
     int type = type_index(y->dtype);
     bool backward = reserve == BACKWARD_RESERVE;

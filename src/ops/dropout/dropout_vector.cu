@@ -18,6 +18,7 @@ template <class T> constexpr int run_of = DROPOUT_BYTES / (int)sizeof(T);
 
 constexpr uint32_t WHOLE_WARP = 0xffffffffu;
 constexpr uint32_t WHOLE_BYTE = 0xffu;
+constexpr uint32_t NOWHERE = UINT32_MAX;
 
 struct drawing {
     wd_drawing numbers;
@@ -54,7 +55,7 @@ __device__ __forceinline__ uint32_t draw(const dropout_vector_args &a, const dra
     uint32_t number[4];
     uint32_t bits;
     wd_draw_chances(d.numbers, a.threshold, byte, number);
-    bits = wd_bits_below(a.threshold, number) ^ WHOLE_BYTE;
+    bits = wd_bits_above(number);
     if (byte >= a.whole_bytes) bits &= byte == a.whole_bytes ? a.last_bits : 0;
     return d.holds && !a.none ? bits : 0;
 }
@@ -109,15 +110,23 @@ __device__ __forceinline__ void load(const dropout_vector_args &a, wd_run<T, N> 
     }
 }
 
-// Likewise, but for what is before `low` or not before `high`.
+template <class T, int N>
+__device__ __forceinline__ void put(const dropout_vector_args &a, const wd_run<T, N> &run,
+                                    int64_t at)
+{
+    T *y = static_cast<T *>(a.y) + at;
+    if (a.streaming) run.store_streaming(y);
+    else run.store(y);
+}
+
+// Elements from `at` on, but for what is before `low` or not before `high`.
 template <class T, int N>
 __device__ __forceinline__ void store(const dropout_vector_args &a, const wd_run<T, N> &run,
                                       int64_t at, int64_t low, int64_t high)
 {
     T *y = static_cast<T *>(a.y);
     if (at >= low && at + N <= high) {
-        if (a.streaming) run.store_streaming(y + at);
-        else run.store(y + at);
+        put(a, run, at);
         return;
     }
 #pragma unroll
@@ -141,12 +150,18 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
     int64_t base = ((int64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * own;
     wd_run<T, V> run[RUNS];
     drawing d = {{}, true, 0};
+    bool whole = false; // all that the warp has next is x's
     const auto fetch = [&] {
+        const int64_t start = (base - before) * DROPOUT_GROUP - a.shift;
+        whole = a.alike && start >= 0 && start + 32 * RUNS * V <= a.count;
+        if (whole) {
+            const T *x = static_cast<const T *>(a.x) + start + lane * V;
 #pragma unroll
-        for (int u = 0; u < RUNS; ++u) {
-            load(a, run[u],
-                 (base - before) * DROPOUT_GROUP - a.shift + (u * 32 + lane) * (int64_t)V);
+            for (int u = 0; u < RUNS; ++u) run[u].load(x + u * 32 * V);
+            return;
         }
+#pragma unroll
+        for (int u = 0; u < RUNS; ++u) load(a, run[u], start + (u * 32 + lane) * (int64_t)V);
     };
     wd_wait_for_previous();
     fetch(); // before the state: one trip to memory, not two
@@ -167,9 +182,11 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
         } else {
 #pragma unroll 1 // many numbers at once take more registers than the loads leave
             for (int g = 0; g < G; ++g) {
-                const int64_t byte = base - before + g * 32 + lane;
-                const uint32_t drawn = draw(a, d, (uint32_t)byte);
-                if (byte >= base && byte < a.mask_bytes) a.mask[byte] = (uint8_t)drawn;
+                const uint32_t byte = (uint32_t)base - before + g * 32 + lane;
+                const uint32_t drawn = draw(a, d, byte);
+                if (g * 32 + lane >= before && byte < (uint32_t)a.mask_bytes) {
+                    a.mask[byte] = (uint8_t)drawn;
+                }
                 bits |= drawn << (8 * g);
             }
             if (!d.holds) bits = UINT32_MAX;
@@ -191,7 +208,9 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
             }
             mine >>= u / R * 8;
             keep<1>(scale, run[u], &mine);
-            if (u * 32 + lane >= before * R) store(a, run[u], at, 0, a.count);
+            if (u * 32 + lane < before * R) continue;
+            if (whole) put(a, run[u], at);
+            else store(a, run[u], at, 0, a.count);
         }
         base += step;
         fetch();
@@ -226,7 +245,7 @@ __device__ __forceinline__ void clear_rest(const dropout_vector_args &a)
 template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_args &a)
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
-    constexpr int N = run_of<T>, RUNS = 4;
+    constexpr int N = run_of<T>, RUNS = 4, AT_ONCE = BACKWARD ? 4 : 1;
     const T *x = static_cast<const T *>(a.x);
     T *y = static_cast<T *>(a.y);
     const uint32_t pitch = a.channels + DROPOUT_PAD;
@@ -247,22 +266,28 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
         if (!BACKWARD && tile == blockIdx.x) d = read_state(a);
         if (!d.holds) scale = (acc<T>)NAN;
         // neighbours have neighbouring bytes of a channel's plane
-        for (uint32_t i = threadIdx.x; i < a.octets * a.channels; i += blockDim.x) {
-            const uint32_t channel = wd_fastdiv_quotient(i, a.by_octets);
-            const uint32_t octet = i - channel * a.octets;
-            const uint32_t image = wd_fastdiv_quotient(first + octet, a.by_plane);
-            const uint32_t place = first + octet - image * a.by_plane.divisor;
-            const uint32_t byte = (image * a.channels + channel) * a.by_plane.divisor + place;
-            uint32_t bits;
-            if (octet >= octets) continue;
-            if (BACKWARD) {
-                bits = a.mask[byte];
-            } else {
-                bits = draw(a, d, byte);
-                a.mask[byte] = (uint8_t)bits;
-                if (!d.holds) bits = WHOLE_BYTE;
+        for (uint32_t i = threadIdx.x; i < a.octets * a.channels; i += AT_ONCE * blockDim.x) {
+            uint32_t byte[AT_ONCE], to[AT_ONCE], bits[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; ++k) {
+                const uint32_t channel = wd_fastdiv_quotient(i + k * blockDim.x, a.by_octets);
+                const uint32_t octet = i + k * blockDim.x - channel * a.octets;
+                const uint32_t image = wd_fastdiv_quotient(first + octet, a.by_plane);
+                const uint32_t place = first + octet - image * a.by_plane.divisor;
+                byte[k] = (image * a.channels + channel) * a.by_plane.divisor + place;
+                to[k] = octet < octets && channel < a.channels ? octet * pitch + channel : NOWHERE;
+                if (BACKWARD && to[k] != NOWHERE) bits[k] = a.mask[byte[k]];
             }
-            shared[octet * pitch + channel] = (uint8_t)bits;
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; ++k) {
+                if (to[k] == NOWHERE) continue;
+                if (!BACKWARD) {
+                    bits[k] = draw(a, d, byte[k]);
+                    a.mask[byte[k]] = (uint8_t)bits[k];
+                    if (!d.holds) bits[k] = WHOLE_BYTE;
+                }
+                shared[to[k]] = (uint8_t)bits[k];
+            }
         }
         __syncthreads();
         for (uint32_t base = 0; base < runs; base += RUNS * blockDim.x) {
@@ -301,7 +326,7 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
 template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_args &a)
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
-    constexpr int N = run_of<T>, RUNS = 4;
+    constexpr int N = run_of<T>, RUNS = 4, AT_ONCE = BACKWARD ? 4 : 1;
     drawing d = {{}, true, 0};
     acc<T> scale = (acc<T>)a.scale;
     wd_wait_for_previous();
@@ -336,26 +361,43 @@ template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_arg
             if (!BACKWARD && base == 0 && tile == blockIdx.x) d = read_state(a);
             if (!d.holds) scale = (acc<T>)NAN;
             for (uint32_t i = threadIdx.x; base == 0 && i < a.tile_channels * a.row_groups;
-                 i += blockDim.x) {
-                const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
-                const int c = (int)(i - k * a.tile_channels);
-                const uint64_t index =
-                    ((uint64_t)image * a.channels + channel + (uint32_t)c) * a.plane + pixel;
-                const uint32_t byte = (uint32_t)(index / DROPOUT_GROUP) + k;
-                const int p = (int)(k * DROPOUT_GROUP) - (int)(index % DROPOUT_GROUP);
-                uint8_t *to = shared + shift + p * (int)a.tile_channels + c;
-                uint32_t bits;
-                if (c >= channels || p >= pixels) continue;
-                if (BACKWARD) {
-                    bits = a.mask[byte];
-                } else {
-                    bits = draw(a, d, byte);
-                    if (p >= 0) a.mask[byte] = (uint8_t)bits; // that of the byte's first element
-                    if (!d.holds) bits = WHOLE_BYTE;
+                 i += AT_ONCE * blockDim.x) {
+                uint32_t byte[AT_ONCE], bits[AT_ONCE];
+                int place[AT_ONCE], pixel_of[AT_ONCE];
+#pragma unroll
+                for (int u = 0; u < AT_ONCE; ++u) {
+                    const uint32_t k = wd_fastdiv_quotient(i + u * blockDim.x, a.by_channels);
+                    const int c = (int)(i + u * blockDim.x - k * a.tile_channels);
+                    const uint64_t index =
+                        ((uint64_t)image * a.channels + channel + (uint32_t)c) * a.plane + pixel;
+                    const int p = (int)(k * DROPOUT_GROUP) - (int)(index % DROPOUT_GROUP);
+                    byte[u] = (uint32_t)(index / DROPOUT_GROUP) + k;
+                    pixel_of[u] = c < channels && k < a.row_groups ? p : pixels;
+                    place[u] = shift + p * (int)a.tile_channels + c;
+                    if (BACKWARD && pixel_of[u] < pixels) bits[u] = a.mask[byte[u]];
                 }
 #pragma unroll
-                for (int j = 0; j < DROPOUT_GROUP; ++j, to += a.tile_channels) {
-                    if ((uint32_t)(p + j) < (uint32_t)pixels) *to = (uint8_t)(bits >> j);
+                for (int u = 0; u < AT_ONCE; ++u) {
+                    const int p = pixel_of[u];
+                    uint8_t *to = shared + place[u];
+                    if (p >= pixels) continue;
+                    if (!BACKWARD) {
+                        bits[u] = draw(a, d, byte[u]);
+                        // that of the byte's first element
+                        if (p >= 0) a.mask[byte[u]] = (uint8_t)bits[u];
+                        if (!d.holds) bits[u] = WHOLE_BYTE;
+                    }
+                    if (p >= 0 && p + DROPOUT_GROUP <= pixels) {
+#pragma unroll
+                        for (int j = 0; j < DROPOUT_GROUP; ++j, to += a.tile_channels) {
+                            *to = (uint8_t)(bits[u] >> j);
+                        }
+                        continue;
+                    }
+#pragma unroll
+                    for (int j = 0; j < DROPOUT_GROUP; ++j, to += a.tile_channels) {
+                        if ((uint32_t)(p + j) < (uint32_t)pixels) *to = (uint8_t)(bits[u] >> j);
+                    }
                 }
             }
             if (base == 0) __syncthreads();

@@ -79,8 +79,8 @@ WD_FN double rng_value(const struct rng_args *a, const uint32_t *number, const u
     const int normal = a->attr.distribution == CUDNN_RNG_DISTRIBUTION_NORMAL;
     const int first = i & ~1; /* of a pair */
     if (a->how == RNG_CHANCE) {
-        const double chance = (double)wd_philox_chance(number, second, i);
-        return chance < a->attr.probability * 4294967296.0 ? 1.0 : 0.0;
+        const uint64_t chance = wd_philox_chance(number, second, i);
+        return chance < wd_chance_threshold(a->attr.probability) ? 1.0 : 0.0;
     }
     if (a->how == RNG_COARSE) {
         float pair[2];

@@ -2,7 +2,6 @@
  *
  * Random tensors on the GPU in one pass, for tensors without gaps that lie in the order of their
  * dims, or with channels as neighbours. rng_vector_args.h says how they are walked. */
-#include <math.h>
 #include <string.h>
 
 #include "base/sizes.h"
@@ -151,9 +150,10 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     }
     pixels = wd_least(pixels, plane);
     spans = wd_ceil_div(plane, pixels);
-    a->whole = plane % block == 0;
-    a->row_blocks =
-        (uint32_t)(a->whole ? wd_ceil_div(pixels, block) : (pixels + 2 * block - 2) / block);
+    a->small = spans == 1 && plane % block != 0;
+    a->row_blocks = (uint32_t)(plane % block == 0 ? wd_ceil_div(pixels, block)
+                                                  : (pixels + 2 * block - 2) / block);
+    a->by_plane = wd_fastdiv_of((uint32_t)plane);
     a->channels = (uint32_t)channels;
     a->plane = (uint32_t)plane;
     a->tile_channels = (uint32_t)wide;
@@ -186,7 +186,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t block = rng_block_elements(numbers.how);
     bool in_tiles = !wd_tensor_is_nchw(y);
     int kernel = kernel_of(&numbers.attr, y->dtype, in_tiles);
-    uint64_t threshold = (uint64_t)ceil(numbers.attr.probability * 4294967296.0);
+    uint64_t threshold = wd_chance_threshold(numbers.attr.probability);
     struct rng_vector_args a;
     memset(&a, 0, sizeof a);
     a.y = numbers.y.data;

@@ -38,7 +38,7 @@ struct rng_vector_args {
     int32_t shift; /* flat: bytes between the boundary before y and y; of a mask, elements */
     int32_t streaming;
     uint32_t whole_blocks; /* flat: of threads, all of whose runs are y's */
-    int32_t whole;         /* tiles: rows of them are whole blocks of random bits */
+    int32_t small; /* tiles: have whole planes, whose elements are neighbours in the index */
     uint32_t channels;
     uint32_t plane;
     uint32_t tile_channels;
@@ -49,6 +49,7 @@ struct rng_vector_args {
     struct wd_fastdiv by_units;  /* a pixel of a tile is `units` of 16 bytes, where that is not 0 */
     struct wd_fastdiv by_groups; /* tiles of a pixel */
     struct wd_fastdiv by_spans;  /* tiles of a plane */
+    struct wd_fastdiv by_plane;
     int32_t units;
 };
 

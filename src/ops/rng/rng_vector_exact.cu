@@ -106,6 +106,13 @@ __device__ __forceinline__ void set_tails(const wd_drawing &d, uint32_t block,
     }
 }
 
+// Of the element, of WORDS words, that word w is a part of.
+template <int WORDS> __device__ __forceinline__ uint32_t element_above(const uint32_t *flags, int w)
+{
+    const int i = w / WORDS;
+    return i & 1 ? wd_word_above<1>(flags[i / 2]) : wd_word_above<0>(flags[i / 2]);
+}
+
 // T is what y holds; of Bernoulli's an integer of as many bytes.
 template <class T, int WAY> struct elements {
     static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
@@ -128,18 +135,13 @@ template <class T, int WAY> struct elements {
         const rng_scale &p = a.scale;
         if constexpr (WAY == CHANCE) {
 #pragma unroll
-            for (int w = 0; w < WORDS; ++w) word[w] = (uint32_t)(a.none >> (32 * (w & 1)));
-#pragma unroll
-            for (int i = 0; i < COUNT; ++i) {
-                const uint64_t flip = wd_is_below(a.threshold, number, i) ? a.flip : 0;
-                if constexpr (sizeof(T) == 8) {
-                    word[2 * i] ^= (uint32_t)flip;
-                    word[2 * i + 1] ^= (uint32_t)(flip >> 32);
-                } else {
-                    constexpr int IN_WORD = 4 / (int)sizeof(T), BITS = 8 * (int)sizeof(T);
-                    constexpr uint32_t MASK = UINT32_MAX >> (32 - BITS);
-                    word[i / IN_WORD] ^= (uint32_t)flip & MASK << (i % IN_WORD * BITS);
-                }
+            for (int w = 0; w < WORDS; ++w) {
+                uint32_t above;
+                if constexpr (sizeof(T) == 1) above = wd_bytes_above(number + 2 * w);
+                else if constexpr (sizeof(T) == 2) above = wd_halves_above(number[w]);
+                else above = element_above<sizeof(T) / 4>(number, w);
+                word[w] = (uint32_t)(a.none >> (32 * (w & 1))) ^
+                          ((uint32_t)(a.flip >> (32 * (w & 1))) & ~above);
             }
         } else if constexpr (sizeof(T) == 2 && WAY == UNIFORM) {
 #pragma unroll
@@ -244,18 +246,34 @@ __device__ __forceinline__ void store(const rng_vector_args &a, int64_t at, cons
     }
 }
 
-// The 16 bytes from `from` (1 to 15) on of eight words.
-__device__ __forceinline__ void shift_down(const uint32_t *all, uint32_t from, uint32_t *to)
+// The 16 bytes behind the first 4 WORDS bytes and `bits` bits of those of the lane before and its own.
+template <int WORDS, bool IN_WORDS>
+__device__ __forceinline__ void take_over(const uint32_t *own, uint32_t bits, uint32_t *to)
 {
-    uint32_t t[6], u[5];
+    uint32_t all[8];
 #pragma unroll
-    for (int i = 0; i < 6; ++i) t[i] = from & 8 ? all[i + 2] : all[i];
-#pragma unroll
-    for (int i = 0; i < 5; ++i) u[i] = from & 4 ? t[i + 1] : t[i];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        to[i] = (uint32_t)(((uint64_t)u[i + 1] << 32 | u[i]) >> (8 * (from & 3)));
+    for (int w = 0; w < 4; ++w) {
+        if (w >= WORDS) all[w] = __shfl_sync(0xffffffffu, own[w], (threadIdx.x + 31) % 32);
+        all[w + 4] = own[w];
     }
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        const uint32_t low = all[w + WORDS];
+        if constexpr (IN_WORDS) to[w] = low;
+        else to[w] = (uint32_t)(((uint64_t)all[w + WORDS + 1] << 32 | low) >> bits);
+    }
+}
+
+// Likewise behind `bytes`, 1 to 15, a multiple of SIZE.
+template <int SIZE>
+__device__ __forceinline__ void take_from(const uint32_t *own, uint32_t bytes, uint32_t *to)
+{
+    constexpr bool IN_WORDS = SIZE >= 4;
+    const uint32_t bits = bytes % 4 * 8;
+    if (bytes < 4) take_over<0, IN_WORDS>(own, bits, to);
+    else if (bytes < 8) take_over<1, IN_WORDS>(own, bits, to);
+    else if (bytes < 12) take_over<2, IN_WORDS>(own, bits, to);
+    else take_over<3, IN_WORDS>(own, bits, to);
 }
 
 // ---- Memory in the order of the index ----
@@ -266,6 +284,8 @@ template <class T, int WAY> struct shares {
     static constexpr int IN_BLOCK = elements<T, WAY>::IN_BLOCK;
     static constexpr int BLOCKS = COUNT > IN_BLOCK ? COUNT / IN_BLOCK : 1;
     static constexpr int PARTS = COUNT < IN_BLOCK ? IN_BLOCK / COUNT : 1;
+    static constexpr int PARTS_LOG2 = PARTS == 4 ? 2 : PARTS == 2 ? 1 : 0;
+    static_assert(PARTS == 1 << PARTS_LOG2, "a power of two");
 };
 
 // 16 bytes from block `block` on, or part `part` of it, which neighbours draw as well.
@@ -314,20 +334,21 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
     }
     // a warp makes 32 runs of the index, of which the first one's are the last of the warp before
     int64_t base = ((int64_t)blockIdx.x * (threads * RNG_RUNS) + threadIdx.x) / 32 * 31 - 1;
+    const int before = a.shift / (int)sizeof(T);
 #pragma unroll 1
     for (int u = 0; u < RNG_RUNS; ++u, base += threads / 32 * 31) {
-        const int64_t run = base + lane;
-        const int before = a.shift / (int)sizeof(T);
+        const int64_t run = base + lane, at = base * in::COUNT - before; // of the warp
         uint32_t shifted[4];
-        if ((base + 1) * in::COUNT - before >= a.count) return;
-        make_run<T, WAY>(a, d, (uint32_t)(run / in::PARTS) * in::BLOCKS, (uint32_t)run % in::PARTS,
-                         word + 4);
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-            word[w] = __shfl_sync(0xffffffffu, word[4 + w], (lane + 31) % 32);
+        if (at + in::COUNT >= a.count) return;
+        make_run<T, WAY>(a, d, (uint32_t)(run >> in::PARTS_LOG2) * in::BLOCKS,
+                         (uint32_t)run % in::PARTS, word + 4);
+        take_from<(int)sizeof(T)>(word + 4, (uint32_t)(RNG_BYTES - a.shift), shifted);
+        if (lane == 0) continue;
+        if (at >= 0 && at + 32 * in::COUNT <= a.count) {
+            store_run(a, static_cast<P *>(a.y) + at + lane * in::COUNT, shifted);
+        } else {
+            store<P>(a, at + lane * in::COUNT, shifted);
         }
-        shift_down(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
-        if (lane > 0) store<P>(a, run * in::COUNT - before, shifted);
     }
 }
 
@@ -346,7 +367,7 @@ __device__ __forceinline__ void flat_bits(const rng_vector_args &a)
         for (int b = 0; b < RNG_WORD / WD_PHILOX_HALVES; ++b) {
             uint32_t number[4];
             wd_draw_chances(d, a.threshold, (uint32_t)(at / WD_PHILOX_HALVES + b), number);
-            bits |= wd_bits_below(a.threshold, number) << (WD_PHILOX_HALVES * b);
+            bits |= (wd_bits_above(number) ^ 0xffu) << (WD_PHILOX_HALVES * b);
         }
         bits = (bits & (uint32_t)a.flip) ^ (uint32_t)a.none;
         if (at >= 0 && at + RNG_WORD <= a.count) {
@@ -386,19 +407,49 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
     // as far behind a boundary as in y
     const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
     P *tile = reinterpret_cast<P *>(shared + shift);
-    for (uint32_t i = threadIdx.x; i < a.tile_channels * a.row_blocks; i += blockDim.x) {
-        const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
-        const int c = (int)(i - k * a.tile_channels);
-        const uint32_t index = (image * a.channels + channel + (uint32_t)c) * a.plane + pixel;
+    // of whole planes the elements are neighbours in the index, and blocks of bits go on from one to the next
+    const uint32_t origin = (image * a.channels + channel) * a.plane + pixel;
+    const uint32_t end = origin + (uint32_t)channels * a.plane;
+    const uint32_t blocks =
+        a.small ? (end - 1) / COUNT - origin / COUNT + 1 : a.tile_channels * a.row_blocks;
+    for (uint32_t i = threadIdx.x; i < blocks; i += blockDim.x) {
         uint32_t number[4], word[COUNT * (int)sizeof(T) / 4];
-        int p = (int)(k * COUNT) - (int)(index % COUNT);
-        if (c >= channels || p >= pixels) continue;
-        made::draw(a, d, index / COUNT + k, number);
-        made::template make<COUNT>(a, d, index / COUNT + k, number, word);
+        uint32_t block = origin / COUNT + i, skip = 0;
+        int c, p;
+        if (a.small) {
+            skip = block * COUNT < origin ? origin - block * COUNT : 0;
+            const uint32_t from = block * COUNT + skip - origin;
+            c = (int)wd_fastdiv_quotient(from, a.by_plane);
+            p = (int)(from - (uint32_t)c * a.plane);
+        } else {
+            const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
+            c = (int)(i - k * a.tile_channels);
+            const uint32_t index = origin + (uint32_t)c * a.plane;
+            p = (int)(k * COUNT) - (int)(index % COUNT);
+            block = index / COUNT + k;
+            if (c >= channels || p >= pixels) continue;
+        }
+        made::draw(a, d, block, number);
+        made::template make<COUNT>(a, d, block, number, word);
         P *to = tile + p * (int)a.tile_channels + c;
+        if (a.small) {
+            const uint32_t back =
+                a.plane * a.tile_channels - 1; // to the next channel's first pixel
 #pragma unroll
-        for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {
-            if (a.whole || (uint32_t)(p + j) < (uint32_t)pixels) *to = element<P>(word, j);
+            for (uint32_t j = 0; j < (uint32_t)COUNT; ++j) {
+                if (j < skip || block * COUNT + j >= end) continue;
+                *to = element<P>(word, (int)j);
+                to += a.tile_channels;
+                if (++p == pixels) p = 0, to -= back;
+            }
+        } else if (p >= 0 && p + COUNT <= pixels) {
+#pragma unroll
+            for (int j = 0; j < COUNT; ++j, to += a.tile_channels) *to = element<P>(word, j);
+        } else {
+#pragma unroll
+            for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {
+                if ((uint32_t)(p + j) < (uint32_t)pixels) *to = element<P>(word, j);
+            }
         }
     }
     __syncthreads();

@@ -70,7 +70,6 @@ const struct wd_engine wd_engine_identity_little = {
     .name = "identity_little",
     .op = WD_OP_POINTWISE,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,

@@ -21,12 +21,11 @@ enum {
     TILES_A_PROCESSOR = 4, /* wanted */
 };
 
-/* Whether rows begin at runs of 16 bytes, if their first one does. */
+/* Whether rows of y begin at runs of 16 bytes, if their first one does. */
 static bool in_runs(const struct wd_walk *w, int64_t bytes)
 {
     int64_t run = 16 / bytes;
     for (int d = 0; d < w->rank; ++d) {
-        if (w->x[d] != 1 && w->x[d] % run != 0) return false;
         if (w->y[d] != 1 && w->y[d] % run != 0) return false;
     }
     return true;
@@ -46,7 +45,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(w.count >= COUNT_MIN && ea >= A_MIN && eb >= B_MIN, reason, NOT_SUPPORTED_SHAPE,
             "planes of %lld by %lld, %lld elements: needed are %d by %d and %d", (long long)ea,
             (long long)eb, (long long)w.count, A_MIN, B_MIN, COUNT_MIN);
-    WD_NEED(!in_runs(&w, bytes), reason, NOT_SUPPORTED_SHAPE, "rows begin at runs of 16 bytes");
+    WD_NEED(!in_runs(&w, bytes), reason, NOT_SUPPORTED_SHAPE,
+            "rows of y begin at runs of 16 bytes");
     return true;
 }
 
@@ -117,7 +117,6 @@ const struct wd_engine wd_engine_identity_sheared = {
     .name = "identity_sheared",
     .op = WD_OP_POINTWISE,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,

@@ -32,8 +32,9 @@ enum {
     THREADS_FEW = 64,
     PLANE_MIN = 256, /* elements: smaller ones are not worth a tile */
     RUNS_A_THREAD = 4,
-    WIDE = 2,           /* times as large: the tiles of identity_wide, */
-    WIDE_MIN = 1 << 20, /* from so many elements on */
+    WIDE = 2,           /* times as large: tiles of elements of 2 bytes, */
+    WIDE_MIN = 1 << 20, /* from so many elements on, */
+    FEW_COLUMNS = 8,    /* but where rows of x are these or more, and below SIDE */
 };
 
 /* Blocks: a spatial dim is two, the second of which goes along the channels. */
@@ -146,18 +147,6 @@ static bool match_pointwise(const struct wd_problem *problem, struct wd_reason *
 {
     struct wd_walk w;
     return wd_turn_matches(problem, &w, reason);
-}
-
-static bool match_wide(const struct wd_problem *problem, struct wd_reason *reason)
-{
-    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, WD_TURN_Y);
-    struct wd_walk w = {.count = 0};
-    if (!wd_turn_matches(problem, &w, reason)) return false;
-    WD_NEED(wd_dtype_bytes(y->dtype) == 2, reason, NOT_SUPPORTED_DATA_TYPE,
-            "y is %s, needed are two bytes", wd_dtype_name(y->dtype));
-    WD_NEED(w.count >= WIDE_MIN, reason, NOT_SUPPORTED_SHAPE, "%lld elements, needed are %d",
-            (long long)w.count, WIDE_MIN);
-    return true;
 }
 
 static bool match_transform(const struct wd_problem *problem, struct wd_reason *reason)
@@ -406,24 +395,20 @@ static cudnnStatus_t emit_tensors(const struct wd_walk *w, const struct wd_tenso
                 wd_tensor_extent(y) > queue->device->l2_bytes, &how);
 }
 
-static cudnnStatus_t emit_identity(const struct wd_call *call, int64_t times,
-                                   struct wd_queue *queue)
+/* Tiles of rows of x of 8 to 63 elements, if wider, would be read for rows of y from few banks. */
+static int64_t times_of(const struct wd_walk *w, int64_t bytes)
 {
-    const struct wd_tensor *y = wd_call_tensor(call, WD_TURN_Y);
-    struct wd_walk w = wd_walk_of(wd_call_tensor(call, WD_TURN_X), y);
-    return emit_tensors(&w, y, wd_call_data(call, WD_TURN_X), wd_call_data(call, WD_TURN_Y),
-                        call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA], times,
-                        queue);
+    int64_t ea = w->dim[wd_walk_neighbours(w)];
+    return bytes == 2 && w->count >= WIDE_MIN && (ea < FEW_COLUMNS || ea >= SIDE) ? WIDE : 1;
 }
 
 static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
 {
-    return emit_identity(call, 1, queue);
-}
-
-static cudnnStatus_t emit_wide(const struct wd_call *call, struct wd_queue *queue)
-{
-    return emit_identity(call, WIDE, queue);
+    const struct wd_tensor *y = wd_call_tensor(call, WD_TURN_Y);
+    struct wd_walk w = wd_walk_of(wd_call_tensor(call, WD_TURN_X), y);
+    return emit_tensors(&w, y, wd_call_data(call, WD_TURN_X), wd_call_data(call, WD_TURN_Y),
+                        call->scalars[ALPHA] * call->scalars[ALPHA1], call->scalars[BETA],
+                        times_of(&w, wd_dtype_bytes(y->dtype)), queue);
 }
 
 static cudnnStatus_t emit_transform(const struct wd_call *call, struct wd_queue *queue)
@@ -442,17 +427,6 @@ const struct wd_engine wd_engine_identity_turn = {
     .kernels = &kernels,
     .match = match_pointwise,
     .emit = emit_pointwise,
-};
-
-/* identity_turn with tiles twice as large, of elements of two bytes: rows of x of 256 bytes. */
-const struct wd_engine wd_engine_identity_wide = {
-    .name = "identity_wide",
-    .op = WD_OP_POINTWISE,
-    .device = WD_GPU,
-    .untried = true,
-    .kernels = &kernels,
-    .match = match_wide,
-    .emit = emit_wide,
 };
 
 const struct wd_engine wd_engine_transform_turn = {
