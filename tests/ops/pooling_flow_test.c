@@ -75,7 +75,6 @@ static void flow_case(int mode, int type, int stride, int turn)
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
 #include "ops/pooling/pooling_flow_back_kernels.def"
-#include "ops/pooling/pooling_flow_forward_kernels.def"
 };
 #undef WD_KERNEL
 

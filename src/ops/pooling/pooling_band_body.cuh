@@ -54,6 +54,7 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
     const uint32_t base = first_at<T>(a.from, from, px);
     const uint32_t step = inner * (uint32_t)sizeof(T);
     const uint32_t items = images * high.by_class.divisor * wide.by_class.divisor * inner;
+    const pool_out<A> result(a);
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
         uint32_t m = item;
         const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
@@ -112,7 +113,7 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
             } else if (!SPREAD) {
                 value *= inverse_of_three<A>(band_covers(high, p + k, STRIDE)) * of_column;
             }
-            wd_put_run<T, 1>(a, to, &value);
+            result.template put<T>(to, value);
             to += (size_t)wide.windows * inner;
         }
     }
@@ -148,6 +149,7 @@ __device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
     const uint32_t base = first_at<T>(a.from, a.dy, py);
     const uint32_t step = inner * (uint32_t)sizeof(T);
     const uint32_t items = images * high.by_class.divisor * wide.by_class.divisor * inner;
+    const pool_out<A> result(a);
     const int first_j = (made[2].low + wide.pad) / 2, first_i = (made[1].low + high.pad) / 2;
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
         uint32_t m = item;
@@ -202,7 +204,7 @@ __device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
 #pragma unroll
             for (int s = 0; s < 2; ++s) {
                 if ((uint32_t)(w + s - made[2].low) >= (uint32_t)made[2].count) continue;
-                wd_put_run<T, 1>(a, (pixel + (uint32_t)(w + s)) * inner + c, sum + s);
+                result.template put<T>((pixel + (uint32_t)(w + s)) * inner + c, sum[s]);
             }
         }
     }

@@ -9,9 +9,8 @@
 #include "ops/pooling/pooling_flow_args.h"
 #include "ops/pooling/pooling_shape.h"
 
-/* What is made of 3x3 windows: y; dx of averages at a stride of 1 and of 2; dx of maxima at one of 2. */
+/* What is made of 3x3 windows: dx of averages at a stride of 1 and of 2, dx of maxima at one of 2. */
 enum wd_pool_flow_work {
-    WD_POOL_FLOW_FORWARD,
     WD_POOL_FLOW_SPREAD,
     WD_POOL_FLOW_PAIRS,
     WD_POOL_FLOW_MAXIMA,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients of windows of 3x3 on the GPU, averages at a stride of 1 and 2, maxima at one of 2, of planes and
- * of pixels of any number of channels at any alignment, in fp32, fp16 and bf16: rows flow through shared
- * memory. */
+ * Gradients of windows of 3x3 on the GPU at any alignment, in fp32, fp16 and bf16, by rows that flow through
+ * shared memory: averages at a stride of 1 and 2 of planes and of pixels, maxima at one of 2 of pixels that
+ * are not whole runs of channels. */
 #include "ops/pooling/pooling_flow.h"
 
 #define WD_KERNELS_MODULE pooling_flow_back
@@ -46,7 +46,6 @@ const struct wd_engine wd_engine_pool_backward_flow = {
     .name = "pool_backward_flow",
     .op = WD_OP_POOL_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,

@@ -18,7 +18,7 @@ template <class T> __device__ __forceinline__ void flow_of_averages(const pool_f
 {
     wd_wait_for_previous();
     if (threadIdx.x >= a.threads) flow_copies<T, false>(a);
-    else if (a.from.span == 3) flow_works<flow_windows<T, true, 1, true>>(a);
+    else if (a.from.span == 3) flow_works<flow_spread<T>>(a);
     else flow_works<flow_pairs<T>>(a);
 }
 

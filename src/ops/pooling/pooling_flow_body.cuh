@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows of 3x3 over rows that flow through shared memory, and gradients of averages over them.
+// Gradients of averages over 3x3 elements, by rows that flow through shared memory.
 #ifndef WD_OPS_POOLING_FLOW_BODY_CUH
 #define WD_OPS_POOLING_FLOW_BODY_CUH
 
@@ -21,40 +21,33 @@ __device__ __forceinline__ float flow_inverse(int n)
     return n >= 3 ? 1.0f / 3.0f : n == 2 ? 0.5f : 1.0f;
 }
 
-// Windows at a STRIDE of both axes; a unit is a row of x, or of dy where windows are at a stride of 2 two.
-// SPREAD: gradients of averages whose windows begin at every element, which are windows over dy.
-template <class T, bool SUM, int STRIDE, bool SPREAD> struct flow_windows {
-    static constexpr int MORE = STRIDE == 1 ? 2 : 1;
-    static constexpr int UNROLL = 2 / STRIDE;
+// Gradients of averages whose windows begin at every element, which are windows over dy; a unit is a row of
+// dy.
+template <class T> struct flow_spread {
+    static constexpr int MORE = 2;
+    static constexpr int UNROLL = 2;
 
     flow_columns<T, 3> columns;
-    float weight[3];           // SPREAD
-    float of_column;           // averages: the column's part of 1 / n
+    float weight[3];
+    float of_column;           // the rest of 1 / n
     float older, newer;        // what the rows before come to
     uint32_t to;               // element of what is made
     const unsigned char *line; // the next row
-    int row;                   // of x or dy: the tile's first
-    int out;                   // of y or dx, likewise
+    int row;                   // of dy: the tile's first
 
     __device__ __forceinline__ void begin(const pool_flow_args &a, const flow_tile &t, uint32_t g,
                                           int q, int c)
     {
         columns.begin(a, a.from, a.x, t, g, q, c);
-        row = t.unit * STRIDE + a.from.off[0];
-        out = t.unit;
+        row = t.unit + a.from.off[0];
         const uint32_t in_row = (uint32_t)a.wide.outs * a.inner;
         to = ((t.outer + g) * (uint32_t)a.high.outs + (uint32_t)t.unit) * in_row +
              (uint32_t)q * a.inner + (uint32_t)c;
-        of_column = a.inverse;
-        if (SUM && a.exclude) {
-            of_column = SPREAD ? 1.0f : flow_inverse(flow_covers(a.wide, q, STRIDE));
-        }
-        if (SPREAD) {
-            const int first = q + a.from.off[1];
+        of_column = a.exclude ? 1.0f : a.inverse;
+        const int first = q + a.from.off[1];
 #pragma unroll
-            for (int s = 0; s < 3; ++s) {
-                weight[s] = a.exclude ? flow_inverse(flow_covers(a.wide, first + s, 1)) : 1.0f;
-            }
+        for (int s = 0; s < 3; ++s) {
+            weight[s] = a.exclude ? flow_inverse(flow_covers(a.wide, first + s, 1)) : 1.0f;
         }
         older = newer = 0.0f;
     }
@@ -62,57 +55,31 @@ template <class T, bool SUM, int STRIDE, bool SPREAD> struct flow_windows {
     {
         line = columns.step(a, a.from, slot);
     }
-    __device__ __forceinline__ void join(const pool_flow_args &a, float &value, float v) const
-    {
-        if (SUM) value += v;
-        else value = a.mode == POOL_MAX ? larger(value, v) : nan_or_larger(value, v);
-    }
     // The next row, which is row h.
     __device__ __forceinline__ float read(const pool_flow_args &a, int h)
     {
         const uint32_t step = a.inner * (uint32_t)sizeof(T);
-        float none = 0.0f, all = 0.0f;
-        if (!SUM) {
-            none = a.mode == POOL_MAX ? nothing<POOL_MAX, float>() : nothing<POOL_MAX_NAN, float>();
-        }
+        float all = 0.0f;
 #pragma unroll
         for (int s = 0; s < 3; ++s) {
-            float one = none;
+            float one = 0.0f;
             if (columns.in[s]) one = wd_widen(*reinterpret_cast<const T *>(line + s * step));
-            if (SPREAD) all = s == 0 ? one * weight[0] : fmaf(one, weight[s], all);
-            else if (s == 0) all = one;
-            else join(a, all, one);
+            all = s == 0 ? one * weight[0] : fmaf(one, weight[s], all);
         }
-        if (SPREAD && a.exclude) all *= flow_inverse(flow_covers(a.high, h, 1));
+        if (a.exclude) all *= flow_inverse(flow_covers(a.high, h, 1));
         line += a.from.pitch;
         // of a row that there is not, whatever lies there
-        return (uint32_t)h < (uint32_t)a.from.rows ? all : none;
-    }
-    __device__ __forceinline__ void put(const pool_flow_args &a, float last, int p)
-    {
-        float value = older;
-        join(a, value, newer);
-        join(a, value, last);
-        if (SUM) {
-            value *= of_column;
-            if (!SPREAD && a.exclude) value *= flow_inverse(flow_covers(a.high, p, STRIDE));
-        } else if (a.mode == POOL_MAX && value != value) {
-            value = a.lowest;
-        }
-        flow_put<T>(a, to, value, true);
-        to += (uint32_t)a.wide.outs * a.inner;
+        return (uint32_t)h < (uint32_t)a.from.rows ? all : 0.0f;
     }
     __device__ __forceinline__ void unit(const pool_flow_args &a, int k, bool there)
     {
-        const float now = read(a, row + k * STRIDE);
-        if (k >= MORE && (UNROLL == 1 || there)) put(a, now, out + k - MORE);
-        if (STRIDE == 1) {
-            older = newer;
-            newer = now;
-        } else {
-            older = now;
-            newer = read(a, row + 2 * k + 1);
+        const float now = read(a, row + k);
+        if (k >= MORE && there) {
+            flow_put<T>(a, to, (older + newer + now) * of_column, true);
+            to += (uint32_t)a.wide.outs * a.inner;
         }
+        older = newer;
+        newer = now;
     }
 };
 

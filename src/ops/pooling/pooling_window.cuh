@@ -57,6 +57,33 @@ template <int MODE, class A> __device__ __forceinline__ void take(A &value, A v)
     else value = nan_or_larger(value, v);
 }
 
+// Where results go, as wd_put_run has it: scalars converted once, not at every store.
+template <class A> struct pool_out {
+    void *out;
+    A alpha;
+    A beta;
+    bool scales;
+    bool blends;
+    bool streaming;
+    template <class ARGS>
+    __device__ __forceinline__ explicit pool_out(const ARGS &a)
+        : out(a.out), alpha((A)a.alpha), beta((A)a.beta), scales(a.scales != 0),
+          blends(a.blends != 0), streaming(a.streaming != 0)
+    {
+    }
+    // One element: most calls blend with nothing.
+    template <class T> __device__ __forceinline__ void put(size_t at, const A &value) const
+    {
+        if (blends || !scales) {
+            wd_put_run<T, 1>(*this, at, &value);
+            return;
+        }
+        T narrow;
+        wd_narrow(narrow, alpha * value);
+        static_cast<T *>(out)[at] = narrow;
+    }
+};
+
 // The largest so far and where it is; elements come in row-major order.
 template <int MODE, class A> struct window_place {
     A value;

@@ -82,9 +82,7 @@ template <class T> __device__ __forceinline__ T lowest_of(void)
     return value;
 }
 
-// K: a window's columns; 0: any.
-template <class T, int K>
-__device__ __forceinline__ void resample_lines(const resample_lines_args &a)
+template <class T> __device__ __forceinline__ void resample_lines(const resample_lines_args &a)
 {
     typedef acc<T> A;
     constexpr int L = RESAMPLE_PLACES;
@@ -147,7 +145,7 @@ __device__ __forceinline__ void resample_lines(const resample_lines_args &a)
         }
         __syncthreads();
     }
-    const int wide = K > 0 ? K : w.window;
+    const int wide = w.window;
     const size_t out_line = (size_t)(uint32_t)w.windows * a.p.inner;
     size_t out =
         (((size_t)at.outer * (uint32_t)d.windows + at.depth) * (uint32_t)h.windows + at.begin) *
@@ -170,7 +168,7 @@ __device__ __forceinline__ void resample_lines(const resample_lines_args &a)
 #pragma unroll
                 for (int l = 0; l < L; ++l) {
                     const unsigned char *from = line + offset[l];
-#pragma unroll
+#pragma unroll 1
                     for (int c = 0; c < wide; ++c) {
                         const A v =
                             wd_widen(*reinterpret_cast<const T *>(from + (uint32_t)c * step));
@@ -181,20 +179,25 @@ __device__ __forceinline__ void resample_lines(const resample_lines_args &a)
                 }
             }
         }
+        uint32_t again = 0; // without a number above minus infinity, or with NaN: from memory
 #pragma unroll
         for (int l = 0; l < L; ++l) {
             if (at.thread + l * a.threads >= at.units) continue;
-            // without a number above minus infinity, or with NaN: once more, from memory
             if (place[l] < 0 || best[l] != best[l]) {
-                uint32_t column = at.unit + at.thread + l * a.threads;
-                const uint32_t channel = wd_take_rest(column, a.by_inner);
-                const int corner[3] = {low_z, low, (int)column * w.stride - w.pad};
-                exact_place<T>(a.p, static_cast<const T *>(a.p.from) + image / sizeof(T) + channel,
-                               out + l * a.threads, corner);
+                again |= 1u << l;
                 continue;
             }
             wd_put_run<T, 1>(a.p, out + l * a.threads, &best[l]);
             store_places<1>(a.p.places, a.p.place_size, out + l * a.threads, &place[l]);
+        }
+#pragma unroll 1
+        for (uint32_t l = 0; again != 0; ++l, again >>= 1) {
+            if (!(again & 1)) continue;
+            uint32_t column = at.unit + at.thread + l * a.threads;
+            const uint32_t channel = wd_take_rest(column, a.by_inner);
+            const int corner[3] = {low_z, low, (int)column * w.stride - w.pad};
+            exact_place<T>(a.p, static_cast<const T *>(a.p.from) + image / sizeof(T) + channel,
+                           out + l * a.threads, corner);
         }
     }
 }
@@ -214,9 +217,7 @@ struct over_one {
     }
 };
 
-// C: windows over a column, at most; 0: any.
-template <class T, int C>
-__device__ __forceinline__ void resample_lines_back(const resample_lines_args &a)
+template <class T> __device__ __forceinline__ void resample_lines_back(const resample_lines_args &a)
 {
     typedef acc<T> A;
     constexpr int L = RESAMPLE_PLACES;
@@ -298,9 +299,8 @@ __device__ __forceinline__ void resample_lines_back(const resample_lines_args &a
 #pragma unroll
                 for (int l = 0; l < L; ++l) {
                     // earlier windows first
-#pragma unroll
-                    for (int c = (C > 0 ? C : count[l]) - 1; c >= 0; --c) {
-                        if (c >= count[l]) continue;
+#pragma unroll 1
+                    for (int c = count[l] - 1; c >= 0; --c) {
                         const uint32_t e = offset[l] - (uint32_t)c * a.p.inner;
                         const int found =
                             size == 1 ? (int)where[e]

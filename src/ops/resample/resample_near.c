@@ -21,6 +21,23 @@ int64_t wd_resample_reach(const struct wd_resample_shape *s, int d, int64_t outs
     return wd_least(most, from);
 }
 
+int64_t wd_resample_walk_rows(int64_t warps, int64_t out, int64_t most, int64_t resident)
+{
+    enum { BEGINNING = 4, FEW = 4 }; /* rows */
+    int64_t best = 1;
+    int64_t least = INT64_MAX;
+    for (int64_t bands = wd_ceil_div(out, most); bands <= out; ++bands) {
+        const int64_t rows = wd_ceil_div(out, bands);
+        const int64_t waves = wd_ceil_div(warps * wd_ceil_div(out, rows), resident);
+        if (rows < FEW && least < INT64_MAX) break;
+        if (waves * (rows + BEGINNING) < least) {
+            least = waves * (rows + BEGINNING);
+            best = rows;
+        }
+    }
+    return best;
+}
+
 /* The windows over pixel k, or the pixels of window i, first .. last-1. */
 static void taps_of(const struct wd_resample_shape *s, int d, int64_t i, int64_t *first,
                     int64_t *last)

@@ -15,13 +15,12 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    UP_KERNELS = 5, /* of a type; runs are not enlarged by four, but gradients are */
-    UP_BACK_KERNELS = 6,
+    UP_KERNELS = 7, /* of a type; runs are not enlarged by four, but gradients are */
+    UP_BACK_KERNELS = 8,
     UP_THREADS = 128,
-    RECORD = 16, /* bytes of a row's record */
-    ROWS = 64,   /* of a walk, at most */
-    ROWS_FEW = 8,
-    WARPS = 48,            /* of a multiprocessor, where there is as much work */
+    RECORD = 16,           /* bytes of a row's record */
+    ROWS = 64,             /* of a walk, at most */
+    REGISTERS = 65536,     /* of a multiprocessor */
     SHARED_MAX = 40 << 10, /* bytes of a block */
     LINE_SHORT = 512,      /* bytes of which a ring has more */
 };
@@ -116,12 +115,20 @@ static void set_runs(const struct wd_resample_shape *s, const struct wd_resample
     p->size = t->taps[2];
 }
 
+static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
+{
+    return p->runs ? KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_FORMS + p->form
+                   : KERNEL_resample_ring_f32_2_0 + s->type * FORMS + p->form;
+}
+
 /* False where it is no work for rings. Lines that no window has a part of would be read all the same. */
 static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
                     int multiprocessors, struct plan *p)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     const int axis = s->axis[1];
+    int64_t warps;
+    int64_t resident;
     memset(p, 0, sizeof *p);
     if (s->type == 3 || s->axis[0] >= 0) return false;
     if (axis >= 0 && !s->backward && t->taps[1] * s->attr->unit[axis] < s->attr->stride[axis]) {
@@ -133,16 +140,13 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     if (p->runs) set_runs(s, t, p);
     else set_elements(s, t, p);
     p->segments = wd_ceil_div(p->units, p->segment);
-    for (int64_t rows = ROWS;; rows /= 2) {
-        bool fits;
-        int64_t warps;
+    warps = s->outer * out[0] * p->segments * p->threads / RING_WARP;
+    resident = REGISTERS / RING_WARP / kernel_rows[kernel_of(s, p)].registers * multiprocessors;
+    for (int64_t rows = wd_resample_walk_rows(warps, out[1], ROWS, resident); rows > 0; rows /= 2) {
         set_rows(s, t, out[1], rows, p);
-        fits = set_walks(out[1], RING_WALKS * RING_WARP / p->threads, p);
-        warps =
-            s->outer * out[0] * p->segments * wd_ceil_div(out[1], p->rows) * p->threads / RING_WARP;
-        if (fits && (warps >= (int64_t)multiprocessors * WARPS || rows <= ROWS_FEW)) return true;
-        if (rows <= 1) return false;
+        if (set_walks(out[1], RING_WALKS * RING_WARP / p->threads, p)) return true;
     }
+    return false;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -185,8 +189,6 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct wd_resample_
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     const int64_t *from = s->backward ? s->windows : s->image;
-    const int kernel = p->runs ? KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_FORMS + p->form
-                               : KERNEL_resample_ring_f32_2_0 + s->type * FORMS + p->form;
     struct resample_ring_args a;
     struct resample_walk_args *w = &a.walk;
     memset(&a, 0, sizeof a);
@@ -228,7 +230,8 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct wd_resample_
         w->axis[d].out = (int32_t)out[d];
     }
     a.size = (uint32_t)p->size;
-    return wd_emit_kernel(queue, &kernel_rows[kernel], s->outer * out[0] * p->bands * p->segments,
+    return wd_emit_kernel(queue, &kernel_rows[kernel_of(s, p)],
+                          s->outer * out[0] * p->bands * p->segments,
                           (uint32_t)(p->threads * p->walks), (uint32_t)p->shared, &a);
 }
 
@@ -282,7 +285,6 @@ const struct wd_engine wd_engine_resample_forward_ring = {
     .name = "resample_forward_ring",
     .op = WD_OP_RESAMPLE_FORWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
@@ -293,7 +295,6 @@ const struct wd_engine wd_engine_resample_backward_ring = {
     .name = "resample_backward_ring",
     .op = WD_OP_RESAMPLE_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,

@@ -48,6 +48,23 @@ template <class T, int TAPS> struct ring_line : staged_line<T, WALK_PLACES, 1, T
     {
         return false;
     }
+
+    // Nearly all calls blend with nothing, and a line's places are a warp apart.
+    __device__ __forceinline__ void put(T *line, A *sum) const
+    {
+        if (this->a.blends) {
+            staged::put(line, sum);
+            return;
+        }
+        this->clear_empty(sum);
+        T *to = line + this->at;
+#pragma unroll
+        for (int l = 0; l < WALK_PLACES; ++l) {
+            T narrow;
+            wd_narrow(narrow, sum[l]);
+            if (l * RING_WARP < this->places) to[l * RING_WARP] = narrow;
+        }
+    }
 };
 
 template <class T, int TAPS, int ACTIVE>

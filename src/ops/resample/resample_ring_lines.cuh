@@ -6,11 +6,12 @@
 #define WD_OPS_RESAMPLE_RING_LINES_CUH
 
 #include "gpu/device/async.cuh"
+#include "gpu/device/item.cuh"
 #include "ops/resample/resample_ring_args.h"
 
 namespace {
 
-// Where results go, as wd_put_run has it: scalars converted once, not at every store.
+// Where results go, as wd_put_run has it: scalars converted once, not at every store; most calls are plain.
 struct ring_out {
     void *out;
     float alpha;
@@ -18,10 +19,30 @@ struct ring_out {
     bool scales;
     bool blends;
     bool streaming;
+    bool plain; /* alpha is 1, beta 0 */
     __device__ __forceinline__ explicit ring_out(const resample_places_args &a)
         : out(a.out), alpha((float)a.alpha), beta((float)a.beta), scales(a.scales != 0),
-          blends(a.blends != 0), streaming(a.streaming != 0)
+          blends(a.blends != 0), streaming(a.streaming != 0), plain(alpha == 1.0f && !blends)
     {
+    }
+    // A thread's elements of a line, a warp apart, of which there are those before `count`.
+    template <class T, int L>
+    __device__ __forceinline__ void put(size_t at, const float *value, uint32_t count) const
+    {
+        if (plain) {
+            T *to = static_cast<T *>(out) + at;
+#pragma unroll
+            for (int l = 0; l < L; ++l) {
+                T narrow;
+                wd_narrow(narrow, value[l]);
+                if (l * RING_WARP < count) to[l * RING_WARP] = narrow;
+            }
+            return;
+        }
+#pragma unroll
+        for (int l = 0; l < L; ++l) {
+            if (l * RING_WARP < count) wd_put_run<T, 1>(*this, at + l * RING_WARP, value + l);
+        }
     }
 };
 
@@ -52,23 +73,19 @@ template <class T> struct line_ring {
     {
         if (line <= last) {
             unsigned char *to = slot(line);
-            const uintptr_t from = next + skip, till = next + length;
-            uintptr_t source = next - next % 16 + 16 * lane;
+            const uint32_t shift = (uint32_t)next % 16, first = shift + skip, till = shift + length;
+            const uintptr_t source = next - shift;
+            if (source + first / 16 * 16 >= begin && source + till + 15 <= end) {
 #pragma unroll 1
-            for (uint32_t at = 16 * lane; source < till; at += 16 * RING_WARP) {
-                if (source >= begin && source + 16 <= end) {
-                    if (source + 16 > from) {
-                        wd_copy_async<16, false>(to + at, reinterpret_cast<const void *>(source));
-                    }
-                } else { // what lies around the tensor is not read
-#pragma unroll 1
-                    for (uint32_t i = 0; i < 16; i += (uint32_t)sizeof(T)) {
-                        if (source + i < from || source + i >= till) continue;
-                        *reinterpret_cast<T *>(to + at + i) =
-                            *reinterpret_cast<const T *>(source + i);
-                    }
+                for (uint32_t at = first / 16 * 16 + 16 * lane; at < till; at += 16 * RING_WARP) {
+                    wd_copy_async<16, false>(to + at, reinterpret_cast<const void *>(source + at));
                 }
-                source += 16 * RING_WARP;
+            } else { // what lies around the tensor is not read
+#pragma unroll 1
+                for (uint32_t at = first + (uint32_t)sizeof(T) * lane; at < till;
+                     at += (uint32_t)sizeof(T) * RING_WARP) {
+                    *reinterpret_cast<T *>(to + at) = *reinterpret_cast<const T *>(source + at);
+                }
             }
         }
         next += line_bytes;

@@ -6,16 +6,15 @@
 
 #include "base/sizes.h"
 #include "ops/resample/resample_ring_args.h"
-#include "ops/resample/resample_vector.h"
+#include "ops/resample/resample_walk.h"
 
 #define WD_KERNELS_MODULE resample_ring_max
 #define WD_KERNELS_ROWS "ops/resample/resample_ring_max_kernels.def"
 #include "ops/kernels_host.inc"
 
 enum {
-    ROWS = 64, /* of a walk, at most */
-    ROWS_FEW = 4,
-    WARPS = 48,            /* of a multiprocessor, where there is as much work */
+    ROWS = 64,             /* of a walk, at most */
+    WARPS = 28,            /* of a multiprocessor, as the registers have it */
     SHARED_MAX = 40 << 10, /* bytes of a block */
     LINE_SHORT = 512,      /* bytes of which a ring has more */
 };
@@ -32,15 +31,12 @@ static bool cut(const struct wd_resample_shape *s, int multiprocessors,
     const int64_t reach = ((columns - 1) * w->stride + w->window) * s->inner * s->size;
     const int64_t pitch = wd_ceil_div(reach, 16) * 16 + 16;
     const int64_t ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
-    int64_t rows = ROWS;
+    int64_t rows;
     int64_t walks = RING_WALKS;
     while (walks > 0 && walks * ring * pitch > SHARED_MAX) --walks;
     if (walks == 0) return false;
-    while (rows > ROWS_FEW && s->outer * segments * wd_ceil_div(s->windows[1], rows) <
-                                  (int64_t)multiprocessors * WARPS) {
-        rows /= 2;
-    }
-    rows = wd_ceil_div(s->windows[1], wd_ceil_div(s->windows[1], rows));
+    rows = wd_resample_walk_rows(s->outer * segments, s->windows[1], ROWS,
+                                 (int64_t)multiprocessors * WARPS);
     walks = wd_least(walks, wd_ceil_div(s->windows[1], rows));
     a->rows = (uint32_t)rows;
     a->walks = (uint32_t)walks;
@@ -109,7 +105,6 @@ const struct wd_engine wd_engine_resample_forward_ring_max = {
     .name = "resample_forward_ring_max",
     .op = WD_OP_RESAMPLE_FORWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,

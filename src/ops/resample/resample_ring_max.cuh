@@ -69,8 +69,8 @@ __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &
     const uint32_t before = min(ring.skip / (uint32_t)sizeof(T), all);
     const uint32_t behind = all - max(ring.length / (uint32_t)sizeof(T), before);
     const int wide = K > 0 ? K : w.window;
-    A of_line[L]; // the largest of a window's part of line `looked`, and its column
-    int at[L], looked = -1;
+    A of_line[L] = {}; // the largest of a window's part of line `looked`, and its column
+    int at[L] = {}, looked = -1;
     auto look = [&](int line) {
         ring.turn(line);
         unsigned char *start = ring.slot(line) + (phase + (uint32_t)line * ring.line_bytes) % 16;
@@ -84,20 +84,25 @@ __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &
             __syncwarp();
         }
 #pragma unroll
-        for (int l = 0; l < L; ++l) {
-            const unsigned char *from = start + offset[l];
-            of_line[l] = wd_widen(*reinterpret_cast<const T *>(from));
-            at[l] = 0;
+        for (int g = 0; g < L; g += 2) {
+            if (g * RING_WARP >= units) break; // short lines have no more
 #pragma unroll
-            for (int c = 1; c < wide; ++c) {
-                const A v = wd_widen(*reinterpret_cast<const T *>(from + (uint32_t)c * step));
-                at[l] = v > of_line[l] ? c : at[l];
-                of_line[l] = wd_largest(of_line[l], v);
+            for (int l = g; l < g + 2; ++l) {
+                const unsigned char *from = start + offset[l];
+                of_line[l] = wd_widen(*reinterpret_cast<const T *>(from));
+                at[l] = 0;
+#pragma unroll
+                for (int c = 1; c < wide; ++c) {
+                    const A v = wd_widen(*reinterpret_cast<const T *>(from + (uint32_t)c * step));
+                    at[l] = v > of_line[l] ? c : at[l];
+                    of_line[l] = wd_largest(of_line[l], v);
+                }
             }
         }
         looked = line;
     };
     const ring_out result(a.p);
+    const bool plain = result.plain && a.p.place_size == 1;
     const size_t out_line = (size_t)(uint32_t)w.windows * a.p.inner;
     size_t out = (n * (size_t)(uint32_t)h.windows + (uint32_t)begin) * out_line + unit + lane;
     for (int row = begin; row < end; ++row, out += out_line) {
@@ -113,21 +118,36 @@ __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &
         for (int r = r0; r < r1; ++r) {
             if (low + r != looked) look(low + r);
 #pragma unroll
-            for (int l = 0; l < L; ++l) {
-                place[l] = of_line[l] > best[l] ? r * wide + at[l] : place[l];
-                best[l] = wd_largest(best[l], of_line[l]);
+            for (int g = 0; g < L; g += 2) {
+                if (g * RING_WARP >= units) break;
+#pragma unroll
+                for (int l = g; l < g + 2; ++l) {
+                    place[l] = of_line[l] > best[l] ? r * wide + at[l] : place[l];
+                    best[l] = wd_largest(best[l], of_line[l]);
+                }
             }
         }
         uint32_t again = 0; // without a number above minus infinity, or with NaN: from memory
+        T *y = static_cast<T *>(a.p.out) + out;
+        uint8_t *places = static_cast<uint8_t *>(a.p.places) + out;
 #pragma unroll
-        for (int l = 0; l < L; ++l) {
-            if (lane + l * RING_WARP >= units) continue;
-            if (place[l] < 0 || best[l] != best[l]) {
-                again |= 1u << l;
-                continue;
+        for (int g = 0; g < L; g += 2) {
+            if (g * RING_WARP >= units) break;
+#pragma unroll
+            for (int l = g; l < g + 2; ++l) {
+                if (lane + l * RING_WARP >= units) continue;
+                if (place[l] < 0 || best[l] != best[l]) {
+                    again |= 1u << l;
+                } else if (plain) {
+                    T narrow;
+                    wd_narrow(narrow, best[l]);
+                    y[l * RING_WARP] = narrow;
+                    places[l * RING_WARP] = (uint8_t)place[l];
+                } else {
+                    wd_put_run<T, 1>(result, out + l * RING_WARP, &best[l]);
+                    store_places<1>(a.p.places, a.p.place_size, out + l * RING_WARP, &place[l]);
+                }
             }
-            wd_put_run<T, 1>(result, out + l * RING_WARP, &best[l]);
-            store_places<1>(a.p.places, a.p.place_size, out + l * RING_WARP, &place[l]);
         }
 #pragma unroll 1
         for (uint32_t l = 0; again != 0; ++l, again >>= 1) {

@@ -8,9 +8,8 @@
 #include "ops/resample/resample_walk.h"
 
 enum {
-    ROWS = 64, /* of a walk, at most */
-    ROWS_FEW = 8,
-    WARPS = 48,            /* of a multiprocessor, where there is as much work */
+    ROWS = 64,             /* of a walk, at most */
+    WARPS = 28,            /* of a multiprocessor, as the registers have it */
     SHARED_MAX = 40 << 10, /* bytes of a block */
     LINE_SHORT = 512,      /* bytes of which a ring has more */
 };
@@ -43,7 +42,7 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     const int64_t ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
     const int64_t size = ring * (pitch + place_pitch);
     struct resample_places_args tiles;
-    int64_t rows = ROWS;
+    int64_t rows;
     int64_t walks = RING_WALKS;
     if (!s->max || !wd_resample_whole(s)) return false;
     memset(a, 0, sizeof *a);
@@ -54,11 +53,8 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     }
     while (walks > 0 && walks * size > SHARED_MAX) --walks;
     if (walks == 0) return false;
-    while (rows > ROWS_FEW && s->outer * segments * wd_ceil_div(s->image[1], rows) <
-                                  (int64_t)multiprocessors * WARPS) {
-        rows /= 2;
-    }
-    rows = wd_ceil_div(s->image[1], wd_ceil_div(s->image[1], rows));
+    rows = wd_resample_walk_rows(s->outer * segments, s->image[1], ROWS,
+                                 (int64_t)multiprocessors * WARPS);
     walks = wd_least(walks, wd_ceil_div(s->image[1], rows));
     a->rows = (uint32_t)rows;
     a->walks = (uint32_t)walks;

@@ -137,11 +137,7 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
         for (int k = 0; k < 2; ++k) {
             if (row + k < begin || row + k >= end) continue;
             const size_t to = image + (size_t)(uint32_t)(row + k) * out_line;
-#pragma unroll
-            for (int l = 0; l < L; ++l) {
-                if (lane + l * RING_WARP < units)
-                    wd_put_run<T, 1>(result, to + l * RING_WARP, &open[k][l]);
-            }
+            result.put<T, L>(to, open[k], units > lane ? units - lane : 0);
         }
 #pragma unroll
         for (int l = 0; l < L; ++l) {

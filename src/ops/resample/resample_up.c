@@ -46,8 +46,10 @@ static int times_of(const struct wd_resample_shape *s, int d, int *way, bool *ne
 int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
                            int multiprocessors, struct resample_up_args *a)
 {
-    const int64_t run = wd_resample_run(s);
-    const bool planes = s->inner == 1;
+    const bool aligned = ((uintptr_t)m->from | (uintptr_t)m->out) % 16 == 0;
+    int64_t run = wd_resample_run(s);
+    bool planes = s->inner == 1;
+    bool single;
     int way[RESAMPLE_AXES] = {0};
     bool near = false;
     const int times = times_of(s, 1, &way[1], &near);
@@ -56,12 +58,16 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     int64_t bands;
     if (s->axis[0] >= 0 || s->type == 3 || times == 0 || times != times_of(s, 2, &way[2], &near) ||
         way[1] != way[2] ||
-        (times == 4 && (way[1] != RESAMPLE_UP_MIDDLES || (!planes && !s->backward))) ||
-        (uintptr_t)m->from % 16 != 0 || (uintptr_t)m->out % 16 != 0) {
+        (times == 4 && (way[1] != RESAMPLE_UP_MIDDLES || (!planes && !s->backward)))) {
         return -1;
     }
+    single = !aligned || (planes ? s->image[2] % (run / times) : s->inner % run) != 0;
+    if (single) {
+        if (times != 2) return -1;
+        run = 1;
+        planes = false;
+    }
     columns = planes ? run / times : 1;
-    if ((planes ? s->image[2] % columns : s->inner % run) != 0) return -1;
     memset(a, 0, sizeof *a);
     a->from = m->from;
     a->out = m->out;
@@ -87,5 +93,6 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     } while (true);
     a->by_band = wd_fastdiv_of((uint32_t)bands);
     a->count = (uint32_t)(columns * bands);
+    if (single) return way[1] + (s->backward ? 6 : 5);
     return way[1] + (times == 4 ? 1 : 0) + (planes ? 0 : 3);
 }

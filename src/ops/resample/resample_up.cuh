@@ -2,8 +2,8 @@
 //
 // Enlarging images U times, and the gradients of that: bilinear with corners or middles aligned, edges
 // repeated; nearest is with corners, what lies right and below being the pixel itself. What counts for
-// what is known when this is compiled. A thread has U times K columns (planes) or U columns of a run of
-// channels, and walks down the rows: each line of x is spread along the line once, each line of dy
+// what is known when this is compiled. A thread has U times K columns (planes), U columns of a run of
+// channels, or SINGLE elements of U columns, at any alignment, and walks down the rows: each line of x is spread along the line once, each line of dy
 // added up once.
 #ifndef WD_OPS_RESAMPLE_UP_CUH
 #define WD_OPS_RESAMPLE_UP_CUH
@@ -85,11 +85,11 @@ template <class T, int V, int K> struct up_line {
     wd_run<T, V> behind;
 };
 
-template <class T, int V, int K, int U, int WAY>
+template <class T, int V, int K, int U, int WAY, bool SINGLE = false>
 __device__ __forceinline__ void resample_up(const resample_up_args &a)
 {
     typedef up_way<U, WAY> way;
-    constexpr int N = V > 1 ? V : U * K; /* elements of a store, and so many of them: */
+    constexpr int N = V > 1 || SINGLE ? V : U * K; /* elements of a store, and so many of them: */
     constexpr int ALL = U * K * V, STORES = ALL / N;
     wd_wait_for_previous();
     // between rows p and p + 1, p = begin - 1 .. or begin ..
@@ -162,7 +162,7 @@ __device__ __forceinline__ void resample_up(const resample_up_args &a)
 
 // ---- Backward ----
 
-template <class T, int V, int K, int U, int WAY>
+template <class T, int V, int K, int U, int WAY, bool SINGLE = false>
 __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
 {
     typedef up_way<U, WAY> way;
@@ -171,8 +171,9 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
     constexpr int BEHIND = way::MIDDLES ? U / 2 : 0;
     constexpr int ALL = BEFORE + U * K + BEHIND;
     constexpr bool AHEAD = V == 1 || ALL <= 4;
+    constexpr bool APART = V > 1 || SINGLE; // a thread's columns are not side by side in memory
     struct samples {
-        wd_run<T, (V > 1 ? V : U * K)> own[V > 1 ? U : 1];
+        wd_run<T, (APART ? V : U * K)> own[APART ? U : 1];
         wd_run<T, V> before[BEFORE];
         wd_run<T, V> behind[BEHIND > 0 ? BEHIND : 1];
     };
@@ -189,7 +190,7 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
     const int rows = a.high * U;
     auto load = [&](int row, samples &s) {
         const T *p = dy + (uint32_t)row * (size_t)from_pitch;
-        if constexpr (V > 1) {
+        if constexpr (APART) {
 #pragma unroll
             for (int i = 0; i < U; ++i) s.own[i].load(p + i * a.inner);
         } else {
@@ -220,7 +221,7 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
                 float value;
                 if (is_before) value = wd_widen(s.before[is_before ? i : 0].get(v));
                 else if (is_behind) value = wd_widen(s.behind[is_behind ? out - U * K : 0].get(v));
-                else if constexpr (V > 1)
+                else if constexpr (APART)
                     value = wd_widen(s.own[out >= 0 && out < U ? out : 0].get(v));
                 else value = wd_widen(s.own[0].get(out >= 0 && out < U * K ? out : 0));
                 if (is_before && first) value = 0.0f;

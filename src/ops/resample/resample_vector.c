@@ -108,21 +108,6 @@ static int rows_of_thread(const struct wd_queue *queue, int64_t threads_a_row, i
     return at_once;
 }
 
-/* Planes of single precision with few taps along a line have kernels of their own. */
-enum { FEW_NONE, FEW_SINGLE_2, FEW_COLUMNS_2, FEW_COLUMNS_4 };
-
-static int few_taps(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
-                    int64_t taps)
-{
-    const int64_t out = s->backward ? s->image[2] : s->windows[2];
-    const int64_t run = wd_resample_run(s);
-    if (s->type != 0 || s->inner != 1 || taps > 4) return FEW_NONE;
-    if ((uintptr_t)m->out % 16 == 0 && out % run == 0) {
-        return taps <= 2 ? FEW_COLUMNS_2 : FEW_COLUMNS_4;
-    }
-    return taps <= 2 ? FEW_SINGLE_2 : FEW_NONE;
-}
-
 cudnnStatus_t wd_resample_sum(struct wd_queue *queue, const struct wd_resample_shape *s,
                               const struct wd_resample_memory *m)
 {
@@ -133,8 +118,9 @@ cudnnStatus_t wd_resample_sum(struct wd_queue *queue, const struct wd_resample_s
     const bool runs = run > 1 && s->inner % run == 0 && (uintptr_t)m->from % 16 == 0 &&
                       (uintptr_t)m->out % 16 == 0;
     const int64_t channels = s->inner / (runs ? run : 1);
-    const int few = few_taps(s, m, tables.taps[2]);
-    const int64_t columns = out[2] / (few == FEW_COLUMNS_2 || few == FEW_COLUMNS_4 ? run : 1);
+    /* planes of single precision with few taps along a line have a kernel of their own */
+    const bool few = s->type == 0 && s->inner == 1 && tables.taps[2] <= 2;
+    const int64_t columns = out[2];
     struct resample_sum_args a;
     int64_t groups;
     int kernel;
@@ -165,7 +151,7 @@ cudnnStatus_t wd_resample_sum(struct wd_queue *queue, const struct wd_resample_s
     a.count = (uint32_t)(s->outer * out[0] * groups * columns * channels);
     if (s->type == 3) kernel = KERNEL_resample_sum_f64;
     else if (s->type > 0) kernel = KERNEL_resample_sum_f16_16 + (s->type - 1) * 2 + !runs;
-    else kernel = few ? KERNEL_resample_sum_f32_1_2 + few - 1 : KERNEL_resample_sum_f32_16 + !runs;
+    else kernel = few ? KERNEL_resample_sum_f32_1_2 : KERNEL_resample_sum_f32_16 + !runs;
     return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
 }
 
@@ -250,19 +236,6 @@ static cudnnStatus_t emit_places(struct wd_queue *queue, const struct wd_resampl
     return wd_resample_launch(queue, &kernel_rows[kernel], a.count, &a);
 }
 
-static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample_shape *s,
-                                const struct resample_lines_args *a,
-                                const struct wd_resample_launch_size *size)
-{
-    const int edge = a->p.axis[2].window;
-    const int kernel = KERNEL_resample_lines_f32_2 + s->type * 3 +
-                       (edge == 2   ? 0
-                        : edge == 3 ? 1
-                                    : 2);
-    return wd_emit_kernel(queue, &kernel_rows[kernel], size->blocks, size->threads, size->shared,
-                          a);
-}
-
 /* ---- Forward ---- */
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -307,7 +280,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                                       tiles.count, &tiles);
         }
         if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
-            return emit_lines(queue, &s, &a, &size);
+            return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_lines_f32 + s.type],
+                                  size.blocks, size.threads, size.shared, &a);
         }
     }
     ranges = wd_resample_tables_of(&s, RESAMPLE_RANGES, 0);

@@ -69,59 +69,41 @@ __device__ __forceinline__ void resample_tables(const resample_tables_args &a)
 
 // ---- Weighted sums ----
 
-// What a thread's columns add up of a line; a weight of 0 is no tap, so that nothing is read there.
-template <class T, int L, int TAPS> struct columns {
-    acc<T> weight[L][TAPS];
-    int first[L];
+// At most TAPS taps of a column, their weights in registers; one of 0 is no tap, so that nothing is read there.
+template <class T, int TAPS> struct columns {
+    acc<T> weight[TAPS];
+    uint32_t first;
 
     __device__ __forceinline__ columns(const resample_axis &x, uint32_t column)
     {
-        const acc<T> *weights = static_cast<const acc<T> *>(x.weights);
+        const resample_entry entry = entry_of(x.entries, column);
+        const acc<T> *weights = static_cast<const acc<T> *>(x.weights) + (size_t)column * x.taps;
+        first = (uint32_t)entry.first;
 #pragma unroll
-        for (int l = 0; l < L; ++l) {
-            first[l] = entry_of(x.entries, column + l).first;
-#pragma unroll
-            for (int t = 0; t < TAPS; ++t) {
-                weight[l][t] = 0;
-                if (t < x.taps) weight[l][t] = __ldg(weights + (column + l) * x.taps + t);
-            }
-        }
+        for (int t = 0; t < TAPS; ++t) weight[t] = t < entry.count ? __ldg(weights + t) : (acc<T>)0;
     }
 
-    // V columns: `line` is where the line begins.
     template <int V>
     __device__ __forceinline__ void sums(const T *line, uint32_t inner, acc<T> *sum) const
     {
-        if constexpr (L == V) {
+        wd_run<T, V> run[TAPS];
 #pragma unroll
-            for (int i = 0; i < V; ++i) {
-                sum[i] = 0;
+        for (int t = 0; t < TAPS; ++t) {
+            if (weight[t] != 0) run[t].load(line + (size_t)(first + t) * inner);
+        }
 #pragma unroll
-                for (int t = 0; t < TAPS; ++t) {
-                    if (weight[i][t] == 0) continue;
-                    sum[i] += weight[i][t] * wd_widen(__ldg(line + (first[i] + t) * inner));
-                }
-            }
-        } else {
-            wd_run<T, V> run[TAPS];
+        for (int i = 0; i < V; ++i) sum[i] = 0;
 #pragma unroll
-            for (int t = 0; t < TAPS; ++t) {
-                if (weight[0][t] != 0) run[t].load(line + (size_t)(first[0] + t) * inner);
-            }
+        for (int t = 0; t < TAPS; ++t) {
+            if (weight[t] == 0) continue;
 #pragma unroll
-            for (int i = 0; i < V; ++i) sum[i] = 0;
-#pragma unroll
-            for (int t = 0; t < TAPS; ++t) {
-                if (weight[0][t] == 0) continue;
-#pragma unroll
-                for (int i = 0; i < V; ++i) sum[i] += weight[0][t] * wd_widen(run[t].get(i));
-            }
+            for (int i = 0; i < V; ++i) sum[i] += weight[t] * wd_widen(run[t].get(i));
         }
     }
 };
 
 // Any number of taps, their weights read again for every line.
-template <class T> struct columns<T, 1, 0> {
+template <class T> struct columns<T, 0> {
     const acc<T> *weight;
     resample_entry entry;
 
@@ -177,8 +159,8 @@ template <class A, int V> struct lines {
     }
 };
 
-// V channels of a column (L = 1), or V columns (L = V), of a few rows.
-template <class T, int V, int L, int TAPS>
+// V channels of a column, of a few rows.
+template <class T, int V, int TAPS>
 __device__ __forceinline__ void resample_sum(const resample_sum_args &a)
 {
     typedef acc<T> A;
@@ -187,7 +169,7 @@ __device__ __forceinline__ void resample_sum(const resample_sum_args &a)
     if (item >= a.count) return;
     uint32_t n = item;
     const uint32_t channel = wd_take_rest(n, a.by_run) * V;
-    const uint32_t column = wd_take_rest(n, a.by_column) * L;
+    const uint32_t column = wd_take_rest(n, a.by_column);
     const int begin = (int)wd_take_rest(n, a.by_rows) * a.rows;
     const int end = min(begin + a.rows, a.axis[1].out);
     const uint32_t d = wd_take_rest(n, a.by_depth);
@@ -197,7 +179,7 @@ __device__ __forceinline__ void resample_sum(const resample_sum_args &a)
     const size_t pitch = (size_t)wide.from * a.inner;
     const T *from = static_cast<const T *>(a.from) + channel +
                     (size_t)n * (uint32_t)(deep.from * high.from) * pitch;
-    const columns<T, L, TAPS> across(wide, column);
+    const columns<T, TAPS> across(wide, column);
     lines<A, V> kept;
     for (int row = begin; row < end; ++row) {
         const resample_entry down = entry_of(high.entries, (uint32_t)row);

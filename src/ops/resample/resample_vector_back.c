@@ -71,16 +71,6 @@ static int twos_of(const struct wd_resample_shape *s, const struct wd_resample_m
     return h->window == 2 || h->window == 3 ? h->window : 0;
 }
 
-static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample_shape *s,
-                                const struct resample_lines_args *a,
-                                const struct wd_resample_launch_size *size)
-{
-    const int over = (a->p.axis[2].window - 1) / a->p.axis[2].stride + 1;
-    const int kernel = KERNEL_resample_lines_back_f32_1 + s->type * 3 + (over > 2 ? 2 : over - 1);
-    return wd_emit_kernel(queue, &kernel_rows[kernel], size->blocks, size->threads, size->shared,
-                          a);
-}
-
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct wd_reason reason;
@@ -112,7 +102,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                                       tiles.count, &tiles);
         }
         if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
-            return emit_lines(queue, &s, &a, &size);
+            return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_lines_back_f32 + s.type],
+                                  size.blocks, size.threads, size.shared, &a);
         }
     }
     l = layout_of(&s);

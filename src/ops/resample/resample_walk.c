@@ -26,13 +26,12 @@ enum {
 static const struct {
     int taps; /* 0: any */
     int open; /* 0: at most two lines a row */
-} forms[] = {{2, 0}, {4, 2}, {4, 3}, {8, 2}, {0, 8}};
-enum { FORMS = sizeof forms / sizeof forms[0], TWO = FORMS };
+} forms[] = {{2, 0}, {4, 3}, {0, 8}};
+enum { FORMS = sizeof forms / sizeof forms[0], OF_TYPE = 2 * FORMS /* of a type */ };
 
 struct plan {
     int form;
     bool direct; /* runs of channels */
-    bool twos;   /* neighbours by two */
     int64_t units;
     int64_t unit_elements;
     int64_t threads; /* of a walk */
@@ -62,7 +61,7 @@ static int form_of(const struct wd_resample_shape *s, const struct wd_resample_t
         wd_resample_tables_of(s, s->backward ? RESAMPLE_PIXELS : RESAMPLE_SHARES, 0);
     if (t->taps[1] <= 2 && t->taps[2] <= 2) return 0;
     for (int f = 1; f < FORMS; ++f) {
-        if (s->type == 3 && (f == 2 || f == 3)) continue;
+        if (s->type == 3 && f == 1) continue;
         if (forms[f].taps > 0 && t->taps[2] > forms[f].taps) continue;
         if (other.taps[1] <= forms[f].open) return f;
     }
@@ -134,7 +133,6 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
                     if (rows > 4) continue;
                     break;
                 }
-                p->twos = !p->direct && p->form == 0 && s->size == 2 && p->units % 2 == 0;
                 return true;
             }
         }
@@ -142,17 +140,13 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     return false;
 }
 
-/* Planes of single precision that are not enlarged, or have few rows or elements, and gradients by
- * runs of columns were faster in resample_forward_vector and its like. */
+/* Planes of single precision that are not enlarged, or have few rows or elements, were faster in
+ * resample_forward_vector. */
 static bool is_quicker_elsewhere(const struct wd_resample_shape *s,
                                  const struct wd_resample_tables *t)
 {
-    const int64_t *out = s->backward ? s->image : s->windows;
-    if (s->type != 0 || s->inner != 1 || s->axis[0] >= 0) return false;
-    if (s->backward) {
-        return t->taps[2] > 2 && t->taps[2] <= 4 && out[2] % wd_resample_run(s) == 0;
-    }
-    return t->taps[2] <= 2 && (out[2] <= s->image[2] || out[1] < ROWS_FEW ||
+    if (s->type != 0 || s->inner != 1 || s->axis[0] >= 0 || s->backward) return false;
+    return t->taps[2] <= 2 && (s->windows[2] <= s->image[2] || s->windows[1] < ROWS_FEW ||
                                s->outer * wd_resample_windows(s) < ELEMENTS_FEW);
 }
 
@@ -182,19 +176,8 @@ static int64_t workspace(const struct wd_problem *problem)
 
 static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
 {
-    if (s->type == 3) {
-        return KERNEL_resample_staged_f64_2_0 + (p->form == 0 ? 0 : p->form == 1 ? 1 : 2);
-    }
-    if (s->type == 0) {
-        return (p->direct ? KERNEL_resample_walk_f32_2_0 : KERNEL_resample_staged_f32_2_0) +
-               p->form;
-    }
-    if (s->type == 1) {
-        return (p->direct ? KERNEL_resample_walk_f16_2_0 : KERNEL_resample_staged_f16_2_0) +
-               (p->twos ? TWO : p->form);
-    }
-    return (p->direct ? KERNEL_resample_walk_bf16_2_0 : KERNEL_resample_staged_bf16_2_0) +
-           (p->twos ? TWO : p->form);
+    if (s->type == 3) return KERNEL_resample_staged_f64_2_0 + (p->form > 0);
+    return KERNEL_resample_walk_f32_2_0 + s->type * OF_TYPE + (p->direct ? 0 : FORMS) + p->form;
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
@@ -229,7 +212,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         };
         return wd_resample_sum(queue, &s, &m);
     }
-    if ((uintptr_t)a.out % 4 != 0) p.twos = false;
     a.compact = forms[p.form].taps > 0; /* else weights are looked up by every line */
     for (int d = 0; a.compact && d < RESAMPLE_AXES; ++d) {
         a.compact = wd_resample_set_near(&s, &t, d, &a.near[d]);

@@ -10,6 +10,10 @@
 /* As many elements of `from` along an axis as `out` that lie side by side reach over, at most. */
 int64_t wd_resample_reach(const struct wd_resample_shape *s, int d, int64_t outs, int64_t taps);
 
+/* Rows of a walk of `out`, at most `most`: as many as leave the least to do to a processor that has so many
+ * `warps` a band of rows, `resident` of them at a time, where each begins with a few rows' worth of work. */
+int64_t wd_resample_walk_rows(int64_t warps, int64_t out, int64_t most, int64_t resident);
+
 /* A table of an axis for the arguments; false where there are too many entries, or taps of one. */
 bool wd_resample_set_near(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
                           int d, struct resample_near *near);

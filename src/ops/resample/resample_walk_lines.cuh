@@ -6,6 +6,7 @@
 #define WD_OPS_RESAMPLE_WALK_LINES_CUH
 
 #include "gpu/device/async.cuh"
+#include "gpu/device/warp.cuh"
 #include "ops/resample/resample_taps.cuh"
 
 namespace {
@@ -248,6 +249,7 @@ template <class T, int L, int P, int TAPS> struct staged_line {
     uint32_t apart;
     uint32_t places; /* of the segment, from `at` on */
     uint32_t empty;  /* places without a tap, as bits */
+    int sure;        /* taps of which no place of the warp has a weight of 0 */
 
     __device__ __forceinline__ staged_line(const resample_walk_args &args, const walker &w,
                                            const stage_of &s)
@@ -285,6 +287,16 @@ template <class T, int L, int P, int TAPS> struct staged_line {
                 count[i] = e.count;
             }
         }
+        sure = 0;
+        if constexpr (TAPS > 2) {
+            bool zero = false;
+#pragma unroll
+            for (int t = 0; t < TAPS; ++t) {
+#pragma unroll
+                for (int i = 0; i < N; ++i) zero = zero || weight[i][t] == 0;
+                if (wd_ballot(zero) == 0) sure = t + 1;
+            }
+        }
         stage = wd_dynamic_shared<unsigned char>() + a.stage_at;
         first_line = s.first_line;
         line_bytes = (uint32_t)a.axis[2].from * step;
@@ -304,8 +316,38 @@ template <class T, int L, int P, int TAPS> struct staged_line {
         return deep.count != 1;
     }
 
+    // As many taps as any window has, of which the first `sure` count for all places of the warp.
+    __device__ __forceinline__ void add_taps(const unsigned char *line, A *sum) const
+    {
+#pragma unroll
+        for (int i = 0; i < N; ++i) sum[i] = 0;
+#pragma unroll
+        for (int t = 0; t < TAPS; ++t) {
+            if (t >= a.axis[2].taps) break;
+            const unsigned char *tap = line + t * step;
+            if (t < sure) {
+#pragma unroll
+                for (int i = 0; i < N; ++i) {
+                    const T v = *reinterpret_cast<const T *>(tap + offset[i][0]);
+                    sum[i] += weight[i][t] * wd_widen(v);
+                }
+                continue;
+            }
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                if (weight[i][t] == 0) continue;
+                const T v = *reinterpret_cast<const T *>(tap + offset[i][0]);
+                sum[i] += weight[i][t] * wd_widen(v);
+            }
+        }
+    }
+
     __device__ __forceinline__ void add(const unsigned char *line, A *sum) const
     {
+        if constexpr (TAPS > 2) {
+            add_taps(line, sum);
+            return;
+        }
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             A made = 0;
@@ -314,13 +356,6 @@ template <class T, int L, int P, int TAPS> struct staged_line {
                 for (int t = 0; t < TAPS; ++t) {
                     made +=
                         weight[i][t] * wd_widen(*reinterpret_cast<const T *>(line + offset[i][t]));
-                }
-            } else if constexpr (TAPS > 0) {
-                const unsigned char *tap = line + offset[i][0];
-#pragma unroll
-                for (int t = 0; t < TAPS; ++t) {
-                    if (weight[i][t] == 0) continue;
-                    made += weight[i][t] * wd_widen(*reinterpret_cast<const T *>(tap + t * step));
                 }
             } else {
                 const unsigned char *tap = line + offset[i][0];
@@ -352,12 +387,17 @@ template <class T, int L, int P, int TAPS> struct staged_line {
         }
     }
 
-    __device__ __forceinline__ void put(T *line, A *sum) const
+    __device__ __forceinline__ void clear_empty(A *sum) const
     {
         if (TAPS == 2 && empty) {
 #pragma unroll
             for (int i = 0; i < N; ++i) sum[i] = empty >> i & 1 ? (A)0 : sum[i];
         }
+    }
+
+    __device__ __forceinline__ void put(T *line, A *sum) const
+    {
+        clear_empty(sum);
 #pragma unroll
         for (int l = 0; l < L; ++l) {
             if (l * apart < places) put_sum<T, P>(a, line + at + l * apart, sum + l * P);
