@@ -134,9 +134,10 @@ static void walk_cases(void)
 }
 
 static const char *const untried_kernels[] = {
-    "wd_reduce_cluster_sum_f32",  "wd_reduce_cluster_sum_f16",  "wd_reduce_cluster_sum_bf16",
-    "wd_reduce_cluster_pick_f32", "wd_reduce_cluster_pick_f16", "wd_reduce_cluster_pick_bf16",
-    "wd_reduce_pieces_f32",       "wd_reduce_pieces_f16",       "wd_reduce_pieces_bf16",
+    "wd_reduce_cluster_sum_f32",    "wd_reduce_cluster_sum_f16",    "wd_reduce_cluster_sum_bf16",
+    "wd_reduce_cluster_pick_f32",   "wd_reduce_cluster_pick_f16",   "wd_reduce_cluster_pick_bf16",
+    "wd_reduce_pieces_sum_f32",     "wd_reduce_pieces_sum_f16",     "wd_reduce_pieces_sum_bf16",
+    "wd_reduce_pieces_product_f32", "wd_reduce_pieces_product_f16", "wd_reduce_pieces_product_bf16",
 };
 
 int main(int argc, char **argv)

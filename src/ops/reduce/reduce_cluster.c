@@ -56,7 +56,6 @@ const struct wd_engine wd_engine_reduce_cluster = {
     .name = "reduce_cluster",
     .op = WD_OP_REDUCE,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .emit = emit,

@@ -141,21 +141,27 @@ template <class A, int V> struct columns<PICK, A, V> {
 // place are one number each, so that an element costs few instructions.
 template <class T>
 __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_args &a,
-                                                          const T *from, int64_t step, uint32_t row,
-                                                          uint32_t end, uint32_t down)
+                                                          const T *from, uint32_t row, uint32_t end,
+                                                          uint32_t down)
 {
     constexpr int ROWS = 16;
     int32_t best = INT32_MIN;
+    // two rows make a word, of which the order is found at once; the last row stands in for those
+    // behind it
     for (; row < end; row += ROWS * down) {
         uint16_t bits[ROWS];
 #pragma unroll
-        for (int i = 0; i < ROWS; ++i, from += step) {
-            if (row + i * down < end) bits[i] = *reinterpret_cast<const uint16_t *>(from);
+        for (int i = 0; i < ROWS; ++i) {
+            const uint32_t r = min(row + i * down, end - 1);
+            bits[i] = *reinterpret_cast<const uint16_t *>(from + (uint64_t)r * a.pitch);
         }
 #pragma unroll
-        for (int i = 0; i < ROWS; ++i) {
-            const uint32_t r = row + i * down;
-            if (r < end) best = max(best, (int32_t)pick_key<T>(a, bits[i], r));
+        for (int i = 0; i < ROWS; i += 2) {
+            const uint32_t two = ordered<T>(a, bits[i] | (uint32_t)bits[i + 1] << 16);
+            const uint32_t low = 0xffffu - min(row + i * down, end - 1);
+            const uint32_t high = 0xffffu - min(row + (i + 1) * down, end - 1);
+            best = max(best, (int32_t)(two << 16 | low));
+            best = max(best, (int32_t)((two & 0xffff0000u) | high));
         }
     }
     return picked<T>(a, best);
@@ -165,7 +171,11 @@ __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_ar
 template <int OP, class T, int V> __device__ void reduce_columns(const reduce_vector_args &a)
 {
     using A = acc<T>;
-    constexpr int ROWS = V == 1 ? 32 / (int)sizeof(T) : OP == SUM && V < 8 ? 8 : 4;
+    // what is picked of two bytes goes by pick_column where there is much
+    constexpr int ROWS = V == 1 && OP == PICK && sizeof(T) == 2 ? 4
+                         : V == 1                               ? 32 / (int)sizeof(T)
+                         : OP == SUM && V < 8                   ? 8
+                                                                : 4;
     constexpr int ROUNDS = V == 1 || ROWS == 8 ? 2 : 4;
     const T *x = static_cast<const T *>(a.x);
     const uint32_t tile = blockIdx.x / a.segments;
@@ -186,10 +196,9 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     const uint32_t end_whole = !follow ? 0 : a.joined ? min(end, max(a.units, 2u) - 2) : end;
     const int64_t step = (int64_t)((uint64_t)down * a.pitch);
     if constexpr (OP == PICK && sizeof(T) == 2 && V == 1) {
-        if (follow && a.indices && a.units <= 0x10000 && !a.joined && !a.counted) {
+        if (follow && a.units <= 0x10000 && !a.joined && !a.counted) {
             wd_wait_for_previous();
-            state<PICK, A> one[1] = {pick_column(a, x + base + (int64_t)((uint64_t)row * a.pitch),
-                                                 step, row, end, down)};
+            state<PICK, A> one[1] = {pick_column(a, x + base, row, end, down)};
             conclude<OP, A, 1>(a, one, a.lanes, tile * a.lanes, segment);
             return;
         }
@@ -201,7 +210,7 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
 #pragma unroll 1
         for (int n = 0; n < ROUNDS && row < end; ++n, row += ROWS * down) {
             wd_run<T, V> run[ROWS];
-            const bool whole = row >= first_whole && row + (ROWS - 1) * down < end_whole;
+            const bool whole = row >= first_whole && row + (ROWS - 1) * down + 1 <= end_whole;
             const T *from = x + base + (int64_t)((uint64_t)row * a.pitch);
 #pragma unroll
             for (int i = 0; i < ROWS; ++i, from += whole ? step : 0) {

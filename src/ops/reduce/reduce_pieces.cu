@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over rows, or pieces of rows, wherever they begin. A tile is REDUCE_PIECE_RUNS runs of 16 bytes
+// Sums and products over rows, or pieces of rows, wherever they begin. A tile is REDUCE_PIECE_RUNS runs of 16 bytes
 // for each of a row's lanes, all of one piece; what of a piece is no whole run on a boundary is added
 // element by element, so that no run is masked. Rows are of few lanes, of a warp, or of a block, whose
 // warps take tiles in turn. See reduce_pieces.c.
@@ -12,20 +12,20 @@ namespace {
 constexpr int RUNS = REDUCE_PIECE_RUNS;
 
 // Elements lane, lane + lanes, ... of `n`, the first of which is `from`.
-template <class T>
+template <int OP, class T>
 __device__ __forceinline__ void add_ends(const reduce_vector_args &a, const T *from, uint32_t n,
                                          uint32_t lane, uint32_t lanes,
-                                         terms<SUM, float, run_of<T>> &sum)
+                                         terms<OP, float, run_of<T>> &sum)
 {
 #pragma unroll 1
-    for (uint32_t e = lane; e < n; e += lanes) add_one<SUM, T>(a, from[e], e, sum);
+    for (uint32_t e = lane; e < n; e += lanes) add_one<OP, T>(a, from[e], e, sum);
 }
 
 // Tile `t` of a piece.
-template <class T>
+template <int OP, class T>
 __device__ __forceinline__ void add_tile(const reduce_vector_args &a, const T *piece,
                                          uint32_t before, uint32_t t, uint32_t lane, uint32_t lanes,
-                                         terms<SUM, float, run_of<T>> &sum)
+                                         terms<OP, float, run_of<T>> &sum)
 {
     constexpr uint32_t V = run_of<T>;
     const uint32_t line = (uint32_t)a.line;
@@ -39,23 +39,23 @@ __device__ __forceinline__ void add_tile(const reduce_vector_args &a, const T *p
         whole[i] = unit + i * lanes - first < behind - first;
         if (whole[i]) run[i].load(from + i * lanes * V);
     }
-    if (t == 0) add_ends(a, piece, before > 0 ? min(line, V - before) : 0, lane, lanes, sum);
+    if (t == 0) add_ends<OP>(a, piece, before > 0 ? min(line, V - before) : 0, lane, lanes, sum);
     if (t == a.by_run.divisor - 1 && before + line > behind * V) {
         const uint32_t at = behind * V - before;
-        add_ends(a, piece + at, line - at, lane, lanes, sum);
+        add_ends<OP>(a, piece + at, line - at, lane, lanes, sum);
     }
 #pragma unroll
     for (int i = 0; i < RUNS; ++i) {
         float w[V];
         if (!whole[i]) continue;
 #pragma unroll
-        for (int j = 0; j < (int)V; ++j) w[j] = term<SUM>(a, wd_widen(run[i].get(j)));
+        for (int j = 0; j < (int)V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
         sum.add(a, w, 0, 0);
     }
     sum.flush();
 }
 
-template <class T> __device__ void reduce_pieces(const reduce_vector_args &a)
+template <int OP, class T> __device__ void reduce_pieces(const reduce_vector_args &a)
 {
     const bool by_block = a.lanes > 32;
     const uint32_t lanes = by_block ? 32 : a.lanes;
@@ -75,20 +75,20 @@ template <class T> __device__ void reduce_pieces(const reduce_vector_args &a)
     }
     const uint32_t k0 = wd_fastdiv_quotient(row, a.by_k1);
     const int64_t base = k0 * a.slice + (row - k0 * a.by_k1.divisor) * a.line;
-    terms<SUM, float, run_of<T>> sum;
+    terms<OP, float, run_of<T>> sum;
     sum.begin(a);
     wd_wait_for_previous();
 #pragma unroll 1
     for (; tile < end; tile += step) {
         const uint32_t piece = wd_fastdiv_quotient(tile, a.by_run);
         const int64_t start = base + piece * a.piece;
-        add_tile(a, static_cast<const T *>(a.x) + start,
-                 (uint32_t)(a.shift + start) & (run_of<T> - 1), tile - piece * a.by_run.divisor,
-                 lane, lanes, sum);
+        add_tile<OP>(a, static_cast<const T *>(a.x) + start,
+                     (uint32_t)(a.shift + start) & (run_of<T> - 1), tile - piece * a.by_run.divisor,
+                     lane, lanes, sum);
     }
-    state<SUM, float> mine[1] = {sum.get(a)};
-    if (by_block) conclude<SUM, float, 1>(a, mine, 1, row, segment);
-    else conclude_lanes<SUM, float>(a, mine[0], row, lane);
+    state<OP, float> mine[1] = {sum.get(a)};
+    if (by_block) conclude<OP, float, 1>(a, mine, 1, row, segment);
+    else conclude_lanes<OP, float>(a, mine[0], row, lane);
 }
 
 } // namespace

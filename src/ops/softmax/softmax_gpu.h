@@ -42,6 +42,10 @@ int wd_softmax_gpu_inputs(const struct wd_problem *problem);
 /* Blocks of a cluster at most; 1 where there are none. */
 int wd_softmax_gpu_cluster(const struct wd_device *device);
 
+/* The launch of the staged engines (softmax_staged.c), also for rows of whole runs that begin
+ * elsewhere: of up to 1023 elements, not of fp64. */
+cudnnStatus_t wd_softmax_staged_emit(const struct wd_call *call, struct wd_queue *queue);
+
 /* `lanes` is a power of two. */
 void wd_softmax_set_lanes(struct softmax_vector_args *a, int64_t lanes);
 

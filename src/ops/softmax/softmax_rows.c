@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Softmax on the GPU over rows that a warp holds, forward and backward: neighbours of a row are
- * neighbours in memory. Rows of whole runs of 16 bytes go from memory to registers and back; others
- * by tiles of many rows, which are whole runs together; small tensors, and such as lie differently on
- * the boundaries of 16 bytes, element by element. Each row is read once. No state. */
+ * neighbours in memory. Rows of whole runs of 16 bytes go from memory to registers and back; small
+ * tensors, fp64, and such as lie differently on the boundaries of 16 bytes, element by element. Each
+ * row is read once. No state. */
 #include "base/sizes.h"
 #include "ops/softmax/softmax_gpu.h"
 
@@ -22,29 +22,24 @@ enum {
     FEW_THREADS = 256,
     THREADS = 128,          /* of rows by elements */
     DIRECT_BYTES = 1 << 20, /* of a tensor; below, copies to shared memory do not pay */
-    TILE_BYTES = 16 << 10,  /* of x in a tile, dy as much: several tiles at once to a processor */
-    TILES_A_PROCESSOR = 8,  /* wanted before tiles are as large as that */
+    TYPE_F64 = 1,           /* place among the four types */
 };
 
 /* The kernels of a direction, the first of each four. */
 struct direction {
     int few2, few4, few8;
     int direct4, direct8, direct32;
-    int tile4, tile8, tile32;
 };
 
 static const struct direction forward = {
     KERNEL_softmax_few2_f32,    KERNEL_softmax_few4_f32,    KERNEL_softmax_few8_f32,
     KERNEL_softmax_direct4_f32, KERNEL_softmax_direct8_f32, KERNEL_softmax_direct32_f32,
-    KERNEL_softmax_tile4_f32,   KERNEL_softmax_tile8_f32,   KERNEL_softmax_tile32_f32,
 };
 
 static const struct direction backward = {
     KERNEL_softmax_gradient_few2_f32,    KERNEL_softmax_gradient_few4_f32,
     KERNEL_softmax_gradient_few8_f32,    KERNEL_softmax_gradient_direct4_f32,
     KERNEL_softmax_gradient_direct8_f32, KERNEL_softmax_gradient_direct32_f32,
-    KERNEL_softmax_gradient_tile4_f32,   KERNEL_softmax_gradient_tile8_f32,
-    KERNEL_softmax_gradient_tile32_f32,
 };
 
 static bool is_whole(const struct wd_softmax_shape *s)
@@ -116,33 +111,6 @@ static cudnnStatus_t emit_direct(const struct direction *d, const struct wd_soft
                           wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads, 0, a);
 }
 
-static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softmax_shape *s,
-                                struct wd_queue *queue, struct softmax_vector_args *a)
-{
-    bool is_backward = d == &backward;
-    int64_t lanes = s->length <= 4 ? 1 : wd_least(WARP, wd_power_up(wd_ceil_div(s->length, 8)));
-    int64_t each = wd_ceil_div(s->length, lanes);
-    /* rows that are whole runs together; powers of two, as the rows that threads take at once */
-    int64_t whole = s->elements / wd_gcd(s->elements, s->length);
-    int64_t step = wd_most(whole, THREADS / lanes);
-    int64_t rows = TILE_BYTES / (1 + is_backward) / (s->length * s->bytes);
-    int64_t share =
-        wd_ceil_div(s->outer, (int64_t)queue->device->multiprocessors * TILES_A_PROCESSOR);
-    rows = wd_least(rows, share);
-    rows = rows >= step ? rows / step * step : wd_softmax_multiple_up(wd_most(rows, 1), whole);
-    wd_softmax_set_lanes(a, lanes);
-    a->tile = (int32_t)rows;
-    a->runs = wd_ceil_div(rows * s->length + a->shift, s->elements);
-    return wd_emit_kernel(queue,
-                          &kernel_rows[(each <= 4   ? d->tile4
-                                        : each <= 8 ? d->tile8
-                                                    : d->tile32) +
-                                       s->type],
-                          wd_ceil_div(s->outer, rows),
-                          (uint32_t)wd_least(THREADS, wd_softmax_multiple_up(rows * lanes, WARP)),
-                          (uint32_t)(a->runs * SOFTMAX_BYTES * (1 + is_backward)), a);
-}
-
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct direction *d = wd_softmax_gpu_inputs(&call->problem) > 1 ? &backward : &forward;
@@ -153,8 +121,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (alike && a.shift == 0 && is_whole(&s) && s.length / s.elements <= RUNS_MAX) {
         return emit_few(d, &s, queue, &a);
     }
-    if (!alike || s.total * s.bytes <= DIRECT_BYTES) return emit_direct(d, &s, queue, &a);
-    return emit_tiles(d, &s, queue, &a);
+    /* rows of whole runs that begin elsewhere; others the staged engine has taken */
+    if (alike && s.total * s.bytes > DIRECT_BYTES && s.type != TYPE_F64 &&
+        s.length < ELEMENTS_MAX && s.outer >= ROWS_A_PROCESSOR * queue->device->multiprocessors) {
+        return wd_softmax_staged_emit(call, queue);
+    }
+    return emit_direct(d, &s, queue, &a);
 }
 
 const struct wd_engine wd_engine_softmax_forward_rows = {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax over rows that a warp holds at most; neighbours of a row are neighbours in memory. Rows
-// that are whole runs of 16 bytes are loaded into registers by runs (few). Other rows are copied to
-// shared memory many at a time, for several of them together are whole runs, and taken element by
-// element from there (tile); where there is little to do, or where the tensors lie differently on the
-// boundaries of 16 bytes, element by element from global memory (direct). See softmax_rows.c.
-#include "gpu/device/async.cuh"
+// that are whole runs of 16 bytes are loaded into registers by runs (few), others element by element
+// (direct): where there is little to do, and where the tensors lie differently on the boundaries of 16
+// bytes. See softmax_rows.c.
 #include "ops/softmax/softmax_device.cuh"
 
 namespace {
@@ -237,72 +235,6 @@ template <class T, int E, bool BACKWARD> __device__ void rows_direct(const softm
     T *to = static_cast<T *>(a.y) + at;
     wd_wait_for_previous();
     mine.run(static_cast<const T *>(a.x) + at, static_cast<const T *>(a.dy) + at, to, to);
-}
-
-// Elements begin .. end-1 of a tile, of which those at multiples of V lie on boundaries of 16 bytes.
-template <class T>
-__device__ __forceinline__ void fill_tile(T *tile, const T *from, uint32_t begin, uint32_t end)
-{
-    constexpr uint32_t V = run_of<T>;
-    for (uint32_t k = threadIdx.x * V; k < end; k += blockDim.x * V) {
-        if (k >= begin && k + V <= end) {
-            wd_copy_async<16, false>(tile + k, from + k);
-            continue;
-        }
-#pragma unroll 1
-        for (uint32_t e = max(k, begin); e < min(k + V, end); ++e) tile[e] = from[e];
-    }
-}
-
-template <class T>
-__device__ __forceinline__ void empty_tile(T *to, const T *tile, uint32_t begin, uint32_t end,
-                                           bool streaming)
-{
-    constexpr uint32_t V = run_of<T>;
-    for (uint32_t k = threadIdx.x * V; k < end; k += blockDim.x * V) {
-        if (k >= begin && k + V <= end) {
-            run<T> out;
-            out.load(tile + k);
-            if (streaming) out.store_streaming(to + k);
-            else out.store(to + k);
-            continue;
-        }
-#pragma unroll 1
-        for (uint32_t e = max(k, begin); e < min(k + V, end); ++e) to[e] = tile[e];
-    }
-}
-
-// A block's rows: a multiple of so many as are whole runs together, so that every tile begins
-// `shift` elements behind a boundary.
-template <class T, int E, bool BACKWARD> __device__ void rows_tile(const softmax_vector_args &a)
-{
-    uint4 *shared = wd_dynamic_shared<uint4>();
-    const uint32_t lanes = E > 8 ? 32 : a.lanes;
-    const uint32_t slots = blockDim.x >> a.lane_bits;
-    const uint32_t slot = threadIdx.x >> a.lane_bits;
-    const uint32_t length = (uint32_t)a.length;
-    const uint32_t shift = (uint32_t)a.shift;
-    const int64_t first = (int64_t)blockIdx.x * a.tile;
-    const uint32_t rows = (uint32_t)min((int64_t)a.tile, a.rows - first);
-    const uint32_t end = shift + rows * length;
-    const int64_t at = first * length - shift; // of the boundary before, which may not be ours
-    T *x = reinterpret_cast<T *>(shared);
-    T *dy = reinterpret_cast<T *>(shared + a.runs);
-    T *to = static_cast<T *>(a.y) + at;
-    wd_wait_for_previous();
-    fill_tile(x, static_cast<const T *>(a.x) + at, shift, end);
-    if (BACKWARD) fill_tile(dy, static_cast<const T *>(a.dy) + at, shift, end);
-    wd_copies_wait_all();
-    __syncthreads();
-    for (uint32_t base = 0; base < rows; base += slots) {
-        const uint32_t row = base + slot;
-        const uint32_t k = shift + row * length;
-        lane_row<T, E, BACKWARD> mine = {a, threadIdx.x & (lanes - 1), lanes,
-                                         row < rows ? length : 0};
-        mine.run(x + k, dy + k, x + k, to + k);
-    }
-    __syncthreads();
-    empty_tile(to, x, shift, end, a.streaming);
 }
 
 } // namespace

@@ -14,10 +14,12 @@
 
 enum {
     WARP_BITS = 5,
-    ROWS_A_PROCESSOR = 4,  /* of the tensor, at least */
-    TILES_A_PROCESSOR = 8, /* wanted before tiles are as large as TILE_BYTES */
-    BYTES_LEAST = 1 << 20, /* of a tensor; below, copies to shared memory do not pay */
-    TILE_BYTES = 28 << 10, /* of a block: seven of them to a processor */
+    ROWS_A_PROCESSOR = 4,   /* of the tensor, at least */
+    TILES_A_PROCESSOR = 8,  /* wanted before tiles are as large as TILE_BYTES */
+    BYTES_LEAST = 1 << 20,  /* of a tensor; below, copies to shared memory do not pay */
+    TILE_BYTES = 28 << 10,  /* of a block: seven of them to a processor */
+    SHORT_BYTES = 14 << 10, /* likewise, of rows that are a thread's each */
+    LENGTH_BACKWARD = 768,  /* beyond, a block a row is as fast: 1001 took 104 us, and 101 so */
     LENGTH_MAX = STAGED_ELEMENTS << WARP_BITS,
     TYPE_F64 = 1, /* place among the four types */
 };
@@ -32,6 +34,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(s.length < LENGTH_MAX && s.length % s.elements != 0, reason, NOT_SUPPORTED_SHAPE,
             "rows of %lld elements are whole runs, or longer than %d", (long long)s.length,
             LENGTH_MAX - 1);
+    WD_NEED(s.length <= LENGTH_BACKWARD || wd_softmax_gpu_inputs(problem) == 1, reason,
+            NOT_SUPPORTED_SHAPE, "rows of %lld elements of two tensors are longer than %d",
+            (long long)s.length, LENGTH_BACKWARD);
     WD_NEED(s.total * s.bytes > BYTES_LEAST &&
                 s.outer >= ROWS_A_PROCESSOR * (int64_t)problem->device->multiprocessors,
             reason, NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are too little",
@@ -72,7 +77,17 @@ static void cut(struct softmax_staged_args *a, const struct wd_softmax_shape *s,
     a->runs = (uint32_t)wd_ceil_div(a->tile * s->length + a->shift, s->elements);
 }
 
-static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+/* Rows of a few elements: as many as a tile has room for, of all threads alike. */
+static void cut_short(struct softmax_staged_args *a, const struct wd_softmax_shape *s,
+                      int64_t inputs, const struct wd_device *device)
+{
+    int64_t share = wd_ceil_div(s->outer, TILES_A_PROCESSOR * (int64_t)device->multiprocessors);
+    int64_t room = wd_least(SHORT_BYTES / inputs / (s->length * s->bytes), share);
+    a->tile = (uint32_t)wd_most(STAGED_THREADS, room / STAGED_THREADS * STAGED_THREADS);
+    a->runs = (uint32_t)wd_ceil_div(a->tile * s->length + a->shift, s->elements);
+}
+
+cudnnStatus_t wd_softmax_staged_emit(const struct wd_call *call, struct wd_queue *queue)
 {
     int inputs = wd_softmax_gpu_inputs(&call->problem);
     int first = inputs > 1 ? KERNEL_softmax_gradient_staged_f32 : KERNEL_softmax_staged_f32;
@@ -93,7 +108,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.streaming = v.streaming;
     a.plain = v.plain;
     a.apart = !alike;
-    cut(&a, &s, inputs, queue->device);
+    if (s.length < STAGED_SHORT) {
+        first = inputs > 1 ? KERNEL_softmax_gradient_short_f32 : KERNEL_softmax_short_f32;
+        cut_short(&a, &s, inputs, queue->device);
+    } else {
+        cut(&a, &s, inputs, queue->device);
+    }
     return wd_emit_kernel(queue, &kernel_rows[first + (s.type > TYPE_F64 ? s.type - 1 : 0)],
                           wd_ceil_div(s.outer, a.tile), STAGED_THREADS,
                           a.runs * STAGED_RUN * (uint32_t)inputs, &a);
@@ -103,18 +123,16 @@ const struct wd_engine wd_engine_softmax_forward_staged = {
     .name = "softmax_forward_staged",
     .op = WD_OP_SOFTMAX_FORWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
-    .emit = emit,
+    .emit = wd_softmax_staged_emit,
 };
 
 const struct wd_engine wd_engine_softmax_backward_staged = {
     .name = "softmax_backward_staged",
     .op = WD_OP_SOFTMAX_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
-    .emit = emit,
+    .emit = wd_softmax_staged_emit,
 };

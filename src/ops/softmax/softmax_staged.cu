@@ -306,6 +306,151 @@ template <class T, bool BACKWARD> __device__ void rows_staged(const softmax_stag
     empty(a, to, tile, end);
 }
 
+// ---- Rows of fewer than 8 elements: a thread has whole ones ----
+
+template <class T, int L, bool BACKWARD>
+__device__ __forceinline__ void short_row(const softmax_staged_args &a, float (&x)[L],
+                                          const float (&dy)[L])
+{
+    constexpr float lower = sizeof(T) == 2 ? 1.0f / (1 << HEADROOM) : 1.0f;
+    float sum = 0;
+    if constexpr (BACKWARD) {
+#pragma unroll
+        for (int j = 0; j < L; ++j) sum += a.log ? dy[j] : x[j] * dy[j];
+#pragma unroll
+        for (int j = 0; j < L; ++j) {
+            x[j] =
+                a.log ? gradient<T, true>(x[j], dy[j], sum) : gradient<T, false>(x[j], dy[j], sum);
+        }
+    } else {
+        float max = x[0], factor = 1, offset = 0;
+#pragma unroll
+        for (int j = 1; j < L; ++j) max = larger(max, x[j]);
+#pragma unroll
+        for (int j = 0; j < L; ++j) {
+            const float less = x[j] - max;
+            const float raised = raised_exp<T>(less);
+            sum += raised;
+            x[j] = a.log ? less : raised;
+        }
+        if (a.log) offset = -log_of(sum * lower);
+        else if constexpr (sizeof(T) == 2) factor = wd_half_reciprocal(sum);
+        else factor = 1.0f / sum;
+#pragma unroll
+        for (int j = 0; j < L; ++j) x[j] = x[j] * factor + offset;
+    }
+}
+
+// Row `from`, `from_dy`, to `to`, whose former elements are at `old`.
+template <class T, int L, bool BACKWARD>
+__device__ __forceinline__ void short_one(const softmax_staged_args &a, T *to, const T *from,
+                                          const T *from_dy, const T *old)
+{
+    float x[L], dy[L];
+#pragma unroll
+    for (int j = 0; j < L; ++j) {
+        x[j] = wd_widen(from[j]);
+        dy[j] = BACKWARD ? wd_widen(from_dy[j]) : 0.0f;
+    }
+    short_row<T, L, BACKWARD>(a, x, dy);
+    if (!a.plain) {
+        const float alpha = (float)a.alpha, beta = (float)a.beta;
+#pragma unroll
+        for (int j = 0; j < L; ++j) {
+            x[j] = scaled(x[j], alpha) + (beta != 0 ? beta * wd_widen(old[j]) : 0.0f);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < L; ++j) wd_narrow(to[j], x[j]);
+}
+
+// Rows that lie in whole runs, several each: from memory to registers and back.
+template <class T, int L, bool BACKWARD>
+__device__ __forceinline__ void short_runs(const softmax_staged_args &a, int64_t first,
+                                           uint32_t rows)
+{
+    constexpr int V = staged<T>::V;
+    const T *from = static_cast<const T *>(a.x) + first * L;
+    const T *from_dy = BACKWARD ? static_cast<const T *>(a.dy) + first * L : from;
+    T *to = static_cast<T *>(a.y) + first * L;
+    const uint32_t runs = rows * L / V;
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < runs; i += STAGED_THREADS) {
+        run<T> one, two, out;
+        one.load(from + i * V);
+        if (BACKWARD) two.load(from_dy + i * V);
+#pragma unroll
+        for (int g = 0; g < V; g += L) {
+            float x[L], dy[L];
+#pragma unroll
+            for (int j = 0; j < L; ++j) {
+                x[j] = wd_widen(one.get(g + j));
+                dy[j] = BACKWARD ? wd_widen(two.get(g + j)) : 0.0f;
+            }
+            short_row<T, L, BACKWARD>(a, x, dy);
+#pragma unroll
+            for (int j = 0; j < L; ++j) out.put(g + j, narrow<T>(x[j]));
+        }
+        if (a.streaming) out.store_streaming(to + i * V);
+        else out.store(to + i * V);
+    }
+    const uint32_t row = runs * V / L + threadIdx.x;
+    if (row < rows) {
+        short_one<T, L, BACKWARD>(a, to + row * L, from + row * L, from_dy + row * L, to + row * L);
+    }
+}
+
+template <class T, int L, bool BACKWARD>
+__device__ __forceinline__ void short_rows(const softmax_staged_args &a, uint32_t rows, T *tile,
+                                           const T *tile_dy, const T *old)
+{
+#pragma unroll 1
+    for (uint32_t row = threadIdx.x; row < rows; row += STAGED_THREADS) {
+        const uint32_t k = a.shift + row * L;
+        short_one<T, L, BACKWARD>(a, tile + k, tile + k, tile_dy + k, old + k);
+    }
+}
+
+template <class T, bool BACKWARD> __device__ void rows_short(const softmax_staged_args &a)
+{
+    uint4 *shared = wd_dynamic_shared<uint4>();
+    const int64_t first = (int64_t)blockIdx.x * a.tile;
+    const uint32_t rows = (uint32_t)min((int64_t)a.tile, a.rows - first);
+    const uint32_t end = a.shift + rows * a.length;
+    const int64_t at = first * a.length - a.shift; // of the boundary before, which may not be ours
+    T *x = reinterpret_cast<T *>(shared);
+    T *dy = reinterpret_cast<T *>(shared + a.runs);
+    T *to = static_cast<T *>(a.y) + at;
+    wd_wait_for_previous();
+    if (a.shift == 0 && !a.apart && a.plain) {
+        if (a.length == 2) {
+            short_runs<T, 2, BACKWARD>(a, first, rows);
+            return;
+        }
+        if constexpr (sizeof(T) == 2) {
+            if (a.length == 4) {
+                short_runs<T, 4, BACKWARD>(a, first, rows);
+                return;
+            }
+        }
+    }
+    fill(a, x, static_cast<const T *>(a.x) + at, end);
+    if (BACKWARD) fill(a, dy, static_cast<const T *>(a.dy) + at, end);
+    wd_copies_wait_all();
+    __syncthreads();
+    switch (a.length) {
+    case 1: short_rows<T, 1, BACKWARD>(a, rows, x, dy, to); break;
+    case 2: short_rows<T, 2, BACKWARD>(a, rows, x, dy, to); break;
+    case 3: short_rows<T, 3, BACKWARD>(a, rows, x, dy, to); break;
+    case 4: short_rows<T, 4, BACKWARD>(a, rows, x, dy, to); break;
+    case 5: short_rows<T, 5, BACKWARD>(a, rows, x, dy, to); break;
+    case 6: short_rows<T, 6, BACKWARD>(a, rows, x, dy, to); break;
+    default: short_rows<T, 7, BACKWARD>(a, rows, x, dy, to); break;
+    }
+    __syncthreads();
+    empty(a, to, x, end);
+}
+
 } // namespace
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET

@@ -16,6 +16,7 @@ enum {
     STAGED_ELEMENTS = 32, /* of a thread, at most */
     STAGED_GROUP = 4,     /* elements of a thread that are looked at together */
     STAGED_THREADS = 128, /* of a block */
+    STAGED_SHORT = 8,     /* rows of fewer elements are a thread's */
 };
 
 struct softmax_staged_args {
