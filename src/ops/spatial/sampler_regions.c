@@ -70,8 +70,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(x->dtype == CUDNN_DATA_FLOAT, reason, NOT_SUPPORTED, "the images are not of fp32");
     WD_NEED(x->dim[1] <= CHANNELS_MOST || x->dim[3] < NARROW, reason, NOT_SUPPORTED_SHAPE,
             "%lld channels of images that are not narrow: tiles are faster", (long long)x->dim[1]);
-    WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || dy->stride[1] != 1, reason,
-            NOT_SUPPORTED_LAYOUT, "channels are neighbours");
+    WD_NEED(!wd_sampler_has_pixels(problem), reason, NOT_SUPPORTED_LAYOUT,
+            "channels are neighbours");
     WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(dy), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
     WD_NEED(problem->device->shared_per_block >= SHARED_MOST, reason, NOT_SUPPORTED_ARCH_MISMATCH,
@@ -168,5 +168,4 @@ const struct wd_engine wd_engine_sampler_backward_regions = {
     .match = match,
     .workspace = workspace,
     .emit = emit,
-    .untried = true,
 };

@@ -49,8 +49,8 @@ static bool forward_match(const struct wd_problem *problem, struct wd_reason *re
             (int)wd_dtype_bytes(x->dtype));
     WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(y), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
-    WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || y->stride[1] != 1, reason,
-            NOT_SUPPORTED_LAYOUT, "channels are neighbours");
+    WD_NEED(!wd_sampler_has_pixels(problem), reason, NOT_SUPPORTED_LAYOUT,
+            "channels are neighbours");
     return true;
 }
 

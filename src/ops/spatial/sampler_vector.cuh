@@ -89,24 +89,6 @@ __device__ __forceinline__ void sample_place(const sampler_vector_args &a, const
     }
 }
 
-// UNIT: neighbours of a row of the image are neighbours in memory.
-template <class T, bool UNIT>
-__device__ __forceinline__ void sample_planes(const sampler_vector_args &a)
-{
-    typedef typename accumulator<T>::type A;
-    uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
-    spot at;
-    sight<A> k;
-    wd_wait_for_previous();
-    if (item >= a.count) return;
-    position_of(a, take_rest(item, a.by_position), at);
-    const int first = (int)take_rest(item, a.by_chunk) * a.chunk;
-    at.n = item;
-    if (at.q >= a.columns) return;
-    k.template look<T>(a, at.number(a));
-    sample_place<T>(a, at, k, first, min(first + a.chunk, a.channels), UNIT ? 1 : a.x.column);
-}
-
 template <class T, int V>
 __device__ __forceinline__ void run_if(bool in, const T *at, wd_run<T, V> &run)
 {
