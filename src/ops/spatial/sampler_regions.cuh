@@ -5,8 +5,8 @@
 // places whose cells touch its region, and adds 32 of them at a time to the sums: first what goes to the
 // upper left elements of all cells, then the upper right ones and so on; of those that look into the same
 // cell the first takes what the others have. So every sum has one order, without sorting, atomics and barriers of the
-// block. The gradients of the grid have no such trouble: other blocks have a place a thread, and find on
-// the way how far each box reaches. Grids of few places need one launch: blocks find that themselves.
+// block. The gradients of the grid have no such trouble: a kernel before has a place a thread, and finds on
+// the way how far each box reaches.
 #ifndef WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
 #define WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
 
@@ -90,13 +90,13 @@ __device__ __forceinline__ uint4 reach_words(const reach &r)
 }
 
 // A warp a box; `count` of them in a launch.
-template <class T>
-__device__ __forceinline__ void put_box(const sampler_vector_args &a, uint32_t block)
+template <class T> __device__ __forceinline__ void region_boxes(const sampler_vector_args &a)
 {
-    uint32_t box = (block * SPATIAL_THREADS + threadIdx.x) / 32;
+    uint32_t box = (blockIdx.x * SPATIAL_THREADS + threadIdx.x) / 32;
     const uint32_t number = box;
     spot corner, at;
     reach own;
+    wd_wait_for_previous();
     if (box >= a.count) return;
     const uint32_t b = take_rest(box, a.by_boxes);
     corner.n = a.first_image + box;
@@ -110,40 +110,24 @@ __device__ __forceinline__ void put_box(const sampler_vector_args &a, uint32_t b
         if (k.seen) put_place<T>(a, at, k);
         else put_lost<T>(a, at, k);
     }
-    if (!a.boxes) return;
     own.of_warp();
     if (threadIdx.x % 32 == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
 }
 
 // ---- The gradients of the image ----
 
-// The reach of all boxes of an image, of 32 places each, by one block.
-template <class T>
-__device__ __forceinline__ void find_reaches(const sampler_vector_args &a, uint32_t n, uint4 *to)
+// The same in another order: first every other place, as on a chessboard. What a warp has at once then
+// seldom shares a cell.
+__device__ __forceinline__ bool spread_place_of(const sampler_vector_args &a, const spot &corner,
+                                                int i, spot &at)
 {
-    constexpr uint32_t U = 4, WARPS = SPATIAL_THREADS / 32;
-    const uint32_t boxes = a.by_boxes.divisor;
-#pragma unroll 1
-    for (uint32_t b = threadIdx.x / 32; b < boxes; b += U * WARPS) {
-        reach own[U];
-#pragma unroll
-        for (uint32_t u = 0; u < U; ++u) {
-            sight<typename accumulator<T>::type> k;
-            spot corner, at;
-            corner.n = n;
-            box_corner(a, b + u * WARPS, corner);
-            if (b + u * WARPS >= boxes || !place_of(a, corner, (int)threadIdx.x % 32, at)) continue;
-            k.template look<T>(a, at.number(a));
-            own[u].add(k);
-        }
-#pragma unroll
-        for (uint32_t u = 0; u < U; ++u) {
-            own[u].of_warp();
-            if (b + u * WARPS < boxes && threadIdx.x % 32 == 0) {
-                to[b + u * WARPS] = reach_words(own[u]);
-            }
-        }
-    }
+    const int half_log2 = a.box_column_log2 - 1, half = box_log2(a) - 1;
+    if (half_log2 < 0) return place_of(a, corner, i, at);
+    const int in_half = i & ((1 << half) - 1), row = in_half >> half_log2;
+    at.n = corner.n;
+    at.p = corner.p + row;
+    at.q = corner.q + 2 * (in_half & ((1 << half_log2) - 1)) + ((row + (i >> half)) & 1);
+    return at.p < a.rows && at.q < a.columns;
 }
 
 constexpr uint32_t NOT_NEAR = UINT32_MAX;
@@ -233,21 +217,20 @@ template <class T> struct region {
         __syncwarp();
     }
 
-    // Two boxes, place by place; the second may be none.
-    __device__ __forceinline__ void keep_boxes(uint32_t one, uint32_t other)
+    // The places of a box, 64 at a time.
+    __device__ __forceinline__ void keep_box(uint32_t box)
     {
-        spot corner[2];
-        corner[0].n = corner[1].n = n;
-        box_corner(a, one, corner[0]);
-        box_corner(a, other, corner[1]);
+        spot corner;
+        corner.n = 0;
+        box_corner(a, box, corner);
 #pragma unroll 1
-        for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
+        for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 64) {
             uint4 seen[2];
 #pragma unroll
             for (int b = 0; b < 2; ++b) {
                 spot at;
                 seen[b] = make_uint4(0, NOT_NEAR, 0, 0);
-                if ((b == 0 || other < a.by_boxes.divisor) && place_of(a, corner[b], i, at)) {
+                if (i + 32 * b < 1 << box_log2(a) && spread_place_of(a, corner, i + 32 * b, at)) {
                     seen[b] = look(at);
                 }
             }
@@ -353,14 +336,16 @@ template <class T> struct region {
     }
 };
 
-template <class T>
-__device__ __forceinline__ void collect_regions(const sampler_vector_args &a, uint32_t block)
+// Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
+// image, by_position its blocks.
+template <class T> __device__ __forceinline__ void back_regions(const sampler_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
     constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
     const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32;
     uint4 *const shared = wd_dynamic_shared<uint4>();
     region<T> own(a);
+    uint32_t block = blockIdx.x;
     uint32_t number = take_rest(block, a.by_position) * WARPS + threadIdx.x / 32;
     own.n = a.first_image + block;
     own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
@@ -371,44 +356,24 @@ __device__ __forceinline__ void collect_regions(const sampler_vector_args &a, ui
     own.top = (int)take_rest(number, a.by_row) << a.across_log2;
     own.first = (int)number * a.chunk;
     own.last = min(own.first + a.chunk, a.channels);
-    uint4 *const found = reinterpret_cast<uint4 *>(
-        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + WARPS * own.room());
     const uint4 *const given = static_cast<const uint4 *>(a.boxes) + (size_t)block * boxes;
-    if (!a.boxes) {
-        find_reaches<T>(a, own.n, found);
-        __syncthreads();
-    }
     if (own.first >= a.channels) return;
 #pragma unroll 1
     for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
     __syncwarp();
+    wd_wait_for_previous();
 #pragma unroll 1
     for (uint32_t base = 0; base < boxes; base += 32) {
-        bool near = false;
-        if (base + lane < boxes) {
-            near = own.is_near(a.boxes ? __ldcg(given + base + lane) : found[base + lane]);
-        }
+        const bool near = base + lane < boxes && own.is_near(__ldcg(given + base + lane));
         uint32_t mask = wd_ballot(near);
         while (mask) {
-            const uint32_t one = base + wd_lowest(mask);
+            own.keep_box(base + wd_lowest(mask));
             mask &= mask - 1;
-            const uint32_t other = mask ? base + wd_lowest(mask) : boxes;
-            mask &= mask - 1;
-            own.keep_boxes(one, other);
         }
     }
     own.add(own.filled);
     if (a.blends) own.template put_sums<true>();
     else own.template put_sums<false>();
-}
-
-// Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
-// image, by_position its blocks; `room` blocks of a launch collect, the others have `count` boxes.
-template <class T> __device__ __forceinline__ void back_regions(const sampler_vector_args &a)
-{
-    wd_wait_for_previous();
-    if (blockIdx.x < (uint32_t)a.room) collect_regions<T>(a, blockIdx.x);
-    else put_box<T>(a, blockIdx.x - (uint32_t)a.room);
 }
 
 } // namespace

@@ -95,6 +95,18 @@ struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const stru
     return a;
 }
 
+void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_args *a)
+{
+    a->alpha = call->scalars[SAMPLER_ALPHA];
+    a->beta = call->scalars[SAMPLER_BETA];
+    a->alpha_grid = call->scalars[SAMPLER_ALPHA_GRID];
+    a->beta_grid = call->scalars[SAMPLER_BETA_GRID];
+    a->scales = a->alpha != 0.0;
+    a->blends = a->beta != 0.0;
+    a->scales_grid = a->alpha_grid != 0.0;
+    a->blends_grid = a->beta_grid != 0.0;
+}
+
 void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t bytes)
 {
     int64_t places = images * a->rows * a->columns * 2 * bytes;

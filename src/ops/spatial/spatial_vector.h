@@ -73,6 +73,8 @@ bool wd_sampler_has_runs(const struct sampler_image *i, int64_t channels, int64_
 /* What both directions need of the shapes and of the grid's place in memory. */
 struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const struct wd_tensor *grid,
                                            const void *places);
+/* What a call of the backward pass says of factors. */
+void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_args *a);
 /* The forward pass from `images` images on. */
 void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t bytes);
 

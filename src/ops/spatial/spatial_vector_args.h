@@ -29,11 +29,13 @@ struct grid_vector_args {
     uint32_t elements; /* forward: with those; backward: of an image */
     uint32_t count;    /* forward: runs */
     uint32_t segments; /* backward: of an image */
-    uint32_t segment;  /* runs of one */
+    uint32_t segment;  /* runs or rows of one */
     int32_t streaming;
+    int32_t by_rows; /* backward: rows are whole runs, of aligned memory */
     struct wd_fastdiv by_column;
     struct wd_fastdiv by_row;
     struct wd_fastdiv by_segment;
+    struct wd_fastdiv by_line; /* runs of a row */
 };
 
 /* Images of any strides. */
