@@ -137,9 +137,8 @@ template <class T> struct region {
     typedef typename accumulator<T>::type A;
     const sampler_vector_args &a;
     uint32_t n;
-    int top, left, first, last; // elements and channels
-    const T *places;            // of the image
-    A scale_w, scale_h;
+    int top, left, first; // elements, and a channel
+    const T *places;      // of the image
     uint4 *
         list; // places: where in dy, cell, how far down and right; those behind SPATIAL_LISTED wait
     A *sums;  // element by element, its channels side by side
@@ -147,8 +146,6 @@ template <class T> struct region {
 
     __device__ __forceinline__ explicit region(const sampler_vector_args &args) : a(args), filled(0)
     {
-        scale_w = (A)a.scale_w;
-        scale_h = (A)a.scale_h;
     }
     __device__ __forceinline__ int area() const
     {
@@ -167,6 +164,11 @@ template <class T> struct region {
     __device__ __forceinline__ int room() const
     {
         return width() * ((1 << a.across_log2) + 2) * pitch();
+    }
+
+    __device__ __forceinline__ int channels() const
+    {
+        return min(a.chunk, a.channels - first);
     }
 
     // Whether the places of a box may look into the region.
@@ -191,9 +193,9 @@ template <class T> struct region {
             both.put(1, from[1]);
         }
         const bool across =
-            sight<A>::coordinate(wd_widen(both.get(0)), scale_w, a.width, k.column, k.right);
+            sight<A>::coordinate(wd_widen(both.get(0)), a.scale_w32, a.width, k.column, k.right);
         const bool along =
-            sight<A>::coordinate(wd_widen(both.get(1)), scale_h, a.height, k.row, k.down);
+            sight<A>::coordinate(wd_widen(both.get(1)), a.scale_h32, a.height, k.row, k.down);
         const int r = k.row - top + 1, c = k.column - left + 1;
         const bool hit = across && along && (uint32_t)r <= 1u << a.across_log2 &&
                          (uint32_t)c <= 1u << a.lanes_log2;
@@ -245,13 +247,14 @@ template <class T> struct region {
     // U channels of the threads' places. The first of those that look into a cell (`leads`) takes what
     // the others have, in order, `turns` of them at most; `others` has their bits. Then cells differ.
     template <int U>
-    __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, const A *weight,
-                                             bool leads, A down, A right, uint32_t others,
-                                             int turns) const
+    __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, bool leads, A down,
+                                             A right, uint32_t others, int turns) const
     {
         A share[U], sum[4][U], old[U];
 #pragma unroll
         for (int u = 0; u < U; ++u) share[u] = in ? wd_widen(dy[u * a.y.channel]) : (A)0;
+        const A weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
+                             down * right};
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
 #pragma unroll
@@ -297,21 +300,19 @@ template <class T> struct region {
         const uint32_t others = leads ? peers & (peers - 1) : 0;
         const int turns = __reduce_max_sync(0xffffffffu, (int)wd_bits(others));
         const A down = __uint_as_float(one.z), right = __uint_as_float(one.w);
-        const A weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
-                             down * right};
         const T *dy =
             static_cast<const T *>(a.y.data) + n * a.y.image + first * a.y.channel + (int32_t)one.x;
         A *to = sums + (in ? (int)one.y * pitch() : 0);
-        int left_over = last - first;
+        int left_over = channels();
 #pragma unroll 1
         for (; left_over >= 3; left_over -= 3) {
-            add_some<3>(dy, in, to, weight, leads, down, right, others, turns);
+            add_some<3>(dy, in, to, leads, down, right, others, turns);
             dy += 3 * a.y.channel;
             to += 3;
         }
 #pragma unroll 1
         for (; left_over > 0; --left_over) {
-            add_some<1>(dy, in, to, weight, leads, down, right, others, turns);
+            add_some<1>(dy, in, to, leads, down, right, others, turns);
             dy += a.y.channel;
             to += 1;
         }
@@ -328,7 +329,7 @@ template <class T> struct region {
             T *to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
                     (int64_t)w * a.dx.column + first * a.dx.channel;
 #pragma unroll 4
-            for (int c = 0; c < last - first; ++c) {
+            for (int c = 0; c < channels(); ++c) {
                 put_value<T, OLD>(a, f, to, from[c]);
                 to += a.dx.channel;
             }
@@ -355,8 +356,7 @@ template <class T> __device__ __forceinline__ void back_regions(const sampler_ve
     own.left = (int)take_rest(number, a.by_column) << a.lanes_log2;
     own.top = (int)take_rest(number, a.by_row) << a.across_log2;
     own.first = (int)number * a.chunk;
-    own.last = min(own.first + a.chunk, a.channels);
-    const uint4 *const given = static_cast<const uint4 *>(a.boxes) + (size_t)block * boxes;
+    const uint32_t given = block * boxes; // of this image
     if (own.first >= a.channels) return;
 #pragma unroll 1
     for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
@@ -364,7 +364,9 @@ template <class T> __device__ __forceinline__ void back_regions(const sampler_ve
     wd_wait_for_previous();
 #pragma unroll 1
     for (uint32_t base = 0; base < boxes; base += 32) {
-        const bool near = base + lane < boxes && own.is_near(__ldcg(given + base + lane));
+        const bool near =
+            base + lane < boxes &&
+            own.is_near(__ldcg(static_cast<const uint4 *>(a.boxes) + (given + base + lane)));
         uint32_t mask = wd_ballot(near);
         while (mask) {
             own.keep_box(base + wd_lowest(mask));

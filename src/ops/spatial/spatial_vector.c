@@ -90,6 +90,8 @@ struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const stru
     a.columns = (int32_t)grid->dim[2];
     a.scale_w = (double)(a.width - 1) / 2;
     a.scale_h = (double)(a.height - 1) / 2;
+    a.scale_w32 = (float)a.scale_w;
+    a.scale_h32 = (float)a.scale_h;
     a.grid = places;
     a.pairs = (uintptr_t)places % (uintptr_t)(2 * wd_dtype_bytes(grid->dtype)) == 0;
     return a;
