@@ -20,9 +20,18 @@ enum {
 _Thread_local const struct emulator_place *emulator_now;
 _Thread_local struct block *volatile emulator_here;
 static _Thread_local unsigned char landmark; /* tells threads' copies of a variable apart */
-/* kept from one launch to the next; volatile as emulator_here is */
-static _Thread_local struct fibre *volatile fibres;
 static uint64_t launches;
+
+/* The threads of a block, with their stacks. Kept from one launch to the next, for to map and to unmap
+ * those of a whole grid costs more than to run many a kernel. */
+struct crew {
+    struct crew *next;
+    unsigned char *stacks;
+    struct fibre fibre[THREADS_MAX];
+};
+
+static struct crew *idle_crews;
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Fibres ---- */
 
@@ -108,16 +117,40 @@ void emulator_body(void)
     yield();
 }
 
+static struct crew *take_crew(void)
+{
+    pthread_mutex_lock(&idle_lock);
+    struct crew *c = idle_crews;
+    if (c) idle_crews = c->next;
+    pthread_mutex_unlock(&idle_lock);
+    if (c) return c;
+    c = calloc(1, sizeof *c);
+    if (c) {
+        c->stacks = mmap(NULL, (size_t)THREADS_MAX * STACK_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    if (!c || c->stacks == MAP_FAILED) {
+        fprintf(stderr, "emulator: no memory for the stacks of a block\n");
+        abort();
+    }
+    for (int i = 0; i < THREADS_MAX; ++i) c->fibre[i].stack = c->stacks + (size_t)i * STACK_BYTES;
+    return c;
+}
+
+static void leave_crew(struct crew *c)
+{
+    for (int i = 0; i < THREADS_MAX; ++i) { /* the sanitizer has room for few threads */
+        if (c->fibre[i].races) races_end(c->fibre[i].races);
+        c->fibre[i].races = NULL;
+    }
+    pthread_mutex_lock(&idle_lock);
+    c->next = idle_crews;
+    idle_crews = c;
+    pthread_mutex_unlock(&idle_lock);
+}
+
 static void prepare_fibre(struct fibre *f)
 {
-    if (!f->stack) {
-        f->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (f->stack == MAP_FAILED) {
-            fprintf(stderr, "emulator: no memory for a stack\n");
-            abort();
-        }
-    }
     if (!f->races) f->races = races_begin();
     void **top = (void **)(f->stack + STACK_BYTES);
     top -= 2; /* aligned to 16 bytes where the body is called */
@@ -175,10 +208,8 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *to)
 static void make_noise(const struct own *own)
 {
     struct block *block = emulator_here;
-    struct fibre *kept = fibres;
     memset(own->begin, NOISE, own->bytes);
     emulator_here = block;
-    fibres = kept;
 }
 
 /* The threads' part of a grid: block `rank` of every cluster. */
@@ -244,8 +275,8 @@ static void *run_part(void *data)
     struct own own = {NULL, 0};
     emulator_here = b;
     b->scheduler_races = races_self();
-    if (!fibres) fibres = calloc(THREADS_MAX, sizeof *fibres);
-    b->fibre = fibres;
+    struct crew *crew = take_crew();
+    b->fibre = crew->fibre;
     b->own_memory = &landmark;
     b->dynamic = aligned_alloc(1024, (b->dynamic_bytes + 1024) / 1024 * 1024);
     dl_iterate_phdr(find_own, &own);
@@ -267,26 +298,9 @@ static void *run_part(void *data)
         }
     }
     free(b->dynamic);
+    leave_crew(crew);
     emulator_here = NULL;
     emulator_now = NULL;
-    return NULL;
-}
-
-static void forget_fibres(void)
-{
-    for (int i = 0; i < THREADS_MAX; ++i) {
-        if (fibres[i].stack) munmap(fibres[i].stack, STACK_BYTES);
-        free(fibres[i].copies);
-        if (fibres[i].races) races_end(fibres[i].races);
-    }
-    free(fibres);
-    fibres = NULL;
-}
-
-static void *run_thread(void *data)
-{
-    run_part(data);
-    forget_fibres();
     return NULL;
 }
 
@@ -317,7 +331,7 @@ void emulator_run(const char *symbol, emulator_kernel kernel, const void *args,
         cluster.block[r] = &p->block;
     }
     for (uint32_t r = 1; r < size; ++r) {
-        if (pthread_create(&thread[r], NULL, run_thread, &parts[r]) != 0) abort();
+        if (pthread_create(&thread[r], NULL, run_part, &parts[r]) != 0) abort();
     }
     run_part(&parts[0]);
     for (uint32_t r = 1; r < size; ++r) pthread_join(thread[r], NULL);
