@@ -56,27 +56,19 @@ cudnnDataType_t spatial_compute_type(cudnnDataType_t dtype)
 
 static const char *const symbols[] = {
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/spatial/sampler_little_kernels.def"
+#include "ops/spatial/sampler_planes_kernels.def"
+#include "ops/spatial/sampler_regions_kernels.def"
 #include "ops/spatial/sampler_tiles_kernels.def"
 #include "ops/spatial/spatial_vector_kernels.def"
 #undef WD_KERNEL
 };
 
-/* Of engines that take part only where WARPDNN_ENGINES says so. */
-static const char *const untried[] = {
-#define WD_KERNEL(symbol, ...) "wd_" #symbol,
-#include "ops/spatial/sampler_planes_kernels.def"
-#include "ops/spatial/sampler_regions_kernels.def"
-#undef WD_KERNEL
-};
-
 void spatial_check_launched(int argc, bool of_grids)
 {
-    const char *engines = getenv("WARPDNN_ENGINES");
     static const char prefix[] = "wd_grid_";
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; ++i) {
         bool is_grids = strncmp(symbols[i], prefix, sizeof prefix - 1) == 0;
         if (is_grids == of_grids) check_launched(argc, &symbols[i], 1);
     }
-    if (of_grids || !engines || strcmp(engines, "*") != 0) return;
-    check_launched(argc, untried, (int)(sizeof untried / sizeof untried[0]));
 }

@@ -83,7 +83,7 @@ static int64_t segments_of(const struct wd_tensor *grid, const struct wd_device 
 {
     int64_t blocks = (int64_t)BLOCKS_A_PROCESSOR * device->multiprocessors;
     int64_t worth = image_runs(grid) / (SPATIAL_THREADS * TURNS_A_THREAD);
-    return wd_clamp(wd_least(wd_ceil_div(blocks, grid->dim[0]), worth), 1, SPATIAL_THREADS);
+    return wd_clamp(wd_least(blocks / grid->dim[0], worth), 1, SPATIAL_THREADS);
 }
 
 int64_t wd_grid_vector_backward_workspace(const struct wd_problem *problem)
@@ -99,13 +99,16 @@ cudnnStatus_t wd_grid_vector_backward(const struct wd_call *call, struct wd_queu
     const struct wd_tensor *grid = wd_call_tensor(call, GRID_IN);
     const int type = wd_spatial_type(grid->dtype);
     const int64_t segments = segments_of(grid, call->problem.device);
+    const int64_t run = SPATIAL_RUN_BYTES / wd_dtype_bytes(grid->dtype);
     struct grid_vector_args a = grid_args(grid);
     a.theta = wd_call_data(call, GRID_OUT);
     a.grid = wd_call_data(call, GRID_IN);
     a.partial = segments > 1 ? call->workspace : NULL;
     a.elements = (uint32_t)(2 * grid->dim[1] * grid->dim[2]);
     a.segments = (uint32_t)segments;
-    a.segment = (uint32_t)wd_ceil_div(image_runs(grid), segments);
+    a.by_rows = 2 * grid->dim[2] % run == 0 && (uintptr_t)a.grid % SPATIAL_RUN_BYTES == 0;
+    a.by_line = wd_fastdiv_of((uint32_t)(2 * grid->dim[2] / run));
+    a.segment = (uint32_t)wd_ceil_div(a.by_rows ? a.rows : image_runs(grid), segments);
     a.by_segment = wd_fastdiv_of(a.segments);
     WD_TRY(wd_emit_kernel(queue, &kernels[type], grid->dim[0] * segments, SPATIAL_THREADS, 0, &a));
     if (segments == 1) return CUDNN_STATUS_SUCCESS;

@@ -184,6 +184,83 @@ __device__ __forceinline__ void collect_runs(const grid_vector_args &a, const T 
     }
 }
 
+// The same where rows are whole runs of aligned memory: a thread goes down a column of runs, so that u is
+// the column's and only v is new. Rows from .. to-1 of the image.
+template <class T, int V, class A>
+__device__ __forceinline__ void collect_rows(const grid_vector_args &a, const T *image, int from,
+                                             int to, A *sums)
+{
+    constexpr int U = 4;
+    const int across = (int)a.by_line.divisor;
+    const int together = max(SPATIAL_THREADS / across, 1); // rows that the block has at once
+    uint32_t row = threadIdx.x;
+    int q = (int)take_rest(row, a.by_line);
+    if ((int)row >= together) return; // few: no whole row is left for them
+#pragma unroll 1
+    for (; q < across; q += SPATIAL_THREADS) {
+        A own[V], by_v[2] = {0, 0};
+        int h = from + (int)row;
+        const T *at = image + ((int64_t)h * across + q) * V;
+        const int64_t step = (int64_t)together * across * V;
+#pragma unroll
+        for (int i = 0; i < V; ++i) own[i] = 0;
+#pragma unroll 1
+        for (; h < to; h += U * together) {
+            wd_run<T, V> run[U];
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                if (h + u * together < to) run[u].load(at);
+                at += step;
+            }
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                A both[2] = {0, 0};
+                if (h + u * together >= to) continue;
+                const A v = place_of<A>(h + u * together, a.rows, (A)a.inverse_h);
+#pragma unroll
+                for (int i = 0; i < V; ++i) {
+                    const A g = wd_widen(run[u].get(i));
+                    own[i] += g;
+                    both[i % 2] += g;
+                }
+                by_v[0] = fused(both[0], v, by_v[0]);
+                by_v[1] = fused(both[1], v, by_v[1]);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            const A u = place_of<A>(q * (V / 2) + i / 2, a.columns, (A)a.inverse_w);
+            sums[i % 2 * 3] = fused(own[i], u, sums[i % 2 * 3]);
+            sums[i % 2 * 3 + 2] += own[i];
+        }
+        sums[1] += by_v[0];
+        sums[4] += by_v[1];
+    }
+}
+
+// Six sums of a block's threads, in the first of them: warp by warp, then those in order.
+template <class A> __device__ __forceinline__ void sum_block(A *sums)
+{
+    constexpr int WARPS = SPATIAL_THREADS / 32;
+    __shared__ A shared[6 * WARPS];
+#pragma unroll
+    for (int i = 0; i < 6; ++i) {
+#pragma unroll
+        for (int by = 16; by > 0; by /= 2) {
+            sums[i] += __shfl_down_sync(0xffffffffu, sums[i], (uint32_t)by);
+        }
+        if (threadIdx.x % 32 == 0) shared[i * WARPS + (int)threadIdx.x / 32] = sums[i];
+    }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+#pragma unroll
+    for (int i = 0; i < 6; ++i) {
+        sums[i] = shared[i * WARPS];
+#pragma unroll
+        for (int w = 1; w < WARPS; ++w) sums[i] += shared[i * WARPS + w];
+    }
+}
+
 template <class T, class A>
 __device__ __forceinline__ void put_sums(const grid_vector_args &a, uint32_t image, const A *sums)
 {
@@ -192,23 +269,26 @@ __device__ __forceinline__ void put_sums(const grid_vector_args &a, uint32_t ima
     for (int i = 0; i < 6; ++i) wd_narrow(to[i], sums[i]);
 }
 
-// A block's segment: runs of V elements that lie at aligned addresses.
+// A block's segment: runs of V elements that lie at aligned addresses, or rows of them.
 template <class T, int V> __device__ __forceinline__ void grid_backward(const grid_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
-    __shared__ A shared[6 * SPATIAL_THREADS];
     uint32_t n = blockIdx.x;
     const int segment = (int)take_rest(n, a.by_segment);
     const T *image = static_cast<const T *>(a.grid) + n * (int64_t)a.elements;
-    const int skip = (int)((uintptr_t)image % 16 / sizeof(T));
-    const int runs = ((int)a.elements + skip + V - 1) / V;
-    const int end = min((segment + 1) * (int)a.segment, runs);
+    const int begin = segment * (int)a.segment;
     A sums[6] = {0, 0, 0, 0, 0, 0};
     wd_wait_for_previous();
-    const int first = segment * (int)a.segment + (int)threadIdx.x;
-    if (skip & 1) collect_runs<T, V, 1>(a, image, skip, first, end, sums);
-    else collect_runs<T, V, 0>(a, image, skip, first, end, sums);
-    sum_lanes<6>(shared, sums, (int)threadIdx.x, SPATIAL_THREADS, 1);
+    if (a.by_rows) {
+        collect_rows<T, V>(a, image, begin, min(begin + (int)a.segment, a.rows), sums);
+    } else {
+        const int skip = (int)((uintptr_t)image % 16 / sizeof(T));
+        const int runs = ((int)a.elements + skip + V - 1) / V;
+        const int end = min(begin + (int)a.segment, runs), first = begin + (int)threadIdx.x;
+        if (skip & 1) collect_runs<T, V, 1>(a, image, skip, first, end, sums);
+        else collect_runs<T, V, 0>(a, image, skip, first, end, sums);
+    }
+    sum_block(sums);
     if (threadIdx.x > 0) return;
     if (!a.partial) {
         put_sums<T>(a, n, sums);
@@ -222,7 +302,6 @@ template <class T, int V> __device__ __forceinline__ void grid_backward(const gr
 template <class T> __device__ __forceinline__ void grid_finish(const grid_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
-    __shared__ A shared[6 * SPATIAL_THREADS];
     const A *from = static_cast<const A *>(a.partial) + (int64_t)blockIdx.x * a.segments * 6;
     A sums[6] = {0, 0, 0, 0, 0, 0};
     wd_wait_for_previous();
@@ -230,7 +309,7 @@ template <class T> __device__ __forceinline__ void grid_finish(const grid_vector
 #pragma unroll
         for (int i = 0; i < 6; ++i) sums[i] = from[threadIdx.x * 6 + i];
     }
-    sum_lanes<6>(shared, sums, (int)threadIdx.x, SPATIAL_THREADS, 1);
+    sum_block(sums);
     if (threadIdx.x == 0) put_sums<T>(a, blockIdx.x, sums);
 }
 

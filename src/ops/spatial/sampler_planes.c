@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sampler of fp32 planes whose pixels are neighbours, on the GPU. No state. */
+ * The sampler of planes, whose channels are not neighbours, on the GPU, in fp32, fp16, bf16 and fp64. No
+ * state. */
 #include "base/sizes.h"
 #include "base/status.h"
 #include "ops/spatial/spatial_vector.h"
@@ -10,8 +11,7 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    PLACES_FROM = 192,  /* of an image, so that most of a block has one */
-    PLACES_MOST = 4,    /* of a thread, one after the other */
+    PLACES = 2,         /* of a thread, as in the kernel */
     BLOCKS_ENOUGH = 12, /* a processor: twice those that it has room for */
     CHUNK = 8,          /* channels of a thread, at least */
     STRIPS_FROM = 192,  /* columns; shorter rows fit the first-level cache side by side */
@@ -20,15 +20,11 @@ enum {
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_X);
-    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, SAMPLER_Y);
     if (!wd_sampler_match(problem, reason)) return false;
-    WD_NEED(x->dtype == CUDNN_DATA_FLOAT, reason, NOT_SUPPORTED, "the images are not of fp32");
     WD_NEED(wd_spatial_spans_little(x), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
-    WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || y->stride[1] != 1, reason,
-            NOT_SUPPORTED_LAYOUT, "channels are neighbours");
-    WD_NEED(y->dim[2] * y->dim[3] >= PLACES_FROM, reason, NOT_SUPPORTED_SHAPE,
-            "%lld places an image, needed are %d", (long long)(y->dim[2] * y->dim[3]), PLACES_FROM);
+    WD_NEED(!wd_sampler_has_pixels(problem), reason, NOT_SUPPORTED_LAYOUT,
+            "channels are neighbours");
     return true;
 }
 
@@ -36,6 +32,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
     const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
+    const int type = wd_spatial_type(x->dtype);
     const int64_t images = x->dim[0];
     const int64_t enough = (int64_t)BLOCKS_ENOUGH * queue->device->multiprocessors;
     struct sampler_vector_args a =
@@ -44,6 +41,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t blocks;
     int64_t chunks;
     int64_t most;
+    int64_t threads;
     a.x = wd_sampler_image(call, SAMPLER_X);
     a.y = wd_sampler_image(call, SAMPLER_Y);
     a.alpha = call->scalars[SAMPLER_ALPHA];
@@ -58,21 +56,20 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.by_column = wd_fastdiv_of((uint32_t)a.columns);
     a.by_row = wd_fastdiv_of((uint32_t)a.rows);
     a.count = (uint32_t)positions;
-    a.room = PLACES_MOST;
-    while (a.room > 1 && images * positions < enough * SPATIAL_THREADS * a.room) a.room /= 2;
-    blocks = wd_ceil_div(positions, (int64_t)SPATIAL_THREADS * a.room);
+    blocks = wd_ceil_div(positions, SPATIAL_THREADS * PLACES);
     chunks = wd_least(wd_ceil_div(enough, images * blocks), wd_ceil_div(a.channels, CHUNK));
     a.chunk = (int32_t)wd_ceil_div(a.channels, chunks);
-    if (a.chunk > 4) a.chunk = (a.chunk + 3) / 4 * 4; /* four are looked at together */
+    a.chunk += a.chunk & 1; /* two are looked at together */
     chunks = wd_ceil_div(a.channels, a.chunk);
     a.by_position = wd_fastdiv_of((uint32_t)blocks);
+    threads = wd_least(wd_ceil_div(positions, 32) * 32, SPATIAL_THREADS); /* small images: fewer */
     a.by_chunk = wd_fastdiv_of((uint32_t)chunks);
     blocks *= chunks;
     most = wd_most(SPATIAL_ITEMS_MAX / blocks, 1);
     for (int64_t first = 0; first < images; first += most) {
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sample_lean_f32],
-                              wd_least(most, images - first) * blocks, SPATIAL_THREADS, 0, &a));
-        wd_sampler_skip(&a, most, sizeof(float));
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sample_lean_f32 + type],
+                              wd_least(most, images - first) * blocks, (uint32_t)threads, 0, &a));
+        wd_sampler_skip(&a, most, wd_dtype_bytes(x->dtype));
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -84,5 +81,4 @@ const struct wd_engine wd_engine_sampler_forward_planes = {
     .kernels = &kernels,
     .match = match,
     .emit = emit,
-    .untried = true,
 };

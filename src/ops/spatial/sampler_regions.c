@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The gradients of the sampler on the GPU where there are few channels or narrow images, in fp32: a warp
- * a region of the image. Grids of many places take two launches, the first of which finds where parts
- * of the grid look; the scratch holds that. All sums have one order. No state. */
+ * a region of the image. There are two launches, the first of which finds where parts of the grid look;
+ * the scratch holds that. All sums have one order. No state. */
 #include "base/sizes.h"
 #include "base/status.h"
 #include "ops/spatial/spatial_vector.h"
@@ -17,17 +17,16 @@ enum {
     BOX_LOG2 = 5,       /* places of the smallest box: a warp's */
     BOX_COLUMN_LOG2 = 3,
     BOXES_MOST = 1024, /* of an image's grid: a warp goes through all of them, 32 at a time */
-    BOXED_FROM = 4096, /* places; blocks find the boxes of smaller grids themselves */
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     WARPS = SPATIAL_THREADS / 32,
     WARPS_ENOUGH = 8,  /* a processor */
     CHANNELS_WIDE = 4, /* channels of large regions; more fit smaller ones at once */
-    AREA_LOG2 = 9,     /* elements of a region */
+    AREA_LOG2 = 8,     /* elements of a region */
     AREA_LEAST_LOG2 = 5,
     COLUMNS_LOG2 = 5,
     SUMS = 3072, /* of a warp: 12 KiB */
-    SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4) + 2 * BOXED_FROM / 32 * BOX_BYTES,
+    SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
 };
 
 /* The boxes of a grid: rows and columns of one, and how many there are. */
@@ -47,18 +46,12 @@ static int64_t boxes_of(const struct wd_tensor *grid, int *row_log2, int *column
     }
 }
 
-static bool is_boxed(const struct wd_tensor *grid)
-{
-    return grid->dim[1] * grid->dim[2] > BOXED_FROM;
-}
-
 static int64_t workspace(const struct wd_problem *problem)
 {
     const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
     int row_log2;
     int column_log2;
     int64_t boxes = boxes_of(grid, &row_log2, &column_log2);
-    if (!is_boxed(grid)) return 0;
     return wd_least(BOXES_BYTES / (BOX_BYTES * boxes), grid->dim[0]) * boxes * BOX_BYTES;
 }
 
@@ -70,8 +63,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(x->dtype == CUDNN_DATA_FLOAT, reason, NOT_SUPPORTED, "the images are not of fp32");
     WD_NEED(x->dim[1] <= CHANNELS_MOST || x->dim[3] < NARROW, reason, NOT_SUPPORTED_SHAPE,
             "%lld channels of images that are not narrow: tiles are faster", (long long)x->dim[1]);
-    WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || dy->stride[1] != 1, reason,
-            NOT_SUPPORTED_LAYOUT, "channels are neighbours");
+    WD_NEED(!wd_sampler_has_pixels(problem), reason, NOT_SUPPORTED_LAYOUT,
+            "channels are neighbours");
     WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(dy), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
     WD_NEED(problem->device->shared_per_block >= SHARED_MOST, reason, NOT_SUPPORTED_ARCH_MISMATCH,
@@ -110,12 +103,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_BACK_X);
     const struct wd_tensor *grid = wd_call_tensor(call, SAMPLER_BACK_GRID);
-    struct wd_kernel_row *kernel = &kernel_rows[KERNEL_back_regions_f32];
     const int64_t images = x->dim[0];
-    const bool boxed = is_boxed(grid);
     struct sampler_vector_args a = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID));
     const int64_t boxes = boxes_of(grid, &a.box_row_log2, &a.box_column_log2);
-    int64_t batch = boxed ? wd_least(BOXES_BYTES / (BOX_BYTES * boxes), images) : images;
+    int64_t batch = wd_least(BOXES_BYTES / (BOX_BYTES * boxes), images);
     int64_t blocks;
     int64_t shared;
     int area_log2 = AREA_LOG2 - (x->dim[1] > CHANNELS_WIDE);
@@ -123,16 +114,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.y = wd_sampler_image(call, SAMPLER_BACK_DY);
     a.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
     a.dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
-    a.alpha = call->scalars[SAMPLER_ALPHA];
-    a.beta = call->scalars[SAMPLER_BETA];
-    a.alpha_grid = call->scalars[SAMPLER_ALPHA_GRID];
-    a.beta_grid = call->scalars[SAMPLER_BETA_GRID];
-    a.scales = a.alpha != 0.0;
-    a.blends = a.beta != 0.0;
-    a.scales_grid = a.alpha_grid != 0.0;
-    a.blends_grid = a.beta_grid != 0.0;
+    wd_sampler_back_scalars(call, &a);
     a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
-    a.boxes = boxed ? call->workspace : NULL;
+    a.boxes = call->workspace;
     a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
     a.by_boxes = wd_fastdiv_of((uint32_t)boxes);
     set_region(&a, area_log2);
@@ -144,18 +128,15 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.by_position = wd_fastdiv_of((uint32_t)blocks);
     shared = WARPS *
              (2 * SPATIAL_LISTED * 16 + framed_area(&a) * (a.chunk | 1) * (int64_t)sizeof(float));
-    if (!boxed) shared += boxes * BOX_BYTES;
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / wd_most(blocks, boxes));
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
         a.first_image = (uint32_t)first;
         a.count = (uint32_t)(now * boxes);
-        a.room = boxed ? 0 : (int32_t)(now * blocks);
-        WD_TRY(wd_emit_kernel(queue, kernel, a.room + wd_ceil_div(a.count, WARPS), SPATIAL_THREADS,
-                              boxed ? 0 : (uint32_t)shared, &a));
-        if (!boxed) continue;
-        a.room = (int32_t)(now * blocks);
-        WD_TRY(wd_emit_kernel(queue, kernel, a.room, SPATIAL_THREADS, (uint32_t)shared, &a));
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_region_boxes_f32],
+                              wd_ceil_div(a.count, WARPS), SPATIAL_THREADS, 0, &a));
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32], now * blocks,
+                              SPATIAL_THREADS, (uint32_t)shared, &a));
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -168,5 +149,4 @@ const struct wd_engine wd_engine_sampler_backward_regions = {
     .match = match,
     .workspace = workspace,
     .emit = emit,
-    .untried = true,
 };

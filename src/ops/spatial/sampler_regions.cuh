@@ -5,8 +5,8 @@
 // places whose cells touch its region, and adds 32 of them at a time to the sums: first what goes to the
 // upper left elements of all cells, then the upper right ones and so on; of those that look into the same
 // cell the first takes what the others have. So every sum has one order, without sorting, atomics and barriers of the
-// block. The gradients of the grid have no such trouble: other blocks have a place a thread, and find on
-// the way how far each box reaches. Grids of few places need one launch: blocks find that themselves.
+// block. The gradients of the grid have no such trouble: a kernel before has a place a thread, and finds on
+// the way how far each box reaches.
 #ifndef WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
 #define WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
 
@@ -90,13 +90,13 @@ __device__ __forceinline__ uint4 reach_words(const reach &r)
 }
 
 // A warp a box; `count` of them in a launch.
-template <class T>
-__device__ __forceinline__ void put_box(const sampler_vector_args &a, uint32_t block)
+template <class T> __device__ __forceinline__ void region_boxes(const sampler_vector_args &a)
 {
-    uint32_t box = (block * SPATIAL_THREADS + threadIdx.x) / 32;
+    uint32_t box = (blockIdx.x * SPATIAL_THREADS + threadIdx.x) / 32;
     const uint32_t number = box;
     spot corner, at;
     reach own;
+    wd_wait_for_previous();
     if (box >= a.count) return;
     const uint32_t b = take_rest(box, a.by_boxes);
     corner.n = a.first_image + box;
@@ -110,40 +110,24 @@ __device__ __forceinline__ void put_box(const sampler_vector_args &a, uint32_t b
         if (k.seen) put_place<T>(a, at, k);
         else put_lost<T>(a, at, k);
     }
-    if (!a.boxes) return;
     own.of_warp();
     if (threadIdx.x % 32 == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
 }
 
 // ---- The gradients of the image ----
 
-// The reach of all boxes of an image, of 32 places each, by one block.
-template <class T>
-__device__ __forceinline__ void find_reaches(const sampler_vector_args &a, uint32_t n, uint4 *to)
+// The same in another order: first every other place, as on a chessboard. What a warp has at once then
+// seldom shares a cell.
+__device__ __forceinline__ bool spread_place_of(const sampler_vector_args &a, const spot &corner,
+                                                int i, spot &at)
 {
-    constexpr uint32_t U = 4, WARPS = SPATIAL_THREADS / 32;
-    const uint32_t boxes = a.by_boxes.divisor;
-#pragma unroll 1
-    for (uint32_t b = threadIdx.x / 32; b < boxes; b += U * WARPS) {
-        reach own[U];
-#pragma unroll
-        for (uint32_t u = 0; u < U; ++u) {
-            sight<typename accumulator<T>::type> k;
-            spot corner, at;
-            corner.n = n;
-            box_corner(a, b + u * WARPS, corner);
-            if (b + u * WARPS >= boxes || !place_of(a, corner, (int)threadIdx.x % 32, at)) continue;
-            k.template look<T>(a, at.number(a));
-            own[u].add(k);
-        }
-#pragma unroll
-        for (uint32_t u = 0; u < U; ++u) {
-            own[u].of_warp();
-            if (b + u * WARPS < boxes && threadIdx.x % 32 == 0) {
-                to[b + u * WARPS] = reach_words(own[u]);
-            }
-        }
-    }
+    const int half_log2 = a.box_column_log2 - 1, half = box_log2(a) - 1;
+    if (half_log2 < 0) return place_of(a, corner, i, at);
+    const int in_half = i & ((1 << half) - 1), row = in_half >> half_log2;
+    at.n = corner.n;
+    at.p = corner.p + row;
+    at.q = corner.q + 2 * (in_half & ((1 << half_log2) - 1)) + ((row + (i >> half)) & 1);
+    return at.p < a.rows && at.q < a.columns;
 }
 
 constexpr uint32_t NOT_NEAR = UINT32_MAX;
@@ -153,9 +137,8 @@ template <class T> struct region {
     typedef typename accumulator<T>::type A;
     const sampler_vector_args &a;
     uint32_t n;
-    int top, left, first, last; // elements and channels
-    const T *places;            // of the image
-    A scale_w, scale_h;
+    int top, left, first; // elements, and a channel
+    const T *places;      // of the image
     uint4 *
         list; // places: where in dy, cell, how far down and right; those behind SPATIAL_LISTED wait
     A *sums;  // element by element, its channels side by side
@@ -163,8 +146,6 @@ template <class T> struct region {
 
     __device__ __forceinline__ explicit region(const sampler_vector_args &args) : a(args), filled(0)
     {
-        scale_w = (A)a.scale_w;
-        scale_h = (A)a.scale_h;
     }
     __device__ __forceinline__ int area() const
     {
@@ -183,6 +164,11 @@ template <class T> struct region {
     __device__ __forceinline__ int room() const
     {
         return width() * ((1 << a.across_log2) + 2) * pitch();
+    }
+
+    __device__ __forceinline__ int channels() const
+    {
+        return min(a.chunk, a.channels - first);
     }
 
     // Whether the places of a box may look into the region.
@@ -207,9 +193,9 @@ template <class T> struct region {
             both.put(1, from[1]);
         }
         const bool across =
-            sight<A>::coordinate(wd_widen(both.get(0)), scale_w, a.width, k.column, k.right);
+            sight<A>::coordinate(wd_widen(both.get(0)), a.scale_w32, a.width, k.column, k.right);
         const bool along =
-            sight<A>::coordinate(wd_widen(both.get(1)), scale_h, a.height, k.row, k.down);
+            sight<A>::coordinate(wd_widen(both.get(1)), a.scale_h32, a.height, k.row, k.down);
         const int r = k.row - top + 1, c = k.column - left + 1;
         const bool hit = across && along && (uint32_t)r <= 1u << a.across_log2 &&
                          (uint32_t)c <= 1u << a.lanes_log2;
@@ -233,21 +219,20 @@ template <class T> struct region {
         __syncwarp();
     }
 
-    // Two boxes, place by place; the second may be none.
-    __device__ __forceinline__ void keep_boxes(uint32_t one, uint32_t other)
+    // The places of a box, 64 at a time.
+    __device__ __forceinline__ void keep_box(uint32_t box)
     {
-        spot corner[2];
-        corner[0].n = corner[1].n = n;
-        box_corner(a, one, corner[0]);
-        box_corner(a, other, corner[1]);
+        spot corner;
+        corner.n = 0;
+        box_corner(a, box, corner);
 #pragma unroll 1
-        for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
+        for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 64) {
             uint4 seen[2];
 #pragma unroll
             for (int b = 0; b < 2; ++b) {
                 spot at;
                 seen[b] = make_uint4(0, NOT_NEAR, 0, 0);
-                if ((b == 0 || other < a.by_boxes.divisor) && place_of(a, corner[b], i, at)) {
+                if (i + 32 * b < 1 << box_log2(a) && spread_place_of(a, corner, i + 32 * b, at)) {
                     seen[b] = look(at);
                 }
             }
@@ -262,13 +247,14 @@ template <class T> struct region {
     // U channels of the threads' places. The first of those that look into a cell (`leads`) takes what
     // the others have, in order, `turns` of them at most; `others` has their bits. Then cells differ.
     template <int U>
-    __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, const A *weight,
-                                             bool leads, A down, A right, uint32_t others,
-                                             int turns) const
+    __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, bool leads, A down,
+                                             A right, uint32_t others, int turns) const
     {
         A share[U], sum[4][U], old[U];
 #pragma unroll
         for (int u = 0; u < U; ++u) share[u] = in ? wd_widen(dy[u * a.y.channel]) : (A)0;
+        const A weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
+                             down * right};
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
 #pragma unroll
@@ -314,21 +300,19 @@ template <class T> struct region {
         const uint32_t others = leads ? peers & (peers - 1) : 0;
         const int turns = __reduce_max_sync(0xffffffffu, (int)wd_bits(others));
         const A down = __uint_as_float(one.z), right = __uint_as_float(one.w);
-        const A weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
-                             down * right};
         const T *dy =
             static_cast<const T *>(a.y.data) + n * a.y.image + first * a.y.channel + (int32_t)one.x;
         A *to = sums + (in ? (int)one.y * pitch() : 0);
-        int left_over = last - first;
+        int left_over = channels();
 #pragma unroll 1
         for (; left_over >= 3; left_over -= 3) {
-            add_some<3>(dy, in, to, weight, leads, down, right, others, turns);
+            add_some<3>(dy, in, to, leads, down, right, others, turns);
             dy += 3 * a.y.channel;
             to += 3;
         }
 #pragma unroll 1
         for (; left_over > 0; --left_over) {
-            add_some<1>(dy, in, to, weight, leads, down, right, others, turns);
+            add_some<1>(dy, in, to, leads, down, right, others, turns);
             dy += a.y.channel;
             to += 1;
         }
@@ -345,7 +329,7 @@ template <class T> struct region {
             T *to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
                     (int64_t)w * a.dx.column + first * a.dx.channel;
 #pragma unroll 4
-            for (int c = 0; c < last - first; ++c) {
+            for (int c = 0; c < channels(); ++c) {
                 put_value<T, OLD>(a, f, to, from[c]);
                 to += a.dx.channel;
             }
@@ -353,14 +337,16 @@ template <class T> struct region {
     }
 };
 
-template <class T>
-__device__ __forceinline__ void collect_regions(const sampler_vector_args &a, uint32_t block)
+// Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
+// image, by_position its blocks.
+template <class T> __device__ __forceinline__ void back_regions(const sampler_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
     constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
     const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32;
     uint4 *const shared = wd_dynamic_shared<uint4>();
     region<T> own(a);
+    uint32_t block = blockIdx.x;
     uint32_t number = take_rest(block, a.by_position) * WARPS + threadIdx.x / 32;
     own.n = a.first_image + block;
     own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
@@ -370,45 +356,26 @@ __device__ __forceinline__ void collect_regions(const sampler_vector_args &a, ui
     own.left = (int)take_rest(number, a.by_column) << a.lanes_log2;
     own.top = (int)take_rest(number, a.by_row) << a.across_log2;
     own.first = (int)number * a.chunk;
-    own.last = min(own.first + a.chunk, a.channels);
-    uint4 *const found = reinterpret_cast<uint4 *>(
-        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + WARPS * own.room());
-    const uint4 *const given = static_cast<const uint4 *>(a.boxes) + (size_t)block * boxes;
-    if (!a.boxes) {
-        find_reaches<T>(a, own.n, found);
-        __syncthreads();
-    }
+    const uint32_t given = block * boxes; // of this image
     if (own.first >= a.channels) return;
 #pragma unroll 1
     for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
     __syncwarp();
+    wd_wait_for_previous();
 #pragma unroll 1
     for (uint32_t base = 0; base < boxes; base += 32) {
-        bool near = false;
-        if (base + lane < boxes) {
-            near = own.is_near(a.boxes ? __ldcg(given + base + lane) : found[base + lane]);
-        }
+        const bool near =
+            base + lane < boxes &&
+            own.is_near(__ldcg(static_cast<const uint4 *>(a.boxes) + (given + base + lane)));
         uint32_t mask = wd_ballot(near);
         while (mask) {
-            const uint32_t one = base + wd_lowest(mask);
+            own.keep_box(base + wd_lowest(mask));
             mask &= mask - 1;
-            const uint32_t other = mask ? base + wd_lowest(mask) : boxes;
-            mask &= mask - 1;
-            own.keep_boxes(one, other);
         }
     }
     own.add(own.filled);
     if (a.blends) own.template put_sums<true>();
     else own.template put_sums<false>();
-}
-
-// Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
-// image, by_position its blocks; `room` blocks of a launch collect, the others have `count` boxes.
-template <class T> __device__ __forceinline__ void back_regions(const sampler_vector_args &a)
-{
-    wd_wait_for_previous();
-    if (blockIdx.x < (uint32_t)a.room) collect_regions<T>(a, blockIdx.x);
-    else put_box<T>(a, blockIdx.x - (uint32_t)a.room);
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sampler on the GPU by tiles in shared memory: forward in fp16 and bf16 where channels are no
- * neighbours and there is enough to do, backward in fp32, fp64 too, always. Backward, a first kernel finds where parts of
- * the grid look, unless the grid is small; the scratch holds that. All sums have one order. No state. */
+ * The sampler's gradients on the GPU by tiles in shared memory, in fp32, fp16, bf16 and fp64. A first kernel
+ * finds where parts of the grid look, unless the grid is small; the scratch holds that. All sums have one
+ * order. No state. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -14,14 +14,11 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    TILES_FROM = 1 << 18, /* elements of y; fewer are done by threads of their own */
-    LINE_LEAST_LOG2 = 2,  /* so that a thread brings two elements of a tile and its frame */
-    LINE_LOG2 = 5,        /* threads of a line of a tile, where there are as many places */
-    BLOCKS_ENOUGH = 8,    /* a processor */
-    IMAGE_ROOM = 1600,    /* elements of a run of channels: 25 KiB, for eight blocks a processor */
-    BOX_LOG2 = 6,         /* places of the smallest box */
-    BOX_ROW_LOG2 = 3,     /* that has so many rows */
-    BOXED_FROM = 8192,    /* places; of smaller grids all are looked at */
+    LINE_LEAST_LOG2 = 2, /* so that a thread brings two elements of a tile and its frame */
+    LINE_LOG2 = 5,       /* threads of a line of a tile, where there are as many places */
+    BOX_LOG2 = 6,        /* places of the smallest box */
+    BOX_ROW_LOG2 = 3,    /* that has so many rows */
+    BOXED_FROM = 8192,   /* places; of smaller grids all are looked at */
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     ROOM_STEP = SPATIAL_THREADS,
@@ -29,80 +26,6 @@ enum {
     ROOM_MOST = 8 * ROOM_STEP,
     SHARED_MOST = 96 << 10, /* so that two blocks fit a processor */
 };
-
-static int threads_log2(void)
-{
-    return wd_spatial_log2(SPATIAL_THREADS, 30);
-}
-
-/* ---- Forward ---- */
-
-static bool forward_match(const struct wd_problem *problem, struct wd_reason *reason)
-{
-    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_X);
-    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, SAMPLER_Y);
-    if (!wd_sampler_match(problem, reason)) return false;
-    WD_NEED(wd_tensor_count(y) >= TILES_FROM, reason, NOT_SUPPORTED_SHAPE,
-            "%lld elements, needed are %d", (long long)wd_tensor_count(y), TILES_FROM);
-    WD_NEED(wd_dtype_bytes(x->dtype) == 2, reason, NOT_SUPPORTED,
-            "elements of %d bytes: threads of their own are as fast",
-            (int)wd_dtype_bytes(x->dtype));
-    WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(y), reason, NOT_SUPPORTED_SHAPE,
-            "a plane spans more than 2^31 elements");
-    WD_NEED(x->dim[1] < SPATIAL_PIXELS_FROM || x->stride[1] != 1 || y->stride[1] != 1, reason,
-            NOT_SUPPORTED_LAYOUT, "channels are neighbours");
-    return true;
-}
-
-static cudnnStatus_t forward(const struct wd_call *call, struct wd_queue *queue)
-{
-    const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
-    const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
-    const int64_t bytes = wd_dtype_bytes(x->dtype);
-    const int64_t run = SPATIAL_RUN_BYTES / bytes;
-    const int64_t images = x->dim[0];
-    const int kernel = KERNEL_sample_tiles_f16 + (x->dtype == CUDNN_DATA_BFLOAT16);
-    struct sampler_vector_args a =
-        wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
-    int64_t tiles;
-    int64_t chunks;
-    int64_t most;
-    int lines_log2;
-    a.x = wd_sampler_image(call, SAMPLER_X);
-    a.y = wd_sampler_image(call, SAMPLER_Y);
-    a.x.runs = wd_sampler_has_runs(&a.x, a.channels, bytes);
-    a.y.runs = wd_sampler_has_runs(&a.y, a.channels, bytes);
-    a.alpha = call->scalars[SAMPLER_ALPHA];
-    a.beta = call->scalars[SAMPLER_BETA];
-    a.scales = a.alpha != 0.0;
-    a.blends = a.beta != 0.0;
-    a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
-    a.room = IMAGE_ROOM;
-    /* a tile is as near a square as the grid allows */
-    lines_log2 = wd_spatial_log2(a.rows, threads_log2() - LINE_LOG2);
-    a.lanes_log2 = wd_spatial_log2(a.columns, threads_log2() - lines_log2);
-    lines_log2 = threads_log2() - a.lanes_log2;
-    a.across_log2 = a.rows > 2 << lines_log2 ? 0 : a.rows > 1 << lines_log2 ? 1 : 2;
-    a.by_column = wd_fastdiv_of(
-        (uint32_t)wd_ceil_div(a.columns, (int64_t)1 << (a.lanes_log2 + a.across_log2)));
-    a.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(
-        a.rows, (int64_t)SPATIAL_THREADS * SPATIAL_PLACES >> (a.lanes_log2 + a.across_log2)));
-    tiles = (int64_t)a.by_column.divisor * a.by_row.divisor;
-    chunks = wd_ceil_div((int64_t)BLOCKS_ENOUGH * queue->device->multiprocessors, images * tiles);
-    chunks = wd_least(chunks, wd_ceil_div(a.channels, run));
-    a.chunk = (int32_t)(wd_ceil_div(wd_ceil_div(a.channels, chunks), run) * run);
-    a.by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(a.channels, a.chunk));
-    tiles *= a.by_chunk.divisor;
-    most = SPATIAL_ITEMS_MAX / tiles;
-    for (int64_t first = 0; first < images; first += most) {
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[kernel], wd_least(most, images - first) * tiles,
-                              SPATIAL_THREADS, IMAGE_ROOM * SPATIAL_RUN_BYTES, &a));
-        wd_sampler_skip(&a, most, bytes);
-    }
-    return CUDNN_STATUS_SUCCESS;
-}
-
-/* ---- Gradients ---- */
 
 /* The boxes of a grid: rows and columns of one, and how many there are, or 0 where all places are looked
  * at one by one. */
@@ -182,14 +105,7 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.y.runs = wd_sampler_has_runs(&a.y, a.channels, bytes);
     a.dx.runs = wd_sampler_has_runs(&a.dx, a.channels, bytes);
     a.dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
-    a.alpha = call->scalars[SAMPLER_ALPHA];
-    a.beta = call->scalars[SAMPLER_BETA];
-    a.alpha_grid = call->scalars[SAMPLER_ALPHA_GRID];
-    a.beta_grid = call->scalars[SAMPLER_BETA_GRID];
-    a.scales = a.alpha != 0.0;
-    a.blends = a.beta != 0.0;
-    a.scales_grid = a.alpha_grid != 0.0;
-    a.blends_grid = a.beta_grid != 0.0;
+    wd_sampler_back_scalars(call, &a);
     a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
     a.by_line = wd_fastdiv_of((uint32_t)a.columns);
     a.boxes = boxes ? call->workspace : NULL;
@@ -217,15 +133,6 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     }
     return CUDNN_STATUS_SUCCESS;
 }
-
-const struct wd_engine wd_engine_sampler_forward_tiles = {
-    .name = "sampler_forward_tiles",
-    .op = WD_OP_SAMPLER_FORWARD,
-    .device = WD_GPU,
-    .kernels = &kernels,
-    .match = forward_match,
-    .emit = forward,
-};
 
 const struct wd_engine wd_engine_sampler_backward_tiles = {
     .name = "sampler_backward_tiles",

@@ -54,59 +54,6 @@ __device__ __forceinline__ typename accumulator<T>::type element_if(bool in, con
     return in ? wd_widen(*at) : (typename accumulator<T>::type)0;
 }
 
-// Channels first .. last-1 of a place, from the image itself.
-template <class T, class A>
-__device__ __forceinline__ void sample_place(const sampler_vector_args &a, const spot &at,
-                                             const sight<A> &k, int first, int last, int step)
-{
-    constexpr int U = 4;
-    const bool in00 = k.has(a, 0, 0), in01 = k.has(a, 0, 1), in10 = k.has(a, 1, 0),
-               in11 = k.has(a, 1, 1);
-    const A w00 = (1 - k.down) * (1 - k.right), w01 = (1 - k.down) * k.right,
-            w10 = k.down * (1 - k.right), w11 = k.down * k.right;
-    const A nothing = k.nothing();
-    const T *x = corner_of<T>(a, at.n, k) + first * a.x.channel;
-    T *y = element_of<T>(a.y, at) + first * a.y.channel;
-    for (int c = first; c < last; c += U) {
-        A value[U];
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const bool more = c + u < last;
-            const T *upper = x + u * a.x.channel;
-            const T *lower = upper + a.x.row;
-            const A x00 = element_if(in00 && more, upper);
-            const A x01 = element_if(in01 && more, upper + step);
-            const A x10 = element_if(in10 && more, lower);
-            const A x11 = element_if(in11 && more, lower + step);
-            value[u] = k.seen ? w00 * x00 + w01 * x01 + (w10 * x10 + w11 * x11) : nothing;
-        }
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (c + u < last) put<T, 1>(a, y + u * a.y.channel, value + u);
-        }
-        x += U * a.x.channel;
-        y += U * a.y.channel;
-    }
-}
-
-// UNIT: neighbours of a row of the image are neighbours in memory.
-template <class T, bool UNIT>
-__device__ __forceinline__ void sample_planes(const sampler_vector_args &a)
-{
-    typedef typename accumulator<T>::type A;
-    uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
-    spot at;
-    sight<A> k;
-    wd_wait_for_previous();
-    if (item >= a.count) return;
-    position_of(a, take_rest(item, a.by_position), at);
-    const int first = (int)take_rest(item, a.by_chunk) * a.chunk;
-    at.n = item;
-    if (at.q >= a.columns) return;
-    k.template look<T>(a, at.number(a));
-    sample_place<T>(a, at, k, first, min(first + a.chunk, a.channels), UNIT ? 1 : a.x.column);
-}
-
 template <class T, int V>
 __device__ __forceinline__ void run_if(bool in, const T *at, wd_run<T, V> &run)
 {

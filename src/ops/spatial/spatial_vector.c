@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Spatial transformers on the GPU, in fp32, fp16, bf16 and fp64: the grid generator of packed grids, and
- * the sampler of images of any strides, fast where pixels of a row or channels are neighbours. All sums
- * have one order. No state. */
+ * the sampler of images whose channels are neighbours. All sums have one order. No state. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -12,12 +11,6 @@
 #define WD_KERNELS_MODULE spatial_vector
 #define WD_KERNELS_ROWS "ops/spatial/spatial_vector_kernels.def"
 #include "ops/kernels_host.inc"
-
-enum {
-    STRIPS_FROM = 192, /* columns; rows that are shorter fit the first-level cache side by side */
-    CHUNK = 8,         /* channels of a thread, at least */
-    THREADS_ENOUGH = 8192, /* a processor */
-};
 
 /* ---- The sampler ---- */
 
@@ -71,9 +64,11 @@ struct sampler_image wd_sampler_image(const struct wd_call *call, int slot)
     return image;
 }
 
-bool wd_sampler_is_pixels(const struct sampler_image *i, int64_t channels)
+bool wd_sampler_has_pixels(const struct wd_problem *problem)
 {
-    return channels >= SPATIAL_PIXELS_FROM && i->channel == 1;
+    const struct wd_tensor *x = sampler_tensor(problem, SAMPLER_X, SAMPLER_BACK_X);
+    const struct wd_tensor *y = sampler_tensor(problem, SAMPLER_Y, SAMPLER_BACK_DY);
+    return x->dim[1] >= SPATIAL_PIXELS_FROM && x->stride[1] == 1 && y->stride[1] == 1;
 }
 
 bool wd_sampler_has_runs(const struct sampler_image *i, int64_t channels, int64_t bytes)
@@ -95,23 +90,23 @@ struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const stru
     a.columns = (int32_t)grid->dim[2];
     a.scale_w = (double)(a.width - 1) / 2;
     a.scale_h = (double)(a.height - 1) / 2;
+    a.scale_w32 = (float)a.scale_w;
+    a.scale_h32 = (float)a.scale_h;
     a.grid = places;
     a.pairs = (uintptr_t)places % (uintptr_t)(2 * wd_dtype_bytes(grid->dtype)) == 0;
     return a;
 }
 
-/* Positions of a plane, and how they are counted: rows that are long go by strips. */
-static int64_t set_positions(struct sampler_vector_args *a)
+void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_args *a)
 {
-    int64_t positions = (int64_t)a->rows * a->columns;
-    a->tiled = a->columns >= STRIPS_FROM;
-    if (a->tiled) {
-        positions = (int64_t)a->rows * wd_ceil_div(a->columns, SPATIAL_STRIP) * SPATIAL_STRIP;
-    }
-    a->by_column = wd_fastdiv_of((uint32_t)a->columns);
-    a->by_row = wd_fastdiv_of((uint32_t)a->rows);
-    a->by_position = wd_fastdiv_of((uint32_t)positions);
-    return positions;
+    a->alpha = call->scalars[SAMPLER_ALPHA];
+    a->beta = call->scalars[SAMPLER_BETA];
+    a->alpha_grid = call->scalars[SAMPLER_ALPHA_GRID];
+    a->beta_grid = call->scalars[SAMPLER_BETA_GRID];
+    a->scales = a->alpha != 0.0;
+    a->blends = a->beta != 0.0;
+    a->scales_grid = a->alpha_grid != 0.0;
+    a->blends_grid = a->beta_grid != 0.0;
 }
 
 void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t bytes)
@@ -138,18 +133,24 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, int kernel,
     return CUDNN_STATUS_SUCCESS;
 }
 
+static bool forward_match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    if (!wd_sampler_match(problem, reason)) return false;
+    WD_NEED(wd_sampler_has_pixels(problem), reason, NOT_SUPPORTED_LAYOUT,
+            "channels are not neighbours, or fewer than %d", SPATIAL_PIXELS_FROM);
+    return true;
+}
+
 static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
     const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
     const int type = wd_spatial_type(x->dtype);
     const int64_t bytes = wd_dtype_bytes(x->dtype);
-    const int64_t images = x->dim[0];
     struct sampler_vector_args a =
         wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
-    int64_t items;
-    int64_t chunks;
-    int kernel;
+    int64_t run = 1;
+    int64_t side = 1;
     a.x = wd_sampler_image(call, SAMPLER_X);
     a.y = wd_sampler_image(call, SAMPLER_Y);
     a.alpha = call->scalars[SAMPLER_ALPHA];
@@ -157,30 +158,17 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
     a.scales = a.alpha != 0.0;
     a.blends = a.beta != 0.0;
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
-    if (wd_sampler_is_pixels(&a.x, a.channels) && wd_sampler_is_pixels(&a.y, a.channels)) {
-        int64_t run = wd_sampler_has_runs(&a.x, a.channels, bytes) &&
-                              wd_sampler_has_runs(&a.y, a.channels, bytes)
-                          ? SPATIAL_RUN_BYTES / bytes
-                          : 1;
-        int64_t side = 1;
-        a.tiled = a.rows % SPATIAL_TILE == 0 && a.columns % SPATIAL_TILE == 0;
-        if (a.tiled) side = SPATIAL_TILE;
-        a.by_run = wd_fastdiv_of((uint32_t)(a.channels / run));
-        a.by_column = wd_fastdiv_of((uint32_t)(a.columns / side));
-        a.by_row = wd_fastdiv_of((uint32_t)(a.rows / side));
-        items = (int64_t)a.rows * a.columns * (a.channels / run);
-        kernel = KERNEL_sample_pixels_f32_run + 2 * type + (run == 1);
-        return emit_images(queue, kernel, &a, images, items, bytes);
+    if (wd_sampler_has_runs(&a.x, a.channels, bytes) &&
+        wd_sampler_has_runs(&a.y, a.channels, bytes)) {
+        run = SPATIAL_RUN_BYTES / bytes;
     }
-    items = set_positions(&a);
-    chunks = wd_ceil_div((int64_t)THREADS_ENOUGH * queue->device->multiprocessors,
-                         wd_most(images * items, 1));
-    chunks = wd_least(chunks, wd_ceil_div(a.channels, CHUNK));
-    a.chunk = (int32_t)wd_ceil_div(a.channels, chunks);
-    chunks = wd_ceil_div(a.channels, a.chunk);
-    a.by_chunk = wd_fastdiv_of((uint32_t)chunks);
-    kernel = KERNEL_sample_planes_f32 + 2 * type + (a.x.column > 1);
-    return emit_images(queue, kernel, &a, images, items * chunks, bytes);
+    a.tiled = a.rows % SPATIAL_TILE == 0 && a.columns % SPATIAL_TILE == 0;
+    if (a.tiled) side = SPATIAL_TILE;
+    a.by_run = wd_fastdiv_of((uint32_t)(a.channels / run));
+    a.by_column = wd_fastdiv_of((uint32_t)(a.columns / side));
+    a.by_row = wd_fastdiv_of((uint32_t)(a.rows / side));
+    return emit_images(queue, KERNEL_sample_pixels_f32_run + 2 * type + (run == 1), &a, x->dim[0],
+                       (int64_t)a.rows * a.columns * (a.channels / run), bytes);
 }
 
 /* ---- Engines ---- */
@@ -220,6 +208,6 @@ const struct wd_engine wd_engine_sampler_forward_vector = {
     .op = WD_OP_SAMPLER_FORWARD,
     .device = WD_GPU,
     .kernels = &kernels,
-    .match = wd_sampler_match,
+    .match = forward_match,
     .emit = sampler_forward,
 };

@@ -112,26 +112,6 @@ __device__ __forceinline__ void put(const sampler_vector_args &a, T *to, const A
     else run.store(to);
 }
 
-// Sums that the threads of a block hold, added pairwise in a fixed order: of `lanes` threads, a power of
-// two, that stand `step` apart; the first of them has the total. `shared` has room for COUNT numbers of
-// each thread.
-template <int COUNT, class A>
-__device__ __forceinline__ void sum_lanes(A *shared, A *sums, int lane, int lanes, int step)
-{
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) shared[i * SPATIAL_THREADS + threadIdx.x] = sums[i];
-    for (int half = lanes / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (lane < half) {
-#pragma unroll
-            for (int i = 0; i < COUNT; ++i) {
-                sums[i] += shared[i * SPATIAL_THREADS + threadIdx.x + half * step];
-                shared[i * SPATIAL_THREADS + threadIdx.x] = sums[i];
-            }
-        }
-    }
-}
-
 } // namespace
 
 #endif

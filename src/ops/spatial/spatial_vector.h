@@ -65,14 +65,16 @@ int64_t wd_grid_vector_backward_workspace(const struct wd_problem *problem);
 
 /* Packed grids, images of any strides whose elements 31 bits can count. */
 bool wd_sampler_match(const struct wd_problem *problem, struct wd_reason *reason);
-/* A call's image; whether its channels are neighbours, and worth a thread each; whether they are also
- * aligned runs of 16 bytes. */
+/* Whether channels are neighbours in x and y, or dy, and enough for a thread each. */
+bool wd_sampler_has_pixels(const struct wd_problem *problem);
+/* A call's image; whether its channels are aligned runs of 16 bytes. */
 struct sampler_image wd_sampler_image(const struct wd_call *call, int slot);
-bool wd_sampler_is_pixels(const struct sampler_image *i, int64_t channels);
 bool wd_sampler_has_runs(const struct sampler_image *i, int64_t channels, int64_t bytes);
 /* What both directions need of the shapes and of the grid's place in memory. */
 struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const struct wd_tensor *grid,
                                            const void *places);
+/* What a call of the backward pass says of factors. */
+void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_args *a);
 /* The forward pass from `images` images on. */
 void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t bytes);
 

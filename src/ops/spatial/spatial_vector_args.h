@@ -10,7 +10,6 @@ enum {
     SPATIAL_THREADS = 256,
     SPATIAL_STRIP = 32,
     SPATIAL_TILE = 4,
-    SPATIAL_PLACES = 4,       /* of a thread, in a tile of the grid */
     SPATIAL_FEW = 8,          /* places that a thread keeps in registers */
     SPATIAL_BOXES_MAX = 1024, /* of an image's grid */
     SPATIAL_LISTED = 32,      /* places that a warp adds at a time */
@@ -29,11 +28,13 @@ struct grid_vector_args {
     uint32_t elements; /* forward: with those; backward: of an image */
     uint32_t count;    /* forward: runs */
     uint32_t segments; /* backward: of an image */
-    uint32_t segment;  /* runs of one */
+    uint32_t segment;  /* runs or rows of one */
     int32_t streaming;
+    int32_t by_rows; /* backward: rows are whole runs, of aligned memory */
     struct wd_fastdiv by_column;
     struct wd_fastdiv by_row;
     struct wd_fastdiv by_segment;
+    struct wd_fastdiv by_line; /* runs of a row */
 };
 
 /* Images of any strides. */
@@ -58,6 +59,8 @@ struct sampler_vector_args {
     double beta_grid;
     double scale_w; /* (width - 1) / 2 */
     double scale_h;
+    float scale_w32; /* the same in fp32 */
+    float scale_h32;
     int32_t scales;
     int32_t blends;
     int32_t scales_grid;
