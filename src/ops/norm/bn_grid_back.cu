@@ -49,14 +49,15 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of dy, and of dy times x - mean
-    const auto send_part = [&](uint32_t to, uint32_t part) {
+    const uint64_t again = wd_cache_policy(true), once = wd_cache_policy(parts <= a.parts);
+    const auto send_part = [&](uint32_t to, uint32_t part, uint64_t policy) {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
             if (r >= p.rounds) continue;
             const uint32_t at = at_round(a, p, r);
-            send<T, ALIGNED>(a, p, row_of<2, EACH>(a, to, e, 0), x, at);
-            send<T, ALIGNED>(a, p, row_of<2, EACH>(a, to, e, 1), dy, at);
+            send<T, ALIGNED>(a, p, row_of<2, EACH>(a, to, e, 0), x, at, policy);
+            send<T, ALIGNED>(a, p, row_of<2, EACH>(a, to, e, 1), dy, at, policy);
         }
     };
     // those of a part are asked for while another is worked on
@@ -84,7 +85,7 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
     };
     wd_wait_for_previous();
     for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
-        if (part < min(ahead, parts)) send_part(part, part);
+        if (part < min(ahead, parts)) send_part(part, part, part + a.parts >= parts ? once : again);
         wd_copies_end();
     }
     if (a.bn.reserve) fetch_bits(0);
@@ -120,7 +121,10 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
         for (uint32_t part = 0; part + 1 < parts; ++part) {
             receive_part();
             if (a.bn.reserve) fetch_bits(part + 1);
-            if (part + ahead < parts) send_part(next, part + ahead);
+            if (part + ahead < parts) {
+                const uint32_t later = part + ahead;
+                send_part(next, later, later + a.parts >= parts ? once : again);
+            }
             wd_copies_end();
             place = place_after(place, a.parts);
             next = place_after(next, a.parts);
@@ -167,7 +171,7 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
         place = place_before(place, a.parts);
         receive_part();
         if (a.bn.reserve && part > 0) fetch_bits(part - 1);
-        if (part >= a.parts) send_part(place, part - a.parts);
+        if (part >= a.parts) send_part(place, part - a.parts, once);
         wd_copies_end();
 #pragma unroll
         for (int e = EACH - 1; e >= 0; --e) {

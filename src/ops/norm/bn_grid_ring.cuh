@@ -40,16 +40,17 @@ __device__ __forceinline__ void copy_elements(unsigned char *to, const T *from, 
 }
 
 // Unit `at` of a tensor, on its way to a row of places at `row`. Not ALIGNED: the aligned 16 bytes in which
-// it begins, and those in which the last one of neighbours ends.
+// it begins, and those in which the last one of neighbours ends. What the ring keeps, and what is read for the
+// last time, leaves the cache to what is read again.
 template <class T, bool ALIGNED>
 __device__ __forceinline__ void send(const bn_grid_args &a, const spot &p, unsigned char *row,
-                                     const void *from, uint32_t at)
+                                     const void *from, uint32_t at, uint64_t policy)
 {
     unsigned char *to = row + threadIdx.x * BN_GRID_UNIT;
     const uint4 *first = static_cast<const uint4 *>(from) + at;
     const uint32_t behind = ALIGNED ? 0 : (uint32_t)(reinterpret_cast<uintptr_t>(from) % 16);
     if (ALIGNED || behind == 0) {
-        wd_copy_async<BN_GRID_UNIT, false>(to, first);
+        wd_copy_async_by(to, first, policy);
         return;
     }
     // not what lies before and behind the tensor
@@ -57,11 +58,11 @@ __device__ __forceinline__ void send(const bn_grid_args &a, const spot &p, unsig
         reinterpret_cast<const uint4 *>(reinterpret_cast<uintptr_t>(first) & ~(uintptr_t)15);
     const int64_t element = (int64_t)at * UNIT<T> - behind / (uint32_t)sizeof(T);
     const T *all = static_cast<const T *>(from);
-    if (at > 0) wd_copy_async<BN_GRID_UNIT, false>(to, near);
+    if (at > 0) wd_copy_async_by(to, near, policy);
     else copy_elements<T>(to, all, element, a.bn.total);
     if (!p.edge) return;
     to = row + edge_slot(a, p) * BN_GRID_UNIT;
-    if (at + 1 < a.units) wd_copy_async<BN_GRID_UNIT, false>(to, near + 1);
+    if (at + 1 < a.units) wd_copy_async_by(to, near + 1, policy);
     else copy_elements<T>(to, all, element + UNIT<T>, a.bn.total);
 }
 
