@@ -6,7 +6,7 @@
 #ifndef WD_OPS_NORM_KEPT_COLUMNS_CUH
 #define WD_OPS_NORM_KEPT_COLUMNS_CUH
 
-#include "ops/norm/norm_kept_device.cuh"
+#include "ops/norm/norm_kept_again.cuh"
 
 namespace {
 
@@ -57,50 +57,6 @@ __device__ __forceinline__ void fetch_columns(const norm_kept_args &a, const col
             fetch(kept + j * blockDim.x + threadIdx.x, from + j * step, a.runs != 0, 0, s.left);
         }
         wd_copies_end();
-    }
-}
-
-// Runs of rows that are read again which are under way at once; backward of two tensors.
-constexpr uint32_t AGAIN = 4;
-constexpr uint32_t AGAIN_BACKWARD = 2;
-
-template <class T>
-__device__ __forceinline__ void load_run(run<T> &to, const T *from, bool whole, int left)
-{
-    if (whole) {
-        to.load(from);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < RUN<T>; ++i) {
-        T one;
-        wd_narrow(one, 0.0f);
-        if (i < left) one = from[i];
-        to.put(i, one);
-    }
-}
-
-template <class T> struct run_pair {
-    run<T> x;
-    run<T> dy;
-};
-
-// f(i, r) of `count` of them in their order, where r is what `ask` gave i: AHEAD are under way always.
-template <uint32_t AHEAD, class R, class ASK, class F>
-__device__ __forceinline__ void again(uint32_t count, const ASK &ask, const F &f)
-{
-    R r[AHEAD];
-#pragma unroll
-    for (uint32_t k = 0; k < AHEAD; ++k) {
-        if (k < count) ask(k, r[k]);
-    }
-    for (uint32_t i = 0; i < count; i += AHEAD) {
-#pragma unroll
-        for (uint32_t k = 0; k < AHEAD; ++k) {
-            if (i + k >= count) break;
-            f(i + k, r[k]);
-            if (i + k + AHEAD < count) ask(i + k + AHEAD, r[k]);
-        }
     }
 }
 
