@@ -4,7 +4,7 @@
 // reading, and in backward a small one for dscale and dbias. norm_kept_args.h says how x is gone
 // through.
 #include "ops/norm/norm_kept_columns.cuh"
-#include "ops/norm/norm_kept_planes.cuh"
+#include "ops/norm/norm_kept_planes_backward.cuh"
 
 namespace {
 

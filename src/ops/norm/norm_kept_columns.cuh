@@ -6,7 +6,7 @@
 #ifndef WD_OPS_NORM_KEPT_COLUMNS_CUH
 #define WD_OPS_NORM_KEPT_COLUMNS_CUH
 
-#include "ops/norm/norm_kept_device.cuh"
+#include "ops/norm/norm_kept_again.cuh"
 
 namespace {
 
@@ -57,50 +57,6 @@ __device__ __forceinline__ void fetch_columns(const norm_kept_args &a, const col
             fetch(kept + j * blockDim.x + threadIdx.x, from + j * step, a.runs != 0, 0, s.left);
         }
         wd_copies_end();
-    }
-}
-
-// Runs of rows that are read again which are under way at once; backward of two tensors.
-constexpr uint32_t AGAIN = 4;
-constexpr uint32_t AGAIN_BACKWARD = 2;
-
-template <class T>
-__device__ __forceinline__ void load_run(run<T> &to, const T *from, bool whole, int left)
-{
-    if (whole) {
-        to.load(from);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < RUN<T>; ++i) {
-        T one;
-        wd_narrow(one, 0.0f);
-        if (i < left) one = from[i];
-        to.put(i, one);
-    }
-}
-
-template <class T> struct run_pair {
-    run<T> x;
-    run<T> dy;
-};
-
-// f(i, r) of `count` of them in their order, where r is what `ask` gave i: AHEAD are under way always.
-template <uint32_t AHEAD, class R, class ASK, class F>
-__device__ __forceinline__ void again(uint32_t count, const ASK &ask, const F &f)
-{
-    R r[AHEAD];
-#pragma unroll
-    for (uint32_t k = 0; k < AHEAD; ++k) {
-        if (k < count) ask(k, r[k]);
-    }
-    for (uint32_t i = 0; i < count; i += AHEAD) {
-#pragma unroll
-        for (uint32_t k = 0; k < AHEAD; ++k) {
-            if (i + k >= count) break;
-            f(i + k, r[k]);
-            if (i + k + AHEAD < count) ask(i + k + AHEAD, r[k]);
-        }
     }
 }
 
@@ -339,14 +295,16 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
             x = static_cast<const T *>(a.x) + column_base<T>(a, s, panel + a.teams);
             fetch_pivots(a, s, x, area.pivots);
         }
+        uint4 *at = kept + threadIdx.x;
+        const T *from = x + row;
         for (uint32_t b = 0; b < BATCHES; ++b) {
             const uint32_t end = min((b + 1) * s.batch, s.kept);
             for (uint32_t j = b * s.batch; j < end; ++j) {
-                uint4 *at = kept + j * blockDim.x + threadIdx.x;
                 run<T> r;
                 r.load(reinterpret_cast<const T *>(at));
-                finish(r, y + j * step);
-                if (more) fetch(at, x + row + j * step, a.runs != 0, 0, s.left);
+                finish(r, y);
+                if (more) fetch(at, from, a.runs != 0, 0, s.left);
+                at += blockDim.x, y += step, from += step;
             }
             if (more) wd_copies_end();
         }
@@ -377,24 +335,15 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
         const int64_t sample = panel / a.tiles;
         const uint32_t channel = (uint32_t)(panel - sample * a.tiles) * a.tile;
         const int64_t share = sample * a.groups + channel / a.each;
-        // what is given, asked for while x and dy are under way
-        float *scales = reinterpret_cast<float *>(area.pivots);
-        __syncthreads();
-        for (uint32_t c = threadIdx.x; c < a.tile; c += blockDim.x) {
-            scales[c] = param_at(a.scale, channel + c);
-        }
-        for (uint32_t g = threadIdx.x; g < groups; g += blockDim.x) {
-            area.groups[g] =
-                make_float4(a.given_mean[share + g], a.given_inv_std[share + g], 0.0f, 0.0f);
-        }
-        __syncthreads();
+        uint32_t scale[RUN<T>]; // under way while blocks join
         {
             float sum[RUN<T>], product[RUN<T>], mean[RUN<T>];
 #pragma unroll
             for (int i = 0; i < RUN<T>; ++i) {
                 sum[i] = product[i] = mean[i] = 0.0f;
                 if (i < s.left && s.slots > 0) {
-                    mean[i] = area.groups[wd_fastdiv_quotient(s.place * RUN<T> + i, a.by_each)].x;
+                    mean[i] =
+                        a.given_mean[share + wd_fastdiv_quotient(s.place * RUN<T> + i, a.by_each)];
                 }
             }
             const auto see = [&](const run<T> &rx, const run<T> &rdy) {
@@ -421,21 +370,22 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
                 rdy.load(reinterpret_cast<const T *>(kept_dy + j * blockDim.x + threadIdx.x));
                 see(rx, rdy);
             }
+            params_at(scale, a.scale, channel + s.place * RUN<T>, s.slots > 0 ? s.left : 0);
             sum_columns<T>(a, sum, product, area);
         }
         if (threadIdx.x == 0) expect(a, e);
         for (uint32_t c = threadIdx.x; a.sums && c < a.tile; c += blockDim.x) {
-            const float inv_std = area.groups[wd_fastdiv_quotient(c, a.by_each)].y;
+            const float inv_std = a.given_inv_std[share + wd_fastdiv_quotient(c, a.by_each)];
             const float2 one = area.found[c];
             a.sums[(sample * a.slices + e.rank) * a.channels + channel + c] = {one.x,
                                                                                one.y * inv_std};
         }
         const uint32_t lanes_columns = lanes_of_columns(a);
         for_groups(groups, lanes_columns, [&](uint32_t g, bool is) {
-            const float inv_std = area.groups[g].y;
+            const float inv_std = a.given_inv_std[share + g];
             pair all = {0.0, 0.0};
             for (uint32_t c = threadIdx.x % lanes_columns; c < a.each; c += lanes_columns) {
-                const float scale = scales[g * a.each + c];
+                const float scale = param_at(a.scale, channel + g * a.each + c);
                 const float2 one = area.found[g * a.each + c];
                 add(all, {scale * one.x, scale * one.y * inv_std});
             }
@@ -447,9 +397,10 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
         for_groups(groups, lanes, [&](uint32_t g, bool is) {
             const pair all = received(a, e, g, lanes);
             if (threadIdx.x % lanes > 0 || !is) return;
-            const float inv_std = area.groups[g].y;
-            area.groups[g].z = -inv_std * (float)(all.first * a.inverse);
-            area.groups[g].w = -inv_std * inv_std * (float)(all.second * a.inverse);
+            const float inv_std = a.given_inv_std[share + g];
+            area.groups[g] = make_float4(a.given_mean[share + g], inv_std,
+                                         -inv_std * (float)(all.first * a.inverse),
+                                         -inv_std * inv_std * (float)(all.second * a.inverse));
         });
         __syncthreads();
         float mean[RUN<T>], base[RUN<T>], slope[RUN<T>], factor[RUN<T>];
@@ -460,7 +411,7 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
             const uint32_t own = s.place * RUN<T> + i;
             const float4 n = area.groups[wd_fastdiv_quotient(own, a.by_each)];
             mean[i] = n.x;
-            factor[i] = n.y * scales[own];
+            factor[i] = n.y * param_of(a.scale, scale[i]);
             slope[i] = n.w;
             base[i] = n.z;
         }
@@ -491,16 +442,18 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_k
             x = static_cast<const T *>(a.x) + column_base<T>(a, s, panel + a.teams) + row;
             dy = static_cast<const T *>(a.dy) + column_base<T>(a, s, panel + a.teams) + row;
         }
+        uint4 *at = kept + threadIdx.x;
+        const T *from = x, *from_dy = dy;
         for (uint32_t j = 0; j < s.kept; ++j) {
-            uint4 *at = kept + j * blockDim.x + threadIdx.x;
-            uint4 *at_dy = kept_dy + j * blockDim.x + threadIdx.x;
             run<T> rx, rdy;
             rx.load(reinterpret_cast<const T *>(at));
-            rdy.load(reinterpret_cast<const T *>(at_dy));
-            finish(rx, rdy, dx + j * step);
-            if (!more) continue;
-            fetch(at, x + j * step, a.runs != 0, 0, s.left);
-            fetch(at_dy, dy + j * step, a.runs != 0, 0, s.left);
+            rdy.load(reinterpret_cast<const T *>(at + a.space));
+            finish(rx, rdy, dx);
+            if (more) {
+                fetch(at, from, a.runs != 0, 0, s.left);
+                fetch(at + a.space, from_dy, a.runs != 0, 0, s.left);
+            }
+            at += blockDim.x, dx += step, from += step, from_dy += step;
         }
     }
 }
