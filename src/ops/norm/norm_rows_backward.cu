@@ -269,21 +269,39 @@ __device__ __forceinline__ part join_block(const part &mine)
     return join_all<false>(of_warp, blockDim.x / WARP, 0.0f);
 }
 
+// Of the thread's columns; loads of all before the first is looked at.
+template <class P>
+__device__ __forceinline__ void few_load(const norm_rows_args &a, const void *from, float *to)
+{
+    P raw[NORM_ROWS_FEW_COLUMNS];
+#pragma unroll
+    for (int i = 0; i < NORM_ROWS_FEW_COLUMNS; ++i) {
+        const uint32_t column = threadIdx.x + i * blockDim.x;
+        wd_narrow(raw[i], 0.0f);
+        if (column < a.length) raw[i] = static_cast<const P *>(from)[column];
+    }
+#pragma unroll
+    for (int i = 0; i < NORM_ROWS_FEW_COLUMNS; ++i) to[i] = wd_widen(raw[i]);
+}
+
 template <class T> __device__ __forceinline__ void few_row(const norm_rows_args &a, int64_t row)
 {
     constexpr int EACH_THREAD = NORM_ROWS_FEW_COLUMNS;
     const known k = known_of(a, row);
     const T *x = static_cast<const T *>(a.x) + row * a.length;
     const T *dy = static_cast<const T *>(a.dy) + row * a.length;
-    float centred[EACH_THREAD], g[EACH_THREAD];
+    float centred[EACH_THREAD], g[EACH_THREAD], scale[EACH_THREAD];
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (a.scale.type == NORM_ROWS_F32) few_load<float>(a, a.scale.data, scale);
+    else if (a.scale.type == NORM_ROWS_F16) few_load<half16>(a, a.scale.data, scale);
+    else few_load<bfloat16>(a, a.scale.data, scale);
+    few_load<T>(a, x, centred);
+    few_load<T>(a, dy, g);
 #pragma unroll
     for (int i = 0; i < EACH_THREAD; ++i) {
-        const uint32_t column = threadIdx.x + i * blockDim.x;
-        centred[i] = g[i] = 0.0f;
-        if (column >= a.length) continue;
-        centred[i] = wd_widen(x[column]) - k.mean;
-        g[i] = wd_widen(dy[column]) * read_one(a.scale, column);
+        const bool there = threadIdx.x + i * blockDim.x < a.length;
+        centred[i] = there ? centred[i] - k.mean : 0.0f;
+        g[i] *= scale[i];
     }
 #pragma unroll
     for (int i = 0; i < EACH_THREAD; ++i) {
