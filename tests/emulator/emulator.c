@@ -108,6 +108,21 @@ void emulator_await(uint32_t *counter, uint32_t before)
     races_see(counter);
 }
 
+void emulator_post(uint64_t *to, uint32_t value, uint32_t tag)
+{
+    __atomic_store_n(to, (uint64_t)tag << 32 | value, __ATOMIC_RELAXED);
+}
+
+uint32_t emulator_post_await(const uint64_t *from, uint32_t tag)
+{
+    const volatile uint32_t *upper = (const volatile uint32_t *)from + 1;
+    for (;;) {
+        const uint64_t word = __atomic_load_n(from, __ATOMIC_RELAXED);
+        if (word >> 32 == tag) return (uint32_t)word;
+        emulator_wait_while(upper, (uint32_t)(word >> 32));
+    }
+}
+
 __attribute__((used)) void emulator_body(void);
 void emulator_body(void)
 {

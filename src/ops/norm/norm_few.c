@@ -55,7 +55,6 @@ const struct wd_engine wd_engine_norm_inference_few = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .untried = true,
     .emit = emit,
 };
 

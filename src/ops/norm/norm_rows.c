@@ -104,6 +104,21 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+/* Where pointers lie is not known yet: enough for either way. */
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct wd_norm_rows s;
+    int64_t most = 0;
+    (void)wd_norm_rows_see(&s, problem);
+    for (int edges = 0; edges < 2; ++edges) {
+        struct wd_norm_cut c;
+        if (s.length <= (edges ? SHORT_LONGEST : PLAIN_LONGEST)) continue;
+        (void)wd_norm_rows_cut(&c, problem, &s, edges);
+        most = wd_most(most, wd_norm_rows_posts(&c));
+    }
+    return most;
+}
+
 /* ---- Emitting ---- */
 
 struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const struct wd_norm_rows *s,
@@ -155,6 +170,24 @@ void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
     if (c->clusters == 1) a->partial = NULL;
 }
 
+cudnnStatus_t wd_norm_rows_walk(const struct wd_call *call, struct wd_queue *queue,
+                                struct wd_kernel_row *row, const struct wd_norm_cut *c,
+                                struct norm_rows_args *a)
+{
+    void *counters = NULL;
+    int64_t blocks = c->clusters * c->cluster;
+    uint32_t threads = (uint32_t)(c->lanes * c->groups);
+    wd_norm_rows_say(a, c);
+    if (!c->posts) {
+        return wd_emit_cluster_kernel(queue, row, blocks, threads, (uint32_t)c->cluster,
+                                      (uint32_t)c->shared, a);
+    }
+    WD_TRY(queue->ops->counters(queue, &counters));
+    a->counters = counters;
+    a->posts = call->workspace;
+    return wd_emit_meeting_kernel(queue, row, blocks, threads, (uint32_t)c->shared, a);
+}
+
 /* A row by a part of a warp, or by warps; small blocks of several. Runs: always, of rows that are not
  * short. */
 static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a, int type,
@@ -201,13 +234,8 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
         return emit_plain(queue, &a, type, whole);
     }
     (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);
-    wd_norm_rows_say(&a, &c);
-    return wd_emit_cluster_kernel(
-        queue,
-        &kernel_rows[(c.edges ? KERNEL_norm_rows_walk_edges_f32 : KERNEL_norm_rows_walk_f32) +
-                     type],
-        c.clusters * c.cluster, (uint32_t)(c.lanes * c.groups), (uint32_t)c.cluster,
-        (uint32_t)c.shared, &a);
+    type += c.edges ? KERNEL_norm_rows_walk_edges_f32 : KERNEL_norm_rows_walk_f32;
+    return wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a);
 }
 
 const struct wd_engine wd_engine_norm_inference_rows = {
@@ -216,6 +244,7 @@ const struct wd_engine wd_engine_norm_inference_rows = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .workspace = workspace,
     .emit = wd_norm_rows_forward,
 };
 
@@ -225,5 +254,6 @@ const struct wd_engine wd_engine_norm_training_rows = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .workspace = workspace,
     .emit = wd_norm_rows_forward,
 };

@@ -100,6 +100,7 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
     const int64_t block = blockIdx.x / a.cluster;
     const seat s = seat_of<T, C, EDGES, false>(a);
     const bool computes = !a.given_inv_std;
+    const bool alone = a.lanes == WARP && a.cluster == 1;
     float scale[C], bias[C];
     numbers n = {0.0f, 0.0f, 0.0f};
     if (computes) begin_exchange(a, of);
@@ -109,6 +110,7 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
         ask<T, C, EDGES, 1>(a, s, ring, r, 0, a.x, row + r * a.step);
         wd_copies_end();
     }
+    if (computes) begin_posts(a, s.rank);
     read_param<T, C, EDGES>(s, a.scale, scale);
     read_param<T, C, EDGES>(s, a.bias, bias);
     const float columns = sum_of_warp((float)s.count); // of the warp
@@ -130,13 +132,19 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
                 part p = look<T, C, EDGES>(a, s, ring, next, row);
                 p = join_warp<true>(p, inverse);
                 p.count = columns;
-                say(a, s.rank, of, turn, p);
+                if (alone) of_next = numbers_of(a, p);
+                else say(a, s.rank, of, turn, p);
             } else {
                 of_next = {given(a.given_mean, a, row), given(a.given_inv_std, a, row), 0.0f};
             }
         }
+        part all = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (computes && a.posts) {
+            all = exchange<true>(a, s.rank, s.part, a.share * EACH<T>, of, turn, more);
+        }
         if (turn > 0) {
-            if (computes) n = numbers_of(a, hear<true>(a, s.group, of, turn - 1));
+            if (computes && !alone && !a.posts) all = hear<true>(a, s.group, of, turn - 1);
+            if (computes && !alone) n = numbers_of(a, all);
             put_row<T, C, EDGES>(a, s, ring, present, row - a.step, n, scale, bias);
         }
         if (!more) break;

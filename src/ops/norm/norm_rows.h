@@ -36,7 +36,7 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
 
 /* How rows are cut, see norm_rows_args.h. */
 struct wd_norm_cut {
-    int way;    /* columns of a thread: 0 is 8, 1 is 24, 2 is 32 */
+    int way; /* columns of a thread: 0 is 8, 1 is 24, 2 is 32, 3 is 32 in RMS norm without dbias */
     bool edges; /* rows begin and end off boundaries of units, or threads lack some */
     int64_t lanes;
     int64_t share;
@@ -46,6 +46,7 @@ struct wd_norm_cut {
     int64_t ahead;
     int64_t ring;
     int64_t shared; /* bytes */
+    bool posts;     /* the blocks of a row are no cluster, but all there at once */
 };
 
 /* False where rows are too long. Edges: rows need not begin and end on boundaries of units. */
@@ -56,8 +57,16 @@ bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
  * least lie alike. */
 bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes);
 
+/* Bytes of workspace for the blocks' posts, 0 where there are none. */
+int64_t wd_norm_rows_posts(const struct wd_norm_cut *c);
+
 /* Says the cut in the arguments; `partial` becomes null where no partial sums are left to be added. */
 void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c);
+
+/* Launches a kernel that walks; posts are at the beginning of the workspace. */
+cudnnStatus_t wd_norm_rows_walk(const struct wd_call *call, struct wd_queue *queue,
+                                struct wd_kernel_row *row, const struct wd_norm_cut *c,
+                                struct norm_rows_args *a);
 
 /* Inference and training, of rows that the engines of rows take. */
 cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *queue);

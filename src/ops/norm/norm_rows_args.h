@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arguments of the norm_rows kernels, shared by host and device. x is [rows][length] without gaps; a
- * unit is sixteen bytes of a row, aligned. Where rows do not begin on a boundary the first unit of a
- * row and the last are shared with its neighbours, and the rows of a group begin at the same place of
- * a unit: `step` is a multiple of a unit's elements then.
+ * unit is sixteen bytes of a row, aligned, or where rows do not begin on boundaries as many elements.
  *
  * A row has `lanes` threads of each block of its cluster (a cluster of one block: all of them), a block
  * `share` units of the row, a lane every `lanes`-th of these. A block has `groups` rows side by side,
  * and walks on by `step`; `ahead` rows of a group are on their way while it has one, in a ring of
  * `ring` places.
  *
- * Sums of lanes go through the warp, sums of warps through shared memory or that of the cluster.
+ * Sums of lanes go through the warp, sums of warps through shared memory or that of the cluster. Where
+ * a cluster would be too large, the blocks of a row are only all there at once, and leave one another
+ * their sums in memory (`posts`).
  * Backward, a thread adds up what its columns give to dscale and dbias over its rows; a block (or its
  * share of a cluster) leaves one row of these in `partial`. */
 #ifndef WD_OPS_NORM_ROWS_ARGS_H
@@ -24,6 +24,9 @@ enum {
     NORM_ROWS_CLUSTER_MAX = 8, /* blocks of a row */
     NORM_ROWS_GROUPS = 15,     /* of more than a warp in a block, at most: barriers */
     NORM_ROWS_AHEAD_MAX = 6,   /* rows */
+    NORM_ROWS_COPIES = 4,      /* of what is said of a row: some still read that of earlier ones */
+    NORM_ROWS_POST = 4,        /* words of a block's post: a sector */
+    NORM_ROWS_POSTING = 64,    /* blocks of a row by posts, at most: a lane reads two */
     NORM_ROWS_SLICES_MAX = 16, /* of groups, side by side in adding them up */
     NORM_ROWS_FEW_COLUMNS = 8, /* of a thread, where a block has a row and others add up columns */
     NORM_ROWS_TILE = 32,       /* columns of a block that adds partial sums */
@@ -53,6 +56,9 @@ struct norm_rows_args {
     float *inv_std;
     float
         *partial; /* [partials][2][length]: dscale, dbias; null: there is but one, and it is all */
+    uint64_t
+        *posts; /* [blocks][copies][words]: for blocks of a row that are no cluster; null: none */
+    uint32_t *counters; /* of these, one a row's blocks, WD_COUNTER_WORDS apart */
     int64_t rows;
     int64_t step;
     float epsilon;
@@ -67,7 +73,7 @@ struct norm_rows_args {
     uint32_t ring;
     int32_t centered; /* not RMS norm */
     int32_t streaming;
-    int32_t apart; /* tensors lie differently within units: elements one by one */
+    int32_t apart; /* y lies differently within units than x: written by elements */
 };
 
 #endif

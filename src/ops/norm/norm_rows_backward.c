@@ -38,13 +38,16 @@ static int64_t workspace(const struct wd_problem *problem)
 {
     struct wd_norm_rows s;
     int64_t most = 0;
-    if (!wants_params(problem)) return 0;
     (void)wd_norm_rows_see(&s, problem);
     for (int edges = 0; edges < 2; ++edges) {
         struct wd_norm_cut c;
+        int64_t bytes;
         (void)wd_norm_rows_cut(&c, problem, &s, edges);
-        if (c.clusters == 1) continue;
-        most = wd_most(most, c.clusters * 2 * s.length * (int64_t)sizeof(float));
+        bytes = wd_norm_rows_posts(&c);
+        if (c.clusters > 1 && wants_params(problem)) {
+            bytes += c.clusters * 2 * s.length * (int64_t)sizeof(float);
+        }
+        most = wd_most(most, bytes);
     }
     return most;
 }
@@ -94,6 +97,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         {KERNEL_norm_rows_backward_8_f32, KERNEL_norm_rows_backward_8_edges_f32},
         {KERNEL_norm_rows_backward_24_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_32_f32, KERNEL_norm_rows_backward_32_edges_f32},
+        {KERNEL_norm_rows_backward_squares_f32, KERNEL_norm_rows_backward_32_edges_f32},
     };
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);
@@ -104,13 +108,13 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     (void)wd_norm_rows_see(&s, &call->problem);
     a = wd_norm_rows_args_of(call, &s, queue->device);
     if (is_few(&a, wd_norm_bytes(x))) return emit_few(queue, &a, type);
-    if (a.dscale.data || a.dbias.data) a.partial = call->workspace;
     whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
     (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);
-    wd_norm_rows_say(&a, &c);
-    WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[first[c.way][c.edges] + type],
-                                  c.clusters * c.cluster, (uint32_t)(c.lanes * c.groups),
-                                  (uint32_t)c.cluster, (uint32_t)c.shared, &a));
+    if (a.dscale.data || a.dbias.data) {
+        char *behind = (char *)call->workspace + wd_norm_rows_posts(&c);
+        a.partial = (float *)(void *)behind;
+    }
+    WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[first[c.way][c.edges] + type], &c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;
     return wd_norm_rows_finish(queue, &a);
 }

@@ -20,18 +20,24 @@ __device__ __forceinline__ known known_of(const norm_rows_args &a, int64_t row)
     return {given(a.given_mean, a, row), given(a.given_inv_std, a, row)};
 }
 
+// What a kernel is for: rows of several in a warp, or of whole warps; or RMS norm without dbias, whose
+// threads need a third less of registers, so that there are more of them.
+enum kind { SEVERAL, ROWS, SQUARES };
+
 // Adds a column of a row to its sums and to those of the row: of g = dy scale, and of g (x - mean).
+template <kind KIND>
 __device__ __forceinline__ void add_column(part &p, const known &k, float x, float dy, float scale,
                                            float &dscale, float &dbias)
 {
-    const float slope = dy * (x - k.mean);
+    const float slope = KIND == SQUARES ? dy * x : dy * (x - k.mean);
     dscale = fmaf(slope, k.inv_std, dscale);
+    p.rest = fmaf(slope, scale, p.rest);
+    if (KIND == SQUARES) return;
     dbias += dy;
     p.pivot = fmaf(dy, scale, p.pivot);
-    p.rest = fmaf(slope, scale, p.rest);
 }
 
-template <class T, int C, bool EDGES, bool SHORT>
+template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uint4 *ring,
                                      uint32_t at, int64_t row, const known &k, const float *scale,
                                      float *dscale, float *dbias)
@@ -40,14 +46,14 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
     if (row >= a.rows) return p;
     if constexpr (EDGES) {
-        const uint32_t stride = SHORT ? s.stride : WARP;
+        const uint32_t stride = KIND == SEVERAL ? s.stride : WARP;
         const T *x = singles_of<T, 2>(a, s, ring, at, 0, a.x, row);
         const T *dy = singles_of<T, 2>(a, s, ring, at, 1, a.dy, row);
 #pragma unroll
         for (int i = 0; i < C; ++i) {
             if (!has<EDGES>(s, i)) continue;
-            add_column(p, k, wd_widen(x[i * stride]), wd_widen(dy[i * stride]), scale[i], dscale[i],
-                       dbias[i]);
+            add_column<KIND>(p, k, wd_widen(x[i * stride]), wd_widen(dy[i * stride]), scale[i],
+                             dscale[i], dbias[i]);
         }
     } else {
 #pragma unroll
@@ -56,8 +62,8 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
             const unit<T> dy = take<T, C, 2>(ring, at, 1, v);
 #pragma unroll
             for (int i = 0; i < E; ++i) {
-                add_column(p, k, wide_of<T>(x, i), wide_of<T>(dy, i), scale[v * E + i],
-                           dscale[v * E + i], dbias[v * E + i]);
+                add_column<KIND>(p, k, wide_of<T>(x, i), wide_of<T>(dy, i), scale[v * E + i],
+                                 dscale[v * E + i], dbias[KIND == SQUARES ? 0 : v * E + i]);
             }
         }
     }
@@ -65,7 +71,7 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
 }
 
 // dx = inv_std (g - (sum of g + xhat sum of g xhat) / length)
-template <class T, int C, bool EDGES, bool SHORT>
+template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, uint4 *ring,
                                         uint32_t at, int64_t row, const known &k, const part &all,
                                         const float *scale)
@@ -75,7 +81,7 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
     const float slope = (all.rest * a.inverse) * (k.inv_std * k.inv_std);
     T *to = static_cast<T *>(a.y) + (row * a.length + s.first);
     if constexpr (EDGES) {
-        const uint32_t stride = SHORT ? s.stride : WARP;
+        const uint32_t stride = KIND == SEVERAL ? s.stride : WARP;
         const uint32_t count = row < a.rows ? s.count : 0;
         T *x = singles_of<T, 2>(a, s, ring, at, 0, a.x, row);
         const T *dy = singles_of<T, 2>(a, s, ring, at, 1, a.dy, row);
@@ -103,8 +109,13 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
             const unit<T> dy = take<T, C, 2>(ring, at, 1, v);
 #pragma unroll
             for (int i = 0; i < E; ++i) {
-                const float g = fmaf(wide_of<T>(dy, i), scale[v * E + i], -level);
-                dx[i] = k.inv_std * fmaf(-slope, wide_of<T>(x, i) - k.mean, g);
+                const float d = wide_of<T>(dy, i), of_x = wide_of<T>(x, i);
+                if (KIND == SQUARES) {
+                    dx[i] = k.inv_std * fmaf(-slope, of_x, d * scale[v * E + i]);
+                } else {
+                    const float g = fmaf(d, scale[v * E + i], -level);
+                    dx[i] = k.inv_std * fmaf(-slope, of_x - k.mean, g);
+                }
             }
             put<T>(a, to + v * s.stride, dx);
         }
@@ -156,7 +167,7 @@ __device__ __forceinline__ void add_groups(const norm_rows_args &a, const seat &
     }
 }
 
-template <class T, int C, bool EDGES>
+template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, const float *dscale,
                                         const float *dbias, float *room)
 {
@@ -167,12 +178,12 @@ __device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, 
             const uint32_t column = column_of<T, EDGES>(s, i);
             if (!has<EDGES>(s, i)) continue;
             if (a.dscale.data) put_sum(a, 0, column, dscale[i]);
-            if (a.dbias.data) put_sum(a, 1, column, dbias[i]);
+            if (KIND != SQUARES && a.dbias.data) put_sum(a, 1, column, dbias[i]);
         }
         return;
     }
 #pragma unroll
-    for (uint32_t which = 0; which < 2; ++which) {
+    for (uint32_t which = 0; which < (KIND == SQUARES ? 1 : 2); ++which) {
         if (!param_of(a, which).data) continue;
         __syncthreads(); // all have read what lay here
         add_groups<T, C, EDGES>(a, s, which == 0 ? dscale : dbias, room);
@@ -182,19 +193,18 @@ __device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, 
     }
 }
 
-// SHORT: several rows in a warp, or one.
-template <class T, int C, bool EDGES, bool SHORT>
+template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
 {
     __shared__ slots of;
     WD_DYNAMIC_SHARED(uint4, ring);
     const int64_t block = blockIdx.x / a.cluster;
-    const seat s = seat_of<T, C, EDGES, SHORT>(a);
-    const bool alone = SHORT || a.lanes == WARP;
-    float scale[C], dscale[C], dbias[C];
+    const seat s = seat_of<T, C, EDGES, KIND == SEVERAL>(a);
+    const bool alone = KIND == SEVERAL || a.lanes == WARP;
+    float scale[C], dscale[C], dbias[KIND == SQUARES ? 1 : C];
     known k = {0.0f, 0.0f};
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (!SHORT) begin_exchange(a, of);
+    if (KIND != SEVERAL) begin_exchange(a, of);
     wd_wait_for_previous();
     int64_t row = block * a.groups + s.group;
     for (uint32_t r = 0; r < a.ahead; ++r) {
@@ -202,10 +212,11 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         ask<T, C, EDGES, 2>(a, s, ring, r, 1, a.dy, row + r * a.step);
         wd_copies_end();
     }
+    if (KIND != SEVERAL) begin_posts(a, s.rank);
     known of_next = known_of(a, row);
     read_param<T, C, EDGES>(s, a.scale, scale);
 #pragma unroll
-    for (int i = 0; i < C; ++i) dscale[i] = dbias[i] = 0.0f;
+    for (int i = 0; i < C; ++i) dscale[i] = dbias[KIND == SQUARES ? 0 : i] = 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
     for (uint32_t turn = 0;; ++turn, row += a.step) {
         // turn 0 only looks; row `row - step` is put while `row` has been looked at
@@ -222,22 +233,26 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
             }
             wait_for_row(a);
             if (EDGES) meet_row(a, s);
-            of_it = look<T, C, EDGES, SHORT>(a, s, ring, next, row, of_next, scale, dscale, dbias);
-            of_it = SHORT ? join<false>(of_it, s.width, 0.0f) : join_warp<false>(of_it, 0.0f);
+            of_it = look<T, C, EDGES, KIND>(a, s, ring, next, row, of_next, scale, dscale, dbias);
+            if (KIND == SEVERAL) of_it = join<false>(of_it, s.width, 0.0f);
+            else if (KIND == SQUARES) of_it.rest = sum_of_warp(of_it.rest);
+            else of_it = join_warp<false>(of_it, 0.0f);
             if (!alone) say(a, s.rank, of, turn, of_it);
         }
+        const bool posts = !alone && a.posts;
+        if (posts) p = exchange<false>(a, s.rank, s.part, a.share * EACH<T>, of, turn, more);
         if (turn > 0) {
-            if (!alone) p = hear<false>(a, s.group, of, turn - 1);
-            put_row<T, C, EDGES, SHORT>(a, s, ring, present, row - a.step, k, p, scale);
+            if (!alone && !posts) p = hear<false>(a, s.group, of, turn - 1);
+            put_row<T, C, EDGES, KIND>(a, s, ring, present, row - a.step, k, p, scale);
         }
         if (!more) break;
-        p = of_it;
+        if (alone) p = of_it;
         k = of_next;
         of_next = later;
         present = next;
         if (++next == a.ring) next = 0;
     }
-    deliver<T, C, EDGES>(a, s, dscale, dbias, reinterpret_cast<float *>(ring));
+    deliver<T, C, EDGES, KIND>(a, s, dscale, dbias, reinterpret_cast<float *>(ring));
 }
 
 // ---- Few rows ----
@@ -254,21 +269,39 @@ __device__ __forceinline__ part join_block(const part &mine)
     return join_all<false>(of_warp, blockDim.x / WARP, 0.0f);
 }
 
+// Of the thread's columns; loads of all before the first is looked at.
+template <class P>
+__device__ __forceinline__ void few_load(const norm_rows_args &a, const void *from, float *to)
+{
+    P raw[NORM_ROWS_FEW_COLUMNS];
+#pragma unroll
+    for (int i = 0; i < NORM_ROWS_FEW_COLUMNS; ++i) {
+        const uint32_t column = threadIdx.x + i * blockDim.x;
+        wd_narrow(raw[i], 0.0f);
+        if (column < a.length) raw[i] = static_cast<const P *>(from)[column];
+    }
+#pragma unroll
+    for (int i = 0; i < NORM_ROWS_FEW_COLUMNS; ++i) to[i] = wd_widen(raw[i]);
+}
+
 template <class T> __device__ __forceinline__ void few_row(const norm_rows_args &a, int64_t row)
 {
     constexpr int EACH_THREAD = NORM_ROWS_FEW_COLUMNS;
     const known k = known_of(a, row);
     const T *x = static_cast<const T *>(a.x) + row * a.length;
     const T *dy = static_cast<const T *>(a.dy) + row * a.length;
-    float centred[EACH_THREAD], g[EACH_THREAD];
+    float centred[EACH_THREAD], g[EACH_THREAD], scale[EACH_THREAD];
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (a.scale.type == NORM_ROWS_F32) few_load<float>(a, a.scale.data, scale);
+    else if (a.scale.type == NORM_ROWS_F16) few_load<half16>(a, a.scale.data, scale);
+    else few_load<bfloat16>(a, a.scale.data, scale);
+    few_load<T>(a, x, centred);
+    few_load<T>(a, dy, g);
 #pragma unroll
     for (int i = 0; i < EACH_THREAD; ++i) {
-        const uint32_t column = threadIdx.x + i * blockDim.x;
-        centred[i] = g[i] = 0.0f;
-        if (column >= a.length) continue;
-        centred[i] = wd_widen(x[column]) - k.mean;
-        g[i] = wd_widen(dy[column]) * read_one(a.scale, column);
+        const bool there = threadIdx.x + i * blockDim.x < a.length;
+        centred[i] = there ? centred[i] - k.mean : 0.0f;
+        g[i] *= scale[i];
     }
 #pragma unroll
     for (int i = 0; i < EACH_THREAD; ++i) {

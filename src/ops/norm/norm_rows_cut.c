@@ -9,17 +9,18 @@
 
 enum {
     WARP = 32,
-    SHARED_FIXED = 4096, /* of a block, at most, beside what the cut asks for */
-    CLUSTER_WARPS = 128, /* of a row, at most: places for what they find */
+    SHARED_FIXED = 10 << 10, /* of a block, at most, beside what the cut asks for */
+    POSTS_ROWS = 8,          /* of fewer all blocks have one each: norm_wide */
+    CLUSTER_WARPS = 128,     /* of a row, at most: places for what they find */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
- * allow. All threads of WAY_24 have all their units. */
-enum way { WAY_8, WAY_24, WAY_32, WAYS };
+ * allow. All threads of WAY_24 and WAY_SQUARES (RMS norm without dbias) have all their units. */
+enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAYS };
 static const struct {
     int64_t columns;
     int64_t threads[2]; /* forward, backward */
-} ways[WAYS] = {{8, {0, 640}}, {24, {0, 512}}, {32, {512, 384}}};
+} ways[WAYS] = {{8, {0, 640}}, {24, {0, 512}}, {32, {512, 384}}, {32, {0, 512}}};
 
 struct rows_of {
     int64_t rows;
@@ -27,6 +28,7 @@ struct rows_of {
     int64_t each; /* elements of a unit */
     int64_t units;
     bool backward;
+    bool squares; /* RMS norm without dbias */
 };
 
 static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut *c)
@@ -54,10 +56,11 @@ static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, i
     int64_t unit = c->edges ? 1 : each * WARP * c->cluster;
     if (ways[way].threads[r->backward] == 0 || r->units % unit > 0) return false;
     if (c->edges && way != WAY_32) return false;
+    if (way == WAY_SQUARES && !r->squares) return false;
     c->way = way;
     c->share = wd_ceil_div(r->units, c->cluster);
     c->lanes = wd_ceil_div(wd_ceil_div(c->share, each), WARP) * WARP;
-    return c->lanes <= most && c->cluster * c->lanes / WARP <= CLUSTER_WARPS;
+    return c->lanes <= most && (c->posts || c->cluster * c->lanes / WARP <= CLUSTER_WARPS);
 }
 
 /* The smallest cluster that holds a row; backward one whose blocks leave a processor room for a second
@@ -66,9 +69,29 @@ static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struc
 {
     for (int rows = r->backward ? 2 : 1; rows >= 1; --rows) {
         for (c->cluster = 1; c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
+            if (fits(c, r, WAY_SQUARES, ways[WAY_SQUARES].threads[r->backward] / rows)) return true;
             if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward] / rows)) return true;
             if (fits(c, r, WAY_24, ways[WAY_24].threads[r->backward] / rows)) return true;
         }
+    }
+    return false;
+}
+
+/* The fewest blocks that hold a row, as one cluster or not. */
+static bool cut_posts(struct wd_norm_cut *c, const struct rows_of *r,
+                      const struct wd_device *device)
+{
+    int64_t most = wd_least(device->multiprocessors, NORM_ROWS_POSTING);
+    if (!device->grids_meet || r->rows <= POSTS_ROWS) return false;
+    c->posts = true;
+    for (c->cluster = 2; !c->edges && c->cluster <= most; c->cluster *= 2) {
+        if (fits(c, r, WAY_SQUARES, ways[WAY_SQUARES].threads[r->backward])) return true;
+        if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward])) return true;
+        if (fits(c, r, WAY_24, ways[WAY_24].threads[r->backward])) return true;
+    }
+    c->edges = true;
+    for (c->cluster = 2; c->cluster <= most; ++c->cluster) {
+        if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward])) return true;
     }
     return false;
 }
@@ -97,6 +120,7 @@ static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cu
 {
     int64_t each = threads_at_once(r, c) / (c->lanes * c->groups);
     int64_t all = device->multiprocessors * each;
+    if (c->posts) return device->multiprocessors / c->cluster;
     return wd_most(1, c->cluster <= 2 ? all / c->cluster : all * 10 / 11 / c->cluster);
 }
 
@@ -116,9 +140,13 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
 
 static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
+    struct wd_norm_cut posts = *c;
     int64_t most;
     int64_t each;
-    if (!cut_row(c, r, device)) return false;
+    bool fits_cluster = cut_row(c, r, device);
+    /* of larger clusters not all processors can be had */
+    if ((!fits_cluster || c->cluster > 2) && cut_posts(&posts, r, device)) *c = posts;
+    else if (!fits_cluster) return false;
     /* rows go side by side where there are enough for all processors */
     each = c->lanes < WARP ? WARP / c->lanes : 1;
     most = c->cluster > 1 ? 1 : threads_at_once(r, c) / c->lanes;
@@ -133,6 +161,12 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     return false;
 }
 
+int64_t wd_norm_rows_posts(const struct wd_norm_cut *c)
+{
+    int64_t blocks = c->posts ? c->clusters * c->cluster : 0;
+    return blocks * NORM_ROWS_COPIES * NORM_ROWS_POST * (int64_t)sizeof(uint64_t);
+}
+
 bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
                       const struct wd_norm_rows *s, bool edges)
 {
@@ -140,6 +174,8 @@ bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
     memset(c, 0, sizeof *c);
     r.each = NORM_ROWS_UNIT / wd_norm_bytes(wd_norm_tensor(problem, 0));
     r.backward = problem->node->op == WD_OP_NORM_BACKWARD;
+    r.squares = r.backward && problem->node->attr.norms.mode == CUDNN_RMS_NORM &&
+                !wd_norm_tensor(problem, NORM_GRAD_DBIAS);
     c->edges = edges;
     r.units = wd_ceil_div(s->length, r.each);
     return cut(c, &r, problem->device);

@@ -9,6 +9,8 @@
 
 #include "gpu/device/barrier.cuh"
 #include "gpu/device/cluster.cuh"
+#include "gpu/device/grid.cuh"
+#include "gpu/device/post.cuh"
 #include "ops/norm/norm_rows_args.h"
 
 namespace {
@@ -137,7 +139,7 @@ __device__ __forceinline__ part join_all(const part *of, uint32_t count, float i
 }
 
 // A warp writes the parts of a row while another still reads those of two rows before.
-constexpr uint32_t COPIES = 4;
+constexpr uint32_t COPIES = NORM_ROWS_COPIES;
 constexpr uint32_t WARPS = NORM_ROWS_THREADS / WARP;
 constexpr uint32_t PARTS = 128; // of a cluster's row
 struct slots {
@@ -146,12 +148,13 @@ struct slots {
         part of_cluster[COPIES][PARTS];
     };
     uint64_t here[COPIES]; // the parts of all blocks
+    part of_row[2];        // by posts: what all of them said
 };
 
 // Nobody may write into the shared memory of a block that has not begun.
 __device__ __forceinline__ void begin_exchange(const norm_rows_args &a, slots &of)
 {
-    if (a.cluster == 1) return;
+    if (a.cluster == 1 || a.posts) return;
     if (threadIdx.x == 0) {
         for (uint32_t i = 0; i < COPIES; ++i) wd_counter_begin(&of.here[i]);
     }
@@ -166,7 +169,7 @@ __device__ __forceinline__ void say(const norm_rows_args &a, uint32_t rank, slot
     const uint32_t copy = turn % COPIES;
     const uint32_t warp = threadIdx.x / WARP;
     const uint32_t lane = threadIdx.x % WARP;
-    if (a.cluster == 1) {
+    if (a.cluster == 1 || a.posts) {
         if (lane == 0) of.of_block[copy][warp] = p;
         return;
     }
@@ -193,6 +196,87 @@ __device__ __forceinline__ part hear(const norm_rows_args &a, uint32_t group, sl
     }
     wd_counter_wait(&of.here[copy], turn / COPIES & 1);
     return join_all<STATISTICS>(of.of_cluster[copy], a.cluster * warps, a.inverse);
+}
+
+// ---- By posts: the blocks of a row are no cluster, but all there at once ----
+
+__device__ __forceinline__ uint64_t *post_of(const norm_rows_args &a, uint32_t turn, uint32_t rank)
+{
+    const uint32_t block = blockIdx.x / a.cluster * a.cluster + rank;
+    return a.posts + (block * COPIES + turn % COPIES) * NORM_ROWS_POST;
+}
+
+// What was left there by an earlier kernel must not be taken for a post of this one.
+__device__ __forceinline__ void begin_posts(const norm_rows_args &a, uint32_t rank)
+{
+    if (!a.posts) return;
+    if (threadIdx.x < COPIES * NORM_ROWS_POST) post_of(a, 0, rank)[threadIdx.x] = 0;
+    wd_meet(a.counters + blockIdx.x / a.cluster * WD_COUNTER_WORDS, a.cluster, rank == 0);
+}
+
+// By a warp: what all blocks said of the row of a turn; `each` columns a block but the last.
+template <bool STATISTICS>
+__device__ __forceinline__ part hear_posts(const norm_rows_args &a, uint32_t turn, uint32_t each)
+{
+    constexpr int MINE = NORM_ROWS_POSTING / (int)WARP;
+    part of[MINE];
+    part all = {0.0f, 0.0f, 0.0f, 0.0f};
+    float sum = 0.0f, squares = 0.0f;
+#pragma unroll
+    for (int k = 0; k < MINE; ++k) {
+        const uint32_t rank = k * WARP + threadIdx.x;
+        float word[STATISTICS ? 3 : 2];
+        of[k] = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (rank >= a.cluster) continue;
+        wd_posts_await(post_of(a, turn, rank), turn + 1, word);
+        of[k].pivot = word[0], of[k].rest = word[1];
+        if (!STATISTICS) continue;
+        of[k].squares = word[STATISTICS ? 2 : 0];
+        of[k].count = (float)min(each, a.length - min(rank * each, a.length));
+    }
+    __syncwarp();
+    if constexpr (STATISTICS) {
+        all.pivot = __shfl_sync(WHOLE_WARP, of[0].pivot, 0);
+#pragma unroll
+        for (int k = 0; k < MINE; ++k) {
+            const float d = (of[k].pivot - all.pivot) + of[k].rest;
+            if (of[k].count > 0.0f) sum = fmaf(of[k].count, d, sum);
+        }
+        all.rest = sum_of_warp(sum) * a.inverse;
+#pragma unroll
+        for (int k = 0; k < MINE; ++k) {
+            const float d = ((of[k].pivot - all.pivot) + of[k].rest) - all.rest;
+            if (of[k].count > 0.0f) squares += fmaf(of[k].count * d, d, of[k].squares);
+        }
+        all.squares = sum_of_warp(squares);
+    } else {
+#pragma unroll
+        for (int k = 0; k < MINE; ++k) sum += of[k].pivot, squares += of[k].rest;
+        all.pivot = sum_of_warp(sum);
+        all.rest = sum_of_warp(squares);
+    }
+    return all;
+}
+
+// By all threads, a turn: posts what the block's warps said of this turn's row, if there is one, and
+// returns what all blocks said of the last one's.
+template <bool STATISTICS>
+__device__ __forceinline__ part exchange(const norm_rows_args &a, uint32_t rank, uint32_t columns,
+                                         uint32_t each, slots &of, uint32_t turn, bool more)
+{
+    const bool speaks = threadIdx.x < WARP;
+    if (speaks && turn > 0) {
+        const part all = hear_posts<STATISTICS>(a, turn - 1, each);
+        if (threadIdx.x == 0) of.of_row[turn % 2] = all;
+    }
+    __syncthreads();
+    if (speaks && more) {
+        const float inverse = columns > 0 ? 1.0f / (float)columns : 0.0f;
+        const part p = join_all<STATISTICS>(of.of_block[turn % COPIES], a.lanes / WARP, inverse);
+        const float word = threadIdx.x == 0 ? p.pivot : threadIdx.x == 1 ? p.rest : p.squares;
+        if (threadIdx.x < 3) wd_post(post_of(a, turn, rank) + threadIdx.x, word, turn + 1);
+    }
+    return of.of_row[turn % 2];
 }
 
 } // namespace

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of gpu/device/post.cuh.
+#ifndef EMULATOR_POST_CUH
+#define EMULATOR_POST_CUH
+
+#include <stdint.h>
+
+static inline void wd_post(uint64_t *to, float value, uint32_t tag)
+{
+    emulator_post(to, __float_as_uint(value), tag);
+}
+
+template <int N>
+static inline void wd_posts_await(const uint64_t *from, uint32_t tag, float (&to)[N])
+{
+    for (int i = 0; i < N; ++i) to[i] = __uint_as_float(emulator_post_await(from + i, tag));
+}
+
+#endif
