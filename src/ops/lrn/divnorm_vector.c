@@ -22,8 +22,9 @@ enum {
     WARP = DIVNORM_THREADS,
     WARPS_FORWARD = 32, /* a processor, to which planes are cut */
     WARPS_BACKWARD = 16,
-    ROWS_LEAST = 4, /* of a segment */
-    RUN_BYTES = 16, /* alignment of a run, at most */
+    ROWS_LEAST = 4,  /* of a segment */
+    WARPS_LEAST = 4, /* a processor; with fewer, segments of a row are done sooner */
+    RUN_BYTES = 16,  /* alignment of a run, at most */
 };
 
 static int type_index(int dtype)
@@ -131,7 +132,7 @@ static void cut(struct divnorm_vector_args *a, int64_t planes, const struct wd_d
 {
     const int32_t runs = (a->width + DIVNORM_RUN - 1) / DIVNORM_RUN;
     int32_t parts = 1;
-    int64_t warps, segments, most;
+    int64_t warps, segments, most, few;
     a->lanes = runs;
     if (runs > WARP) {
         a->halo = backward ? (a->ahead + DIVNORM_RUN - 1) / DIVNORM_RUN : 0;
@@ -144,6 +145,8 @@ static void cut(struct divnorm_vector_args *a, int64_t planes, const struct wd_d
         (int64_t)device->multiprocessors * (backward ? WARPS_BACKWARD : WARPS_FORWARD) / warps;
     most = wd_ceil_div(a->height, wd_most(ROWS_LEAST, a->window - 1));
     segments = wd_most(wd_least(segments, most), 1);
+    few = (int64_t)device->multiprocessors * WARPS_LEAST / warps;
+    if (segments < few) segments = wd_least(few, a->height);
     a->rows = (int32_t)wd_ceil_div(a->height, segments);
     segments = wd_ceil_div(a->height, a->rows);
     /* there is nothing before the first segment */

@@ -232,6 +232,14 @@ template <class T, int N> struct strip {
         T *base = static_cast<T *>(out) + row;
         if (a.to_whole) {
             if ((uint32_t)first >= (uint32_t)a.width) return;
+            if (__builtin_expect(a.scales && !a.blends, 1)) {
+#pragma unroll
+                for (int v = 0; v < RUN; ++v) {
+                    r.put(v, narrowed<T>(numbers<A>(a).alpha * value[v]));
+                }
+                r.store(base + first);
+                return;
+            }
             if (a.blends) old.load(base + first);
 #pragma unroll
             for (int v = 0; v < RUN; ++v) {

@@ -21,7 +21,7 @@ __device__ __forceinline__ void load_run(const lrn_vector_args &a, const void *f
     const T *at = static_cast<const T *>(from);
     const int first = r * V;
     clear(run);
-    if (first >= (int)a.skip && first + V <= (int)a.elements) {
+    if (!a.loose && first >= (int)a.skip && first + V <= (int)a.elements) {
         run.load(at + first);
     } else if (V > 1) {
 #pragma unroll
@@ -36,7 +36,7 @@ __device__ __forceinline__ void put_run(const lrn_vector_args &a, int r, const A
 {
     T *to = static_cast<T *>(a.out.data) + r * V;
     const int first = r * V;
-    if (first >= (int)a.skip && first + V <= (int)a.elements) {
+    if (!a.loose && first >= (int)a.skip && first + V <= (int)a.elements) {
         put<T, V>(a, to, value);
     } else if (V > 1) {
 #pragma unroll
@@ -204,22 +204,33 @@ template <class A, int V> struct tile {
     {
         base[v * ROW + threadIdx.x] = value;
     }
-    // For each of the own elements, all of one pixel and from channel c on, the sum of those from `back`
-    // before it to the last of n, as far as they are of its pixel.
-    __device__ __forceinline__ void sum_whole(const lrn_vector_args &a, int back, int c,
-                                              A *sums) const
+    // For each of the own elements, all of run `in_pixel` of a pixel, the sum of those from `back` before
+    // it to `ahead` behind it, as far as they are of its pixel: those before it, and the others.
+    __device__ __forceinline__ void sum_whole(const lrn_vector_args &a, const A *own, int in_pixel,
+                                              int back, int ahead, A *sums) const
     {
-        constexpr int MOST = V + LRN_WINDOW_MAX - 1;
-        A w[MOST];
+        constexpr int REACH = LRN_AHEAD_MAX;
+        A left[V + REACH - 1], right[V + REACH], before[V];
 #pragma unroll
-        for (int i = 0; i < MOST; ++i) {
-            const int e = i - back, row = e & (V - 1), run = (e - row) / V;
-            w[i] = 0;
-            if (i < V + a.window - 1 && is_channel(a, c + e)) {
-                w[i] = base[row * ROW + (int)threadIdx.x + run];
+        for (int v = 0; v < V; ++v) {
+            right[v] = own[v];
+            if (v < V - 1) left[V - 2 - v] = own[v];
+        }
+#pragma unroll
+        for (int d = 1; d <= PAD; ++d) {
+            const bool is_left = in_pixel >= d && (d - 1) * V < back;
+            const bool is_right = in_pixel + d < (int)a.by_run.divisor && (d - 1) * V < ahead;
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                const int l = V - 2 - (v - d * V), r = v + d * V;
+                if (l < V + REACH - 1) left[l] = is_left ? base[v * ROW + (int)threadIdx.x - d] : 0;
+                if (r < V + REACH) right[r] = is_right ? base[v * ROW + (int)threadIdx.x + d] : 0;
             }
         }
-        window_sums<V, 0, LRN_WINDOW_MAX>(w, a.window, sums);
+        window_sums<V, 0, REACH>(left, back, before);
+        window_sums<V, 0, REACH + 1>(right, ahead + 1, sums);
+#pragma unroll
+        for (int v = 0; v < V; ++v) sums[v] += before[V - 1 - v];
     }
     // For each of the own elements the sum of those from `low` to `high` beyond it, FIRST and LAST
     // the widest that there are, as far as they are of its pixel.
@@ -257,6 +268,7 @@ __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
     tile<A, V> squares(0), shares(1);
     wd_run<T, V> x, dy;
     int c[V];
+    int in_pixel = 0;
     A s[V], power[V], inverse[V], sum[V];
     wd_wait_for_previous();
     clear(x);
@@ -265,11 +277,19 @@ __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
         load_run<T, V>(a, a.x.data, r, x);
         load_run<T, V>(a, a.dy.data, r, dy);
     }
-    channels_from<V>(a, in ? r * V : 0, c);
+    if (WHOLE) {
+        uint32_t pixel = in ? (uint32_t)r : 0;
+        in_pixel = (int)wd_take_rest(pixel, a.by_run);
+    } else {
+        channels_from<V>(a, in ? r * V : 0, c);
+    }
 #pragma unroll
-    for (int v = 0; v < V; ++v) squares.set(v, wd_widen(x.get(v)) * wd_widen(x.get(v)));
+    for (int v = 0; v < V; ++v) {
+        power[v] = wd_widen(x.get(v)) * wd_widen(x.get(v)); // for now
+        squares.set(v, power[v]);
+    }
     __syncthreads();
-    if (WHOLE) squares.sum_whole(a, a.back, c[0], s);
+    if (WHOLE) squares.sum_whole(a, power, in_pixel, a.back, a.ahead, s);
     else squares.template sum<-LRN_BACK_MAX, LRN_AHEAD_MAX>(a, -a.back, a.ahead, c, s);
 #pragma unroll
     for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
@@ -277,11 +297,12 @@ __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
 #pragma unroll
     for (int v = 0; v < V; ++v) {
         power[v] *= wd_widen(dy.get(v));
-        shares.set(v, power[v] * wd_widen(x.get(v)) * inverse[v]);
+        inverse[v] *= power[v] * wd_widen(x.get(v)); // now the share
+        shares.set(v, inverse[v]);
     }
     __syncthreads();
     if (!in || t < a.margin || t >= LRN_TILE_THREADS - a.margin) return;
-    if (WHOLE) shares.sum_whole(a, a.ahead, c[0], sum);
+    if (WHOLE) shares.sum_whole(a, inverse, in_pixel, a.ahead, a.back, sum);
     else shares.template sum<-LRN_AHEAD_MAX, LRN_BACK_MAX>(a, -a.ahead, a.back, c, sum);
 #pragma unroll
     for (int v = 0; v < V; ++v) power[v] += wd_widen(x.get(v)) * numbers<A>(a).share * sum[v];

@@ -84,7 +84,7 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
     int64_t threads;
     if (!wd_lrn_runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
-        run = LRN_SPREAD;
+        run = type == 0 && !any && !backward ? 1 : LRN_SPREAD;
         spreads = true;
     }
     threads = wd_lrn_cut_planes(x, queue->device, run, a);
@@ -95,7 +95,7 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
 
 /* ---- Pixels ---- */
 
-enum { WHOLE, FLAT, ONE };
+enum { WHOLE, FLAT };
 
 /* How runs lie, and how many elements are skipped. */
 static int way_of(struct lrn_vector_args *a, int64_t run, int64_t bytes)
@@ -105,8 +105,9 @@ static int way_of(struct lrn_vector_args *a, int64_t run, int64_t bytes)
     a->skip = (uint32_t)((uintptr_t)a->x.data % RUN_BYTES / (uintptr_t)bytes);
     for (int i = 1; i < count; ++i) {
         if ((uintptr_t)operand[i]->data % RUN_BYTES / (uintptr_t)bytes == a->skip) continue;
-        a->skip = 0;
-        return ONE;
+        a->skip = 0; /* no pointer is moved: runs are put together element by element */
+        a->loose = 1;
+        return FLAT;
     }
     for (int i = 0; i < count; ++i) {
         operand[i]->data = (char *)operand[i]->data - (int64_t)a->skip * bytes;
@@ -125,7 +126,6 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
     int64_t runs;
     int way = way_of(a, run, bytes);
     int kernel;
-    if (way == ONE) run = 1;
     a->elements = (uint32_t)elements + a->skip;
     runs = wd_ceil_div(a->elements, run);
     a->count = (uint32_t)runs;
@@ -138,7 +138,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
         int64_t row = LRN_TILE_THREADS + 2 * wd_ceil_div(LRN_AHEAD_MAX, run);
         int64_t shared = 2 * run * row * wd_lrn_accumulator_bytes(dtype);
         a->margin = (int32_t)wd_ceil_div(a->window - 1, run);
-        kernel = KERNEL_lrn_pixel_backward_any_f32_whole + 3 * type + way;
+        kernel = KERNEL_lrn_pixel_backward_any_f32_whole + 2 * type + way;
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(runs, LRN_TILE_THREADS - 2 * a->margin), LRN_TILE_THREADS,
                               (uint32_t)shared, a);
@@ -146,7 +146,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
     kernel = backward ? KERNEL_lrn_pixel_backward_5_f32_whole
              : any    ? KERNEL_lrn_pixel_forward_any_f32_whole
                       : KERNEL_lrn_pixel_forward_5_f32_whole;
-    return wd_emit_kernel(queue, &kernel_rows[kernel + 3 * type + way],
+    return wd_emit_kernel(queue, &kernel_rows[kernel + 2 * type + way],
                           wd_ceil_div(runs, LRN_THREADS), LRN_THREADS, 0, a);
 }
 

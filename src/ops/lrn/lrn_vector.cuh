@@ -66,14 +66,23 @@ template <class A> __device__ __forceinline__ A blended(const lrn_vector_args &a
 template <class T, int V, class A>
 __device__ __forceinline__ void put(const lrn_vector_args &a, T *to, const A *value)
 {
-    wd_run<T, V> old, run;
-    clear(old);
-    if (a.blends) old.load(to);
+    wd_run<T, V> run;
+    if (__builtin_expect(a.scales && !a.blends, 1)) {
 #pragma unroll
-    for (int v = 0; v < V; ++v) {
-        T narrow;
-        wd_narrow(narrow, blended<A>(a, value[v], wd_widen(old.get(v))));
-        run.put(v, narrow);
+        for (int v = 0; v < V; ++v) {
+            T narrow;
+            wd_narrow(narrow, numbers<A>(a).alpha * value[v]);
+            run.put(v, narrow);
+        }
+    } else {
+        clear(run);
+        if (a.blends) run.load(to);
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            T narrow;
+            wd_narrow(narrow, blended<A>(a, value[v], wd_widen(run.get(v))));
+            run.put(v, narrow);
+        }
     }
     if (a.streaming) run.store_streaming(to);
     else run.store(to);

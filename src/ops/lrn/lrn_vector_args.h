@@ -11,7 +11,7 @@
 enum {
     LRN_THREADS = 128,
     LRN_TILE_THREADS = 256, /* of the blocks that exchange through shared memory */
-    LRN_SPREAD = 2,         /* pixels of a thread, where planes have no runs */
+    LRN_SPREAD = 2,         /* pixels of a thread, where planes have no runs; of fp32 forward, 1 */
     LRN_WINDOW_MAX = 16,
     LRN_BACK_MAX = 7, /* of a window that long */
     LRN_AHEAD_MAX = 8,
@@ -58,6 +58,7 @@ struct lrn_vector_args {
     int64_t plane;  /* planes: pixels */
     uint32_t count; /* planes: threads with work; pixels: runs */
     uint32_t skip;
+    int32_t loose;                /* pixels: pointers are not aligned alike */
     uint32_t elements;            /* pixels: skipped ones included */
     uint32_t phase;               /* pixels: the channel of element i is (i + phase) % channels */
     struct wd_fastdiv by_run;     /* planes: runs of a plane; whole pixels: runs of a pixel */
