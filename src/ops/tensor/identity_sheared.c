@@ -97,7 +97,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     a.back = (uint32_t)(alike ? a.y_shift : unit - 1);
     tiles_b = wd_ceil_div(eb + a.back, SHEARED_B);
-    ta = wd_least(wd_ceil_div(ta, 16) * 16, ea); /* in whole sectors */
+    ta = wd_least(wd_ceil_div(ta, unit) * unit, ea); /* in whole sectors */
     while (ta > SIDE_LEAST && wd_ceil_div(ea, ta) * tiles_b * further <
                                   TILES_A_PROCESSOR * (int64_t)queue->device->multiprocessors) {
         ta = wd_most(wd_ceil_div(ta, 32) * 16, SIDE_LEAST);
