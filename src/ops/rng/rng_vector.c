@@ -154,9 +154,8 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     pixels = wd_least(pixels, plane);
     spans = wd_ceil_div(plane, pixels);
     a->small = spans == 1 && plane % block != 0;
-    a->row_blocks = (uint32_t)(plane % block == 0 ? wd_ceil_div(pixels, block)
-                                                  : (pixels + 2 * block - 2) / block);
-    a->by_plane = wd_fastdiv_of((uint32_t)plane);
+    a->row_blocks = (uint32_t)(a->small || plane % block == 0 ? wd_ceil_div(pixels, block)
+                                                              : (pixels + 2 * block - 2) / block);
     a->channels = (uint32_t)channels;
     a->plane = (uint32_t)plane;
     a->tile_channels = (uint32_t)wide;

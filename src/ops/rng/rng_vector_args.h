@@ -50,7 +50,6 @@ struct rng_vector_args {
     struct wd_fastdiv by_units;  /* a pixel of a tile is `units` of 16 bytes, where that is not 0 */
     struct wd_fastdiv by_groups; /* tiles of a pixel */
     struct wd_fastdiv by_spans;  /* tiles of a plane */
-    struct wd_fastdiv by_plane;
     int32_t units;
 };
 

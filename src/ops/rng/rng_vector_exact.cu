@@ -209,32 +209,29 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
     // as far behind a boundary as in y
     const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
     P *tile = reinterpret_cast<P *>(shared + shift);
-    // of whole planes the elements are neighbours in the index, and blocks of bits go on from one to the next
+    // Neighbours have neighbouring channels. Of whole planes a block of bits goes on from one channel to the
+    // next: it is made with the one that it begins in, or, that before the tile, last.
     const uint32_t origin = (image * a.channels + channel) * a.plane + pixel;
     const uint32_t end = origin + (uint32_t)channels * a.plane;
-    const uint32_t blocks =
-        a.small ? (end - 1) / COUNT - origin / COUNT + 1 : a.tile_channels * a.row_blocks;
-    for (uint32_t i = threadIdx.x; i < blocks; i += blockDim.x) {
+    const uint32_t own = a.tile_channels * a.row_blocks;
+    const uint32_t all = own + (a.small && origin % COUNT != 0);
+    for (uint32_t i = threadIdx.x; i < all; i += blockDim.x) {
         uint32_t number[4], word[COUNT * (int)sizeof(T) / 4];
-        uint32_t block = origin / COUNT + i, skip = 0;
-        int c, p;
-        if (a.small) {
-            skip = block * COUNT < origin ? origin - block * COUNT : 0;
-            const uint32_t from = block * COUNT + skip - origin;
-            c = (int)wd_fastdiv_quotient(from, a.by_plane);
-            p = (int)(from - (uint32_t)c * a.plane);
-        } else {
-            const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
-            c = (int)(i - k * a.tile_channels);
-            const uint32_t index = origin + (uint32_t)c * a.plane;
-            p = (int)(k * COUNT) - (int)(index % COUNT);
-            block = index / COUNT + k;
-            if (c >= channels || p >= pixels) continue;
-        }
+        const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
+        int c = (int)(i - k * a.tile_channels);
+        const uint32_t index = origin + (uint32_t)c * a.plane;
+        uint32_t block = (a.small ? index + COUNT - 1 : index) / COUNT + k;
+        int p = (int)(block * COUNT - index);
+        uint32_t skip = 0;
+        if (i >= own) block = origin / COUNT, c = 0, p = 0, skip = origin % COUNT;
+        if (c >= channels || p >= pixels) continue;
         made::draw(a, d, block, number);
         made::template make<COUNT>(a, d, block, number, word);
         P *to = tile + p * (int)a.tile_channels + c;
-        if (a.small) {
+        if (skip == 0 && p >= 0 && p + COUNT <= pixels) {
+#pragma unroll
+            for (int j = 0; j < COUNT; ++j, to += a.tile_channels) *to = element<P>(word, j);
+        } else if (a.small) {
             const uint32_t back =
                 a.plane * a.tile_channels - 1; // to the next channel's first pixel
 #pragma unroll
@@ -244,9 +241,6 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
                 to += a.tile_channels;
                 if (++p == pixels) p = 0, to -= back;
             }
-        } else if (p >= 0 && p + COUNT <= pixels) {
-#pragma unroll
-            for (int j = 0; j < COUNT; ++j, to += a.tile_channels) *to = element<P>(word, j);
         } else {
 #pragma unroll
             for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {
