@@ -238,8 +238,7 @@ template <class E, class W> __device__ __forceinline__ void concat_mix(const con
                 if (++column == a.columns) column = 0, row += 1;
                 word |= (W)element(row, column) << (j * BITS % (8 * (int)sizeof(W)));
             }
-            if (a.streaming) __stcs(to, word);
-            else *to = word;
+            *to = word;
             continue;
         }
 #pragma unroll 1
