@@ -46,6 +46,18 @@ bool rng_is_coarse(int type)
            type != CUDNN_DATA_INT64;
 }
 
+/* What a normal number's size exceeds with probability u: Newton's way to where ln erfc is ln u, from the left. */
+static double size_of(double u)
+{
+    double z = 0.0;
+    if (u >= 1.0) return 0.0;
+    for (int turn = 0; turn < 12; ++turn) {
+        double above = erfc(z / sqrt(2.0));
+        z += log(above / u) * above / (sqrt(2.0 / 3.14159265358979323846) * exp(-z * z / 2.0));
+    }
+    return z;
+}
+
 double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
                        int64_t i, double excess)
 {
@@ -64,15 +76,15 @@ double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed
         return d->a + (d->b - d->a) * u;
     }
     if (rng_is_coarse(type)) {
-        double turn = (random_half(seed, offset, first + 1, false) + 0.5) / 32768.0 - 1.0;
-        u = (random_half(seed, offset, first, false) + 0.5) / 65536.0;
-        if (u < 64.0 / 65536.0) { /* the tail, finer */
-            u = (random_half(seed, offset, first, false) * 65536.0 +
-                 random_half(seed, offset, first, true) + 0.5) /
-                range;
+        uint32_t bits = (uint32_t)random_half(seed, offset, i, false);
+        double z;
+        u = ((bits & 0x7fff) + 0.5 + excess) / 32768.0;
+        if ((bits & 0x7ff0) == 0) { /* the tail, finer */
+            u = ((bits & 0xf) * 65536.0 + random_half(seed, offset, i, true) + 0.5) / 2147483648.0;
+            u *= 1.0 + 1e-3 * excess;
         }
-        radius = d->b * sqrt(-2.0 * log(u) + excess);
-        return d->a + radius * (i % 2 ? sin(pi * turn) : cos(pi * turn));
+        z = size_of(u);
+        return d->a + d->b * (bits & 0x8000 ? -z : z);
     } else {
         uint32_t word = (uint32_t)random_bits(seed, offset, first + 1);
         /* the lower 30 bits in two's complement: where in a quarter of the circle */

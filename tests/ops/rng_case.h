@@ -16,8 +16,8 @@ struct rng_distribution {
 /* Whether numbers of a type are made of 16 bits. */
 bool rng_is_coarse(int type);
 
-/* Element i, of the types that rng_test.c has. `excess` is what a coarse normal number's radius^2 may have
- * too much. */
+/* Element i, of the types that rng_test.c has. `excess` is by how many of its
+ * 2^15 places a coarse normal number is another one's. */
 double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
                        int64_t i, double excess);
 double rng_expected(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,

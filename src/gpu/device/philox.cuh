@@ -85,7 +85,7 @@ static __device__ __forceinline__ void wd_draw_chances(const wd_drawing &d, cons
     wd_draw(d, block, flags);
     if (t.above != 0) {
 #pragma unroll
-        for (int w = 0; w < 4; ++w) flags[w] = (flags[w] >> 1 & 0x7fff7fffu) + t.above;
+        for (int w = 0; w < 4; ++w) flags[w] = ((flags[w] & 0xfffeffffu) >> 1) + t.above;
         return;
     }
     uint32_t second[4] = {0, 0, 0, 0};

@@ -29,14 +29,26 @@ template <class T, class A, int V> struct storage : wd_run<T, V> {
     }
 };
 
+// An element of any type: little code, called from many places.
+template <class A> __device__ __noinline__ A load_any(const void *data, int32_t dtype, int64_t at)
+{
+    if constexpr (sizeof(A) == 8) return wd_load_f64(data, dtype, at);
+    else return wd_load_f32(data, dtype, at);
+}
+template <class A>
+__device__ __noinline__ void store_any(void *data, int32_t dtype, int64_t at, A value)
+{
+    if constexpr (sizeof(A) == 8) wd_store_f64(data, dtype, at, value);
+    else wd_store_f32(data, dtype, at, value);
+}
+
 template <class A, int V> struct storage<any_type, A, V> {
     static constexpr bool typed = false;
     A element[V];
     int left; // not used: such operands are read element by element
     __device__ void pick(int i, const pointwise_operand &o, int64_t at)
     {
-        if constexpr (sizeof(A) == 8) element[i] = wd_load_f64(o.data, o.dtype, at);
-        else element[i] = wd_load_f32(o.data, o.dtype, at);
+        element[i] = load_any<A>(o.data, o.dtype, at);
     }
     template <class T>
     __device__ __forceinline__ void fetch_as(const pointwise_operand &o, int64_t at)
@@ -146,10 +158,8 @@ __device__ __forceinline__ void store_one(const pointwise_operand &y, int64_t at
 {
     if constexpr (storage<T, A, 1>::typed) {
         wd_narrow(static_cast<T *>(y.data)[at], value);
-    } else if constexpr (sizeof(A) == 8) {
-        wd_store_f64(y.data, y.dtype, at, value);
     } else {
-        wd_store_f32(y.data, y.dtype, at, value);
+        store_any<A>(y.data, y.dtype, at, value);
     }
 }
 

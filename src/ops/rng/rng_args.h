@@ -83,14 +83,15 @@ WD_FN double rng_value(const struct rng_args *a, const uint32_t *number, const u
         return chance < wd_chance_threshold(a->attr.probability) ? 1.0 : 0.0;
     }
     if (a->how == RNG_COARSE) {
-        float pair[2];
-        float square;
-        if (!normal) return rng_coarse_uniform(p, (float)wd_philox_half(number, i) + 0.5f);
-        square = rng_coarse_square(
-            rng_coarse_middle(wd_philox_half(number, first), wd_philox_half(second, first)),
-            0x3f800000u);
-        rng_coarse_pair(p, sqrtf(square), rng_coarse_turn(wd_philox_half(number, first + 1)), pair);
-        return pair[i & 1];
+        const uint32_t half = wd_philox_half(number, i);
+        float z;
+        if (!normal) return rng_coarse_uniform(p, (float)half + 0.5f);
+        if (rng_is_tail(half)) {
+            z = rng_tail_number(half, sqrtf(rng_tail_square(half, wd_philox_half(second, i))));
+        } else {
+            z = rng_coarse_normal(half);
+        }
+        return fmaf(p->step_f, z, p->base_f);
     }
     if (a->how == RNG_SINGLE) {
         float pair[2];

@@ -5,12 +5,12 @@
  * of which IEEE 754 rounds in one way: every device and engine answers the same bits. (Square roots,
  * which it rounds as well, are the caller's.) Compiled without contraction.
  *
- * Normal numbers come in pairs: radius * cos, radius * sin of an angle, where radius^2 = -2 ln u (G. E. P.
- * Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", 1958). Polynomials are
- * minimax fits (Remez). Three precisions:
+ * Normal numbers of 32 bits come in pairs: radius * cos, radius * sin of an angle, where radius^2 = -2 ln u
+ * (G. E. P. Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", 1958); those of 16
+ * are found in a table. Polynomials are minimax fits (Remez). Three precisions:
  *
- *   coarse   for y of two bytes and less: 16 bits each for u and the angle. 6e-5 of radius^2, 4e-5 of
- *            cos and 7e-6 of sin are less than a fifth of half a unit of fp16.
+ *   coarse   for y of two bytes and less: 16 bits each, sizes to a unit of fp16, and to 0.01 near the tail;
+ *            32 bits in the tail, where a number may be 6.6 deviations off.
  *   single   for fp32: 32 bits each, to 2 units in the last place.
  *   double   for the rest: 32 bits each, to a few units in the last place. */
 #ifndef WD_OPS_RNG_NUMBERS_H
@@ -31,27 +31,31 @@ struct rng_scale {
 
 /* ---- 16 bits ---- */
 
-enum { RNG_TAIL = 64 }; /* numbers below, which are large radii, have 16 bits more */
-
-/* The middle of the interval that a number stands for, of 2^16; `lower` counts in the tail alone. */
-WD_FN float rng_coarse_middle(uint32_t number, uint32_t lower)
-{
-    if (number >= RNG_TAIL) return (float)number + 0.5f;
-    return ((float)(number << 16 | lower) + 0.5f) * (1.0f / 65536.0f);
-}
-
 WD_FN float rng_coarse_uniform(const struct rng_scale *p, float middle)
 {
     return fminf(fmaf(middle, p->step_f, p->base_f), p->most_f);
 }
 
-/* -2 ln(middle / 2^16), and 3e-5 more, so that it is above 0. A float's bits as a number are its
- * logarithm but for what a polynomial of the mantissa m, in [1, 2), adds. `one` is the bits of 1.0f,
- * which a kernel keeps in a register. */
-WD_FN float rng_coarse_square(float middle, uint32_t one)
+/* The upper bit of a normal number's 16 is its sign, the next eleven tell the entry of the table, the others where in it. */
+enum { RNG_ENTRIES = 2048, RNG_ENTRY_BITS = 0x7ff0, RNG_PLACE_BITS = 0xf };
+
+#if WD_ON_DEVICE
+static __device__ __align__(16)
+#else
+static
+#endif
+    const uint32_t rng_normal_table[RNG_ENTRIES] = {
+#include "ops/rng/rng_normal_table.inc"
+};
+
+/* Of what is in the tail (less than 2^-11 exceeds its size), u / 2^31 being that chance: -2 ln of it, and
+ * 3e-5 more, so that it is above 0. A float's bits as a number are its logarithm but for what a polynomial of the
+ * mantissa m, in [1, 2), adds. `lower` are 16 bits more. */
+WD_FN float rng_tail_square(uint32_t number, uint32_t lower)
 {
-    const uint32_t bits = WD_FLOAT_TO_BITS(middle);
-    const float m = WD_BITS_TO_FLOAT((bits & 0x007fffffu) | one);
+    const uint32_t u = (number & RNG_PLACE_BITS) << 16 | lower;
+    const uint32_t bits = WD_FLOAT_TO_BITS(((float)u + 0.5f) * (1.0f / 32768.0f));
+    const float m = WD_BITS_TO_FLOAT((bits & 0x007fffffu) | 0x3f800000u);
     float p = -0.0622085907f;
     p = fmaf(p, m, 0.577484134f);
     p = fmaf(p, m, -2.26126506f);
@@ -61,29 +65,30 @@ WD_FN float rng_coarse_square(float middle, uint32_t one)
     return fmaf((float)(int32_t)bits, -1.38629436f / 8388608.0f, p);
 }
 
-/* The middle of the interval of [-1, 1] that a number stands for. */
-WD_FN float rng_coarse_turn(uint32_t number)
+/* The number in the tail, by the square's root. */
+WD_FN float rng_tail_number(uint32_t number, float root)
 {
-    return fmaf((float)number + 0.5f, 1.0f / 32768.0f, -1.0f);
+    float p = 0.00022283053888623976f;
+    p = fmaf(p, root, -0.006808291584089811f);
+    p = fmaf(p, root, 1.0874982762055942f);
+    p = fmaf(p, root, -0.6690693688096513f);
+    return number & 0x8000u ? -p : p;
 }
 
-/* The angle is pi * turn. */
-WD_FN void rng_coarse_pair(const struct rng_scale *p, float radius, float turn, float *to)
+WD_FN int rng_is_tail(uint32_t number)
 {
-    const float far = radius * p->step_f;
-    const float z = turn * turn;
-    float s = 0.0645476375f;
-    float c = 0.178306859f;
-    s = fmaf(s, z, -0.583112523f);
-    s = fmaf(s, z, 2.54374464f);
-    s = fmaf(s, z, -5.16673267f);
-    s = fmaf(s, z, 3.14156004f);
-    c = fmaf(c, z, -1.28755543f);
-    c = fmaf(c, z, 4.04208938f);
-    c = fmaf(c, z, -4.93276041f);
-    c = fmaf(c, z, 0.999959797f);
-    to[0] = fmaf(far, c, p->base_f);
-    to[1] = fmaf(far * turn, s, p->base_f);
+    return (number & RNG_ENTRY_BITS) == 0;
+}
+
+/* A number that is not in the tail. */
+WD_FN float rng_coarse_normal(uint32_t number)
+{
+    const uint32_t entry = rng_normal_table[(number & RNG_ENTRY_BITS) / (RNG_PLACE_BITS + 1)];
+    const double base = (double)wd_decode_small(entry & 0xffffu, 5, 10, 0);
+    const double span = (double)wd_decode_small(entry >> 16, 5, 10, 0);
+    const double exact = base + span * (1.0 + (number & RNG_PLACE_BITS) / 16.0);
+    const float size = wd_decode_small(wd_encode_small(wd_round_odd(exact), 5, 10, 0, 0), 5, 10, 0);
+    return number & 0x8000u ? -size : size;
 }
 
 /* ---- 32 bits, fp32 ---- */

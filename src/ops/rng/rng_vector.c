@@ -31,7 +31,7 @@ enum {
     THREADS_FEW = 64,
     ELEMENTS_MAX_LOG2 = 34,  /* blocks of bits are counted in 32 bits */
     TILE_BYTES = 16384,      /* wanted, and */
-    TILE_BYTES_MOST = 48000, /* what a launch may ask for */
+    TILE_BYTES_MOST = 39000, /* what a launch may ask for besides a table */
     TILE_ROW = 128,          /* bytes of a pixel, where there are more */
     TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
     TILE_PIXELS = 128,
@@ -117,11 +117,14 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
                                int64_t run, int64_t shift)
 {
     int64_t own = kernel != KERNEL_rng_chance_bits && shift > 0 ? 31 : 32; /* runs of a warp */
+    bool table = kernel == KERNEL_rng_normal_f16 || kernel == KERNEL_rng_normal_bf16;
+    int64_t runs = table ? RNG_RUNS_TABLE : RNG_RUNS;
     int64_t threads = RNG_THREADS;
     int64_t warps = wd_ceil_div(wd_ceil_div(a->count + shift, run), own);
-    if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
-    a->whole_blocks = (uint32_t)(a->count / (threads * RNG_RUNS * run));
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
+    if (warps * 32 < threads * runs * queue->device->multiprocessors) threads = THREADS_FEW;
+    a->runs = (uint32_t)runs;
+    a->whole_blocks = (uint32_t)(a->count / (threads * runs * run));
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * runs),
                           (uint32_t)threads, 0, a);
 }
 
@@ -151,9 +154,8 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     pixels = wd_least(pixels, plane);
     spans = wd_ceil_div(plane, pixels);
     a->small = spans == 1 && plane % block != 0;
-    a->row_blocks = (uint32_t)(plane % block == 0 ? wd_ceil_div(pixels, block)
-                                                  : (pixels + 2 * block - 2) / block);
-    a->by_plane = wd_fastdiv_of((uint32_t)plane);
+    a->row_blocks = (uint32_t)(a->small || plane % block == 0 ? wd_ceil_div(pixels, block)
+                                                              : (pixels + 2 * block - 2) / block);
     a->channels = (uint32_t)channels;
     a->plane = (uint32_t)plane;
     a->tile_channels = (uint32_t)wide;
@@ -198,7 +200,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.offset_dtype = numbers.offset_dtype;
     wd_philox_keys(a.seed_value, a.key);
     a.exponent = 0x4b000000u;
-    a.one = 0x3f800000u;
     a.count = wd_tensor_count(y);
     a.scale = numbers.scale;
     if (numbers.how == RNG_CHANCE) {

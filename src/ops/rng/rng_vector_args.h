@@ -14,9 +14,10 @@
 
 enum {
     RNG_THREADS = 256,
-    RNG_BYTES = 16, /* of a store */
-    RNG_RUNS = 4,   /* of a thread */
-    RNG_WORD = 32,  /* elements of a run of a mask */
+    RNG_BYTES = 16,      /* of a store */
+    RNG_RUNS = 4,        /* of a thread, */
+    RNG_RUNS_TABLE = 16, /* and where a block brings a table */
+    RNG_WORD = 32,       /* elements of a run of a mask */
 };
 
 struct rng_vector_args {
@@ -28,15 +29,15 @@ struct rng_vector_args {
     int32_t seed_dtype;
     int32_t offset_dtype;
     uint32_t key[2 * WD_PHILOX_ROUNDS]; /* of seed_value */
-    uint32_t exponent;                  /* bits of floats: of 2^23, */
-    uint32_t one;                       /* and of 1, which no instruction holds besides another */
-    int64_t count;                      /* elements */
-    uint64_t none; /* Bernoulli: the bits of a 0, in all elements of eight bytes, and */
-    uint64_t flip; /* those in which a 1 is different */
+    uint32_t exponent; /* the bits of 2^23, which no instruction holds besides another */
+    int64_t count;     /* elements */
+    uint64_t none;     /* Bernoulli: the bits of a 0, in all elements of eight bytes, and */
+    uint64_t flip;     /* those in which a 1 is different */
     struct wd_threshold threshold;
     struct rng_scale scale;
     int32_t shift; /* flat: bytes between the boundary before y and y; of a mask, elements */
     int32_t streaming;
+    uint32_t runs;         /* flat: of a thread */
     uint32_t whole_blocks; /* flat: of threads, all of whose runs are y's */
     int32_t small; /* tiles: have whole planes, whose elements are neighbours in the index */
     uint32_t channels;
@@ -49,7 +50,6 @@ struct rng_vector_args {
     struct wd_fastdiv by_units;  /* a pixel of a tile is `units` of 16 bytes, where that is not 0 */
     struct wd_fastdiv by_groups; /* tiles of a pixel */
     struct wd_fastdiv by_spans;  /* tiles of a plane */
-    struct wd_fastdiv by_plane;
     int32_t units;
 };
 

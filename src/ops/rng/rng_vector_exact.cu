@@ -2,210 +2,10 @@
 //
 // Random tensors in one pass over y, 16 bytes a store. Values are the definition's, bit for bit: the
 // same functions make them (rng_numbers.h), and so this file is compiled without contraction.
-#include <type_traits>
-
-#include "gpu/device/depend.cuh"
-#include "gpu/device/math.cuh"
-#include "gpu/device/philox.cuh"
 #include "gpu/device/shared.cuh"
-#include "gpu/device/vector.cuh"
-#include "ops/rng/rng_vector_args.h"
+#include "ops/rng/rng_elements.cuh"
 
 namespace {
-
-enum { CHANCE, UNIFORM, NORMAL };
-
-// Keys of a seed that the host knew lie with the arguments.
-__device__ __forceinline__ wd_drawing begin(const rng_vector_args &a)
-{
-    wd_drawing d;
-    wd_wait_for_previous();
-    d.offset = rng_integer(a.offset, a.offset_dtype, a.offset_value);
-    if (a.seed) {
-        wd_philox_keys(rng_integer(a.seed, a.seed_dtype, 0), d.key);
-    } else {
-#pragma unroll
-        for (int i = 0; i < 2 * WD_PHILOX_ROUNDS; ++i) d.key[i] = a.key[i];
-    }
-    return d;
-}
-
-// ---- A block's elements ----
-
-// sqrt(x) rounded to nearest, of what is neither 0 nor near the ends of the range: P. Markstein,
-// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990.
-__device__ __forceinline__ float root(float x)
-{
-    const float inverse = wd_about_rsqrt(x);
-    const float near = x * inverse;
-    return fmaf(fmaf(-near, near, x), 0.5f * inverse, near);
-}
-
-// A word's half and 1/2, by its place in a mantissa.
-template <int HIGH>
-__device__ __forceinline__ float middle_of(const rng_vector_args &a, uint32_t word)
-{
-    return __uint_as_float(__byte_perm(word, a.exponent, HIGH ? 0x7632 : 0x7610)) - 8388607.5f;
-}
-__device__ __forceinline__ float turn_of(const rng_vector_args &a, uint32_t word)
-{
-    return fmaf(middle_of<1>(a, word), 1.0f / 32768.0f, -1.0f);
-}
-
-// Integers below 2^32 as double, by their place in a mantissa.
-__device__ __forceinline__ double whole(uint32_t r)
-{
-    return __hiloint2double(0x43300000, (int)r) - 0x1p52;
-}
-
-__device__ __forceinline__ void double_pair(const rng_scale &p, const uint32_t *number, double *to)
-{
-    const double u = whole(number[0]) + 0.5;
-    const uint32_t high = (uint32_t)__double2hiint(u);
-    // below the square root of 1/2 or not; a double's power is the upper word's
-    uint32_t power = (high - 0x3fe6a09eu) & 0xfff00000u;
-    double f = __hiloint2double((int)(high - power), __double2loint(u));
-    if (f < 0.70710678118654752440) f += f, power -= 0x00100000u;
-    const double radius = sqrt(rng_double_square(f, (double)((int32_t)power >> 20) - 32.0));
-    const double t = (whole((number[1] << 2 | 2u) ^ 0x80000000u) - 2147483648.0) * 0x1p-31;
-    rng_double_pair(&p, radius, t, number[1], to);
-}
-
-template <class T> __device__ __forceinline__ uint32_t pair_of(float low, float high)
-{
-    uint32_t word;
-    if constexpr (std::is_same<T, half16>::value) {
-        const __half2 pair = __floats2half2_rn(low, high);
-        memcpy(&word, &pair, sizeof word);
-    } else {
-        const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-        memcpy(&word, &pair, sizeof word);
-    }
-    return word;
-}
-
-__device__ __forceinline__ void put(uint32_t *word, int i, double v)
-{
-    word[2 * i] = (uint32_t)__double2loint(v);
-    word[2 * i + 1] = (uint32_t)__double2hiint(v);
-}
-
-// The tail's middles, in place of those of the words' lower halves.
-__device__ __forceinline__ void set_tails(const wd_drawing &d, uint32_t block,
-                                          const uint32_t *number, float *middle)
-{
-    bool few = false;
-#pragma unroll
-    for (int w = 0; w < 4; ++w) few |= (number[w] & 0xffffu & ~(RNG_TAIL - 1)) == 0;
-    if (!few) return;
-    uint32_t second[4];
-    wd_draw_second(d, block, second);
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-        middle[w] = rng_coarse_middle(number[w] & 0xffffu, second[w] & 0xffffu);
-    }
-}
-
-// Of the element, of WORDS words, that word w is a part of.
-template <int WORDS> __device__ __forceinline__ uint32_t element_above(const uint32_t *flags, int w)
-{
-    const int i = w / WORDS;
-    return i & 1 ? wd_word_above<1>(flags[i / 2]) : wd_word_above<0>(flags[i / 2]);
-}
-
-// T is what y holds; of Bernoulli's an integer of as many bytes.
-template <class T, int WAY> struct elements {
-    static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
-    static constexpr int IN_BLOCK = HALVES ? WD_PHILOX_HALVES : 4;
-
-    static __device__ __forceinline__ void draw(const rng_vector_args &a, const wd_drawing &d,
-                                                uint32_t block, uint32_t *number)
-    {
-        if constexpr (WAY == CHANCE) wd_draw_chances(d, a.threshold, block, number);
-        else wd_draw(d, block, number);
-    }
-
-    // The first COUNT elements that words of a block are, packed. Of pairs, both.
-    template <int COUNT>
-    static __device__ __forceinline__ void make(const rng_vector_args &a, const wd_drawing &d,
-                                                uint32_t block, const uint32_t *number,
-                                                uint32_t *word)
-    {
-        constexpr int WORDS = COUNT * (int)sizeof(T) / 4;
-        const rng_scale &p = a.scale;
-        if constexpr (WAY == CHANCE) {
-#pragma unroll
-            for (int w = 0; w < WORDS; ++w) {
-                uint32_t above;
-                if constexpr (sizeof(T) == 1) above = wd_bytes_above(number + 2 * w);
-                else if constexpr (sizeof(T) == 2) above = wd_halves_above(number[w]);
-                else above = element_above<sizeof(T) / 4>(number, w);
-                word[w] = (uint32_t)(a.none >> (32 * (w & 1))) ^
-                          ((uint32_t)(a.flip >> (32 * (w & 1))) & ~above);
-            }
-        } else if constexpr (sizeof(T) == 2 && WAY == UNIFORM) {
-#pragma unroll
-            for (int w = 0; w < WORDS; ++w) {
-                word[w] = pair_of<T>(rng_coarse_uniform(&p, middle_of<0>(a, number[w])),
-                                     rng_coarse_uniform(&p, middle_of<1>(a, number[w])));
-            }
-        } else if constexpr (sizeof(T) == 2) {
-            float middle[4];
-            static_assert(WORDS == 4, "a block");
-#pragma unroll
-            for (int w = 0; w < 4; ++w) middle[w] = middle_of<0>(a, number[w]);
-            set_tails(d, block, number, middle);
-#pragma unroll
-            for (int w = 0; w < 4; ++w) {
-                float v[2];
-                rng_coarse_pair(&p, root(rng_coarse_square(middle[w], a.one)),
-                                turn_of(a, number[w]), v);
-                word[w] = pair_of<T>(v[0], v[1]);
-            }
-        } else if constexpr (sizeof(T) == 1) {
-            constexpr bool SIGNED = std::is_same<T, int8_t>::value;
-#pragma unroll
-            for (int w = 0; w < WORDS; ++w) word[w] = 0;
-#pragma unroll
-            for (int i = 0; i < COUNT; ++i) {
-                const double v = rng_coarse_uniform(&p, i & 1 ? middle_of<1>(a, number[i / 2])
-                                                              : middle_of<0>(a, number[i / 2]));
-                const int64_t whole = wd_saturate(v, SIGNED ? -128.0 : 0.0, SIGNED ? 127.0 : 255.0);
-                word[i / 4] |= (uint32_t)(uint8_t)whole << (8 * (i & 3));
-            }
-        } else if constexpr (std::is_same<T, int32_t>::value) {
-#pragma unroll
-            for (int i = 0; i < COUNT; ++i) {
-                const double v = rng_double_uniform(&p, whole(number[i]));
-                word[i] = (uint32_t)(int32_t)wd_saturate(v, -2147483648.0, 2147483647.0);
-            }
-        } else if constexpr (sizeof(T) == 4) {
-#pragma unroll
-            for (int i = 0; i < COUNT; i += 2) {
-                float v[2] = {rng_single_uniform(&p, number[i]),
-                              rng_single_uniform(&p, number[i + 1])};
-                if constexpr (WAY == NORMAL) {
-                    rng_single_pair(&p, root(rng_single_square(number[i])), number[i + 1], v);
-                }
-                word[i] = __float_as_uint(v[0]);
-                word[i + 1] = __float_as_uint(v[1]);
-            }
-        } else {
-#pragma unroll
-            for (int i = 0; i < COUNT; i += 2) {
-                double v[2];
-                if constexpr (WAY == NORMAL) {
-                    double_pair(p, number + i, v);
-                } else {
-                    v[0] = rng_double_uniform(&p, whole(number[i]));
-                    v[1] = rng_double_uniform(&p, whole(number[i + 1]));
-                }
-                put(word, i, v[0]);
-                put(word, i + 1, v[1]);
-            }
-        }
-    }
-};
 
 // ---- Stores ----
 
@@ -316,15 +116,16 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
     typedef piece<sizeof(T)> P;
     typedef shares<T, WAY> in;
     const wd_drawing d = begin(a);
+    if (WAY == NORMAL && sizeof(T) == 2) bring_table();
     const uint32_t threads = blockDim.x, lane = threadIdx.x % 32;
     uint32_t word[8]; // what is stored is behind the first four
     if (a.shift == 0) {
-        const int64_t first = (int64_t)blockIdx.x * (threads * RNG_RUNS); // of the block's runs
+        const int64_t first = (int64_t)blockIdx.x * (threads * a.runs); // of the block's runs
         const uint32_t block = (uint32_t)(first / in::PARTS) * in::BLOCKS;
         const bool whole = blockIdx.x < a.whole_blocks;
         char *to = static_cast<char *>(a.y) + first * RNG_BYTES;
 #pragma unroll 1
-        for (uint32_t run = threadIdx.x; run < threads * RNG_RUNS; run += threads) {
+        for (uint32_t run = threadIdx.x; run < threads * a.runs; run += threads) {
             if (!whole && (first + run) * in::COUNT >= a.count) return;
             make_run<T, WAY>(a, d, block + run / in::PARTS * in::BLOCKS, run % in::PARTS, word + 4);
             if (whole) store_run(a, to + run * RNG_BYTES, word + 4);
@@ -333,10 +134,10 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
         return;
     }
     // a warp makes 32 runs of the index, of which the first one's are the last of the warp before
-    int64_t base = ((int64_t)blockIdx.x * (threads * RNG_RUNS) + threadIdx.x) / 32 * 31 - 1;
+    int64_t base = ((int64_t)blockIdx.x * (threads * a.runs) + threadIdx.x) / 32 * 31 - 1;
     const int before = a.shift / (int)sizeof(T);
 #pragma unroll 1
-    for (int u = 0; u < RNG_RUNS; ++u, base += threads / 32 * 31) {
+    for (int u = 0; u < a.runs; ++u, base += threads / 32 * 31) {
         const int64_t run = base + lane, at = base * in::COUNT - before; // of the warp
         uint32_t shifted[4];
         if (at + in::COUNT >= a.count) return;
@@ -396,6 +197,7 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
     typedef piece<sizeof(T)> P;
     constexpr int COUNT = made::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(T);
     const wd_drawing d = begin(a);
+    if (WAY == NORMAL && sizeof(T) == 2) bring_table();
     P *y = static_cast<P *>(a.y);
     const uint32_t row = wd_fastdiv_quotient(blockIdx.x, a.by_groups);
     const uint32_t channel = (blockIdx.x - row * a.by_groups.divisor) * a.tile_channels;
@@ -407,32 +209,29 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
     // as far behind a boundary as in y
     const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
     P *tile = reinterpret_cast<P *>(shared + shift);
-    // of whole planes the elements are neighbours in the index, and blocks of bits go on from one to the next
+    // Neighbours have neighbouring channels. Of whole planes a block of bits goes on from one channel to the
+    // next: it is made with the one that it begins in, or, that before the tile, last.
     const uint32_t origin = (image * a.channels + channel) * a.plane + pixel;
     const uint32_t end = origin + (uint32_t)channels * a.plane;
-    const uint32_t blocks =
-        a.small ? (end - 1) / COUNT - origin / COUNT + 1 : a.tile_channels * a.row_blocks;
-    for (uint32_t i = threadIdx.x; i < blocks; i += blockDim.x) {
+    const uint32_t own = a.tile_channels * a.row_blocks;
+    const uint32_t all = own + (a.small && origin % COUNT != 0);
+    for (uint32_t i = threadIdx.x; i < all; i += blockDim.x) {
         uint32_t number[4], word[COUNT * (int)sizeof(T) / 4];
-        uint32_t block = origin / COUNT + i, skip = 0;
-        int c, p;
-        if (a.small) {
-            skip = block * COUNT < origin ? origin - block * COUNT : 0;
-            const uint32_t from = block * COUNT + skip - origin;
-            c = (int)wd_fastdiv_quotient(from, a.by_plane);
-            p = (int)(from - (uint32_t)c * a.plane);
-        } else {
-            const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
-            c = (int)(i - k * a.tile_channels);
-            const uint32_t index = origin + (uint32_t)c * a.plane;
-            p = (int)(k * COUNT) - (int)(index % COUNT);
-            block = index / COUNT + k;
-            if (c >= channels || p >= pixels) continue;
-        }
+        const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
+        int c = (int)(i - k * a.tile_channels);
+        const uint32_t index = origin + (uint32_t)c * a.plane;
+        uint32_t block = (a.small ? index + COUNT - 1 : index) / COUNT + k;
+        int p = (int)(block * COUNT - index);
+        uint32_t skip = 0;
+        if (i >= own) block = origin / COUNT, c = 0, p = 0, skip = origin % COUNT;
+        if (c >= channels || p >= pixels) continue;
         made::draw(a, d, block, number);
         made::template make<COUNT>(a, d, block, number, word);
         P *to = tile + p * (int)a.tile_channels + c;
-        if (a.small) {
+        if (skip == 0 && p >= 0 && p + COUNT <= pixels) {
+#pragma unroll
+            for (int j = 0; j < COUNT; ++j, to += a.tile_channels) *to = element<P>(word, j);
+        } else if (a.small) {
             const uint32_t back =
                 a.plane * a.tile_channels - 1; // to the next channel's first pixel
 #pragma unroll
@@ -442,9 +241,6 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
                 to += a.tile_channels;
                 if (++p == pixels) p = 0, to -= back;
             }
-        } else if (p >= 0 && p + COUNT <= pixels) {
-#pragma unroll
-            for (int j = 0; j < COUNT; ++j, to += a.tile_channels) *to = element<P>(word, j);
         } else {
 #pragma unroll
             for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {

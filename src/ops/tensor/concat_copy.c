@@ -213,7 +213,6 @@ static cudnnStatus_t emit_mix(const struct wd_call *call, struct wd_queue *queue
     a->by_columns = wd_fastdiv_of(a->columns);
     a->tile_rows = (uint32_t)rows;
     a->shift = (int32_t)((int64_t)((uintptr_t)a->y % (uintptr_t)word) / element);
-    a->streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     place = wd_ceil_div(4 * (int64_t)a->columns, CONCAT_BYTES) * CONCAT_BYTES;
     for (int i = 0; i < a->inputs; ++i) {
         a->input[i].place = (uint32_t)place;

@@ -191,6 +191,7 @@ __device__ __forceinline__ void fetch(const mix_input &in, unsigned char *to, in
         wd_copy_async<CONCAT_BYTES, false>(to, in.x + at);
         return;
     }
+#pragma unroll 1
     for (int b = 0; b < CONCAT_BYTES; ++b) {
         if (at + b >= 0 && at + b < in.extent) to[b] = in.x[at + b];
     }
@@ -221,30 +222,29 @@ template <class E, class W> __device__ __forceinline__ void concat_mix(const con
     }
     wd_copies_wait_all();
     __syncthreads();
-    for (int k = (int)threadIdx.x * N - a.shift; k < elements; k += (int)blockDim.x * N) {
-        const uint32_t from = (uint32_t)max(k, 0);
-        uint32_t row = wd_fastdiv_quotient(from, a.by_columns);
-        uint32_t column = from - row * a.columns;
-        W word = 0;
-#pragma unroll
-        for (int j = 0; j < N; ++j) {
-            if (k + j < 0) continue; // before y
-            const uint32_t entry = table[column];
-            const E *element =
-                reinterpret_cast<const E *>(shared + (entry & 0xffffu) + row * (entry >> 16));
-            word |= (W)*element << (j * BITS % (8 * (int)sizeof(W)));
-            if (++column == a.columns) column = 0, row += 1;
-            if (k + j + 1 == elements) row = column = 0; // what is beyond is not stored
-        }
+    const auto element = [&](uint32_t row, uint32_t column) {
+        const uint32_t entry = table[column];
+        return *reinterpret_cast<const E *>(shared + (entry & 0xffffu) + row * (entry >> 16));
+    };
+    int k = (int)threadIdx.x * N - a.shift;
+    for (E *at = y + k; k < elements; k += (int)blockDim.x * N, at += (int)blockDim.x * N) {
         if (k >= 0 && k + N <= elements) {
-            W *to = reinterpret_cast<W *>(y + k);
-            if (a.streaming) __stcs(to, word);
-            else *to = word;
+            uint32_t row = wd_fastdiv_quotient((uint32_t)k, a.by_columns);
+            uint32_t column = (uint32_t)k - row * a.columns;
+            W word = element(row, column);
+            W *to = reinterpret_cast<W *>(at);
+#pragma unroll
+            for (int j = 1; j < N; ++j) {
+                if (++column == a.columns) column = 0, row += 1;
+                word |= (W)element(row, column) << (j * BITS % (8 * (int)sizeof(W)));
+            }
+            *to = word;
             continue;
         }
-#pragma unroll
-        for (int j = 0; j < N; ++j) {
-            if (k + j >= 0 && k + j < elements) y[k + j] = (E)(word >> (j * BITS));
+#pragma unroll 1
+        for (int e = max(k, 0); e < min(k + N, elements); ++e) {
+            const uint32_t row = wd_fastdiv_quotient((uint32_t)e, a.by_columns);
+            y[e] = element(row, (uint32_t)e - row * a.columns);
         }
     }
 }

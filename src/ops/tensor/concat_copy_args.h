@@ -62,7 +62,6 @@ struct concat_mix_args {
     unsigned char *y;
     int64_t rows;
     int32_t inputs;
-    int32_t streaming;
     uint32_t tile_rows;
     uint32_t columns; /* elements of a row of y */
     int32_t shift;    /* elements between the boundary of a word before y and y */

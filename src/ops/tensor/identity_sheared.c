@@ -14,19 +14,20 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    A_MIN = 32, /* below, rows of x are too short for a warp each, */
-    B_MIN = 96, /* and most of a tile is beyond the row of y */
+    A_MIN = 32,     /* below, rows of x are too short for a warp each, */
+    B_MIN = 96,     /* and most of a tile is beyond the row of y, */
+    B_MIN_ODD = 48, /* likewise, of 2 bytes, where rows of x begin anywhere too */
     COUNT_MIN = 1 << 20,
     SIDE_LEAST = 32,       /* of a tile along a, where tiles are few */
     TILES_A_PROCESSOR = 4, /* wanted */
 };
 
-/* Whether rows of y begin at runs of 16 bytes, if their first one does. */
-static bool in_runs(const struct wd_walk *w, int64_t bytes)
+/* Whether rows begin at runs of 16 bytes, if their first one does. */
+static bool in_runs(const int64_t *stride, int rank, int64_t bytes)
 {
     int64_t run = 16 / bytes;
-    for (int d = 0; d < w->rank; ++d) {
-        if (w->y[d] != 1 && w->y[d] % run != 0) return false;
+    for (int d = 0; d < rank; ++d) {
+        if (stride[d] != 1 && stride[d] % run != 0) return false;
     }
     return true;
 }
@@ -35,17 +36,18 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     int64_t bytes = wd_dtype_bytes(wd_slot(problem->graph, problem->node, WD_TURN_Y)->dtype);
     struct wd_walk w;
-    int64_t ea, eb;
+    int64_t ea, eb, least;
     if (!wd_turn_matches(problem, &w, reason)) return false;
     if (!wd_turn_moves_only(problem, reason)) return false;
     ea = w.dim[wd_walk_neighbours(&w)];
     eb = w.dim[w.rank - 1];
     WD_NEED(bytes <= 4, reason, NOT_SUPPORTED_DATA_TYPE,
             "elements of %lld bytes, needed are 2 or 4", (long long)bytes);
-    WD_NEED(w.count >= COUNT_MIN && ea >= A_MIN && eb >= B_MIN, reason, NOT_SUPPORTED_SHAPE,
-            "planes of %lld by %lld, %lld elements: needed are %d by %d and %d", (long long)ea,
-            (long long)eb, (long long)w.count, A_MIN, B_MIN, COUNT_MIN);
-    WD_NEED(!in_runs(&w, bytes), reason, NOT_SUPPORTED_SHAPE,
+    least = bytes > 2 || in_runs(w.x, w.rank, bytes) ? B_MIN : B_MIN_ODD;
+    WD_NEED(w.count >= COUNT_MIN && ea >= A_MIN && eb >= least, reason, NOT_SUPPORTED_SHAPE,
+            "planes of %lld by %lld, %lld elements: needed are %d by %lld and %d", (long long)ea,
+            (long long)eb, (long long)w.count, A_MIN, (long long)least, COUNT_MIN);
+    WD_NEED(!in_runs(w.y, w.rank, bytes), reason, NOT_SUPPORTED_SHAPE,
             "rows of y begin at runs of 16 bytes");
     return true;
 }
@@ -97,7 +99,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     a.back = (uint32_t)(alike ? a.y_shift : unit - 1);
     tiles_b = wd_ceil_div(eb + a.back, SHEARED_B);
-    ta = wd_least(wd_ceil_div(ta, 16) * 16, ea); /* in whole sectors */
+    ta = wd_least(wd_ceil_div(ta, unit) * unit, ea); /* in whole sectors */
     while (ta > SIDE_LEAST && wd_ceil_div(ea, ta) * tiles_b * further <
                                   TILES_A_PROCESSOR * (int64_t)queue->device->multiprocessors) {
         ta = wd_most(wd_ceil_div(ta, 32) * 16, SIDE_LEAST);
@@ -110,7 +112,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     return wd_emit_kernel(
         queue, &kernel_rows[bytes == 2 ? KERNEL_identity_sheared_2 : KERNEL_identity_sheared_4],
         tiles_a * tiles_b * further, SHEARED_THREADS,
-        (uint32_t)((SHEARED_B + (int64_t)a.back) * a.pitch * bytes + 4), &a);
+        (uint32_t)((wd_least(SHEARED_B, eb) + (int64_t)a.back) * a.pitch * bytes + 4), &a);
 }
 
 const struct wd_engine wd_engine_identity_sheared = {
