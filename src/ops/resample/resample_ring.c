@@ -15,8 +15,8 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    UP_KERNELS = 7, /* of a type; runs are not enlarged by four, but gradients are */
-    UP_BACK_KERNELS = 8,
+    UP_KERNELS = 11, /* of a type; runs are not enlarged by four, but gradients are */
+    UP_BACK_KERNELS = 12,
     UP_THREADS = 128,
     RECORD = 16,           /* bytes of a row's record */
     ROWS = 64,             /* of a walk, at most */
