@@ -67,7 +67,8 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     if (volume && !planes) run = VOLUME_RUN;
     single = !aligned || (planes ? s->image[2] % (run / times) : s->inner % run) != 0;
     if (single) {
-        if (times != 2 || volume) return -1;
+        /* forward, of planes and in fp32 rings take as long or less */
+        if (times != 2 || volume || !s->backward || planes || s->size != 2) return -1;
         run = 1;
         planes = false;
     }
@@ -100,7 +101,8 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     } while (true);
     a->by_band = wd_fastdiv_of((uint32_t)bands);
     a->count = (uint32_t)(columns * bands);
-    if (volume) return way[1] + (s->backward ? 8 : 7) + (planes ? 0 : 2);
-    if (single) return way[1] + (s->backward ? 6 : 5);
+    /* planes, runs (by four backward only), volumes of both, singles */
+    if (volume) return way[1] + (s->backward ? 6 : 5) + (planes ? 0 : 2);
+    if (single) return way[1] + 10;
     return way[1] + (times == 4 ? 1 : 0) + (planes ? 0 : 3);
 }
