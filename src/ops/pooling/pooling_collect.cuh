@@ -10,8 +10,7 @@
 
 namespace {
 
-// SIZE: windows of SIZE x SIZE in one plane, or 0 for any.
-template <class T, int V, int MODE, int SIZE> struct collecting {
+template <class T, int V, int MODE> struct collecting {
     using A = acc<T>;
     static constexpr int ROWS = V > 1 ? POOL_OF_RUNS : POOL_COLLECTED;
 
@@ -83,28 +82,18 @@ template <class T, int V, int MODE, int SIZE> struct collecting {
             };
             const uint32_t high = x[1].by_ins.divisor;
             const uint32_t lane = c * V * (uint32_t)sizeof(T);
-            if constexpr (SIZE > 0) {
-#pragma unroll
-                for (int r = 0; r < SIZE; ++r) {
-                    if ((uint32_t)(row + r) >= (uint32_t)from[1].ins) continue;
-                    const uint32_t line = row_at<T, V>(a, n * high + (uint32_t)(row + r)) + lane;
-#pragma unroll
-                    for (int s = 0; s < SIZE; ++s) {
-                        if ((uint32_t)(column + s) >= (uint32_t)from[2].ins) continue;
-                        see(line, column + s, r * SIZE + s);
-                    }
-                }
-            } else {
-                const int low_d = max(depth, 0), end_d = min(depth + x[0].size, from[0].ins);
-                const int low_h = max(row, 0), end_h = min(row + x[1].size, from[1].ins);
-                const int low_w = max(column, 0), end_w = min(column + x[2].size, from[2].ins);
-                for (int d = low_d; d < end_d; ++d) {
-                    for (int h = low_h; h < end_h; ++h) {
-                        const uint32_t plane = n * x[0].by_ins.divisor + (uint32_t)d;
-                        const uint32_t line = row_at<T, V>(a, plane * high + (uint32_t)h) + lane;
-                        const int code = ((d - depth) * x[1].size + h - row) * x[2].size - column;
-                        for (int w = low_w; w < end_w; ++w) see(line, w, (uint32_t)(code + w));
-                    }
+            const int low_d = max(depth, 0), end_d = min(depth + x[0].size, from[0].ins);
+            const int low_h = max(row, 0), end_h = min(row + x[1].size, from[1].ins);
+            const int low_w = max(column, 0), end_w = min(column + x[2].size, from[2].ins);
+#pragma unroll 1
+            for (int d = low_d; d < end_d; ++d) {
+#pragma unroll 1
+                for (int h = low_h; h < end_h; ++h) {
+                    const uint32_t plane = n * x[0].by_ins.divisor + (uint32_t)d;
+                    const uint32_t line = row_at<T, V>(a, plane * high + (uint32_t)h) + lane;
+                    const int code = ((d - depth) * x[1].size + h - row) * x[2].size - column;
+#pragma unroll 1
+                    for (int w = low_w; w < end_w; ++w) see(line, w, (uint32_t)(code + w));
                 }
             }
             dy.store(shares(item));
@@ -154,9 +143,11 @@ template <class T, int V, int MODE, int SIZE> struct collecting {
 #pragma unroll
                 for (int i = 0; i < V; ++i) sum[k][i] = (A)0;
             }
+#pragma unroll 1
             for (int z = first_z; z < end_z; ++z) {
                 const int deep = (d - (z * x[0].stride - x[0].pad)) * x[1].size;
                 const uint32_t plane = n * x[0].by_overs.divisor + (uint32_t)z;
+#pragma unroll 1
                 for (int p = first_p; p < end_p; ++p) {
                     const int row = h - (p * x[1].stride - x[1].pad);
                     int code[ROWS]; // of this column's first element in each row
@@ -166,6 +157,7 @@ template <class T, int V, int MODE, int SIZE> struct collecting {
                         code[k] = in ? (deep + row + k) * x[2].size : -(1 << 28);
                     }
                     const uint32_t line = plane * x[1].by_overs.divisor + (uint32_t)p;
+#pragma unroll 1
                     for (int q = first_q; q < end_q; ++q) {
                         const uint32_t of = (line * wide + (uint32_t)q) * a.tile_inner + c - origin;
                         const int column = w - (q * x[2].stride - x[2].pad);

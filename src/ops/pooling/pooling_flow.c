@@ -180,17 +180,26 @@ bool wd_pool_flow_takes(const struct wd_device *device, const struct wd_pool_sha
     return true;
 }
 
-/* All blocks with as many tiles, so that the processor that has most of them has as few as can be; a
- * block's beginning is half a tile's work. */
-static int64_t blocks_of(const struct wd_device *device, const struct pool_flow_args *a)
+/* All blocks with as many tiles. Of averages, so that the processor that has most of them has as few as can
+ * be, a block's beginning being half a tile's work; of maxima, as many blocks as are there at once. */
+static int64_t blocks_of(const struct wd_device *device, const struct wd_kernel_row *row,
+                         enum wd_pool_flow_work work, const struct pool_flow_args *a)
 {
+    const int64_t threads = a->threads + POOL_FLOW_COPIERS;
     int64_t best = a->tiles;
     int64_t least = INT64_MAX;
+    if (work == WD_POOL_FLOW_MAXIMA) {
+        const int64_t shared = POOL_FLOW_SLOTS * (int64_t)a->slot + 1024;
+        int64_t at_once = 65536 / (threads * row->registers);
+        at_once = wd_least(at_once, device->shared_per_processor / shared);
+        at_once = wd_most(at_once, 1) * device->multiprocessors;
+        return wd_ceil_div(a->tiles, wd_ceil_div(a->tiles, at_once));
+    }
     for (int64_t each = 1; each <= TILES_MOST; ++each) {
         const int64_t blocks = wd_ceil_div(a->tiles, each);
-        const int64_t work = wd_ceil_div(blocks, device->multiprocessors) * (2 * each + 1);
-        if (work < least) {
-            least = work;
+        const int64_t most = wd_ceil_div(blocks, device->multiprocessors) * (2 * each + 1);
+        if (most < least) {
+            least = most;
             best = blocks;
         }
     }
@@ -207,6 +216,6 @@ cudnnStatus_t wd_pool_flow_emit(struct wd_queue *queue, struct wd_kernel_row *ro
     a.dy = m->dy;
     a.out = m->out;
     a.alpha = (float)m->alpha;
-    return wd_emit_kernel(queue, row, blocks_of(queue->device, &a), a.threads + POOL_FLOW_COPIERS,
-                          POOL_FLOW_SLOTS * a.slot, &a);
+    return wd_emit_kernel(queue, row, blocks_of(queue->device, row, work, &a),
+                          a.threads + POOL_FLOW_COPIERS, POOL_FLOW_SLOTS * a.slot, &a);
 }

@@ -81,9 +81,13 @@ __device__ __forceinline__ void scatter(const pool_band_args &a)
     const uint32_t columns = x[2].by_class.divisor * inner;
     const uint32_t rows = x[1].by_class.divisor, planes = x[0].by_class.divisor;
     const uint32_t items = images * planes * rows * columns;
+#pragma unroll 1
     for (int turn_d = 0; turn_d < x[0].classes; ++turn_d) {
+#pragma unroll 1
         for (int turn_h = 0; turn_h < x[1].classes; ++turn_h) {
+#pragma unroll 1
             for (int turn_w = 0; turn_w < x[2].classes; ++turn_w) {
+#pragma unroll 1
                 for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
                     uint32_t m = item;
                     const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
@@ -139,13 +143,16 @@ __device__ __forceinline__ void scatter(const pool_band_args &a)
                                    0);
                         int best_d = max(d0, 0), best_h = low_h;
                         best.code = (uint32_t)low_w;
+#pragma unroll 1
                         for (d = max(d0, 0); d < end_d; ++d) {
+#pragma unroll 1
                             for (h = low_h; h < end_h; ++h) {
                                 first_largest<MODE, A> before = best;
                                 uint32_t at = line + (uint32_t)d * a.from.pitch[1] +
                                               (uint32_t)h * a.from.pitch[2] +
                                               (uint32_t)low_w * step;
                                 best.code = 0xffffffffu;
+#pragma unroll 1
                                 for (w = low_w; w < end_w; ++w, at += step)
                                     best.take(element(at), (uint32_t)w);
                                 if (best.code == 0xffffffffu) best.code = before.code;

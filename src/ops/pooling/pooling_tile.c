@@ -37,16 +37,15 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
 {
     /* by type: runs of 16 bytes, single elements; by way */
     static const int row[4][2][POOL_WAYS] = {
-        {{KERNEL_pool_tile_f32_16_any, KERNEL_pool_tile_f32_16_run, KERNEL_pool_tile_f32_16_any},
-         {KERNEL_pool_tile_f32_1_any, KERNEL_pool_tile_f32_1_run, KERNEL_pool_tile_f32_1_3_2}},
-        {{KERNEL_pool_tile_f16_16_any, KERNEL_pool_tile_f16_16_run, KERNEL_pool_tile_f16_16_any},
-         {KERNEL_pool_tile_f16_1_any, KERNEL_pool_tile_f16_1_run, KERNEL_pool_tile_f16_1_3_2}},
-        {{KERNEL_pool_tile_bf16_16_any, KERNEL_pool_tile_bf16_16_run, KERNEL_pool_tile_bf16_16_any},
-         {KERNEL_pool_tile_bf16_1_any, KERNEL_pool_tile_bf16_1_run, KERNEL_pool_tile_bf16_1_3_2}},
-        {{KERNEL_pool_tile_f64_16_any, KERNEL_pool_tile_f64_16_any, KERNEL_pool_tile_f64_16_any},
-         {KERNEL_pool_tile_f64_1_any, KERNEL_pool_tile_f64_1_any, KERNEL_pool_tile_f64_1_any}},
+        {{KERNEL_pool_tile_f32_16_any, KERNEL_pool_tile_f32_16_run},
+         {KERNEL_pool_tile_f32_1_any, KERNEL_pool_tile_f32_1_run}},
+        {{KERNEL_pool_tile_f16_16_any, KERNEL_pool_tile_f16_16_run},
+         {KERNEL_pool_tile_f16_1_any, KERNEL_pool_tile_f16_1_run}},
+        {{KERNEL_pool_tile_bf16_16_any, KERNEL_pool_tile_bf16_16_run},
+         {KERNEL_pool_tile_bf16_1_any, KERNEL_pool_tile_bf16_1_run}},
+        {{0, 0}, {KERNEL_pool_tile_f64_1_any, KERNEL_pool_tile_f64_1_any}},
     };
-    const bool runs = wd_pool_by_runs(s, memory);
+    const bool runs = s->size != 8 && wd_pool_by_runs(s, memory);
     struct wd_pool_plan plan;
     wd_pool_plan_of(queue->device, s, WD_POOL_FORWARD, runs ? 16 / s->size : 1, &plan);
     wd_pool_plan_fill(&plan, s, memory);

@@ -256,10 +256,19 @@ __device__ __forceinline__ void along(const pool_axis &x, const stretch &on, int
             }
         }
         const int high = min(base + x.size, on.ins);
+        A shared[V];
+#pragma unroll
+        for (int i = 0; i < V; ++i) shared[i] = nothing<MODE, A>();
+#pragma unroll 2
         for (int i = max(base + K - 1, 0); i < high; ++i) {
             load(i, v);
 #pragma unroll
-            for (int k = 0; k < K; ++k) give(k);
+            for (int e = 0; e < V; ++e) take<MODE>(shared[e], v[e]);
+        }
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+#pragma unroll
+            for (int e = 0; e < V; ++e) take<MODE>(value[k][e], shared[e]);
         }
 #pragma unroll
         for (int j = 0; j < K - 1; ++j) {
@@ -267,18 +276,6 @@ __device__ __forceinline__ void along(const pool_axis &x, const stretch &on, int
                 load(base + x.size + j, v);
 #pragma unroll
                 for (int k = j + 1; k < K; ++k) give(k);
-            }
-        }
-    } else if constexpr (WAY == POOL_3_2) {
-        const int base = o0 * 2 - x.pad - on.in0;
-#pragma unroll
-        for (int j = 0; j < 2 * K + 1; ++j) {
-            if ((uint32_t)(base + j) < (uint32_t)on.ins) {
-                load(base + j, v);
-#pragma unroll
-                for (int k = 0; k < K; ++k) {
-                    if (j >= 2 * k && j < 2 * k + 3) give(k);
-                }
             }
         }
     } else {
@@ -293,6 +290,7 @@ __device__ __forceinline__ void along(const pool_axis &x, const stretch &on, int
             high = min(base + (K - 1) * x.stride + x.size, on.ins);
             first = low - base;
         }
+#pragma unroll 1
         for (int i = low; i < high; ++i) {
             load(i, v);
 #pragma unroll

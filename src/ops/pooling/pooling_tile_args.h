@@ -24,7 +24,7 @@ enum { POOL_NO_CODE = 255 };
 
 /* How windows lie, for which there is code of its own: any way, at a stride of 1 and of at least 3, or
  * of 3 at a stride of 2, each in rows and columns. */
-enum { POOL_ANY, POOL_RUN, POOL_3_2, POOL_WAYS };
+enum { POOL_ANY, POOL_RUN, POOL_WAYS };
 
 /* Results of a thread along the last axis, and along the others: single elements, longer runs. */
 enum { POOL_COLUMNS = 3, POOL_ROWS = 4, POOL_OF_RUNS = 2 };

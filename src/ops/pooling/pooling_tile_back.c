@@ -22,40 +22,32 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
 }
 
 /* By type: runs of 16 bytes, single elements; any way, and the one that has code of its own. */
-static const int spread_row[4][2][2] = {
+static const int spread_row[4][2][POOL_WAYS] = {
     {{KERNEL_spread_tile_f32_16_any, KERNEL_spread_tile_f32_16_run},
      {KERNEL_spread_tile_f32_1_any, KERNEL_spread_tile_f32_1_run}},
     {{KERNEL_spread_tile_f16_16_any, KERNEL_spread_tile_f16_16_run},
      {KERNEL_spread_tile_f16_1_any, KERNEL_spread_tile_f16_1_run}},
     {{KERNEL_spread_tile_bf16_16_any, KERNEL_spread_tile_bf16_16_run},
      {KERNEL_spread_tile_bf16_1_any, KERNEL_spread_tile_bf16_1_run}},
-    {{KERNEL_spread_tile_f64_16_any, KERNEL_spread_tile_f64_16_any},
-     {KERNEL_spread_tile_f64_1_any, KERNEL_spread_tile_f64_1_any}},
+    {{0, 0}, {KERNEL_spread_tile_f64_1_any, KERNEL_spread_tile_f64_1_any}},
 };
-static const int collect_row[4][2][2] = {
-    {{KERNEL_collect_tile_f32_16_any, KERNEL_collect_tile_f32_16_any},
-     {KERNEL_collect_tile_f32_1_any, KERNEL_collect_tile_f32_1_any}},
-    {{KERNEL_collect_tile_f16_16_any, KERNEL_collect_tile_f16_16_3},
-     {KERNEL_collect_tile_f16_1_any, KERNEL_collect_tile_f16_1_any}},
-    {{KERNEL_collect_tile_bf16_16_any, KERNEL_collect_tile_bf16_16_3},
-     {KERNEL_collect_tile_bf16_1_any, KERNEL_collect_tile_bf16_1_any}},
-    {{KERNEL_collect_tile_f64_16_any, KERNEL_collect_tile_f64_16_any},
-     {KERNEL_collect_tile_f64_1_any, KERNEL_collect_tile_f64_1_any}},
+static const int collect_row[4][2] = {
+    {KERNEL_collect_tile_f32_16_any, KERNEL_collect_tile_f32_1_any},
+    {KERNEL_collect_tile_f16_16_any, KERNEL_collect_tile_f16_1_any},
+    {KERNEL_collect_tile_bf16_16_any, KERNEL_collect_tile_bf16_1_any},
+    {0, KERNEL_collect_tile_f64_1_any},
 };
 
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *memory)
 {
-    const bool runs = wd_pool_by_runs(s, memory);
-    const bool square = s->window[0] == 1 && s->windows[0] == 1 && s->image[0] == 1 &&
-                        s->window[1] == 3 && s->window[2] == 3;
+    const bool runs = s->size != 8 && wd_pool_by_runs(s, memory);
     struct wd_pool_plan plan;
     int kernel;
     wd_pool_plan_of(queue->device, s, s->max ? WD_POOL_COLLECT : WD_POOL_SPREAD,
                     runs ? 16 / s->size : 1, &plan);
     wd_pool_plan_fill(&plan, s, memory);
-    kernel = s->max ? collect_row[s->type][!runs][square]
-                    : spread_row[s->type][!runs][plan.way == POOL_RUN];
+    kernel = s->max ? collect_row[s->type][!runs] : spread_row[s->type][!runs][plan.way];
     return wd_emit_kernel(queue, &kernel_rows[kernel], plan.blocks, POOL_THREADS,
                           (uint32_t)plan.bytes, &plan.args);
 }

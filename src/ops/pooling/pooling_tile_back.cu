@@ -13,12 +13,11 @@ __device__ __forceinline__ void spread_tile(const pool_tile_args &a)
     tile_pooling<T, V, POOL_AVERAGE, true, WAY>(a).run();
 }
 
-template <class T, int V, int SIZE>
-__device__ __forceinline__ void collect_tile(const pool_tile_args &a)
+template <class T, int V> __device__ __forceinline__ void collect_tile(const pool_tile_args &a)
 {
     wd_wait_for_previous();
-    if (a.mode == POOL_MAX) collecting<T, V, POOL_MAX, SIZE>(a).run();
-    else collecting<T, V, POOL_MAX_NAN, SIZE>(a).run();
+    if (a.mode == POOL_MAX) collecting<T, V, POOL_MAX>(a).run();
+    else collecting<T, V, POOL_MAX_NAN>(a).run();
 }
 
 } // namespace

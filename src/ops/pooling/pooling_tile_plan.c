@@ -208,13 +208,11 @@ static int way_of(const struct job *j)
 {
     const struct wd_pool_shape *s = j->shape;
     bool runs = true;
-    bool pairs = j->work == WD_POOL_FORWARD;
     for (int d = 1; d < 3; ++d) {
         runs &= s->stride[d] == 1 && s->window[d] >= 3;
-        pairs &= s->stride[d] == 2 && s->window[d] == 3;
     }
     if (j->work == WD_POOL_COLLECT) return POOL_ANY;
-    return runs ? POOL_RUN : pairs ? POOL_3_2 : POOL_ANY;
+    return runs ? POOL_RUN : POOL_ANY;
 }
 
 bool wd_pool_plan_of(const struct wd_device *device, const struct wd_pool_shape *s,

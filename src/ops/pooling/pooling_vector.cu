@@ -75,6 +75,7 @@ __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
         // whole rows: aligned runs, of which the window's elements count; a few are under way at once
         const uint32_t first = image + (uint32_t)(rows.low * a.image_w);
         const uint32_t end = first + covered;
+#pragma unroll 1
         for (uint32_t at = (first / V + lane) * V; at < end; at += LANES * V * AT_ONCE) {
             wd_run<T, V> run[AT_ONCE];
 #pragma unroll
@@ -94,6 +95,7 @@ __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
                         t.see(in ? wd_widen(run[u].get(i)) : nothing<MODE, float>());
                     }
                 } else {
+#pragma unroll 1
                     for (uint32_t i = from < first ? first : from; i < end; ++i) {
                         t.see(element(x + i));
                     }
@@ -103,6 +105,7 @@ __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
     } else if (covered > 0) {
         const uint32_t extent = (uint32_t)columns.extent();
         const uint32_t first = image + (uint32_t)(rows.low * a.image_w + columns.low);
+#pragma unroll 1
         for (uint32_t k = lane; k < covered; k += LANES) {
             const uint32_t r = k / extent;
             t.see(element(x + first + r * (uint32_t)a.image_w + (k - r * extent)));
@@ -152,6 +155,7 @@ __device__ __forceinline__ void forward_columns(const pool_vector_args &a)
         const uint32_t skip = (uint32_t)a.image_w - extent;
         // loads of a few pixels are under way at once
         auto read = [&](auto pixel_of) {
+#pragma unroll 1
             for (uint32_t k = row; k < covered; k += PIXELS_AT_ONCE * rows_at_once) {
                 wd_run<T, V> one[PIXELS_AT_ONCE];
 #pragma unroll

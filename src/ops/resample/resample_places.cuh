@@ -37,7 +37,11 @@ __device__ __forceinline__ void load_pairs(const void *from, int size, size_t at
 {
     if (size == 1) {
         const unsigned char *p = static_cast<const unsigned char *>(from) + at;
-        uint32_t word[V / 4];
+        if constexpr (V == 2) {
+            pair[0] = __byte_perm(*reinterpret_cast<const uint16_t *>(p), 0, 0x4140);
+            return;
+        }
+        uint32_t word[V / 4 > 0 ? V / 4 : 1];
         if constexpr (V == 8) {
             const uint2 v = *reinterpret_cast<const uint2 *>(p);
             word[0] = v.x, word[V / 4 - 1] = v.y;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Maxima of planes by two rows and two columns, and their gradients, where windows tile the image and
-// rows are whole runs: a thread has a run of windows, whose even and odd columns are sorted apart in
+// rows are whole runs: a thread has a run of windows, or half of one, whose even and odd columns are sorted apart in
 // registers.
 #ifndef WD_OPS_RESAMPLE_PLANES_CUH
 #define WD_OPS_RESAMPLE_PLANES_CUH
@@ -25,17 +25,18 @@ __device__ __forceinline__ void sort_apart(const wd_run<T, V> *two, wd_run<T, V>
     }
 }
 
-template <class T, int V>
-__device__ __forceinline__ void sort_together(const wd_run<T, V> &even, const wd_run<T, V> &odd,
-                                              wd_run<T, V> *two)
+template <class T, int K>
+__device__ __forceinline__ wd_run<T, 2 * K> sort_together(const wd_run<T, K> &even,
+                                                          const wd_run<T, K> &odd)
 {
-    constexpr int WORDS = wd_run<T, V>::WORDS;
+    wd_run<T, 2 * K> both;
 #pragma unroll
-    for (int i = 0; i < WORDS; ++i) {
+    for (int i = 0; i < wd_run<T, K>::WORDS; ++i) {
         const uint32_t a = even.word[i], b = odd.word[i];
-        two[2 * i / WORDS].word[2 * i % WORDS] = sizeof(T) == 2 ? __byte_perm(a, b, 0x5410) : a;
-        two[2 * i / WORDS].word[2 * i % WORDS + 1] = sizeof(T) == 2 ? __byte_perm(a, b, 0x7632) : b;
+        both.word[2 * i] = sizeof(T) == 2 ? __byte_perm(a, b, 0x5410) : a;
+        both.word[2 * i + 1] = sizeof(T) == 2 ? __byte_perm(a, b, 0x7632) : b;
     }
+    return both;
 }
 
 template <class T, int V>
@@ -82,34 +83,34 @@ __device__ __forceinline__ void resample_planes(const resample_places_args &a)
     best.put(a, at);
 }
 
+// A thread has half a run of windows, so that a warp's stores leave no gaps: two threads an item.
 template <class T, int V>
 __device__ __forceinline__ void resample_planes_back(const resample_places_args &a)
 {
+    constexpr int K = V / 2;
     wd_wait_for_previous();
-    const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+    const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x, item = thread / 2;
     if (item >= a.count) return;
     uint32_t n = item;
     const int depth = a.axis[0].window;
     const uint32_t columns = (uint32_t)a.axis[2].image, rows = (uint32_t)a.axis[1].image;
-    const uint32_t column = wd_take_rest(n, a.by_column) * V;
+    const uint32_t column = wd_take_rest(n, a.by_column) * V + thread % 2 * K;
     const uint32_t row = wd_take_rest(n, a.by_row);
     const uint32_t slice = wd_take_rest(n, a.by_depth);
-    wd_run<T, V> share;
-    uint32_t place[V / 2];
-    share.load(static_cast<const T *>(a.from) + (size_t)item * V);
-    load_pairs<V>(a.places, a.place_size, (size_t)item * V, place);
+    wd_run<T, K> share;
+    uint32_t place[K / 2];
+    share.load(static_cast<const T *>(a.from) + (size_t)thread * K);
+    load_pairs<K>(a.places, a.place_size, (size_t)thread * K, place);
     size_t to =
         (((size_t)n * (uint32_t)a.axis[0].image + slice * depth) * rows + 2 * row) * columns +
         2 * column;
     for (int z = 0; z < depth; ++z, to += (size_t)rows * columns) {
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            wd_run<T, V> mine[2], two[2];
+            wd_run<T, K> mine[2];
 #pragma unroll
-            for (int c = 0; c < 2; ++c) pick<T, V>(share, place, 4 * z + 2 * r + c, mine[c]);
-            sort_together<T, V>(mine[0], mine[1], two);
-#pragma unroll
-            for (int c = 0; c < 2; ++c) put_plain<T, V>(a, to + r * columns + c * V, two[c]);
+            for (int c = 0; c < 2; ++c) pick<T, K>(share, place, 4 * z + 2 * r + c, mine[c]);
+            put_plain<T, V>(a, to + r * columns, sort_together<T, K>(mine[0], mine[1]));
         }
     }
 }

@@ -15,10 +15,11 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    UP_KERNELS = 7, /* of a type; runs are not enlarged by four, but gradients are */
-    UP_BACK_KERNELS = 8,
+    UP_KERNELS = 9, /* of a type; runs are not enlarged by four, but gradients are */
     UP_THREADS = 128,
-    RECORD = 16,           /* bytes of a row's record */
+    RECORD = 16, /* bytes of a row's record */
+    ROWS_FEW = 8,
+    WARPS = 48,            /* of a multiprocessor, where there is as much work */
     ROWS = 64,             /* of a walk, at most */
     REGISTERS = 65536,     /* of a multiprocessor */
     SHARED_MAX = 40 << 10, /* bytes of a block */
@@ -128,7 +129,7 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     const int64_t *out = s->backward ? s->image : s->windows;
     const int axis = s->axis[1];
     int64_t warps;
-    int64_t resident;
+    int64_t rows;
     memset(p, 0, sizeof *p);
     if (s->type == 3 || s->axis[0] >= 0) return false;
     if (axis >= 0 && !s->backward && t->taps[1] * s->attr->unit[axis] < s->attr->stride[axis]) {
@@ -141,8 +142,17 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     else set_elements(s, t, p);
     p->segments = wd_ceil_div(p->units, p->segment);
     warps = s->outer * out[0] * p->segments * p->threads / RING_WARP;
-    resident = REGISTERS / RING_WARP / kernel_rows[kernel_of(s, p)].registers * multiprocessors;
-    for (int64_t rows = wd_resample_walk_rows(warps, out[1], ROWS, resident); rows > 0; rows /= 2) {
+    rows = ROWS;
+    if (p->form > 0) { /* few are resident, and what walks share is dear */
+        rows = wd_resample_walk_rows(warps, out[1], ROWS,
+                                     REGISTERS / RING_WARP /
+                                         kernel_rows[kernel_of(s, p)].registers * multiprocessors);
+    }
+    while (p->form == 0 && rows > ROWS_FEW &&
+           warps * wd_ceil_div(out[1], rows) < (int64_t)multiprocessors * WARPS) {
+        rows /= 2;
+    }
+    for (; rows > 0; rows /= 2) {
         set_rows(s, t, out[1], rows, p);
         if (set_walks(out[1], RING_WALKS * RING_WARP / p->threads, p)) return true;
     }
@@ -267,7 +277,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     which = wd_resample_up_args_of(&s, &m, multiprocessors, &up);
     if (which >= 0) {
-        which += backward ? KERNEL_resample_up_back_f32_planes_corners + s.type * UP_BACK_KERNELS
+        static const int up_back[] = {KERNEL_resample_up_back_f32_planes_corners,
+                                      KERNEL_resample_up_back_f16_planes_corners,
+                                      KERNEL_resample_up_back_bf16_planes_corners};
+        which += backward ? up_back[s.type]
                           : KERNEL_resample_up_f32_planes_corners + s.type * UP_KERNELS;
         return wd_emit_kernel(queue, &kernel_rows[which], wd_ceil_div(up.count, UP_THREADS),
                               UP_THREADS, 0, &up);

@@ -63,7 +63,8 @@ struct resample_up_args {
     int32_t plain; /* alpha is 1, beta 0 */
     int32_t streaming;
     int32_t near; /* of corners: what lies between two is the left one */
-    int32_t high; /* of x */
+    int32_t deep; /* of x: volumes alone have more than 1 */
+    int32_t high;
     int32_t wide;
     int32_t rows; /* of a thread, of x */
     uint32_t inner;
@@ -71,6 +72,7 @@ struct resample_up_args {
     struct wd_fastdiv by_run;
     struct wd_fastdiv by_column;
     struct wd_fastdiv by_band;
+    struct wd_fastdiv by_depth; /* of volumes: planes of dx, or gaps between planes of x */
 };
 
 #endif

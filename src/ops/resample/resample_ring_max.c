@@ -13,8 +13,9 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    ROWS = 64,             /* of a walk, at most */
-    WARPS = 28,            /* of a multiprocessor, as the registers have it */
+    ROWS = 16, /* of a walk, at most */
+    ROWS_FEW = 4,
+    WARPS = 48,            /* of a multiprocessor, where there is as much work */
     SHARED_MAX = 40 << 10, /* bytes of a block */
     LINE_SHORT = 512,      /* bytes of which a ring has more */
 };
@@ -31,12 +32,15 @@ static bool cut(const struct wd_resample_shape *s, int multiprocessors,
     const int64_t reach = ((columns - 1) * w->stride + w->window) * s->inner * s->size;
     const int64_t pitch = wd_ceil_div(reach, 16) * 16 + 16;
     const int64_t ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
-    int64_t rows;
+    int64_t rows = ROWS;
     int64_t walks = RING_WALKS;
     while (walks > 0 && walks * ring * pitch > SHARED_MAX) --walks;
     if (walks == 0) return false;
-    rows = wd_resample_walk_rows(s->outer * segments, s->windows[1], ROWS,
-                                 (int64_t)multiprocessors * WARPS);
+    while (rows > ROWS_FEW && s->outer * segments * wd_ceil_div(s->windows[1], rows) <
+                                  (int64_t)multiprocessors * WARPS) {
+        rows /= 2;
+    }
+    rows = wd_ceil_div(s->windows[1], wd_ceil_div(s->windows[1], rows));
     walks = wd_least(walks, wd_ceil_div(s->windows[1], rows));
     a->rows = (uint32_t)rows;
     a->walks = (uint32_t)walks;

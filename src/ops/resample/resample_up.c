@@ -8,9 +8,10 @@
 #include "ops/resample/resample_walk.h"
 
 enum {
-    ROWS = 16,     /* of a thread, at most */
-    ROWS_FEW = 2,  /* and where multiprocessors would be idle */
-    ENOUGH = 2048, /* threads of a multiprocessor */
+    ROWS = 16,      /* of a thread, at most */
+    ROWS_FEW = 2,   /* and where multiprocessors would be idle */
+    ENOUGH = 2048,  /* threads of a multiprocessor */
+    VOLUME_RUN = 4, /* elements, for want of registers */
 };
 
 /* How many times, and which way, along an axis; 0 where it is something else. */
@@ -50,20 +51,24 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     int64_t run = wd_resample_run(s);
     bool planes = s->inner == 1;
     bool single;
+    const bool volume = s->axis[0] >= 0;
     int way[RESAMPLE_AXES] = {0};
     bool near = false;
     const int times = times_of(s, 1, &way[1], &near);
     int64_t columns;
     int64_t gaps;
+    int64_t depth;
     int64_t bands;
-    if (s->axis[0] >= 0 || s->type == 3 || times == 0 || times != times_of(s, 2, &way[2], &near) ||
-        way[1] != way[2] ||
+    if ((volume && (times != 2 || times_of(s, 0, &way[0], &near) != 2 || way[0] != way[1])) ||
+        s->type == 3 || times == 0 || times != times_of(s, 2, &way[2], &near) || way[1] != way[2] ||
         (times == 4 && (way[1] != RESAMPLE_UP_MIDDLES || (!planes && !s->backward)))) {
         return -1;
     }
+    if (volume && !planes) run = VOLUME_RUN;
     single = !aligned || (planes ? s->image[2] % (run / times) : s->inner % run) != 0;
     if (single) {
-        if (times != 2) return -1;
+        /* forward, of planes and in fp32 rings take as long or less */
+        if (times != 2 || volume || !s->backward || planes || s->size != 2) return -1;
         run = 1;
         planes = false;
     }
@@ -78,12 +83,15 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     a->plain = m->alpha == 1.0 && m->beta == 0.0;
     a->streaming = m->streaming;
     a->near = near;
+    a->deep = (int32_t)s->image[0];
     a->high = (int32_t)s->image[1];
     a->wide = (int32_t)s->image[2];
     a->inner = (uint32_t)s->inner;
     a->by_run = wd_fastdiv_of((uint32_t)(planes ? 1 : s->inner / run));
     a->by_column = wd_fastdiv_of((uint32_t)(s->image[2] / columns));
-    columns = s->outer * (s->image[2] / columns) * (planes ? 1 : s->inner / run);
+    depth = s->image[0] + (volume && !s->backward && way[1] == RESAMPLE_UP_MIDDLES);
+    a->by_depth = wd_fastdiv_of((uint32_t)depth);
+    columns = s->outer * depth * (s->image[2] / columns) * (planes ? 1 : s->inner / run);
     gaps = s->image[1] + (!s->backward && way[1] == RESAMPLE_UP_MIDDLES);
     a->rows = ROWS;
     do {
@@ -93,6 +101,8 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     } while (true);
     a->by_band = wd_fastdiv_of((uint32_t)bands);
     a->count = (uint32_t)(columns * bands);
-    if (single) return way[1] + (s->backward ? 6 : 5);
+    /* planes, runs (by four backward only), volumes of both, singles */
+    if (volume) return way[1] + (s->backward ? 6 : 5) + (planes ? 0 : 2);
+    if (single) return way[1] + 10;
     return way[1] + (times == 4 ? 1 : 0) + (planes ? 0 : 3);
 }

@@ -62,8 +62,9 @@ template <int V, int K> struct up_place {
     int column;
     int begin;
     int end;
+    int depth;
     uint32_t outer;
-    __device__ __forceinline__ up_place(const resample_up_args &a, int rows)
+    __device__ __forceinline__ up_place(const resample_up_args &a, int rows, bool volume)
     {
         const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
         there = item < a.count;
@@ -72,6 +73,7 @@ template <int V, int K> struct up_place {
         column = (int)wd_take_rest(n, a.by_column) * K;
         begin = (int)wd_take_rest(n, a.by_band) * a.rows;
         end = min(begin + a.rows, rows);
+        depth = volume ? (int)wd_take_rest(n, a.by_depth) : 0;
         outer = n;
     }
 };
@@ -85,31 +87,48 @@ template <class T, int V, int K> struct up_line {
     wd_run<T, V> behind;
 };
 
-template <class T, int V, int K, int U, int WAY, bool SINGLE = false>
+// LAY: how the elements of a thread lie. Of volumes a thread has the U planes between two of x as well.
+enum { UP_SIDE_BY_SIDE, UP_SINGLE, UP_VOLUME };
+
+template <class T, int V, int K, int U, int WAY, int LAY = UP_SIDE_BY_SIDE>
 __device__ __forceinline__ void resample_up(const resample_up_args &a)
 {
     typedef up_way<U, WAY> way;
+    constexpr bool SINGLE = LAY == UP_SINGLE, VOLUME = LAY == UP_VOLUME;
+    constexpr int PLANES = VOLUME ? 2 : 1, DEEP = VOLUME ? U : 1; /* of x and of y */
     constexpr int N = V > 1 || SINGLE ? V : U * K; /* elements of a store, and so many of them: */
     constexpr int ALL = U * K * V, STORES = ALL / N;
     wd_wait_for_previous();
     // between rows p and p + 1, p = begin - 1 .. or begin ..
-    const up_place<V, K> at(a, a.high + (way::MIDDLES ? 1 : 0));
+    const up_place<V, K> at(a, a.high + (way::MIDDLES ? 1 : 0), VOLUME);
     if (!at.there) return;
     const bool near = !way::MIDDLES && a.near;
     const size_t plane = (size_t)(uint32_t)a.high * (uint32_t)a.wide * a.inner;
     const uint32_t pitch = (uint32_t)a.wide * a.inner;
-    const T *x = static_cast<const T *>(a.from) + at.outer * plane + (uint32_t)at.column * a.inner +
-                 at.channel;
+    // between planes z and z + 1, of which there may be none
+    const int z = at.depth - (VOLUME && way::MIDDLES ? 1 : 0);
+    const size_t in_plane = (uint32_t)at.column * a.inner + at.channel;
+    const T *x[PLANES];
+#pragma unroll
+    for (int d = 0; d < PLANES; ++d) {
+        const uint32_t of = VOLUME ? (uint32_t)min(max(z + d, 0), a.deep - 1) : 0;
+        x[d] = static_cast<const T *>(a.from) +
+               ((size_t)at.outer * (VOLUME ? (uint32_t)a.deep : 1) + of) * plane + in_plane;
+    }
     const uint32_t to_before = at.column > 0 ? a.inner : 0;
     const uint32_t to_behind = at.column + K < a.wide ? K * a.inner : (K - 1) * a.inner;
-    auto load = [&](int row, up_line<T, V, K> &line) {
-        const T *p = x + (uint32_t)min(max(row, 0), a.high - 1) * pitch;
-        line.own.load(p);
-        if (way::MIDDLES) line.before.load(p - to_before);
-        line.behind.load(p + to_behind);
+    auto load = [&](int row, up_line<T, V, K> *lines) {
+        const uint32_t to_row = (uint32_t)min(max(row, 0), a.high - 1) * pitch;
+#pragma unroll
+        for (int d = 0; d < PLANES; ++d) {
+            const T *p = x[d] + to_row;
+            lines[d].own.load(p);
+            if (way::MIDDLES) lines[d].before.load(p - to_before);
+            lines[d].behind.load(p + to_behind);
+        }
     };
     // the samples of a line, as they are stored
-    auto spread = [&](const up_line<T, V, K> &line, float *sum) {
+    auto spread_one = [&](const up_line<T, V, K> &line, float *sum) {
 #pragma unroll
         for (int v = 0; v < V; ++v) {
             float pixel[K + 2];
@@ -128,10 +147,31 @@ __device__ __forceinline__ void resample_up(const resample_up_args &a)
             }
         }
     };
-    float above[ALL], below[ALL];
-    up_line<T, V, K> line;
+    auto spread = [&](const up_line<T, V, K> *lines, float(*sum)[ALL]) {
+        spread_one(lines[0], sum[0]);
+        if constexpr (VOLUME) {
+            float behind[ALL];
+            spread_one(lines[1], behind);
+#pragma unroll
+            for (int e = 0; e < ALL; ++e) {
+                const float one = sum[0][e], other = near ? one : behind[e];
+#pragma unroll
+                for (int j = 0; j < U; ++j) {
+                    sum[j][e] = way::left(j) * one;
+                    if (way::right(j) != 0.0f) sum[j][e] += way::right(j) * other;
+                }
+            }
+        }
+    };
+    float above[DEEP][ALL], below[DEEP][ALL];
+    up_line<T, V, K> line[PLANES];
     int p = at.begin - (way::MIDDLES ? 1 : 0);
-    T *y = static_cast<T *>(a.out) + at.outer * plane * (U * U) +
+    const size_t out_plane = plane * (U * U);
+    const int out_z = VOLUME ? U * z + way::FIRST : 0;
+    // of what lies before the first plane none is written
+    T *y = static_cast<T *>(a.out) +
+           ((intptr_t)(at.outer * (VOLUME ? (uint32_t)(U * a.deep) : 1u)) + out_z) *
+               (intptr_t)out_plane +
            (size_t)(uint32_t)at.column * U * a.inner + at.channel;
     const uint32_t out_pitch = pitch * U;
     load(p, line);
@@ -145,27 +185,36 @@ __device__ __forceinline__ void resample_up(const resample_up_args &a)
         for (int j = 0; j < U; ++j) {
             const int row = U * p + way::FIRST + j;
             if (way::MIDDLES && (uint32_t)row >= (uint32_t)(a.high * U)) continue;
-            float sum[ALL];
 #pragma unroll
-            for (int e = 0; e < ALL; ++e) {
-                sum[e] = way::left(j) * above[e];
-                if (way::right(j) != 0.0f) sum[e] += way::right(j) * (near ? above[e] : below[e]);
+            for (int d = 0; d < DEEP; ++d) {
+                if (VOLUME && (uint32_t)(out_z + d) >= (uint32_t)(a.deep * U)) continue;
+                float sum[ALL];
+#pragma unroll
+                for (int e = 0; e < ALL; ++e) {
+                    const float one = above[d][e];
+                    sum[e] = way::left(j) * one;
+                    if (way::right(j) != 0.0f) sum[e] += way::right(j) * (near ? one : below[d][e]);
+                }
+                T *to = y + d * out_plane + (uint32_t)row * (size_t)out_pitch;
+#pragma unroll
+                for (int s = 0; s < STORES; ++s) put_up<T, N>(a, to + s * a.inner, sum + s * N);
             }
-            T *to = y + (uint32_t)row * (size_t)out_pitch;
-#pragma unroll
-            for (int s = 0; s < STORES; ++s) put_up<T, N>(a, to + s * a.inner, sum + s * N);
         }
 #pragma unroll
-        for (int e = 0; e < ALL; ++e) above[e] = below[e];
+        for (int d = 0; d < DEEP; ++d) {
+#pragma unroll
+            for (int e = 0; e < ALL; ++e) above[d][e] = below[d][e];
+        }
     }
 }
 
 // ---- Backward ----
 
-template <class T, int V, int K, int U, int WAY, bool SINGLE = false>
+template <class T, int V, int K, int U, int WAY, int LAY = UP_SIDE_BY_SIDE>
 __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
 {
     typedef up_way<U, WAY> way;
+    constexpr bool SINGLE = LAY == UP_SINGLE, VOLUME = LAY == UP_VOLUME;
     // samples beside a thread's own that count for its pixels
     constexpr int BEFORE = U - 1 - (way::MIDDLES ? U / 2 - 1 : 0);
     constexpr int BEHIND = way::MIDDLES ? U / 2 : 0;
@@ -178,18 +227,39 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
         wd_run<T, V> behind[BEHIND > 0 ? BEHIND : 1];
     };
     wd_wait_for_previous();
-    const up_place<V, K> at(a, a.high);
+    const up_place<V, K> at(a, a.high, VOLUME);
     if (!at.there) return;
     const bool near = !way::MIDDLES && a.near;
     const size_t plane = (size_t)(uint32_t)a.high * (uint32_t)a.wide * a.inner;
     const uint32_t pitch = (uint32_t)a.wide * a.inner;
     const uint32_t from_pitch = pitch * U;
-    const T *dy = static_cast<const T *>(a.from) + at.outer * plane * (U * U) +
+    // planes of dy that count for this one of dx, from plane `first_z` on
+    constexpr int PLANES = VOLUME ? BEFORE + U + BEHIND : 1;
+    const int first_z = VOLUME ? U * at.depth - BEFORE : 0;
+    const size_t dy_plane = plane * (U * U);
+    const T *dy = static_cast<const T *>(a.from) +
+                  ((intptr_t)(at.outer * (VOLUME ? (uint32_t)(U * a.deep) : 1u)) + first_z) *
+                      (intptr_t)dy_plane +
                   (size_t)(uint32_t)at.column * U * a.inner + at.channel;
+    float share[PLANES]; // 0: there is no such plane
+#pragma unroll
+    for (int d = 0; d < PLANES; ++d) {
+        share[d] = 1.0f;
+        if constexpr (VOLUME) {
+            // sample d - BEFORE lies between planes p and p + 1, as along a line
+            const int out = d - BEFORE;
+            const int p = (out + 2 * U - way::FIRST) / U - 2, j = (out + 2 * U - way::FIRST) % U;
+            const bool there = (uint32_t)(first_z + d) < (uint32_t)(U * a.deep);
+            float of = p == 0 ? way::left(j) : way::right(j);
+            if (near) of = p == 0 ? 1.0f : 0.0f;
+            // beyond the edges is the edge
+            else if ((p == -1 && at.depth == 0) || (p == 0 && at.depth == a.deep - 1)) of = 1.0f;
+            share[d] = there ? of : 0.0f;
+        }
+    }
     const bool first = at.column == 0, last = at.column + K == a.wide;
     const int rows = a.high * U;
-    auto load = [&](int row, samples &s) {
-        const T *p = dy + (uint32_t)row * (size_t)from_pitch;
+    auto load_one = [&](const T *p, samples &s) {
         if constexpr (APART) {
 #pragma unroll
             for (int i = 0; i < U; ++i) s.own[i].load(p + i * a.inner);
@@ -205,7 +275,14 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
             if (!last) s.behind[i].load(p + (U * K + i) * a.inner);
         }
     };
-    auto gather = [&](const samples &s, float *sum) {
+    auto load = [&](int row, samples *s) {
+        const T *p = dy + (uint32_t)row * (size_t)from_pitch;
+#pragma unroll
+        for (int d = 0; d < PLANES; ++d) {
+            if (!VOLUME || share[d] != 0.0f) load_one(p + d * dy_plane, s[d]);
+        }
+    };
+    auto gather_one = [&](const samples &s, float *sum) {
 #pragma unroll
         for (int v = 0; v < V; ++v) {
             float pixel[K];
@@ -241,11 +318,28 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
             for (int k = 0; k < K; ++k) sum[k * V + v] = pixel[k];
         }
     };
+    auto gather = [&](const samples *s, float *sum) {
+        gather_one(s[0], sum);
+        if constexpr (VOLUME) {
+#pragma unroll
+            for (int e = 0; e < K * V; ++e) sum[e] = share[0] != 0.0f ? share[0] * sum[e] : 0.0f;
+#pragma unroll
+            for (int d = 1; d < PLANES; ++d) {
+                float other[K * V];
+                if (share[d] == 0.0f) continue;
+                gather_one(s[d], other);
+#pragma unroll
+                for (int e = 0; e < K * V; ++e) sum[e] += share[d] * other[e];
+            }
+        }
+    };
     float lower[K * V], upper[K * V], made[K * V];
 #pragma unroll
     for (int e = 0; e < K * V; ++e) upper[e] = 0.0f;
-    T *dx = static_cast<T *>(a.out) + at.outer * plane + (uint32_t)at.column * a.inner + at.channel;
-    samples s;
+    T *dx = static_cast<T *>(a.out) +
+            ((size_t)at.outer * (VOLUME ? (uint32_t)a.deep : 1u) + (uint32_t)at.depth) * plane +
+            (uint32_t)at.column * a.inner + at.channel;
+    samples s[PLANES];
     int p = at.begin - (near ? 0 : 1);
     int row = U * p + way::FIRST; /* the first sample between rows p and p + 1 */
     bool have = false;

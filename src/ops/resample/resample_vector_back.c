@@ -99,7 +99,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         struct resample_places_args tiles;
         if (wd_resample_tiles(&s, &m, &tiles)) {
             return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_planes_back_f32 + s.type],
-                                      tiles.count, &tiles);
+                                      2 * (int64_t)tiles.count, &tiles);
         }
         if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
             return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_lines_back_f32 + s.type],
