@@ -22,6 +22,7 @@ enum {
     JOINED_MIN = 1 << 16,  /* elements of x that pay for it */
     FINISH_ROWS = 4,       /* states of a thread, twice at most */
     BLOCKS_A_PROCESSOR = 4,
+    BLOCKS_OF_LARGE = 3, /* likewise, of kernels with more registers */
 };
 
 /* How x is walked. */
@@ -57,11 +58,26 @@ static bool join(struct tiling *t, const struct wd_reduce_space *s)
     return true;
 }
 
+/* Much is cut into whole waves of blocks: 784 blocks of which 528 are there at once take as long as
+ * 1056 (bf16 NHWC 256x1024x14x14 to channels: 1.56 of the floor). */
+static void fill_waves(struct tiling *t, const struct wd_reduce_space *s, int64_t worth,
+                       const struct wd_device *device)
+{
+    bool large = t->runs && (s->class == WD_REDUCE_PICK ||
+                             (s->class == WD_REDUCE_SUM && s->bytes >= (int64_t)sizeof(float)));
+    int64_t wave =
+        (int64_t)device->multiprocessors * (large ? BLOCKS_OF_LARGE : BLOCKS_A_PROCESSOR);
+    int64_t waves = wd_ceil_div(t->tiles * t->cut.segments, wave);
+    if (t->cut.segments == 1 || t->cut.cluster > 1 || t->tiles > wave) return;
+    t->cut.segments = wd_most(t->cut.segments, wd_least(waves * wave / t->tiles, worth));
+}
+
 static struct tiling tile(const struct wd_reduce_space *s, bool aligned,
                           const struct wd_device *device)
 {
     int64_t enough = (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR;
     int64_t narrowest;
+    int64_t worth;
     struct tiling t = {
         .runs = aligned && s->k2 % s->elements == 0, .pitch = s->k2, .rows = s->terms, .tiles = 1};
     if (t.runs || !join(&t, s)) {
@@ -76,8 +92,9 @@ static struct tiling tile(const struct wd_reduce_space *s, bool aligned,
         }
         t.tiles = wd_ceil_div(t.positions, t.across);
     }
-    t.cut =
-        wd_reduce_gpu_cut(s, device, t.tiles, t.rows * t.across / (REDUCE_THREADS * THREAD_ROWS));
+    worth = t.rows * t.across / (REDUCE_THREADS * THREAD_ROWS);
+    t.cut = wd_reduce_gpu_cut(s, device, t.tiles, worth);
+    fill_waves(&t, s, worth, device);
     return t;
 }
 

@@ -93,5 +93,6 @@ template <int OP, class T> __device__ void reduce_pieces(const reduce_vector_arg
 
 } // namespace
 
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/reduce/reduce_pieces_kernels.def"
 #include "ops/kernels_device.inc"

@@ -162,13 +162,20 @@ __device__ __forceinline__ state<PICK, float> pick_row(const reduce_vector_args 
 {
     const uint32_t odd = (uint32_t)(reinterpret_cast<uintptr_t>(row) / 2 & 1);
     const uint32_t *in = reinterpret_cast<const uint32_t *>(row - odd);
-    const uint32_t words = n > 0 ? (odd + n + 1) / 2 : 0;
+    const uint32_t whole = (odd + n) / 2; // behind the last word that is all the row's
     int32_t best = INT32_MIN;
 #pragma unroll 4
-    for (uint32_t k = lane; k < words; k += a.lanes) {
+    for (uint32_t k = odd + lane; k < whole; k += a.lanes) {
         const uint32_t two = ordered<T>(a, in[k]), place = 0xffff + odd - 2 * k;
-        if (k > 0 || !odd) best = max(best, (int32_t)(two << 16 | place));
-        if (2 * k + 1 < odd + n) best = max(best, (int32_t)((two & 0xffff0000u) | (place - 1)));
+        best = max(best, (int32_t)(two << 16 | place));
+        best = max(best, (int32_t)((two & 0xffff0000u) | (place - 1)));
+    }
+    if (lane == 0 && n > 0) {
+        if (odd) best = max(best, (int32_t)((ordered<T>(a, in[0]) & 0xffff0000u) | 0xffff));
+        if ((odd + n) % 2 != 0) {
+            best =
+                max(best, (int32_t)(ordered<T>(a, in[whole]) << 16 | (0xffff + odd - 2 * whole)));
+        }
     }
     return picked<T>(a, best);
 }

@@ -11,7 +11,7 @@
 #define WD_KERNELS_ROWS "ops/softmax/softmax_columns_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { TYPE_F16 = 2 }; /* place among the kernels of four types */
+enum { TYPE_F64 = 1, TYPE_F16 = 2 }; /* places among the kernels of four types */
 
 enum {
     WARP = SOFTMAX_WARP,
@@ -167,13 +167,14 @@ static int held_kernel(const struct direction *d, const struct wd_softmax_shape 
 {
     int kernel;
     bool whole_runs = at_once >= SOFTMAX_BYTES && s->inner % s->elements == 0;
-    if (s->length > HELD_CHANNELS) return -1;
+    int type = s->type > TYPE_F64 ? s->type - 1 : 0; /* of three */
+    if (s->length > HELD_CHANNELS || s->type == TYPE_F64) return -1;
     if (whole_runs && s->length <= 8) {
         *positions = s->elements;
-        kernel = (s->length <= 4 ? d->wide4 : d->wide8) + s->type;
+        kernel = (s->length <= 4 ? d->wide4 : d->wide8) + type;
     } else if (s->bytes > 2 || (at_once >= 4 && s->inner % 2 == 0)) {
         *positions = s->bytes == 2 ? 2 : 1;
-        kernel = d->word32 + s->type;
+        kernel = d->word32 + type;
     } else {
         *positions = 1;
         kernel = d->odd32_f16 + s->type - TYPE_F16;

@@ -14,17 +14,14 @@
 
 enum {
     WARP = SOFTMAX_WARP,
-    TYPE_F64 = 1,           /* place among the four types */
-    SHARED_FIXED = 3 << 10, /* bound of a block's own and of the system's shared memory */
-    RUNS_MIN = 257,         /* of a row: fewer are a warp's */
-    BYTES_MIN = 24 << 20,   /* of a tensor: below, there are too few rows to be in turn */
-    SLOT_ALONE = 24 << 10,  /* bytes of a row with which a block has its processor to itself */
-    SLOT_PAIRED = 12 << 10, /* or shares it with one more */
-    BLOCKS_MOST = 4,        /* of a processor */
-    TURN_BYTES = 6 << 10,   /* what a turn costs beyond its bytes, in bytes */
-    TOLD_BYTES = 32 << 10,  /* what a turn takes in a team at least: to be told and to tell */
+    TYPE_F64 = 1,              /* place among the four types */
+    SHARED_FIXED = 3 << 10,    /* bound of a block's own and of the system's shared memory */
+    ROW_BYTES_MIN = 700 << 10, /* of all tensors: shorter rows are a block's or a cluster's */
+    BYTES_MIN = 24 << 20,      /* of a tensor: below, there are too few rows to be in turn */
+    TURN_BYTES = 10 << 10,     /* what a turn costs beyond its bytes, in bytes */
+    TOLD_BYTES = 32 << 10,     /* what a turn takes in a team at least: to be told and to tell */
     COUNTERS = WD_COUNTERS_BYTES / 32, /* a sector each */
-    THREAD_RUNS = 2,
+    THREAD_RUNS = 4, /* of a turn: it costs a thread some 200 instructions besides */
     THREADS_FEW = 96,
 };
 
@@ -34,7 +31,6 @@ struct cut {
     int64_t blocks; /* of a team */
     int64_t runs;   /* of a block's part */
     int64_t slots;
-    int64_t beside; /* blocks of a processor */
 };
 
 /* Runs of the longest row that starts anywhere, or of all rows where each is whole runs. */
@@ -53,23 +49,18 @@ static struct cut cut_of(const struct wd_softmax_shape *s, int64_t inputs,
     int64_t least = INT64_MAX;
     int64_t all = device->multiprocessors;
     int64_t room = device->shared_per_block - SHARED_FIXED;
-    for (int64_t blocks = 1; blocks <= (device->grids_meet ? all : 1); ++blocks) {
-        struct cut c = {.blocks = blocks, .beside = 1};
-        int64_t delay = blocks > 1 ? SOFTMAX_RING_DELAY : 1;
+    for (int64_t blocks = 2; blocks <= all && device->grids_meet; ++blocks) {
+        struct cut c = {.blocks = blocks};
         int64_t bytes;
-        int64_t turns;
         int64_t time;
         c.runs = wd_ceil_div(runs_of(s, false), blocks);
         bytes = c.runs * SOFTMAX_BYTES * inputs;
-        if (blocks == 1 && bytes < SLOT_ALONE) c.beside = bytes < SLOT_PAIRED ? BLOCKS_MOST : 2;
-        c.slots = wd_least(room / c.beside / bytes, SOFTMAX_RING_SLOTS);
-        c.teams = wd_least(all * c.beside / blocks, s->outer);
-        if (c.slots < delay + 2) continue;
-        if (blocks > 1 && c.teams * SOFTMAX_RING_DELAY > COUNTERS) continue;
-        turns = wd_ceil_div(s->outer, c.teams) + delay;
-        time = bytes + TURN_BYTES;
-        if (blocks > 1) time = wd_most(time, TOLD_BYTES);
-        time *= turns * c.beside;
+        c.slots = wd_least(room / bytes, SOFTMAX_RING_SLOTS);
+        c.teams = wd_least(all / blocks, s->outer);
+        if (c.slots < SOFTMAX_RING_DELAY + 2) continue;
+        if (c.teams * SOFTMAX_RING_DELAY > COUNTERS) continue;
+        time = wd_most(bytes + TURN_BYTES, TOLD_BYTES) *
+               (wd_ceil_div(s->outer, c.teams) + SOFTMAX_RING_DELAY);
         if (time < least) best = c, least = time;
     }
     return best;
@@ -83,9 +74,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(s.type != TYPE_F64, reason, NOT_SUPPORTED_DATA_TYPE, "fp64 is not taken");
     WD_NEED(s.inner == 1, reason, NOT_SUPPORTED_LAYOUT,
             "neighbours of a row are %lld elements apart", (long long)s.inner);
-    WD_NEED(wd_ceil_div(s.length, s.elements) >= RUNS_MIN && s.total * s.bytes >= BYTES_MIN, reason,
-            NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are little", (long long)s.outer,
-            (long long)s.length);
+    WD_NEED(s.length * s.bytes * wd_softmax_gpu_inputs(problem) >= ROW_BYTES_MIN &&
+                s.total * s.bytes >= BYTES_MIN,
+            reason, NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are little",
+            (long long)s.outer, (long long)s.length);
     c = cut_of(&s, wd_softmax_gpu_inputs(problem), problem->device);
     WD_NEED(c.teams > 0, reason, NOT_SUPPORTED_SHAPE,
             "several rows of %lld elements are more than the device's shared memory",
@@ -99,7 +91,7 @@ static int64_t workspace(const struct wd_problem *problem)
     struct cut c;
     wd_softmax_see(&s, wd_slot(problem->graph, problem->node, 0), problem->node->attr.softmax.mode);
     c = cut_of(&s, wd_softmax_gpu_inputs(problem), problem->device);
-    return c.blocks > 1 ? c.teams * c.blocks * SOFTMAX_RING_KEPT * s.pair : 0;
+    return c.teams * c.blocks * SOFTMAX_RING_KEPT * s.pair;
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
@@ -113,6 +105,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     bool alike;
     int64_t threads;
     uint32_t shared;
+    void *counters = NULL;
     wd_softmax_gpu_args(call, queue->device, &s, &a.rows, &alike);
     row = &kernel_rows[first + (s.type > TYPE_F64 ? s.type - 1 : 0)];
     c = cut_of(&s, inputs, queue->device);
@@ -125,16 +118,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     shared = (uint32_t)(c.slots * a.rows.runs * SOFTMAX_BYTES * inputs);
     /* and a warp that carries */
     threads = wd_softmax_multiple_up(wd_ceil_div(a.rows.runs, THREAD_RUNS), WARP);
-    threads = wd_clamp(threads, THREADS_FEW, SOFTMAX_RING_THREADS / c.beside - WARP) / WARP * WARP;
-    threads += WARP;
-    if (c.blocks > 1) {
-        void *counters = NULL;
-        WD_TRY(queue->ops->counters(queue, &counters));
-        a.counters = counters;
-        return wd_emit_meeting_kernel(queue, row, c.teams * c.blocks, (uint32_t)threads, shared,
-                                      &a);
-    }
-    return wd_emit_kernel(queue, row, c.teams, (uint32_t)threads, shared, &a);
+    threads = wd_clamp(threads, THREADS_FEW, SOFTMAX_RING_THREADS - WARP) + WARP;
+    WD_TRY(queue->ops->counters(queue, &counters));
+    a.counters = counters;
+    return wd_emit_meeting_kernel(queue, row, c.teams * c.blocks, (uint32_t)threads, shared, &a);
 }
 
 const struct wd_engine wd_engine_softmax_forward_ring = {

@@ -114,7 +114,7 @@ template <class T, bool BACKWARD> struct ring_worker {
             if ((p.runs - 1) % workers == threadIdx.x) mend(p, x, dy, p.runs - 1);
         }
         if (!BACKWARD) {
-#pragma unroll 2
+#pragma unroll 4
             for (uint32_t i = threadIdx.x; i < p.runs; i += workers) {
                 run<T> one;
                 one.load(x + i * V);
@@ -195,9 +195,10 @@ __device__ __forceinline__ void wait_but(uint32_t count)
 
 template <class T, bool BACKWARD>
 __device__ __forceinline__ void work(const softmax_ring_args &r, ring_shared<acc<T>> &shared,
-                                     uint32_t team, uint32_t rank, uint32_t turns, uint32_t delay)
+                                     uint32_t team, uint32_t rank, uint32_t turns)
 {
     using A = acc<T>;
+    constexpr uint32_t delay = SOFTMAX_RING_DELAY;
     const ring_worker<T, BACKWARD> w = {r, r.rows,
                                         reinterpret_cast<T *>(wd_dynamic_shared<uint4>()),
                                         blockDim.x - MESSENGERS, rank};
@@ -233,9 +234,10 @@ __device__ __forceinline__ void work(const softmax_ring_args &r, ring_shared<acc
 
 template <class T, bool BACKWARD>
 __device__ __forceinline__ void carry(const softmax_ring_args &r, ring_shared<acc<T>> &shared,
-                                      uint32_t team, uint32_t rank, uint32_t turns, uint32_t delay)
+                                      uint32_t team, uint32_t rank, uint32_t turns)
 {
     using A = acc<T>;
+    constexpr uint32_t delay = SOFTMAX_RING_DELAY;
     const softmax_vector_args &a = r.rows;
     const uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32 - 1, blocks = a.cluster;
     totals<A> *told =
@@ -284,14 +286,13 @@ template <class T, bool BACKWARD> __device__ void rows_ring(const softmax_ring_a
     __shared__ ring_shared<acc<T>> shared;
     const uint32_t team = blockIdx.x / r.rows.cluster;
     const uint32_t rank = blockIdx.x - team * r.rows.cluster;
-    const uint32_t delay = r.rows.cluster > 1 ? SOFTMAX_RING_DELAY : 1;
     const uint32_t turns =
         team < r.rows.rows ? (uint32_t)((r.rows.rows - team - 1) / r.teams) + 1 : 0;
     wd_wait_for_previous();
     if (threadIdx.x < blockDim.x - MESSENGERS) {
-        work<T, BACKWARD>(r, shared, team, rank, turns, delay);
+        work<T, BACKWARD>(r, shared, team, rank, turns);
     } else {
-        carry<T, BACKWARD>(r, shared, team, rank, turns, delay);
+        carry<T, BACKWARD>(r, shared, team, rank, turns);
     }
 }
 
