@@ -175,7 +175,7 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
 
 static cudnnStatus_t grid_forward(const struct wd_call *call, struct wd_queue *queue)
 {
-    return wd_grid_vector_forward(call, queue, &kernel_rows[KERNEL_grid_forward_f32_1]);
+    return wd_grid_vector_forward(call, queue, &kernel_rows[KERNEL_grid_forward_f32]);
 }
 
 static cudnnStatus_t grid_backward(const struct wd_call *call, struct wd_queue *queue)
