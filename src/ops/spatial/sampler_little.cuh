@@ -186,12 +186,12 @@ template <class T> struct little_tile {
     }
 };
 
-// Here by_position counts the places of an image, `count` those of a launch; `room` blocks of it have
-// tiles.
+// Here by_position counts the places of an image, `count` those of a launch; the first `room` blocks of
+// it have places, which take longest, the others tiles.
 template <class T> __device__ __forceinline__ void back_little(const sampler_vector_args &a)
 {
-    if (blockIdx.x >= (uint32_t)a.room) {
-        uint32_t number = (blockIdx.x - (uint32_t)a.room) * blockDim.x + threadIdx.x;
+    if (blockIdx.x < (uint32_t)a.room) {
+        uint32_t number = blockIdx.x * blockDim.x + threadIdx.x;
         sight<typename accumulator<T>::type> k;
         spot at;
         if (number >= a.count) return;
@@ -205,7 +205,7 @@ template <class T> __device__ __forceinline__ void back_little(const sampler_vec
         else put_lost<T>(a, at, k);
         return;
     }
-    const little_tile<T> tile(a, blockIdx.x);
+    const little_tile<T> tile(a, blockIdx.x - (uint32_t)a.room);
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < tile.cells; i += (int)blockDim.x) tile.begin[i] = LIST_END;
     __syncthreads();
