@@ -75,7 +75,7 @@ static cudnnStatus_t forward_rows(struct grid_vector_args *a, struct wd_queue *q
                                   struct wd_kernel_row *kernel)
 {
     const int64_t blocks = (int64_t)BLOCKS_A_PROCESSOR * queue->device->multiprocessors;
-    const int64_t together = wd_most(SPATIAL_THREADS / a->by_line.divisor, 1);
+    const int64_t together = wd_most(SPATIAL_THREADS / wd_most(a->by_line.divisor, 1), 1);
     const int64_t worth = wd_ceil_div(a->rows, together);
     const int64_t segments = wd_clamp(wd_ceil_div(blocks, a->images), 1, worth);
     a->segment = (uint32_t)(wd_ceil_div(worth, segments) * together);
