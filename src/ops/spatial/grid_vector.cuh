@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The grid generator. Forward, a thread has 16 bytes of the grid. Backward, a block has a segment of an
+// The grid generator. Forward, a thread has runs of 16 bytes of the grid. Backward, a block has a segment of an
 // image, and adds up in a fixed order; a second kernel adds what segments have.
 #ifndef WD_OPS_SPATIAL_GRID_VECTOR_CUH
 #define WD_OPS_SPATIAL_GRID_VECTOR_CUH
@@ -108,19 +108,61 @@ __device__ __forceinline__ void forward_run(const grid_vector_args &a, int first
     }
 }
 
-// A thread has K runs, a block's threads side by side.
-template <class T, int V, int K>
-__device__ __forceinline__ void grid_forward(const grid_vector_args &a)
+// A thread has `turns` runs, a block's threads side by side.
+template <class T, int V> __device__ __forceinline__ void grid_forward(const grid_vector_args &a)
 {
-    const uint32_t own = blockIdx.x * (K * blockDim.x) + threadIdx.x;
+    uint32_t r = blockIdx.x * a.turns * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-        const uint32_t r = own + k * blockDim.x;
-        if (r >= a.count) return;
+#pragma unroll 1
+    for (uint32_t k = 0; k < a.turns && r < a.count; ++k, r += blockDim.x) {
         const int first = (int)(r * V) - (int)a.skip;
         if (a.skip & 1) forward_run<T, V, 1>(a, first);
         else forward_run<T, V, 0>(a, first);
+    }
+}
+
+// The same where rows are whole runs of aligned memory: a block has a segment of an image's rows, and a
+// thread goes down a column of runs, so that u is the column's and only v is new.
+template <class T, int V> __device__ __forceinline__ void grid_rows(const grid_vector_args &a)
+{
+    typedef typename accumulator<T>::type A;
+    const int across = (int)a.by_line.divisor;
+    const int together = max(SPATIAL_THREADS / across, 1); // rows that the block has at once
+    uint32_t n = blockIdx.x, row = threadIdx.x;
+    const int begin = (int)take_rest(n, a.by_segment) * (int)a.segment;
+    const int end = min(begin + (int)a.segment, a.rows);
+    int q = (int)take_rest(row, a.by_line);
+    A theta[6];
+    wd_wait_for_previous();
+    if ((int)row >= together) return; // few: no whole row is left for them
+#pragma unroll
+    for (int i = 0; i < 6; ++i) {
+        theta[i] = wd_widen(static_cast<const T *>(a.theta)[6 * (int64_t)n + i]);
+    }
+#pragma unroll 1
+    for (; q < across; q += SPATIAL_THREADS) {
+        A u[V / 2];
+        int h = begin + (int)row;
+        T *to = static_cast<T *>(a.grid) + n * (int64_t)a.elements + ((int64_t)h * across + q) * V;
+#pragma unroll
+        for (int i = 0; i < V / 2; ++i) {
+            u[i] = place_of<A>(q * (V / 2) + i, a.columns, (A)a.inverse_w);
+        }
+#pragma unroll 2
+        for (; h < end; h += together) {
+            const A v = place_of<A>(h, a.rows, (A)a.inverse_h);
+            const A rest[2] = {fused(theta[1], v, theta[2]), fused(theta[4], v, theta[5])};
+            wd_run<T, V> run;
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                T narrow;
+                wd_narrow(narrow, fused(theta[i % 2 * 3], u[i / 2], rest[i % 2]));
+                run.put(i, narrow);
+            }
+            if (a.streaming) run.store_streaming(to);
+            else run.store(to);
+            to += (int64_t)together * across * V;
+        }
     }
 }
 

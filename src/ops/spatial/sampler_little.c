@@ -96,9 +96,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         const int64_t now = wd_least(batch, images - first);
         a.first_image = (uint32_t)first;
         a.count = (uint32_t)(now * places);
-        a.room = (int32_t)(now * blocks_of(&a));
+        a.room = (int32_t)wd_ceil_div(a.count, threads);
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_little_f32],
-                              a.room + wd_ceil_div(a.count, threads), (uint32_t)threads,
+                              a.room + now * blocks_of(&a), (uint32_t)threads,
                               (uint32_t)shared_of(&a), &a));
     }
     return CUDNN_STATUS_SUCCESS;

@@ -186,13 +186,12 @@ template <class T> struct little_tile {
     }
 };
 
-// Here by_position counts the places of an image, `count` those of a launch; `room` blocks of it have
-// tiles.
+// Here by_position counts the places of an image, `count` those of a launch; the first `room` blocks of
+// it have places, which take longest, the others tiles.
 template <class T> __device__ __forceinline__ void back_little(const sampler_vector_args &a)
 {
-    wd_wait_for_previous();
-    if (blockIdx.x >= (uint32_t)a.room) {
-        uint32_t number = (blockIdx.x - (uint32_t)a.room) * blockDim.x + threadIdx.x;
+    if (blockIdx.x < (uint32_t)a.room) {
+        uint32_t number = blockIdx.x * blockDim.x + threadIdx.x;
         sight<typename accumulator<T>::type> k;
         spot at;
         if (number >= a.count) return;
@@ -200,15 +199,17 @@ template <class T> __device__ __forceinline__ void back_little(const sampler_vec
         at.q = (int)take_rest(place, a.by_line);
         at.p = (int)place;
         at.n = a.first_image + number;
+        wd_wait_for_previous();
         k.template look<T>(a, at.number(a));
         if (k.seen) put_place<T>(a, at, k);
         else put_lost<T>(a, at, k);
         return;
     }
-    const little_tile<T> tile(a, blockIdx.x);
+    const little_tile<T> tile(a, blockIdx.x - (uint32_t)a.room);
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < tile.cells; i += (int)blockDim.x) tile.begin[i] = LIST_END;
     __syncthreads();
+    wd_wait_for_previous();
     tile.list();
     __syncthreads();
     tile.sort();

@@ -11,7 +11,7 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    PLACES = 2,         /* of a thread, as in the kernel */
+    PLACES_MOST = 4,    /* of a thread, one after the other */
     BLOCKS_ENOUGH = 12, /* a processor: twice those that it has room for */
     CHUNK = 8,          /* channels of a thread, at least */
     STRIPS_FROM = 192,  /* columns; shorter rows fit the first-level cache side by side */
@@ -56,10 +56,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.by_column = wd_fastdiv_of((uint32_t)a.columns);
     a.by_row = wd_fastdiv_of((uint32_t)a.rows);
     a.count = (uint32_t)positions;
-    blocks = wd_ceil_div(positions, SPATIAL_THREADS * PLACES);
+    a.room = PLACES_MOST;
+    while (a.room > 1 && images * positions < enough * SPATIAL_THREADS * a.room) a.room /= 2;
+    blocks = wd_ceil_div(positions, (int64_t)SPATIAL_THREADS * a.room);
     chunks = wd_least(wd_ceil_div(enough, images * blocks), wd_ceil_div(a.channels, CHUNK));
     a.chunk = (int32_t)wd_ceil_div(a.channels, chunks);
-    a.chunk += a.chunk & 1; /* two are looked at together */
+    if (a.chunk > 4) a.chunk = (a.chunk + 3) / 4 * 4; /* four are looked at together */
     chunks = wd_ceil_div(a.channels, a.chunk);
     a.by_position = wd_fastdiv_of((uint32_t)blocks);
     threads = wd_least(wd_ceil_div(positions, 32) * 32, SPATIAL_THREADS); /* small images: fewer */

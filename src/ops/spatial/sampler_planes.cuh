@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sampler of planes whose pixels are neighbours, with little arithmetic: a block has its image and
-// its channels to itself, and a thread two places. Of the four pixels around a place those that lie
-// outside of the image are replaced by their neighbour in the cell, and the two share its weight: so
-// nothing is asked about an element, and all loads of some channels are under way at once.
+// its channels to itself, and a thread some places, one after the other. Of the four pixels around a
+// place those that lie outside of the image are replaced by their neighbour in the cell, and the two
+// share its weight: so nothing is asked about an element, and all loads of some channels are under way
+// at once.
 #ifndef WD_OPS_SPATIAL_SAMPLER_PLANES_CUH
 #define WD_OPS_SPATIAL_SAMPLER_PLANES_CUH
 
@@ -27,7 +28,7 @@ template <class A> struct taps {
         if (first < 0) low_weight = high_weight = beyond / 2;
         else if (first + 1 >= extent) low_weight = high_weight = (1 - beyond) / 2;
     }
-    __device__ __forceinline__ void find(const sampler_vector_args &a, const sight<A> &k)
+    __device__ __forceinline__ taps(const sampler_vector_args &a, const sight<A> &k)
     {
         int top, bottom, left, right;
         A up, down, before, behind;
@@ -67,98 +68,72 @@ __device__ __forceinline__ void put_value(const sampler_vector_args &a, const fa
     else run.store(to);
 }
 
-// Places of a thread, and channels of each that are under way together.
-constexpr int LEAN_PLACES = 2;
-template <class T> constexpr int lean_channels = sizeof(T) == 8 ? 1 : 2;
-
-// A thread's places: what they see, and where they stand.
-template <class T> struct lean_places {
-    typedef typename accumulator<T>::type A;
-    taps<A> tap[LEAN_PLACES];
-    A nothing[LEAN_PLACES]; // of those that see nothing; 1 of others
-    T *y[LEAN_PLACES];      // null: there is no such place
-
-    // U channels.
-    template <int U, bool OLD>
-    __device__ __forceinline__ void sample(const sampler_vector_args &a, const factors<A> &f,
-                                           const T *x)
-    {
-        T pixel[U][LEAN_PLACES][4];
+// U channels of a place.
+template <class T, int U, bool OLD, class A>
+__device__ __forceinline__ void sample_some(const sampler_vector_args &a, const factors<A> &f,
+                                            const taps<A> &t, const sight<A> &k, const T *x, T *y)
+{
+    T pixel[U][4];
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
+    for (int u = 0; u < U; ++u) {
 #pragma unroll
-            for (int p = 0; p < LEAN_PLACES; ++p) {
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    pixel[u][p][i] = (x + u * a.x.channel)[tap[p].from[i]];
-                }
-            }
-        }
-#pragma unroll
-        for (int p = 0; p < LEAN_PLACES; ++p) {
-            if (!y[p]) continue;
-            const taps<A> &t = tap[p];
-#pragma unroll
-            for (int u = 0; u < U; ++u) {
-                const T *of = pixel[u][p];
-                const A value = t.weight[0] * wd_widen(of[0]) + t.weight[1] * wd_widen(of[1]) +
-                                (t.weight[2] * wd_widen(of[2]) + t.weight[3] * wd_widen(of[3]));
-                put_value<T, OLD>(a, f, y[p], nothing[p] == 1 ? value : nothing[p]);
-                y[p] += a.y.channel;
-            }
-        }
+        for (int i = 0; i < 4; ++i) pixel[u][i] = (x + u * a.x.channel)[t.from[i]];
     }
-};
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        const A value = t.weight[0] * wd_widen(pixel[u][0]) + t.weight[1] * wd_widen(pixel[u][1]) +
+                        (t.weight[2] * wd_widen(pixel[u][2]) + t.weight[3] * wd_widen(pixel[u][3]));
+        put_value<T, OLD>(a, f, y + u * a.y.channel, k.seen ? value : k.nothing());
+    }
+}
 
-// A block has places side by side, and each of its channels of all of them at once: what a line of the
-// image has is then used by neighbours while it is in the first-level cache. Here by_position counts the
-// blocks of an image, `count` its positions.
+// Channels of a place that are under way together.
+template <class T> constexpr int lean_channels = sizeof(T) == 8 ? 2 : 4;
+
+// Here by_position counts the blocks of an image, `count` its positions, `room` those of a thread.
 template <class T> __device__ __forceinline__ void sample_lean(const sampler_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
     constexpr int U = lean_channels<T>;
     uint32_t b = blockIdx.x;
     const factors<A> f = {(A)a.alpha, (A)a.beta};
-    uint32_t position = take_rest(b, a.by_position) * SPATIAL_THREADS * LEAN_PLACES + threadIdx.x;
+    spot at;
+    uint32_t position =
+        take_rest(b, a.by_position) * SPATIAL_THREADS * (uint32_t)a.room + threadIdx.x;
     const int first = (int)take_rest(b, a.by_chunk) * a.chunk;
-    int left = min(a.chunk, a.channels - first);
-    lean_places<T> places;
+    const int last = min(first + a.chunk, a.channels);
+    at.n = b;
     wd_wait_for_previous();
-#pragma unroll
-    for (int p = 0; p < LEAN_PLACES; ++p) {
+#pragma unroll 1
+    for (int i = 0; i < a.room && position < a.count; ++i, position += SPATIAL_THREADS) {
         sight<A> k;
-        spot at;
-        at.n = b;
-        k.row = k.column = 0;
-        k.down = k.right = 0;
-        k.seen = true;
-        places.y[p] = nullptr;
-        if (position < a.count) {
-            position_of(a, position, at);
-            if (at.q < a.columns) {
-                k.template look<T>(a, at.number(a));
-                places.y[p] = element_of<T>(a.y, at) + first * a.y.channel;
+        position_of(a, position, at);
+        if (at.q >= a.columns) continue;
+        k.template look<T>(a, at.number(a));
+        const taps<A> t(a, k);
+        const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image + first * a.x.channel;
+        T *y = element_of<T>(a.y, at) + first * a.y.channel;
+        int left = last - first;
+        if (!a.blends) {
+#pragma unroll 1
+            for (; left >= U; left -= U) {
+                sample_some<T, U, false>(a, f, t, k, x, y);
+                x += U * a.x.channel;
+                y += U * a.y.channel;
+            }
+            if (U > 3 && left == 3) {
+                sample_some<T, 3, false>(a, f, t, k, x, y);
+                continue;
             }
         }
-        places.tap[p].find(a, k);
-        places.nothing[p] = k.seen ? (A)1 : k.nothing();
-        position += SPATIAL_THREADS;
-    }
-    const T *x = static_cast<const T *>(a.x.data) + b * a.x.image + first * a.x.channel;
-    if (a.blends) {
 #pragma unroll 1
         for (; left > 0; --left) {
-            places.template sample<1, true>(a, f, x);
+            if (a.blends) sample_some<T, 1, true>(a, f, t, k, x, y);
+            else sample_some<T, 1, false>(a, f, t, k, x, y);
             x += a.x.channel;
+            y += a.y.channel;
         }
-        return;
     }
-#pragma unroll 1
-    for (; left >= U; left -= U) {
-        places.template sample<U, false>(a, f, x);
-        x += U * a.x.channel;
-    }
-    if (left > 0) places.template sample<1, false>(a, f, x);
 }
 
 } // namespace

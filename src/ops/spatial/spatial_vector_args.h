@@ -25,9 +25,10 @@ struct grid_vector_args {
     int32_t rows;
     uint32_t images;
     uint32_t skip;     /* forward: elements from aligned memory to the grid */
-    uint32_t elements; /* forward: with those; backward: of an image */
+    uint32_t elements; /* of an image; forward, not by rows: of all */
     uint32_t count;    /* forward: runs */
-    uint32_t segments; /* backward: of an image */
+    uint32_t turns;    /* forward: runs of a thread */
+    uint32_t segments; /* of an image */
     uint32_t segment;  /* runs or rows of one */
     int32_t streaming;
     int32_t by_rows; /* backward: rows are whole runs, of aligned memory */
