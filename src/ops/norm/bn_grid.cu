@@ -75,21 +75,19 @@ template <class T, bool ALIGNED> struct forward_writer {
 // EACH rounds are a part of the ring.
 template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args &a)
 {
-    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH;
+    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
     const spot p = spot_of(a);
     const T *x = static_cast<const T *>(a.bn.x);
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of differences from the pivot, and of their squares
-    const uint64_t again = wd_cache_policy(true), once = wd_cache_policy(parts <= a.parts);
-    const auto send_part = [&](uint32_t place, uint32_t part, uint64_t policy) {
+    const auto send_part = [&](uint32_t place, uint32_t part) {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
             if (r < p.rounds)
-                send<T, ALIGNED>(a, p, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r),
-                                 policy);
+                send<T, ALIGNED>(a, p, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
         }
     };
     const auto send_z = [&](uint32_t place, uint32_t part) {
@@ -97,13 +95,12 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
             if (r < p.rounds)
-                send<T, ALIGNED>(a, p, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r),
-                                 once);
+                send<T, ALIGNED>(a, p, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
         }
     };
     wd_wait_for_previous();
     for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
-        if (part < min(ahead, parts)) send_part(part, part, part + a.parts >= parts ? once : again);
+        if (part < min(ahead, parts)) send_part(part, part);
         wd_copies_end();
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
@@ -113,6 +110,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
     uint32_t place = 0; // of the part after the last one
     {
         A pivot[V];
+        if (p.active) pivots_of<T, ALIGNED>(a, p, pivot);
         if (mine) {
             own_pivot = pivot_of<T>(a, p, threadIdx.x);
             scale = param<A>(a.bn.scale, c);
@@ -120,7 +118,6 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             old_mean = old_param<A>(a.bn.running_mean, c, kept_share);
             old_var = old_param<A>(a.bn.running_var, c, kept_share);
         }
-        pivots_of<T, ALIGNED>(a, p, own_pivot, pivot);
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
         uint32_t next = ahead == a.parts ? 0 : ahead;
@@ -145,10 +142,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
         // all threads that have units have all of those before the last part
         for (uint32_t part = 0; part + 1 < parts; ++part) {
             receive_part();
-            if (part + ahead < parts) {
-                const uint32_t later = part + ahead;
-                send_part(next, later, later + a.parts >= parts ? once : again);
-            }
+            if (part + ahead < parts) send_part(next, part + ahead);
             wd_copies_end();
             next = place_after(next, a.parts);
 #pragma unroll
@@ -209,7 +203,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             if (a.bn.z) receive<T, ALIGNED>(a, p, z[e], row_of_z<EACH>(a, beside, e), a.bn.z);
         }
         if (!ALIGNED) __syncwarp();
-        if (part >= a.parts) send_part(place, part - a.parts, once);
+        if (part >= a.parts) send_part(place, part - a.parts);
         if (a.bn.z && part >= a.beside) send_z(beside, part - a.beside);
         wd_copies_end();
         beside = place_after(beside, a.beside);

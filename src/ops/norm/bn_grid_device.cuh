@@ -6,7 +6,6 @@
 #define WD_OPS_NORM_BN_GRID_DEVICE_CUH
 
 #include "gpu/device/async.cuh"
-#include "gpu/device/async_once.cuh"
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/grid.cuh"
 #include "gpu/device/shared.cuh"

@@ -40,17 +40,16 @@ __device__ __forceinline__ void copy_elements(unsigned char *to, const T *from, 
 }
 
 // Unit `at` of a tensor, on its way to a row of places at `row`. Not ALIGNED: the aligned 16 bytes in which
-// it begins, and those in which the last one of neighbours ends. What the ring keeps, and what is read for the
-// last time, leaves the cache to what is read again.
+// it begins, and those in which the last one of neighbours ends.
 template <class T, bool ALIGNED>
 __device__ __forceinline__ void send(const bn_grid_args &a, const spot &p, unsigned char *row,
-                                     const void *from, uint32_t at, uint64_t policy)
+                                     const void *from, uint32_t at)
 {
     unsigned char *to = row + threadIdx.x * BN_GRID_UNIT;
     const uint4 *first = static_cast<const uint4 *>(from) + at;
     const uint32_t behind = ALIGNED ? 0 : (uint32_t)(reinterpret_cast<uintptr_t>(from) % 16);
     if (ALIGNED || behind == 0) {
-        wd_copy_async_by(to, first, policy);
+        wd_copy_async<BN_GRID_UNIT, false>(to, first);
         return;
     }
     // not what lies before and behind the tensor
@@ -58,11 +57,11 @@ __device__ __forceinline__ void send(const bn_grid_args &a, const spot &p, unsig
         reinterpret_cast<const uint4 *>(reinterpret_cast<uintptr_t>(first) & ~(uintptr_t)15);
     const int64_t element = (int64_t)at * UNIT<T> - behind / (uint32_t)sizeof(T);
     const T *all = static_cast<const T *>(from);
-    if (at > 0) wd_copy_async_by(to, near, policy);
+    if (at > 0) wd_copy_async<BN_GRID_UNIT, false>(to, near);
     else copy_elements<T>(to, all, element, a.bn.total);
     if (!p.edge) return;
     to = row + edge_slot(a, p) * BN_GRID_UNIT;
-    if (at + 1 < a.units) wd_copy_async_by(to, near + 1, policy);
+    if (at + 1 < a.units) wd_copy_async<BN_GRID_UNIT, false>(to, near + 1);
     else copy_elements<T>(to, all, element + UNIT<T>, a.bn.total);
 }
 
@@ -108,27 +107,30 @@ __device__ __forceinline__ unsigned char *row_of_z(const bn_grid_args &a, uint32
            (place * EACH + e) * a.slots * BN_GRID_UNIT;
 }
 
-// 0 for elements whose bit is 0.
-template <class T> __device__ __forceinline__ void mask_unit(unit<T> &u, uint32_t bits)
+// The byte of the reserve space that unit `at` has its bits in, with the aligned four bytes around it.
+template <class T>
+__device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *row, uint32_t at)
 {
-    if constexpr (sizeof(T) == 2) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            // four bits to four bytes that are full of them
-            const uint32_t four = ((bits >> 4 * i & 15u) * 0x204081u & 0x1010101u) * 0xffu;
-            u.word[2 * i] &= __byte_perm(four, 0, 0x1100);
-            u.word[2 * i + 1] &= __byte_perm(four, 0, 0x3322);
-        }
+    constexpr uint32_t UNITS = BN_RUN / UNIT<T>;
+    unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
+    const uint8_t *from = a.bn.reserve + at / UNITS;
+    const uint8_t *near =
+        reinterpret_cast<const uint8_t *>(reinterpret_cast<uintptr_t>(from) & ~(uintptr_t)3);
+    if (near >= a.bn.reserve && near + 4 <= a.bn.reserve + a.bn.total / BN_RUN) {
+        wd_copy_async<4, true>(to, near);
     } else {
-        wd_mask_run(u, bits);
+        to[from - near] = *from;
     }
 }
 
-// The bits of unit `at`, from the lowest on, and others behind them.
-template <class T> __device__ __forceinline__ uint32_t bits_at(const bn_grid_args &a, uint32_t at)
+template <class T>
+__device__ __forceinline__ uint32_t receive_bits(const bn_grid_args &a, const unsigned char *row,
+                                                 uint32_t at)
 {
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>; // of a byte
-    return (uint32_t)a.bn.reserve[at / UNITS] >> at % UNITS * UNIT<T>;
+    constexpr uint32_t UNITS = BN_RUN / UNIT<T>;
+    const unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
+    const uint32_t place = (uint32_t) reinterpret_cast<uintptr_t>(a.bn.reserve + at / UNITS) % 4;
+    return (uint32_t)to[place] >> at % UNITS * UNIT<T>;
 }
 
 } // namespace

@@ -214,26 +214,21 @@ __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p,
     return max(min(some[0], some[1]), min(max(some[0], some[1]), some[2]));
 }
 
-// Those of the thread's columns; `own` is that of item threadIdx.x. All threads come here together.
+// Those of the thread's columns.
 template <class T, bool ALIGNED>
-__device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p, acc<T> own,
+__device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p,
                                           acc<T> (&pivot)[UNIT<T>])
 {
     if (!single_columns(a)) {
-        // where blocks show each other sums, later
-        acc<T> *of_item = reinterpret_cast<acc<T> *>(memory() + a.shown);
-        if (threadIdx.x < a.items) of_item[threadIdx.x] = own;
-        __syncthreads();
 #pragma unroll
-        for (int i = 0; i < UNIT<T>; ++i) pivot[i] = of_item[item_of_column<T>(a, p.run, i)];
+        for (int i = 0; i < UNIT<T>; ++i)
+            pivot[i] = pivot_of<T>(a, p, item_of_column<T>(a, p.run, i));
         return;
     }
-    unit<T> u[3] = {};
-    if (p.active) {
+    unit<T> u[3];
 #pragma unroll
-        for (uint32_t k = 0; k < 3; ++k) {
-            get<T, ALIGNED>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
-        }
+    for (uint32_t k = 0; k < 3; ++k) {
+        get<T, ALIGNED>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
     }
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) {
@@ -265,7 +260,7 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
         wd_cluster_arrive();
         return tree(all, item, share, a.items, min(shares, a.blocks));
     }
-    constexpr uint32_t BATCH = 8;
+    constexpr uint32_t BATCH = 4;
     double2 *sums = reinterpret_cast<double2 *>(a.sums) + (size_t)p.group * a.blocks * a.items;
     if (threadIdx.x < a.items) sums[p.block * a.items + threadIdx.x] = all;
     wd_meet(a.counters + p.group * WD_COUNTER_WORDS, a.blocks, p.block == 0);
