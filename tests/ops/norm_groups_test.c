@@ -317,8 +317,8 @@ static void all_reached(int argc)
 {
     static const char *const ways[] = {"planes", "columns"};
     static const char *const directions[] = {"forward", "backward"};
-    static const char *const steps[] = {"sums", "apply"};
-    enum { STEPS = 2, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
+    static const char *const steps[] = {"whole", "sums", "apply"};
+    enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
     static const char *const others[] = {"wd_norm_groups_statistics", "wd_norm_groups_gradients",
                                          "wd_norm_groups_params", "wd_norm_kept_params"};
     static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",

@@ -45,14 +45,22 @@ static struct norm_groups_shape image(int64_t samples, int64_t channels, int64_t
 
 static void check_planes(const struct norm_groups_shape *s, const struct norm_groups_cut *c)
 {
+    int64_t channels = c->by_channels ? c->part : s->each;
     int64_t elements = c->by_channels ? s->plane : c->part;
+    int64_t rounds = wd_ceil_div(channels, c->width / c->team);
+    int64_t side = c->threads / c->width;
     assert_true(c->threads <= NORM_GROUPS_THREADS && c->threads % 32 == 0);
     assert_true(c->threads % c->width == 0 && c->width % c->team == 0);
+    assert_true(side == 1 || (c->width <= 32 && c->segments == 1));
     assert_true(c->segments * c->part >= (c->by_channels ? s->each : s->plane));
     assert_true(c->by_channels || c->segments == 1 || c->part % RUN == 0);
     assert_true(c->turns * c->team * RUN >= elements);
-    assert_true(c->blocks == s->samples * s->groups * c->segments);
-    assert_true(c->width == c->threads && c->shared < 48 << 10);
+    assert_true(c->blocks == wd_ceil_div(s->samples * s->groups, side) * c->segments);
+    if (c->whole) {
+        assert_true(c->shared >= rounds * c->turns * c->threads * RUN * s->size * s->arrays);
+    } else {
+        assert_true(c->width == c->threads && c->shared < 48 << 10);
+    }
 }
 
 static void check_columns(const struct norm_groups_shape *s, const struct norm_groups_cut *c)
@@ -64,12 +72,23 @@ static void check_columns(const struct norm_groups_shape *s, const struct norm_g
     assert_true(across * c->rows <= c->threads);
     assert_true(c->segments * c->part >= s->plane && c->turns * c->rows >= c->part);
     assert_true(c->blocks == s->samples * c->tiles * c->segments);
-    assert_true(c->shared == 0);
+    if (c->whole) {
+        assert_true(c->tile % s->each == 0);
+        assert_true(c->shared >= c->turns * c->threads * RUN * s->size * s->arrays);
+    } else {
+        assert_true(c->shared == 0);
+    }
 }
 
-static void check(const struct norm_groups_shape *s, const struct wd_device *device)
+static void check(const struct norm_groups_shape *s, bool keeps, const struct wd_device *device)
 {
-    struct norm_groups_cut c = norm_groups_cut(s, device);
+    struct norm_groups_cut c = norm_groups_cut(s, keeps, device);
+    assert_true(c.shared + (s->columns ? 26624 : 512) <= device->shared_per_block);
+    assert_true(keeps || !c.whole);
+    if (c.whole) {
+        int64_t most = device->cooperative ? NORM_GROUPS_CLUSTER : 1;
+        assert_true(c.segments <= most && (c.segments & (c.segments - 1)) == 0);
+    }
     if (s->columns) check_columns(s, &c);
     else check_planes(s, &c);
 }
@@ -89,21 +108,31 @@ static void test_random(void **state)
         struct norm_groups_shape s =
             image(any(1, 1 << any(0, 8)), each * groups, groups, any(1, (int64_t)1 << any(0, 22)),
                   (int)any(1, 2) * 2, (int)any(1, 2), any(0, 1));
-        check(&s, &devices[turn % 2]);
+        check(&s, any(0, 3) > 0, &devices[turn % 2]);
     }
 }
 
-/* Enough blocks for all processors. */
+/* One reading of what fits a cluster; else enough blocks for all processors. */
 static void test_choices(void **state)
 {
     const struct wd_device *h200 = &devices[0];
-    struct norm_groups_shape s = image(2, 32, 32, 128 * 128 * 128, 2, 1, false);
-    struct norm_groups_cut c = norm_groups_cut(&s, h200);
+    struct norm_groups_shape s = image(8, 320, 32, 128 * 128, 2, 1, false);
+    struct norm_groups_cut c = norm_groups_cut(&s, true, h200);
     (void)state;
-    assert_true(c.blocks >= 2 * h200->multiprocessors);
+    assert_true(c.whole && c.segments == 4);
+    s = image(8, 640, 32, 64 * 64, 2, 2, true);
+    c = norm_groups_cut(&s, true, h200);
+    assert_true(c.whole && c.segments == 8 && c.tile == 40);
+    s = image(2, 32, 32, 128 * 128 * 128, 2, 1, false);
+    c = norm_groups_cut(&s, true, h200);
+    assert_true(!c.whole && c.blocks >= 2 * h200->multiprocessors);
     s = image(1, 128, 32, 1024 * 1024, 2, 2, true);
-    c = norm_groups_cut(&s, h200);
-    assert_true(c.blocks >= 2 * h200->multiprocessors);
+    c = norm_groups_cut(&s, true, h200);
+    assert_true(!c.whole && c.blocks >= 2 * h200->multiprocessors);
+    /* planes of 49: four threads each, many to a block */
+    s = image(256, 2048, 2048, 49, 4, 1, false);
+    c = norm_groups_cut(&s, true, h200);
+    assert_true(c.whole && c.width == 4 && c.threads == 128);
 }
 
 int main(void)

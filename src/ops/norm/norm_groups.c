@@ -20,7 +20,7 @@ enum {
 };
 
 /* Steps, in the order of the kernels' rows. */
-enum step { SUMS, APPLY, STEPS };
+enum step { WHOLE, SUMS, APPLY, STEPS };
 
 static bool is_backward(const struct wd_problem *problem)
 {
@@ -124,15 +124,19 @@ static struct work work_of(const struct wd_problem *problem)
     const struct norm_groups_shape *s = &w.shape;
     memset(&w, 0, sizeof w);
     (void)wd_norm_groups_see(&w.shape, problem);
-    w.cut = norm_groups_cut(s, problem->device);
+    w.cut = norm_groups_cut(s, !wd_norm_groups_given(problem), problem->device);
     w.backward = is_backward(problem);
     w.slices = w.backward && w.cut.by_channels ? 1 : w.cut.segments;
     w.units = w.backward || s->columns ? s->channels : s->groups;
     if (wd_norm_groups_given(problem)) return w;
-    w.numbers = s->samples * s->groups * (int64_t)sizeof(struct norm_groups_numbers);
-    w.found =
-        s->samples * w.slices * w.units *
-        (int64_t)(w.backward ? sizeof(struct norm_groups_sums) : sizeof(struct norm_groups_part));
+    if (!w.cut.whole) {
+        w.numbers = s->samples * s->groups * (int64_t)sizeof(struct norm_groups_numbers);
+    }
+    if (w.backward ? wants_params(problem) || !w.cut.whole : !w.cut.whole) {
+        w.found = s->samples * w.slices * w.units *
+                  (int64_t)(w.backward ? sizeof(struct norm_groups_sums)
+                                       : sizeof(struct norm_groups_part));
+    }
     return w;
 }
 
@@ -208,10 +212,11 @@ static cudnnStatus_t emit_step(const struct wd_call *call, struct wd_queue *queu
 {
     int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
     int row = (2 * w->shape.columns + w->backward) * STEPS + step;
-    return wd_emit_kernel(
+    return wd_emit_cluster_kernel(
         queue,
-        &kernel_rows[KERNEL_norm_groups_planes_forward_sums_f32 + row * NORM_ROWS_TYPES + type],
-        w->cut.blocks, (uint32_t)w->cut.threads, step == APPLY ? 0 : (uint32_t)w->cut.shared, a);
+        &kernel_rows[KERNEL_norm_groups_planes_forward_whole_f32 + row * NORM_ROWS_TYPES + type],
+        w->cut.blocks, (uint32_t)w->cut.threads, step == WHOLE ? (uint32_t)w->cut.segments : 1,
+        step == APPLY ? 0 : (uint32_t)w->cut.shared, a);
 }
 
 /* Between the steps: what follows from all that blocks found of a share. */
@@ -242,9 +247,13 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct work w = work_of(&call->problem);
     struct norm_groups_args a = args_of(call, &w, queue->device);
     if (wd_norm_groups_given(&call->problem)) return emit_step(call, queue, APPLY, &w, &a);
-    WD_TRY(emit_step(call, queue, SUMS, &w, &a));
-    WD_TRY(emit_finish(queue, &w, &a));
-    WD_TRY(emit_step(call, queue, APPLY, &w, &a));
+    if (w.cut.whole) {
+        WD_TRY(emit_step(call, queue, WHOLE, &w, &a));
+    } else {
+        WD_TRY(emit_step(call, queue, SUMS, &w, &a));
+        WD_TRY(emit_finish(queue, &w, &a));
+        WD_TRY(emit_step(call, queue, APPLY, &w, &a));
+    }
     return wants_params(&call->problem) ? emit_params(queue, &w, &a) : CUDNN_STATUS_SUCCESS;
 }
 

@@ -4,13 +4,14 @@
  * (planes) or [samples][plane][channels] (columns) in memory; channels are `groups` times `each`
  * neighbours, and those of one group and sample are a share: what has a mean.
  *
- * A share is cut into `segments`: blocks that leave what they found in scratch, and other kernels go on
- * from there.
+ * A share is cut into `segments`. Whole: they are the blocks of a cluster, which keep what they read
+ * in shared memory. Else they are blocks by themselves that leave what they found in scratch, and
+ * other kernels go on from there.
  *
  *   planes   a block has `width` threads a share; these are teams of `team` threads, a channel each.
  *            Segments are some of the channels, or of each channel some elements
  *   columns  a block has `tile` columns, a thread eight of them and every `rows`th row. Segments are
- *            rows
+ *            rows; whole, tiles are of whole groups
  *
  * A thread's eight elements are neighbours (`runs`) or lie apart by as many as there are threads side
  * by side. */
@@ -24,6 +25,7 @@ enum {
     NORM_GROUPS_THREADS = 512,        /* of a block by planes, at most */
     NORM_GROUPS_COLUMN_THREADS = 256, /* of a block by columns */
     NORM_GROUPS_TILE = 256,           /* columns of a block, at most */
+    NORM_GROUPS_CLUSTER = 8,          /* segments of a share that is read once, at most */
     NORM_GROUPS_FINISH_THREADS = 256, /* of the kernels that join what blocks found */
     NORM_GROUPS_PARAMS = 32,          /* channels of a block that adds up dscale and dbias */
 };

@@ -64,12 +64,6 @@ __device__ __forceinline__ column_place column_place_of(const norm_groups_args &
     return p;
 }
 
-// Turns from the last one on, of which the cache may have something still.
-__device__ __forceinline__ uint32_t turn_back(const norm_groups_args &a, uint32_t turn)
-{
-    return turn < a.turns ? a.turns - 1 - turn : turn;
-}
-
 // The group of a column of the tile: there counted from the tile's first, and its share.
 __device__ __forceinline__ uint32_t share_of_column(const norm_groups_args &a, const column_seat &s,
                                                     uint32_t column)
@@ -81,11 +75,17 @@ __device__ __forceinline__ uint32_t share_of_column(const norm_groups_args &a, c
 
 constexpr int HALF = RUN / 2;
 
-// Of half of the columns at a time, by the thread.
-struct forward_room {
-    double mean[COLUMN_THREADS * HALF];
-    double squares[COLUMN_THREADS * HALF];
-    float count[COLUMN_THREADS * HALF];
+// Of half of the columns at a time, by the thread; then of groups.
+union forward_room {
+    struct {
+        double mean[COLUMN_THREADS * HALF];
+        double squares[COLUMN_THREADS * HALF];
+        float count[COLUMN_THREADS * HALF];
+    } table;
+    struct {
+        wd_part found[TILE];
+        numbers of[TILE];
+    } group;
 };
 
 // What the rows of the block have of each column, pairwise in an order that their number fixes.
@@ -103,9 +103,9 @@ __device__ __forceinline__ void join_rows(const norm_groups_args &a, const colum
             for (int i = 0; i < HALF; ++i) {
                 const wd_part p = mine[half * HALF + i].part(rows);
                 const uint32_t at = s.row * columns + i * s.across + place;
-                room.mean[at] = p.mean;
-                room.squares[at] = p.squares;
-                room.count[at] = (float)p.count;
+                room.table.mean[at] = p.mean;
+                room.table.squares[at] = p.squares;
+                room.table.count[at] = (float)p.count;
             }
         }
         for (uint32_t left = a.rows; left > 1;) {
@@ -113,11 +113,12 @@ __device__ __forceinline__ void join_rows(const norm_groups_args &a, const colum
             __syncthreads();
             for (uint32_t to = threadIdx.x; to < (left - kept) * columns; to += blockDim.x) {
                 const uint32_t from = to + kept * columns;
-                wd_part all = {room.count[to], room.mean[to], room.squares[to]};
-                wd_join_parts(all, wd_part{room.count[from], room.mean[from], room.squares[from]});
-                room.count[to] = (float)all.count;
-                room.mean[to] = all.mean;
-                room.squares[to] = all.squares;
+                wd_part all = {room.table.count[to], room.table.mean[to], room.table.squares[to]};
+                wd_join_parts(all, wd_part{room.table.count[from], room.table.mean[from],
+                                           room.table.squares[from]});
+                room.table.count[to] = (float)all.count;
+                room.table.mean[to] = all.mean;
+                room.table.squares[to] = all.squares;
             }
             left = kept;
         }
@@ -126,16 +127,52 @@ __device__ __forceinline__ void join_rows(const norm_groups_args &a, const colum
             const uint32_t i = half * HALF + k / s.across;
             const uint32_t column = a.runs ? k % s.across * RUN + i : k % s.across + i * s.across;
             if (column < s.width) {
-                of_column[column] = {room.count[k], room.mean[k], room.squares[k]};
+                of_column[column] = {room.table.count[k], room.table.mean[k],
+                                     room.table.squares[k]};
             }
         }
     }
     __syncthreads();
 }
 
-template <class T>
+// Lanes that join a group's columns.
+__device__ __forceinline__ uint32_t lanes_of_group(const norm_groups_args &a)
+{
+    uint32_t lanes = 1;
+    while (lanes < WARP && lanes < a.each) lanes *= 2;
+    return lanes;
+}
+
+// Numbers of the tile's groups, in room.group.of.
+__device__ __forceinline__ void group_numbers(const norm_groups_args &a, const column_seat &s,
+                                              wd_part *of_column, forward_room &room)
+{
+    const uint32_t groups = s.width / a.each;
+    const uint32_t lanes = lanes_of_group(a);
+    const uint32_t lane = threadIdx.x % lanes;
+    for (uint32_t first = 0; first < groups; first += blockDim.x / lanes) {
+        const uint32_t group = first + threadIdx.x / lanes;
+        wd_part all = {0.0, 0.0, 0.0};
+        for (uint32_t c = lane; group < groups && c < a.each; c += lanes) {
+            wd_join_parts(all, of_column[group * a.each + c]);
+        }
+        join_lanes(all, lanes);
+        if (lane == 0 && group < groups) room.group.found[group] = all;
+    }
+    __syncthreads();
+    if (a.segments > 1) join_cluster(a, of_column, room.group.found, groups);
+    for (uint32_t group = threadIdx.x; group < groups; group += blockDim.x) {
+        room.group.of[group] =
+            numbers_of(a, share_of_column(a, s, group * a.each),
+                       a.segments > 1 ? of_column[group] : room.group.found[group], s.segment == 0);
+    }
+    __syncthreads();
+}
+
+template <class T, step STEP>
 __device__ __forceinline__ void column_statistics(const norm_groups_args &a, const column_seat &s,
-                                                  forward_room &room, wd_part *of_column)
+                                                  uint4 *kept, forward_room &room,
+                                                  wd_part *of_column)
 {
     constexpr int BATCH = COLUMN_BATCH<T>;
     wd_shifted mine[RUN];
@@ -157,6 +194,7 @@ __device__ __forceinline__ void column_statistics(const norm_groups_args &a, con
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
+            if (STEP == WHOLE && turn + b < a.turns) keep(kept, turn + b, x[b]);
             if (left[b] == 0) continue;
             rows += 1;
 #pragma unroll
@@ -164,6 +202,10 @@ __device__ __forceinline__ void column_statistics(const norm_groups_args &a, con
         }
     }
     join_rows(a, s, mine, rows, room, of_column);
+    if constexpr (STEP == WHOLE) {
+        group_numbers(a, s, of_column, room);
+        return;
+    }
     norm_groups_part *to =
         a.parts + ((int64_t)s.sample * a.slices + s.segment) * a.units + s.channel;
     for (uint32_t c = threadIdx.x; c < s.width; c += blockDim.x) {
@@ -171,18 +213,19 @@ __device__ __forceinline__ void column_statistics(const norm_groups_args &a, con
     }
 }
 
-template <class T>
+template <class T, step STEP>
 __device__ __forceinline__ void column_outputs(const norm_groups_args &a, const column_seat &s,
-                                               const line *l)
+                                               const line *l, const uint4 *kept)
 {
-    constexpr int BATCH = COLUMN_BATCH<T>;
+    constexpr int BATCH = STEP == APPLY ? COLUMN_BATCH<T> : 1;
     for (uint32_t turn = 0; turn < a.turns; turn += BATCH) {
         run<T> x[BATCH];
         column_place p[BATCH];
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            p[b] = column_place_of(a, s, turn_back(a, turn + b));
-            fetch(x[b], static_cast<const T *>(a.x) + p[b].at, s.as, p[b].left);
+            p[b] = column_place_of(a, s, turn + b);
+            if (STEP == WHOLE) find(x[b], kept, turn + b);
+            else fetch(x[b], static_cast<const T *>(a.x) + p[b].at, s.as, p[b].left);
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -196,57 +239,46 @@ __device__ __forceinline__ void column_outputs(const norm_groups_args &a, const 
     }
 }
 
-// Of the thread's columns, asked for together; 0 where there is none.
-__device__ __forceinline__ void column_params(const norm_groups_args &a, const column_seat &s,
-                                              const norm_rows_param &p, uint32_t (&to)[RUN])
-{
-#pragma unroll
-    for (uint32_t i = 0; i < RUN; ++i) {
-        const uint32_t own = i < s.count ? i : 0;
-        to[i] = s.count > 0 ? param_bits(p, s.channel + s.column + own * s.as.apart) : 0;
-    }
-}
-
 template <class T, step STEP>
 __device__ __forceinline__ void columns_forward(const norm_groups_args &a)
 {
+    uint4 *kept = wd_dynamic_shared<uint4>();
+    __shared__ forward_room room;
+    __shared__ wd_part of_column[TILE];
     const column_seat s = column_seat_of(a, block_of<STEP>());
     wd_wait_for_previous();
-    if constexpr (STEP == SUMS) {
-        __shared__ forward_room room;
-        __shared__ wd_part of_column[TILE];
-        column_statistics<T>(a, s, room, of_column);
-    } else {
+    if constexpr (STEP != APPLY) column_statistics<T, STEP>(a, s, kept, room, of_column);
+    if constexpr (STEP != SUMS) {
         line l[RUN];
-        numbers n[RUN];
-        uint32_t scale[RUN], bias[RUN];
 #pragma unroll
         for (uint32_t i = 0; i < RUN; ++i) {
-            const uint32_t own = i < s.count ? i : 0;
-            n[i] = {0.0f, 0.0f, 0.0f, 0.0f};
-            if (s.count == 0) continue;
-            const uint32_t share = share_of_column(a, s, s.column + own * s.as.apart);
-            n[i] = a.given_inv_std ? given_numbers(a, share) : a.numbers[share];
+            const uint32_t column = s.column + i * s.as.apart;
+            l[i] = {0.0f, 0.0f, 0.0f};
+            if (i >= s.count) continue;
+            if constexpr (STEP == WHOLE) {
+                l[i] = line_of(a, room.group.of[column / a.each], s.channel + column);
+            } else {
+                const uint32_t share = share_of_column(a, s, column);
+                l[i] = line_of(a, a.given_inv_std ? given_numbers(a, share) : a.numbers[share],
+                               s.channel + column);
+            }
         }
-        column_params(a, s, a.scale, scale);
-        column_params(a, s, a.bias, bias);
-#pragma unroll
-        for (int i = 0; i < RUN; ++i) {
-            const float by = param_of(a.scale, scale[i]);
-            l[i] = {n[i].first, by * n[i].second, fmaf(by, n[i].third, param_of(a.bias, bias[i]))};
-        }
-        column_outputs<T>(a, s, l);
+        column_outputs<T, STEP>(a, s, l, kept);
     }
 }
 
 // ---- Backward ----
 
-struct backward_room {
+union backward_room {
     sums table[RUN][COLUMN_THREADS];
+    struct {
+        sums found[TILE];
+        sums all[TILE];
+    } group;
 };
 
 __device__ __forceinline__ void add_rows(const norm_groups_args &a, const column_seat &s,
-                                         const backward_room &room)
+                                         const backward_room &room, sums *of_column)
 {
     const int64_t base = ((int64_t)s.sample * a.slices + s.segment) * a.channels + s.channel;
     for (uint32_t c = threadIdx.x; c < s.width; c += blockDim.x) {
@@ -257,13 +289,42 @@ __device__ __forceinline__ void add_rows(const norm_groups_args &a, const column
             const sums one = room.table[i][row * s.across + place];
             dy += one.dy, dy_xhat += one.dy_xhat;
         }
-        a.sums[base + c] = {(float)dy, (float)dy_xhat};
+        of_column[c] = {(float)dy, (float)dy_xhat};
+        if (a.sums) a.sums[base + c] = of_column[c];
     }
+    __syncthreads();
 }
 
-template <class T>
+// Of the tile's groups, in room.group.all.
+__device__ __forceinline__ void group_sums(const norm_groups_args &a, const column_seat &s,
+                                           const sums *of_column, backward_room &room)
+{
+    const uint32_t groups = s.width / a.each;
+    const uint32_t lanes = lanes_of_group(a);
+    const uint32_t lane = threadIdx.x % lanes;
+    for (uint32_t first = 0; first < groups; first += blockDim.x / lanes) {
+        const uint32_t group = first + threadIdx.x / lanes;
+        sums all = {0.0f, 0.0f};
+        for (uint32_t c = lane; group < groups && c < a.each; c += lanes) {
+            const uint32_t column = group * a.each + c;
+            const float scale = param_at(a.scale, s.channel + column);
+            all.dy = fmaf(scale, of_column[column].dy, all.dy);
+            all.dy_xhat = fmaf(scale, of_column[column].dy_xhat, all.dy_xhat);
+        }
+        all = add_lanes(all, lanes);
+        if (lane == 0 && group < groups) {
+            room.group.found[group] = all;
+            if (a.segments == 1) room.group.all[group] = all;
+        }
+    }
+    __syncthreads();
+    if (a.segments > 1) join_cluster(a, room.group.all, room.group.found, groups);
+}
+
+template <class T, step STEP>
 __device__ __forceinline__ void column_gradients(const norm_groups_args &a, const column_seat &s,
-                                                 const numbers *given, backward_room &room)
+                                                 const numbers *given, uint4 *kept,
+                                                 backward_room &room, sums *of_column)
 {
     constexpr int BATCH = COLUMN_PAIR_BATCH<T>;
     sums mine[RUN];
@@ -279,6 +340,10 @@ __device__ __forceinline__ void column_gradients(const norm_groups_args &a, cons
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
+            if (STEP == WHOLE && turn + b < a.turns) {
+                keep(kept, 2 * (turn + b), x[b]);
+                keep(kept, 2 * (turn + b) + 1, dy[b]);
+            }
             // where there is no element, dy is 0
 #pragma unroll
             for (int i = 0; i < RUN; ++i) {
@@ -294,7 +359,8 @@ __device__ __forceinline__ void column_gradients(const norm_groups_args &a, cons
         room.table[i][threadIdx.x] = mine[i];
     }
     __syncthreads();
-    add_rows(a, s, room);
+    add_rows(a, s, room, of_column);
+    if (STEP == WHOLE) group_sums(a, s, of_column, room);
 }
 
 // dx = factor * dy + slope * (x - mean) + base in a column.
@@ -305,19 +371,24 @@ struct slant {
     float base;
 };
 
-template <class T>
+template <class T, step STEP>
 __device__ __forceinline__ void column_slopes(const norm_groups_args &a, const column_seat &s,
-                                              const slant *l)
+                                              const slant *l, const uint4 *kept)
 {
-    constexpr int BATCH = COLUMN_PAIR_BATCH<T>;
+    constexpr int BATCH = STEP == APPLY ? COLUMN_PAIR_BATCH<T> : 1;
     for (uint32_t turn = 0; turn < a.turns; turn += BATCH) {
         run<T> x[BATCH], dy[BATCH];
         column_place p[BATCH];
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            p[b] = column_place_of(a, s, turn_back(a, turn + b));
-            fetch(x[b], static_cast<const T *>(a.x) + p[b].at, s.as, p[b].left);
-            fetch(dy[b], static_cast<const T *>(a.dy) + p[b].at, s.as, p[b].left);
+            p[b] = column_place_of(a, s, turn + b);
+            if (STEP == WHOLE) {
+                find(x[b], kept, 2 * (turn + b));
+                find(dy[b], kept, 2 * (turn + b) + 1);
+            } else {
+                fetch(x[b], static_cast<const T *>(a.x) + p[b].at, s.as, p[b].left);
+                fetch(dy[b], static_cast<const T *>(a.dy) + p[b].at, s.as, p[b].left);
+            }
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -335,38 +406,39 @@ __device__ __forceinline__ void column_slopes(const norm_groups_args &a, const c
 template <class T, step STEP>
 __device__ __forceinline__ void columns_backward(const norm_groups_args &a)
 {
+    uint4 *kept = wd_dynamic_shared<uint4>();
+    __shared__ backward_room room;
+    __shared__ sums of_column[TILE];
     const column_seat s = column_seat_of(a, block_of<STEP>());
     numbers given[RUN];
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t i = 0; i < RUN; ++i) {
-        const uint32_t own = i < s.count ? i : 0;
         given[i] = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (s.count == 0) continue;
-        given[i] = given_numbers(a, share_of_column(a, s, s.column + own * s.as.apart));
+        if (i < s.count)
+            given[i] = given_numbers(a, share_of_column(a, s, s.column + i * s.as.apart));
     }
-    if constexpr (STEP == SUMS) {
-        __shared__ backward_room room;
-        column_gradients<T>(a, s, given, room);
-    } else {
+    if constexpr (STEP != APPLY) column_gradients<T, STEP>(a, s, given, kept, room, of_column);
+    if constexpr (STEP != SUMS) {
         slant l[RUN];
-        numbers found[RUN];
-        uint32_t scale[RUN];
-        column_params(a, s, a.scale, scale);
 #pragma unroll
         for (uint32_t i = 0; i < RUN; ++i) {
-            const uint32_t own = i < s.count ? i : 0;
-            found[i] = {0.0f, 0.0f, 0.0f, 0.0f};
-            if (s.count == 0) continue;
-            found[i] = a.numbers[share_of_column(a, s, s.column + own * s.as.apart)];
-        }
-#pragma unroll
-        for (int i = 0; i < RUN; ++i) {
+            const uint32_t column = s.column + i * s.as.apart;
             const numbers &n = given[i];
-            l[i] = {n.first, n.second * param_of(a.scale, scale[i]),
-                    -n.second * n.second * found[i].second, -n.second * found[i].first};
+            sums all = {0.0f, 0.0f};
+            l[i] = {0.0f, 0.0f, 0.0f, 0.0f};
+            if (i >= s.count) continue;
+            if constexpr (STEP == WHOLE) {
+                all = room.group.all[column / a.each];
+                all.dy *= a.inverse, all.dy_xhat *= a.inverse;
+            } else {
+                const numbers &found = a.numbers[share_of_column(a, s, column)];
+                all = {found.first, found.second};
+            }
+            l[i] = {n.first, n.second * param_at(a.scale, s.channel + column),
+                    -n.second * n.second * all.dy_xhat, -n.second * all.dy};
         }
-        column_slopes<T>(a, s, l);
+        column_slopes<T, STEP>(a, s, l, kept);
     }
 }
 

@@ -22,6 +22,7 @@ struct norm_groups_shape {
 
 /* The fields of struct norm_groups_args that are called so. */
 struct norm_groups_cut {
+    bool whole;
     bool by_channels;
     int64_t segments;
     int64_t part;
@@ -36,8 +37,8 @@ struct norm_groups_cut {
     int64_t blocks;
 };
 
-/* Shared memory is for sums. */
-struct norm_groups_cut norm_groups_cut(const struct norm_groups_shape *s,
+/* Shares that are read once are cut so only if `keeps`; shared memory is for WHOLE and SUMS. */
+struct norm_groups_cut norm_groups_cut(const struct norm_groups_shape *s, bool keeps,
                                        const struct wd_device *device);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef WD_OPS_NORM_GROUPS_DEVICE_CUH
 #define WD_OPS_NORM_GROUPS_DEVICE_CUH
 
+#include "gpu/device/cluster.cuh"
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/statistics.cuh"
@@ -19,8 +20,8 @@ constexpr uint32_t WARPS = NORM_GROUPS_THREADS / WARP;
 template <class T> using run = wd_run<T, RUN>;
 template <class T> constexpr int RUN_WORDS = run<T>::BYTES / 16;
 
-// What kernels do with a share: the first or the last of the steps.
-enum step { SUMS, APPLY };
+// What kernels do with a share: all of it, or the first or the last of the steps.
+enum step { WHOLE, SUMS, APPLY };
 
 using numbers = norm_groups_numbers;
 using sums = norm_groups_sums;
@@ -88,6 +89,28 @@ __device__ __forceinline__ void put(T *to, const float *value, const spread &as,
     }
 }
 
+// Shared memory has words of each thread's own for them: no barrier lies between.
+template <class T>
+__device__ __forceinline__ void keep(uint4 *kept, uint32_t slot, const run<T> &from)
+{
+#pragma unroll
+    for (int w = 0; w < RUN_WORDS<T>; ++w) {
+        kept[(slot * RUN_WORDS<T> + w) * blockDim.x + threadIdx.x] = make_uint4(
+            from.word[4 * w], from.word[4 * w + 1], from.word[4 * w + 2], from.word[4 * w + 3]);
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void find(run<T> &to, const uint4 *kept, uint32_t slot)
+{
+#pragma unroll
+    for (int w = 0; w < RUN_WORDS<T>; ++w) {
+        const uint4 v = kept[(slot * RUN_WORDS<T> + w) * blockDim.x + threadIdx.x];
+        to.word[4 * w] = v.x, to.word[4 * w + 1] = v.y;
+        to.word[4 * w + 2] = v.z, to.word[4 * w + 3] = v.w;
+    }
+}
+
 // ---- Parameters ----
 
 // A channel's formula, xhat in it: y = factor * (x - mean) + base.
@@ -146,9 +169,41 @@ __device__ __forceinline__ numbers given_numbers(const norm_groups_args &a, int6
     return {a.given_mean[share], a.given_inv_std[share], 0.0f, 0.0f};
 }
 
+__device__ __forceinline__ void join(wd_part &into, const wd_part &from)
+{
+    wd_join_parts(into, from);
+}
 __device__ __forceinline__ void join(sums &into, const sums &from)
 {
     into.dy += from.dy, into.dy_xhat += from.dy_xhat;
+}
+
+__device__ __forceinline__ wd_part of_cluster(const wd_part *mine, uint32_t rank)
+{
+    return {wd_of_cluster(&mine->count, rank), wd_of_cluster(&mine->mean, rank),
+            wd_of_cluster(&mine->squares, rank)};
+}
+__device__ __forceinline__ sums of_cluster(const sums *mine, uint32_t rank)
+{
+    return {wd_of_cluster(&mine->dy, rank), wd_of_cluster(&mine->dy_xhat, rank)};
+}
+
+// Replaces `count` values of the block, each by what all blocks of the cluster have of it, in their
+// order.
+template <class P>
+__device__ __forceinline__ void join_cluster(const norm_groups_args &a, P *joined, const P *mine,
+                                             uint32_t count)
+{
+    wd_cluster_arrive();
+    wd_cluster_wait();
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+        P all = of_cluster(&mine[i], 0);
+        for (uint32_t rank = 1; rank < a.segments; ++rank) join(all, of_cluster(&mine[i], rank));
+        joined[i] = all;
+    }
+    // nobody leaves, or writes again, before all have read
+    wd_cluster_arrive();
+    wd_cluster_wait();
 }
 
 } // namespace
