@@ -131,6 +131,7 @@ static void cut(struct divnorm_vector_args *a, int64_t planes, const struct wd_d
                 bool backward)
 {
     const int32_t runs = (a->width + DIVNORM_RUN - 1) / DIVNORM_RUN;
+    const int32_t lead = backward ? a->window - 1 : a->back;
     int32_t parts = 1;
     int64_t warps, segments, most, few;
     a->lanes = runs;
@@ -145,12 +146,14 @@ static void cut(struct divnorm_vector_args *a, int64_t planes, const struct wd_d
         (int64_t)device->multiprocessors * (backward ? WARPS_BACKWARD : WARPS_FORWARD) / warps;
     most = wd_ceil_div(a->height, wd_most(ROWS_LEAST, a->window - 1));
     segments = wd_most(wd_least(segments, most), 1);
-    few = (int64_t)device->multiprocessors * WARPS_LEAST / warps;
-    if (segments < few) segments = wd_least(few, a->height);
+    few = wd_least((int64_t)device->multiprocessors * WARPS_LEAST / warps, a->height);
+    if (segments < few && lead + wd_ceil_div(a->height, few) <
+                              (segments > 1 ? lead : 0) + wd_ceil_div(a->height, segments)) {
+        segments = few;
+    }
     a->rows = (int32_t)wd_ceil_div(a->height, segments);
     segments = wd_ceil_div(a->height, a->rows);
-    /* there is nothing before the first segment */
-    a->lead = segments == 1 ? 0 : backward ? a->window - 1 : a->back;
+    a->lead = segments > 1 ? lead : 0; /* there is nothing before the first segment */
     a->trip = a->lead + a->rows + (backward ? a->window - 1 : a->ahead);
     a->by_part = wd_fastdiv_of((uint32_t)parts);
     a->by_segment = wd_fastdiv_of((uint32_t)segments);
