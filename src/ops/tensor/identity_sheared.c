@@ -14,20 +14,19 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    A_MIN = 32,     /* below, rows of x are too short for a warp each, */
-    B_MIN = 96,     /* and most of a tile is beyond the row of y, */
-    B_MIN_ODD = 48, /* likewise, of 2 bytes, where rows of x begin anywhere too */
+    A_MIN = 32, /* below, rows of x are too short for a warp each, */
+    B_MIN = 96, /* and most of a tile is beyond the row of y */
     COUNT_MIN = 1 << 20,
     SIDE_LEAST = 32,       /* of a tile along a, where tiles are few */
     TILES_A_PROCESSOR = 4, /* wanted */
 };
 
-/* Whether rows begin at runs of 16 bytes, if their first one does. */
-static bool in_runs(const int64_t *stride, int rank, int64_t bytes)
+/* Whether rows of y begin at runs of 16 bytes, if their first one does. */
+static bool in_runs(const struct wd_walk *w, int64_t bytes)
 {
     int64_t run = 16 / bytes;
-    for (int d = 0; d < rank; ++d) {
-        if (stride[d] != 1 && stride[d] % run != 0) return false;
+    for (int d = 0; d < w->rank; ++d) {
+        if (w->y[d] != 1 && w->y[d] % run != 0) return false;
     }
     return true;
 }
@@ -36,18 +35,17 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     int64_t bytes = wd_dtype_bytes(wd_slot(problem->graph, problem->node, WD_TURN_Y)->dtype);
     struct wd_walk w;
-    int64_t ea, eb, least;
+    int64_t ea, eb;
     if (!wd_turn_matches(problem, &w, reason)) return false;
     if (!wd_turn_moves_only(problem, reason)) return false;
     ea = w.dim[wd_walk_neighbours(&w)];
     eb = w.dim[w.rank - 1];
     WD_NEED(bytes <= 4, reason, NOT_SUPPORTED_DATA_TYPE,
             "elements of %lld bytes, needed are 2 or 4", (long long)bytes);
-    least = bytes > 2 || in_runs(w.x, w.rank, bytes) ? B_MIN : B_MIN_ODD;
-    WD_NEED(w.count >= COUNT_MIN && ea >= A_MIN && eb >= least, reason, NOT_SUPPORTED_SHAPE,
-            "planes of %lld by %lld, %lld elements: needed are %d by %lld and %d", (long long)ea,
-            (long long)eb, (long long)w.count, A_MIN, (long long)least, COUNT_MIN);
-    WD_NEED(!in_runs(w.y, w.rank, bytes), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(w.count >= COUNT_MIN && ea >= A_MIN && eb >= B_MIN, reason, NOT_SUPPORTED_SHAPE,
+            "planes of %lld by %lld, %lld elements: needed are %d by %d and %d", (long long)ea,
+            (long long)eb, (long long)w.count, A_MIN, B_MIN, COUNT_MIN);
+    WD_NEED(!in_runs(&w, bytes), reason, NOT_SUPPORTED_SHAPE,
             "rows of y begin at runs of 16 bytes");
     return true;
 }
@@ -112,7 +110,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     return wd_emit_kernel(
         queue, &kernel_rows[bytes == 2 ? KERNEL_identity_sheared_2 : KERNEL_identity_sheared_4],
         tiles_a * tiles_b * further, SHEARED_THREADS,
-        (uint32_t)((wd_least(SHEARED_B, eb) + (int64_t)a.back) * a.pitch * bytes + 4), &a);
+        (uint32_t)((SHEARED_B + (int64_t)a.back) * a.pitch * bytes + 4), &a);
 }
 
 const struct wd_engine wd_engine_identity_sheared = {
