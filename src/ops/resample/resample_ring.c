@@ -143,12 +143,12 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     p->segments = wd_ceil_div(p->units, p->segment);
     warps = s->outer * out[0] * p->segments * p->threads / RING_WARP;
     rows = ROWS;
-    if (p->form > 0) { /* few are resident, and what walks share is dear */
+    if (p->form > 0 && !s->backward) { /* few are resident, and what walks share is dear */
         rows = wd_resample_walk_rows(warps, out[1], ROWS,
                                      REGISTERS / RING_WARP /
                                          kernel_rows[kernel_of(s, p)].registers * multiprocessors);
     }
-    while (p->form == 0 && rows > ROWS_FEW &&
+    while ((p->form == 0 || s->backward) && rows > ROWS_FEW &&
            warps * wd_ceil_div(out[1], rows) < (int64_t)multiprocessors * WARPS) {
         rows /= 2;
     }
