@@ -204,7 +204,7 @@ static void shapes(void)
     };
     static const int large[][2] = {
         {17003, 64}, {1400, 768}, {1100, 1024}, {1060, 1023}, {140, 8192},
-        {210, 5120}, {85, 12288}, {18, 40000},  {34, 65536},  {19, 132000},
+        {210, 5120}, {85, 12288}, {18, 40000},  {34, 65536},  {20, 147456},
     };
     for (int s = 0; s < COUNT(small) + COUNT(large); ++s) {
         const int *row = s < COUNT(small) ? small[s] : large[s - COUNT(small)];
@@ -240,10 +240,10 @@ static void shapes(void)
 /* Rows that no cluster holds, and gradients whose statistics are not given. */
 static void others(void)
 {
-    static const int list[][2] = {{1, 131080}, {2, 140001}, {3, 131584}, {1, 300007}, {1, 560000},
-                                  {2, 600001}, {1, 1},      {5, 7},      {300, 8},    {777, 31},
-                                  {2050, 64},  {9, 200},    {21, 264},   {40, 1023},  {64, 1024},
-                                  {9, 4097},   {1, 8192},   {5, 8200},   {2, 40000},  {1100, 72}};
+    static const int list[][2] = {
+        {1, 131080}, {2, 140001}, {3, 131584}, {1, 300007}, {19, 132000}, {1, 560000}, {2, 600001},
+        {1, 1},      {5, 7},      {300, 8},    {777, 31},   {2050, 64},   {9, 200},    {21, 264},
+        {40, 1023},  {64, 1024},  {9, 4097},   {1, 8192},   {5, 8200},    {2, 40000},  {1100, 72}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int k = 0; k < 2 * PHASES * TYPES; ++k) {
             int mode = k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
@@ -274,15 +274,21 @@ static void others(void)
 /* More rows than are few, on the boundaries, of which all threads have as many columns. */
 static void walks(void)
 {
-    static const int list[][2] = {{600, 64}, {600, 768}, {520, 1024}};
+    static const int list[][2] = {{600, 64},   {600, 768},   {520, 1024},
+                                  {520, 1024}, {20, 147456}, {20, 147456}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {
             const int stat[2] = {list[s][0], 1};
             const int scale[2] = {1, list[s][1]};
             struct options o = {LAYOUT_NCHW, 0, 0, -3.0, 3.0};
             struct norms_case c;
-            if (!case_begin("walk/%s/%dx%d", type_names[type], list[s][0], list[s][1])) continue;
+            if (list[s][1] > 1024 && !harness_all_engines) continue;
+            if (!case_begin("walk/%s/%s/%dx%d", s % 2 ? "rms" : "layer", type_names[type],
+                            list[s][0], list[s][1])) {
+                continue;
+            }
             c = start(s % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, NORMS_BACKWARD, type, type);
+            c.bias = s % 2 == 0;
             set_dims(&c, 2, list[s], stat, scale);
             run_case(&c, &o);
         }

@@ -8,6 +8,7 @@
 #include "base/sizes.h"
 #include "ops/norm/norm_gpu.h"
 #include "ops/norm/norm_rows.h"
+#include "ops/norm/norm_wide.h"
 
 #define WD_KERNELS_MODULE norm_rows
 #define WD_KERNELS_ROWS "ops/norm/norm_rows_kernels.def"
@@ -95,10 +96,8 @@ bool wd_norm_rows_match(const struct wd_problem *problem, struct wd_norm_rows *s
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_norm_rows s = {.rows = 0};
-    struct wd_norm_cut c;
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
-    WD_NEED(s.rows <= INT32_MAX &&
-                (s.length <= SHORT_LONGEST || wd_norm_rows_cut(&c, problem, &s, true)),
+    WD_NEED(s.rows <= INT32_MAX && (s.length <= SHORT_LONGEST || wd_norm_rows_fit(problem, &s)),
             reason, NOT_SUPPORTED_SHAPE, "%lld rows of %lld elements are too many, or too long",
             (long long)s.rows, (long long)s.length);
     return true;
@@ -113,8 +112,9 @@ static int64_t workspace(const struct wd_problem *problem)
     for (int edges = 0; edges < 2; ++edges) {
         struct wd_norm_cut c;
         if (s.length <= (edges ? SHORT_LONGEST : PLAIN_LONGEST)) continue;
-        (void)wd_norm_rows_cut(&c, problem, &s, edges);
-        most = wd_most(most, wd_norm_rows_posts(&c));
+        most = wd_most(most, wd_norm_rows_cut(&c, problem, &s, edges)
+                                 ? wd_norm_rows_posts(&c)
+                                 : wd_norm_long_workspace(problem));
     }
     return most;
 }
@@ -233,7 +233,7 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     if (s.length <= (whole ? PLAIN_LONGEST : SHORT_LONGEST)) {
         return emit_plain(queue, &a, type, whole);
     }
-    (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);
+    if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole)) return wd_norm_long_forward(call, queue);
     type += c.edges ? KERNEL_norm_rows_walk_edges_f32 : KERNEL_norm_rows_walk_f32;
     return wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a);
 }

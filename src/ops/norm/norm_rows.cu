@@ -110,7 +110,8 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
         ask<T, C, EDGES, 1>(a, s, ring, r, 0, a.x, row + r * a.step);
         wd_copies_end();
     }
-    if (computes) begin_posts(a, s.rank);
+    const bool posts = !EDGES && computes && a.posts;
+    if (posts) begin_posts(a, s.rank);
     read_param<T, C, EDGES>(s, a.scale, scale);
     read_param<T, C, EDGES>(s, a.bias, bias);
     const float columns = sum_of_warp((float)s.count); // of the warp
@@ -139,11 +140,11 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
             }
         }
         part all = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (computes && a.posts) {
+        if (posts) {
             all = exchange<true>(a, s.rank, s.part, a.share * EACH<T>, of, turn, more);
         }
         if (turn > 0) {
-            if (computes && !alone && !a.posts) all = hear<true>(a, s.group, of, turn - 1);
+            if (computes && !alone && !posts) all = hear<true>(a, s.group, of, turn - 1);
             if (computes && !alone) n = numbers_of(a, all);
             put_row<T, C, EDGES>(a, s, ring, present, row - a.step, n, scale, bias);
         }

@@ -53,6 +53,10 @@ struct wd_norm_cut {
 bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
                       const struct wd_norm_rows *s, bool edges);
 
+/* Whether rows fit, at least where all tensors lie on boundaries of units: those by posts have to, else
+ * norm_long's passes do it. */
+bool wd_norm_rows_fit(const struct wd_problem *problem, const struct wd_norm_rows *s);
+
 /* Whether tensors begin on boundaries of units and rows do too; says in the arguments whether they at
  * least lie alike. */
 bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes);

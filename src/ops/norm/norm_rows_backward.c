@@ -4,6 +4,7 @@
  * norm_rows_cut.c for how rows are cut. */
 #include "base/sizes.h"
 #include "ops/norm/norm_rows.h"
+#include "ops/norm/norm_wide.h"
 
 #define WD_KERNELS_MODULE norm_rows_backward
 #define WD_KERNELS_ROWS "ops/norm/norm_rows_backward_kernels.def"
@@ -25,10 +26,9 @@ static bool wants_params(const struct wd_problem *problem)
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_norm_rows s = {.rows = 0};
-    struct wd_norm_cut c;
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
     if (!wd_norm_has_statistics(problem, reason)) return false;
-    WD_NEED(wd_norm_rows_cut(&c, problem, &s, true), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(wd_norm_rows_fit(problem, &s), reason, NOT_SUPPORTED_SHAPE,
             "rows of %lld elements are too long", (long long)s.length);
     return true;
 }
@@ -42,7 +42,10 @@ static int64_t workspace(const struct wd_problem *problem)
     for (int edges = 0; edges < 2; ++edges) {
         struct wd_norm_cut c;
         int64_t bytes;
-        (void)wd_norm_rows_cut(&c, problem, &s, edges);
+        if (!wd_norm_rows_cut(&c, problem, &s, edges)) {
+            most = wd_most(most, wd_norm_long_workspace(problem));
+            continue;
+        }
         bytes = wd_norm_rows_posts(&c);
         if (c.clusters > 1 && wants_params(problem)) {
             bytes += c.clusters * 2 * s.length * (int64_t)sizeof(float);
@@ -105,16 +108,20 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_norm_cut c;
     struct norm_rows_args a;
     bool whole;
+    bool by_posts;
     (void)wd_norm_rows_see(&s, &call->problem);
     a = wd_norm_rows_args_of(call, &s, queue->device);
     if (is_few(&a, wd_norm_bytes(x))) return emit_few(queue, &a, type);
     whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
-    (void)wd_norm_rows_cut(&c, &call->problem, &s, !whole);
+    if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole))
+        return wd_norm_long_backward(call, queue);
+    by_posts = c.posts && first[c.way][0] == KERNEL_norm_rows_backward_32_f32;
     if (a.dscale.data || a.dbias.data) {
         char *behind = (char *)call->workspace + wd_norm_rows_posts(&c);
         a.partial = (float *)(void *)behind;
     }
-    WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[first[c.way][c.edges] + type], &c, &a));
+    type += by_posts ? KERNEL_norm_rows_backward_posts_f32 : first[c.way][c.edges];
+    WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;
     return wd_norm_rows_finish(queue, &a);
 }

@@ -20,9 +20,10 @@ __device__ __forceinline__ known known_of(const norm_rows_args &a, int64_t row)
     return {given(a.given_mean, a, row), given(a.given_inv_std, a, row)};
 }
 
-// What a kernel is for: rows of several in a warp, or of whole warps; or RMS norm without dbias, whose
-// threads need a third less of registers, so that there are more of them.
-enum kind { SEVERAL, ROWS, SQUARES };
+// What a kernel is for: rows of several in a warp, or of whole warps; those by posts apart, for what they
+// need costs the others 2%; or RMS norm without dbias, by posts or not, whose threads need a third less of
+// registers, so that there are more of them.
+enum kind { SEVERAL, ROWS, POSTS, SQUARES };
 
 // Adds a column of a row to its sums and to those of the row: of g = dy scale, and of g (x - mean).
 template <kind KIND>
@@ -212,7 +213,8 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         ask<T, C, EDGES, 2>(a, s, ring, r, 1, a.dy, row + r * a.step);
         wd_copies_end();
     }
-    if (KIND != SEVERAL) begin_posts(a, s.rank);
+    const bool posts = KIND == POSTS || (KIND == SQUARES && a.posts);
+    if (posts) begin_posts(a, s.rank);
     known of_next = known_of(a, row);
     read_param<T, C, EDGES>(s, a.scale, scale);
 #pragma unroll
@@ -239,14 +241,13 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
             else of_it = join_warp<false>(of_it, 0.0f);
             if (!alone) say(a, s.rank, of, turn, of_it);
         }
-        const bool posts = !alone && a.posts;
         if (posts) p = exchange<false>(a, s.rank, s.part, a.share * EACH<T>, of, turn, more);
         if (turn > 0) {
             if (!alone && !posts) p = hear<false>(a, s.group, of, turn - 1);
             put_row<T, C, EDGES, KIND>(a, s, ring, present, row - a.step, k, p, scale);
         }
         if (!more) break;
-        if (alone) p = of_it;
+        if (!posts) p = of_it;
         k = of_next;
         of_next = later;
         present = next;

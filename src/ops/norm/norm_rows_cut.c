@@ -77,7 +77,7 @@ static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return false;
 }
 
-/* The fewest blocks that hold a row, as one cluster or not. */
+/* The fewest blocks that hold a row of whole units, and are no cluster. */
 static bool cut_posts(struct wd_norm_cut *c, const struct rows_of *r,
                       const struct wd_device *device)
 {
@@ -86,11 +86,6 @@ static bool cut_posts(struct wd_norm_cut *c, const struct rows_of *r,
     c->posts = true;
     for (c->cluster = 2; !c->edges && c->cluster <= most; c->cluster *= 2) {
         if (fits(c, r, WAY_SQUARES, ways[WAY_SQUARES].threads[r->backward])) return true;
-        if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward])) return true;
-        if (fits(c, r, WAY_24, ways[WAY_24].threads[r->backward])) return true;
-    }
-    c->edges = true;
-    for (c->cluster = 2; c->cluster <= most; ++c->cluster) {
         if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward])) return true;
     }
     return false;
@@ -144,8 +139,10 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     int64_t most;
     int64_t each;
     bool fits_cluster = cut_row(c, r, device);
-    /* of larger clusters not all processors can be had */
-    if ((!fits_cluster || c->cluster > 2) && cut_posts(&posts, r, device)) *c = posts;
+    /* clusters are faster where they hold a row, but for squares: of large ones not all processors can be
+     * had */
+    if ((!fits_cluster || (r->squares && c->cluster > 2)) && cut_posts(&posts, r, device))
+        *c = posts;
     else if (!fits_cluster) return false;
     /* rows go side by side where there are enough for all processors */
     each = c->lanes < WARP ? WARP / c->lanes : 1;
@@ -179,4 +176,12 @@ bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
     c->edges = edges;
     r.units = wd_ceil_div(s->length, r.each);
     return cut(c, &r, problem->device);
+}
+
+bool wd_norm_rows_fit(const struct wd_problem *problem, const struct wd_norm_rows *s)
+{
+    struct wd_norm_cut c;
+    int64_t each = NORM_ROWS_UNIT / wd_norm_bytes(wd_norm_tensor(problem, 0));
+    if (wd_norm_rows_cut(&c, problem, s, true)) return true;
+    return s->length % each == 0 && wd_norm_rows_cut(&c, problem, s, false);
 }
