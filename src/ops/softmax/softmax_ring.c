@@ -45,7 +45,7 @@ static int64_t runs_of(const struct wd_softmax_shape *s, bool whole)
 static struct cut cut_of(const struct wd_softmax_shape *s, int64_t inputs,
                          const struct wd_device *device)
 {
-    struct cut best = {.teams = 0};
+    struct cut best = {.teams = 0, .blocks = 1};
     int64_t least = INT64_MAX;
     int64_t all = device->multiprocessors;
     int64_t room = device->shared_per_block - SHARED_FIXED;
