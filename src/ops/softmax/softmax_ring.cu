@@ -53,7 +53,7 @@ template <class T> struct ring_part {
 
 // ---- The threads that compute ----
 
-template <class T, bool BACKWARD> struct ring_worker {
+template <class T> struct ring_worker {
     using A = acc<T>;
     static constexpr int V = run_of<T>;
     const softmax_ring_args &r;
@@ -64,21 +64,19 @@ template <class T, bool BACKWARD> struct ring_worker {
 
     __device__ __forceinline__ T *slot(uint32_t index) const
     {
-        return slots + index * (uint32_t)a.runs * ((1 + BACKWARD) * V);
+        return slots + index * (uint32_t)a.runs * V;
     }
 
     __device__ __forceinline__ void request(uint32_t index, int64_t row) const
     {
         const ring_part<T> p(r, rank, row);
-        T *x = slot(index), *dy = x + a.runs * V;
+        T *x = slot(index);
         const T *from = static_cast<const T *>(a.x) + p.at;
-        const T *from_dy = BACKWARD ? static_cast<const T *>(a.dy) + p.at : from;
         if (r.apart) {
             for (uint32_t i = threadIdx.x; i < p.runs; i += workers) {
 #pragma unroll 1
                 for (uint32_t k = i * V; k < min((i + 1) * V, p.inside); ++k) {
                     x[k] = from[k];
-                    if (BACKWARD) dy[k] = from_dy[k];
                 }
             }
             return;
@@ -86,18 +84,16 @@ template <class T, bool BACKWARD> struct ring_worker {
 #pragma unroll 4
         for (uint32_t i = threadIdx.x; i < p.runs; i += workers) {
             wd_copy_async<16, false>(x + i * V, from + i * V);
-            if (BACKWARD) wd_copy_async<16, false>(dy + i * V, from_dy + i * V);
         }
     }
 
     // Makes what is not the row's count for nothing.
-    __device__ __forceinline__ void mend(const ring_part<T> &p, T *x, T *dy, uint32_t run) const
+    __device__ __forceinline__ void mend(const ring_part<T> &p, T *x, uint32_t run) const
     {
 #pragma unroll 1
         for (uint32_t k = run * V; k < (run + 1) * V; ++k) {
             if (k >= p.before && k < p.inside) continue;
-            wd_narrow(x[k], BACKWARD ? (A)0 : lowest<A>());
-            if (BACKWARD) wd_narrow(dy[k], (A)0);
+            wd_narrow(x[k], lowest<A>());
         }
     }
 
@@ -105,64 +101,58 @@ template <class T, bool BACKWARD> struct ring_worker {
     __device__ __forceinline__ totals<A> look(uint32_t index, int64_t row) const
     {
         const ring_part<T> p(r, rank, row);
-        T *x = slot(index), *dy = x + a.runs * V;
-        A max = BACKWARD ? (A)0 : lowest<A>();
+        T *x = slot(index);
+        A max = lowest<A>();
         A sum[2] = {0, 0};
-        if (threadIdx.x == 0 && p.runs > 0 && !p.is_whole(0)) mend(p, x, dy, 0);
+        if (threadIdx.x == 0 && p.runs > 0 && !p.is_whole(0)) mend(p, x, 0);
         if (p.runs > 1 && !p.is_whole(p.runs - 1)) {
             // the thread whose run it is
-            if ((p.runs - 1) % workers == threadIdx.x) mend(p, x, dy, p.runs - 1);
+            if ((p.runs - 1) % workers == threadIdx.x) mend(p, x, p.runs - 1);
         }
-        if (!BACKWARD) {
 #pragma unroll 4
-            for (uint32_t i = threadIdx.x; i < p.runs; i += workers) {
-                run<T> one;
-                one.load(x + i * V);
+        for (uint32_t i = threadIdx.x; i < p.runs; i += workers) {
+            run<T> one;
+            one.load(x + i * V);
 #pragma unroll
-                for (int j = 0; j < V; ++j) max = larger(max, wd_widen(one.get(j)));
-            }
+            for (int j = 0; j < V; ++j) max = larger(max, wd_widen(one.get(j)));
         }
         const A base = base_of(max);
 #pragma unroll 2
         for (uint32_t i = threadIdx.x; i < p.runs; i += workers) {
-            run<T> one, two;
+            run<T> one;
             one.load(x + i * V);
-            if (BACKWARD) two.load(dy + i * V);
 #pragma unroll
             for (int j = 0; j < V; ++j) {
-                sum[j % 2] += term<T, BACKWARD>(
-                    wd_widen(one.get(j)), BACKWARD ? wd_widen(two.get(j)) : (A)0, base, a.log);
+                sum[j % 2] += term<T, false>(wd_widen(one.get(j)), (A)0, base, a.log);
             }
         }
         return {max, sum[0] + sum[1]};
     }
 
     template <bool LOG>
-    __device__ __forceinline__ void answer_as(const ring_part<T> &p, const T *x, const T *dy,
+    __device__ __forceinline__ void answer_as(const ring_part<T> &p, const T *x,
                                               const ring_answer<A> &answer) const
     {
         T *to = static_cast<T *>(a.y) + p.at;
         const bool at_once = a.plain && !r.apart;
 #pragma unroll 2
         for (uint32_t i = threadIdx.x; i < p.runs; i += workers) {
-            run<T> one, two, out;
+            run<T> one, out;
             if (!at_once || !p.is_whole(i)) {
 #pragma unroll 1
                 for (uint32_t k = i * V; k < min((i + 1) * V, p.inside); ++k) {
                     if (k < p.before) continue;
-                    blend<T>(a, to + k,
-                             result<T, BACKWARD>(wd_widen(x[k]), BACKWARD ? wd_widen(dy[k]) : (A)0,
-                                                 answer.all, answer.number, LOG));
+                    blend<T>(
+                        a, to + k,
+                        result<T, false>(wd_widen(x[k]), (A)0, answer.all, answer.number, LOG));
                 }
                 continue;
             }
             one.load(x + i * V);
-            if (BACKWARD) two.load(dy + i * V);
 #pragma unroll
             for (int j = 0; j < V; ++j) {
-                out.put(j, narrow<T>(result<T, BACKWARD>(wd_widen(one.get(j)),
-                                                         BACKWARD ? wd_widen(two.get(j)) : (A)0,
-                                                         answer.all, answer.number, LOG)));
+                out.put(j, narrow<T>(result<T, false>(wd_widen(one.get(j)), (A)0, answer.all,
+                                                      answer.number, LOG)));
             }
             if (a.streaming) out.store_streaming(to + i * V);
             else out.store(to + i * V);
@@ -173,9 +163,9 @@ template <class T, bool BACKWARD> struct ring_worker {
                                            const ring_answer<A> &all) const
     {
         const ring_part<T> p(r, rank, row);
-        const T *x = slot(index), *dy = x + a.runs * V;
-        if (a.log) answer_as<true>(p, x, dy, all);
-        else answer_as<false>(p, x, dy, all);
+        const T *x = slot(index);
+        if (a.log) answer_as<true>(p, x, all);
+        else answer_as<false>(p, x, all);
     }
 };
 
@@ -193,15 +183,14 @@ __device__ __forceinline__ void wait_but(uint32_t count)
     }
 }
 
-template <class T, bool BACKWARD>
+template <class T>
 __device__ __forceinline__ void work(const softmax_ring_args &r, ring_shared<acc<T>> &shared,
                                      uint32_t team, uint32_t rank, uint32_t turns)
 {
     using A = acc<T>;
     constexpr uint32_t delay = SOFTMAX_RING_DELAY;
-    const ring_worker<T, BACKWARD> w = {r, r.rows,
-                                        reinterpret_cast<T *>(wd_dynamic_shared<uint4>()),
-                                        blockDim.x - MESSENGERS, rank};
+    const ring_worker<T> w = {r, r.rows, reinterpret_cast<T *>(wd_dynamic_shared<uint4>()),
+                              blockDim.x - MESSENGERS, rank};
     const uint32_t ahead = r.slots - delay;
     uint32_t next = 0, now = 0, last = 0; // slots of the rows to be requested, looked at, answered
     for (uint32_t t = 0; t < ahead; ++t) {
@@ -232,7 +221,7 @@ __device__ __forceinline__ void work(const softmax_ring_args &r, ring_shared<acc
 
 // ---- The warp that carries ----
 
-template <class T, bool BACKWARD>
+template <class T>
 __device__ __forceinline__ void carry(const softmax_ring_args &r, ring_shared<acc<T>> &shared,
                                       uint32_t team, uint32_t rank, uint32_t turns)
 {
@@ -264,7 +253,7 @@ __device__ __forceinline__ void carry(const softmax_ring_args &r, ring_shared<ac
                 all = join_lanes(all, 32);
             }
             if (lane == 0) {
-                shared.answer[t & 1] = {all, BACKWARD ? (A)0 : prepared<T>(all.sum, a.log)};
+                shared.answer[t & 1] = {all, prepared<T>(all.sum, a.log)};
             }
         }
         __syncthreads();
@@ -281,7 +270,7 @@ __device__ __forceinline__ void carry(const softmax_ring_args &r, ring_shared<ac
     }
 }
 
-template <class T, bool BACKWARD> __device__ void rows_ring(const softmax_ring_args &r)
+template <class T> __device__ void rows_ring(const softmax_ring_args &r)
 {
     __shared__ ring_shared<acc<T>> shared;
     const uint32_t team = blockIdx.x / r.rows.cluster;
@@ -290,9 +279,9 @@ template <class T, bool BACKWARD> __device__ void rows_ring(const softmax_ring_a
         team < r.rows.rows ? (uint32_t)((r.rows.rows - team - 1) / r.teams) + 1 : 0;
     wd_wait_for_previous();
     if (threadIdx.x < blockDim.x - MESSENGERS) {
-        work<T, BACKWARD>(r, shared, team, rank, turns);
+        work<T>(r, shared, team, rank, turns);
     } else {
-        carry<T, BACKWARD>(r, shared, team, rank, turns);
+        carry<T>(r, shared, team, rank, turns);
     }
 }
 
