@@ -86,7 +86,7 @@ static cudnnStatus_t forward_rows(struct grid_vector_args *a, struct wd_queue *q
 }
 
 cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue *queue,
-                                     struct wd_kernel_row *kernels)
+                                     struct wd_kernel_row *kernels, struct wd_kernel_row *many32)
 {
     const struct wd_tensor *grid = wd_call_tensor(call, GRID_OUT);
     const int64_t bytes = wd_dtype_bytes(grid->dtype);
@@ -100,12 +100,13 @@ cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue
     enough =
         image_runs(grid) <= (int64_t)SPATIAL_THREADS * a.rows ||
         (int64_t)a.images * a.rows >= (int64_t)BLOCKS_A_PROCESSOR * queue->device->multiprocessors;
-    if (set_rows(&a, grid, enough)) return forward_rows(&a, queue, kernel + 1);
     a.skip = (uint32_t)((uintptr_t)a.grid % SPATIAL_RUN_BYTES / (uintptr_t)bytes);
     a.elements = (uint32_t)wd_tensor_count(grid);
     a.count = (uint32_t)wd_ceil_div((int64_t)a.elements + a.skip, SPATIAL_RUN_BYTES / bytes);
     many = a.count >= RUNS_ENOUGH * SPATIAL_THREADS * (int64_t)queue->device->multiprocessors;
     a.turns = many ? RUNS_MANY : 1;
+    if (many && grid->dtype == CUDNN_DATA_FLOAT) kernel = many32;
+    else if (set_rows(&a, grid, enough)) return forward_rows(&a, queue, kernel + 1);
     return wd_emit_kernel(queue, kernel, wd_ceil_div(a.count, SPATIAL_THREADS * (int64_t)a.turns),
                           SPATIAL_THREADS, 0, &a);
 }

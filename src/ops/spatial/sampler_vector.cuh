@@ -67,63 +67,45 @@ __device__ __forceinline__ void run_if(bool in, const T *at, wd_run<T, V> &run)
     for (int v = 0; v < V; ++v) run.put(v, zero);
 }
 
-// Channels first; a thread has a run of two places, `room` rows apart. Tiles of 4 x 8 places see much of
-// the same.
+// Channels first; tiles of 4 x 4 places see much of the same.
 template <class T, int V>
 __device__ __forceinline__ void sample_pixels(const sampler_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int PLACES = 2;
     uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
-    spot at[PLACES];
-    sight<A> k[PLACES];
-    wd_run<T, V> x[PLACES][4];
+    spot at;
+    sight<A> k;
     wd_wait_for_previous();
     if (item >= a.count) return;
     const int c = (int)take_rest(item, a.by_run) * V;
     if (a.tiled) { // by_column and by_row count tiles
         const int in_tile = (int)(item % (SPATIAL_TILE * SPATIAL_TILE));
         item /= SPATIAL_TILE * SPATIAL_TILE;
-        at[0].q = (int)take_rest(item, a.by_column) * SPATIAL_TILE + in_tile % SPATIAL_TILE;
-        at[0].p = (int)take_rest(item, a.by_row) * PLACES * SPATIAL_TILE + in_tile / SPATIAL_TILE;
+        at.q = (int)take_rest(item, a.by_column) * SPATIAL_TILE + in_tile % SPATIAL_TILE;
+        at.p = (int)take_rest(item, a.by_row) * SPATIAL_TILE + in_tile / SPATIAL_TILE;
     } else {
-        at[0].q = (int)take_rest(item, a.by_column);
-        at[0].p = (int)take_rest(item, a.by_row);
+        at.q = (int)take_rest(item, a.by_column);
+        at.p = (int)take_rest(item, a.by_row);
     }
-    at[0].n = item;
-    at[1] = at[0];
-    at[1].p += a.room;
+    at.n = item;
+    k.template look<T>(a, at.number(a));
+    const A w00 = (1 - k.down) * (1 - k.right), w01 = (1 - k.down) * k.right,
+            w10 = k.down * (1 - k.right), w11 = k.down * k.right;
+    const A nothing = k.nothing();
+    const T *x = corner_of<T>(a, at.n, k) + c;
+    wd_run<T, V> x00, x01, x10, x11;
+    A value[V];
+    run_if(k.has(a, 0, 0), x, x00);
+    run_if(k.has(a, 0, 1), x + a.x.column, x01);
+    run_if(k.has(a, 1, 0), x + a.x.row, x10);
+    run_if(k.has(a, 1, 1), x + a.x.row + a.x.column, x11);
 #pragma unroll
-    for (int p = 0; p < PLACES; ++p) {
-        k[p].row = k[p].column = 0;
-        k[p].down = k[p].right = 0;
-        k[p].seen = false;
-        if (at[p].p < a.rows) k[p].template look<T>(a, at[p].number(a));
+    for (int v = 0; v < V; ++v) {
+        value[v] = k.seen ? w00 * wd_widen(x00.get(v)) + w01 * wd_widen(x01.get(v)) +
+                                (w10 * wd_widen(x10.get(v)) + w11 * wd_widen(x11.get(v)))
+                          : nothing;
     }
-#pragma unroll
-    for (int p = 0; p < PLACES; ++p) {
-        const T *from = corner_of<T>(a, at[p].n, k[p]) + c;
-        run_if(k[p].has(a, 0, 0), from, x[p][0]);
-        run_if(k[p].has(a, 0, 1), from + a.x.column, x[p][1]);
-        run_if(k[p].has(a, 1, 0), from + a.x.row, x[p][2]);
-        run_if(k[p].has(a, 1, 1), from + a.x.row + a.x.column, x[p][3]);
-    }
-#pragma unroll
-    for (int p = 0; p < PLACES; ++p) {
-        const A up = 1 - k[p].down, before = 1 - k[p].right;
-        const A w00 = up * before, w01 = up * k[p].right, w10 = k[p].down * before,
-                w11 = k[p].down * k[p].right;
-        const A nothing = k[p].nothing();
-        A value[V];
-        if (at[p].p >= a.rows) return;
-#pragma unroll
-        for (int v = 0; v < V; ++v) {
-            value[v] = w00 * wd_widen(x[p][0].get(v)) + w01 * wd_widen(x[p][1].get(v)) +
-                       (w10 * wd_widen(x[p][2].get(v)) + w11 * wd_widen(x[p][3].get(v)));
-            if (!k[p].seen) value[v] = nothing;
-        }
-        put<T, V>(a, element_of<T>(a.y, at[p]) + c, value);
-    }
+    put<T, V>(a, element_of<T>(a.y, at) + c, value);
 }
 
 } // namespace

@@ -151,7 +151,6 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
         wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
     int64_t run = 1;
     int64_t side = 1;
-    int64_t half; /* of the rows */
     a.x = wd_sampler_image(call, SAMPLER_X);
     a.y = wd_sampler_image(call, SAMPLER_Y);
     a.alpha = call->scalars[SAMPLER_ALPHA];
@@ -163,23 +162,21 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
         wd_sampler_has_runs(&a.y, a.channels, bytes)) {
         run = SPATIAL_RUN_BYTES / bytes;
     }
-    /* a thread has two places: of a tile twice as high as wide, or of the image's upper and lower half */
-    a.tiled = a.rows % (2 * SPATIAL_TILE) == 0 && a.columns % SPATIAL_TILE == 0;
+    a.tiled = a.rows % SPATIAL_TILE == 0 && a.columns % SPATIAL_TILE == 0;
     if (a.tiled) side = SPATIAL_TILE;
-    half = wd_ceil_div(a.rows, 2);
-    a.room = (int32_t)(a.tiled ? SPATIAL_TILE : half);
     a.by_run = wd_fastdiv_of((uint32_t)(a.channels / run));
     a.by_column = wd_fastdiv_of((uint32_t)(a.columns / side));
-    a.by_row = wd_fastdiv_of((uint32_t)(half / side));
+    a.by_row = wd_fastdiv_of((uint32_t)(a.rows / side));
     return emit_images(queue, KERNEL_sample_pixels_f32_run + 2 * type + (run == 1), &a, x->dim[0],
-                       half * a.columns * (a.channels / run), bytes);
+                       (int64_t)a.rows * a.columns * (a.channels / run), bytes);
 }
 
 /* ---- Engines ---- */
 
 static cudnnStatus_t grid_forward(const struct wd_call *call, struct wd_queue *queue)
 {
-    return wd_grid_vector_forward(call, queue, &kernel_rows[KERNEL_grid_forward_f32]);
+    return wd_grid_vector_forward(call, queue, &kernel_rows[KERNEL_grid_forward_f32],
+                                  &kernel_rows[KERNEL_grid_forward_f32_4]);
 }
 
 static cudnnStatus_t grid_backward(const struct wd_call *call, struct wd_queue *queue)

@@ -54,10 +54,11 @@ static inline int wd_spatial_log2(int64_t n, int most)
     return log2;
 }
 
-/* Packed grids. `kernels` is the first of four, by wd_spatial_type (forward: of four pairs). */
+/* Packed grids. `kernels` is the first of four, by wd_spatial_type (forward: of four pairs; `many32`
+ * is for many runs of fp32). */
 bool wd_grid_vector_match(const struct wd_problem *problem, struct wd_reason *reason);
 cudnnStatus_t wd_grid_vector_forward(const struct wd_call *call, struct wd_queue *queue,
-                                     struct wd_kernel_row *kernels);
+                                     struct wd_kernel_row *kernels, struct wd_kernel_row *many32);
 /* `finish` adds up what several blocks have of an image. */
 cudnnStatus_t wd_grid_vector_backward(const struct wd_call *call, struct wd_queue *queue,
                                       struct wd_kernel_row *kernels, struct wd_kernel_row *finish);
