@@ -14,6 +14,7 @@ count, or n/a with the reason why the API has no such call (NOT_APPLICABLE), or,
 "not yet" where the CPU's record has it and the GPU's has not. An empty cell is an error."""
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -154,7 +155,9 @@ def record(args):
                       if p.startswith(("ops_", "api_backend")) and p.endswith("_test")
                       and not p.endswith("_cpu_test"))  # those repeat the others on one engine
     failed = []
-    for program in programs:
+
+    def run(program):
+        own = collections.Counter()
         with tempfile.TemporaryDirectory() as scratch:
             log = os.path.join(scratch, "log")
             environment = dict(os.environ, WARPDNN_DEVICE=args.device.lower(),
@@ -162,8 +165,13 @@ def record(args):
             result = subprocess.run([os.path.join(folder, program)], env=environment,
                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if result.returncode == 0 and os.path.exists(log):
-                count_log(log, counts)
-            elif result.returncode != 0:
+                count_log(log, own)
+        return program, result.returncode, own
+
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for program, status, own in pool.map(run, programs):
+            counts.update(own)
+            if status != 0:
                 failed.append(program)
     with open(args.record, "w") as out:
         json.dump(dict(sorted(counts.items())), out, indent=0)
@@ -274,6 +282,7 @@ def main():
     parser.add_argument("--record")
     parser.add_argument("--device", default="CPU", choices=["CPU", "GPU"])
     parser.add_argument("--build", default="build")
+    parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--write")
     parser.add_argument("--check")
     args = parser.parse_args()
