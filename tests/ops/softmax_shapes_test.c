@@ -145,14 +145,16 @@ static void gpu_shapes(void)
         skip_case(1, 9, 4, 2001, type, false, 0.0);
         shape_case((type + 1) % 3, 0, 67, 5001, 1, type);
     }
-    /* rings of rows: in step with the boundaries or not, apart, blended */
-    shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 65, 200003, 1, 0);
-    skip_case(0, 40, 360004, 1, 0, true, 0.0);
-    skip_case(0, 41, 310003, 1, 0, false, 0.5);
+    /* rings of rows: in step with the boundaries, and apart and blended. They take nothing smaller, and
+     * to the CPU it would be more of the same. */
+    if (harness_on_gpu) {
+        shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 49, 262144, 1, 0);
+        skip_case(0, 41, 307221, 1, 0, false, 0.5);
+    }
     /* rows of a thread */
     for (int length = 1; length < 8; ++length) {
-        shape_case(length % 3, 0, 600003 / length, length, 1, length % 4);
-        skip_case(0, 600001 / length, length, 1, (length + 2) % 4, length != 5,
+        shape_case(length % 3, 0, 200003 / length, length, 1, length % 4);
+        skip_case(0, 200001 / length, length, 1, (length + 2) % 4, length != 5,
                   length % 2 ? 0.0 : 0.5);
     }
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 2, 128000, 1, 0);
