@@ -410,6 +410,6 @@ int main(int argc, char **argv)
     certain();
     nothing();
     refusals();
-    if (argc == 1 && getenv("WARPDNN_ENGINES")) kernels_reached(symbols, COUNT(symbols));
+    if (argc == 1) kernels_reached(symbols, COUNT(symbols));
     return harness_finish();
 }

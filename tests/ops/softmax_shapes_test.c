@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 65537, 3, 11, 2);
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 1, 1000000, 0);
     gpu_shapes();
-    if (argc == 1 && getenv("WARPDNN_ENGINES")) {
+    if (argc == 1) {
         kernels_reached(staged_kernels, (int)(sizeof staged_kernels / sizeof *staged_kernels));
     }
     return harness_finish();

@@ -26,8 +26,9 @@ int64_t wd_resample_walk_rows(int64_t warps, int64_t out, int64_t most, int64_t 
     enum { BEGINNING = 4, FEW = 4 }; /* rows */
     int64_t best = 1;
     int64_t least = INT64_MAX;
-    for (int64_t bands = wd_ceil_div(out, most); bands <= out; ++bands) {
-        const int64_t rows = wd_ceil_div(out, bands);
+    /* by rows, of which there are few, and not by bands, which grow with the image */
+    for (int64_t at_most = wd_least(most, out); at_most > 0; --at_most) {
+        const int64_t rows = wd_ceil_div(out, wd_ceil_div(out, at_most));
         const int64_t waves = wd_ceil_div(warps * wd_ceil_div(out, rows), resident);
         if (rows < FEW && least < INT64_MAX) break;
         if (waves * (rows + BEGINNING) < least) {

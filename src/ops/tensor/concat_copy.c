@@ -22,10 +22,9 @@ enum {
     COUNT_MAX_LOG2 = 30, /* elements of an input */
     RESHAPE_PIECE = 1 << 30,
     CHUNK_MAX = INT32_MAX,
-    MIX_CHUNK = 64,        /* bytes of a row, below which aligned ones are mixed too */
-    MIX_ROW = 2816,        /* of a row of y, at most: sixteen are in shared memory */
-    MIX_BYTES = 16384,     /* of a tile, wanted */
-    MIX_BYTES_MOST = 48000 /* what a launch may ask for */
+    MIX_CHUNK = 64,    /* bytes of a row, below which aligned ones are mixed too */
+    MIX_ROW = 2816,    /* of a row of y, at most: sixteen are in shared memory */
+    MIX_BYTES = 16384, /* of a tile, wanted */
 };
 
 /* An input in bytes, the innermost dim being neighbours in both. A vector is one element. */

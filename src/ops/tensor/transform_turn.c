@@ -395,11 +395,16 @@ static cudnnStatus_t emit_tensors(const struct wd_walk *w, const struct wd_tenso
                 wd_tensor_extent(y) > queue->device->l2_bytes, &how);
 }
 
-/* Tiles of rows of x of 8 to 63 elements, if wider, would be read for rows of y from few banks. */
+/* Tiles of rows of x of 8 to 63 elements, if wider, would be read for rows of y from few banks; those of
+ * few columns that are stored as they begin have many empty rows beside them, which not every device's
+ * shared memory would hold. */
 static int64_t times_of(const struct wd_walk *w, int64_t bytes)
 {
-    int64_t ea = w->dim[wd_walk_neighbours(w)];
-    return bytes == 2 && w->count >= WIDE_MIN && (ea < FEW_COLUMNS || ea >= SIDE) ? WIDE : 1;
+    int at_a = wd_walk_neighbours(w);
+    int64_t ea = w->dim[at_a];
+    int64_t eb = w->dim[w->rank - 1];
+    if (bytes != 2 || w->count < WIDE_MIN || (eb < FEW_COLUMNS && w->y[at_a] != eb)) return 1;
+    return ea < FEW_COLUMNS || ea >= SIDE ? WIDE : 1;
 }
 
 static cudnnStatus_t emit_pointwise(const struct wd_call *call, struct wd_queue *queue)
