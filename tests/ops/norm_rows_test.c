@@ -274,8 +274,8 @@ static void others(void)
 /* More rows than are few, on the boundaries, of which all threads have as many columns. */
 static void walks(void)
 {
-    static const int list[][2] = {{600, 64},   {600, 768},   {520, 1024},
-                                  {520, 1024}, {20, 147456}, {20, 147456}};
+    static const int list[][2] = {{600, 64},   {600, 768},    {520, 1024}, {520, 1024},
+                                  {20, 147456}, {20, 147456}, {16, 8192},  {270, 8192}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {
             const int stat[2] = {list[s][0], 1};

@@ -188,6 +188,11 @@ static bool meets_pay(const struct norm_groups_shape *s, const struct wd_device 
     return device->grids_meet && s->arrays == 1;
 }
 
+static int64_t teams_most(const struct wd_device *device)
+{
+    return wd_least(TEAMS, device->multiprocessors * RESIDENT);
+}
+
 static void cut_planes(struct norm_kept_cut *best, const struct norm_groups_shape *s,
                        const struct wd_device *device)
 {
@@ -199,7 +204,7 @@ static void cut_planes(struct norm_kept_cut *best, const struct norm_groups_shap
         offer_planes(best, s, blocks, false, device);
     }
     /* backward two readings are faster: measured, 360 us for 329 */
-    for (int64_t teams = 1; meets_pay(s, device) && teams <= TEAMS; ++teams) {
+    for (int64_t teams = 1; meets_pay(s, device) && teams <= teams_most(device); ++teams) {
         offer_planes(best, s, device->multiprocessors * RESIDENT / teams, true, device);
     }
 }
@@ -313,7 +318,7 @@ static void cut_columns(struct norm_kept_cut *best, const struct norm_groups_sha
     /* backward clusters that have whole lines are faster than blocks that meet */
     if (s->arrays > 1 && best->cost > 0.0 && best->tile * s->size >= LINE_BYTES) return;
     for (int64_t n = 1; device->grids_meet && n > 0; n = next_divisor(units, n)) {
-        for (int64_t teams = 1; teams <= TEAMS; ++teams) {
+        for (int64_t teams = 1; teams <= teams_most(device); ++teams) {
             offer_columns(best, s, n * unit, device->multiprocessors * RESIDENT / teams, true,
                           device);
         }

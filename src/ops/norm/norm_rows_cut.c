@@ -175,6 +175,12 @@ bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
                 !wd_norm_tensor(problem, NORM_GRAD_DBIAS);
     c->edges = edges;
     r.units = wd_ceil_div(s->length, r.each);
+    if (cut(c, &r, problem->device)) return true;
+    if (!r.squares) return false;
+    /* threads that have more of a row leave shared memory for fewer rows of it: of fp32 too few */
+    memset(c, 0, sizeof *c);
+    c->edges = edges;
+    r.squares = false;
     return cut(c, &r, problem->device);
 }
 

@@ -2,8 +2,8 @@
  *
  * Softmax on the GPU over long rows of much memory, forward; neighbours of a row are
  * neighbours in memory. Blocks stay and have row after row, each its part, several on their way at
- * once (softmax_ring.cu); where a row has several blocks these tell each other in global memory, so
- * that it is read once whatever its length. The cuts depend on shape, type and device alone. */
+ * once (softmax_ring.cu); the blocks of a row tell each other in global memory, so that it is read
+ * once whatever its length. The cuts depend on shape, type and device alone. */
 #include "base/sizes.h"
 #include "ops/softmax/softmax_gpu.h"
 #include "ops/softmax/softmax_ring_args.h"

@@ -62,7 +62,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(s.length <= ELEMENTS_MAX, reason, NOT_SUPPORTED_SHAPE,
             "rows of %lld elements are more than a warp holds, %d", (long long)s.length,
             ELEMENTS_MAX);
-    /* 32 elements a thread of two tensors leave a processor four blocks, whose tiles are 64 KiB:
+    /* 32 elements a thread of two tensors leave a processor too few warps:
      * backward fp16 65537x1001 takes 172 us, where a row's block by runs has taken 124 */
     WD_NEED(
         is_whole(&s) || s.length <= ELEMENTS_BACKWARD || wd_softmax_gpu_inputs(problem) == 1,
