@@ -75,7 +75,7 @@ template <class T, bool ALIGNED> struct forward_writer {
 // EACH rounds are a part of the ring.
 template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args &a)
 {
-    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
+    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH;
     using A = acc<T>;
     const spot p = spot_of(a);
     const T *x = static_cast<const T *>(a.bn.x);

@@ -14,11 +14,10 @@ enum {
     HALF = BN_GRID_THREADS / 2, /* of which a processor has two blocks */
     ROUNDS_PAY = 2,             /* of a block, for one more in the group */
     CLUSTER_MOST = 8,
-    NARROWEST = 16,          /* columns */
-    BLOCK_RESERVED = 1024,   /* bytes of shared memory that a block costs besides its own */
-    CLUSTER_HOLDS = 7 << 18, /* bytes of a channel, of bn_cluster */
-    APART = 8,               /* words from counter to counter (gpu/device/grid.cuh) */
-    SUM_BYTES = 16,          /* of an item of a block */
+    NARROWEST = 16,        /* columns */
+    BLOCK_RESERVED = 1024, /* bytes of shared memory that a block costs besides its own */
+    APART = 8,             /* words from counter to counter (gpu/device/grid.cuh) */
+    SUM_BYTES = 16,        /* of an item of a block */
 };
 
 /* Of `units` side by side, how many of half the threads have one. */
@@ -112,14 +111,14 @@ static bool lay(struct wd_bn_grid_cut *c)
 /* Bytes of a round: of all that is kept. */
 static int64_t round_bytes(const struct wd_bn_grid_cut *c)
 {
-    return c->arrays * c->slots * BN_GRID_UNIT + (c->masks ? 4 * c->threads : 0);
+    return c->arrays * c->slots * BN_GRID_UNIT;
 }
 
 /* The rings, with places for so many units side by side: z's as long as it has to be ahead, and half of the
  * room at most. */
 static void lay_rings(struct wd_bn_grid_cut *c, int64_t slots)
 {
-    int64_t each = BN_GRID_EACH(c->arrays);
+    int64_t each = BN_GRID_EACH;
     int64_t all = wd_ceil_div(c->rounds, each);
     int64_t beside = slots * BN_GRID_UNIT * each;
     int64_t part;
@@ -207,34 +206,7 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
 {
     int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
-    c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE);
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
-}
-
-/* Whether another engine is not faster. Measured on an H200, us:
- * - planes of which bn_cluster's clusters hold a channel, and there are enough of them: training fp32
- *   64x256x56x56 165 where it takes 151, 64x1024x14x14 45.6 for 39.8; backward only with a reserve
- *   space, 327 for 297 (without one 224 for 249);
- * - larger planes: training fp16 128x64x112x112 171 where bn_vector takes 161, backward 254 for 244,
- *   fp32 64x64x112x112 backward 246 for 240, training 154 for 159;
- * - rows of several hundred columns without a reserve space, off their alignment: bn_vector moves where
- *   runs begin, fp16 63x61x111x113 156 for 111. */
-static bool pays(const struct wd_bn_grid_cut *c, const struct wd_problem *problem)
-{
-    const struct wd_bn_gpu_space *s = &c->space;
-    bool training = is_training(problem);
-    bool reserve = has(problem, training ? WD_BN_TRAIN_RESERVE : WD_BN_GRAD_RESERVE);
-    int64_t channel = s->outer * s->inner / c->unit * BN_GRID_UNIT * c->arrays;
-    if (c->unit == 2) return true; /* fp64 */
-    if (s->inner > 1 && s->params > 1) {
-        if (s->inner % 4 == 0 && s->params >= problem->device->multiprocessors &&
-            channel <= CLUSTER_HOLDS && problem->device->cooperative && training != reserve) {
-            return false;
-        }
-        return c->plane == 1 || !c->meets || c->kept == c->rounds || reserve ||
-               (training && c->unit == 4);
-    }
-    return reserve || c->pitch == s->params || c->width <= HALF;
 }
 
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -247,9 +219,6 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
             "%lld parameters of runs of %lld elements: rows of them have more than %d columns, or "
             "planes are no multiple of %d",
             (long long)c.space.params, (long long)c.space.inner, BN_GRID_COLUMNS, BN_RUN);
-    WD_NEED(pays(&c, problem), reason, NOT_SUPPORTED_SHAPE,
-            "%lld parameters of runs of %lld elements are faster otherwise",
-            (long long)c.space.params, (long long)c.space.inner);
     return true;
 }
 
@@ -265,7 +234,7 @@ int64_t wd_bn_grid_workspace(const struct wd_problem *problem)
 /* Whether a ring that is gone through more than once is shorter than what waits count with. */
 static bool too_shallow(const struct wd_bn_grid_cut *c)
 {
-    int64_t all = wd_ceil_div(c->rounds, BN_GRID_EACH(c->arrays));
+    int64_t all = wd_ceil_div(c->rounds, BN_GRID_EACH);
     return (c->parts < BN_GRID_AHEAD && c->parts < all) ||
            (c->adds && c->beside < BN_GRID_AHEAD && c->beside < all);
 }

@@ -13,7 +13,6 @@ struct wd_bn_grid_cut {
     int64_t unit;  /* elements */
     int arrays;    /* that are kept */
     bool adds;     /* z, of which a few parts are in shared memory too */
-    bool masks;    /* backward with a reserve space: four bytes a unit */
     int64_t pitch; /* elements of an outer index */
     int64_t width; /* elements of a group's row */
     int64_t plane; /* rows of a plane */
@@ -34,7 +33,7 @@ struct wd_bn_grid_cut {
     int64_t shared; /* bytes */
 };
 
-/* From c->space, c->adds, c->masks, the bytes of an element, and how many tensors are kept. False where rows would be too
+/* From c->space, c->adds, the bytes of an element, and how many tensors are kept. False where rows would be too
  * wide, or would not begin at units. */
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
                     const struct wd_device *device);

@@ -107,30 +107,27 @@ __device__ __forceinline__ unsigned char *row_of_z(const bn_grid_args &a, uint32
            (place * EACH + e) * a.slots * BN_GRID_UNIT;
 }
 
-// The byte of the reserve space that unit `at` has its bits in, with the aligned four bytes around it.
-template <class T>
-__device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *row, uint32_t at)
+// 0 for elements whose bit is 0.
+template <class T> __device__ __forceinline__ void mask_unit(unit<T> &u, uint32_t bits)
 {
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>;
-    unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
-    const uint8_t *from = a.bn.reserve + at / UNITS;
-    const uint8_t *near =
-        reinterpret_cast<const uint8_t *>(reinterpret_cast<uintptr_t>(from) & ~(uintptr_t)3);
-    if (near >= a.bn.reserve && near + 4 <= a.bn.reserve + a.bn.total / BN_RUN) {
-        wd_copy_async<4, true>(to, near);
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            // four bits to four bytes that are full of them
+            const uint32_t four = ((bits >> 4 * i & 15u) * 0x204081u & 0x1010101u) * 0xffu;
+            u.word[2 * i] &= __byte_perm(four, 0, 0x1100);
+            u.word[2 * i + 1] &= __byte_perm(four, 0, 0x3322);
+        }
     } else {
-        to[from - near] = *from;
+        wd_mask_run(u, bits);
     }
 }
 
-template <class T>
-__device__ __forceinline__ uint32_t receive_bits(const bn_grid_args &a, const unsigned char *row,
-                                                 uint32_t at)
+// The bits of unit `at`, from the lowest on, and others behind them.
+template <class T> __device__ __forceinline__ uint32_t bits_at(const bn_grid_args &a, uint32_t at)
 {
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>;
-    const unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
-    const uint32_t place = (uint32_t) reinterpret_cast<uintptr_t>(a.bn.reserve + at / UNITS) % 4;
-    return (uint32_t)to[place] >> at % UNITS * UNIT<T>;
+    constexpr uint32_t UNITS = BN_RUN / UNIT<T>; // of a byte
+    return (uint32_t)a.bn.reserve[at / UNITS] >> at % UNITS * UNIT<T>;
 }
 
 } // namespace

@@ -260,7 +260,7 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
         wd_cluster_arrive();
         return tree(all, item, share, a.items, min(shares, a.blocks));
     }
-    constexpr uint32_t BATCH = 4;
+    constexpr uint32_t BATCH = 8;
     double2 *sums = reinterpret_cast<double2 *>(a.sums) + (size_t)p.group * a.blocks * a.items;
     if (threadIdx.x < a.items) sums[p.block * a.items + threadIdx.x] = all;
     wd_meet(a.counters + p.group * WD_COUNTER_WORDS, a.blocks, p.block == 0);
