@@ -110,7 +110,6 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
     uint32_t place = 0; // of the part after the last one
     {
         A pivot[V];
-        if (p.active) pivots_of<T, ALIGNED>(a, p, pivot);
         if (mine) {
             own_pivot = pivot_of<T>(a, p, threadIdx.x);
             scale = param<A>(a.bn.scale, c);
@@ -118,6 +117,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             old_mean = old_param<A>(a.bn.running_mean, c, kept_share);
             old_var = old_param<A>(a.bn.running_var, c, kept_share);
         }
+        pivots_of<T, ALIGNED>(a, p, own_pivot, pivot);
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
         uint32_t next = ahead == a.parts ? 0 : ahead;

@@ -214,21 +214,26 @@ __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p,
     return max(min(some[0], some[1]), min(max(some[0], some[1]), some[2]));
 }
 
-// Those of the thread's columns.
+// Those of the thread's columns; `own` is that of item threadIdx.x. All threads come here together.
 template <class T, bool ALIGNED>
-__device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p,
+__device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p, acc<T> own,
                                           acc<T> (&pivot)[UNIT<T>])
 {
     if (!single_columns(a)) {
+        // where blocks show each other sums, later
+        acc<T> *of_item = reinterpret_cast<acc<T> *>(memory() + a.shown);
+        if (threadIdx.x < a.items) of_item[threadIdx.x] = own;
+        __syncthreads();
 #pragma unroll
-        for (int i = 0; i < UNIT<T>; ++i)
-            pivot[i] = pivot_of<T>(a, p, item_of_column<T>(a, p.run, i));
+        for (int i = 0; i < UNIT<T>; ++i) pivot[i] = of_item[item_of_column<T>(a, p.run, i)];
         return;
     }
-    unit<T> u[3];
+    unit<T> u[3] = {};
+    if (p.active) {
 #pragma unroll
-    for (uint32_t k = 0; k < 3; ++k) {
-        get<T, ALIGNED>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
+        for (uint32_t k = 0; k < 3; ++k) {
+            get<T, ALIGNED>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
+        }
     }
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) {
