@@ -120,7 +120,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
         pivots_of<T, ALIGNED>(a, p, own_pivot, pivot);
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
-        uint32_t next = ahead == a.parts ? 0 : ahead;
+        uint32_t next = ahead == a.parts ? a.stays : ahead;
         unit<T> u[EACH];
         const auto receive_part = [&]() {
             await_part<ALIGNED>(a);
@@ -129,7 +129,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
                 receive<T, ALIGNED>(a, p, u[e], row_of<1, EACH>(a, place, e, 0), x);
             }
             if (!ALIGNED) __syncwarp();
-            place = place_after(place, a.parts);
+            place = place_after(place, a.stays, a.parts);
         };
         const auto add = [&](const unit<T> &one) {
 #pragma unroll
@@ -144,7 +144,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             receive_part();
             if (part + ahead < parts) send_part(next, part + ahead);
             wd_copies_end();
-            next = place_after(next, a.parts);
+            next = place_after(next, a.stays, a.parts);
 #pragma unroll
             for (int e = 0; e < EACH; ++e) add(u[e]);
         }
@@ -195,7 +195,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
     uint32_t beside = 0;
     for (uint32_t part = parts; part-- > 0;) {
         unit<T> u[EACH], z[EACH];
-        place = place_before(place, a.parts);
+        place = place_before(a, place, part);
         await_part<ALIGNED>(a);
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
@@ -203,10 +203,10 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             if (a.bn.z) receive<T, ALIGNED>(a, p, z[e], row_of_z<EACH>(a, beside, e), a.bn.z);
         }
         if (!ALIGNED) __syncwarp();
-        if (part >= a.parts) send_part(place, part - a.parts);
+        if (part >= a.parts) send_part(place, part - (a.parts - a.stays));
         if (a.bn.z && part >= a.beside) send_z(beside, part - a.beside);
         wd_copies_end();
-        beside = place_after(beside, a.beside);
+        beside = place_after(beside, 0, a.beside);
 #pragma unroll
         for (int e = EACH - 1; e >= 0; --e) {
             const uint32_t r = part * EACH + e;

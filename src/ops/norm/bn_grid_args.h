@@ -37,8 +37,9 @@ struct bn_grid_args {
     uint32_t lanes;  /* rows of a slice */
     uint32_t blocks; /* of a group */
     uint32_t rounds; /* of the thread that has most */
-    uint32_t parts;  /* of rounds, in the ring (bn_grid_ring.cuh) ... */
-    uint32_t beside; /* ... and of z, behind it */
+    uint32_t parts;  /* of rounds, that have places (bn_grid_ring.cuh), ... */
+    uint32_t stays;  /* ... the first of them to themselves, ... */
+    uint32_t beside; /* ... and of z, behind them */
     uint32_t shallow;     /* so few that all that is under way is waited for */
     uint32_t slots;       /* of 16 bytes, of a tensor's round */
     uint32_t round_bytes; /* of all that is kept */

@@ -115,21 +115,21 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
                 value[2 * i + 1] += g * (wd_widen(one.get(i)) - mean[i]);
             }
         };
-        uint32_t next = ahead == a.parts ? 0 : ahead;
+        uint32_t next = ahead == a.parts ? a.stays : ahead;
         // all threads that have units have all of those before the last part
         for (uint32_t part = 0; part + 1 < parts; ++part) {
             receive_part();
             if (a.bn.reserve) fetch_bits(part + 1);
             if (part + ahead < parts) send_part(next, part + ahead);
             wd_copies_end();
-            place = place_after(place, a.parts);
-            next = place_after(next, a.parts);
+            place = place_after(place, a.stays, a.parts);
+            next = place_after(next, a.stays, a.parts);
 #pragma unroll
             for (int e = 0; e < EACH; ++e) add(ux[e], ug[e]);
         }
         receive_part();
         wd_copies_end();
-        place = place_after(place, a.parts);
+        place = place_after(place, a.stays, a.parts);
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             if ((parts - 1) * EACH + e < p.rounds) add(ux[e], ug[e]);
@@ -164,10 +164,10 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
     for (uint32_t part = parts; part-- > 0;) {
-        place = place_before(place, a.parts);
+        place = place_before(a, place, part);
         receive_part();
         if (a.bn.reserve && part > 0) fetch_bits(part - 1);
-        if (part >= a.parts) send_part(place, part - a.parts);
+        if (part >= a.parts) send_part(place, part - (a.parts - a.stays));
         wd_copies_end();
 #pragma unroll
         for (int e = EACH - 1; e >= 0; --e) {

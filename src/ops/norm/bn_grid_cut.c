@@ -271,6 +271,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.blocks = (uint32_t)c.blocks;
     a.rounds = (uint32_t)c.rounds;
     a.parts = (uint32_t)c.parts;
+    a.stays = c.kept < c.rounds ? (uint32_t)(c.parts - wd_least(c.parts, BN_GRID_AHEAD)) : 0;
     a.beside = (uint32_t)c.beside;
     a.shallow = too_shallow(&c);
     a.slots = (uint32_t)c.slots;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ring of bn_grid: rounds of a thread's units on their way through shared memory, by parts of EACH
-// rounds. As soon as a part has been used, its place is asked for what comes PARTS later; BN_GRID_AHEAD parts
-// and more are under way, without a register. The last parts of the walk that sums stay, and the walk that
-// writes begins with them and goes back.
+// The places of bn_grid: rounds of a thread's units on their way through shared memory, by parts of EACH
+// rounds. The first parts stay in places of their own, since the cache has those that were read last. The others go
+// round the last BN_GRID_AHEAD places: as soon as a part has been used, its place is asked for a later one, so that
+// so many are under way, without a register. The walk that writes goes back from the last part.
 #ifndef WD_OPS_NORM_BN_GRID_RING_CUH
 #define WD_OPS_NORM_BN_GRID_RING_CUH
 
@@ -11,15 +11,17 @@
 
 namespace {
 
-// A place of the ring, and the next one in either direction.
-__device__ __forceinline__ uint32_t place_after(uint32_t place, uint32_t places)
+// The next place of those from `first` on.
+__device__ __forceinline__ uint32_t place_after(uint32_t place, uint32_t first, uint32_t places)
 {
-    return place + 1 == places ? 0 : place + 1;
+    return place + 1 == places ? first : place + 1;
 }
 
-__device__ __forceinline__ uint32_t place_before(uint32_t place, uint32_t places)
+// The place of `part`, where the part after it is at `place`.
+__device__ __forceinline__ uint32_t place_before(const bn_grid_args &a, uint32_t place,
+                                                 uint32_t part)
 {
-    return (place == 0 ? places : place) - 1;
+    return (place == a.stays && part >= a.stays ? a.parts : place) - 1;
 }
 
 // The 16 bytes that are copied with a thread's own where the next thread's are not what follows in memory.
