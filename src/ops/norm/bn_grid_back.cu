@@ -6,16 +6,14 @@
 
 namespace {
 
-template <class T, bool ALIGNED> struct backward_writer {
+template <class T, bool LED> struct backward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V], slope[V];
-    bool joined;
 
     __device__ __forceinline__ void begin(const bn_grid_args &a, const spot &p)
     {
         const column_numbers<A> *n = reinterpret_cast<const column_numbers<A> *>(memory());
-        joined = is_joined(a, p);
 #pragma unroll
         for (int i = 0; i < V; ++i) {
             const column_numbers<A> one = n[item_of_column<T>(a, p.run, i)];
@@ -33,18 +31,16 @@ template <class T, bool ALIGNED> struct backward_writer {
             g[i] = wd_widen(dy.get(i));
             dx[i] = factor[i] * g[i] + base[i] + slope[i] * (wd_widen(x.get(i)) - mean[i]);
         }
-        put_blended<T, ALIGNED>(a, dx, at, there, joined);
-        if (a.bn.dz) {
-            put_unit<T, ALIGNED>(a, a.bn.dz, dy, at, there, joined);
-        }
+        put_blended<T, LED>(a, dx, at, there);
+        if (a.bn.dz) put_unit<T, LED>(a, a.bn.dz, dy, at, there);
     }
 };
 
-template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_args &a)
+template <class T, bool LED> __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH;
     using A = acc<T>;
-    const spot p = spot_of(a);
+    const spot p = spot_of<LED>(a);
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
@@ -55,8 +51,8 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
             const uint32_t r = part * EACH + e;
             if (r >= p.rounds) continue;
             const uint32_t at = at_round(a, p, r);
-            send<T, ALIGNED>(a, p, row_of<2, EACH>(a, to, e, 0), x, at);
-            send<T, ALIGNED>(a, p, row_of<2, EACH>(a, to, e, 1), dy, at);
+            send<T, LED>(a, row_of<2, EACH>(a, to, e, 0), x, at);
+            send<T, LED>(a, row_of<2, EACH>(a, to, e, 1), dy, at);
         }
     };
     // those of a part are asked for while another is worked on
@@ -65,19 +61,18 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            if (r < p.rounds) bits[e] = bits_at<T>(a, at_round(a, p, r));
+            if (r < p.rounds) bits[e] = bits_at<T, LED>(a, at_round(a, p, r));
         }
     };
     uint32_t place = 0; // of the part after the last one
     unit<T> ux[EACH], ug[EACH];
     const auto receive_part = [&]() {
-        await_part<ALIGNED>(a);
+        await_part(a);
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            receive<T, ALIGNED>(a, p, ux[e], row_of<2, EACH>(a, place, e, 0), x);
-            receive<T, ALIGNED>(a, p, ug[e], row_of<2, EACH>(a, place, e, 1), dy);
+            receive<T>(ux[e], row_of<2, EACH>(a, place, e, 0));
+            receive<T>(ug[e], row_of<2, EACH>(a, place, e, 1));
         }
-        if (!ALIGNED) __syncwarp();
         if (!a.bn.reserve) return;
 #pragma unroll
         for (int e = 0; e < EACH; ++e) mask_unit<T>(ug[e], bits[e]);
@@ -96,7 +91,8 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
         A mean[V];
         if (p.active) {
 #pragma unroll
-            for (int i = 0; i < V; ++i) mean[i] = param<A>(a.bn.mean, param_of_column<T>(a, p, i));
+            for (int i = 0; i < V; ++i)
+                mean[i] = param<A>(a.bn.mean, param_of_column<T>(a, p, p.run, i));
         }
         if (mine) {
             n.mean = param<A>(a.bn.mean, c);
@@ -138,8 +134,7 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
         for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
         if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
-            const uint32_t bits =
-                a.bn.reserve ? a.bn.reserve[tail / BN_RUN] >> tail % BN_RUN : 0xffu;
+            const uint32_t bits = a.bn.reserve ? bits_at<T, LED>(a, (uint32_t)(tail / V)) : 0xffu;
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 if (tail + i >= a.bn.total) break;
@@ -160,7 +155,7 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    backward_writer<T, ALIGNED> w;
+    backward_writer<T, LED> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
     for (uint32_t part = parts; part-- > 0;) {
@@ -176,12 +171,14 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
         }
     }
     behind_rows<T>(a, p, [&](int64_t at) {
-        run<T> u;
+        run<T> u, dy;
         A g[BN_RUN], dx[BN_RUN];
         fetch(u, a.bn.x, at, a.bn.total, false);
-        fetch_gradient<T>(a.bn, g, at);
+        fetch(dy, a.bn.dy, at, a.bn.total, false);
+        const uint32_t bits = a.bn.reserve ? bits_at<T, LED, BN_RUN>(a, (uint32_t)(at / V)) : 0xffu;
 #pragma unroll
         for (int i = 0; i < BN_RUN; ++i) {
+            g[i] = masked(wd_widen(dy.get(i)), bits, i);
             const uint32_t column = threadIdx.x * BN_RUN + i;
             const column_numbers<A> n = reinterpret_cast<const column_numbers<A> *>(
                 memory())[item_of_column<T>(a, column / V, column % V)];

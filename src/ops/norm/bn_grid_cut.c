@@ -18,6 +18,7 @@ enum {
     BLOCK_RESERVED = 1024, /* bytes of shared memory that a block costs besides its own */
     APART = 8,             /* words from counter to counter (gpu/device/grid.cuh) */
     SUM_BYTES = 16,        /* of an item of a block */
+    LED_ROWS = 16,         /* at least: pivots come from rows behind the first */
 };
 
 /* Of `units` side by side, how many of half the threads have one. */
@@ -209,12 +210,19 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
 }
 
+static const struct wd_engine *other(const struct wd_problem *problem)
+{
+    return is_training(problem) ? &wd_engine_bn_training_vector : &wd_engine_bn_backward_vector;
+}
+
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_bn_grid_cut c;
     if (!wd_bn_gpu_match(problem, &c.space, true, reason)) return false;
     WD_NEED(is_training(problem) || has(problem, WD_BN_GRAD_SAVED_MEAN), reason, NOT_SUPPORTED,
             "the statistics were not saved");
+    /* which has pointers that are misaligned otherwise */
+    if (!other(problem)->match(problem, reason)) return false;
     WD_NEED(cut(&c, problem), reason, NOT_SUPPORTED_SHAPE,
             "%lld parameters of runs of %lld elements: rows of them have more than %d columns, or "
             "planes are no multiple of %d",
@@ -226,9 +234,45 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem)
 {
     struct wd_bn_grid_cut c;
+    int64_t bytes = other(problem)->workspace(problem);
     wd_bn_gpu_see(&c.space, problem);
-    if (!cut(&c, problem)) return 0;
-    return c.meets && c.blocks > 1 ? c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES : 0;
+    if (!cut(&c, problem) || !c.meets || c.blocks == 1) return bytes;
+    return wd_most(c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES, bytes);
+}
+
+static bool is_single(const struct wd_bn_grid_cut *c)
+{
+    return c->span == 1 && c->items == c->width;
+}
+
+static void move_back(const void **tensor, int64_t bytes)
+{
+    if (*tensor) *tensor = (const char *)*tensor - bytes;
+}
+
+/* Tensors that all lie off the boundaries by as much begin there: the units of rows are whole ones then. Bits of a
+ * forward call need those of the next unit, whose input must not be overwritten before. False where that cannot be. */
+static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, bool training)
+{
+    struct bn_vector_args *bn = &a->bn;
+    bool bits = training && bn->reserve;
+    int64_t bytes = bn->lead * (BN_GRID_UNIT / c->unit);
+    const void *y = bn->y, *dz = bn->dz;
+    if (bn->lead == 0 || c->plane > 1) return false;
+    if (c->width < c->pitch && (!is_single(c) || bits)) return false;
+    if (bits && (bn->x == bn->y || bn->z == bn->y)) return false;
+    a->copying = bits ? (uint32_t)(BN_RUN / c->unit) : 0;
+    c->rows = (c->space.total + bn->lead) / c->pitch;
+    c->lanes = wd_least(c->lanes, c->threads / WARP * (WARP - a->copying) / (c->width / c->unit));
+    if (c->rows < LED_ROWS || c->lanes < 1) return false;
+    c->rounds = wd_ceil_div(c->rows, c->lanes * c->blocks);
+    lay_rings(c, c->threads);
+    bn->total += bn->lead;
+    move_back(&bn->x, bytes), move_back(&bn->dy, bytes), move_back(&bn->z, bytes);
+    move_back(&y, bytes), move_back(&dz, bytes);
+    bn->y = (void *)y, bn->dz = (void *)dz;
+    bn->aligned = true;
+    return true;
 }
 
 /* Whether a ring that is gone through more than once is shorter than what waits count with. */
@@ -248,6 +292,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     struct wd_bn_grid_cut c;
     void *counters = NULL;
     int64_t runs;
+    int led = 0;
     memset(&a, 0, sizeof a);
     wd_bn_gpu_see(&c.space, problem);
     if (!cut(&c, problem)) return CUDNN_STATUS_INTERNAL_ERROR;
@@ -255,13 +300,14 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
     runs = c.width / c.unit;
-    /* what the last of neighbours copies besides, at the ends of rows and of warps */
-    if (!a.bn.aligned) lay_rings(&c, c.threads + c.lanes + c.threads / WARP);
+    if (a.bn.aligned) a.bn.lead = 0;
+    else if (lead(&c, &a, is_training(problem))) led = TYPES;
+    else return other(problem)->emit(call, queue);
     a.pitch = (uint32_t)(c.pitch / c.unit);
     a.width = c.plane > 1 ? (uint32_t)runs : a.pitch;
     a.jump = c.plane > 1 ? (uint32_t)(a.pitch - c.plane * runs) : 0;
     a.stride = (uint32_t)((c.plane > 1 ? c.space.inner : c.width) / c.unit);
-    a.units = (uint32_t)(c.space.total / c.unit);
+    a.units = (uint32_t)(c.rows * (c.pitch / c.unit));
     a.blends = a.bn.wide_alpha != 1.0 || a.bn.wide_beta != 0.0;
     a.clips = a.bn.keeps_nan || a.bn.wide_high < INFINITY;
     a.by_plane = wd_fastdiv_of((uint32_t)c.plane);
@@ -280,7 +326,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.span = (uint32_t)c.span;
     a.copies = (uint32_t)(c.width / (c.items * c.span));
     a.together = (uint32_t)wd_most(BN_GRID_AREA / (c.width * SUM_BYTES), 1);
-    a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 ? (uint32_t)runs : 32;
+    a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 && a.copying == 0 ? (uint32_t)runs : 32;
     a.shown = (uint32_t)(c.shared - c.items * SUM_BYTES);
     a.shares = (uint32_t)(c.threads / c.items);
     a.column_shares = (uint32_t)(c.threads / c.width);
@@ -291,7 +337,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.by_span = wd_fastdiv_of(a.span);
     a.inv_terms = 1.0 / (double)a.bn.terms;
     a.inv_less = 1.0 / (double)wd_most(a.bn.terms - 1, 1);
-    row = &rows[(a.bn.aligned ? 0 : TYPES) + wd_bn_gpu_type(problem)];
+    row = &rows[led + wd_bn_gpu_type(problem)];
     if (!c.meets) {
         return wd_emit_cluster_kernel(queue, row, c.groups * c.blocks, (uint32_t)c.threads,
                                       a.blocks, (uint32_t)c.shared, &a);

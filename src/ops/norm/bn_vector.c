@@ -141,7 +141,9 @@ static void place(struct bn_vector_args *a, const struct shape *s, void *scratch
 {
     int64_t plane = s->columns ? 1 : s->whole_runs ? s->space.inner / BN_RUN : s->space.inner;
     int64_t total = s->space.total;
-    if (a->lead && (s->columns ? s->pitch == s->width : total < INT32_MAX - BN_RUN)) {
+    /* bytes of the reserve space are runs from the first element on */
+    if (a->lead && !a->reserve &&
+        (s->columns ? s->pitch == s->width : total < INT32_MAX - BN_RUN)) {
         a->aligned = true; /* from where runs begin now */
     } else {
         a->lead = 0;
