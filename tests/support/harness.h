@@ -61,6 +61,7 @@ struct tensor {
     int64_t bytes;
     bool output; /* written by the call */
     /* private */
+    bool packed; /* elements lie one behind the other in their logical order */
     unsigned char *initial;
     unsigned char *result;
     void *base;
