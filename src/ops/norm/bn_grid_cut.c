@@ -94,7 +94,7 @@ static bool lay(struct wd_bn_grid_cut *c)
     c->width = c->pitch;
     c->items = s->params;
     if (c->pitch == own && inner == 1) {
-        c->items = c->width = columns_of(own);
+        c->items = c->width = c->whole ? own : columns_of(own);
     } else if (c->pitch == own && inner <= BN_GRID_COLUMNS) {
         c->items = wd_least(planes_of(inner, c->unit), s->params);
         c->width = c->items * inner;
@@ -188,7 +188,7 @@ bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
     c->unit = BN_GRID_UNIT / size;
     c->arrays = arrays;
     if (!lay(c)) return false;
-    if (c->span == 1 && c->items == c->width && device->cooperative) narrow(c, device);
+    if (c->span == 1 && c->items == c->width && device->cooperative && !c->whole) narrow(c, device);
     return c->rows <= INT32_MAX / 2 && s->total / c->unit <= INT32_MAX && s->params <= INT32_MAX &&
            spread(c, device) && c->groups * c->blocks <= INT32_MAX;
 }
@@ -203,9 +203,10 @@ static bool has(const struct wd_problem *problem, int slot)
     return wd_slot(problem->graph, problem->node, slot) != NULL;
 }
 
-static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
+static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool whole)
 {
     int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
+    c->whole = whole;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
 }
@@ -223,7 +224,7 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
             "the statistics were not saved");
     /* which has pointers that are misaligned otherwise */
     if (!other(problem)->match(problem, reason)) return false;
-    WD_NEED(cut(&c, problem), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(cut(&c, problem, false), reason, NOT_SUPPORTED_SHAPE,
             "%lld parameters of runs of %lld elements: rows of them have more than %d columns, or "
             "planes are no multiple of %d",
             (long long)c.space.params, (long long)c.space.inner, BN_GRID_COLUMNS, BN_RUN);
@@ -236,8 +237,12 @@ int64_t wd_bn_grid_workspace(const struct wd_problem *problem)
     struct wd_bn_grid_cut c;
     int64_t bytes = other(problem)->workspace(problem);
     wd_bn_gpu_see(&c.space, problem);
-    if (!cut(&c, problem) || !c.meets || c.blocks == 1) return bytes;
-    return wd_most(c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES, bytes);
+    for (int whole = 0; whole < 2; ++whole) {
+        if (cut(&c, problem, whole) && c.meets && c.blocks > 1) {
+            bytes = wd_most(c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES, bytes);
+        }
+    }
+    return bytes;
 }
 
 static bool is_single(const struct wd_bn_grid_cut *c)
@@ -252,14 +257,15 @@ static void move_back(const void **tensor, int64_t bytes)
 
 /* Tensors that all lie off the boundaries by as much begin there: the units of rows are whole ones then. Bits of a
  * forward call need those of the next unit, whose input must not be overwritten before. False where that cannot be. */
-static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, bool training)
+static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, const struct wd_problem *problem)
 {
     struct bn_vector_args *bn = &a->bn;
-    bool bits = training && bn->reserve;
+    bool bits = is_training(problem) && bn->reserve;
     int64_t bytes = bn->lead * (BN_GRID_UNIT / c->unit);
     const void *y = bn->y, *dz = bn->dz;
     if (bn->lead == 0 || c->plane > 1) return false;
-    if (c->width < c->pitch && (!is_single(c) || bits)) return false;
+    if (c->width < c->pitch && !is_single(c)) return false;
+    if (c->width < c->pitch && bits && !cut(c, problem, true)) return false;
     if (bits && (bn->x == bn->y || bn->z == bn->y)) return false;
     a->copying = bits ? (uint32_t)(BN_RUN / c->unit) : 0;
     c->rows = (c->space.total + bn->lead) / c->pitch;
@@ -295,14 +301,14 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     int led = 0;
     memset(&a, 0, sizeof a);
     wd_bn_gpu_see(&c.space, problem);
-    if (!cut(&c, problem)) return CUDNN_STATUS_INTERNAL_ERROR;
+    if (!cut(&c, problem, false)) return CUDNN_STATUS_INTERNAL_ERROR;
     a.bn = is_training(problem) ? wd_bn_gpu_training(call, &c.space, queue->device)
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
-    runs = c.width / c.unit;
     if (a.bn.aligned) a.bn.lead = 0;
-    else if (lead(&c, &a, is_training(problem))) led = TYPES;
+    else if (lead(&c, &a, problem)) led = TYPES;
     else return other(problem)->emit(call, queue);
+    runs = c.width / c.unit;
     a.pitch = (uint32_t)(c.pitch / c.unit);
     a.width = c.plane > 1 ? (uint32_t)runs : a.pitch;
     a.jump = c.plane > 1 ? (uint32_t)(a.pitch - c.plane * runs) : 0;

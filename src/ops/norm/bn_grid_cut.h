@@ -12,6 +12,7 @@ struct wd_bn_grid_cut {
     struct wd_bn_gpu_space space;
     int64_t unit;  /* elements */
     int arrays;    /* that are kept */
+    bool whole;    /* a group has all columns */
     bool adds;     /* z, of which a few parts are in shared memory too */
     int64_t pitch; /* elements of an outer index */
     int64_t width; /* elements of a group's row */
