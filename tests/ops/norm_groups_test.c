@@ -196,18 +196,19 @@ static void large(void)
     }
 }
 
-/* Samples that all processors share, with a ring that is longer than one, or than two; several teams. */
+/* Samples, or groups of them, that all processors share, with a ring that is longer than one, or than two; several teams. */
 static void rings(void)
 {
     static const struct image list[] = {
         {9, 64, 0, {64, 30}},    {5, 40, 4, {113, 61}},  {3, 320, 32, {33, 40}},
         {40, 136, 17, {14, 14}}, {2, 24, 3, {160, 161}}, {2, 1032, 1, {20, 21}},
+        {2, 3, 0, {512, 400}},   {7, 24, 2, {96, 96}},
     };
-    for (int s = 0; s < COUNT(list); ++s) {
+    for (int s = 0; s < 2 * COUNT(list); ++s) {
         for (int k = 0; k < PHASES * TYPES; ++k) {
             if (!by_groups() && (k + s) % 9 != 0) continue;
             if (k % PHASES == NORMS_INFERENCE) continue;
-            run_image(&list[s], "ring", 1, k % PHASES, k / PHASES, random_chance(0.2));
+            run_image(&list[s / 2], "ring", s % 2, k % PHASES, k / PHASES, random_chance(0.2));
         }
     }
 }

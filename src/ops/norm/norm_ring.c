@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Group norm and instance norm on the GPU of images with channels last, whose samples fit the shared
- * memory of the chip: one kernel, one reading, copies under way throughout. norm_ring_args.h says how x
+ * Group norm and instance norm on the GPU of images whose samples (channels last) or groups of
+ * samples (channels first) fit the shared memory of the chip: one kernel, one reading, copies under way throughout. norm_ring_args.h says how x
  * is gone through, norm_ring.h how it is cut. */
 #include "ops/norm/norm_ring.h"
 
@@ -19,13 +19,16 @@ enum {
     BYTES = 16,          /* of a run */
     FIXED = 1024,        /* shared memory that kernels have besides what is dynamic */
     GIVEN = 3,           /* panels' statistics, backward */
-    TEAMS = 64,          /* at most */
     GROUPS = 512,        /* of a panel, at most: each is a post of every block */
     UNDER_WAY = 40960,   /* bytes of a processor, at least, while others wait or are written */
     LEAST = 1 << 20,     /* bytes of x */
+    SHARE_LEAST = 49152, /* bytes of a panel, by planes */
+    PAIR = 8,            /* bytes of two numbers in single precision */
+    LANE_RUNS = 8,       /* of a lane in a channel, about, backward */
     SPEED = 32,          /* bytes a nanosecond of a processor */
     BEGIN = 4000,        /* ns of a launch and the first meeting */
     TURN = 300,          /* ns of a panel besides its bytes */
+    POSTS = 2500,        /* ... at least, for posts are on their way for so long */
     JOIN = 3500,         /* ns from the last post to the first number that follows from it, ... */
     JOIN_COMPUTES = 800, /* ... of which nothing hides so much */
 };
@@ -34,26 +37,49 @@ enum {
 
 static int64_t areas(const struct norm_ring_cut *c, const struct norm_groups_shape *s)
 {
-    int64_t partial = wd_ceil_div(s->groups, c->blocks) * wd_ceil_div(c->blocks, WARP);
-    return BYTES * (c->threads + s->groups + partial + s->channels) +
-           (s->arrays > 1 ? GIVEN * s->groups * (int64_t)sizeof(float[2]) : 0);
+    int64_t groups = s->columns ? s->groups : 1;
+    int64_t partial = wd_ceil_div(groups, c->blocks) * wd_ceil_div(c->blocks, WARP);
+    int64_t given = s->arrays > 1 ? GIVEN * groups * PAIR : 0;
+    if (s->columns) return BYTES * (c->threads + groups + partial + s->channels) + given;
+    return BYTES * (groups + partial + c->lines) + PAIR * c->lines * c->pieces + given;
+}
+
+/* Planes: what blocks need to know of channels, and how they add them up. */
+static void see_channels(struct norm_ring_cut *c, const struct norm_groups_shape *s)
+{
+    int64_t runs = s->plane * s->size / BYTES;
+    c->lines = wd_least(s->each, c->part / runs + 2);
+    c->slices = wd_least(c->blocks, (runs - 1) / c->part + 2);
+    c->lanes = wd_least(wd_power_up(wd_ceil_div(runs, LANE_RUNS)), WARP);
+    c->pieces = 1;
+    while (c->lanes == WARP && c->pieces * WARP * c->lines < c->threads &&
+           runs >= 2 * c->pieces * WARP) {
+        c->pieces *= 2;
+    }
 }
 
 static void offer(struct norm_ring_cut *best, const struct norm_groups_shape *s, int64_t teams,
                   const struct wd_device *device)
 {
     struct norm_ring_cut c = {.teams = teams};
+    int64_t run = BYTES / s->size;
     int64_t batch_bytes;
     int64_t batches;
     int64_t most;
     int64_t spare;
-    int64_t turns = wd_ceil_div(s->samples, teams);
+    int64_t turns;
     double turn;
-    c.across = s->channels * s->size / BYTES;
-    c.part = wd_ceil_div(s->plane, device->multiprocessors / teams);
-    c.blocks = wd_ceil_div(s->plane, c.part);
+    c.panels = s->columns ? s->samples : s->samples * s->groups;
+    c.height = s->columns ? s->plane : s->each * s->plane / run;
+    c.width = s->columns ? s->channels : run;
+    turns = wd_ceil_div(c.panels, teams);
+    c.across = c.width / run;
+    c.part = wd_ceil_div(c.height, device->multiprocessors / teams);
+    c.blocks = wd_ceil_div(c.height, c.part);
     c.rows = wd_least(NORM_RING_THREADS / c.across, c.part);
+    if (!s->columns) c.rows = wd_ceil_div(c.rows, WARP) * WARP;
     c.threads = wd_ceil_div(c.rows * c.across, WARP) * WARP;
+    if (!s->columns) see_channels(&c, s);
     batches = wd_ceil_div(c.part, c.rows * NORM_RING_BATCH);
     batch_bytes = c.threads * BYTES * NORM_RING_BATCH * s->arrays;
     most = (device->shared_per_block - FIXED - areas(&c, s)) / batch_bytes;
@@ -64,10 +90,11 @@ static void offer(struct norm_ring_cut *best, const struct norm_groups_shape *s,
     if (turns > 1 && most < batches + spare) return;
     c.ring = most * NORM_RING_BATCH;
     c.shared = most * batch_bytes + areas(&c, s);
-    turn = (double)(c.part * s->channels * s->size * (s->arrays + 1)) / SPEED + TURN;
+    turn = (double)(c.part * c.width * s->size * (s->arrays + 1)) / SPEED + TURN;
+    if (c.lag && turn < POSTS) turn = POSTS;
     if (!c.lag) {
         turn += JOIN_COMPUTES +
-                wd_most(0, JOIN - JOIN_COMPUTES - (most - batches) * batch_bytes / SPEED);
+                (double)wd_most(0, JOIN - JOIN_COMPUTES - (most - batches) * batch_bytes / SPEED);
     }
     c.cost = (double)turns * turn + (double)(batches * batch_bytes) / SPEED + BEGIN;
     if (best->cost <= 0.0 || best->cost > c.cost) *best = c;
@@ -76,12 +103,17 @@ static void offer(struct norm_ring_cut *best, const struct norm_groups_shape *s,
 bool norm_ring_cut(struct norm_ring_cut *best, const struct norm_groups_shape *s,
                    const struct wd_device *device)
 {
-    int64_t most = wd_least(wd_least(device->multiprocessors, TEAMS), s->samples);
+    int64_t shares = s->columns ? s->samples : s->samples * s->groups;
+    int64_t most = wd_least(device->multiprocessors, shares);
+    int64_t lasts = s->columns ? s->channels : s->plane;
     memset(best, 0, sizeof *best);
-    if (!device->grids_meet || !s->columns || s->plane < 2 || s->groups > GROUPS) return false;
-    if (s->channels * s->size % BYTES != 0) return false;
-    if (s->channels * s->size / BYTES > NORM_RING_THREADS) return false;
+    if (!device->grids_meet || s->plane < 2 || lasts * s->size % BYTES != 0) return false;
     if (s->samples * s->channels * s->plane * s->size < LEAST) return false;
+    if (s->columns) {
+        if (s->groups > GROUPS || lasts * s->size / BYTES > NORM_RING_THREADS) return false;
+    } else if (s->each * s->plane * s->size * s->arrays < SHARE_LEAST) {
+        return false;
+    }
     for (int64_t teams = 1; teams <= most; ++teams) offer(best, s, teams, device);
     return best->cost > 0.0;
 }
@@ -101,7 +133,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct norm_ring_cut c;
     if (!wd_norm_groups_match(problem, reason)) return false;
     WD_NEED(see(&s, &c, problem), reason, NOT_SUPPORTED_SHAPE,
-            "%lld rows of %lld channels of a sample are no whole runs, few, or do not fit",
+            "%lld elements of %lld channels of a sample are no whole runs, few, or do not fit",
             (long long)s.plane, (long long)s.channels);
     return true;
 }
@@ -113,8 +145,15 @@ static bool is_backward(const struct wd_problem *problem)
 
 static int64_t post_bytes(const struct norm_groups_shape *s, const struct norm_ring_cut *c)
 {
-    return c->teams * NORM_RING_COPIES * s->groups * (c->blocks + 1) * NORM_RING_POST *
+    int64_t groups = s->columns ? s->groups : 1;
+    return c->teams * NORM_RING_COPIES * groups * (c->blocks + 1) * NORM_RING_POST *
            (int64_t)sizeof(uint64_t);
+}
+
+/* Rows of sums for dscale and dbias that blocks leave. */
+static int64_t sum_rows(const struct norm_groups_shape *s, const struct norm_ring_cut *c)
+{
+    return s->columns ? c->teams * c->blocks : s->samples * c->slices;
 }
 
 static int64_t workspace(const struct wd_problem *problem)
@@ -123,7 +162,7 @@ static int64_t workspace(const struct wd_problem *problem)
     struct norm_ring_cut c;
     int64_t sums = 0;
     if (!see(&s, &c, problem)) return 0;
-    if (is_backward(problem)) sums = c.teams * c.blocks * s.channels;
+    if (is_backward(problem)) sums = sum_rows(&s, &c) * s.channels;
     return post_bytes(&s, &c) + BYTES + sums * (int64_t)sizeof(struct norm_ring_sums);
 }
 
@@ -134,13 +173,22 @@ static void place(struct norm_ring_args *a, const struct norm_groups_shape *s,
 {
     a->inverse = 1.0 / (double)(s->each * s->plane);
     a->by_each = wd_fastdiv_of((uint32_t)s->each);
-    a->panels = (uint32_t)s->samples;
+    a->by_plane = wd_fastdiv_of((uint32_t)(s->plane * s->size / BYTES));
+    a->panels = (uint32_t)c->panels;
     a->teams = (uint32_t)c->teams;
     a->blocks = (uint32_t)c->blocks;
+    a->height = (uint32_t)c->height;
+    a->width = (uint32_t)c->width;
     a->channels = (uint32_t)s->channels;
-    a->plane = (uint32_t)s->plane;
-    a->groups = (uint32_t)s->groups;
+    a->groups = s->columns ? (uint32_t)s->groups : 1;
     a->each = (uint32_t)s->each;
+    a->cycle = (uint32_t)s->groups;
+    a->plane = (uint32_t)(s->plane * s->size / BYTES);
+    a->lines = (uint32_t)c->lines;
+    a->lanes = (uint32_t)c->lanes;
+    a->pieces = (uint32_t)c->pieces;
+    a->slices = (uint32_t)c->slices;
+    a->sum_rows = (uint32_t)sum_rows(s, c);
     a->part = (uint32_t)c->part;
     a->across = (uint32_t)c->across;
     a->rows = (uint32_t)c->rows;
@@ -152,7 +200,7 @@ static void place(struct norm_ring_args *a, const struct norm_groups_shape *s,
 static cudnnStatus_t emit_params(struct wd_queue *queue, const struct norm_ring_args *a)
 {
     int64_t warps = 1;
-    while (warps < a->teams * a->blocks && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
+    while (warps < a->sum_rows && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_ring_params],
                           wd_ceil_div(a->channels, NORM_RING_FINISH), (uint32_t)(warps * WARP), 0,
                           a);
@@ -167,7 +215,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct norm_ring_args a;
     void *counters = NULL;
     char *scratch = (char *)(((uintptr_t)call->workspace + BYTES - 1) / BYTES * BYTES);
-    int kernel = backward ? KERNEL_norm_ring_backward_f32 : KERNEL_norm_ring_forward_f32;
+    int kernel;
     if (!see(&s, &c, &call->problem)) return CUDNN_STATUS_INTERNAL_ERROR;
     memset(&a, 0, sizeof a);
     a.x = wd_norm_data(call, p.x);
@@ -195,9 +243,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     place(&a, &s, &c);
     WD_TRY(queue->ops->counters(queue, &counters));
     a.counters = counters;
-    WD_TRY(wd_emit_meeting_kernel(
-        queue, &kernel_rows[kernel + wd_norm_type(wd_call_tensor(call, 0)->dtype)],
-        c.teams * c.blocks, (uint32_t)c.threads, (uint32_t)c.shared, &a));
+    kernel = KERNEL_norm_ring_planes_forward_f32 + (2 * s.columns + backward) * NORM_ROWS_TYPES +
+             wd_norm_type(wd_call_tensor(call, 0)->dtype);
+    WD_TRY(wd_emit_meeting_kernel(queue, &kernel_rows[kernel], c.teams * c.blocks,
+                                  (uint32_t)c.threads, (uint32_t)c.shared, &a));
     return a.sums ? emit_params(queue, &a) : CUDNN_STATUS_SUCCESS;
 }
 

@@ -8,9 +8,16 @@
 
 /* The fields of struct norm_ring_args that are called so. */
 struct norm_ring_cut {
+    int64_t panels;
     int64_t teams;
     int64_t blocks;
     int64_t threads;
+    int64_t height;
+    int64_t width;
+    int64_t lines;
+    int64_t lanes;
+    int64_t pieces;
+    int64_t slices;
     int64_t part;
     int64_t across;
     int64_t rows;

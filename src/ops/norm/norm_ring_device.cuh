@@ -33,11 +33,11 @@ __device__ __forceinline__ ring_seat ring_seat_of(const norm_ring_args &a)
     s.rank = blockIdx.x - s.team * a.blocks;
     s.row = threadIdx.x / a.across;
     s.place = threadIdx.x - s.row * a.across;
-    s.begin = min(s.rank * a.part, a.plane);
-    s.all = min(a.part, a.plane - s.begin);
+    s.begin = min(s.rank * a.part, a.height);
+    s.all = min(a.part, a.height - s.begin);
     s.slots = s.row < a.rows && s.row < s.all ? (s.all - s.row - 1) / a.rows + 1 : 0;
     s.batches = max((s.all + a.rows * BATCH - 1) / (a.rows * BATCH), 1u);
-    s.step = (int64_t)a.rows * a.channels;
+    s.step = (int64_t)a.rows * a.width;
     return s;
 }
 
@@ -46,7 +46,7 @@ template <class T>
 __device__ __forceinline__ int64_t ring_base(const norm_ring_args &a, const ring_seat &s,
                                              uint32_t panel)
 {
-    return ((int64_t)panel * a.plane + s.begin + s.row) * a.channels + s.place * RUN<T>;
+    return ((int64_t)panel * a.height + s.begin + s.row) * a.width + s.place * RUN<T>;
 }
 
 // ---- The ring ----
@@ -137,6 +137,7 @@ struct ring_areas {
     float2 *found;  // by column
     float2 *over;   // by column; forward what differences are from, backward sums over panels
     float2 *given;  // backward: three panels' statistics
+    float4 *lines;  // planes: by channel that the block has something of
 };
 
 __device__ __forceinline__ uint32_t warps_of_blocks(const norm_ring_args &a)
@@ -150,19 +151,6 @@ __device__ __forceinline__ uint32_t groups_of_block(const norm_ring_args &a, con
     return s.rank < a.groups ? (a.groups - s.rank - 1) / a.blocks + 1 : 0;
 }
 
-__device__ __forceinline__ ring_areas ring_areas_of(const norm_ring_args &a, uint4 *behind)
-{
-    ring_areas r;
-    r.table = reinterpret_cast<float4 *>(behind);
-    r.groups = r.table + blockDim.x;
-    r.partial = reinterpret_cast<pair *>(r.groups + a.groups);
-    r.found = reinterpret_cast<float2 *>(r.partial + ((a.groups + a.blocks - 1) / a.blocks) *
-                                                         warps_of_blocks(a));
-    r.over = r.found + a.channels;
-    r.given = r.over + a.channels;
-    return r;
-}
-
 // ---- Posts ----
 
 __device__ __forceinline__ uint64_t *post_at(const norm_ring_args &a, const ring_seat &s,
@@ -172,21 +160,24 @@ __device__ __forceinline__ uint64_t *post_at(const norm_ring_args &a, const ring
     return a.posts + ((int64_t)row * (a.blocks + 1) + rank) * NORM_RING_POST;
 }
 
+__device__ __forceinline__ void post_double(uint64_t *to, double value, uint32_t tag)
+{
+    wd_post(to, __int_as_float(__double2loint(value)), tag);
+    wd_post(to + 1, __int_as_float(__double2hiint(value)), tag);
+}
+
 __device__ __forceinline__ void post_pair(uint64_t *to, const pair &p, uint32_t turn)
 {
-    uint32_t word[4];
-    memcpy(word, &p, sizeof word);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) wd_post(to + i, __uint_as_float(word[i]), turn + 1);
+    post_double(to, p.first, turn + 1);
+    post_double(to + 2, p.second, turn + 1);
 }
 
 __device__ __forceinline__ pair await_pair(const uint64_t *from, uint32_t turn)
 {
-    float word[4];
-    pair p;
+    float word[NORM_RING_POST];
     wd_posts_await(from, turn + 1, word);
-    memcpy(&p, word, sizeof p);
-    return p;
+    return {__hiloint2double(__float_as_int(word[1]), __float_as_int(word[0])),
+            __hiloint2double(__float_as_int(word[3]), __float_as_int(word[2]))};
 }
 
 // What was left there by an earlier kernel must not be taken for a post of this one.
@@ -227,67 +218,126 @@ __device__ __forceinline__ pair added(const norm_ring_args &a, const ring_areas 
     return all;
 }
 
-// ---- Sums of columns ----
-
-// Rows of a run that a lane adds up, at least.
-constexpr uint32_t RING_ADDED_LEAST = 2;
-
-// Two sums of every column over the rows of the block, two columns at a time.
-template <class T>
-__device__ __forceinline__ void ring_columns(const norm_ring_args &a, const float (&one)[RUN<T>],
-                                             const float (&other)[RUN<T>], const ring_areas &area)
+// Waits for a batch of the panel that is summed, where `behind` batches have been asked for less than
+// the ring has room for.
+__device__ __forceinline__ void await_batch(const norm_ring_args &a, uint32_t behind, uint32_t b)
 {
-    uint32_t adders = WARP;
-    while (adders > 1 && (a.across * adders > blockDim.x || RING_ADDED_LEAST * adders > a.rows)) {
-        adders /= 2;
+    await_batches(a.ring / BATCH - behind - b - 1);
+}
+
+// Posts what follows from all blocks' posts of a turn, for the groups that are this block's.
+__device__ __forceinline__ void post_statistics(const norm_ring_args &a, const ring_seat &s,
+                                                const ring_areas &area, uint32_t turn)
+{
+    const uint32_t mine = groups_of_block(a, s);
+    for (uint32_t i = threadIdx.x; i < mine; i += blockDim.x) {
+        const uint32_t group = s.rank + i * a.blocks;
+        const pair all = added(a, area, i);
+        const double mean = all.first * a.inverse;
+        const double variance = fmax(all.second * a.inverse - mean * mean, 0.0);
+        const float inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
+        const int64_t share = (int64_t)(s.team + turn * a.teams) * a.groups + group;
+        post_pair(post_at(a, s, turn, group, a.blocks), {mean, inv_std}, turn);
+        if (a.mean) a.mean[share] = (float)mean;
+        if (a.inv_std) a.inv_std[share] = inv_std;
     }
-    const uint32_t items = a.across * adders;
-#pragma unroll
-    for (int c = 0; c < RUN<T>; c += 2) {
-        if (c > 0) __syncthreads();
-        area.table[threadIdx.x] = make_float4(one[c], other[c], one[c + 1], other[c + 1]);
-        __syncthreads();
-        for (uint32_t item = threadIdx.x; item - threadIdx.x % WARP < items; item += blockDim.x) {
-            const uint32_t place = item / adders;
-            float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            if (item < items) {
-                const float4 *from = area.table + place;
-#pragma unroll 4
-                for (uint32_t row = item % adders; row < a.rows; row += adders) {
-                    const float4 some = from[row * a.across];
-                    all.x += some.x, all.y += some.y, all.z += some.z, all.w += some.w;
-                }
-            }
-            for (uint32_t lanes = 1; lanes < adders; lanes *= 2) {
-                all.x += __shfl_xor_sync(WHOLE_WARP, all.x, (int)lanes);
-                all.y += __shfl_xor_sync(WHOLE_WARP, all.y, (int)lanes);
-                all.z += __shfl_xor_sync(WHOLE_WARP, all.z, (int)lanes);
-                all.w += __shfl_xor_sync(WHOLE_WARP, all.w, (int)lanes);
-            }
-            if (item % adders == 0 && item < items) {
-                area.found[place * RUN<T> + c] = make_float2(all.x, all.y);
-                area.found[place * RUN<T> + c + 1] = make_float2(all.z, all.w);
+}
+
+// Statistics of a group of the panel of a turn.
+__device__ __forceinline__ float2 given_of(const norm_ring_args &a, const ring_seat &s,
+                                           uint32_t turn, uint32_t group)
+{
+    const uint32_t panel = s.team + turn * a.teams;
+    if (panel >= a.panels || group >= a.groups) return make_float2(0.0f, 0.0f);
+    const int64_t share = (int64_t)panel * a.groups + group;
+    return make_float2(a.given_mean[share], a.given_inv_std[share]);
+}
+
+constexpr uint32_t GIVEN = 3; // panels: one is written, one summed, one comes next
+
+__device__ __forceinline__ float2 *given_at(const norm_ring_args &a, const ring_areas &area,
+                                            uint32_t turn)
+{
+    return area.given + turn % GIVEN * a.groups;
+}
+
+// `first` is the thread's first group's, which was asked for earlier.
+__device__ __forceinline__ void take_given(const norm_ring_args &a, const ring_seat &s,
+                                           const ring_areas &area, uint32_t turn, float2 first)
+{
+    float2 *to = given_at(a, area, turn);
+    for (uint32_t g = threadIdx.x; g < a.groups; g += blockDim.x) {
+        to[g] = g == threadIdx.x ? first : given_of(a, s, turn, g);
+    }
+}
+
+__device__ __forceinline__ void post_gradients(const norm_ring_args &a, const ring_seat &s,
+                                               const ring_areas &area, uint32_t turn)
+{
+    const uint32_t mine = groups_of_block(a, s);
+    for (uint32_t i = threadIdx.x; i < mine; i += blockDim.x) {
+        const uint32_t group = s.rank + i * a.blocks;
+        const pair all = added(a, area, i);
+        post_pair(post_at(a, s, turn, group, a.blocks),
+                  {all.first * a.inverse, all.second * a.inverse}, turn);
+    }
+}
+
+// ---- The walk ----
+
+template <int TENSORS>
+__device__ __forceinline__ void post_results(const norm_ring_args &a, const ring_seat &s,
+                                             const ring_areas &area, uint32_t turn)
+{
+    if constexpr (TENSORS == 1) post_statistics(a, s, area, turn);
+    else post_gradients(a, s, area, turn);
+}
+
+// Behind the barrier with which the sums of a turn begin: what follows from the posts of the last one.
+template <int TENSORS>
+__device__ __forceinline__ void post_last(const norm_ring_args &a, const ring_seat &s,
+                                          const ring_areas &area, uint32_t turn)
+{
+    if (a.lag && turn > 0) post_results<TENSORS>(a, s, area, turn - 1);
+}
+
+// sum(seat, place, turn, behind) posts what the block finds of its turn's panel; put(seat, turn, next)
+// awaits what follows from all posts of it, and writes it.
+template <class T, int TENSORS, class BEGIN, class SUM, class PUT>
+__device__ __forceinline__ void walk(const norm_ring_args &a, uint4 *ring, const ring_areas &area,
+                                     const BEGIN &begin, const SUM &sum, const PUT &put)
+{
+    const ring_seat s = ring_seat_of(a);
+    ring_ahead next = {ring_base<T>(a, s, s.team), s.team, 0, 0};
+    uint32_t place = 0;
+    wd_wait_for_previous();
+    for (uint32_t k = 0; k < a.ring / BATCH; ++k) ask<T, TENSORS>(a, s, ring, next);
+    begin_ring_posts(a, s);
+    for (uint32_t turn = 0; TENSORS == 2 && turn <= a.lag; ++turn) {
+        take_given(a, s, area, turn, given_of(a, s, turn, threadIdx.x));
+    }
+    begin();
+    wd_meet(a.counters + s.team * WD_COUNTER_WORDS, a.blocks, s.rank == 0);
+    for (uint32_t turn = 0;; ++turn) {
+        const bool more = s.team + turn * a.teams < a.panels;
+        if (a.lag && turn > 0) {
+            add_posts(a, s, area, turn - 1);
+            if (!more) {
+                __syncthreads();
+                post_results<TENSORS>(a, s, area, turn - 1);
             }
         }
+        if (more) sum(s, place, turn, turn > 0 ? a.lag * s.batches : 0);
+        if (a.lag) {
+            if (turn > 0) put(s, turn - 1, next);
+        } else if (more) {
+            add_posts(a, s, area, turn);
+            __syncthreads();
+            post_results<TENSORS>(a, s, area, turn);
+            put(s, turn, next);
+        }
+        if (!more) return;
     }
-    __syncthreads();
-}
-
-// f(group, whether it is one) by `lanes` side by side for each.
-template <class F>
-__device__ __forceinline__ void for_ring_groups(const norm_ring_args &a, uint32_t lanes, const F &f)
-{
-    for (uint32_t g = threadIdx.x / lanes; g - threadIdx.x % WARP / lanes < a.groups;
-         g += blockDim.x / lanes) {
-        f(min(g, a.groups - 1), g < a.groups);
-    }
-}
-
-__device__ __forceinline__ uint32_t lanes_of_group(const norm_ring_args &a)
-{
-    uint32_t lanes = 1;
-    while (lanes < WARP && 2 * lanes < a.each) lanes *= 2;
-    return lanes;
 }
 
 } // namespace
