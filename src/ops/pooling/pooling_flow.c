@@ -145,7 +145,6 @@ static bool plan(const struct wd_device *device, const struct wd_pool_shape *s,
     a->mode = wd_pool_mode(s);
     a->exclude = s->exclude;
     a->inverse = (float)s->inverse;
-    a->lowest = (float)s->lowest;
     set_axis(&a->high, s, 1, outs[1]);
     set_axis(&a->wide, s, 2, outs[2]);
     return POOL_FLOW_SLOTS * bytes <= device->shared_per_block;
