@@ -64,6 +64,7 @@ extern const struct wd_pool_way wd_pool_forward_vector;
 extern const struct wd_pool_way wd_pool_forward_band;
 extern const struct wd_pool_way wd_pool_forward_single;
 extern const struct wd_pool_way wd_pool_forward_tile;
+extern const struct wd_pool_way wd_pool_slide; /* both ways */
 extern const struct wd_pool_way wd_pool_backward_flow;
 extern const struct wd_pool_way wd_pool_backward_walk;
 extern const struct wd_pool_way wd_pool_backward_vector;

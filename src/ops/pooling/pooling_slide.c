@@ -167,7 +167,6 @@ const struct wd_engine wd_engine_pool_forward_slide = {
     .kernels = &kernels,
     .match = match,
     .emit = emit,
-    .untried = true,
 };
 
 const struct wd_engine wd_engine_pool_backward_slide = {
@@ -177,5 +176,4 @@ const struct wd_engine wd_engine_pool_backward_slide = {
     .kernels = &kernels,
     .match = match,
     .emit = emit,
-    .untried = true,
 };
