@@ -16,6 +16,8 @@ struct wd_pool_shape {
     bool max;
     bool propagate;
     bool exclude;
+    bool
+        edge; /* padding repeats the edge, and counts: of averages forward, for wd_pool_slide alone */
     double inverse; /* 1 / the size of a window */
     double lowest;  /* maxima without candidates */
     int64_t outer;  /* planes, or images */

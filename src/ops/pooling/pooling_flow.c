@@ -15,7 +15,6 @@ enum {
     SPAN_LEAST = 16, /* units of a tile that is cut from an image */
     PARTS_MOST = 32,
     TILES_EACH = 4,          /* of a processor, that joining images leaves */
-    TILES_MOST = 8,          /* of a block */
     RESULTS_LEAST = 1 << 16, /* below, boxes are sooner there */
     ROW_MOST = 1 << 27,      /* elements of a row */
 };
@@ -194,31 +193,15 @@ bool wd_pool_flow_takes(const struct wd_device *device, const struct wd_pool_sha
     return true;
 }
 
-/* Of averages all blocks with as many tiles, so that the processor that has most of them has as few as can be,
- * a block's beginning being half a tile's work; of maxima as many blocks as are there at once, which deal tiles
- * out evenly over processors. */
+/* As many blocks as are there at once: they deal tiles out evenly over processors. */
 static int64_t blocks_of(const struct wd_device *device, const struct wd_kernel_row *row,
-                         enum wd_pool_flow_work work, const struct pool_flow_args *a)
+                         const struct pool_flow_args *a)
 {
     const int64_t threads = a->threads + POOL_FLOW_COPIERS;
-    int64_t best = a->tiles;
-    int64_t least = INT64_MAX;
-    if (work == WD_POOL_FLOW_MAXIMA) {
-        const int64_t shared = POOL_FLOW_SLOTS * (int64_t)a->slot + 1024;
-        int64_t at_once = 65536 / (threads * row->registers);
-        at_once = wd_least(at_once, device->shared_per_processor / shared);
-        at_once = wd_most(at_once, 1) * device->multiprocessors;
-        return wd_least(a->tiles, at_once);
-    }
-    for (int64_t each = 1; each <= TILES_MOST; ++each) {
-        const int64_t blocks = wd_ceil_div(a->tiles, each);
-        const int64_t most = wd_ceil_div(blocks, device->multiprocessors) * (2 * each + 1);
-        if (most < least) {
-            least = most;
-            best = blocks;
-        }
-    }
-    return best;
+    const int64_t shared = POOL_FLOW_SLOTS * (int64_t)a->slot + 1024;
+    int64_t at_once = 65536 / (threads * row->registers);
+    at_once = wd_least(at_once, device->shared_per_processor / shared);
+    return wd_least(a->tiles, wd_most(at_once, 1) * device->multiprocessors);
 }
 
 cudnnStatus_t wd_pool_flow_emit(struct wd_queue *queue, struct wd_kernel_row *row,
@@ -231,6 +214,6 @@ cudnnStatus_t wd_pool_flow_emit(struct wd_queue *queue, struct wd_kernel_row *ro
     a.dy = m->dy;
     a.out = m->out;
     a.alpha = (float)m->alpha;
-    return wd_emit_kernel(queue, row, blocks_of(queue->device, row, work, &a),
+    return wd_emit_kernel(queue, row, blocks_of(queue->device, row, &a),
                           a.threads + POOL_FLOW_COPIERS, POOL_FLOW_SLOTS * a.slot, &a);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Long windows that begin at every element of a plane on the GPU, in fp32, fp16 and bf16 at any alignment,
- * and gradients of such averages: whole rows in shared memory, put together down the columns and then along
+ * padding that counts as 0 or, forward, repeats the edge, and gradients of such averages: whole rows in shared memory, put together down the columns and then along
  * the rows, so that a window costs what its edges are long. */
 #include <string.h>
 
@@ -74,6 +74,7 @@ static bool plan(const struct wd_device *device, const struct wd_pool_shape *s,
     set_axis(&a->wide, s, 2);
     a->spread = s->backward;
     a->exclude = s->exclude;
+    a->edge = s->edge;
     a->mode = wd_pool_mode(s);
     a->inverse = (float)s->inverse;
     a->lowest = (float)s->lowest;

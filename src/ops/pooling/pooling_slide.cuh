@@ -124,9 +124,11 @@ __device__ __forceinline__ void slide_down(const pool_slide_args &a, const slide
             high.size,
             [&](int i) {
                 float v = nothing<MODE, float>();
-                if ((uint32_t)(h0 + i) < (uint32_t)p.lows) {
-                    v = wd_widen(column[(uint32_t)(h0 + i) * columns]);
-                    if (WEIGHS) v *= weights[h0 + i];
+                int h = h0 + i;
+                if (a.edge) h = min(max(h, 0), p.lows - 1);
+                if ((uint32_t)h < (uint32_t)p.lows) {
+                    v = wd_widen(column[(uint32_t)h * columns]);
+                    if (WEIGHS) v *= weights[h];
                 }
                 return v;
             },
@@ -139,11 +141,19 @@ __device__ __forceinline__ void slide_down(const pool_slide_args &a, const slide
         const uint32_t at = c + (uint32_t)wide.pad;
         if (at >= a.middle_pitch) continue;
         float *to = middle + (m * (uint32_t)p.rows + (uint32_t)o) * a.middle_pitch + at;
+        // of an edge that is repeated also what lies beyond it
+        int from = 0, end = 1;
+        if (a.edge && c == 0) from = -wide.pad;
+        if (a.edge && c == columns - 1) end = (int)(a.middle_pitch - at);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            if (o + k < p.rows) to[(uint32_t)k * a.middle_pitch] = value[k];
+            if (o + k >= p.rows) break;
+#pragma unroll 1
+            for (int i = from; i < end; ++i) to[i] = value[k];
+            to += a.middle_pitch;
         }
     }
+    if (a.edge) return;
     // and around them
     const int rows = (int)p.images * p.rows, right = wide.pad + wide.ins;
     const int pads = wide.pad + max((int)a.middle_pitch - right, 0);

@@ -36,6 +36,7 @@ struct pool_slide_args {
     int32_t mode;
     int32_t spread;  /* gradients of averages */
     int32_t exclude; /* averages: padding does not count */
+    int32_t edge;    /* padding is the nearest element of the image */
     uint32_t outer;
     uint32_t images; /* of a block */
     int32_t rows;    /* of `out` of each of them */
