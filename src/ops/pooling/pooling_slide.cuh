@@ -141,16 +141,18 @@ __device__ __forceinline__ void slide_down(const pool_slide_args &a, const slide
         const uint32_t at = c + (uint32_t)wide.pad;
         if (at >= a.middle_pitch) continue;
         float *to = middle + (m * (uint32_t)p.rows + (uint32_t)o) * a.middle_pitch + at;
-        // of an edge that is repeated also what lies beyond it
-        int from = 0, end = 1;
-        if (a.edge && c == 0) from = -wide.pad;
-        if (a.edge && c == columns - 1) end = (int)(a.middle_pitch - at);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            if (o + k >= p.rows) break;
+            if (o + k < p.rows) to[(uint32_t)k * a.middle_pitch] = value[k];
+        }
+        // of an edge that is repeated also what lies beyond it
+        if (!a.edge || (c > 0 && c < columns - 1)) continue;
+        const int from = c == 0 ? -wide.pad : 0;
+        const int end = c == columns - 1 ? (int)(a.middle_pitch - at) : 0;
 #pragma unroll 1
-            for (int i = from; i < end; ++i) to[i] = value[k];
-            to += a.middle_pitch;
+        for (int k = o; k < min(o + N, p.rows); ++k, to += a.middle_pitch) {
+#pragma unroll 1
+            for (int i = from; i < end; ++i) to[i] = *to;
         }
     }
     if (a.edge) return;
