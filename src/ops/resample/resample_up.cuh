@@ -28,27 +28,15 @@ template <int U, int WAY> struct up_way {
     }
 };
 
+// alpha * sum: calls that blend do not come here.
 template <class T, int N>
 __device__ __forceinline__ void put_up(const resample_up_args &a, T *to, const float *sum)
 {
     wd_run<T, N> run;
-    float value[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) value[i] = sum[i];
-    if (!a.plain) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) value[i] = a.scales ? a.alpha * value[i] : 0.0f;
-        if (a.blends) {
-            wd_run<T, N> old;
-            old.load(to);
-#pragma unroll
-            for (int i = 0; i < N; ++i) value[i] += a.beta * wd_widen(old.get(i));
-        }
-    }
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         T narrow;
-        wd_narrow(narrow, value[i]);
+        wd_narrow(narrow, a.alpha * sum[i]);
         run.put(i, narrow);
     }
     if (a.streaming) run.store_streaming(to);
