@@ -55,31 +55,32 @@ __device__ __forceinline__ void put_sum(const norm_rows_args &a, uint32_t which,
 }
 
 // Over the rows side by side in a block, in their order: `room` has a place for each column of each,
-// and gets the sums of columns at its beginning.
+// and gets the sums of columns at its beginning. Then they leave, a warp's columns side by side.
 template <class T, int C, bool EDGES>
-__device__ __forceinline__ void add_groups(const norm_rows_args &a, const seat &s,
-                                           const float *mine, float *room)
+__device__ __forceinline__ void deliver_one(const norm_rows_args &a, const seat &s, uint32_t which,
+                                            const float *mine, float *room)
 {
     const uint32_t most = min(a.groups, (uint32_t)NORM_ROWS_SLICES_MAX);
-    const uint32_t slices = max(1u, min(most, blockDim.x / a.length));
+    const uint32_t slices = max(1u, min(most, blockDim.x / max(1u, s.part)));
+    __syncthreads(); // all have read what lay here
 #pragma unroll
     for (int i = 0; i < C; ++i) {
-        if (has<EDGES>(s, i)) room[s.group * a.length + column_of<T, EDGES>(s, i)] = mine[i];
+        const uint32_t column = column_of<T, EDGES>(s, i) - s.before;
+        if (has<EDGES>(s, i)) room[s.group * s.part + column] = mine[i];
     }
     __syncthreads();
-    for (uint32_t k = threadIdx.x; k < slices * a.length; k += blockDim.x) {
-        const uint32_t slice = slices > 1 ? k / a.length : 0;
-        const uint32_t column = k - slice * a.length;
+    for (uint32_t k = threadIdx.x; k < slices * s.part && a.groups > 1; k += blockDim.x) {
+        const uint32_t slice = slices > 1 ? k / s.part : 0;
+        const uint32_t column = k - slice * s.part;
         float sum = 0.0f;
-        for (uint32_t g = slice; g < a.groups; g += slices) sum += room[g * a.length + column];
+        for (uint32_t g = slice; g < a.groups; g += slices) sum += room[g * s.part + column];
         room[k] = sum;
     }
-    if (slices == 1) return; // its columns are the thread's own
-    __syncthreads();
-    for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
+    if (slices > 1) __syncthreads(); // else its columns are the thread's own
+    for (uint32_t column = threadIdx.x; column < s.part; column += blockDim.x) {
         float sum = room[column];
-        for (uint32_t g = 1; g < slices; ++g) sum += room[g * a.length + column];
-        room[column] = sum;
+        for (uint32_t g = 1; g < slices; ++g) sum += room[g * s.part + column];
+        put_sum(a, which, s.before + column, sum);
     }
 }
 
@@ -87,26 +88,8 @@ template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, const float *dscale,
                                         const float *dbias, float *room)
 {
-    if (!a.dscale.data && !a.dbias.data) return;
-    if (a.groups == 1) {
-#pragma unroll
-        for (int i = 0; i < C; ++i) {
-            const uint32_t column = column_of<T, EDGES>(s, i);
-            if (!has<EDGES>(s, i)) continue;
-            if (a.dscale.data) put_sum(a, 0, column, dscale[i]);
-            if (KIND != SQUARES && a.dbias.data) put_sum(a, 1, column, dbias[i]);
-        }
-        return;
-    }
-#pragma unroll
-    for (uint32_t which = 0; which < (KIND == SQUARES ? 1 : 2); ++which) {
-        if (!param_of(a, which).data) continue;
-        __syncthreads(); // all have read what lay here
-        add_groups<T, C, EDGES>(a, s, which == 0 ? dscale : dbias, room);
-        for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
-            put_sum(a, which, column, room[column]);
-        }
-    }
+    if (a.dscale.data) deliver_one<T, C, EDGES>(a, s, 0, dscale, room);
+    if (KIND != SQUARES && a.dbias.data) deliver_one<T, C, EDGES>(a, s, 1, dbias, room);
 }
 
 } // namespace

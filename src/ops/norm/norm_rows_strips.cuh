@@ -33,6 +33,16 @@ __device__ __forceinline__ uint32_t strip_blocks(const norm_rows_args &a)
 #endif
 }
 
+// Between units, where a compiler that reads all of them ahead runs out of registers.
+template <class T> __device__ __forceinline__ void strip_in_turn(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    __syncwarp();
+#else
+    if (sizeof(T) == 4) __syncwarp();
+#endif
+}
+
 // A block's rows, and where a thread's units lie in the ring: a warp's of x and of dy side by side.
 template <class T, int C> struct strip_place {
     static constexpr int U = UNITS<T, C>;
@@ -93,6 +103,7 @@ __device__ __forceinline__ part strip_look(const strip_place<T, C> &p, const uin
     part sum = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
     for (int v = 0; v < p.U; ++v) {
+        if (v > 0) strip_in_turn<T>();
         const unit<T> x = strip_take<T>(at + v * WARP);
         const unit<T> dy = strip_take<T>(at + (p.U + v) * WARP);
 #pragma unroll
@@ -115,6 +126,7 @@ __device__ __forceinline__ void strip_put(const norm_rows_args &a, const strip_p
 #pragma unroll
     for (int v = 0; v < p.U; ++v) {
         float dx[E];
+        if (v > 0) strip_in_turn<T>();
         const unit<T> x = strip_take<T>(at + v * WARP);
         const unit<T> dy = strip_take<T>(at + (p.U + v) * WARP);
 #pragma unroll
