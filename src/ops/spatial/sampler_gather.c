@@ -12,8 +12,8 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    CHANNELS_MANY = 8, /* fewer are not worth windows of the image */
-    PLACES_LEAST = 1 << 16,  /* of all images and channels: below that latency is all */
+    CHANNELS_MANY = 8,      /* fewer are not worth windows of the image */
+    PLACES_LEAST = 1 << 16, /* of all images and channels: below that latency is all */
     CROWD_MOST = 8,
     BOX_LOG2 = 6,     /* places of the smallest box */
     BOX_ROW_LOG2 = 3, /* that has so many rows */
