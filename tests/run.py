@@ -88,13 +88,17 @@ def seconds_file(args):
     return os.path.join(args.build, "tests", "seconds.json")
 
 
-def longest_first(tests, args):
-    """Short tests fill the gaps: by what they took the last time."""
+def known_seconds(args):
     try:
         with open(seconds_file(args), encoding="utf-8") as known:
-            seconds = json.load(known)
+            return json.load(known)
     except (OSError, ValueError):
-        seconds = {}
+        return {}
+
+
+def longest_first(tests, args):
+    """Short tests fill the gaps: by what they took the last time."""
+    seconds = known_seconds(args)
 
     def guess(test):
         script = not test.command[0].startswith(args.build)
@@ -103,9 +107,11 @@ def longest_first(tests, args):
 
 
 def keep_seconds(results, args):
+    seconds = known_seconds(args)
+    seconds.update((r.test.name, round(r.seconds, 1)) for r in results)
     try:
         with open(seconds_file(args), "w", encoding="utf-8") as known:
-            json.dump({r.test.name: round(r.seconds, 1) for r in results}, known)
+            json.dump(seconds, known)
     except OSError:
         pass  # the next run goes by its guesses
 
@@ -250,8 +256,7 @@ def main():
             counts = text_of_counts(result.passed, result.failed, result.skipped)
             print(f"{state} {result.test.name:36} {counts}  ({result.seconds:.1f} s)", flush=True)
 
-    if len(tests) > 1:
-        keep_seconds(results, args)
+    keep_seconds(results, args)
     for result in results:
         if not result.failed:
             continue
