@@ -88,22 +88,6 @@ template <class T> __device__ __forceinline__ void mask_unit(unit<T> &u, uint32_
     }
 }
 
-// 0 for elements whose bit is 0.
-template <class T> __device__ __forceinline__ void mask_unit(unit<T> &u, uint32_t bits)
-{
-    if constexpr (sizeof(T) == 2) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            // four bits to four bytes that are full of them
-            const uint32_t four = ((bits >> 4 * i & 15u) * 0x204081u & 0x1010101u) * 0xffu;
-            u.word[2 * i] &= __byte_perm(four, 0, 0x1100);
-            u.word[2 * i + 1] &= __byte_perm(four, 0, 0x3322);
-        }
-    } else {
-        wd_mask_run(u, bits);
-    }
-}
-
 // The byte of the reserve space that unit `at` has its bits in, with the aligned four bytes around it, behind a part's
 // x and dy. Off the boundaries bits are fetched when they are needed.
 template <class T>
