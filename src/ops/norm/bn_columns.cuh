@@ -312,7 +312,7 @@ template <class T> __device__ void apply_columns(const bn_vector_args &a)
     uint32_t row = w.row;
     // of plain calls: checks between loads let none overlap; what a run has given is asked for of the next batch at once
     const scalars_of<A> s(a);
-    const bool plain = !a.z && !a.activates && s.alpha == (A)1 && s.beta == (A)0;
+    const bool plain = sizeof(T) == 2 && !a.z && !a.activates && s.alpha == (A)1 && s.beta == (A)0;
     const uint32_t whole =
         plain && a.aligned && w.p.column >= a.lead ? min(w.end, a.whole_rows) : 0;
     bool more = row + (BATCH - 1) * a.tile_rows < whole;

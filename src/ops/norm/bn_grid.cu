@@ -20,7 +20,7 @@ __device__ __forceinline__ uint32_t sign_of(double v)
     return (uint32_t)__double2hiint(v) >> 31;
 }
 
-template <class T, bool LED> struct forward_writer {
+template <class T> struct forward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V];
@@ -64,55 +64,18 @@ template <class T, bool LED> struct forward_writer {
                     v[i] = v[i] != v[i] && a.bn.keeps_nan ? v[i] : clipped;
                 }
             }
-            if (a.bn.reserve) put_bits<T, LED>(a, bits, at, there);
+            if (a.bn.reserve) put_bits<T>(a, bits, at, there);
         }
-        put_blended<T, LED>(a, v, at, there);
+        put_blended<T>(a, v, at, there);
     }
 };
 
-// What is behind the last whole row where tensors lie off the boundaries: by bytes of the reserve space, whose
-// first may begin before it.
-template <class T> __device__ void write_behind_rows(const bn_grid_args &a)
-{
-    using A = acc<T>;
-    const T *x = static_cast<const T *>(a.bn.x), *z = static_cast<const T *>(a.bn.z);
-    T *y = static_cast<T *>(a.bn.y);
-    const scalars_of<A> s(a.bn);
-    const int64_t begin = (int64_t)a.rows * a.pitch * UNIT<T>;
-    int64_t byte = (begin - a.bn.lead) / BN_RUN + threadIdx.x;
-    for (; byte * BN_RUN + a.bn.lead < a.bn.total; byte += blockDim.x) {
-        const int64_t first = byte * BN_RUN + a.bn.lead;
-        uint32_t bits = 0;
-#pragma unroll 1
-        for (uint32_t i = a.bn.reserve || first >= begin ? 0 : (uint32_t)(begin - first);
-             i < BN_RUN && first + i < a.bn.total; ++i) {
-            const int64_t at = first + i;
-            const uint32_t column =
-                (uint32_t)(at - begin + (at < begin ? (int64_t)a.pitch * UNIT<T> : 0));
-            const column_numbers<A> n = reinterpret_cast<const column_numbers<A> *>(
-                memory())[item_of_column<T>(a, column / UNIT<T>, column % UNIT<T>)];
-            A v = n.factor * (wd_widen(x[at]) - n.mean) + n.base;
-            if (z) v += wd_widen(z[at]);
-            if (a.bn.activates) {
-                if (v > s.low && !(v > s.high)) bits |= 1u << i;
-                if (v != v) v = a.bn.keeps_nan ? v : s.low;
-                else v = v > s.low ? (v > s.high ? s.high : v) : s.low;
-            }
-            if (at < begin) continue;
-            if (s.alpha != (A)1) v = s.alpha != (A)0 ? s.alpha * v : (A)0;
-            if (s.beta != (A)0) v += s.beta * wd_widen(y[at]);
-            wd_narrow(y[at], v);
-        }
-        if (a.bn.reserve && a.bn.activates) a.bn.reserve[byte] = (uint8_t)bits;
-    }
-}
-
 // EACH rounds are a part of the ring.
-template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
+template <class T> __device__ void grid_forward(const bn_grid_args &a)
 {
-    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH;
+    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
-    const spot p = spot_of<LED>(a);
+    const spot p = spot_of(a);
     const T *x = static_cast<const T *>(a.bn.x);
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
@@ -121,19 +84,18 @@ template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            if (r < p.rounds)
-                send<T, LED>(a, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
+            if (r < p.rounds) send<T>(a, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
         }
     };
     const auto send_z = [&](uint32_t place, uint32_t part) {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            if (r < p.rounds)
-                send<T, LED>(a, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
+            if (r < p.rounds) send<T>(a, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
         }
     };
     wd_wait_for_previous();
+#pragma unroll 1
     for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
         if (part < min(ahead, parts)) send_part(part, part);
         wd_copies_end();
@@ -153,7 +115,7 @@ template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
             old_var = old_param<A>(a.bn.running_var, c, kept_share);
         }
         pivots_of<T>(a, p, own_pivot, pivot);
-        if (LED && p.active && p.rounds > 0 && p.base == 0) {
+        if (a.bn.lead > 0 && p.active && p.rounds > 0 && p.base == 0) {
             // what is before x adds nothing; the thread itself has put the others of the unit there
             T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, 0, 0, 0)) + threadIdx.x * V;
 #pragma unroll
@@ -182,6 +144,7 @@ template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
             }
         };
         // all threads that have units have all of those before the last part
+#pragma unroll 1
         for (uint32_t part = 0; part + 1 < parts; ++part) {
             receive_part();
             if (part + ahead < parts) send_part(next, part + ahead);
@@ -209,6 +172,7 @@ template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
             }
         }
     }
+#pragma unroll 1
     for (uint32_t k = 0; k < BN_GRID_AHEAD; ++k) {
         if (a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
@@ -231,10 +195,11 @@ template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    forward_writer<T, LED> w;
+    forward_writer<T> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
     uint32_t beside = 0;
+#pragma unroll 1
     for (uint32_t part = parts; part-- > 0;) {
         unit<T> u[EACH], z[EACH];
         place = place_before(a, place, part);
@@ -254,22 +219,26 @@ template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
             if (r < a.rounds) w.write(a, u[e], z[e], at_round(a, p, r), r < p.rounds && !p.copies);
         }
     }
-    if (LED && p.group == 0 && p.block == a.blocks - 1) write_behind_rows<T>(a);
-    if (!LED) {
-        behind_rows<T>(a, p, [&](int64_t at) {
-            run<T> u;
-            A v[BN_RUN];
-            fetch(u, a.bn.x, at, a.bn.total, false);
+    behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {
+        const scalars_of<A> s(a.bn);
+        bool passes = false;
+        A v = 0;
+        if (at < a.bn.total) {
+            v = n.factor * (wd_widen(x[at]) - n.mean) + n.base;
+            if (a.bn.z) v += wd_widen(static_cast<const T *>(a.bn.z)[at]);
+        }
+        if (a.bn.activates) {
+            passes = at < a.bn.total && v > s.low && !(v > s.high);
+            if (v != v) v = a.bn.keeps_nan ? v : s.low;
+            else v = v > s.low ? (v > s.high ? s.high : v) : s.low;
+            uint32_t bits = (uint32_t)passes << threadIdx.x % BN_RUN;
 #pragma unroll
-            for (int i = 0; i < BN_RUN; ++i) {
-                const uint32_t column = threadIdx.x * BN_RUN + i;
-                const column_numbers<A> n = reinterpret_cast<const column_numbers<A> *>(
-                    memory())[item_of_column<T>(a, column / V, column % V)];
-                v[i] = n.factor * (wd_widen(u.get(i)) - n.mean) + n.base;
-            }
-            finish_forward<T>(a.bn, v, at);
-        });
-    }
+            for (uint32_t m = 1; m < BN_RUN; m *= 2) bits |= __shfl_xor_sync(0xffffffffu, bits, m);
+            if (a.bn.reserve && threadIdx.x % BN_RUN == 0 && at < a.bn.total)
+                a.bn.reserve[(at - a.bn.lead) / BN_RUN] = (uint8_t)bits;
+        }
+        if (behind) put_element<T>(a, v, at);
+    });
     if (mine && p.block == 0) {
         set_param<A>(a.bn.mean, c, 0, mean, 1.0, 0.0);
         set_param<A>(a.bn.var, c, 0, inv_std, 1.0, 0.0);

@@ -15,9 +15,11 @@ enum {
     BN_GRID_UNIT = 16,       /* bytes */
     BN_GRID_AREA = 16 << 10, /* of shared memory, for what threads and blocks join */
     BN_GRID_COLUMNS = 512,   /* of a group of several parameters */
-    BN_GRID_EACH = 2,        /* rounds of a part of the ring */
     BN_GRID_AHEAD = 4,       /* parts that are under way at once: 64 KB of a processor */
 };
+
+/* Rounds of a part: two units of a thread. */
+#define BN_GRID_EACH(arrays) (3 - (arrays))
 
 struct bn_grid_args {
     struct bn_vector_args bn;

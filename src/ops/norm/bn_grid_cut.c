@@ -9,16 +9,17 @@
 #include "base/sizes.h"
 
 enum {
-    TYPES = 4,
     WARP = 32,
     HALF = BN_GRID_THREADS / 2, /* of which a processor has two blocks */
     ROUNDS_PAY = 2,             /* of a block, for one more in the group */
     CLUSTER_MOST = 8,
-    NARROWEST = 16,        /* columns */
-    BLOCK_RESERVED = 1024, /* bytes of shared memory that a block costs besides its own */
-    APART = 8,             /* words from counter to counter (gpu/device/grid.cuh) */
-    SUM_BYTES = 16,        /* of an item of a block */
-    LED_ROWS = 16,         /* at least: pivots come from rows behind the first */
+    FEW = 4,                 /* blocks, whose work one does */
+    NARROWEST = 16,          /* columns */
+    BLOCK_RESERVED = 1024,   /* bytes of shared memory that a block costs besides its own */
+    APART = 8,               /* words from counter to counter (gpu/device/grid.cuh) */
+    CLUSTER_HOLDS = 7 << 18, /* bytes of a channel, of bn_cluster */
+    SUM_BYTES = 16,          /* of an item of a block */
+    LED_ROWS = 16,           /* at least: pivots come from rows behind the first */
 };
 
 /* Of `units` side by side, how many of half the threads have one. */
@@ -112,14 +113,14 @@ static bool lay(struct wd_bn_grid_cut *c)
 /* Bytes of a round: of all that is kept. */
 static int64_t round_bytes(const struct wd_bn_grid_cut *c)
 {
-    return c->arrays * c->slots * BN_GRID_UNIT;
+    return c->arrays * c->slots * BN_GRID_UNIT + (c->masks ? 4 * c->threads : 0);
 }
 
 /* The rings, with places for so many units side by side: z's as long as it has to be ahead, and half of the
  * room at most. */
 static void lay_rings(struct wd_bn_grid_cut *c, int64_t slots)
 {
-    int64_t each = BN_GRID_EACH;
+    int64_t each = BN_GRID_EACH(c->arrays);
     int64_t all = wd_ceil_div(c->rounds, each);
     int64_t beside = slots * BN_GRID_UNIT * each;
     int64_t part;
@@ -156,6 +157,8 @@ static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
     int64_t meeting = device->grids_meet ? device->multiprocessors / c->groups : 0;
     int64_t blocks = 1;
     c->meets = false;
+    /* blocks that meet cost as much as some rounds do */
+    if (!two && worth <= FEW && share(c, threads, 1, room)) return true;
     /* the smallest cluster that keeps everything, two blocks a processor if they may be small; more
      * blocks where the chip has room and they have work */
     while (blocks < most && !share(c, threads, blocks, room)) blocks *= 2;
@@ -208,7 +211,26 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool
     int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
     c->whole = whole;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
+    c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE);
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
+}
+
+/* Whether another engine is not faster. Measured on an H200, us:
+ * - small planes of which bn_cluster's clusters hold a channel, and there are enough of them: training fp32
+ *   64x1024x14x14 45.4 where it takes 40.0 (64x512x28x28 74.6 for 74.2, 64x256x56x56 146 for 150);
+ * - backward of large planes with a reserve space, fp32 64x256x56x56 327 to 342: bn_vector. */
+static bool pays(const struct wd_bn_grid_cut *c, const struct wd_problem *problem)
+{
+    const struct wd_bn_gpu_space *s = &c->space;
+    bool training = is_training(problem);
+    if (c->unit == 2 || s->inner == 1 || s->params == 1) return true;
+    if (training && !has(problem, WD_BN_TRAIN_RESERVE)) {
+        return s->inner > BN_GRID_COLUMNS || s->inner % 4 != 0 || !problem->device->cooperative ||
+               s->params < problem->device->multiprocessors ||
+               s->outer * s->inner / c->unit * BN_GRID_UNIT > CLUSTER_HOLDS;
+    }
+    return training || c->plane == 1 || !has(problem, WD_BN_GRAD_RESERVE) ||
+           s->total / c->unit * BN_GRID_UNIT < BN_LARGE;
 }
 
 static const struct wd_engine *other(const struct wd_problem *problem)
@@ -228,6 +250,9 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
             "%lld parameters of runs of %lld elements: rows of them have more than %d columns, or "
             "planes are no multiple of %d",
             (long long)c.space.params, (long long)c.space.inner, BN_GRID_COLUMNS, BN_RUN);
+    WD_NEED(pays(&c, problem), reason, NOT_SUPPORTED_SHAPE,
+            "%lld parameters of runs of %lld elements are faster otherwise",
+            (long long)c.space.params, (long long)c.space.inner);
     return true;
 }
 
@@ -284,7 +309,7 @@ static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, const struct 
 /* Whether a ring that is gone through more than once is shorter than what waits count with. */
 static bool too_shallow(const struct wd_bn_grid_cut *c)
 {
-    int64_t all = wd_ceil_div(c->rounds, BN_GRID_EACH);
+    int64_t all = wd_ceil_div(c->rounds, BN_GRID_EACH(c->arrays));
     return (c->parts < BN_GRID_AHEAD && c->parts < all) ||
            (c->adds && c->beside < BN_GRID_AHEAD && c->beside < all);
 }
@@ -298,7 +323,6 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     struct wd_bn_grid_cut c;
     void *counters = NULL;
     int64_t runs;
-    int led = 0;
     memset(&a, 0, sizeof a);
     wd_bn_gpu_see(&c.space, problem);
     if (!cut(&c, problem, false)) return CUDNN_STATUS_INTERNAL_ERROR;
@@ -306,8 +330,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
     if (a.bn.aligned) a.bn.lead = 0;
-    else if (lead(&c, &a, problem)) led = TYPES;
-    else return other(problem)->emit(call, queue);
+    else if (!lead(&c, &a, problem)) return other(problem)->emit(call, queue);
     runs = c.width / c.unit;
     a.pitch = (uint32_t)(c.pitch / c.unit);
     a.width = c.plane > 1 ? (uint32_t)runs : a.pitch;
@@ -343,7 +366,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.by_span = wd_fastdiv_of(a.span);
     a.inv_terms = 1.0 / (double)a.bn.terms;
     a.inv_less = 1.0 / (double)wd_most(a.bn.terms - 1, 1);
-    row = &rows[led + wd_bn_gpu_type(problem)];
+    row = &rows[wd_bn_gpu_type(problem)];
     if (!c.meets) {
         return wd_emit_cluster_kernel(queue, row, c.groups * c.blocks, (uint32_t)c.threads,
                                       a.blocks, (uint32_t)c.shared, &a);

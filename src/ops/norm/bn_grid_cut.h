@@ -13,6 +13,7 @@ struct wd_bn_grid_cut {
     int64_t unit;  /* elements */
     int arrays;    /* that are kept */
     bool whole;    /* a group has all columns */
+    bool masks;    /* bits, four bytes a thread of a round */
     bool adds;     /* z, of which a few parts are in shared memory too */
     int64_t pitch; /* elements of an outer index */
     int64_t width; /* elements of a group's row */
@@ -47,7 +48,7 @@ extern const struct wd_engine wd_engine_bn_backward_vector;
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason);
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem);
 
-/* `rows` are kernels of aligned tensors, then of others, each by type. */
+/* `rows` are kernels by type. */
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows);
 

@@ -65,6 +65,7 @@ __device__ __forceinline__ double2 tree(double2 mine, uint32_t item, uint32_t sh
     double2 *area = area_of();
     uint32_t left = shares;
     if (share < shares) area[share * items + item] = mine;
+#pragma unroll 1
     while (left > 1) {
         const uint32_t half = (left + 1) / 2;
         __syncthreads();
@@ -122,6 +123,7 @@ __device__ __forceinline__ void join_lanes(uint32_t m, A (&value)[2 * V], uint32
         first += upper ? count : 0;
         join_lanes<V, STEP + 1, A>(2 * m, value, first, count, has);
     } else {
+#pragma unroll 1
         for (; m < 32; m *= 2) {
             value[0] += __shfl_xor_sync(0xffffffffu, value[0], m);
             value[1] += __shfl_xor_sync(0xffffffffu, value[1], m);
@@ -138,6 +140,7 @@ template <class T> __device__ __forceinline__ double2 sums_of_items(const bn_gri
     const uint32_t item = threadIdx.x - share * a.items;
     double2 all = make_double2(0.0, 0.0);
     if (share < a.shares) {
+#pragma unroll 1
         for (uint32_t q = share; q < a.span * a.copies; q += a.shares) {
             const uint32_t copy = wd_fastdiv_quotient(q, a.by_span);
             const uint32_t element = (copy * a.items + item) * a.span + q - copy * a.span;
@@ -181,6 +184,7 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
     const uint32_t share = wd_fastdiv_quotient(threadIdx.x, a.by_columns);
     const uint32_t item = threadIdx.x - share * columns;
     double2 all = make_double2(0.0, 0.0);
+#pragma unroll 1
     for (uint32_t done = 0; done < rows; done += a.together) {
         const uint32_t end = min(a.together, rows - done);
         if (done > 0) __syncthreads();
@@ -245,7 +249,7 @@ __device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p, 
     if (p.active) {
 #pragma unroll
         for (uint32_t k = 0; k < 3; ++k) {
-            get<T, false>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
+            get<T>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
         }
     }
 #pragma unroll
@@ -270,6 +274,7 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
         wd_cluster_wait();
         all = make_double2(0.0, 0.0);
         if (share < shares) {
+#pragma unroll 1
             for (uint32_t b = share; b < a.blocks; b += shares) {
                 all.x += wd_of_cluster(shown + 2 * item, b);
                 all.y += wd_of_cluster(shown + 2 * item + 1, b);
@@ -284,6 +289,7 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
     wd_meet(a.counters + p.group * WD_COUNTER_WORDS, a.blocks, p.block == 0);
     all = make_double2(0.0, 0.0);
     if (share < shares) {
+#pragma unroll 1
         for (uint32_t b = share; b < a.blocks; b += BATCH * shares) {
             double2 some[BATCH];
 #pragma unroll
@@ -313,14 +319,37 @@ __device__ __forceinline__ void leave(const bn_grid_args &a)
     if (a.blocks > 1 && !a.counters) wd_cluster_wait();
 }
 
-// What is behind the last whole row: less than a row, by the first threads of the group's last block,
-// eight elements each. f(at, numbers of the first column).
+// What is behind the last whole row, less than a row, an element a thread; from where a byte of the reserve space
+// begins, which may be in that row. f(at, numbers, whether it is behind), for all threads of a warp together; beyond
+// the end there are no numbers.
 template <class T, class F>
 __device__ __forceinline__ void behind_rows(const bn_grid_args &a, const spot &p, F f)
 {
     const int64_t begin = (int64_t)a.rows * a.pitch * UNIT<T>;
-    const int64_t at = begin + (int64_t)threadIdx.x * BN_RUN;
-    if (p.group == 0 && p.block == a.blocks - 1 && at < a.bn.total) f(at);
+    if (p.group > 0 || p.block + 1 < a.blocks || begin >= a.bn.total) return;
+    int64_t at = (begin - a.bn.lead) / BN_RUN * BN_RUN + a.bn.lead + threadIdx.x;
+#pragma unroll 1
+    for (; at - threadIdx.x % 32 < a.bn.total; at += blockDim.x) {
+        const uint32_t column = (uint32_t)(at - begin) + (at < begin ? a.pitch * UNIT<T> : 0);
+        column_numbers<acc<T>> n = {};
+        if (at < a.bn.total && column < a.runs * UNIT<T>) {
+            n = reinterpret_cast<const column_numbers<acc<T>> *>(
+                memory())[item_of_column<T>(a, column / UNIT<T>, column % UNIT<T>)];
+        }
+        f(at, n, at >= begin && at < a.bn.total);
+    }
+}
+
+// alpha * v + beta * old, to an element of y.
+template <class T>
+__device__ __forceinline__ void put_element(const bn_grid_args &a, acc<T> v, int64_t at)
+{
+    using A = acc<T>;
+    const scalars_of<A> s(a.bn);
+    T *y = static_cast<T *>(a.bn.y) + at;
+    if (s.alpha != (A)1) v = s.alpha != (A)0 ? s.alpha * v : (A)0;
+    if (s.beta != (A)0) v += s.beta * wd_widen(*y);
+    wd_narrow(*y, v);
 }
 
 } // namespace
