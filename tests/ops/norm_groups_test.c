@@ -213,6 +213,16 @@ static void rings(void)
     }
 }
 
+/* A sample that is longer than the ring of all processors. */
+static void long_rings(void)
+{
+    static const struct image m = {1, 32, 1, {488, 488}};
+    if (!by_groups()) return;
+    run_image(&m, "long_ring", 1, 1, 0, false);
+    run_image(&m, "long_ring", 0, 1, 0, false);
+    run_image(&m, "long_ring", 1, 2, 1, false);
+}
+
 static void read_twice(void)
 {
     const struct image m = {1, 1, 0, {999, 1001}};
@@ -383,6 +393,7 @@ int main(int argc, char **argv)
     large();
     random_cases(120);
     rings();
+    long_rings();
     read_twice();
     offsets();
     in_place();

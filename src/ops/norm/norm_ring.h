@@ -22,6 +22,7 @@ struct norm_ring_cut {
     int64_t across;
     int64_t rows;
     int64_t ring;
+    int64_t keep;
     int64_t lag;
     int64_t shared; /* bytes of dynamic shared memory */
     double cost;    /* ns, about */

@@ -110,34 +110,32 @@ __device__ __forceinline__ void pivots_of(const norm_ring_args &a, const ring_se
 
 template <class T>
 __device__ __forceinline__ void sum_columns(const norm_ring_args &a, const ring_seat &s,
-                                            const ring_areas &area, const uint4 *ring,
-                                            uint32_t &place, uint32_t turn, uint32_t behind)
+                                            const ring_areas &area, uint4 *ring, ring_seen &seen,
+                                            ring_ahead &next, uint32_t turn)
 {
     float pivot[RUN<T>], sum[RUN<T>], squares[RUN<T>];
-    await_batch(a, behind, 0);
+    await_seen(next, seen, 1);
     __syncthreads();
     post_last<1>(a, s, area, turn);
-    if (s.all > 0) pivots_of<T>(a, s, ring + place * blockDim.x, pivot);
+    if (s.all > 0) pivots_of<T>(a, s, ring + seen.place * blockDim.x, pivot);
+    if (s.keep < s.batches) __syncthreads(); // before others come into their places
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
         if (s.all == 0) pivot[i] = 0.0f;
         sum[i] = squares[i] = 0.0f;
     }
-    for_runs(
-        a, s, place, [&](uint32_t b) { await_batch(a, behind, b); },
-        [&](uint32_t, uint32_t at) {
-            run<T> r;
-            float v[RUN<T>];
-            r.load(reinterpret_cast<const T *>(ring + at));
-            widen(v, r);
+    see_runs<T, 1>(a, s, ring, seen, next, [&](uint32_t at) {
+        run<T> r;
+        float v[RUN<T>];
+        r.load(reinterpret_cast<const T *>(ring + at));
+        widen(v, r);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                const float d = v[i] - pivot[i];
-                sum[i] += d;
-                squares[i] = fmaf(d, d, squares[i]);
-            }
-        },
-        [] {});
+        for (int i = 0; i < RUN<T>; ++i) {
+            const float d = v[i] - pivot[i];
+            sum[i] += d;
+            squares[i] = fmaf(d, d, squares[i]);
+        }
+    });
     if (threadIdx.x < a.across) {
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) area.over[s.place * RUN<T> + i].x = pivot[i];
@@ -159,8 +157,8 @@ __device__ __forceinline__ void sum_columns(const norm_ring_args &a, const ring_
 
 template <class T>
 __device__ __forceinline__ void put_columns(const norm_ring_args &a, const ring_seat &s,
-                                            const ring_areas &area, uint4 *ring, uint32_t turn,
-                                            ring_ahead &next)
+                                            const ring_areas &area, uint4 *ring, ring_seen &seen,
+                                            ring_ahead &next, uint32_t turn)
 {
     for (uint32_t g = threadIdx.x; g < a.groups; g += blockDim.x) {
         const pair p = await_pair(post_at(a, s, turn, g, a.blocks), turn);
@@ -180,20 +178,15 @@ __device__ __forceinline__ void put_columns(const norm_ring_args &a, const ring_
         base[i] = fmaf(param_of(a.scale, scale[i]), n.z, param_of(a.bias, bias[i]));
     }
     T *y = static_cast<T *>(a.y) + ring_base<T>(a, s, s.team + turn * a.teams);
-    uint32_t place = next.place; // the oldest is where the newest comes
-    for_runs(
-        a, s, place, [](uint32_t) {},
-        [&](uint32_t, uint32_t at) {
-            run<T> r;
-            float v[RUN<T>];
-            r.load(reinterpret_cast<const T *>(ring + at));
-            widen(v, r);
+    put_runs<T, 1>(a, s, ring, seen, next, [&](uint32_t slot, uint32_t at) {
+        run<T> r;
+        float v[RUN<T>];
+        r.load(reinterpret_cast<const T *>(ring + at));
+        widen(v, r);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(factor[i], v[i] - mean[i], base[i]);
-            put(y, v, a.runs != 0, 0, RUN<T>, a.streaming);
-            y += s.step;
-        },
-        [&] { ask<T, 1>(a, s, ring, next); });
+        for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(factor[i], v[i] - mean[i], base[i]);
+        put(y + (int64_t)slot * s.step, v, a.runs != 0, 0, RUN<T>, a.streaming);
+    });
 }
 
 template <class T> __device__ __forceinline__ void columns_forward(const norm_ring_args &a)
@@ -202,11 +195,11 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ri
     const ring_areas area = column_areas_of(a, ring + a.ring * blockDim.x);
     walk<T, 1>(
         a, ring, area, [] {},
-        [&](const ring_seat &s, uint32_t &place, uint32_t turn, uint32_t behind) {
-            sum_columns<T>(a, s, area, ring, place, turn, behind);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            sum_columns<T>(a, s, area, ring, seen, next, turn);
         },
-        [&](const ring_seat &s, uint32_t turn, ring_ahead &next) {
-            put_columns<T>(a, s, area, ring, turn, next);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            put_columns<T>(a, s, area, ring, seen, next, turn);
         });
 }
 
@@ -214,9 +207,9 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ri
 
 template <class T>
 __device__ __forceinline__ void sum_column_gradients(const norm_ring_args &a, const ring_seat &s,
-                                                     const ring_areas &area, const uint4 *ring,
-                                                     uint32_t &place, uint32_t turn,
-                                                     uint32_t behind)
+                                                     const ring_areas &area, uint4 *ring,
+                                                     ring_seen &seen, ring_ahead &next,
+                                                     uint32_t turn)
 {
     const float2 *given = given_at(a, area, turn);
     float mean[RUN<T>], sum[RUN<T>], product[RUN<T>];
@@ -227,22 +220,19 @@ __device__ __forceinline__ void sum_column_gradients(const norm_ring_args &a, co
         mean[i] = given[wd_fastdiv_quotient(s.place * RUN<T> + i, a.by_each)].x;
         sum[i] = product[i] = 0.0f;
     }
-    for_runs(
-        a, s, place, [&](uint32_t b) { await_batch(a, behind, b); },
-        [&](uint32_t, uint32_t at) {
-            run<T> rx, rdy;
-            float x[RUN<T>], dy[RUN<T>];
-            rx.load(reinterpret_cast<const T *>(ring + at));
-            rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * blockDim.x));
-            widen(x, rx);
-            widen(dy, rdy);
+    see_runs<T, 2>(a, s, ring, seen, next, [&](uint32_t at) {
+        run<T> rx, rdy;
+        float x[RUN<T>], dy[RUN<T>];
+        rx.load(reinterpret_cast<const T *>(ring + at));
+        rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * blockDim.x));
+        widen(x, rx);
+        widen(dy, rdy);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                sum[i] += dy[i];
-                product[i] = fmaf(dy[i], x[i] - mean[i], product[i]);
-            }
-        },
-        [] {});
+        for (int i = 0; i < RUN<T>; ++i) {
+            sum[i] += dy[i];
+            product[i] = fmaf(dy[i], x[i] - mean[i], product[i]);
+        }
+    });
     ring_columns<T>(a, sum, product, area);
     for (uint32_t c = threadIdx.x; a.sums && c < a.channels; c += blockDim.x) {
         const float2 one = area.found[c];
@@ -265,7 +255,8 @@ __device__ __forceinline__ void sum_column_gradients(const norm_ring_args &a, co
 template <class T>
 __device__ __forceinline__ void put_column_gradients(const norm_ring_args &a, const ring_seat &s,
                                                      const ring_areas &area, uint4 *ring,
-                                                     uint32_t turn, ring_ahead &next)
+                                                     ring_seen &seen, ring_ahead &next,
+                                                     uint32_t turn)
 {
     const float2 *given = given_at(a, area, turn);
     // of the panel that is summed next, under way while this one is written
@@ -290,24 +281,19 @@ __device__ __forceinline__ void put_column_gradients(const norm_ring_args &a, co
         slope[i] = n.w;
     }
     T *dx = static_cast<T *>(a.y) + ring_base<T>(a, s, s.team + turn * a.teams);
-    uint32_t place = next.place;
-    for_runs(
-        a, s, place, [](uint32_t) {},
-        [&](uint32_t, uint32_t at) {
-            run<T> rx, rdy;
-            float x[RUN<T>], v[RUN<T>];
-            rx.load(reinterpret_cast<const T *>(ring + at));
-            rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * blockDim.x));
-            widen(x, rx);
-            widen(v, rdy);
+    put_runs<T, 2>(a, s, ring, seen, next, [&](uint32_t slot, uint32_t at) {
+        run<T> rx, rdy;
+        float x[RUN<T>], v[RUN<T>];
+        rx.load(reinterpret_cast<const T *>(ring + at));
+        rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * blockDim.x));
+        widen(x, rx);
+        widen(v, rdy);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                v[i] = fmaf(factor[i], v[i], fmaf(slope[i], x[i] - mean[i], base[i]));
-            }
-            put(dx, v, a.runs != 0, 0, RUN<T>, a.streaming);
-            dx += s.step;
-        },
-        [&] { ask<T, 2>(a, s, ring, next); });
+        for (int i = 0; i < RUN<T>; ++i) {
+            v[i] = fmaf(factor[i], v[i], fmaf(slope[i], x[i] - mean[i], base[i]));
+        }
+        put(dx + (int64_t)slot * s.step, v, a.runs != 0, 0, RUN<T>, a.streaming);
+    });
     take_given(a, s, area, coming, first);
 }
 
@@ -322,11 +308,11 @@ template <class T> __device__ __forceinline__ void columns_backward(const norm_r
                 area.over[c] = make_float2(0.0f, 0.0f);
             }
         },
-        [&](const ring_seat &s, uint32_t &place, uint32_t turn, uint32_t behind) {
-            sum_column_gradients<T>(a, s, area, ring, place, turn, behind);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            sum_column_gradients<T>(a, s, area, ring, seen, next, turn);
         },
-        [&](const ring_seat &s, uint32_t turn, ring_ahead &next) {
-            put_column_gradients<T>(a, s, area, ring, turn, next);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            put_column_gradients<T>(a, s, area, ring, seen, next, turn);
         });
     for (uint32_t c = threadIdx.x; a.sums && c < a.channels; c += blockDim.x) {
         const float2 all = area.over[c];

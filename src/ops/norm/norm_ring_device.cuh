@@ -23,7 +23,8 @@ struct ring_seat {
     uint32_t all;     // rows of the block
     uint32_t slots;   // runs of the thread in a panel
     uint32_t batches; // of the block's threads in a panel, at least one
-    int64_t step;     // elements from one run of a thread to the next
+    uint32_t keep;    // of these that stay till they are written; the others are read again
+    uint32_t step;    // elements from one run of a thread to the next
 };
 
 __device__ __forceinline__ ring_seat ring_seat_of(const norm_ring_args &a)
@@ -37,7 +38,8 @@ __device__ __forceinline__ ring_seat ring_seat_of(const norm_ring_args &a)
     s.all = min(a.part, a.height - s.begin);
     s.slots = s.row < a.rows && s.row < s.all ? (s.all - s.row - 1) / a.rows + 1 : 0;
     s.batches = max((s.all + a.rows * BATCH - 1) / (a.rows * BATCH), 1u);
-    s.step = (int64_t)a.rows * a.width;
+    s.keep = min(s.batches, a.keep);
+    s.step = a.rows * a.width;
     return s;
 }
 
@@ -51,13 +53,55 @@ __device__ __forceinline__ int64_t ring_base(const norm_ring_args &a, const ring
 
 // ---- The ring ----
 
-// What is asked for next: runs of a panel, and their place.
+// What is asked for next: a batch of a panel, and its place. Batches are asked for from the first to the
+// last, then those that do not stay once more from there on to the first: what was read last may still be
+// in the cache.
 struct ring_ahead {
     int64_t at; // elements
     uint32_t panel;
-    uint32_t slot;
+    uint32_t batch;
     uint32_t place;
+    uint32_t asked; // batches, ever
+    bool again;
 };
+
+// The oldest that has not been looked at, of all that were asked for.
+struct ring_seen {
+    uint32_t place;
+    uint32_t count;
+};
+
+__device__ __forceinline__ void move_place(const norm_ring_args &a, uint32_t &place)
+{
+    place += BATCH;
+    if (place == a.ring) place = 0;
+}
+
+template <class T>
+__device__ __forceinline__ void ask_on(const norm_ring_args &a, const ring_seat &s,
+                                       ring_ahead &next)
+{
+    const int64_t step = (int64_t)BATCH * s.step;
+    bool ends;
+    if (!next.again) {
+        next.batch += 1, next.at += step;
+        ends = next.batch == s.batches;
+        if (ends && s.keep < s.batches) {
+            ends = false;
+            next.again = true;
+            next.batch = s.batches - s.keep - 1;
+            next.at -= (s.keep + 1) * step;
+        }
+    } else {
+        ends = next.batch == 0;
+        next.batch -= 1, next.at -= step;
+    }
+    if (!ends) return;
+    next.again = false;
+    next.batch = 0;
+    next.panel += a.teams;
+    next.at = ring_base<T>(a, s, next.panel);
+}
 
 // A batch of both tensors, or of one; none where panels have ended, so that batches can be counted.
 template <class T, int TENSORS>
@@ -68,7 +112,7 @@ __device__ __forceinline__ void ask(const norm_ring_args &a, const ring_seat &s,
         uint4 *to = ring + next.place * blockDim.x + threadIdx.x;
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; ++i) {
-            if (next.slot + i >= s.slots) break;
+            if (next.batch * BATCH + i >= s.slots) break;
             const int64_t at = next.at + i * s.step;
             fetch(to + i * blockDim.x, static_cast<const T *>(a.x) + at, a.runs != 0, 0, RUN<T>);
             if constexpr (TENSORS == 2) {
@@ -76,16 +120,10 @@ __device__ __forceinline__ void ask(const norm_ring_args &a, const ring_seat &s,
                       a.runs != 0, 0, RUN<T>);
             }
         }
-        next.at += BATCH * s.step;
-        next.slot += BATCH;
-        if (next.slot >= s.batches * BATCH) {
-            next.slot = 0;
-            next.panel += a.teams;
-            next.at = ring_base<T>(a, s, next.panel);
-        }
+        ask_on<T>(a, s, next);
     }
-    next.place += BATCH;
-    if (next.place == a.ring) next.place = 0;
+    move_place(a, next.place);
+    next.asked += 1;
     wd_copies_end();
 }
 
@@ -108,23 +146,53 @@ __device__ __forceinline__ void await_batches(uint32_t under_way)
     }
 }
 
-// f(slot, place in the ring) of the thread's runs of a panel, batch by batch; `behind` after each.
-template <class F, class BEFORE, class BEHIND>
-__device__ __forceinline__ void for_runs(const norm_ring_args &a, const ring_seat &s,
-                                         uint32_t &place, const BEFORE &before, const F &f,
-                                         const BEHIND &behind)
+// Until so many of what has not been looked at are there.
+__device__ __forceinline__ void await_seen(const ring_ahead &next, const ring_seen &seen,
+                                           uint32_t batches)
+{
+    await_batches(next.asked - seen.count - batches);
+}
+
+// f(place in the ring) of the thread's runs of the panel that is summed; what does not stay makes room.
+template <class T, int TENSORS, class F>
+__device__ __forceinline__ void see_runs(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
+                                         ring_seen &seen, ring_ahead &next, const F &f)
 {
 #pragma unroll 1
     for (uint32_t b = 0; b < s.batches; ++b) {
-        before(b);
-        const uint32_t at = place * blockDim.x + threadIdx.x;
+        await_seen(next, seen, 1);
+        const uint32_t at = seen.place * blockDim.x + threadIdx.x;
+#pragma unroll
+        for (uint32_t i = 0; i < BATCH; ++i) {
+            if (b * BATCH + i < s.slots) f(at + i * blockDim.x);
+        }
+        move_place(a, seen.place);
+        seen.count += 1;
+        if (b + s.keep < s.batches) ask<T, TENSORS>(a, s, ring, next);
+    }
+}
+
+// f(slot, place in the ring) of the thread's runs of the panel that is written: the oldest are where the
+// newest come.
+template <class T, int TENSORS, class F>
+__device__ __forceinline__ void put_runs(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
+                                         ring_seen &seen, ring_ahead &next, const F &f)
+{
+#pragma unroll 1
+    for (uint32_t k = 0; k < s.batches; ++k) {
+        uint32_t b = s.batches - s.keep + k;
+        if (k >= s.keep) {
+            b = s.batches - 1 - k;
+            await_seen(next, seen, 1);
+            move_place(a, seen.place);
+            seen.count += 1;
+        }
+        const uint32_t at = next.place * blockDim.x + threadIdx.x;
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; ++i) {
             if (b * BATCH + i < s.slots) f(b * BATCH + i, at + i * blockDim.x);
         }
-        place += BATCH;
-        if (place == a.ring) place = 0;
-        behind();
+        ask<T, TENSORS>(a, s, ring, next);
     }
 }
 
@@ -218,13 +286,6 @@ __device__ __forceinline__ pair added(const norm_ring_args &a, const ring_areas 
     return all;
 }
 
-// Waits for a batch of the panel that is summed, where `behind` batches have been asked for less than
-// the ring has room for.
-__device__ __forceinline__ void await_batch(const norm_ring_args &a, uint32_t behind, uint32_t b)
-{
-    await_batches(a.ring / BATCH - behind - b - 1);
-}
-
 // Posts what follows from all blocks' posts of a turn, for the groups that are this block's.
 __device__ __forceinline__ void post_statistics(const norm_ring_args &a, const ring_seat &s,
                                                 const ring_areas &area, uint32_t turn)
@@ -301,15 +362,15 @@ __device__ __forceinline__ void post_last(const norm_ring_args &a, const ring_se
     if (a.lag && turn > 0) post_results<TENSORS>(a, s, area, turn - 1);
 }
 
-// sum(seat, place, turn, behind) posts what the block finds of its turn's panel; put(seat, turn, next)
-// awaits what follows from all posts of it, and writes it.
+// sum(seat, seen, next, turn) posts what the block finds of its turn's panel; put, likewise, awaits what
+// follows from all posts of it, and writes it.
 template <class T, int TENSORS, class BEGIN, class SUM, class PUT>
 __device__ __forceinline__ void walk(const norm_ring_args &a, uint4 *ring, const ring_areas &area,
                                      const BEGIN &begin, const SUM &sum, const PUT &put)
 {
     const ring_seat s = ring_seat_of(a);
-    ring_ahead next = {ring_base<T>(a, s, s.team), s.team, 0, 0};
-    uint32_t place = 0;
+    ring_ahead next = {ring_base<T>(a, s, s.team), s.team, 0, 0, 0, false};
+    ring_seen seen = {0, 0};
     wd_wait_for_previous();
     for (uint32_t k = 0; k < a.ring / BATCH; ++k) ask<T, TENSORS>(a, s, ring, next);
     begin_ring_posts(a, s);
@@ -327,14 +388,14 @@ __device__ __forceinline__ void walk(const norm_ring_args &a, uint4 *ring, const
                 post_results<TENSORS>(a, s, area, turn - 1);
             }
         }
-        if (more) sum(s, place, turn, turn > 0 ? a.lag * s.batches : 0);
+        if (more) sum(s, seen, next, turn);
         if (a.lag) {
-            if (turn > 0) put(s, turn - 1, next);
+            if (turn > 0) put(s, seen, next, turn - 1);
         } else if (more) {
             add_posts(a, s, area, turn);
             __syncthreads();
             post_results<TENSORS>(a, s, area, turn);
-            put(s, turn, next);
+            put(s, seen, next, turn);
         }
         if (!more) return;
     }
