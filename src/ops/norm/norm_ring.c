@@ -167,6 +167,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct norm_groups_shape s;
     struct norm_ring_cut c;
     if (!wd_norm_groups_match(problem, reason)) return false;
+    WD_NEED(!wd_norm_groups_given(problem), reason, NOT_SUPPORTED, "statistics are given");
     WD_NEED(see(&s, &c, problem), reason, NOT_SUPPORTED_SHAPE,
             "%lld elements of %lld channels of a sample are no whole runs, or few",
             (long long)s.plane, (long long)s.channels);
@@ -285,6 +286,17 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                                   (uint32_t)c.threads, (uint32_t)c.shared, &a));
     return a.sums ? emit_params(queue, &a) : CUDNN_STATUS_SUCCESS;
 }
+
+const struct wd_engine wd_engine_norm_inference_ring = {
+    .name = "norm_inference_ring",
+    .op = WD_OP_NORM_INFERENCE,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit,
+};
 
 const struct wd_engine wd_engine_norm_training_ring = {
     .name = "norm_training_ring",
