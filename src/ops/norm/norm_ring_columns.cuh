@@ -185,7 +185,7 @@ __device__ __forceinline__ void put_columns(const norm_ring_args &a, const ring_
         widen(v, r);
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(factor[i], v[i] - mean[i], base[i]);
-        put(y + (int64_t)slot * s.step, v, a.runs != 0, 0, RUN<T>, a.streaming);
+        put_run(a, y + (int64_t)slot * s.step, v, ring + at);
     });
 }
 
@@ -292,7 +292,7 @@ __device__ __forceinline__ void put_column_gradients(const norm_ring_args &a, co
         for (int i = 0; i < RUN<T>; ++i) {
             v[i] = fmaf(factor[i], v[i], fmaf(slope[i], x[i] - mean[i], base[i]));
         }
-        put(dx + (int64_t)slot * s.step, v, a.runs != 0, 0, RUN<T>, a.streaming);
+        put_run(a, dx + (int64_t)slot * s.step, v, ring + at);
     });
     take_given(a, s, area, coming, first);
 }

@@ -103,6 +103,36 @@ __device__ __forceinline__ void ask_on(const norm_ring_args &a, const ring_seat 
     next.at = ring_base<T>(a, s, next.panel);
 }
 
+// A run into the thread's own words; off the boundaries element by element, in few instructions.
+template <class T> __device__ __forceinline__ void ask_run(uint4 *to, const T *from, bool whole)
+{
+    if (whole) {
+        wd_copy_async<16, false>(to, from);
+        return;
+    }
+    T *own = reinterpret_cast<T *>(to);
+#pragma unroll 1
+    for (int i = 0; i < RUN<T>; ++i) own[i] = from[i];
+}
+
+// From registers, off the boundaries by way of the thread's own words, where nothing is left to be read.
+template <class T>
+__device__ __forceinline__ void put_run(const norm_ring_args &a, T *to, const float (&v)[RUN<T>],
+                                        uint4 *words)
+{
+    run<T> r;
+    narrow(r, v);
+    if (a.runs) {
+        if (a.streaming) r.store_streaming(to);
+        else r.store(to);
+        return;
+    }
+    T *own = reinterpret_cast<T *>(words);
+    r.store(own);
+#pragma unroll 1
+    for (int i = 0; i < RUN<T>; ++i) to[i] = own[i];
+}
+
 // A batch of both tensors, or of one; none where panels have ended, so that batches can be counted.
 template <class T, int TENSORS>
 __device__ __forceinline__ void ask(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
@@ -114,10 +144,10 @@ __device__ __forceinline__ void ask(const norm_ring_args &a, const ring_seat &s,
         for (uint32_t i = 0; i < BATCH; ++i) {
             if (next.batch * BATCH + i >= s.slots) break;
             const int64_t at = next.at + i * s.step;
-            fetch(to + i * blockDim.x, static_cast<const T *>(a.x) + at, a.runs != 0, 0, RUN<T>);
+            ask_run(to + i * blockDim.x, static_cast<const T *>(a.x) + at, a.runs != 0);
             if constexpr (TENSORS == 2) {
-                fetch(to + (a.ring + i) * blockDim.x, static_cast<const T *>(a.dy) + at,
-                      a.runs != 0, 0, RUN<T>);
+                ask_run(to + (a.ring + i) * blockDim.x, static_cast<const T *>(a.dy) + at,
+                        a.runs != 0);
             }
         }
         ask_on<T>(a, s, next);

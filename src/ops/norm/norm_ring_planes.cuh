@@ -134,7 +134,7 @@ __device__ __forceinline__ void put_planes(const norm_ring_args &a, const ring_s
                         widen(v, r);
 #pragma unroll
                         for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(line.y, v[i] - line.x, line.z);
-                        put(y + (int64_t)slot * s.step, v, a.runs != 0, 0, RUN<T>, a.streaming);
+                        put_run(a, y + (int64_t)slot * s.step, v, ring + at);
                     });
 }
 
@@ -255,7 +255,7 @@ __device__ __forceinline__ void put_plane_gradients(const norm_ring_args &a, con
                         for (int i = 0; i < RUN<T>; ++i) {
                             v[i] = fmaf(line.y, v[i], fmaf(line.w, x[i] - line.x, line.z));
                         }
-                        put(dx + (int64_t)slot * s.step, v, a.runs != 0, 0, RUN<T>, a.streaming);
+                        put_run(a, dx + (int64_t)slot * s.step, v, ring + at);
                     });
     take_given(a, s, area, coming, first);
 }
