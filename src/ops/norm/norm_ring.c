@@ -43,10 +43,10 @@ static const double CACHED = 0.67;
 static int64_t areas(const struct norm_ring_cut *c, const struct norm_groups_shape *s)
 {
     int64_t groups = s->columns ? s->groups : 1;
-    int64_t partial = wd_ceil_div(groups, c->blocks) * wd_ceil_div(c->blocks, WARP);
+    int64_t results = 2 * groups;
     int64_t given = s->arrays > 1 ? GIVEN * groups * PAIR : 0;
-    if (s->columns) return BYTES * (c->threads + groups + partial + s->channels) + given;
-    return BYTES * (groups + partial + c->lines) + PAIR * c->lines * c->pieces + given;
+    if (s->columns) return BYTES * (c->threads + groups + results + s->channels) + given;
+    return BYTES * (groups + results + c->lines) + PAIR * c->lines * c->pieces + given;
 }
 
 /* Planes: what blocks need to know of channels, and how they add them up. */
@@ -98,6 +98,7 @@ static void offer_rows(struct norm_ring_cut *best, const struct norm_groups_shap
         if (c.keep < 1) return;
     }
     c.ring = most * NORM_RING_BATCH;
+    c.ahead = wd_least(most, spare);
     c.shared = most * batch_bytes + areas(&c, s);
     turn = (double)(c.part * c.width * s->size * (s->arrays + 1)) / SPEED + TURN;
     turn += again_bytes(&c, batches, batch_bytes, device) / SPEED;
@@ -230,6 +231,8 @@ static void place(struct norm_ring_args *a, const struct norm_groups_shape *s,
     a->rows = (uint32_t)c->rows;
     a->ring = (uint32_t)c->ring;
     a->keep = (uint32_t)c->keep;
+    a->ahead = (uint32_t)c->ahead;
+    a->threads = (uint32_t)c->threads;
     a->lag = (uint32_t)c->lag;
     a->runs = wd_norm_aligned(a->x) && wd_norm_aligned(a->dy) && wd_norm_aligned(a->y);
 }
@@ -283,7 +286,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     kernel = KERNEL_norm_ring_planes_forward_f32 + (2 * s.columns + backward) * NORM_ROWS_TYPES +
              wd_norm_type(wd_call_tensor(call, 0)->dtype);
     WD_TRY(wd_emit_meeting_kernel(queue, &kernel_rows[kernel], c.teams * c.blocks,
-                                  (uint32_t)c.threads, (uint32_t)c.shared, &a));
+                                  (uint32_t)c.threads + WARP, (uint32_t)c.shared, &a));
     return a.sums ? emit_params(queue, &a) : CUDNN_STATUS_SUCCESS;
 }
 

@@ -23,7 +23,7 @@
 #include "ops/norm/norm_rows_args.h"
 
 enum {
-    NORM_RING_THREADS = 512, /* of a block, at most */
+    NORM_RING_THREADS = 480, /* of a block that have runs, at most */
     NORM_RING_BATCH = 2,     /* runs of a thread that are waited for together */
     NORM_RING_COPIES = 2, /* of what is posted of a panel: some still read that of the one before */
     NORM_RING_POST = 4,   /* words of a post: two numbers, each in two */
@@ -75,7 +75,9 @@ struct norm_ring_args {
     uint32_t ring;   /* places of a thread, of one tensor: whole batches */
     uint32_t keep;   /* batches of a panel that stay, at most */
     uint32_t lag;
-    uint32_t runs; /* 16 bytes at a time, where they lie so */
+    uint32_t ahead;   /* batches under way, at most */
+    uint32_t threads; /* that have runs; one warp more exchanges */
+    uint32_t runs;    /* 16 bytes at a time, where they lie so */
     int32_t streaming;
 };
 

@@ -61,7 +61,10 @@ struct ring_ahead {
     uint32_t panel;
     uint32_t batch;
     uint32_t place;
-    uint32_t asked; // batches, ever
+    uint32_t asked;  // batches, ever
+    uint32_t freed;  // of these
+    uint32_t oldest; // place of the first that has not been written
+    uint32_t steps;
     bool again;
 };
 
@@ -139,14 +142,14 @@ __device__ __forceinline__ void ask(const norm_ring_args &a, const ring_seat &s,
                                     ring_ahead &next)
 {
     if (next.panel < a.panels) {
-        uint4 *to = ring + next.place * blockDim.x + threadIdx.x;
+        uint4 *to = ring + next.place * a.threads + threadIdx.x;
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; ++i) {
             if (next.batch * BATCH + i >= s.slots) break;
             const int64_t at = next.at + i * s.step;
-            ask_run(to + i * blockDim.x, static_cast<const T *>(a.x) + at, a.runs != 0);
+            ask_run(to + i * a.threads, static_cast<const T *>(a.x) + at, a.runs != 0);
             if constexpr (TENSORS == 2) {
-                ask_run(to + (a.ring + i) * blockDim.x, static_cast<const T *>(a.dy) + at,
+                ask_run(to + (a.ring + i) * a.threads, static_cast<const T *>(a.dy) + at,
                         a.runs != 0);
             }
         }
@@ -177,10 +180,25 @@ __device__ __forceinline__ void await_batches(uint32_t under_way)
 }
 
 // Until so many of what has not been looked at are there.
-__device__ __forceinline__ void await_seen(const ring_ahead &next, const ring_seen &seen,
+template <class T, int TENSORS>
+__device__ __forceinline__ void await_seen(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
+                                           ring_ahead &next, const ring_seen &seen,
                                            uint32_t batches)
 {
+    while (next.asked < seen.count + batches) ask<T, TENSORS>(a, s, ring, next);
     await_batches(next.asked - seen.count - batches);
+}
+
+// Asks for a batch by and by: not more of them under way than keep memory busy, behind whom what others
+// ask for would have to wait.
+template <class T, int TENSORS>
+__device__ __forceinline__ void go_on(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
+                                      ring_ahead &next, bool always)
+{
+    next.steps += 1;
+    if (next.asked - next.freed >= a.ring / BATCH || (!always && next.steps % 2 > 0)) return;
+    await_batches(a.ahead - 1);
+    ask<T, TENSORS>(a, s, ring, next);
 }
 
 // f(place in the ring) of the thread's runs of the panel that is summed; what does not stay makes room.
@@ -190,20 +208,24 @@ __device__ __forceinline__ void see_runs(const norm_ring_args &a, const ring_sea
 {
 #pragma unroll 1
     for (uint32_t b = 0; b < s.batches; ++b) {
-        await_seen(next, seen, 1);
-        const uint32_t at = seen.place * blockDim.x + threadIdx.x;
+        await_seen<T, TENSORS>(a, s, ring, next, seen, 1);
+        const uint32_t at = seen.place * a.threads + threadIdx.x;
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; ++i) {
-            if (b * BATCH + i < s.slots) f(at + i * blockDim.x);
+            if (b * BATCH + i < s.slots) f(at + i * a.threads);
         }
         move_place(a, seen.place);
         seen.count += 1;
-        if (b + s.keep < s.batches) ask<T, TENSORS>(a, s, ring, next);
+        const bool goes = b + s.keep < s.batches;
+        if (goes) {
+            next.freed += 1;
+            move_place(a, next.oldest);
+        }
+        go_on<T, TENSORS>(a, s, ring, next, goes || seen.count <= s.batches);
     }
 }
 
-// f(slot, place in the ring) of the thread's runs of the panel that is written: the oldest are where the
-// newest come.
+// f(slot, place in the ring) of the thread's runs of the panel that is written.
 template <class T, int TENSORS, class F>
 __device__ __forceinline__ void put_runs(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
                                          ring_seen &seen, ring_ahead &next, const F &f)
@@ -213,16 +235,18 @@ __device__ __forceinline__ void put_runs(const norm_ring_args &a, const ring_sea
         uint32_t b = s.batches - s.keep + k;
         if (k >= s.keep) {
             b = s.batches - 1 - k;
-            await_seen(next, seen, 1);
+            await_seen<T, TENSORS>(a, s, ring, next, seen, 1);
             move_place(a, seen.place);
             seen.count += 1;
         }
-        const uint32_t at = next.place * blockDim.x + threadIdx.x;
+        const uint32_t at = next.oldest * a.threads + threadIdx.x;
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; ++i) {
-            if (b * BATCH + i < s.slots) f(b * BATCH + i, at + i * blockDim.x);
+            if (b * BATCH + i < s.slots) f(b * BATCH + i, at + i * a.threads);
         }
-        ask<T, TENSORS>(a, s, ring, next);
+        next.freed += 1;
+        move_place(a, next.oldest);
+        go_on<T, TENSORS>(a, s, ring, next, s.keep < s.batches);
     }
 }
 
@@ -230,24 +254,13 @@ __device__ __forceinline__ void put_runs(const norm_ring_args &a, const ring_sea
 
 struct ring_areas {
     float4 *table;  // by thread
+    pair *results;  // of two turns, by group
     float4 *groups; // by group
-    pair *partial;  // by group of this block's and warp of blocks
     float2 *found;  // by column
     float2 *over;   // by column; forward what differences are from, backward sums over panels
     float2 *given;  // backward: three panels' statistics
     float4 *lines;  // planes: by channel that the block has something of
 };
-
-__device__ __forceinline__ uint32_t warps_of_blocks(const norm_ring_args &a)
-{
-    return (a.blocks + WARP - 1) / WARP;
-}
-
-// Groups that this block adds up over blocks.
-__device__ __forceinline__ uint32_t groups_of_block(const norm_ring_args &a, const ring_seat &s)
-{
-    return s.rank < a.groups ? (a.groups - s.rank - 1) / a.blocks + 1 : 0;
-}
 
 // ---- Posts ----
 
@@ -290,48 +303,56 @@ __device__ __forceinline__ void begin_ring_posts(const norm_ring_args &a, const 
     }
 }
 
-// Sums over blocks of the groups that are this block's, by warps: 32 blocks each.
-__device__ __forceinline__ void add_posts(const norm_ring_args &a, const ring_seat &s,
-                                          const ring_areas &area, uint32_t turn)
+// What follows from all blocks' posts of a turn, for one of the groups that are this block's: forward the
+// statistics, backward means of the two sums.
+template <int TENSORS>
+__device__ __forceinline__ pair result_of(const norm_ring_args &a, const ring_seat &s,
+                                          const pair &all, uint32_t turn, uint32_t group)
 {
-    const uint32_t lane = threadIdx.x % WARP;
-    const uint32_t across = warps_of_blocks(a);
-    const uint32_t items = groups_of_block(a, s) * across;
-    for (uint32_t item = threadIdx.x / WARP; item < items; item += blockDim.x / WARP) {
-        const uint32_t rank = item % across * WARP + lane;
-        const uint32_t group = s.rank + item / across * a.blocks;
-        pair all = {0.0, 0.0};
-        if (rank < a.blocks) all = await_pair(post_at(a, s, turn, group, rank), turn);
-        __syncwarp();
-        all = sum_of_lanes(all, WARP);
-        if (lane == 0) area.partial[item] = all;
-    }
-}
-
-__device__ __forceinline__ pair added(const norm_ring_args &a, const ring_areas &area, uint32_t i)
-{
-    const uint32_t across = warps_of_blocks(a);
-    pair all = area.partial[i * across];
-    for (uint32_t w = 1; w < across; ++w) add(all, area.partial[i * across + w]);
-    return all;
-}
-
-// Posts what follows from all blocks' posts of a turn, for the groups that are this block's.
-__device__ __forceinline__ void post_statistics(const norm_ring_args &a, const ring_seat &s,
-                                                const ring_areas &area, uint32_t turn)
-{
-    const uint32_t mine = groups_of_block(a, s);
-    for (uint32_t i = threadIdx.x; i < mine; i += blockDim.x) {
-        const uint32_t group = s.rank + i * a.blocks;
-        const pair all = added(a, area, i);
-        const double mean = all.first * a.inverse;
-        const double variance = fmax(all.second * a.inverse - mean * mean, 0.0);
-        const float inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
-        const int64_t share = (int64_t)(s.team + turn * a.teams) * a.groups + group;
-        post_pair(post_at(a, s, turn, group, a.blocks), {mean, inv_std}, turn);
+    if constexpr (TENSORS == 2) return {all.first * a.inverse, all.second * a.inverse};
+    const double mean = all.first * a.inverse;
+    const double variance = fmax(all.second * a.inverse - mean * mean, 0.0);
+    const float inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
+    const int64_t share = (int64_t)(s.team + turn * a.teams) * a.groups + group;
+    if (threadIdx.x % WARP == 0) {
         if (a.mean) a.mean[share] = (float)mean;
         if (a.inv_std) a.inv_std[share] = inv_std;
     }
+    return {mean, inv_std};
+}
+
+// The block's last warp has nothing else to do than to add up posts, and to take those that follow, so
+// that nobody waits for the way there.
+template <int TENSORS>
+__device__ __forceinline__ void exchange_turn(const norm_ring_args &a, const ring_seat &s,
+                                              const ring_areas &area, uint32_t turn)
+{
+    const uint32_t lane = threadIdx.x % WARP;
+    for (uint32_t group = s.rank; group < a.groups; group += a.blocks) {
+        pair all = {0.0, 0.0};
+        for (uint32_t rank = lane; rank < a.blocks; rank += WARP) {
+            add(all, await_pair(post_at(a, s, turn, group, rank), turn));
+        }
+        __syncwarp();
+        all = result_of<TENSORS>(a, s, sum_of_lanes(all, WARP), turn, group);
+        if (lane == 0) post_pair(post_at(a, s, turn, group, a.blocks), all, turn);
+    }
+    __syncwarp();
+    for (uint32_t group = lane; group < a.groups; group += WARP) {
+        area.results[turn % 2 * a.groups + group] =
+            await_pair(post_at(a, s, turn, group, a.blocks), turn);
+    }
+    __syncwarp();
+}
+
+// Barriers: of all who have runs, and of these and the warp that exchanges.
+__device__ __forceinline__ void meet_others(const norm_ring_args &a)
+{
+    wd_barrier(1, a.threads);
+}
+__device__ __forceinline__ void meet_exchange(const norm_ring_args &a)
+{
+    wd_barrier(2, a.threads + WARP);
 }
 
 // Statistics of a group of the panel of a turn.
@@ -357,40 +378,12 @@ __device__ __forceinline__ void take_given(const norm_ring_args &a, const ring_s
                                            const ring_areas &area, uint32_t turn, float2 first)
 {
     float2 *to = given_at(a, area, turn);
-    for (uint32_t g = threadIdx.x; g < a.groups; g += blockDim.x) {
+    for (uint32_t g = threadIdx.x; g < a.groups; g += a.threads) {
         to[g] = g == threadIdx.x ? first : given_of(a, s, turn, g);
     }
 }
 
-__device__ __forceinline__ void post_gradients(const norm_ring_args &a, const ring_seat &s,
-                                               const ring_areas &area, uint32_t turn)
-{
-    const uint32_t mine = groups_of_block(a, s);
-    for (uint32_t i = threadIdx.x; i < mine; i += blockDim.x) {
-        const uint32_t group = s.rank + i * a.blocks;
-        const pair all = added(a, area, i);
-        post_pair(post_at(a, s, turn, group, a.blocks),
-                  {all.first * a.inverse, all.second * a.inverse}, turn);
-    }
-}
-
 // ---- The walk ----
-
-template <int TENSORS>
-__device__ __forceinline__ void post_results(const norm_ring_args &a, const ring_seat &s,
-                                             const ring_areas &area, uint32_t turn)
-{
-    if constexpr (TENSORS == 1) post_statistics(a, s, area, turn);
-    else post_gradients(a, s, area, turn);
-}
-
-// Behind the barrier with which the sums of a turn begin: what follows from the posts of the last one.
-template <int TENSORS>
-__device__ __forceinline__ void post_last(const norm_ring_args &a, const ring_seat &s,
-                                          const ring_areas &area, uint32_t turn)
-{
-    if (a.lag && turn > 0) post_results<TENSORS>(a, s, area, turn - 1);
-}
 
 // sum(seat, seen, next, turn) posts what the block finds of its turn's panel; put, likewise, awaits what
 // follows from all posts of it, and writes it.
@@ -399,34 +392,27 @@ __device__ __forceinline__ void walk(const norm_ring_args &a, uint4 *ring, const
                                      const BEGIN &begin, const SUM &sum, const PUT &put)
 {
     const ring_seat s = ring_seat_of(a);
-    ring_ahead next = {ring_base<T>(a, s, s.team), s.team, 0, 0, 0, false};
+    const bool exchanges = threadIdx.x >= a.threads;
+    ring_ahead next = {ring_base<T>(a, s, s.team), s.team, 0, 0, 0, 0, 0, 0, false};
     ring_seen seen = {0, 0};
     wd_wait_for_previous();
-    for (uint32_t k = 0; k < a.ring / BATCH; ++k) ask<T, TENSORS>(a, s, ring, next);
+    for (uint32_t k = 0; !exchanges && k < a.ahead; ++k) ask<T, TENSORS>(a, s, ring, next);
     begin_ring_posts(a, s);
-    for (uint32_t turn = 0; TENSORS == 2 && turn <= a.lag; ++turn) {
+    for (uint32_t turn = 0; TENSORS == 2 && !exchanges && turn <= a.lag; ++turn) {
         take_given(a, s, area, turn, given_of(a, s, turn, threadIdx.x));
     }
-    begin();
+    if (!exchanges) begin();
     wd_meet(a.counters + s.team * WD_COUNTER_WORDS, a.blocks, s.rank == 0);
     for (uint32_t turn = 0;; ++turn) {
         const bool more = s.team + turn * a.teams < a.panels;
-        if (a.lag && turn > 0) {
-            add_posts(a, s, area, turn - 1);
-            if (!more) {
-                __syncthreads();
-                post_results<TENSORS>(a, s, area, turn - 1);
-            }
+        if (exchanges) {
+            if (!more) return;
+            exchange_turn<TENSORS>(a, s, area, turn);
+            meet_exchange(a);
+            continue;
         }
         if (more) sum(s, seen, next, turn);
-        if (a.lag) {
-            if (turn > 0) put(s, seen, next, turn - 1);
-        } else if (more) {
-            add_posts(a, s, area, turn);
-            __syncthreads();
-            post_results<TENSORS>(a, s, area, turn);
-            put(s, seen, next, turn);
-        }
+        if (turn >= a.lag && (a.lag || more)) put(s, seen, next, turn - a.lag);
         if (!more) return;
     }
 }

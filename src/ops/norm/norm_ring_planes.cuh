@@ -17,8 +17,8 @@ __device__ __forceinline__ ring_areas plane_areas_of(const norm_ring_args &a, ui
     r.table = nullptr;
     r.groups = reinterpret_cast<float4 *>(behind);
     r.lines = r.groups + 1;
-    r.partial = reinterpret_cast<pair *>(r.lines + a.lines);
-    r.found = reinterpret_cast<float2 *>(r.partial + warps_of_blocks(a));
+    r.results = reinterpret_cast<pair *>(r.lines + a.lines);
+    r.found = reinterpret_cast<float2 *>(r.results + 2);
     r.over = nullptr;
     r.given = r.found + a.lines * a.pieces;
     return r;
@@ -56,10 +56,10 @@ __device__ __forceinline__ void post_of_block(const norm_ring_args &a, const rin
     const uint32_t lane = threadIdx.x % WARP;
     mine = sum_of_lanes(mine, WARP);
     if (lane == 0) of_warp[threadIdx.x / WARP] = mine;
-    __syncthreads();
+    meet_others(a);
     if (threadIdx.x >= WARP) return;
     mine = {0.0, 0.0};
-    if (lane < blockDim.x / WARP) mine = of_warp[lane];
+    if (lane < a.threads / WARP) mine = of_warp[lane];
     mine = sum_of_lanes(mine, RING_WARPS);
     if (lane == 0) post_pair(post_at(a, s, turn, 0, s.rank), mine, turn);
 }
@@ -72,12 +72,10 @@ __device__ __forceinline__ void sum_planes(const norm_ring_args &a, const ring_s
                                            ring_ahead &next, uint32_t turn, pair *of_warp)
 {
     float pivot = 0.0f, sum[2] = {0.0f, 0.0f}, squares[2] = {0.0f, 0.0f};
-    __syncthreads();
-    post_last<1>(a, s, area, turn);
-    await_seen(next, seen, 1);
+    meet_others(a);
+    await_seen<T, 1>(a, s, ring, next, seen, 1);
     if (s.slots > 0) {
-        pivot =
-            wd_widen(*reinterpret_cast<const T *>(ring + seen.place * blockDim.x + threadIdx.x));
+        pivot = wd_widen(*reinterpret_cast<const T *>(ring + seen.place * a.threads + threadIdx.x));
     }
     see_runs<T, 1>(a, s, ring, seen, next, [&](uint32_t at) {
         run<T> r;
@@ -115,16 +113,17 @@ __device__ __forceinline__ void put_planes(const norm_ring_args &a, const ring_s
                                            ring_ahead &next, uint32_t turn)
 {
     const ring_channels channels = ring_channels_of(a, s, turn);
-    for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
+    meet_exchange(a);
+    for (uint32_t c = threadIdx.x; c < channels.count; c += a.threads) {
         const uint32_t channel = channels.of + channels.first + c;
         const uint32_t scale = param_bits(a.scale, channel), bias = param_bits(a.bias, channel);
-        const pair p = await_pair(post_at(a, s, turn, 0, a.blocks), turn);
+        const pair p = area.results[turn % 2];
         const float mean = (float)p.first;
         const float factor = param_of(a.scale, scale) * (float)p.second;
         const float base = fmaf((float)(mean - p.first), factor, param_of(a.bias, bias));
         area.lines[c] = make_float4(mean, factor, base, 0.0f);
     }
-    __syncthreads();
+    meet_others(a);
     T *y = static_cast<T *>(a.y) + ring_base<T>(a, s, s.team + turn * a.teams);
     put_lines<T, 1>(a, s, area, channels, ring, seen, next,
                     [&](uint32_t slot, uint32_t at, const float4 &line) {
@@ -142,7 +141,7 @@ template <class T> __device__ __forceinline__ void planes_forward(const norm_rin
 {
     __shared__ pair of_warp[RING_WARPS];
     uint4 *ring = wd_dynamic_shared<uint4>();
-    const ring_areas area = plane_areas_of(a, ring + a.ring * blockDim.x);
+    const ring_areas area = plane_areas_of(a, ring + a.ring * a.threads);
     walk<T, 1>(
         a, ring, area, [] {},
         [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
@@ -162,18 +161,17 @@ __device__ __forceinline__ void sum_plane_gradients(const norm_ring_args &a, con
                                                     ring_seen &seen, ring_ahead &next,
                                                     uint32_t turn, pair *of_warp)
 {
-    const uint32_t size = a.ring * blockDim.x;
-    const uint32_t begin = seen.place * blockDim.x;
+    const uint32_t size = a.ring * a.threads;
+    const uint32_t begin = seen.place * a.threads;
     const uint32_t lane = threadIdx.x % a.lanes;
     const ring_channels channels = ring_channels_of(a, s, turn);
     const uint32_t units = channels.count * a.pieces;
     const uint32_t panel = s.team + turn * a.teams;
-    await_seen(next, seen, s.batches);
-    __syncthreads();
-    post_last<2>(a, s, area, turn);
+    await_seen<T, 2>(a, s, ring, next, seen, s.batches);
+    meet_others(a);
     const float2 given = *given_at(a, area, turn);
     for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < units;
-         u += blockDim.x / a.lanes) {
+         u += a.threads / a.lanes) {
         float sum = 0.0f, product = 0.0f;
         if (u < units) {
             const uint32_t c = channels.first + u / a.pieces;
@@ -204,9 +202,9 @@ __device__ __forceinline__ void sum_plane_gradients(const norm_ring_args &a, con
     }
     seen.place = (seen.place + s.batches * BATCH) % a.ring;
     seen.count += s.batches;
-    __syncthreads();
+    meet_others(a);
     pair mine = {0.0, 0.0};
-    for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
+    for (uint32_t c = threadIdx.x; c < channels.count; c += a.threads) {
         const uint32_t own = channels.first + c;
         float2 all = area.found[c * a.pieces];
         for (uint32_t k = 1; k < a.pieces; ++k) {
@@ -234,21 +232,22 @@ __device__ __forceinline__ void put_plane_gradients(const norm_ring_args &a, con
     const float2 given = *given_at(a, area, turn);
     const uint32_t coming = turn + 1 + a.lag; // the panel that is summed next
     const float2 first = given_of(a, s, coming, threadIdx.x);
-    for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
+    meet_exchange(a);
+    for (uint32_t c = threadIdx.x; c < channels.count; c += a.threads) {
         const uint32_t scale = param_bits(a.scale, channels.of + channels.first + c);
-        const pair p = await_pair(post_at(a, s, turn, 0, a.blocks), turn);
+        const pair p = area.results[turn % 2];
         area.lines[c] =
             make_float4(given.x, given.y * param_of(a.scale, scale), -given.y * (float)p.first,
                         -given.y * given.y * (float)p.second);
     }
-    __syncthreads();
+    meet_others(a);
     T *dx = static_cast<T *>(a.y) + ring_base<T>(a, s, s.team + turn * a.teams);
     put_lines<T, 2>(a, s, area, channels, ring, seen, next,
                     [&](uint32_t slot, uint32_t at, const float4 &line) {
                         run<T> rx, rdy;
                         float x[RUN<T>], v[RUN<T>];
                         rx.load(reinterpret_cast<const T *>(ring + at));
-                        rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * blockDim.x));
+                        rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * a.threads));
                         widen(x, rx);
                         widen(v, rdy);
 #pragma unroll
@@ -264,7 +263,7 @@ template <class T> __device__ __forceinline__ void planes_backward(const norm_ri
 {
     __shared__ pair of_warp[RING_WARPS];
     uint4 *ring = wd_dynamic_shared<uint4>();
-    const ring_areas area = plane_areas_of(a, ring + 2 * a.ring * blockDim.x);
+    const ring_areas area = plane_areas_of(a, ring + 2 * a.ring * a.threads);
     walk<T, 2>(
         a, ring, area, [] {},
         [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
