@@ -69,14 +69,17 @@ static void check_engine(const struct norms_case *c)
     static const char *const names[] = {"norm_inference_groups", "norm_training_groups",
                                         "norm_backward_groups"};
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
-    static const char *const ring[] = {"", "norm_training_ring", "norm_backward_ring"};
+    static const char *const ring[] = {"norm_inference_ring", "norm_training_ring",
+                                       "norm_backward_ring"};
+    static const char *const spot[] = {"norm_inference_spot", "norm_training_spot", ""};
     const char *name = "";
     bool right;
     if (!by_groups()) return;
     warpdnnGetLastEngine(harness_handle, &name);
     right = strcmp(name, names[c->phase]) == 0;
     if (!twice) {
-        right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, ring[c->phase]) == 0;
+        right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, ring[c->phase]) == 0 ||
+                strcmp(name, spot[c->phase]) == 0;
     }
     if (!right) case_fail("%s ran, not %s", name, names[c->phase]);
 }
@@ -207,10 +210,19 @@ static void rings(void)
     for (int s = 0; s < 2 * COUNT(list); ++s) {
         for (int k = 0; k < PHASES * TYPES; ++k) {
             if (!by_groups() && (k + s) % 9 != 0) continue;
-            if (k % PHASES == NORMS_INFERENCE) continue;
             run_image(&list[s / 2], "ring", s % 2, k % PHASES, k / PHASES, random_chance(0.2));
         }
     }
+}
+
+/* A sample that is longer than the ring of all processors. */
+static void long_rings(void)
+{
+    static const struct image m = {1, 32, 1, {488, 488}};
+    if (!by_groups()) return;
+    run_image(&m, "long_ring", 1, 1, 0, false);
+    run_image(&m, "long_ring", 0, 1, 0, false);
+    run_image(&m, "long_ring", 1, 2, 1, false);
 }
 
 static void read_twice(void)
@@ -340,8 +352,9 @@ static void all_reached(int argc)
     static const char *const steps[] = {"whole", "sums", "apply"};
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
     static const char *const others[] = {"wd_norm_groups_statistics", "wd_norm_groups_gradients",
-                                         "wd_norm_groups_params", "wd_norm_kept_params",
-                                         "wd_norm_ring_params"};
+                                         "wd_norm_groups_params",     "wd_norm_kept_params",
+                                         "wd_norm_ring_params",       "wd_norm_spot_f32",
+                                         "wd_norm_spot_f16",          "wd_norm_spot_bf16"};
     static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",
                                        "columns_%s"};
     enum {
@@ -383,6 +396,7 @@ int main(int argc, char **argv)
     large();
     random_cases(120);
     rings();
+    long_rings();
     read_twice();
     offsets();
     in_place();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Group norm and instance norm on the GPU of images whose samples (channels last) or groups of
- * samples (channels first) fit the shared memory of the chip: one kernel, one reading, copies under way throughout. norm_ring_args.h says how x
+ * samples (channels first) are shared by processors: one kernel, one reading, copies under way throughout. norm_ring_args.h says how x
  * is gone through, norm_ring.h how it is cut. */
 #include "ops/norm/norm_ring.h"
 
@@ -35,13 +35,18 @@ enum {
 
 /* ---- The cut ---- */
 
+/* As much longer it takes without threads as with all of them. */
+static const double FEWER = 0.2;
+/* What the cache saves of a reading. */
+static const double CACHED = 0.67;
+
 static int64_t areas(const struct norm_ring_cut *c, const struct norm_groups_shape *s)
 {
     int64_t groups = s->columns ? s->groups : 1;
-    int64_t partial = wd_ceil_div(groups, c->blocks) * wd_ceil_div(c->blocks, WARP);
+    int64_t results = 2 * groups;
     int64_t given = s->arrays > 1 ? GIVEN * groups * PAIR : 0;
-    if (s->columns) return BYTES * (c->threads + groups + partial + s->channels) + given;
-    return BYTES * (groups + partial + c->lines) + PAIR * c->lines * c->pieces + given;
+    if (s->columns) return BYTES * (c->threads + groups + results + s->channels) + given;
+    return BYTES * (groups + results + c->lines) + PAIR * c->lines * c->pieces + given;
 }
 
 /* Planes: what blocks need to know of channels, and how they add them up. */
@@ -58,46 +63,77 @@ static void see_channels(struct norm_ring_cut *c, const struct norm_groups_shape
     }
 }
 
-static void offer(struct norm_ring_cut *best, const struct norm_groups_shape *s, int64_t teams,
-                  const struct wd_device *device)
+/* Bytes of what does not stay, that a block reads again: from the cache they count for less. */
+static double again_bytes(const struct norm_ring_cut *c, int64_t batches, int64_t batch_bytes,
+                          const struct wd_device *device)
 {
-    struct norm_ring_cut c = {.teams = teams};
-    int64_t run = BYTES / s->size;
+    double blocks = (double)(c->blocks * c->teams);
+    double again = (double)((batches - c->keep) * batch_bytes) * blocks;
+    double cached = again < (double)device->l2_bytes / 2 ? again : (double)device->l2_bytes / 2;
+    return (again - CACHED * cached) / blocks;
+}
+
+/* With so many rows of a block at a time. */
+static void offer_rows(struct norm_ring_cut *best, const struct norm_groups_shape *s,
+                       struct norm_ring_cut c, const struct wd_device *device)
+{
     int64_t batch_bytes;
     int64_t batches;
     int64_t most;
     int64_t spare;
-    int64_t turns;
+    int64_t turns = wd_ceil_div(c.panels, c.teams);
     double turn;
-    c.panels = s->columns ? s->samples : s->samples * s->groups;
-    c.height = s->columns ? s->plane : s->each * s->plane / run;
-    c.width = s->columns ? s->channels : run;
-    turns = wd_ceil_div(c.panels, teams);
-    c.across = c.width / run;
-    c.part = wd_ceil_div(c.height, device->multiprocessors / teams);
-    c.blocks = wd_ceil_div(c.height, c.part);
-    c.rows = wd_least(NORM_RING_THREADS / c.across, c.part);
-    if (!s->columns) c.rows = wd_ceil_div(c.rows, WARP) * WARP;
     c.threads = wd_ceil_div(c.rows * c.across, WARP) * WARP;
     if (!s->columns) see_channels(&c, s);
     batches = wd_ceil_div(c.part, c.rows * NORM_RING_BATCH);
     batch_bytes = c.threads * BYTES * NORM_RING_BATCH * s->arrays;
     most = (device->shared_per_block - FIXED - areas(&c, s)) / batch_bytes;
-    most = wd_least(most, turns * batches);
     spare = wd_ceil_div(UNDER_WAY, batch_bytes);
+    most = wd_least(most, turns * batches);
+    c.keep = batches;
     c.lag = turns > 1 && most >= wd_least(2 * batches + spare, turns * batches);
-    if (most < (c.lag + 1) * batches) return;
-    if (turns > 1 && most < batches + spare) return;
+    if (most < wd_least(batches + spare, turns * batches)) {
+        if (!s->columns && s->arrays > 1) return; /* sums of channels need all of them */
+        c.keep = most - spare;
+        if (c.keep < 1) return;
+    }
     c.ring = most * NORM_RING_BATCH;
+    c.ahead = wd_least(most, spare);
     c.shared = most * batch_bytes + areas(&c, s);
     turn = (double)(c.part * c.width * s->size * (s->arrays + 1)) / SPEED + TURN;
+    turn += again_bytes(&c, batches, batch_bytes, device) / SPEED;
     if (c.lag && turn < POSTS) turn = POSTS;
     if (!c.lag) {
-        turn += JOIN_COMPUTES +
-                (double)wd_most(0, JOIN - JOIN_COMPUTES - (most - batches) * batch_bytes / SPEED);
+        int64_t hides = (most - wd_least(c.keep, batches)) * batch_bytes / SPEED;
+        turn += JOIN_COMPUTES + (double)wd_most(0, JOIN - JOIN_COMPUTES - hides);
     }
-    c.cost = (double)turns * turn + (double)(batches * batch_bytes) / SPEED + BEGIN;
+    c.cost = (double)turns * turn + (double)(wd_least(most, batches) * batch_bytes) / SPEED + BEGIN;
+    c.cost *= 1.0 + FEWER * (1.0 - (double)c.threads / NORM_RING_THREADS);
     if (best->cost <= 0.0 || best->cost > c.cost) *best = c;
+}
+
+static void offer(struct norm_ring_cut *best, const struct norm_groups_shape *s, int64_t teams,
+                  const struct wd_device *device)
+{
+    struct norm_ring_cut c = {.teams = teams};
+    int64_t run = BYTES / s->size;
+    int64_t most;
+    c.panels = s->columns ? s->samples : s->samples * s->groups;
+    c.height = s->columns ? s->plane : s->each * s->plane / run;
+    c.width = s->columns ? s->channels : run;
+    c.across = c.width / run;
+    c.part = wd_ceil_div(c.height, device->multiprocessors / teams);
+    c.blocks = wd_ceil_div(c.height, c.part);
+    most = wd_least(NORM_RING_THREADS / c.across, c.part);
+    if (!s->columns) {
+        c.rows = wd_ceil_div(most, WARP) * WARP;
+        offer_rows(best, s, c, device);
+        return;
+    }
+    /* fewer at a time may leave less of the last ones empty */
+    for (c.rows = most; c.rows > 0 && 4 * c.rows >= 3 * most; --c.rows) {
+        offer_rows(best, s, c, device);
+    }
 }
 
 bool norm_ring_cut(struct norm_ring_cut *best, const struct norm_groups_shape *s,
@@ -132,8 +168,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct norm_groups_shape s;
     struct norm_ring_cut c;
     if (!wd_norm_groups_match(problem, reason)) return false;
+    WD_NEED(!wd_norm_groups_given(problem), reason, NOT_SUPPORTED, "statistics are given");
     WD_NEED(see(&s, &c, problem), reason, NOT_SUPPORTED_SHAPE,
-            "%lld elements of %lld channels of a sample are no whole runs, few, or do not fit",
+            "%lld elements of %lld channels of a sample are no whole runs, or few",
             (long long)s.plane, (long long)s.channels);
     return true;
 }
@@ -193,6 +230,9 @@ static void place(struct norm_ring_args *a, const struct norm_groups_shape *s,
     a->across = (uint32_t)c->across;
     a->rows = (uint32_t)c->rows;
     a->ring = (uint32_t)c->ring;
+    a->keep = (uint32_t)c->keep;
+    a->ahead = (uint32_t)c->ahead;
+    a->threads = (uint32_t)c->threads;
     a->lag = (uint32_t)c->lag;
     a->runs = wd_norm_aligned(a->x) && wd_norm_aligned(a->dy) && wd_norm_aligned(a->y);
 }
@@ -246,9 +286,20 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     kernel = KERNEL_norm_ring_planes_forward_f32 + (2 * s.columns + backward) * NORM_ROWS_TYPES +
              wd_norm_type(wd_call_tensor(call, 0)->dtype);
     WD_TRY(wd_emit_meeting_kernel(queue, &kernel_rows[kernel], c.teams * c.blocks,
-                                  (uint32_t)c.threads, (uint32_t)c.shared, &a));
+                                  (uint32_t)c.threads + WARP, (uint32_t)c.shared, &a));
     return a.sums ? emit_params(queue, &a) : CUDNN_STATUS_SUCCESS;
 }
+
+const struct wd_engine wd_engine_norm_inference_ring = {
+    .name = "norm_inference_ring",
+    .op = WD_OP_NORM_INFERENCE,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .emit = emit,
+};
 
 const struct wd_engine wd_engine_norm_training_ring = {
     .name = "norm_training_ring",

@@ -22,7 +22,9 @@ struct norm_ring_cut {
     int64_t across;
     int64_t rows;
     int64_t ring;
+    int64_t keep;
     int64_t lag;
+    int64_t ahead;
     int64_t shared; /* bytes of dynamic shared memory */
     double cost;    /* ns, about */
 };

@@ -11,7 +11,8 @@
  * it reads passes through a ring in shared memory of `ring` places a thread, longer than a panel's share:
  * as a run is written, its place is asked for what comes a ring's length later, in whatever panel that is.
  * With `lag` the ring has room for a second panel: then a panel is written after the next one has been
- * summed, and nobody waits for what blocks tell each other.
+ * summed, and nobody waits for what blocks tell each other. A panel that is longer than the ring passes
+ * through it twice, but for what stays.
  *
  * Blocks post what they found of each group (gpu/device/post.cuh); one of them, the same for a group
  * throughout, adds up what all have posted, and posts what follows. */
@@ -22,7 +23,7 @@
 #include "ops/norm/norm_rows_args.h"
 
 enum {
-    NORM_RING_THREADS = 512, /* of a block, at most */
+    NORM_RING_THREADS = 480, /* of a block that have runs, at most */
     NORM_RING_BATCH = 2,     /* runs of a thread that are waited for together */
     NORM_RING_COPIES = 2, /* of what is posted of a panel: some still read that of the one before */
     NORM_RING_POST = 4,   /* words of a post: two numbers, each in two */
@@ -72,8 +73,11 @@ struct norm_ring_args {
     uint32_t across; /* runs of a row */
     uint32_t rows;   /* of a block at a time */
     uint32_t ring;   /* places of a thread, of one tensor: whole batches */
+    uint32_t keep;   /* batches of a panel that stay, at most */
     uint32_t lag;
-    uint32_t runs; /* 16 bytes at a time, where they lie so */
+    uint32_t ahead;   /* batches under way, at most */
+    uint32_t threads; /* that have runs; one warp more exchanges */
+    uint32_t runs;    /* 16 bytes at a time, where they lie so */
     int32_t streaming;
 };
 

@@ -12,10 +12,9 @@ __device__ __forceinline__ ring_areas column_areas_of(const norm_ring_args &a, u
 {
     ring_areas r;
     r.table = reinterpret_cast<float4 *>(behind);
-    r.groups = r.table + blockDim.x;
-    r.partial = reinterpret_cast<pair *>(r.groups + a.groups);
-    r.found = reinterpret_cast<float2 *>(r.partial + ((a.groups + a.blocks - 1) / a.blocks) *
-                                                         warps_of_blocks(a));
+    r.groups = r.table + a.threads;
+    r.results = reinterpret_cast<pair *>(r.groups + a.groups);
+    r.found = reinterpret_cast<float2 *>(r.results + 2 * a.groups);
     r.over = r.found + a.channels;
     r.given = r.over + a.channels;
     return r;
@@ -32,16 +31,16 @@ __device__ __forceinline__ void ring_columns(const norm_ring_args &a, const floa
                                              const float (&other)[RUN<T>], const ring_areas &area)
 {
     uint32_t adders = WARP;
-    while (adders > 1 && (a.across * adders > blockDim.x || RING_ADDED_LEAST * adders > a.rows)) {
+    while (adders > 1 && (a.across * adders > a.threads || RING_ADDED_LEAST * adders > a.rows)) {
         adders /= 2;
     }
     const uint32_t items = a.across * adders;
 #pragma unroll
     for (int c = 0; c < RUN<T>; c += 2) {
-        if (c > 0) __syncthreads();
+        if (c > 0) meet_others(a);
         area.table[threadIdx.x] = make_float4(one[c], other[c], one[c + 1], other[c + 1]);
-        __syncthreads();
-        for (uint32_t item = threadIdx.x; item - threadIdx.x % WARP < items; item += blockDim.x) {
+        meet_others(a);
+        for (uint32_t item = threadIdx.x; item - threadIdx.x % WARP < items; item += a.threads) {
             const uint32_t place = item / adders;
             float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             if (item < items) {
@@ -64,7 +63,7 @@ __device__ __forceinline__ void ring_columns(const norm_ring_args &a, const floa
             }
         }
     }
-    __syncthreads();
+    meet_others(a);
 }
 
 // f(group, whether it is one) by `lanes` side by side for each.
@@ -72,7 +71,7 @@ template <class F>
 __device__ __forceinline__ void for_ring_groups(const norm_ring_args &a, uint32_t lanes, const F &f)
 {
     for (uint32_t g = threadIdx.x / lanes; g - threadIdx.x % WARP / lanes < a.groups;
-         g += blockDim.x / lanes) {
+         g += a.threads / lanes) {
         f(min(g, a.groups - 1), g < a.groups);
     }
 }
@@ -110,34 +109,31 @@ __device__ __forceinline__ void pivots_of(const norm_ring_args &a, const ring_se
 
 template <class T>
 __device__ __forceinline__ void sum_columns(const norm_ring_args &a, const ring_seat &s,
-                                            const ring_areas &area, const uint4 *ring,
-                                            uint32_t &place, uint32_t turn, uint32_t behind)
+                                            const ring_areas &area, uint4 *ring, ring_seen &seen,
+                                            ring_ahead &next, uint32_t turn)
 {
     float pivot[RUN<T>], sum[RUN<T>], squares[RUN<T>];
-    await_batch(a, behind, 0);
-    __syncthreads();
-    post_last<1>(a, s, area, turn);
-    if (s.all > 0) pivots_of<T>(a, s, ring + place * blockDim.x, pivot);
+    await_seen<T, 1>(a, s, ring, next, seen, 1);
+    meet_others(a);
+    if (s.all > 0) pivots_of<T>(a, s, ring + seen.place * a.threads, pivot);
+    if (s.keep < s.batches) meet_others(a); // before others come into their places
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
         if (s.all == 0) pivot[i] = 0.0f;
         sum[i] = squares[i] = 0.0f;
     }
-    for_runs(
-        a, s, place, [&](uint32_t b) { await_batch(a, behind, b); },
-        [&](uint32_t, uint32_t at) {
-            run<T> r;
-            float v[RUN<T>];
-            r.load(reinterpret_cast<const T *>(ring + at));
-            widen(v, r);
+    see_runs<T, 1>(a, s, ring, seen, next, [&](uint32_t at) {
+        run<T> r;
+        float v[RUN<T>];
+        r.load(reinterpret_cast<const T *>(ring + at));
+        widen(v, r);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                const float d = v[i] - pivot[i];
-                sum[i] += d;
-                squares[i] = fmaf(d, d, squares[i]);
-            }
-        },
-        [] {});
+        for (int i = 0; i < RUN<T>; ++i) {
+            const float d = v[i] - pivot[i];
+            sum[i] += d;
+            squares[i] = fmaf(d, d, squares[i]);
+        }
+    });
     if (threadIdx.x < a.across) {
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) area.over[s.place * RUN<T> + i].x = pivot[i];
@@ -159,18 +155,19 @@ __device__ __forceinline__ void sum_columns(const norm_ring_args &a, const ring_
 
 template <class T>
 __device__ __forceinline__ void put_columns(const norm_ring_args &a, const ring_seat &s,
-                                            const ring_areas &area, uint4 *ring, uint32_t turn,
-                                            ring_ahead &next)
+                                            const ring_areas &area, uint4 *ring, ring_seen &seen,
+                                            ring_ahead &next, uint32_t turn)
 {
-    for (uint32_t g = threadIdx.x; g < a.groups; g += blockDim.x) {
-        const pair p = await_pair(post_at(a, s, turn, g, a.blocks), turn);
+    meet_exchange(a);
+    for (uint32_t g = threadIdx.x; g < a.groups; g += a.threads) {
+        const pair p = area.results[turn % 2 * a.groups + g];
         const float mean = (float)p.first, inv_std = (float)p.second;
         area.groups[g] = make_float4(mean, inv_std, (float)(mean - p.first) * inv_std, 0.0f);
     }
     uint32_t scale[RUN<T>], bias[RUN<T>];
     params_at(scale, a.scale, s.place * RUN<T>, s.slots > 0 ? RUN<T> : 0);
     params_at(bias, a.bias, s.place * RUN<T>, s.slots > 0 ? RUN<T> : 0);
-    __syncthreads();
+    meet_others(a);
     float mean[RUN<T>], factor[RUN<T>], base[RUN<T>];
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
@@ -180,33 +177,28 @@ __device__ __forceinline__ void put_columns(const norm_ring_args &a, const ring_
         base[i] = fmaf(param_of(a.scale, scale[i]), n.z, param_of(a.bias, bias[i]));
     }
     T *y = static_cast<T *>(a.y) + ring_base<T>(a, s, s.team + turn * a.teams);
-    uint32_t place = next.place; // the oldest is where the newest comes
-    for_runs(
-        a, s, place, [](uint32_t) {},
-        [&](uint32_t, uint32_t at) {
-            run<T> r;
-            float v[RUN<T>];
-            r.load(reinterpret_cast<const T *>(ring + at));
-            widen(v, r);
+    put_runs<T, 1>(a, s, ring, seen, next, [&](uint32_t slot, uint32_t at) {
+        run<T> r;
+        float v[RUN<T>];
+        r.load(reinterpret_cast<const T *>(ring + at));
+        widen(v, r);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(factor[i], v[i] - mean[i], base[i]);
-            put(y, v, a.runs != 0, 0, RUN<T>, a.streaming);
-            y += s.step;
-        },
-        [&] { ask<T, 1>(a, s, ring, next); });
+        for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(factor[i], v[i] - mean[i], base[i]);
+        put_run(a, y + (int64_t)slot * s.step, v, ring + at);
+    });
 }
 
 template <class T> __device__ __forceinline__ void columns_forward(const norm_ring_args &a)
 {
     uint4 *ring = wd_dynamic_shared<uint4>();
-    const ring_areas area = column_areas_of(a, ring + a.ring * blockDim.x);
+    const ring_areas area = column_areas_of(a, ring + a.ring * a.threads);
     walk<T, 1>(
         a, ring, area, [] {},
-        [&](const ring_seat &s, uint32_t &place, uint32_t turn, uint32_t behind) {
-            sum_columns<T>(a, s, area, ring, place, turn, behind);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            sum_columns<T>(a, s, area, ring, seen, next, turn);
         },
-        [&](const ring_seat &s, uint32_t turn, ring_ahead &next) {
-            put_columns<T>(a, s, area, ring, turn, next);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            put_columns<T>(a, s, area, ring, seen, next, turn);
         });
 }
 
@@ -214,37 +206,33 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ri
 
 template <class T>
 __device__ __forceinline__ void sum_column_gradients(const norm_ring_args &a, const ring_seat &s,
-                                                     const ring_areas &area, const uint4 *ring,
-                                                     uint32_t &place, uint32_t turn,
-                                                     uint32_t behind)
+                                                     const ring_areas &area, uint4 *ring,
+                                                     ring_seen &seen, ring_ahead &next,
+                                                     uint32_t turn)
 {
     const float2 *given = given_at(a, area, turn);
     float mean[RUN<T>], sum[RUN<T>], product[RUN<T>];
-    __syncthreads();
-    post_last<2>(a, s, area, turn);
+    meet_others(a);
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
         mean[i] = given[wd_fastdiv_quotient(s.place * RUN<T> + i, a.by_each)].x;
         sum[i] = product[i] = 0.0f;
     }
-    for_runs(
-        a, s, place, [&](uint32_t b) { await_batch(a, behind, b); },
-        [&](uint32_t, uint32_t at) {
-            run<T> rx, rdy;
-            float x[RUN<T>], dy[RUN<T>];
-            rx.load(reinterpret_cast<const T *>(ring + at));
-            rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * blockDim.x));
-            widen(x, rx);
-            widen(dy, rdy);
+    see_runs<T, 2>(a, s, ring, seen, next, [&](uint32_t at) {
+        run<T> rx, rdy;
+        float x[RUN<T>], dy[RUN<T>];
+        rx.load(reinterpret_cast<const T *>(ring + at));
+        rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * a.threads));
+        widen(x, rx);
+        widen(dy, rdy);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                sum[i] += dy[i];
-                product[i] = fmaf(dy[i], x[i] - mean[i], product[i]);
-            }
-        },
-        [] {});
+        for (int i = 0; i < RUN<T>; ++i) {
+            sum[i] += dy[i];
+            product[i] = fmaf(dy[i], x[i] - mean[i], product[i]);
+        }
+    });
     ring_columns<T>(a, sum, product, area);
-    for (uint32_t c = threadIdx.x; a.sums && c < a.channels; c += blockDim.x) {
+    for (uint32_t c = threadIdx.x; a.sums && c < a.channels; c += a.threads) {
         const float2 one = area.found[c];
         area.over[c].x += one.x;
         area.over[c].y += one.y * given[wd_fastdiv_quotient(c, a.by_each)].y;
@@ -265,21 +253,23 @@ __device__ __forceinline__ void sum_column_gradients(const norm_ring_args &a, co
 template <class T>
 __device__ __forceinline__ void put_column_gradients(const norm_ring_args &a, const ring_seat &s,
                                                      const ring_areas &area, uint4 *ring,
-                                                     uint32_t turn, ring_ahead &next)
+                                                     ring_seen &seen, ring_ahead &next,
+                                                     uint32_t turn)
 {
     const float2 *given = given_at(a, area, turn);
     // of the panel that is summed next, under way while this one is written
     const uint32_t coming = turn + 1 + a.lag;
     const float2 first = given_of(a, s, coming, threadIdx.x);
-    for (uint32_t g = threadIdx.x; g < a.groups; g += blockDim.x) {
-        const pair p = await_pair(post_at(a, s, turn, g, a.blocks), turn);
+    meet_exchange(a);
+    for (uint32_t g = threadIdx.x; g < a.groups; g += a.threads) {
+        const pair p = area.results[turn % 2 * a.groups + g];
         const float2 of = given[g];
         area.groups[g] =
             make_float4(of.x, of.y, -of.y * (float)p.first, -of.y * of.y * (float)p.second);
     }
     uint32_t scale[RUN<T>];
     params_at(scale, a.scale, s.place * RUN<T>, s.slots > 0 ? RUN<T> : 0);
-    __syncthreads();
+    meet_others(a);
     float mean[RUN<T>], factor[RUN<T>], base[RUN<T>], slope[RUN<T>];
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
@@ -290,45 +280,40 @@ __device__ __forceinline__ void put_column_gradients(const norm_ring_args &a, co
         slope[i] = n.w;
     }
     T *dx = static_cast<T *>(a.y) + ring_base<T>(a, s, s.team + turn * a.teams);
-    uint32_t place = next.place;
-    for_runs(
-        a, s, place, [](uint32_t) {},
-        [&](uint32_t, uint32_t at) {
-            run<T> rx, rdy;
-            float x[RUN<T>], v[RUN<T>];
-            rx.load(reinterpret_cast<const T *>(ring + at));
-            rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * blockDim.x));
-            widen(x, rx);
-            widen(v, rdy);
+    put_runs<T, 2>(a, s, ring, seen, next, [&](uint32_t slot, uint32_t at) {
+        run<T> rx, rdy;
+        float x[RUN<T>], v[RUN<T>];
+        rx.load(reinterpret_cast<const T *>(ring + at));
+        rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * a.threads));
+        widen(x, rx);
+        widen(v, rdy);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                v[i] = fmaf(factor[i], v[i], fmaf(slope[i], x[i] - mean[i], base[i]));
-            }
-            put(dx, v, a.runs != 0, 0, RUN<T>, a.streaming);
-            dx += s.step;
-        },
-        [&] { ask<T, 2>(a, s, ring, next); });
+        for (int i = 0; i < RUN<T>; ++i) {
+            v[i] = fmaf(factor[i], v[i], fmaf(slope[i], x[i] - mean[i], base[i]));
+        }
+        put_run(a, dx + (int64_t)slot * s.step, v, ring + at);
+    });
     take_given(a, s, area, coming, first);
 }
 
 template <class T> __device__ __forceinline__ void columns_backward(const norm_ring_args &a)
 {
     uint4 *ring = wd_dynamic_shared<uint4>();
-    const ring_areas area = column_areas_of(a, ring + 2 * a.ring * blockDim.x);
+    const ring_areas area = column_areas_of(a, ring + 2 * a.ring * a.threads);
     walk<T, 2>(
         a, ring, area,
         [&] {
-            for (uint32_t c = threadIdx.x; c < a.channels; c += blockDim.x) {
+            for (uint32_t c = threadIdx.x; c < a.channels; c += a.threads) {
                 area.over[c] = make_float2(0.0f, 0.0f);
             }
         },
-        [&](const ring_seat &s, uint32_t &place, uint32_t turn, uint32_t behind) {
-            sum_column_gradients<T>(a, s, area, ring, place, turn, behind);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            sum_column_gradients<T>(a, s, area, ring, seen, next, turn);
         },
-        [&](const ring_seat &s, uint32_t turn, ring_ahead &next) {
-            put_column_gradients<T>(a, s, area, ring, turn, next);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            put_column_gradients<T>(a, s, area, ring, seen, next, turn);
         });
-    for (uint32_t c = threadIdx.x; a.sums && c < a.channels; c += blockDim.x) {
+    for (uint32_t c = threadIdx.x; a.sums && c < a.channels; c += a.threads) {
         const float2 all = area.over[c];
         a.sums[(int64_t)blockIdx.x * a.channels + c] = {all.x, all.y};
     }

@@ -23,7 +23,8 @@ struct ring_seat {
     uint32_t all;     // rows of the block
     uint32_t slots;   // runs of the thread in a panel
     uint32_t batches; // of the block's threads in a panel, at least one
-    int64_t step;     // elements from one run of a thread to the next
+    uint32_t keep;    // of these that stay till they are written; the others are read again
+    uint32_t step;    // elements from one run of a thread to the next
 };
 
 __device__ __forceinline__ ring_seat ring_seat_of(const norm_ring_args &a)
@@ -37,7 +38,8 @@ __device__ __forceinline__ ring_seat ring_seat_of(const norm_ring_args &a)
     s.all = min(a.part, a.height - s.begin);
     s.slots = s.row < a.rows && s.row < s.all ? (s.all - s.row - 1) / a.rows + 1 : 0;
     s.batches = max((s.all + a.rows * BATCH - 1) / (a.rows * BATCH), 1u);
-    s.step = (int64_t)a.rows * a.width;
+    s.keep = min(s.batches, a.keep);
+    s.step = a.rows * a.width;
     return s;
 }
 
@@ -51,13 +53,88 @@ __device__ __forceinline__ int64_t ring_base(const norm_ring_args &a, const ring
 
 // ---- The ring ----
 
-// What is asked for next: runs of a panel, and their place.
+// What is asked for next: a batch of a panel, and its place. Batches are asked for from the first to the
+// last, then those that do not stay once more from there on to the first: what was read last may still be
+// in the cache.
 struct ring_ahead {
     int64_t at; // elements
     uint32_t panel;
-    uint32_t slot;
+    uint32_t batch;
     uint32_t place;
+    uint32_t asked;  // batches, ever
+    uint32_t freed;  // of these
+    uint32_t oldest; // place of the first that has not been written
+    uint32_t steps;
+    bool again;
 };
+
+// The oldest that has not been looked at, of all that were asked for.
+struct ring_seen {
+    uint32_t place;
+    uint32_t count;
+};
+
+__device__ __forceinline__ void move_place(const norm_ring_args &a, uint32_t &place)
+{
+    place += BATCH;
+    if (place == a.ring) place = 0;
+}
+
+template <class T>
+__device__ __forceinline__ void ask_on(const norm_ring_args &a, const ring_seat &s,
+                                       ring_ahead &next)
+{
+    const int64_t step = (int64_t)BATCH * s.step;
+    bool ends;
+    if (!next.again) {
+        next.batch += 1, next.at += step;
+        ends = next.batch == s.batches;
+        if (ends && s.keep < s.batches) {
+            ends = false;
+            next.again = true;
+            next.batch = s.batches - s.keep - 1;
+            next.at -= (s.keep + 1) * step;
+        }
+    } else {
+        ends = next.batch == 0;
+        next.batch -= 1, next.at -= step;
+    }
+    if (!ends) return;
+    next.again = false;
+    next.batch = 0;
+    next.panel += a.teams;
+    next.at = ring_base<T>(a, s, next.panel);
+}
+
+// A run into the thread's own words; off the boundaries element by element, in few instructions.
+template <class T> __device__ __forceinline__ void ask_run(uint4 *to, const T *from, bool whole)
+{
+    if (whole) {
+        wd_copy_async<16, false>(to, from);
+        return;
+    }
+    T *own = reinterpret_cast<T *>(to);
+#pragma unroll 1
+    for (int i = 0; i < RUN<T>; ++i) own[i] = from[i];
+}
+
+// From registers, off the boundaries by way of the thread's own words, where nothing is left to be read.
+template <class T>
+__device__ __forceinline__ void put_run(const norm_ring_args &a, T *to, const float (&v)[RUN<T>],
+                                        uint4 *words)
+{
+    run<T> r;
+    narrow(r, v);
+    if (a.runs) {
+        if (a.streaming) r.store_streaming(to);
+        else r.store(to);
+        return;
+    }
+    T *own = reinterpret_cast<T *>(words);
+    r.store(own);
+#pragma unroll 1
+    for (int i = 0; i < RUN<T>; ++i) to[i] = own[i];
+}
 
 // A batch of both tensors, or of one; none where panels have ended, so that batches can be counted.
 template <class T, int TENSORS>
@@ -65,27 +142,21 @@ __device__ __forceinline__ void ask(const norm_ring_args &a, const ring_seat &s,
                                     ring_ahead &next)
 {
     if (next.panel < a.panels) {
-        uint4 *to = ring + next.place * blockDim.x + threadIdx.x;
+        uint4 *to = ring + next.place * a.threads + threadIdx.x;
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; ++i) {
-            if (next.slot + i >= s.slots) break;
+            if (next.batch * BATCH + i >= s.slots) break;
             const int64_t at = next.at + i * s.step;
-            fetch(to + i * blockDim.x, static_cast<const T *>(a.x) + at, a.runs != 0, 0, RUN<T>);
+            ask_run(to + i * a.threads, static_cast<const T *>(a.x) + at, a.runs != 0);
             if constexpr (TENSORS == 2) {
-                fetch(to + (a.ring + i) * blockDim.x, static_cast<const T *>(a.dy) + at,
-                      a.runs != 0, 0, RUN<T>);
+                ask_run(to + (a.ring + i) * a.threads, static_cast<const T *>(a.dy) + at,
+                        a.runs != 0);
             }
         }
-        next.at += BATCH * s.step;
-        next.slot += BATCH;
-        if (next.slot >= s.batches * BATCH) {
-            next.slot = 0;
-            next.panel += a.teams;
-            next.at = ring_base<T>(a, s, next.panel);
-        }
+        ask_on<T>(a, s, next);
     }
-    next.place += BATCH;
-    if (next.place == a.ring) next.place = 0;
+    move_place(a, next.place);
+    next.asked += 1;
     wd_copies_end();
 }
 
@@ -108,23 +179,74 @@ __device__ __forceinline__ void await_batches(uint32_t under_way)
     }
 }
 
-// f(slot, place in the ring) of the thread's runs of a panel, batch by batch; `behind` after each.
-template <class F, class BEFORE, class BEHIND>
-__device__ __forceinline__ void for_runs(const norm_ring_args &a, const ring_seat &s,
-                                         uint32_t &place, const BEFORE &before, const F &f,
-                                         const BEHIND &behind)
+// Until so many of what has not been looked at are there.
+template <class T, int TENSORS>
+__device__ __forceinline__ void await_seen(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
+                                           ring_ahead &next, const ring_seen &seen,
+                                           uint32_t batches)
+{
+    while (next.asked < seen.count + batches) ask<T, TENSORS>(a, s, ring, next);
+    await_batches(next.asked - seen.count - batches);
+}
+
+// Asks for a batch by and by: not more of them under way than keep memory busy, behind whom what others
+// ask for would have to wait.
+template <class T, int TENSORS>
+__device__ __forceinline__ void go_on(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
+                                      ring_ahead &next, bool always)
+{
+    next.steps += 1;
+    if (next.asked - next.freed >= a.ring / BATCH || (!always && next.steps % 2 > 0)) return;
+    await_batches(a.ahead - 1);
+    ask<T, TENSORS>(a, s, ring, next);
+}
+
+// f(place in the ring) of the thread's runs of the panel that is summed; what does not stay makes room.
+template <class T, int TENSORS, class F>
+__device__ __forceinline__ void see_runs(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
+                                         ring_seen &seen, ring_ahead &next, const F &f)
 {
 #pragma unroll 1
     for (uint32_t b = 0; b < s.batches; ++b) {
-        before(b);
-        const uint32_t at = place * blockDim.x + threadIdx.x;
+        await_seen<T, TENSORS>(a, s, ring, next, seen, 1);
+        const uint32_t at = seen.place * a.threads + threadIdx.x;
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; ++i) {
-            if (b * BATCH + i < s.slots) f(b * BATCH + i, at + i * blockDim.x);
+            if (b * BATCH + i < s.slots) f(at + i * a.threads);
         }
-        place += BATCH;
-        if (place == a.ring) place = 0;
-        behind();
+        move_place(a, seen.place);
+        seen.count += 1;
+        const bool goes = b + s.keep < s.batches;
+        if (goes) {
+            next.freed += 1;
+            move_place(a, next.oldest);
+        }
+        go_on<T, TENSORS>(a, s, ring, next, goes || seen.count <= s.batches);
+    }
+}
+
+// f(slot, place in the ring) of the thread's runs of the panel that is written.
+template <class T, int TENSORS, class F>
+__device__ __forceinline__ void put_runs(const norm_ring_args &a, const ring_seat &s, uint4 *ring,
+                                         ring_seen &seen, ring_ahead &next, const F &f)
+{
+#pragma unroll 1
+    for (uint32_t k = 0; k < s.batches; ++k) {
+        uint32_t b = s.batches - s.keep + k;
+        if (k >= s.keep) {
+            b = s.batches - 1 - k;
+            await_seen<T, TENSORS>(a, s, ring, next, seen, 1);
+            move_place(a, seen.place);
+            seen.count += 1;
+        }
+        const uint32_t at = next.oldest * a.threads + threadIdx.x;
+#pragma unroll
+        for (uint32_t i = 0; i < BATCH; ++i) {
+            if (b * BATCH + i < s.slots) f(b * BATCH + i, at + i * a.threads);
+        }
+        next.freed += 1;
+        move_place(a, next.oldest);
+        go_on<T, TENSORS>(a, s, ring, next, s.keep < s.batches);
     }
 }
 
@@ -132,24 +254,13 @@ __device__ __forceinline__ void for_runs(const norm_ring_args &a, const ring_sea
 
 struct ring_areas {
     float4 *table;  // by thread
+    pair *results;  // of two turns, by group
     float4 *groups; // by group
-    pair *partial;  // by group of this block's and warp of blocks
     float2 *found;  // by column
     float2 *over;   // by column; forward what differences are from, backward sums over panels
     float2 *given;  // backward: three panels' statistics
     float4 *lines;  // planes: by channel that the block has something of
 };
-
-__device__ __forceinline__ uint32_t warps_of_blocks(const norm_ring_args &a)
-{
-    return (a.blocks + WARP - 1) / WARP;
-}
-
-// Groups that this block adds up over blocks.
-__device__ __forceinline__ uint32_t groups_of_block(const norm_ring_args &a, const ring_seat &s)
-{
-    return s.rank < a.groups ? (a.groups - s.rank - 1) / a.blocks + 1 : 0;
-}
 
 // ---- Posts ----
 
@@ -192,55 +303,56 @@ __device__ __forceinline__ void begin_ring_posts(const norm_ring_args &a, const 
     }
 }
 
-// Sums over blocks of the groups that are this block's, by warps: 32 blocks each.
-__device__ __forceinline__ void add_posts(const norm_ring_args &a, const ring_seat &s,
-                                          const ring_areas &area, uint32_t turn)
+// What follows from all blocks' posts of a turn, for one of the groups that are this block's: forward the
+// statistics, backward means of the two sums.
+template <int TENSORS>
+__device__ __forceinline__ pair result_of(const norm_ring_args &a, const ring_seat &s,
+                                          const pair &all, uint32_t turn, uint32_t group)
 {
-    const uint32_t lane = threadIdx.x % WARP;
-    const uint32_t across = warps_of_blocks(a);
-    const uint32_t items = groups_of_block(a, s) * across;
-    for (uint32_t item = threadIdx.x / WARP; item < items; item += blockDim.x / WARP) {
-        const uint32_t rank = item % across * WARP + lane;
-        const uint32_t group = s.rank + item / across * a.blocks;
-        pair all = {0.0, 0.0};
-        if (rank < a.blocks) all = await_pair(post_at(a, s, turn, group, rank), turn);
-        __syncwarp();
-        all = sum_of_lanes(all, WARP);
-        if (lane == 0) area.partial[item] = all;
-    }
-}
-
-__device__ __forceinline__ pair added(const norm_ring_args &a, const ring_areas &area, uint32_t i)
-{
-    const uint32_t across = warps_of_blocks(a);
-    pair all = area.partial[i * across];
-    for (uint32_t w = 1; w < across; ++w) add(all, area.partial[i * across + w]);
-    return all;
-}
-
-// Waits for a batch of the panel that is summed, where `behind` batches have been asked for less than
-// the ring has room for.
-__device__ __forceinline__ void await_batch(const norm_ring_args &a, uint32_t behind, uint32_t b)
-{
-    await_batches(a.ring / BATCH - behind - b - 1);
-}
-
-// Posts what follows from all blocks' posts of a turn, for the groups that are this block's.
-__device__ __forceinline__ void post_statistics(const norm_ring_args &a, const ring_seat &s,
-                                                const ring_areas &area, uint32_t turn)
-{
-    const uint32_t mine = groups_of_block(a, s);
-    for (uint32_t i = threadIdx.x; i < mine; i += blockDim.x) {
-        const uint32_t group = s.rank + i * a.blocks;
-        const pair all = added(a, area, i);
-        const double mean = all.first * a.inverse;
-        const double variance = fmax(all.second * a.inverse - mean * mean, 0.0);
-        const float inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
-        const int64_t share = (int64_t)(s.team + turn * a.teams) * a.groups + group;
-        post_pair(post_at(a, s, turn, group, a.blocks), {mean, inv_std}, turn);
+    if constexpr (TENSORS == 2) return {all.first * a.inverse, all.second * a.inverse};
+    const double mean = all.first * a.inverse;
+    const double variance = fmax(all.second * a.inverse - mean * mean, 0.0);
+    const float inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
+    const int64_t share = (int64_t)(s.team + turn * a.teams) * a.groups + group;
+    if (threadIdx.x % WARP == 0) {
         if (a.mean) a.mean[share] = (float)mean;
         if (a.inv_std) a.inv_std[share] = inv_std;
     }
+    return {mean, inv_std};
+}
+
+// The block's last warp has nothing else to do than to add up posts, and to take those that follow, so
+// that nobody waits for the way there.
+template <int TENSORS>
+__device__ __forceinline__ void exchange_turn(const norm_ring_args &a, const ring_seat &s,
+                                              const ring_areas &area, uint32_t turn)
+{
+    const uint32_t lane = threadIdx.x % WARP;
+    for (uint32_t group = s.rank; group < a.groups; group += a.blocks) {
+        pair all = {0.0, 0.0};
+        for (uint32_t rank = lane; rank < a.blocks; rank += WARP) {
+            add(all, await_pair(post_at(a, s, turn, group, rank), turn));
+        }
+        __syncwarp();
+        all = result_of<TENSORS>(a, s, sum_of_lanes(all, WARP), turn, group);
+        if (lane == 0) post_pair(post_at(a, s, turn, group, a.blocks), all, turn);
+    }
+    __syncwarp();
+    for (uint32_t group = lane; group < a.groups; group += WARP) {
+        area.results[turn % 2 * a.groups + group] =
+            await_pair(post_at(a, s, turn, group, a.blocks), turn);
+    }
+    __syncwarp();
+}
+
+// Barriers: of all who have runs, and of these and the warp that exchanges.
+__device__ __forceinline__ void meet_others(const norm_ring_args &a)
+{
+    wd_barrier(1, a.threads);
+}
+__device__ __forceinline__ void meet_exchange(const norm_ring_args &a)
+{
+    wd_barrier(2, a.threads + WARP);
 }
 
 // Statistics of a group of the panel of a turn.
@@ -266,76 +378,41 @@ __device__ __forceinline__ void take_given(const norm_ring_args &a, const ring_s
                                            const ring_areas &area, uint32_t turn, float2 first)
 {
     float2 *to = given_at(a, area, turn);
-    for (uint32_t g = threadIdx.x; g < a.groups; g += blockDim.x) {
+    for (uint32_t g = threadIdx.x; g < a.groups; g += a.threads) {
         to[g] = g == threadIdx.x ? first : given_of(a, s, turn, g);
-    }
-}
-
-__device__ __forceinline__ void post_gradients(const norm_ring_args &a, const ring_seat &s,
-                                               const ring_areas &area, uint32_t turn)
-{
-    const uint32_t mine = groups_of_block(a, s);
-    for (uint32_t i = threadIdx.x; i < mine; i += blockDim.x) {
-        const uint32_t group = s.rank + i * a.blocks;
-        const pair all = added(a, area, i);
-        post_pair(post_at(a, s, turn, group, a.blocks),
-                  {all.first * a.inverse, all.second * a.inverse}, turn);
     }
 }
 
 // ---- The walk ----
 
-template <int TENSORS>
-__device__ __forceinline__ void post_results(const norm_ring_args &a, const ring_seat &s,
-                                             const ring_areas &area, uint32_t turn)
-{
-    if constexpr (TENSORS == 1) post_statistics(a, s, area, turn);
-    else post_gradients(a, s, area, turn);
-}
-
-// Behind the barrier with which the sums of a turn begin: what follows from the posts of the last one.
-template <int TENSORS>
-__device__ __forceinline__ void post_last(const norm_ring_args &a, const ring_seat &s,
-                                          const ring_areas &area, uint32_t turn)
-{
-    if (a.lag && turn > 0) post_results<TENSORS>(a, s, area, turn - 1);
-}
-
-// sum(seat, place, turn, behind) posts what the block finds of its turn's panel; put(seat, turn, next)
-// awaits what follows from all posts of it, and writes it.
+// sum(seat, seen, next, turn) posts what the block finds of its turn's panel; put, likewise, awaits what
+// follows from all posts of it, and writes it.
 template <class T, int TENSORS, class BEGIN, class SUM, class PUT>
 __device__ __forceinline__ void walk(const norm_ring_args &a, uint4 *ring, const ring_areas &area,
                                      const BEGIN &begin, const SUM &sum, const PUT &put)
 {
     const ring_seat s = ring_seat_of(a);
-    ring_ahead next = {ring_base<T>(a, s, s.team), s.team, 0, 0};
-    uint32_t place = 0;
+    const bool exchanges = threadIdx.x >= a.threads;
+    ring_ahead next = {ring_base<T>(a, s, s.team), s.team, 0, 0, 0, 0, 0, 0, false};
+    ring_seen seen = {0, 0};
     wd_wait_for_previous();
-    for (uint32_t k = 0; k < a.ring / BATCH; ++k) ask<T, TENSORS>(a, s, ring, next);
+    for (uint32_t k = 0; !exchanges && k < a.ahead; ++k) ask<T, TENSORS>(a, s, ring, next);
     begin_ring_posts(a, s);
-    for (uint32_t turn = 0; TENSORS == 2 && turn <= a.lag; ++turn) {
+    for (uint32_t turn = 0; TENSORS == 2 && !exchanges && turn <= a.lag; ++turn) {
         take_given(a, s, area, turn, given_of(a, s, turn, threadIdx.x));
     }
-    begin();
+    if (!exchanges) begin();
     wd_meet(a.counters + s.team * WD_COUNTER_WORDS, a.blocks, s.rank == 0);
     for (uint32_t turn = 0;; ++turn) {
         const bool more = s.team + turn * a.teams < a.panels;
-        if (a.lag && turn > 0) {
-            add_posts(a, s, area, turn - 1);
-            if (!more) {
-                __syncthreads();
-                post_results<TENSORS>(a, s, area, turn - 1);
-            }
+        if (exchanges) {
+            if (!more) return;
+            exchange_turn<TENSORS>(a, s, area, turn);
+            meet_exchange(a);
+            continue;
         }
-        if (more) sum(s, place, turn, turn > 0 ? a.lag * s.batches : 0);
-        if (a.lag) {
-            if (turn > 0) put(s, turn - 1, next);
-        } else if (more) {
-            add_posts(a, s, area, turn);
-            __syncthreads();
-            post_results<TENSORS>(a, s, area, turn);
-            put(s, turn, next);
-        }
+        if (more) sum(s, seen, next, turn);
+        if (turn >= a.lag && (a.lag || more)) put(s, seen, next, turn - a.lag);
         if (!more) return;
     }
 }

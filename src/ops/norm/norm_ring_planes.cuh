@@ -17,8 +17,8 @@ __device__ __forceinline__ ring_areas plane_areas_of(const norm_ring_args &a, ui
     r.table = nullptr;
     r.groups = reinterpret_cast<float4 *>(behind);
     r.lines = r.groups + 1;
-    r.partial = reinterpret_cast<pair *>(r.lines + a.lines);
-    r.found = reinterpret_cast<float2 *>(r.partial + warps_of_blocks(a));
+    r.results = reinterpret_cast<pair *>(r.lines + a.lines);
+    r.found = reinterpret_cast<float2 *>(r.results + 2);
     r.over = nullptr;
     r.given = r.found + a.lines * a.pieces;
     return r;
@@ -56,10 +56,10 @@ __device__ __forceinline__ void post_of_block(const norm_ring_args &a, const rin
     const uint32_t lane = threadIdx.x % WARP;
     mine = sum_of_lanes(mine, WARP);
     if (lane == 0) of_warp[threadIdx.x / WARP] = mine;
-    __syncthreads();
+    meet_others(a);
     if (threadIdx.x >= WARP) return;
     mine = {0.0, 0.0};
-    if (lane < blockDim.x / WARP) mine = of_warp[lane];
+    if (lane < a.threads / WARP) mine = of_warp[lane];
     mine = sum_of_lanes(mine, RING_WARPS);
     if (lane == 0) post_pair(post_at(a, s, turn, 0, s.rank), mine, turn);
 }
@@ -68,96 +68,87 @@ __device__ __forceinline__ void post_of_block(const norm_ring_args &a, const rin
 
 template <class T>
 __device__ __forceinline__ void sum_planes(const norm_ring_args &a, const ring_seat &s,
-                                           const ring_areas &area, const uint4 *ring,
-                                           uint32_t &place, uint32_t turn, uint32_t behind,
-                                           pair *of_warp)
+                                           const ring_areas &area, uint4 *ring, ring_seen &seen,
+                                           ring_ahead &next, uint32_t turn, pair *of_warp)
 {
     float pivot = 0.0f, sum[2] = {0.0f, 0.0f}, squares[2] = {0.0f, 0.0f};
-    __syncthreads();
-    post_last<1>(a, s, area, turn);
-    await_batch(a, behind, 0);
+    meet_others(a);
+    await_seen<T, 1>(a, s, ring, next, seen, 1);
     if (s.slots > 0) {
-        pivot = wd_widen(*reinterpret_cast<const T *>(ring + place * blockDim.x + threadIdx.x));
+        pivot = wd_widen(*reinterpret_cast<const T *>(ring + seen.place * a.threads + threadIdx.x));
     }
-    for_runs(
-        a, s, place, [&](uint32_t b) { await_batch(a, behind, b); },
-        [&](uint32_t, uint32_t at) {
-            run<T> r;
-            float v[RUN<T>];
-            r.load(reinterpret_cast<const T *>(ring + at));
-            widen(v, r);
+    see_runs<T, 1>(a, s, ring, seen, next, [&](uint32_t at) {
+        run<T> r;
+        float v[RUN<T>];
+        r.load(reinterpret_cast<const T *>(ring + at));
+        widen(v, r);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                const float d = v[i] - pivot;
-                sum[i % 2] += d;
-                squares[i % 2] = fmaf(d, d, squares[i % 2]);
-            }
-        },
-        [] {});
+        for (int i = 0; i < RUN<T>; ++i) {
+            const float d = v[i] - pivot;
+            sum[i % 2] += d;
+            squares[i % 2] = fmaf(d, d, squares[i % 2]);
+        }
+    });
     const shifted mine = {pivot, sum[0] + sum[1], squares[0] + squares[1]};
     post_of_block(a, s, mine.from(0.0f, s.slots * RUN<T>), of_warp, turn);
 }
 
-// f(where it is in the ring, its line) of the thread's runs.
-template <class F, class BEHIND>
-__device__ __forceinline__ void for_lines(const norm_ring_args &a, const ring_seat &s,
+// f(slot, where it is in the ring, its line) of the thread's runs.
+template <class T, int TENSORS, class F>
+__device__ __forceinline__ void put_lines(const norm_ring_args &a, const ring_seat &s,
                                           const ring_areas &area, const ring_channels &channels,
-                                          uint32_t place, const F &f, const BEHIND &behind)
+                                          uint4 *ring, ring_seen &seen, ring_ahead &next,
+                                          const F &f)
 {
-    uint32_t v = s.begin + s.row;
-    for_runs(
-        a, s, place, [](uint32_t) {},
-        [&](uint32_t, uint32_t at) {
-            f(at, area.lines[wd_fastdiv_quotient(v, a.by_plane) - channels.first]);
-            v += a.rows;
-        },
-        behind);
+    const uint32_t first = s.begin + s.row;
+    put_runs<T, TENSORS>(a, s, ring, seen, next, [&](uint32_t slot, uint32_t at) {
+        const uint32_t channel = wd_fastdiv_quotient(first + slot * a.rows, a.by_plane);
+        f(slot, at, area.lines[channel - channels.first]);
+    });
 }
 
 template <class T>
 __device__ __forceinline__ void put_planes(const norm_ring_args &a, const ring_seat &s,
-                                           const ring_areas &area, uint4 *ring, uint32_t turn,
-                                           ring_ahead &next)
+                                           const ring_areas &area, uint4 *ring, ring_seen &seen,
+                                           ring_ahead &next, uint32_t turn)
 {
     const ring_channels channels = ring_channels_of(a, s, turn);
-    for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
+    meet_exchange(a);
+    for (uint32_t c = threadIdx.x; c < channels.count; c += a.threads) {
         const uint32_t channel = channels.of + channels.first + c;
         const uint32_t scale = param_bits(a.scale, channel), bias = param_bits(a.bias, channel);
-        const pair p = await_pair(post_at(a, s, turn, 0, a.blocks), turn);
+        const pair p = area.results[turn % 2];
         const float mean = (float)p.first;
         const float factor = param_of(a.scale, scale) * (float)p.second;
         const float base = fmaf((float)(mean - p.first), factor, param_of(a.bias, bias));
         area.lines[c] = make_float4(mean, factor, base, 0.0f);
     }
-    __syncthreads();
+    meet_others(a);
     T *y = static_cast<T *>(a.y) + ring_base<T>(a, s, s.team + turn * a.teams);
-    for_lines(
-        a, s, area, channels, next.place,
-        [&](uint32_t at, const float4 &line) {
-            run<T> r;
-            float v[RUN<T>];
-            r.load(reinterpret_cast<const T *>(ring + at));
-            widen(v, r);
+    put_lines<T, 1>(a, s, area, channels, ring, seen, next,
+                    [&](uint32_t slot, uint32_t at, const float4 &line) {
+                        run<T> r;
+                        float v[RUN<T>];
+                        r.load(reinterpret_cast<const T *>(ring + at));
+                        widen(v, r);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(line.y, v[i] - line.x, line.z);
-            put(y, v, a.runs != 0, 0, RUN<T>, a.streaming);
-            y += s.step;
-        },
-        [&] { ask<T, 1>(a, s, ring, next); });
+                        for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(line.y, v[i] - line.x, line.z);
+                        put_run(a, y + (int64_t)slot * s.step, v, ring + at);
+                    });
 }
 
 template <class T> __device__ __forceinline__ void planes_forward(const norm_ring_args &a)
 {
     __shared__ pair of_warp[RING_WARPS];
     uint4 *ring = wd_dynamic_shared<uint4>();
-    const ring_areas area = plane_areas_of(a, ring + a.ring * blockDim.x);
+    const ring_areas area = plane_areas_of(a, ring + a.ring * a.threads);
     walk<T, 1>(
         a, ring, area, [] {},
-        [&](const ring_seat &s, uint32_t &place, uint32_t turn, uint32_t behind) {
-            sum_planes<T>(a, s, area, ring, place, turn, behind, of_warp);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            sum_planes<T>(a, s, area, ring, seen, next, turn, of_warp);
         },
-        [&](const ring_seat &s, uint32_t turn, ring_ahead &next) {
-            put_planes<T>(a, s, area, ring, turn, next);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            put_planes<T>(a, s, area, ring, seen, next, turn);
         });
 }
 
@@ -166,22 +157,21 @@ template <class T> __device__ __forceinline__ void planes_forward(const norm_rin
 // Sums of channels, `lanes` side by side for each piece of one, then of the block.
 template <class T>
 __device__ __forceinline__ void sum_plane_gradients(const norm_ring_args &a, const ring_seat &s,
-                                                    const ring_areas &area, const uint4 *ring,
-                                                    uint32_t &place, uint32_t turn, uint32_t behind,
-                                                    pair *of_warp)
+                                                    const ring_areas &area, uint4 *ring,
+                                                    ring_seen &seen, ring_ahead &next,
+                                                    uint32_t turn, pair *of_warp)
 {
-    const uint32_t size = a.ring * blockDim.x;
-    const uint32_t begin = place * blockDim.x;
+    const uint32_t size = a.ring * a.threads;
+    const uint32_t begin = seen.place * a.threads;
     const uint32_t lane = threadIdx.x % a.lanes;
     const ring_channels channels = ring_channels_of(a, s, turn);
     const uint32_t units = channels.count * a.pieces;
     const uint32_t panel = s.team + turn * a.teams;
-    await_batch(a, behind, s.batches - 1);
-    __syncthreads();
-    post_last<2>(a, s, area, turn);
+    await_seen<T, 2>(a, s, ring, next, seen, s.batches);
+    meet_others(a);
     const float2 given = *given_at(a, area, turn);
     for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < units;
-         u += blockDim.x / a.lanes) {
+         u += a.threads / a.lanes) {
         float sum = 0.0f, product = 0.0f;
         if (u < units) {
             const uint32_t c = channels.first + u / a.pieces;
@@ -210,10 +200,11 @@ __device__ __forceinline__ void sum_plane_gradients(const norm_ring_args &a, con
         }
         if (lane == 0 && u < units) area.found[u] = make_float2(sum, product * given.y);
     }
-    place = (place + s.batches * BATCH) % a.ring;
-    __syncthreads();
+    seen.place = (seen.place + s.batches * BATCH) % a.ring;
+    seen.count += s.batches;
+    meet_others(a);
     pair mine = {0.0, 0.0};
-    for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
+    for (uint32_t c = threadIdx.x; c < channels.count; c += a.threads) {
         const uint32_t own = channels.first + c;
         float2 all = area.found[c * a.pieces];
         for (uint32_t k = 1; k < a.pieces; ++k) {
@@ -234,38 +225,37 @@ __device__ __forceinline__ void sum_plane_gradients(const norm_ring_args &a, con
 template <class T>
 __device__ __forceinline__ void put_plane_gradients(const norm_ring_args &a, const ring_seat &s,
                                                     const ring_areas &area, uint4 *ring,
-                                                    uint32_t turn, ring_ahead &next)
+                                                    ring_seen &seen, ring_ahead &next,
+                                                    uint32_t turn)
 {
     const ring_channels channels = ring_channels_of(a, s, turn);
     const float2 given = *given_at(a, area, turn);
     const uint32_t coming = turn + 1 + a.lag; // the panel that is summed next
     const float2 first = given_of(a, s, coming, threadIdx.x);
-    for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
+    meet_exchange(a);
+    for (uint32_t c = threadIdx.x; c < channels.count; c += a.threads) {
         const uint32_t scale = param_bits(a.scale, channels.of + channels.first + c);
-        const pair p = await_pair(post_at(a, s, turn, 0, a.blocks), turn);
+        const pair p = area.results[turn % 2];
         area.lines[c] =
             make_float4(given.x, given.y * param_of(a.scale, scale), -given.y * (float)p.first,
                         -given.y * given.y * (float)p.second);
     }
-    __syncthreads();
+    meet_others(a);
     T *dx = static_cast<T *>(a.y) + ring_base<T>(a, s, s.team + turn * a.teams);
-    for_lines(
-        a, s, area, channels, next.place,
-        [&](uint32_t at, const float4 &line) {
-            run<T> rx, rdy;
-            float x[RUN<T>], v[RUN<T>];
-            rx.load(reinterpret_cast<const T *>(ring + at));
-            rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * blockDim.x));
-            widen(x, rx);
-            widen(v, rdy);
+    put_lines<T, 2>(a, s, area, channels, ring, seen, next,
+                    [&](uint32_t slot, uint32_t at, const float4 &line) {
+                        run<T> rx, rdy;
+                        float x[RUN<T>], v[RUN<T>];
+                        rx.load(reinterpret_cast<const T *>(ring + at));
+                        rdy.load(reinterpret_cast<const T *>(ring + at + a.ring * a.threads));
+                        widen(x, rx);
+                        widen(v, rdy);
 #pragma unroll
-            for (int i = 0; i < RUN<T>; ++i) {
-                v[i] = fmaf(line.y, v[i], fmaf(line.w, x[i] - line.x, line.z));
-            }
-            put(dx, v, a.runs != 0, 0, RUN<T>, a.streaming);
-            dx += s.step;
-        },
-        [&] { ask<T, 2>(a, s, ring, next); });
+                        for (int i = 0; i < RUN<T>; ++i) {
+                            v[i] = fmaf(line.y, v[i], fmaf(line.w, x[i] - line.x, line.z));
+                        }
+                        put_run(a, dx + (int64_t)slot * s.step, v, ring + at);
+                    });
     take_given(a, s, area, coming, first);
 }
 
@@ -273,14 +263,14 @@ template <class T> __device__ __forceinline__ void planes_backward(const norm_ri
 {
     __shared__ pair of_warp[RING_WARPS];
     uint4 *ring = wd_dynamic_shared<uint4>();
-    const ring_areas area = plane_areas_of(a, ring + 2 * a.ring * blockDim.x);
+    const ring_areas area = plane_areas_of(a, ring + 2 * a.ring * a.threads);
     walk<T, 2>(
         a, ring, area, [] {},
-        [&](const ring_seat &s, uint32_t &place, uint32_t turn, uint32_t behind) {
-            sum_plane_gradients<T>(a, s, area, ring, place, turn, behind, of_warp);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            sum_plane_gradients<T>(a, s, area, ring, seen, next, turn, of_warp);
         },
-        [&](const ring_seat &s, uint32_t turn, ring_ahead &next) {
-            put_plane_gradients<T>(a, s, area, ring, turn, next);
+        [&](const ring_seat &s, ring_seen &seen, ring_ahead &next, uint32_t turn) {
+            put_plane_gradients<T>(a, s, area, ring, seen, next, turn);
         });
 }
 
