@@ -156,19 +156,22 @@ __device__ __forceinline__ void mend(const rng_vector_args &a, const wd_drawing 
 {
     normal_memory *memory = wd_dynamic_shared<normal_memory>();
     for (;;) {
-        if (bits != 0) {
-            memory->list[atomicAdd(&memory->listed, 1u)] = block_of(wd_lowest(bits));
+        while (bits != 0) {
+            const uint32_t slot = atomicAdd(&memory->listed, 1u);
+            if (slot >= RNG_NORMAL_THREADS) break; // the next time
+            memory->list[slot] = block_of(wd_lowest(bits));
             bits &= bits - 1;
         }
         __syncthreads();
         const uint32_t listed = memory->listed;
-        for (uint32_t i = threadIdx.x; i < listed; i += blockDim.x) {
+        for (uint32_t i = threadIdx.x; i < min(listed, (uint32_t)RNG_NORMAL_THREADS);
+             i += blockDim.x) {
             put_tails(a, d, memory->list[i]);
         }
         __syncthreads();
-        if (listed == 0) return;
         if (threadIdx.x == 0) memory->listed = 0;
         __syncthreads();
+        if (listed <= RNG_NORMAL_THREADS) return;
     }
 }
 

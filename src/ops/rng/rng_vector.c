@@ -213,6 +213,22 @@ static uint32_t even_threads(int64_t units, int64_t most)
     return (uint32_t)(wd_ceil_div(each, 32) * 32);
 }
 
+/* Of tiles of so many pixels at most, whose threads have several turns, those whose last turn is fullest. */
+static int64_t even_pixels(int64_t most, int64_t wide, int64_t plane, int64_t block)
+{
+    int64_t best = most;
+    int64_t best_turns = 0;
+    for (int64_t pixels = most; pixels >= most / 2 && pixels > 0; pixels -= block) {
+        int64_t blocks = plane % block == 0 ? pixels / block : (pixels + 2 * block - 2) / block;
+        int64_t turns = wd_ceil_div(blocks * wide, RNG_THREADS);
+        if (best_turns == 0 || pixels * best_turns > best * turns) {
+            best = pixels;
+            best_turns = turns;
+        }
+    }
+    return best;
+}
+
 /* Tiles have all channels where these are few, else some of them, in whole units of memory. */
 static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
                                 const struct wd_tensor *y, int64_t block)
@@ -238,6 +254,7 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
                                       TILES_A_PROCESSOR * (int64_t)queue->device->multiprocessors) {
         pixels = pixels / 2 / block * block;
     }
+    if (pixels < plane && !has_sizes(kernel)) pixels = even_pixels(pixels, wide, plane, block);
     pixels = wd_least(pixels, plane);
     spans = wd_ceil_div(plane, pixels);
     a->small = spans == 1 && plane % block != 0;
@@ -252,9 +269,11 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     tiles = images * spans * groups;
     a->all_units = (uint32_t)tiles;
     shared = (uint32_t)(pixels * wide * bytes + RNG_BYTES);
-    threads = even_threads((int64_t)a->tile_channels * a->row_blocks,
-                           has_sizes(kernel) ? RNG_NORMAL_THREADS : RNG_THREADS);
-    if (has_sizes(kernel)) tiles = stay(queue, a, tiles, threads, &shared);
+    threads = RNG_THREADS;
+    if (has_sizes(kernel)) {
+        threads = even_threads((int64_t)a->tile_channels * a->row_blocks, RNG_NORMAL_THREADS);
+        tiles = stay(queue, a, tiles, threads, &shared);
+    }
     return wd_emit_kernel(queue, &kernel_rows[kernel], tiles, threads, shared, a);
 }
 
