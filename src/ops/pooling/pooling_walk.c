@@ -48,9 +48,6 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
     a.from = spread ? m->dy : m->x;
     a.out = m->out;
     a.alpha = (float)m->alpha;
-    a.beta = (float)m->beta;
-    a.scales = m->alpha != 0.0;
-    a.blends = m->beta != 0.0;
     a.streaming = m->streaming;
     a.mode = wd_pool_mode(s);
     a.exclude = s->exclude;
@@ -119,7 +116,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     const bool pairs = s->stride[1] == 2;
     struct pool_walk_args a;
     int kernel;
-    if ((uintptr_t)m->x % 16 != 0 || (uintptr_t)m->out % 16 != 0) {
+    if ((uintptr_t)m->x % 16 != 0 || (uintptr_t)m->out % 16 != 0 || wd_pool_walk_blends(m)) {
         return (flat ? wd_pool_forward_single : wd_pool_forward_tile).emit(queue, s, m);
     }
     a = wd_pool_walk_args_of(queue->device, s, 1, m);
