@@ -12,6 +12,11 @@
  * of averages. */
 bool wd_pool_walk_takes(const struct wd_pool_shape *shape, struct wd_reason *reason);
 
+/* Rows of a strip, of `least` rows and more, so that threads, of which processors have `resident`, are done
+ * soonest: strips' beginnings cost, and so does a last wave of few. */
+int64_t wd_pool_walk_strip(const struct wd_device *device, int64_t across, int64_t rows,
+                           int64_t least, int64_t resident);
+
 /* All arguments, for threads of `columns` results side by side. */
 struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
                                            const struct wd_pool_shape *shape, int64_t columns,

@@ -17,8 +17,8 @@ enum {
     PAIRS = 1,
     LANE_COLUMNS = 4, /* of planes, of a lane */
     WARP = 32,
-    STRIP_LEAST = 12,    /* pairs of rows of a lane */
-    THREADS_EACH = 2048, /* of a processor, that shorter strips are to make */
+    STRIP_LEAST = 12, /* pairs of rows of a lane */
+    RESIDENT = 1024,  /* threads of a processor */
 };
 
 static bool takes_maxima(const struct wd_pool_shape *s, struct wd_reason *reason)
@@ -75,12 +75,9 @@ static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_s
     a.windows_w = (int32_t)s->windows[2];
     a.pad_h = (int32_t)s->pad[1];
     a.rows_of_warp = (uint32_t)(WARP / lanes);
-    a.strip = (int32_t)pairs;
-    while (a.strip >= 2 * STRIP_LEAST &&
-           s->outer * segments * lanes * wd_ceil_div(pairs, a.strip) <
-               (int64_t)THREADS_EACH * queue->device->multiprocessors) {
-        a.strip = (a.strip + 1) / 2;
-    }
+    a.strip = (int32_t)wd_pool_walk_strip(queue->device,
+                                          wd_ceil_div(s->outer * segments, a.rows_of_warp) * WARP,
+                                          pairs, STRIP_LEAST, RESIDENT);
     a.by_lanes = wd_fastdiv_of((uint32_t)lanes);
     a.by_segments = wd_fastdiv_of((uint32_t)segments);
     a.by_strips = wd_fastdiv_of((uint32_t)wd_ceil_div(pairs, a.strip));
