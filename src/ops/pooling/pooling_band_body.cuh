@@ -56,8 +56,8 @@ __device__ __forceinline__ void band_stage(const pool_band_args &a, const void *
     b.base = first_at<T>(a.from, from, px);
 }
 
-// STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages.
-template <class T, int MODE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
+// PLANE: inner is 1. STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages.
+template <class T, int MODE, bool PLANE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
 __device__ __forceinline__ void band_windows(const pool_band_args &a, const band_box &b)
 {
     using A = acc<T>;
@@ -65,13 +65,13 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a, const band
     constexpr int LINES = (ROWS - 1) * STRIDE + SIZE;
     const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
     const reach *made = b.made, *under = b.under;
-    const uint32_t inner = a.inner;
+    const uint32_t inner = PLANE ? 1 : a.inner;
     const uint32_t step = inner * (uint32_t)sizeof(T);
     const uint32_t items = b.images * high.by_class.divisor * wide.by_class.divisor * inner;
     const pool_out<A> result(a);
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
         uint32_t m = item;
-        const uint32_t c = inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
+        const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
         const int q = made[2].low + (int)wd_take_rest(m, wide.by_class);
         const int p = made[1].low + (int)wd_take_rest(m, high.by_class) * ROWS;
         if (q >= made[2].low + made[2].count) continue;

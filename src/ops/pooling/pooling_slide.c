@@ -137,7 +137,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
 {
     struct pool_slide_args a;
     int64_t blocks, bytes;
-    plan(queue->device, s, &a, &blocks, &bytes);
+    if (!plan(queue->device, s, &a, &blocks, &bytes)) return CUDNN_STATUS_INTERNAL_ERROR;
     a.from = s->backward ? m->dy : m->x;
     a.out = m->out;
     a.alpha = (float)m->alpha;

@@ -120,19 +120,26 @@ __device__ __forceinline__ void slide_down(const pool_slide_args &a, const slide
         const int h0 = p.first + o - high.pad - p.low;
         const T *column = x + m * (uint32_t)p.lows * columns + c;
         float value[N];
-        slide<MODE, N>(
-            high.size,
-            [&](int i) {
-                float v = nothing<MODE, float>();
-                int h = h0 + i;
-                if (a.edge) h = min(max(h, 0), p.lows - 1);
-                if ((uint32_t)h < (uint32_t)p.lows) {
-                    v = wd_widen(column[(uint32_t)h * columns]);
-                    if (WEIGHS) v *= weights[h];
-                }
-                return v;
-            },
-            value);
+        if (!WEIGHS && h0 >= 0 && h0 + high.size + N - 1 <= p.lows) {
+            // all rows are there, as they are for most
+            const T *first = column + (uint32_t)h0 * columns;
+            slide<MODE, N>(
+                high.size, [&](int i) { return wd_widen(first[(uint32_t)i * columns]); }, value);
+        } else {
+            slide<MODE, N>(
+                high.size,
+                [&](int i) {
+                    float v = nothing<MODE, float>();
+                    int h = h0 + i;
+                    if (a.edge) h = min(max(h, 0), p.lows - 1);
+                    if ((uint32_t)h < (uint32_t)p.lows) {
+                        v = wd_widen(column[(uint32_t)h * columns]);
+                        if (WEIGHS) v *= weights[h];
+                    }
+                    return v;
+                },
+                value);
+        }
         if (WEIGHS) {
             const float share = inverse<float>(slide_covers(wide, (int)c));
 #pragma unroll
@@ -156,14 +163,19 @@ __device__ __forceinline__ void slide_down(const pool_slide_args &a, const slide
         }
     }
     if (a.edge) return;
-    // and around them
+    // and around them: half a warp a row
+    constexpr int LANES = 16;
     const int rows = (int)p.images * p.rows, right = wide.pad + wide.ins;
     const int pads = wide.pad + max((int)a.middle_pitch - right, 0);
-    for (int row = (int)threadIdx.x / 32; row < rows; row += (int)blockDim.x / 32) {
-        for (int i = (int)threadIdx.x % 32; i < pads; i += 32) {
-            const int at = i < wide.pad ? i : right + i - wide.pad;
-            middle[(uint32_t)row * a.middle_pitch + (uint32_t)at] = nothing<MODE, float>();
+    const int lane = (int)threadIdx.x % LANES;
+    float *line = middle + threadIdx.x / LANES * a.middle_pitch;
+#pragma unroll 1
+    for (int row = (int)threadIdx.x / LANES; row < rows; row += (int)blockDim.x / LANES) {
+#pragma unroll 1
+        for (int i = lane; i < pads; i += LANES) {
+            line[i < wide.pad ? i : wide.ins + i] = nothing<MODE, float>();
         }
+        line += blockDim.x / LANES * a.middle_pitch;
     }
 }
 
@@ -190,46 +202,57 @@ __device__ __forceinline__ void slide_along(const pool_slide_args &a, const slid
     }
 }
 
-// What is made goes out, a warp a row, by 4 bytes a thread.
+// What is made goes out, a warp a row, by 4 bytes a thread: rows follow each other in memory, whichever plane's
+// they are.
 template <class T>
 __device__ __forceinline__ void slide_put(const pool_slide_args &a, const slide_part &p)
 {
     constexpr int V = 4 / (int)sizeof(T);
-    const float *made = reinterpret_cast<const float *>(slide_at(0));
-    const int lane = (int)threadIdx.x % 32;
-    const int wide = a.wide.outs;
+    const int lane = (int)threadIdx.x % 32, warps = (int)blockDim.x / 32;
+    const int wide = a.wide.outs, rows = (int)p.images * p.rows;
     const bool sum = a.mode == POOL_AVERAGE, maximum = a.mode == POOL_MAX;
     const bool counts = sum && a.exclude && !a.spread;
     const float factor = sum && !a.exclude ? a.inverse : 1.0f;
-    for (uint32_t m = 0; m < p.images; ++m) {
-        for (int r = (int)threadIdx.x / 32; r < p.rows; r += (int)blockDim.x / 32) {
-            const float *from = made + (m * (uint32_t)p.rows + (uint32_t)r) * a.out_pitch;
-            const size_t row =
-                (size_t)(p.outer + m) * (uint32_t)a.high.outs + (uint32_t)(p.first + r);
-            const size_t to = row * (uint32_t)wide;
-            // elements of the row that come before a whole run of memory
-            const int odd = (int)(((uintptr_t)a.out / sizeof(T) + to) % V);
-            float of_row = factor;
-            if (counts) of_row = inverse<float>(slide_covers(a.high, p.first + r));
-            for (int q = lane * V - odd; q < wide; q += 32 * V) {
-                float value[V];
+    // single precision, nothing to be found out about an element
+    const bool simple = !counts && !maximum && !a.blends && a.scales;
+    const float scale = a.alpha * factor;
+    const size_t first = (size_t)p.outer * (uint32_t)a.high.outs + (uint32_t)p.first;
+    int row = (int)threadIdx.x / 32;
+    const float *from = reinterpret_cast<const float *>(slide_at(0)) + (uint32_t)row * a.out_pitch;
+    size_t to = (first + (uint32_t)row) * (uint32_t)wide;
+#pragma unroll 1
+    for (; row < rows; row += warps) {
+        // elements of the row that come before a whole run of memory
+        const int odd = V == 1 ? 0 : (int)(((uintptr_t)a.out / sizeof(T) + to) % V);
+        float of_row = factor;
+        if (counts) of_row = inverse<float>(slide_covers(a.high, p.first + row % p.rows));
+        int q = lane * V - odd;
+        if (V == 1 && simple) {
+            float *line = static_cast<float *>(a.out) + to;
+#pragma unroll 2
+            for (; q < wide; q += 32) line[q] = from[q] * scale;
+        }
+#pragma unroll 1
+        for (; q < wide; q += 32 * V) {
+            float value[V];
 #pragma unroll
-                for (int i = 0; i < V; ++i) {
-                    value[i] = 0.0f;
-                    if (q + i < 0 || q + i >= wide) continue;
-                    value[i] = from[q + i];
-                    if (maximum && value[i] != value[i]) value[i] = a.lowest;
-                    if (counts) value[i] *= inverse<float>(slide_covers(a.wide, q + i));
-                }
-                if (V == 1 || (q >= 0 && q + V <= wide)) {
-                    put_results<T, V>(a, to + (size_t)(int64_t)q, value, of_row);
-                } else {
-                    const int i = q < 0 ? 1 : 0;
-                    float one = i == 0 ? value[0] : value[V - 1];
-                    put_results<T, 1>(a, to + (size_t)(int64_t)(q + i), &one, of_row);
-                }
+            for (int i = 0; i < V; ++i) {
+                value[i] = 0.0f;
+                if (V > 1 && (q + i < 0 || q + i >= wide)) continue;
+                value[i] = from[q + i];
+                if (maximum && value[i] != value[i]) value[i] = a.lowest;
+                if (counts) value[i] *= inverse<float>(slide_covers(a.wide, q + i));
+            }
+            if (V == 1 || (q >= 0 && q + V <= wide)) {
+                put_results<T, V>(a, to + (size_t)(int64_t)q, value, of_row);
+            } else {
+                const int i = q < 0 ? 1 : 0;
+                float one = i == 0 ? value[0] : value[V - 1];
+                put_results<T, 1>(a, to + (size_t)(int64_t)(q + i), &one, of_row);
             }
         }
+        from += (uint32_t)warps * a.out_pitch;
+        to += (uint32_t)(warps * wide);
     }
 }
 

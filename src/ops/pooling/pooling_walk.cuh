@@ -198,7 +198,7 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
                 value[i] = all.get(i);
                 if (MODE == POOL_MAX && value[i] != value[i]) value[i] = a.lowest;
             }
-            put_results<T, V>(a, (line * wide.outs + q + k) * a.inner + run, value, factor);
+            put_scaled<T, V>(a, (line * wide.outs + q + k) * a.inner + run, value, factor);
         }
 #pragma unroll
         for (int k = 0; k < K - S; ++k) {

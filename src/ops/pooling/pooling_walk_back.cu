@@ -22,12 +22,12 @@ template <class T, int PAIRS> __device__ __forceinline__ void grad_walk(const po
     else walk_maxima<T, POOL_MAX_NAN, PAIRS>(a);
 }
 
-template <class T, int PAD, int LIE>
+template <class T, int PAD, bool RUNS>
 __device__ __forceinline__ void grad_columns(const pool_columns_args &a)
 {
     wd_wait_for_previous();
-    if (a.mode == POOL_MAX) column_maxima<T, POOL_MAX, PAD, LIE>(a);
-    else column_maxima<T, POOL_MAX_NAN, PAD, LIE>(a);
+    if (a.mode == POOL_MAX) column_maxima<T, POOL_MAX, PAD, RUNS>(a);
+    else column_maxima<T, POOL_MAX_NAN, PAD, RUNS>(a);
 }
 
 } // namespace

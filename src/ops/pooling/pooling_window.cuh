@@ -85,17 +85,12 @@ template <class A> struct pool_out {
     }
 };
 
-// A run of results as wd_put_run has it. Most calls blend with nothing: what blending takes is a fifth of a
-// walk's instructions if it is merely predicated, so here it is jumped over. `factor` is one of the results.
+// A run of results, alpha * factor of it: engines whose calls never blend, for what blending takes is a fifth
+// of a walk's instructions even where it is merely predicated.
 template <class T, int V, class ARGS, class A>
-__device__ __forceinline__ void put_results(const ARGS &a, size_t at, A *value, A factor = (A)1)
+__device__ __forceinline__ void put_scaled(const ARGS &a, size_t at, const A *value,
+                                           A factor = (A)1)
 {
-    if (a.blends || !a.scales) {
-#pragma unroll
-        for (int i = 0; i < V; ++i) value[i] *= factor;
-        wd_put_run<T, V>(a, at, value);
-        return;
-    }
     const A alpha = (A)a.alpha * factor;
     T *to = static_cast<T *>(a.out) + at;
     wd_run<T, V> run;
@@ -114,6 +109,19 @@ __device__ __forceinline__ void put_results(const ARGS &a, size_t at, A *value, 
     }
     if (a.streaming) run.store_streaming(to);
     else run.store(to);
+}
+
+// As wd_put_run has it; most calls blend with nothing, so that is jumped over.
+template <class T, int V, class ARGS, class A>
+__device__ __forceinline__ void put_results(const ARGS &a, size_t at, A *value, A factor = (A)1)
+{
+    if (!a.blends && a.scales) {
+        put_scaled<T, V>(a, at, value, factor);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < V; ++i) value[i] *= factor;
+    wd_put_run<T, V>(a, at, value);
 }
 
 // The largest so far and where it is; elements come in row-major order.
