@@ -112,7 +112,7 @@ __device__ __forceinline__ part strip_look(const strip_place<T, C> &p, const uin
     part sum = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
     for (int v = 0; v < p.U; ++v) {
-        if (v > 0) strip_in_turn<T>();
+        if (v > 0) strip_in_turn<half16>();
         const unit<T> x = strip_take<T>(at + v * WARP);
         const unit<T> dy = strip_take<T>(at + (p.U + v) * WARP);
 #pragma unroll
