@@ -14,6 +14,7 @@ enum {
     CLUSTER_WARPS = 128,     /* of a row, at most: places for what they find */
     THREADS_ENOUGH = 384,    /* of a processor: more would have fewer columns each */
     RING_ENOUGH = 3,         /* places: one row is put, one looked at, one on its way */
+    LAG_RING = 5,            /* places that leave room for two rows that wait */
     RING_THREADS = 256,      /* of a block, that are worth one more place */
     TAIL_TURNS = 16,         /* of a block: of fewer the last ones are no small part */
     TAIL_SHARE = 12,         /* of its turns are for whoever is free */
@@ -45,7 +46,10 @@ static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut
 static int64_t slot_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
 {
     int64_t units = c->lanes * ways[c->way].columns / r->each;
-    /* with edges one more, since rows begin anywhere */
+    /* by strips a unit more for each warp: the statistics; with edges one, since rows begin anywhere */
+    if (r->backward && !c->edges && !c->posts && c->way != WAY_8) {
+        return c->groups * (2 * units + c->lanes / WARP) * NORM_ROWS_UNIT;
+    }
     return c->groups * (c->edges ? c->share + 1 : units) * NORM_ROWS_UNIT * (r->backward ? 2 : 1);
 }
 
@@ -160,7 +164,9 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
     int64_t slot = slot_bytes(r, c);
     bool once = c->clusters * c->groups >= r->rows;
     c->ring = once ? 1 : wd_least(most / slot, NORM_ROWS_AHEAD_MAX + 1);
-    c->ahead = once ? 1 : c->ring - 1;
+    /* forward a row of whole units waits longer for its blocks' sums, where there is room for it */
+    c->lag = !r->backward && !c->edges && c->ring >= LAG_RING ? 2 : 1;
+    c->ahead = once ? 1 : c->ring - c->lag;
     c->shared = wd_most(c->ring * slot, room_bytes(r, c));
     return c->ahead >= 1 && c->shared <= device->shared_per_block - SHARED_FIXED;
 }

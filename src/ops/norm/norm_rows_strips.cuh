@@ -67,31 +67,40 @@ __device__ __forceinline__ strip_place<T, C> strip_place_of(const norm_rows_args
         p.step = a.groups;
     }
     p.far = p.step * a.length * (uint32_t)sizeof(T);
-    p.stride = 2 * p.U * blockDim.x;
-    p.begin = threadIdx.x / WARP * (2 * p.U * WARP) + threadIdx.x % WARP;
+    p.stride = blockDim.x / WARP * (2 * p.U * WARP + 1);
+    p.begin = threadIdx.x / WARP * (2 * p.U * WARP + 1) + threadIdx.x % WARP;
     return p;
 }
 
+// A row on its way to a place of the ring, with its statistics behind it.
 template <class T, int C>
 __device__ __forceinline__ void strip_ask(const norm_rows_args &a, const strip_place<T, C> &p,
-                                          uint4 *to, int64_t at)
+                                          uint4 *to, int64_t at, uint32_t row)
 {
     const char *x = static_cast<const char *>(a.x) + at;
     const char *dy = static_cast<const char *>(a.dy) + at;
+    const uint32_t lane = threadIdx.x % WARP;
 #pragma unroll
     for (int v = 0; v < p.U; ++v)
         wd_copy_async<16, false>(to + v * WARP, x + v * WARP * NORM_ROWS_UNIT);
 #pragma unroll
     for (int v = 0; v < p.U; ++v)
         wd_copy_async<16, false>(to + (p.U + v) * WARP, dy + v * WARP * NORM_ROWS_UNIT);
+    if (lane < 2) {
+        const float *from = lane == 0 ? a.given_inv_std : a.given_mean;
+        float *statistic = reinterpret_cast<float *>(to + 2 * p.U * WARP - lane) + lane;
+        if (from) wd_copy_async<4, false>(statistic, from + row);
+    }
 }
 
-template <class T> __device__ __forceinline__ unit<T> strip_take(const uint4 *from)
+// By a warp, after it waited, and before the place is asked for again.
+template <class T, int C> __device__ __forceinline__ known strip_known(const uint4 *at)
 {
-    const uint4 word = *from;
-    unit<T> u;
-    u.word[0] = word.x, u.word[1] = word.y, u.word[2] = word.z, u.word[3] = word.w;
-    return u;
+    __syncwarp();
+    const uint4 *behind = at + 2 * UNITS<T, C> * WARP - threadIdx.x % WARP;
+    const float2 both = *reinterpret_cast<const float2 *>(behind);
+    __syncwarp();
+    return {both.y, both.x};
 }
 
 template <class T, int C, kind KIND>
@@ -103,7 +112,7 @@ __device__ __forceinline__ part strip_look(const strip_place<T, C> &p, const uin
     part sum = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
     for (int v = 0; v < p.U; ++v) {
-        if (v > 0) strip_in_turn<T>();
+        if (v > 0) strip_in_turn<half16>();
         const unit<T> x = strip_take<T>(at + v * WARP);
         const unit<T> dy = strip_take<T>(at + (p.U + v) * WARP);
 #pragma unroll
@@ -231,16 +240,18 @@ __device__ __forceinline__ void strips_backward(const norm_rows_args &a)
     wd_wait_for_previous();
     uint32_t row = p.row;
     const int64_t first = ((int64_t)row * a.length + s.first) * (int64_t)sizeof(T);
-    int64_t ask_at = first, put_at = first - p.far;
+    int64_t put_at = first - p.far;
+    for (uint32_t r = 0; r < a.ring && !a.given_mean && threadIdx.x % WARP == 0; ++r) {
+        uint4 *behind = ring + (p.begin + r * p.stride + 2 * p.U * WARP);
+        *reinterpret_cast<float2 *>(behind) = make_float2(0.0f, 0.0f);
+    }
     for (uint32_t r = 0; r < a.ahead; ++r) {
         if (row + r * p.step < p.end)
-            strip_ask<T, C>(a, p, ring + (p.begin + r * p.stride), ask_at);
+            strip_ask<T, C>(a, p, ring + (p.begin + r * p.stride), first + r * p.far,
+                            row + r * p.step);
         wd_copies_end();
-        ask_at += p.far;
     }
     const uint32_t reach = (a.ahead - 1) * p.step;
-    known k = {0.0f, 0.0f}, of_next = {0.0f, 0.0f};
-    if (row < p.end) of_next = known_of(a, row);
     read_param<T, C, false>(s, a.scale, scale);
 #pragma unroll
     for (int i = 0; i < C; ++i) dscale[i] = dbias[KIND == SQUARES ? 0 : i] = 0.0f;
@@ -257,12 +268,13 @@ __device__ __forceinline__ void strips_backward(const norm_rows_args &a)
                 // where the row lay that was put a turn ago
                 int32_t free = next - 2 * (int32_t)p.stride;
                 if (free < begin) free += around;
-                if (row + reach < p.end) strip_ask<T, C>(a, p, ring + free, ask_at);
+                if (row + reach < p.end)
+                    strip_ask<T, C>(a, p, ring + free, put_at + a.ahead * p.far, row + reach);
                 wd_copies_end();
-                ask_at += p.far;
             }
             wait_for_row(a);
-            of_it = strip_look<T, C, KIND>(p, ring + next, of_next, scale, dscale, dbias);
+            const known k = strip_known<T, C>(ring + next);
+            of_it = strip_look<T, C, KIND>(p, ring + next, k, scale, dscale, dbias);
             of_it.rest = sum_of_warp(of_it.rest);
             if (KIND != SQUARES) of_it.pivot = sum_of_warp(of_it.pivot);
             if (!alone) strip_say<KIND>(a, s, of, turn, of_it);
@@ -272,13 +284,12 @@ __device__ __forceinline__ void strips_backward(const norm_rows_args &a)
             if (!a.centered) sum.pivot = 0.0f;
             int32_t present = next - (int32_t)p.stride;
             if (present < begin) present += around;
+            const known k = strip_known<T, C>(ring + present);
             strip_put<T, C, KIND>(a, p, ring + present, static_cast<char *>(a.y) + put_at, k, sum,
                                   scale);
         }
         if (!more) break;
         sum = of_it;
-        k = of_next;
-        of_next = known_of(a, row + p.step); // on its way while this waits for the row
         next += (int32_t)p.stride;
         if (next - begin == around) next = begin;
     }

@@ -148,6 +148,15 @@ __device__ __forceinline__ unit<T> take(uint4 *ring, uint32_t at, int which, int
     return u;
 }
 
+// A unit of the thread's own.
+template <class T> __device__ __forceinline__ unit<T> strip_take(const uint4 *from)
+{
+    const uint4 word = *from;
+    unit<T> u;
+    u.word[0] = word.x, u.word[1] = word.y, u.word[2] = word.z, u.word[3] = word.w;
+    return u;
+}
+
 // All but the rows that are wanted later.
 __device__ __forceinline__ void wait_for_row(const norm_rows_args &a)
 {
