@@ -76,6 +76,12 @@ static int64_t element(const struct rows *r, int64_t row, int64_t k)
     return row / r->inner * r->inner * r->length + k * r->inner + row % r->inner;
 }
 
+/* Better than the type by far. */
+static long double exp_of(long double value, bool single)
+{
+    return single ? (long double)exp((double)value) : expl(value);
+}
+
 static void check_forward(const struct softmax_call *c, const double *x, double *want)
 {
     struct rows r = rows_of(c->y, c->mode);
@@ -87,27 +93,31 @@ static void check_forward(const struct softmax_call *c, const double *x, double 
         double max = -INFINITY;
         long double sum = 0.0;
         float float_sum = 0.0f;
+        long double log_of_sum;
+        float log_of_float;
         for (int64_t k = 0; k < r.length; ++k) {
             double value = x[index_of(c, c->x, element(&r, row, k))];
             if (value > max) max = value;
         }
         for (int64_t k = 0; k < r.length; ++k) {
             double value = x[index_of(c, c->x, element(&r, row, k))];
-            sum += expl((long double)value - max);
+            sum += exp_of((long double)value - max, single);
             float_sum += expf((float)(value - max));
         }
+        log_of_sum = logl(sum);
+        log_of_float = logf(float_sum);
         for (int64_t k = 0; k < r.length; ++k) {
             int64_t index = index_of(c, c->y, element(&r, row, k));
             double value = x[index_of(c, c->x, element(&r, row, k))];
             double old = c->beta != 0.0 ? c->beta * want[index] : 0.0;
-            double log_y = (double)((long double)value - max - logl(sum));
-            double probability = (double)(expl((long double)value - max) / sum);
             if (c->algorithm == CUDNN_SOFTMAX_LOG) {
+                double log_y = (double)((long double)value - max - log_of_sum);
                 want[index] = c->alpha * log_y + old;
-                naive[index] = c->alpha * (value - max - (double)logf(float_sum)) + old;
+                naive[index] = c->alpha * (value - max - (double)log_of_float) + old;
                 magnitude[index] =
-                    fabs(c->alpha) * (fabs(value - max) + fabs((double)logl(sum)) + 1.0);
+                    fabs(c->alpha) * (fabs(value - max) + fabs((double)log_of_sum) + 1.0);
             } else {
+                double probability = (double)(exp_of((long double)value - max, single) / sum);
                 want[index] = c->alpha * probability + old;
                 naive[index] = c->alpha * (exp(value - max) / (double)float_sum) + old;
                 /* exp's own error grows with the rounding of its argument */
@@ -129,6 +139,7 @@ static void check_backward(const struct softmax_call *c, const double *y, const 
     struct rows r = rows_of(c->dx, c->mode);
     double *magnitude = calloc((size_t)c->dx->whole->count, sizeof *magnitude);
     bool log_form = c->algorithm == CUDNN_SOFTMAX_LOG;
+    bool single = compute_type(c->dx) == CUDNN_DATA_FLOAT;
     for (int64_t row = 0; row < r.count; ++row) {
         long double sum = 0.0;
         double absolute = 0.0;
@@ -148,7 +159,7 @@ static void check_backward(const struct softmax_call *c, const double *y, const 
             double gradient = dy[index_of(c, c->dy, element(&r, row, k))];
             double old = c->beta != 0.0 ? c->beta * want[index] : 0.0;
             double factor = log_form ? exp(y[from]) : y[from];
-            double dx = (double)(log_form ? gradient - expl((long double)y[from]) * sum
+            double dx = (double)(log_form ? gradient - exp_of(y[from], single) * sum
                                           : factor * (gradient - sum));
             want[index] = c->alpha * dx + old;
             magnitude[index] =

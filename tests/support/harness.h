@@ -30,7 +30,8 @@ extern bool harness_values;
  * WARPDNN_TEST_SAMPLE draws none. */
 extern bool harness_all_engines;
 
-/* Repeatable random numbers: each case starts from (seed, its name). */
+/* Repeatable random numbers: each case starts from (seed, its name); what is drawn between cases does
+ * not depend on which of them run. */
 int64_t random_int(int64_t lowest, int64_t highest);
 double random_real(double lowest, double highest);
 bool random_chance(double probability);
@@ -61,6 +62,7 @@ struct tensor {
     int64_t bytes;
     bool output; /* written by the call */
     /* private */
+    bool packed; /* elements lie one behind the other in their logical order */
     unsigned char *initial;
     unsigned char *result;
     void *base;

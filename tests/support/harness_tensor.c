@@ -204,6 +204,7 @@ static int64_t place(const struct tensor *t, int64_t index)
 {
     int at[8];
     int64_t offset = 0;
+    if (t->packed) return index * element_bytes(t->dtype);
     coordinates(t, index, at);
     for (int d = 0; d < t->rank; ++d) {
         offset += (int64_t)(d == 1 && t->lanes > 1 ? at[d] / t->lanes : at[d]) * t->stride[d];
@@ -234,6 +235,16 @@ static void set_strides(struct tensor *t, enum layout layout)
     }
 }
 
+static bool is_packed(const struct tensor *t)
+{
+    int64_t next = 1;
+    for (int d = t->rank - 1; d >= 0; --d) {
+        if (t->stride[d] != next) return false;
+        next *= t->dim[d];
+    }
+    return t->lanes == 1;
+}
+
 static struct tensor *tensor_new(cudnnDataType_t dtype, int rank, const int *dim,
                                  enum layout layout)
 {
@@ -255,6 +266,7 @@ static struct tensor *tensor_new(cudnnDataType_t dtype, int rank, const int *dim
     }
     if (t->lanes > 1 && layout != LAYOUT_VECT) declared[1] /= t->lanes;
     set_strides(t, layout);
+    t->packed = is_packed(t);
     t->bytes = place(t, t->count - 1) + element_bytes(dtype);
     t->bytes = (t->bytes + t->lanes - 1) / t->lanes * t->lanes;
     t->value = calloc((size_t)t->count, sizeof *t->value);
@@ -368,6 +380,10 @@ static bool check_around(const struct tensor *t, const unsigned char *now, const
         fine = !memcmp(now, t->initial, (size_t)size);
         if (!fine) case_fail("%s: an input or what surrounds it was written", way);
         return fine;
+    }
+    if (t->packed && !memcmp(now, t->initial, (size_t)zone) &&
+        !memcmp(now + size - zone, t->initial + size - zone, (size_t)zone)) {
+        return true;
     }
     covered = calloc(1, (size_t)size);
     if (t->count == 0) memset(covered + zone, 1, (size_t)t->bytes);

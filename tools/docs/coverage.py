@@ -148,6 +148,20 @@ def count_log(path, counts):
             counts["|".join(key)] += 1
 
 
+def count_program(program, device):
+    """The exit status of one program, and the counts of its log."""
+    counts = collections.Counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        log = os.path.join(scratch, "log")
+        environment = dict(os.environ, WARPDNN_DEVICE=device,
+                           CUDNN_LOGLEVEL_DBG="3", CUDNN_LOGDEST_DBG=log)
+        result = subprocess.run([program], env=environment, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+        if result.returncode == 0 and os.path.exists(log):
+            count_log(log, counts)
+    return result.returncode, counts
+
+
 def record(args):
     counts = collections.Counter()
     folder = os.path.join(args.build, "tests")
@@ -155,21 +169,11 @@ def record(args):
                       if p.startswith(("ops_", "api_backend")) and p.endswith("_test")
                       and not p.endswith("_cpu_test"))  # those repeat the others on one engine
     failed = []
-
-    def run(program):
-        own = collections.Counter()
-        with tempfile.TemporaryDirectory() as scratch:
-            log = os.path.join(scratch, "log")
-            environment = dict(os.environ, WARPDNN_DEVICE=args.device.lower(),
-                               CUDNN_LOGLEVEL_DBG="3", CUDNN_LOGDEST_DBG=log)
-            result = subprocess.run([os.path.join(folder, program)], env=environment,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            if result.returncode == 0 and os.path.exists(log):
-                count_log(log, own)
-        return program, result.returncode, own
-
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for program, status, own in pool.map(run, programs):
+    # processes, since logs are long and threads would read them one at a time
+    with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
+        runs = pool.map(count_program, [os.path.join(folder, p) for p in programs],
+                        [args.device.lower()] * len(programs))
+        for program, (status, own) in zip(programs, runs):
             counts.update(own)
             if status != 0:
                 failed.append(program)
