@@ -69,12 +69,15 @@ static void check_engine(const struct norms_case *c)
     static const char *const names[] = {"norm_inference_groups", "norm_training_groups",
                                         "norm_backward_groups"};
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
+    static const char *const ring[] = {"", "norm_training_ring", "norm_backward_ring"};
     const char *name = "";
     bool right;
     if (!by_groups()) return;
     warpdnnGetLastEngine(harness_handle, &name);
     right = strcmp(name, names[c->phase]) == 0;
-    if (!twice) right = right || strcmp(name, kept[c->phase]) == 0;
+    if (!twice) {
+        right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, ring[c->phase]) == 0;
+    }
     if (!right) case_fail("%s ran, not %s", name, names[c->phase]);
 }
 
@@ -189,6 +192,23 @@ static void large(void)
             if ((k / LAYOUTS + s) % 3 == 0) continue;
             run_image(&list[s], "large", k % LAYOUTS, k / LAYOUTS % PHASES, k / LAYOUTS / PHASES,
                       random_chance(0.2));
+        }
+    }
+}
+
+/* Samples, or groups of them, that all processors share, with a ring that is longer than one, or than two; several teams. */
+static void rings(void)
+{
+    static const struct image list[] = {
+        {9, 64, 0, {64, 30}},    {5, 40, 4, {113, 61}},  {3, 320, 32, {33, 40}},
+        {40, 136, 17, {14, 14}}, {2, 24, 3, {160, 161}}, {2, 1032, 1, {20, 21}},
+        {2, 3, 0, {512, 400}},   {7, 24, 2, {96, 96}},
+    };
+    for (int s = 0; s < 2 * COUNT(list); ++s) {
+        for (int k = 0; k < PHASES * TYPES; ++k) {
+            if (!by_groups() && (k + s) % 9 != 0) continue;
+            if (k % PHASES == NORMS_INFERENCE) continue;
+            run_image(&list[s / 2], "ring", s % 2, k % PHASES, k / PHASES, random_chance(0.2));
         }
     }
 }
@@ -320,10 +340,15 @@ static void all_reached(int argc)
     static const char *const steps[] = {"whole", "sums", "apply"};
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
     static const char *const others[] = {"wd_norm_groups_statistics", "wd_norm_groups_gradients",
-                                         "wd_norm_groups_params", "wd_norm_kept_params"};
+                                         "wd_norm_groups_params", "wd_norm_kept_params",
+                                         "wd_norm_ring_params"};
     static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",
                                        "columns_%s"};
-    enum { KEPT = COUNT(kept) * 2 * TYPES, MOST = KEPT > KERNELS ? KEPT : KERNELS };
+    enum {
+        RING = 2 * TYPES,
+        KEPT = COUNT(kept) * 2 * TYPES,
+        MOST = KEPT > KERNELS ? KEPT : KERNELS
+    };
     static char names[MOST][ROOM];
     const char *symbols[MOST];
     int count = 0;
@@ -342,6 +367,12 @@ static void all_reached(int argc)
         symbols[k] = names[k];
     }
     check_launched(argc, symbols, KEPT);
+    for (int k = 0; k < RING; ++k) {
+        snprintf(names[k], ROOM, "wd_norm_ring_%s_%s", directions[k / TYPES],
+                 type_names[k % TYPES]);
+        symbols[k] = names[k];
+    }
+    check_launched(argc, symbols, RING);
     check_launched(argc, others, COUNT(others));
 }
 
@@ -351,6 +382,7 @@ int main(int argc, char **argv)
     shapes();
     large();
     random_cases(120);
+    rings();
     read_twice();
     offsets();
     in_place();

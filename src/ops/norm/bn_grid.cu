@@ -20,16 +20,14 @@ __device__ __forceinline__ uint32_t sign_of(double v)
     return (uint32_t)__double2hiint(v) >> 31;
 }
 
-template <class T, bool ALIGNED> struct forward_writer {
+template <class T, bool LED> struct forward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V];
-    bool joined;
 
     __device__ __forceinline__ void begin(const bn_grid_args &a, const spot &p)
     {
         const column_numbers<A> *n = reinterpret_cast<const column_numbers<A> *>(memory());
-        joined = is_joined(a, p);
 #pragma unroll
         for (int i = 0; i < V; ++i) {
             const column_numbers<A> one = n[item_of_column<T>(a, p.run, i)];
@@ -66,18 +64,55 @@ template <class T, bool ALIGNED> struct forward_writer {
                     v[i] = v[i] != v[i] && a.bn.keeps_nan ? v[i] : clipped;
                 }
             }
-            if (a.bn.reserve) put_bits<T>(a.bn.reserve, bits, at, there);
+            if (a.bn.reserve) put_bits<T, LED>(a, bits, at, there);
         }
-        put_blended<T, ALIGNED>(a, v, at, there, joined);
+        put_blended<T, LED>(a, v, at, there);
     }
 };
 
-// EACH rounds are a part of the ring.
-template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args &a)
+// What is behind the last whole row where tensors lie off the boundaries: by bytes of the reserve space, whose
+// first may begin before it.
+template <class T> __device__ void write_behind_rows(const bn_grid_args &a)
 {
-    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
-    const spot p = spot_of(a);
+    const T *x = static_cast<const T *>(a.bn.x), *z = static_cast<const T *>(a.bn.z);
+    T *y = static_cast<T *>(a.bn.y);
+    const scalars_of<A> s(a.bn);
+    const int64_t begin = (int64_t)a.rows * a.pitch * UNIT<T>;
+    int64_t byte = (begin - a.bn.lead) / BN_RUN + threadIdx.x;
+    for (; byte * BN_RUN + a.bn.lead < a.bn.total; byte += blockDim.x) {
+        const int64_t first = byte * BN_RUN + a.bn.lead;
+        uint32_t bits = 0;
+#pragma unroll 1
+        for (uint32_t i = a.bn.reserve || first >= begin ? 0 : (uint32_t)(begin - first);
+             i < BN_RUN && first + i < a.bn.total; ++i) {
+            const int64_t at = first + i;
+            const uint32_t column =
+                (uint32_t)(at - begin + (at < begin ? (int64_t)a.pitch * UNIT<T> : 0));
+            const column_numbers<A> n = reinterpret_cast<const column_numbers<A> *>(
+                memory())[item_of_column<T>(a, column / UNIT<T>, column % UNIT<T>)];
+            A v = n.factor * (wd_widen(x[at]) - n.mean) + n.base;
+            if (z) v += wd_widen(z[at]);
+            if (a.bn.activates) {
+                if (v > s.low && !(v > s.high)) bits |= 1u << i;
+                if (v != v) v = a.bn.keeps_nan ? v : s.low;
+                else v = v > s.low ? (v > s.high ? s.high : v) : s.low;
+            }
+            if (at < begin) continue;
+            if (s.alpha != (A)1) v = s.alpha != (A)0 ? s.alpha * v : (A)0;
+            if (s.beta != (A)0) v += s.beta * wd_widen(y[at]);
+            wd_narrow(y[at], v);
+        }
+        if (a.bn.reserve && a.bn.activates) a.bn.reserve[byte] = (uint8_t)bits;
+    }
+}
+
+// EACH rounds are a part of the ring.
+template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
+{
+    constexpr int V = UNIT<T>, EACH = BN_GRID_EACH;
+    using A = acc<T>;
+    const spot p = spot_of<LED>(a);
     const T *x = static_cast<const T *>(a.bn.x);
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
@@ -87,7 +122,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
             if (r < p.rounds)
-                send<T, ALIGNED>(a, p, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
+                send<T, LED>(a, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
         }
     };
     const auto send_z = [&](uint32_t place, uint32_t part) {
@@ -95,7 +130,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
             if (r < p.rounds)
-                send<T, ALIGNED>(a, p, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
+                send<T, LED>(a, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
         }
     };
     wd_wait_for_previous();
@@ -110,7 +145,6 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
     uint32_t place = 0; // of the part after the last one
     {
         A pivot[V];
-        if (p.active) pivots_of<T, ALIGNED>(a, p, pivot);
         if (mine) {
             own_pivot = pivot_of<T>(a, p, threadIdx.x);
             scale = param<A>(a.bn.scale, c);
@@ -118,18 +152,26 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             old_mean = old_param<A>(a.bn.running_mean, c, kept_share);
             old_var = old_param<A>(a.bn.running_var, c, kept_share);
         }
+        pivots_of<T>(a, p, own_pivot, pivot);
+        if (LED && p.active && p.rounds > 0 && p.base == 0) {
+            // what is before x adds nothing; the thread itself has put the others of the unit there
+            T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, 0, 0, 0)) + threadIdx.x * V;
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                if (i < a.bn.lead) wd_narrow(first[i], pivot[i]);
+            }
+        }
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
-        uint32_t next = ahead == a.parts ? 0 : ahead;
+        uint32_t next = ahead == a.parts ? a.stays : ahead;
         unit<T> u[EACH];
         const auto receive_part = [&]() {
-            await_part<ALIGNED>(a);
+            await_part(a);
 #pragma unroll
             for (int e = 0; e < EACH; ++e) {
-                receive<T, ALIGNED>(a, p, u[e], row_of<1, EACH>(a, place, e, 0), x);
+                receive<T>(u[e], row_of<1, EACH>(a, place, e, 0));
             }
-            if (!ALIGNED) __syncwarp();
-            place = place_after(place, a.parts);
+            place = place_after(place, a.stays, a.parts);
         };
         const auto add = [&](const unit<T> &one) {
 #pragma unroll
@@ -144,7 +186,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             receive_part();
             if (part + ahead < parts) send_part(next, part + ahead);
             wd_copies_end();
-            next = place_after(next, a.parts);
+            next = place_after(next, a.stays, a.parts);
 #pragma unroll
             for (int e = 0; e < EACH; ++e) add(u[e]);
         }
@@ -155,9 +197,9 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             if ((parts - 1) * EACH + e < p.rounds) add(u[e]);
         }
 #pragma unroll
-        for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
+        for (int i = 0; i < 2 * V; ++i) value[i] = p.active && !p.copies ? value[i] : (A)0;
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
-        if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
+        if (p.block == a.blocks - 1 && p.active && !p.copies && p.lane == 0 && tail < a.bn.total) {
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 if (tail + i >= a.bn.total) break;
@@ -189,43 +231,45 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    forward_writer<T, ALIGNED> w;
+    forward_writer<T, LED> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
     uint32_t beside = 0;
     for (uint32_t part = parts; part-- > 0;) {
         unit<T> u[EACH], z[EACH];
-        place = place_before(place, a.parts);
-        await_part<ALIGNED>(a);
+        place = place_before(a, place, part);
+        await_part(a);
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            receive<T, ALIGNED>(a, p, u[e], row_of<1, EACH>(a, place, e, 0), x);
-            if (a.bn.z) receive<T, ALIGNED>(a, p, z[e], row_of_z<EACH>(a, beside, e), a.bn.z);
+            receive<T>(u[e], row_of<1, EACH>(a, place, e, 0));
+            if (a.bn.z) receive<T>(z[e], row_of_z<EACH>(a, beside, e));
         }
-        if (!ALIGNED) __syncwarp();
-        if (part >= a.parts) send_part(place, part - a.parts);
+        if (part >= a.parts) send_part(place, part - (a.parts - a.stays));
         if (a.bn.z && part >= a.beside) send_z(beside, part - a.beside);
         wd_copies_end();
-        beside = place_after(beside, a.beside);
+        beside = place_after(beside, 0, a.beside);
 #pragma unroll
         for (int e = EACH - 1; e >= 0; --e) {
             const uint32_t r = part * EACH + e;
-            if (r < a.rounds) w.write(a, u[e], z[e], at_round(a, p, r), r < p.rounds);
+            if (r < a.rounds) w.write(a, u[e], z[e], at_round(a, p, r), r < p.rounds && !p.copies);
         }
     }
-    behind_rows<T>(a, p, [&](int64_t at) {
-        run<T> u;
-        A v[BN_RUN];
-        fetch(u, a.bn.x, at, a.bn.total, false);
+    if (LED && p.group == 0 && p.block == a.blocks - 1) write_behind_rows<T>(a);
+    if (!LED) {
+        behind_rows<T>(a, p, [&](int64_t at) {
+            run<T> u;
+            A v[BN_RUN];
+            fetch(u, a.bn.x, at, a.bn.total, false);
 #pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
-            const uint32_t column = threadIdx.x * BN_RUN + i;
-            const column_numbers<A> n = reinterpret_cast<const column_numbers<A> *>(
-                memory())[item_of_column<T>(a, column / V, column % V)];
-            v[i] = n.factor * (wd_widen(u.get(i)) - n.mean) + n.base;
-        }
-        finish_forward<T>(a.bn, v, at);
-    });
+            for (int i = 0; i < BN_RUN; ++i) {
+                const uint32_t column = threadIdx.x * BN_RUN + i;
+                const column_numbers<A> n = reinterpret_cast<const column_numbers<A> *>(
+                    memory())[item_of_column<T>(a, column / V, column % V)];
+                v[i] = n.factor * (wd_widen(u.get(i)) - n.mean) + n.base;
+            }
+            finish_forward<T>(a.bn, v, at);
+        });
+    }
     if (mine && p.block == 0) {
         set_param<A>(a.bn.mean, c, 0, mean, 1.0, 0.0);
         set_param<A>(a.bn.var, c, 0, inv_std, 1.0, 0.0);

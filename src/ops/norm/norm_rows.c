@@ -160,6 +160,9 @@ bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes)
 void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
 {
     a->step = c->clusters * c->groups;
+    a->first = (uint32_t)c->first;
+    a->early = (uint32_t)c->early;
+    a->later = (uint32_t)c->later;
     a->lanes = (uint32_t)c->lanes;
     a->share = (uint32_t)c->share;
     a->groups = (uint32_t)c->groups;

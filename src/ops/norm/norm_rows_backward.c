@@ -28,8 +28,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_norm_rows s = {.rows = 0};
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
     if (!wd_norm_has_statistics(problem, reason)) return false;
-    WD_NEED(wd_norm_rows_fit(problem, &s), reason, NOT_SUPPORTED_SHAPE,
-            "rows of %lld elements are too long", (long long)s.length);
+    WD_NEED(s.rows <= INT32_MAX && wd_norm_rows_fit(problem, &s), reason, NOT_SUPPORTED_SHAPE,
+            "%lld rows of %lld elements are too many, or too long", (long long)s.rows,
+            (long long)s.length);
     return true;
 }
 
@@ -98,6 +99,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     static const int first[][2] = {
         {KERNEL_norm_rows_backward_8_f32, KERNEL_norm_rows_backward_8_edges_f32},
+        {KERNEL_norm_rows_backward_16_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_24_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_32_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_squares_f32, KERNEL_norm_rows_backward_32_edges_f32},
@@ -108,19 +110,17 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_norm_cut c;
     struct norm_rows_args a;
     bool whole;
-    bool by_posts;
     (void)wd_norm_rows_see(&s, &call->problem);
     a = wd_norm_rows_args_of(call, &s, queue->device);
     if (is_few(&a, wd_norm_bytes(x))) return emit_few(queue, &a, type);
     whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
     if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole))
         return wd_norm_long_backward(call, queue);
-    by_posts = c.posts && first[c.way][0] == KERNEL_norm_rows_backward_32_f32;
     if (a.dscale.data || a.dbias.data) {
         char *behind = (char *)call->workspace + wd_norm_rows_posts(&c);
         a.partial = (float *)(void *)behind;
     }
-    type += by_posts ? KERNEL_norm_rows_backward_posts_f32 : first[c.way][c.edges];
+    type += c.posts ? KERNEL_norm_rows_backward_posts_f32 : first[c.way][c.edges];
     WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;
     return wd_norm_rows_finish(queue, &a);

@@ -5,38 +5,9 @@
 // by side in a block, then by a second kernel or, of a small problem, by the blocks of one cluster.
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
-#include "ops/norm/norm_rows_walk.cuh"
+#include "ops/norm/norm_rows_strips.cuh"
 
 namespace {
-
-// What is given of a row.
-struct known {
-    float mean;
-    float inv_std;
-};
-
-__device__ __forceinline__ known known_of(const norm_rows_args &a, int64_t row)
-{
-    return {given(a.given_mean, a, row), given(a.given_inv_std, a, row)};
-}
-
-// What a kernel is for: rows of several in a warp, or of whole warps; those by posts apart, for what they
-// need costs the others 2%; or RMS norm without dbias, by posts or not, whose threads need a third less of
-// registers, so that there are more of them.
-enum kind { SEVERAL, ROWS, POSTS, SQUARES };
-
-// Adds a column of a row to its sums and to those of the row: of g = dy scale, and of g (x - mean).
-template <kind KIND>
-__device__ __forceinline__ void add_column(part &p, const known &k, float x, float dy, float scale,
-                                           float &dscale, float &dbias)
-{
-    const float slope = KIND == SQUARES ? dy * x : dy * (x - k.mean);
-    dscale = fmaf(slope, k.inv_std, dscale);
-    p.rest = fmaf(slope, scale, p.rest);
-    if (KIND == SQUARES) return;
-    dbias += dy;
-    p.pivot = fmaf(dy, scale, p.pivot);
-}
 
 template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uint4 *ring,
@@ -64,7 +35,7 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
 #pragma unroll
             for (int i = 0; i < E; ++i) {
                 add_column<KIND>(p, k, wide_of<T>(x, i), wide_of<T>(dy, i), scale[v * E + i],
-                                 dscale[v * E + i], dbias[KIND == SQUARES ? 0 : v * E + i]);
+                                 dscale[v * E + i], dbias[v * E + i]);
             }
         }
     }
@@ -111,85 +82,10 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
 #pragma unroll
             for (int i = 0; i < E; ++i) {
                 const float d = wide_of<T>(dy, i), of_x = wide_of<T>(x, i);
-                if (KIND == SQUARES) {
-                    dx[i] = k.inv_std * fmaf(-slope, of_x, d * scale[v * E + i]);
-                } else {
-                    const float g = fmaf(d, scale[v * E + i], -level);
-                    dx[i] = k.inv_std * fmaf(-slope, of_x - k.mean, g);
-                }
+                const float g = fmaf(d, scale[v * E + i], -level);
+                dx[i] = k.inv_std * fmaf(-slope, of_x - k.mean, g);
             }
             put<T>(a, to + v * s.stride, dx);
-        }
-    }
-}
-
-// ---- dscale and dbias ----
-
-__device__ __forceinline__ const norm_rows_param &param_of(const norm_rows_args &a, uint32_t which)
-{
-    return which == 0 ? a.dscale : a.dbias;
-}
-
-// A sum of the block, or of its share of a cluster.
-__device__ __forceinline__ void put_sum(const norm_rows_args &a, uint32_t which, uint32_t column,
-                                        float value)
-{
-    const int64_t partial = (int64_t)(blockIdx.x / a.cluster) * 2 + which;
-    if (a.partial) a.partial[partial * a.length + column] = value;
-    else write_param(param_of(a, which), column, value);
-}
-
-// Over the rows side by side in a block, in their order: `room` has a place for each column of each,
-// and gets the sums of columns at its beginning.
-template <class T, int C, bool EDGES>
-__device__ __forceinline__ void add_groups(const norm_rows_args &a, const seat &s,
-                                           const float *mine, float *room)
-{
-    const uint32_t most = min(a.groups, (uint32_t)NORM_ROWS_SLICES_MAX);
-    const uint32_t slices = max(1u, min(most, blockDim.x / a.length));
-#pragma unroll
-    for (int i = 0; i < C; ++i) {
-        if (has<EDGES>(s, i)) room[s.group * a.length + column_of<T, EDGES>(s, i)] = mine[i];
-    }
-    __syncthreads();
-    for (uint32_t k = threadIdx.x; k < slices * a.length; k += blockDim.x) {
-        const uint32_t slice = slices > 1 ? k / a.length : 0;
-        const uint32_t column = k - slice * a.length;
-        float sum = 0.0f;
-        for (uint32_t g = slice; g < a.groups; g += slices) sum += room[g * a.length + column];
-        room[k] = sum;
-    }
-    if (slices == 1) return; // its columns are the thread's own
-    __syncthreads();
-    for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
-        float sum = room[column];
-        for (uint32_t g = 1; g < slices; ++g) sum += room[g * a.length + column];
-        room[column] = sum;
-    }
-}
-
-template <class T, int C, bool EDGES, kind KIND>
-__device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, const float *dscale,
-                                        const float *dbias, float *room)
-{
-    if (!a.dscale.data && !a.dbias.data) return;
-    if (a.groups == 1) {
-#pragma unroll
-        for (int i = 0; i < C; ++i) {
-            const uint32_t column = column_of<T, EDGES>(s, i);
-            if (!has<EDGES>(s, i)) continue;
-            if (a.dscale.data) put_sum(a, 0, column, dscale[i]);
-            if (KIND != SQUARES && a.dbias.data) put_sum(a, 1, column, dbias[i]);
-        }
-        return;
-    }
-#pragma unroll
-    for (uint32_t which = 0; which < (KIND == SQUARES ? 1 : 2); ++which) {
-        if (!param_of(a, which).data) continue;
-        __syncthreads(); // all have read what lay here
-        add_groups<T, C, EDGES>(a, s, which == 0 ? dscale : dbias, room);
-        for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
-            put_sum(a, which, column, room[column]);
         }
     }
 }
@@ -202,7 +98,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
     const int64_t block = blockIdx.x / a.cluster;
     const seat s = seat_of<T, C, EDGES, KIND == SEVERAL>(a);
     const bool alone = KIND == SEVERAL || a.lanes == WARP;
-    float scale[C], dscale[C], dbias[KIND == SQUARES ? 1 : C];
+    float scale[C], dscale[C], dbias[C];
     known k = {0.0f, 0.0f};
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
     if (KIND != SEVERAL) begin_exchange(a, of);
@@ -213,12 +109,12 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         ask<T, C, EDGES, 2>(a, s, ring, r, 1, a.dy, row + r * a.step);
         wd_copies_end();
     }
-    const bool posts = KIND == POSTS || (KIND == SQUARES && a.posts);
+    constexpr bool posts = KIND == POSTS;
     if (posts) begin_posts(a, s.rank);
     known of_next = known_of(a, row);
     read_param<T, C, EDGES>(s, a.scale, scale);
 #pragma unroll
-    for (int i = 0; i < C; ++i) dscale[i] = dbias[KIND == SQUARES ? 0 : i] = 0.0f;
+    for (int i = 0; i < C; ++i) dscale[i] = dbias[i] = 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
     for (uint32_t turn = 0;; ++turn, row += a.step) {
         // turn 0 only looks; row `row - step` is put while `row` has been looked at
@@ -237,7 +133,6 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
             if (EDGES) meet_row(a, s);
             of_it = look<T, C, EDGES, KIND>(a, s, ring, next, row, of_next, scale, dscale, dbias);
             if (KIND == SEVERAL) of_it = join<false>(of_it, s.width, 0.0f);
-            else if (KIND == SQUARES) of_it.rest = sum_of_warp(of_it.rest);
             else of_it = join_warp<false>(of_it, 0.0f);
             if (!alone) say(a, s.rank, of, turn, of_it);
         }
@@ -258,8 +153,6 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
 
 // ---- Few rows ----
 
-// Blocks of two kinds, which need nothing of one another: the first ones have a row each, the others
-// some columns of all rows, which they read again.
 // Sums over the block; all threads get them.
 __device__ __forceinline__ part join_block(const part &mine)
 {
@@ -351,6 +244,8 @@ __device__ __forceinline__ void few_columns(const norm_rows_args &a, uint32_t st
     write_param(param_of(a, warp), column, sum);
 }
 
+// Blocks of two kinds, which need nothing of one another: the first ones have a row each, the others
+// some columns of all rows, which they read again.
 template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
 {
     wd_wait_for_previous();

@@ -17,12 +17,17 @@ namespace {
 
 constexpr int COLUMNS = 4;
 
-// PAD: of columns, 0 or 1. RUNS: rows of x and dx lie so that four columns are loaded and stored at once.
-template <class T, int MODE, int PAD, bool RUNS>
+// How rows of x and dx lie: somehow, so that four columns are loaded and stored at once, or as the arguments
+// say.
+enum { COLUMNS_ANY, COLUMNS_RUNS, COLUMNS_EITHER };
+
+// PAD: of columns, 0 or 1.
+template <class T, int MODE, int PAD, int LIE>
 __device__ __forceinline__ void column_maxima(const pool_columns_args &a)
 {
     using A = acc<T>;
     using place = window_place<MODE, A>;
+    const bool runs = LIE == COLUMNS_EITHER ? a.runs != 0 : LIE == COLUMNS_RUNS;
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     const uint32_t row = wd_fastdiv_quotient(lane, a.by_lanes); // of lanes, in the warp
@@ -48,7 +53,7 @@ __device__ __forceinline__ void column_maxima(const pool_columns_args &a)
     auto fetch = [&](int h) {
         next_in = (uint32_t)h < (uint32_t)a.image_h;
         const T *from = x + h * a.image_w;
-        if (RUNS) {
+        if (runs) {
             if (next_in && in_row) next.load(from);
         } else {
 #pragma unroll
@@ -74,7 +79,7 @@ __device__ __forceinline__ void column_maxima(const pool_columns_args &a)
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i) {
             v[PAD + i] = wd_widen(next.get(i));
-            in[PAD + i] = next_in && in_row && (RUNS || w + i < a.image_w);
+            in[PAD + i] = next_in && in_row && (LIE == COLUMNS_RUNS || w + i < a.image_w);
         }
         if (PAD == 1) {
             v[0] = __shfl_sync(0xffffffffu, v[COLUMNS], (int)lane - 1);
@@ -141,15 +146,15 @@ __device__ __forceinline__ void column_maxima(const pool_columns_args &a)
             give(sum[3], from, 1, r * 4 + 1);
         }
     };
-    auto put = [&](int h, const A(&sum)[COLUMNS]) {
+    auto put = [&](int h, A(&sum)[COLUMNS]) {
         if (!writes || (uint32_t)h >= (uint32_t)a.image_h) return;
         const size_t to = dx + (uint32_t)(h * a.image_w);
-        if (RUNS) {
-            wd_put_run<T, COLUMNS>(a, to, sum);
+        if (runs) {
+            put_results<T, COLUMNS>(a, to, sum);
         } else {
 #pragma unroll
             for (int i = 0; i < COLUMNS; ++i) {
-                if (w + i < a.image_w) wd_put_run<T, 1>(a, to + i, sum + i);
+                if (w + i < a.image_w) put_results<T, 1>(a, to + i, sum + i);
             }
         }
     };

@@ -17,6 +17,7 @@ struct pool_columns_args {
     int32_t blends; /* beta is not 0: what was in `out` counts */
     int32_t streaming;
     int32_t mode;
+    int32_t runs; /* rows of x and dx lie so that four columns are loaded and stored at once */
     int32_t image_h;
     int32_t image_w;
     int32_t windows_h;

@@ -12,10 +12,10 @@ enum {
     THREADS = 256,         /* that compute; twice as many where neighbours share much */
     STEP_BYTES = 12 << 10, /* four steps each of four blocks are in flight */
     STEP_UNITS = 16,
-    SPAN_LEAST = 16,         /* units of a tile that is cut from an image */
-    TILES_EACH = 4,          /* of a processor, that such cuts are to make */
-    TILES_MOST = 8,          /* of a block */
-    RESULTS_LEAST = 1 << 16, /* below, the others are sooner there */
+    SPAN_LEAST = 16, /* units of a tile that is cut from an image */
+    PARTS_MOST = 32,
+    TILES_EACH = 4,          /* of a processor, that joining images leaves */
+    RESULTS_LEAST = 1 << 16, /* below, boxes are sooner there */
     ROW_MOST = 1 << 27,      /* elements of a row */
 };
 
@@ -74,6 +74,25 @@ static void set_axis(struct pool_flow_axis *x, const struct wd_pool_shape *s, in
     x->outs = (int32_t)outs;
 }
 
+/* Units of a tile, so that the processor that has most of them is soonest done; a tile's beginning takes as
+ * long as two. */
+static int64_t tile_units_of(const struct wd_device *device, int64_t columns, int64_t units,
+                             int64_t more)
+{
+    int64_t best = units;
+    int64_t least = INT64_MAX;
+    for (int64_t parts = 1; parts <= PARTS_MOST; ++parts) {
+        const int64_t each = wd_ceil_div(units, parts);
+        const int64_t most =
+            wd_ceil_div(columns * wd_ceil_div(units, each), device->multiprocessors);
+        if (parts > 1 && each < SPAN_LEAST) break;
+        if (most * (each + more + 2) >= least) continue;
+        least = most * (each + more + 2);
+        best = each;
+    }
+    return best;
+}
+
 /* All arguments but memory and scalars; false where shared memory is too small, or tiles share too much. */
 static bool plan(const struct wd_device *device, const struct wd_pool_shape *s,
                  enum wd_pool_flow_work work, struct pool_flow_args *a)
@@ -112,12 +131,7 @@ static bool plan(const struct wd_device *device, const struct wd_pool_shape *s,
            wd_ceil_div(s->outer, images) < (int64_t)TILES_EACH * device->multiprocessors) {
         images = (images + 1) / 2;
     }
-    tile_units = units;
-    while (tile_units >= 2 * SPAN_LEAST &&
-           wd_ceil_div(s->outer, images) * strips * wd_ceil_div(units, tile_units) <
-               (int64_t)TILES_EACH * device->multiprocessors) {
-        tile_units = (tile_units + 1) / 2;
-    }
+    tile_units = tile_units_of(device, wd_ceil_div(s->outer, images) * strips, units, more);
     spans = wd_ceil_div(units, tile_units);
     tile_units = wd_ceil_div(units, spans);
     bytes = line_of(&a->from, s, columns) * a->from.per * images * s->size;
@@ -145,7 +159,6 @@ static bool plan(const struct wd_device *device, const struct wd_pool_shape *s,
     a->mode = wd_pool_mode(s);
     a->exclude = s->exclude;
     a->inverse = (float)s->inverse;
-    a->lowest = (float)s->lowest;
     set_axis(&a->high, s, 1, outs[1]);
     set_axis(&a->wide, s, 2, outs[2]);
     return POOL_FLOW_SLOTS * bytes <= device->shared_per_block;
@@ -180,30 +193,15 @@ bool wd_pool_flow_takes(const struct wd_device *device, const struct wd_pool_sha
     return true;
 }
 
-/* All blocks with as many tiles. Of averages, so that the processor that has most of them has as few as can
- * be, a block's beginning being half a tile's work; of maxima, as many blocks as are there at once. */
+/* As many blocks as are there at once: they deal tiles out evenly over processors. */
 static int64_t blocks_of(const struct wd_device *device, const struct wd_kernel_row *row,
-                         enum wd_pool_flow_work work, const struct pool_flow_args *a)
+                         const struct pool_flow_args *a)
 {
     const int64_t threads = a->threads + POOL_FLOW_COPIERS;
-    int64_t best = a->tiles;
-    int64_t least = INT64_MAX;
-    if (work == WD_POOL_FLOW_MAXIMA) {
-        const int64_t shared = POOL_FLOW_SLOTS * (int64_t)a->slot + 1024;
-        int64_t at_once = 65536 / (threads * row->registers);
-        at_once = wd_least(at_once, device->shared_per_processor / shared);
-        at_once = wd_most(at_once, 1) * device->multiprocessors;
-        return wd_ceil_div(a->tiles, wd_ceil_div(a->tiles, at_once));
-    }
-    for (int64_t each = 1; each <= TILES_MOST; ++each) {
-        const int64_t blocks = wd_ceil_div(a->tiles, each);
-        const int64_t most = wd_ceil_div(blocks, device->multiprocessors) * (2 * each + 1);
-        if (most < least) {
-            least = most;
-            best = blocks;
-        }
-    }
-    return best;
+    const int64_t shared = POOL_FLOW_SLOTS * (int64_t)a->slot + 1024;
+    int64_t at_once = 65536 / (threads * row->registers);
+    at_once = wd_least(at_once, device->shared_per_processor / shared);
+    return wd_least(a->tiles, wd_most(at_once, 1) * device->multiprocessors);
 }
 
 cudnnStatus_t wd_pool_flow_emit(struct wd_queue *queue, struct wd_kernel_row *row,
@@ -216,6 +214,6 @@ cudnnStatus_t wd_pool_flow_emit(struct wd_queue *queue, struct wd_kernel_row *ro
     a.dy = m->dy;
     a.out = m->out;
     a.alpha = (float)m->alpha;
-    return wd_emit_kernel(queue, row, blocks_of(queue->device, row, work, &a),
+    return wd_emit_kernel(queue, row, blocks_of(queue->device, row, &a),
                           a.threads + POOL_FLOW_COPIERS, POOL_FLOW_SLOTS * a.slot, &a);
 }

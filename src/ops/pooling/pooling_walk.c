@@ -91,8 +91,9 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
 cudnnStatus_t wd_pool_walk_launch(struct wd_queue *queue, struct wd_kernel_row *row,
                                   const struct pool_walk_args *a)
 {
-    /* small blocks, where there are few threads, for all processors */
-    uint32_t threads = POOL_THREADS;
+    /* small blocks, for registers leave room for an uneven number of them; where there are few threads, smaller
+     * ones, for all processors */
+    uint32_t threads = POOL_THREADS / 2;
     while (threads > 32 && a->items < (int64_t)2 * threads * queue->device->multiprocessors) {
         threads /= 2;
     }

@@ -57,10 +57,9 @@ static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_s
     const int64_t segments = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
     const int64_t pairs = (s->pad[1] + s->image[1] + 1) / 2 - s->pad[1] / 2;
     const uintptr_t run = (uintptr_t)wd_least(16, LANE_COLUMNS * s->size);
-    const bool runs =
-        s->image[2] % LANE_COLUMNS == 0 && ((uintptr_t)m->x | (uintptr_t)m->out) % run == 0;
     struct pool_columns_args a;
     int64_t warps;
+    int kernel;
     memset(&a, 0, sizeof a);
     a.x = m->x;
     a.dy = m->dy;
@@ -71,6 +70,7 @@ static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_s
     a.blends = m->beta != 0.0;
     a.streaming = m->streaming;
     a.mode = wd_pool_mode(s);
+    a.runs = s->image[2] % LANE_COLUMNS == 0 && ((uintptr_t)m->x | (uintptr_t)m->out) % run == 0;
     a.image_h = (int32_t)s->image[1];
     a.image_w = (int32_t)s->image[2];
     a.windows_h = (int32_t)s->windows[1];
@@ -88,10 +88,10 @@ static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_s
     a.by_strips = wd_fastdiv_of((uint32_t)wd_ceil_div(pairs, a.strip));
     a.units = (uint32_t)(s->outer * segments * a.by_strips.divisor);
     warps = wd_ceil_div(a.units, a.rows_of_warp);
-    return wd_emit_kernel(
-        queue,
-        &kernel_rows[KERNEL_grad_columns_f32_0_runs + s->type * 4 + (int)s->pad[2] * 2 + !runs],
-        wd_ceil_div(warps * WARP, POOL_THREADS), POOL_THREADS, 0, &a);
+    kernel = KERNEL_grad_columns_f32_0_any + s->type * 4 + (int)s->pad[2] * 2 + a.runs;
+    if (s->size == 8) kernel = KERNEL_grad_columns_f64_0 + (int)s->pad[2];
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps * WARP, POOL_THREADS),
+                          POOL_THREADS, 0, &a);
 }
 
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,

@@ -22,15 +22,17 @@ template <class T, int PAIRS> __device__ __forceinline__ void grad_walk(const po
     else walk_maxima<T, POOL_MAX_NAN, PAIRS>(a);
 }
 
-template <class T, int PAD, bool RUNS>
+template <class T, int PAD, int LIE>
 __device__ __forceinline__ void grad_columns(const pool_columns_args &a)
 {
     wd_wait_for_previous();
-    if (a.mode == POOL_MAX) column_maxima<T, POOL_MAX, PAD, RUNS>(a);
-    else column_maxima<T, POOL_MAX_NAN, PAD, RUNS>(a);
+    if (a.mode == POOL_MAX) column_maxima<T, POOL_MAX, PAD, LIE>(a);
+    else column_maxima<T, POOL_MAX_NAN, PAD, LIE>(a);
 }
 
 } // namespace
 
+// Of flat images as many blocks of a processor as there is room for.
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/pooling/pooling_walk_back_kernels.def"
 #include "ops/kernels_device.inc"

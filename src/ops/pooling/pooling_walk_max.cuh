@@ -169,10 +169,10 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
             for (int e = 0; e < EACH; ++e) sum[i * EACH + e] += wd_packed_get<T>(gives, e);
         }
     };
-    auto put = [&](int h, int w, const float(&sum)[V]) {
+    auto put = [&](int h, int w, float(&sum)[V]) {
         if ((uint32_t)h >= (uint32_t)high.outs || (uint32_t)w >= (uint32_t)wide.outs) return;
         const size_t row = (size_t)(n * (uint32_t)high.outs + (uint32_t)h) * row_elements;
-        wd_put_run<T, V>(a, row + (uint32_t)w * a.inner + run, sum);
+        put_results<T, V>(a, row + (uint32_t)w * a.inner + run, sum);
     };
 
     // Windows above the first rows, then step by step; a step has rows 2p, 2p + 1 and windows p.

@@ -9,6 +9,7 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/item.cuh"
 #include "gpu/device/math.cuh"
+#include "gpu/device/packed.cuh"
 #include "gpu/device/vector.cuh"
 
 namespace {
@@ -83,6 +84,37 @@ template <class A> struct pool_out {
         static_cast<T *>(out)[at] = narrow;
     }
 };
+
+// A run of results as wd_put_run has it. Most calls blend with nothing: what blending takes is a fifth of a
+// walk's instructions if it is merely predicated, so here it is jumped over. `factor` is one of the results.
+template <class T, int V, class ARGS, class A>
+__device__ __forceinline__ void put_results(const ARGS &a, size_t at, A *value, A factor = (A)1)
+{
+    if (a.blends || !a.scales) {
+#pragma unroll
+        for (int i = 0; i < V; ++i) value[i] *= factor;
+        wd_put_run<T, V>(a, at, value);
+        return;
+    }
+    const A alpha = (A)a.alpha * factor;
+    T *to = static_cast<T *>(a.out) + at;
+    wd_run<T, V> run;
+    if constexpr (sizeof(T) == 2 && V % 2 == 0) {
+#pragma unroll
+        for (int i = 0; i < V; i += 2) {
+            run.word[i / 2] = wd_packed_narrow<T>(alpha * value[i], alpha * value[i + 1]);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            T narrow;
+            wd_narrow(narrow, alpha * value[i]);
+            run.put(i, narrow);
+        }
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
 
 // The largest so far and where it is; elements come in row-major order.
 template <int MODE, class A> struct window_place {

@@ -30,9 +30,12 @@ template <class A, int V> struct columns<SUM, A, V> {
     }
     __device__ __forceinline__ void add(const reduce_vector_args &a, const A *w, uint32_t)
     {
+        if (a.squares) {
 #pragma unroll
-        for (int j = 0; j < V; ++j) {
-            part[j] = add_product(w[j], a.squares ? w[j] : (A)1, part[j]);
+            for (int j = 0; j < V; ++j) part[j] = add_product(w[j], w[j], part[j]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < V; ++j) part[j] += w[j];
         }
     }
     __device__ __forceinline__ void flush()
@@ -174,9 +177,9 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     // what is picked of two bytes goes by pick_column where there is much
     constexpr int ROWS = V == 1 && OP == PICK && sizeof(T) == 2 ? 4
                          : V == 1                               ? 32 / (int)sizeof(T)
-                         : OP == SUM && V < 8                   ? 8
                                                                 : 4;
-    constexpr int ROUNDS = V == 1 || ROWS == 8 ? 2 : 4;
+    constexpr int ROUNDS = V == 1 ? 2 : 4;
+    constexpr int MANY = 8, MANY_ROUNDS = 2; // of sums where all rows are there
     const T *x = static_cast<const T *>(a.x);
     const uint32_t tile = blockIdx.x / a.segments;
     const uint32_t segment = blockIdx.x - tile * a.segments;
@@ -207,6 +210,29 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     sum.begin(a, row < end ? row : INT32_MAX);
     wd_wait_for_previous();
     while (row < end) {
+        if constexpr (OP == SUM && V > 1) {
+            if (row >= first_whole) {
+                const T *from = x + base + (int64_t)((uint64_t)row * a.pitch);
+                bool some = false;
+#pragma unroll 1
+                for (int n = 0; n < MANY_ROUNDS && row + (MANY - 1) * down < end_whole; ++n) {
+                    wd_run<T, V> run[MANY];
+#pragma unroll
+                    for (int i = 0; i < MANY; ++i, from += step) run[i].load(from);
+#pragma unroll
+                    for (int i = 0; i < MANY; ++i) {
+                        A w[V];
+#pragma unroll
+                        for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+                        sum.add(a, w, 0);
+                    }
+                    row += MANY * down;
+                    some = true;
+                }
+                sum.flush();
+                if (some) continue;
+            }
+        }
 #pragma unroll 1
         for (int n = 0; n < ROUNDS && row < end; ++n, row += ROWS * down) {
             wd_run<T, V> run[ROWS];
@@ -287,6 +313,8 @@ template <int OP, class A> __device__ void reduce_finish(const reduce_vector_arg
 } // namespace
 
 // What is picked, and products of fp64, spill otherwise.
-#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 80 ? 3 : 0
+// Sums would not have all rows under way.
+#define WD_KERNELS_BOUNDS(threads, registers)                                                      \
+    threads, (registers) == 80 ? 3 : (registers) == 112 ? 2 : 0
 #define WD_KERNELS_ROWS "ops/reduce/reduce_columns_kernels.def"
 #include "ops/kernels_device.inc"

@@ -126,6 +126,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     WD_TRY(wd_reduce_gpu_args(call, &s, &a));
     if (is_short(&s)) return emit_short(&s, queue, &a);
     runs = piece_runs(&s, a.shift == 0);
+    a.whole_rows = s.r0 == 1 && a.shift == 0 && s.r1 % s.elements == 0;
     a.by_run = wd_fastdiv_of((uint32_t)runs);
     wd_reduce_gpu_set_cut(&a, &cut, s.r0 * runs);
     if (is_few(&s, queue->device)) {

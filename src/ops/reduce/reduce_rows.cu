@@ -68,6 +68,34 @@ __device__ __forceinline__ void add_whole(const reduce_vector_args &a,
     sum.flush();
 }
 
+// A row that is one piece of whole runs: as many of them as there are, without a thought of where they lie.
+template <int OP, class T>
+__device__ __forceinline__ void add_row(const reduce_vector_args &a,
+                                        terms<OP, acc<T>, run_of<T>> &sum, const T *from,
+                                        uint32_t unit, uint32_t end, uint32_t step)
+{
+    constexpr int V = run_of<T>, N = OP == PRODUCT ? 4 : 8;
+#pragma unroll 1
+    while (unit < end) {
+        wd_run<T, V> run[N];
+        const T *at = from + (uint64_t)unit * V;
+        uint32_t u = unit;
+#pragma unroll
+        for (int i = 0; i < N; ++i, u += step, at += step * V) {
+            if (u < end) run[i].load(at);
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i, unit += step) {
+            acc<T> w[V];
+            if (unit >= end) continue;
+#pragma unroll
+            for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+            sum.add(a, w, (int32_t)(unit * V), (int32_t)(unit * V));
+        }
+        sum.flush();
+    }
+}
+
 // A row is of `lanes` threads, or of a block or several where that is more than a warp.
 template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args &a)
 {
@@ -93,6 +121,10 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
     terms<OP, A, V> sum;
     sum.begin(a);
     wd_wait_for_previous();
+    if (a.whole_rows) {
+        add_row<OP, T>(a, sum, static_cast<const T *>(a.x) + base, unit, end, step);
+        unit = end;
+    }
     const uint32_t lead = threadIdx.x & (step - 1); // of the threads that share the row
     while (unit < end) {
         // where all of them have whole runs of one piece, many are in flight
@@ -230,5 +262,7 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
 
 } // namespace
 
+// These spill otherwise.
+#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 80 ? 3 : 0
 #define WD_KERNELS_ROWS "ops/reduce/reduce_rows_kernels.def"
 #include "ops/kernels_device.inc"
