@@ -116,13 +116,12 @@ template <class T, int N, int QUADS> struct tile {
     static constexpr int DOWN = N ? DIVNORM_DOWN : DIVNORM_DOWN_ANY; // rows of a thread, by columns
     const divnorm_vector_args &a;
     const int n;
-    A *sums, *squares; // of columns: of x, later of shares and products
-    A *shares, *products, *direct;
-    A *across;       // pixels of a window along a row that are the plane's
+    int words;       // of each array
     int first;       // column of what is stored; a pixel of the plane's or before it
     int right;       // column where results end
-    int top, bottom; // rows of the results
-    int low, high;   // rows of sums and shares
+    int begin, end;  // rows of the block
+    int top, bottom; // of the results of a tile
+    int low, high;   // of its sums and shares
     uint32_t group;  // the first plane
     int64_t in, to;  // the plane's first elements
     A reference;
@@ -131,25 +130,42 @@ template <class T, int N, int QUADS> struct tile {
         : a(args), n(N ? N : args.window)
     {
         uint32_t s = blockIdx.x;
-        const int words = a.planes * a.stored_rows * a.pitch;
-        sums = wd_dynamic_shared<A>();
-        squares = sums + words;
-        shares = squares + words;
-        products = shares + words;
-        direct = products + words;
-        across = a.dy ? direct + words : shares;
+        words = a.planes * a.stored_rows * a.pitch;
         first = ((int)wd_take_rest(s, a.by_part) * a.quads - a.before) * QUAD;
         right = min(first + (a.before + a.quads) * QUAD, a.width);
-        top = (int)wd_take_rest(s, a.by_segment) * a.rows;
-        bottom = min(top + a.rows, a.height);
-        low = a.dy ? max(top - a.ahead, 0) : top;
-        high = a.dy ? min(bottom + a.back, a.height) : bottom;
+        begin = (int)wd_take_rest(s, a.by_segment) * a.rows * a.tiles;
+        end = min(begin + a.rows * a.tiles, a.height);
         group = s * (uint32_t)a.planes;
+#pragma unroll 1
         for (int i = (int)threadIdx.x; i < a.pitch; i += (int)blockDim.x) {
             const int w = first + i;
-            across[i] = (A)(min(w + a.ahead + 1, a.width) - max(w - a.back, 0));
+            across()[i] = (A)(min(w + a.ahead + 1, a.width) - max(w - a.back, 0));
         }
         if (a.planes == 1) find(0);
+    }
+
+    // Of columns: of x, later of shares and products.
+    __device__ __forceinline__ A *squares() const
+    {
+        return wd_dynamic_shared<A>();
+    }
+    __device__ __forceinline__ A *sums() const
+    {
+        return squares() + words;
+    }
+    // Pixels of a window along a row that are the plane's.
+    __device__ __forceinline__ A *across() const
+    {
+        return squares() + (a.dy ? 5 : 2) * words;
+    }
+
+    // Turns to the tile whose results begin with row h.
+    __device__ __forceinline__ void start(int h)
+    {
+        top = h;
+        bottom = min(top + a.rows, end);
+        low = a.dy ? max(top - a.ahead, 0) : top;
+        high = a.dy ? min(bottom + a.back, a.height) : bottom;
     }
 
     // Turns to plane p of the block's; false where there is none.
@@ -161,7 +177,7 @@ template <class T, int N, int QUADS> struct tile {
         in = image * a.in.image + channel * a.in.channel;
         to = image * a.to.image + channel * a.to.channel;
         // the mean in the middle, where there is one and it is a number
-        reference = mean_at(top + (bottom - top) / 2,
+        reference = mean_at(begin + (end - begin) / 2,
                             min(max(first, 0) + a.stored / 2 * QUAD, a.width - 1));
         if (!(reference - reference == 0)) reference = 0;
         return true;
@@ -185,30 +201,30 @@ template <class T, int N, int QUADS> struct tile {
     {
         return (uint32_t)h < (uint32_t)a.height && (uint32_t)w < (uint32_t)a.width;
     }
-    __device__ __forceinline__ A at(const void *from, int h, int w) const
-    {
-        return wd_widen(static_cast<const T *>(from)[in + h * a.in.row + w * a.in.pixel]);
-    }
     __device__ __forceinline__ A mean_at(int h, int w) const
     {
-        return a.means ? at(a.means, h, w) : (A)0;
+        return a.means ? wd_widen(input(a.means)[in_at(h, w)]) : (A)0;
     }
 
-    // Where the pixel at h, w is, in x, means and dy; in the results.
-    __device__ __forceinline__ int64_t in_at(int h, int w) const
+    __device__ __forceinline__ const T *input(const void *from) const
     {
-        return in + h * a.in.row + w * a.in.pixel;
+        return static_cast<const T *>(from) + in;
     }
-    __device__ __forceinline__ int64_t to_at(int h, int w) const
+    // Where the pixel at h, w is, in the planes of x, means and dy; of the results.
+    __device__ __forceinline__ int in_at(int h, int w) const
     {
-        return to + h * a.to.row + w * a.to.pixel;
+        return h * a.in.row + w * a.in.pixel;
+    }
+    __device__ __forceinline__ int to_at(int h, int w) const
+    {
+        return h * a.to.row + w * a.to.pixel;
     }
 
     // The run whose first pixel is the plane's, at column w and `at` in memory; `none` behind a row.
-    __device__ __forceinline__ void load_run(const void *from, int64_t at, int w, T none,
+    __device__ __forceinline__ void load_run(const void *from, int at, int w, T none,
                                              A *values) const
     {
-        const T *first_pixel = static_cast<const T *>(from) + at;
+        const T *first_pixel = input(from) + at;
         wd_run<T, QUAD> r;
 #pragma unroll
         for (int u = 0; u < RUN; u += QUAD) {
@@ -231,7 +247,7 @@ template <class T, int N, int QUADS> struct tile {
     template <int ROWS>
     __device__ __forceinline__ void load_columns(int h, int w, T fill, wd_run<T, PAIR> *r) const
     {
-        const T *row = static_cast<const T *>(a.x) + in + h * a.in.row;
+        const T *row = input(a.x) + (int64_t)h * a.in.row;
 #pragma unroll
         for (int j = 0; j < ROWS; ++j) {
 #pragma unroll
@@ -327,8 +343,8 @@ template <class T, int N, int QUADS> struct tile {
                 }
             }
             const int at = place(p, h) + column;
-            keep(squares + at, h, high, q);
-            if (both) keep(sums + at, h, high, s);
+            keep(squares() + at, h, high, q);
+            if (both) keep(sums() + at, h, high, s);
         }
     }
 
@@ -374,7 +390,13 @@ template <class T, int N, int QUADS> struct tile {
     {
         const A down = (A)inside(h);
         const A part = (SUMS ? (A)1 : numbers<A>(a).factor) / DIVNORM_TRUST;
-        const A *counts = across + (w - first);
+        A counts[RUN];
+#pragma unroll
+        for (int u = 0; u < QUADS; ++u) {
+            const quad one = *reinterpret_cast<const quad *>(across() + (w - first) + u * QUAD);
+#pragma unroll
+            for (int v = 0; v < QUAD; ++v) counts[u * QUAD + v] = one.v[v];
+        }
         bool fine = true;
 #pragma unroll
         for (int v = 0; v < RUN; ++v) {
@@ -396,7 +418,7 @@ template <class T, int N, int QUADS> struct tile {
             for (int i = 0; i < n * n; ++i) {
                 const int row = h - a.back + i / n, column = w + v - a.back + i % n;
                 if (!has(row, column)) continue;
-                const A d = at(a.x, row, column) - mean;
+                const A d = wd_widen(input(a.x)[in_at(row, column)]) - mean;
                 sum += d;
                 square_sum += d * d;
             }
@@ -408,9 +430,9 @@ template <class T, int N, int QUADS> struct tile {
     }
 
     // The results of the run at h, w, as far as they are the tile's.
-    __device__ __forceinline__ void put(void *out, int h, int w, const A *value) const
+    __device__ __forceinline__ void put(void *into, int h, int w, const A *value) const
     {
-        T *base = static_cast<T *>(out) + to_at(h, w);
+        T *base = static_cast<T *>(into) + to + to_at(h, w);
 #pragma unroll
         for (int u = 0; u < RUN; u += QUAD) {
             wd_run<T, QUAD> r;

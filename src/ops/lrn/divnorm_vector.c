@@ -24,6 +24,7 @@ enum {
     BYTES_FORWARD = 40 << 10, /* of shared memory, of which a processor has room for five blocks' */
     BYTES_BACKWARD = 72 << 10, /* or three */
     ROWS_LEAST = 4,            /* of a tile */
+    TILES_ENOUGH = 24,         /* a processor: with more, a block has several */
     TILES_LEAST = 2,           /* a processor, if planes can be cut to as many */
     ARRAYS_FORWARD =
         2, /* sums and squares; backward also shares, shares times means, and direct parts */
@@ -49,8 +50,21 @@ static bool is_backward(const struct wd_problem *problem)
 
 static struct divnorm_steps steps_of(const struct wd_tensor *t)
 {
-    struct divnorm_steps s = {t->stride[0], t->stride[1], t->stride[2], t->stride[3]};
+    struct divnorm_steps s = {t->stride[0], t->stride[1], 0, 0};
+    if (t->dim[2] > 1) s.row = (int32_t)t->stride[2];
+    if (t->dim[3] > 1) s.pixel = (int32_t)t->stride[3];
     return s;
+}
+
+/* Whether 31 bits say where a pixel is, in its plane. */
+static bool is_near(const struct wd_tensor *t)
+{
+    const int64_t most = INT32_MAX;
+    return (t->dim[2] == 1 || t->stride[2] <= most / t->dim[2]) &&
+           (t->dim[3] == 1 || t->stride[3] <= most / t->dim[3]) &&
+           (t->dim[2] - 1) * t->stride[2] * (t->dim[2] > 1) +
+                   (t->dim[3] - 1) * t->stride[3] * (t->dim[3] > 1) <=
+               most;
 }
 
 static bool are_same(const struct wd_tensor *a, const struct wd_tensor *b)
@@ -84,6 +98,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(wd_tensor_count(x) > 0 && x->dim[2] * x->dim[3] <= ELEMENTS_MAX, reason,
             NOT_SUPPORTED_SHAPE, "a plane of %lld elements, needed are 1 to %d",
             (long long)(x->dim[2] * x->dim[3]), ELEMENTS_MAX);
+    WD_NEED(is_near(x) && is_near(out), reason, NOT_SUPPORTED_LAYOUT,
+            "pixels of a plane are more than 2^31 elements apart");
     WD_NEED(x->dim[1] <= ELEMENTS_MAX, reason, NOT_SUPPORTED_SHAPE, "%lld channels, at most %d",
             (long long)x->dim[1], ELEMENTS_MAX);
     return true;
@@ -165,7 +181,7 @@ static int64_t cut(struct divnorm_vector_args *a, int64_t planes, int dtype,
     const int32_t down = has_kernel(a->window, dtype) ? DIVNORM_DOWN : DIVNORM_DOWN_ANY;
     int32_t parts = cut_rows(a, QUADS_MOST, backward);
     const int64_t run = !backward && wd_dtype_bytes(dtype) == 2 ? DIVNORM_QUADS_HALF : 1;
-    int64_t stored, pairs, steps, shared;
+    int64_t stored, pairs, steps, shared, segments;
     if (parts > 1) parts = cut_rows(a, QUADS_OF_PART, backward);
     while (a->quads > 1 && shared_bytes(a, dtype, more + ROWS_LEAST) > wanted) {
         parts = cut_rows(a, a->quads / 2, backward);
@@ -180,7 +196,11 @@ static int64_t cut(struct divnorm_vector_args *a, int64_t planes, int dtype,
                                        (int64_t)TILES_LEAST * device->multiprocessors) {
         a->rows = (int32_t)wd_most(wd_ceil_div(a->rows, 2), ROWS_LEAST);
     }
-    a->by_segment = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, a->rows));
+    /* several tiles a block where there are enough: what comes before them is as much work as 20 pixels a thread */
+    segments = wd_ceil_div(a->height, a->rows);
+    a->tiles = (int32_t)wd_clamp(
+        planes * parts * segments / ((int64_t)TILES_ENOUGH * device->multiprocessors), 1, segments);
+    a->by_segment = wd_fastdiv_of((uint32_t)wd_ceil_div(segments, a->tiles));
     a->stored_rows = (int32_t)wd_least(a->height, a->rows + more);
     steps = wd_ceil_div(a->stored_rows, down);
     a->planes = 1;

@@ -13,16 +13,28 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
     typedef typename base::A A;
     typedef typename base::quad quad;
     using base::a;
-    using base::across, base::squares, base::sums, base::shares, base::products, base::direct;
+    using base::across, base::squares, base::sums, base::words;
     using base::first, base::right, base::top, base::bottom, base::low, base::high;
     using base::keep, base::put, base::sum_columns;
-    using base::n, base::in, base::to, base::reference;
+    using base::n, base::reference, base::begin, base::end, base::start;
     using base::place, base::turn, base::has, base::mean_at, base::in_at, base::load_run;
     static constexpr int RUN = base::RUN, DOWN = base::DOWN;
     static constexpr int BACK = base::BACK, AHEAD = base::AHEAD;
 
     __device__ __forceinline__ normalization(const divnorm_vector_args &args) : base(args)
     {
+    }
+    __device__ __forceinline__ A *shares() const
+    {
+        return squares() + 2 * words;
+    }
+    __device__ __forceinline__ A *products() const // of shares and means
+    {
+        return squares() + 3 * words;
+    }
+    __device__ __forceinline__ A *direct() const // what of a gradient is a pixel's own
+    {
+        return squares() + 4 * words;
     }
     template <int OF>
     __device__ __forceinline__ void sum_row(const A *from, int r, int back, A *out) const
@@ -38,8 +50,19 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
     __device__ __forceinline__ void forward()
     {
         const uint32_t items = (uint32_t)a.planes * a.by_shared.divisor * a.by_row.divisor;
-        sum_columns(a.means);
-        __syncthreads();
+#pragma unroll 1
+        for (int h = begin; h < end; h += a.rows) {
+            start(h);
+            __syncthreads(); // the sums of the last tile have been read
+            sum_columns(a.means);
+            __syncthreads();
+            divide(items);
+        }
+    }
+
+    // What is divided by the strengths.
+    __device__ __forceinline__ void divide(uint32_t items)
+    {
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < items; i += blockDim.x) {
             uint32_t p = i;
@@ -48,12 +71,12 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
             const int w = first + run * QUAD;
             A x[RUN], m[RUN], s[RUN], q[RUN], power[RUN], inverse[RUN];
             if (h >= high || w >= right || !turn(p)) continue;
-            const int64_t at = in_at(h, w);
+            const int at = in_at(h, w);
             load_run(a.x, at, w, narrowed<T>(0), x);
             if (a.means) load_run(a.means, at, w, narrowed<T>(reference), m);
-            sum_row<BACK>(squares + place(p, h), run, a.back, q);
+            sum_row<BACK>(squares() + place(p, h), run, a.back, q);
             if (a.means) {
-                sum_row<BACK>(sums + place(p, h), run, a.back, s);
+                sum_row<BACK>(sums() + place(p, h), run, a.back, s);
                 deviations<false>(h, w, m, s, q);
             }
             powers<RUN>(a, q, power, inverse);
@@ -71,7 +94,7 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
         for (int i = 0; i < n * n; ++i) {
             const int row = h - a.ahead + i / n, column = w - a.ahead + i % n;
             if (!has(row, column)) continue;
-            r += (value - mean_at(row, column)) * shares[place(p, row) + column - first];
+            r += (value - mean_at(row, column)) * shares()[place(p, row) + column - first];
         }
         return r;
     }
@@ -114,13 +137,13 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
             A share[RUN] = {}, product[RUN] = {}, own[RUN] = {};
             if (h >= high || !turn(p)) continue;
             if ((uint32_t)w < (uint32_t)a.width) {
-                const int64_t at = in_at(h, w);
+                const int at = in_at(h, w);
                 load_run(a.x, at, w, narrowed<T>(0), x);
                 load_run(a.dy, at, w, narrowed<T>(0), dy);
                 if (a.means) load_run(a.means, at, w, narrowed<T>(reference), m);
-                sum_row<BACK>(squares + place(p, h), run, a.back, q);
+                sum_row<BACK>(squares() + place(p, h), run, a.back, q);
                 if (both) {
-                    sum_row<BACK>(sums + place(p, h), run, a.back, s);
+                    sum_row<BACK>(sums() + place(p, h), run, a.back, s);
                     if (a.dmeans) deviations<true>(h, w, m, s, q);
                     else deviations<false>(h, w, m, s, q);
                 }
@@ -141,9 +164,9 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
                 }
             }
             const int at = place(p, h) + run * QUAD;
-            keep_run(shares + at, run, share);
-            keep_run(direct + at, run, own);
-            if (a.means) keep_run(products + at, run, product);
+            keep_run(shares() + at, run, share);
+            keep_run(direct() + at, run, own);
+            if (a.means) keep_run(products() + at, run, product);
         }
     }
 
@@ -211,10 +234,10 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
             A own[RUN], x[RUN], s[RUN], q[RUN], value[RUN];
             uint32_t again = 0;
             if (h >= bottom || w >= right || !turn(p)) continue;
-            kept_run(direct + at + run * QUAD, run, own);
+            kept_run(direct() + at + run * QUAD, run, own);
             load_run(a.x, in_at(h, w), w, narrowed<T>(0), x);
-            sum_row<AHEAD>(sums + at, run, a.ahead, s);
-            if (a.means) sum_row<AHEAD>(squares + at, run, a.ahead, q);
+            sum_row<AHEAD>(sums() + at, run, a.ahead, s);
+            if (a.means) sum_row<AHEAD>(squares() + at, run, a.ahead, q);
 #pragma unroll
             for (int v = 0; v < RUN; ++v) {
                 const A by = x[v] - reference;
@@ -243,6 +266,16 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
 
     __device__ __forceinline__ void backward()
     {
+#pragma unroll 1
+        for (int h = begin; h < end; h += a.rows) {
+            start(h);
+            __syncthreads(); // what the last tile kept has been read
+            backward_tile();
+        }
+    }
+
+    __device__ __forceinline__ void backward_tile()
+    {
         __shared__ A bounds[2][DIVNORM_THREADS / 32];
         A largest_share = 0, largest_mean = 0;
         sum_columns(a.means || a.dmeans);
@@ -259,9 +292,9 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
             }
         }
         __syncthreads();
-        sum_again(shares, sums);
+        sum_again(shares(), sums());
         if (a.means) {
-            sum_again(products, squares);
+            sum_again(products(), squares());
             for (uint32_t i = 0; i < blockDim.x / 32; ++i) {
                 largest_share = fmax(largest_share, bounds[0][i]);
                 largest_mean = fmax(largest_mean, bounds[1][i]);

@@ -44,8 +44,8 @@ struct divnorm_floats DIVNORM_NUMBERS(float);
 struct divnorm_steps {
     int64_t image;
     int64_t channel;
-    int64_t row;
-    int64_t pixel;
+    int32_t row;
+    int32_t pixel;
 };
 
 struct divnorm_vector_args {
@@ -69,6 +69,7 @@ struct divnorm_vector_args {
     int32_t in_whole;               /* runs are aligned, in x, means and dy */
     int32_t to_whole;               /* in out and dmeans */
     int32_t planes;                 /* of a block */
+    int32_t tiles;                  /* of a block, one below the other */
     int32_t rows;                   /* of results of a tile */
     int32_t quads;                  /* of results of each row */
     int32_t before;                 /* quads that are stored before them */

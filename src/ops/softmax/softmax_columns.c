@@ -21,14 +21,16 @@ enum {
     PAIRS_WARPS_LEAST = 4, /* if there are so many channels */
     HELD_THREADS = 128,    /* of a block whose threads have all channels of their positions */
     HELD_CHANNELS = 32,    /* at most */
+    ODD_CHANNELS = 16,     /* likewise, of single elements of two bytes */
     HELD_FILL = 64,        /* such threads that a processor must have for them to pay */
 };
 
-/* The kernels of a direction, the first of each four. */
+/* The kernels of a direction, the first of each two to four: columns and those of few channels have no fp64,
+ * columns_one has fp32 and fp64 alone. */
 struct direction {
     int columns, columns_one, columns_long;
     int pairs_f16;
-    int wide4, wide8, word32, odd32_f16;
+    int wide8, word32, odd16_f16;
     uint32_t column_runs; /* channels of a thread */
     uint32_t column_ones;
     uint32_t column_pairs;
@@ -40,10 +42,9 @@ static const struct direction forward = {
     KERNEL_softmax_columns_one_f32,
     KERNEL_softmax_columns_long_f32,
     KERNEL_softmax_columns_pairs_f16,
-    KERNEL_softmax_columns_wide4_f32,
     KERNEL_softmax_columns_wide8_f32,
     KERNEL_softmax_columns_word32_f32,
-    KERNEL_softmax_columns_odd32_f16,
+    KERNEL_softmax_columns_odd16_f16,
     8,
     16,
     16,
@@ -55,15 +56,19 @@ static const struct direction backward = {
     KERNEL_softmax_gradient_columns_one_f32,
     KERNEL_softmax_gradient_columns_long_f32,
     KERNEL_softmax_gradient_columns_pairs_f16,
-    KERNEL_softmax_gradient_columns_wide4_f32,
     KERNEL_softmax_gradient_columns_wide8_f32,
     KERNEL_softmax_gradient_columns_word32_f32,
-    KERNEL_softmax_gradient_columns_odd32_f16,
+    KERNEL_softmax_gradient_columns_odd16_f16,
     4,
     12,
     12,
     8,
 };
+
+static int type_of_three(const struct wd_softmax_shape *s)
+{
+    return s->type > TYPE_F64 ? s->type - 1 : 0;
+}
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -162,9 +167,11 @@ static void set_positions(struct softmax_vector_args *a, const struct wd_softmax
 static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softmax_shape *s,
                                 bool aligned, struct wd_queue *queue, struct softmax_vector_args *a)
 {
-    bool whole_runs = aligned && s->inner % s->elements == 0;
+    bool whole_runs = aligned && s->inner % s->elements == 0 && s->type != TYPE_F64;
     struct tiling t = tile(d, s, whole_runs, queue->device);
-    int kernel = t.held == 0 ? d->columns_long : whole_runs ? d->columns : d->columns_one;
+    int kernel = t.held == 0  ? d->columns_long + s->type
+                 : whole_runs ? d->columns + type_of_three(s)
+                              : d->columns_one + s->type; /* fp32, fp64 */
     int64_t threads = t.across * t.down;
     int64_t slices = t.across < WARP ? threads / WARP : t.down;
     int64_t shared = (slices + 1 + (t.cluster > 1)) * t.across * t.elements * s->pair;
@@ -173,9 +180,8 @@ static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softm
     a->cluster = (uint32_t)t.cluster;
     set_positions(a, s, s->outer * s->inner + t.across * t.elements);
     wd_softmax_set_lanes(a, t.across);
-    return wd_emit_cluster_kernel(queue, &kernel_rows[kernel + s->type],
-                                  tiles_of(&t, s) * t.cluster, (uint32_t)threads,
-                                  (uint32_t)t.cluster, (uint32_t)shared, a);
+    return wd_emit_cluster_kernel(queue, &kernel_rows[kernel], tiles_of(&t, s) * t.cluster,
+                                  (uint32_t)threads, (uint32_t)t.cluster, (uint32_t)shared, a);
 }
 
 /* Positions in pairs: a warp a channel; false where a cluster does not hold the channels. */
@@ -227,17 +233,18 @@ static int held_kernel(const struct direction *d, const struct wd_softmax_shape 
 {
     int kernel;
     bool whole_runs = at_once >= SOFTMAX_BYTES && s->inner % s->elements == 0;
-    int type = s->type > TYPE_F64 ? s->type - 1 : 0; /* of three */
+    int type = type_of_three(s);
     if (s->length > HELD_CHANNELS || s->type == TYPE_F64) return -1;
     if (whole_runs && s->length <= 8) {
         *positions = s->elements;
-        kernel = (s->length <= 4 ? d->wide4 : d->wide8) + type;
+        kernel = d->wide8 + type;
     } else if (s->bytes > 2 || (at_once >= 4 && s->inner % 2 == 0)) {
         *positions = s->bytes == 2 ? 2 : 1;
         kernel = d->word32 + type;
     } else {
+        if (s->length > ODD_CHANNELS) return -1;
         *positions = 1;
-        kernel = d->odd32_f16 + s->type - TYPE_F16;
+        kernel = d->odd16_f16 + s->type - TYPE_F16;
     }
     if (s->outer * s->inner / *positions < (int64_t)device->multiprocessors * HELD_FILL) return -1;
     return kernel;

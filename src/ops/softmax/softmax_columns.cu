@@ -2,7 +2,7 @@
 //
 // Softmax over columns: the channels of a position are `inner` elements apart. See softmax_columns.c.
 #include "gpu/device/item.cuh"
-#include "ops/softmax/softmax_device.cuh"
+#include "ops/softmax/softmax_columns_held.cuh"
 
 namespace {
 
@@ -52,16 +52,28 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     totals<A> *part = reinterpret_cast<totals<A> *>(shared);
     totals<A> *block = part + slices * width;
     totals<A> *source = block;
+    if (by_warp) {
+        A max[V];
 #pragma unroll
-    for (int j = 0; j < V; ++j) {
-        A max = mine[j].max;
-        A sum = mine[j].sum;
+        for (int j = 0; j < V; ++j) max[j] = mine[j].max;
+#pragma unroll 1
         for (uint32_t o = a.lanes; o < 32; o *= 2) {
-            max = larger(max, __shfl_xor_sync(WHOLE_WARP, max, o));
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                max[j] = larger(max[j], __shfl_xor_sync(WHOLE_WARP, max[j], o));
+            }
         }
-        if (by_warp) sum *= exp_of(mine[j].max - base_of(max));
-        for (uint32_t o = a.lanes; o < 32; o *= 2) sum += __shfl_xor_sync(WHOLE_WARP, sum, o);
-        mine[j] = {max, sum};
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            mine[j] = {max[j], mine[j].sum * exp_of(mine[j].max - base_of(max[j]))};
+        }
+#pragma unroll 1
+        for (uint32_t o = a.lanes; o < 32; o *= 2) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                mine[j].sum += __shfl_xor_sync(WHOLE_WARP, mine[j].sum, o);
+            }
+        }
     }
     if (slices == 1 && a.cluster == 1) return;
     if (!by_warp || threadIdx.x % 32 < a.lanes) {
@@ -72,6 +84,7 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     for (uint32_t t = threadIdx.x; t < width; t += blockDim.x) {
         totals<A> all = {lowest<A>(), 0};
         for (uint32_t s = 0; s < slices; ++s) all.max = larger(all.max, part[s * width + t].max);
+#pragma unroll 2
         for (uint32_t s = 0; s < slices; ++s) {
             const totals<A> one = part[s * width + t];
             all.sum += one.sum * exp_of(one.max - base_of(all.max));
@@ -88,6 +101,7 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
             for (uint32_t r = 0; r < a.cluster; ++r) {
                 all.max = larger(all.max, wd_of_cluster(&block[t].max, r));
             }
+#pragma unroll 2
             for (uint32_t r = 0; r < a.cluster; ++r) {
                 all.sum += wd_of_cluster(&block[t].sum, r) *
                            exp_of(wd_of_cluster(&block[t].max, r) - base_of(all.max));
@@ -139,59 +153,52 @@ __device__ __forceinline__ void add_columns(const wd_run<T, V> *x, const wd_run<
     }
 }
 
-template <class T, int R, int V, bool BACKWARD, bool LOG>
-__device__ __forceinline__ void write_columns_as(const softmax_vector_args &a,
-                                                 const column_place &p, uint32_t left, T *to,
-                                                 wd_run<T, V> *x, wd_run<T, V> *dy,
-                                                 const totals<acc<T>> *all)
-{
-    using A = acc<T>;
-    const A alpha = (A)a.alpha;
-    A number[V];
-#pragma unroll
-    for (int j = 0; j < V; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, LOG);
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-        forget<LOG>(x[r]);
-        if (BACKWARD) forget<LOG>(dy[r]);
-    }
-    if (a.beta != 0.0) {
-#pragma unroll 1
-        for (int r = 0; r < R; ++r) {
-            const wd_run<T, V> one = pick<R>(x, r), one_dy = BACKWARD ? pick<R>(dy, r) : one;
-            A v[V];
-            if (r * p.down >= left) break;
-#pragma unroll
-            for (int j = 0; j < V; ++j) {
-                v[j] = result<T, BACKWARD>(wd_widen(one.get(j)), wd_widen(one_dy.get(j)), all[j],
-                                           number[j], LOG);
-            }
-            blend_run<T, V, true>(a, to + r * p.step, v);
-        }
-        return;
-    }
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-        wd_run<T, V> out;
-        if (r * p.down >= left) continue;
-#pragma unroll
-        for (int j = 0; j < V; ++j) {
-            const A v = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
-                                            number[j], LOG);
-            out.put(j, narrow<T>(scaled(v, alpha)));
-        }
-        if (a.streaming) out.store_streaming(to + r * p.step);
-        else out.store(to + r * p.step);
-    }
-}
-
 template <class T, int R, int V, bool BACKWARD>
 __device__ __forceinline__ void write_columns(const softmax_vector_args &a, const column_place &p,
                                               uint32_t left, T *to, wd_run<T, V> *x,
                                               wd_run<T, V> *dy, const totals<acc<T>> *all)
 {
-    if (a.log) write_columns_as<T, R, V, BACKWARD, true>(a, p, left, to, x, dy, all);
-    else write_columns_as<T, R, V, BACKWARD, false>(a, p, left, to, x, dy, all);
+    using A = acc<T>;
+    const A alpha = (A)a.alpha, beta = (A)a.beta;
+    A number[V];
+#pragma unroll
+    for (int j = 0; j < V; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, a.log);
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        forget<0>(x[r]);
+        if (BACKWARD) forget<0>(dy[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r, to += p.step) {
+        wd_run<T, V> out;
+        A v[V];
+        if (r * p.down >= left) continue;
+        if (a.log) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
+                                           number[j], true);
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
+                                           number[j], false);
+            }
+        }
+        if (beta != 0) {
+            out.load(to);
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                out.put(j, narrow<T>(scaled(v[j], alpha) + beta * wd_widen(out.get(j))));
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < V; ++j) out.put(j, narrow<T>(scaled(v[j], alpha)));
+        }
+        if (a.streaming) out.store_streaming(to);
+        else out.store(to);
+    }
 }
 
 // All channels of the tile in registers.
@@ -311,30 +318,38 @@ template <class T, int R, bool BACKWARD> struct column_pairs {
         }
     }
 
-    template <bool LOG>
     __device__ __forceinline__ void write(T *to, pair *x, pair *dy, const totals<A> *all) const
     {
         const A alpha = (A)a.alpha, beta = (A)a.beta;
         const bool both = has_low && has_high;
         A number[2];
 #pragma unroll
-        for (int j = 0; j < 2; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, LOG);
+        for (int j = 0; j < 2; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, a.log);
 #pragma unroll
         for (int r = 0; r < R; ++r) {
-            forget<LOG>(x[r]);
-            if (BACKWARD) forget<LOG>(dy[r]);
+            forget<0>(x[r]);
+            if (BACKWARD) forget<0>(dy[r]);
         }
 #pragma unroll
         for (int r = 0; r < R; ++r, to += p.step) {
             pair out;
             A v[2];
             if (r * p.down >= p.left) continue;
+            if (a.log) {
 #pragma unroll
-            for (int j = 0; j < 2; ++j) {
-                v[j] = scaled(result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)),
-                                                  all[j], number[j], LOG),
-                              alpha);
+                for (int j = 0; j < 2; ++j) {
+                    v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)),
+                                               all[j], number[j], true);
+                }
+            } else {
+#pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                    v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)),
+                                               all[j], number[j], false);
+                }
             }
+#pragma unroll
+            for (int j = 0; j < 2; ++j) v[j] = scaled(v[j], alpha);
             if (beta != 0) {
                 if (has_low) v[0] += beta * wd_widen(to[0]);
                 if (has_high) v[1] += beta * wd_widen(to[1]);
@@ -362,175 +377,8 @@ template <class T, int R, bool BACKWARD> __device__ void columns_pairs(const sof
     for (int j = 0; j < 2; ++j) all[j] = {BACKWARD ? (A)0 : lowest<A>(), 0};
     add_columns<T, R, 2, BACKWARD>(x, second, a.log, all);
     join_columns<2, 2>(a, t.p, all);
-    T *to = static_cast<T *>(a.y) + t.p.at;
-    if (a.log) t.template write<true>(to, x, second, all);
-    else t.template write<false>(to, x, second, all);
+    t.write(static_cast<T *>(a.y) + t.p.at, x, second, all);
     if (a.cluster > 1) wd_cluster_wait();
-}
-
-// ---- All channels of a position in one thread ----
-
-// Channels are looked at by groups, of which those behind the last channel are left out.
-constexpr int CHANNEL_GROUP = 4;
-
-template <class T, int R, int V, bool BACKWARD> struct held_columns {
-    using A = acc<T>;
-    const softmax_vector_args &a;
-    wd_run<T, V> x[R];
-    wd_run<T, V> dy[BACKWARD ? R : 1];
-    totals<A> all[V];
-
-    __device__ __forceinline__ void load(wd_run<T, V> *to, const T *from, A pad)
-    {
-#pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-#pragma unroll
-                for (int j = 0; j < V; ++j) to[r].put(j, narrow<T>(pad));
-                if (r < a.length) to[r].load(from + r * a.inner);
-            }
-        }
-    }
-
-    // Single and double precision keep the exponentials in place of x.
-    __device__ __forceinline__ void forward()
-    {
-        A sum[V];
-#pragma unroll
-        for (int j = 0; j < V; ++j) all[j].max = lowest<A>(), sum[j] = 0;
-#pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    all[j].max = larger(all[j].max, wd_widen(x[r].get(j)));
-                }
-            }
-        }
-#pragma unroll
-        for (int r = 0; r < R; ++r) forget<0>(x[r]);
-#pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    const A less = wd_widen(x[r].get(j)) - all[j].max;
-                    const A e = element_exp<T>(less);
-                    sum[j] += e;
-                    if constexpr (sizeof(T) > 2) x[r].put(j, a.log ? less : e);
-                }
-            }
-        }
-#pragma unroll
-        for (int j = 0; j < V; ++j) all[j].sum = prepared<T>(sum[j], a.log);
-    }
-
-    __device__ __forceinline__ void backward()
-    {
-#pragma unroll
-        for (int j = 0; j < V; ++j) all[j] = {0, 0};
-#pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    const A y = wd_widen(x[r].get(j)), gradient = wd_widen(dy[r].get(j));
-                    all[j].sum += a.log ? gradient : y * gradient;
-                }
-            }
-        }
-    }
-
-    // Forward, `sum` is what prepared() has made of it.
-    __device__ __forceinline__ A value(int r, int j) const
-    {
-        const A v = wd_widen(x[r].get(j));
-        if constexpr (BACKWARD) {
-            return result<T, true>(v, wd_widen(dy[r].get(j)), all[j], (A)0, a.log);
-        } else if constexpr (sizeof(T) > 2) {
-            return a.log ? v - all[j].sum : v * all[j].sum;
-        } else {
-            return result<T, false>(v, (A)0, all[j], all[j].sum, a.log);
-        }
-    }
-
-    __device__ __forceinline__ void store(T *to)
-    {
-        const A alpha = (A)a.alpha, beta = (A)a.beta;
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            forget<1>(x[r]);
-            if (BACKWARD) forget<1>(dy[r]);
-        }
-#pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-                wd_run<T, V> out;
-                T *at = to + r * a.inner;
-                if (r >= a.length) continue;
-                if (beta != 0) out.load(at);
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    A v = value(r, j);
-                    if (!a.plain) {
-                        v = scaled(v, alpha) + (beta != 0 ? beta * wd_widen(out.get(j)) : (A)0);
-                    }
-                    out.put(j, narrow<T>(v));
-                }
-                if (a.streaming) out.store_streaming(at);
-                else out.store(at);
-            }
-        }
-    }
-};
-
-// Threads are neighbours along the positions, V of them each; no two threads share anything.
-template <class T, int R, int V, bool BACKWARD>
-__device__ __forceinline__ void columns_held(const softmax_vector_args &a)
-{
-    using A = acc<T>;
-    const int64_t position = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * V;
-    held_columns<T, R, V, BACKWARD> mine = {a};
-    int64_t outer;
-    wd_wait_for_previous();
-    if (position >= a.rows) return;
-    if (a.wide) outer = position / a.inner;
-    else outer = wd_fastdiv_quotient((uint32_t)position, a.by_inner);
-    const int64_t at = outer * a.length * a.inner + (position - outer * a.inner);
-    mine.load(mine.x, static_cast<const T *>(a.x) + at, BACKWARD ? (A)0 : lowest<A>());
-    if constexpr (BACKWARD) {
-        mine.load(mine.dy, static_cast<const T *>(a.dy) + at, (A)0);
-        mine.backward();
-    } else {
-        mine.forward();
-    }
-    mine.store(static_cast<T *>(a.y) + at);
-}
-
-// By runs of 16 bytes; of 4 bytes (fp64: 8); element by element.
-template <class T, int R, bool BACKWARD> __device__ void columns_wide(const softmax_vector_args &a)
-{
-    columns_held<T, R, run_of<T>, BACKWARD>(a);
-}
-
-template <class T, int R, bool BACKWARD> __device__ void columns_word(const softmax_vector_args &a)
-{
-    columns_held<T, R, sizeof(T) == 2 ? 2 : 1, BACKWARD>(a);
-}
-
-template <class T, int R, bool BACKWARD> __device__ void columns_odd(const softmax_vector_args &a)
-{
-    columns_held<T, R, 1, BACKWARD>(a);
 }
 
 } // namespace
