@@ -20,11 +20,11 @@ enum {
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     CAPACITY = 4 * WINDOW_THREADS,
-    SIDE = 32,                /* of a tile of elements */
-    LISTED = 2048,            /* places of such a tile, at most */
-    SHARED_PLACES = 56 << 10, /* so that four blocks fit a processor */
-    SHARED_MOST = 113 << 10,  /* two */
-    WINDOWS = WINDOW_STAGES * WINDOW_CHANNELS,
+    SIDE = 32,                                    /* of a tile of elements */
+    LISTED = 2048,                                /* places of such a tile, at most */
+    SHARED_PLACES = 56 << 10,                     /* so that four blocks fit a processor */
+    SHARED_MOST = 113 << 10,                      /* two */
+    ELEMENT_BYTES = WINDOW_STAGES * WINDOW_BYTES, /* of a window's element */
 };
 /* How many more places a tile may see than it has if they were spread evenly, by a slight turn too. */
 static const double CROWDED = 1.4;
@@ -71,8 +71,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(dy) &&
                 wd_spatial_spans_little(dx),
             reason, NOT_SUPPORTED_SHAPE, "a plane spans more than 2^31 elements");
-    WD_NEED(!wd_sampler_has_pixels(problem), reason, NOT_SUPPORTED_LAYOUT,
-            "channels are neighbours");
     WD_NEED(dy->dim[2] * dy->dim[3] <= CROWD_MOST * x->dim[2] * x->dim[3], reason,
             NOT_SUPPORTED_SHAPE, "more than %d places an element of the image", CROWD_MOST);
     WD_NEED(wd_most(wd_tensor_count(x), wd_tensor_count(dy)) >= PLACES_LEAST, reason,
@@ -123,6 +121,26 @@ static void set_elements(struct sampler_window_args *a, int64_t images, int64_t 
     while (wd_gather_bytes(a) > SHARED_MOST) a->elements.room -= SPATIAL_RUN_BYTES;
 }
 
+/* Which kernel has the gradients of the grid, after or instead of that of the boxes. */
+enum slopes { WITH_BOXES, OF_WINDOWS, OF_PIXELS };
+
+static enum slopes slopes_of(const struct sampler_vector_args *a)
+{
+    if (a->channels < CHANNELS_MANY) return WITH_BOXES;
+    return a->x.runs && a->y.runs ? OF_PIXELS : OF_WINDOWS;
+}
+
+static void set_pixels(struct sampler_vector_args *a, int64_t run)
+{
+    const int64_t runs = a->channels / run;
+    int side;
+    a->tiled = a->rows % SPATIAL_TILE == 0 && a->columns % SPATIAL_TILE == 0;
+    side = a->tiled ? SPATIAL_TILE : 1;
+    a->by_column = wd_fastdiv_of((uint32_t)(a->columns / side));
+    a->by_row = wd_fastdiv_of((uint32_t)(a->rows / side));
+    while ((int64_t)2 << a->lanes_log2 <= wd_least(runs, 32)) a->lanes_log2 += 1;
+}
+
 static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_BACK_X);
@@ -130,12 +148,15 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     const int type = wd_spatial_type(x->dtype);
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
+    const int64_t places = grid->dim[1] * grid->dim[2];
     const int64_t processors = queue->device->multiprocessors;
-    const bool many = x->dim[1] >= CHANNELS_MANY;
+    const int64_t run = SPATIAL_RUN_BYTES / bytes;
     struct sampler_window_args a = {
         .all = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID)),
     };
-    struct sampler_window_args slopes;
+    struct sampler_window_args windows;
+    struct sampler_vector_args pixels;
+    enum slopes slopes;
     const int64_t boxes = boxes_of(grid, &a.all.box_row_log2, &a.all.box_column_log2);
     int64_t batch = boxed_images(grid, boxes);
     int64_t capacity = CAPACITY;
@@ -143,6 +164,11 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.all.y = wd_sampler_image(call, SAMPLER_BACK_DY);
     a.all.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
     a.all.dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
+    a.all.x.runs = wd_sampler_has_runs(&a.all.x, a.all.channels, bytes);
+    a.all.y.runs = wd_sampler_has_runs(&a.all.y, a.all.channels, bytes);
+    a.all.dx.runs = a.all.y.runs && wd_sampler_has_runs(&a.all.dx, a.all.channels, bytes);
+    a.all.by_run = wd_fastdiv_of((uint32_t)wd_most(a.all.channels / run, 1));
+    slopes = slopes_of(&a.all);
     wd_sampler_back_scalars(call, &a.all);
     a.all.streaming =
         wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
@@ -154,26 +180,38 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.elements.wide = wd_sampler_is_wide(&a.all.y, a.all.columns, bytes);
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
     set_elements(&a, images, processors, bytes);
-    while (!wd_sampler_cut_places(&a.places, &a.all, capacity, SHARED_PLACES / (WINDOWS * bytes),
-                                  bytes) ||
-           (capacity > WINDOW_THREADS && images * a.places.tiles < 3 * processors)) {
+    while (
+        !wd_sampler_cut_places(&a.places, &a.all, capacity, SHARED_PLACES / ELEMENT_BYTES, bytes) ||
+        (capacity > WINDOW_THREADS && images * a.places.tiles < 3 * processors)) {
         capacity /= 2;
     }
-    slopes = a;
-    slopes.by_tile = wd_fastdiv_of(a.places.tiles);
+    windows = a;
+    windows.by_tile = wd_fastdiv_of(a.places.tiles);
+    pixels = a.all;
+    set_pixels(&pixels, run);
+    batch = wd_clamp(SPATIAL_ITEMS_MAX / (places << pixels.lanes_log2), 1, batch);
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / GATHER_THREADS /
                                 wd_most(a.elements.tiles, a.places.tiles));
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
-        a.all.first_image = slopes.all.first_image = (uint32_t)first;
+        a.all.first_image = windows.all.first_image = pixels.first_image = (uint32_t)first;
         a.all.count = (uint32_t)(now * boxes);
         WD_TRY(wd_emit_kernel(
-            queue, &kernel_rows[(many ? KERNEL_gather_boxes_f32 : KERNEL_few_boxes_f32) + type],
+            queue,
+            &kernel_rows[(slopes == WITH_BOXES ? KERNEL_few_boxes_f32 : KERNEL_gather_boxes_f32) +
+                         type],
             wd_ceil_div(a.all.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0, &a.all));
-        if (many) {
+        if (slopes == OF_WINDOWS) {
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_slope_windows_f32 + type],
                                   now * a.places.tiles, WINDOW_THREADS,
-                                  (uint32_t)(WINDOWS * bytes * a.places.room), &slopes));
+                                  (uint32_t)(ELEMENT_BYTES * a.places.room), &windows));
+        }
+        if (slopes == OF_PIXELS) {
+            pixels.count = (uint32_t)(now * places);
+            WD_TRY(wd_emit_kernel(
+                queue, &kernel_rows[KERNEL_slope_pixels_f32 + type],
+                wd_ceil_div((int64_t)pixels.count << pixels.lanes_log2, SPATIAL_THREADS),
+                SPATIAL_THREADS, 0, &pixels));
         }
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_gather_tiles_f32 + type],
                               now * a.elements.tiles, GATHER_THREADS, (uint32_t)wd_gather_bytes(&a),

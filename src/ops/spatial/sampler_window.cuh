@@ -90,8 +90,11 @@ template <int THREADS> __device__ __forceinline__ void reach_of_block(reach &own
     own.of_warp();
 }
 
+// Channels of a stage.
+template <class T> constexpr int window_channels = WINDOW_BYTES / (int)sizeof(T);
+
 // The places of a block's tile, K of them each thread's.
-template <class T, int K> struct viewers {
+template <class T, int K, int U> struct viewers {
     typedef typename accumulator<T>::type A;
     int at[K]; // in the window
     int to[K]; // in a plane of y; -1: there is no such place
@@ -144,11 +147,19 @@ template <class T, int K> struct viewers {
         }
         return w.size() <= a.places.room;
     }
+    // Lets all places look at zeros.
+    __device__ __forceinline__ void forget()
+    {
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            at[k] = 0;
+            down[k] = right[k] = 0;
+        }
+    }
     // Zeros for all stages, and the first two on their way.
     __device__ __forceinline__ void begin(const sampler_window_args &a, const T *x, int channels,
                                           T *stages) const
     {
-        constexpr int U = WINDOW_CHANNELS;
         const int stage = U * a.places.room;
         uint4 *const zero = reinterpret_cast<uint4 *>(stages);
 #pragma unroll 1
@@ -166,7 +177,6 @@ template <class T, int K> struct viewers {
     __device__ __forceinline__ void next(const sampler_window_args &a, const T *x, int channels,
                                          T *stages, int into) const
     {
-        constexpr int U = WINDOW_CHANNELS;
         wd_copies_wait<1>();
         __syncthreads();
         w.template bring<U>(a.all.x, x + 2 * U * a.all.x.channel, channels - 2 * U,
@@ -179,12 +189,12 @@ template <class T, int K>
 __device__ __forceinline__ void sample_windows(const sampler_window_args &a)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int U = WINDOW_CHANNELS;
+    constexpr int U = window_channels<T>;
     __shared__ int scratch[4 * WINDOW_THREADS / 32];
     T *const stages = wd_dynamic_shared<T>();
     const factors<A> f = {(A)a.all.alpha, (A)a.all.beta};
     const int room = a.places.room;
-    viewers<T, K> v;
+    viewers<T, K, U> v;
     uint32_t n = blockIdx.x;
     uint32_t tile = take_rest(n, a.by_tile);
     const uint32_t chunk = tile / a.places.tiles;
@@ -203,6 +213,7 @@ __device__ __forceinline__ void sample_windows(const sampler_window_args &a)
     }
     const T *x = static_cast<const T *>(a.all.x.data) + n * a.all.x.image + first * a.all.x.channel;
     T *y = static_cast<T *>(a.all.y.data) + n * a.all.y.image + first * a.all.y.channel;
+    if (!a.all.scales) v.forget();
     v.begin(a, x, last - first, stages);
     int stage = 0;
 #pragma unroll 1
@@ -214,21 +225,31 @@ __device__ __forceinline__ void sample_windows(const sampler_window_args &a)
         for (int k = 0; k < K; ++k) {
             if (v.to[k] < 0) continue;
             const T *from = in + v.at[k], *below = from + v.w.pitch;
-            const A up = 1 - v.down[k], left = 1 - v.right[k];
-            const A w00 = up * left, w01 = up * v.right[k], w10 = v.down[k] * left,
-                    w11 = v.down[k] * v.right[k];
+            const A low = f.alpha * v.down[k], up = f.alpha * (1 - v.down[k]);
+            const A left = 1 - v.right[k];
+            const A w00 = up * left, w01 = up * v.right[k], w10 = low * left,
+                    w11 = low * v.right[k];
             A value[U];
+            T *const to = y + v.to[k];
 #pragma unroll
             for (int u = 0; u < U; ++u) { // of channels that are not there: what was there before
                 value[u] = w00 * wd_widen(from[u * room]) + w01 * wd_widen(from[u * room + 1]) +
                            (w10 * wd_widen(below[u * room]) + w11 * wd_widen(below[u * room + 1]));
             }
+            if (a.all.blends) {
+#pragma unroll 1
+                for (int u = 0; u < min(U, last - c); ++u) {
+                    T *const at = to + u * a.all.y.channel;
+                    const A old = f.beta * wd_widen(*at);
+                    wd_narrow(*at, value[0] + old);
 #pragma unroll
-            for (int u = 0; u < U; ++u) {
-                if (u > 0 && c + u >= last) break;
-                T *put = y + u * a.all.y.channel + v.to[k];
-                if (a.all.blends) put_value<T, true>(a.all, f, put, value[u]);
-                else put_value<T, false>(a.all, f, put, value[u]);
+                    for (int i = 1; i < U; ++i) value[i - 1] = value[i];
+                }
+            } else {
+#pragma unroll
+                for (int u = 0; u < U; ++u) {
+                    if (u == 0 || c + u < last) wd_narrow(to[u * a.all.y.channel], value[u]);
+                }
             }
         }
         x += U * a.all.x.channel;
@@ -242,11 +263,11 @@ template <class T, int K>
 __device__ __forceinline__ void slope_windows(const sampler_window_args &a)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int U = WINDOW_CHANNELS;
+    constexpr int U = 2; // more of two bytes take too many registers
     __shared__ int scratch[4 * WINDOW_THREADS / 32];
     T *const stages = wd_dynamic_shared<T>();
     const int room = a.places.room;
-    viewers<T, K> v;
+    viewers<T, K, U> v;
     A sum[K][4];
     spot at;
     uint32_t n = blockIdx.x;

@@ -14,11 +14,11 @@ enum {
     CHANNELS_LEAST = 8,
     PLACES_LEAST = 1 << 17, /* of all images and channels: below that latency is all */
     CAPACITY = 8 * WINDOW_THREADS,
-    SPLITS_MOST = 32,       /* tiles side by side */
-    SHARED_MOST = 74 << 10, /* so that three blocks fit a processor */
-    BLOCKS_ENOUGH = 15,     /* a processor */
-    CHUNK = 8,              /* channels of a block, at least */
-    WINDOWS = WINDOW_STAGES * WINDOW_CHANNELS,
+    SPLITS_MOST = 32,                             /* tiles side by side */
+    SHARED_MOST = 74 << 10,                       /* so that three blocks fit a processor */
+    BLOCKS_ENOUGH = 15,                           /* a processor */
+    CHUNK = 8,                                    /* channels of a block, at least */
+    ELEMENT_BYTES = WINDOW_STAGES * WINDOW_BYTES, /* of a window's element */
 };
 /* How much of the other side a slight turn adds to the sides of a window. */
 static const double TURN = 0.12;
@@ -107,14 +107,15 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.all.blends = a.all.beta != 0.0;
     a.all.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
-    while (!wd_sampler_cut_places(&a.places, &a.all, capacity, SHARED_MOST / (WINDOWS * bytes),
-                                  bytes)) {
+    while (
+        !wd_sampler_cut_places(&a.places, &a.all, capacity, SHARED_MOST / ELEMENT_BYTES, bytes)) {
         capacity /= 2; /* narrow tiles of few places fit at last: their windows are of few pixels */
     }
     chunks = wd_clamp(wd_ceil_div(enough, images * a.places.tiles), 1,
                       wd_ceil_div(a.all.channels, CHUNK));
     a.all.chunk = (int32_t)wd_ceil_div(a.all.channels, chunks);
-    a.all.chunk += a.all.chunk % WINDOW_CHANNELS;
+    a.all.chunk =
+        (int32_t)(wd_ceil_div(a.all.chunk, WINDOW_BYTES / bytes) * (WINDOW_BYTES / bytes));
     chunks = wd_ceil_div(a.all.channels, a.all.chunk);
     blocks = chunks * a.places.tiles;
     a.by_tile = wd_fastdiv_of((uint32_t)blocks);
@@ -122,7 +123,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     for (int64_t first = 0; first < images; first += most) {
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sample_windows_f32 + type],
                               wd_least(most, images - first) * blocks, WINDOW_THREADS,
-                              (uint32_t)(WINDOWS * bytes * a.places.room), &a));
+                              (uint32_t)(ELEMENT_BYTES * a.places.room), &a));
         wd_sampler_skip(&a.all, most, bytes);
     }
     return CUDNN_STATUS_SUCCESS;

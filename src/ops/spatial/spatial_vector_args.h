@@ -117,7 +117,7 @@ struct sampler_window_args {
 enum {
     WINDOW_THREADS = 256,
     WINDOW_STAGES = 3,
-    WINDOW_CHANNELS = 2, /* of a stage */
+    WINDOW_BYTES = 8, /* of an element's channels in a stage */
     GATHER_THREADS = 512,
     GATHER_STAGES = 2, /* of 16 bytes of channels */
 };
