@@ -20,6 +20,7 @@ are taken away, and without --gpu no real GPU is visible. Folders `gpu` run unde
 import argparse
 import concurrent.futures
 import glob
+import json
 import os
 import platform
 import re
@@ -35,6 +36,7 @@ SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$")
 CMOCKA = re.compile(r"^\[  (PASSED |FAILED |SKIPPED) \] (?:.*: )?(\d+) test\(s\)", re.M)
 GPU_FOLDERS = ("gpu", "ops", "api", "golden", "clients")
+LONG = ("ops_norm", "ops_softmax_shapes", "ops_lrn", "ops_pointwise")  # where no run has said it yet
 
 
 class Result:
@@ -58,7 +60,6 @@ def find_tests(args):
         print(f"{manifest} is not there: build first (./dev build; tests need cmocka, libcmocka-dev)")
         return []
     if not args.programs:
-        # first: the longest are among them, and what is short fills the gaps
         for kind, start in (("py", [sys.executable]), ("sh", ["sh"])):
             pattern = os.path.join(SOURCE, "tests", "**", f"*_test.{kind}")
             for script in sorted(glob.glob(pattern, recursive=True)):
@@ -81,6 +82,38 @@ def find_tests(args):
             return test.folder in args.folder
         return test.folder in GPU_FOLDERS if args.gpu else test.folder != "gpu"
     return [test for test in tests if wanted(test)]
+
+
+def seconds_file(args):
+    return os.path.join(args.build, "tests", "seconds.json")
+
+
+def known_seconds(args):
+    try:
+        with open(seconds_file(args), encoding="utf-8") as known:
+            return json.load(known)
+    except (OSError, ValueError):
+        return {}
+
+
+def longest_first(tests, args):
+    """Short tests fill the gaps: by what they took the last time."""
+    seconds = known_seconds(args)
+
+    def guess(test):
+        script = not test.command[0].startswith(args.build)
+        return seconds.get(test.name, 60.0 if script or test.name.startswith(LONG) else 0.0)
+    return sorted(tests, key=guess, reverse=True)
+
+
+def keep_seconds(results, args):
+    seconds = known_seconds(args)
+    seconds.update((r.test.name, round(r.seconds, 1)) for r in results)
+    try:
+        with open(seconds_file(args), "w", encoding="utf-8") as known:
+            json.dump(seconds, known)
+    except OSError:
+        pass  # the next run goes by its guesses
 
 
 def cached(build, key):
@@ -206,7 +239,7 @@ def main():
     parser.add_argument("--tally", help="append 'passed failed skipped' to this file")
     args = parser.parse_args()
     args.build = os.path.realpath(args.build)
-    tests = find_tests(args)
+    tests = longest_first(find_tests(args), args)
     if args.list:
         for test in tests:
             print(f"{test.name:40} {test.path}")
@@ -223,6 +256,7 @@ def main():
             counts = text_of_counts(result.passed, result.failed, result.skipped)
             print(f"{state} {result.test.name:36} {counts}  ({result.seconds:.1f} s)", flush=True)
 
+    keep_seconds(results, args)
     for result in results:
         if not result.failed:
             continue
