@@ -72,8 +72,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             reason, NOT_SUPPORTED_SHAPE, "a plane spans more than 2^31 elements");
     WD_NEED(x->dim[1] >= CHANNELS_LEAST, reason, NOT_SUPPORTED_SHAPE, "fewer than %d channels",
             CHANNELS_LEAST);
-    WD_NEED(wd_sampler_copies_wide(x) && wd_sampler_copies_wide(dy), reason, NOT_SUPPORTED_LAYOUT,
-            "neither rows nor channels are runs of %d bytes", SPATIAL_RUN_BYTES);
     WD_NEED(dy->dim[2] * dy->dim[3] <= CROWD_MOST * x->dim[2] * x->dim[3], reason,
             NOT_SUPPORTED_SHAPE, "more than %d places an element of the image", CROWD_MOST);
     WD_NEED(wd_most(wd_tensor_count(x), wd_tensor_count(dy)) >= PLACES_LEAST, reason,

@@ -55,7 +55,8 @@ template <class T, int THREADS> struct window {
     {
         if (wide && left >= U) copy<U, ROOM, true>(image, plane, U, to);
         else if (wide) copy<1, ROOM, true>(image, plane, left, to);
-        else copy<1, ROOM, false>(image, plane, min(left, U), to);
+        else if (left >= U) copy<U, ROOM, false>(image, plane, U, to);
+        else copy<1, ROOM, false>(image, plane, left, to);
     }
     // `left` of them, U at a time.
     template <int U, int ROOM, bool WIDE>
@@ -71,13 +72,18 @@ template <class T, int THREADS> struct window {
                 const T *from = plane + ((row + r) * image.row +
                                          (column + c * UNIT) * (WIDE ? 1 : image.column));
                 T *put = to + (r + 1) * pitch + PAD + c * UNIT;
+                [[maybe_unused]] T value[U];
 #pragma unroll
                 for (int u = 0; u < U; ++u) {
                     if constexpr (WIDE) wd_copy_async<16, false>(put + u * ROOM, from);
                     else if constexpr (sizeof(T) >= 4) {
                         wd_copy_async<(int)sizeof(T), true>(put + u * ROOM, from);
-                    } else put[u * ROOM] = *from;
+                    } else value[u] = *from;
                     from += image.channel;
+                }
+                if constexpr (!WIDE && sizeof(T) < 4) {
+#pragma unroll
+                    for (int u = 0; u < U; ++u) put[u * ROOM] = value[u];
                 }
                 r += step_row;
                 c += step_unit;
