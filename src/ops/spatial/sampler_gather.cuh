@@ -13,6 +13,9 @@
 
 namespace {
 
+// Places of an element that stay in registers.
+template <class T> constexpr int gather_kept = sizeof(T) == 4 ? 6 : 5;
+
 template <class T> struct gatherer {
     static constexpr int U = 16 / (int)sizeof(T);
     static constexpr int WARPS = GATHER_THREADS / 32;
@@ -45,7 +48,7 @@ template <class T> struct gatherer {
         stages = wd_dynamic_shared<T>();
         found = wd_dynamic_shared<uint4>();
         listed = reinterpret_cast<uint32_t *>(found + a.listed);
-        const int windows = GATHER_STAGES * a.elements.room; // in 16 bytes
+        const int windows = GATHER_STAGES * GATHER_ROOM; // in 16 bytes
         fraction = reinterpret_cast<float2 *>(found + max(windows, (5 * a.listed + 3) / 4));
         where = reinterpret_cast<int *>(fraction + a.listed);
         begin = reinterpret_cast<uint32_t *>(where + a.listed);
@@ -182,7 +185,7 @@ template <class T> struct gatherer {
         const bool any = own.four[1] != INT32_MIN;
         w.set(any ? -own.four[0] : 0, any ? own.four[1] : -1, any ? -own.four[2] : 0,
               any ? own.four[3] : 0, a.elements.wide != 0);
-        fits = from_start && next >= candidates && w.size() <= a.elements.room;
+        fits = from_start && next >= candidates && !all.dx.runs && w.size() <= GATHER_ROOM;
         sort(*cursor);
     }
 
@@ -223,36 +226,82 @@ template <class T> struct gatherer {
         __syncthreads();
     }
 
+    // The places of an element: those of the two cells above it, then of the two below.
+    struct walk {
+        uint32_t first, middle_above, above, below, middle_below, count;
+    };
+    __device__ __forceinline__ walk walk_of(int cell) const
+    {
+        walk l;
+        l.first = begin[cell];
+        l.middle_above = begin[cell + 1];
+        l.above = begin[cell + 2] - l.first;
+        l.below = begin[cell + across];
+        l.middle_below = begin[cell + across + 1];
+        l.count = l.above + begin[cell + across + 2] - l.below;
+        return l;
+    }
+    // Where place m of them is, and how much of it the element gets.
+    __device__ __forceinline__ int place_of(const walk &l, uint32_t m, float &share) const
+    {
+        const bool lower = m >= l.above;
+        const uint32_t i = lower ? l.below + m - l.above : l.first + m;
+        const float2 f = fraction[i];
+        share = (lower ? 1 - f.x : f.x) *
+                (i < (lower ? l.middle_below : l.middle_above) ? f.y : 1 - f.y);
+        return where[i];
+    }
+
     // Adds what one element gets of some channels: `in` are windows, or `from` the planes themselves, of
     // which `left_over` are there.
     template <bool WINDOWS>
-    __device__ __forceinline__ void add(int cell, const T *in, const T *from, int left_over,
-                                        float *sums) const
+    __device__ __forceinline__ void add(int cell, uint32_t m, const T *in, const T *from,
+                                        int left_over, float *sums) const
     {
-        const uint32_t first = begin[cell], middle_0 = begin[cell + 1], end = begin[cell + 2];
-        const uint32_t below = begin[cell + across], middle_1 = begin[cell + across + 1];
-        uint32_t count = end - first + begin[cell + across + 2] - below;
-        uint32_t i = first, middle = middle_0;
-        bool lower = false;
+        const walk l = walk_of(cell);
 #pragma unroll 1
-        for (; count > 0; --count) {
-            if (!lower && i == end) {
-                lower = true;
-                i = below;
-                middle = middle_1;
-            }
-            const float2 f = fraction[i];
-            const int at = where[i];
-            const float share = (lower ? 1 - f.x : f.x) * (i < middle ? f.y : 1 - f.y);
+        for (; m < l.count; ++m) {
+            float share;
+            const int at = place_of(l, m, share);
 #pragma unroll
             for (int u = 0; u < U; ++u) {
                 if constexpr (WINDOWS) {
-                    sums[u] += share * wd_widen(in[u * a.elements.room + at]);
+                    sums[u] += share * wd_widen(in[u * GATHER_ROOM + at]);
                 } else if (u < left_over) {
                     sums[u] += share * wd_widen(from[u * all.y.channel + at]);
                 }
             }
-            i += 1;
+        }
+    }
+
+    // A run of channels of one element after the other, where channels are neighbours.
+    __device__ __forceinline__ void gather_runs(const T *dy, T *dx) const
+    {
+        const uint32_t runs = all.by_run.divisor;
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < elements() * runs; i += GATHER_THREADS) {
+            uint32_t e = i;
+            const int c = (int)take_rest(e, all.by_run) * U;
+            float sums[U];
+            int cell, to;
+            if (!element(e, cell, to)) continue;
+#pragma unroll
+            for (int u = 0; u < U; ++u) sums[u] = 0;
+            const walk l = walk_of(cell);
+#pragma unroll 1
+            for (uint32_t m = 0; m < l.count; m += 2) {
+                float share[2];
+                wd_run<T, U> run[2];
+                const bool both = m + 1 < l.count;
+                run[0].load(dy + c + place_of(l, m, share[0]));
+                if (both) run[1].load(dy + c + place_of(l, m + 1, share[1]));
+#pragma unroll
+                for (int u = 0; u < U; ++u) sums[u] += share[0] * wd_widen(run[0].get(u));
+                if (!both) continue;
+#pragma unroll
+                for (int u = 0; u < U; ++u) sums[u] += share[1] * wd_widen(run[1].get(u));
+            }
+            ::put<T, U>(all, dx + to + c, sums);
         }
     }
 
@@ -271,17 +320,26 @@ template <class T> struct gatherer {
     }
     __device__ __forceinline__ void put(T *dx, int channels, const float *sums) const
     {
-        const factors<float> f = {(float)all.alpha, (float)all.beta};
+        if (all.blends) {
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                if (u >= channels) break;
+                T *const at = dx + u * all.dx.channel;
+                const float old = all.beta32 * wd_widen(*at);
+                wd_narrow(*at, (all.scales ? all.alpha32 * sums[u] : 0) + old);
+            }
+            return;
+        }
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (u >= channels) break;
-            if (all.blends) put_value<T, true>(all, f, dx + u * all.dx.channel, sums[u]);
-            else put_value<T, false>(all, f, dx + u * all.dx.channel, sums[u]);
+            if (u < channels) {
+                wd_narrow(dx[u * all.dx.channel], all.scales ? all.alpha32 * sums[u] : 0);
+            }
         }
     }
 
-    template <bool WINDOWS>
-    __device__ __forceinline__ void gather(const T *in, const T *dy, T *dx, int channels) const
+    // dy from device memory.
+    __device__ __forceinline__ void gather_planes(const T *dy, T *dx, int channels) const
     {
 #pragma unroll 1
         for (uint32_t e = threadIdx.x; e < elements(); e += GATHER_THREADS) {
@@ -290,28 +348,67 @@ template <class T> struct gatherer {
             if (!element(e, cell, to)) continue;
 #pragma unroll
             for (int u = 0; u < U; ++u) sums[u] = 0;
-            add<WINDOWS>(cell, in, dy, channels, sums);
+            add<false>(cell, 0, dy, dy, channels, sums);
             put(dx + to, channels, sums);
         }
     }
-    __device__ __forceinline__ void all_windows(const T *dy, T *dx) const
+    // dy from windows. The first places of an element stay in registers; where there are fewer, those
+    // left look at a zero.
+    __device__ __forceinline__ void gather_windows(const T *dy, T *dx) const
     {
-        const int room = a.elements.room;
-        const int stage = U * room;
+        constexpr int M = gather_kept<T>, E = GATHER_EACH, STAGE = U * GATHER_ROOM;
+        int at[E][M], to[E], cell[E];
+        float share[E][M];
+        bool is[E], more[E];
         __syncthreads(); // what was there has been read
-        w.template bring<U>(all.y, dy, all.channels, stages, room);
-        wd_copies_end();
-        w.template bring<U>(all.y, dy + U * all.y.channel, all.channels - U, stages + stage, room);
-        wd_copies_end();
+        if (threadIdx.x < GATHER_STAGES * U) {
+            wd_narrow(stages[(int)threadIdx.x * GATHER_ROOM], 0.0f);
+        }
+#pragma unroll 1
+        for (int s = 0; s < 2; ++s) {
+            w.template bring<U, GATHER_ROOM>(all.y, dy + s * U * all.y.channel,
+                                             all.channels - s * U, stages + s * STAGE);
+            wd_copies_end();
+        }
+#pragma unroll
+        for (int e = 0; e < E; ++e) {
+            is[e] = element(threadIdx.x + e * GATHER_THREADS, cell[e], to[e]);
+            walk l = {0, 0, 0, 0, 0, 0};
+            if (is[e]) l = walk_of(cell[e]);
+            more[e] = l.count > (uint32_t)M;
+#pragma unroll
+            for (int m = 0; m < M; ++m) {
+                at[e][m] = 0;
+                share[e][m] = 0;
+                if ((uint32_t)m < l.count) at[e][m] = place_of(l, m, share[e][m]);
+            }
+        }
         int second = 0;
 #pragma unroll 1
         for (int channels = all.channels; channels > 0; channels -= U) {
-            T *const in = stages + second * stage;
+            T *const in = stages + second * STAGE;
             wd_copies_wait<1>();
             __syncthreads();
-            gather<true>(in, dy, dx, channels);
+#pragma unroll
+            for (int e = 0; e < E; ++e) {
+                float sums[U];
+                if (!is[e]) continue;
+#pragma unroll
+                for (int u = 0; u < U; ++u) sums[u] = 0;
+#pragma unroll
+                for (int m = 0; m < M; ++m) {
+                    const T *from = in + at[e][m];
+#pragma unroll
+                    for (int u = 0; u < U; ++u) {
+                        sums[u] += share[e][m] * wd_widen(from[u * GATHER_ROOM]);
+                    }
+                }
+                if (more[e]) add<true>(cell[e], M, in, dy, channels, sums);
+                put(dx + to[e], channels, sums);
+            }
             __syncthreads();
-            w.template bring<U>(all.y, dy + 2 * U * all.y.channel, channels - 2 * U, in, room);
+            w.template bring<U, GATHER_ROOM>(all.y, dy + 2 * U * all.y.channel, channels - 2 * U,
+                                             in);
             wd_copies_end();
             second ^= 1;
             dy += U * all.y.channel;
@@ -334,7 +431,7 @@ template <class T> struct gatherer {
 #pragma unroll 1
                 for (next = 0; next < candidates;) {
                     collect(next);
-                    if (mine) add<false>(cell, dy, dy, channels, sums);
+                    if (mine) add<false>(cell, 0, dy, dy, channels, sums);
                 }
                 if (mine) put(dx + to, channels, sums);
             }
@@ -355,16 +452,76 @@ template <class T> __device__ __forceinline__ void gather_tiles(const sampler_wi
     const T *dy = static_cast<const T *>(a.all.y.data) + g.n * a.all.y.image;
     T *dx = static_cast<T *>(a.all.dx.data) + g.n * a.all.dx.image;
     if (g.fits) {
-        g.all_windows(dy, dx);
+        g.gather_windows(dy, dx);
+    } else if (next >= g.candidates && a.all.dx.runs) {
+        g.gather_runs(dy, dx);
     } else if (next >= g.candidates) {
 #pragma unroll 1
         for (int channels = a.all.channels; channels > 0; channels -= g.U) {
-            g.template gather<false>(dy, dy, dx, channels);
+            g.gather_planes(dy, dx, channels);
             dy += g.U * a.all.y.channel;
             dx += g.U * a.all.dx.channel;
         }
     } else {
         g.all_portions(dy, dx, next);
+    }
+}
+
+// The gradients of the grid where channels are neighbours: some lanes a place, a run of channels each;
+// here lanes_log2 is how many.
+template <class T> __device__ __forceinline__ void slope_pixels(const sampler_vector_args &a)
+{
+    typedef typename accumulator<T>::type A;
+    constexpr int V = 16 / (int)sizeof(T);
+    const uint32_t item = blockIdx.x * SPATIAL_THREADS + threadIdx.x;
+    const int lanes = 1 << a.lanes_log2, lane = (int)(item & (uint32_t)(lanes - 1));
+    const bool is = item >> a.lanes_log2 < a.count;
+    uint32_t n = is ? item >> a.lanes_log2 : 0;
+    A sum[4] = {0, 0, 0, 0};
+    spot at;
+    sight<A> k;
+    wd_wait_for_previous();
+    if (a.tiled) { // by_column and by_row count tiles
+        const int in_tile = (int)(n % (SPATIAL_TILE * SPATIAL_TILE));
+        n /= SPATIAL_TILE * SPATIAL_TILE;
+        at.q = (int)take_rest(n, a.by_column) * SPATIAL_TILE + in_tile % SPATIAL_TILE;
+        at.p = (int)take_rest(n, a.by_row) * SPATIAL_TILE + in_tile / SPATIAL_TILE;
+    } else {
+        at.q = (int)take_rest(n, a.by_column);
+        at.p = (int)take_rest(n, a.by_row);
+    }
+    at.n = a.first_image + n;
+    k.template look<T>(a, at.number(a));
+    if (is && k.seen) {
+        const T *x = corner_of<T>(a, at.n, k), *dy = element_of<T>(a.y, at);
+        bool in[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) in[i] = k.has(a, i / 2, i % 2);
+#pragma unroll 1
+        for (int c = lane * V; c < a.channels; c += lanes * V) {
+            wd_run<T, V> g, f[4];
+            g.load(dy + c);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                run_if(in[i], x + i / 2 * a.x.row + i % 2 * a.x.column + c, f[i]);
+            }
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                const A share = wd_widen(g.get(v));
+#pragma unroll
+                for (int i = 0; i < 4; ++i) sum[i] += share * wd_widen(f[i].get(v));
+            }
+        }
+    }
+#pragma unroll 1
+    for (int step = lanes / 2; step > 0; step /= 2) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], step);
+    }
+    if (is && k.seen && lane == 0) { // those that see nothing: see sampler_boxes
+        put_slopes<T>(a, at.number(a),
+                      (1 - k.down) * (sum[1] - sum[0]) + k.down * (sum[3] - sum[2]),
+                      (1 - k.right) * (sum[2] - sum[0]) + k.right * (sum[3] - sum[1]));
     }
 }
 

@@ -20,19 +20,24 @@ namespace {
 template <class T, int THREADS> struct window {
     static constexpr int PAD = 16 / (int)sizeof(T);
     int row, column, rows, pitch;
-    int unit, units; // elements of a copy, copies of a row
+    int units;                                      // copies of a row, of 16 bytes or of an element
+    int first_row, first_unit, step_row, step_unit; // the thread's copies
     bool wide;
 
     // Rows top .. bottom, columns left .. right of an image so wide.
     __device__ __forceinline__ void set(int top, int bottom, int left, int right, bool by_runs)
     {
         wide = by_runs;
-        unit = wide ? PAD : 1;
+        const int unit = wide ? PAD : 1;
         row = top;
         rows = max(bottom - top + 1, 0);
         column = wide ? left & ~(PAD - 1) : left;
         units = rows > 0 ? (right - column + unit) / unit : 1;
         pitch = PAD + units * unit;
+        first_row = (int)(threadIdx.x / (uint32_t)units);
+        first_unit = (int)threadIdx.x - first_row * units;
+        step_row = (int)((uint32_t)THREADS / (uint32_t)units);
+        step_unit = THREADS - step_row * units;
     }
     __device__ __forceinline__ int offset(int r, int c) const
     {
@@ -42,32 +47,53 @@ template <class T, int THREADS> struct window {
     {
         return (rows + 2) * pitch + PAD;
     }
-    // U channels of the image from `plane` on, of which `left` are there, into windows `room` elements
+    // U channels of the image from `plane` on, of which `left` are there, into windows ROOM elements
     // apart.
-    template <int U>
+    template <int U, int ROOM>
     __device__ __forceinline__ void bring(const sampler_image &image, const T *plane, int left,
-                                          T *to, int room) const
+                                          T *to) const
     {
-        const int step_row = THREADS / units, step_unit = THREADS - step_row * units;
-        int r = (int)threadIdx.x / units, c = (int)threadIdx.x - r * units;
+        if (wide && left >= U) copy<U, ROOM, true>(image, plane, U, to);
+        else if (wide) copy<1, ROOM, true>(image, plane, left, to);
+        else if (left >= U) copy<U, ROOM, false>(image, plane, U, to);
+        else copy<1, ROOM, false>(image, plane, left, to);
+    }
+    // `left` of them, U at a time.
+    template <int U, int ROOM, bool WIDE>
+    __device__ __forceinline__ void copy(const sampler_image &image, const T *plane, int left,
+                                         T *to) const
+    {
+        constexpr int UNIT = WIDE ? PAD : 1;
 #pragma unroll 1
-        while (r < rows) {
-            const T *from = plane + ((row + r) * image.row + (column + c * unit) * image.column);
-            T *put = to + (r + 1) * pitch + PAD + c * unit;
+        for (; left > 0; left -= U) {
+            int r = first_row, c = first_unit;
+#pragma unroll 1
+            while (r < rows) {
+                const T *from = plane + ((row + r) * image.row +
+                                         (column + c * UNIT) * (WIDE ? 1 : image.column));
+                T *put = to + (r + 1) * pitch + PAD + c * UNIT;
+                [[maybe_unused]] T value[U];
 #pragma unroll
-            for (int u = 0; u < U; ++u) {
-                if (u >= left) break;
-                if (wide) wd_copy_async<16, false>(put + u * room, from + u * image.channel);
-                else if constexpr (sizeof(T) >= 4) {
-                    wd_copy_async<(int)sizeof(T), true>(put + u * room, from + u * image.channel);
-                } else put[u * room] = from[u * image.channel];
+                for (int u = 0; u < U; ++u) {
+                    if constexpr (WIDE) wd_copy_async<16, false>(put + u * ROOM, from);
+                    else if constexpr (sizeof(T) >= 4) {
+                        wd_copy_async<(int)sizeof(T), true>(put + u * ROOM, from);
+                    } else value[u] = *from;
+                    from += image.channel;
+                }
+                if constexpr (!WIDE && sizeof(T) < 4) {
+#pragma unroll
+                    for (int u = 0; u < U; ++u) put[u * ROOM] = value[u];
+                }
+                r += step_row;
+                c += step_unit;
+                if (c >= units) {
+                    c -= units;
+                    r += 1;
+                }
             }
-            r += step_row;
-            c += step_unit;
-            if (c >= units) {
-                c -= units;
-                r += 1;
-            }
+            plane += U * image.channel;
+            to += U * ROOM;
         }
     }
 };
@@ -90,8 +116,11 @@ template <int THREADS> __device__ __forceinline__ void reach_of_block(reach &own
     own.of_warp();
 }
 
+// Channels of a stage.
+template <class T> constexpr int window_channels = WINDOW_BYTES / (int)sizeof(T);
+
 // The places of a block's tile, K of them each thread's.
-template <class T, int K> struct viewers {
+template <class T, int K, int U, int ROOM> struct viewers {
     typedef typename accumulator<T>::type A;
     int at[K]; // in the window
     int to[K]; // in a plane of y; -1: there is no such place
@@ -142,35 +171,45 @@ template <class T, int K> struct viewers {
         for (int k = 0; k < K; ++k) {
             at[k] = row[k] == INT32_MIN ? 0 : w.offset(row[k], at[k]);
         }
-        return w.size() <= a.places.room;
+        return w.size() <= ROOM;
+    }
+    // Lets all places look at zeros.
+    __device__ __forceinline__ void forget()
+    {
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            at[k] = 0;
+            down[k] = right[k] = 0;
+        }
     }
     // Zeros for all stages, and the first two on their way.
     __device__ __forceinline__ void begin(const sampler_window_args &a, const T *x, int channels,
                                           T *stages) const
     {
-        constexpr int U = WINDOW_CHANNELS;
-        const int stage = U * a.places.room;
+        constexpr int stage = U * ROOM;
         uint4 *const zero = reinterpret_cast<uint4 *>(stages);
 #pragma unroll 1
         for (int i = (int)threadIdx.x; i < WINDOW_STAGES * stage / w.PAD; i += WINDOW_THREADS) {
             zero[i] = make_uint4(0, 0, 0, 0);
         }
         __syncthreads();
-        w.template bring<U>(a.all.x, x, channels, stages, a.places.room);
-        wd_copies_end();
-        w.template bring<U>(a.all.x, x + U * a.all.x.channel, channels - U, stages + stage,
-                            a.places.room);
-        wd_copies_end();
+#pragma unroll 1
+        for (int s = 0; s < 2; ++s) {
+            w.template bring<U, ROOM>(a.all.x, x, channels, stages);
+            wd_copies_end();
+            x += U * a.all.x.channel;
+            channels -= U;
+            stages += stage;
+        }
     }
     // Waits for a stage, after which `channels` are left, and brings the one two further on.
     __device__ __forceinline__ void next(const sampler_window_args &a, const T *x, int channels,
                                          T *stages, int into) const
     {
-        constexpr int U = WINDOW_CHANNELS;
         wd_copies_wait<1>();
         __syncthreads();
-        w.template bring<U>(a.all.x, x + 2 * U * a.all.x.channel, channels - 2 * U,
-                            stages + into * U * a.places.room, a.places.room);
+        w.template bring<U, ROOM>(a.all.x, x + 2 * U * a.all.x.channel, channels - 2 * U,
+                                  stages + into * U * ROOM);
         wd_copies_end();
     }
 };
@@ -179,12 +218,11 @@ template <class T, int K>
 __device__ __forceinline__ void sample_windows(const sampler_window_args &a)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int U = WINDOW_CHANNELS;
+    constexpr int U = window_channels<T>, room = SAMPLE_ROOM;
     __shared__ int scratch[4 * WINDOW_THREADS / 32];
     T *const stages = wd_dynamic_shared<T>();
     const factors<A> f = {(A)a.all.alpha, (A)a.all.beta};
-    const int room = a.places.room;
-    viewers<T, K> v;
+    viewers<T, K, U, room> v;
     uint32_t n = blockIdx.x;
     uint32_t tile = take_rest(n, a.by_tile);
     const uint32_t chunk = tile / a.places.tiles;
@@ -203,6 +241,7 @@ __device__ __forceinline__ void sample_windows(const sampler_window_args &a)
     }
     const T *x = static_cast<const T *>(a.all.x.data) + n * a.all.x.image + first * a.all.x.channel;
     T *y = static_cast<T *>(a.all.y.data) + n * a.all.y.image + first * a.all.y.channel;
+    if (!a.all.scales) v.forget();
     v.begin(a, x, last - first, stages);
     int stage = 0;
 #pragma unroll 1
@@ -214,21 +253,31 @@ __device__ __forceinline__ void sample_windows(const sampler_window_args &a)
         for (int k = 0; k < K; ++k) {
             if (v.to[k] < 0) continue;
             const T *from = in + v.at[k], *below = from + v.w.pitch;
-            const A up = 1 - v.down[k], left = 1 - v.right[k];
-            const A w00 = up * left, w01 = up * v.right[k], w10 = v.down[k] * left,
-                    w11 = v.down[k] * v.right[k];
+            const A low = f.alpha * v.down[k], up = f.alpha * (1 - v.down[k]);
+            const A left = 1 - v.right[k];
+            const A w00 = up * left, w01 = up * v.right[k], w10 = low * left,
+                    w11 = low * v.right[k];
             A value[U];
+            T *const to = y + v.to[k];
 #pragma unroll
             for (int u = 0; u < U; ++u) { // of channels that are not there: what was there before
                 value[u] = w00 * wd_widen(from[u * room]) + w01 * wd_widen(from[u * room + 1]) +
                            (w10 * wd_widen(below[u * room]) + w11 * wd_widen(below[u * room + 1]));
             }
+            if (a.all.blends) {
+#pragma unroll 1
+                for (int u = 0; u < min(U, last - c); ++u) {
+                    T *const at = to + u * a.all.y.channel;
+                    const A old = f.beta * wd_widen(*at);
+                    wd_narrow(*at, value[0] + old);
 #pragma unroll
-            for (int u = 0; u < U; ++u) {
-                if (u > 0 && c + u >= last) break;
-                T *put = y + u * a.all.y.channel + v.to[k];
-                if (a.all.blends) put_value<T, true>(a.all, f, put, value[u]);
-                else put_value<T, false>(a.all, f, put, value[u]);
+                    for (int i = 1; i < U; ++i) value[i - 1] = value[i];
+                }
+            } else {
+#pragma unroll
+                for (int u = 0; u < U; ++u) {
+                    if (u == 0 || c + u < last) wd_narrow(to[u * a.all.y.channel], value[u]);
+                }
             }
         }
         x += U * a.all.x.channel;
@@ -242,11 +291,11 @@ template <class T, int K>
 __device__ __forceinline__ void slope_windows(const sampler_window_args &a)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int U = WINDOW_CHANNELS;
+    constexpr int room = SLOPE_ROOM;
+    constexpr int U = 2; // more of two bytes take too many registers
     __shared__ int scratch[4 * WINDOW_THREADS / 32];
     T *const stages = wd_dynamic_shared<T>();
-    const int room = a.places.room;
-    viewers<T, K> v;
+    viewers<T, K, U, room> v;
     A sum[K][4];
     spot at;
     uint32_t n = blockIdx.x;
@@ -260,7 +309,7 @@ __device__ __forceinline__ void slope_windows(const sampler_window_args &a)
             sight<A> s;
             if (!v.place(a, tile, k, at)) continue;
             s.template look<T>(a.all, at.number(a.all));
-            if (s.seen) put_place<T>(a.all, at, s);
+            if (s.seen) put_place<T, 1>(a.all, at, s);
         }
         return;
     }
@@ -306,11 +355,12 @@ __device__ __forceinline__ void slope_windows(const sampler_window_args &a)
     wd_copies_wait_all();
 #pragma unroll
     for (int k = 0; k < K; ++k) { // those that see nothing: see sampler_boxes
+        sight<A> s;
         if (v.at[k] == 0 || !v.place(a, tile, k, at)) continue;
-        put_slopes<T>(
-            a.all, at.number(a.all),
-            (1 - v.down[k]) * (sum[k][1] - sum[k][0]) + v.down[k] * (sum[k][3] - sum[k][2]),
-            (1 - v.right[k]) * (sum[k][2] - sum[k][0]) + v.right[k] * (sum[k][3] - sum[k][1]));
+        s.template look<T>(a.all, at.number(a.all)); // again: fewer registers
+        put_slopes<T>(a.all, at.number(a.all),
+                      (1 - s.down) * (sum[k][1] - sum[k][0]) + s.down * (sum[k][3] - sum[k][2]),
+                      (1 - s.right) * (sum[k][2] - sum[k][0]) + s.right * (sum[k][3] - sum[k][1]));
     }
 }
 

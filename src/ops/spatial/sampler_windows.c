@@ -12,13 +12,14 @@
 
 enum {
     CHANNELS_LEAST = 8,
-    PLACES_LEAST = 1 << 17, /* of all images and channels: below that latency is all */
+    ROWS_LEAST = 8,
+    CROWD_MOST = 16,        /* places a pixel */
+    PLACES_LEAST = 1 << 16, /* of all images and channels: below that latency is all */
     CAPACITY = 8 * WINDOW_THREADS,
-    SPLITS_MOST = 32,       /* tiles side by side */
-    SHARED_MOST = 74 << 10, /* so that three blocks fit a processor */
-    BLOCKS_ENOUGH = 15,     /* a processor */
-    CHUNK = 8,              /* channels of a block, at least */
-    WINDOWS = WINDOW_STAGES * WINDOW_CHANNELS,
+    SPLITS_MOST = 32,   /* tiles side by side */
+    BLOCKS_ENOUGH = 15, /* a processor */
+    CHUNK = 8,          /* channels of a block, at least */
+    SHARED_MOST = WINDOW_STAGES * WINDOW_BYTES * SAMPLE_ROOM,
 };
 /* How much of the other side a slight turn adds to the sides of a window. */
 static const double TURN = 0.12;
@@ -55,12 +56,22 @@ bool wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_
         best = cost;
         cut->width = (int32_t)width;
         cut->height = (int32_t)height;
-        cut->room = (int32_t)(wd_ceil_div(room, run) * run);
         cut->tiles = (uint32_t)(split * parts);
         cut->by_width = wd_fastdiv_of((uint32_t)width);
         cut->by_column = wd_fastdiv_of((uint32_t)split);
     }
     return best > 0.0;
+}
+
+bool wd_sampler_copies_wide(const struct wd_tensor *t)
+{
+    const int64_t run = SPATIAL_RUN_BYTES / wd_dtype_bytes(t->dtype);
+    const int side = t->stride[1] == 1 ? 1 : 3; /* channels or columns */
+    bool wide = t->stride[side] == 1 && t->dim[side] % run == 0;
+    for (int d = 0; d < t->rank; ++d) {
+        wide &= d == side || t->dim[d] == 1 || t->stride[d] % run == 0;
+    }
+    return wide;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -76,6 +87,11 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             "channels are neighbours");
     WD_NEED(x->dim[1] >= CHANNELS_LEAST && wd_tensor_count(y) >= PLACES_LEAST, reason,
             NOT_SUPPORTED_SHAPE, "fewer than %d channels, or little altogether", CHANNELS_LEAST);
+    WD_NEED(wd_sampler_copies_wide(x), reason, NOT_SUPPORTED_LAYOUT,
+            "rows are not runs of %d bytes", SPATIAL_RUN_BYTES);
+    WD_NEED(y->dim[2] >= ROWS_LEAST && y->dim[3] >= ROWS_LEAST &&
+                y->dim[2] * y->dim[3] <= CROWD_MOST * x->dim[2] * x->dim[3],
+            reason, NOT_SUPPORTED_SHAPE, "narrow images, or many places a pixel");
     WD_NEED(x->dim[2] * x->dim[3] <= y->dim[2] * y->dim[3] * 3 / 2, reason, NOT_SUPPORTED_SHAPE,
             "places are far apart");
     WD_NEED(problem->device->shared_per_block >= SHARED_MOST, reason, NOT_SUPPORTED_ARCH_MISMATCH,
@@ -107,22 +123,22 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.all.blends = a.all.beta != 0.0;
     a.all.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
-    while (!wd_sampler_cut_places(&a.places, &a.all, capacity, SHARED_MOST / (WINDOWS * bytes),
-                                  bytes)) {
+    while (!wd_sampler_cut_places(&a.places, &a.all, capacity, SAMPLE_ROOM, bytes)) {
         capacity /= 2; /* narrow tiles of few places fit at last: their windows are of few pixels */
     }
     chunks = wd_clamp(wd_ceil_div(enough, images * a.places.tiles), 1,
                       wd_ceil_div(a.all.channels, CHUNK));
     a.all.chunk = (int32_t)wd_ceil_div(a.all.channels, chunks);
-    a.all.chunk += a.all.chunk % WINDOW_CHANNELS;
+    a.all.chunk =
+        (int32_t)(wd_ceil_div(a.all.chunk, WINDOW_BYTES / bytes) * (WINDOW_BYTES / bytes));
     chunks = wd_ceil_div(a.all.channels, a.all.chunk);
     blocks = chunks * a.places.tiles;
     a.by_tile = wd_fastdiv_of((uint32_t)blocks);
     most = wd_most(SPATIAL_ITEMS_MAX / WINDOW_THREADS / blocks, 1);
     for (int64_t first = 0; first < images; first += most) {
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sample_windows_f32 + type],
-                              wd_least(most, images - first) * blocks, WINDOW_THREADS,
-                              (uint32_t)(WINDOWS * bytes * a.places.room), &a));
+                              wd_least(most, images - first) * blocks, WINDOW_THREADS, SHARED_MOST,
+                              &a));
         wd_sampler_skip(&a.all, most, bytes);
     }
     return CUDNN_STATUS_SUCCESS;
