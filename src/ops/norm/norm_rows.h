@@ -36,7 +36,7 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
 
 /* How rows are cut, see norm_rows_args.h. */
 struct wd_norm_cut {
-    int way;    /* columns of a thread: 8, 16, 24, 32, and 32 in RMS norm without dbias */
+    int way;    /* columns of a thread: 8, 24, 32, and twice 32 in RMS norm without dbias */
     bool edges; /* rows begin and end off boundaries of units, or threads lack some */
     int64_t lanes;
     int64_t share;

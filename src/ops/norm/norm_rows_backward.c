@@ -99,10 +99,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     static const int first[][2] = {
         {KERNEL_norm_rows_backward_8_f32, KERNEL_norm_rows_backward_8_edges_f32},
-        {KERNEL_norm_rows_backward_16_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_24_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_32_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_squares_f32, KERNEL_norm_rows_backward_32_edges_f32},
+        {KERNEL_norm_rows_backward_strips_f32, KERNEL_norm_rows_backward_32_edges_f32},
     };
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);
@@ -110,6 +110,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_norm_cut c;
     struct norm_rows_args a;
     bool whole;
+    bool by_posts;
     (void)wd_norm_rows_see(&s, &call->problem);
     a = wd_norm_rows_args_of(call, &s, queue->device);
     if (is_few(&a, wd_norm_bytes(x))) return emit_few(queue, &a, type);
@@ -120,7 +121,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         char *behind = (char *)call->workspace + wd_norm_rows_posts(&c);
         a.partial = (float *)(void *)behind;
     }
-    type += c.posts ? KERNEL_norm_rows_backward_posts_f32 : first[c.way][c.edges];
+    by_posts = c.posts && first[c.way][0] == KERNEL_norm_rows_backward_32_f32;
+    type += by_posts ? KERNEL_norm_rows_backward_posts_f32 : first[c.way][c.edges];
     WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;
     return wd_norm_rows_finish(queue, &a);

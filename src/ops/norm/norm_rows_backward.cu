@@ -35,7 +35,7 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
 #pragma unroll
             for (int i = 0; i < E; ++i) {
                 add_column<KIND>(p, k, wide_of<T>(x, i), wide_of<T>(dy, i), scale[v * E + i],
-                                 dscale[v * E + i], dbias[v * E + i]);
+                                 dscale[v * E + i], dbias[KIND == SQUARES ? 0 : v * E + i]);
             }
         }
     }
@@ -82,8 +82,12 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
 #pragma unroll
             for (int i = 0; i < E; ++i) {
                 const float d = wide_of<T>(dy, i), of_x = wide_of<T>(x, i);
-                const float g = fmaf(d, scale[v * E + i], -level);
-                dx[i] = k.inv_std * fmaf(-slope, of_x - k.mean, g);
+                if (KIND == SQUARES) {
+                    dx[i] = k.inv_std * fmaf(-slope, of_x, d * scale[v * E + i]);
+                } else {
+                    const float g = fmaf(d, scale[v * E + i], -level);
+                    dx[i] = k.inv_std * fmaf(-slope, of_x - k.mean, g);
+                }
             }
             put<T>(a, to + v * s.stride, dx);
         }
@@ -98,7 +102,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
     const int64_t block = blockIdx.x / a.cluster;
     const seat s = seat_of<T, C, EDGES, KIND == SEVERAL>(a);
     const bool alone = KIND == SEVERAL || a.lanes == WARP;
-    float scale[C], dscale[C], dbias[C];
+    float scale[C], dscale[C], dbias[KIND == SQUARES ? 1 : C];
     known k = {0.0f, 0.0f};
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
     if (KIND != SEVERAL) begin_exchange(a, of);
@@ -109,12 +113,12 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         ask<T, C, EDGES, 2>(a, s, ring, r, 1, a.dy, row + r * a.step);
         wd_copies_end();
     }
-    constexpr bool posts = KIND == POSTS;
+    const bool posts = KIND == POSTS || (KIND == SQUARES && a.posts);
     if (posts) begin_posts(a, s.rank);
     known of_next = known_of(a, row);
     read_param<T, C, EDGES>(s, a.scale, scale);
 #pragma unroll
-    for (int i = 0; i < C; ++i) dscale[i] = dbias[i] = 0.0f;
+    for (int i = 0; i < C; ++i) dscale[i] = dbias[KIND == SQUARES ? 0 : i] = 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
     for (uint32_t turn = 0;; ++turn, row += a.step) {
         // turn 0 only looks; row `row - step` is put while `row` has been looked at
@@ -133,6 +137,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
             if (EDGES) meet_row(a, s);
             of_it = look<T, C, EDGES, KIND>(a, s, ring, next, row, of_next, scale, dscale, dbias);
             if (KIND == SEVERAL) of_it = join<false>(of_it, s.width, 0.0f);
+            else if (KIND == SQUARES) of_it.rest = sum_of_warp(of_it.rest);
             else of_it = join_warp<false>(of_it, 0.0f);
             if (!alone) say(a, s.rank, of, turn, of_it);
         }

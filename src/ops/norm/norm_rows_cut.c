@@ -12,22 +12,21 @@ enum {
     SHARED_FIXED = 10 << 10, /* of a block, at most, beside what the cut asks for */
     POSTS_ROWS = 8,          /* of fewer all blocks have one each: norm_wide */
     CLUSTER_WARPS = 128,     /* of a row, at most: places for what they find */
-    THREADS_ENOUGH = 384,    /* of a processor: more would have fewer columns each */
     RING_ENOUGH = 3,         /* places: one row is put, one looked at, one on its way */
     LAG_RING = 5,            /* places that leave room for two rows that wait */
-    RING_THREADS = 256,      /* of a block, that are worth one more place */
     TAIL_TURNS = 16,         /* of a block: of fewer the last ones are no small part */
     TAIL_SHARE = 12,         /* of its turns are for whoever is free */
     TAIL_ROWS = 160,         /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
- * allow. All threads of WAY_16, WAY_24 and WAY_SQUARES (RMS norm without dbias) have all their units. */
-enum way { WAY_8, WAY_16, WAY_24, WAY_32, WAY_SQUARES, WAYS };
+ * allow. All threads of WAY_24, and of WAY_SQUARES and WAY_STRIPS (RMS norm without dbias), have all their
+ * units. */
+enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAYS };
 static const struct {
     int64_t columns;
     int64_t threads[2]; /* forward, backward */
-} ways[WAYS] = {{8, {0, 640}}, {16, {0, 512}}, {24, {0, 448}}, {32, {512, 384}}, {32, {0, 512}}};
+} ways[WAYS] = {{8, {0, 640}}, {24, {0, 512}}, {32, {512, 384}}, {32, {0, 512}}, {32, {0, 512}}};
 
 struct rows_of {
     int64_t rows;
@@ -47,7 +46,7 @@ static int64_t slot_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
 {
     int64_t units = c->lanes * ways[c->way].columns / r->each;
     /* by strips a unit more for each warp: the statistics; with edges one, since rows begin anywhere */
-    if (r->backward && !c->edges && !c->posts && c->way != WAY_8) {
+    if (c->way == WAY_STRIPS) {
         return c->groups * (2 * units + c->lanes / WARP) * NORM_ROWS_UNIT;
     }
     return c->groups * (c->edges ? c->share + 1 : units) * NORM_ROWS_UNIT * (r->backward ? 2 : 1);
@@ -73,43 +72,28 @@ static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, i
     return c->lanes <= most && (c->posts || c->cluster * c->lanes / WARP <= CLUSTER_WARPS);
 }
 
-/* Threads of a processor that have work by the cut as it is. */
-static int64_t threads_used(const struct rows_of *r, const struct wd_norm_cut *c)
-{
-    return threads_at_once(r, c) / c->lanes * c->lanes;
-}
-
-/* Of the ways that a cluster can hold a row, with so many places of the ring, the first that gives a
- * processor enough threads, else the one that gives it most. */
-static bool cut_cluster(struct wd_norm_cut *c, const struct rows_of *r,
-                        const struct wd_device *device, int places)
-{
-    static const enum way order[] = {WAY_SQUARES, WAY_32, WAY_24, WAY_16};
-    struct wd_norm_cut best = {.lanes = 0};
-    c->groups = 1;
-    for (int i = 0; i < (int)(sizeof order / sizeof order[0]); ++i) {
-        if (!fits(c, r, order[i], ways[order[i]].threads[r->backward])) continue;
-        if (places * slot_bytes(r, c) > device->shared_per_block - SHARED_FIXED) continue;
-        if (best.lanes > 0 && threads_used(r, c) <= threads_used(r, &best)) continue;
-        best = *c;
-        if (threads_used(r, c) >= THREADS_ENOUGH) break;
-    }
-    if (best.lanes > 0) *c = best;
-    return best.lanes > 0;
-}
-
-/* The smallest cluster that holds a row; backward with edges one whose blocks leave a processor room for a
- * second row, if there is one. */
+/* The smallest cluster that holds a row; backward one whose blocks leave a processor room for a second
+ * row, if there is one. */
 static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
-    int64_t most = wd_norm_cluster_max(device);
-    for (c->cluster = 1; c->edges && r->backward && c->cluster <= most; c->cluster *= 2) {
-        if (fits(c, r, WAY_32, ways[WAY_32].threads[1] / 2)) return true;
-    }
-    for (int places = RING_ENOUGH; places > 0; --places) {
-        for (c->cluster = 1; c->cluster <= most; c->cluster *= 2) {
-            if (cut_cluster(c, r, device, places)) return true;
+    for (int rows = r->backward ? 2 : 1; rows >= 1; --rows) {
+        for (c->cluster = 1; c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
+            if (fits(c, r, WAY_SQUARES, ways[WAY_SQUARES].threads[r->backward] / rows)) return true;
+            if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward] / rows)) return true;
+            if (fits(c, r, WAY_24, ways[WAY_24].threads[r->backward] / rows)) return true;
         }
+    }
+    return false;
+}
+
+/* RMS norm without dbias in clusters: a block has a processor to itself. */
+static bool cut_strips(struct wd_norm_cut *c, const struct rows_of *r,
+                       const struct wd_device *device)
+{
+    c->groups = 1;
+    for (c->cluster = 2; !c->edges && c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
+        if (!fits(c, r, WAY_STRIPS, ways[WAY_STRIPS].threads[1])) continue;
+        if (RING_ENOUGH * slot_bytes(r, c) <= device->shared_per_block - SHARED_FIXED) return true;
     }
     return false;
 }
@@ -122,6 +106,7 @@ static bool cut_posts(struct wd_norm_cut *c, const struct rows_of *r,
     if (!device->grids_meet || r->rows <= POSTS_ROWS) return false;
     c->posts = true;
     for (c->cluster = 2; !c->edges && c->cluster <= most; c->cluster *= 2) {
+        if (fits(c, r, WAY_SQUARES, ways[WAY_SQUARES].threads[r->backward])) return true;
         if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward])) return true;
     }
     return false;
@@ -180,7 +165,7 @@ static void cut_tail(struct wd_norm_cut *c, const struct rows_of *r)
     c->first = c->clusters;
     c->early = r->rows;
     c->later = 1;
-    if (!r->backward || c->edges || c->posts || c->way == WAY_8) return;
+    if (c->way != WAY_STRIPS) return;
     if (turns < TAIL_TURNS || most == 0) return;
     c->early = (turns - wd_ceil_div(turns, TAIL_SHARE)) * c->clusters * c->groups;
     each = wd_most(each, wd_ceil_div(wd_ceil_div(r->rows - c->early, c->groups), most));
@@ -191,27 +176,28 @@ static void cut_tail(struct wd_norm_cut *c, const struct rows_of *r)
 static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
     struct wd_norm_cut posts = *c;
+    struct wd_norm_cut strips = *c;
     int64_t most;
     int64_t each;
     bool fits_cluster = cut_row(c, r, device);
-    if (!fits_cluster && cut_posts(&posts, r, device)) *c = posts;
+    bool fits_strips =
+        r->squares && (!fits_cluster || c->cluster > 2) && cut_strips(&strips, r, device);
+    /* clusters are faster where they hold a row */
+    if (fits_strips) *c = strips;
+    else if (!fits_cluster && cut_posts(&posts, r, device)) *c = posts;
     else if (!fits_cluster) return false;
     /* rows go side by side where there are enough for all processors */
     each = c->lanes < WARP ? WARP / c->lanes : 1;
     most = c->cluster > 1 ? 1 : threads_at_once(r, c) / c->lanes;
     if (c->lanes > WARP) most = wd_least(most, NORM_ROWS_GROUPS);
     c->groups = wd_ceil_div(wd_ceil_div(r->rows, device->multiprocessors), each) * each;
-    most = wd_least(c->groups, most);
-    for (int least = r->backward ? RING_ENOUGH : 1; least > 0; least -= RING_ENOUGH - 1) {
-        for (c->groups = most; c->groups > 0; c->groups -= each) {
-            int64_t wanted = wd_ceil_div(r->rows, c->groups);
-            if (least > 1 && c->lanes * c->groups < RING_THREADS) break;
-            /* as many rows for each */
-            c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
-            if (!cut_ring(c, r, device) || (c->ring < least && c->ring > 1)) continue;
-            cut_tail(c, r);
-            return true;
-        }
+    for (c->groups = wd_least(c->groups, most); c->groups > 0; c->groups -= each) {
+        int64_t wanted = wd_ceil_div(r->rows, c->groups);
+        /* as many rows for each */
+        c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
+        if (!cut_ring(c, r, device)) continue;
+        cut_tail(c, r);
+        return true;
     }
     return false;
 }

@@ -160,13 +160,14 @@ template <class T> __device__ __forceinline__ unit<T> strip_take(const uint4 *fr
 // All but the rows that are wanted later.
 __device__ __forceinline__ void wait_for_row(const norm_rows_args &a)
 {
-    // compared one by one: a jump by a table takes longer
-    if (a.ahead == 2) wd_copies_wait<1>();
-    else if (a.ahead == 1) wd_copies_wait<0>();
-    else if (a.ahead == 3) wd_copies_wait<2>();
-    else if (a.ahead == 4) wd_copies_wait<3>();
-    else if (a.ahead == 5) wd_copies_wait<4>();
-    else wd_copies_wait<5>();
+    switch (a.ahead) {
+    case 1: wd_copies_wait<0>(); break;
+    case 2: wd_copies_wait<1>(); break;
+    case 3: wd_copies_wait<2>(); break;
+    case 4: wd_copies_wait<3>(); break;
+    case 5: wd_copies_wait<4>(); break;
+    default: wd_copies_wait<5>(); break;
+    }
 }
 
 // Element i in single precision: of bfloat16 one instruction, whichever half of a word it is.
