@@ -367,6 +367,7 @@ static void all_reached(int argc)
     int count = 0;
     for (int k = 0; k < KERNELS; ++k) {
         int way = k / TYPES / STEPS;
+        if (way < 2 && k / TYPES % STEPS == 0) continue; /* planes that are kept are norm_kept's */
         snprintf(names[count], ROOM, "wd_norm_groups_%s_%s_%s_%s", ways[way / 2],
                  directions[way % 2], steps[k / TYPES % STEPS], type_names[k % TYPES]);
         symbols[count] = names[count];
