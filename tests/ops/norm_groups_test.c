@@ -217,8 +217,8 @@ static void shared_samples(void)
 static void spots(void)
 {
     static const struct image list[] = {
-        {1, 64, 0, {32, 32}}, {2, 32, 0, {2}},     {3, 24, 0, {5, 7}},  {1, 16, 0, {2048}},
-        {1, 8, 0, {2049}},    {5, 8, 0, {31, 33}}, {40, 64, 0, {4, 4}},
+        {1, 64, 0, {32, 32}}, {2, 32, 0, {2}},     {3, 24, 0, {5, 7}},  {1, 16, 0, {1024}},
+        {1, 8, 0, {1025}},    {5, 8, 0, {31, 33}}, {40, 64, 0, {4, 4}},
     };
     for (int k = 0; k < COUNT(list) * PHASES * TYPES; ++k) {
         run_image(&list[k / PHASES / TYPES], "spot", 1, k % PHASES, k / PHASES % TYPES, k % 5 == 4);

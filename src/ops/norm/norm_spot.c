@@ -15,7 +15,8 @@
 
 enum {
     WARP = 32,
-    BYTES = 16, /* of a row that a block has */
+    BYTES = 16,     /* of a row that a block has */
+    MOST = 1 << 20, /* bytes of x: norm_kept has clusters for more, and for more rows */
 };
 
 struct cut {
@@ -25,7 +26,8 @@ struct cut {
     int64_t blocks;
 };
 
-/* False where a block's threads have no room for its rows, or blocks are more than processors. */
+/* False where x is large, a block's threads have no room for its rows, or blocks are more than there
+ * are processors. */
 static bool see(struct cut *c, const struct wd_problem *problem)
 {
     const struct norm_groups_shape *s = &c->shape;
@@ -34,6 +36,7 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     run = BYTES / s->size;
     if (!s->columns || s->each > 1 || s->plane < 2 || s->channels % run != 0) return false;
     if (s->plane > (int64_t)NORM_SPOT_THREADS * NORM_SPOT_SLOTS) return false;
+    if (s->samples * s->channels * s->plane * s->size > MOST) return false;
     c->tiles = s->channels / run;
     c->threads = wd_most(WARP, wd_power_up(wd_ceil_div(s->plane, NORM_SPOT_SLOTS)));
     c->blocks = s->samples * c->tiles;

@@ -9,7 +9,7 @@
 #include "ops/norm/norm_rows_args.h"
 
 enum {
-    NORM_SPOT_THREADS = 512, /* of a block, at most */
+    NORM_SPOT_THREADS = 256, /* of a block, at most */
     NORM_SPOT_SLOTS = 4,     /* rows of a thread, at most */
 };
 
