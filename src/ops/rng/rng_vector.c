@@ -39,8 +39,6 @@ enum {
         64,         /* of a pixel, at least: two channels a thread are stored a sector at a time */
     NEAR_TURNS = 2, /* of all threads, which pay for spreading all sizes */
     BLOCK_SHARED = 1024, /* what a block takes besides */
-    RNG_RUNS_MOST = 16,
-    BLOCKS_ENOUGH = 12, /* of a processor, so that none waits long for the last ones */
 };
 
 static int type_index(int dtype)
@@ -161,15 +159,6 @@ static int64_t stay(const struct wd_queue *queue, struct rng_vector_args *a, int
     return blocks;
 }
 
-/* How many turns a thread has that does not stay: more where there is much, as it takes some instructions to begin. */
-static uint32_t turns_of(const struct wd_queue *queue, int64_t units, int64_t threads)
-{
-    int64_t turns = RNG_RUNS;
-    int64_t enough = BLOCKS_ENOUGH * (int64_t)queue->device->multiprocessors;
-    while (turns < RNG_RUNS_MOST && units / (2 * turns * threads) >= enough) turns *= 2;
-    return (uint32_t)turns;
-}
-
 static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
                                int64_t run, int64_t shift)
 {
@@ -186,9 +175,9 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
         return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
     }
     if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
-    a->runs = kernel == KERNEL_rng_chance_bits ? RNG_RUNS : turns_of(queue, 32 * warps, threads);
-    a->whole_blocks = (uint32_t)(a->count / (threads * a->runs * run));
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * a->runs),
+    a->runs = RNG_RUNS;
+    a->whole_blocks = (uint32_t)(a->count / (threads * RNG_RUNS * run));
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
                           (uint32_t)threads, 0, a);
 }
 
@@ -211,8 +200,8 @@ static cudnnStatus_t emit_pairs(struct wd_queue *queue, struct rng_vector_args *
         blocks = stay(queue, a, units, (uint32_t)threads, &shared);
     } else {
         if (units < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
-        a->turns = turns_of(queue, units, threads);
-        blocks = wd_ceil_div(units, threads * a->turns);
+        blocks = wd_ceil_div(units, threads * RNG_RUNS);
+        a->turns = RNG_RUNS;
     }
     return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
 }
