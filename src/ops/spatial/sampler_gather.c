@@ -150,7 +150,6 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     bool of_pixels;
     const int64_t boxes = boxes_of(grid, &a.all.box_row_log2, &a.all.box_column_log2);
     int64_t batch = boxed_images(grid, boxes);
-    int64_t capacity = CAPACITY;
     a.all.x = wd_sampler_image(call, SAMPLER_BACK_X);
     a.all.y = wd_sampler_image(call, SAMPLER_BACK_DY);
     a.all.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
@@ -171,15 +170,15 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.elements.wide = wd_sampler_is_wide(&a.all.y, a.all.columns, bytes);
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
     set_elements(&a, images, processors, bytes);
-    while (!wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes) ||
-           (capacity > WINDOW_THREADS && images * a.places.tiles < 3 * processors)) {
-        capacity /= 2;
+    for (int64_t capacity = CAPACITY;; capacity /= 2) { /* blocks enough for all processors */
+        wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes);
+        if (capacity <= WINDOW_THREADS || images * a.places.tiles >= 3 * processors) break;
     }
     windows = a;
     windows.by_tile = wd_fastdiv_of(a.places.tiles);
     pixels = a.all;
     set_pixels(&pixels, run);
-    batch = wd_clamp(SPATIAL_ITEMS_MAX / (places << pixels.lanes_log2), 1, batch);
+    batch = wd_clamp(SPATIAL_ITEMS_MAX / (wd_most(places, 1) << pixels.lanes_log2), 1, batch);
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / GATHER_THREADS /
                                 wd_most(a.elements.tiles, a.places.tiles));
     for (int64_t first = 0; first < images; first += batch) {

@@ -16,7 +16,9 @@ enum {
     CROWD_MOST = 16,        /* places a pixel */
     PLACES_LEAST = 1 << 16, /* of all images and channels: below that latency is all */
     CAPACITY = 8 * WINDOW_THREADS,
-    SPLITS_MOST = 32,   /* tiles side by side */
+    SPLITS = 32,        /* ways to cut rows that are looked at */
+    WIDEST = 512,       /* places of a row of a tile */
+    PLACES_FEW = 32,    /* of a tile */
     BLOCKS_ENOUGH = 15, /* a processor */
     CHUNK = 8,          /* channels of a block, at least */
     SHARED_MOST = WINDOW_STAGES * WINDOW_BYTES * SAMPLE_ROOM,
@@ -32,23 +34,23 @@ bool wd_sampler_is_wide(const struct sampler_image *i, int64_t width, int64_t by
            (uintptr_t)i->data % SPATIAL_RUN_BYTES == 0;
 }
 
-bool wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
-                           int64_t capacity, int64_t most, int64_t bytes)
+/* Tiles of at most `capacity` places whose windows have room in `most` elements: those that bring least;
+ * false where none has. */
+static bool cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
+                       int64_t capacity, int64_t most, int64_t run)
 {
-    const int64_t run = SPATIAL_RUN_BYTES / bytes;
     const double across = (double)a->width / a->columns;
     const double along = (double)a->height / a->rows;
+    const int64_t first = wd_ceil_div(a->columns, wd_least(capacity, WIDEST));
     double best = 0.0;
-    for (int64_t split = 1; split <= SPLITS_MOST && split <= a->columns; ++split) {
+    for (int64_t split = first; split < first + SPLITS && split <= a->columns; ++split) {
         const int64_t width = wd_ceil_div(a->columns, split);
-        const int64_t lines = wd_least(capacity / width, a->rows);
-        const int64_t parts = lines ? wd_ceil_div(a->rows, lines) : 0;
-        const int64_t height = parts ? wd_ceil_div(a->rows, parts) : 0;
+        const int64_t parts = wd_ceil_div(a->rows, wd_least(capacity / width, a->rows));
+        const int64_t height = wd_ceil_div(a->rows, parts);
         int64_t columns = (int64_t)(across * ((double)width + TURN * (double)height)) + 2;
         int64_t rows = (int64_t)(along * ((double)height + TURN * (double)width)) + 2;
         int64_t room;
         double cost;
-        if (lines == 0) continue;
         columns = wd_ceil_div(wd_least(columns, a->width) + run - 1, run) * run + run;
         room = columns * (wd_least(rows, a->height) + 2) + run;
         cost = (double)(split * parts) * (double)(room + width * height);
@@ -61,6 +63,15 @@ bool wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_
         cut->by_column = wd_fastdiv_of((uint32_t)split);
     }
     return best > 0.0;
+}
+
+void wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
+                           int64_t capacity, int64_t most, int64_t bytes)
+{
+    const int64_t run = SPATIAL_RUN_BYTES / bytes;
+    while (capacity >= PLACES_FEW && !cut_places(cut, a, capacity, most, run)) capacity /= 2;
+    /* far apart: no window will fit, and places look into device memory */
+    if (capacity < PLACES_FEW) cut_places(cut, a, WINDOW_THREADS, INT64_MAX, run);
 }
 
 bool wd_sampler_copies_wide(const struct wd_tensor *t)
@@ -111,7 +122,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         .all = wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID),
                                wd_call_data(call, SAMPLER_GRID)),
     };
-    int64_t capacity = CAPACITY;
+    int64_t tiles;
     int64_t chunks;
     int64_t blocks;
     int64_t most;
@@ -123,16 +134,14 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.all.blends = a.all.beta != 0.0;
     a.all.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
-    while (!wd_sampler_cut_places(&a.places, &a.all, capacity, SAMPLE_ROOM, bytes)) {
-        capacity /= 2; /* narrow tiles of few places fit at last: their windows are of few pixels */
-    }
-    chunks = wd_clamp(wd_ceil_div(enough, images * a.places.tiles), 1,
-                      wd_ceil_div(a.all.channels, CHUNK));
+    wd_sampler_cut_places(&a.places, &a.all, CAPACITY, SAMPLE_ROOM, bytes);
+    tiles = wd_most(a.places.tiles, 1);
+    chunks = wd_clamp(wd_ceil_div(enough, images * tiles), 1, wd_ceil_div(a.all.channels, CHUNK));
     a.all.chunk = (int32_t)wd_ceil_div(a.all.channels, chunks);
     a.all.chunk =
         (int32_t)(wd_ceil_div(a.all.chunk, WINDOW_BYTES / bytes) * (WINDOW_BYTES / bytes));
     chunks = wd_ceil_div(a.all.channels, a.all.chunk);
-    blocks = chunks * a.places.tiles;
+    blocks = chunks * tiles;
     a.by_tile = wd_fastdiv_of((uint32_t)blocks);
     most = wd_most(SPATIAL_ITEMS_MAX / WINDOW_THREADS / blocks, 1);
     for (int64_t first = 0; first < images; first += most) {

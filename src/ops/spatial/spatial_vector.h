@@ -84,8 +84,8 @@ bool wd_sampler_is_wide(const struct sampler_image *i, int64_t width, int64_t by
 /* Whether an image is laid out for that, or its channels are such runs; of aligned data. */
 bool wd_sampler_copies_wide(const struct wd_tensor *t);
 /* Cuts the places of a grid into tiles of at most `capacity` places, whose windows of x have room in
- * `most` elements; false where none has. */
-bool wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
+ * `most` elements if there are such tiles. */
+void wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
                            int64_t capacity, int64_t most, int64_t bytes);
 
 #endif
