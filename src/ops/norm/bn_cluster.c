@@ -181,6 +181,7 @@ static bool pays(const struct cut *c, const struct wd_problem *problem)
         int64_t narrow = has_reserve(problem) ? STRIPE_LINE : STRIPE_SECTOR + 1;
         return bytes <= NARROW_MOST || c->width >= c->row || stripe >= narrow;
     }
+    if (!is_training(problem) && has_reserve(problem)) return bytes < BN_LARGE;
     if (c->length > 1 || !is_training(problem)) return true;
     return bytes <= SINGLE_MOST && c->groups * c->cluster * 2 >= problem->device->multiprocessors;
 }

@@ -137,34 +137,47 @@ __device__ __forceinline__ void blend_data(const bn_vector_args &a, const scalar
     put<T, N>(a.y, v, at, a.total, a.aligned, a.streaming);
 }
 
+template <class T, int N = BN_RUN>
+__device__ __forceinline__ void add_z(const bn_vector_args &a, acc<T> *v, int64_t at)
+{
+    wd_run<T, N> z;
+    if (!a.z) return;
+    fetch(z, a.z, at, a.total, a.aligned);
+#pragma unroll
+    for (int i = 0; i < N; ++i) v[i] += wd_widen(z.get(i));
+}
+
+// The activation, and which elements pass it.
+template <class A, int N = BN_RUN>
+__device__ __forceinline__ uint32_t activate(const bn_vector_args &a, A *v)
+{
+    const scalars_of<A> s(a);
+    uint32_t bits = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        const bool passes = v[i] > s.low && !(v[i] > s.high);
+        bits |= (uint32_t)passes << i;
+        if (v[i] != v[i]) v[i] = a.keeps_nan ? v[i] : s.low;
+        else v[i] = v[i] > s.low ? (v[i] > s.high ? s.high : v[i]) : s.low;
+    }
+    return bits;
+}
+
 // v of one run (or, where there is no reserve space, of N elements) to y, and its bits to the reserve
 // space.
 template <class T, int N = BN_RUN>
 __device__ __forceinline__ void finish_forward(const bn_vector_args &a, acc<T> *v, int64_t at)
 {
-    const scalars_of<acc<T>> s(a);
-    if (a.z) {
-        wd_run<T, N> z;
-        fetch(z, a.z, at, a.total, a.aligned);
-#pragma unroll
-        for (int i = 0; i < N; ++i) v[i] += wd_widen(z.get(i));
-    }
+    add_z<T, N>(a, v, at);
     if (a.activates) {
-        uint32_t bits = 0;
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            const bool passes = v[i] > s.low && !(v[i] > s.high);
-            bits |= (uint32_t)passes << i;
-            if (v[i] != v[i]) v[i] = a.keeps_nan ? v[i] : s.low;
-            else v[i] = v[i] > s.low ? (v[i] > s.high ? s.high : v[i]) : s.low;
-        }
+        uint32_t bits = activate<acc<T>, N>(a, v);
         if (a.reserve) {
             // bits behind the last element are 0
             if (a.total - at < BN_RUN) bits &= (1u << (a.total - at)) - 1u;
             a.reserve[at / BN_RUN] = (uint8_t)bits;
         }
     }
-    blend_data<T, N>(a, s, v, at);
+    blend_data<T, N>(a, scalars_of<acc<T>>(a), v, at);
 }
 
 // dx (and dz) of one run; g is dy where the activation lets it pass.
@@ -176,11 +189,21 @@ __device__ __forceinline__ void finish_backward(const bn_vector_args &a, acc<T> 
     if (a.dz) put<T, N>(a.dz, g, at, a.total, a.aligned, a.streaming);
 }
 
+// The bits of a run, which lies in two bytes where it begins a.lead elements before those of one; more behind them.
+__device__ __forceinline__ uint32_t bits_of_run(const bn_vector_args &a, int64_t at)
+{
+    if (!a.reserve) return 0xffu;
+    if (a.lead == 0) return a.reserve[at / BN_RUN];
+    if (at < 0) return (uint32_t)a.reserve[0] << a.lead;
+    const int64_t last = min(at + BN_RUN, a.total) - 1;
+    return ((uint32_t)a.reserve[last / BN_RUN] << 8 | a.reserve[at / BN_RUN]) >> at % BN_RUN;
+}
+
 template <class T>
 __device__ __forceinline__ void fetch_gradient(const bn_vector_args &a, acc<T> *g, int64_t at)
 {
     run<T> dy;
-    const uint32_t bits = a.reserve ? a.reserve[at / BN_RUN] : 0xffu;
+    const uint32_t bits = bits_of_run(a, at);
     fetch(dy, a.dy, at, a.total, a.aligned);
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) g[i] = masked(wd_widen(dy.get(i)), bits, i);

@@ -167,7 +167,6 @@ static struct bn_vector_args args_of(const struct wd_call *call, const struct wd
     const struct wd_norm_attr *attr = &call->problem.node->attr.norm;
     int size = (int)wd_dtype_bytes(wd_call_tensor(call, 0)->dtype);
     int behind = misalignment(call);
-    int reserve = reserve_slot(&call->problem);
     struct bn_vector_args a;
     memset(&a, 0, sizeof a);
     a.x = wd_call_data(call, 0);
@@ -180,10 +179,7 @@ static struct bn_vector_args args_of(const struct wd_call *call, const struct wd
     a.wide_low = attr->activation.lower_clip;
     a.wide_high = attr->activation.upper_clip;
     a.aligned = behind == 0;
-    /* bytes of the reserve space are runs from the first element on */
-    if (behind > 0 && (reserve < 0 || !wd_call_tensor(call, reserve))) {
-        a.lead = (uint32_t)(behind / size);
-    }
+    a.lead = behind > 0 ? (uint32_t)(behind / size) : 0;
     a.streaming = wd_tensor_extent(wd_call_tensor(call, 0)) > device->l2_bytes;
     a.total = s->total;
     a.terms = s->outer * s->inner;

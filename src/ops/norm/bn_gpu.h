@@ -10,6 +10,10 @@
 #include "ops/engine.h"
 #include "ops/norm/bn_vector_args.h"
 
+enum {
+    BN_LARGE = 64 << 20
+}; /* bytes of x from which on what backward masks by planes is read twice */
+
 struct wd_bn_gpu_space {
     int64_t outer;
     int64_t params;

@@ -20,16 +20,14 @@ __device__ __forceinline__ uint32_t sign_of(double v)
     return (uint32_t)__double2hiint(v) >> 31;
 }
 
-template <class T, bool ALIGNED> struct forward_writer {
+template <class T> struct forward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V];
-    bool joined;
 
     __device__ __forceinline__ void begin(const bn_grid_args &a, const spot &p)
     {
         const column_numbers<A> *n = reinterpret_cast<const column_numbers<A> *>(memory());
-        joined = is_joined(a, p);
 #pragma unroll
         for (int i = 0; i < V; ++i) {
             const column_numbers<A> one = n[item_of_column<T>(a, p.run, i)];
@@ -66,14 +64,14 @@ template <class T, bool ALIGNED> struct forward_writer {
                     v[i] = v[i] != v[i] && a.bn.keeps_nan ? v[i] : clipped;
                 }
             }
-            if (a.bn.reserve) put_bits<T>(a.bn.reserve, bits, at, there);
+            if (a.bn.reserve) put_bits<T>(a, bits, at, there);
         }
-        put_blended<T, ALIGNED>(a, v, at, there, joined);
+        put_blended<T>(a, v, at, there);
     }
 };
 
 // EACH rounds are a part of the ring.
-template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args &a)
+template <class T> __device__ void grid_forward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
@@ -86,19 +84,18 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            if (r < p.rounds)
-                send<T, ALIGNED>(a, p, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
+            if (r < p.rounds) send<T>(a, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
         }
     };
     const auto send_z = [&](uint32_t place, uint32_t part) {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            if (r < p.rounds)
-                send<T, ALIGNED>(a, p, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
+            if (r < p.rounds) send<T>(a, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
         }
     };
     wd_wait_for_previous();
+#pragma unroll 1
     for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
         if (part < min(ahead, parts)) send_part(part, part);
         wd_copies_end();
@@ -110,7 +107,6 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
     uint32_t place = 0; // of the part after the last one
     {
         A pivot[V];
-        if (p.active) pivots_of<T, ALIGNED>(a, p, pivot);
         if (mine) {
             own_pivot = pivot_of<T>(a, p, threadIdx.x);
             scale = param<A>(a.bn.scale, c);
@@ -118,18 +114,26 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             old_mean = old_param<A>(a.bn.running_mean, c, kept_share);
             old_var = old_param<A>(a.bn.running_var, c, kept_share);
         }
+        pivots_of<T>(a, p, own_pivot, pivot);
+        if (a.bn.lead > 0 && p.active && p.rounds > 0 && p.base == 0) {
+            // what is before x adds nothing; the thread itself has put the others of the unit there
+            T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, 0, 0, 0)) + threadIdx.x * V;
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                if (i < a.bn.lead) wd_narrow(first[i], pivot[i]);
+            }
+        }
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
-        uint32_t next = ahead == a.parts ? 0 : ahead;
+        uint32_t next = ahead == a.parts ? a.stays : ahead;
         unit<T> u[EACH];
         const auto receive_part = [&]() {
-            await_part<ALIGNED>(a);
+            await_part(a);
 #pragma unroll
             for (int e = 0; e < EACH; ++e) {
-                receive<T, ALIGNED>(a, p, u[e], row_of<1, EACH>(a, place, e, 0), x);
+                receive<T>(u[e], row_of<1, EACH>(a, place, e, 0));
             }
-            if (!ALIGNED) __syncwarp();
-            place = place_after(place, a.parts);
+            place = place_after(place, a.stays, a.parts);
         };
         const auto add = [&](const unit<T> &one) {
 #pragma unroll
@@ -140,11 +144,12 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             }
         };
         // all threads that have units have all of those before the last part
+#pragma unroll 1
         for (uint32_t part = 0; part + 1 < parts; ++part) {
             receive_part();
             if (part + ahead < parts) send_part(next, part + ahead);
             wd_copies_end();
-            next = place_after(next, a.parts);
+            next = place_after(next, a.stays, a.parts);
 #pragma unroll
             for (int e = 0; e < EACH; ++e) add(u[e]);
         }
@@ -155,9 +160,9 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             if ((parts - 1) * EACH + e < p.rounds) add(u[e]);
         }
 #pragma unroll
-        for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
+        for (int i = 0; i < 2 * V; ++i) value[i] = p.active && !p.copies ? value[i] : (A)0;
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
-        if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
+        if (p.block == a.blocks - 1 && p.active && !p.copies && p.lane == 0 && tail < a.bn.total) {
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 if (tail + i >= a.bn.total) break;
@@ -167,6 +172,7 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
             }
         }
     }
+#pragma unroll 1
     for (uint32_t k = 0; k < BN_GRID_AHEAD; ++k) {
         if (a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
@@ -189,42 +195,49 @@ template <class T, bool ALIGNED> __device__ void grid_forward(const bn_grid_args
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    forward_writer<T, ALIGNED> w;
+    forward_writer<T> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
     uint32_t beside = 0;
+#pragma unroll 1
     for (uint32_t part = parts; part-- > 0;) {
         unit<T> u[EACH], z[EACH];
-        place = place_before(place, a.parts);
-        await_part<ALIGNED>(a);
+        place = place_before(a, place, part);
+        await_part(a);
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            receive<T, ALIGNED>(a, p, u[e], row_of<1, EACH>(a, place, e, 0), x);
-            if (a.bn.z) receive<T, ALIGNED>(a, p, z[e], row_of_z<EACH>(a, beside, e), a.bn.z);
+            receive<T>(u[e], row_of<1, EACH>(a, place, e, 0));
+            if (a.bn.z) receive<T>(z[e], row_of_z<EACH>(a, beside, e));
         }
-        if (!ALIGNED) __syncwarp();
-        if (part >= a.parts) send_part(place, part - a.parts);
+        if (part >= a.parts) send_part(place, part - (a.parts - a.stays));
         if (a.bn.z && part >= a.beside) send_z(beside, part - a.beside);
         wd_copies_end();
-        beside = place_after(beside, a.beside);
+        beside = place_after(beside, 0, a.beside);
 #pragma unroll
         for (int e = EACH - 1; e >= 0; --e) {
             const uint32_t r = part * EACH + e;
-            if (r < a.rounds) w.write(a, u[e], z[e], at_round(a, p, r), r < p.rounds);
+            if (r < a.rounds) w.write(a, u[e], z[e], at_round(a, p, r), r < p.rounds && !p.copies);
         }
     }
-    behind_rows<T>(a, p, [&](int64_t at) {
-        run<T> u;
-        A v[BN_RUN];
-        fetch(u, a.bn.x, at, a.bn.total, false);
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
-            const uint32_t column = threadIdx.x * BN_RUN + i;
-            const column_numbers<A> n = reinterpret_cast<const column_numbers<A> *>(
-                memory())[item_of_column<T>(a, column / V, column % V)];
-            v[i] = n.factor * (wd_widen(u.get(i)) - n.mean) + n.base;
+    behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {
+        const scalars_of<A> s(a.bn);
+        bool passes = false;
+        A v = 0;
+        if (at < a.bn.total) {
+            v = n.factor * (wd_widen(x[at]) - n.mean) + n.base;
+            if (a.bn.z) v += wd_widen(static_cast<const T *>(a.bn.z)[at]);
         }
-        finish_forward<T>(a.bn, v, at);
+        if (a.bn.activates) {
+            passes = at < a.bn.total && v > s.low && !(v > s.high);
+            if (v != v) v = a.bn.keeps_nan ? v : s.low;
+            else v = v > s.low ? (v > s.high ? s.high : v) : s.low;
+            uint32_t bits = (uint32_t)passes << threadIdx.x % BN_RUN;
+#pragma unroll
+            for (uint32_t m = 1; m < BN_RUN; m *= 2) bits |= __shfl_xor_sync(0xffffffffu, bits, m);
+            if (a.bn.reserve && threadIdx.x % BN_RUN == 0 && at < a.bn.total)
+                a.bn.reserve[(at - a.bn.lead) / BN_RUN] = (uint8_t)bits;
+        }
+        if (behind) put_element<T>(a, v, at);
     });
     if (mine && p.block == 0) {
         set_param<A>(a.bn.mean, c, 0, mean, 1.0, 0.0);

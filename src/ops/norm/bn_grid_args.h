@@ -31,18 +31,20 @@ struct bn_grid_args {
     uint32_t width;  /* from row to row of a plane, or where it has one row of an outer index ... */
     uint32_t jump;   /* ... and besides that from the last row of one to the next */
     uint32_t stride; /* from group to group */
-    uint32_t units;  /* whole ones of x */
-    uint32_t blends; /* alpha is not 1, or beta not 0 */
-    uint32_t clips;  /* the activation has an upper bound, or NaN passes it */
-    uint32_t rows;   /* whole ones of a group; what is behind them all is less than a row */
-    uint32_t runs;   /* units of a group's row */
-    uint32_t lanes;  /* rows of a slice */
-    uint32_t blocks; /* of a group */
-    uint32_t rounds; /* of the thread that has most */
-    uint32_t parts;  /* of rounds, in the ring (bn_grid_ring.cuh) ... */
-    uint32_t beside; /* ... and of z, behind it */
-    uint32_t shallow;     /* so few that all that is under way is waited for */
-    uint32_t slots;       /* of 16 bytes, of a tensor's round */
+    uint32_t units;  /* of whole rows */
+    uint32_t copying; /* lanes of a warp that have the next one's first units too, for their bits */
+    uint32_t blends;  /* alpha is not 1, or beta not 0 */
+    uint32_t clips;   /* the activation has an upper bound, or NaN passes it */
+    uint32_t rows;    /* whole ones of a group; what is behind them all is less than a row */
+    uint32_t runs;    /* units of a group's row */
+    uint32_t lanes;   /* rows of a slice */
+    uint32_t blocks;  /* of a group */
+    uint32_t rounds;  /* of the thread that has most */
+    uint32_t parts;   /* of rounds, that have places (bn_grid_ring.cuh), ... */
+    uint32_t stays;   /* ... the first of them to themselves, ... */
+    uint32_t beside;  /* ... and of z, behind them */
+    uint32_t shallow; /* so few that all that is under way is waited for */
+    uint32_t slots;   /* of 16 bytes, of a tensor's round */
     uint32_t round_bytes; /* of all that is kept */
     uint32_t items;       /* parameters of a group */
     uint32_t span;        /* neighbouring columns of a parameter, ... */

@@ -6,16 +6,14 @@
 
 namespace {
 
-template <class T, bool ALIGNED> struct backward_writer {
+template <class T> struct backward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V], slope[V];
-    bool joined;
 
     __device__ __forceinline__ void begin(const bn_grid_args &a, const spot &p)
     {
         const column_numbers<A> *n = reinterpret_cast<const column_numbers<A> *>(memory());
-        joined = is_joined(a, p);
 #pragma unroll
         for (int i = 0; i < V; ++i) {
             const column_numbers<A> one = n[item_of_column<T>(a, p.run, i)];
@@ -33,14 +31,12 @@ template <class T, bool ALIGNED> struct backward_writer {
             g[i] = wd_widen(dy.get(i));
             dx[i] = factor[i] * g[i] + base[i] + slope[i] * (wd_widen(x.get(i)) - mean[i]);
         }
-        put_blended<T, ALIGNED>(a, dx, at, there, joined);
-        if (a.bn.dz) {
-            put_unit<T, ALIGNED>(a, a.bn.dz, dy, at, there, joined);
-        }
+        put_blended<T>(a, dx, at, there);
+        if (a.bn.dz) put_unit<T>(a, a.bn.dz, dy, at, there);
     }
 };
 
-template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_args &a)
+template <class T> __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
     using A = acc<T>;
@@ -48,23 +44,28 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of dy, and of dy times x - mean
-    // a round is a part of the ring
+    // a round is a part
     static_assert(BN_GRID_EACH(2) == 1, "");
-    const auto send_round = [&](uint32_t place, uint32_t r) {
+    const auto send_round = [&](uint32_t to, uint32_t r) {
         if (r >= p.rounds) return;
         const uint32_t at = at_round(a, p, r);
-        unsigned char *row = row_of<2, 1>(a, place, 0, 0);
-        send<T, ALIGNED>(a, p, row, x, at);
-        send<T, ALIGNED>(a, p, row + a.slots * BN_GRID_UNIT, dy, at);
+        unsigned char *row = row_of<2, 1>(a, to, 0, 0);
+        send<T>(a, row, x, at);
+        send<T>(a, row + a.slots * BN_GRID_UNIT, dy, at);
         if (a.bn.reserve) send_bits<T>(a, row, at);
     };
-    const auto receive_round = [&](uint32_t place, uint32_t r, unit<T> &ux, unit<T> &ug) {
+    uint32_t place = 0; // of the round after the last one
+    unit<T> ux, ug;
+    const auto receive_round = [&](uint32_t r) {
         const unsigned char *row = row_of<2, 1>(a, place, 0, 0);
-        receive<T, ALIGNED>(a, p, ux, row, x);
-        receive<T, ALIGNED>(a, p, ug, row + a.slots * BN_GRID_UNIT, dy);
-        return a.bn.reserve ? receive_bits<T>(a, row, at_round(a, p, r)) : 0xffu;
+        await_part(a);
+        receive<T>(ux, row);
+        receive<T>(ug, row + a.slots * BN_GRID_UNIT);
+        if (a.bn.reserve && r < p.rounds)
+            mask_unit<T>(ug, receive_bits<T>(a, row, at_round(a, p, r)));
     };
     wd_wait_for_previous();
+#pragma unroll 1
     for (uint32_t r = 0; r < BN_GRID_AHEAD; ++r) {
         if (r < ahead) send_round(r, r);
         wd_copies_end();
@@ -73,12 +74,12 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
     const bool mine = threadIdx.x < a.items && c < a.bn.params;
     A scale = 0, inv_std = 0, old_dscale = 0, old_dbias = 0;
     column_numbers<A> n = {};
-    uint32_t place = 0; // of the round after the last one
     {
         A mean[V];
         if (p.active) {
 #pragma unroll
-            for (int i = 0; i < V; ++i) mean[i] = param<A>(a.bn.mean, param_of_column<T>(a, p, i));
+            for (int i = 0; i < V; ++i)
+                mean[i] = param<A>(a.bn.mean, param_of_column<T>(a, p, p.run, i));
         }
         if (mine) {
             n.mean = param<A>(a.bn.mean, c);
@@ -89,16 +90,13 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
         }
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
-        uint32_t next = ahead == a.parts ? 0 : ahead;
+        uint32_t next = ahead == a.parts ? a.stays : ahead;
+#pragma unroll 1
         for (uint32_t r = 0; r < a.rounds; ++r) {
-            unit<T> ux, ug;
-            await_part<ALIGNED>(a);
-            const uint32_t bits = receive_round(place, r, ux, ug);
-            if (!ALIGNED) __syncwarp();
+            receive_round(r);
             if (r + ahead < a.rounds) send_round(next, r + ahead);
             wd_copies_end();
             if (r < p.rounds) {
-                if (a.bn.reserve) wd_mask_run(ug, bits);
 #pragma unroll
                 for (int i = 0; i < V; ++i) {
                     const A g = wd_widen(ug.get(i));
@@ -106,17 +104,21 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
                     value[2 * i + 1] += g * (wd_widen(ux.get(i)) - mean[i]);
                 }
             }
-            place = place_after(place, a.parts);
-            next = place_after(next, a.parts);
+            place = place_after(place, a.stays, a.parts);
+            next = place_after(next, a.stays, a.parts);
         }
+#pragma unroll
+        for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
         if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
-            const uint32_t bits =
-                a.bn.reserve ? a.bn.reserve[tail / BN_RUN] >> tail % BN_RUN : 0xffu;
+            const int64_t element = tail - a.bn.lead;
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 if (tail + i >= a.bn.total) break;
-                const A g = masked(wd_widen(dy[tail + i]), bits, i);
+                const uint32_t bits =
+                    a.bn.reserve ? a.bn.reserve[(element + i) / BN_RUN] >> (element + i) % BN_RUN
+                                 : 1u;
+                const A g = masked(wd_widen(dy[tail + i]), bits, 0);
                 value[2 * i] += g;
                 value[2 * i + 1] += g * (wd_widen(x[tail + i]) - mean[i]);
             }
@@ -133,33 +135,26 @@ template <class T, bool ALIGNED> __device__ void grid_backward(const bn_grid_arg
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    backward_writer<T, ALIGNED> w;
+    backward_writer<T> w;
     if (p.active) w.begin(a, p);
-    // rounds of all threads, for those of a warp go together
+        // rounds of all threads, for those of a warp go together
+#pragma unroll 1
     for (uint32_t r = a.rounds; r-- > 0;) {
-        unit<T> ux, ug;
-        place = place_before(place, a.parts);
-        await_part<ALIGNED>(a);
-        const uint32_t bits = receive_round(place, r, ux, ug);
-        if (!ALIGNED) __syncwarp();
-        if (r >= a.parts) send_round(place, r - a.parts);
+        place = place_before(a, place, r);
+        receive_round(r);
+        if (r >= a.parts) send_round(place, r - (a.parts - a.stays));
         wd_copies_end();
-        if (a.bn.reserve) wd_mask_run(ug, bits);
         w.write(a, ux, ug, at_round(a, p, r), r < p.rounds);
     }
-    behind_rows<T>(a, p, [&](int64_t at) {
-        run<T> u;
-        A g[BN_RUN], dx[BN_RUN];
-        fetch(u, a.bn.x, at, a.bn.total, false);
-        fetch_gradient<T>(a.bn, g, at);
-#pragma unroll
-        for (int i = 0; i < BN_RUN; ++i) {
-            const uint32_t column = threadIdx.x * BN_RUN + i;
-            const column_numbers<A> n = reinterpret_cast<const column_numbers<A> *>(
-                memory())[item_of_column<T>(a, column / V, column % V)];
-            dx[i] = n.factor * g[i] + n.base + n.slope * (wd_widen(u.get(i)) - n.mean);
-        }
-        finish_backward<T>(a.bn, dx, g, at);
+    behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {
+        if (!behind) return;
+        const int64_t element = at - a.bn.lead;
+        T given = dy[at];
+        if (a.bn.reserve && !(a.bn.reserve[element / BN_RUN] >> element % BN_RUN & 1))
+            wd_narrow(given, (A)0);
+        const A g = wd_widen(given);
+        put_element<T>(a, n.factor * g + n.base + n.slope * (wd_widen(x[at]) - n.mean), at);
+        if (a.bn.dz) static_cast<T *>(a.bn.dz)[at] = given;
     });
     if (mine && p.block == 0) {
         const double alpha = a.bn.alpha_param, beta = a.bn.beta_param;

@@ -9,16 +9,17 @@
 #include "base/sizes.h"
 
 enum {
-    TYPES = 4,
     WARP = 32,
     HALF = BN_GRID_THREADS / 2, /* of which a processor has two blocks */
     ROUNDS_PAY = 2,             /* of a block, for one more in the group */
     CLUSTER_MOST = 8,
+    FEW = 4,                 /* blocks, whose work one does */
     NARROWEST = 16,          /* columns */
     BLOCK_RESERVED = 1024,   /* bytes of shared memory that a block costs besides its own */
-    CLUSTER_HOLDS = 7 << 18, /* bytes of a channel, of bn_cluster */
     APART = 8,               /* words from counter to counter (gpu/device/grid.cuh) */
+    CLUSTER_HOLDS = 7 << 18, /* bytes of a channel, of bn_cluster */
     SUM_BYTES = 16,          /* of an item of a block */
+    LED_ROWS = 16,           /* at least: pivots come from rows behind the first */
 };
 
 /* Of `units` side by side, how many of half the threads have one. */
@@ -94,7 +95,7 @@ static bool lay(struct wd_bn_grid_cut *c)
     c->width = c->pitch;
     c->items = s->params;
     if (c->pitch == own && inner == 1) {
-        c->items = c->width = columns_of(own);
+        c->items = c->width = c->whole ? own : columns_of(own);
     } else if (c->pitch == own && inner <= BN_GRID_COLUMNS) {
         c->items = wd_least(planes_of(inner, c->unit), s->params);
         c->width = c->items * inner;
@@ -156,6 +157,8 @@ static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
     int64_t meeting = device->grids_meet ? device->multiprocessors / c->groups : 0;
     int64_t blocks = 1;
     c->meets = false;
+    /* blocks that meet cost as much as some rounds do */
+    if (!two && worth <= FEW && share(c, threads, 1, room)) return true;
     /* the smallest cluster that keeps everything, two blocks a processor if they may be small; more
      * blocks where the chip has room and they have work */
     while (blocks < most && !share(c, threads, blocks, room)) blocks *= 2;
@@ -188,7 +191,7 @@ bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
     c->unit = BN_GRID_UNIT / size;
     c->arrays = arrays;
     if (!lay(c)) return false;
-    if (c->span == 1 && c->items == c->width && device->cooperative) narrow(c, device);
+    if (c->span == 1 && c->items == c->width && device->cooperative && !c->whole) narrow(c, device);
     return c->rows <= INT32_MAX / 2 && s->total / c->unit <= INT32_MAX && s->params <= INT32_MAX &&
            spread(c, device) && c->groups * c->blocks <= INT32_MAX;
 }
@@ -203,38 +206,36 @@ static bool has(const struct wd_problem *problem, int slot)
     return wd_slot(problem->graph, problem->node, slot) != NULL;
 }
 
-static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem)
+static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool whole)
 {
     int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
+    c->whole = whole;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
     c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE);
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
 }
 
 /* Whether another engine is not faster. Measured on an H200, us:
- * - planes of which bn_cluster's clusters hold a channel, and there are enough of them: training fp32
- *   64x256x56x56 165 where it takes 151, 64x1024x14x14 45.6 for 39.8; backward only with a reserve
- *   space, 327 for 297 (without one 224 for 249);
- * - larger planes: training fp16 128x64x112x112 171 where bn_vector takes 161, backward 254 for 244,
- *   fp32 64x64x112x112 backward 246 for 240, training 154 for 159;
- * - rows of several hundred columns without a reserve space, off their alignment: bn_vector moves where
- *   runs begin, fp16 63x61x111x113 156 for 111. */
+ * - small planes of which bn_cluster's clusters hold a channel, and there are enough of them: training fp32
+ *   64x1024x14x14 45.4 where it takes 40.0 (64x512x28x28 74.6 for 74.2, 64x256x56x56 146 for 150);
+ * - backward of large planes with a reserve space, fp32 64x256x56x56 327 to 342: bn_vector. */
 static bool pays(const struct wd_bn_grid_cut *c, const struct wd_problem *problem)
 {
     const struct wd_bn_gpu_space *s = &c->space;
     bool training = is_training(problem);
-    bool reserve = has(problem, training ? WD_BN_TRAIN_RESERVE : WD_BN_GRAD_RESERVE);
-    int64_t channel = s->outer * s->inner / c->unit * BN_GRID_UNIT * c->arrays;
-    if (c->unit == 2) return true; /* fp64 */
-    if (s->inner > 1 && s->params > 1) {
-        if (s->inner % 4 == 0 && s->params >= problem->device->multiprocessors &&
-            channel <= CLUSTER_HOLDS && problem->device->cooperative && training != reserve) {
-            return false;
-        }
-        return c->plane == 1 || !c->meets || c->kept == c->rounds || reserve ||
-               (training && c->unit == 4);
+    if (c->unit == 2 || s->inner == 1 || s->params == 1) return true;
+    if (training && !has(problem, WD_BN_TRAIN_RESERVE)) {
+        return s->inner > BN_GRID_COLUMNS || s->inner % 4 != 0 || !problem->device->cooperative ||
+               s->params < problem->device->multiprocessors ||
+               s->outer * s->inner / c->unit * BN_GRID_UNIT > CLUSTER_HOLDS;
     }
-    return reserve || c->pitch == s->params || c->width <= HALF;
+    return training || c->plane == 1 || !has(problem, WD_BN_GRAD_RESERVE) ||
+           s->total / c->unit * BN_GRID_UNIT < BN_LARGE;
+}
+
+static const struct wd_engine *other(const struct wd_problem *problem)
+{
+    return is_training(problem) ? &wd_engine_bn_training_vector : &wd_engine_bn_backward_vector;
 }
 
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -243,7 +244,9 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
     if (!wd_bn_gpu_match(problem, &c.space, true, reason)) return false;
     WD_NEED(is_training(problem) || has(problem, WD_BN_GRAD_SAVED_MEAN), reason, NOT_SUPPORTED,
             "the statistics were not saved");
-    WD_NEED(cut(&c, problem), reason, NOT_SUPPORTED_SHAPE,
+    /* which has pointers that are misaligned otherwise */
+    if (!other(problem)->match(problem, reason)) return false;
+    WD_NEED(cut(&c, problem, false), reason, NOT_SUPPORTED_SHAPE,
             "%lld parameters of runs of %lld elements: rows of them have more than %d columns, or "
             "planes are no multiple of %d",
             (long long)c.space.params, (long long)c.space.inner, BN_GRID_COLUMNS, BN_RUN);
@@ -257,9 +260,50 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem)
 {
     struct wd_bn_grid_cut c;
+    int64_t bytes = other(problem)->workspace(problem);
     wd_bn_gpu_see(&c.space, problem);
-    if (!cut(&c, problem)) return 0;
-    return c.meets && c.blocks > 1 ? c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES : 0;
+    for (int whole = 0; whole < 2; ++whole) {
+        if (cut(&c, problem, whole) && c.meets && c.blocks > 1) {
+            bytes = wd_most(c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES, bytes);
+        }
+    }
+    return bytes;
+}
+
+static bool is_single(const struct wd_bn_grid_cut *c)
+{
+    return c->span == 1 && c->items == c->width;
+}
+
+static void move_back(const void **tensor, int64_t bytes)
+{
+    if (*tensor) *tensor = (const char *)*tensor - bytes;
+}
+
+/* Tensors that all lie off the boundaries by as much begin there: the units of rows are whole ones then. Bits of a
+ * forward call need those of the next unit, whose input must not be overwritten before. False where that cannot be. */
+static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, const struct wd_problem *problem)
+{
+    struct bn_vector_args *bn = &a->bn;
+    bool bits = is_training(problem) && bn->reserve;
+    int64_t bytes = bn->lead * (BN_GRID_UNIT / c->unit);
+    const void *y = bn->y, *dz = bn->dz;
+    if (bn->lead == 0 || c->plane > 1) return false;
+    if (c->width < c->pitch && !is_single(c)) return false;
+    if (c->width < c->pitch && bits && !cut(c, problem, true)) return false;
+    if (bits && (bn->x == bn->y || bn->z == bn->y)) return false;
+    a->copying = bits ? (uint32_t)(BN_RUN / c->unit) : 0;
+    c->rows = (c->space.total + bn->lead) / c->pitch;
+    c->lanes = wd_least(c->lanes, c->threads / WARP * (WARP - a->copying) / (c->width / c->unit));
+    if (c->rows < LED_ROWS || c->lanes < 1) return false;
+    c->rounds = wd_ceil_div(c->rows, c->lanes * c->blocks);
+    lay_rings(c, c->threads);
+    bn->total += bn->lead;
+    move_back(&bn->x, bytes), move_back(&bn->dy, bytes), move_back(&bn->z, bytes);
+    move_back(&y, bytes), move_back(&dz, bytes);
+    bn->y = (void *)y, bn->dz = (void *)dz;
+    bn->aligned = true;
+    return true;
 }
 
 /* Whether a ring that is gone through more than once is shorter than what waits count with. */
@@ -281,18 +325,18 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     int64_t runs;
     memset(&a, 0, sizeof a);
     wd_bn_gpu_see(&c.space, problem);
-    if (!cut(&c, problem)) return CUDNN_STATUS_INTERNAL_ERROR;
+    if (!cut(&c, problem, false)) return CUDNN_STATUS_INTERNAL_ERROR;
     a.bn = is_training(problem) ? wd_bn_gpu_training(call, &c.space, queue->device)
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
+    if (a.bn.aligned) a.bn.lead = 0;
+    else if (!lead(&c, &a, problem)) return other(problem)->emit(call, queue);
     runs = c.width / c.unit;
-    /* what the last of neighbours copies besides, at the ends of rows and of warps */
-    if (!a.bn.aligned) lay_rings(&c, c.threads + c.lanes + c.threads / WARP);
     a.pitch = (uint32_t)(c.pitch / c.unit);
     a.width = c.plane > 1 ? (uint32_t)runs : a.pitch;
     a.jump = c.plane > 1 ? (uint32_t)(a.pitch - c.plane * runs) : 0;
     a.stride = (uint32_t)((c.plane > 1 ? c.space.inner : c.width) / c.unit);
-    a.units = (uint32_t)(c.space.total / c.unit);
+    a.units = (uint32_t)(c.rows * (c.pitch / c.unit));
     a.blends = a.bn.wide_alpha != 1.0 || a.bn.wide_beta != 0.0;
     a.clips = a.bn.keeps_nan || a.bn.wide_high < INFINITY;
     a.by_plane = wd_fastdiv_of((uint32_t)c.plane);
@@ -302,6 +346,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.blocks = (uint32_t)c.blocks;
     a.rounds = (uint32_t)c.rounds;
     a.parts = (uint32_t)c.parts;
+    a.stays = c.kept < c.rounds ? (uint32_t)(c.parts - wd_least(c.parts, BN_GRID_AHEAD)) : 0;
     a.beside = (uint32_t)c.beside;
     a.shallow = too_shallow(&c);
     a.slots = (uint32_t)c.slots;
@@ -310,7 +355,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.span = (uint32_t)c.span;
     a.copies = (uint32_t)(c.width / (c.items * c.span));
     a.together = (uint32_t)wd_most(BN_GRID_AREA / (c.width * SUM_BYTES), 1);
-    a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 ? (uint32_t)runs : 32;
+    a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 && a.copying == 0 ? (uint32_t)runs : 32;
     a.shown = (uint32_t)(c.shared - c.items * SUM_BYTES);
     a.shares = (uint32_t)(c.threads / c.items);
     a.column_shares = (uint32_t)(c.threads / c.width);
@@ -321,7 +366,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.by_span = wd_fastdiv_of(a.span);
     a.inv_terms = 1.0 / (double)a.bn.terms;
     a.inv_less = 1.0 / (double)wd_most(a.bn.terms - 1, 1);
-    row = &rows[(a.bn.aligned ? 0 : TYPES) + wd_bn_gpu_type(problem)];
+    row = &rows[wd_bn_gpu_type(problem)];
     if (!c.meets) {
         return wd_emit_cluster_kernel(queue, row, c.groups * c.blocks, (uint32_t)c.threads,
                                       a.blocks, (uint32_t)c.shared, &a);

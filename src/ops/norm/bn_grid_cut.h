@@ -12,8 +12,9 @@ struct wd_bn_grid_cut {
     struct wd_bn_gpu_space space;
     int64_t unit;  /* elements */
     int arrays;    /* that are kept */
+    bool whole;    /* a group has all columns */
+    bool masks;    /* bits, four bytes a thread of a round */
     bool adds;     /* z, of which a few parts are in shared memory too */
-    bool masks;    /* backward with a reserve space: four bytes a unit */
     int64_t pitch; /* elements of an outer index */
     int64_t width; /* elements of a group's row */
     int64_t plane; /* rows of a plane */
@@ -34,16 +35,20 @@ struct wd_bn_grid_cut {
     int64_t shared; /* bytes */
 };
 
-/* From c->space, c->adds, c->masks, the bytes of an element, and how many tensors are kept. False where rows would be too
+/* From c->space, c->adds, the bytes of an element, and how many tensors are kept. False where rows would be too
  * wide, or would not begin at units. */
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
                     const struct wd_device *device);
+
+/* What has tensors that are misaligned each otherwise. */
+extern const struct wd_engine wd_engine_bn_training_vector;
+extern const struct wd_engine wd_engine_bn_backward_vector;
 
 /* What both engines do: backward needs saved statistics. */
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason);
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem);
 
-/* `rows` are kernels of aligned tensors, then of others, each by type. */
+/* `rows` are kernels by type. */
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows);
 

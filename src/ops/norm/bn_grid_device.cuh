@@ -9,7 +9,6 @@
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/grid.cuh"
 #include "gpu/device/shared.cuh"
-#include "gpu/device/shifted.cuh"
 #include "gpu/device/words.cuh"
 #include "ops/norm/bn_device.cuh"
 #include "ops/norm/bn_grid_args.h"
@@ -31,26 +30,28 @@ struct spot {
     uint32_t base;   // of round 0, and from round to round, in one plane
     uint32_t step;
     bool active;
-    bool ends_row; // its unit is the last of the group's row
-    bool edge;     // or of the warp's
+    bool copies; // its units are another thread's, or another block's, for the bits that follow
 };
 
+// Where all tensors of x's shape lie off the boundaries by as many elements, a.bn.lead, they have been moved back by
+// them.
 __device__ __forceinline__ spot spot_of(const bn_grid_args &a)
 {
     spot p;
+    const uint32_t copies = a.copying, own = 32 - copies;
+    const uint32_t index = threadIdx.x - threadIdx.x / 32 * copies;
     p.group = wd_fastdiv_quotient(blockIdx.x, a.by_blocks);
     p.block = blockIdx.x - p.group * a.blocks;
-    p.lane = wd_fastdiv_quotient(threadIdx.x, a.by_runs);
-    p.run = threadIdx.x - p.lane * a.runs;
+    p.lane = wd_fastdiv_quotient(index, a.by_runs);
+    p.run = index - p.lane * a.runs;
     p.first = p.group * a.stride + p.run;
+    p.copies = threadIdx.x % 32 >= own || (copies > 0 && p.lane >= a.lanes);
     // the last group may have fewer columns
-    p.active = p.lane < a.lanes && p.first < a.pitch;
+    p.active = index < a.lanes * a.runs + copies && p.first < a.pitch;
     p.row = p.block * a.lanes + p.lane;
     p.slices = a.blocks * a.lanes;
     // all rounds but the last one are full
     p.rounds = a.rounds - ((a.rounds - 1) * p.slices + p.row >= a.rows);
-    p.ends_row = p.run + 1 == a.runs || p.first + 1 == a.pitch;
-    p.edge = p.ends_row || threadIdx.x % 32 == 31;
     if (!p.active) p.first = p.row = p.slices = p.rounds = 0;
     p.base = p.first + p.row * a.width;
     p.step = p.slices * a.width;
@@ -83,94 +84,73 @@ __device__ __forceinline__ double2 *area_of(void)
     return reinterpret_cast<double2 *>(memory());
 }
 
-// Unit `at` of a tensor. ALIGNED: pointers are to 16 bytes.
-template <class T, bool ALIGNED>
+// Unit `at` of a tensor, of the first one what the tensor has.
+template <class T>
 __device__ __forceinline__ void get(const bn_grid_args &a, unit<T> &to, const void *from,
                                     uint32_t at)
 {
     const uint4 *first = static_cast<const uint4 *>(from) + at;
-    const uint32_t behind = ALIGNED ? 0 : (uint32_t)(reinterpret_cast<uintptr_t>(from) % 16);
-    if (behind == 0) {
-        const uint4 v = *first;
-        to.word[0] = v.x, to.word[1] = v.y, to.word[2] = v.z, to.word[3] = v.w;
-        return;
-    }
-    // not what lies before and behind the tensor
-    if (at > 0 && at + 1 < a.units) {
-        uint32_t low[4], high[4];
-        wd_load_around(low, high, first);
-        wd_shift_words(to.word, low, high, behind);
-        return;
-    }
+    if (a.bn.lead > 0 && at == 0) {
 #pragma unroll
-    for (int i = 0; i < UNIT<T>; ++i) to.put(i, reinterpret_cast<const T *>(first)[i]);
+        for (int i = 0; i < UNIT<T>; ++i) {
+            if (i >= a.bn.lead) to.put(i, reinterpret_cast<const T *>(first)[i]);
+        }
+        return;
+    }
+    const uint4 v = *first;
+    to.word[0] = v.x, to.word[1] = v.y, to.word[2] = v.z, to.word[3] = v.w;
 }
 
-// Stores a unit where it is `there`. Not ALIGNED: all threads of a warp come here together; a thread
-// stores the 16 aligned bytes that its unit's end and the next thread's beginning are in, if that is
-// its neighbour in memory (`joined`), and what is left alone of its own.
-template <class T, bool ALIGNED>
-__device__ __forceinline__ void put_unit(const bn_grid_args &a, void *to, const unit<T> &u,
-                                         uint32_t at, bool there, bool joined)
-{
-    constexpr int V = UNIT<T>;
-    T *first = reinterpret_cast<T *>(static_cast<uint4 *>(to) + at);
-    const uint32_t behind = ALIGNED ? 0 : (uint32_t)(reinterpret_cast<uintptr_t>(to) % 16);
-    if (behind == 0) {
-        if (!there) return;
-        if (a.bn.streaming) u.store_streaming(first);
-        else u.store(first);
-        return;
-    }
-    const uint32_t lane = threadIdx.x % 32;
-    uint32_t next[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) next[i] = __shfl_down_sync(0xffffffffu, u.word[i], 1);
-    const bool next_there = __shfl_down_sync(0xffffffffu, (uint32_t)there, 1);
-    const bool shares = there && next_there && joined && lane < 31;
-    const bool shared = __shfl_up_sync(0xffffffffu, (uint32_t)shares, 1) && lane > 0;
-    const int head = (int)((16 - behind) / sizeof(T)); // elements in the 16 bytes before
-    if (shares) {
-        unit<T> both;
-        wd_shift_words(both.word, u.word, next, 16 - behind);
-        both.store(first + head);
-    }
-    if (!there) return;
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-        if (i < head ? !shared : !shares) first[i] = u.get(i);
-    }
-}
-
-// Bits of a unit to and from the byte of eight elements.
+// Stores a unit where it is `there`.
 template <class T>
-__device__ __forceinline__ void put_bits(uint8_t *reserve, uint32_t bits, uint32_t at, bool there)
+__device__ __forceinline__ void put_unit(const bn_grid_args &a, void *to, const unit<T> &u,
+                                         uint32_t at, bool there)
+{
+    T *first = reinterpret_cast<T *>(static_cast<uint4 *>(to) + at);
+    if (!there) return;
+    if (a.bn.lead > 0 && at == 0) {
+#pragma unroll
+        for (int i = 0; i < UNIT<T>; ++i) {
+            if (i >= a.bn.lead) first[i] = u.get(i);
+        }
+        return;
+    }
+    if (a.bn.streaming) u.store_streaming(first);
+    else u.store(first);
+}
+
+// Bits of a unit to the byte of eight elements. Off the boundaries the byte has the end of one run of eight
+// elements and the beginning of the next; what is behind whole rows is not written here.
+template <class T>
+__device__ __forceinline__ void put_bits(const bn_grid_args &a, uint32_t bits, uint32_t at,
+                                         bool there)
 {
     constexpr uint32_t UNITS = BN_RUN / UNIT<T>; // of a byte
-    bits <<= at % UNITS * UNIT<T>;
+    uint8_t *to = a.bn.reserve + at / UNITS;
+    if (a.bn.lead > 0) {
+        uint32_t all = bits;
 #pragma unroll
-    for (uint32_t m = 1; m < UNITS; m *= 2) bits |= __shfl_xor_sync(0xffffffffu, bits, m);
-    if (there && at % UNITS == 0) reserve[at / UNITS] = (uint8_t)bits;
-}
-
-// Whether the next thread's unit of a round follows this one's in memory.
-__device__ __forceinline__ bool is_joined(const bn_grid_args &a, const spot &p)
-{
-    if (p.run + 1 < a.runs) return true;
-    return a.runs == a.pitch && p.lane + 1 < a.lanes;
+        for (uint32_t k = 1; k <= UNITS; ++k)
+            all |= __shfl_down_sync(0xffffffffu, bits, k) << k * UNIT<T>;
+        if (there && at % UNITS == 0 && at + UNITS < a.units) *to = (uint8_t)(all >> a.bn.lead);
+    } else {
+        bits <<= at % UNITS * UNIT<T>;
+#pragma unroll
+        for (uint32_t m = 1; m < UNITS; m *= 2) bits |= __shfl_xor_sync(0xffffffffu, bits, m);
+        if (there && at % UNITS == 0) *to = (uint8_t)bits;
+    }
 }
 
 // alpha * v + beta * old, to y.
-template <class T, bool ALIGNED>
+template <class T>
 __device__ __forceinline__ void put_blended(const bn_grid_args &a, acc<T> (&v)[UNIT<T>],
-                                            uint32_t at, bool there, bool joined)
+                                            uint32_t at, bool there)
 {
     using A = acc<T>;
     if (a.blends) {
         const scalars_of<A> s(a.bn);
         unit<T> old = {};
-        if (s.beta != (A)0 && there) get<T, ALIGNED>(a, old, a.bn.y, at);
-        if (!ALIGNED) __syncwarp();
+        if (s.beta != (A)0 && there) get<T>(a, old, a.bn.y, at);
 #pragma unroll
         for (int i = 0; i < UNIT<T>; ++i) {
             v[i] = s.alpha != (A)0 ? s.alpha * v[i] : (A)0;
@@ -179,7 +159,7 @@ __device__ __forceinline__ void put_blended(const bn_grid_args &a, acc<T> (&v)[U
     }
     unit<T> u;
     wd_narrow_run(u, v);
-    put_unit<T, ALIGNED>(a, a.bn.y, u, at, there, joined);
+    put_unit<T>(a, a.bn.y, u, at, there);
 }
 
 template <class A> struct column_numbers {

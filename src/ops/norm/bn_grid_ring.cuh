@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ring of bn_grid: rounds of a thread's units on their way through shared memory, by parts of EACH
-// rounds. As soon as a part has been used, its place is asked for what comes PARTS later; BN_GRID_AHEAD parts
-// and more are under way, without a register. The last parts of the walk that sums stay, and the walk that
-// writes begins with them and goes back.
+// The places of bn_grid: rounds of a thread's units on their way through shared memory, by parts of EACH
+// rounds. The first parts stay in places of their own, since the cache has those that were read last. The others go
+// round the last BN_GRID_AHEAD places: as soon as a part has been used, its place is asked for a later one, so that
+// so many are under way, without a register. The walk that writes goes back from the last part.
 #ifndef WD_OPS_NORM_BN_GRID_RING_CUH
 #define WD_OPS_NORM_BN_GRID_RING_CUH
 
@@ -11,84 +11,49 @@
 
 namespace {
 
-// A place of the ring, and the next one in either direction.
-__device__ __forceinline__ uint32_t place_after(uint32_t place, uint32_t places)
+// The next place of those from `first` on.
+__device__ __forceinline__ uint32_t place_after(uint32_t place, uint32_t first, uint32_t places)
 {
-    return place + 1 == places ? 0 : place + 1;
+    return place + 1 == places ? first : place + 1;
 }
 
-__device__ __forceinline__ uint32_t place_before(uint32_t place, uint32_t places)
+// The place of `part`, where the part after it is at `place`.
+__device__ __forceinline__ uint32_t place_before(const bn_grid_args &a, uint32_t place,
+                                                 uint32_t part)
 {
-    return (place == 0 ? places : place) - 1;
+    return (place == a.stays && part >= a.stays ? a.parts : place) - 1;
 }
 
-// The 16 bytes that are copied with a thread's own where the next thread's are not what follows in memory.
-__device__ __forceinline__ uint32_t edge_slot(const bn_grid_args &a, const spot &p)
-{
-    return blockDim.x + (p.ends_row ? p.lane : a.lanes + threadIdx.x / 32);
-}
-
-// Elements of 16 bytes, those of the tensor.
+// Unit `at` of a tensor, on its way to a row of places at `row`. Before a tensor's first element are zeros.
 template <class T>
-__device__ __forceinline__ void copy_elements(unsigned char *to, const T *from, int64_t first,
-                                              int64_t total)
-{
-#pragma unroll 1
-    for (int i = 0; i < UNIT<T>; ++i) {
-        if (first + i >= 0 && first + i < total) reinterpret_cast<T *>(to)[i] = from[first + i];
-    }
-}
-
-// Unit `at` of a tensor, on its way to a row of places at `row`. Not ALIGNED: the aligned 16 bytes in which
-// it begins, and those in which the last one of neighbours ends.
-template <class T, bool ALIGNED>
-__device__ __forceinline__ void send(const bn_grid_args &a, const spot &p, unsigned char *row,
-                                     const void *from, uint32_t at)
+__device__ __forceinline__ void send(const bn_grid_args &a, unsigned char *row, const void *from,
+                                     uint32_t at)
 {
     unsigned char *to = row + threadIdx.x * BN_GRID_UNIT;
-    const uint4 *first = static_cast<const uint4 *>(from) + at;
-    const uint32_t behind = ALIGNED ? 0 : (uint32_t)(reinterpret_cast<uintptr_t>(from) % 16);
-    if (ALIGNED || behind == 0) {
-        wd_copy_async<BN_GRID_UNIT, false>(to, first);
+    if (a.bn.lead > 0 && at == 0) {
+#pragma unroll 1
+        for (uint32_t i = 0; i < UNIT<T>; ++i) {
+            T none;
+            wd_narrow(none, (acc<T>)0);
+            reinterpret_cast<T *>(to)[i] = i < a.bn.lead ? none : static_cast<const T *>(from)[i];
+        }
         return;
     }
-    // not what lies before and behind the tensor
-    const uint4 *near =
-        reinterpret_cast<const uint4 *>(reinterpret_cast<uintptr_t>(first) & ~(uintptr_t)15);
-    const int64_t element = (int64_t)at * UNIT<T> - behind / (uint32_t)sizeof(T);
-    const T *all = static_cast<const T *>(from);
-    if (at > 0) wd_copy_async<BN_GRID_UNIT, false>(to, near);
-    else copy_elements<T>(to, all, element, a.bn.total);
-    if (!p.edge) return;
-    to = row + edge_slot(a, p) * BN_GRID_UNIT;
-    if (at + 1 < a.units) wd_copy_async<BN_GRID_UNIT, false>(to, near + 1);
-    else copy_elements<T>(to, all, element + UNIT<T>, a.bn.total);
+    wd_copy_async<BN_GRID_UNIT, false>(to, static_cast<const uint4 *>(from) + at);
 }
 
 // What was sent, as the thread's unit.
-template <class T, bool ALIGNED>
-__device__ __forceinline__ void receive(const bn_grid_args &a, const spot &p, unit<T> &u,
-                                        const unsigned char *row, const void *from)
+template <class T> __device__ __forceinline__ void receive(unit<T> &u, const unsigned char *row)
 {
-    const uint4 *own = reinterpret_cast<const uint4 *>(row) + threadIdx.x;
-    const uint32_t behind = ALIGNED ? 0 : (uint32_t)(reinterpret_cast<uintptr_t>(from) % 16);
-    const uint4 v = *own;
-    if (ALIGNED || behind == 0) {
-        u.word[0] = v.x, u.word[1] = v.y, u.word[2] = v.z, u.word[3] = v.w;
-        return;
-    }
-    const uint4 w = p.edge ? reinterpret_cast<const uint4 *>(row)[edge_slot(a, p)] : own[1];
-    const uint32_t low[4] = {v.x, v.y, v.z, v.w}, high[4] = {w.x, w.y, w.z, w.w};
-    wd_shift_words(u.word, low, high, behind);
+    const uint4 v = reinterpret_cast<const uint4 *>(row)[threadIdx.x];
+    u.word[0] = v.x, u.word[1] = v.y, u.word[2] = v.z, u.word[3] = v.w;
 }
 
 // Until part number `turn` of those that were sent since is here; at most BN_GRID_AHEAD - 1 later ones are not.
-// Then all threads of a warp see what one of them was sent.
-template <bool ALIGNED> __device__ __forceinline__ void await_part(const bn_grid_args &a)
+__device__ __forceinline__ void await_part(const bn_grid_args &a)
 {
     if (a.shallow) wd_copies_wait<0>();
     else wd_copies_wait<BN_GRID_AHEAD - 1>();
-    if (!ALIGNED) __syncwarp();
 }
 
 // Rows of places: of array `array` of round `e` of a part at `place`; those of z lie behind them all.
@@ -107,7 +72,24 @@ __device__ __forceinline__ unsigned char *row_of_z(const bn_grid_args &a, uint32
            (place * EACH + e) * a.slots * BN_GRID_UNIT;
 }
 
-// The byte of the reserve space that unit `at` has its bits in, with the aligned four bytes around it.
+// 0 for elements whose bit is 0.
+template <class T> __device__ __forceinline__ void mask_unit(unit<T> &u, uint32_t bits)
+{
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            // four bits to four bytes that are full of them
+            const uint32_t four = ((bits >> 4 * i & 15u) * 0x204081u & 0x1010101u) * 0xffu;
+            u.word[2 * i] &= __byte_perm(four, 0, 0x1100);
+            u.word[2 * i + 1] &= __byte_perm(four, 0, 0x3322);
+        }
+    } else {
+        wd_mask_run(u, bits);
+    }
+}
+
+// The byte of the reserve space that unit `at` has its bits in, with the aligned four bytes around it, behind a part's
+// x and dy. Off the boundaries bits are fetched when they are needed.
 template <class T>
 __device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *row, uint32_t at)
 {
@@ -116,6 +98,7 @@ __device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *
     const uint8_t *from = a.bn.reserve + at / UNITS;
     const uint8_t *near =
         reinterpret_cast<const uint8_t *>(reinterpret_cast<uintptr_t>(from) & ~(uintptr_t)3);
+    if (a.bn.lead > 0) return;
     if (near >= a.bn.reserve && near + 4 <= a.bn.reserve + a.bn.total / BN_RUN) {
         wd_copy_async<4, true>(to, near);
     } else {
@@ -123,14 +106,24 @@ __device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *
     }
 }
 
+// The bits of unit `at`, from the lowest bit on, and others behind them.
 template <class T>
 __device__ __forceinline__ uint32_t receive_bits(const bn_grid_args &a, const unsigned char *row,
                                                  uint32_t at)
 {
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>;
-    const unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
-    const uint32_t place = (uint32_t) reinterpret_cast<uintptr_t>(a.bn.reserve + at / UNITS) % 4;
-    return (uint32_t)to[place] >> at % UNITS * UNIT<T>;
+    constexpr uint32_t UNITS = BN_RUN / UNIT<T>; // of a byte
+    if (a.bn.lead == 0) {
+        const unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
+        const uint32_t place =
+            (uint32_t) reinterpret_cast<uintptr_t>(a.bn.reserve + at / UNITS) % 4;
+        return (uint32_t)to[place] >> at % UNITS * UNIT<T>;
+    }
+    const int64_t first = (int64_t)at * UNIT<T> - a.bn.lead;
+    const int64_t last = min(first + UNIT<T>, a.bn.total - a.bn.lead) - 1;
+    if (first < 0) return (uint32_t)a.bn.reserve[0] << a.bn.lead;
+    if (first > last) return 0;
+    return ((uint32_t)a.bn.reserve[last / BN_RUN] << 8 | a.bn.reserve[first / BN_RUN]) >>
+           first % BN_RUN;
 }
 
 } // namespace

@@ -16,31 +16,41 @@ __device__ __forceinline__ bool single_columns(const bn_grid_args &a)
     return a.span == 1 && a.copies == 1;
 }
 
+// The element of a row of all columns that lies in a column, where rows begin before the tensor does.
+__device__ __forceinline__ uint32_t element_of_column(const bn_grid_args &a, uint32_t column,
+                                                      uint32_t columns)
+{
+    return column < a.bn.lead ? column + columns - a.bn.lead : column - a.bn.lead;
+}
+
 template <class T>
 __device__ __forceinline__ uint32_t item_of_column(const bn_grid_args &a, uint32_t run, int i)
 {
     if (single_columns(a)) return i * a.runs + run;
     if (a.items == 1) return 0;
-    const uint32_t param = wd_fastdiv_quotient(run * UNIT<T> + i, a.by_span);
+    const uint32_t column = element_of_column(a, run * UNIT<T> + i, a.runs * UNIT<T>);
+    const uint32_t param = wd_fastdiv_quotient(column, a.by_span);
     return param - wd_fastdiv_quotient(param, a.by_items) * a.items;
+}
+
+// The parameter of the thread's column i; beyond the last one, where there is none.
+template <class T>
+__device__ __forceinline__ uint32_t param_of_column(const bn_grid_args &a, const spot &p,
+                                                    uint32_t run, int i)
+{
+    const uint32_t first = p.group * a.items;
+    if (!single_columns(a)) return first + item_of_column<T>(a, run, i);
+    const uint32_t column = first + run * UNIT<T> + i;
+    return column < a.bn.params ? element_of_column(a, column, a.bn.params) : column;
 }
 
 template <class T>
 __device__ __forceinline__ uint32_t param_of_item(const bn_grid_args &a, const spot &p,
                                                   uint32_t item)
 {
-    const uint32_t first = p.group * a.items;
-    if (!single_columns(a)) return first + item;
+    if (!single_columns(a)) return p.group * a.items + item;
     const uint32_t place = wd_fastdiv_quotient(item, a.by_runs);
-    return first + (item - place * a.runs) * UNIT<T> + place;
-}
-
-// The parameter of the thread's column i.
-template <class T>
-__device__ __forceinline__ uint32_t param_of_column(const bn_grid_args &a, const spot &p, int i)
-{
-    if (single_columns(a)) return p.group * a.items + p.run * UNIT<T> + i;
-    return p.group * a.items + item_of_column<T>(a, p.run, i);
+    return param_of_column<T>(a, p, item - place * a.runs, place);
 }
 
 __device__ __forceinline__ double2 plus(double2 a, double2 b)
@@ -55,6 +65,7 @@ __device__ __forceinline__ double2 tree(double2 mine, uint32_t item, uint32_t sh
     double2 *area = area_of();
     uint32_t left = shares;
     if (share < shares) area[share * items + item] = mine;
+#pragma unroll 1
     while (left > 1) {
         const uint32_t half = (left + 1) / 2;
         __syncthreads();
@@ -112,6 +123,7 @@ __device__ __forceinline__ void join_lanes(uint32_t m, A (&value)[2 * V], uint32
         first += upper ? count : 0;
         join_lanes<V, STEP + 1, A>(2 * m, value, first, count, has);
     } else {
+#pragma unroll 1
         for (; m < 32; m *= 2) {
             value[0] += __shfl_xor_sync(0xffffffffu, value[0], m);
             value[1] += __shfl_xor_sync(0xffffffffu, value[1], m);
@@ -128,9 +140,13 @@ template <class T> __device__ __forceinline__ double2 sums_of_items(const bn_gri
     const uint32_t item = threadIdx.x - share * a.items;
     double2 all = make_double2(0.0, 0.0);
     if (share < a.shares) {
+#pragma unroll 1
         for (uint32_t q = share; q < a.span * a.copies; q += a.shares) {
             const uint32_t copy = wd_fastdiv_quotient(q, a.by_span);
-            const uint32_t column = (copy * a.items + item) * a.span + q - copy * a.span;
+            const uint32_t element = (copy * a.items + item) * a.span + q - copy * a.span;
+            const uint32_t columns = a.runs * UNIT<T>;
+            const uint32_t column =
+                element + a.bn.lead - (element + a.bn.lead < columns ? 0 : columns);
             all = plus(all, area[column % UNIT<T> * a.runs + column / UNIT<T>]);
         }
     }
@@ -159,7 +175,7 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
     const uint32_t columns = a.runs * V;
     uint32_t row = p.lane, rows = a.lanes;
     uint32_t first = 0, count = V; // columns that this thread goes on with
-    bool has = p.lane < a.lanes;
+    bool has = p.lane < a.lanes && !p.copies;
     if (a.half_warp < 32) {
         join_lanes<V, 0, acc<T>>(a.half_warp, value, first, count, has);
         row = threadIdx.x / 32, rows = blockDim.x / 32;
@@ -168,6 +184,7 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
     const uint32_t share = wd_fastdiv_quotient(threadIdx.x, a.by_columns);
     const uint32_t item = threadIdx.x - share * columns;
     double2 all = make_double2(0.0, 0.0);
+#pragma unroll 1
     for (uint32_t done = 0; done < rows; done += a.together) {
         const uint32_t end = min(a.together, rows - done);
         if (done > 0) __syncthreads();
@@ -200,7 +217,7 @@ template <class T>
 __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p, uint32_t item)
 {
     const T *x = static_cast<const T *>(a.bn.x);
-    uint32_t column = item * a.span;
+    uint32_t column = item * a.span + a.bn.lead;
     if (single_columns(a)) {
         const uint32_t place = wd_fastdiv_quotient(item, a.by_runs);
         column = (item - place * a.runs) * UNIT<T> + place;
@@ -214,21 +231,26 @@ __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p,
     return max(min(some[0], some[1]), min(max(some[0], some[1]), some[2]));
 }
 
-// Those of the thread's columns.
-template <class T, bool ALIGNED>
-__device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p,
+// Those of the thread's columns; `own` is that of item threadIdx.x. All threads come here together.
+template <class T>
+__device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p, acc<T> own,
                                           acc<T> (&pivot)[UNIT<T>])
 {
     if (!single_columns(a)) {
+        // where blocks show each other sums, later
+        acc<T> *of_item = reinterpret_cast<acc<T> *>(memory() + a.shown);
+        if (threadIdx.x < a.items) of_item[threadIdx.x] = own;
+        __syncthreads();
 #pragma unroll
-        for (int i = 0; i < UNIT<T>; ++i)
-            pivot[i] = pivot_of<T>(a, p, item_of_column<T>(a, p.run, i));
+        for (int i = 0; i < UNIT<T>; ++i) pivot[i] = of_item[item_of_column<T>(a, p.run, i)];
         return;
     }
-    unit<T> u[3];
+    unit<T> u[3] = {};
+    if (p.active) {
 #pragma unroll
-    for (uint32_t k = 0; k < 3; ++k) {
-        get<T, ALIGNED>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
+        for (uint32_t k = 0; k < 3; ++k) {
+            get<T>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
+        }
     }
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) {
@@ -252,6 +274,7 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
         wd_cluster_wait();
         all = make_double2(0.0, 0.0);
         if (share < shares) {
+#pragma unroll 1
             for (uint32_t b = share; b < a.blocks; b += shares) {
                 all.x += wd_of_cluster(shown + 2 * item, b);
                 all.y += wd_of_cluster(shown + 2 * item + 1, b);
@@ -260,12 +283,13 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
         wd_cluster_arrive();
         return tree(all, item, share, a.items, min(shares, a.blocks));
     }
-    constexpr uint32_t BATCH = 4;
+    constexpr uint32_t BATCH = 8;
     double2 *sums = reinterpret_cast<double2 *>(a.sums) + (size_t)p.group * a.blocks * a.items;
     if (threadIdx.x < a.items) sums[p.block * a.items + threadIdx.x] = all;
     wd_meet(a.counters + p.group * WD_COUNTER_WORDS, a.blocks, p.block == 0);
     all = make_double2(0.0, 0.0);
     if (share < shares) {
+#pragma unroll 1
         for (uint32_t b = share; b < a.blocks; b += BATCH * shares) {
             double2 some[BATCH];
 #pragma unroll
@@ -295,14 +319,37 @@ __device__ __forceinline__ void leave(const bn_grid_args &a)
     if (a.blocks > 1 && !a.counters) wd_cluster_wait();
 }
 
-// What is behind the last whole row: less than a row, by the first threads of the group's last block,
-// eight elements each. f(at, numbers of the first column).
+// What is behind the last whole row, less than a row, an element a thread; from where a byte of the reserve space
+// begins, which may be in that row. f(at, numbers, whether it is behind), for all threads of a warp together; beyond
+// the end there are no numbers.
 template <class T, class F>
 __device__ __forceinline__ void behind_rows(const bn_grid_args &a, const spot &p, F f)
 {
     const int64_t begin = (int64_t)a.rows * a.pitch * UNIT<T>;
-    const int64_t at = begin + (int64_t)threadIdx.x * BN_RUN;
-    if (p.block == a.blocks - 1 && at < a.bn.total) f(at);
+    if (p.group > 0 || p.block + 1 < a.blocks || begin >= a.bn.total) return;
+    int64_t at = (begin - a.bn.lead) / BN_RUN * BN_RUN + a.bn.lead + threadIdx.x;
+#pragma unroll 1
+    for (; at - threadIdx.x % 32 < a.bn.total; at += blockDim.x) {
+        const uint32_t column = (uint32_t)(at - begin) + (at < begin ? a.pitch * UNIT<T> : 0);
+        column_numbers<acc<T>> n = {};
+        if (at < a.bn.total && column < a.runs * UNIT<T>) {
+            n = reinterpret_cast<const column_numbers<acc<T>> *>(
+                memory())[item_of_column<T>(a, column / UNIT<T>, column % UNIT<T>)];
+        }
+        f(at, n, at >= begin && at < a.bn.total);
+    }
+}
+
+// alpha * v + beta * old, to an element of y.
+template <class T>
+__device__ __forceinline__ void put_element(const bn_grid_args &a, acc<T> v, int64_t at)
+{
+    using A = acc<T>;
+    const scalars_of<A> s(a.bn);
+    T *y = static_cast<T *>(a.bn.y) + at;
+    if (s.alpha != (A)1) v = s.alpha != (A)0 ? s.alpha * v : (A)0;
+    if (s.beta != (A)0) v += s.beta * wd_widen(*y);
+    wd_narrow(*y, v);
 }
 
 } // namespace

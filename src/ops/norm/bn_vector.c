@@ -13,6 +13,7 @@
 
 enum {
     TYPES = 4,
+    WARP = 32,
     FINISH_LANES_MIN = 8,   /* threads that join a parameter's sums ... */
     FINISH_ITEMS = 4,       /* ... and of those sums what one of them has */
     RANGE = 1 << 16,        /* columns that are worked on at once, where there are more */
@@ -141,7 +142,9 @@ static void place(struct bn_vector_args *a, const struct shape *s, void *scratch
 {
     int64_t plane = s->columns ? 1 : s->whole_runs ? s->space.inner / BN_RUN : s->space.inner;
     int64_t total = s->space.total;
-    if (a->lead && (s->columns ? s->pitch == s->width : total < INT32_MAX - BN_RUN)) {
+    /* bytes of the reserve space are runs from the first element on */
+    if (a->lead && !a->reserve &&
+        (s->columns ? s->pitch == s->width : total < INT32_MAX - BN_RUN)) {
         a->aligned = true; /* from where runs begin now */
     } else {
         a->lead = 0;
@@ -210,7 +213,8 @@ static cudnnStatus_t emit_walk(const struct wd_call *call, struct wd_queue *queu
     int64_t rows;
     if (!s->columns) {
         if (own.lead) by_elements(&own, s);
-        blocks = wd_ceil_div(wd_ceil_div(s->space.total + own.lead, BN_RUN), BN_THREADS);
+        blocks = wd_ceil_div(wd_ceil_div(s->space.total + own.lead, BN_RUN),
+                             BN_THREADS / WARP * (WARP - own.copying));
         return wd_emit_kernel(queue, row_of(call, step, s), blocks, BN_THREADS, 0, &own);
     }
     rows = wd_ceil_div((int64_t)own.units * s->tiles,
