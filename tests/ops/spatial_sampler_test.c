@@ -11,6 +11,9 @@
 
 #include "spatial_case.h"
 
+/* Of the fake driver's device: with 132 the cases of many_samplers would be too large for it. */
+#define PROCESSORS "2"
+
 static cudnnStatus_t forward(void *context)
 {
     const struct spatial_call *c = context;
@@ -326,11 +329,6 @@ static void large_samplers(void)
         {"turned", CUDNN_DATA_FLOAT, {2, 11, 90, 101, 93, 135}, TURNED, &nchw},
         {"turned_odd", CUDNN_DATA_FLOAT, {1, 7, 140, 71, 150, 255}, TURNED, &odd},
         {"turned16", CUDNN_DATA_HALF, {1, 21, 60, 50, 101, 128}, TURNED, &nchw},
-        {"turned_wide16", CUDNN_DATA_HALF, {1, 12, 64, 72, 80, 88}, TURNED, &nchw},
-        {"turned_pixels16", CUDNN_DATA_BFLOAT16, {10, 32, 5, 8, 14, 16}, TURNED, &nhwc},
-        {"turned_little16", CUDNN_DATA_BFLOAT16, {10, 32, 5, 8, 14, 16}, TURNED, &nchw},
-        {"turned_many", CUDNN_DATA_FLOAT, {1, 13, 101, 96, 100, 104}, TURNED, &nchw},
-        {"turned_many16", CUDNN_DATA_HALF, {2, 9, 60, 64, 80, 96}, TURNED, &odd},
         {"turned64", CUDNN_DATA_DOUBLE, {1, 19, 40, 131, 130, 108}, TURNED, &nchw},
         {"turned_few_pixels", CUDNN_DATA_FLOAT, {1, 4, 70, 80, 280, 250}, TURNED, &nhwc},
         {"turned_pixels", CUDNN_DATA_HALF, {1, 24, 70, 40, 95, 97}, TURNED, &nhwc},
@@ -343,6 +341,46 @@ static void large_samplers(void)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         if (!case_begin("sampler/large/%s", rows[i].name)) continue;
         sampler_case(rows[i].walk, rows[i].type, &rows[i].shape, true, rows[i].places);
+        case_end();
+    }
+}
+
+/* Windows of the image and of dy, lists of places: of problems that give all processors blocks, so of
+ * many images where there are 132 processors. */
+static void many_samplers(void)
+{
+    static const struct walk nchw = {LAYOUT_NCHW, 0, 0, 0}, nhwc = {LAYOUT_NHWC, 0, 0, 0},
+                             odd = {LAYOUT_NCHW, 1, 3, 1}, odd_nhwc = {LAYOUT_NHWC, 4, 2, 1};
+    static const struct {
+        const char *name;
+        cudnnDataType_t type;
+        struct spatial_shape shape;
+        int images; /* for 132 processors */
+        enum places places;
+        const struct walk *walk;
+    } rows[] = {
+        {"rows", CUDNN_DATA_FLOAT, {2, 37, 40, 40, 40, 39}, 132, TURNED, &nchw},
+        {"enlarged", CUDNN_DATA_FLOAT, {2, 19, 32, 36, 64, 65}, 99, TURNED, &nchw},
+        {"enlarged_apart", CUDNN_DATA_FLOAT, {2, 17, 32, 36, 64, 65}, 99, ANYWHERE, &nchw},
+        {"enlarged_odd", CUDNN_DATA_FLOAT, {2, 17, 32, 36, 64, 65}, 99, TURNED, &odd},
+        {"planes16", CUDNN_DATA_HALF, {2, 33, 56, 48, 56, 48}, 101, TURNED, &nchw},
+        {"planes_bf16", CUDNN_DATA_BFLOAT16, {2, 35, 48, 48, 48, 48}, 118, TURNED, &nchw},
+        {"planes16_odd", CUDNN_DATA_HALF, {2, 33, 56, 48, 56, 48}, 101, TURNED, &odd},
+        {"planes_apart16", CUDNN_DATA_HALF, {2, 33, 56, 48, 32, 40}, 101, ANYWHERE, &nchw},
+        {"planes_one_place16", CUDNN_DATA_HALF, {2, 33, 56, 48, 49, 48}, 101, ONE_PLACE, &nchw},
+        {"reduced", CUDNN_DATA_FLOAT, {1, 33, 90, 96, 65, 64}, 32, TURNED, &nchw},
+        {"reduced_odd", CUDNN_DATA_FLOAT, {1, 35, 90, 96, 65, 64}, 32, TURNED, &odd},
+        {"pixels", CUDNN_DATA_FLOAT, {1, 36, 68, 67, 65, 68}, 60, TURNED, &nhwc},
+        {"pixels16", CUDNN_DATA_HALF, {2, 32, 50, 51, 40, 44}, 107, TURNED, &nhwc},
+        {"pixels_bf16", CUDNN_DATA_BFLOAT16, {2, 32, 50, 51, 40, 44}, 107, ANYWHERE, &nhwc},
+        {"pixels_odd", CUDNN_DATA_FLOAT, {1, 32, 68, 67, 65, 64}, 60, TURNED, &odd_nhwc},
+    };
+    const bool fake = !harness_on_gpu || getenv("WARPDNN_CUDA_DRIVER");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        struct spatial_shape shape = rows[i].shape;
+        if (!case_begin("sampler/many/%s", rows[i].name)) continue;
+        if (!fake) shape.n = rows[i].images;
+        sampler_case(rows[i].walk, rows[i].type, &shape, true, rows[i].places);
         case_end();
     }
 }
@@ -459,12 +497,14 @@ static void difference_case(void)
 
 int main(int argc, char **argv)
 {
+    setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
     harness_start(argc, argv);
     for (int type = 0; type < 4; ++type) {
         for (int turn = 0; turn < 40; ++turn) random_sampler(type, turn);
     }
     difference_case();
     large_samplers();
+    many_samplers();
     walk_cases();
     spatial_check_launched(argc, false);
     return harness_finish();
