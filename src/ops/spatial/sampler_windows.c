@@ -151,6 +151,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         .all = wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID),
                                wd_call_data(call, SAMPLER_GRID)),
     };
+    struct sampler_cut cut;
     int64_t tiles;
     int64_t chunks;
     int64_t blocks;
@@ -162,9 +163,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.all.scales = a.all.alpha != 0.0;
     a.all.blends = a.all.beta != 0.0;
     a.all.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
-    a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
-    wd_sampler_cut_places(&a.places, &a.all, CAPACITY, SAMPLE_ROOM, bytes);
-    tiles = a.places.by_tile.divisor;
+    wd_sampler_cut_places(&cut, &a.all, CAPACITY, SAMPLE_ROOM, bytes);
+    cut.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
+    a.places = cut;
+    tiles = cut.by_tile.divisor;
     chunks = wd_clamp(wd_ceil_div(enough, images * tiles), 1, wd_ceil_div(a.all.channels, CHUNK));
     a.all.chunk = (int32_t)wd_ceil_div(a.all.channels, chunks);
     a.all.chunk =
