@@ -237,6 +237,7 @@ static struct tensor *old_or_poison(cudnnDataType_t dtype, int rank, const int *
 struct walk {
     enum layout layout;
     int x_skip, y_skip, grid_skip; /* elements behind aligned memory */
+    bool blends;                   /* large ones: with factors, and places that are not finite */
 };
 
 static struct part *image_part(const struct walk *walk, int skip, cudnnDataType_t dtype,
@@ -265,7 +266,7 @@ static void sampler_case(const struct walk *walk, cudnnDataType_t dtype,
     double *before, *before_grid;
     spatial_describe(&c, dtype, s);
     if (!plain) {
-        c.alpha = random_scalar(), c.beta = random_scalar();
+        c.alpha = random_scalar(), c.beta = walk && walk->blends ? -1.5 : random_scalar();
         c.alpha_grid = random_scalar(), c.beta_grid = random_scalar();
     }
     c.x = image_part(walk, x_skip, dtype, x_dim, layout, x_extra, false, false);
@@ -309,8 +310,12 @@ static void random_sampler(int type, int turn)
 
 static void large_samplers(void)
 {
-    static const struct walk nchw = {LAYOUT_NCHW, 0, 0, 0}, nhwc = {LAYOUT_NHWC, 0, 0, 0},
-                             odd = {LAYOUT_NCHW, 1, 3, 1}, odd_nhwc = {LAYOUT_NHWC, 4, 2, 1};
+    static const struct walk nchw = {LAYOUT_NCHW, 0, 0, 0, false},
+                             nhwc = {LAYOUT_NHWC, 0, 0, 0, false},
+                             odd = {LAYOUT_NCHW, 1, 3, 1, false},
+                             odd_nhwc = {LAYOUT_NHWC, 4, 2, 1, false},
+                             blended = {LAYOUT_NCHW, 0, 0, 0, true},
+                             blended_nhwc = {LAYOUT_NHWC, 0, 0, 0, true};
     static const struct {
         const char *name;
         cudnnDataType_t type;
@@ -354,13 +359,17 @@ static void large_samplers(void)
         {"many_pixels16", CUDNN_DATA_HALF, {2, 32, 50, 51, 40, 44}, 107, TURNED, &nhwc},
         {"many_pixels_bf16", CUDNN_DATA_BFLOAT16, {2, 32, 50, 51, 40, 44}, 107, ANYWHERE, &nhwc},
         {"many_pixels_odd", CUDNN_DATA_FLOAT, {1, 32, 68, 67, 65, 64}, 60, TURNED, &odd_nhwc},
+        {"blended", CUDNN_DATA_FLOAT, {2, 35, 64, 96, 48, 60}, 99, TURNED, &blended},
+        {"blended16", CUDNN_DATA_HALF, {2, 37, 56, 48, 56, 48}, 101, TURNED, &blended},
+        {"blended_apart", CUDNN_DATA_FLOAT, {2, 33, 64, 96, 48, 60}, 99, ANYWHERE, &blended},
+        {"blended_pixels", CUDNN_DATA_HALF, {2, 32, 50, 51, 40, 44}, 107, ANYWHERE, &blended_nhwc},
     };
     const bool fake = !harness_on_gpu || getenv("WARPDNN_CUDA_DRIVER");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         struct spatial_shape shape = rows[i].shape;
         if (!case_begin("sampler/large/%s", rows[i].name)) continue;
         if (rows[i].images > 0 && !fake) shape.n = rows[i].images;
-        sampler_case(rows[i].walk, rows[i].type, &shape, true, rows[i].places);
+        sampler_case(rows[i].walk, rows[i].type, &shape, !rows[i].walk->blends, rows[i].places);
         case_end();
     }
 }
@@ -374,8 +383,8 @@ static void walk_cases(void)
         {1, 8, 3, 30, 2, 230}, {2, 24, 12, 13, 4, 4}, {1, 5, 1, 9, 3, 7},  {1, 130, 7, 1, 2, 6},
     };
     static const struct walk walks[] = {
-        {LAYOUT_NCHW, 0, 0, 0}, {LAYOUT_NHWC, 0, 0, 0}, {LAYOUT_NCHW, 1, 0, 1},
-        {LAYOUT_NHWC, 0, 1, 1}, {LAYOUT_NHWC, 8, 8, 2},
+        {LAYOUT_NCHW, 0, 0, 0, false}, {LAYOUT_NHWC, 0, 0, 0, false}, {LAYOUT_NCHW, 1, 0, 1, false},
+        {LAYOUT_NHWC, 0, 1, 1, false}, {LAYOUT_NHWC, 8, 8, 2, false},
     };
     for (int type = 0; type < 4; ++type) {
         for (int i = 0; i < (int)(sizeof shapes / sizeof shapes[0]); ++i) {

@@ -25,6 +25,7 @@ enum {
     SHARED_MOST = 113 << 10, /* two */
     SHARED_PLACES = WINDOW_STAGES * WINDOW_BYTES * SLOPE_ROOM,
 };
+_Static_assert((int)CHANNELS_LEAST >= (int)SPATIAL_WINDOWS_FROM, "windows that 31 bits count");
 /* How many more places a tile may see than it has if they were spread evenly, by a slight turn too. */
 static const double CROWDED = 1.4;
 static const double TURN = 0.12;
@@ -158,6 +159,7 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     bool of_pixels;
     const int64_t boxes = boxes_of(grid, &a.all.box_row_log2, &a.all.box_column_log2);
     int64_t batch = boxed_images(grid, boxes);
+    int64_t threads;
     a.all.x = wd_sampler_image(call, SAMPLER_BACK_X);
     a.all.y = wd_sampler_image(call, SAMPLER_BACK_DY);
     a.all.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
@@ -185,9 +187,9 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     }
     pixels = a.all;
     set_pixels(&pixels, run);
-    batch = wd_clamp(SPATIAL_ITEMS_MAX / (wd_most(places, 1) << pixels.lanes_log2), 1, batch);
-    batch = wd_least(batch, SPATIAL_ITEMS_MAX / GATHER_THREADS /
-                                wd_most(a.places.by_tile.divisor, a.elements.by_tile.divisor));
+    threads = wd_most(a.places.by_tile.divisor, a.elements.by_tile.divisor) * GATHER_THREADS;
+    threads = wd_most(threads, places << pixels.lanes_log2);
+    batch = wd_least(batch, wd_spatial_images(threads));
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
         a.all.first_image = pixels.first_image = (uint32_t)first;

@@ -320,24 +320,23 @@ template <class T> struct gatherer {
     {
         return (uint32_t)(a.elements.width * a.elements.height);
     }
-    __device__ __forceinline__ void put(T *dx, int channels, const float *sums) const
+    // Some channels of one element, that are no run: as ::put, with one question about blending for all of
+    // them and factors in fp32, for registers are scarce.
+    template <bool OLD>
+    __device__ __forceinline__ void put_apart(T *dx, int channels, const float *sums) const
     {
-        if (all.blends) {
-#pragma unroll
-            for (int u = 0; u < U; ++u) {
-                if (u >= channels) break;
-                T *const at = dx + u * all.dx.channel;
-                const float old = all.beta32 * wd_widen(*at);
-                wd_narrow(*at, (all.scales ? all.alpha32 * sums[u] : 0) + old);
-            }
-            return;
-        }
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (u < channels) {
-                wd_narrow(dx[u * all.dx.channel], all.scales ? all.alpha32 * sums[u] : 0);
-            }
+            if (u >= channels) break;
+            T *const at = dx + u * all.dx.channel;
+            const float old = OLD ? wd_widen(*at) : 0.0f;
+            wd_narrow(*at, blended<float>(all.scales, all.alpha32, sums[u], OLD, all.beta32, old));
         }
+    }
+    __device__ __forceinline__ void put(T *dx, int channels, const float *sums) const
+    {
+        if (all.blends) put_apart<true>(dx, channels, sums);
+        else put_apart<false>(dx, channels, sums);
     }
 
     // dy from device memory.

@@ -41,6 +41,7 @@ template <class T, int THREADS> struct window {
     {
         return (r - row + 1) * pitch + c - column + PAD;
     }
+    // 31 bits count it, whatever places see: spatial_vector.h says why.
     __device__ __forceinline__ int size() const
     {
         return (rows + 2) * pitch + PAD;

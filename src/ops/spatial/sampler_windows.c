@@ -25,6 +25,7 @@ enum {
     BYTES_MOST_ROWS = 13, /* ... but where a tile has whole rows, and so no margin at their ends */
     SHARED_MOST = WINDOW_STAGES * WINDOW_BYTES * SAMPLE_ROOM,
 };
+_Static_assert((int)CHUNK >= (int)SPATIAL_WINDOWS_FROM, "windows that 31 bits count");
 /* How much of the other side a slight turn adds to the sides of a window. */
 static const double TURN = 0.12;
 
@@ -173,7 +174,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         (int32_t)(wd_ceil_div(a.all.chunk, WINDOW_BYTES / bytes) * (WINDOW_BYTES / bytes));
     a.by_block = wd_fastdiv_of((uint32_t)(wd_ceil_div(a.all.channels, a.all.chunk) * tiles));
     blocks = a.by_block.divisor;
-    most = wd_most(SPATIAL_ITEMS_MAX / WINDOW_THREADS / blocks, 1);
+    most = wd_spatial_images(blocks * WINDOW_THREADS);
     for (int64_t first = 0; first < images; first += most) {
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sample_windows_f32 + type],
                               wd_least(most, images - first) * blocks, WINDOW_THREADS, SHARED_MOST,

@@ -124,7 +124,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, int kernel,
                                  const struct sampler_vector_args *args, int64_t images,
                                  int64_t items, int64_t bytes)
 {
-    int64_t most = wd_most(SPATIAL_ITEMS_MAX / wd_most(items, 1), 1);
+    const int64_t most = wd_spatial_images(items);
     for (int64_t first = 0; first < images; first += most) {
         struct sampler_vector_args a = *args;
         a.count = (uint32_t)(items * wd_least(most, images - first));

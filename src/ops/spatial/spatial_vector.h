@@ -5,6 +5,7 @@
 #ifndef WD_OPS_SPATIAL_VECTOR_H
 #define WD_OPS_SPATIAL_VECTOR_H
 
+#include "base/sizes.h"
 #include "ops/engine.h"
 #include "ops/kernels.h"
 #include "ops/spatial/spatial_vector_args.h"
@@ -17,7 +18,13 @@ enum {
     SPATIAL_RUN_BYTES = 16,
     SPATIAL_ITEMS_MAX = 1 << 30, /* threads of a launch */
     SPATIAL_PIXELS_FROM = 8,     /* channels that are neighbours: worth a thread each */
+    SPATIAL_WINDOWS_FROM = 16,   /* channels: where windows are used */
 };
+/* wd_sampler_match bounds what channels and pixels make together, and so a plane. A window of all of it has
+ * zeros around it, with which there are 16 elements for one where the plane is a single column of two bytes:
+ * see window::size. */
+_Static_assert((int64_t)SPATIAL_ITEMS_MAX / SPATIAL_WINDOWS_FROM * 16 + 64 <= INT32_MAX,
+               "31 bits count a window");
 
 /* Where an element type's kernels stand among those of four. */
 static inline int wd_spatial_type(int dtype)
@@ -44,6 +51,12 @@ static inline bool wd_spatial_is_packed(const struct wd_tensor *t)
 static inline bool wd_spatial_spans_little(const struct wd_tensor *t)
 {
     return (t->dim[2] - 1) * t->stride[2] + (t->dim[3] - 1) * t->stride[3] <= INT32_MAX;
+}
+
+/* Images that a launch takes at most where each has so many threads: one, if need be. */
+static inline int64_t wd_spatial_images(int64_t threads)
+{
+    return wd_most(SPATIAL_ITEMS_MAX / wd_most(threads, 1), 1);
 }
 
 /* The least power of two that is not below n, at most `most`, as its logarithm. */
@@ -85,7 +98,7 @@ bool wd_sampler_is_wide(const struct sampler_image *i, int64_t width, int64_t by
  * are aligned, the call must see. */
 bool wd_sampler_lies_in_runs(const struct wd_tensor *t, int d);
 /* Cuts the places of a grid into tiles of at most `capacity` places, whose windows of x have room in
- * `most` elements if there are such tiles; returns the elements of a window. */
+ * `most` elements if there are such tiles (else any: places look into device memory); returns the elements of a window. */
 int64_t wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
                               int64_t capacity, int64_t most, int64_t bytes);
 

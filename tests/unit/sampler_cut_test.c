@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the sampler's grids are cut into tiles for windows, and images into launches: whatever the shape it
+ * comes to an end, a place is in one tile, and a tile is no larger than what its threads keep. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/sizes.h"
+#include "ops/spatial/spatial_vector.h"
+
+enum { TURNS = 20000, SECONDS = 120 /* a cut that has no end must not hold up the others */ };
+
+/* The capacities and rooms of the engines: places of a tile, elements of a window. */
+static const struct {
+    int64_t capacity;
+    int64_t room;
+} sizes[] = {
+    {8 * WINDOW_THREADS, SAMPLE_ROOM},
+    {4 * WINDOW_THREADS, SLOPE_ROOM},
+    {2 * WINDOW_THREADS, SLOPE_ROOM},
+    {WINDOW_THREADS, SLOPE_ROOM},
+};
+
+static struct sampler_vector_args plane(int64_t height, int64_t width, int64_t rows,
+                                        int64_t columns)
+{
+    return (struct sampler_vector_args){.height = (int32_t)height,
+                                        .width = (int32_t)width,
+                                        .rows = (int32_t)rows,
+                                        .columns = (int32_t)columns};
+}
+
+static void check_size(const struct sampler_vector_args *a, int64_t capacity, int64_t room,
+                       int64_t bytes)
+{
+    struct sampler_cut cut = {0};
+    const int64_t window = wd_sampler_cut_places(&cut, a, capacity, room, bytes);
+    const int64_t across = cut.by_column.divisor;
+    const int64_t tiles = cut.by_tile.divisor;
+    assert_true(cut.width >= 1 && cut.height >= 1 && across >= 1 && window >= 1);
+    assert_true((int64_t)cut.width * cut.height <= capacity);
+    assert_int_equal(cut.by_width.divisor, cut.width);
+    assert_int_equal(tiles % across, 0);
+    assert_true(across * cut.width >= a->columns);
+    assert_true(tiles / across * cut.height >= a->rows);
+    /* all but the last that are beside or below each other have places: none is launched for nothing */
+    assert_true(across <= a->columns && tiles / across <= a->rows);
+    assert_true(tiles <= SPATIAL_ITEMS_MAX);
+}
+
+static void check(int64_t height, int64_t width, int64_t rows, int64_t columns)
+{
+    const struct sampler_vector_args a = plane(height, width, rows, columns);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+        for (int64_t bytes = 2; bytes <= 4; bytes += 2) {
+            check_size(&a, sizes[i].capacity, sizes[i].room, bytes);
+        }
+    }
+}
+
+/* Rows that more than 32 tiles of some places share, and windows that have room nowhere. */
+static void test_long(void **state)
+{
+    static const int64_t shapes[][2] = {{3840, 3840}, {64, 4096},   {4096, 64},   {64, 7000},
+                                        {7000, 64},   {4500, 4500}, {8, 10000},   {10000, 8},
+                                        {1, 1 << 24}, {1 << 24, 1}, {4096, 4096}, {16, 1 << 20}};
+    const size_t count = sizeof shapes / sizeof shapes[0];
+    (void)state;
+    alarm(SECONDS);
+    for (size_t x = 0; x < count; ++x) {
+        for (size_t y = 0; y < count; ++y) {
+            check(shapes[x][0], shapes[x][1], shapes[y][0], shapes[y][1]);
+        }
+    }
+}
+
+static int64_t any(int64_t low, int64_t high)
+{
+    return low + rand() % (high - low + 1);
+}
+
+/* Sides whose product has at most so many bits. */
+static void any_sides(int bits, int64_t *a, int64_t *b)
+{
+    const int first = (int)any(0, bits);
+    *a = any(1, (int64_t)1 << first);
+    *b = any(1, (int64_t)1 << (bits - first));
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    srand(1);
+    alarm(SECONDS);
+    for (int turn = 0; turn < TURNS; ++turn) {
+        int64_t height, width, rows, columns;
+        any_sides((int)any(0, 26), &height, &width);
+        any_sides((int)any(0, 25), &rows, &columns);
+        check(height, width, rows, columns);
+    }
+}
+
+/* A launch takes as many images as can be counted, and one however many threads it has. */
+static void test_images(void **state)
+{
+    const int64_t tiles[] = {1, 1000, 1 << 20, 1 << 21, (1 << 21) + 1, 1 << 23};
+    (void)state;
+    assert_int_equal(wd_spatial_images(0), SPATIAL_ITEMS_MAX);
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; ++i) {
+        const int64_t threads = tiles[i] * GATHER_THREADS;
+        const int64_t most = wd_spatial_images(threads);
+        assert_true(most >= 1);
+        assert_true(most == 1 || most * threads <= SPATIAL_ITEMS_MAX);
+        assert_true((most + 1) * threads > SPATIAL_ITEMS_MAX);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_images),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
