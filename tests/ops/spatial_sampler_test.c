@@ -359,9 +359,9 @@ static void large_samplers(void)
         {"many_pixels16", CUDNN_DATA_HALF, {2, 32, 50, 51, 40, 44}, 107, TURNED, &nhwc},
         {"many_pixels_bf16", CUDNN_DATA_BFLOAT16, {2, 32, 50, 51, 40, 44}, 107, ANYWHERE, &nhwc},
         {"many_pixels_odd", CUDNN_DATA_FLOAT, {1, 32, 68, 67, 65, 64}, 60, TURNED, &odd_nhwc},
-        {"blended", CUDNN_DATA_FLOAT, {2, 35, 64, 96, 48, 60}, 99, TURNED, &blended},
+        {"blended", CUDNN_DATA_FLOAT, {1, 35, 90, 96, 65, 64}, 32, TURNED, &blended},
         {"blended16", CUDNN_DATA_HALF, {2, 37, 56, 48, 56, 48}, 101, TURNED, &blended},
-        {"blended_apart", CUDNN_DATA_FLOAT, {2, 33, 64, 96, 48, 60}, 99, ANYWHERE, &blended},
+        {"blended_apart", CUDNN_DATA_FLOAT, {1, 33, 90, 96, 65, 64}, 32, ANYWHERE, &blended},
         {"blended_pixels", CUDNN_DATA_HALF, {2, 32, 50, 51, 40, 44}, 107, ANYWHERE, &blended_nhwc},
     };
     const bool fake = !harness_on_gpu || getenv("WARPDNN_CUDA_DRIVER");
