@@ -115,6 +115,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
         a->by_tile_inner = wd_fastdiv_of(a->inner);
         a->total = (uint32_t)(s->outer * wd_pool_windows(s) / run);
         if (run == 1) return launch(queue, KERNEL_grad_pixel_f32_1 + s->type, a->total, a);
+        if (!s->max) return launch(queue, KERNEL_grad_mean_f32 + s->type, a->total, a);
         return launch(queue, KERNEL_grad_pixel_f32_2 + s->type * 2 + !few, a->total, a);
     }
     a->by_tile_inner = wd_fastdiv_of((uint32_t)(s->image[2] / run));
