@@ -47,10 +47,12 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
     const land column(a.axis[2], (int)wd_take_rest(n, a.axis[2].by_tiles));
     const land row(a.axis[1], (int)wd_take_rest(n, a.axis[1].by_tiles));
     const land depth(a.axis[0], (int)wd_take_rest(n, a.axis[0].by_tiles));
-    const size_t image = (size_t)n * a.axis[0].image;
+    const uint32_t image = n * (uint32_t)a.axis[0].image;
     const uint32_t high = (uint32_t)a.axis[1].image, wide = (uint32_t)a.axis[2].image;
+    // elements are less than 2^31
     auto at = [&](int d, int h, int w) {
-        return (((image + d) * high + h) * wide + w) * a.inner + run;
+        const uint32_t line = (image + (uint32_t)d) * high + (uint32_t)h;
+        return ((line * wide + (uint32_t)w) * a.inner + run) * V;
     };
     wd_run<T, V> dy;
     dy.load(static_cast<const T *>(a.from) + (size_t)item * V);
@@ -81,7 +83,7 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
 #pragma unroll
                 for (int r = 0; r < SIZE * SIZE; ++r) {
                     const int h = row.low + r / SIZE, w = column.low + r % SIZE;
-                    if (h < row.high && w < column.high) line[r].load(x + at(d, h, w) * V);
+                    if (h < row.high && w < column.high) line[r].load(x + at(d, h, w));
                 }
 #pragma unroll
                 for (int r = 0; r < SIZE * SIZE; ++r) {
@@ -94,7 +96,7 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
 #pragma unroll AT_ONCE
                     for (int w = column.low; w < column.high; ++w) {
                         wd_run<T, V> one;
-                        one.load(x + at(d, h, w) * V);
+                        one.load(x + at(d, h, w));
                         see(d, h, w, one);
                     }
                 }
@@ -116,7 +118,7 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
                     const bool gets = MODE == POOL_AVERAGE || t[i].code == (uint32_t)code;
                     value[i] = in && gets ? share[i] : 0.0f;
                 }
-                put_scaled<T, V>(a, at(d, h, w) * V, value);
+                put_scaled<T, V>(a, at(d, h, w), value);
             }
         }
     }
@@ -133,9 +135,11 @@ __device__ __forceinline__ void apart_pairs(const pool_tile_args &a)
     const uint32_t run = wd_take_rest(n, a.by_tile_inner);
     const land row(a.axis[1], (int)wd_take_rest(n, a.axis[1].by_tiles));
     const land depth(a.axis[0], (int)wd_take_rest(n, a.axis[0].by_tiles));
-    const size_t image = (size_t)n * a.axis[0].image;
+    const uint32_t image = n * (uint32_t)a.axis[0].image;
     const uint32_t high = (uint32_t)a.axis[1].image, wide = (uint32_t)a.axis[2].image;
-    auto at = [&](int d, int h) { return ((image + d) * high + h) * wide + run * V; };
+    auto at = [&](int d, int h) {
+        return ((image + (uint32_t)d) * high + (uint32_t)h) * wide + run * V;
+    };
     wd_run<T, K> dy;
     dy.load(static_cast<const T *>(a.from) + (size_t)item * K);
     window_place<MODE, float> t[K];
