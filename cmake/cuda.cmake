@@ -75,9 +75,9 @@ function(warpdnn_embed_kernels out)
                 list(APPEND flags --fmad=false)
                 if(name MATCHES "_def$")
                     list(APPEND flags -DWD_DEFINITION=1)
-                endif()
-                if(name MATCHES "^(pooling|resample)_def$")  # last resorts: half the size without unrolled loops
-                    list(APPEND flags -Xcicc -O1)
+                    if(NOT name MATCHES "^(conv|gemm)_def$")  # last resorts: half the size without unrolled loops
+                        list(APPEND flags -Xcicc -O1)
+                    endif()
                 endif()
             elseif(name MATCHES "_half$")  # results of half precision: quotients and roots may be a few units off
                 list(APPEND flags -prec-div=false -prec-sqrt=false)

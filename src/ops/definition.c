@@ -5,6 +5,7 @@
 #include "ops/definition.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/status.h"
 
@@ -18,7 +19,7 @@ enum {
 
 struct wd_pass_range wd_pass_shape(int64_t items, int64_t terms)
 {
-    struct wd_pass_range range = {items, terms, 1, 1, NULL};
+    struct wd_pass_range range = {items, terms, 1, 1, NULL, 0};
     while (range.lanes < WD_PASS_THREADS && terms / (2 * range.lanes) >= TERMS_A_LANE) {
         range.lanes *= 2;
     }
@@ -38,8 +39,8 @@ int64_t wd_pass_scratch(const struct wd_pass *pass, enum wd_acc acc, int64_t ite
 }
 
 static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_pass *pass, wd_range_fn host,
-                          struct wd_kernel *kernel, const void *args,
-                          const struct wd_pass_range *range, int64_t work, int64_t per_block)
+                          const void *args, const struct wd_pass_range *range, int64_t work,
+                          int64_t per_block)
 {
     if (queue->device->kind == WD_CPU) {
         struct wd_pass_args both = {args, range};
@@ -47,15 +48,19 @@ static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_pass *pass, wd
         int64_t grain = range->terms > 10000 ? 1 : 10000 / (range->terms + 1) + 1;
         return queue->ops->range(queue, host, &both, work, grain);
     } else {
+        struct wd_definition *definition = pass->definition;
+        _Alignas(16) unsigned char all[WD_PASS_ARGS_MAX];
         int64_t blocks = (work + per_block - 1) / per_block;
         struct wd_launch launch = {
-            .kernel = kernel,
+            .kernel = &definition->kernel,
             .grid = {(uint32_t)(blocks < GRID_MAX ? blocks : GRID_MAX), 1, 1},
             .block = {WD_PASS_THREADS, 1, 1},
             .param_count = 2,
-            .param = {args, range},
-            .param_size = {pass->args_size, sizeof *range},
+            .param = {all, range},
+            .param_size = {definition->args_size, sizeof *range},
         };
+        memcpy(all, args, pass->args_size);
+        memset(all + pass->args_size, 0, definition->args_size - pass->args_size);
         return queue->ops->kernel(queue, &launch);
     }
 }
@@ -63,10 +68,9 @@ static cudnnStatus_t emit(struct wd_queue *queue, const struct wd_pass *pass, wd
 cudnnStatus_t wd_emit_map(struct wd_queue *queue, const struct wd_pass *pass, enum wd_acc acc,
                           const void *args, int64_t items)
 {
-    struct wd_pass_range range = {items, 0, 1, 1, NULL};
+    struct wd_pass_range range = {items, 0, 1, 1, NULL, WD_PASS_STEP(pass->number, acc, 0)};
     if (items == 0) return CUDNN_STATUS_SUCCESS;
-    return emit(queue, pass, pass->host[acc], pass->kernel[acc], args, &range, items,
-                WD_PASS_THREADS);
+    return emit(queue, pass, pass->host[acc], args, &range, items, WD_PASS_THREADS);
 }
 
 cudnnStatus_t wd_emit_reduce(struct wd_queue *queue, const struct wd_pass *pass, enum wd_acc acc,
@@ -75,10 +79,11 @@ cudnnStatus_t wd_emit_reduce(struct wd_queue *queue, const struct wd_pass *pass,
     struct wd_pass_range range = wd_pass_shape(items, terms);
     if (items == 0) return CUDNN_STATUS_SUCCESS;
     range.partial = scratch;
+    range.step = WD_PASS_STEP(pass->number, acc, 0);
     assert(range.segments == 1 || scratch != NULL);
-    WD_TRY(emit(queue, pass, pass->host[acc], pass->kernel[acc], args, &range,
-                items * range.segments, WD_PASS_THREADS / range.lanes));
+    WD_TRY(emit(queue, pass, pass->host[acc], args, &range, items * range.segments,
+                WD_PASS_THREADS / range.lanes));
     if (range.segments == 1) return CUDNN_STATUS_SUCCESS;
-    return emit(queue, pass, pass->host_finish[acc], pass->kernel_finish[acc], args, &range, items,
-                WD_PASS_THREADS);
+    range.step = WD_PASS_STEP(pass->number, acc, 1);
+    return emit(queue, pass, pass->host_finish[acc], args, &range, items, WD_PASS_THREADS);
 }

@@ -17,7 +17,8 @@
  * order. CPU and GPU follow the same tree, so that they agree but for their math functions.
  *
  * <family>_def.c includes definition_host.inc, <family>_def.cu definition_device.inc: these make
- * the host functions, the CUDA entry points and the table that joins them from the same rows. */
+ * the host functions, the CUDA entry point and the table that joins them from the same rows. One
+ * entry point does all of a family's passes, so that the code which they call is there once. */
 #ifndef WD_OPS_DEFINITION_H
 #define WD_OPS_DEFINITION_H
 
@@ -26,16 +27,20 @@
 
 enum wd_acc { WD_ACC_F32 = 0, WD_ACC_F64 = 1 };
 
-/* The shape of a pass, second parameter of its kernels. */
+/* A pass by its number in the family, with its accumulator; `stage` 1 is the second of a reduction. */
+#define WD_PASS_STEP(number, acc, stage) (4 * (number) + 2 * (acc) + (stage))
+
+/* The shape of a pass, second parameter of its kernel. */
 struct wd_pass_range {
     int64_t items;
     int64_t terms;
     int32_t lanes;    /* power of two, at most WD_PASS_THREADS */
     int32_t segments; /* 1: no second stage */
     void *partial;    /* items * segments states, where segments > 1 */
+    int32_t step;     /* what the kernel does: a WD_PASS_STEP */
 };
 
-enum { WD_PASS_THREADS = 256, WD_PASS_STATE_MAX = 64 };
+enum { WD_PASS_THREADS = 256, WD_PASS_STATE_MAX = 64, WD_PASS_ARGS_MAX = 4000 };
 
 struct wd_pass_args { /* what host twins receive */
     const void *args;
@@ -48,8 +53,15 @@ struct wd_pass {
     size_t state_size[2];       /* 0 for a map; by accumulator */
     wd_range_fn host[2];        /* args: struct wd_pass_args; items (work units where reducing) */
     wd_range_fn host_finish[2]; /* second stage of a reduction, over items */
-    struct wd_kernel *kernel[2];
-    struct wd_kernel *kernel_finish[2];
+    struct wd_definition *definition;
+    int32_t number;
+};
+
+/* What the passes of a family have in common. */
+struct wd_definition {
+    struct wd_kernel kernel;
+    size_t args_size;                    /* what the kernel takes: the largest of the passes' */
+    const struct wd_pass *const *passes; /* in the order of their numbers */
 };
 
 /* double where one of the types needs it, else float: the accumulator of the last resort. */

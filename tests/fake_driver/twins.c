@@ -14,62 +14,28 @@
 #include "ops/definition.h"
 #include "ops/engine.h"
 
-static void run(wd_range_fn host, void **params, int64_t work)
+static void run_definition(void *user, void **params, const struct fakecuda_launch *launch)
 {
-    struct wd_pass_args both = {params[0], params[1]};
-    host(&both, 0, work);
-}
-
-static int64_t units(const struct wd_pass *pass, void **params)
-{
+    const struct wd_definition *definition = user;
     const struct wd_pass_range *range = params[1];
-    return pass->state_size[0] > 0 ? range->items * range->segments : range->items;
-}
-
-static int64_t items(void **params)
-{
-    return ((const struct wd_pass_range *)params[1])->items;
-}
-
-static void run_f32(void *user, void **params, const struct fakecuda_launch *launch)
-{
-    const struct wd_pass *pass = user;
+    const struct wd_pass *pass = definition->passes[range->step / 4];
+    enum wd_acc acc = (enum wd_acc)(range->step / 2 % 2);
+    struct wd_pass_args both = {params[0], range};
     (void)launch;
-    run(pass->host[WD_ACC_F32], params, units(pass, params));
+    if (range->step % 2) {
+        pass->host_finish[acc](&both, 0, range->items);
+    } else {
+        int64_t pieces = pass->state_size[acc] > 0 ? range->segments : 1;
+        pass->host[acc](&both, 0, range->items * pieces);
+    }
 }
 
-static void run_f64(void *user, void **params, const struct fakecuda_launch *launch)
-{
-    const struct wd_pass *pass = user;
-    (void)launch;
-    run(pass->host[WD_ACC_F64], params, units(pass, params));
-}
-
-static void finish_f32(void *user, void **params, const struct fakecuda_launch *launch)
-{
-    const struct wd_pass *pass = user;
-    (void)launch;
-    run(pass->host_finish[WD_ACC_F32], params, items(params));
-}
-
-static void finish_f64(void *user, void **params, const struct fakecuda_launch *launch)
-{
-    const struct wd_pass *pass = user;
-    (void)launch;
-    run(pass->host_finish[WD_ACC_F64], params, items(params));
-}
-
+/* The kernel of the pass's family, which is that of its other passes too. */
 void fakecuda_register_pass(const struct wd_pass *pass)
 {
-    static const fakecuda_run first[2] = {run_f32, run_f64};
-    static const fakecuda_run second[2] = {finish_f32, finish_f64};
-    size_t sizes[2] = {pass->args_size, sizeof(struct wd_pass_range)};
-    for (int acc = 0; acc < 2; ++acc) {
-        fakecuda_register_kernel(pass->kernel[acc]->symbol, first[acc], (void *)pass, sizes, 2);
-        if (!pass->kernel_finish[acc]) continue;
-        fakecuda_register_kernel(pass->kernel_finish[acc]->symbol, second[acc], (void *)pass, sizes,
-                                 2);
-    }
+    struct wd_definition *definition = pass->definition;
+    size_t sizes[2] = {definition->args_size, sizeof(struct wd_pass_range)};
+    fakecuda_register_kernel(definition->kernel.symbol, run_definition, definition, sizes, 2);
 }
 
 #define WD_MAP(p, A) extern const struct wd_pass wd_pass_##p;

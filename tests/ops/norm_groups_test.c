@@ -69,12 +69,18 @@ static void check_engine(const struct norms_case *c)
     static const char *const names[] = {"norm_inference_groups", "norm_training_groups",
                                         "norm_backward_groups"};
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
+    static const char *const ring[] = {"norm_inference_ring", "norm_training_ring",
+                                       "norm_backward_ring"};
+    static const char *const spot[] = {"norm_inference_spot", "norm_training_spot", ""};
     const char *name = "";
     bool right;
     if (!by_groups()) return;
     warpdnnGetLastEngine(harness_handle, &name);
     right = strcmp(name, names[c->phase]) == 0;
-    if (!twice) right = right || strcmp(name, kept[c->phase]) == 0;
+    if (!twice) {
+        right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, ring[c->phase]) == 0 ||
+                strcmp(name, spot[c->phase]) == 0;
+    }
     if (!right) case_fail("%s ran, not %s", name, names[c->phase]);
 }
 
@@ -191,6 +197,32 @@ static void large(void)
                       random_chance(0.2));
         }
     }
+}
+
+/* Samples, or groups of them, that all processors share, with a ring that is longer than one, or than two; several teams. */
+static void rings(void)
+{
+    static const struct image list[] = {
+        {9, 64, 0, {64, 30}},    {5, 40, 4, {113, 61}},  {3, 320, 32, {33, 40}},
+        {40, 136, 17, {14, 14}}, {2, 24, 3, {160, 161}}, {2, 1032, 1, {20, 21}},
+        {2, 3, 0, {512, 400}},   {7, 24, 2, {96, 96}},
+    };
+    for (int s = 0; s < 2 * COUNT(list); ++s) {
+        for (int k = 0; k < PHASES * TYPES; ++k) {
+            if (!by_groups() && (k + s) % 9 != 0) continue;
+            run_image(&list[s / 2], "ring", s % 2, k % PHASES, k / PHASES, random_chance(0.2));
+        }
+    }
+}
+
+/* A sample that is longer than the ring of all processors. */
+static void long_rings(void)
+{
+    static const struct image m = {1, 32, 1, {488, 488}};
+    if (!by_groups()) return;
+    run_image(&m, "long_ring", 1, 1, 0, false);
+    run_image(&m, "long_ring", 0, 1, 0, false);
+    run_image(&m, "long_ring", 1, 2, 1, false);
 }
 
 static void read_twice(void)
@@ -320,15 +352,22 @@ static void all_reached(int argc)
     static const char *const steps[] = {"whole", "sums", "apply"};
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
     static const char *const others[] = {"wd_norm_groups_statistics", "wd_norm_groups_gradients",
-                                         "wd_norm_groups_params", "wd_norm_kept_params"};
+                                         "wd_norm_groups_params",     "wd_norm_kept_params",
+                                         "wd_norm_ring_params",       "wd_norm_spot_f32",
+                                         "wd_norm_spot_f16",          "wd_norm_spot_bf16"};
     static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",
                                        "columns_%s"};
-    enum { KEPT = COUNT(kept) * 2 * TYPES, MOST = KEPT > KERNELS ? KEPT : KERNELS };
+    enum {
+        RING = 2 * TYPES,
+        KEPT = COUNT(kept) * 2 * TYPES,
+        MOST = KEPT > KERNELS ? KEPT : KERNELS
+    };
     static char names[MOST][ROOM];
     const char *symbols[MOST];
     int count = 0;
     for (int k = 0; k < KERNELS; ++k) {
         int way = k / TYPES / STEPS;
+        if (way < 2 && k / TYPES % STEPS == 0) continue; /* planes that are kept are norm_kept's */
         snprintf(names[count], ROOM, "wd_norm_groups_%s_%s_%s_%s", ways[way / 2],
                  directions[way % 2], steps[k / TYPES % STEPS], type_names[k % TYPES]);
         symbols[count] = names[count];
@@ -342,6 +381,12 @@ static void all_reached(int argc)
         symbols[k] = names[k];
     }
     check_launched(argc, symbols, KEPT);
+    for (int k = 0; k < RING; ++k) {
+        snprintf(names[k], ROOM, "wd_norm_ring_%s_%s", directions[k / TYPES],
+                 type_names[k % TYPES]);
+        symbols[k] = names[k];
+    }
+    check_launched(argc, symbols, RING);
     check_launched(argc, others, COUNT(others));
 }
 
@@ -351,6 +396,8 @@ int main(int argc, char **argv)
     shapes();
     large();
     random_cases(120);
+    rings();
+    long_rings();
     read_twice();
     offsets();
     in_place();

@@ -28,7 +28,7 @@ static const void *scalar(cudnnDataType_t dtype, double value, double *storage)
 
 /* Turns from CELL on say the layout of every tensor, CELL + layout; earlier ones draw them. WIDE are
  * packed tensors with something for every processor, rows no whole number of vectors, the first plain. */
-enum { CELL = 100, WIDE = 200 };
+enum { CELL = 100, WIDE = 200, WIDEST = 202 };
 
 static enum layout layout_of(int turn)
 {
@@ -40,9 +40,10 @@ static int dims_of(int turn, int *dim)
 {
     static const int cell[] = {2, 32, 3, 5}; /* channels for every vector; no layout is another */
     static const int wide[] = {5, 27, 91, 91};
+    static const int widest[] = {5, 27, 176, 177}; /* what is copied whole */
     int rank = 4;
     if (turn >= WIDE) {
-        for (int d = 0; d < rank; ++d) dim[d] = wide[d];
+        for (int d = 0; d < rank; ++d) dim[d] = turn == WIDEST ? widest[d] : wide[d];
         return rank;
     }
     if (turn >= CELL) {
@@ -306,8 +307,11 @@ static void blend_case(bool is_add, cudnnDataType_t from, cudnnDataType_t to, in
     for (int d = 0; d < rank; ++d)
         a_dim[d] = is_add && turn < CELL && random_chance(0.5) ? 1 : dim[d];
     if (is_add && turn == WIDE) a_dim[0] = a_dim[2] = a_dim[3] = 1; /* a bias */
-    c.alpha1 = turn == 0 || turn == WIDE || (turn >= CELL && turn < WIDE) ? 1.0 : random_scalar();
-    c.beta = turn == 0 || turn == WIDE ? 0.0 : turn >= CELL && turn < WIDE ? 0.5 : random_scalar();
+    c.alpha1 = turn == 0 || turn >= CELL ? 1.0 : random_scalar();
+    c.beta = turn == 0 || turn == WIDEST ? 0.0
+             : turn == WIDE              ? 1.0
+             : turn >= CELL              ? 0.5
+                                         : random_scalar();
     c.a = tensor_input(from, rank, a_dim, layout_of(turn), lowest_of(from, -40.0), 40.0);
     c.y = tensor_inout(to, rank, dim, layout_of(turn), lowest_of(to, -10.0), 10.0);
     exact = doubles(c.y);
@@ -421,7 +425,9 @@ static void wide_cases(void)
         op_case(CUDNN_OP_TENSOR_MUL, float_types[t], WIDE + 1);
         blend_case(true, float_types[t], float_types[t], WIDE);
         scale_case(float_types[t], WIDE);
+        set_case(float_types[t], WIDE);
     }
+    blend_case(false, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, WIDEST);
 }
 
 int main(int argc, char **argv)

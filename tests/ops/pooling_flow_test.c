@@ -2,7 +2,7 @@
  *
  * Pooling of 3x3 over images that are large enough for rows to flow through shared memory, against its
  * formula: planes and pixels of few and many channels, at any alignment, several images a tile and several
- * tiles a row, ties and NaN. */
+ * tiles a row, ties and NaN. Longer windows that begin at every element of a plane likewise. */
 #include <stdlib.h>
 
 #include "kernels_reached.h"
@@ -33,6 +33,27 @@ static void random_geometry(struct pooling_geometry *g, int stride, int64_t resu
     g->x[0] = g->y[0] = (int)(results / (image * g->x[1]) + 1 + random_int(0, 2));
 }
 
+/* Planes, some of which a block has several of, some of which several blocks have. */
+static void long_geometry(struct pooling_geometry *g)
+{
+    g->rank = 4;
+    g->propagate = random_chance(0.5);
+    g->x[0] = g->y[0] = (int)random_int(1, 3);
+    g->x[1] = g->y[1] = random_of(1, 2, 5, 300);
+    for (int d = 0; d < 2; ++d) {
+        g->window[d] = (int)random_int(4, random_chance(0.3) ? 21 : 9);
+        g->stride[d] = 1;
+        g->pad[d] = (int)random_int(0, g->window[d] - 1);
+        g->x[2 + d] = random_chance(0.1) ? random_of(1, 2, 3, 400) : (int)random_int(4, 70);
+        if (g->x[1] > 100 && g->x[2 + d] > 30) g->x[2 + d] = 9;
+        if (g->x[2 + d] + 2 * g->pad[d] < g->window[d]) g->x[2 + d] = g->window[d];
+        g->y[2 + d] = g->x[2 + d] + 2 * g->pad[d] - g->window[d] + 1;
+        if (g->y[2 + d] > 1 && random_chance(0.2)) g->y[2 + d] -= 1;
+        else if (g->y[2 + d] < g->x[2 + d] + g->pad[d] && random_chance(0.2)) g->y[2 + d] += 1;
+    }
+}
+
+/* A stride of 0: long windows. */
 static void flow_case(int mode, int type, int stride, int turn)
 {
     struct pooling_geometry g = {.mode = mode};
@@ -47,8 +68,9 @@ static void flow_case(int mode, int type, int stride, int turn)
                     turn)) {
         return;
     }
-    random_geometry(&g, stride, RESULTS);
-    layout = turn % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
+    if (stride > 0) random_geometry(&g, stride, RESULTS);
+    else long_geometry(&g);
+    layout = turn % 2 && stride > 0 ? LAYOUT_NHWC : LAYOUT_NCHW;
     if (random_chance(0.2)) c.alpha = 0.5;
     if (random_chance(0.05)) c.beta = -1.5;
     nan = random_chance(0.4);
@@ -75,6 +97,7 @@ static void flow_case(int mode, int type, int stride, int turn)
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
 #include "ops/pooling/pooling_flow_back_kernels.def"
+#include "ops/pooling/pooling_slide_kernels.def"
 };
 #undef WD_KERNEL
 
@@ -87,6 +110,7 @@ int main(int argc, char **argv)
             for (int turn = 0; turn < 8; ++turn) {
                 flow_case(mode, types[t], 1 + turn / 4, turn % 4);
             }
+            for (int turn = 0; turn < 6; ++turn) flow_case(mode, types[t], 0, turn);
         }
     }
     if (argc == 1) kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));

@@ -119,7 +119,8 @@ static void large_case(const struct rng_distribution *d, int type, enum layout l
 {
     static const int shapes[][5] = {{2, 8, 4, 9, 1},   {3, 16, 6, 6, 1}, {1, 24, 50, 2, 1},
                                     {2, 7, 4, 5, 1},   {3, 8, 3, 7, 1},  {2, 33, 5, 3, 3},
-                                    {1, 5, 31, 37, 1}, {4, 2, 3, 2, 64}, {1, 1, 1, 1, 4099}};
+                                    {1, 5, 31, 37, 1}, {4, 2, 3, 2, 64}, {1, 1, 1, 1, 4099},
+                                    {3, 34, 4, 6, 1}};
     for (int s = 0; s < COUNT(shapes); ++s) {
         struct node_run r = {0};
         struct tensor *y;
@@ -138,6 +139,30 @@ static void large_case(const struct rng_distribution *d, int type, enum layout l
         be_free_all();
         case_end();
     }
+}
+
+/* Normal numbers of 16 bits of which there are so many that blocks of threads stay and spread all sizes. */
+static void many_normals(const int *dim, int type, enum layout layout, int odd, double mean,
+                         double deviation)
+{
+    const struct rng_distribution d = {CUDNN_RNG_DISTRIBUTION_NORMAL, mean, deviation};
+    int64_t seed = random_int(0, 1 << 30);
+    struct node_run r = {0};
+    struct tensor *y;
+    be_desc op;
+    if (!case_begin("rng many normal %s of %g %g layout %d odd %d %dx%dx%dx%d",
+                    node_type_name[type], mean, deviation, (int)layout, odd, dim[0], dim[1], dim[2],
+                    dim[3])) {
+        return;
+    }
+    tensor_odd = odd;
+    y = tensor_output((cudnnDataType_t)type, 4, dim, layout);
+    tensor_odd = 0;
+    op = op_open(be_final(rng_open(&d)), node_add(&r, y));
+    be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, seed);
+    if (node_run(&r, be_final(op))) judge(&d, y, (uint64_t)seed, 0);
+    be_free_all();
+    case_end();
 }
 
 /* One plan, whose offset the caller counts on in memory: other numbers each time, the same again. */
@@ -396,6 +421,11 @@ int main(int argc, char **argv)
         long_mask(1000 + skip, skip);
         long_mask(20001, skip);
     }
+    many_normals((const int[]){8, 64, 64, 51}, CUDNN_DATA_HALF, LAYOUT_NCHW, 0, 0, 1);
+    many_normals((const int[]){8, 64, 64, 53}, CUDNN_DATA_BFLOAT16, LAYOUT_NCHW, 1, 0, 3);
+    many_normals((const int[]){8, 64, 64, 104}, CUDNN_DATA_BFLOAT16, LAYOUT_NHWC, 0, 2, 3);
+    many_normals((const int[]){13, 2048, 7, 7}, CUDNN_DATA_HALF, LAYOUT_NHWC, 0, 0, 2);
+    many_normals((const int[]){3, 61, 87, 89}, CUDNN_DATA_HALF, LAYOUT_NHWC, 1, 0, 1);
     offsets_count();
     mask_case(false);
     mask_case(true);

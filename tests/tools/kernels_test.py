@@ -14,8 +14,6 @@ PROPERTIES = re.compile(r"Function properties for (\w+)")
 # nvcc spills beside free registers, whatever the budget: bytes that are let pass.
 EXCUSED = {
     ("gather_planes_f64_few", "sm_80"): 24,
-    ("divnorm_backward_f16_9", "sm_80"): 52,
-    ("divnorm_backward_bf16_9", "sm_80"): 52,
     ("lrn_plane_forward_any_f32_run", "sm_80"): 40,
 }
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")

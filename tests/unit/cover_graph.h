@@ -16,7 +16,7 @@
 
 #include "plan/plan.h"
 
-enum { NODES_MAX = 420, CHAIN = 302, CHAIN_HALF = 303 };
+enum { NODES_MAX = 420, CHAIN = 302 };
 
 static const struct wd_device gpu = {.kind = WD_GPU,
                                      .capability = 90,

@@ -18,8 +18,8 @@ static void test_chain(void **state)
     expect_candidates(2, CHAIN, WD_ENGINE_NODE_BY_NODE, 0);
     chain_of(3, CUDNN_DATA_BFLOAT16);
     expect_pieces("0 1 2");
-    assert_string_equal(plan->name, "pointwise_chain_half");
-    expect_candidates(3, CHAIN_HALF, CHAIN, WD_ENGINE_NODE_BY_NODE);
+    assert_string_equal(plan->name, "pointwise_chain");
+    expect_candidates(2, CHAIN, WD_ENGINE_NODE_BY_NODE, 0);
     /* by number: that engine, or none at all */
     graph.engine = CHAIN;
     wd_plan_destroy(plan);
@@ -248,20 +248,18 @@ static void expect_refused(int engine)
     plan = NULL;
 }
 
-/* What heuristics offer for a graph, an engine takes by its number: also where it would decline the
- * first nodes alone, since those write fp32 and the whole does not. */
+/* What heuristics offer for a graph, an engine takes by its number. */
 static void test_asked(void **state)
 {
     int16_t x, a, y;
     (void)state;
     scale_bias_relu();
-    expect_candidates(3, CHAIN_HALF, CHAIN, WD_ENGINE_NODE_BY_NODE);
-    expect_asked(WD_ENGINE_BEST, "0 1 2", "pointwise_chain_half");
-    expect_asked(CHAIN_HALF, "0 1 2", "pointwise_chain_half");
+    expect_candidates(2, CHAIN, WD_ENGINE_NODE_BY_NODE, 0);
+    expect_asked(WD_ENGINE_BEST, "0 1 2", "pointwise_chain");
+    expect_asked(CHAIN, "0 1 2", "pointwise_chain");
     assert_int_equal(plan->workspace, 0);
     assert_int_equal(plan->virtual_offset[4], -1);
     assert_int_equal(plan->virtual_offset[5], -1);
-    expect_asked(CHAIN, "0 1 2", "pointwise_chain");
     expect_asked(WD_ENGINE_NODE_BY_NODE, "0|1|2",
                  "pointwise_vector+pointwise_vector+pointwise_vector");
     assert_true(plan->workspace > 0);
@@ -269,18 +267,17 @@ static void test_asked(void **state)
     graph.node_count = 2;
     tensor[5].flags = 0;
     expect_asked(CHAIN, "0 1", "pointwise_chain");
-    expect_refused(CHAIN_HALF);
     /* a whole that is too long is taken as it grows */
     chain_of(20, CUDNN_DATA_HALF);
-    expect_asked(CHAIN_HALF, "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15|16 17 18 19",
-                 "pointwise_chain_half+pointwise_chain_half");
+    expect_asked(CHAIN, "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15|16 17 18 19",
+                 "pointwise_chain+pointwise_chain");
     /* no whole where something is written over between its nodes */
     begin();
     x = tensor_of(CUDNN_DATA_HALF, 2, 0), a = between(), y = tensor_of(CUDNN_DATA_HALF, 2, 0);
     one(CUDNN_POINTWISE_EXP, x, a);
     one(CUDNN_POINTWISE_ABS, tensor_of(CUDNN_DATA_HALF, 2, 0), x);
     one(CUDNN_POINTWISE_NEG, a, y);
-    expect_refused(CHAIN_HALF);
+    expect_refused(CHAIN);
 }
 
 int main(void)

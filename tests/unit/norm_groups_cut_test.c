@@ -45,9 +45,7 @@ static struct norm_groups_shape image(int64_t samples, int64_t channels, int64_t
 
 static void check_planes(const struct norm_groups_shape *s, const struct norm_groups_cut *c)
 {
-    int64_t channels = c->by_channels ? c->part : s->each;
     int64_t elements = c->by_channels ? s->plane : c->part;
-    int64_t rounds = wd_ceil_div(channels, c->width / c->team);
     int64_t side = c->threads / c->width;
     assert_true(c->threads <= NORM_GROUPS_THREADS && c->threads % 32 == 0);
     assert_true(c->threads % c->width == 0 && c->width % c->team == 0);
@@ -56,11 +54,7 @@ static void check_planes(const struct norm_groups_shape *s, const struct norm_gr
     assert_true(c->by_channels || c->segments == 1 || c->part % RUN == 0);
     assert_true(c->turns * c->team * RUN >= elements);
     assert_true(c->blocks == wd_ceil_div(s->samples * s->groups, side) * c->segments);
-    if (c->whole) {
-        assert_true(c->shared >= rounds * c->turns * c->threads * RUN * s->size * s->arrays);
-    } else {
-        assert_true(c->width == c->threads && c->shared < 48 << 10);
-    }
+    assert_true(!c->whole && c->width == c->threads && c->shared < 48 << 10);
 }
 
 static void check_columns(const struct norm_groups_shape *s, const struct norm_groups_cut *c)
@@ -112,14 +106,13 @@ static void test_random(void **state)
     }
 }
 
-/* One reading of what fits a cluster; else enough blocks for all processors. */
+/* One reading of columns that fit a cluster; else enough blocks for all processors. */
 static void test_choices(void **state)
 {
     const struct wd_device *h200 = &devices[0];
-    struct norm_groups_shape s = image(8, 320, 32, 128 * 128, 2, 1, false);
-    struct norm_groups_cut c = norm_groups_cut(&s, true, h200);
+    struct norm_groups_shape s;
+    struct norm_groups_cut c;
     (void)state;
-    assert_true(c.whole && c.segments == 4);
     s = image(8, 640, 32, 64 * 64, 2, 2, true);
     c = norm_groups_cut(&s, true, h200);
     assert_true(c.whole && c.segments == 8 && c.tile == 40);
@@ -129,10 +122,6 @@ static void test_choices(void **state)
     s = image(1, 128, 32, 1024 * 1024, 2, 2, true);
     c = norm_groups_cut(&s, true, h200);
     assert_true(!c.whole && c.blocks >= 2 * h200->multiprocessors);
-    /* planes of 49: four threads each, many to a block */
-    s = image(256, 2048, 2048, 49, 4, 1, false);
-    c = norm_groups_cut(&s, true, h200);
-    assert_true(c.whole && c.width == 4 && c.threads == 128);
 }
 
 int main(void)

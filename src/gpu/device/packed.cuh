@@ -87,6 +87,23 @@ template <class T> static __device__ __forceinline__ float wd_packed_get(uint32_
     }
 }
 
+// Sums, each rounded once.
+template <class T> static __device__ __forceinline__ uint32_t wd_packed_add(uint32_t a, uint32_t b)
+{
+    uint32_t word;
+    if constexpr (sizeof(T) == 4) {
+        word = __float_as_uint(__uint_as_float(a) + __uint_as_float(b));
+    } else if constexpr (wd_is_half<T>::value) {
+        const __half2 pair = __hadd2(wd_as_pair<__half2>(a), wd_as_pair<__half2>(b));
+        memcpy(&word, &pair, 4);
+    } else {
+        const __nv_bfloat162 pair =
+            __hadd2(wd_as_pair<__nv_bfloat162>(a), wd_as_pair<__nv_bfloat162>(b));
+        memcpy(&word, &pair, 4);
+    }
+    return word;
+}
+
 // Two numbers of 16 bits, rounded to nearest even.
 template <class T>
 static __device__ __forceinline__ uint32_t wd_packed_narrow(float low, float high)

@@ -79,7 +79,7 @@ WD_FN void conv_store_int32(const struct conv_args *a, const struct conv_view *v
 }
 
 /* Takes three spatial coordinates off a number. */
-WD_FN void conv_point(int64_t *number, const int64_t *extent, int64_t *at)
+WD_OUTLINE void conv_point(int64_t *number, const int64_t *extent, int64_t *at)
 {
     at[2] = conv_digit(number, extent[2]);
     at[1] = conv_digit(number, extent[1]);
@@ -110,8 +110,8 @@ WD_FN int64_t conv_offset(const struct conv_view *v, int64_t outer, int64_t chan
 /* Where cudnnReorderFilterAndBias puts filter k, channel c of an int8x32 filter: eight filters lie
  * together, dealt so that one 32-byte row holds four channels of eight of them. The order is
  * [C/32][R][S][K/8][k%2][c/4%8][k/2%4][c%4]; `filters` is K. */
-WD_FN int64_t conv_reordered_offset(const int64_t *extent, int64_t filters, int64_t k, int64_t c,
-                                    const int64_t *at)
+WD_OUTLINE int64_t conv_reordered_offset(const int64_t *extent, int64_t filters, int64_t k,
+                                         int64_t c, const int64_t *at)
 {
     int64_t row = ((c / 32 * extent[0] + at[0]) * extent[1] + at[1]) * extent[2] + at[2];
     row = (row * (filters / 8) + k / 8) * 2 + k % 2;
@@ -119,7 +119,7 @@ WD_FN int64_t conv_reordered_offset(const int64_t *extent, int64_t filters, int6
 }
 
 /* The same for the bias of filter k: within 32 filters [k/4%2][k/8%4][k%4]. */
-WD_FN int64_t conv_reordered_bias(int64_t k)
+WD_OUTLINE int64_t conv_reordered_bias(int64_t k)
 {
     return k / 32 * 32 + k / 4 % 2 * 16 + k / 8 % 4 * 4 + k % 4;
 }

@@ -31,14 +31,25 @@ struct WD_NAME(bias_grad_state) {
     WD_ACC sum;
 };
 
-WD_FN WD_ACC WD_NAME(conv_load)(const struct conv_view *v, int64_t offset)
+WD_OUTLINE WD_ACC WD_NAME(conv_load_any)(const struct conv_view *v, int64_t offset)
 {
     return WD_NAME(wd_load)(v->data, v->dtype, offset);
 }
 
+WD_FN WD_ACC WD_NAME(conv_load)(const struct conv_view *v, int64_t offset)
+{
+    if (v->dtype == CUDNN_DATA_FLOAT) return (WD_ACC)((const float *)v->data)[offset];
+    return WD_NAME(conv_load_any)(v, offset);
+}
+
+WD_OUTLINE void WD_NAME(conv_store_any)(const struct conv_view *v, int64_t offset, WD_ACC value)
+{
+    WD_NAME(wd_store)(v->data, v->dtype, offset, value);
+}
+
 /* alpha * sum + beta * old, the old value untouched where beta is 0. */
-WD_FN void WD_NAME(conv_store)(const struct conv_args *a, const struct conv_view *v, int64_t offset,
-                               WD_ACC sum)
+WD_OUTLINE void WD_NAME(conv_store)(const struct conv_args *a, const struct conv_view *v,
+                                    int64_t offset, WD_ACC sum)
 {
     WD_ACC value = (WD_ACC)a->alpha * sum;
     if (a->wraps) {
@@ -46,7 +57,7 @@ WD_FN void WD_NAME(conv_store)(const struct conv_args *a, const struct conv_view
         return;
     }
     if (a->beta != 0.0) value += (WD_ACC)a->beta * WD_NAME(conv_load)(v, offset);
-    WD_NAME(wd_store)(v->data, v->dtype, offset, value);
+    WD_NAME(conv_store_any)(v, offset, value);
 }
 
 WD_FN int64_t WD_NAME(conv_chunk_end)(const struct conv_args *a, int64_t first)
@@ -64,7 +75,7 @@ WD_FN void WD_NAME(conv_output_item)(const struct conv_args *a, int64_t item, in
 }
 
 /* One run of products (c, t) of y's item. */
-WD_FN WD_ACC WD_NAME(conv_fprop_run)(const struct conv_args *a, int64_t item, int64_t term)
+WD_OUTLINE WD_ACC WD_NAME(conv_fprop_run)(const struct conv_args *a, int64_t item, int64_t term)
 {
     int64_t out[CONV_SPATIAL];
     int64_t tap[CONV_SPATIAL];
@@ -153,7 +164,7 @@ WD_FN void WD_NAME(conv_fused_finish)(const struct conv_args *a, int64_t item,
     if (a->activation.mode != CUDNN_POINTWISE_IDENTITY) {
         value = WD_NAME(pw_forward)(&a->activation, value);
     }
-    WD_NAME(wd_store)(a->y.data, a->y.dtype, conv_offset(&a->y, n, k, out), value);
+    WD_NAME(conv_store_any)(&a->y, conv_offset(&a->y, n, k, out), value);
 }
 
 WD_FN void WD_NAME(conv_dgrad_init)(struct WD_NAME(conv_dgrad_state) * s)
@@ -162,8 +173,8 @@ WD_FN void WD_NAME(conv_dgrad_init)(struct WD_NAME(conv_dgrad_state) * s)
 }
 
 /* One run of products (k, t) of dx's item (n, c, h). */
-WD_FN void WD_NAME(conv_dgrad_term)(const struct conv_args *a, int64_t item, int64_t term,
-                                    struct WD_NAME(conv_dgrad_state) * s)
+WD_OUTLINE void WD_NAME(conv_dgrad_term)(const struct conv_args *a, int64_t item, int64_t term,
+                                         struct WD_NAME(conv_dgrad_state) * s)
 {
     int64_t pixel[CONV_SPATIAL];
     int64_t tap[CONV_SPATIAL];
@@ -211,8 +222,8 @@ WD_FN void WD_NAME(conv_wgrad_init)(struct WD_NAME(conv_wgrad_state) * s)
 }
 
 /* One run of products (n, o) of dw's item (k, c, t). */
-WD_FN void WD_NAME(conv_wgrad_term)(const struct conv_args *a, int64_t item, int64_t term,
-                                    struct WD_NAME(conv_wgrad_state) * s)
+WD_OUTLINE void WD_NAME(conv_wgrad_term)(const struct conv_args *a, int64_t item, int64_t term,
+                                         struct WD_NAME(conv_wgrad_state) * s)
 {
     int64_t tap[CONV_SPATIAL];
     int64_t out[CONV_SPATIAL];
@@ -304,5 +315,5 @@ WD_FN void WD_NAME(im2col)(const struct conv_args *a, int64_t item)
     if (conv_pixel(a, out, tap, pixel)) {
         value = WD_NAME(conv_load)(&a->x, conv_offset(&a->x, n, i, pixel));
     }
-    WD_NAME(wd_store)(a->y.data, a->y.dtype, item, value);
+    WD_NAME(conv_store_any)(&a->y, item, value);
 }

@@ -35,8 +35,8 @@ static int type_index(int dtype)
     switch (dtype) {
     case CUDNN_DATA_FLOAT: return 0;
     case CUDNN_DATA_DOUBLE: return 1;
-    case CUDNN_DATA_HALF: return 2;
-    case CUDNN_DATA_BFLOAT16: return 3;
+    case CUDNN_DATA_HALF:
+    case CUDNN_DATA_BFLOAT16: return 2;
     default: return -1;
     }
 }
@@ -165,6 +165,7 @@ static cudnnStatus_t emit(const struct wd_call *call, int reserve, struct wd_que
     /* forward every byte of the reserve space is written, also those behind the last element */
     a.mask_bytes =
         backward ? wd_ceil_div(a.count, DROPOUT_GROUP) : wd_call_tensor(call, reserve)->dim[0];
+    a.bfloat = y->dtype == CUDNN_DATA_BFLOAT16;
     a.none = threshold > UINT32_MAX;
     a.threshold = wd_threshold_of((uint32_t)threshold);
     a.channels = (uint32_t)y->dim[1];

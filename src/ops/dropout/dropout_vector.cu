@@ -73,23 +73,40 @@ template <class T> __device__ __forceinline__ uint32_t pair_of(float low, float 
     return word;
 }
 
-// Element j is kept where bit j * STEP of a word's is set; a word has 32 / STEP of them. Where the state
-// does not hold, all is kept and `scale` is NaN.
-template <int STEP, class T, int N>
-__device__ __forceinline__ void keep(acc<T> scale, wd_run<T, N> &run, const uint32_t *bits)
+// Element j, an AS, is kept where bit j * STEP of a word's is set; a word has 32 / STEP of them. Where the
+// state does not hold, all is kept and `scale` is NaN.
+template <int STEP, class AS, class T, int N>
+__device__ __forceinline__ void keep_as(acc<T> scale, wd_run<T, N> &run, const uint32_t *bits)
 {
     constexpr int IN_WORD = 32 / STEP;
     acc<T> v[N];
 #pragma unroll
     for (int j = 0; j < N; ++j) {
         const bool kept = bits[j / IN_WORD] & 1u << (j % IN_WORD * STEP);
-        v[j] = kept ? scale * wd_widen(run.get(j)) : (acc<T>)0;
+        AS element;
+        const T bits_of_it = run.get(j);
+        memcpy(&element, &bits_of_it, sizeof element);
+        v[j] = kept ? scale * wd_widen(element) : (acc<T>)0;
     }
 #pragma unroll
     for (int j = 0; j < N; ++j) {
         if constexpr (sizeof(T) > 2) run.put(j, v[j]);
-        else if (j % 2 == 0) run.word[j / 2] = pair_of<T>(v[j], v[j + 1]);
+        else if (j % 2 == 0) run.word[j / 2] = pair_of<AS>(v[j], v[j + 1]);
     }
+}
+
+// Of two bytes a kernel has fp16 and bf16.
+template <int STEP, class T, int N>
+__device__ __forceinline__ void keep(const dropout_vector_args &a, acc<T> scale, wd_run<T, N> &run,
+                                     const uint32_t *bits)
+{
+    if constexpr (sizeof(T) == 2) {
+        if (a.bfloat) {
+            keep_as<STEP, bfloat16>(scale, run, bits);
+            return;
+        }
+    }
+    keep_as<STEP, T>(scale, run, bits);
 }
 
 // Elements from `at` on, of those that there are.
@@ -207,7 +224,7 @@ template <class T, bool BACKWARD> __device__ void flat(const dropout_vector_args
                 mine >>= lane % R * V;
             }
             mine >>= u / R * 8;
-            keep<1>(scale, run[u], &mine);
+            keep<1>(a, scale, run[u], &mine);
             if (u * 32 + lane < before * R) continue;
             if (whole) put(a, run[u], at);
             else store(a, run[u], at, 0, a.count);
@@ -308,7 +325,7 @@ template <class T, bool BACKWARD> __device__ void pixels(const dropout_vector_ar
                 load_bytes<N>(shared + pixel / DROPOUT_GROUP * pitch + channel, kept);
 #pragma unroll
                 for (int w = 0; w < (N > 4 ? N / 4 : 1); ++w) kept[w] >>= pixel % DROPOUT_GROUP;
-                keep<8>(scale, run[i], kept);
+                keep<8>(a, scale, run[i], kept);
                 if (a.streaming) run[i].store_streaming(y + start + r * N);
                 else run[i].store(y + start + r * N);
             }
@@ -407,7 +424,7 @@ template <class T, bool BACKWARD> __device__ void tiles(const dropout_vector_arg
                 uint32_t kept[N > 4 ? N / 4 : 1];
                 if (at[i] >= high) continue;
                 load_bytes<N>(shared + e, kept);
-                keep<8>(scale, run[i], kept);
+                keep<8>(a, scale, run[i], kept);
                 store(a, run[i], at[i], low, high);
             }
         }

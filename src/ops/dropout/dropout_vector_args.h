@@ -32,6 +32,7 @@ struct dropout_vector_args {
     int64_t mask_bytes; /* that are written; backward: that there are */
     int64_t groups;     /* of memory or of the mask, whichever are more */
     struct wd_threshold threshold;
+    int32_t bfloat;       /* of two bytes: bf16, else fp16 */
     int32_t none;         /* no element is kept */
     uint32_t whole_bytes; /* of the mask, and */
     uint32_t last_bits;   /* the bits of the next one */

@@ -18,13 +18,19 @@ enum { DIVB_X, DIVB_MEANS, DIVB_DY, DIVB_TEMP, DIVB_TEMP2, DIVB_DX, DIVB_DMEANS 
 enum { ALPHA, BETA };
 
 enum {
-    ELEMENTS_MAX = 1 << 28, /* of a plane */
-    WARP = DIVNORM_THREADS,
-    WARPS_FORWARD = 32, /* a processor, to which planes are cut */
-    WARPS_BACKWARD = 16,
-    ROWS_LEAST = 4,  /* of a segment */
-    WARPS_LEAST = 4, /* a processor; with fewer, segments of a row are done sooner */
-    RUN_BYTES = 16,  /* alignment of a run, at most */
+    ELEMENTS_MAX = 1 << 28,   /* of a plane */
+    QUADS_MOST = 40,          /* of a row that is one tile wide */
+    QUADS_OF_PART = 32,       /* of a tile, where rows are several wide */
+    BYTES_FORWARD = 40 << 10, /* of shared memory, of which a processor has room for five blocks' */
+    BYTES_BACKWARD = 72 << 10, /* or three */
+    ROWS_LEAST = 4,            /* of a tile */
+    TILES_ENOUGH = 24,         /* a processor: with more, a block has several */
+    TILES_LEAST = 2,           /* a processor, if planes can be cut to as many */
+    ARRAYS_FORWARD =
+        2, /* sums and squares; backward also shares, shares times means, and direct parts */
+    ARRAYS_BACKWARD = 5,
+    BYTES_OWN = 2 << 10, /* bound of what kernels and the system have beside that */
+    RUN_BYTES = 16,      /* alignment of a run, at most */
 };
 
 static int type_index(int dtype)
@@ -37,12 +43,6 @@ static int type_index(int dtype)
     }
 }
 
-static int64_t shared_bytes(int dtype, int32_t window, bool backward)
-{
-    return wd_divnorm_rows(window, backward) * DIVNORM_RUN * WARP *
-           (dtype == CUDNN_DATA_DOUBLE ? 8 : 4);
-}
-
 static bool is_backward(const struct wd_problem *problem)
 {
     return problem->node->op == WD_OP_DIVNORM_BACKWARD;
@@ -50,8 +50,21 @@ static bool is_backward(const struct wd_problem *problem)
 
 static struct divnorm_steps steps_of(const struct wd_tensor *t)
 {
-    struct divnorm_steps s = {t->stride[0], t->stride[1], t->stride[2], t->stride[3]};
+    struct divnorm_steps s = {t->stride[0], t->stride[1], 0, 0};
+    if (t->dim[2] > 1) s.row = (int32_t)t->stride[2];
+    if (t->dim[3] > 1) s.pixel = (int32_t)t->stride[3];
     return s;
+}
+
+/* Whether 31 bits say where a pixel is, in its plane. */
+static bool is_near(const struct wd_tensor *t)
+{
+    const int64_t most = INT32_MAX;
+    return (t->dim[2] == 1 || t->stride[2] <= most / t->dim[2]) &&
+           (t->dim[3] == 1 || t->stride[3] <= most / t->dim[3]) &&
+           (t->dim[2] - 1) * t->stride[2] * (t->dim[2] > 1) +
+                   (t->dim[3] - 1) * t->stride[3] * (t->dim[3] > 1) <=
+               most;
 }
 
 static bool are_same(const struct wd_tensor *a, const struct wd_tensor *b)
@@ -72,7 +85,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const struct wd_tensor *dy = backward ? wd_slot(problem->graph, problem->node, DIVB_DY) : NULL;
     const struct wd_tensor *dmeans =
         backward ? wd_slot(problem->graph, problem->node, DIVB_DMEANS) : NULL;
-    int64_t shared;
     WD_NEED(attr->window <= DIVNORM_WINDOW_MAX, reason, NOT_SUPPORTED_SHAPE,
             "a window of %d pixels, at most %d", attr->window, DIVNORM_WINDOW_MAX);
     WD_NEED(attr->alpha >= 0.0, reason, NOT_SUPPORTED,
@@ -86,12 +98,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(wd_tensor_count(x) > 0 && x->dim[2] * x->dim[3] <= ELEMENTS_MAX, reason,
             NOT_SUPPORTED_SHAPE, "a plane of %lld elements, needed are 1 to %d",
             (long long)(x->dim[2] * x->dim[3]), ELEMENTS_MAX);
+    WD_NEED(is_near(x) && is_near(out), reason, NOT_SUPPORTED_LAYOUT,
+            "pixels of a plane are more than 2^31 elements apart");
     WD_NEED(x->dim[1] <= ELEMENTS_MAX, reason, NOT_SUPPORTED_SHAPE, "%lld channels, at most %d",
             (long long)x->dim[1], ELEMENTS_MAX);
-    shared = shared_bytes(x->dtype, attr->window, backward);
-    WD_NEED(shared <= problem->device->shared_per_block, reason, NOT_SUPPORTED,
-            "a block needs %lld bytes of shared memory, there are %lld", (long long)shared,
-            (long long)problem->device->shared_per_block);
     return true;
 }
 
@@ -102,10 +112,16 @@ static int power_of(double beta)
     return beta == 1.0 ? DIVNORM_POWER_ONE : DIVNORM_POWER_ANY;
 }
 
+/* Whether there is an instance for this window alone. */
+static bool has_kernel(int window, int dtype)
+{
+    return dtype != CUDNN_DATA_DOUBLE && (window == 5 || window == 9);
+}
+
 /* The instance for a window, among those of a type. */
 static int window_kernel(int dtype, int window)
 {
-    if (type_index(dtype) == 3) return 0; /* fp64 has one */
+    if (dtype == CUDNN_DATA_DOUBLE) return 0; /* it has one */
     return window == 5 ? 0 : window == 9 ? 1 : 2;
 }
 
@@ -113,8 +129,8 @@ static int window_kernel(int dtype, int window)
 static bool is_whole(const struct divnorm_steps *s, const struct wd_tensor *t)
 {
     const int64_t bytes = wd_dtype_bytes(t->dtype);
-    const int64_t unit = wd_least(DIVNORM_RUN * bytes, RUN_BYTES);
-    return (t->dim[3] == 1 || s->pixel == 1) && t->dim[3] % DIVNORM_RUN == 0 &&
+    const int64_t unit = wd_least(DIVNORM_QUAD * bytes, RUN_BYTES);
+    return (t->dim[3] == 1 || s->pixel == 1) && t->dim[3] % DIVNORM_QUAD == 0 &&
            (t->dim[0] == 1 || s->image * bytes % unit == 0) &&
            (t->dim[1] == 1 || s->channel * bytes % unit == 0) &&
            (t->dim[2] == 1 || s->row * bytes % unit == 0);
@@ -122,41 +138,90 @@ static bool is_whole(const struct divnorm_steps *s, const struct wd_tensor *t)
 
 static bool is_aligned(const void *data, int dtype)
 {
-    const int64_t unit = wd_least(DIVNORM_RUN * wd_dtype_bytes(dtype), RUN_BYTES);
+    const int64_t unit = wd_least(DIVNORM_QUAD * wd_dtype_bytes(dtype), RUN_BYTES);
     return (uintptr_t)data % (uintptr_t)unit == 0; /* null is */
 }
 
-/* Strips of a plane side by side, and segments of it. */
-static void cut(struct divnorm_vector_args *a, int64_t planes, const struct wd_device *device,
-                bool backward)
+static int32_t quads_of(int64_t pixels)
 {
-    const int32_t runs = (a->width + DIVNORM_RUN - 1) / DIVNORM_RUN;
-    const int32_t lead = backward ? a->window - 1 : a->back;
-    int32_t parts = 1;
-    int64_t warps, segments, most, few;
-    a->lanes = runs;
-    if (runs > WARP) {
-        a->halo = backward ? (a->ahead + DIVNORM_RUN - 1) / DIVNORM_RUN : 0;
-        parts = (int32_t)wd_ceil_div(runs, WARP - 2 * a->halo);
-        a->lanes = (int32_t)wd_ceil_div(runs, parts) + 2 * a->halo;
+    return (int32_t)wd_ceil_div(pixels, DIVNORM_QUAD);
+}
+
+/* Tiles side by side; `most` quads wide at most. */
+static int32_t cut_rows(struct divnorm_vector_args *a, int32_t most, bool backward)
+{
+    const int32_t quads = quads_of(a->width);
+    const int32_t parts = quads <= most ? 1 : (int32_t)wd_ceil_div(quads, most);
+    a->quads = (int32_t)wd_ceil_div(quads, parts);
+    a->before = 0;
+    a->stored = a->quads;
+    if (parts > 1) {
+        a->before = quads_of(a->back) + (backward ? quads_of(a->ahead) : 0);
+        a->stored += a->before + quads_of(a->ahead) + (backward ? quads_of(a->back) : 0);
     }
-    a->per_warp = WARP / a->lanes;
-    warps = wd_ceil_div(planes * parts, a->per_warp);
-    segments =
-        (int64_t)device->multiprocessors * (backward ? WARPS_BACKWARD : WARPS_FORWARD) / warps;
-    most = wd_ceil_div(a->height, wd_most(ROWS_LEAST, a->window - 1));
-    segments = wd_most(wd_least(segments, most), 1);
-    few = wd_least((int64_t)device->multiprocessors * WARPS_LEAST / warps, a->height);
-    if (segments < few && lead + wd_ceil_div(a->height, few) <
-                              (segments > 1 ? lead : 0) + wd_ceil_div(a->height, segments)) {
-        segments = few;
-    }
-    a->rows = (int32_t)wd_ceil_div(a->height, segments);
-    segments = wd_ceil_div(a->height, a->rows);
-    a->lead = segments > 1 ? lead : 0; /* there is nothing before the first segment */
-    a->trip = a->lead + a->rows + (backward ? a->window - 1 : a->ahead);
+    a->pitch = a->stored * DIVNORM_QUAD;
     a->by_part = wd_fastdiv_of((uint32_t)parts);
-    a->by_segment = wd_fastdiv_of((uint32_t)segments);
+    return parts;
+}
+
+static int64_t shared_bytes(const struct divnorm_vector_args *a, int dtype, int64_t stored_rows)
+{
+    const int64_t arrays = a->dy ? ARRAYS_BACKWARD : ARRAYS_FORWARD;
+    return (arrays * stored_rows + 1) * a->pitch * (dtype == CUDNN_DATA_DOUBLE ? 8 : 4);
+}
+
+/* Tiles of planes, or planes of a block; how many bytes of shared memory that takes. */
+static int64_t cut(struct divnorm_vector_args *a, int64_t planes, int dtype,
+                   const struct wd_device *device)
+{
+    const bool backward = a->dy != NULL;
+    const int64_t wanted =
+        wd_least(backward ? BYTES_BACKWARD : BYTES_FORWARD, device->shared_per_block - BYTES_OWN);
+    const int32_t more = backward ? a->window - 1 : 0; /* rows that are stored around a tile's */
+    const int32_t down = has_kernel(a->window, dtype) ? DIVNORM_DOWN : DIVNORM_DOWN_ANY;
+    int32_t parts = cut_rows(a, QUADS_MOST, backward);
+    const int64_t run = !backward && wd_dtype_bytes(dtype) == 2 ? DIVNORM_QUADS_HALF : 1;
+    int64_t stored, pairs, steps, shared, segments;
+    if (parts > 1) parts = cut_rows(a, QUADS_OF_PART, backward);
+    while (a->quads > 1 && shared_bytes(a, dtype, more + ROWS_LEAST) > wanted) {
+        parts = cut_rows(a, a->quads / 2, backward);
+    }
+    pairs = a->stored * (DIVNORM_QUAD / DIVNORM_PAIR);
+    /* as many rows as threads have at once, or as there is room for */
+    stored = wd_most(DIVNORM_THREADS / pairs, 1) * DIVNORM_DOWN;
+    while (stored > more + ROWS_LEAST && shared_bytes(a, dtype, stored) > wanted) stored -= 1;
+    stored = wd_most(stored, more + ROWS_LEAST);
+    a->rows = (int32_t)wd_least(a->height, stored - more);
+    while (a->rows > ROWS_LEAST && planes * parts * wd_ceil_div(a->height, a->rows) <
+                                       (int64_t)TILES_LEAST * device->multiprocessors) {
+        a->rows = (int32_t)wd_most(wd_ceil_div(a->rows, 2), ROWS_LEAST);
+    }
+    /* several tiles a block where there are enough: what comes before them is as much work as 20 pixels a thread */
+    segments = wd_ceil_div(a->height, a->rows);
+    a->tiles = (int32_t)wd_clamp(
+        planes * parts * segments / ((int64_t)TILES_ENOUGH * device->multiprocessors), 1, segments);
+    a->by_segment = wd_fastdiv_of((uint32_t)wd_ceil_div(segments, a->tiles));
+    a->stored_rows = (int32_t)wd_least(a->height, a->rows + more);
+    steps = wd_ceil_div(a->stored_rows, down);
+    a->planes = 1;
+    if (parts == 1 && a->rows == a->height) {
+        const int64_t plane = wd_most(shared_bytes(a, dtype, a->stored_rows), 1);
+        a->planes = (int32_t)wd_least(DIVNORM_THREADS / (pairs * steps), wanted / plane);
+        a->planes =
+            (int32_t)wd_least(a->planes, planes / ((int64_t)TILES_LEAST * device->multiprocessors));
+        a->planes = (int32_t)wd_most(a->planes, 1);
+    }
+    a->total = (uint32_t)planes;
+    a->by_columns = wd_fastdiv_of((uint32_t)pairs);
+    a->by_steps = wd_fastdiv_of((uint32_t)steps);
+    a->by_own_steps = wd_fastdiv_of((uint32_t)wd_ceil_div(a->rows, down));
+    a->by_own = wd_fastdiv_of((uint32_t)wd_ceil_div(a->quads, run));
+    shared = a->quads;
+    if (backward && parts > 1) shared += quads_of(a->ahead) + quads_of(a->back);
+    a->by_shared = wd_fastdiv_of((uint32_t)wd_ceil_div(shared, run));
+    a->by_row = wd_fastdiv_of((uint32_t)a->stored_rows);
+    a->by_own_row = wd_fastdiv_of((uint32_t)a->rows);
+    return shared_bytes(a, dtype, (int64_t)a->planes * a->stored_rows);
 }
 
 static struct divnorm_vector_args args_of(const struct wd_call *call)
@@ -217,23 +282,26 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const int kernel = (backward ? KERNEL_divnorm_backward_f32_5 : KERNEL_divnorm_forward_f32_5) +
                        3 * type_index(x->dtype) +
                        window_kernel(x->dtype, call->problem.node->attr.lrn.window);
-    const int64_t shared = shared_bytes(x->dtype, call->problem.node->attr.lrn.window, backward);
     struct divnorm_vector_args a = args_of(call);
     const int64_t most =
         wd_most(ELEMENTS_MAX / (x->dim[1] * wd_ceil_div(x->dim[2] * x->dim[3], 4)), 1);
     for (int64_t first = 0; first < x->dim[0]; first += most) {
         const int64_t planes = wd_least(most, x->dim[0] - first) * x->dim[1];
         struct divnorm_vector_args piece = a;
+        int64_t shared, items;
         piece.x = moved(a.x, first * a.in.image, x->dtype);
         piece.means = moved(a.means, first * a.in.image, x->dtype);
         piece.dy = moved(a.dy, first * a.in.image, x->dtype);
         piece.out = moved(a.out, first * a.to.image, x->dtype);
         piece.dmeans = moved(a.dmeans, first * a.to.image, x->dtype);
-        cut(&piece, planes, queue->device, backward);
-        piece.strips = (uint32_t)planes * piece.by_part.divisor * piece.by_segment.divisor;
+        shared = cut(&piece, planes, x->dtype, queue->device);
+        items = piece.planes * wd_most((int64_t)piece.by_columns.divisor * piece.by_steps.divisor,
+                                       (int64_t)piece.by_shared.divisor * piece.stored_rows);
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[kernel],
-                              wd_ceil_div(piece.strips, piece.per_warp), WARP, (uint32_t)shared,
-                              &piece));
+                              wd_ceil_div(planes, piece.planes) * piece.by_part.divisor *
+                                  piece.by_segment.divisor,
+                              (uint32_t)wd_least(DIVNORM_THREADS, wd_ceil_div(items, 32) * 32),
+                              (uint32_t)shared, &piece));
     }
     return CUDNN_STATUS_SUCCESS;
 }

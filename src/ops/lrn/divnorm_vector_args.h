@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the divnorm_vector kernels, shared by host and device. A warp has strips of pixels, each
- * `lanes` runs of four pixels wide, and walks down the rows of a segment of a plane. Lane l of the
- * warp's strip s is thread l * per_warp + s. */
+ * Arguments of the divnorm_vector kernels, shared by host and device. A block has a tile of a plane, or
+ * all of some small planes. `stored` quads of each row of the tile are kept in shared memory: the
+ * results' own, and where a plane is several tiles wide those beside them that windows reach. */
 #ifndef WD_OPS_LRN_DIVNORM_VECTOR_ARGS_H
 #define WD_OPS_LRN_DIVNORM_VECTOR_ARGS_H
 
 #include "base/fastdiv.h"
 
 enum {
-    DIVNORM_THREADS = 32, /* a warp, so that waiting for each other is cheap */
-    DIVNORM_RUN = 4,      /* pixels of a thread in each row */
+    DIVNORM_THREADS = 256,
+    DIVNORM_QUAD = 4,       /* pixels that are loaded at once, along a row */
+    DIVNORM_QUADS_HALF = 2, /* of a thread, forward, of types of two bytes; else 1 */
+    DIVNORM_PAIR = 2,       /* columns of a thread, where it goes down */
+    DIVNORM_DOWN = 8,       /* and its rows */
+    DIVNORM_DOWN_ANY = 4,   /* where the window is any */
     DIVNORM_WINDOW_MAX = 16,
     DIVNORM_TRUST = 4, /* how many times larger sums around another number may be */
 };
@@ -40,8 +44,8 @@ struct divnorm_floats DIVNORM_NUMBERS(float);
 struct divnorm_steps {
     int64_t image;
     int64_t channel;
-    int64_t row;
-    int64_t pixel;
+    int32_t row;
+    int32_t pixel;
 };
 
 struct divnorm_vector_args {
@@ -62,27 +66,27 @@ struct divnorm_vector_args {
     int32_t ahead;
     int32_t height;
     int32_t width;
-    int32_t in_whole; /* runs are aligned, in x, means and dy */
-    int32_t to_whole; /* in out and dmeans */
-    int32_t lanes;    /* of a strip */
-    int32_t halo;     /* lanes at either end that other strips own */
-    int32_t per_warp; /* strips */
-    int32_t rows;     /* of a segment */
-    int32_t lead;     /* rows before a segment that its first windows need */
-    int32_t trip;     /* rows that are walked */
-    uint32_t strips;
-    struct wd_fastdiv by_part;    /* strips side by side */
-    struct wd_fastdiv by_segment; /* of a plane */
-    struct wd_fastdiv by_channel;
+    int32_t in_whole;               /* runs are aligned, in x, means and dy */
+    int32_t to_whole;               /* in out and dmeans */
+    int32_t planes;                 /* of a block */
+    int32_t tiles;                  /* of a block, one below the other */
+    int32_t rows;                   /* of results of a tile */
+    int32_t quads;                  /* of results of each row */
+    int32_t before;                 /* quads that are stored before them */
+    int32_t stored;                 /* of a row */
+    int32_t stored_rows;            /* at most */
+    int32_t pitch;                  /* elements from one stored row to the next */
+    uint32_t total;                 /* planes */
+    struct wd_fastdiv by_part;      /* tiles side by side */
+    struct wd_fastdiv by_segment;   /* of a plane, one below the other */
+    struct wd_fastdiv by_channel;   /* channels */
+    struct wd_fastdiv by_columns;   /* pairs of a stored row */
+    struct wd_fastdiv by_steps;     /* of a thread's rows in those that are stored */
+    struct wd_fastdiv by_own_steps; /* and in those of results */
+    struct wd_fastdiv by_shared;    /* runs of a row that have strengths */
+    struct wd_fastdiv by_row;       /* rows that have */
+    struct wd_fastdiv by_own;       /* runs of results */
+    struct wd_fastdiv by_own_row;
 };
-
-/* Rows of shared memory, a run of numbers a thread each: columns' sums of a window, of squares and of
- * deviations; backward also of shares and of shares times means, then a window's shares, the last shares
- * times means, bounds, and the direct parts of the rows whose windows are not whole yet. */
-WD_FN int32_t wd_divnorm_rows(int32_t window, int32_t backward)
-{
-    int32_t sums = window + 1;
-    return backward ? 4 * sums + window + 2 + (window - 1) / 2 + 1 : 2 * sums;
-}
 
 #endif

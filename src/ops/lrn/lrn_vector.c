@@ -13,7 +13,9 @@
 
 enum {
     RUN_BYTES = 16,
-    WINDOW = 5,             /* that has kernels of its own */
+    WINDOW = 5, /* that has kernels of its own */
+    TYPE_F64 = 3,
+    FLAT_RUN = 4,           /* elements at most, of flat runs and any window: each term is masked */
     ELEMENTS_MAX = 1 << 29, /* pixels of a launch: three times as many fit 31 bits */
 };
 
@@ -73,24 +75,27 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
     const bool backward = wd_lrn_is_backward(problem);
     const struct wd_tensor *x = x_of(problem);
     const int type = wd_lrn_type(x->dtype);
-    const bool any = a->window != WINDOW;
+    const bool any = a->window != WINDOW || (type == TYPE_F64 && backward);
     const int64_t plane = wd_lrn_plane(x);
-    const int first =
-        any ? (backward ? KERNEL_lrn_plane_backward_any_f32_run
-                        : KERNEL_lrn_plane_forward_any_f32_run)
-            : (backward ? KERNEL_lrn_plane_backward_5_f32_run : KERNEL_lrn_plane_forward_5_f32_run);
-    int64_t run = type == 3 || (any && backward) ? 2 : 4;
-    bool spreads = false;
+    int64_t run = type == TYPE_F64 ? 2 : 4;
+    bool spreads = any && (backward || type == TYPE_F64);
     int64_t threads;
-    if (!wd_lrn_runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
+    int kernel;
+    if (spreads || !wd_lrn_runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
         run = type == 0 && !any && !backward ? 1 : LRN_SPREAD;
         spreads = true;
     }
+    if (any && backward) kernel = KERNEL_lrn_plane_backward_any_f32_spread + type;
+    else if (any && type == TYPE_F64) kernel = KERNEL_lrn_plane_forward_any_f64_spread;
+    else
+        kernel = (any        ? KERNEL_lrn_plane_forward_any_f32_run
+                  : backward ? KERNEL_lrn_plane_backward_5_f32_run
+                             : KERNEL_lrn_plane_forward_5_f32_run) +
+                 2 * type + spreads;
     threads = wd_lrn_cut_planes(x, queue->device, run, a);
-    return wd_emit_kernel(queue, &kernel_rows[first + 2 * type + spreads],
-                          wd_ceil_div(threads, LRN_THREADS), LRN_THREADS,
-                          any ? (uint32_t)column_bytes(problem, run) : 0, a);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(threads, LRN_THREADS),
+                          LRN_THREADS, any ? (uint32_t)column_bytes(problem, run) : 0, a);
 }
 
 /* ---- Pixels ---- */
@@ -120,12 +125,13 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
 {
     const bool backward = a->dy.data != NULL;
     const int type = wd_lrn_type(dtype);
-    const bool any = a->window != WINDOW;
+    const bool any = a->window != WINDOW || type == TYPE_F64;
     const int64_t bytes = wd_dtype_bytes(dtype);
     int64_t run = RUN_BYTES / bytes;
     int64_t runs;
     int way = way_of(a, run, bytes);
     int kernel;
+    if (any && way == FLAT) run = wd_least(run, FLAT_RUN);
     a->elements = (uint32_t)elements + a->skip;
     runs = wd_ceil_div(a->elements, run);
     a->count = (uint32_t)runs;

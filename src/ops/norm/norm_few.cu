@@ -45,41 +45,64 @@ __device__ __forceinline__ void widen_param(float (&to)[EACH<T>], const raw_para
     }
 }
 
-// What a thread's unit has.
+// Over the block; all threads get it.
+__device__ __forceinline__ float few_sum(float mine, float *of_warp)
+{
+    const uint32_t warps = blockDim.x / WARP;
+    mine = sum_of_warp(mine);
+    if (warps == 1) return mine;
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = mine;
+    if (threadIdx.x < 3) of_warp[warps + threadIdx.x] = 0.0f; // up to a whole four
+    __syncthreads();
+    mine = 0.0f;
+#pragma unroll 2
+    for (uint32_t i = 0; i < warps; i += 4) {
+        const float4 four = *reinterpret_cast<const float4 *>(of_warp + i);
+        mine += (four.x + four.y) + (four.z + four.w);
+    }
+    return mine;
+}
+
+// The numbers of the row: the mean from differences from its first element, then squares around it.
 template <class T>
-__device__ __forceinline__ part few_part(const norm_rows_args &a, const unit<T> &x, bool there)
+__device__ __forceinline__ numbers few_numbers(const norm_rows_args &a, const unit<T> &x,
+                                               bool there, float first)
 {
     constexpr int E = EACH<T>;
-    part p = {0.0f, 0.0f, 0.0f, there ? (float)E : 0.0f};
+    __shared__ float4 of_warp[2][WARP / 4 + 1];
+    part all = {first, 0.0f, 0.0f, 0.0f};
     float sum = 0.0f;
-    if (!there) return p;
-    if (a.centered) p.pivot = wd_widen(x.get(0));
+    if (a.centered) {
 #pragma unroll
-    for (int i = 0; i < E; ++i) sum += wd_widen(x.get(i)) - p.pivot;
-    if (a.centered) p.rest = sum * (1.0f / E);
-#pragma unroll
-    for (int i = 0; i < E; ++i) {
-        const float d = (wd_widen(x.get(i)) - p.pivot) - p.rest;
-        p.squares = fmaf(d, d, p.squares);
+        for (int i = 0; i < E && there; ++i) sum += wd_widen(x.get(i)) - first;
+        all.rest = few_sum(sum, &of_warp[0][0].x) * a.inverse;
     }
-    return p;
+    sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < E && there; ++i) {
+        const float d = (wd_widen(x.get(i)) - first) - all.rest;
+        sum = fmaf(d, d, sum);
+    }
+    all.squares = few_sum(sum, &of_warp[1][0].x);
+    return numbers_of(a, all);
 }
 
 template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
 {
     constexpr int E = EACH<T>;
-    __shared__ part of_warp[WARP]; // as many warps as lanes, at most
-    const uint32_t units = a.length / E, warp = threadIdx.x / WARP;
+    const uint32_t units = a.length / E;
     const uint32_t column = threadIdx.x * E;
     const bool there = threadIdx.x < units;
     const int64_t row = blockIdx.x;
     const int64_t at = row * a.length + column;
     numbers n = {0.0f, 0.0f, 0.0f};
+    T first;
     unit<T> x;
     raw_param<T> raw_scale, raw_bias;
 #pragma unroll
     for (int i = 0; i < E; ++i) raw_scale.word[i] = raw_bias.word[i] = 0;
     wd_wait_for_previous();
+    first = static_cast<const T *>(a.x)[row * a.length];
     if (there) {
         x.load(static_cast<const T *>(a.x) + at);
         ask_param<T>(raw_scale, a.scale, column);
@@ -88,18 +111,7 @@ template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
     if (a.given_inv_std) {
         n = {given(a.given_mean, a, row), a.given_inv_std[row], 0.0f};
     } else {
-        part p = few_part<T>(a, x, there);
-        if (blockDim.x == WARP) {
-            p = join_warp<true>(p, a.inverse);
-        } else {
-            const float columns = (float)(min(WARP, units - warp * WARP) * E);
-            p = join_warp<true>(p, 1.0f / columns);
-            p.count = columns;
-            if (threadIdx.x % WARP == 0) of_warp[warp] = p;
-            __syncthreads();
-            p = join_all<true>(of_warp, blockDim.x / WARP, a.inverse);
-        }
-        n = numbers_of(a, p);
+        n = few_numbers<T>(a, x, there, a.centered ? wd_widen(first) : 0.0f);
         if (threadIdx.x == 0) {
             if (a.mean) a.mean[row] = n.mean;
             if (a.inv_std) a.inv_std[row] = n.inv_std;

@@ -19,7 +19,7 @@ enum {
     PARTS_OF_WARP = 256,    /* parts of a share that a warp joins, at most */
 };
 
-/* Steps, in the order of the kernels' rows. */
+/* Steps, in the order of the kernels' rows: planes have no WHOLE. */
 enum step { WHOLE, SUMS, APPLY, STEPS };
 
 static bool is_backward(const struct wd_problem *problem)
@@ -211,10 +211,11 @@ static cudnnStatus_t emit_step(const struct wd_call *call, struct wd_queue *queu
                                const struct work *w, const struct norm_groups_args *a)
 {
     int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
-    int row = (2 * w->shape.columns + w->backward) * STEPS + step;
+    int row = w->shape.columns ? 2 * (STEPS - 1) + w->backward * STEPS + (int)step
+                               : w->backward * (STEPS - 1) + (int)step - SUMS;
     return wd_emit_cluster_kernel(
         queue,
-        &kernel_rows[KERNEL_norm_groups_planes_forward_whole_f32 + row * NORM_ROWS_TYPES + type],
+        &kernel_rows[KERNEL_norm_groups_planes_forward_sums_f32 + row * NORM_ROWS_TYPES + type],
         w->cut.blocks, (uint32_t)w->cut.threads, step == WHOLE ? (uint32_t)w->cut.segments : 1,
         step == APPLY ? 0 : (uint32_t)w->cut.shared, a);
 }

@@ -4,7 +4,7 @@
  * (planes) or [samples][plane][channels] (columns) in memory; channels are `groups` times `each`
  * neighbours, and those of one group and sample are a share: what has a mean.
  *
- * A share is cut into `segments`. Whole: they are the blocks of a cluster, which keep what they read
+ * A share is cut into `segments`. Whole (columns alone): they are the blocks of a cluster, which keep what they read
  * in shared memory. Else they are blocks by themselves that leave what they found in scratch, and
  * other kernels go on from there.
  *

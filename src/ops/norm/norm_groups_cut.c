@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cuts of norm_groups, see norm_groups_cut.h. A share that fits the shared memory of a cluster is read
- * once, by the smallest cluster of which a processor has two blocks, so that one loads while another
+ * Cuts of norm_groups, see norm_groups_cut.h. By columns a share that fits the shared memory of a
+ * cluster is read once, by the smallest cluster of which a processor has two blocks, so that one loads while another
  * writes. No state. */
 #include "ops/norm/norm_groups_cut.h"
 
@@ -15,12 +15,9 @@ enum {
     WARP = 32,
     RUN = NORM_GROUPS_RUN,
     BLOCK_RESERVED = 1024, /* shared memory that a block costs besides its own */
-    PLANE_FIXED = 1024,    /* that kernels have besides what they keep, by planes ... */
-    COLUMN_FIXED = 27648,  /* ... and by columns */
+    COLUMN_FIXED = 27648,  /* that kernels have besides what they keep, forward ... */
     COLUMN_FIXED_BACKWARD = 19456,
-    RESIDENT = 2, /* blocks of a processor that read once, if it can be */
-    SMALL = 128,  /* eights of a share that a warp or less has, at most */
-    SMALL_THREADS = 128,
+    RESIDENT = 2,        /* blocks of a processor that read once, if it can be */
     PLANE_THREADS = 256, /* of blocks that read twice, or are of columns */
     /* blocks that a processor has at once of those that read twice: their registers say so */
     PLANE_BLOCKS = 4,
@@ -87,64 +84,19 @@ static int64_t table_bytes(const struct norm_groups_cut *c, const struct norm_gr
     return channels_of(c, s) * (c->team / WARP) * (int64_t)sizeof(struct norm_groups_sums);
 }
 
-static int64_t kept_bytes(const struct norm_groups_cut *c, const struct norm_groups_shape *s)
-{
-    int64_t rounds = wd_ceil_div(channels_of(c, s), c->width / c->team);
-    return rounds * c->turns * c->threads * s->arrays * RUN * s->size;
-}
-
 static void segment_planes(struct norm_groups_cut *c, const struct norm_groups_shape *s,
                            int64_t segments)
 {
     c->segments = segments;
     cut_planes(c, s);
     make_teams(c, s);
-    c->shared = kept_bytes(c, s) + table_bytes(c, s);
+    c->shared = table_bytes(c, s);
 }
 
 static int64_t room(const struct wd_device *device, int64_t resident, int64_t fixed)
 {
     int64_t each = device->shared_per_processor / resident - BLOCK_RESERVED;
     return wd_least(each, device->shared_per_block) - fixed;
-}
-
-/* The smallest cluster that a share fits, `resident` of its blocks on a processor. */
-static bool fit_planes(struct norm_groups_cut *c, const struct norm_groups_shape *s, int64_t most,
-                       int64_t resident, const struct wd_device *device)
-{
-    for (int64_t segments = 1; segments <= most; segments *= 2) {
-        segment_planes(c, s, segments);
-        if (c->shared <= room(device, resident, PLANE_FIXED)) return true;
-    }
-    return false;
-}
-
-static bool whole_planes(struct norm_groups_cut *c, const struct norm_groups_shape *s,
-                         const struct wd_device *device)
-{
-    int64_t shares = s->samples * s->groups;
-    int64_t eights = s->each * wd_ceil_div(s->plane, RUN);
-    int64_t most = wd_norm_cluster_max(device);
-    int64_t side = 1;
-    if (eights <= SMALL) {
-        c->width = wd_clamp(wd_power_up(wd_ceil_div(eights, 2)), 4, WARP);
-        c->threads = SMALL_THREADS;
-        side = c->threads / c->width;
-        most = 1;
-    } else {
-        c->threads = wd_clamp(wd_power_up(wd_ceil_div(eights, 4)), 64, NORM_GROUPS_THREADS);
-        c->width = c->threads;
-    }
-    if (!fit_planes(c, s, most, RESIDENT, device) && !fit_planes(c, s, most, 1, device)) {
-        return false;
-    }
-    /* more of them where processors would have nothing to do */
-    while (c->segments < most && 2 * shares * c->segments <= device->multiprocessors &&
-           eights / c->segments >= 2 * SPLIT_TURNS * c->threads) {
-        segment_planes(c, s, 2 * c->segments);
-    }
-    c->blocks = wd_ceil_div(shares, side) * c->segments;
-    return c->shared <= room(device, 1, PLANE_FIXED);
 }
 
 static void split_planes(struct norm_groups_cut *c, const struct norm_groups_shape *s,
@@ -159,7 +111,6 @@ static void split_planes(struct norm_groups_cut *c, const struct norm_groups_sha
     if (s->each > CHANNELS_MAX) segments = wd_most(segments, wd_ceil_div(s->each, CHANNELS_MAX));
     segment_planes(c, s, segments);
     c->segments = wd_ceil_div(c->by_channels ? s->each : s->plane, c->part);
-    c->shared = table_bytes(c, s);
     c->blocks = shares * c->segments;
 }
 
@@ -249,7 +200,7 @@ struct norm_groups_cut norm_groups_cut(const struct norm_groups_shape *s, bool k
     struct norm_groups_cut c;
     memset(&c, 0, sizeof c);
     c.width = c.team = c.tile = c.tiles = c.rows = 1;
-    c.whole = keeps && (s->columns ? whole_columns(&c, s, device) : whole_planes(&c, s, device));
+    c.whole = keeps && s->columns && whole_columns(&c, s, device);
     if (!c.whole && s->columns) split_columns(&c, s, device);
     if (!c.whole && !s->columns) split_planes(&c, s, device);
     return c;

@@ -79,54 +79,26 @@ __device__ __forceinline__ plane_place plane_place_of(const norm_groups_args &a,
 
 // ---- Forward ----
 
-// What the threads of a share have of it; all of them get its numbers. In the split way the block
-// leaves what it found.
-template <step STEP>
-__device__ __forceinline__ numbers plane_numbers(const norm_groups_args &a, const plane_seat &s,
-                                                 wd_part mine)
+// Leaves what the block found of its share.
+__device__ __forceinline__ void leave_part(const norm_groups_args &a, const plane_seat &s,
+                                           wd_part mine)
 {
     __shared__ wd_part of_warp[WARPS];
-    __shared__ wd_part of_block;
-    __shared__ wd_part of_all;
-    __shared__ numbers of_share;
     const uint32_t lane = threadIdx.x % WARP;
-    numbers n = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (a.width <= WARP) {
-        join_lanes(mine, a.width);
-        if (threadIdx.x % a.width == 0 && s.share < a.shares) {
-            n = numbers_of(a, s.share, mine, true);
-        }
-        n.first = __shfl_sync(WHOLE_WARP, n.first, 0, (int)a.width);
-        n.second = __shfl_sync(WHOLE_WARP, n.second, 0, (int)a.width);
-        n.third = __shfl_sync(WHOLE_WARP, n.third, 0, (int)a.width);
-        return n;
-    }
     join_lanes(mine, WARP);
     if (lane == 0) of_warp[threadIdx.x / WARP] = mine;
     __syncthreads();
-    if (threadIdx.x < WARP) {
-        wd_part all = {0.0, 0.0, 0.0};
-        if (lane < blockDim.x / WARP) all = of_warp[lane];
-        join_lanes(all, WARP);
-        if (lane == 0) of_block = all;
-    }
-    if constexpr (STEP == SUMS) {
-        if (threadIdx.x > 0) return n;
-        a.parts[((int64_t)s.sample * a.slices + s.segment) * a.units + s.group] = {
-            of_block.count, of_block.mean, of_block.squares};
-        return n;
-    }
-    if (a.segments > 1) join_cluster(a, &of_all, &of_block, 1);
-    if (threadIdx.x == 0) {
-        of_share = numbers_of(a, s.share, a.segments > 1 ? of_all : of_block, s.segment == 0);
-    }
-    __syncthreads();
-    return of_share;
+    if (threadIdx.x >= WARP) return;
+    mine = {0.0, 0.0, 0.0};
+    if (lane < blockDim.x / WARP) mine = of_warp[lane];
+    join_lanes(mine, WARP);
+    if (lane > 0) return;
+    a.parts[((int64_t)s.sample * a.slices + s.segment) * a.units + s.group] = {
+        mine.count, mine.mean, mine.squares};
 }
 
-template <class T, step STEP>
-__device__ __forceinline__ wd_part plane_statistics(const norm_groups_args &a, const plane_seat &s,
-                                                    uint4 *kept)
+template <class T>
+__device__ __forceinline__ wd_part plane_statistics(const norm_groups_args &a, const plane_seat &s)
 {
     constexpr int BATCH = PLANE_BATCH<T>;
     wd_shifted mine;
@@ -146,9 +118,6 @@ __device__ __forceinline__ wd_part plane_statistics(const norm_groups_args &a, c
             if (count == 0 && left[0] > 0) mine.begin(wd_widen(x[0].get(0)));
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                if (STEP == WHOLE && turn + b < a.turns) {
-                    keep(kept, round * a.turns + turn + b, x[b]);
-                }
 #pragma unroll
                 for (uint32_t i = 0; i < RUN; ++i) {
                     if (i < left[b]) mine.add(wd_widen(x[b].get(i)));
@@ -160,11 +129,11 @@ __device__ __forceinline__ wd_part plane_statistics(const norm_groups_args &a, c
     return mine.part(count);
 }
 
-template <class T, step STEP>
+template <class T>
 __device__ __forceinline__ void plane_outputs(const norm_groups_args &a, const plane_seat &s,
-                                              const numbers &n, const uint4 *kept)
+                                              const numbers &n)
 {
-    constexpr int BATCH = STEP == APPLY ? PLANE_BATCH<T> : 1;
+    constexpr int BATCH = PLANE_BATCH<T>;
     for (uint32_t round = 0; round < s.rounds; ++round) {
         const uint32_t c = channel_of(a, s, round);
         line l = {0.0f, 0.0f, 0.0f};
@@ -175,8 +144,7 @@ __device__ __forceinline__ void plane_outputs(const norm_groups_args &a, const p
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
                 p[b] = plane_place_of(a, s, c, turn + b);
-                if (STEP == WHOLE) find(x[b], kept, round * a.turns + turn + b);
-                else fetch(x[b], static_cast<const T *>(a.x) + p[b].at, p[b].as, p[b].left);
+                fetch(x[b], static_cast<const T *>(a.x) + p[b].at, p[b].as, p[b].left);
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
@@ -194,16 +162,17 @@ __device__ __forceinline__ void plane_outputs(const norm_groups_args &a, const p
 template <class T, step STEP>
 __device__ __forceinline__ void planes_forward(const norm_groups_args &a)
 {
-    uint4 *kept = wd_dynamic_shared<uint4>();
     const plane_seat s = plane_seat_of(a, block_of<STEP>());
-    numbers n = {0.0f, 0.0f, 0.0f, 0.0f};
     wd_wait_for_previous();
-    if constexpr (STEP != APPLY) {
-        n = plane_numbers<STEP>(a, s, plane_statistics<T, STEP>(a, s, kept));
-    } else if (s.share < a.shares) {
-        n = a.given_inv_std ? given_numbers(a, s.share) : a.numbers[s.share];
+    if constexpr (STEP == SUMS) {
+        leave_part(a, s, plane_statistics<T>(a, s));
+    } else {
+        numbers n = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (s.share < a.shares) {
+            n = a.given_inv_std ? given_numbers(a, s.share) : a.numbers[s.share];
+        }
+        plane_outputs<T>(a, s, n);
     }
-    if constexpr (STEP != SUMS) plane_outputs<T, STEP>(a, s, n, kept);
 }
 
 // ---- Backward ----
@@ -236,34 +205,12 @@ __device__ __forceinline__ void leave_table(const norm_groups_args &a, const pla
     }
 }
 
-// Of a share, from what its threads have; all of them get it.
-__device__ __forceinline__ sums plane_sums_of_all(const norm_groups_args &a, sums mine)
-{
-    __shared__ sums of_warp[WARPS];
-    __shared__ sums of_block;
-    __shared__ sums of_all;
-    mine = add_lanes(mine, min(a.width, WARP));
-    if (a.width <= WARP) return mine;
-    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = mine;
-    __syncthreads();
-    if (threadIdx.x < WARP) {
-        sums all = {0.0f, 0.0f};
-        if (threadIdx.x < blockDim.x / WARP) all = of_warp[threadIdx.x];
-        all = add_lanes(all, WARP);
-        if (threadIdx.x == 0) of_block = all;
-    }
-    if (a.segments > 1) join_cluster(a, &of_all, &of_block, 1);
-    __syncthreads();
-    return a.segments > 1 ? of_all : of_block;
-}
-
-// Adds scale * dy and scale * dy * xhat of the thread's elements.
-template <class T, step STEP>
-__device__ __forceinline__ sums plane_gradients(const norm_groups_args &a, const plane_seat &s,
-                                                const numbers &given, uint4 *kept, sums *table)
+// Sums of dy and dy * xhat of channels.
+template <class T>
+__device__ __forceinline__ void plane_gradients(const norm_groups_args &a, const plane_seat &s,
+                                                const numbers &given, sums *table)
 {
     constexpr int BATCH = PLANE_PAIR_BATCH<T>;
-    sums mine = {0.0f, 0.0f};
     for (uint32_t round = 0; round < s.rounds; ++round) {
         const uint32_t c = channel_of(a, s, round);
         sums found = {0.0f, 0.0f};
@@ -277,11 +224,6 @@ __device__ __forceinline__ sums plane_gradients(const norm_groups_args &a, const
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                const uint32_t slot = 2 * (round * a.turns + turn + b);
-                if (STEP == WHOLE && turn + b < a.turns) {
-                    keep(kept, slot, x[b]);
-                    keep(kept, slot + 1, dy[b]);
-                }
                 // where there is no element, dy is 0
 #pragma unroll
                 for (int i = 0; i < RUN; ++i) {
@@ -292,23 +234,16 @@ __device__ __forceinline__ sums plane_gradients(const norm_groups_args &a, const
             }
         }
         found.dy_xhat *= given.second;
-        if (c < s.channels) {
-            const float scale = param_at(a.scale, s.channel + c);
-            mine.dy = fmaf(scale, found.dy, mine.dy);
-            mine.dy_xhat = fmaf(scale, found.dy_xhat, mine.dy_xhat);
-        }
-        if (a.sums) leave_channel(a, s, c, table, found);
+        leave_channel(a, s, c, table, found);
     }
-    if (a.sums && a.team > WARP) leave_table(a, s, table);
-    return mine;
+    if (a.team > WARP) leave_table(a, s, table);
 }
 
-template <class T, step STEP>
+template <class T>
 __device__ __forceinline__ void plane_slopes(const norm_groups_args &a, const plane_seat &s,
-                                             const numbers &given, const sums &all,
-                                             const uint4 *kept)
+                                             const numbers &given, const sums &all)
 {
-    constexpr int BATCH = STEP == APPLY ? PLANE_PAIR_BATCH<T> : 1;
+    constexpr int BATCH = PLANE_PAIR_BATCH<T>;
     const float base = -given.second * all.dy;
     const float slope = -given.second * given.second * all.dy_xhat;
     for (uint32_t round = 0; round < s.rounds; ++round) {
@@ -320,15 +255,9 @@ __device__ __forceinline__ void plane_slopes(const norm_groups_args &a, const pl
             plane_place p[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                const uint32_t slot = 2 * (round * a.turns + turn + b);
                 p[b] = plane_place_of(a, s, c, turn + b);
-                if (STEP == WHOLE) {
-                    find(x[b], kept, slot);
-                    find(dy[b], kept, slot + 1);
-                } else {
-                    fetch(x[b], static_cast<const T *>(a.x) + p[b].at, p[b].as, p[b].left);
-                    fetch(dy[b], static_cast<const T *>(a.dy) + p[b].at, p[b].as, p[b].left);
-                }
+                fetch(x[b], static_cast<const T *>(a.x) + p[b].at, p[b].as, p[b].left);
+                fetch(dy[b], static_cast<const T *>(a.dy) + p[b].at, p[b].as, p[b].left);
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
@@ -347,24 +276,17 @@ __device__ __forceinline__ void plane_slopes(const norm_groups_args &a, const pl
 template <class T, step STEP>
 __device__ __forceinline__ void planes_backward(const norm_groups_args &a)
 {
-    uint4 *kept = wd_dynamic_shared<uint4>();
     const plane_seat s = plane_seat_of(a, block_of<STEP>());
     numbers given = {0.0f, 0.0f, 0.0f, 0.0f};
-    sums all = {0.0f, 0.0f};
     wd_wait_for_previous();
     if (s.share < a.shares) given = given_numbers(a, s.share);
-    if constexpr (STEP != APPLY) {
-        const uint32_t slots = STEP == WHOLE ? 2 * s.rounds * a.turns : 0;
-        sums *table = reinterpret_cast<sums *>(kept + slots * RUN_WORDS<T> * blockDim.x);
-        all = plane_gradients<T, STEP>(a, s, given, kept, table);
-    } else if (s.share < a.shares) {
-        all = {a.numbers[s.share].first, a.numbers[s.share].second};
+    if constexpr (STEP == SUMS) {
+        plane_gradients<T>(a, s, given, wd_dynamic_shared<sums>());
+    } else {
+        sums all = {0.0f, 0.0f};
+        if (s.share < a.shares) all = {a.numbers[s.share].first, a.numbers[s.share].second};
+        plane_slopes<T>(a, s, given, all);
     }
-    if constexpr (STEP == WHOLE) {
-        all = plane_sums_of_all(a, all);
-        all.dy *= a.inverse, all.dy_xhat *= a.inverse;
-    }
-    if constexpr (STEP != SUMS) plane_slopes<T, STEP>(a, s, given, all, kept);
 }
 
 } // namespace

@@ -95,12 +95,13 @@ static cudnnStatus_t emit_params(struct wd_queue *queue, const struct norm_group
 {
     int64_t rows = a->samples * (int64_t)a->slices;
     int64_t warps = 1;
-    while (warps < rows && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
+    while (warps * (WARP / NORM_KEPT_FINISH) < rows && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
     if (s->columns || c->blocks == 1) a->length = 0;
     a->part = (uint32_t)stretch(s, c);
     a->lanes = a->runs ? (uint32_t)(16 / s->size) : 1;
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_kept_params],
-                          wd_ceil_div(s->channels, WARP), (uint32_t)(warps * WARP), 0, a);
+                          wd_ceil_div(s->channels, NORM_KEPT_FINISH), (uint32_t)(warps * WARP), 0,
+                          a);
 }
 
 /* ---- Emitting ---- */

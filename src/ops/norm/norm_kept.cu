@@ -27,14 +27,14 @@ __device__ __forceinline__ bool has_sums(const norm_kept_args &a, uint32_t row, 
 
 constexpr uint32_t ROWS_AT_ONCE = 8;
 
-// dscale and dbias over samples and blocks: a warp's lanes are channels, and warps have rows of sums.
+// dscale and dbias over samples and blocks: lanes are channels and rows of sums, and so are warps.
 __device__ __forceinline__ void kept_params(const norm_kept_args &a)
 {
-    __shared__ double of_warp[2][NORM_ROWS_THREADS / WARP][WARP];
-    const uint32_t lane = threadIdx.x % WARP;
-    const uint32_t warp = threadIdx.x / WARP;
-    const uint32_t warps = blockDim.x / WARP;
-    const uint32_t channel = blockIdx.x * WARP + lane;
+    __shared__ double of_warp[2][NORM_ROWS_THREADS / WARP][NORM_KEPT_FINISH];
+    const uint32_t lane = threadIdx.x % NORM_KEPT_FINISH;
+    const uint32_t warp = threadIdx.x / NORM_KEPT_FINISH; // so many channels' worth of one
+    const uint32_t warps = blockDim.x / NORM_KEPT_FINISH;
+    const uint32_t channel = blockIdx.x * NORM_KEPT_FINISH + lane;
     double dy = 0.0, dy_xhat = 0.0;
     wd_wait_for_previous();
     if (channel < a.channels) {
@@ -56,11 +56,18 @@ __device__ __forceinline__ void kept_params(const norm_kept_args &a)
             }
         }
     }
-    of_warp[0][warp][lane] = dy;
-    of_warp[1][warp][lane] = dy_xhat;
+    for (uint32_t lanes = NORM_KEPT_FINISH; lanes < WARP; lanes *= 2) {
+        dy += __shfl_xor_sync(WHOLE_WARP, dy, (int)lanes);
+        dy_xhat += __shfl_xor_sync(WHOLE_WARP, dy_xhat, (int)lanes);
+    }
+    if (threadIdx.x % WARP < NORM_KEPT_FINISH) {
+        of_warp[0][threadIdx.x / WARP][lane] = dy;
+        of_warp[1][threadIdx.x / WARP][lane] = dy_xhat;
+    }
     __syncthreads();
     if (warp > 0 || channel >= a.channels) return;
-    for (uint32_t w = 1; w < warps; ++w) dy += of_warp[0][w][lane], dy_xhat += of_warp[1][w][lane];
+    for (uint32_t w = 1; w < blockDim.x / WARP; ++w)
+        dy += of_warp[0][w][lane], dy_xhat += of_warp[1][w][lane];
     set_param(a.dbias, channel, (float)dy);
     set_param(a.dscale, channel, (float)dy_xhat);
 }

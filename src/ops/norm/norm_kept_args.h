@@ -22,7 +22,8 @@ enum {
     NORM_KEPT_THREADS = 384,
     NORM_KEPT_CLUSTER = 8,       /* blocks of a panel, at most */
     NORM_KEPT_BESIDE_RUNS = 128, /* of a share that others lie beside, less than that */
-    NORM_KEPT_BATCHES = 4,       /* parts of a panel that are waited for one after the other */
+    NORM_KEPT_FINISH = 8,  /* channels of a block that adds up dscale and dbias: a sector or two */
+    NORM_KEPT_BATCHES = 4, /* parts of a panel that are waited for one after the other */
 };
 
 /* Backward: what was found of a channel, or of a piece of it. */

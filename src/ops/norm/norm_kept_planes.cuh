@@ -135,6 +135,39 @@ __device__ __forceinline__ pair sum_of_panel(const norm_kept_args &a, const exch
     return received(a, e, 0, WARP);
 }
 
+// The same of statistics: the first warp does what follows from sums of warps, for all.
+__device__ __forceinline__ numbers numbers_of_panel(const norm_kept_args &a, const exchange &e,
+                                                    pair mine, float origin, pair *of_warp)
+{
+    __shared__ numbers found;
+    const uint32_t lane = threadIdx.x % WARP;
+    if (threadIdx.x == 0) expect(a, e);
+    mine = sum_of_lanes(mine, WARP);
+    if (lane == 0) of_warp[threadIdx.x / WARP] = mine;
+    __syncthreads();
+    if (threadIdx.x < WARP) {
+        mine = {0.0, 0.0};
+        if (lane < blockDim.x / WARP) mine = of_warp[lane];
+        mine = sum_of_lanes(mine, WARPS);
+        if (a.blocks > 1) {
+            if (lane == 0) {
+                publish(a, e, 0, mine);
+                if (a.counters) {
+                    uint32_t *counter = a.counters + blockIdx.x / a.blocks * WD_COUNTER_WORDS;
+                    wd_await(counter, wd_come(counter, a.blocks, e.rank == 0));
+                }
+            }
+            __syncwarp();
+            if (!a.counters) wait_for_all(a, e);
+            mine = received(a, e, 0, WARP);
+        }
+        const numbers n = numbers_of(a, mine, origin);
+        if (lane == 0) found = n;
+    }
+    __syncthreads();
+    return found;
+}
+
 // A channel's formula: y = factor * (x - mean) + base, or dx = factor * dy + slope * (x - mean) + base.
 struct __align__(16) line
 {
@@ -321,8 +354,7 @@ __device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const pl
             }
         }
     }
-    const pair all = sum_of_panel(a, e, mine.from(origin, count), of_warp);
-    const numbers n = numbers_of(a, all, origin);
+    const numbers n = numbers_of_panel(a, e, mine.from(origin, count), origin, of_warp);
     for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
         if (c >= blockDim.x) {
             scale = param_bits(a.scale, first + c);

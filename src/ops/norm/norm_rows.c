@@ -160,6 +160,9 @@ bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes)
 void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
 {
     a->step = c->clusters * c->groups;
+    a->first = (uint32_t)c->first;
+    a->early = (uint32_t)c->early;
+    a->later = (uint32_t)c->later;
     a->lanes = (uint32_t)c->lanes;
     a->share = (uint32_t)c->share;
     a->groups = (uint32_t)c->groups;
@@ -167,6 +170,7 @@ void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
     a->partials = (uint32_t)c->clusters;
     a->ahead = (uint32_t)c->ahead;
     a->ring = (uint32_t)c->ring;
+    a->lag = (uint32_t)c->lag;
     if (c->clusters == 1) a->partial = NULL;
 }
 
@@ -234,7 +238,7 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
         return emit_plain(queue, &a, type, whole);
     }
     if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole)) return wd_norm_long_forward(call, queue);
-    type += c.edges ? KERNEL_norm_rows_walk_edges_f32 : KERNEL_norm_rows_walk_f32;
+    type += c.edges ? KERNEL_norm_rows_walk_edges_f32 : KERNEL_norm_rows_parted_f32;
     return wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a);
 }
 

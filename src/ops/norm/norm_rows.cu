@@ -7,39 +7,25 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
 #include "ops/norm/norm_plain.cuh"
-#include "ops/norm/norm_rows_walk.cuh"
+#include "ops/norm/norm_rows_parted.cuh"
 
 namespace {
 
 // Of the thread's columns.
-template <class T, int C, bool EDGES>
+template <class T, int C>
 __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uint4 *ring,
                                      uint32_t at, int64_t row)
 {
     part p = {0.0f, 0.0f, 0.0f, (float)s.count};
     float sum = 0.0f;
-    if constexpr (EDGES) {
-        const T *mine = singles_of<T, 1>(a, s, ring, at, 0, a.x, row);
-        if (a.centered && s.count > 0) p.pivot = wd_widen(mine[0]);
+    const T *mine = singles_of<T, 1>(a, s, ring, at, 0, a.x, row);
+    if (a.centered && s.count > 0) p.pivot = wd_widen(mine[0]);
 #pragma unroll
-        for (int i = 0; i < C; ++i) {
-            if (!has<EDGES>(s, i)) continue;
-            const float d = wd_widen(mine[i * WARP]) - p.pivot;
-            sum += d;
-            p.squares = fmaf(d, d, p.squares);
-        }
-    } else {
-#pragma unroll
-        for (int v = 0; v < UNITS<T, C>; ++v) {
-            const unit<T> x = take<T, C, 1>(ring, at, 0, v);
-            if (v == 0 && a.centered) p.pivot = wide_of<T>(x, 0);
-#pragma unroll
-            for (int i = 0; i < EACH<T>; ++i) {
-                const float d = wide_of<T>(x, i) - p.pivot;
-                sum += d;
-                p.squares = fmaf(d, d, p.squares);
-            }
-        }
+    for (int i = 0; i < C; ++i) {
+        if (!has<true>(s, i)) continue;
+        const float d = wd_widen(mine[i * WARP]) - p.pivot;
+        sum += d;
+        p.squares = fmaf(d, d, p.squares);
     }
     if (a.centered && s.count > 0) {
         p.rest = sum * (1.0f / p.count);
@@ -49,56 +35,39 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
     return p;
 }
 
-template <class T, int C, bool EDGES>
+template <class T, int C>
 __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, uint4 *ring,
                                         uint32_t at, int64_t row, const numbers &n,
                                         const float *scale, const float *bias)
 {
     constexpr int E = EACH<T>;
-    T *to = static_cast<T *>(a.y) + (row * a.length + s.first);
-    if (!EDGES && row >= a.rows) return;
+    T *mine = singles_of<T, 1>(a, s, ring, at, 0, a.x, row);
+    const uint32_t count = row < a.rows ? s.count : 0;
     if (s.lane == 0 && s.rank == 0 && row < a.rows) {
         if (a.mean) a.mean[row] = n.mean;
         if (a.inv_std) a.inv_std[row] = n.inv_std;
     }
-    if constexpr (EDGES) {
-        T *mine = singles_of<T, 1>(a, s, ring, at, 0, a.x, row);
-        const uint32_t count = row < a.rows ? s.count : 0;
 #pragma unroll
-        for (int i = 0; i < C; i += SOME) {
-            unit<T> x[SOME / E];
-            float y[SOME];
-            take_singles<T>(x, mine, WARP, i, count);
+    for (int i = 0; i < C; i += SOME) {
+        unit<T> x[SOME / E];
+        float y[SOME];
+        take_singles<T>(x, mine, WARP, i, count);
 #pragma unroll
-            for (int k = 0; k < SOME; ++k) {
-                const float xhat = fmaf(wide_of<T>(x[k / E], k % E) - n.mean, n.inv_std, n.shift);
-                y[k] = fmaf(scale[i + k], xhat, bias[i + k]);
-            }
-            put_singles<T>(mine, WARP, i, count, y);
+        for (int k = 0; k < SOME; ++k) {
+            const float xhat = fmaf(wide_of<T>(x[k / E], k % E) - n.mean, n.inv_std, n.shift);
+            y[k] = fmaf(scale[i + k], xhat, bias[i + k]);
         }
-        put_slot<T, 1>(a, s, ring, at, row);
-    } else {
-#pragma unroll
-        for (int v = 0; v < UNITS<T, C>; ++v) {
-            float y[E];
-            const unit<T> x = take<T, C, 1>(ring, at, 0, v);
-#pragma unroll
-            for (int i = 0; i < E; ++i) {
-                const float xhat = fmaf(wide_of<T>(x, i) - n.mean, n.inv_std, n.shift);
-                y[i] = fmaf(scale[v * E + i], xhat, bias[v * E + i]);
-            }
-            put<T>(a, to + v * s.stride, y);
-        }
+        put_singles<T>(mine, WARP, i, count, y);
     }
+    put_slot<T, 1>(a, s, ring, at, row);
 }
 
-template <class T, int C, bool EDGES>
-__device__ __forceinline__ void rows_forward(const norm_rows_args &a)
+template <class T, int C> __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
 {
     __shared__ slots of;
     WD_DYNAMIC_SHARED(uint4, ring);
     const int64_t block = blockIdx.x / a.cluster;
-    const seat s = seat_of<T, C, EDGES, false>(a);
+    const seat s = seat_of<T, C, true, false>(a);
     const bool computes = !a.given_inv_std;
     const bool alone = a.lanes == WARP && a.cluster == 1;
     float scale[C], bias[C];
@@ -107,13 +76,11 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
     wd_wait_for_previous();
     int64_t row = block * a.groups + s.group;
     for (uint32_t r = 0; r < a.ahead; ++r) {
-        ask<T, C, EDGES, 1>(a, s, ring, r, 0, a.x, row + r * a.step);
+        ask<T, C, true, 1>(a, s, ring, r, 0, a.x, row + r * a.step);
         wd_copies_end();
     }
-    const bool posts = !EDGES && computes && a.posts;
-    if (posts) begin_posts(a, s.rank);
-    read_param<T, C, EDGES>(s, a.scale, scale);
-    read_param<T, C, EDGES>(s, a.bias, bias);
+    read_param<T, C, true>(s, a.scale, scale);
+    read_param<T, C, true>(s, a.bias, bias);
     const float columns = sum_of_warp((float)s.count); // of the warp
     const float inverse = columns > 0.0f ? 1.0f / columns : 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
@@ -123,14 +90,14 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
         numbers of_next = {0.0f, 0.0f, 0.0f};
         if (more) {
             if (turn > 0) {
-                ask<T, C, EDGES, 1>(a, s, ring, last, 0, a.x, row + (a.ahead - 1) * a.step);
+                ask<T, C, true, 1>(a, s, ring, last, 0, a.x, row + (a.ahead - 1) * a.step);
                 wd_copies_end();
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);
-            if (EDGES) meet_row(a, s);
+            meet_row(a, s);
             if (computes) {
-                part p = look<T, C, EDGES>(a, s, ring, next, row);
+                part p = look<T, C>(a, s, ring, next, row);
                 p = join_warp<true>(p, inverse);
                 p.count = columns;
                 if (alone) of_next = numbers_of(a, p);
@@ -140,13 +107,10 @@ __device__ __forceinline__ void rows_forward(const norm_rows_args &a)
             }
         }
         part all = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (posts) {
-            all = exchange<true>(a, s.rank, s.part, a.share * EACH<T>, of, turn, more);
-        }
         if (turn > 0) {
-            if (computes && !alone && !posts) all = hear<true>(a, s.group, of, turn - 1);
+            if (computes && !alone) all = hear<true>(a, s.group, of, turn - 1);
             if (computes && !alone) n = numbers_of(a, all);
-            put_row<T, C, EDGES>(a, s, ring, present, row - a.step, n, scale, bias);
+            put_row<T, C>(a, s, ring, present, row - a.step, n, scale, bias);
         }
         if (!more) break;
         n = of_next;

@@ -36,15 +36,19 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
 
 /* How rows are cut, see norm_rows_args.h. */
 struct wd_norm_cut {
-    int way; /* columns of a thread: 0 is 8, 1 is 24, 2 is 32, 3 is 32 in RMS norm without dbias */
+    int way;    /* columns of a thread: 8, 24, 32, and twice 32 in RMS norm without dbias */
     bool edges; /* rows begin and end off boundaries of units, or threads lack some */
     int64_t lanes;
     int64_t share;
     int64_t groups;
     int64_t cluster;
     int64_t clusters;
+    int64_t first; /* of these, those that have `early` rows; others have `later` rows each */
+    int64_t early;
+    int64_t later;
     int64_t ahead;
     int64_t ring;
+    int64_t lag;
     int64_t shared; /* bytes */
     bool posts;     /* the blocks of a row are no cluster, but all there at once */
 };

@@ -61,6 +61,9 @@ struct norm_rows_args {
     uint32_t *counters; /* of these, one a row's blocks, WD_COUNTER_WORDS apart */
     int64_t rows;
     int64_t step;
+    uint32_t first; /* of gradients by strips: clusters that have most of the rows, */
+    uint32_t early; /* how many these are, */
+    uint32_t later; /* and rows of each cluster after them */
     float epsilon;
     float inverse; /* of the length */
     uint32_t length;
@@ -71,6 +74,8 @@ struct norm_rows_args {
     uint32_t partials;
     uint32_t ahead;
     uint32_t ring;
+    uint32_t
+        lag; /* forward, of rows that several blocks share: turns from looking at a row to putting it */
     int32_t centered; /* not RMS norm */
     int32_t streaming;
     int32_t apart; /* y lies differently within units than x: written by elements */

@@ -28,8 +28,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_norm_rows s = {.rows = 0};
     if (!wd_norm_rows_match(problem, &s, reason)) return false;
     if (!wd_norm_has_statistics(problem, reason)) return false;
-    WD_NEED(wd_norm_rows_fit(problem, &s), reason, NOT_SUPPORTED_SHAPE,
-            "rows of %lld elements are too long", (long long)s.length);
+    WD_NEED(s.rows <= INT32_MAX && wd_norm_rows_fit(problem, &s), reason, NOT_SUPPORTED_SHAPE,
+            "%lld rows of %lld elements are too many, or too long", (long long)s.rows,
+            (long long)s.length);
     return true;
 }
 
@@ -101,6 +102,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         {KERNEL_norm_rows_backward_24_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_32_f32, KERNEL_norm_rows_backward_32_edges_f32},
         {KERNEL_norm_rows_backward_squares_f32, KERNEL_norm_rows_backward_32_edges_f32},
+        {KERNEL_norm_rows_backward_strips_f32, KERNEL_norm_rows_backward_32_edges_f32},
     };
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);
@@ -115,11 +117,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
     if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole))
         return wd_norm_long_backward(call, queue);
-    by_posts = c.posts && first[c.way][0] == KERNEL_norm_rows_backward_32_f32;
     if (a.dscale.data || a.dbias.data) {
         char *behind = (char *)call->workspace + wd_norm_rows_posts(&c);
         a.partial = (float *)(void *)behind;
     }
+    by_posts = c.posts && first[c.way][0] == KERNEL_norm_rows_backward_32_f32;
     type += by_posts ? KERNEL_norm_rows_backward_posts_f32 : first[c.way][c.edges];
     WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;

@@ -5,38 +5,9 @@
 // by side in a block, then by a second kernel or, of a small problem, by the blocks of one cluster.
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
-#include "ops/norm/norm_rows_walk.cuh"
+#include "ops/norm/norm_rows_strips.cuh"
 
 namespace {
-
-// What is given of a row.
-struct known {
-    float mean;
-    float inv_std;
-};
-
-__device__ __forceinline__ known known_of(const norm_rows_args &a, int64_t row)
-{
-    return {given(a.given_mean, a, row), given(a.given_inv_std, a, row)};
-}
-
-// What a kernel is for: rows of several in a warp, or of whole warps; those by posts apart, for what they
-// need costs the others 2%; or RMS norm without dbias, by posts or not, whose threads need a third less of
-// registers, so that there are more of them.
-enum kind { SEVERAL, ROWS, POSTS, SQUARES };
-
-// Adds a column of a row to its sums and to those of the row: of g = dy scale, and of g (x - mean).
-template <kind KIND>
-__device__ __forceinline__ void add_column(part &p, const known &k, float x, float dy, float scale,
-                                           float &dscale, float &dbias)
-{
-    const float slope = KIND == SQUARES ? dy * x : dy * (x - k.mean);
-    dscale = fmaf(slope, k.inv_std, dscale);
-    p.rest = fmaf(slope, scale, p.rest);
-    if (KIND == SQUARES) return;
-    dbias += dy;
-    p.pivot = fmaf(dy, scale, p.pivot);
-}
 
 template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uint4 *ring,
@@ -123,77 +94,6 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
     }
 }
 
-// ---- dscale and dbias ----
-
-__device__ __forceinline__ const norm_rows_param &param_of(const norm_rows_args &a, uint32_t which)
-{
-    return which == 0 ? a.dscale : a.dbias;
-}
-
-// A sum of the block, or of its share of a cluster.
-__device__ __forceinline__ void put_sum(const norm_rows_args &a, uint32_t which, uint32_t column,
-                                        float value)
-{
-    const int64_t partial = (int64_t)(blockIdx.x / a.cluster) * 2 + which;
-    if (a.partial) a.partial[partial * a.length + column] = value;
-    else write_param(param_of(a, which), column, value);
-}
-
-// Over the rows side by side in a block, in their order: `room` has a place for each column of each,
-// and gets the sums of columns at its beginning.
-template <class T, int C, bool EDGES>
-__device__ __forceinline__ void add_groups(const norm_rows_args &a, const seat &s,
-                                           const float *mine, float *room)
-{
-    const uint32_t most = min(a.groups, (uint32_t)NORM_ROWS_SLICES_MAX);
-    const uint32_t slices = max(1u, min(most, blockDim.x / a.length));
-#pragma unroll
-    for (int i = 0; i < C; ++i) {
-        if (has<EDGES>(s, i)) room[s.group * a.length + column_of<T, EDGES>(s, i)] = mine[i];
-    }
-    __syncthreads();
-    for (uint32_t k = threadIdx.x; k < slices * a.length; k += blockDim.x) {
-        const uint32_t slice = slices > 1 ? k / a.length : 0;
-        const uint32_t column = k - slice * a.length;
-        float sum = 0.0f;
-        for (uint32_t g = slice; g < a.groups; g += slices) sum += room[g * a.length + column];
-        room[k] = sum;
-    }
-    if (slices == 1) return; // its columns are the thread's own
-    __syncthreads();
-    for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
-        float sum = room[column];
-        for (uint32_t g = 1; g < slices; ++g) sum += room[g * a.length + column];
-        room[column] = sum;
-    }
-}
-
-template <class T, int C, bool EDGES, kind KIND>
-__device__ __forceinline__ void deliver(const norm_rows_args &a, const seat &s, const float *dscale,
-                                        const float *dbias, float *room)
-{
-    if (!a.dscale.data && !a.dbias.data) return;
-    if (a.groups == 1) {
-#pragma unroll
-        for (int i = 0; i < C; ++i) {
-            const uint32_t column = column_of<T, EDGES>(s, i);
-            if (!has<EDGES>(s, i)) continue;
-            if (a.dscale.data) put_sum(a, 0, column, dscale[i]);
-            if (KIND != SQUARES && a.dbias.data) put_sum(a, 1, column, dbias[i]);
-        }
-        return;
-    }
-#pragma unroll
-    for (uint32_t which = 0; which < (KIND == SQUARES ? 1 : 2); ++which) {
-        if (!param_of(a, which).data) continue;
-        __syncthreads(); // all have read what lay here
-        add_groups<T, C, EDGES>(a, s, which == 0 ? dscale : dbias, room);
-        for (uint32_t column = threadIdx.x; column < a.length; column += blockDim.x) {
-            put_sum(a, which, column, room[column]);
-        }
-    }
-}
-
 template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
 {
@@ -258,8 +158,6 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
 
 // ---- Few rows ----
 
-// Blocks of two kinds, which need nothing of one another: the first ones have a row each, the others
-// some columns of all rows, which they read again.
 // Sums over the block; all threads get them.
 __device__ __forceinline__ part join_block(const part &mine)
 {
@@ -351,6 +249,8 @@ __device__ __forceinline__ void few_columns(const norm_rows_args &a, uint32_t st
     write_param(param_of(a, warp), column, sum);
 }
 
+// Blocks of two kinds, which need nothing of one another: the first ones have a row each, the others
+// some columns of all rows, which they read again.
 template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
 {
     wd_wait_for_previous();

@@ -12,15 +12,21 @@ enum {
     SHARED_FIXED = 10 << 10, /* of a block, at most, beside what the cut asks for */
     POSTS_ROWS = 8,          /* of fewer all blocks have one each: norm_wide */
     CLUSTER_WARPS = 128,     /* of a row, at most: places for what they find */
+    RING_ENOUGH = 3,         /* places: one row is put, one looked at, one on its way */
+    LAG_RING = 5,            /* places that leave room for two rows that wait */
+    TAIL_TURNS = 16,         /* of a block: of fewer the last ones are no small part */
+    TAIL_SHARE = 12,         /* of its turns are for whoever is free */
+    TAIL_ROWS = 160,         /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
- * allow. All threads of WAY_24 and WAY_SQUARES (RMS norm without dbias) have all their units. */
-enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAYS };
+ * allow. All threads of WAY_24, and of WAY_SQUARES and WAY_STRIPS (RMS norm without dbias), have all their
+ * units. */
+enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAYS };
 static const struct {
     int64_t columns;
     int64_t threads[2]; /* forward, backward */
-} ways[WAYS] = {{8, {0, 640}}, {24, {0, 512}}, {32, {512, 384}}, {32, {0, 512}}};
+} ways[WAYS] = {{8, {0, 640}}, {24, {0, 512}}, {32, {512, 384}}, {32, {0, 512}}, {32, {0, 512}}};
 
 struct rows_of {
     int64_t rows;
@@ -39,7 +45,10 @@ static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut
 static int64_t slot_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
 {
     int64_t units = c->lanes * ways[c->way].columns / r->each;
-    /* with edges one more, since rows begin anywhere */
+    /* by strips a unit more for each warp: the statistics; with edges one, since rows begin anywhere */
+    if (c->way == WAY_STRIPS) {
+        return c->groups * (2 * units + c->lanes / WARP) * NORM_ROWS_UNIT;
+    }
     return c->groups * (c->edges ? c->share + 1 : units) * NORM_ROWS_UNIT * (r->backward ? 2 : 1);
 }
 
@@ -73,6 +82,18 @@ static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struc
             if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward] / rows)) return true;
             if (fits(c, r, WAY_24, ways[WAY_24].threads[r->backward] / rows)) return true;
         }
+    }
+    return false;
+}
+
+/* RMS norm without dbias in clusters: a block has a processor to itself. */
+static bool cut_strips(struct wd_norm_cut *c, const struct rows_of *r,
+                       const struct wd_device *device)
+{
+    c->groups = 1;
+    for (c->cluster = 2; !c->edges && c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
+        if (!fits(c, r, WAY_STRIPS, ways[WAY_STRIPS].threads[1])) continue;
+        if (RING_ENOUGH * slot_bytes(r, c) <= device->shared_per_block - SHARED_FIXED) return true;
     }
     return false;
 }
@@ -128,21 +149,42 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
     int64_t slot = slot_bytes(r, c);
     bool once = c->clusters * c->groups >= r->rows;
     c->ring = once ? 1 : wd_least(most / slot, NORM_ROWS_AHEAD_MAX + 1);
-    c->ahead = once ? 1 : c->ring - 1;
+    /* forward a row of whole units waits longer for its blocks' sums, where there is room for it */
+    c->lag = !r->backward && !c->edges && c->ring >= LAG_RING ? 2 : 1;
+    c->ahead = once ? 1 : c->ring - c->lag;
     c->shared = wd_most(c->ring * slot, room_bytes(r, c));
     return c->ahead >= 1 && c->shared <= device->shared_per_block - SHARED_FIXED;
+}
+
+/* By strips: the last turns are in clusters of their own, which begin where others have ended. */
+static void cut_tail(struct wd_norm_cut *c, const struct rows_of *r)
+{
+    int64_t turns = wd_ceil_div(wd_ceil_div(r->rows, c->groups), c->clusters);
+    int64_t most = r->rows / TAIL_ROWS;
+    int64_t each = wd_ceil_div(turns, TAIL_TURNS);
+    c->first = c->clusters;
+    c->early = r->rows;
+    c->later = 1;
+    if (c->way != WAY_STRIPS) return;
+    if (turns < TAIL_TURNS || most == 0) return;
+    c->early = (turns - wd_ceil_div(turns, TAIL_SHARE)) * c->clusters * c->groups;
+    each = wd_most(each, wd_ceil_div(wd_ceil_div(r->rows - c->early, c->groups), most));
+    c->later = each * c->groups;
+    c->clusters += wd_ceil_div(r->rows - c->early, c->later);
 }
 
 static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
     struct wd_norm_cut posts = *c;
+    struct wd_norm_cut strips = *c;
     int64_t most;
     int64_t each;
     bool fits_cluster = cut_row(c, r, device);
-    /* clusters are faster where they hold a row, but for squares: of large ones not all processors can be
-     * had */
-    if ((!fits_cluster || (r->squares && c->cluster > 2)) && cut_posts(&posts, r, device))
-        *c = posts;
+    bool fits_strips =
+        r->squares && (!fits_cluster || c->cluster > 2) && cut_strips(&strips, r, device);
+    /* clusters are faster where they hold a row */
+    if (fits_strips) *c = strips;
+    else if (!fits_cluster && cut_posts(&posts, r, device)) *c = posts;
     else if (!fits_cluster) return false;
     /* rows go side by side where there are enough for all processors */
     each = c->lanes < WARP ? WARP / c->lanes : 1;
@@ -153,7 +195,9 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
         int64_t wanted = wd_ceil_div(r->rows, c->groups);
         /* as many rows for each */
         c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
-        if (cut_ring(c, r, device)) return true;
+        if (!cut_ring(c, r, device)) continue;
+        cut_tail(c, r);
+        return true;
     }
     return false;
 }

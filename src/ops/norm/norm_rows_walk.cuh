@@ -148,6 +148,15 @@ __device__ __forceinline__ unit<T> take(uint4 *ring, uint32_t at, int which, int
     return u;
 }
 
+// A unit of the thread's own.
+template <class T> __device__ __forceinline__ unit<T> strip_take(const uint4 *from)
+{
+    const uint4 word = *from;
+    unit<T> u;
+    u.word[0] = word.x, u.word[1] = word.y, u.word[2] = word.z, u.word[3] = word.w;
+    return u;
+}
+
 // All but the rows that are wanted later.
 __device__ __forceinline__ void wait_for_row(const norm_rows_args &a)
 {
@@ -304,14 +313,6 @@ __device__ __forceinline__ void write_param(const norm_rows_param &p, uint32_t c
     if (p.type == NORM_ROWS_F32) static_cast<float *>(p.data)[column] = value;
     else if (p.type == NORM_ROWS_F16) wd_narrow(static_cast<half16 *>(p.data)[column], value);
     else wd_narrow(static_cast<bfloat16 *>(p.data)[column], value);
-}
-
-__device__ __forceinline__ float read_one(const norm_rows_param &p, uint32_t column)
-{
-    if (!p.data) return 0.0f;
-    if (p.type == NORM_ROWS_F32) return static_cast<const float *>(p.data)[column];
-    if (p.type == NORM_ROWS_F16) return wd_widen(static_cast<const half16 *>(p.data)[column]);
-    return wd_widen(static_cast<const bfloat16 *>(p.data)[column]);
 }
 
 __device__ __forceinline__ float given(const float *from, const norm_rows_args &a, int64_t row)

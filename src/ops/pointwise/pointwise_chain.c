@@ -8,7 +8,7 @@
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_chain_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { CHUNK_F32 = 4, CHUNK_F64 = 2, CHUNKS = 2, STRAIGHT_RUNS = 2 };
+enum { CHUNK_F32 = 4, CHUNK_F64 = 2, CHUNKS = 2 };
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -29,10 +29,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         kernel.row = &kernel_rows[KERNEL_pointwise_chain_f64];
         kernel.chunk = CHUNK_F64;
     } else if (program.dtype == CUDNN_DATA_FLOAT) {
-        kernel.row = &kernel_rows[KERNEL_pointwise_chain_f32];
-        kernel.straight =
-            (struct straight_kernels){&kernel_rows[KERNEL_pointwise_straight_f32_1], CHUNK_F32,
-                                      STRAIGHT_RUNS, STRAIGHT_RUNS, STRAIGHT_RUNS};
+        kernel.straight = wd_straight_kernels_f32();
+    } else if (program.dtype == CUDNN_DATA_HALF || program.dtype == CUDNN_DATA_BFLOAT16) {
+        kernel.straight = wd_straight_kernels_half(program.dtype);
     }
     return wd_chain_gpu_emit(call, queue, &program, kernel);
 }

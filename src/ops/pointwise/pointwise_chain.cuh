@@ -8,8 +8,6 @@
 // shared memory ahead, those of the next run while this one is computed: each thread copies, keeps
 // and reads what is its own, so nobody waits at a barrier. Other inputs are read where an instruction
 // wants them. Every element is read before it is written, by the thread that writes it.
-#include <type_traits>
-
 #include "gpu/device/async.cuh"
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
@@ -19,28 +17,27 @@
 
 namespace {
 
-// T: of all tensors, or any_type. A: what is computed in.
-template <class T, class A, int CHUNK, int CHUNKS> struct chain {
+// A: what is computed in.
+template <class A, int CHUNK, int CHUNKS> struct chain {
     static constexpr int RUN = CHUNK * CHUNKS;
     static constexpr int KEPT_WORDS = RUN * (int)sizeof(A) / 16;
-    static constexpr bool TYPED = !std::is_same<T, any_type>::value;
 
     const pointwise_chain_args &a;
     uint4 *shared;
-    uint32_t first[CHUNKS]; // elements of the run that is computed
-    bool whole[CHUNKS];     // and whether the chunk is all within the walk
+    uint32_t first; // element of the run that is computed
     int stage;
-    A result[RUN];
+    A *result; // local memory, as operands are: they are filled by functions
 
-    __device__ __forceinline__ bool is_whole(uint32_t at) const
+    static __device__ __forceinline__ bool is_whole(const pointwise_chain_args &a, uint32_t at)
     {
         return at >= a.skip && at < a.count && a.count - at >= CHUNK;
     }
 
-    __device__ __forceinline__ uint4 *loaded(int at_stage, int slot, int chunk) const
+    // Where a chunk that is loaded ahead lies in shared memory.
+    static __device__ __forceinline__ int place_of(const pointwise_chain_args &a, int at_stage,
+                                                   int slot, int chunk)
     {
-        return shared + ((at_stage * a.loads + slot) * CHUNKS + chunk) * (int)blockDim.x +
-               (int)threadIdx.x;
+        return ((at_stage * a.loads + slot) * CHUNKS + chunk) * (int)blockDim.x + (int)threadIdx.x;
     }
 
     __device__ __forceinline__ uint4 *kept(int place, int word) const
@@ -61,8 +58,7 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
     static __device__ __forceinline__ void copy_chunk(uint4 *to, const pointwise_operand &o,
                                                       int64_t at)
     {
-        if constexpr (TYPED) copy<T, AGAIN>(to, o, at);
-        else if (o.dtype == CUDNN_DATA_FLOAT) copy<float, AGAIN>(to, o, at);
+        if (o.dtype == CUDNN_DATA_FLOAT) copy<float, AGAIN>(to, o, at);
         else if (o.dtype != CUDNN_DATA_DOUBLE) copy<half16, AGAIN>(to, o, at);
         else if constexpr (sizeof(A) == 8) copy<double, AGAIN>(to, o, at);
     }
@@ -75,9 +71,12 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
 #pragma unroll
             for (int c = 0; c < CHUNKS; ++c) {
                 const uint32_t at = begin + c * blockDim.x * CHUNK;
-                if (!is_whole(at)) continue;
-                if (o.way == POINTWISE_FLAT) copy_chunk<false>(loaded(at_stage, slot, c), o, at);
-                else copy_chunk<true>(loaded(at_stage, slot, c), o, offset_of(a, o, at));
+                if (!is_whole(a, at)) continue;
+                if (o.way == POINTWISE_FLAT)
+                    copy_chunk<false>(shared + place_of(a, at_stage, slot, c), o, at);
+                else
+                    copy_chunk<true>(shared + place_of(a, at_stage, slot, c), o,
+                                     offset_of(a, o, at));
             }
         }
         wd_copies_end();
@@ -95,8 +94,7 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
 
     static __device__ __forceinline__ void unpack(A *to, const uint4 *from, int dtype)
     {
-        if constexpr (TYPED) unpack_as<T>(to, from);
-        else if (dtype == CUDNN_DATA_FLOAT) unpack_as<float>(to, from);
+        if (dtype == CUDNN_DATA_FLOAT) unpack_as<float>(to, from);
         else if (dtype == CUDNN_DATA_HALF) unpack_as<half16>(to, from);
         else if (dtype == CUDNN_DATA_BFLOAT16) unpack_as<bfloat16>(to, from);
         else if constexpr (sizeof(A) == 8) unpack_as<double>(to, from);
@@ -104,8 +102,7 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
 
     static __device__ __forceinline__ A load_one(const pointwise_operand &o, int64_t at)
     {
-        if constexpr (TYPED) return wd_widen(static_cast<const T *>(o.data)[at]);
-        else if (o.dtype == CUDNN_DATA_FLOAT) return static_cast<const float *>(o.data)[at];
+        if (o.dtype == CUDNN_DATA_FLOAT) return static_cast<const float *>(o.data)[at];
         else if (o.dtype == CUDNN_DATA_HALF) {
             return wd_widen(static_cast<const half16 *>(o.data)[at]);
         } else if (o.dtype == CUDNN_DATA_BFLOAT16) {
@@ -117,7 +114,8 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
     }
 
     // What lies along the walk, at an end; or how it will, to the next row where one ends.
-    __device__ __forceinline__ void pick(A *to, const pointwise_operand &o, uint32_t at) const
+    static __device__ __forceinline__ void pick(A *to, const pointwise_chain_args &a,
+                                                const pointwise_operand &o, uint32_t at)
     {
         const uint32_t begin = at < a.skip ? a.skip : at;
         const uint32_t row = a.dim[a.rank - 1].divisor;
@@ -130,53 +128,39 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
             left = row - (index - wd_fastdiv_quotient(index, a.dim[a.rank - 1]) * row);
             offset = offset_of(a, o, index);
         }
-#pragma unroll
+#pragma unroll 1
         for (int i = 0; i < CHUNK; ++i) {
             to[i] = (A)0;
             if (at + i < begin || at + i >= a.count) continue;
             to[i] = load_one(o, offset);
             offset += stride;
-            if (--left == 0 && at + i + 1 < a.count) {
+            if (--left == 0 && !flat && at + i + 1 < a.count) {
                 offset = offset_of(a, o, at + i + 1 - a.skip);
                 left = row;
             }
         }
     }
 
-    // A whole chunk of two rows at most, with an element each. In fp64, whose registers are all taken,
-    // pick does it.
-    __device__ __forceinline__ void pick_split(A *to, const pointwise_operand &o,
-                                               uint32_t index) const
-    {
-        const uint32_t row = a.dim[a.rank - 1].divisor;
-        const uint32_t left = row - (index - wd_fastdiv_quotient(index, a.dim[a.rank - 1]) * row);
-        const A one = load_one(o, offset_of(a, o, index));
-        const A next = left < CHUNK ? load_one(o, offset_of(a, o, index + left)) : one;
-#pragma unroll
-        for (int i = 0; i < CHUNK; ++i) to[i] = (uint32_t)i < left ? one : next;
-    }
-
-    __device__ __forceinline__ void fetch_input(A *to, int input) const
+    // An input's elements of the run at `begin`, into local memory: called from several places.
+    static __device__ __noinline__ void fetch_input(A *to, const pointwise_chain_args &a,
+                                                    const uint4 *shared, int stage, uint32_t begin,
+                                                    int input)
     {
         const pointwise_operand &o = a.operand[input];
         const int slot = a.slot[input];
-        if (o.way == POINTWISE_VALUE) {
+#pragma unroll 1
+        for (int c = 0; c < CHUNKS; ++c, to += CHUNK) {
+            const uint32_t at = begin + c * blockDim.x * CHUNK;
+            const bool is_all = is_whole(a, at);
+            if (slot >= 0 && is_all) {
+                unpack(to, shared + place_of(a, stage, slot, c), o.dtype);
+            } else if (o.way == POINTWISE_VALUE || (o.way == POINTWISE_REPEAT && is_all)) {
+                const A one =
+                    o.way == POINTWISE_VALUE ? (A)o.value : load_one(o, offset_of(a, o, at));
 #pragma unroll
-            for (int i = 0; i < RUN; ++i) to[i] = (A)o.value;
-            return;
-        }
-#pragma unroll
-        for (int c = 0; c < CHUNKS; ++c) {
-            if (slot >= 0 && whole[c]) {
-                unpack(to + c * CHUNK, loaded(stage, slot, c), o.dtype);
-            } else if (o.way == POINTWISE_REPEAT && whole[c]) {
-                const A one = load_one(o, offset_of(a, o, first[c]));
-#pragma unroll
-                for (int i = 0; i < CHUNK; ++i) to[c * CHUNK + i] = one;
-            } else if (sizeof(A) == 4 && o.way == POINTWISE_SPLIT && whole[c]) {
-                pick_split(to + c * CHUNK, o, first[c] - a.skip);
+                for (int i = 0; i < CHUNK; ++i) to[i] = one;
             } else {
-                pick(to + c * CHUNK, o, first[c]);
+                pick(to, a, o, at);
             }
         }
     }
@@ -187,7 +171,7 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
 #pragma unroll
             for (int i = 0; i < RUN; ++i) to[i] = result[i];
         } else if (source >= CHAIN_INPUT) {
-            fetch_input(to, source - CHAIN_INPUT);
+            fetch_input(to, a, shared, stage, first, source - CHAIN_INPUT);
         } else {
 #pragma unroll
             for (int w = 0; w < KEPT_WORDS; ++w) {
@@ -245,44 +229,51 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
         }
     }
 
-    template <class S> __device__ __forceinline__ void write_as(const pointwise_operand &o) const
+    template <class S>
+    static __device__ __forceinline__ void write_as(const pointwise_chain_args &a,
+                                                    const pointwise_operand &o, uint32_t at,
+                                                    const A *value)
     {
         S *data = static_cast<S *>(o.data);
-        const bool in_rows = o.way == POINTWISE_FLAT || o.way == POINTWISE_ALONG;
-#pragma unroll
-        for (int c = 0; c < CHUNKS; ++c) {
-            const uint32_t at = first[c];
-            if (in_rows && whole[c]) {
-                S *to = data + (o.way == POINTWISE_FLAT ? (int64_t)at : offset_of(a, o, at));
-                wd_run<S, CHUNK> run;
-#pragma unroll
-                for (int i = 0; i < CHUNK; ++i) {
-                    S element;
-                    narrow(element, result[c * CHUNK + i]);
-                    run.put(i, element);
-                }
-                if (a.streaming) run.store_streaming(to);
-                else run.store(to);
-                continue;
-            }
+        if ((o.way == POINTWISE_FLAT || o.way == POINTWISE_ALONG) && is_whole(a, at)) {
+            S *to = data + (o.way == POINTWISE_FLAT ? (int64_t)at : offset_of(a, o, at));
+            wd_run<S, CHUNK> run;
 #pragma unroll
             for (int i = 0; i < CHUNK; ++i) {
-                int64_t offset = (int64_t)at + i;
-                if (at + i < a.skip || at + i >= a.count) continue;
-                if (o.way != POINTWISE_FLAT) offset = offset_of(a, o, at + i - a.skip);
-                narrow(data[offset], result[c * CHUNK + i]);
+                S element;
+                narrow(element, value[i]);
+                run.put(i, element);
             }
+            if (a.streaming) run.store_streaming(to);
+            else run.store(to);
+            return;
         }
+#pragma unroll 1
+        for (int i = 0; i < CHUNK; ++i) {
+            int64_t offset = (int64_t)at + i;
+            if (at + i < a.skip || at + i >= a.count) continue;
+            if (o.way != POINTWISE_FLAT) offset = offset_of(a, o, at + i - a.skip);
+            narrow(data[offset], value[i]);
+        }
+    }
+
+    static __device__ __noinline__ void write_chunk(const pointwise_chain_args &a,
+                                                    const pointwise_operand &o, uint32_t at,
+                                                    const A *value)
+    {
+        if (o.dtype == CUDNN_DATA_FLOAT) write_as<float>(a, o, at, value);
+        else if (o.dtype == CUDNN_DATA_HALF) write_as<half16>(a, o, at, value);
+        else if (o.dtype == CUDNN_DATA_BFLOAT16) write_as<bfloat16>(a, o, at, value);
+        else if constexpr (sizeof(A) == 8) write_as<double>(a, o, at, value);
     }
 
     __device__ __forceinline__ void write(int output) const
     {
-        const pointwise_operand &o = a.operand[a.inputs + output];
-        if constexpr (TYPED) write_as<T>(o);
-        else if (o.dtype == CUDNN_DATA_FLOAT) write_as<float>(o);
-        else if (o.dtype == CUDNN_DATA_HALF) write_as<half16>(o);
-        else if (o.dtype == CUDNN_DATA_BFLOAT16) write_as<bfloat16>(o);
-        else if constexpr (sizeof(A) == 8) write_as<double>(o);
+#pragma unroll 1
+        for (int c = 0; c < CHUNKS; ++c) {
+            write_chunk(a, a.operand[a.inputs + output], first + c * blockDim.x * CHUNK,
+                        result + c * CHUNK);
+        }
     }
 
     // ---- instructions ----
@@ -293,13 +284,11 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
         else return in.factor.f32[which];
     }
 
-    // result[i] = MODE(result[i], b[i], t[i]), the mode known to the compiler.
-    template <int MODE>
-    __device__ __forceinline__ void each(const pointwise_instruction &in, const A *b, const A *t,
-                                         bool has_t)
+    static __device__ __forceinline__ wd_pointwise_attr attr_of(const pointwise_instruction &in,
+                                                                int mode)
     {
         wd_pointwise_attr attr = {};
-        attr.mode = MODE;
+        attr.mode = mode;
         attr.propagate_nan = in.propagate_nan;
         attr.lower_clip = factor(in, CHAIN_LOWER_CLIP);
         attr.upper_clip = factor(in, CHAIN_UPPER_CLIP);
@@ -307,10 +296,33 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
         attr.elu_alpha = factor(in, CHAIN_ELU_ALPHA);
         attr.softplus_beta = factor(in, CHAIN_SOFTPLUS_BETA);
         attr.swish_beta = factor(in, CHAIN_SWISH_BETA);
-#pragma unroll
-        for (int i = 0; i < RUN; ++i) result[i] = value_of(&attr, result[i], b[i], t[i], has_t);
+        return attr;
     }
 
+    // x[i] = MODE(x[i], b[i], t[i]), the mode known to the compiler; in local memory, one by one.
+    template <int MODE>
+    static __device__ __forceinline__ void each(const pointwise_instruction &in, A *x, const A *b,
+                                                bool has_t)
+    {
+        const wd_pointwise_attr attr = attr_of(in, MODE);
+#pragma unroll 1
+        for (int i = 0; i < RUN; ++i) x[i] = value_of(&attr, x[i], b[i], x[i], has_t);
+    }
+
+    static __device__ __noinline__ void apply_any(const pointwise_instruction &in, A *x, const A *b)
+    {
+        switch (in.op) {
+// clang-format off
+#define WD_UNARY(mode) case CHAIN_OP_##mode: each<mode>(in, x, x, false); break;
+#define WD_BINARY(mode) case CHAIN_OP_##mode: each<mode>(in, x, b, false); break;
+#define WD_BY_OUTPUT(mode) case CHAIN_BY_##mode: each<mode>(in, x, b, true); break;
+#include "ops/pointwise/pointwise_modes.def"
+        // clang-format on
+        default: break;
+        }
+    }
+
+    // The frequent operations whose code is short, and all others.
     __device__ __forceinline__ void apply(const pointwise_instruction &in, const A *b, const A *t)
     {
         switch (in.op) {
@@ -325,15 +337,18 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
             break;
         }
         case CHAIN_SELECT:
-            each<CUDNN_POINTWISE_BINARY_SELECT>(in, b, t, true);
+#pragma unroll
+            for (int i = 0; i < RUN; ++i) result[i] = t[i] != 0 ? result[i] : b[i];
             break;
-// clang-format off
-#define WD_UNARY(mode) case CHAIN_OP_##mode: each<mode>(in, result, result, false); break;
-#define WD_BINARY(mode) case CHAIN_OP_##mode: each<mode>(in, b, result, false); break;
-#define WD_BY_OUTPUT(mode) case CHAIN_BY_##mode: each<mode>(in, b, result, true); break;
-#include "ops/pointwise/pointwise_modes.def"
-        // clang-format on
-        default: break;
+        case CHAIN_OP_CUDNN_POINTWISE_ADD:
+#pragma unroll
+            for (int i = 0; i < RUN; ++i) result[i] += b[i];
+            break;
+        case CHAIN_OP_CUDNN_POINTWISE_MUL:
+#pragma unroll
+            for (int i = 0; i < RUN; ++i) result[i] *= b[i];
+            break;
+        default: apply_any(in, result, b); break;
         }
     }
 
@@ -363,20 +378,18 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
     // The runs of a block's threads, one and then those a grid further.
     __device__ __forceinline__ void go()
     {
+        A own[RUN];
         const uint32_t step = gridDim.x * blockDim.x * RUN;
         uint32_t begin = blockIdx.x * blockDim.x * RUN + threadIdx.x * CHUNK;
         stage = 0;
+        result = own;
         wd_wait_for_previous();
         request(begin, 0);
         for (; begin < a.count; begin += step) {
             if (begin + step < a.count) request(begin + step, stage ^ 1);
             else wd_copies_end();
             wd_copies_wait<1>();
-#pragma unroll
-            for (int c = 0; c < CHUNKS; ++c) {
-                first[c] = begin + c * blockDim.x * CHUNK;
-                whole[c] = is_whole(first[c]);
-            }
+            first = begin;
 #pragma unroll 1
             for (int i = 0; i < a.length; ++i) execute(a.program[i]);
             stage ^= 1;
@@ -385,10 +398,10 @@ template <class T, class A, int CHUNK, int CHUNKS> struct chain {
     }
 };
 
-template <class T, class A, int CHUNK, int CHUNKS>
+template <class A, int CHUNK, int CHUNKS>
 __device__ __forceinline__ void pointwise_chain(const pointwise_chain_args &a)
 {
-    chain<T, A, CHUNK, CHUNKS> c = {a, wd_dynamic_shared<uint4>()};
+    chain<A, CHUNK, CHUNKS> c = {a, wd_dynamic_shared<uint4>()};
     c.go();
 }
 

@@ -66,18 +66,18 @@ static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
     int64_t shared;
     int64_t most;
     memcpy(args->operand, operands, sizeof operands[0] * (size_t)count);
-    args->skip = wd_pointwise_follow(walk, args->operand, count, program->inputs, l->kernel.chunk);
-    args->count = (uint32_t)walk->count + args->skip;
     if (l->kernel.straight.rows) {
         struct pointwise_straight_args straight;
-        int kernel = wd_straight_make(&straight, program, walk, args->operand);
-        if (kernel >= 0) {
-            straight.count = args->count;
-            straight.skip = args->skip;
-            straight.streaming = args->streaming;
-            return wd_straight_emit(l->queue, &l->kernel.straight, kernel, &straight);
+        uint32_t skip = wd_pointwise_follow(walk, args->operand, count, program->inputs,
+                                            l->kernel.straight.chunk);
+        if (wd_straight_make(&straight, program, walk, args->operand)) {
+            return wd_straight_emit(l->queue, &l->kernel.straight, &straight,
+                                    (uint32_t)walk->count + skip, skip, args->streaming);
         }
+        memcpy(args->operand, operands, sizeof operands[0] * (size_t)count);
     }
+    args->skip = wd_pointwise_follow(walk, args->operand, count, program->inputs, l->kernel.chunk);
+    args->count = (uint32_t)walk->count + args->skip;
     args->rank = walk->rank;
     for (int d = 0; d < walk->rank; ++d) args->dim[d] = wd_fastdiv_of((uint32_t)walk->dim[d]);
     args->loads = 0;

@@ -10,9 +10,6 @@
 
 namespace {
 
-// Elements whose type is known at run time only.
-struct any_type {};
-
 // Where element `index` of the walk lies.
 template <class ARGS>
 __device__ __forceinline__ int64_t offset_of(const ARGS &a, const pointwise_operand &o,

@@ -3,7 +3,6 @@
  * Pointwise on the GPU at the speed of memory: what is computed in fp64. */
 #include "graph/pointwise_modes.h"
 #include "ops/pointwise/pointwise_gpu.h"
-#include "ops/pointwise/pointwise_vector_args.h"
 
 #define WD_KERNELS_MODULE pointwise_double
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_double_kernels.def"
@@ -20,20 +19,15 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    const struct wd_problem *problem = &call->problem;
-    int inputs = wd_pointwise_operands(problem->node->attr.pointwise.mode);
-    struct wd_pointwise_kernel kernel = {&kernel_rows[KERNEL_pointwise_any_f64], RUN, 0};
-    struct wd_pointwise_kernel flat[2] = {
-        {&kernel_rows[KERNEL_pointwise_f64_flat1], FLAT_RUN, FLAT_RUNS_1},
-        {NULL, 0, 0},
-    };
-    bool is_typed = wd_pointwise_gpu_type(problem) == CUDNN_DATA_DOUBLE &&
-                    !wd_pointwise_gpu_fills(call) && inputs <= 2;
-    if (inputs == 2) {
-        flat[0].row = &kernel_rows[KERNEL_pointwise_f64_flat2];
-        flat[0].runs = FLAT_RUNS_2;
+    struct wd_pointwise_kernels kernels_of = {
+        .any = {&kernel_rows[KERNEL_pointwise_any_f64], RUN, 0}};
+    if (wd_pointwise_gpu_type(&call->problem) == CUDNN_DATA_DOUBLE) {
+        kernels_of.flat[0] = (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_f64_flat1],
+                                                          FLAT_RUN, FLAT_RUNS_1};
+        kernels_of.flat[1] = (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_f64_flat2],
+                                                          FLAT_RUN, FLAT_RUNS_2};
     }
-    return wd_pointwise_gpu_emit(call, queue, kernel, is_typed ? flat : NULL);
+    return wd_pointwise_gpu_emit(call, queue, &kernels_of);
 }
 
 const struct wd_engine wd_engine_pointwise_double = {

@@ -1,118 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pointwise where all tensors are of one type and lie as the index counts: the modes that networks
-// are full of, with little code around them. A thread has U runs of 16 bytes, a block's width apart,
-// so that a warp's loads and stores are whole lines; all loads are issued before the mode is looked
-// at, and inputs stay as they are stored until then. Formulas are those of pointwise_vector.cuh.
-#include "ops/pointwise/pointwise_vector.cuh"
+// are full of, with little code around them. A thread asks for all of its `runs` runs before the mode
+// is looked at, and computes one after the other. Formulas are the definition's.
+#include "ops/pointwise/pointwise_runs.cuh"
 
 namespace {
 
-template <class T, int U> struct flat_runs {
-    static constexpr int V = 16 / (int)sizeof(T);
-    wd_run<T, V> of[U];
-
-    // Runs from `first` on; those of the tensor's ends element by element.
-    __device__ __forceinline__ void load(const pointwise_vector_args &a, const T *from,
-                                         uint32_t first, bool whole)
-    {
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const uint32_t at = first + u * blockDim.x * V;
-            if (whole) {
-                of[u].load(from + at);
-                continue;
-            }
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                T element = T();
-                if (at + i >= a.skip && at + i < a.count) element = from[at + i];
-                of[u].put(i, element);
-            }
-        }
-    }
-
-    __device__ __forceinline__ void store(const pointwise_vector_args &a, T *to, uint32_t first,
-                                          bool whole)
-    {
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const uint32_t at = first + u * blockDim.x * V;
-            if (whole) {
-                if (a.streaming) of[u].store_streaming(to + at);
-                else of[u].store(to + at);
-                continue;
-            }
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                if (at + i >= a.skip && at + i < a.count) to[at + i] = of[u].get(i);
-            }
-        }
-    }
-};
-
-// x = alpha * MODE(alpha1 * x, alpha2 * b) + beta * y
-template <int MODE, class A, class T, int U, bool BY_OUTPUT>
-__device__ __forceinline__ void flat_mode(const pointwise_vector_args &a, flat_runs<T, U> &x,
-                                          const flat_runs<T, U> &b, const flat_runs<T, U> &old,
-                                          const T *y, uint32_t first)
+// x = MODE(x, b)
+template <int MODE, bool BY_OUTPUT, int V, class A>
+__device__ __forceinline__ void flat_mode(const pointwise_vector_args &a, A *x, const A *b)
 {
-    constexpr int V = flat_runs<T, U>::V;
-    const A alpha = (A)a.alpha, alpha1 = (A)a.operand[POINTWISE_X].factor,
-            alpha2 = (A)a.operand[POINTWISE_B].factor, beta = (A)a.operand[POINTWISE_Y].factor;
+    wd_pointwise_attr attr = a.attr;
+    attr.mode = MODE;
 #pragma unroll
-    for (int u = 0; u < U; ++u) {
-        A value[V], second[V];
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            value[i] = alpha1 * wd_widen(x.of[u].get(i));
-            second[i] = alpha2 * wd_widen(b.of[u].get(i));
-        }
-        each<MODE, V>(a, value, second, value, BY_OUTPUT);
-        if (!a.plain) {
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                value[i] = alpha != 0 ? alpha * value[i] : (A)0;
-                if (beta == 0) continue;
-                if constexpr (sizeof(T) < 8) {
-                    value[i] += beta * wd_widen(old.of[u].get(i));
-                } else { // its registers are all taken
-                    const uint32_t at = first + u * blockDim.x * V + i;
-                    if (at >= a.skip && at < a.count) value[i] += beta * y[at];
-                }
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            T element;
-            wd_narrow(element, value[i]);
-            x.of[u].put(i, element);
-        }
-    }
+    for (int i = 0; i < V; ++i) x[i] = value_of(&attr, x[i], b[i], x[i], BY_OUTPUT);
 }
 
-template <class T, class A, int U, int INPUTS>
-__device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
+template <int INPUTS, int V, class A>
+__device__ __forceinline__ void flat_apply(const pointwise_vector_args &a, A *x, const A *b)
 {
-    constexpr uint32_t V = flat_runs<T, U>::V;
-    const uint32_t begin = blockIdx.x * blockDim.x * V * U, end = begin + blockDim.x * V * U;
-    const uint32_t first = begin + threadIdx.x * V;
-    const bool whole = begin >= a.skip && end <= a.count;
-    T *y = static_cast<T *>(a.operand[POINTWISE_Y].data);
-    flat_runs<T, U> x, b, old;
-    wd_wait_for_previous();
-    x.load(a, static_cast<const T *>(a.operand[POINTWISE_X].data), first, whole);
-    if (INPUTS > 1) {
-        b.load(a, static_cast<const T *>(a.operand[POINTWISE_B].data), first, whole);
-    } else {
-        b = x;
-    }
-    if (sizeof(T) < 8 && a.operand[POINTWISE_Y].factor != 0.0) old.load(a, y, first, whole);
     if (INPUTS == 2 && a.by_output) {
         switch (a.attr.mode) {
 #define WD_FLAT_BY_OUTPUT(mode)                                                                    \
     case mode:                                                                                     \
-        flat_mode<mode, A, T, U, true>(a, x, b, old, y, first);                                    \
+        flat_mode<mode, true, V>(a, x, b);                                                         \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;
@@ -121,7 +33,7 @@ __device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
         switch (a.attr.mode) {
 #define WD_FLAT_BINARY(mode)                                                                       \
     case mode:                                                                                     \
-        flat_mode<mode, A, T, U, false>(a, x, b, old, y, first);                                   \
+        flat_mode<mode, false, V>(a, x, b);                                                        \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;
@@ -130,13 +42,90 @@ __device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
         switch (a.attr.mode) {
 #define WD_FLAT_UNARY(mode)                                                                        \
     case mode:                                                                                     \
-        flat_mode<mode, A, T, U, false>(a, x, x, old, y, first);                                   \
+        flat_mode<mode, false, V>(a, x, x);                                                        \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;
         }
     }
-    x.store(a, y, first, whole);
+}
+
+// At most U runs a thread.
+template <class T, class A, int U, int INPUTS>
+__device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
+{
+    typedef runs<T> of;
+    constexpr int V = of::V;
+    const uint32_t width = blockDim.x * V, begin = blockIdx.x * width * a.runs;
+    const bool whole = begin >= a.skip && begin + width * a.runs <= a.count;
+    const A alpha = (A)a.alpha, alpha1 = (A)a.operand[POINTWISE_X].factor,
+            alpha2 = (A)a.operand[POINTWISE_B].factor, beta = (A)a.operand[POINTWISE_Y].factor;
+    const T *from_x = static_cast<const T *>(a.operand[POINTWISE_X].data);
+    const T *from_b = static_cast<const T *>(a.operand[POINTWISE_B].data);
+    typename of::run x[U], b[U];
+    uint32_t at = begin + threadIdx.x * V;
+    wd_wait_for_previous();
+    if (whole) {
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            if (u < a.runs) x[u].load(from_x + at + u * width);
+        }
+#pragma unroll
+        for (int u = 0; u < U && INPUTS > 1; ++u) {
+            if (u < a.runs) b[u].load(from_b + at + u * width);
+        }
+    }
+#pragma unroll 1
+    for (int n = 0; n < a.runs; ++n, at += width) {
+        A value[V], second[V];
+        if (!whole) {
+            of::load_end(x[0], a, from_x, at);
+            if (INPUTS > 1) of::load_end(b[0], a, from_b, at);
+        }
+        of::widen(value, x[0]);
+        if (INPUTS > 1) of::widen(second, b[0]);
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            value[i] *= alpha1;
+            if (INPUTS > 1) second[i] *= alpha2;
+        }
+        flat_apply<INPUTS, V>(a, value, second);
+        if (!a.plain) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                value[i] = alpha != 0 ? alpha * value[i] : (A)0;
+                if (beta == 0 || at + i < a.skip || at + i >= a.count) continue;
+                value[i] += beta * wd_widen(static_cast<T *>(a.operand[POINTWISE_Y].data)[at + i]);
+            }
+        }
+        of::store(a, a.operand[POINTWISE_Y].data, at, whole, value);
+#pragma unroll
+        for (int u = 0; u + 1 < U; ++u) {
+            x[u] = x[u + 1];
+            if (INPUTS > 1) b[u] = b[u + 1];
+        }
+    }
+}
+
+// One number everywhere, as the bytes of 16 that `pattern` has.
+__device__ __forceinline__ void pointwise_fill(const pointwise_fill_args &a)
+{
+    const uint32_t step = gridDim.x * blockDim.x;
+    const uint4 four = make_uint4(a.pattern[0], a.pattern[1], a.pattern[2], a.pattern[3]);
+    wd_wait_for_previous();
+    for (uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < a.loads; at += step) {
+        if (a.streaming) __stcs(static_cast<uint4 *>(a.y) + at, four);
+        else static_cast<uint4 *>(a.y)[at] = four;
+    }
+    // the ends, a byte a thread: fewer than 16 before the whole loads and behind them
+    if (blockIdx.x == 0 && threadIdx.x < 32) {
+        const unsigned char *bytes = reinterpret_cast<const unsigned char *>(a.pattern);
+        unsigned char *before = static_cast<unsigned char *>(a.y) - a.before;
+        unsigned char *behind = static_cast<unsigned char *>(a.y) + (size_t)a.loads * 16;
+        const int i = threadIdx.x & 15;
+        if (threadIdx.x < 16 && i < a.before) before[i] = bytes[(16 - a.before + i) & 15];
+        if (threadIdx.x >= 16 && i < a.behind) behind[i] = bytes[i];
+    }
 }
 
 } // namespace

@@ -16,6 +16,8 @@ enum {
     BLOCKS_A_PROCESSOR = 64, /* with more, threads take several runs: a block takes time to begin */
     RUNS_A_THREAD = 4,
     ALIGNMENT = 16,
+    COPY_BYTES =
+        16 << 20, /* from here on the driver copies as fast, and less takes it longer to begin */
 };
 
 static const char *const names[] = {"x", "b", "t", "y"};
@@ -94,49 +96,16 @@ int wd_pointwise_gpu_type(const struct wd_problem *problem)
     }
 }
 
-bool wd_pointwise_gpu_fills(const struct wd_call *call)
-{
-    const struct wd_tensor *x = wd_call_tensor(call, POINTWISE_X);
-    return call->problem.node->attr.pointwise.mode == CUDNN_POINTWISE_IDENTITY &&
-           (x->flags & WD_BY_VALUE) && call->scalars[BETA] == 0.0;
-}
-
 /* What every launch of a call has in common. */
 struct launching {
     struct wd_queue *queue;
-    struct wd_pointwise_kernel kernel;
+    const struct wd_problem *problem;
+    const struct wd_pointwise_kernels *kernels;
     struct pointwise_vector_args args;
+    bool fills; /* one number everywhere */
 };
 
-static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
-                            const struct pointwise_operand *operands)
-{
-    struct launching *l = context;
-    struct pointwise_vector_args *args = &l->args;
-    int run = l->kernel.run;
-    int64_t runs;
-    int64_t blocks;
-    int64_t most;
-    uint32_t threads = THREADS;
-    memcpy(args->operand, operands, sizeof args->operand);
-    args->skip = wd_pointwise_follow(walk, args->operand, POINTWISE_OPERANDS, POINTWISE_Y, run);
-    args->count = (uint32_t)walk->count + args->skip;
-    args->rank = walk->rank;
-    for (int d = 0; d < walk->rank; ++d) args->dim[d] = wd_fastdiv_of((uint32_t)walk->dim[d]);
-    runs = ((int64_t)args->count + run - 1) / run;
-    if (l->kernel.runs > 0) {
-        if (runs < (int64_t)THREADS * l->queue->device->multiprocessors) threads = THREADS_FEW;
-        blocks = wd_ceil_div(runs, (int64_t)threads * l->kernel.runs);
-        return wd_emit_kernel(l->queue, l->kernel.row, blocks, threads, 0, args);
-    }
-    if (runs < (int64_t)THREADS * l->queue->device->multiprocessors) threads = THREADS_FEW;
-    blocks = (runs + threads - 1) / threads;
-    most = (int64_t)l->queue->device->multiprocessors * BLOCKS_A_PROCESSOR;
-    if (blocks > most) blocks = (blocks + RUNS_A_THREAD - 1) / RUNS_A_THREAD;
-    return wd_emit_kernel(l->queue, l->kernel.row, blocks, threads, 0, args);
-}
-
-/* Whether pointwise_flat.cuh has the mode. */
+/* Whether the mode has a kernel of pointwise_flat.cuh. */
 static bool is_frequent(const struct pointwise_vector_args *args)
 {
     switch (args->attr.mode) {
@@ -157,7 +126,6 @@ static bool is_flat(const struct wd_joined *walk, const struct pointwise_operand
 {
     uintptr_t off = (uintptr_t)operands[POINTWISE_Y].data % ALIGNMENT;
     int inputs = wd_pointwise_operands(args->attr.mode);
-    if (!is_frequent(args)) return false;
     for (int s = 0; s < POINTWISE_OPERANDS; ++s) {
         const struct pointwise_operand *o = &operands[s];
         bool is_used = s == POINTWISE_Y || s < inputs;
@@ -169,13 +137,134 @@ static bool is_flat(const struct wd_joined *walk, const struct pointwise_operand
     return off % (uintptr_t)wd_pointwise_element_bytes(&operands[POINTWISE_Y]) == 0;
 }
 
+/* Fewer blocks, whose threads take several runs, where there are many. */
+static int64_t few(int64_t blocks, int64_t processors)
+{
+    return blocks > processors * BLOCKS_A_PROCESSOR ? wd_ceil_div(blocks, RUNS_A_THREAD) : blocks;
+}
+
+/* The number as the type has it, in whole loads. */
+static cudnnStatus_t fill(const struct launching *l, const struct wd_joined *walk,
+                          const struct pointwise_operand *operands)
+{
+    const struct pointwise_operand *x = &operands[POINTWISE_X];
+    const struct pointwise_operand *y = &operands[POINTWISE_Y];
+    int64_t size = wd_pointwise_element_bytes(y);
+    int64_t bytes = walk->count * size;
+    int64_t before = wd_least((int64_t)(-(uintptr_t)y->data % ALIGNMENT), bytes);
+    int64_t threads = THREADS_FEW;
+    int64_t blocks;
+    struct pointwise_fill_args args = {
+        .y = (char *)y->data + before,
+        .loads = (uint32_t)((bytes - before) / ALIGNMENT),
+        .before = (uint32_t)before,
+        .behind = (uint32_t)((bytes - before) % ALIGNMENT),
+        .streaming = l->args.streaming,
+    };
+    for (int i = 0; i < ALIGNMENT / size; ++i) {
+        if (wd_problem_acc(l->problem) == WD_ACC_F64) {
+            double value = x->factor * x->value;
+            if (l->args.alpha != 1.0) value = l->args.alpha != 0.0 ? l->args.alpha * value : 0.0;
+            wd_store_f64(args.pattern, y->dtype, i, value);
+        } else {
+            float value = (float)x->factor * (float)x->value;
+            if (l->args.alpha != 1.0) {
+                value = l->args.alpha != 0.0 ? (float)l->args.alpha * value : 0.0F;
+            }
+            wd_store_f32(args.pattern, y->dtype, i, value);
+        }
+    }
+    if (args.loads >= THREADS * (uint32_t)l->queue->device->multiprocessors) threads = THREADS;
+    blocks = few(wd_ceil_div(args.loads, threads), l->queue->device->multiprocessors);
+    return wd_emit_kernel(l->queue, wd_pointwise_fill(), blocks > 0 ? blocks : 1, (uint32_t)threads,
+                          0, &args);
+}
+
+static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
+                            const struct pointwise_operand *operands)
+{
+    struct launching *l = context;
+    struct pointwise_vector_args *args = &l->args;
+    const struct wd_pointwise_kernels *kernels = l->kernels;
+    const struct wd_pointwise_kernel *kernel = &kernels->any;
+    int64_t processors = l->queue->device->multiprocessors;
+    int64_t threads = THREADS;
+    int64_t runs;
+    int64_t blocks;
+    if (l->fills && wd_joined_is_flat(walk, POINTWISE_Y) &&
+        (uintptr_t)operands[POINTWISE_Y].data %
+                (uintptr_t)wd_pointwise_element_bytes(&operands[POINTWISE_Y]) ==
+            0) {
+        return fill(l, walk, operands);
+    }
+    if (kernels->flat[0].row && is_frequent(args) && is_flat(walk, operands, args)) {
+        kernel = &kernels->flat[wd_pointwise_operands(args->attr.mode) - 1];
+    } else if (kernels->straight.rows) {
+        struct pointwise_straight_args straight;
+        memcpy(args->operand, operands, sizeof args->operand);
+        args->skip = wd_pointwise_follow(walk, args->operand, POINTWISE_OPERANDS, POINTWISE_Y,
+                                         kernels->straight.chunk);
+        if (wd_straight_make_single(&straight, args, walk, args->operand)) {
+            return wd_straight_emit(l->queue, &kernels->straight, &straight,
+                                    (uint32_t)walk->count + args->skip, args->skip,
+                                    args->streaming);
+        }
+    }
+    memcpy(args->operand, operands, sizeof args->operand);
+    args->skip =
+        wd_pointwise_follow(walk, args->operand, POINTWISE_OPERANDS, POINTWISE_Y, kernel->run);
+    args->count = (uint32_t)walk->count + args->skip;
+    args->rank = walk->rank;
+    for (int d = 0; d < walk->rank; ++d) args->dim[d] = wd_fastdiv_of((uint32_t)walk->dim[d]);
+    runs = wd_ceil_div(args->count, kernel->run);
+    if (kernel->runs > 0) {
+        args->runs = kernel->runs;
+        if (runs < threads * kernel->runs * processors) args->runs = 1;
+        if (runs < threads * processors) threads = THREADS_FEW;
+        blocks = wd_ceil_div(runs, threads * args->runs);
+    } else {
+        if (runs < threads * processors) threads = THREADS_FEW;
+        blocks = few(wd_ceil_div(runs, threads), processors);
+    }
+    return wd_emit_kernel(l->queue, kernel->row, blocks, (uint32_t)threads, 0, args);
+}
+
+/* Identities that are blended into y are sums, and whole copies the driver's. */
+static bool is_copy(const struct wd_joined *walk, const struct pointwise_operand *operands,
+                    const struct launching *l)
+{
+    const struct pointwise_operand *x = &operands[POINTWISE_X];
+    const struct pointwise_operand *y = &operands[POINTWISE_Y];
+    return l->args.attr.mode == CUDNN_POINTWISE_IDENTITY && l->args.plain && x->data &&
+           x->data != y->data && x->factor == 1.0 && x->dtype == y->dtype &&
+           wd_joined_is_flat(walk, POINTWISE_X) && wd_joined_is_flat(walk, POINTWISE_Y) &&
+           walk->count * wd_pointwise_element_bytes(y) >= COPY_BYTES;
+}
+
+static void sum_identity(struct launching *l, struct pointwise_operand *operands,
+                         struct wd_view *view)
+{
+    struct pointwise_operand *x = &operands[POINTWISE_X];
+    struct pointwise_operand *y = &operands[POINTWISE_Y];
+    double alpha = l->args.alpha;
+    if (l->args.attr.mode != CUDNN_POINTWISE_IDENTITY || y->factor == 0.0 || alpha == 0.0) return;
+    if (alpha != 1.0 && x->factor != 1.0) return; /* two roundings */
+    operands[POINTWISE_B] = *x;
+    operands[POINTWISE_B].factor = alpha * x->factor;
+    view[POINTWISE_B] = view[POINTWISE_X];
+    *x = *y;
+    view[POINTWISE_X] = view[POINTWISE_Y];
+    y->factor = 0.0;
+    l->args.alpha = 1.0;
+    l->args.attr.mode = CUDNN_POINTWISE_ADD;
+}
+
 cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue *queue,
-                                    struct wd_pointwise_kernel kernel,
-                                    const struct wd_pointwise_kernel *flat)
+                                    const struct wd_pointwise_kernels *kernels)
 {
     static const int factor[] = {ALPHA1, ALPHA2, -1, BETA};
     const struct wd_problem *problem = &call->problem;
-    struct launching l = {.queue = queue, .kernel = kernel};
+    struct launching l = {.queue = queue, .problem = problem, .kernels = kernels};
     struct pointwise_operand operands[POINTWISE_OPERANDS] = {{0}};
     bool has_output = by_output(problem);
     struct wd_view view[POINTWISE_OPERANDS];
@@ -194,17 +283,20 @@ cudnnStatus_t wd_pointwise_gpu_emit(const struct wd_call *call, struct wd_queue 
         o->factor = slot == POINTWISE_T ? 1.0 : call->scalars[factor[s]];
     }
     if (wd_view_count(&view[POINTWISE_Y]) == 0) return CUDNN_STATUS_SUCCESS;
-    wd_join(&walk, views, POINTWISE_OPERANDS, POINTWISE_Y);
     l.args.alpha = call->scalars[ALPHA];
     l.args.attr = problem->node->attr.pointwise;
     l.args.by_output = has_output;
     l.args.streaming =
         wd_tensor_extent(wd_call_tensor(call, POINTWISE_Y)) > queue->device->l2_bytes;
+    sum_identity(&l, operands, view);
     l.args.plain = l.args.alpha == 1.0 && operands[POINTWISE_Y].factor == 0.0;
-    if (flat && is_flat(&walk, operands, &l.args)) {
-        int64_t most = (int64_t)queue->device->multiprocessors * THREADS * flat->run * flat->runs;
-        const struct wd_pointwise_kernel *fit = &flat[walk.count < most];
-        if (fit->row) l.kernel = *fit;
+    l.fills = l.args.attr.mode == CUDNN_POINTWISE_IDENTITY && !operands[POINTWISE_X].data &&
+              operands[POINTWISE_Y].factor == 0.0;
+    wd_join(&walk, views, POINTWISE_OPERANDS, POINTWISE_Y);
+    if (is_copy(&walk, operands, &l)) {
+        return queue->ops->copy(
+            queue, operands[POINTWISE_Y].data, operands[POINTWISE_X].data,
+            (size_t)(walk.count * wd_pointwise_element_bytes(&operands[POINTWISE_Y])));
     }
     return wd_pointwise_split(&walk, operands, POINTWISE_OPERANDS, launch, &l);
 }

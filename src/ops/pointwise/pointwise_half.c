@@ -3,21 +3,15 @@
  * Pointwise on the GPU at the speed of memory: for fp16, or bf16, throughout. */
 #include "graph/pointwise_modes.h"
 #include "ops/pointwise/pointwise_gpu.h"
-#include "ops/pointwise/pointwise_vector_args.h"
 
 #define WD_KERNELS_MODULE pointwise_half
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_half_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { RUN = 8, FLAT_RUNS_1 = 4, FLAT_RUNS_2 = 2 };
+enum { RUN = 8, FLAT_RUNS_1 = 4, FLAT_RUNS_2 = 2, STRAIGHT_RUNS = 2, STRAIGHT_RUNS_TWO = 1 };
 
-/* The rows behind those of 0 to 3 inputs. */
-enum {
-    FLAT_1 = KERNEL_pointwise_f16_flat1 - KERNEL_pointwise_f16_0,
-    FLAT_2 = KERNEL_pointwise_f16_flat2 - KERNEL_pointwise_f16_0,
-    SMALL_1 = KERNEL_pointwise_f16_small1 - KERNEL_pointwise_f16_0,
-    SMALL_2 = KERNEL_pointwise_f16_small2 - KERNEL_pointwise_f16_0,
-};
+/* The rows of bf16 follow those of fp16, in the same order. */
+enum { BF16 = KERNEL_pointwise_bf16_flat1 - KERNEL_pointwise_f16_flat1 };
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -27,20 +21,24 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return wd_pointwise_gpu_match(problem, reason);
 }
 
+struct straight_kernels wd_straight_kernels_half(int dtype)
+{
+    int first = dtype == CUDNN_DATA_HALF ? 0 : BF16;
+    return (struct straight_kernels){&kernel_rows[KERNEL_pointwise_straight_f16_any + first], RUN,
+                                     STRAIGHT_RUNS, STRAIGHT_RUNS_TWO};
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    const struct wd_problem *problem = &call->problem;
-    int inputs = wd_pointwise_operands(problem->node->attr.pointwise.mode);
-    int first = wd_pointwise_gpu_type(problem) == CUDNN_DATA_HALF ? KERNEL_pointwise_f16_0
-                                                                  : KERNEL_pointwise_bf16_0;
-    bool fills = wd_pointwise_gpu_fills(call);
-    struct wd_pointwise_kernel kernel = {&kernel_rows[fills ? first : first + inputs], RUN, 0};
-    struct wd_pointwise_kernel flat[2] = {
-        {&kernel_rows[first + (inputs == 1 ? FLAT_1 : FLAT_2)], RUN,
-         inputs == 1 ? FLAT_RUNS_1 : FLAT_RUNS_2},
-        {&kernel_rows[first + (inputs == 1 ? SMALL_1 : SMALL_2)], RUN, 1},
+    int dtype = wd_pointwise_gpu_type(&call->problem);
+    int first = dtype == CUDNN_DATA_HALF ? 0 : BF16;
+    struct wd_pointwise_kernels kernels_of = {
+        .any = wd_pointwise_any_f32(),
+        .flat = {{&kernel_rows[KERNEL_pointwise_f16_flat1 + first], RUN, FLAT_RUNS_1},
+                 {&kernel_rows[KERNEL_pointwise_f16_flat2 + first], RUN, FLAT_RUNS_2}},
+        .straight = wd_straight_kernels_half(dtype),
     };
-    return wd_pointwise_gpu_emit(call, queue, kernel, inputs <= 2 && !fills ? flat : NULL);
+    return wd_pointwise_gpu_emit(call, queue, &kernels_of);
 }
 
 const struct wd_engine wd_engine_pointwise_half = {

@@ -51,16 +51,14 @@ static bool is_by_output(const struct wd_node *node)
     return node->slot[T] >= 0 && gradient_by_output(node->attr.pointwise.mode) >= 0;
 }
 
-/* The instruction of a node, or -1. */
-static int op_of(const struct wd_node *node)
+int wd_pointwise_op(const struct wd_pointwise_attr *attr, bool by_output)
 {
-    const struct wd_pointwise_attr *attr = &node->attr.pointwise;
     if (attr->mode == CUDNN_POINTWISE_BINARY_SELECT) return CHAIN_SELECT;
     if (attr->mode == CUDNN_POINTWISE_RELU_FWD && attr->lower_slope == 0.0 &&
         !attr->propagate_nan && attr->lower_clip <= attr->upper_clip) {
         return CHAIN_CLAMP;
     }
-    return is_by_output(node) ? gradient_by_output(attr->mode) : plain_op(attr->mode);
+    return by_output ? gradient_by_output(attr->mode) : plain_op(attr->mode);
 }
 
 /* The slot that an instruction's operand is taken from, or -1. */
@@ -154,7 +152,7 @@ static bool add_node(struct making *m, int i, struct wd_reason *reason)
     int op;
     WD_NEED(node->op == WD_OP_POINTWISE, reason, NOT_SUPPORTED_GRAPH_PATTERN,
             "operation %s is not pointwise", wd_op_info(node->op)->name);
-    op = op_of(node);
+    op = wd_pointwise_op(&node->attr.pointwise, is_by_output(node));
     WD_NEED(op >= 0, reason, NOT_SUPPORTED, "mode %d is not done in a chain",
             node->attr.pointwise.mode);
     WD_NEED(node->scalar_class[ALPHA] == WD_SCALAR_ONE &&

@@ -20,6 +20,9 @@ struct pointwise_program {
     int32_t dtype;   /* of all inputs and outputs in memory; -1: there are several */
 };
 
+/* The instruction of a mode (enum chain_op), or -1. `by_output`: a gradient that has the forward output. */
+int wd_pointwise_op(const struct wd_pointwise_attr *attr, bool by_output);
+
 /* Makes the program of a piece; false, with a reason, where it is none: other operations, modes whose
  * code is long, outputs of several shapes, elements that are no floating numbers, too many operands. */
 bool wd_pointwise_program_make(const struct wd_problem *problem, struct pointwise_program *program,

@@ -15,17 +15,22 @@ enum {
 
 enum { END = -1 };
 
-/* What the frequent chains do, in the order of their kernels. */
-static const int frequent[STRAIGHT_KERNELS - STRAIGHT_ADD_CLAMP][3] = {
-    {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_CLAMP, END},
-    {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_OP_CUDNN_POINTWISE_GELU_FWD, END},
-    {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_OP_CUDNN_POINTWISE_GELU_APPROX_TANH_FWD, END},
-    {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_OP_CUDNN_POINTWISE_SWISH_FWD, END},
-    {CHAIN_OP_CUDNN_POINTWISE_SWISH_FWD, CHAIN_OP_CUDNN_POINTWISE_MUL, END},
-    {CHAIN_OP_CUDNN_POINTWISE_GELU_FWD, CHAIN_OP_CUDNN_POINTWISE_MUL, END},
-    {CHAIN_OP_CUDNN_POINTWISE_MUL, CHAIN_OP_CUDNN_POINTWISE_ADD, END},
-    {CHAIN_OP_CUDNN_POINTWISE_MUL, CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_CLAMP},
-    {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_CLAMP},
+/* What the frequent chains do. */
+static const int frequent[STRAIGHT_KINDS][3] = {
+    [STRAIGHT_SWISH_MUL] = {CHAIN_OP_CUDNN_POINTWISE_SWISH_FWD, CHAIN_OP_CUDNN_POINTWISE_MUL, END},
+    [STRAIGHT_GELU_MUL] = {CHAIN_OP_CUDNN_POINTWISE_GELU_FWD, CHAIN_OP_CUDNN_POINTWISE_MUL, END},
+    [STRAIGHT_MUL] = {CHAIN_OP_CUDNN_POINTWISE_MUL, END},
+    [STRAIGHT_ADD] = {CHAIN_OP_CUDNN_POINTWISE_ADD, END},
+    [STRAIGHT_ADD_CLAMP] = {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_CLAMP, END},
+    [STRAIGHT_ADD_GELU] = {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_OP_CUDNN_POINTWISE_GELU_FWD, END},
+    [STRAIGHT_ADD_TANH] = {CHAIN_OP_CUDNN_POINTWISE_ADD,
+                           CHAIN_OP_CUDNN_POINTWISE_GELU_APPROX_TANH_FWD, END},
+    [STRAIGHT_ADD_SWISH] = {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_OP_CUDNN_POINTWISE_SWISH_FWD, END},
+    [STRAIGHT_MUL_ADD] = {CHAIN_OP_CUDNN_POINTWISE_MUL, CHAIN_OP_CUDNN_POINTWISE_ADD, END},
+    [STRAIGHT_MUL_ADD_CLAMP] = {CHAIN_OP_CUDNN_POINTWISE_MUL, CHAIN_OP_CUDNN_POINTWISE_ADD,
+                                CHAIN_CLAMP},
+    [STRAIGHT_ADD_ADD_CLAMP] = {CHAIN_OP_CUDNN_POINTWISE_ADD, CHAIN_OP_CUDNN_POINTWISE_ADD,
+                                CHAIN_CLAMP},
 };
 
 /* What goes along while the steps are made. */
@@ -122,49 +127,114 @@ static bool add_step(struct making *m, int i)
     return true;
 }
 
-int wd_straight_make(struct pointwise_straight_args *args, const struct pointwise_program *program,
-                     const struct wd_joined *walk, const struct pointwise_operand *operands)
+/* Whether the steps are those of a frequent chain, which keeps the order of its operands, and leaves
+ * results as they are or makes them elements of its tensors' type. */
+static bool is_kind(const struct making *m, int kind, int dtype)
+{
+    const struct pointwise_straight_args *args = m->args;
+    int own = dtype == CUDNN_DATA_HALF ? CHAIN_TO_F16 : CHAIN_TO_BF16;
+    for (int i = 0; i < 3; ++i) {
+        const struct straight_step *step = &args->step[i];
+        if (i == args->length) return frequent[kind][i] == END;
+        if (frequent[kind][i] != step->op || step->swapped) return false;
+        if (step->round == CHAIN_AS_IS) continue;
+        if (dtype == CUDNN_DATA_FLOAT || step->round != own) return false;
+    }
+    return args->length == 3;
+}
+
+/* What is left when the steps are there. */
+static bool end(const struct making *m, const struct pointwise_operand *y)
+{
+    struct pointwise_straight_args *args = m->args;
+    const struct wd_joined *walk = m->walk;
+    int last = walk->rank - 1;
+    args->y = y->data;
+    args->row = wd_fastdiv_of((uint32_t)walk->dim[last]);
+    args->period = wd_fastdiv_of(last > 0 ? (uint32_t)walk->dim[last - 1] : 1);
+    /* a run lies in two rows at most */
+    if (args->repeat == STRAIGHT_ROWS && walk->dim[last] < LOAD / wd_dtype_bytes(y->dtype)) {
+        return false;
+    }
+    args->kind = 0;
+    while (args->kind < STRAIGHT_KINDS && !is_kind(m, args->kind, y->dtype)) ++args->kind;
+    return args->kind < STRAIGHT_KINDS || m->count <= 1;
+}
+
+bool wd_straight_make(struct pointwise_straight_args *args, const struct pointwise_program *program,
+                      const struct wd_joined *walk, const struct pointwise_operand *operands)
 {
     struct making m = {
         .args = args, .program = program, .walk = walk, .operands = operands, .count = 0};
     const struct pointwise_operand *y = &operands[program->inputs];
-    int last = walk->rank - 1;
-    bool plain = true;
     memset(args, 0, sizeof *args);
     if (program->acc != WD_ACC_F32 || program->dtype < 0 || program->outputs != 1 ||
         program->length > STRAIGHT_STEPS || y->way != POINTWISE_FLAT) {
-        return -1;
+        return false;
     }
     for (int i = 0; i < program->length; ++i) {
-        if (!add_step(&m, i)) return -1;
-        plain = plain && !args->step[i].swapped;
+        if (!add_step(&m, i)) return false;
     }
-    args->y = y->data;
     args->length = program->length;
-    args->row = wd_fastdiv_of((uint32_t)walk->dim[last]);
-    args->period = wd_fastdiv_of(last > 0 ? (uint32_t)walk->dim[last - 1] : 1);
-    /* a run lies in two rows at most */
-    if (args->repeat == STRAIGHT_ROWS && walk->dim[last] < LOAD / wd_dtype_bytes(program->dtype)) {
-        return -1;
+    return end(&m, y);
+}
+
+bool wd_straight_make_single(struct pointwise_straight_args *args,
+                             const struct pointwise_vector_args *how, const struct wd_joined *walk,
+                             const struct pointwise_operand *operands)
+{
+    struct making m = {.args = args, .walk = walk, .operands = operands, .count = 0};
+    const struct wd_pointwise_attr *attr = &how->attr;
+    const struct pointwise_operand *y = &operands[POINTWISE_Y];
+    bool binary = wd_pointwise_operands(attr->mode) > 1;
+    bool second = binary && operands[POINTWISE_X].way != POINTWISE_FLAT;
+    int x = second ? POINTWISE_B : POINTWISE_X;
+    int b = second ? POINTWISE_X : POINTWISE_B;
+    int op = wd_pointwise_op(attr, how->by_output);
+    struct straight_step *step = &args->step[0];
+    memset(args, 0, sizeof *args);
+    if (op < 0 || op == CHAIN_SELECT || !how->plain || y->way != POINTWISE_FLAT ||
+        operands[x].way != POINTWISE_FLAT) {
+        return false;
     }
-    for (int k = STRAIGHT_ADD_CLAMP; plain && k < STRAIGHT_KERNELS; ++k) {
-        const int *ops = frequent[k - STRAIGHT_ADD_CLAMP];
-        int same = 0;
-        while (same < 3 && same < args->length && ops[same] == args->step[same].op) ++same;
-        if (same == args->length && (same == 3 || ops[same] == END)) return k;
+    args->x = operands[x].data;
+    args->length = 1;
+    *step = (struct straight_step){.op = (uint8_t)op, .propagate_nan = attr->propagate_nan};
+    step->swapped = second && !commutes(op);
+    step->factor[CHAIN_ALPHA1] = (float)operands[x].factor;
+    step->factor[CHAIN_LOWER_CLIP] = (float)attr->lower_clip;
+    step->factor[CHAIN_UPPER_CLIP] = (float)attr->upper_clip;
+    step->factor[CHAIN_LOWER_SLOPE] = (float)attr->lower_slope;
+    step->factor[CHAIN_ELU_ALPHA] = (float)attr->elu_alpha;
+    step->factor[CHAIN_SOFTPLUS_BETA] = (float)attr->softplus_beta;
+    step->factor[CHAIN_SWISH_BETA] = (float)attr->swish_beta;
+    if (binary) {
+        if (!add_operand(&m, CHAIN_INPUT + b)) return false;
+        step->operand = 1;
+        step->factor[CHAIN_ALPHA2] = (float)operands[b].factor;
     }
-    return m.count <= 1 ? STRAIGHT_1 : m.count == 2 ? STRAIGHT_2 : STRAIGHT_3;
+    step->scales = operands[x].factor != 1.0 || (binary && operands[b].factor != 1.0);
+    return end(&m, y);
 }
 
 cudnnStatus_t wd_straight_emit(struct wd_queue *queue, const struct straight_kernels *kernels,
-                               int kernel, const struct pointwise_straight_args *args)
+                               struct pointwise_straight_args *args, uint32_t count, uint32_t skip,
+                               bool streaming)
 {
-    int runs = kernel < STRAIGHT_ADD_CLAMP ? kernels->runs_any
-               : kernel < STRAIGHT_MUL_ADD ? kernels->runs
-                                           : kernels->runs_two;
-    int64_t run = (int64_t)runs * kernels->chunk;
+    int row = args->kind < STRAIGHT_ONE     ? STRAIGHT_ROW_ONE
+              : args->kind < STRAIGHT_KINDS ? STRAIGHT_ROW_TWO
+                                            : STRAIGHT_ROW_ANY;
     int64_t threads = THREADS;
-    if (args->count < threads * run * queue->device->multiprocessors) threads = THREADS_FEW;
-    return wd_emit_kernel(queue, &kernels->rows[kernel], wd_ceil_div(args->count, threads * run),
+    int64_t run;
+    args->count = count;
+    args->skip = skip;
+    args->streaming = streaming;
+    args->runs = row == STRAIGHT_ROW_TWO ? kernels->runs_two : kernels->runs;
+    if (count < threads * args->runs * kernels->chunk * queue->device->multiprocessors) {
+        threads = THREADS_FEW;
+        args->runs = 1;
+    }
+    run = (int64_t)args->runs * kernels->chunk;
+    return wd_emit_kernel(queue, &kernels->rows[row], wd_ceil_div(count, threads * run),
                           (uint32_t)threads, 0, args);
 }

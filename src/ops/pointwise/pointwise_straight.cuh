@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Straight chains of pointwise operations: each takes the result of the one before and at most one
-// operand besides. A thread has U runs of 16 bytes of every tensor, a block's width apart, so that a
-// warp's loads and stores are whole lines, and asks for all of them before it computes; results stay
-// in registers. The frequent chains have kernels of their own, whose operations the compiler knows;
-// for others an operation is chosen once for all of a thread's elements.
-#include "gpu/device/depend.cuh"
-#include "gpu/device/vector.cuh"
-#include "ops/pointwise/pointwise_device.cuh"
+// operand besides. A thread asks for all of its runs of every tensor before it computes, and takes
+// one run after the other; results stay in registers. The frequent chains have code of their own,
+// whose operations the compiler knows; for others an operation is chosen once a run.
+#include "ops/pointwise/pointwise_runs.cuh"
 #include "ops/pointwise/pointwise_straight_args.h"
 
 namespace {
-
-enum { STRAIGHT_ANY = -1, STRAIGHT_END = -2 }; // in place of an operation: not known, none
 
 // The mode of an operation, for value_of.
 __device__ constexpr int straight_mode(int op)
@@ -97,157 +92,52 @@ template <int RUN> __device__ __forceinline__ void straight_round(int to, float 
     }
 }
 
-// Runs of a thread, of one tensor.
-template <class T, int U> struct straight_runs {
-    static constexpr int V = 16 / (int)sizeof(T);
-    wd_run<T, V> of[U];
-
-    // As the index counts; those of the tensor's ends element by element.
-    __device__ __forceinline__ void load(const pointwise_straight_args &a, const void *from,
-                                         uint32_t first, bool whole)
-    {
-        const T *data = static_cast<const T *>(from);
+// What repeats, of the run at `row` and `column`: its elements of the operand's row, or the elements of
+// the row and of the next one, where `left` says that the run reaches it.
+template <class T>
+__device__ __forceinline__ void straight_load_again(typename runs<T>::run &run,
+                                                    const pointwise_straight_args &a,
+                                                    const straight_operand &o, uint32_t row,
+                                                    uint32_t column)
+{
+    constexpr int V = runs<T>::V;
+    const T *data = static_cast<const T *>(o.data);
+    if (a.repeat == STRAIGHT_ROWS) {
+        const uint32_t again = row + 1 == a.period.divisor ? 0 : row + 1;
+        run.put(0, data[(int64_t)row * o.stride]);
+        run.put(1, data[(int64_t)again * o.stride]);
+    } else if (a.row.divisor % V == 0 && column % V == 0 &&
+               reinterpret_cast<uintptr_t>(data) % 16 == 0) {
+        run.load(data + column);
+    } else {
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const uint32_t at = first + u * blockDim.x * V;
-            if (whole) {
-                of[u].load(data + at);
-                continue;
-            }
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                T element = T();
-                if (at + i >= a.skip && at + i < a.count) element = data[at + i];
-                of[u].put(i, element);
-            }
+        for (int i = 0; i < V; ++i) {
+            run.put(i, data[column]);
+            if (++column == a.row.divisor) column = 0;
         }
     }
+}
 
-    // What repeats: at place `column` of a row of the operand's, or the elements of row `row` and of
-    // the next one, where `left` says that the run reaches it.
-    __device__ __forceinline__ void load_again(const pointwise_straight_args &a,
-                                               const straight_operand &o, const uint32_t *row,
-                                               const uint32_t *column)
-    {
-        const T *data = static_cast<const T *>(o.data);
+// An operand's elements of a run. `left`: how many lie in the first of two rows.
+template <class T>
+__device__ __forceinline__ void straight_widen(float *to, const typename runs<T>::run &run,
+                                               const pointwise_straight_args &a,
+                                               const straight_operand &o, uint32_t left)
+{
+    constexpr int V = runs<T>::V;
+    if (!o.data) {
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (a.repeat == STRAIGHT_ROWS) {
-                const uint32_t again = row[u] + 1 == a.period.divisor ? 0 : row[u] + 1;
-                of[u].put(0, data[(int64_t)row[u] * o.stride]);
-                of[u].put(1, data[(int64_t)again * o.stride]);
-            } else if (a.row.divisor % V == 0 && column[u] % V == 0 &&
-                       reinterpret_cast<uintptr_t>(data) % 16 == 0) {
-                of[u].load(data + column[u]);
-            } else {
-                uint32_t at = column[u];
+        for (int i = 0; i < V; ++i) to[i] = o.value;
+    } else if (o.repeats && a.repeat == STRAIGHT_ROWS) {
+        const float one = wd_widen(run.get(0)), next = wd_widen(run.get(1));
 #pragma unroll
-                for (int i = 0; i < V; ++i) {
-                    of[u].put(i, data[at]);
-                    if (++at == a.row.divisor) at = 0;
-                }
-            }
-        }
+        for (int i = 0; i < V; ++i) to[i] = (uint32_t)i < left ? one : next;
+    } else {
+        runs<T>::widen(to, run);
     }
+}
 
-    __device__ __forceinline__ void widen(float *to) const
-    {
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-#pragma unroll
-            for (int i = 0; i < V; ++i) to[u * V + i] = wd_widen(of[u].get(i));
-        }
-    }
-
-    // `left`: elements of each run that lie in the first of two rows.
-    __device__ __forceinline__ void widen_rows(float *to, const uint32_t *left) const
-    {
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const float one = wd_widen(of[u].get(0)), next = wd_widen(of[u].get(1));
-#pragma unroll
-            for (int i = 0; i < V; ++i) to[u * V + i] = (uint32_t)i < left[u] ? one : next;
-        }
-    }
-
-    __device__ __forceinline__ void store(const pointwise_straight_args &a, const float *v,
-                                          uint32_t first, bool whole) const
-    {
-        T *to = static_cast<T *>(a.y);
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const uint32_t at = first + u * blockDim.x * V;
-            wd_run<T, V> run;
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                T element;
-                wd_narrow(element, v[u * V + i]);
-                run.put(i, element);
-                if (!whole && at + i >= a.skip && at + i < a.count) to[at + i] = element;
-            }
-            if (whole && a.streaming) run.store_streaming(to + at);
-            else if (whole) run.store(to + at);
-        }
-    }
-};
-
-template <class T, int U, int N> struct straight {
-    static constexpr int V = 16 / (int)sizeof(T);
-    static constexpr int RUN = U * V;
-
-    const pointwise_straight_args &a;
-    float v[RUN];
-    straight_runs<T, U> operand[N];
-    uint32_t left[U];
-
-    __device__ __forceinline__ void widen(float *to, int which) const
-    {
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            if (N > 1 && k != which) continue;
-            const straight_operand &o = a.operand[k];
-            if (!o.data) {
-#pragma unroll
-                for (int i = 0; i < RUN; ++i) to[i] = o.value;
-            } else if (o.repeats && a.repeat == STRAIGHT_ROWS) {
-                operand[k].widen_rows(to, left);
-            } else {
-                operand[k].widen(to);
-            }
-        }
-    }
-
-    // OP: STRAIGHT_ANY where only the arguments say. AT: the operand, where it is known.
-    template <int OP, int AT> __device__ __forceinline__ void step(const straight_step &s)
-    {
-        float b[RUN];
-        if (OP == STRAIGHT_ANY) {
-            if (s.operand) widen(b, s.operand - 1);
-        } else if (AT >= 0) {
-            widen(b, AT);
-        }
-        if (s.scales) {
-#pragma unroll
-            for (int i = 0; i < RUN; ++i) {
-                v[i] *= s.factor[CHAIN_ALPHA1];
-                if (AT >= 0) b[i] *= s.factor[CHAIN_ALPHA2];
-            }
-        }
-        if (OP == STRAIGHT_ANY && s.swapped) {
-#pragma unroll
-            for (int i = 0; i < RUN; ++i) {
-                const float first = b[i];
-                b[i] = v[i];
-                v[i] = first;
-            }
-        }
-        if constexpr (OP == STRAIGHT_ANY) straight_choose<RUN>(s, v, b);
-        else straight_apply<OP, RUN>(s, v, b);
-        if (s.round != CHAIN_AS_IS) straight_round<RUN>(s.round, v);
-    }
-};
-
-// How many of a chain's operations before number `at` have an operand.
+// Whether an operation has an operand besides.
 __device__ constexpr bool straight_is_binary(int op)
 {
     switch (op) {
@@ -261,61 +151,174 @@ __device__ constexpr bool straight_is_binary(int op)
     }
 }
 
-template <class T, int U, int N, int OP1 = STRAIGHT_ANY, int OP2 = STRAIGHT_END,
-          int OP3 = STRAIGHT_END>
+template <int V, bool BINARY>
+__device__ __forceinline__ void straight_scale(const straight_step &s, float *v, float *b)
+{
+    if (!s.scales) return;
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        v[i] *= s.factor[CHAIN_ALPHA1];
+        if (BINARY) b[i] *= s.factor[CHAIN_ALPHA2];
+    }
+}
+
+// An operation that the compiler knows; what it makes is of the tensors' type T or left as it is.
+template <class T, int OP>
+__device__ __forceinline__ void straight_known(const straight_step &s, float *v, float *b)
+{
+    constexpr int V = runs<T>::V;
+    straight_scale<V, straight_is_binary(OP)>(s, v, b);
+    straight_apply<OP, V>(s, v, b);
+    if (sizeof(T) == 4 || s.round == CHAIN_AS_IS) return;
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        T element;
+        wd_narrow(element, v[i]);
+        v[i] = wd_widen(element);
+    }
+}
+
+// Chains of one operand at most: any operations.
+struct straight_any {
+    static constexpr int OPERANDS = 1;
+    template <class T>
+    static __device__ __forceinline__ void apply(const pointwise_straight_args &a, float *v,
+                                                 float (*b)[runs<T>::V])
+    {
+        constexpr int V = runs<T>::V;
+#pragma unroll 1
+        for (int n = 0; n < a.length; ++n) {
+            const straight_step &s = a.step[n];
+            float second[V];
+#pragma unroll
+            for (int i = 0; i < V; ++i) second[i] = b[0][i];
+            straight_scale<V, true>(s, v, second);
+            if (s.swapped) {
+#pragma unroll
+                for (int i = 0; i < V; ++i) {
+                    const float first = second[i];
+                    second[i] = v[i];
+                    v[i] = first;
+                }
+            }
+            straight_choose<V>(s, v, second);
+            if (s.round != CHAIN_AS_IS) straight_round<V>(s.round, v);
+        }
+    }
+};
+
+#define STRAIGHT_STEP(n, op, k) straight_known<T, op>(a.step[n], v, b[k])
+
+// The frequent ones of one operand.
+struct straight_one {
+    static constexpr int OPERANDS = 1;
+    template <class T>
+    static __device__ __forceinline__ void apply(const pointwise_straight_args &a, float *v,
+                                                 float (*b)[runs<T>::V])
+    {
+        if (a.kind == STRAIGHT_SWISH_MUL) STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_SWISH_FWD, 0);
+        if (a.kind == STRAIGHT_GELU_MUL) STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_GELU_FWD, 0);
+        if (a.kind <= STRAIGHT_MUL) {
+            STRAIGHT_STEP(a.length - 1, CHAIN_OP_CUDNN_POINTWISE_MUL, 0);
+            return;
+        }
+        STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_ADD, 0);
+        switch (a.kind) {
+        case STRAIGHT_ADD_CLAMP: STRAIGHT_STEP(1, CHAIN_CLAMP, 0); break;
+        case STRAIGHT_ADD_GELU: STRAIGHT_STEP(1, CHAIN_OP_CUDNN_POINTWISE_GELU_FWD, 0); break;
+        case STRAIGHT_ADD_TANH:
+            STRAIGHT_STEP(1, CHAIN_OP_CUDNN_POINTWISE_GELU_APPROX_TANH_FWD, 0);
+            break;
+        case STRAIGHT_ADD_SWISH: STRAIGHT_STEP(1, CHAIN_OP_CUDNN_POINTWISE_SWISH_FWD, 0); break;
+        default: break;
+        }
+    }
+};
+
+// Those of two.
+struct straight_two {
+    static constexpr int OPERANDS = 2;
+    template <class T>
+    static __device__ __forceinline__ void apply(const pointwise_straight_args &a, float *v,
+                                                 float (*b)[runs<T>::V])
+    {
+        if (a.kind == STRAIGHT_ADD_ADD_CLAMP) STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_ADD, 0);
+        else STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_MUL, 0);
+        STRAIGHT_STEP(1, CHAIN_OP_CUDNN_POINTWISE_ADD, 1);
+        if (a.kind != STRAIGHT_MUL_ADD) STRAIGHT_STEP(2, CHAIN_CLAMP, 0);
+    }
+};
+
+// At most U runs a thread.
+template <class T, int U, class CHAIN>
 __device__ __forceinline__ void pointwise_straight(const pointwise_straight_args &a)
 {
-    constexpr uint32_t V = 16 / sizeof(T);
-    const uint32_t begin = blockIdx.x * blockDim.x * V * U;
-    const uint32_t first = begin + threadIdx.x * V;
-    const bool whole = begin >= a.skip && begin + blockDim.x * V * U <= a.count;
-    straight_runs<T, U> x;
-    straight<T, U, N> chain = {a};
+    typedef runs<T> of;
+    constexpr int V = of::V, N = CHAIN::OPERANDS;
+    const uint32_t width = blockDim.x * V, begin = blockIdx.x * width * a.runs;
+    const bool whole = begin >= a.skip && begin + width * a.runs <= a.count;
+    const T *from = static_cast<const T *>(a.x);
+    typename of::run x[U], operand[N][U];
+    uint32_t left[U] = {};
+    uint32_t first = begin + threadIdx.x * V;
     wd_wait_for_previous();
-    x.load(a, a.x, first, whole);
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        if (whole && u < a.runs) x[u].load(from + first + u * width);
+    }
 #pragma unroll
     for (int k = 0; k < N; ++k) {
         const straight_operand &o = a.operand[k];
-        if (o.data && !o.repeats) chain.operand[k].load(a, o.data, first, whole);
+        if (!whole || !o.data || o.repeats) continue;
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            if (u < a.runs) operand[k][u].load(static_cast<const T *>(o.data) + first + u * width);
+        }
     }
     if (a.repeat != STRAIGHT_NONE) {
-        uint32_t row[U], column[U];
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             // what lies before the first element or behind the last is of no account
-            const uint32_t at = first + u * blockDim.x * V;
+            const uint32_t at = first + u * width;
             const uint32_t index = at < a.skip ? 0 : at >= a.count ? 0 : at - a.skip;
             const uint32_t early = at < a.skip ? a.skip - at : 0;
-            row[u] = wd_fastdiv_quotient(index, a.row);
-            column[u] = index - row[u] * a.row.divisor;
-            chain.left[u] = a.row.divisor - column[u] + early;
+            uint32_t row = wd_fastdiv_quotient(index, a.row);
+            uint32_t column = index - row * a.row.divisor;
+            if (u >= a.runs) continue;
+            left[u] = a.row.divisor - column + early;
             if (a.repeat == STRAIGHT_ROWS) {
-                row[u] -= wd_fastdiv_quotient(row[u], a.period) * a.period.divisor;
+                row -= wd_fastdiv_quotient(row, a.period) * a.period.divisor;
             } else if (early > 0) {
-                column[u] = a.row.divisor - 1 - (early - 1) % a.row.divisor;
+                column = a.row.divisor - 1 - (early - 1) % a.row.divisor;
+            }
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                const straight_operand &o = a.operand[k];
+                if (o.data && o.repeats) straight_load_again<T>(operand[k][u], a, o, row, column);
             }
         }
+    }
+#pragma unroll 1
+    for (int n = 0; n < a.runs; ++n, first += width) {
+        float v[V], b[N][V];
+        if (!whole) of::load_end(x[0], a, from, first);
+        of::widen(v, x[0]);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
             const straight_operand &o = a.operand[k];
-            if (o.data && o.repeats) chain.operand[k].load_again(a, o, row, column);
+            if (!whole && o.data && !o.repeats) of::load_end(operand[k][0], a, o.data, first);
+            straight_widen<T>(b[k], operand[k][0], a, o, left[0]);
+        }
+        CHAIN::template apply<T>(a, v, b);
+        of::store(a, a.y, first, whole, v);
+#pragma unroll
+        for (int u = 0; u + 1 < U; ++u) {
+            x[u] = x[u + 1];
+            left[u] = left[u + 1];
+#pragma unroll
+            for (int k = 0; k < N; ++k) operand[k][u] = operand[k][u + 1];
         }
     }
-    x.widen(chain.v);
-    if constexpr (OP1 == STRAIGHT_ANY) {
-#pragma unroll 1
-        for (int i = 0; i < a.length; ++i) chain.template step<STRAIGHT_ANY, 0>(a.step[i]);
-    } else {
-        constexpr int B1 = straight_is_binary(OP1), B2 = B1 + straight_is_binary(OP2);
-        chain.template step<OP1, straight_is_binary(OP1) ? 0 : -1>(a.step[0]);
-        if constexpr (OP2 != STRAIGHT_END) {
-            chain.template step<OP2, straight_is_binary(OP2) ? B1 : -1>(a.step[1]);
-        }
-        if constexpr (OP3 != STRAIGHT_END) {
-            chain.template step<OP3, straight_is_binary(OP3) ? B2 : -1>(a.step[2]);
-        }
-    }
-    x.store(a, chain.v, first, whole);
 }
 
 } // namespace

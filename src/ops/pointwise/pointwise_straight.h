@@ -9,39 +9,34 @@
 #include "ops/pointwise/pointwise_program.h"
 #include "ops/pointwise/pointwise_straight_args.h"
 
-/* The order of the kernels' rows of a type: any chain by its operands, then the frequent ones. */
-enum straight_kernel {
-    STRAIGHT_1,
-    STRAIGHT_2,
-    STRAIGHT_3,
-    STRAIGHT_ADD_CLAMP,
-    STRAIGHT_ADD_GELU,
-    STRAIGHT_ADD_TANH,
-    STRAIGHT_ADD_SWISH,
-    STRAIGHT_SWISH_MUL,
-    STRAIGHT_GELU_MUL,
-    STRAIGHT_MUL_ADD,
-    STRAIGHT_MUL_ADD_CLAMP,
-    STRAIGHT_ADD_ADD_CLAMP,
-    STRAIGHT_KERNELS
-};
+/* The order of the kernels' rows of a type. */
+enum straight_row { STRAIGHT_ROW_ANY, STRAIGHT_ROW_ONE, STRAIGHT_ROW_TWO, STRAIGHT_ROWS_OF };
 
 /* A type's kernels, whose threads have so many runs of 16 bytes. */
 struct straight_kernels {
     struct wd_kernel_row *rows; /* null: none */
     int chunk;                  /* elements of a run */
-    int runs;                   /* of the frequent chains of one operand, */
-    int runs_two;               /* of two, */
-    int runs_any;               /* and of any */
+    int runs;                   /* where there is one operand at most, */
+    int runs_two;               /* and where there are two */
 };
 
-/* Makes the arguments of a walk whose operands are a program's inputs and then its output, as
- * wd_pointwise_follow left them, and says which kernel; -1: it is no straight chain, or operands lie
- * otherwise. */
-int wd_straight_make(struct pointwise_straight_args *args, const struct pointwise_program *program,
-                     const struct wd_joined *walk, const struct pointwise_operand *operands);
+/* Those of tensors of fp32, and of fp16 or bf16, throughout. */
+struct straight_kernels wd_straight_kernels_f32(void);
+struct straight_kernels wd_straight_kernels_half(int dtype);
 
+/* Makes the arguments of a walk whose operands are a program's inputs and then its output, as
+ * wd_pointwise_follow left them; false: it is no straight chain, or operands lie otherwise. */
+bool wd_straight_make(struct pointwise_straight_args *args, const struct pointwise_program *program,
+                      const struct wd_joined *walk, const struct pointwise_operand *operands);
+
+/* Those of a single operation, of which `how` says all but where its operands lie. */
+bool wd_straight_make_single(struct pointwise_straight_args *args,
+                             const struct pointwise_vector_args *how, const struct wd_joined *walk,
+                             const struct pointwise_operand *operands);
+
+/* Launches the kernel for `count` elements, the first `skip` of them for nothing. */
 cudnnStatus_t wd_straight_emit(struct wd_queue *queue, const struct straight_kernels *kernels,
-                               int kernel, const struct pointwise_straight_args *args);
+                               struct pointwise_straight_args *args, uint32_t count, uint32_t skip,
+                               bool streaming);
 
 #endif

@@ -7,13 +7,30 @@
 
 #include "ops/pointwise/pointwise_chain_args.h"
 
-enum { STRAIGHT_STEPS = 8, STRAIGHT_OPERANDS = 3 };
+enum { STRAIGHT_STEPS = 8, STRAIGHT_OPERANDS = 2 };
 
 /* How operands lie that are no whole tensors: all of a chain that repeat do so in one way. */
 enum straight_repeat {
     STRAIGHT_NONE,
     STRAIGHT_ALONG, /* a row's elements are those of the operand, the same in every row */
     STRAIGHT_ROWS,  /* an element a row, the same again after `period` rows */
+};
+
+/* Chains that have code of their own; those with a product are the first. */
+enum straight_kind {
+    STRAIGHT_SWISH_MUL,
+    STRAIGHT_GELU_MUL,
+    STRAIGHT_MUL,
+    STRAIGHT_ADD,
+    STRAIGHT_ADD_CLAMP,
+    STRAIGHT_ADD_GELU,
+    STRAIGHT_ADD_TANH,
+    STRAIGHT_ADD_SWISH,
+    STRAIGHT_ONE, /* those before have one operand, those behind two */
+    STRAIGHT_MUL_ADD = STRAIGHT_ONE,
+    STRAIGHT_MUL_ADD_CLAMP,
+    STRAIGHT_ADD_ADD_CLAMP,
+    STRAIGHT_KINDS
 };
 
 struct straight_step {
@@ -44,6 +61,8 @@ struct pointwise_straight_args {
     int32_t streaming; /* y is larger than what stays in the cache */
     struct straight_operand operand[STRAIGHT_OPERANDS];
     int32_t repeat; /* enum straight_repeat */
+    int32_t kind;   /* enum straight_kind; STRAIGHT_KINDS: any */
+    int32_t runs;   /* of a thread */
     int32_t unused;
     struct wd_fastdiv row;
     struct wd_fastdiv period;

@@ -4,13 +4,12 @@
  * is computed in fp32. */
 #include "graph/pointwise_modes.h"
 #include "ops/pointwise/pointwise_gpu.h"
-#include "ops/pointwise/pointwise_vector_args.h"
 
 #define WD_KERNELS_MODULE pointwise_vector
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_vector_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { RUN_FILL = 4, RUN = 8, FLAT_RUN = 4, FLAT_RUNS_1 = 4, FLAT_RUNS_2 = 2 };
+enum { RUN = 8, FLAT_RUN = 4, FLAT_RUNS_1 = 4, FLAT_RUNS_2 = 2, STRAIGHT_RUNS = 2 };
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -19,29 +18,33 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return wd_pointwise_gpu_match(problem, reason);
 }
 
+struct straight_kernels wd_straight_kernels_f32(void)
+{
+    return (struct straight_kernels){&kernel_rows[KERNEL_pointwise_straight_f32_any], FLAT_RUN,
+                                     STRAIGHT_RUNS, STRAIGHT_RUNS};
+}
+
+struct wd_pointwise_kernel wd_pointwise_any_f32(void)
+{
+    return (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_any_f32], RUN, 0};
+}
+
+struct wd_kernel_row *wd_pointwise_fill(void)
+{
+    return &kernel_rows[KERNEL_pointwise_fill];
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    const struct wd_problem *problem = &call->problem;
-    int inputs = wd_pointwise_operands(problem->node->attr.pointwise.mode);
-    struct wd_pointwise_kernel kernel = {&kernel_rows[KERNEL_pointwise_any_f32], RUN, 0};
-    struct wd_pointwise_kernel flat[2] = {
-        {&kernel_rows[KERNEL_pointwise_f32_flat1], FLAT_RUN, FLAT_RUNS_1},
-        {&kernel_rows[KERNEL_pointwise_f32_small1], FLAT_RUN, 1},
-    };
-    if (wd_pointwise_gpu_type(problem) != CUDNN_DATA_FLOAT) {
-        return wd_pointwise_gpu_emit(call, queue, kernel, NULL);
+    struct wd_pointwise_kernels kernels_of = {.any = wd_pointwise_any_f32()};
+    if (wd_pointwise_gpu_type(&call->problem) == CUDNN_DATA_FLOAT) {
+        kernels_of.flat[0] = (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_f32_flat1],
+                                                          FLAT_RUN, FLAT_RUNS_1};
+        kernels_of.flat[1] = (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_f32_flat2],
+                                                          FLAT_RUN, FLAT_RUNS_2};
+        kernels_of.straight = wd_straight_kernels_f32();
     }
-    if (wd_pointwise_gpu_fills(call)) {
-        kernel = (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_f32_0], RUN_FILL, 0};
-        return wd_pointwise_gpu_emit(call, queue, kernel, NULL);
-    }
-    kernel.row = &kernel_rows[KERNEL_pointwise_f32_0 + inputs];
-    if (inputs == 2) {
-        flat[0].row = &kernel_rows[KERNEL_pointwise_f32_flat2];
-        flat[0].runs = FLAT_RUNS_2;
-        flat[1].row = &kernel_rows[KERNEL_pointwise_f32_small2];
-    }
-    return wd_pointwise_gpu_emit(call, queue, kernel, inputs <= 2 ? flat : NULL);
+    return wd_pointwise_gpu_emit(call, queue, &kernels_of);
 }
 
 const struct wd_engine wd_engine_pointwise_vector = {

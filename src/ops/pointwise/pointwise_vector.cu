@@ -8,6 +8,9 @@
 #define WD_POINTWISE_VALUE pw_value_f32
 #include "ops/pointwise/pointwise_any.cuh"
 #include "ops/pointwise/pointwise_flat.cuh"
+#include "ops/pointwise/pointwise_straight.cuh"
 
+// what is called keeps registers of its caller: without more of them it spills
+#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 60 ? 4 : 0
 #define WD_KERNELS_ROWS "ops/pointwise/pointwise_vector_kernels.def"
 #include "ops/kernels_device.inc"

@@ -39,7 +39,17 @@ struct pointwise_vector_args {
     int32_t rank;
     int32_t plain;     /* alpha is 1, beta is 0 */
     int32_t streaming; /* y is larger than what stays in the cache */
+    int32_t runs;      /* of a thread, where all tensors lie as the index counts */
     struct wd_fastdiv dim[WD_MAX_RANK];
+};
+
+struct pointwise_fill_args {
+    void *y;         /* the first whole load */
+    uint32_t loads;  /* of 16 bytes */
+    uint32_t before; /* bytes in front of them */
+    uint32_t behind; /* and after them */
+    int32_t streaming;
+    uint32_t pattern[4]; /* what a whole load holds */
 };
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gradients of windows that overlap on the GPU, a box of dx at a time in shared memory, of planes and of
- * pixels of any number of channels, in all floating types, at any alignment. Maxima, of up to three
- * dimensions: each window adds to its largest element, those that overlap taking turns. Averages over
- * 3x3 elements of a plane at a stride of 1 or 2. Nothing passes through memory but x, dy and dx. */
+ * pixels of any number of channels, at any alignment. Maxima, of up to three dimensions, in all floating
+ * types: each window adds to its largest element, those that overlap taking turns. Averages over 3x3 elements
+ * of a plane at a stride of 1 or 2, in fp64. Nothing passes through memory but x, dy and dx. */
 #include "base/sizes.h"
 #include "ops/pooling/pooling_band.h"
 
@@ -50,6 +50,8 @@ static bool takes_averages(const struct wd_device *device, const struct wd_pool_
                            struct wd_reason *reason)
 {
     struct wd_pool_band band;
+    WD_NEED(s->size == 8, reason, NOT_SUPPORTED_DATA_TYPE,
+            "averages in fp64 alone: rows that flow have the others");
     WD_NEED(s->image[0] == 1 && s->windows[0] == 1 && s->window[1] == 3 && s->window[2] == 3 &&
                 s->stride[1] == s->stride[2] && s->stride[1] <= 2,
             reason, NOT_SUPPORTED_SHAPE, "not windows of 3x3 that overlap in a plane");
@@ -72,14 +74,10 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *m)
 {
-    const bool square = s->image[0] == 1 && s->windows[0] == 1 && s->window[0] == 1 &&
-                        s->window[1] == 3 && s->window[2] == 3;
     const enum wd_pool_band_work work = work_of(s);
-    const int kernel = work == WD_POOL_BAND_SCATTER
-                           ? KERNEL_scatter_plane_f32_3 + s->type * 4 + s->pixels * 2 + !square
-                       : work == WD_POOL_BAND_PAIRS
-                           ? KERNEL_pairs_band_f32_plane + s->type * 2 + s->pixels
-                           : KERNEL_spread_band_f32_plane + s->type * 2 + s->pixels;
+    const int kernel = work == WD_POOL_BAND_SCATTER ? KERNEL_scatter_band_f32 + s->type
+                       : work == WD_POOL_BAND_PAIRS ? KERNEL_pairs_band_f64
+                                                    : KERNEL_spread_band_f64;
     struct wd_pool_band band;
     wd_pool_band_of(queue->device, s, work, rows_of(s), &band);
     wd_pool_band_fill(&band, m);

@@ -6,24 +6,24 @@
 
 namespace {
 
-template <class T, bool PLANE, int SIZE>
-__device__ __forceinline__ void scatter_band(const pool_band_args &a)
+template <class T> __device__ __forceinline__ void scatter_band(const pool_band_args &a)
 {
     wd_wait_for_previous();
-    if (a.mode == POOL_MAX) scatter<T, POOL_MAX, PLANE, SIZE>(a);
-    else scatter<T, POOL_MAX_NAN, PLANE, SIZE>(a);
+    scatter<T>(a);
 }
 
-template <class T, bool PLANE> __device__ __forceinline__ void spread_band(const pool_band_args &a)
+template <class T> __device__ __forceinline__ void spread_band(const pool_band_args &a)
 {
+    band_box b;
     wd_wait_for_previous();
-    band_windows<T, POOL_AVERAGE, PLANE, 3, 1, 4, true>(a);
+    band_stage<T>(a, a.dy, b);
+    band_windows<T, POOL_AVERAGE, false, 3, 1, 4, true>(a, b);
 }
 
-template <class T, bool PLANE> __device__ __forceinline__ void pairs_band(const pool_band_args &a)
+template <class T> __device__ __forceinline__ void pairs_band(const pool_band_args &a)
 {
     wd_wait_for_previous();
-    band_spread_pairs<T, PLANE, 2>(a);
+    band_spread_pairs<T, 2>(a);
 }
 
 } // namespace

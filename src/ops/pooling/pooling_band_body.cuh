@@ -2,7 +2,7 @@
 //
 // Windows of SIZE x SIZE over boxes of images of two dimensions, at any alignment: a thread has a column
 // of a few results and puts each row of elements together once. Gradients of averages whose windows begin
-// at every element are such windows over dy.
+// at every element are such windows over dy. A box is staged by the same code whatever is made of it.
 #ifndef WD_OPS_POOLING_BAND_BODY_CUH
 #define WD_OPS_POOLING_BAND_BODY_CUH
 
@@ -23,37 +23,51 @@ template <class A> __device__ __forceinline__ A inverse_of_three(int n)
     return n >= 3 ? (A)(1.0 / 3.0) : n == 2 ? (A)0.5 : (A)1;
 }
 
+// A box in shared memory: the results over it, and the elements that they are made of.
+struct band_box {
+    reach made[3];
+    reach under[3];
+    uint32_t outer; // the first image
+    uint32_t images;
+    uint32_t base; // where the first element lies
+};
+
+// Stages what the windows of a block reach over, of `from`.
+template <class T>
+__device__ __forceinline__ void band_stage(const pool_band_args &a, const void *from, band_box &b)
+{
+    const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+    uint32_t n = blockIdx.x;
+#pragma unroll
+    for (int i = 2; i >= 0; --i) {
+        const pool_band_axis &x = a.axis[i];
+        b.made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
+        b.made[i].count = min(x.outs, x.windows - b.made[i].low);
+        b.under[i] = image_under(x, b.made[i]);
+    }
+    b.outer = n * a.tile_outer;
+    b.images = min(a.tile_outer, a.outer - b.outer);
+    const int image[3] = {1, high.image, wide.image};
+    all_of(a.from, image, b.under);
+    const placed px = place_of(b.outer, b.images, b.under, 1, high.image, wide.image, a.inner);
+    stage_band<T>(a.from, from, px, a.inner);
+    wd_copies_wait_all();
+    __syncthreads();
+    b.base = first_at<T>(a.from, from, px);
+}
+
 // PLANE: inner is 1. STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages.
 template <class T, int MODE, bool PLANE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
-__device__ __forceinline__ void band_windows(const pool_band_args &a)
+__device__ __forceinline__ void band_windows(const pool_band_args &a, const band_box &b)
 {
     using A = acc<T>;
     constexpr bool SUM = MODE == POOL_AVERAGE;
     constexpr int LINES = (ROWS - 1) * STRIDE + SIZE;
     const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+    const reach *made = b.made, *under = b.under;
     const uint32_t inner = PLANE ? 1 : a.inner;
-    uint32_t n = blockIdx.x;
-    reach made[3], under[3];
-#pragma unroll
-    for (int i = 2; i >= 0; --i) {
-        const pool_band_axis &x = a.axis[i];
-        made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
-        made[i].count = min(x.outs, x.windows - made[i].low);
-        under[i] = image_under(x, made[i]);
-    }
-    const uint32_t outer = n * a.tile_outer;
-    const uint32_t images = min(a.tile_outer, a.outer - outer);
-    const int image[3] = {1, high.image, wide.image};
-    all_of(a.from, image, under);
-    const placed px = place_of(outer, images, under, 1, high.image, wide.image, inner);
-    const void *from = SPREAD ? a.dy : a.x;
-    stage_band<T>(a.from, from, px, inner);
-    wd_copies_wait_all();
-    __syncthreads();
-
-    const uint32_t base = first_at<T>(a.from, from, px);
     const uint32_t step = inner * (uint32_t)sizeof(T);
-    const uint32_t items = images * high.by_class.divisor * wide.by_class.divisor * inner;
+    const uint32_t items = b.images * high.by_class.divisor * wide.by_class.divisor * inner;
     const pool_out<A> result(a);
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
         uint32_t m = item;
@@ -62,7 +76,7 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
         const int p = made[1].low + (int)wd_take_rest(m, high.by_class) * ROWS;
         if (q >= made[2].low + made[2].count) continue;
         const int w0 = q * STRIDE - wide.pad, h0 = p * STRIDE - high.pad;
-        const uint32_t line = base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T);
+        const uint32_t line = b.base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T);
         uint32_t column[SIZE];
         bool in[SIZE];
         A weight[SIZE];
@@ -98,7 +112,7 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
             of_row[r] = sum;
         }
         const A of_column = inverse_of_three<A>(band_covers(wide, q, STRIDE));
-        const size_t row = (size_t)(outer + m) * high.windows + p;
+        const size_t row = (size_t)(b.outer + m) * high.windows + p;
         size_t to = (row * wide.windows + q) * inner + c;
 #pragma unroll
         for (int k = 0; k < ROWS; ++k) {
@@ -122,12 +136,12 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a)
 // Gradients of averages over 3x3 elements at a stride of 2. Columns and rows are counted within the padded
 // image: of a pair 2j, 2j + 1 the first is in the windows j - 1 and j, the second in window j. A thread has
 // such a pair of columns and ROWS such pairs of rows.
-template <class T, bool PLANE, int ROWS>
+template <class T, int ROWS>
 __device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
 {
     using A = acc<T>;
     const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
-    const uint32_t inner = PLANE ? 1 : a.inner;
+    const uint32_t inner = a.inner;
     uint32_t n = blockIdx.x;
     reach made[3], over[3];
 #pragma unroll
@@ -153,7 +167,7 @@ __device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
     const int first_j = (made[2].low + wide.pad) / 2, first_i = (made[1].low + high.pad) / 2;
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
         uint32_t m = item;
-        const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
+        const uint32_t c = inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
         const int j = first_j + (int)wd_take_rest(m, wide.by_class);
         const int i = first_i + (int)wd_take_rest(m, high.by_class) * ROWS;
         const int w = 2 * j - wide.pad, h = 2 * i - high.pad;

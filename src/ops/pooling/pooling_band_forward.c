@@ -55,7 +55,7 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *m)
 {
-    int kernel = KERNEL_pool_band_f32_plane_1 + s->type * 4 + s->pixels * 2 + (s->stride[1] == 2);
+    int kernel = KERNEL_pool_band_f32_1 + s->type * 2 + (s->stride[1] == 2);
     struct wd_pool_band band;
     wd_pool_band_of(queue->device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band);
     wd_pool_band_fill(&band, m);

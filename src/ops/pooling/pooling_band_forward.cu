@@ -6,21 +6,33 @@
 
 namespace {
 
-template <class T, bool PLANE, int STRIDE, int ROWS>
+template <class T, int MODE, int STRIDE, int ROWS>
+__device__ __forceinline__ void band_of(const pool_band_args &a, const band_box &b)
+{
+    // what planes save is 6 percent; fp64 has time
+    if (sizeof(T) < 8 && a.inner == 1) band_windows<T, MODE, true, 3, STRIDE, ROWS, false>(a, b);
+    else band_windows<T, MODE, false, 3, STRIDE, ROWS, false>(a, b);
+}
+
+template <class T, int STRIDE, int ROWS>
 __device__ __forceinline__ void pool_band(const pool_band_args &a)
 {
+    band_box b;
     wd_wait_for_previous();
-    if (a.mode == POOL_AVERAGE) band_windows<T, POOL_AVERAGE, PLANE, 3, STRIDE, ROWS, false>(a);
-    else if (a.mode == POOL_MAX) band_windows<T, POOL_MAX, PLANE, 3, STRIDE, ROWS, false>(a);
-    else band_windows<T, POOL_MAX_NAN, PLANE, 3, STRIDE, ROWS, false>(a);
+    band_stage<T>(a, a.x, b);
+    if (a.mode == POOL_AVERAGE) band_of<T, POOL_AVERAGE, STRIDE, ROWS>(a, b);
+    else if (a.mode == POOL_MAX) band_of<T, POOL_MAX, STRIDE, ROWS>(a, b);
+    else band_of<T, POOL_MAX_NAN, STRIDE, ROWS>(a, b);
 }
 
 template <class T> __device__ __forceinline__ void pool_planes(const pool_band_args &a)
 {
+    planes_box b;
     wd_wait_for_previous();
-    if (a.mode == POOL_AVERAGE) band_planes<T, POOL_AVERAGE>(a);
-    else if (a.mode == POOL_MAX) band_planes<T, POOL_MAX>(a);
-    else band_planes<T, POOL_MAX_NAN>(a);
+    planes_stage<T>(a, b);
+    if (a.mode == POOL_AVERAGE) band_planes<T, POOL_AVERAGE>(a, b);
+    else if (a.mode == POOL_MAX) band_planes<T, POOL_MAX>(a, b);
+    else band_planes<T, POOL_MAX_NAN>(a, b);
 }
 
 } // namespace

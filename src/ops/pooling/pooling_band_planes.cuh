@@ -8,21 +8,35 @@
 
 namespace {
 
-template <class T, int MODE> __device__ __forceinline__ void band_planes(const pool_band_args &a)
+// Planes of a block.
+struct planes_box {
+    uint32_t outer; // the first
+    uint32_t images;
+    uint32_t elements; // of each
+    uint32_t base;     // where the first element lies
+};
+
+template <class T>
+__device__ __forceinline__ void planes_stage(const pool_band_args &a, planes_box &b)
 {
-    using A = acc<T>;
-    const uint32_t elements =
-        (uint32_t)(a.axis[0].image * a.axis[1].image) * (uint32_t)a.axis[2].image;
-    const uint32_t outer = blockIdx.x * a.tile_outer;
-    const uint32_t images = min(a.tile_outer, a.outer - outer);
+    b.elements = (uint32_t)(a.axis[0].image * a.axis[1].image) * (uint32_t)a.axis[2].image;
+    b.outer = blockIdx.x * a.tile_outer;
+    b.images = min(a.tile_outer, a.outer - b.outer);
     const reach all[3] = {{0, a.axis[0].image}, {0, a.axis[1].image}, {0, a.axis[2].image}};
     const placed px =
-        place_of(outer, images, all, a.axis[0].image, a.axis[1].image, a.axis[2].image, 1);
+        place_of(b.outer, b.images, all, a.axis[0].image, a.axis[1].image, a.axis[2].image, 1);
     stage_band<T>(a.from, a.x, px, 1);
     wd_copies_wait_all();
     __syncthreads();
+    b.base = first_at<T>(a.from, a.x, px);
+}
 
-    const T *x = reinterpret_cast<const T *>(band_at(first_at<T>(a.from, a.x, px)));
+template <class T, int MODE>
+__device__ __forceinline__ void band_planes(const pool_band_args &a, const planes_box &b)
+{
+    using A = acc<T>;
+    const uint32_t elements = b.elements, images = b.images, outer = b.outer;
+    const T *x = reinterpret_cast<const T *>(band_at(b.base));
     const uint32_t lane = threadIdx.x % a.lanes, groups = blockDim.x / a.lanes;
     const A factor = a.exclude ? inverse<A>((int)elements) : (A)a.inverse;
     // all lanes of a warp go on together

@@ -16,6 +16,8 @@ struct wd_pool_shape {
     bool max;
     bool propagate;
     bool exclude;
+    bool
+        edge; /* padding repeats the edge, and counts: of averages forward, for wd_pool_slide alone */
     double inverse; /* 1 / the size of a window */
     double lowest;  /* maxima without candidates */
     int64_t outer;  /* planes, or images */
@@ -64,6 +66,8 @@ extern const struct wd_pool_way wd_pool_forward_vector;
 extern const struct wd_pool_way wd_pool_forward_band;
 extern const struct wd_pool_way wd_pool_forward_single;
 extern const struct wd_pool_way wd_pool_forward_tile;
+extern const struct wd_pool_way wd_pool_slide; /* both ways */
+extern const struct wd_pool_way wd_pool_backward_flow;
 extern const struct wd_pool_way wd_pool_backward_walk;
 extern const struct wd_pool_way wd_pool_backward_vector;
 extern const struct wd_pool_way wd_pool_backward_band;

@@ -10,7 +10,7 @@
 
 namespace {
 
-template <class T, int V, int MODE> struct collecting {
+template <class T, int V> struct collecting {
     using A = acc<T>;
     static constexpr int ROWS = V > 1 ? POOL_OF_RUNS : POOL_COLLECTED;
 
@@ -46,7 +46,7 @@ template <class T, int V, int MODE> struct collecting {
         return memory_at(a.at.codes) + (size_t)at * V;
     }
 
-    __device__ __forceinline__ void find() const
+    template <int MODE> __device__ __forceinline__ void find() const
     {
         const pool_axis *x = a.axis;
         const uint32_t wide = x[2].by_overs.divisor;
@@ -200,7 +200,8 @@ template <class T, int V, int MODE> struct collecting {
         box b;
         b.outer0 = outer0, b.outers = outers, b.inner0 = inner0;
         stage<T, V>(a, static_cast<const T *>(a.x), whole, b, from);
-        find();
+        if (a.mode == POOL_MAX) find<POOL_MAX>();
+        else find<POOL_MAX_NAN>();
         collect();
     }
 };

@@ -145,11 +145,11 @@ __device__ __forceinline__ void column_maxima(const pool_columns_args &a)
         if (!writes || (uint32_t)h >= (uint32_t)a.image_h) return;
         const size_t to = dx + (uint32_t)(h * a.image_w);
         if (RUNS) {
-            wd_put_run<T, COLUMNS>(a, to, sum);
+            put_scaled<T, COLUMNS>(a, to, sum);
         } else {
 #pragma unroll
             for (int i = 0; i < COLUMNS; ++i) {
-                if (w + i < a.image_w) wd_put_run<T, 1>(a, to + i, sum + i);
+                if (w + i < a.image_w) put_scaled<T, 1>(a, to + i, sum + i);
             }
         }
     };

@@ -11,10 +11,7 @@ struct pool_columns_args {
     const void *x;
     const void *dy;
     void *out;
-    double alpha;
-    double beta;
-    int32_t scales; /* alpha is not 0 */
-    int32_t blends; /* beta is not 0: what was in `out` counts */
+    float alpha; /* nothing is blended in, and it is not 0 */
     int32_t streaming;
     int32_t mode;
     int32_t image_h;

@@ -13,9 +13,9 @@ enum {
     STEP_BYTES = 12 << 10, /* four steps each of four blocks are in flight */
     STEP_UNITS = 16,
     SPAN_LEAST = 16,         /* units of a tile that is cut from an image */
-    TILES_EACH = 4,          /* of a processor, that such cuts are to make */
     TILES_MOST = 8,          /* of a block */
-    RESULTS_LEAST = 1 << 16, /* below, the others are sooner there */
+    TILES_EACH = 4,          /* of a processor, that such cuts are to make */
+    RESULTS_LEAST = 1 << 16, /* below, boxes are sooner there */
     ROW_MOST = 1 << 27,      /* elements of a row */
 };
 
@@ -145,7 +145,6 @@ static bool plan(const struct wd_device *device, const struct wd_pool_shape *s,
     a->mode = wd_pool_mode(s);
     a->exclude = s->exclude;
     a->inverse = (float)s->inverse;
-    a->lowest = (float)s->lowest;
     set_axis(&a->high, s, 1, outs[1]);
     set_axis(&a->wide, s, 2, outs[2]);
     return POOL_FLOW_SLOTS * bytes <= device->shared_per_block;
@@ -180,8 +179,9 @@ bool wd_pool_flow_takes(const struct wd_device *device, const struct wd_pool_sha
     return true;
 }
 
-/* All blocks with as many tiles. Of averages, so that the processor that has most of them has as few as can
- * be, a block's beginning being half a tile's work; of maxima, as many blocks as are there at once. */
+/* Of averages all blocks with as many tiles, so that the processor that has most of them has as few as can be,
+ * a block's beginning being half a tile's work (as many blocks as are resident: 1.07 of the time); of maxima as
+ * many blocks as are there at once, which deal tiles out evenly (0.86 of the time of all with as many). */
 static int64_t blocks_of(const struct wd_device *device, const struct wd_kernel_row *row,
                          enum wd_pool_flow_work work, const struct pool_flow_args *a)
 {
@@ -192,8 +192,7 @@ static int64_t blocks_of(const struct wd_device *device, const struct wd_kernel_
         const int64_t shared = POOL_FLOW_SLOTS * (int64_t)a->slot + 1024;
         int64_t at_once = 65536 / (threads * row->registers);
         at_once = wd_least(at_once, device->shared_per_processor / shared);
-        at_once = wd_most(at_once, 1) * device->multiprocessors;
-        return wd_ceil_div(a->tiles, wd_ceil_div(a->tiles, at_once));
+        return wd_least(a->tiles, wd_most(at_once, 1) * device->multiprocessors);
     }
     for (int64_t each = 1; each <= TILES_MOST; ++each) {
         const int64_t blocks = wd_ceil_div(a->tiles, each);

@@ -45,7 +45,6 @@ struct pool_flow_args {
     void *out;
     float alpha;   /* nothing is blended in, and it is not 0 */
     float inverse; /* averages: 1 / the size of a window */
-    float lowest;  /* maxima without candidates */
     int32_t mode;
     int32_t exclude; /* averages: padding does not count */
     uint32_t outer;

@@ -30,16 +30,16 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     return wd_pool_flow_emit(queue, &kernel_rows[kernel], s, work, m);
 }
 
-static const struct wd_pool_way way = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_backward_flow = {takes, NULL, emit_shape};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
-    return wd_pool_way_match(&way, problem, reason);
+    return wd_pool_way_match(&wd_pool_backward_flow, problem, reason);
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    return wd_pool_way_emit(&way, call, queue);
+    return wd_pool_way_emit(&wd_pool_backward_flow, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_backward_flow = {

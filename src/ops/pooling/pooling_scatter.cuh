@@ -3,6 +3,7 @@
 // Gradients of maxima, a box of dx at a time: the elements of all windows over the box are staged, each
 // window's first largest is found, and its gradient added there, in shared memory. Windows that overlap
 // are of different classes, which take turns: sums are in an order that depends on the shape alone.
+// Staging and what goes out are most of the code: the same for all windows and both modes.
 #ifndef WD_OPS_POOLING_SCATTER_CUH
 #define WD_OPS_POOLING_SCATTER_CUH
 
@@ -37,50 +38,29 @@ template <int MODE, class A> struct first_largest {
     }
 };
 
-// PLANE: inner is 1. SIZE: windows of SIZE x SIZE in one plane, or 0 for any.
-template <class T, int MODE, bool PLANE, int SIZE>
-__device__ __forceinline__ void scatter(const pool_band_args &a)
+// What is staged of a box of dx, and where: x, dy and the sums.
+template <class T> struct scatter_box {
+    reach made[3];
+    reach over[3];
+    reach under[3];
+    uint32_t images;
+    uint32_t x_at;
+    uint32_t dy_at;
+    acc<T> *sums;
+};
+
+// SIZE: windows of SIZE x SIZE in one plane, or 0 for any.
+template <class T, int MODE, int SIZE>
+__device__ __forceinline__ void scatter_turns(const pool_band_args &a, const scatter_box<T> &b)
 {
     using A = acc<T>;
     const pool_band_axis *x = a.axis;
-    const uint32_t inner = PLANE ? 1 : a.inner;
-    uint32_t n = blockIdx.x;
-    reach made[3], over[3], under[3];
-#pragma unroll
-    for (int i = 2; i >= 0; --i) {
-        made[i].low = (int)wd_take_rest(n, x[i].by_tiles) * x[i].outs;
-        made[i].count = min(x[i].outs, x[i].image - made[i].low);
-        over[i] = windows_over(x[i], made[i].low, made[i].low + made[i].count - 1);
-    }
-    const uint32_t outer = n * a.tile_outer;
-    const uint32_t images = min(a.tile_outer, a.outer - outer);
-    const int image[3] = {x[0].image, x[1].image, x[2].image};
-    const int windows[3] = {x[0].windows, x[1].windows, x[2].windows};
-    all_of(a.shares, windows, over);
-#pragma unroll
-    for (int i = 0; i < 3; ++i) under[i] = image_under(x[i], over[i]);
-    all_of(a.from, image, under);
-    const placed px = place_of(outer, images, under, image[0], image[1], image[2], inner);
-    const placed py = place_of(outer, images, over, windows[0], windows[1], windows[2], inner);
-    const placed pd = place_of(outer, images, made, image[0], image[1], image[2], inner);
-    stage_band<T>(a.from, a.x, px, inner);
-    stage_band<T>(a.shares, a.dy, py, inner);
-    uint4 *zero = reinterpret_cast<uint4 *>(band_at(a.to.at));
-    for (uint32_t i = threadIdx.x; i < a.sums_bytes / 16; i += blockDim.x) {
-        zero[i] = make_uint4(0, 0, 0, 0);
-    }
-    wd_copies_wait_all();
-    __syncthreads();
-
-    const uint32_t x_at = first_at<T>(a.from, a.x, px);
-    const uint32_t dy_at = first_at<T>(a.shares, a.dy, py);
-    const uint32_t skew =
-        (uint32_t)((uintptr_t)a.out % 16 / sizeof(T) + pd.first) % (16 / (uint32_t)sizeof(T));
-    A *sums = reinterpret_cast<A *>(band_at(a.to.at)) + skew;
+    const reach *made = b.made, *over = b.over, *under = b.under;
+    const uint32_t inner = a.inner, x_at = b.x_at, dy_at = b.dy_at;
     const uint32_t step = inner * (uint32_t)sizeof(T);
     const uint32_t columns = x[2].by_class.divisor * inner;
     const uint32_t rows = x[1].by_class.divisor, planes = x[0].by_class.divisor;
-    const uint32_t items = images * planes * rows * columns;
+    const uint32_t items = b.images * planes * rows * columns;
 #pragma unroll 1
     for (int turn_d = 0; turn_d < x[0].classes; ++turn_d) {
 #pragma unroll 1
@@ -90,7 +70,7 @@ __device__ __forceinline__ void scatter(const pool_band_args &a)
 #pragma unroll 1
                 for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
                     uint32_t m = item;
-                    const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
+                    const uint32_t c = inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
                     const int q = (int)wd_take_rest(m, x[2].by_class) * x[2].classes + turn_w;
                     const int p = (int)wd_take_rest(m, x[1].by_class) * x[1].classes + turn_h;
                     const int z =
@@ -171,7 +151,7 @@ __device__ __forceinline__ void scatter(const pool_band_args &a)
                         (SIZE == 0 && (uint32_t)d >= (uint32_t)made[0].count) || !best.found()) {
                         continue;
                     }
-                    A *sum = sums + m * a.to.pitch[0] + (uint32_t)h * a.to.pitch[2] +
+                    A *sum = b.sums + m * a.to.pitch[0] + (uint32_t)h * a.to.pitch[2] +
                              (uint32_t)w * inner + c;
                     if (SIZE == 0) sum += (uint32_t)d * a.to.pitch[1];
                     *sum += wd_widen(share);
@@ -179,6 +159,55 @@ __device__ __forceinline__ void scatter(const pool_band_args &a)
                 __syncthreads();
             }
         }
+    }
+}
+
+template <class T> __device__ __forceinline__ void scatter(const pool_band_args &a)
+{
+    const pool_band_axis *x = a.axis;
+    const uint32_t inner = a.inner;
+    scatter_box<T> b;
+    reach *made = b.made, *over = b.over, *under = b.under;
+    uint32_t n = blockIdx.x;
+#pragma unroll
+    for (int i = 2; i >= 0; --i) {
+        made[i].low = (int)wd_take_rest(n, x[i].by_tiles) * x[i].outs;
+        made[i].count = min(x[i].outs, x[i].image - made[i].low);
+        over[i] = windows_over(x[i], made[i].low, made[i].low + made[i].count - 1);
+    }
+    const uint32_t outer = n * a.tile_outer;
+    b.images = min(a.tile_outer, a.outer - outer);
+    const int image[3] = {x[0].image, x[1].image, x[2].image};
+    const int windows[3] = {x[0].windows, x[1].windows, x[2].windows};
+    all_of(a.shares, windows, over);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) under[i] = image_under(x[i], over[i]);
+    all_of(a.from, image, under);
+    const placed px = place_of(outer, b.images, under, image[0], image[1], image[2], inner);
+    const placed py = place_of(outer, b.images, over, windows[0], windows[1], windows[2], inner);
+    const placed pd = place_of(outer, b.images, made, image[0], image[1], image[2], inner);
+    stage_band<T>(a.from, a.x, px, inner);
+    stage_band<T>(a.shares, a.dy, py, inner);
+    uint4 *zero = reinterpret_cast<uint4 *>(band_at(a.to.at));
+    for (uint32_t i = threadIdx.x; i < a.sums_bytes / 16; i += blockDim.x) {
+        zero[i] = make_uint4(0, 0, 0, 0);
+    }
+    wd_copies_wait_all();
+    __syncthreads();
+
+    b.x_at = first_at<T>(a.from, a.x, px);
+    b.dy_at = first_at<T>(a.shares, a.dy, py);
+    const uint32_t skew =
+        (uint32_t)((uintptr_t)a.out % 16 / sizeof(T) + pd.first) % (16 / (uint32_t)sizeof(T));
+    b.sums = reinterpret_cast<acc<T> *>(band_at(a.to.at)) + skew;
+    const bool square =
+        x[0].image == 1 && x[0].windows == 1 && x[0].size == 1 && x[1].size == 3 && x[2].size == 3;
+    if (a.mode == POOL_MAX) {
+        if (square) scatter_turns<T, POOL_MAX, 3>(a, b);
+        else scatter_turns<T, POOL_MAX, 0>(a, b);
+    } else {
+        if (square) scatter_turns<T, POOL_MAX_NAN, 3>(a, b);
+        else scatter_turns<T, POOL_MAX_NAN, 0>(a, b);
     }
     put_band<T>(a, pd);
 }

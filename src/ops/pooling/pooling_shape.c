@@ -169,12 +169,18 @@ struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
 const struct wd_pool_way *wd_pool_way_of(const struct wd_device *device,
                                          const struct wd_pool_shape *s, struct wd_reason *reason)
 {
-    static const struct wd_pool_way *const forward[] = {
-        &wd_pool_forward_walk,   &wd_pool_forward_vector, &wd_pool_forward_band,
-        &wd_pool_forward_single, &wd_pool_forward_tile,   NULL};
+    static const struct wd_pool_way *const forward[] = {&wd_pool_forward_walk,
+                                                        &wd_pool_forward_vector,
+                                                        &wd_pool_forward_band,
+                                                        &wd_pool_forward_single,
+                                                        &wd_pool_slide,
+                                                        &wd_pool_forward_tile,
+                                                        NULL};
     static const struct wd_pool_way *const backward[] = {
-        &wd_pool_backward_walk,   &wd_pool_backward_vector, &wd_pool_backward_band,
-        &wd_pool_backward_single, &wd_pool_backward_tile,   NULL};
+        &wd_pool_backward_flow,   &wd_pool_backward_walk,
+        &wd_pool_backward_vector, &wd_pool_backward_band,
+        &wd_pool_backward_single, &wd_pool_slide,
+        &wd_pool_backward_tile,   NULL};
     const struct wd_pool_way *const *way = s->backward ? backward : forward;
     while (*way && !(*way)->takes(device, s, reason)) ++way;
     return *way;

@@ -35,22 +35,22 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *memory)
 {
-    /* by type: runs of 16 bytes, single elements; by way */
-    static const int row[4][2][POOL_WAYS] = {
-        {{KERNEL_pool_tile_f32_16_any, KERNEL_pool_tile_f32_16_run},
-         {KERNEL_pool_tile_f32_1_any, KERNEL_pool_tile_f32_1_run}},
-        {{KERNEL_pool_tile_f16_16_any, KERNEL_pool_tile_f16_16_run},
-         {KERNEL_pool_tile_f16_1_any, KERNEL_pool_tile_f16_1_run}},
-        {{KERNEL_pool_tile_bf16_16_any, KERNEL_pool_tile_bf16_16_run},
-         {KERNEL_pool_tile_bf16_1_any, KERNEL_pool_tile_bf16_1_run}},
-        {{0, 0}, {KERNEL_pool_tile_f64_1_any, KERNEL_pool_tile_f64_1_any}},
+    /* by type: runs of 16 bytes by way, single elements */
+    static const int of_runs[3][POOL_WAYS] = {
+        {KERNEL_pool_tile_f32_16_any, KERNEL_pool_tile_f32_16_run},
+        {KERNEL_pool_tile_f16_16_any, KERNEL_pool_tile_f16_16_run},
+        {KERNEL_pool_tile_bf16_16_any, KERNEL_pool_tile_bf16_16_run},
     };
+    static const int single[4] = {KERNEL_pool_tile_f32_1_any, KERNEL_pool_tile_f16_1_any,
+                                  KERNEL_pool_tile_bf16_1_any, KERNEL_pool_tile_f64_1_any};
     const bool runs = s->size != 8 && wd_pool_by_runs(s, memory);
     struct wd_pool_plan plan;
+    int kernel;
     wd_pool_plan_of(queue->device, s, WD_POOL_FORWARD, runs ? 16 / s->size : 1, &plan);
     wd_pool_plan_fill(&plan, s, memory);
-    return wd_emit_kernel(queue, &kernel_rows[row[s->type][!runs][plan.way]], plan.blocks,
-                          POOL_THREADS, (uint32_t)plan.bytes, &plan.args);
+    kernel = runs ? of_runs[s->type][plan.way] : single[s->type];
+    return wd_emit_kernel(queue, &kernel_rows[kernel], plan.blocks, POOL_THREADS,
+                          (uint32_t)plan.bytes, &plan.args);
 }
 
 const struct wd_pool_way wd_pool_forward_tile = {takes, NULL, emit_shape};

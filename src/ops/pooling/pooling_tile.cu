@@ -9,9 +9,10 @@ template <class T, int V, int WAY>
 __device__ __forceinline__ void pool_tile(const pool_tile_args &a)
 {
     wd_wait_for_previous();
-    if (a.mode == POOL_AVERAGE) tile_pooling<T, V, POOL_AVERAGE, false, WAY>(a).run();
-    else if (a.mode == POOL_MAX) tile_pooling<T, V, POOL_MAX, false, WAY>(a).run();
-    else tile_pooling<T, V, POOL_MAX_NAN, false, WAY>(a).run();
+    const box b = tile_staged<T, V, false>(a);
+    if (a.mode == POOL_AVERAGE) tile_pooling<T, V, POOL_AVERAGE, false, WAY>(a, b).run();
+    else if (a.mode == POOL_MAX) tile_pooling<T, V, POOL_MAX, false, WAY>(a, b).run();
+    else tile_pooling<T, V, POOL_MAX_NAN, false, WAY>(a, b).run();
 }
 
 } // namespace

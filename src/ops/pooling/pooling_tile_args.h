@@ -22,8 +22,8 @@ enum { POOL_AVERAGE, POOL_MAX, POOL_MAX_NAN };
 /* A code says where in its window, padding included, the maximum is, row-major. */
 enum { POOL_NO_CODE = 255 };
 
-/* How windows lie, for which there is code of its own: any way, at a stride of 1 and of at least 3, or
- * of 3 at a stride of 2, each in rows and columns. */
+/* How windows lie, for which there is code of its own: any way, or at a stride of 1 and of at least 3 in
+ * rows and columns. */
 enum { POOL_ANY, POOL_RUN, POOL_WAYS };
 
 /* Results of a thread along the last axis, and along the others: single elements, longer runs. */

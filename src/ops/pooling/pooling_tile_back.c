@@ -21,16 +21,14 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
     return true;
 }
 
-/* By type: runs of 16 bytes, single elements; any way, and the one that has code of its own. */
-static const int spread_row[4][2][POOL_WAYS] = {
-    {{KERNEL_spread_tile_f32_16_any, KERNEL_spread_tile_f32_16_run},
-     {KERNEL_spread_tile_f32_1_any, KERNEL_spread_tile_f32_1_run}},
-    {{KERNEL_spread_tile_f16_16_any, KERNEL_spread_tile_f16_16_run},
-     {KERNEL_spread_tile_f16_1_any, KERNEL_spread_tile_f16_1_run}},
-    {{KERNEL_spread_tile_bf16_16_any, KERNEL_spread_tile_bf16_16_run},
-     {KERNEL_spread_tile_bf16_1_any, KERNEL_spread_tile_bf16_1_run}},
-    {{0, 0}, {KERNEL_spread_tile_f64_1_any, KERNEL_spread_tile_f64_1_any}},
+/* By type: runs of 16 bytes, by way; and single elements. */
+static const int spread_runs[3][POOL_WAYS] = {
+    {KERNEL_spread_tile_f32_16_any, KERNEL_spread_tile_f32_16_run},
+    {KERNEL_spread_tile_f16_16_any, KERNEL_spread_tile_f16_16_run},
+    {KERNEL_spread_tile_bf16_16_any, KERNEL_spread_tile_bf16_16_run},
 };
+static const int spread_single[4] = {KERNEL_spread_tile_f32_1_any, KERNEL_spread_tile_f16_1_any,
+                                     KERNEL_spread_tile_bf16_1_any, KERNEL_spread_tile_f64_1_any};
 static const int collect_row[4][2] = {
     {KERNEL_collect_tile_f32_16_any, KERNEL_collect_tile_f32_1_any},
     {KERNEL_collect_tile_f16_16_any, KERNEL_collect_tile_f16_1_any},
@@ -47,7 +45,9 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     wd_pool_plan_of(queue->device, s, s->max ? WD_POOL_COLLECT : WD_POOL_SPREAD,
                     runs ? 16 / s->size : 1, &plan);
     wd_pool_plan_fill(&plan, s, memory);
-    kernel = s->max ? collect_row[s->type][!runs] : spread_row[s->type][!runs][plan.way];
+    kernel = s->max ? collect_row[s->type][!runs]
+             : runs ? spread_runs[s->type][plan.way]
+                    : spread_single[s->type];
     return wd_emit_kernel(queue, &kernel_rows[kernel], plan.blocks, POOL_THREADS,
                           (uint32_t)plan.bytes, &plan.args);
 }

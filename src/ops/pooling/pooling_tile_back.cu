@@ -10,14 +10,14 @@ template <class T, int V, int WAY>
 __device__ __forceinline__ void spread_tile(const pool_tile_args &a)
 {
     wd_wait_for_previous();
-    tile_pooling<T, V, POOL_AVERAGE, true, WAY>(a).run();
+    const box b = tile_staged<T, V, true>(a);
+    tile_pooling<T, V, POOL_AVERAGE, true, WAY>(a, b).run();
 }
 
 template <class T, int V> __device__ __forceinline__ void collect_tile(const pool_tile_args &a)
 {
     wd_wait_for_previous();
-    if (a.mode == POOL_MAX) collecting<T, V, POOL_MAX>(a).run();
-    else collecting<T, V, POOL_MAX_NAN>(a).run();
+    collecting<T, V>(a).run();
 }
 
 } // namespace

@@ -25,10 +25,10 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
     static constexpr int ROWS = V > 1 ? POOL_OF_RUNS : POOL_ROWS;
 
     const pool_tile_args &a;
-    box b;
+    const box &b;
 
-    __device__ __forceinline__ explicit tile_pooling(const pool_tile_args &args)
-        : a(args), b(box_of<SPREAD>(args, blockIdx.x))
+    __device__ __forceinline__ tile_pooling(const pool_tile_args &args, const box &of)
+        : a(args), b(of)
     {
     }
 
@@ -91,7 +91,7 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
                   wide = SPREAD ? x[2].image : x[2].windows;
         const int deep = SPREAD ? x[0].image : x[0].windows;
         const size_t row = ((size_t)outer * deep + z) * high + p;
-        wd_put_run<T, V>(a, ((row * wide + column) * a.inner + b.inner0 + c) * V, v);
+        put_results<T, V>(a, ((row * wide + column) * a.inner + b.inner0 + c) * V, v);
     }
 
     __device__ __forceinline__ void columns() const
@@ -195,16 +195,24 @@ template <class T, int V, int MODE, bool SPREAD, int WAY> struct tile_pooling {
 
     __device__ __forceinline__ void run() const
     {
-        const pool_axis *x = a.axis;
-        const extents whole = SPREAD ? extents{x[0].windows, x[1].windows, x[2].windows}
-                                     : extents{x[0].image, x[1].image, x[2].image};
-        make_weights();
-        stage<T, V>(a, static_cast<const T *>(a.from), whole, b, b.on);
         columns();
         rows();
         if (a.volume) depth();
     }
 };
+
+// Stages a block's box, by the same code whatever is made of it.
+template <class T, int V, bool SPREAD>
+__device__ __forceinline__ box tile_staged(const pool_tile_args &a)
+{
+    const pool_axis *x = a.axis;
+    const box b = box_of<SPREAD>(a, blockIdx.x);
+    const extents whole = SPREAD ? extents{x[0].windows, x[1].windows, x[2].windows}
+                                 : extents{x[0].image, x[1].image, x[2].image};
+    if (SPREAD) tile_pooling<T, V, POOL_AVERAGE, SPREAD, POOL_ANY>(a, b).make_weights();
+    stage<T, V>(a, static_cast<const T *>(a.from), whole, b, b.on);
+    return b;
+}
 
 } // namespace
 

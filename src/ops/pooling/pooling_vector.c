@@ -167,7 +167,8 @@ static cudnnStatus_t emit_lanes(struct wd_queue *queue, const struct wd_pool_sha
     a->by_w = wd_fastdiv_of((uint32_t)s->windows[2]);
     a->by_h = wd_fastdiv_of((uint32_t)s->windows[1]);
     a->count = (uint32_t)windows;
-    return wd_emit_kernel(queue, &kernel_rows[KERNEL_pool_lanes_f32_8 + s->type * 3 + way],
+    a->lanes = (uint32_t)lanes[way];
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_pool_lanes_f32 + s->type],
                           wd_ceil_div(windows * lanes[way], POOL_THREADS), POOL_THREADS, 0, a);
 }
 

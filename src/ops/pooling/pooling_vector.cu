@@ -54,14 +54,15 @@ __device__ __forceinline__ void forward_deep(const pool_vector_args &a)
 // Loads of a thread that are under way at once.
 constexpr int AT_ONCE = 2, PIXELS_AT_ONCE = 7;
 
-// Planes: LANES threads a window, at most a block.
-template <class T, int LANES, int MODE>
+// Planes: `lanes` threads a window, a power of two, at most a block.
+template <class T, int MODE>
 __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
 {
     constexpr int V = 16 / (int)sizeof(T);
     __shared__ float of_warp[POOL_THREADS / 32];
-    const uint32_t item = blockIdx.x * (POOL_THREADS / LANES) + threadIdx.x / LANES;
-    const uint32_t lane = threadIdx.x % LANES;
+    const uint32_t lanes = a.lanes;
+    const uint32_t item = (blockIdx.x * POOL_THREADS + threadIdx.x) / lanes;
+    const uint32_t lane = threadIdx.x % lanes;
     uint32_t plane = item < a.count ? item : a.count - 1;
     const int q = (int)wd_take_rest(plane, a.by_w);
     const int p = (int)wd_take_rest(plane, a.by_h);
@@ -76,16 +77,16 @@ __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
         const uint32_t first = image + (uint32_t)(rows.low * a.image_w);
         const uint32_t end = first + covered;
 #pragma unroll 1
-        for (uint32_t at = (first / V + lane) * V; at < end; at += LANES * V * AT_ONCE) {
+        for (uint32_t at = (first / V + lane) * V; at < end; at += lanes * V * AT_ONCE) {
             wd_run<T, V> run[AT_ONCE];
 #pragma unroll
             for (int u = 0; u < AT_ONCE; ++u) {
-                const uint32_t from = at + u * LANES * V;
+                const uint32_t from = at + u * lanes * V;
                 if (from < end && from + V <= a.total) run[u].load(x + from);
             }
 #pragma unroll
             for (int u = 0; u < AT_ONCE; ++u) {
-                const uint32_t from = at + u * LANES * V;
+                const uint32_t from = at + u * lanes * V;
                 if (from >= end) continue;
                 if (from + V <= a.total) {
                     const bool inside = from >= first && from + V <= end;
@@ -106,20 +107,21 @@ __device__ __forceinline__ void forward_lanes(const pool_vector_args &a)
         const uint32_t extent = (uint32_t)columns.extent();
         const uint32_t first = image + (uint32_t)(rows.low * a.image_w + columns.low);
 #pragma unroll 1
-        for (uint32_t k = lane; k < covered; k += LANES) {
+        for (uint32_t k = lane; k < covered; k += lanes) {
             const uint32_t r = k / extent;
             t.see(element(x + first + r * (uint32_t)a.image_w + (k - r * extent)));
         }
     }
-#pragma unroll
-    for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2) {
+#pragma unroll 1
+    for (int step = (int)min(lanes, 32u) / 2; step > 0; step /= 2) {
         t.see(__shfl_xor_sync(0xffffffffu, t.value, step));
     }
-    if constexpr (LANES > 32) {
+    if (lanes > 32) { // a block
         if (lane % 32 == 0) of_warp[lane / 32] = t.value;
         __syncthreads();
         if (lane == 0) {
-            for (int w = 1; w < LANES / 32; ++w) t.see(of_warp[w]);
+#pragma unroll 1
+            for (uint32_t w = 1; w < lanes / 32; ++w) t.see(of_warp[w]);
         }
     }
     if (lane == 0 && item < a.count) {
@@ -154,25 +156,31 @@ __device__ __forceinline__ void forward_columns(const pool_vector_args &a)
         const uint32_t first = (uint32_t)(rows.low * a.image_w + columns.low);
         const uint32_t skip = (uint32_t)a.image_w - extent;
         // loads of a few pixels are under way at once
-        auto read = [&](auto pixel_of) {
+        auto read = [&](auto at_once, auto pixel_of) {
+            constexpr int AT = at_once.value;
 #pragma unroll 1
-            for (uint32_t k = row; k < covered; k += PIXELS_AT_ONCE * rows_at_once) {
-                wd_run<T, V> one[PIXELS_AT_ONCE];
+            for (uint32_t k = row; k < covered; k += AT * rows_at_once) {
+                wd_run<T, V> one[AT];
 #pragma unroll
-                for (int u = 0; u < PIXELS_AT_ONCE; ++u) {
+                for (int u = 0; u < AT; ++u) {
                     const uint32_t at = k + u * rows_at_once;
                     if (at < covered) one[u].load(x + (size_t)pixel_of(at) * a.inner);
                 }
 #pragma unroll
-                for (int u = 0; u < PIXELS_AT_ONCE; ++u) {
+                for (int u = 0; u < AT; ++u) {
                     if (k + u * rows_at_once >= covered) break;
 #pragma unroll
                     for (int i = 0; i < V; ++i) t[i].see(wd_widen(one[u].get(i)));
                 }
             }
         };
-        if (skip == 0) read([&](uint32_t k) { return first + k; });
-        else read([&](uint32_t k) { return first + k + k / extent * skip; });
+        if (skip == 0) {
+            read(std::integral_constant<int, PIXELS_AT_ONCE>(),
+                 [&](uint32_t k) { return first + k; });
+        } else { // rarely
+            read(std::integral_constant<int, AT_ONCE>(),
+                 [&](uint32_t k) { return first + k + k / extent * skip; });
+        }
     }
 #pragma unroll
     for (int i = 0; i < V; ++i) of_thread[i][threadIdx.x] = t[i].value;
@@ -211,9 +219,9 @@ __device__ __forceinline__ void pool_pixel(const pool_vector_args &a)
     by_mode(a, [&](auto mode) { forward_pixel<T, V, SIZE, mode.value, false>(a); });
 }
 
-template <class T, int LANES> __device__ __forceinline__ void pool_lanes(const pool_vector_args &a)
+template <class T> __device__ __forceinline__ void pool_lanes(const pool_vector_args &a)
 {
-    by_mode(a, [&](auto mode) { forward_lanes<T, LANES, mode.value>(a); });
+    by_mode(a, [&](auto mode) { forward_lanes<T, mode.value>(a); });
 }
 
 template <class T, int V> __device__ __forceinline__ void pool_columns(const pool_vector_args &a)

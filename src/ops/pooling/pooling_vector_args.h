@@ -37,6 +37,7 @@ struct pool_vector_args {
     uint32_t total;             /* elements of x */
     uint32_t count;             /* items: runs of the output, or windows */
     uint32_t tile_runs;         /* blocks over channels: runs of a row of threads */
+    uint32_t lanes;             /* that share a window of a plane */
     struct wd_fastdiv by_w;     /* items of a row (planes), runs of a pixel (pixels) */
     struct wd_fastdiv by_h;     /* rows of an image (planes), pixels of a row (pixels) */
     struct wd_fastdiv by_outer; /* pixels: rows of an image; pool_deep: its depth */

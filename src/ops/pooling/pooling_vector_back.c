@@ -83,6 +83,8 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     const bool pixels = is_pixel(s);
     const int64_t run = pixels && !is_runs(s) ? 1 : run_elements(s);
     const uintptr_t image = (uintptr_t)m->x | (uintptr_t)m->out;
+    /* what is blended is for boxes, too */
+    if (m->alpha == 0.0 || m->beta != 0.0) return wd_pool_backward_tile.emit(queue, s, m);
     if (run > 1 &&
         (image % 16 != 0 || (!is_plane(s) && (uintptr_t)m->dy % (pixels ? 16 : 8) != 0))) {
         return wd_pool_backward_tile.emit(queue, s, m);

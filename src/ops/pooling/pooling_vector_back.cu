@@ -33,10 +33,14 @@ template <class A> __device__ __forceinline__ A mean_factor(const pool_tile_args
     return a.exclude ? covered > 0 ? inverse<A>(covered) : (A)0 : (A)a.inverse;
 }
 
+// Which elements get what a window hands on: of averages all, of maxima the one with this code.
+constexpr uint32_t ALL = 0xffffffffu;
+
 // Pixels: a window of V channels. SIZE rows and columns at most, or 0: any.
-template <class T, int V, int MODE, int SIZE>
-__device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
+template <class T, int V, int SIZE>
+__device__ __forceinline__ void grad_pixel(const pool_tile_args &a)
 {
+    wd_wait_for_previous();
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.total) return;
     uint32_t n = item;
@@ -51,26 +55,21 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
     };
     wd_run<T, V> dy;
     dy.load(static_cast<const T *>(a.from) + (size_t)item * V);
-    window_place<MODE, float> t[V];
-    float share[V];
+    uint32_t gets[V];
     const T *x = static_cast<const T *>(a.x);
 #pragma unroll
-    for (int i = 0; i < V; ++i) {
-        t[i].clear();
-        share[i] = wd_widen(dy.get(i));
-    }
-    if (MODE == POOL_AVERAGE) {
-        const float factor =
-            mean_factor<float>(a, depth.covered() * row.covered() * column.covered());
+    for (int i = 0; i < V; ++i) gets[i] = ALL;
+    auto find = [&](auto mode) {
+        window_place<mode.value, float> t[V];
 #pragma unroll
-        for (int i = 0; i < V; ++i) share[i] *= factor;
-    } else {
+        for (int i = 0; i < V; ++i) t[i].clear();
         auto see = [&](int d, int h, int w, const wd_run<T, V> &one) {
             const int code = ((d - depth.start) * a.axis[1].size + h - row.start) * a.axis[2].size +
                              w - column.start;
 #pragma unroll
             for (int i = 0; i < V; ++i) t[i].take(wd_widen(one.get(i)), (uint32_t)code);
         };
+#pragma unroll 1
         for (int d = depth.low; d < depth.high; ++d) {
             if constexpr (SIZE > 0) {
                 wd_run<T, V> line[SIZE * SIZE];
@@ -85,7 +84,9 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
                     if (h < row.high && w < column.high) see(d, h, w, line[r]);
                 }
             } else {
+#pragma unroll 1
                 for (int h = row.low; h < row.high; ++h) {
+#pragma unroll 1
                     for (int w = column.low; w < column.high; ++w) {
                         wd_run<T, V> one;
                         one.load(x + at(d, h, w) * V);
@@ -94,7 +95,20 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
                 }
             }
         }
+#pragma unroll
+        for (int i = 0; i < V; ++i) gets[i] = t[i].code;
+    };
+    float factor = 1.0f;
+    if (a.mode == POOL_AVERAGE) {
+        factor = mean_factor<float>(a, depth.covered() * row.covered() * column.covered());
+    } else if (a.mode == POOL_MAX) {
+        find(std::integral_constant<int, POOL_MAX>());
+    } else {
+        find(std::integral_constant<int, POOL_MAX_NAN>());
     }
+    float share[V];
+#pragma unroll
+    for (int i = 0; i < V; ++i) share[i] = wd_widen(dy.get(i));
     for (int d = depth.from; d < depth.to; ++d) {
         for (int h = row.from; h < row.to; ++h) {
 #pragma unroll 2
@@ -107,20 +121,20 @@ __device__ __forceinline__ void apart_pixel(const pool_tile_args &a)
                 float value[V];
 #pragma unroll
                 for (int i = 0; i < V; ++i) {
-                    const bool gets = MODE == POOL_AVERAGE || t[i].code == (uint32_t)code;
-                    value[i] = in && gets ? share[i] : 0.0f;
+                    const bool mine = gets[i] == ALL || gets[i] == (uint32_t)code;
+                    value[i] = in && mine ? share[i] : 0.0f;
                 }
-                wd_put_run<T, V>(a, at(d, h, w) * V, value);
+                put_scaled<T, V>(a, at(d, h, w) * V, value, factor);
             }
         }
     }
 }
 
 // Planes, windows of two columns at a stride of two, W = 2Q, and of two rows at most: V columns.
-template <class T, int V, int MODE>
-__device__ __forceinline__ void apart_pairs(const pool_tile_args &a)
+template <class T, int V> __device__ __forceinline__ void grad_pairs(const pool_tile_args &a)
 {
     constexpr int K = V / 2;
+    wd_wait_for_previous();
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.total) return;
     uint32_t n = item;
@@ -132,19 +146,14 @@ __device__ __forceinline__ void apart_pairs(const pool_tile_args &a)
     auto at = [&](int d, int h) { return ((image + d) * high + h) * wide + run * V; };
     wd_run<T, K> dy;
     dy.load(static_cast<const T *>(a.from) + (size_t)item * K);
-    window_place<MODE, float> t[K];
-    float share[K];
+    uint32_t gets[K];
     const T *x = static_cast<const T *>(a.x);
 #pragma unroll
-    for (int i = 0; i < K; ++i) {
-        t[i].clear();
-        share[i] = wd_widen(dy.get(i));
-    }
-    if (MODE == POOL_AVERAGE) {
-        const float factor = mean_factor<float>(a, 2 * depth.covered() * row.covered());
+    for (int i = 0; i < K; ++i) gets[i] = ALL;
+    auto find = [&](auto mode) {
+        window_place<mode.value, float> t[K];
 #pragma unroll
-        for (int i = 0; i < K; ++i) share[i] *= factor;
-    } else {
+        for (int i = 0; i < K; ++i) t[i].clear();
         for (int d = depth.low; d < depth.high; ++d) {
             wd_run<T, V> line[2];
 #pragma unroll
@@ -162,7 +171,20 @@ __device__ __forceinline__ void apart_pairs(const pool_tile_args &a)
                 }
             }
         }
+#pragma unroll
+        for (int i = 0; i < K; ++i) gets[i] = t[i].code;
+    };
+    float factor = 1.0f;
+    if (a.mode == POOL_AVERAGE) {
+        factor = mean_factor<float>(a, 2 * depth.covered() * row.covered());
+    } else if (a.mode == POOL_MAX) {
+        find(std::integral_constant<int, POOL_MAX>());
+    } else {
+        find(std::integral_constant<int, POOL_MAX_NAN>());
     }
+    float share[K];
+#pragma unroll
+    for (int i = 0; i < K; ++i) share[i] = wd_widen(dy.get(i));
     for (int d = depth.from; d < depth.to; ++d) {
 #pragma unroll 2
         for (int h = row.from; h < row.to; ++h) {
@@ -171,18 +193,20 @@ __device__ __forceinline__ void apart_pairs(const pool_tile_args &a)
             float value[V];
 #pragma unroll
             for (int i = 0; i < V; ++i) {
-                const bool gets = MODE == POOL_AVERAGE || t[i / 2].code == (uint32_t)(code + i % 2);
-                value[i] = in && gets ? share[i / 2] : 0.0f;
+                const uint32_t own = gets[i / 2];
+                const bool mine = own == ALL || own == (uint32_t)(code + i % 2);
+                value[i] = in && mine ? share[i / 2] : 0.0f;
             }
-            wd_put_run<T, V>(a, at(d, h), value);
+            put_scaled<T, V>(a, at(d, h), value, factor);
         }
     }
 }
 
 // Planes that are one window each: runs of V neighbours of dx, wherever planes end; a thread has a few, a
 // block apart.
-template <class T, int V> __device__ __forceinline__ void apart_plane(const pool_tile_args &a)
+template <class T, int V> __device__ __forceinline__ void grad_plane(const pool_tile_args &a)
 {
+    wd_wait_for_previous();
     const uint32_t begin = (blockIdx.x * POOL_PLANE_RUNS * blockDim.x + threadIdx.x) * V;
     const T *dy = static_cast<const T *>(a.from);
     const float factor = a.exclude ? inverse<float>((int)a.by_plane.divisor) : (float)a.inverse;
@@ -211,41 +235,18 @@ template <class T, int V> __device__ __forceinline__ void apart_plane(const pool
             }
         }
         if (first + V <= a.total) {
-            wd_put_run<T, V>(a, first, value);
+            put_scaled<T, V>(a, first, value);
         } else {
+#pragma unroll
             for (int i = 0; i < V; ++i) {
-                if (first + i < a.total) wd_put_run<T, 1>(a, first + i, value + i);
+                if (first + i < a.total) put_scaled<T, 1>(a, first + i, value + i);
             }
         }
     }
 }
 
-// ---- Modes ----
-
-template <class T, int V, int SIZE>
-__device__ __forceinline__ void grad_pixel(const pool_tile_args &a)
-{
-    wd_wait_for_previous();
-    if (a.mode == POOL_AVERAGE) apart_pixel<T, V, POOL_AVERAGE, SIZE>(a);
-    else if (a.mode == POOL_MAX) apart_pixel<T, V, POOL_MAX, SIZE>(a);
-    else apart_pixel<T, V, POOL_MAX_NAN, SIZE>(a);
-}
-
-template <class T, int V> __device__ __forceinline__ void grad_pairs(const pool_tile_args &a)
-{
-    wd_wait_for_previous();
-    if (a.mode == POOL_AVERAGE) apart_pairs<T, V, POOL_AVERAGE>(a);
-    else if (a.mode == POOL_MAX) apart_pairs<T, V, POOL_MAX>(a);
-    else apart_pairs<T, V, POOL_MAX_NAN>(a);
-}
-
-template <class T, int V> __device__ __forceinline__ void grad_plane(const pool_tile_args &a)
-{
-    wd_wait_for_previous();
-    apart_plane<T, V>(a);
-}
-
 } // namespace
 
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/pooling/pooling_vector_back_kernels.def"
 #include "ops/kernels_device.inc"

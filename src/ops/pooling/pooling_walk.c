@@ -11,8 +11,9 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    STRIP_LEAST = 8,     /* rows of a thread */
-    THREADS_EACH = 2048, /* of a processor, that shorter strips are to make */
+    STRIP_LEAST = 8, /* rows of a thread */
+    RESIDENT = 1024, /* threads of a processor; of deep images and maxima half as many */
+    BEGINS = 4,      /* rows that a strip's beginning takes as long as */
 };
 
 static int64_t run_elements(const struct wd_pool_shape *s)
@@ -35,12 +36,28 @@ bool wd_pool_walk_takes(const struct wd_pool_shape *s, struct wd_reason *reason)
     return true;
 }
 
+int64_t wd_pool_walk_strip(const struct wd_device *device, int64_t across, int64_t rows,
+                           int64_t least, int64_t resident)
+{
+    int64_t best = rows;
+    int64_t cost = INT64_MAX;
+    for (int64_t parts = 1; parts == 1 || rows / parts >= least; parts += 1 + parts / 8) {
+        const int64_t each = wd_ceil_div(rows, parts);
+        const int64_t threads = across * wd_ceil_div(rows, each);
+        const int64_t waves = wd_ceil_div(threads, resident * device->multiprocessors);
+        if (waves * (each + BEGINS) >= cost) continue;
+        cost = waves * (each + BEGINS);
+        best = each;
+    }
+    return best;
+}
+
 struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
                                            const struct wd_pool_shape *s, int64_t columns,
                                            const struct wd_pool_memory *m)
 {
     struct pool_walk_args a;
-    const bool spread = s->backward && !s->max;
+    const bool spread = s->backward && !s->max, flat = wd_pool_walk_is_flat(s);
     int64_t across; /* threads but for strips */
     int64_t rows;   /* or pairs of them */
     int64_t groups; /* of columns */
@@ -48,9 +65,6 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
     a.from = spread ? m->dy : m->x;
     a.out = m->out;
     a.alpha = (float)m->alpha;
-    a.beta = (float)m->beta;
-    a.scales = m->alpha != 0.0;
-    a.blends = m->beta != 0.0;
     a.streaming = m->streaming;
     a.mode = wd_pool_mode(s);
     a.exclude = s->exclude;
@@ -78,11 +92,9 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
     a.by_groups = wd_fastdiv_of((uint32_t)groups);
     a.by_deep = wd_fastdiv_of((uint32_t)a.axis[0].outs);
     across = s->outer * a.axis[0].outs * a.by_groups.divisor * a.by_inner.divisor;
-    a.strip = (int32_t)rows;
-    while (a.strip >= 2 * STRIP_LEAST &&
-           across * wd_ceil_div(rows, a.strip) < (int64_t)THREADS_EACH * device->multiprocessors) {
-        a.strip = (a.strip + 1) / 2;
-    }
+    a.strip =
+        (int32_t)wd_pool_walk_strip(device, across, rows, STRIP_LEAST,
+                                    flat && !(s->max && s->backward) ? RESIDENT : RESIDENT / 2);
     a.by_strips = wd_fastdiv_of((uint32_t)wd_ceil_div(rows, a.strip));
     a.items = (uint32_t)(across * a.by_strips.divisor);
     return a;
@@ -91,8 +103,9 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
 cudnnStatus_t wd_pool_walk_launch(struct wd_queue *queue, struct wd_kernel_row *row,
                                   const struct pool_walk_args *a)
 {
-    /* small blocks, where there are few threads, for all processors */
-    uint32_t threads = POOL_THREADS;
+    /* small blocks, for registers leave room for an uneven number of them; where there are few threads, smaller
+     * ones, for all processors */
+    uint32_t threads = POOL_THREADS / 2;
     while (threads > 32 && a->items < (int64_t)2 * threads * queue->device->multiprocessors) {
         threads /= 2;
     }
@@ -118,7 +131,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     const bool pairs = s->stride[1] == 2;
     struct pool_walk_args a;
     int kernel;
-    if ((uintptr_t)m->x % 16 != 0 || (uintptr_t)m->out % 16 != 0) {
+    if ((uintptr_t)m->x % 16 != 0 || (uintptr_t)m->out % 16 != 0 || wd_pool_walk_blends(m)) {
         return (flat ? wd_pool_forward_single : wd_pool_forward_tile).emit(queue, s, m);
     }
     a = wd_pool_walk_args_of(queue->device, s, 1, m);

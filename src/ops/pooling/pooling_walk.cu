@@ -16,5 +16,7 @@ __device__ __forceinline__ void pool_walk(const pool_walk_args &a)
 
 } // namespace
 
+// Of flat images as many blocks of a processor as there is room for.
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/pooling/pooling_walk_kernels.def"
 #include "ops/kernels_device.inc"

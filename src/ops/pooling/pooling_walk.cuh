@@ -2,7 +2,7 @@
 //
 // Overlapping windows of pixels, straight from memory: a thread has a run of channels and a few columns
 // of windows, and walks down the rows. Each row it loads is put together along itself once and kept in
-// registers for the windows that follow. Gradients of averages whose windows begin at every element are
+// registers for the windows that follow; what it needs next is under way meanwhile. Gradients of averages whose windows begin at every element are
 // such windows over dy.
 #ifndef WD_OPS_POOLING_WALK_CUH
 #define WD_OPS_POOLING_WALK_CUH
@@ -100,51 +100,64 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
         weight[j] = 1.0f;
         if (SPREAD && a.exclude) weight[j] = in[j] ? inverse<float>(covers(wide, w, 1)) : 0.0f;
     }
-    wd_run<T, V> next[IN];
-    auto fetch = [&](int d, int h) {
+    // Under way: the next row, of deep images up to three of its depths.
+    constexpr int DEPTHS = FLAT ? 1 : 3;
+    wd_run<T, V> next[DEPTHS][IN];
+    // Row h at depth d: sums take nothing beyond the last one, maxima see that again.
+    auto fetch = [&](wd_run<T, V>(&to)[IN], int d, int h) {
         bool there = true;
-        if (SUM) there = (uint32_t)h < (uint32_t)high.ins;
-        else h = min(max(h, 0), high.ins - 1);
+        if (SUM) {
+            there = (uint32_t)h < (uint32_t)high.ins && (FLAT || d < depth_end);
+        } else {
+            h = min(max(h, 0), high.ins - 1);
+            if (!FLAT) d = min(d, depth_end - 1);
+        }
         const uint32_t row = (image + (uint32_t)d) * (uint32_t)high.ins + (uint32_t)h;
         const T *line = x + (size_t)row * ((uint32_t)wide.ins * a.inner);
 #pragma unroll
         for (int j = 0; j < IN; ++j) {
             if (SUM) {
 #pragma unroll
-                for (int i = 0; i < wd_run<T, V>::WORDS; ++i) next[j].word[i] = 0;
-                if (there && in[j]) next[j].load(line + column[j]);
+                for (int i = 0; i < wd_run<T, V>::WORDS; ++i) to[j].word[i] = 0;
+                if (there && in[j]) to[j].load(line + column[j]);
             } else {
-                next[j].load(line + column[j]);
+                to[j].load(line + column[j]);
             }
         }
     };
     int h = first * S - high.pad;
     state row[K][N];
-    // Row h into `to`; its successor is fetched.
+    // Row h into `to`; what follows is fetched.
     auto read = [&](state *to) {
-        for (int d = depth; d < depth_end; ++d) {
-            state of_depth[N];
+#pragma unroll 1
+        for (int d = depth; d < depth_end; d += DEPTHS) {
+            const bool deeper = !FLAT && d + DEPTHS < depth_end;
+            const int then = deeper ? d + DEPTHS : depth, then_h = deeper ? h : h + 1;
 #pragma unroll
-            for (int k = 0; k < N; ++k) {
-                state one;
-                of_depth[k].set(next[k * S], weight[k * S]);
+            for (int e = 0; e < DEPTHS; ++e) {
+                state of_depth[N];
 #pragma unroll
-                for (int j = 1; j < K; ++j) {
-                    one.set(next[k * S + j], weight[k * S + j]);
-                    of_depth[k].join(one);
+                for (int k = 0; k < N; ++k) {
+                    state one;
+                    of_depth[k].set(next[e][k * S], weight[k * S]);
+#pragma unroll
+                    for (int j = 1; j < K; ++j) {
+                        one.set(next[e][k * S + j], weight[k * S + j]);
+                        of_depth[k].join(one);
+                    }
                 }
-            }
-            if (d + 1 < depth_end) fetch(d + 1, h);
-            else if (h + 1 < end) fetch(depth, h + 1);
-            if (!FLAT && SPREAD && a.exclude) {
-                const float share = inverse<float>(covers(deep, d, 1));
+                if (then_h < end) fetch(next[e], then + e, then_h);
+                if (!FLAT && SPREAD && a.exclude) {
+                    const float share =
+                        d + e < depth_end ? inverse<float>(covers(deep, d + e, 1)) : 0.0f;
 #pragma unroll
-                for (int k = 0; k < N; ++k) of_depth[k].weigh(share);
-            }
+                    for (int k = 0; k < N; ++k) of_depth[k].weigh(share);
+                }
 #pragma unroll
-            for (int k = 0; k < N; ++k) {
-                if (!FLAT && d > depth) to[k].join(of_depth[k]);
-                else to[k] = of_depth[k];
+                for (int k = 0; k < N; ++k) {
+                    if (!FLAT && (e > 0 || d > depth)) to[k].join(of_depth[k]);
+                    else to[k] = of_depth[k];
+                }
             }
         }
         if (SPREAD && a.exclude) {
@@ -156,7 +169,8 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
         }
         ++h;
     };
-    fetch(depth, h);
+#pragma unroll
+    for (int e = 0; e < DEPTHS; ++e) fetch(next[e], depth + e, h);
 #pragma unroll
     for (int k = 0; k < K - S; ++k) read(row[k]);
 #pragma unroll 1
@@ -182,10 +196,9 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 value[i] = all.get(i);
-                if (SUM) value[i] *= factor;
-                else if (MODE == POOL_MAX && value[i] != value[i]) value[i] = a.lowest;
+                if (MODE == POOL_MAX && value[i] != value[i]) value[i] = a.lowest;
             }
-            wd_put_run<T, V>(a, (line * wide.outs + q + k) * a.inner + run, value);
+            put_scaled<T, V>(a, (line * wide.outs + q + k) * a.inner + run, value, factor);
         }
 #pragma unroll
         for (int k = 0; k < K - S; ++k) {

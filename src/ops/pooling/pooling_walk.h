@@ -12,6 +12,11 @@
  * of averages. */
 bool wd_pool_walk_takes(const struct wd_pool_shape *shape, struct wd_reason *reason);
 
+/* Rows of a strip, of `least` rows and more, so that threads, of which processors have `resident`, are done
+ * soonest: strips' beginnings cost, and so does a last wave of few. */
+int64_t wd_pool_walk_strip(const struct wd_device *device, int64_t across, int64_t rows,
+                           int64_t least, int64_t resident);
+
 /* All arguments, for threads of `columns` results side by side. */
 struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
                                            const struct wd_pool_shape *shape, int64_t columns,
@@ -19,6 +24,12 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
 
 cudnnStatus_t wd_pool_walk_launch(struct wd_queue *queue, struct wd_kernel_row *row,
                                   const struct pool_walk_args *args);
+
+/* Whether something is blended in, or all is 0: for others. */
+static inline bool wd_pool_walk_blends(const struct wd_pool_memory *m)
+{
+    return m->alpha == 0.0 || m->beta != 0.0;
+}
 
 static inline bool wd_pool_walk_is_flat(const struct wd_pool_shape *s)
 {

@@ -24,10 +24,7 @@ struct pool_walk_args {
     const void *
         dy; /* maxima backward, where `from` is x; along an axis `ins` are then its windows, `outs` the image */
     void *out;
-    float alpha;
-    float beta;
-    int32_t scales; /* alpha is not 0 */
-    int32_t blends; /* beta is not 0: what was in `out` counts */
+    float alpha; /* nothing is blended in, and it is not 0 */
     int32_t streaming;
     int32_t mode;
     int32_t exclude; /* averages: padding does not count */

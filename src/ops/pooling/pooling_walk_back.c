@@ -2,7 +2,7 @@
  *
  * Gradients of overlapping windows of 3x3 straight from memory: a thread walks down the rows. Over pixels of
  * whole runs of channels, in fp32, fp16 and bf16, averages (of any depth) whose windows begin at every element,
- * and maxima in images of two dimensions, at a stride of 2; such maxima in planes, in all floating types. */
+ * and maxima in images of two dimensions, at a stride of 2; such maxima in planes. What is blended boxes have. */
 #include "ops/pooling/pooling_columns_args.h"
 #include "ops/pooling/pooling_walk.h"
 
@@ -17,8 +17,8 @@ enum {
     PAIRS = 1,
     LANE_COLUMNS = 4, /* of planes, of a lane */
     WARP = 32,
-    STRIP_LEAST = 12,    /* pairs of rows of a lane */
-    THREADS_EACH = 2048, /* of a processor, that shorter strips are to make */
+    STRIP_LEAST = 12, /* pairs of rows of a lane */
+    RESIDENT = 1024,  /* threads of a processor */
 };
 
 static bool takes_maxima(const struct wd_pool_shape *s, struct wd_reason *reason)
@@ -39,7 +39,7 @@ static bool takes_maxima(const struct wd_pool_shape *s, struct wd_reason *reason
 static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
                   struct wd_reason *reason)
 {
-    if (s->max && !s->pixels) return takes_maxima(s, reason);
+    WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: boxes have it");
     WD_NEED(wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE, "not at any alignment");
     if (s->max) return takes_maxima(s, reason);
     WD_NEED(s->window[1] == 3 && s->window[2] == 3 && s->stride[0] == 1 && s->stride[1] == 1 &&
@@ -59,16 +59,14 @@ static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_s
     const uintptr_t run = (uintptr_t)wd_least(16, LANE_COLUMNS * s->size);
     const bool runs =
         s->image[2] % LANE_COLUMNS == 0 && ((uintptr_t)m->x | (uintptr_t)m->out) % run == 0;
+    const int kernel = KERNEL_grad_columns_f32_0_any + s->type * 4 + (int)s->pad[2] * 2 + runs;
     struct pool_columns_args a;
     int64_t warps;
     memset(&a, 0, sizeof a);
     a.x = m->x;
     a.dy = m->dy;
     a.out = m->out;
-    a.alpha = m->alpha;
-    a.beta = m->beta;
-    a.scales = m->alpha != 0.0;
-    a.blends = m->beta != 0.0;
+    a.alpha = (float)m->alpha;
     a.streaming = m->streaming;
     a.mode = wd_pool_mode(s);
     a.image_h = (int32_t)s->image[1];
@@ -77,21 +75,16 @@ static cudnnStatus_t emit_columns(struct wd_queue *queue, const struct wd_pool_s
     a.windows_w = (int32_t)s->windows[2];
     a.pad_h = (int32_t)s->pad[1];
     a.rows_of_warp = (uint32_t)(WARP / lanes);
-    a.strip = (int32_t)pairs;
-    while (a.strip >= 2 * STRIP_LEAST &&
-           s->outer * segments * lanes * wd_ceil_div(pairs, a.strip) <
-               (int64_t)THREADS_EACH * queue->device->multiprocessors) {
-        a.strip = (a.strip + 1) / 2;
-    }
+    a.strip = (int32_t)wd_pool_walk_strip(queue->device,
+                                          wd_ceil_div(s->outer * segments, a.rows_of_warp) * WARP,
+                                          pairs, STRIP_LEAST, RESIDENT);
     a.by_lanes = wd_fastdiv_of((uint32_t)lanes);
     a.by_segments = wd_fastdiv_of((uint32_t)segments);
     a.by_strips = wd_fastdiv_of((uint32_t)wd_ceil_div(pairs, a.strip));
     a.units = (uint32_t)(s->outer * segments * a.by_strips.divisor);
     warps = wd_ceil_div(a.units, a.rows_of_warp);
-    return wd_emit_kernel(
-        queue,
-        &kernel_rows[KERNEL_grad_columns_f32_0_runs + s->type * 4 + (int)s->pad[2] * 2 + !runs],
-        wd_ceil_div(warps * WARP, POOL_THREADS), POOL_THREADS, 0, &a);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps * WARP, POOL_THREADS),
+                          POOL_THREADS, 0, &a);
 }
 
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
@@ -100,7 +93,10 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     const uintptr_t image = (uintptr_t)m->out | (s->max ? (uintptr_t)m->x : 0);
     struct pool_walk_args a;
     int kernel = KERNEL_grad_walk_f32 + s->type;
+    if (wd_pool_walk_blends(m)) return wd_pool_backward_tile.emit(queue, s, m);
     if (s->max && !s->pixels) return emit_columns(queue, s, m);
+    /* words of 16 bits are added as they lie */
+    if (s->max && s->size == 2 && m->alpha != 1.0) return wd_pool_backward_tile.emit(queue, s, m);
     if ((image | (uintptr_t)m->dy) % 16 != 0) return wd_pool_backward_tile.emit(queue, s, m);
     a = wd_pool_walk_args_of(queue->device, s, 1, m);
     if (!s->max) kernel = KERNEL_spread_walk_f32_3_flat + s->type * 2 + !wd_pool_walk_is_flat(s);

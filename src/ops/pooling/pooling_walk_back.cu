@@ -32,5 +32,7 @@ __device__ __forceinline__ void grad_columns(const pool_columns_args &a)
 
 } // namespace
 
+// Of flat images as many blocks of a processor as there is room for.
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/pooling/pooling_walk_back_kernels.def"
 #include "ops/kernels_device.inc"

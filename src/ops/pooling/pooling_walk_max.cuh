@@ -159,20 +159,25 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
             }
         }
     };
-    // What the windows over a pixel hand to it: window k of those above or of these, if at code `at`.
-    auto collect = [&](float(&sum)[V], const uint32_t(&of)[WORDS], const wd_run<T, V> &dys,
-                       uint32_t at) {
-#pragma unroll
-        for (int i = 0; i < WORDS; ++i) {
-            const uint32_t gives = dys.word[i] & wd_packed_same_code<T>(of[i], at);
-#pragma unroll
-            for (int e = 0; e < EACH; ++e) sum[i * EACH + e] += wd_packed_get<T>(gives, e);
-        }
+    // What a window hands to a pixel if it is at code `at`.
+    auto given = [&](int i, const uint32_t(&of)[WORDS], const wd_run<T, V> &dys, uint32_t at) {
+        return dys.word[i] & wd_packed_same_code<T>(of[i], at);
     };
-    auto put = [&](int h, int w, const float(&sum)[V]) {
+    // Words of dx; of 16 bits alpha is 1.
+    auto put = [&](int h, int w, auto make) {
         if ((uint32_t)h >= (uint32_t)high.outs || (uint32_t)w >= (uint32_t)wide.outs) return;
         const size_t row = (size_t)(n * (uint32_t)high.outs + (uint32_t)h) * row_elements;
-        wd_put_run<T, V>(a, row + (uint32_t)w * a.inner + run, sum);
+        T *to = static_cast<T *>(a.out) + row + (uint32_t)w * a.inner + run;
+        wd_run<T, V> sum;
+#pragma unroll
+        for (int i = 0; i < WORDS; ++i) {
+            sum.word[i] = make(i);
+            if (sizeof(T) == 4) {
+                sum.word[i] = __float_as_uint(a.alpha * __uint_as_float(sum.word[i]));
+            }
+        }
+        if (a.streaming) sum.store_streaming(to);
+        else sum.store(to);
     };
 
     // Windows above the first rows, then step by step; a step has rows 2p, 2p + 1 and windows p.
@@ -207,22 +212,36 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
 #pragma unroll
             for (int k = 0; k < PAIRS; ++k) {
                 const int w = 2 * (j + k) - wide.pad;
-                float sum[4][V];
+                // four windows: put together in single precision
+                put(h, w, [&](int i) {
+                    const uint32_t of[4] = {
+                        given(i, code[k], above[k], place_code<T>(2, 2)),
+                        given(i, code[k + 1], above[k + 1], place_code<T>(2, 0)),
+                        given(i, now[k].code, share[k], place_code<T>(0, 2)),
+                        given(i, now[k + 1].code, share[k + 1], place_code<T>(0, 0))};
+                    float sum[EACH];
 #pragma unroll
-                for (int i = 0; i < V; ++i) sum[0][i] = sum[1][i] = sum[2][i] = sum[3][i] = 0.0f;
-                collect(sum[0], code[k], above[k], place_code<T>(2, 2));
-                collect(sum[0], code[k + 1], above[k + 1], place_code<T>(2, 0));
-                collect(sum[0], now[k].code, share[k], place_code<T>(0, 2));
-                collect(sum[0], now[k + 1].code, share[k + 1], place_code<T>(0, 0));
-                put(h, w, sum[0]);
-                collect(sum[1], code[k + 1], above[k + 1], place_code<T>(2, 1));
-                collect(sum[1], now[k + 1].code, share[k + 1], place_code<T>(0, 1));
-                put(h, w + 1, sum[1]);
-                collect(sum[2], now[k].code, share[k], place_code<T>(1, 2));
-                collect(sum[2], now[k + 1].code, share[k + 1], place_code<T>(1, 0));
-                put(h + 1, w, sum[2]);
-                collect(sum[3], now[k + 1].code, share[k + 1], place_code<T>(1, 1));
-                put(h + 1, w + 1, sum[3]);
+                    for (int e = 0; e < EACH; ++e) {
+                        sum[e] = wd_packed_get<T>(of[0], e) + wd_packed_get<T>(of[1], e) +
+                                 wd_packed_get<T>(of[2], e) + wd_packed_get<T>(of[3], e);
+                    }
+                    if constexpr (EACH == 1) return __float_as_uint(sum[0]);
+                    else return wd_packed_narrow<T>(sum[0], sum[1]);
+                });
+                // two, and one
+                put(h, w + 1, [&](int i) {
+                    return wd_packed_add<T>(
+                        given(i, code[k + 1], above[k + 1], place_code<T>(2, 1)),
+                        given(i, now[k + 1].code, share[k + 1], place_code<T>(0, 1)));
+                });
+                put(h + 1, w, [&](int i) {
+                    return wd_packed_add<T>(
+                        given(i, now[k].code, share[k], place_code<T>(1, 2)),
+                        given(i, now[k + 1].code, share[k + 1], place_code<T>(1, 0)));
+                });
+                put(h + 1, w + 1, [&](int i) {
+                    return given(i, now[k + 1].code, share[k + 1], place_code<T>(1, 1));
+                });
             }
         }
 #pragma unroll

@@ -9,6 +9,7 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/item.cuh"
 #include "gpu/device/math.cuh"
+#include "gpu/device/packed.cuh"
 #include "gpu/device/vector.cuh"
 
 namespace {
@@ -83,6 +84,45 @@ template <class A> struct pool_out {
         static_cast<T *>(out)[at] = narrow;
     }
 };
+
+// A run of results, alpha * factor of it: engines whose calls never blend, for what blending takes is a fifth
+// of a walk's instructions even where it is merely predicated.
+template <class T, int V, class ARGS, class A>
+__device__ __forceinline__ void put_scaled(const ARGS &a, size_t at, const A *value,
+                                           A factor = (A)1)
+{
+    const A alpha = (A)a.alpha * factor;
+    T *to = static_cast<T *>(a.out) + at;
+    wd_run<T, V> run;
+    if constexpr (sizeof(T) == 2 && V % 2 == 0) {
+#pragma unroll
+        for (int i = 0; i < V; i += 2) {
+            run.word[i / 2] = wd_packed_narrow<T>(alpha * value[i], alpha * value[i + 1]);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            T narrow;
+            wd_narrow(narrow, alpha * value[i]);
+            run.put(i, narrow);
+        }
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
+
+// As wd_put_run has it; most calls blend with nothing, so that is jumped over.
+template <class T, int V, class ARGS, class A>
+__device__ __forceinline__ void put_results(const ARGS &a, size_t at, A *value, A factor = (A)1)
+{
+    if (!a.blends && a.scales) {
+        put_scaled<T, V>(a, at, value, factor);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < V; ++i) value[i] *= factor;
+    wd_put_run<T, V>(a, at, value);
+}
 
 // The largest so far and where it is; elements come in row-major order.
 template <int MODE, class A> struct window_place {

@@ -11,7 +11,7 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    TYPES = 3,
+    TYPES = 2, /* fp32, those of two bytes */
     CLUSTER = REDUCE_CLUSTER_MOST,
     CLUSTER_CAPABILITY = 90,
     OUTPUTS_MAX = 16,         /* clusters that there is room for at once */
@@ -47,8 +47,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t threads = wd_ceil_div(s.r1, s.elements * CLUSTER * REDUCE_CLUSTER_RUNS);
     WD_TRY(wd_reduce_gpu_args(call, &s, &a));
     threads = wd_clamp(wd_power_up(threads), THREADS_MIN, THREADS_MAX);
-    return wd_emit_cluster_kernel(queue,
-                                  &kernel_rows[kernel + (s.type > REDUCE_F64 ? s.type - 1 : 0)],
+    return wd_emit_cluster_kernel(queue, &kernel_rows[kernel + (s.type > REDUCE_F64)],
                                   s.outputs * CLUSTER, (uint32_t)threads, CLUSTER, 0, &a);
 }
 

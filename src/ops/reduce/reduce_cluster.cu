@@ -55,8 +55,7 @@ template <int OP, class T> __device__ void reduce_cluster(const reduce_vector_ar
             const int32_t at = (int32_t)(head + (unit + i * blockDim.x) * V);
             A w[V];
             if (unit + i * blockDim.x >= end) break;
-#pragma unroll
-            for (int j = 0; j < (int)V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+            take<OP>(a, run[i], w);
             sum.add(a, w, at, at);
         }
         sum.flush();

@@ -30,9 +30,14 @@ template <class A, int V> struct columns<SUM, A, V> {
     }
     __device__ __forceinline__ void add(const reduce_vector_args &a, const A *w, uint32_t)
     {
+        if (V < 8 && !a.squares) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) part[j] += w[j];
+            return;
+        }
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-            part[j] = add_product(w[j], a.squares ? w[j] : (A)1, part[j]);
+            part[j] = add_product(w[j], V < 8 || a.squares ? w[j] : (A)1, part[j]);
         }
     }
     __device__ __forceinline__ void flush()
@@ -84,7 +89,8 @@ __device__ __forceinline__ int32_t counted_as(const reduce_vector_args &a, uint3
 }
 
 // Where NaN is passed over `best` is NaN until there is a number; an index begins as the first row's,
-// which is right where all are NaN, or minus infinity. Rows that are joined have no indices.
+// which is right where all are NaN, or minus infinity. Rows that are joined have no indices; what is counted
+// otherwise than it lies goes by one output a thread.
 template <class A, int V> struct columns<PICK, A, V> {
     A best[V];
     int32_t index[V];
@@ -99,29 +105,22 @@ template <class A, int V> struct columns<PICK, A, V> {
     }
     __device__ __forceinline__ void add(const reduce_vector_args &a, const A *w, uint32_t row)
     {
-        if (a.counted > 0) { // the first of equals may come later
-            const int32_t at = counted_as(a, row);
-#pragma unroll
-            for (int j = 0; j < V; ++j) {
-                const A known = a.propagate ? best[j] : w[j];
-                const bool wins = known == known && !(w[j] <= best[j]);
-                const bool equals = w[j] == best[j] || (w[j] != w[j] && best[j] != best[j]);
-                if (wins || (equals && at < index[j])) best[j] = w[j], index[j] = at;
+        if constexpr (V == 1) {
+            if (a.counted > 0) { // the first of equals may come later
+                const int32_t at = counted_as(a, row);
+                const A known = a.propagate ? best[0] : w[0];
+                const bool wins = known == known && !(w[0] <= best[0]);
+                const bool equals = w[0] == best[0] || (w[0] != w[0] && best[0] != best[0]);
+                if (wins || (equals && at < index[0])) best[0] = w[0], index[0] = at;
+                return;
             }
-        } else if (a.indices) {
+        }
 #pragma unroll
-            for (int j = 0; j < V; ++j) {
-                const A known = a.propagate ? best[j] : w[j];
-                const bool wins = known == known && !(w[j] <= best[j]);
-                best[j] = wins ? w[j] : best[j];
-                index[j] = wins ? (int32_t)row : index[j];
-            }
-        } else if (a.propagate) {
-#pragma unroll
-            for (int j = 0; j < V; ++j) best[j] = larger_or_nan(best[j], w[j]);
-        } else {
-#pragma unroll
-            for (int j = 0; j < V; ++j) best[j] = larger(best[j], w[j]);
+        for (int j = 0; j < V; ++j) {
+            const A known = a.propagate ? best[j] : w[j];
+            const bool wins = known == known && !(w[j] <= best[j]);
+            best[j] = wins ? w[j] : best[j];
+            index[j] = wins ? (int32_t)row : index[j];
         }
     }
     __device__ __forceinline__ void flush()
@@ -157,14 +156,88 @@ __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_ar
         }
 #pragma unroll
         for (int i = 0; i < ROWS; i += 2) {
-            const uint32_t two = ordered<T>(a, bits[i] | (uint32_t)bits[i + 1] << 16);
+            const uint32_t two = ordered(a, bits[i] | (uint32_t)bits[i + 1] << 16);
             const uint32_t low = 0xffffu - min(row + i * down, end - 1);
             const uint32_t high = 0xffffu - min(row + (i + 1) * down, end - 1);
             best = max(best, (int32_t)(two << 16 | low));
             best = max(best, (int32_t)((two & 0xffff0000u) | high));
         }
     }
-    return picked<T>(a, best);
+    return picked(a, best);
+}
+
+// Likewise where memory has many columns of rows that begin anywhere: a thread has a word of each row, which holds
+// two elements, of two of three neighbouring columns: of the word's own, or of those one before. All rows of one
+// parity are the same in this, and so these are picked from apart.
+template <bool EDGE>
+__device__ __forceinline__ void pick_words(const reduce_vector_args &a, const uint16_t *from,
+                                           int64_t at, int32_t (*best)[2])
+{
+    constexpr int ROWS = 16;
+#pragma unroll 1
+    for (uint32_t row = 0; row < a.units; row += ROWS) {
+        uint32_t word[ROWS];
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS; ++i, from += a.pitch, at += a.pitch) {
+            const uintptr_t place = reinterpret_cast<uintptr_t>(from) & ~(uintptr_t)3;
+            if (row + i >= a.units) continue;
+            if (EDGE) { // a half of it may lie outside of x
+                const uint16_t *half = reinterpret_cast<const uint16_t *>(place);
+                const int64_t low = at - (int64_t)(reinterpret_cast<uintptr_t>(from) / 2 % 2);
+                word[i] = low >= 0 && low < a.total ? half[0] : 0;
+                if (low + 1 >= 0 && low + 1 < a.total) word[i] |= (uint32_t)half[1] << 16;
+            } else {
+                word[i] = *reinterpret_cast<const uint32_t *>(place);
+            }
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS; ++i) {
+            const uint32_t two = ordered(a, word[i]);
+            const uint32_t counted = 0xffffu - (row + i);
+            if (row + i >= a.units) continue;
+            best[i % 2][0] = max(best[i % 2][0], (int32_t)(two << 16 | counted));
+            best[i % 2][1] = max(best[i % 2][1], (int32_t)((two & 0xffff0000u) | counted));
+        }
+    }
+}
+
+__device__ __forceinline__ void put_picked(const reduce_vector_args &a, uint32_t output,
+                                           int32_t key)
+{
+    put<PICK, float>(a, output, picked(a, key));
+}
+
+// A block has a word less than threads, for each needs what the next one has of the column between them.
+__device__ __forceinline__ void pick_pairs(const reduce_vector_args &a)
+{
+    __shared__ int32_t before[REDUCE_THREADS];
+    const uint32_t position = blockIdx.x * (blockDim.x - 1) + threadIdx.x;
+    const uint32_t k01 = wd_fastdiv_quotient(position, a.by_run);
+    const uint32_t k0 = wd_fastdiv_quotient(k01, a.by_k1);
+    const uint32_t t = position - k01 * a.by_run.divisor;
+    const int64_t at = k0 * a.slice + (k01 - k0 * a.by_k1.divisor) * a.line + 2 * t;
+    const uint16_t *from = static_cast<const uint16_t *>(a.x) + at;
+    int32_t best[2][2] = {{INT32_MIN, INT32_MIN}, {INT32_MIN, INT32_MIN}};
+    wd_wait_for_previous();
+    if (position < a.positions) {
+        if (position == 0 || position + 2 >= a.positions) pick_words<true>(a, from, at, best);
+        else pick_words<false>(a, from, at, best);
+    }
+    // what words of each parity of rows hold begins a column before
+    const bool even = reinterpret_cast<uintptr_t>(from) / 2 % 2 != 0;
+    const bool odd = even != (a.pitch % 2 != 0);
+    before[threadIdx.x] = max(even ? best[0][0] : INT32_MIN, odd ? best[1][0] : INT32_MIN);
+    __syncthreads();
+    if (threadIdx.x + 1 == blockDim.x || position >= a.positions) return;
+    const uint32_t column = 2 * t, line = 2 * (a.by_run.divisor - 1) + a.lines_odd;
+    const uint32_t output = k01 * line + column;
+    if (column < line) {
+        put_picked(a, output, max(even ? best[0][1] : best[0][0], odd ? best[1][1] : best[1][0]));
+    }
+    if (column + 1 < line) {
+        const int32_t own = max(even ? INT32_MIN : best[0][1], odd ? INT32_MIN : best[1][1]);
+        put_picked(a, output + 1, max(own, before[threadIdx.x + 1]));
+    }
 }
 
 // V outputs a thread: a run, or one.
@@ -174,9 +247,9 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     // what is picked of two bytes goes by pick_column where there is much
     constexpr int ROWS = V == 1 && OP == PICK && sizeof(T) == 2 ? 4
                          : V == 1                               ? 32 / (int)sizeof(T)
-                         : OP == SUM && V < 8                   ? 8
                                                                 : 4;
-    constexpr int ROUNDS = V == 1 || ROWS == 8 ? 2 : 4;
+    constexpr int ROUNDS = V == 1 ? 2 : 4;
+    constexpr int MANY = V < 8 ? 8 : 4, MANY_ROUNDS = 16 / MANY; // of sums, all of which are there
     const T *x = static_cast<const T *>(a.x);
     const uint32_t tile = blockIdx.x / a.segments;
     const uint32_t segment = blockIdx.x - tile * a.segments;
@@ -207,6 +280,28 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     sum.begin(a, row < end ? row : INT32_MAX);
     wd_wait_for_previous();
     while (row < end) {
+        if constexpr (OP == SUM && V > 1) {
+            if (row >= first_whole) {
+                const T *from = x + base + (int64_t)((uint64_t)row * a.pitch);
+                bool some = false;
+#pragma unroll 1
+                for (int n = 0; n < MANY_ROUNDS && row + (MANY - 1) * down < end_whole; ++n) {
+                    wd_run<T, V> run[MANY];
+#pragma unroll
+                    for (int i = 0; i < MANY; ++i, from += step) run[i].load(from);
+#pragma unroll
+                    for (int i = 0; i < MANY; ++i) {
+                        A w[V];
+                        take<OP>(a, run[i], w);
+                        sum.add(a, w, 0);
+                    }
+                    row += MANY * down;
+                    some = true;
+                }
+                sum.flush();
+                if (some) continue;
+            }
+        }
 #pragma unroll 1
         for (int n = 0; n < ROUNDS && row < end; ++n, row += ROWS * down) {
             wd_run<T, V> run[ROWS];
@@ -240,8 +335,7 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
                 const uint32_t r = row + i * down;
                 A w[V];
                 if (r >= end) continue;
-#pragma unroll
-                for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+                take<OP>(a, run[i], w);
                 if (a.joined) {
                     const int64_t at = base + (int64_t)((uint64_t)r * a.pitch);
                     if (at < 0 || at + V > a.total) {
@@ -287,6 +381,8 @@ template <int OP, class A> __device__ void reduce_finish(const reduce_vector_arg
 } // namespace
 
 // What is picked, and products of fp64, spill otherwise.
-#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 80 ? 3 : 0
+// Sums would not have all rows under way.
+#define WD_KERNELS_BOUNDS(threads, registers)                                                      \
+    threads, (registers) == 80 ? 3 : (registers) == 112 ? 2 : 0
 #define WD_KERNELS_ROWS "ops/reduce/reduce_columns_kernels.def"
 #include "ops/kernels_device.inc"

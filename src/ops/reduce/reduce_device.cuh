@@ -42,6 +42,28 @@ template <int OP, class A> __device__ __forceinline__ A term(const reduce_vector
     return turned(a, v);
 }
 
+// Of two bytes a kernel has fp16 and bf16.
+template <class T> __device__ __forceinline__ acc<T> widened(const reduce_vector_args &a, T element)
+{
+    if constexpr (sizeof(T) == 2) {
+        if (a.bfloat) {
+            uint16_t bits;
+            memcpy(&bits, &element, sizeof bits);
+            return __uint_as_float((uint32_t)bits << 16);
+        }
+    }
+    return wd_widen(element);
+}
+
+// The terms of a run.
+template <int OP, class T, int V>
+__device__ __forceinline__ void take(const reduce_vector_args &a, const wd_run<T, V> &run,
+                                     acc<T> *w)
+{
+#pragma unroll
+    for (int j = 0; j < V; ++j) w[j] = term<OP>(a, widened(a, run.get(j)));
+}
+
 // What a term is that counts for nothing.
 template <int OP, class A> __device__ __forceinline__ A neutral(const reduce_vector_args &a)
 {
@@ -169,35 +191,26 @@ template <class S> __device__ __forceinline__ S of_block(const S *mine, uint32_t
 
 // A value as integers compare, above the place, of which the first is the greatest. Two halves: the
 // turned value plus zero, which makes one of two zeros and of all that is no number.
-template <class T>
 __device__ __forceinline__ uint32_t ordered(const reduce_vector_args &a, uint32_t two)
 {
     const uint32_t keep = a.keep >> 16 | (a.keep & 0xffff0000u), flip = a.flip >> 16 | a.flip;
     two = (two & keep) ^ flip;
-    two = std::is_same<T, bfloat16>::value ? wd_plus_zero_bf16(two) : wd_plus_zero_f16(two);
+    two = a.bfloat ? wd_plus_zero_bf16(two) : wd_plus_zero_f16(two);
     two ^= (two >> 15 & 0x00010001u) * 0x7fffu;
     // NaN, the greatest, becomes the least
     return a.propagate ? two : two + 0x00010001u;
 }
 
-template <class T>
-__device__ __forceinline__ uint32_t pick_key(const reduce_vector_args &a, uint32_t bits,
-                                             uint32_t place)
-{
-    return ordered<T>(a, bits) << 16 | (0xffffu - place);
-}
-
-template <class T>
 __device__ __forceinline__ state<PICK, float> picked(const reduce_vector_args &a, int32_t key)
 {
     uint32_t bits = (uint32_t)key >> 16;
-    T value;
+    half16 value;
     if (key == INT32_MIN) return state<PICK, float>::none();
     if (!a.propagate) bits = (bits - 1) & 0xffffu;
     bits ^= (bits >> 15) * 0x7fffu;
     const uint16_t half_word = (uint16_t)bits;
     memcpy(&value, &half_word, sizeof value);
-    return {key_of(wd_widen(value), a.propagate != 0), 0xffff - (int32_t)(key & 0xffff)};
+    return {key_of(widened(a, value), a.propagate != 0), 0xffff - (int32_t)(key & 0xffff)};
 }
 
 // ---- Into y ----

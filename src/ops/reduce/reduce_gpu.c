@@ -251,6 +251,7 @@ cudnnStatus_t wd_reduce_gpu_args(const struct wd_call *call, const struct wd_red
     a->y = wd_call_data(call, WD_REDUCE_Y);
     a->indices = s->indices ? wd_call_data(call, WD_REDUCE_INDICES) : NULL;
     a->partial = call->workspace;
+    a->bfloat = s->type == REDUCE_BF16;
     a->index_bytes = wd_index_bytes(attr->index_type);
     WD_REQUIRE((uintptr_t)a->indices % (uintptr_t)a->index_bytes == 0,
                CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,

@@ -31,6 +31,12 @@ struct wd_reduce_space {
 /* Packed x of four types, dims that alternate at most so often, y of any strides. */
 bool wd_reduce_gpu_match(struct wd_reduce_space *space, const struct wd_problem *problem,
                          struct wd_reason *reason);
+/* Which of three types kernels are of: fp16 and bf16 share one. */
+static inline int wd_reduce_gpu_type(const struct wd_reduce_space *s)
+{
+    return s->type < REDUCE_F16 ? s->type : REDUCE_F16;
+}
+
 /* For problems that match. */
 struct wd_reduce_space wd_reduce_gpu_see(const struct wd_problem *problem);
 

@@ -85,7 +85,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_reduce_cut cut = cut_of(&s, queue->device);
     int kernel = s.class == WD_REDUCE_PRODUCT ? KERNEL_reduce_pieces_product_f32
                                               : KERNEL_reduce_pieces_sum_f32;
-    struct wd_kernel_row *row = &kernel_rows[kernel + (s.type > REDUCE_F64 ? s.type - 1 : 0)];
+    struct wd_kernel_row *row = &kernel_rows[kernel + (s.type > REDUCE_F64)];
     struct reduce_vector_args a;
     int64_t tiles;
     WD_TRY(wd_reduce_gpu_args(call, &s, &a));

@@ -48,8 +48,7 @@ __device__ __forceinline__ void add_tile(const reduce_vector_args &a, const T *p
     for (int i = 0; i < RUNS; ++i) {
         float w[V];
         if (!whole[i]) continue;
-#pragma unroll
-        for (int j = 0; j < (int)V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+        take<OP>(a, run[i], w);
         sum.add(a, w, 0, 0);
     }
     sum.flush();

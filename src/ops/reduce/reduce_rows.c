@@ -12,7 +12,7 @@
 
 enum {
     WARP = 32,
-    TYPES = 4,
+    TYPES = 3,              /* fp32, fp64, those of two bytes */
     LANE_UNITS = 4,         /* runs that a thread has in flight */
     WARP_UNITS = 128,       /* of a row that is never worth a block */
     WARP_UNITS_MANY = 512,  /* likewise where there are many */
@@ -108,7 +108,8 @@ static cudnnStatus_t emit_short(const struct wd_reduce_space *s, struct wd_queue
     wd_reduce_gpu_set_lanes(a, lanes);
     a->block_rows = (uint32_t)rows;
     return wd_emit_kernel(
-        queue, &kernel_rows[KERNEL_reduce_short_sum_f32 + (int)s->class * TYPES + s->type],
+        queue,
+        &kernel_rows[KERNEL_reduce_short_sum_f32 + (int)s->class * TYPES + wd_reduce_gpu_type(s)],
         wd_ceil_div(s->outputs, rows), (uint32_t)threads,
         (uint32_t)(rows * s->r1 * s->bytes + 2 * REDUCE_BYTES), a);
 }
@@ -118,7 +119,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_reduce_space s = wd_reduce_gpu_see(&call->problem);
     struct wd_reduce_cut cut = cut_of(&s, queue->device);
     struct wd_kernel_row *row =
-        &kernel_rows[KERNEL_reduce_rows_sum_f32 + (int)s.class * TYPES + s.type];
+        &kernel_rows[KERNEL_reduce_rows_sum_f32 + (int)s.class * TYPES + wd_reduce_gpu_type(&s)];
     struct reduce_vector_args a;
     int64_t units = units_of(&s);
     int64_t threads;
@@ -126,6 +127,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     WD_TRY(wd_reduce_gpu_args(call, &s, &a));
     if (is_short(&s)) return emit_short(&s, queue, &a);
     runs = piece_runs(&s, a.shift == 0);
+    a.whole_rows = s.r0 == 1 && a.shift == 0 && s.r1 % s.elements == 0;
     a.by_run = wd_fastdiv_of((uint32_t)runs);
     wd_reduce_gpu_set_cut(&a, &cut, s.r0 * runs);
     if (is_few(&s, queue->device)) {

@@ -61,11 +61,37 @@ __device__ __forceinline__ void add_whole(const reduce_vector_args &a,
     for (int i = 0; i < N; ++i) {
         const int32_t at = index + (int32_t)(i * step * V);
         acc<T> w[V];
-#pragma unroll
-        for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+        take<OP>(a, run[i], w);
         sum.add(a, w, at, at);
     }
     sum.flush();
+}
+
+// A row that is one piece of whole runs: as many of them as there are, without a thought of where they lie.
+template <int OP, class T>
+__device__ __forceinline__ void add_row(const reduce_vector_args &a,
+                                        terms<OP, acc<T>, run_of<T>> &sum, const T *from,
+                                        uint32_t unit, uint32_t end, uint32_t step)
+{
+    constexpr int V = run_of<T>, N = OP == PRODUCT || (OP == PICK && sizeof(T) == 2) ? 4 : 8;
+#pragma unroll 1
+    while (unit < end) {
+        wd_run<T, V> run[N];
+        const T *at = from + (uint64_t)unit * V;
+        uint32_t u = unit;
+#pragma unroll
+        for (int i = 0; i < N; ++i, u += step, at += step * V) {
+            if (u < end) run[i].load(at);
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i, unit += step) {
+            acc<T> w[V];
+            if (unit >= end) continue;
+            take<OP>(a, run[i], w);
+            sum.add(a, w, (int32_t)(unit * V), (int32_t)(unit * V));
+        }
+        sum.flush();
+    }
 }
 
 // A row is of `lanes` threads, or of a block or several where that is more than a warp.
@@ -93,6 +119,10 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
     terms<OP, A, V> sum;
     sum.begin(a);
     wd_wait_for_previous();
+    if (sizeof(T) < 8 && a.whole_rows) {
+        add_row<OP, T>(a, sum, static_cast<const T *>(a.x) + base, unit, end, step);
+        unit = end;
+    }
     const uint32_t lead = threadIdx.x & (step - 1); // of the threads that share the row
     while (unit < end) {
         // where all of them have whole runs of one piece, many are in flight
@@ -134,8 +164,7 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
             for (int i = 0; i < RUNS; ++i) {
                 A w[V];
                 if (!inside[i]) continue;
-#pragma unroll
-                for (int j = 0; j < V; ++j) w[j] = term<OP>(a, wd_widen(run[i].get(j)));
+                take<OP>(a, run[i], w);
                 if (inside[i] != V << 8) {
 #pragma unroll
                     for (int j = 0; j < V; ++j) {
@@ -166,18 +195,17 @@ __device__ __forceinline__ state<PICK, float> pick_row(const reduce_vector_args 
     int32_t best = INT32_MIN;
 #pragma unroll 4
     for (uint32_t k = odd + lane; k < whole; k += a.lanes) {
-        const uint32_t two = ordered<T>(a, in[k]), place = 0xffff + odd - 2 * k;
+        const uint32_t two = ordered(a, in[k]), place = 0xffff + odd - 2 * k;
         best = max(best, (int32_t)(two << 16 | place));
         best = max(best, (int32_t)((two & 0xffff0000u) | (place - 1)));
     }
     if (lane == 0 && n > 0) {
-        if (odd) best = max(best, (int32_t)((ordered<T>(a, in[0]) & 0xffff0000u) | 0xffff));
+        if (odd) best = max(best, (int32_t)((ordered(a, in[0]) & 0xffff0000u) | 0xffff));
         if ((odd + n) % 2 != 0) {
-            best =
-                max(best, (int32_t)(ordered<T>(a, in[whole]) << 16 | (0xffff + odd - 2 * whole)));
+            best = max(best, (int32_t)(ordered(a, in[whole]) << 16 | (0xffff + odd - 2 * whole)));
         }
     }
-    return picked<T>(a, best);
+    return picked(a, best);
 }
 
 // `block_rows` rows a block, copied as they lie; `lanes` threads a row.
@@ -221,7 +249,7 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
         sum.begin(a);
 #pragma unroll 4
         for (uint32_t k = lane; k < end; k += a.lanes) {
-            const A w = term<OP>(a, wd_widen(mine[k]));
+            const A w = term<OP>(a, widened(a, mine[k]));
             sum.add(a, &w, (int32_t)k, (int32_t)k);
         }
         conclude_lanes<OP, A>(a, sum.get(a), output, lane);
@@ -230,5 +258,7 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
 
 } // namespace
 
+// These spill otherwise.
+#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 80 ? 3 : 0
 #define WD_KERNELS_ROWS "ops/reduce/reduce_rows_kernels.def"
 #include "ops/kernels_device.inc"

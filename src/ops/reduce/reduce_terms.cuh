@@ -122,7 +122,7 @@ __device__ __forceinline__ void add_one(const reduce_vector_args &a, T element, 
                                         terms<OP, acc<T>, run_of<T>> &sum)
 {
     acc<T> w[run_of<T>];
-    w[0] = term<OP>(a, wd_widen(element));
+    w[0] = term<OP>(a, widened(a, element));
 #pragma unroll
     for (int j = 1; j < run_of<T>; ++j) w[j] = neutral<OP, acc<T>>(a);
     sum.add(a, w, (int32_t)k, (int32_t)k);

@@ -41,14 +41,16 @@ static bool pool_of(const struct wd_problem *problem, struct wd_pool_shape *pool
     const bool exclude = p->mode == CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING;
     struct wd_resample_shape s;
     struct wd_pool_attr attr;
+    bool edge;
     if (!wd_resample_shape_of(problem, &s, reason)) return false;
     WD_NEED(s.max || exclude || p->mode == CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, reason,
             NOT_SUPPORTED, "neither a maximum nor an average");
     WD_NEED(!s.max || !s.has_idx, reason, NOT_SUPPORTED, "with an index tensor");
     WD_NEED(!s.max || !s.backward || p->propagate_nan, reason, NOT_SUPPORTED,
             "the gradient of a maximum that leaves NaN out");
+    edge = !s.max && !exclude && p->padding == CUDNN_EDGE_VAL_PAD && wd_resample_pads(&s);
     WD_NEED(exclude || p->padding == (s.max ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD) ||
-                !wd_resample_pads(&s),
+                (edge && !s.backward) || !wd_resample_pads(&s),
             reason, NOT_SUPPORTED, "padding mode %d", p->padding);
     if (!whole_lengths(p, &attr, reason)) return false;
     attr.mode = s.max     ? CUDNN_POOLING_MAX
@@ -62,6 +64,7 @@ static bool pool_of(const struct wd_problem *problem, struct wd_pool_shape *pool
         return false;
     }
     pool->lowest = -INFINITY;
+    pool->edge = edge;
     return true;
 }
 
@@ -70,6 +73,9 @@ static const struct wd_pool_way *way_of(const struct wd_problem *problem,
                                         struct wd_pool_shape *pool, struct wd_reason *reason)
 {
     if (!pool_of(problem, pool, reason)) return NULL;
+    if (pool->edge) {
+        return wd_pool_slide.takes(problem->device, pool, reason) ? &wd_pool_slide : NULL;
+    }
     return wd_pool_way_of(problem->device, pool, reason);
 }
 

@@ -276,7 +276,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                               launch.blocks, launch.threads, launch.shared, &pick);
     }
     which = wd_resample_up_args_of(&s, &m, multiprocessors, &up);
-    if (which >= 0) {
+    if (which >= 0 && m.alpha != 0.0 && m.beta == 0.0) {
         static const int up_back[] = {KERNEL_resample_up_back_f32_planes_corners,
                                       KERNEL_resample_up_back_f16_planes_corners,
                                       KERNEL_resample_up_back_bf16_planes_corners};
@@ -290,7 +290,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         (!p.runs || ((uintptr_t)m.from % 16 == 0 && (uintptr_t)m.out % 16 == 0))) {
         return emit_ring(queue, &s, &t, &p, &m);
     }
-    /* runs, or enlarging, but for the pointers */
+    /* runs, or enlarging, but for the pointers or what is blended */
     return wd_resample_sum(queue, &s, &m);
 }
 

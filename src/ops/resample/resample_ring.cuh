@@ -12,8 +12,8 @@
 namespace {
 
 // A thread has WALK_PLACES places of a line, a warp apart.
-template <class T, int TAPS> struct ring_line : staged_line<T, WALK_PLACES, 1, TAPS> {
-    typedef staged_line<T, WALK_PLACES, 1, TAPS> staged;
+template <class T, int TAPS> struct ring_line : staged_line<T, WALK_PLACES, TAPS> {
+    typedef staged_line<T, WALK_PLACES, TAPS> staged;
     typedef typename staged::A A;
     line_ring<T> ring;
 

@@ -56,11 +56,7 @@ enum { RESAMPLE_UP_CORNERS, RESAMPLE_UP_MIDDLES };
 struct resample_up_args {
     const void *from; /* x, or dy */
     void *out;        /* y, or dx */
-    float alpha;
-    float beta;
-    int32_t scales;
-    int32_t blends;
-    int32_t plain; /* alpha is 1, beta 0 */
+    float alpha;      /* nothing is blended in, and it is not 0 */
     int32_t streaming;
     int32_t near; /* of corners: what lies between two is the left one */
     int32_t deep; /* of x: volumes alone have more than 1 */

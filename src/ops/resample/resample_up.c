@@ -77,10 +77,6 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     a->from = m->from;
     a->out = m->out;
     a->alpha = (float)m->alpha;
-    a->beta = (float)m->beta;
-    a->scales = m->alpha != 0.0;
-    a->blends = m->beta != 0.0;
-    a->plain = m->alpha == 1.0 && m->beta == 0.0;
     a->streaming = m->streaming;
     a->near = near;
     a->deep = (int32_t)s->image[0];

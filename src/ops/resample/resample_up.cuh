@@ -3,8 +3,8 @@
 // Enlarging images U times, and the gradients of that: bilinear with corners or middles aligned, edges
 // repeated; nearest is with corners, what lies right and below being the pixel itself. What counts for
 // what is known when this is compiled. A thread has U times K columns (planes), U columns of a run of
-// channels, or SINGLE elements of U columns, at any alignment, and walks down the rows: each line of x is spread along the line once, each line of dy
-// added up once.
+// channels, or, of gradients, SINGLE elements of U columns, at any alignment, and walks down the rows: each
+// line of x is spread along the line once, each line of dy added up once.
 #ifndef WD_OPS_RESAMPLE_UP_CUH
 #define WD_OPS_RESAMPLE_UP_CUH
 
@@ -28,27 +28,15 @@ template <int U, int WAY> struct up_way {
     }
 };
 
+// alpha * sum: calls that blend do not come here.
 template <class T, int N>
 __device__ __forceinline__ void put_up(const resample_up_args &a, T *to, const float *sum)
 {
     wd_run<T, N> run;
-    float value[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) value[i] = sum[i];
-    if (!a.plain) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) value[i] = a.scales ? a.alpha * value[i] : 0.0f;
-        if (a.blends) {
-            wd_run<T, N> old;
-            old.load(to);
-#pragma unroll
-            for (int i = 0; i < N; ++i) value[i] += a.beta * wd_widen(old.get(i));
-        }
-    }
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         T narrow;
-        wd_narrow(narrow, value[i]);
+        wd_narrow(narrow, a.alpha * sum[i]);
         run.put(i, narrow);
     }
     if (a.streaming) run.store_streaming(to);
@@ -94,9 +82,9 @@ template <class T, int V, int K, int U, int WAY, int LAY = UP_SIDE_BY_SIDE>
 __device__ __forceinline__ void resample_up(const resample_up_args &a)
 {
     typedef up_way<U, WAY> way;
-    constexpr bool SINGLE = LAY == UP_SINGLE, VOLUME = LAY == UP_VOLUME;
+    constexpr bool VOLUME = LAY == UP_VOLUME;
     constexpr int PLANES = VOLUME ? 2 : 1, DEEP = VOLUME ? U : 1; /* of x and of y */
-    constexpr int N = V > 1 || SINGLE ? V : U * K; /* elements of a store, and so many of them: */
+    constexpr int N = V > 1 ? V : U * K; /* elements of a store, and so many of them: */
     constexpr int ALL = U * K * V, STORES = ALL / N;
     wd_wait_for_previous();
     // between rows p and p + 1, p = begin - 1 .. or begin ..

@@ -43,12 +43,14 @@ __device__ __forceinline__ void fill_entry(const resample_tables_args &a, const 
     if (high < low) high = low;
     t.entries[i].first = (int32_t)low;
     t.entries[i].count = (int32_t)(high - low);
+    const bool pixels = t.kind == RESAMPLE_PIXELS;
+#pragma unroll 1
     for (int64_t k = 0; k < t.taps; ++k) {
         double weight = 0.0;
         if (low + k < high) {
-            weight = t.axis < 0                  ? 1.0
-                     : t.kind == RESAMPLE_PIXELS ? weight_of(a, t, i, low + k)
-                                                 : weight_of(a, t, low + k, i);
+            // of a window and a pixel
+            const int64_t o = pixels ? i : low + k, of = pixels ? low + k : i;
+            weight = t.axis < 0 ? 1.0 : weight_of(a, t, o, of);
         }
         put_weight(a, t, i, k, weight);
     }
@@ -260,7 +262,7 @@ template <class T, int V> __device__ __forceinline__ void resample_max(const res
         for (int r = h.from; r < h.to; ++r) {
             const T *line = x + ((image + z) * high + r) * wide * a.inner;
             const int place = (d.place(a, z) * h.extent + h.place(a, r)) * w.extent;
-#pragma unroll 2
+#pragma unroll 1
             for (int c = w.from; c < w.to; ++c) {
                 wd_run<T, V> run;
                 run.load(line + (size_t)c * a.inner);

@@ -62,7 +62,7 @@ __device__ __forceinline__ void resample_collect(const resample_max_args &a)
                 (((size_t)n * (uint32_t)a.axis[0].windows + z) * (uint32_t)a.axis[1].windows + r) *
                 (uint32_t)a.axis[2].windows;
             const int before = (of_depth.from * of_row.extent + of_row.from);
-#pragma unroll 2
+#pragma unroll 1
             for (int c = across.first; c < across.first + across.count; ++c) {
                 const spot of_column(a, 2, c, column);
                 const size_t at = (line + c) * a.inner + channel;

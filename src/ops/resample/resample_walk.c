@@ -22,12 +22,13 @@ enum {
     RECORD = 16,           /* bytes of a row's record, of doubles 32 */
 };
 
-/* Kernels of a type: by the taps along a line, and rows that are open at a time. */
+/* Kernels of a type: by the taps along a line, and rows that are open at a time. Staged lines have no second
+ * one: rings have what is longer than two taps, but for volumes. */
 static const struct {
     int taps; /* 0: any */
     int open; /* 0: at most two lines a row */
 } forms[] = {{2, 0}, {4, 3}, {0, 8}};
-enum { FORMS = sizeof forms / sizeof forms[0], OF_TYPE = 2 * FORMS /* of a type */ };
+enum { FORMS = sizeof forms / sizeof forms[0], OF_TYPE = 2 * FORMS - 1 /* of a type */ };
 
 struct plan {
     int form;
@@ -55,13 +56,14 @@ static struct wd_resample_tables tables_of(const struct wd_resample_shape *s)
     return wd_resample_tables_of(s, s->backward ? RESAMPLE_SHARES : RESAMPLE_PIXELS, 0);
 }
 
-static int form_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
+static int form_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                   bool direct)
 {
     const struct wd_resample_tables other =
         wd_resample_tables_of(s, s->backward ? RESAMPLE_PIXELS : RESAMPLE_SHARES, 0);
     if (t->taps[1] <= 2 && t->taps[2] <= 2) return 0;
     for (int f = 1; f < FORMS; ++f) {
-        if (s->type == 3 && f == 1) continue;
+        if (!direct && f == 1) continue;
         if (forms[f].taps > 0 && t->taps[2] > forms[f].taps) continue;
         if (other.taps[1] <= forms[f].open) return f;
     }
@@ -111,9 +113,9 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     const int64_t run = wd_resample_run(s);
     const int64_t each = s->type == 3 ? 2 : WALK_PLACES;
     memset(p, 0, sizeof *p);
-    p->form = form_of(s, t);
-    if (p->form < 0) return false;
     p->direct = aligned && run > 1 && s->inner % run == 0;
+    p->form = form_of(s, t, p->direct);
+    if (p->form < 0) return false;
     p->unit_elements = p->direct ? run : 1;
     p->units = out[2] * s->inner / p->unit_elements;
     p->depth = t->taps[0];
@@ -177,7 +179,8 @@ static int64_t workspace(const struct wd_problem *problem)
 static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
 {
     if (s->type == 3) return KERNEL_resample_staged_f64_2_0 + (p->form > 0);
-    return KERNEL_resample_walk_f32_2_0 + s->type * OF_TYPE + (p->direct ? 0 : FORMS) + p->form;
+    return KERNEL_resample_walk_f32_2_0 + s->type * OF_TYPE +
+           (p->direct ? p->form : FORMS + (p->form > 0));
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)

@@ -153,10 +153,10 @@ __device__ __forceinline__ void resample_walk(const resample_walk_args &a)
     walk_rows<direct_line<T, V, TAPS>, ACTIVE>(a, w, across);
 }
 
-template <class T, int L, int P, int TAPS, int ACTIVE>
+template <class T, int PLACES, int TAPS, int ACTIVE>
 __device__ __forceinline__ void resample_walk_staged(const resample_walk_args &a)
 {
-    typedef staged_line<T, L, P, TAPS> line;
+    typedef staged_line<T, PLACES, TAPS> line;
     wd_wait_for_previous();
     const walker w(a);
     stage_of s;

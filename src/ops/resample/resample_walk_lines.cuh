@@ -226,9 +226,9 @@ __device__ __forceinline__ void stage_lines(const resample_walk_args &a, const s
     wd_copies_wait_all();
 }
 
-// L times P neighbouring places of a line, a walk's threads apart; lines are staged.
-template <class T, int L, int P, int TAPS> struct staged_line {
-    static constexpr int N = L * P;
+// N places of a line, a walk's threads apart; lines are staged.
+template <class T, int PLACES, int TAPS> struct staged_line {
+    static constexpr int N = PLACES;
     static constexpr bool AHEAD = false;
     typedef T type;
     typedef acc<T> A;
@@ -255,14 +255,14 @@ template <class T, int L, int P, int TAPS> struct staged_line {
                                            const stage_of &s)
         : a(args), deep(args, 0, w.depth)
     {
-        at = w.unit + w.thread * P;
-        apart = a.threads * P;
-        places = w.thread * P < w.units ? w.units - w.thread * P : 0;
+        at = w.unit + w.thread;
+        apart = a.threads;
+        places = w.thread < w.units ? w.units - w.thread : 0;
         step = a.inner * (uint32_t)sizeof(T);
         empty = 0;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            uint32_t c = min(at + (i / P) * apart + i % P, w.unit + w.units - 1);
+            uint32_t c = min(at + i * apart, w.unit + w.units - 1);
             const uint32_t channel = wd_take_rest(c, a.by_run);
             const taps_of<A> e(a, 2, c);
             const uint32_t first =
@@ -399,8 +399,8 @@ template <class T, int L, int P, int TAPS> struct staged_line {
     {
         clear_empty(sum);
 #pragma unroll
-        for (int l = 0; l < L; ++l) {
-            if (l * apart < places) put_sum<T, P>(a, line + at + l * apart, sum + l * P);
+        for (int l = 0; l < N; ++l) {
+            if (l * apart < places) put_sum<T, 1>(a, line + at + l * apart, sum + l);
         }
     }
 };

@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "gpu/device/depend.cuh"
-#include "gpu/device/halves.cuh"
 #include "gpu/device/math.cuh"
 #include "gpu/device/philox.cuh"
 #include "gpu/device/vector.cuh"
@@ -70,109 +69,30 @@ __device__ __forceinline__ void double_pair(const rng_scale &p, const uint32_t *
     rng_double_pair(&p, radius, t, number[1], to);
 }
 
-template <class T> __device__ __forceinline__ uint32_t pair_of(float low, float high)
+// Pairs of fp16 or bf16: one kernel makes both.
+template <int WORDS>
+__device__ __forceinline__ void pack(const rng_vector_args &a, const float (*value)[2],
+                                     uint32_t *word)
 {
-    uint32_t word;
-    if constexpr (std::is_same<T, half16>::value) {
-        const __half2 pair = __floats2half2_rn(low, high);
-        memcpy(&word, &pair, sizeof word);
+    if (a.bfloat) {
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w) {
+            const __nv_bfloat162 pair = __floats2bfloat162_rn(value[w][0], value[w][1]);
+            memcpy(word + w, &pair, sizeof pair);
+        }
     } else {
-        const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-        memcpy(&word, &pair, sizeof word);
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w) {
+            const __half2 pair = __floats2half2_rn(value[w][0], value[w][1]);
+            memcpy(word + w, &pair, sizeof pair);
+        }
     }
-    return word;
 }
 
 __device__ __forceinline__ void put(uint32_t *word, int i, double v)
 {
     word[2 * i] = (uint32_t)__double2loint(v);
     word[2 * i + 1] = (uint32_t)__double2hiint(v);
-}
-
-// ---- Normal numbers of 16 bits ----
-
-// The table where threads read it from all banks at once.
-__device__ __forceinline__ uint32_t *near_table()
-{
-    __shared__ __align__(16) uint32_t table[RNG_ENTRIES];
-    return table;
-}
-
-// All threads of a block come.
-__device__ __forceinline__ void bring_table()
-{
-    uint4 *table = reinterpret_cast<uint4 *>(near_table());
-    const uint4 *from = reinterpret_cast<const uint4 *>(rng_normal_table);
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < RNG_ENTRIES / 4; i += blockDim.x) table[i] = from[i];
-    __syncthreads();
-}
-
-__device__ __forceinline__ float half_of(uint32_t word)
-{
-    const uint16_t bits = (uint16_t)word;
-    half16 value;
-    memcpy(&value, &bits, sizeof value);
-    return __half2float(value);
-}
-
-// Halves of words, the lowest one last.
-__device__ __forceinline__ void turn_halves(uint32_t *word)
-{
-    const uint32_t lowest = word[0];
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-        word[w] = word[w] >> 16 | (w < 3 ? word[w + 1] : lowest) << 16;
-    }
-}
-
-// A block's elements in the tail, one by one: some are, of one block in 256.
-template <class T>
-__device__ __forceinline__ void put_tails(const rng_scale &p, const wd_drawing &d, uint32_t block,
-                                          const uint32_t *number, uint32_t *word)
-{
-    uint32_t first[4], second[4];
-    wd_draw_second(d, block, second);
-#pragma unroll
-    for (int w = 0; w < 4; ++w) first[w] = number[w];
-#pragma unroll 1
-    for (int i = 0; i < WD_PHILOX_HALVES; ++i) {
-        const uint32_t half = first[0] & 0xffffu;
-        if (rng_is_tail(half)) {
-            const float z = rng_tail_number(half, root(rng_tail_square(half, second[0] & 0xffffu)));
-            const float value = fmaf(p.step_f, z, p.base_f);
-            word[0] = (word[0] & 0xffff0000u) | (pair_of<T>(value, 0.0f) & 0xffffu);
-        }
-        turn_halves(first);
-        turn_halves(second);
-        turn_halves(word);
-    }
-}
-
-template <class T>
-__device__ __forceinline__ void make_normal(const rng_scale &p, const wd_drawing &d, uint32_t block,
-                                            const uint32_t *number, uint32_t *word)
-{
-    const uint32_t *table = near_table();
-    uint32_t tails = 0; // where an upper bit is set
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-        const uint32_t low = table[number[w] >> 4 & (RNG_ENTRIES - 1)];
-        const uint32_t high = table[number[w] >> 20 & (RNG_ENTRIES - 1)];
-        const uint32_t place = (number[w] << 6 & 0x03c003c0u) | 0x3c003c00u; // 1 and sixteenths
-        const uint32_t size =
-            wd_halves_fma(__byte_perm(low, high, 0x7632), place, __byte_perm(low, high, 0x5410));
-        tails |= size;
-        word[w] = (number[w] & 0x80008000u) ^ size;
-    }
-    if (!std::is_same<T, half16>::value || p.step_f != 1.0f || p.base_f != 0.0f) {
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-            word[w] = pair_of<T>(fmaf(p.step_f, half_of(word[w]), p.base_f),
-                                 fmaf(p.step_f, half_of(word[w] >> 16), p.base_f));
-        }
-    }
-    if (tails & 0x80008000u) put_tails<T>(p, d, block, number, word);
 }
 
 // Of the element, of WORDS words, that word w is a part of.
@@ -182,10 +102,12 @@ template <int WORDS> __device__ __forceinline__ uint32_t element_above(const uin
     return i & 1 ? wd_word_above<1>(flags[i / 2]) : wd_word_above<0>(flags[i / 2]);
 }
 
-// T is what y holds; of Bernoulli's an integer of as many bytes.
+// T is what y holds; of Bernoulli's an integer of as many bytes, and so of uniform numbers of one and two.
 template <class T, int WAY> struct elements {
+    typedef T stored;
     static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
     static constexpr int IN_BLOCK = HALVES ? WD_PHILOX_HALVES : 4;
+    static constexpr bool TAILS = false;
 
     static __device__ __forceinline__ void draw(const rng_vector_args &a, const wd_drawing &d,
                                                 uint32_t block, uint32_t *number)
@@ -194,10 +116,19 @@ template <class T, int WAY> struct elements {
         else wd_draw(d, block, number);
     }
 
+    // All of a block, packed; none of them needs to be made again.
+    static __device__ __forceinline__ bool all(const rng_vector_args &a, const wd_drawing &d,
+                                               uint32_t block, uint32_t *word)
+    {
+        uint32_t number[4];
+        draw(a, d, block, number);
+        make<IN_BLOCK>(a, number, word);
+        return false;
+    }
+
     // The first COUNT elements that words of a block are, packed. Of pairs, both.
     template <int COUNT>
-    static __device__ __forceinline__ void make(const rng_vector_args &a, const wd_drawing &d,
-                                                uint32_t block, const uint32_t *number,
+    static __device__ __forceinline__ void make(const rng_vector_args &a, const uint32_t *number,
                                                 uint32_t *word)
     {
         constexpr int WORDS = COUNT * (int)sizeof(T) / 4;
@@ -212,25 +143,28 @@ template <class T, int WAY> struct elements {
                 word[w] = (uint32_t)(a.none >> (32 * (w & 1))) ^
                           ((uint32_t)(a.flip >> (32 * (w & 1))) & ~above);
             }
-        } else if constexpr (sizeof(T) == 2 && WAY == UNIFORM) {
+        } else if constexpr (sizeof(T) <= 2) {
+            float value[COUNT / 2][2];
 #pragma unroll
-            for (int w = 0; w < WORDS; ++w) {
-                word[w] = pair_of<T>(rng_coarse_uniform(&p, middle_of<0>(a, number[w])),
-                                     rng_coarse_uniform(&p, middle_of<1>(a, number[w])));
+            for (int w = 0; w < COUNT / 2; ++w) {
+                value[w][0] = rng_coarse_uniform(&p, middle_of<0>(a, number[w]));
+                value[w][1] = rng_coarse_uniform(&p, middle_of<1>(a, number[w]));
             }
-        } else if constexpr (sizeof(T) == 2) {
-            static_assert(WORDS == 4, "a block");
-            make_normal<T>(p, d, block, number, word);
-        } else if constexpr (sizeof(T) == 1) {
-            constexpr bool SIGNED = std::is_same<T, int8_t>::value;
+            if constexpr (sizeof(T) == 2) {
+                pack<WORDS>(a, value, word);
+            } else {
+                uint32_t bits[COUNT]; // rounded by what is added: the lowest bytes are the integers
 #pragma unroll
-            for (int w = 0; w < WORDS; ++w) word[w] = 0;
+                for (int i = 0; i < COUNT; ++i) {
+                    const float v = fminf(fmaxf(value[i / 2][i & 1], a.byte_least), a.byte_most);
+                    bits[i] = __float_as_uint(v + 12582912.0f);
+                }
 #pragma unroll
-            for (int i = 0; i < COUNT; ++i) {
-                const double v = rng_coarse_uniform(&p, i & 1 ? middle_of<1>(a, number[i / 2])
-                                                              : middle_of<0>(a, number[i / 2]));
-                const int64_t whole = wd_saturate(v, SIGNED ? -128.0 : 0.0, SIGNED ? 127.0 : 255.0);
-                word[i / 4] |= (uint32_t)(uint8_t)whole << (8 * (i & 3));
+                for (int w = 0; w < WORDS; ++w) {
+                    word[w] =
+                        __byte_perm(__byte_perm(bits[4 * w], bits[4 * w + 1], 0x0040),
+                                    __byte_perm(bits[4 * w + 2], bits[4 * w + 3], 0x0040), 0x5410);
+                }
             }
         } else if constexpr (std::is_same<T, int32_t>::value) {
 #pragma unroll

@@ -16,11 +16,9 @@
 enum {
     TYPE_F32,
     TYPE_F64,
-    TYPE_F16,
-    TYPE_BF16,
+    TYPE_16, /* fp16 and bf16 */
     TYPES_WIDE,
-    TYPE_I8 = TYPES_WIDE,
-    TYPE_U8,
+    TYPE_BYTE = TYPES_WIDE, /* int8 and uint8 */
     TYPE_I32,
     TYPES_UNIFORM,
     TYPE_OTHER = TYPES_UNIFORM, /* of whole bytes */
@@ -35,7 +33,14 @@ enum {
     TILE_ROW = 128,          /* bytes of a pixel, where there are more */
     TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
     TILE_PIXELS = 128,
-    TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
+    TILE_BYTES_NORMAL = 6272, /* besides all sizes of normal numbers, three times a processor */
+    TILES_A_PROCESSOR = 4,    /* at least, where tiles can be smaller */
+    PAIRS_BYTES =
+        64,         /* of a pixel, at least: two channels a thread are stored a sector at a time */
+    NEAR_TURNS = 2, /* of all threads, which pay for spreading all sizes */
+    BLOCK_SHARED = 1024, /* what a block takes besides */
+    RNG_RUNS_MOST = 16,
+    BLOCKS_ENOUGH = 12, /* of a processor, so that none waits long for the last ones */
 };
 
 static int type_index(int dtype)
@@ -43,10 +48,10 @@ static int type_index(int dtype)
     switch (dtype) {
     case CUDNN_DATA_FLOAT: return TYPE_F32;
     case CUDNN_DATA_DOUBLE: return TYPE_F64;
-    case CUDNN_DATA_HALF: return TYPE_F16;
-    case CUDNN_DATA_BFLOAT16: return TYPE_BF16;
-    case CUDNN_DATA_INT8: return TYPE_I8;
-    case CUDNN_DATA_UINT8: return TYPE_U8;
+    case CUDNN_DATA_HALF:
+    case CUDNN_DATA_BFLOAT16: return TYPE_16;
+    case CUDNN_DATA_INT8:
+    case CUDNN_DATA_UINT8: return TYPE_BYTE;
     case CUDNN_DATA_INT32: return TYPE_I32;
     case CUDNN_DATA_BOOLEAN: return TYPE_BITS;
     default: return wd_dtype_bits(dtype) >= 8 ? TYPE_OTHER : -1;
@@ -60,23 +65,35 @@ static int64_t plane_of(const struct wd_tensor *y)
     return plane;
 }
 
-/* The kernel that makes y's elements, in tiles or not, and how many a block of bits is. */
-static int kernel_of(const struct wd_rng_attr *attr, int dtype, bool in_tiles)
+enum { FLAT, PAIRS, TILES };
+
+/* The kernel that makes y's elements in a way, or -1. */
+static int kernel_of(const struct wd_rng_attr *attr, int dtype, int way)
 {
-    static const int chance[2][4] = {
+    static const int chance[][4] = {
         {KERNEL_rng_chance_8, KERNEL_rng_chance_16, KERNEL_rng_chance_32, KERNEL_rng_chance_64},
+        {-1, KERNEL_rng_pairs_chance_16, KERNEL_rng_pairs_chance_32, -1},
         {KERNEL_rng_tiles_chance_8, KERNEL_rng_tiles_chance_16, KERNEL_rng_tiles_chance_32,
          KERNEL_rng_tiles_chance_64}};
+    static const int uniform[][TYPES_UNIFORM] = {
+        {KERNEL_rng_uniform_f32, KERNEL_rng_uniform_f64, KERNEL_rng_uniform_16,
+         KERNEL_rng_uniform_byte, KERNEL_rng_uniform_i32},
+        {KERNEL_rng_pairs_uniform_f32, -1, KERNEL_rng_pairs_uniform_16, -1, -1},
+        {KERNEL_rng_tiles_uniform_f32, KERNEL_rng_tiles_uniform_f64, KERNEL_rng_tiles_uniform_16,
+         -1, -1}};
+    static const int normal[][TYPES_WIDE] = {
+        {KERNEL_rng_normal_f32, KERNEL_rng_normal_f64, KERNEL_rng_normal_16},
+        {KERNEL_rng_pairs_normal_f32, -1, KERNEL_rng_pairs_normal_16},
+        {KERNEL_rng_tiles_normal_f32, KERNEL_rng_tiles_normal_f64, KERNEL_rng_tiles_normal_16}};
     int type = type_index(dtype);
     int width = 0;
     switch (attr->distribution) {
     case CUDNN_RNG_DISTRIBUTION_BERNOULLI:
         if (type == TYPE_BITS) return KERNEL_rng_chance_bits;
         while (8 << width < wd_dtype_bits(dtype)) width += 1;
-        return chance[in_tiles][width];
-    case CUDNN_RNG_DISTRIBUTION_UNIFORM:
-        return (in_tiles ? KERNEL_rng_tiles_uniform_f32 : KERNEL_rng_uniform_f32) + type;
-    default: return (in_tiles ? KERNEL_rng_tiles_normal_f32 : KERNEL_rng_normal_f32) + type;
+        return chance[way][width];
+    case CUDNN_RNG_DISTRIBUTION_UNIFORM: return uniform[way][type];
+    default: return normal[way][type];
     }
 }
 
@@ -113,19 +130,114 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+/* Whether a kernel makes normal numbers of 16 bits. */
+static bool has_sizes(int kernel)
+{
+    return kernel == KERNEL_rng_normal_16 || kernel == KERNEL_rng_pairs_normal_16 ||
+           kernel == KERNEL_rng_tiles_normal_16;
+}
+
+/* Normal numbers of 16 bits: of `units` a thread, or a block where they are tiles of some bytes, by blocks that stay where
+ * there is enough for all of them. Returns how many blocks there are. */
+static int64_t stay(const struct wd_queue *queue, struct rng_vector_args *a, int64_t units,
+                    uint32_t threads, uint32_t *shared)
+{
+    const struct wd_device *device = queue->device;
+    int64_t bytes = RNG_NORMAL_FIXED + RNG_NORMAL_SIZES + *shared;
+    int64_t blocks =
+        wd_least(device->shared_per_processor / (bytes + BLOCK_SHARED), 2048 / RNG_NORMAL_THREADS) *
+        device->multiprocessors;
+    int64_t each = a->tile_channels > 0 ? 1 : threads;
+    a->tile_at = RNG_NORMAL_FIXED;
+    if (bytes <= device->shared_per_block && units >= blocks * each) {
+        a->near = 1;
+        a->plain = a->scale.base_f == 0.0f && a->scale.step_f != 0.0f;
+        a->tile_at += RNG_NORMAL_SIZES;
+    } else {
+        blocks = wd_ceil_div(units, each);
+    }
+    a->turns = (uint32_t)wd_ceil_div(units, blocks * each);
+    *shared += a->tile_at;
+    return blocks;
+}
+
+/* How many turns a thread has that does not stay: more where there is much, as it takes some instructions to begin. */
+static uint32_t turns_of(const struct wd_queue *queue, int64_t units, int64_t threads)
+{
+    int64_t turns = RNG_RUNS;
+    int64_t enough = BLOCKS_ENOUGH * (int64_t)queue->device->multiprocessors;
+    while (turns < RNG_RUNS_MOST && units / (2 * turns * threads) >= enough) turns *= 2;
+    return (uint32_t)turns;
+}
+
 static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
                                int64_t run, int64_t shift)
 {
     int64_t own = kernel != KERNEL_rng_chance_bits && shift > 0 ? 31 : 32; /* runs of a warp */
-    bool table = kernel == KERNEL_rng_normal_f16 || kernel == KERNEL_rng_normal_bf16;
-    int64_t runs = table ? RNG_RUNS_TABLE : RNG_RUNS;
     int64_t threads = RNG_THREADS;
     int64_t warps = wd_ceil_div(wd_ceil_div(a->count + shift, run), own);
-    if (warps * 32 < threads * runs * queue->device->multiprocessors) threads = THREADS_FEW;
-    a->runs = (uint32_t)runs;
-    a->whole_blocks = (uint32_t)(a->count / (threads * runs * run));
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * runs),
+    if (has_sizes(kernel)) {
+        uint32_t shared = 0;
+        int64_t blocks;
+        threads = warps < queue->device->multiprocessors * (RNG_NORMAL_THREADS / 32)
+                      ? THREADS_FEW
+                      : RNG_NORMAL_THREADS;
+        blocks = stay(queue, a, 32 * warps, (uint32_t)threads, &shared);
+        return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
+    }
+    if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
+    a->runs = kernel == KERNEL_rng_chance_bits ? RNG_RUNS : turns_of(queue, 32 * warps, threads);
+    a->whole_blocks = (uint32_t)(a->count / (threads * a->runs * run));
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * a->runs),
                           (uint32_t)threads, 0, a);
+}
+
+/* A thread has two channels, and as many pixels as a block of bits has elements. */
+static cudnnStatus_t emit_pairs(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
+                                const struct wd_tensor *y, int64_t block)
+{
+    int64_t units = a->count / (2 * block);
+    int64_t threads = RNG_THREADS;
+    int64_t blocks;
+    uint32_t shared = 0;
+    a->row_blocks = (uint32_t)(plane_of(y) / block);
+    a->by_units = wd_fastdiv_of((uint32_t)(a->channels / 2));
+    a->by_spans = wd_fastdiv_of(a->row_blocks);
+    a->all_units = (uint32_t)units;
+    if (has_sizes(kernel)) {
+        threads = units < queue->device->multiprocessors * (int64_t)RNG_NORMAL_THREADS
+                      ? THREADS_FEW
+                      : RNG_NORMAL_THREADS;
+        blocks = stay(queue, a, units, (uint32_t)threads, &shared);
+    } else {
+        if (units < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
+        a->turns = turns_of(queue, units, threads);
+        blocks = wd_ceil_div(units, threads * a->turns);
+    }
+    return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
+}
+
+/* So many threads of at most `most` that the last turn of them is as full as the others. */
+static uint32_t even_threads(int64_t units, int64_t most)
+{
+    int64_t each = wd_ceil_div(units, wd_ceil_div(units, most));
+    return (uint32_t)(wd_ceil_div(each, 32) * 32);
+}
+
+/* Of tiles of so many pixels at most, whose threads have several turns, those whose last turn is fullest. */
+static int64_t even_pixels(int64_t most, int64_t wide, int64_t plane, int64_t block)
+{
+    int64_t best = most;
+    int64_t best_turns = 0;
+    for (int64_t pixels = most; pixels >= most / 2 && pixels > 0; pixels -= block) {
+        int64_t blocks = plane % block == 0 ? pixels / block : (pixels + 2 * block - 2) / block;
+        int64_t turns = wd_ceil_div(blocks * wide, RNG_THREADS);
+        if (best_turns == 0 || pixels * best_turns > best * turns) {
+            best = pixels;
+            best_turns = turns;
+        }
+    }
+    return best;
 }
 
 /* Tiles have all channels where these are few, else some of them, in whole units of memory. */
@@ -137,7 +249,9 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     int64_t images = wd_most(y->dim[0], 1);
     int64_t channels = y->dim[1];
     int64_t wide = channels;
-    int64_t pixels, groups, spans;
+    int64_t room = has_sizes(kernel) ? TILE_BYTES_NORMAL : TILE_BYTES;
+    int64_t pixels, groups, spans, tiles;
+    uint32_t shared, threads;
     if (channels * bytes > TILE_ROW_WHOLE && channels * bytes % RNG_BYTES == 0 && a->shift == 0) {
         wide = TILE_ROW / bytes;
         a->units = TILE_ROW / RNG_BYTES;
@@ -145,27 +259,33 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
         wide = 2 * TILE_ROW / bytes;
     }
     a->contiguous = wide == channels;
-    pixels = wd_clamp(TILE_BYTES / (wide * bytes) / block * block, block, TILE_PIXELS);
+    pixels = wd_clamp(room / (wide * bytes) / block * block, block, TILE_PIXELS);
     groups = wd_ceil_div(channels, wide);
     while (pixels >= 2 * block && images * wd_ceil_div(plane, pixels) * groups <
                                       TILES_A_PROCESSOR * (int64_t)queue->device->multiprocessors) {
         pixels = pixels / 2 / block * block;
     }
+    if (pixels < plane && !has_sizes(kernel)) pixels = even_pixels(pixels, wide, plane, block);
     pixels = wd_least(pixels, plane);
     spans = wd_ceil_div(plane, pixels);
     a->small = spans == 1 && plane % block != 0;
     a->row_blocks = (uint32_t)(a->small || plane % block == 0 ? wd_ceil_div(pixels, block)
                                                               : (pixels + 2 * block - 2) / block);
-    a->channels = (uint32_t)channels;
-    a->plane = (uint32_t)plane;
     a->tile_channels = (uint32_t)wide;
     a->tile_pixels = (uint32_t)pixels;
     a->by_channels = wd_fastdiv_of((uint32_t)wide);
     a->by_units = wd_fastdiv_of((uint32_t)a->units);
     a->by_groups = wd_fastdiv_of((uint32_t)groups);
     a->by_spans = wd_fastdiv_of((uint32_t)spans);
-    return wd_emit_kernel(queue, &kernel_rows[kernel], images * spans * groups, RNG_THREADS,
-                          (uint32_t)(pixels * wide * bytes + RNG_BYTES), a);
+    tiles = images * spans * groups;
+    a->all_units = (uint32_t)tiles;
+    shared = (uint32_t)(pixels * wide * bytes + RNG_BYTES);
+    threads = RNG_THREADS;
+    if (has_sizes(kernel)) {
+        threads = even_threads((int64_t)a->tile_channels * a->row_blocks, RNG_NORMAL_THREADS);
+        tiles = stay(queue, a, tiles, threads, &shared);
+    }
+    return wd_emit_kernel(queue, &kernel_rows[kernel], tiles, threads, shared, a);
 }
 
 /* The bits of a number of y's type, in all elements of eight bytes; of a mask, of its bit. */
@@ -186,8 +306,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct rng_args numbers = wd_rng_args_of(call);
     int64_t bytes = wd_dtype_bytes(y->dtype);
     int64_t block = rng_block_elements(numbers.how);
-    bool in_tiles = !wd_tensor_is_nchw(y);
-    int kernel = kernel_of(&numbers.attr, y->dtype, in_tiles);
+    int way = wd_tensor_is_nchw(y) ? FLAT : PAIRS;
+    int kernel = kernel_of(&numbers.attr, y->dtype, way);
     uint64_t threshold = wd_chance_threshold(numbers.attr.probability);
     struct rng_vector_args a;
     memset(&a, 0, sizeof a);
@@ -202,6 +322,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.exponent = 0x4b000000u;
     a.count = wd_tensor_count(y);
     a.scale = numbers.scale;
+    a.bfloat = y->dtype == CUDNN_DATA_BFLOAT16;
+    a.byte_least = y->dtype == CUDNN_DATA_INT8 ? -128.0f : 0.0f;
+    a.byte_most = a.byte_least + 255.0f;
     if (numbers.how == RNG_CHANCE) {
         bool certain = threshold > UINT32_MAX;
         a.threshold = wd_threshold_of(certain ? 0 : (uint32_t)threshold);
@@ -214,8 +337,16 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         a.shift = (int32_t)((uintptr_t)a.y % (RNG_WORD / 8) * 8);
         return emit_flat(queue, &a, kernel, RNG_WORD, a.shift);
     }
-    if (in_tiles) return emit_tiles(queue, &a, kernel, y, block);
-    return emit_flat(queue, &a, kernel, RNG_BYTES / bytes, a.shift / bytes);
+    if (way == FLAT) return emit_flat(queue, &a, kernel, RNG_BYTES / bytes, a.shift / bytes);
+    a.channels = (uint32_t)y->dim[1];
+    a.plane = (uint32_t)plane_of(y);
+    a.by_plane = wd_fastdiv_of(a.plane);
+    a.by_image = wd_fastdiv_of(a.channels);
+    if (kernel >= 0 && y->dim[1] % 2 == 0 && y->dim[1] * bytes >= PAIRS_BYTES &&
+        plane_of(y) % block == 0 && a.shift % (2 * bytes) == 0) {
+        return emit_pairs(queue, &a, kernel, y, block);
+    }
+    return emit_tiles(queue, &a, kernel_of(&numbers.attr, y->dtype, TILES), y, block);
 }
 
 const struct wd_engine wd_engine_rng_vector = {

@@ -4,6 +4,7 @@
  *
  *   flat    memory is in the order of the index. A thread makes runs of 16 bytes, which begin `shift`
  *           bytes behind a boundary of 16; where that is not 0, lanes hand on what is beyond one.
+ *   pairs   channels are neighbours, planes are whole blocks of bits: a thread makes two channels'.
  *   tiles   channels are neighbours. A block of threads makes the elements of some channels of some
  *           pixels in the order of the index, in shared memory, and stores them by pixels. */
 #ifndef WD_OPS_RNG_VECTOR_ARGS_H
@@ -14,10 +15,13 @@
 
 enum {
     RNG_THREADS = 256,
-    RNG_BYTES = 16,      /* of a store */
-    RNG_RUNS = 4,        /* of a thread, */
-    RNG_RUNS_TABLE = 16, /* and where a block brings a table */
-    RNG_WORD = 32,       /* elements of a run of a mask */
+    RNG_BYTES = 16, /* of a store */
+    RNG_RUNS = 4,   /* of a thread */
+    RNG_WORD = 32,  /* elements of a run of a mask */
+    RNG_NORMAL_THREADS = 512,
+    RNG_NORMAL_FIXED =
+        16 + 4 * RNG_NORMAL_THREADS, /* bytes that normal numbers of 16 bits share, */
+    RNG_NORMAL_SIZES = 1 << 16,      /* and all sizes behind them */
 };
 
 struct rng_vector_args {
@@ -35,7 +39,15 @@ struct rng_vector_args {
     uint64_t flip;     /* those in which a 1 is different */
     struct wd_threshold threshold;
     struct rng_scale scale;
-    int32_t shift; /* flat: bytes between the boundary before y and y; of a mask, elements */
+    float byte_least; /* of integers of a byte */
+    float byte_most;
+    int32_t bfloat;     /* of 16 bits: y is bf16, else fp16 */
+    int32_t near;       /* normal, of 16 bits: all sizes are spread in shared memory, */
+    int32_t plain;      /* in y's scale and type, as signs do not matter to these */
+    uint32_t turns;     /* of a thread that stays */
+    uint32_t all_units; /* pairs: of all threads; tiles: how many */
+    uint32_t tile_at;   /* bytes of shared memory before a tile */
+    int32_t shift;      /* flat: bytes between the boundary before y and y; of a mask, elements */
     int32_t streaming;
     uint32_t runs;         /* flat: of a thread */
     uint32_t whole_blocks; /* flat: of threads, all of whose runs are y's */
@@ -51,6 +63,8 @@ struct rng_vector_args {
     struct wd_fastdiv by_groups; /* tiles of a pixel */
     struct wd_fastdiv by_spans;  /* tiles of a plane */
     int32_t units;
+    struct wd_fastdiv by_plane; /* of all pixels, and of all channels */
+    struct wd_fastdiv by_image;
 };
 
 #endif

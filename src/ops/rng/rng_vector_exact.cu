@@ -3,7 +3,9 @@
 // Random tensors in one pass over y, 16 bytes a store. Values are the definition's, bit for bit: the
 // same functions make them (rng_numbers.h), and so this file is compiled without contraction.
 #include "gpu/device/shared.cuh"
+#include "gpu/device/warp.cuh"
 #include "ops/rng/rng_elements.cuh"
+#include "ops/rng/rng_normal.cuh"
 
 namespace {
 
@@ -107,7 +109,7 @@ __device__ __forceinline__ void make_run(const rng_vector_args &a, const wd_draw
                 number[w] = part == p ? number[p * WORDS + w] : number[w];
             }
         }
-        made::template make<COUNT>(a, d, block + b, number, word + b * (4 / BLOCKS));
+        made::template make<COUNT>(a, number, word + b * (4 / BLOCKS));
     }
 }
 
@@ -116,7 +118,6 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
     typedef piece<sizeof(T)> P;
     typedef shares<T, WAY> in;
     const wd_drawing d = begin(a);
-    if (WAY == NORMAL && sizeof(T) == 2) bring_table();
     const uint32_t threads = blockDim.x, lane = threadIdx.x % 32;
     uint32_t word[8]; // what is stored is behind the first four
     if (a.shift == 0) {
@@ -149,6 +150,51 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
             store_run(a, static_cast<P *>(a.y) + at + lane * in::COUNT, shifted);
         } else {
             store<P>(a, at + lane * in::COUNT, shifted);
+        }
+    }
+}
+
+// Normal numbers of 16 bits, by blocks of threads that stay: a thread makes a block of bits, 16 bytes, at a time.
+__device__ __forceinline__ void flat_normals(const rng_vector_args &a)
+{
+    constexpr int COUNT = WD_PHILOX_HALVES;
+    const wd_drawing d = begin(a);
+    const uint32_t all = gridDim.x * blockDim.x, lane = threadIdx.x % 32;
+    const uint32_t whole = (uint32_t)(a.count / COUNT);
+    const int before = a.shift / 2;
+    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x, first = unit, tails = 0;
+    const auto block_of = [&](uint32_t turn) {
+        const uint32_t at = first + turn * all;
+        return before == 0 ? at : at / 32 * 31 - 1 + lane;
+    };
+    bring_sizes(a, wd_dynamic_shared<normal_memory>());
+#pragma unroll 1
+    for (uint32_t turn = 0, bit = 0; turn < a.turns; ++turn, unit += all) {
+        uint32_t word[4];
+        bool tail = false;
+        if (before == 0) {
+            if (unit <= whole) tail = normal_halves::all(a, d, unit, word);
+            if (unit < whole) {
+                store_run(a, static_cast<uint16_t *>(a.y) + (int64_t)unit * COUNT, word);
+            } else if (unit == whole) {
+                store<uint16_t>(a, (int64_t)unit * COUNT, word);
+            }
+        } else {
+            // a warp makes 32 runs of the index, of which the first one's are the last of the warp before
+            const int64_t base = (int64_t)(unit / 32) * 31 - 1, at = base * COUNT - before;
+            if (at + COUNT < a.count) {
+                uint32_t shifted[4];
+                tail = normal_halves::all(a, d, (uint32_t)base + lane, word);
+                take_from<2>(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
+                if (lane > 0) store<uint16_t>(a, at + lane * COUNT, shifted);
+                if (base + lane < 0) tail = false;
+            }
+        }
+        tails |= (uint32_t)tail << bit;
+        if (++bit == 32 || turn + 1 == a.turns) {
+            mend(a, d, tails, block_of);
+            tails = bit = 0;
+            first = unit + all;
         }
     }
 }
@@ -190,17 +236,99 @@ __device__ __forceinline__ void flat_bits(const rng_vector_args &a)
 
 // ---- Channels as neighbours ----
 
-template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vector_args &a)
+// Element i of two blocks, side by side.
+template <class P>
+__device__ __forceinline__ void store_two(P *to, const uint32_t *one, const uint32_t *other, int i)
 {
-    WD_DYNAMIC_SHARED(unsigned char, shared);
-    typedef elements<T, WAY> made;
-    typedef piece<sizeof(T)> P;
-    constexpr int COUNT = made::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(T);
+    if constexpr (sizeof(P) == 2) {
+        *reinterpret_cast<uint32_t *>(to) =
+            __byte_perm(one[i / 2], other[i / 2], i & 1 ? 0x7632 : 0x5410);
+    } else {
+        *reinterpret_cast<uint2 *>(to) = make_uint2(one[i], other[i]);
+    }
+}
+
+// Planes are whole blocks of bits: a thread makes those of two channels at a time, neighbouring threads those of
+// neighbouring channels, and stores two elements of a pixel at once.
+template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &a)
+{
+    typedef piece<sizeof(typename M::stored)> P;
+    constexpr int COUNT = M::IN_BLOCK;
     const wd_drawing d = begin(a);
-    if (WAY == NORMAL && sizeof(T) == 2) bring_table();
+    const uint32_t all = gridDim.x * blockDim.x;
+    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x, first = unit, tails = 0;
+    const auto first_block = [&](uint32_t at) {
+        const uint32_t row = wd_fastdiv_quotient(at, a.by_units);
+        const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
+        return (image * a.channels + 2 * (at - row * a.by_units.divisor)) * a.row_blocks + row -
+               image * a.row_blocks;
+    };
+    const auto block_of = [&](uint32_t bit) {
+        return first_block(first + bit / 2 * all) + (bit & 1 ? a.row_blocks : 0);
+    };
+    if constexpr (M::TAILS) bring_sizes(a, wd_dynamic_shared<normal_memory>());
+#pragma unroll 1
+    for (uint32_t turn = 0, bit = 0; turn < a.turns; ++turn, unit += all) {
+        if (unit < a.all_units) {
+            const uint32_t row = wd_fastdiv_quotient(unit, a.by_units);
+            const uint32_t pair = unit - row * a.by_units.divisor;
+            const uint32_t block = first_block(unit);
+            P *to = static_cast<P *>(a.y) + (int64_t)row * (int)(COUNT * a.channels) + 2 * pair;
+            uint32_t one[COUNT * (int)sizeof(P) / 4], other[COUNT * (int)sizeof(P) / 4];
+            tails |= (uint32_t)M::all(a, d, block, one) << bit;
+            tails |= (uint32_t)M::all(a, d, block + a.row_blocks, other) << (bit + 1);
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i, to += a.channels) store_two(to, one, other, i);
+        }
+        if constexpr (M::TAILS) {
+            bit += 2;
+            if (bit == 32 || turn + 1 == a.turns) {
+                mend(a, d, tails, block_of);
+                tails = bit = 0;
+                first = unit + all;
+            }
+        }
+    }
+}
+
+// Where the first element of a tile of pixels and channels is in the index.
+__device__ __forceinline__ uint32_t tile_origin(const rng_vector_args &a, uint32_t at)
+{
+    const uint32_t row = wd_fastdiv_quotient(at, a.by_groups);
+    const uint32_t channel = (at - row * a.by_groups.divisor) * a.tile_channels;
+    const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
+    const uint32_t pixel = (row - image * a.by_spans.divisor) * a.tile_pixels;
+    return (image * a.channels + channel) * a.plane + pixel;
+}
+
+// Block of bits i of a tile, the channel and pixel where it begins, and how many elements before these it has.
+// Neighbours have neighbouring channels. Of whole planes a block goes on from one channel to the next: it is made with
+// the one that it begins in, or, that before the tile, last.
+template <int COUNT>
+__device__ __forceinline__ uint32_t tile_block(const rng_vector_args &a, uint32_t origin,
+                                               uint32_t i, int *channel, int *pixel, uint32_t *skip)
+{
+    const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
+    const int c = (int)(i - k * a.tile_channels);
+    const uint32_t index = origin + (uint32_t)c * a.plane;
+    const uint32_t block = (a.small ? index + COUNT - 1 : index) / COUNT + k;
+    const bool own = i < a.tile_channels * a.row_blocks;
+    *channel = own ? c : 0;
+    *pixel = own ? (int)(block * COUNT - index) : 0;
+    *skip = own ? 0 : origin % COUNT;
+    return own ? block : origin / COUNT;
+}
+
+// A tile; for each of a thread's blocks of bits whether it has elements in the tail.
+template <class M>
+__device__ __forceinline__ uint32_t tile_of(const rng_vector_args &a, const wd_drawing &d,
+                                            uint32_t at, unsigned char *shared)
+{
+    typedef piece<sizeof(typename M::stored)> P;
+    constexpr int COUNT = M::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(P);
     P *y = static_cast<P *>(a.y);
-    const uint32_t row = wd_fastdiv_quotient(blockIdx.x, a.by_groups);
-    const uint32_t channel = (blockIdx.x - row * a.by_groups.divisor) * a.tile_channels;
+    const uint32_t row = wd_fastdiv_quotient(at, a.by_groups);
+    const uint32_t channel = (at - row * a.by_groups.divisor) * a.tile_channels;
     const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
     const uint32_t pixel = (row - image * a.by_spans.divisor) * a.tile_pixels;
     const int channels = (int)min(a.tile_channels, a.channels - channel);
@@ -209,24 +337,16 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
     // as far behind a boundary as in y
     const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
     P *tile = reinterpret_cast<P *>(shared + shift);
-    // Neighbours have neighbouring channels. Of whole planes a block of bits goes on from one channel to the
-    // next: it is made with the one that it begins in, or, that before the tile, last.
-    const uint32_t origin = (image * a.channels + channel) * a.plane + pixel;
+    const uint32_t origin = tile_origin(a, at);
     const uint32_t end = origin + (uint32_t)channels * a.plane;
-    const uint32_t own = a.tile_channels * a.row_blocks;
-    const uint32_t all = own + (a.small && origin % COUNT != 0);
-    for (uint32_t i = threadIdx.x; i < all; i += blockDim.x) {
-        uint32_t number[4], word[COUNT * (int)sizeof(T) / 4];
-        const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
-        int c = (int)(i - k * a.tile_channels);
-        const uint32_t index = origin + (uint32_t)c * a.plane;
-        uint32_t block = (a.small ? index + COUNT - 1 : index) / COUNT + k;
-        int p = (int)(block * COUNT - index);
-        uint32_t skip = 0;
-        if (i >= own) block = origin / COUNT, c = 0, p = 0, skip = origin % COUNT;
+    const uint32_t all = a.tile_channels * a.row_blocks + (a.small && origin % COUNT != 0);
+    uint32_t tails = 0, bit = 0;
+    for (uint32_t i = threadIdx.x; i < all; i += blockDim.x, ++bit) {
+        uint32_t word[COUNT * (int)sizeof(P) / 4], skip;
+        int c, p;
+        const uint32_t block = tile_block<COUNT>(a, origin, i, &c, &p, &skip);
         if (c >= channels || p >= pixels) continue;
-        made::draw(a, d, block, number);
-        made::template make<COUNT>(a, d, block, number, word);
+        tails |= (uint32_t)M::all(a, d, block, word) << bit;
         P *to = tile + p * (int)a.tile_channels + c;
         if (skip == 0 && p >= 0 && p + COUNT <= pixels) {
 #pragma unroll
@@ -250,16 +370,16 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
     }
     __syncthreads();
     if (a.contiguous) {
-        const int end = shift / (int)sizeof(T) + pixels * channels; // elements from the boundary
+        const int end = shift / (int)sizeof(P) + pixels * channels; // elements from the boundary
         const P *from = reinterpret_cast<const P *>(shared);
-        P *to = y + start - shift / (int)sizeof(T);
+        P *to = y + start - shift / (int)sizeof(P);
         for (int e = (int)threadIdx.x * UNIT; e < end; e += (int)blockDim.x * UNIT) {
-            if (e * (int)sizeof(T) >= shift && e + UNIT <= end) {
+            if (e * (int)sizeof(P) >= shift && e + UNIT <= end) {
                 *reinterpret_cast<uint4 *>(to + e) = *reinterpret_cast<const uint4 *>(from + e);
                 continue;
             }
             for (int j = e; j < e + UNIT && j < end; ++j) {
-                if (j * (int)sizeof(T) >= shift) to[j] = from[j];
+                if (j * (int)sizeof(P) >= shift) to[j] = from[j];
             }
         }
     } else if (a.units > 0) {
@@ -275,6 +395,35 @@ template <class T, int WAY> __device__ __forceinline__ void tiles(const rng_vect
             const uint32_t p = wd_fastdiv_quotient(i, a.by_channels);
             const int c = (int)(i - p * a.tile_channels);
             if (c < channels) y[start + (int64_t)p * a.channels + c] = tile[i];
+        }
+    }
+    return tails;
+}
+
+template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &a)
+{
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    const wd_drawing d = begin(a);
+    if constexpr (M::TAILS) bring_sizes(a, wd_dynamic_shared<normal_memory>());
+    const uint32_t each = (a.tile_channels * a.row_blocks + blockDim.x) / blockDim.x;
+    uint32_t first = blockIdx.x, tails = 0, bit = 0;
+#pragma unroll 1
+    for (uint32_t at = blockIdx.x; at < a.all_units; at += gridDim.x) {
+        if (bit > 0) __syncthreads(); // the tile before has been stored
+        tails |= tile_of<M>(a, d, at, shared + a.tile_at) << bit;
+        bit += each;
+        if constexpr (M::TAILS) {
+            if (bit + each <= 32 && at + gridDim.x < a.all_units) continue;
+            mend(a, d, tails, [&](uint32_t turn) {
+                const uint32_t tile = turn / each,
+                               i = threadIdx.x + (turn - tile * each) * blockDim.x;
+                int c, p;
+                uint32_t skip;
+                return tile_block<M::IN_BLOCK>(a, tile_origin(a, first + tile * gridDim.x), i, &c,
+                                               &p, &skip);
+            });
+            first = at + gridDim.x;
+            tails = bit = 0;
         }
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax over columns: the channels of a position are `inner` elements apart. See softmax_columns.c.
-#include "ops/softmax/softmax_device.cuh"
+#include "gpu/device/item.cuh"
+#include "ops/softmax/softmax_columns_held.cuh"
 
 namespace {
 
@@ -10,6 +11,7 @@ struct column_place {
     uint32_t across; // the run of positions, in the tile
     uint32_t row;    // among those that share the channels
     uint32_t down;
+    uint32_t slot; // of its first position among the tile's
     uint32_t left; // channels of the block from its first on
     int64_t at;    // of the first channel's elements
     int64_t step;  // elements between channels of the thread
@@ -22,6 +24,7 @@ template <int V> __device__ __forceinline__ column_place column_at(const softmax
     p.across = threadIdx.x & (a.lanes - 1);
     p.row = threadIdx.x >> a.lane_bits;
     p.down = blockDim.x >> a.lane_bits;
+    p.slot = p.across * V;
     const int64_t position = ((int64_t)(blockIdx.x / a.cluster) * a.lanes + p.across) * V;
     int64_t outer;
     if (a.wide) outer = position / a.inner;
@@ -36,12 +39,12 @@ template <int V> __device__ __forceinline__ column_place column_at(const softmax
 }
 
 // Joins what the threads have of each position, over the block and its cluster. All threads come;
-// those of a cluster wait for it once more at their end.
-template <int V, class A>
+// those of a cluster wait for it once more at their end. MORE: places beside those of `lanes` runs.
+template <int V, int MORE, class A>
 __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const column_place &p,
                                              totals<A> *mine)
 {
-    const uint32_t width = a.lanes * V;
+    const uint32_t width = a.lanes * V + MORE;
     const bool by_warp = a.lanes < 32;
     const uint32_t slices = by_warp ? blockDim.x / 32 : p.down;
     const uint32_t slice = by_warp ? threadIdx.x / 32 : p.row;
@@ -49,26 +52,39 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     totals<A> *part = reinterpret_cast<totals<A> *>(shared);
     totals<A> *block = part + slices * width;
     totals<A> *source = block;
+    if (by_warp) {
+        A max[V];
 #pragma unroll
-    for (int j = 0; j < V; ++j) {
-        A max = mine[j].max;
-        A sum = mine[j].sum;
+        for (int j = 0; j < V; ++j) max[j] = mine[j].max;
+#pragma unroll 1
         for (uint32_t o = a.lanes; o < 32; o *= 2) {
-            max = larger(max, __shfl_xor_sync(WHOLE_WARP, max, o));
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                max[j] = larger(max[j], __shfl_xor_sync(WHOLE_WARP, max[j], o));
+            }
         }
-        if (by_warp) sum *= exp_of(mine[j].max - base_of(max));
-        for (uint32_t o = a.lanes; o < 32; o *= 2) sum += __shfl_xor_sync(WHOLE_WARP, sum, o);
-        mine[j] = {max, sum};
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            mine[j] = {max[j], mine[j].sum * exp_of(mine[j].max - base_of(max[j]))};
+        }
+#pragma unroll 1
+        for (uint32_t o = a.lanes; o < 32; o *= 2) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                mine[j].sum += __shfl_xor_sync(WHOLE_WARP, mine[j].sum, o);
+            }
+        }
     }
     if (slices == 1 && a.cluster == 1) return;
     if (!by_warp || threadIdx.x % 32 < a.lanes) {
 #pragma unroll
-        for (int j = 0; j < V; ++j) part[slice * width + p.across * V + j] = mine[j];
+        for (int j = 0; j < V; ++j) part[slice * width + p.slot + j] = mine[j];
     }
     __syncthreads();
     for (uint32_t t = threadIdx.x; t < width; t += blockDim.x) {
         totals<A> all = {lowest<A>(), 0};
         for (uint32_t s = 0; s < slices; ++s) all.max = larger(all.max, part[s * width + t].max);
+#pragma unroll 2
         for (uint32_t s = 0; s < slices; ++s) {
             const totals<A> one = part[s * width + t];
             all.sum += one.sum * exp_of(one.max - base_of(all.max));
@@ -85,6 +101,7 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
             for (uint32_t r = 0; r < a.cluster; ++r) {
                 all.max = larger(all.max, wd_of_cluster(&block[t].max, r));
             }
+#pragma unroll 2
             for (uint32_t r = 0; r < a.cluster; ++r) {
                 all.sum += wd_of_cluster(&block[t].sum, r) *
                            exp_of(wd_of_cluster(&block[t].max, r) - base_of(all.max));
@@ -95,7 +112,7 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
         __syncthreads();
     }
 #pragma unroll
-    for (int j = 0; j < V; ++j) mine[j] = source[p.across * V + j];
+    for (int j = 0; j < V; ++j) mine[j] = source[p.slot + j];
 }
 
 // R channels of V positions a thread.
@@ -136,59 +153,52 @@ __device__ __forceinline__ void add_columns(const wd_run<T, V> *x, const wd_run<
     }
 }
 
-template <class T, int R, int V, bool BACKWARD, bool LOG>
-__device__ __forceinline__ void write_columns_as(const softmax_vector_args &a,
-                                                 const column_place &p, uint32_t left, T *to,
-                                                 wd_run<T, V> *x, wd_run<T, V> *dy,
-                                                 const totals<acc<T>> *all)
-{
-    using A = acc<T>;
-    const A alpha = (A)a.alpha;
-    A number[V];
-#pragma unroll
-    for (int j = 0; j < V; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, LOG);
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-        forget<LOG>(x[r]);
-        if (BACKWARD) forget<LOG>(dy[r]);
-    }
-    if (a.beta != 0.0) {
-#pragma unroll 1
-        for (int r = 0; r < R; ++r) {
-            const wd_run<T, V> one = pick<R>(x, r), one_dy = BACKWARD ? pick<R>(dy, r) : one;
-            A v[V];
-            if (r * p.down >= left) break;
-#pragma unroll
-            for (int j = 0; j < V; ++j) {
-                v[j] = result<T, BACKWARD>(wd_widen(one.get(j)), wd_widen(one_dy.get(j)), all[j],
-                                           number[j], LOG);
-            }
-            blend_run<T, V, true>(a, to + r * p.step, v);
-        }
-        return;
-    }
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-        wd_run<T, V> out;
-        if (r * p.down >= left) continue;
-#pragma unroll
-        for (int j = 0; j < V; ++j) {
-            const A v = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
-                                            number[j], LOG);
-            out.put(j, narrow<T>(scaled(v, alpha)));
-        }
-        if (a.streaming) out.store_streaming(to + r * p.step);
-        else out.store(to + r * p.step);
-    }
-}
-
 template <class T, int R, int V, bool BACKWARD>
 __device__ __forceinline__ void write_columns(const softmax_vector_args &a, const column_place &p,
                                               uint32_t left, T *to, wd_run<T, V> *x,
                                               wd_run<T, V> *dy, const totals<acc<T>> *all)
 {
-    if (a.log) write_columns_as<T, R, V, BACKWARD, true>(a, p, left, to, x, dy, all);
-    else write_columns_as<T, R, V, BACKWARD, false>(a, p, left, to, x, dy, all);
+    using A = acc<T>;
+    const A alpha = (A)a.alpha, beta = (A)a.beta;
+    A number[V];
+#pragma unroll
+    for (int j = 0; j < V; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, a.log);
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        forget<0>(x[r]);
+        if (BACKWARD) forget<0>(dy[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r, to += p.step) {
+        wd_run<T, V> out;
+        A v[V];
+        if (r * p.down >= left) continue;
+        if (a.log) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
+                                           number[j], true);
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
+                                           number[j], false);
+            }
+        }
+        if (beta != 0) {
+            out.load(to);
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                out.put(j, narrow<T>(scaled(v[j], alpha) + beta * wd_widen(out.get(j))));
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < V; ++j) out.put(j, narrow<T>(scaled(v[j], alpha)));
+        }
+        if (a.streaming) out.store_streaming(to);
+        else out.store(to);
+    }
 }
 
 // All channels of the tile in registers.
@@ -209,7 +219,7 @@ __device__ __forceinline__ void columns(const softmax_vector_args &a)
 #pragma unroll
     for (int j = 0; j < V; ++j) all[j] = {BACKWARD ? (A)0 : lowest<A>(), 0};
     add_columns<T, R, V, BACKWARD>(x, second, a.log, all);
-    join_columns<V>(a, p, all);
+    join_columns<V, 0>(a, p, all);
     write_columns<T, R, V, BACKWARD>(a, p, p.left, static_cast<T *>(a.y) + p.at, x, second, all);
     if (a.cluster > 1) wd_cluster_wait();
 }
@@ -248,7 +258,7 @@ template <class T, bool BACKWARD> __device__ void columns_long(const softmax_vec
         }
         add_columns<T, R, 1, BACKWARD>(x, second, a.log, all);
     }
-    join_columns<1>(a, p, all);
+    join_columns<1, 0>(a, p, all);
     offset = 0;
 #pragma unroll 1
     for (uint32_t done = 0; done < p.left; done += stride, offset += R * p.step) {
@@ -261,172 +271,120 @@ template <class T, bool BACKWARD> __device__ void columns_long(const softmax_vec
     if (a.cluster > 1) wd_cluster_wait();
 }
 
-// ---- All channels of a position in one thread ----
+// ---- Positions in pairs, wherever rows begin ----
 
-// Channels are looked at by groups, of which those behind the last channel are left out.
-constexpr int CHANNEL_GROUP = 4;
-
-template <class T, int R, int V, bool BACKWARD> struct held_columns {
+// A warp has a channel at a time, a thread a word of 4 bytes of it: two positions, the first of which is
+// odd or even as the channel begins. All channels of a thread begin alike, for `down` is even where they do not
+// all. What of the first and the last word is not the tile's is another tile's.
+template <class T, int R, bool BACKWARD> struct column_pairs {
     using A = acc<T>;
+    typedef wd_run<T, 2> pair;
     const softmax_vector_args &a;
-    wd_run<T, V> x[R];
-    wd_run<T, V> dy[BACKWARD ? R : 1];
-    totals<A> all[V];
+    column_place p;
+    bool has_low, has_high;
 
-    __device__ __forceinline__ void load(wd_run<T, V> *to, const T *from, A pad)
+    __device__ __forceinline__ column_pairs(const softmax_vector_args &args) : a(args)
     {
+        const uint32_t rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
+        uint32_t image = blockIdx.x / a.cluster;
+        const int64_t begin = (int64_t)wd_take_rest(image, a.by_inner) * SOFTMAX_PAIRS_POSITIONS;
+        const int count = (int)min((int64_t)SOFTMAX_PAIRS_POSITIONS, a.inner - begin);
+        p.across = threadIdx.x % 32;
+        p.row = threadIdx.x / 32;
+        p.down = blockDim.x / 32;
+        const int64_t channel = rank * a.runs + p.row;
+        const int64_t end = min(a.length, (rank + 1) * a.runs);
+        p.left = channel < end ? (uint32_t)(end - channel) : 0;
+        p.at = (image * a.length + channel) * a.inner + begin;
+        p.step = p.down * a.inner;
+        const int odd = (int)((a.shift + p.at) & 1), first = 2 * (int)p.across - odd;
+        p.at += first;
+        p.slot = (uint32_t)(first + 1);
+        has_low = first >= 0 && first < count;
+        has_high = first + 1 < count;
+    }
+
+    __device__ __forceinline__ void load(const T *from, A pad, pair *to) const
+    {
+        const bool both = has_low && has_high;
 #pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-#pragma unroll
-                for (int j = 0; j < V; ++j) to[r].put(j, narrow<T>(pad));
-                if (r < a.length) to[r].load(from + r * a.inner);
-            }
+        for (int r = 0; r < R; ++r, from += p.step) {
+            to[r].put(0, narrow<T>(pad));
+            to[r].put(1, narrow<T>(pad));
+            if (r * p.down >= p.left) continue;
+            if (both) to[r].load(from);
+            else if (has_low) to[r].put(0, from[0]);
+            else if (has_high) to[r].put(1, from[1]);
         }
     }
 
-    // Single and double precision keep the exponentials in place of x.
-    __device__ __forceinline__ void forward()
-    {
-        A sum[V];
-#pragma unroll
-        for (int j = 0; j < V; ++j) all[j].max = lowest<A>(), sum[j] = 0;
-#pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    all[j].max = larger(all[j].max, wd_widen(x[r].get(j)));
-                }
-            }
-        }
-#pragma unroll
-        for (int r = 0; r < R; ++r) forget<0>(x[r]);
-#pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    const A less = wd_widen(x[r].get(j)) - all[j].max;
-                    const A e = element_exp<T>(less);
-                    sum[j] += e;
-                    if constexpr (sizeof(T) > 2) x[r].put(j, a.log ? less : e);
-                }
-            }
-        }
-#pragma unroll
-        for (int j = 0; j < V; ++j) all[j].sum = prepared<T>(sum[j], a.log);
-    }
-
-    __device__ __forceinline__ void backward()
-    {
-#pragma unroll
-        for (int j = 0; j < V; ++j) all[j] = {0, 0};
-#pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
-#pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    const A y = wd_widen(x[r].get(j)), gradient = wd_widen(dy[r].get(j));
-                    all[j].sum += a.log ? gradient : y * gradient;
-                }
-            }
-        }
-    }
-
-    // Forward, `sum` is what prepared() has made of it.
-    __device__ __forceinline__ A value(int r, int j) const
-    {
-        const A v = wd_widen(x[r].get(j));
-        if constexpr (BACKWARD) {
-            return result<T, true>(v, wd_widen(dy[r].get(j)), all[j], (A)0, a.log);
-        } else if constexpr (sizeof(T) > 2) {
-            return a.log ? v - all[j].sum : v * all[j].sum;
-        } else {
-            return result<T, false>(v, (A)0, all[j], all[j].sum, a.log);
-        }
-    }
-
-    __device__ __forceinline__ void store(T *to)
+    __device__ __forceinline__ void write(T *to, pair *x, pair *dy, const totals<A> *all) const
     {
         const A alpha = (A)a.alpha, beta = (A)a.beta;
+        const bool both = has_low && has_high;
+        A number[2];
+#pragma unroll
+        for (int j = 0; j < 2; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, a.log);
 #pragma unroll
         for (int r = 0; r < R; ++r) {
-            forget<1>(x[r]);
-            if (BACKWARD) forget<1>(dy[r]);
+            forget<0>(x[r]);
+            if (BACKWARD) forget<0>(dy[r]);
         }
 #pragma unroll
-        for (int g = 0; g < R; g += CHANNEL_GROUP) {
-            if (g >= a.length) continue;
+        for (int r = 0; r < R; ++r, to += p.step) {
+            pair out;
+            A v[2];
+            if (r * p.down >= p.left) continue;
+            if (a.log) {
 #pragma unroll
-            for (int r = g; r < g + CHANNEL_GROUP; ++r) {
-                wd_run<T, V> out;
-                T *at = to + r * a.inner;
-                if (r >= a.length) continue;
-                if (beta != 0) out.load(at);
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    A v = value(r, j);
-                    if (!a.plain) {
-                        v = scaled(v, alpha) + (beta != 0 ? beta * wd_widen(out.get(j)) : (A)0);
-                    }
-                    out.put(j, narrow<T>(v));
+                for (int j = 0; j < 2; ++j) {
+                    v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)),
+                                               all[j], number[j], true);
                 }
-                if (a.streaming) out.store_streaming(at);
-                else out.store(at);
+            } else {
+#pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                    v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)),
+                                               all[j], number[j], false);
+                }
             }
+#pragma unroll
+            for (int j = 0; j < 2; ++j) v[j] = scaled(v[j], alpha);
+            if (beta != 0) {
+                if (has_low) v[0] += beta * wd_widen(to[0]);
+                if (has_high) v[1] += beta * wd_widen(to[1]);
+            }
+            out.put(0, narrow<T>(v[0]));
+            out.put(1, narrow<T>(v[1]));
+            if (both) out.store(to);
+            else if (has_low) to[0] = out.get(0);
+            else if (has_high) to[1] = out.get(1);
         }
     }
 };
 
-// Threads are neighbours along the positions, V of them each; no two threads share anything.
-template <class T, int R, int V, bool BACKWARD>
-__device__ __forceinline__ void columns_held(const softmax_vector_args &a)
+template <class T, int R, bool BACKWARD> __device__ void columns_pairs(const softmax_vector_args &a)
 {
     using A = acc<T>;
-    const int64_t position = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * V;
-    held_columns<T, R, V, BACKWARD> mine = {a};
-    int64_t outer;
+    const column_pairs<T, R, BACKWARD> t(a);
+    wd_run<T, 2> x[R], dy[BACKWARD ? R : 1];
+    wd_run<T, 2> *second = BACKWARD ? dy : x;
+    totals<A> all[2];
     wd_wait_for_previous();
-    if (position >= a.rows) return;
-    if (a.wide) outer = position / a.inner;
-    else outer = wd_fastdiv_quotient((uint32_t)position, a.by_inner);
-    const int64_t at = outer * a.length * a.inner + (position - outer * a.inner);
-    mine.load(mine.x, static_cast<const T *>(a.x) + at, BACKWARD ? (A)0 : lowest<A>());
-    if constexpr (BACKWARD) {
-        mine.load(mine.dy, static_cast<const T *>(a.dy) + at, (A)0);
-        mine.backward();
-    } else {
-        mine.forward();
-    }
-    mine.store(static_cast<T *>(a.y) + at);
-}
-
-// By runs of 16 bytes; of 4 bytes (fp64: 8); element by element.
-template <class T, int R, bool BACKWARD> __device__ void columns_wide(const softmax_vector_args &a)
-{
-    columns_held<T, R, run_of<T>, BACKWARD>(a);
-}
-
-template <class T, int R, bool BACKWARD> __device__ void columns_word(const softmax_vector_args &a)
-{
-    columns_held<T, R, sizeof(T) == 2 ? 2 : 1, BACKWARD>(a);
-}
-
-template <class T, int R, bool BACKWARD> __device__ void columns_odd(const softmax_vector_args &a)
-{
-    columns_held<T, R, 1, BACKWARD>(a);
+    t.load(static_cast<const T *>(a.x) + t.p.at, BACKWARD ? (A)0 : lowest<A>(), x);
+    if constexpr (BACKWARD) t.load(static_cast<const T *>(a.dy) + t.p.at, (A)0, dy);
+#pragma unroll
+    for (int j = 0; j < 2; ++j) all[j] = {BACKWARD ? (A)0 : lowest<A>(), 0};
+    add_columns<T, R, 2, BACKWARD>(x, second, a.log, all);
+    join_columns<2, 2>(a, t.p, all);
+    t.write(static_cast<T *>(a.y) + t.p.at, x, second, all);
+    if (a.cluster > 1) wd_cluster_wait();
 }
 
 } // namespace
 
+// Two or three blocks of pairs a processor.
+#define WD_KERNELS_BOUNDS(threads, registers)                                                      \
+    threads, (registers) == 80 ? 3 : (registers) == 64 ? 2 : 0
 #define WD_KERNELS_ROWS "ops/softmax/softmax_columns_kernels.def"
 #include "ops/kernels_device.inc"

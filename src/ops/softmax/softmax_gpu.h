@@ -46,6 +46,10 @@ int wd_softmax_gpu_cluster(const struct wd_device *device);
  * elsewhere: of up to 1023 elements, not of fp64. */
 cudnnStatus_t wd_softmax_staged_emit(const struct wd_call *call, struct wd_queue *queue);
 
+/* The launch of the engines of blocks and clusters (softmax_vector.c), also for rows of up to 8 KiB elements that
+ * begin anywhere, which take no workspace. */
+cudnnStatus_t wd_softmax_vector_emit(const struct wd_call *call, struct wd_queue *queue);
+
 /* `lanes` is a power of two. */
 void wd_softmax_set_lanes(struct softmax_vector_args *a, int64_t lanes);
 

@@ -169,17 +169,15 @@ template <class T> struct ring_worker {
     }
 };
 
-// All but the latest `count` groups of copies have come.
+// All but the latest `count` groups of copies have come, 1 to 5: as many as there may be slots beyond the delay.
 __device__ __forceinline__ void wait_but(uint32_t count)
 {
     switch (count) {
-    case 0: wd_copies_wait<0>(); return;
     case 1: wd_copies_wait<1>(); return;
     case 2: wd_copies_wait<2>(); return;
     case 3: wd_copies_wait<3>(); return;
     case 4: wd_copies_wait<4>(); return;
-    case 5: wd_copies_wait<5>(); return;
-    default: wd_copies_wait<6>(); return;
+    default: wd_copies_wait<5>(); return;
     }
 }
 
@@ -236,22 +234,19 @@ __device__ __forceinline__ void carry(const softmax_ring_args &r, ring_shared<ac
     totals<A> all = {lowest<A>(), 0};
     for (uint32_t t = 0; t < turns + delay; ++t) {
         if (t >= delay) {
-            if (blocks > 1) {
-                const uint32_t turn = t - delay;
-                const totals<A> *from = told + turn % SOFTMAX_RING_KEPT * blocks;
-                if (lane == 0) {
-                    wd_await(counters + turn % SOFTMAX_RING_DELAY * WD_COUNTER_WORDS, older);
-                }
-                __syncwarp();
-                all = {lowest<A>(), 0};
-                for (uint32_t b = lane; b < blocks; b += 32) {
-                    const totals<A> one = {__ldcg(&from[b].max), __ldcg(&from[b].sum)};
-                    const A max = larger(all.max, one.max), base = base_of(max);
-                    all = {max,
-                           all.sum * exp_of(all.max - base) + one.sum * exp_of(one.max - base)};
-                }
-                all = join_lanes(all, 32);
+            const uint32_t turn = t - delay;
+            const totals<A> *from = told + turn % SOFTMAX_RING_KEPT * blocks;
+            if (lane == 0) {
+                wd_await(counters + turn % SOFTMAX_RING_DELAY * WD_COUNTER_WORDS, older);
             }
+            __syncwarp();
+            all = {lowest<A>(), 0};
+            for (uint32_t b = lane; b < blocks; b += 32) {
+                const totals<A> one = {__ldcg(&from[b].max), __ldcg(&from[b].sum)};
+                const A max = larger(all.max, one.max), base = base_of(max);
+                all = {max, all.sum * exp_of(all.max - base) + one.sum * exp_of(one.max - base)};
+            }
+            all = join_lanes(all, 32);
             if (lane == 0) {
                 shared.answer[t & 1] = {all, prepared<T>(all.sum, a.log)};
             }
@@ -262,7 +257,7 @@ __device__ __forceinline__ void carry(const softmax_ring_args &r, ring_shared<ac
         all = {lowest<A>(), 0};
         if (lane < warps) all = shared.of_warp[t & 1][lane];
         all = join_lanes(all, 32);
-        if (blocks > 1 && lane == 0) {
+        if (lane == 0) {
             told[t % SOFTMAX_RING_KEPT * blocks + rank] = all;
             newer =
                 wd_come(counters + t % SOFTMAX_RING_DELAY * WD_COUNTER_WORDS, blocks, rank == 0);

@@ -13,13 +13,15 @@
 
 enum {
     WARP = SOFTMAX_WARP,
-    RUNS_MAX = 8 * WARP,      /* of 16 bytes, of a row by runs */
-    ELEMENTS_MAX = 32 * WARP, /* of a row by elements */
-    ELEMENTS_FEW = 8 * WARP,  /* of a row that is never worth more than a warp */
+    RUNS_MAX = 8 * WARP,          /* of 16 bytes, of a row by runs that a warp has */
+    RUNS_OF_BLOCK = 8 * RUNS_MAX, /* and that a block has */
+    ELEMENTS_MAX = 32 * WARP,     /* of a row by elements */
+    ELEMENTS_FEW = 8 * WARP,      /* of a row that is never worth more than a warp */
     ELEMENTS_BACKWARD =
         16 * WARP,        /* of a row of odd length, beyond which two tensors fill registers */
     ROWS_A_PROCESSOR = 4, /* that keep it busy with a warp each */
-    FEW_THREADS = 256,
+    FEW_THREADS = 128,
+    HELD_THREADS = 256,     /* of a block that has a row, at most */
     THREADS = 128,          /* of rows by elements */
     DIRECT_BYTES = 1 << 20, /* of a tensor; below, copies to shared memory do not pay */
     TYPE_F64 = 1,           /* place among the four types */
@@ -47,12 +49,22 @@ static bool is_whole(const struct wd_softmax_shape *s)
     return s->length % s->elements == 0;
 }
 
+/* Whether a row is a block's, in registers, where pointers are aligned. */
+static bool is_held(const struct wd_problem *problem, const struct wd_softmax_shape *s)
+{
+    const int64_t most = s->bytes == 4 ? RUNS_OF_BLOCK : RUNS_OF_BLOCK / 2;
+    return wd_softmax_gpu_inputs(problem) == 1 && s->type != TYPE_F64 && is_whole(s) &&
+           s->length > ELEMENTS_MAX && s->length / s->elements <= most &&
+           s->outer >= ROWS_A_PROCESSOR * problem->device->multiprocessors;
+}
+
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct wd_softmax_shape s;
     if (!wd_softmax_gpu_match(problem, &s, reason)) return false;
     WD_NEED(s.inner == 1, reason, NOT_SUPPORTED_LAYOUT,
             "neighbours of a row are %lld elements apart", (long long)s.inner);
+    if (is_held(problem, &s)) return true;
     /* few rows by runs are a warp's too: a block of two warps takes 2.4 us for fp32 1x1000, a warp 1.9 */
     WD_NEED(s.length <= ELEMENTS_FEW || (is_whole(&s) && s.length / s.elements <= RUNS_MAX) ||
                 s.outer >= ROWS_A_PROCESSOR * problem->device->multiprocessors,
@@ -87,12 +99,25 @@ static cudnnStatus_t emit_few(const struct direction *d, const struct wd_softmax
                           wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads, 0, a);
 }
 
+/* A row a block; four runs a thread, or eight. */
+static cudnnStatus_t emit_held(const struct direction *d, const struct wd_softmax_shape *s,
+                               struct wd_queue *queue, struct softmax_vector_args *a)
+{
+    const int64_t runs = s->length / s->elements;
+    const bool many = runs > 4 * HELD_THREADS;
+    const int64_t threads = wd_ceil_div(wd_ceil_div(runs, many ? 8 : 4), WARP) * WARP;
+    a->runs = runs;
+    a->lanes = (uint32_t)threads;
+    return wd_emit_kernel(queue, &kernel_rows[(many ? d->few8 : d->few4) + s->type], s->outer,
+                          (uint32_t)threads, 0, a);
+}
+
 /* More lanes than elements need, where there are few rows: each then waits for fewer loads. */
 static cudnnStatus_t emit_direct(const struct direction *d, const struct wd_softmax_shape *s,
                                  struct wd_queue *queue, struct softmax_vector_args *a)
 {
     int64_t lanes = wd_least(WARP, wd_power_up(s->length));
-    int64_t all = (int64_t)queue->device->multiprocessors * FEW_THREADS;
+    int64_t all = 2 * (int64_t)queue->device->multiprocessors * FEW_THREADS;
     int64_t each;
     int64_t threads = THREADS;
     while (lanes > 1 && s->outer * lanes > all && wd_ceil_div(s->length, lanes / 2) <= 8) {
@@ -118,6 +143,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct softmax_vector_args a;
     bool alike;
     wd_softmax_gpu_args(call, queue->device, &s, &a, &alike);
+    if (is_held(&call->problem, &s)) {
+        return alike && a.shift == 0 ? emit_held(d, &s, queue, &a)
+                                     : wd_softmax_vector_emit(call, queue);
+    }
     if (alike && a.shift == 0 && is_whole(&s) && s.length / s.elements <= RUNS_MAX) {
         return emit_few(d, &s, queue, &a);
     }

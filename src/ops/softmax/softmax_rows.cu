@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Softmax over rows that a warp holds at most; neighbours of a row are neighbours in memory. Rows
+// Softmax over rows that a warp holds, or a block of eight; neighbours of a row are neighbours in memory. Rows
 // that are whole runs of 16 bytes are loaded into registers by runs (few), others element by element
 // (direct): where there is little to do, and where the tensors lie differently on the boundaries of 16
 // bytes. See softmax_rows.c.
@@ -69,14 +69,30 @@ __device__ __forceinline__ void store_runs(const softmax_vector_args &a, T *to, 
     }
 }
 
-// Several rows a warp, or one.
+// Joined over the lanes of a row within a warp, or over the block where that has a row.
+template <class A, bool MAX> __device__ __forceinline__ A joined(A mine, uint32_t lanes)
+{
+    __shared__ A part[8];
+    mine = MAX ? max_of_lanes(mine, min(lanes, 32u)) : sum_of_lanes(mine, min(lanes, 32u));
+    if (lanes <= 32) return mine;
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
+    __syncthreads();
+    // every warp has them; of the block's up to 8 warps
+    mine = MAX ? lowest<A>() : (A)0;
+    if (threadIdx.x % 8 < lanes / 32) mine = part[threadIdx.x % 8];
+    return MAX ? max_of_lanes(mine, 8) : sum_of_lanes(mine, 8);
+}
+
+// Several rows a warp, or one, or one a block.
 template <class T, int R, bool BACKWARD> __device__ void rows_few(const softmax_vector_args &a)
 {
     using A = acc<T>;
     constexpr int V = run_of<T>;
-    const uint32_t lane = threadIdx.x & (a.lanes - 1);
+    const bool by_block = !BACKWARD && a.lanes > 32;
+    const uint32_t lane = by_block ? threadIdx.x : threadIdx.x & (a.lanes - 1);
     const int64_t row =
-        (int64_t)blockIdx.x * (blockDim.x >> a.lane_bits) + (threadIdx.x >> a.lane_bits);
+        by_block ? (int64_t)blockIdx.x
+                 : (int64_t)blockIdx.x * (blockDim.x >> a.lane_bits) + (threadIdx.x >> a.lane_bits);
     const uint32_t n = row < a.rows ? (uint32_t)a.runs : 0;
     const int64_t at = row * a.length;
     run<T> x[R], dy[BACKWARD ? R : 1];
@@ -95,7 +111,7 @@ template <class T, int R, bool BACKWARD> __device__ void rows_few(const softmax_
         }
 #pragma unroll
         for (int i = 0; i < R; ++i) forget<0>(x[i]);
-        all.max = max_of_lanes(max, a.lanes);
+        all.max = joined<A, true>(max, a.lanes);
     }
     A sum[2] = {0, 0};
 #pragma unroll
@@ -106,7 +122,8 @@ template <class T, int R, bool BACKWARD> __device__ void rows_few(const softmax_
                 wd_widen(x[i].get(j)), BACKWARD ? wd_widen(dy[i].get(j)) : (A)0, all.max, a.log);
         }
     }
-    all.sum = sum_of_lanes(sum[0] + sum[1], a.lanes);
+    if constexpr (BACKWARD) all.sum = sum_of_lanes(sum[0] + sum[1], a.lanes);
+    else all.sum = joined<A, false>(sum[0] + sum[1], a.lanes);
     T *to = static_cast<T *>(a.y) + at;
     if (a.log) store_runs<T, R, BACKWARD, true>(a, to, lane, n, x, dy, all);
     else store_runs<T, R, BACKWARD, false>(a, to, lane, n, x, dy, all);

@@ -164,7 +164,7 @@ static cudnnStatus_t emit_stray(const struct direction *d, const struct wd_softm
     return wd_emit_kernel(queue, row, s->outer, (uint32_t)threads, 0, a);
 }
 
-static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+cudnnStatus_t wd_softmax_vector_emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct direction *d = wd_softmax_gpu_inputs(&call->problem) > 1 ? &backward : &forward;
     struct wd_softmax_shape s;
@@ -186,7 +186,7 @@ const struct wd_engine wd_engine_softmax_forward_vector = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
-    .emit = emit,
+    .emit = wd_softmax_vector_emit,
 };
 
 const struct wd_engine wd_engine_softmax_backward_vector = {
@@ -196,5 +196,5 @@ const struct wd_engine wd_engine_softmax_backward_vector = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
-    .emit = emit,
+    .emit = wd_softmax_vector_emit,
 };

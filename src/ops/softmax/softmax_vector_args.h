@@ -22,6 +22,7 @@ enum {
     SOFTMAX_COLUMN_THREADS = 512,  /* of a block of columns, at most */
     SOFTMAX_LONG_THREADS = 256,    /* of a block that has a segment of a row */
     SOFTMAX_LONG_RUNS = 4,         /* runs that such a thread loads at once */
+    SOFTMAX_PAIRS_POSITIONS = 62,  /* of a tile whose threads have words, wherever these begin */
     SOFTMAX_COLUMNS_LONG_RUNS = 4, /* elements that a thread of long columns loads at once */
 };
 
@@ -46,7 +47,6 @@ struct softmax_vector_args {
     int32_t streaming; /* the output is larger than what stays in the cache */
     int32_t plain;     /* alpha is 1, beta is 0 */
     int32_t wide;      /* by columns: positions need 64 bits */
-    int32_t tile;      /* rows of a block's tile */
     uint32_t lanes;    /* threads of a row within a warp; by columns `across` */
     uint32_t lane_bits;
     uint32_t cluster; /* blocks of a row or of a tile of columns */

@@ -90,11 +90,45 @@ __device__ __forceinline__ void sample_some(const sampler_vector_args &a, const 
 // Channels of a place that are under way together.
 template <class T> constexpr int lean_channels = sizeof(T) == 8 ? 2 : 4;
 
+// Channels `first` .. `last` of a place.
+template <class T>
+__device__ __forceinline__ void sample_place(const sampler_vector_args &a,
+                                             const factors<typename accumulator<T>::type> &f,
+                                             const spot &at, int first, int last)
+{
+    typedef typename accumulator<T>::type A;
+    constexpr int U = lean_channels<T>;
+    sight<A> k;
+    k.template look<T>(a, at.number(a));
+    const taps<A> t(a, k);
+    const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image + first * a.x.channel;
+    T *y = element_of<T>(a.y, at) + first * a.y.channel;
+    int left = last - first;
+    if (!a.blends) {
+#pragma unroll 1
+        for (; left >= U; left -= U) {
+            sample_some<T, U, false>(a, f, t, k, x, y);
+            x += U * a.x.channel;
+            y += U * a.y.channel;
+        }
+        if (U > 3 && left == 3) {
+            sample_some<T, 3, false>(a, f, t, k, x, y);
+            return;
+        }
+    }
+#pragma unroll 1
+    for (; left > 0; --left) {
+        if (a.blends) sample_some<T, 1, true>(a, f, t, k, x, y);
+        else sample_some<T, 1, false>(a, f, t, k, x, y);
+        x += a.x.channel;
+        y += a.y.channel;
+    }
+}
+
 // Here by_position counts the blocks of an image, `count` its positions, `room` those of a thread.
 template <class T> __device__ __forceinline__ void sample_lean(const sampler_vector_args &a)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int U = lean_channels<T>;
     uint32_t b = blockIdx.x;
     const factors<A> f = {(A)a.alpha, (A)a.beta};
     spot at;
@@ -106,33 +140,8 @@ template <class T> __device__ __forceinline__ void sample_lean(const sampler_vec
     wd_wait_for_previous();
 #pragma unroll 1
     for (int i = 0; i < a.room && position < a.count; ++i, position += SPATIAL_THREADS) {
-        sight<A> k;
         position_of(a, position, at);
-        if (at.q >= a.columns) continue;
-        k.template look<T>(a, at.number(a));
-        const taps<A> t(a, k);
-        const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image + first * a.x.channel;
-        T *y = element_of<T>(a.y, at) + first * a.y.channel;
-        int left = last - first;
-        if (!a.blends) {
-#pragma unroll 1
-            for (; left >= U; left -= U) {
-                sample_some<T, U, false>(a, f, t, k, x, y);
-                x += U * a.x.channel;
-                y += U * a.y.channel;
-            }
-            if (U > 3 && left == 3) {
-                sample_some<T, 3, false>(a, f, t, k, x, y);
-                continue;
-            }
-        }
-#pragma unroll 1
-        for (; left > 0; --left) {
-            if (a.blends) sample_some<T, 1, true>(a, f, t, k, x, y);
-            else sample_some<T, 1, false>(a, f, t, k, x, y);
-            x += a.x.channel;
-            y += a.y.channel;
-        }
+        if (at.q < a.columns) sample_place<T>(a, f, at, first, last);
     }
 }
 

@@ -43,7 +43,8 @@ __device__ __forceinline__ void add_some_steps(const sampler_vector_args &a, con
     }
 }
 
-template <class T, class A>
+// U channels at a time.
+template <class T, int U = 3, class A>
 __device__ __forceinline__ void put_place(const sampler_vector_args &a, const spot &at,
                                           const sight<A> &k)
 {
@@ -58,10 +59,10 @@ __device__ __forceinline__ void put_place(const sampler_vector_args &a, const sp
         from[i] = in[i] ? (k.row + i / 2) * a.x.row + (k.column + i % 2) * a.x.column : 0;
     }
 #pragma unroll 1
-    for (; left >= 3; left -= 3) {
-        add_some_steps<T, 3>(a, from, in, x, dy, steps);
-        x += 3 * a.x.channel;
-        dy += 3 * a.y.channel;
+    for (; U > 1 && left >= U; left -= U) {
+        add_some_steps<T, U>(a, from, in, x, dy, steps);
+        x += U * a.x.channel;
+        dy += U * a.y.channel;
     }
 #pragma unroll 1
     for (; left > 0; --left) {

@@ -103,6 +103,8 @@ void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_a
     a->beta = call->scalars[SAMPLER_BETA];
     a->alpha_grid = call->scalars[SAMPLER_ALPHA_GRID];
     a->beta_grid = call->scalars[SAMPLER_BETA_GRID];
+    a->alpha32 = (float)a->alpha;
+    a->beta32 = (float)a->beta;
     a->scales = a->alpha != 0.0;
     a->blends = a->beta != 0.0;
     a->scales_grid = a->alpha_grid != 0.0;

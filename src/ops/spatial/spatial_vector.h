@@ -79,4 +79,13 @@ void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_a
 /* The forward pass from `images` images on. */
 void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t bytes);
 
+/* Whether windows of an image may be copied by 16 bytes: rows and planes are aligned runs of them. */
+bool wd_sampler_is_wide(const struct sampler_image *i, int64_t width, int64_t bytes);
+/* Whether an image is laid out for that, or its channels are such runs; of aligned data. */
+bool wd_sampler_copies_wide(const struct wd_tensor *t);
+/* Cuts the places of a grid into tiles of at most `capacity` places, whose windows of x have room in
+ * `most` elements; false where none has. */
+bool wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
+                           int64_t capacity, int64_t most, int64_t bytes);
+
 #endif

@@ -62,6 +62,8 @@ struct sampler_vector_args {
     double scale_h;
     float scale_w32; /* the same in fp32 */
     float scale_h32;
+    float alpha32;
+    float beta32;
     int32_t scales;
     int32_t blends;
     int32_t scales_grid;
@@ -94,6 +96,46 @@ struct sampler_vector_args {
     struct wd_fastdiv by_boxes; /* of an image */
     struct wd_fastdiv by_line;  /* places of a row of the grid */
 };
+
+/* How places, or elements of an image, are cut into tiles, whose windows come to shared memory. */
+struct sampler_cut {
+    int32_t width; /* of a tile */
+    int32_t height;
+    int32_t wide;                /* windows are copied by 16 bytes */
+    uint32_t tiles;              /* of an image */
+    struct wd_fastdiv by_width;  /* of a tile */
+    struct wd_fastdiv by_column; /* tiles side by side */
+};
+
+struct sampler_window_args {
+    struct sampler_vector_args all;
+    struct sampler_cut places;
+    struct sampler_cut elements;
+    struct wd_fastdiv by_tile; /* tiles of an image, of all its chunks */
+    int32_t listed;            /* places of a tile of elements that there is room for */
+};
+
+enum {
+    WINDOW_THREADS = 256,
+    WINDOW_STAGES = 3,
+    WINDOW_BYTES = 8,   /* of an element's channels in a stage */
+    SAMPLE_ROOM = 3152, /* elements of a window, so that three blocks fit a processor */
+    SLOPE_ROOM = 2368,  /* four */
+    GATHER_THREADS = 512,
+    GATHER_STAGES = 2,  /* of 16 bytes of channels */
+    GATHER_ROOM = 2480, /* two blocks */
+    GATHER_EACH = 2,    /* elements of a thread */
+};
+
+/* Shared memory of a tile of elements: its windows or, before them, places on the way; then lists. */
+static inline int64_t wd_gather_bytes(const struct sampler_window_args *a)
+{
+    int64_t windows = (int64_t)GATHER_STAGES * 16 * GATHER_ROOM;
+    int64_t before = (int64_t)20 * a->listed;
+    int64_t cells = (int64_t)(a->elements.width + 1) * (a->elements.height + 1);
+    return (windows > before ? windows : before) + 12 * (int64_t)a->listed + 4 * (2 * cells + 1) +
+           2 * SPATIAL_BOXES_MAX;
+}
 
 /* Shared memory of a tile of 1 << lanes_log2 elements across, with so much room for places, and numbers
  * of `bytes` bytes: in the order of back_tile. */

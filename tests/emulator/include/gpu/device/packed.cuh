@@ -60,6 +60,18 @@ template <class T> static inline float wd_packed_get(uint32_t word, int i)
     return wd_widen(x[i % N]);
 }
 
+template <class T> static inline uint32_t wd_packed_add(uint32_t a, uint32_t b)
+{
+    constexpr int N = 4 / (int)sizeof(T);
+    T x[N], y[N];
+    uint32_t r;
+    memcpy(x, &a, 4);
+    memcpy(y, &b, 4);
+    for (int i = 0; i < N; ++i) wd_narrow(x[i], wd_widen(x[i]) + wd_widen(y[i]));
+    memcpy(&r, x, 4);
+    return r;
+}
+
 template <class T> static inline uint32_t wd_packed_narrow(float low, float high)
 {
     T pair[4 / sizeof(T)];

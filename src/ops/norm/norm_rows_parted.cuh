@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layer norm and RMS norm over rows of whole units that several blocks share, a cluster or blocks that are
+// all there at once. A block stays and walks down the rows with the parameters of its columns in registers
+// and the next rows on their way to shared memory. Sums are of differences from one number of the row that
+// all know, of three elements the middle one, so that they need only be added; a block's go to the others
+// by one warp, and a row is put `lag` turns after it was looked at, so that nobody waits for their way.
+#ifndef WD_OPS_NORM_ROWS_PARTED_CUH
+#define WD_OPS_NORM_ROWS_PARTED_CUH
+
+#include "ops/norm/norm_rows_walk.cuh"
+
+namespace {
+
+// A fast block may be that many turns before what another still reads.
+constexpr uint32_t PARTED_COPIES = 8;
+struct parted_sums {
+    float4 of_cluster[PARTED_COPIES][NORM_ROWS_CLUSTER_MAX];
+    float2 of_block[COPIES][WARPS];
+    float2 of_row[COPIES]; // by posts
+    uint64_t here[PARTED_COPIES];
+};
+
+// What of a row is known before it is looked at: the number that sums are around, or its statistics.
+__device__ __forceinline__ float middle_of(float a, float b, float c)
+{
+    return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
+}
+template <class T>
+__device__ __forceinline__ float2 parted_known(const norm_rows_args &a, int64_t row)
+{
+    if (a.given_inv_std)
+        return make_float2(given(a.given_mean, a, row), given(a.given_inv_std, a, row));
+    if (!a.centered || row >= a.rows) return make_float2(0.0f, 0.0f);
+    const T *x = static_cast<const T *>(a.x) + row * a.length;
+    const float middle =
+        middle_of(wd_widen(x[0]), wd_widen(x[a.length / 2]), wd_widen(x[a.length - 1]));
+    // of a NaN or an infinity nothing could be taken
+    return make_float2(fabsf(middle) <= 3.0e38f ? middle : 0.0f, 0.0f);
+}
+
+__device__ __forceinline__ void parted_begin(const norm_rows_args &a, const seat &s,
+                                             parted_sums &of)
+{
+    if (a.posts) {
+        begin_posts(a, s.rank);
+        return;
+    }
+    if (threadIdx.x == 0) {
+        for (uint32_t i = 0; i < PARTED_COPIES; ++i) wd_counter_begin(&of.here[i]);
+    }
+    wd_cluster_arrive();
+    wd_cluster_wait();
+}
+
+// By the first warp: what the block's warps found of the row of a turn, to all blocks of the row.
+__device__ __forceinline__ void parted_say(const norm_rows_args &a, const seat &s, parted_sums &of,
+                                           uint32_t turn)
+{
+    const uint32_t lane = threadIdx.x;
+    float2 sums = make_float2(0.0f, 0.0f);
+    if (lane < a.lanes / WARP) sums = of.of_block[turn % COPIES][lane];
+    sums.x = sum_of_warp(sums.x);
+    sums.y = sum_of_warp(sums.y);
+    if (a.posts) {
+        if (lane < 2)
+            wd_post(post_of(a, turn, s.rank) + lane, lane == 0 ? sums.x : sums.y, turn + 1);
+        return;
+    }
+    const uint32_t copy = turn % PARTED_COPIES;
+    if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
+    __syncwarp();
+    if (lane < a.cluster) {
+        wd_counter_send(&of.of_cluster[copy][s.rank], &of.here[copy], lane,
+                        make_float4(sums.x, sums.y, 0.0f, 0.0f));
+    }
+}
+
+// By the first warp: what all blocks left of the row of a turn.
+__device__ __forceinline__ void parted_gather(const norm_rows_args &a, parted_sums &of,
+                                              uint32_t turn)
+{
+    float2 sums = make_float2(0.0f, 0.0f);
+    for (uint32_t rank = threadIdx.x; rank < a.cluster; rank += WARP) {
+        float word[2];
+        wd_posts_await(post_of(a, turn, rank), turn + 1, word);
+        sums.x += word[0], sums.y += word[1];
+    }
+    __syncwarp();
+    sums.x = sum_of_warp(sums.x);
+    sums.y = sum_of_warp(sums.y);
+    if (threadIdx.x == 0) of.of_row[turn % COPIES] = sums;
+}
+
+__device__ __forceinline__ float2 parted_hear(const norm_rows_args &a, parted_sums &of,
+                                              uint32_t turn)
+{
+    if (a.posts) return of.of_row[turn % COPIES];
+    const uint32_t copy = turn % PARTED_COPIES;
+    float2 sums = make_float2(0.0f, 0.0f);
+    wd_counter_wait(&of.here[copy], turn / PARTED_COPIES & 1);
+    for (uint32_t i = 0; i < a.cluster; ++i) {
+        const float4 v = of.of_cluster[copy][i];
+        sums.x += v.x, sums.y += v.y;
+    }
+    return sums;
+}
+
+__device__ __forceinline__ numbers parted_numbers(const norm_rows_args &a, float2 sums,
+                                                  float around)
+{
+    part all = {around, sums.x * a.inverse, 0.0f, 0.0f};
+    if (!a.centered) all.rest = 0.0f;
+    all.squares = fmaf(-sums.x, all.rest, sums.y);
+    if (all.squares < 0.0f) all.squares = 0.0f; // a NaN stays one
+    return numbers_of(a, all);
+}
+
+template <class T, int C> __device__ __forceinline__ void rows_parted(const norm_rows_args &a)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+    __shared__ parted_sums of;
+    WD_DYNAMIC_SHARED(uint4, places);
+    seat s = seat_of<T, C, false, false>(a);
+    s.stride = WARP * E;
+    s.first = s.before + s.lane / WARP * (WARP * C) + s.lane % WARP * E;
+    const bool computes = !a.given_inv_std;
+    const bool first_warp = threadIdx.x < WARP;
+    const uint32_t stride = U * blockDim.x;
+    uint4 *ring = places + threadIdx.x / WARP * (U * WARP) + threadIdx.x % WARP;
+    float scale[C], bias[C];
+    if (computes && !a.posts) parted_begin(a, s, of);
+    wd_wait_for_previous();
+    int64_t row = blockIdx.x / a.cluster;
+    const int64_t far = a.step * a.length * (int64_t)sizeof(T);
+    const char *from = static_cast<const char *>(a.x) + (row * a.length + s.first) * sizeof(T);
+    char *to =
+        static_cast<char *>(a.y) + (row * a.length + s.first) * (int64_t)sizeof(T) - a.lag * far;
+    int64_t asked = row;
+    uint32_t last = 0; // place of the row to be asked for; then of those looked at and put
+    for (uint32_t r = 0; r < a.ahead; ++r, asked += a.step, from += far) {
+#pragma unroll
+        for (int v = 0; v < U && asked < a.rows; ++v)
+            wd_copy_async<16, false>(ring + last * stride + v * WARP,
+                                     from + v * WARP * NORM_ROWS_UNIT);
+        wd_copies_end();
+        if (++last == a.ring) last = 0;
+    }
+    uint32_t next = 0, present = 0;
+    if (computes && a.posts) parted_begin(a, s, of);
+    float2 known = parted_known<T>(a, row), known1 = known, known2 = known;
+    read_param<T, C, false>(s, a.scale, scale);
+    read_param<T, C, false>(s, a.bias, bias);
+#pragma unroll 1
+    for (uint32_t turn = 0;; ++turn, row += a.step, to += far) {
+        const int64_t of_put = row - a.lag * a.step;
+        const bool looks = row < a.rows, puts = turn >= a.lag;
+        if (puts && of_put >= a.rows) break;
+        if (looks) {
+            if (turn > 0) {
+#pragma unroll
+                for (int v = 0; v < U && asked < a.rows; ++v) {
+                    wd_copy_async<16, false>(ring + last * stride + v * WARP,
+                                             from + v * WARP * NORM_ROWS_UNIT);
+                }
+                wd_copies_end();
+                asked += a.step, from += far;
+                if (++last == a.ring) last = 0;
+            }
+            wait_for_row(a);
+        }
+        if (looks && computes) {
+            float2 sums = make_float2(0.0f, 0.0f);
+#pragma unroll
+            for (int v = 0; v < U; ++v) {
+                const unit<T> x = strip_take<T>(ring + next * stride + v * WARP);
+#pragma unroll
+                for (int i = 0; i < E; ++i) {
+                    const float d = wide_of<T>(x, i) - known.x;
+                    sums.x += d;
+                    sums.y = fmaf(d, d, sums.y);
+                }
+            }
+            sums.x = sum_of_warp(sums.x);
+            sums.y = sum_of_warp(sums.y);
+            if (threadIdx.x % WARP == 0) of.of_block[turn % COPIES][threadIdx.x / WARP] = sums;
+        }
+        if (looks && ++next == a.ring) next = 0;
+        if (computes) __syncthreads();
+        if (computes && first_warp) {
+            const int64_t of_gather = of_put + a.step;
+            if (looks) parted_say(a, s, of, turn);
+            if (a.posts && turn + 1 >= a.lag && of_gather < a.rows)
+                parted_gather(a, of, turn + 1 - a.lag);
+        }
+        if (puts) {
+            const float2 mine = a.lag == 1 ? known1 : known2;
+            numbers n = {mine.x, mine.y, 0.0f};
+            if (computes) n = parted_numbers(a, parted_hear(a, of, turn - a.lag), mine.x);
+            if (s.lane == 0 && s.rank == 0) {
+                if (a.mean) a.mean[of_put] = n.mean;
+                if (a.inv_std) a.inv_std[of_put] = n.inv_std;
+            }
+#pragma unroll
+            for (int v = 0; v < U; ++v) {
+                float y[E];
+                const unit<T> x = strip_take<T>(ring + present * stride + v * WARP);
+#pragma unroll
+                for (int i = 0; i < E; ++i) {
+                    const float xhat = fmaf(wide_of<T>(x, i) - n.mean, n.inv_std, n.shift);
+                    y[i] = fmaf(scale[v * E + i], xhat, bias[v * E + i]);
+                }
+                put<T>(a, reinterpret_cast<T *>(to + v * WARP * NORM_ROWS_UNIT), y);
+            }
+            if (++present == a.ring) present = 0;
+        }
+        known2 = known1;
+        known1 = known;
+        known = parted_known<T>(a, row + a.step); // on its way while this waits for the row
+    }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sampler's gradients on the GPU, in fp32, fp16 and bf16: of the image by lists of places and windows
+ * of dy, of the grid by windows of the image. A first kernel finds where parts of the grid look; the scratch
+ * holds that. All sums have one order. No state. */
+#include "base/sizes.h"
+#include "base/status.h"
+#include "ops/spatial/spatial_vector.h"
+
+#define WD_KERNELS_MODULE sampler_gather
+#define WD_KERNELS_ROWS "ops/spatial/sampler_gather_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    CHANNELS_LEAST = 8,     /* fewer are not worth lists and windows */
+    PLACES_LEAST = 1 << 16, /* of all images and channels: below that latency is all */
+    CROWD_MOST = 8,
+    BOX_LOG2 = 6,     /* places of the smallest box */
+    BOX_ROW_LOG2 = 3, /* that has so many rows */
+    BOX_BYTES = 16,
+    BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
+    CAPACITY = 4 * WINDOW_THREADS,
+    SIDE = 32,               /* of a tile of elements */
+    LISTED = 2048,           /* places of such a tile, at most */
+    SHARED_MOST = 113 << 10, /* two */
+    SHARED_PLACES = WINDOW_STAGES * WINDOW_BYTES * SLOPE_ROOM,
+};
+/* How many more places a tile may see than it has if they were spread evenly, by a slight turn too. */
+static const double CROWDED = 1.4;
+static const double TURN = 0.12;
+
+/* The boxes of a grid: rows and columns of one, and how many there are. */
+static int64_t boxes_of(const struct wd_tensor *grid, int *row_log2, int *column_log2)
+{
+    const int64_t rows = grid->dim[1];
+    const int64_t columns = grid->dim[2];
+    *row_log2 = wd_spatial_log2(rows, BOX_ROW_LOG2);
+    *column_log2 = BOX_LOG2 - *row_log2;
+    for (;;) {
+        int64_t boxes = wd_ceil_div(rows, (int64_t)1 << *row_log2) *
+                        wd_ceil_div(columns, (int64_t)1 << *column_log2);
+        if (boxes <= SPATIAL_BOXES_MAX) return boxes;
+        if ((int64_t)1 << *row_log2 < rows) *row_log2 += 1;
+        if ((int64_t)1 << *column_log2 < columns) *column_log2 += 1;
+    }
+}
+
+/* Images whose boxes there is room for at once. */
+static int64_t boxed_images(const struct wd_tensor *grid, int64_t boxes)
+{
+    return wd_least(BOXES_BYTES / (BOX_BYTES * boxes), grid->dim[0]);
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
+    int row_log2;
+    int column_log2;
+    int64_t boxes = boxes_of(grid, &row_log2, &column_log2);
+    return boxed_images(grid, boxes) * boxes * BOX_BYTES;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
+    const struct wd_tensor *dy = wd_slot(problem->graph, problem->node, SAMPLER_BACK_DY);
+    const struct wd_tensor *dx = wd_slot(problem->graph, problem->node, SAMPLER_BACK_DX);
+    if (!wd_sampler_match(problem, reason)) return false;
+    WD_NEED(x->dtype != CUDNN_DATA_DOUBLE, reason, NOT_SUPPORTED, "the images are of fp64");
+    WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(dy) &&
+                wd_spatial_spans_little(dx),
+            reason, NOT_SUPPORTED_SHAPE, "a plane spans more than 2^31 elements");
+    WD_NEED(x->dim[1] >= CHANNELS_LEAST, reason, NOT_SUPPORTED_SHAPE, "fewer than %d channels",
+            CHANNELS_LEAST);
+    WD_NEED(dy->dim[2] * dy->dim[3] <= CROWD_MOST * x->dim[2] * x->dim[3], reason,
+            NOT_SUPPORTED_SHAPE, "more than %d places an element of the image", CROWD_MOST);
+    WD_NEED(wd_most(wd_tensor_count(x), wd_tensor_count(dy)) >= PLACES_LEAST, reason,
+            NOT_SUPPORTED_SHAPE, "little altogether");
+    WD_NEED(problem->device->shared_per_block >= SHARED_MOST, reason, NOT_SUPPORTED_ARCH_MISMATCH,
+            "%d bytes of shared memory a block are needed", SHARED_MOST);
+    return true;
+}
+
+/* Tiles of elements so high; returns the elements of a window. */
+static int64_t cut_elements(struct sampler_window_args *a, int64_t high, int64_t bytes)
+{
+    struct sampler_cut *cut = &a->elements;
+    const int64_t run = SPATIAL_RUN_BYTES / bytes;
+    const int64_t across = wd_ceil_div(a->all.width, SIDE);
+    const int64_t along = wd_ceil_div(a->all.height, high);
+    const double width = (double)a->all.columns / a->all.width;
+    const double height = (double)a->all.rows / a->all.height;
+    int64_t columns;
+    int64_t rows;
+    cut->width = (int32_t)wd_ceil_div(a->all.width, across);
+    cut->height = (int32_t)wd_ceil_div(a->all.height, along);
+    cut->tiles = (uint32_t)(across * along);
+    cut->by_width = wd_fastdiv_of((uint32_t)cut->width);
+    cut->by_column = wd_fastdiv_of((uint32_t)across);
+    columns = (int64_t)(width * CROWDED * (cut->width + TURN * cut->height + 1)) / 5 * 4;
+    columns = wd_least(columns + 2, a->all.columns);
+    rows = (int64_t)(height * CROWDED * (cut->height + TURN * cut->width + 1)) / 5 * 4;
+    rows = wd_least(rows + 2, a->all.rows);
+    columns = wd_ceil_div(columns + run - 1, run) * run + run;
+    a->by_tile = wd_fastdiv_of(cut->tiles);
+    return columns * (rows + 2) + run;
+}
+
+/* The highest tiles whose places and windows there is room for. */
+static void set_elements(struct sampler_window_args *a, int64_t images, int64_t processors,
+                         int64_t bytes)
+{
+    const double density = (double)a->all.rows * a->all.columns / a->all.height / a->all.width;
+    a->listed = LISTED;
+    for (int64_t high = SIDE; high >= 1; high /= 2) {
+        const int64_t room = cut_elements(a, high, bytes);
+        double places;
+        places = CROWDED * density * (a->elements.width + 1) * (a->elements.height + 1);
+        if (high > 4 && images * a->elements.tiles < processors) continue;
+        if ((places <= LISTED && room <= GATHER_ROOM) || high == 1) break;
+    }
+}
+
+static void set_pixels(struct sampler_vector_args *a, int64_t run)
+{
+    const int64_t runs = a->channels / run;
+    int side;
+    a->tiled = a->rows % SPATIAL_TILE == 0 && a->columns % SPATIAL_TILE == 0;
+    side = a->tiled ? SPATIAL_TILE : 1;
+    a->by_column = wd_fastdiv_of((uint32_t)(a->columns / side));
+    a->by_row = wd_fastdiv_of((uint32_t)(a->rows / side));
+    while ((int64_t)2 << a->lanes_log2 <= wd_least(runs, 32)) a->lanes_log2 += 1;
+}
+
+static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue)
+{
+    const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_BACK_X);
+    const struct wd_tensor *grid = wd_call_tensor(call, SAMPLER_BACK_GRID);
+    const int type = wd_spatial_type(x->dtype);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
+    const int64_t images = x->dim[0];
+    const int64_t places = grid->dim[1] * grid->dim[2];
+    const int64_t processors = queue->device->multiprocessors;
+    const int64_t run = SPATIAL_RUN_BYTES / bytes;
+    struct sampler_window_args a = {
+        .all = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID)),
+    };
+    struct sampler_window_args windows;
+    struct sampler_vector_args pixels;
+    bool of_pixels;
+    const int64_t boxes = boxes_of(grid, &a.all.box_row_log2, &a.all.box_column_log2);
+    int64_t batch = boxed_images(grid, boxes);
+    int64_t capacity = CAPACITY;
+    a.all.x = wd_sampler_image(call, SAMPLER_BACK_X);
+    a.all.y = wd_sampler_image(call, SAMPLER_BACK_DY);
+    a.all.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
+    a.all.dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
+    a.all.x.runs = wd_sampler_has_runs(&a.all.x, a.all.channels, bytes);
+    a.all.y.runs = wd_sampler_has_runs(&a.all.y, a.all.channels, bytes);
+    a.all.dx.runs = a.all.y.runs && wd_sampler_has_runs(&a.all.dx, a.all.channels, bytes);
+    a.all.by_run = wd_fastdiv_of((uint32_t)wd_most(a.all.channels / run, 1));
+    of_pixels = a.all.x.runs && a.all.y.runs;
+    wd_sampler_back_scalars(call, &a.all);
+    a.all.streaming =
+        wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
+    a.all.by_line = wd_fastdiv_of((uint32_t)a.all.columns);
+    a.all.boxes = call->workspace;
+    a.all.by_box =
+        wd_fastdiv_of((uint32_t)wd_ceil_div(a.all.columns, (int64_t)1 << a.all.box_column_log2));
+    a.all.by_boxes = wd_fastdiv_of((uint32_t)boxes);
+    a.elements.wide = wd_sampler_is_wide(&a.all.y, a.all.columns, bytes);
+    a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
+    set_elements(&a, images, processors, bytes);
+    while (!wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes) ||
+           (capacity > WINDOW_THREADS && images * a.places.tiles < 3 * processors)) {
+        capacity /= 2;
+    }
+    windows = a;
+    windows.by_tile = wd_fastdiv_of(a.places.tiles);
+    pixels = a.all;
+    set_pixels(&pixels, run);
+    batch = wd_clamp(SPATIAL_ITEMS_MAX / (places << pixels.lanes_log2), 1, batch);
+    batch = wd_least(batch, SPATIAL_ITEMS_MAX / GATHER_THREADS /
+                                wd_most(a.elements.tiles, a.places.tiles));
+    for (int64_t first = 0; first < images; first += batch) {
+        const int64_t now = wd_least(batch, images - first);
+        a.all.first_image = windows.all.first_image = pixels.first_image = (uint32_t)first;
+        a.all.count = (uint32_t)(now * boxes);
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_gather_boxes_f32 + type],
+                              wd_ceil_div(a.all.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
+                              &a.all));
+        if (!of_pixels) {
+            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_slope_windows_f32 + type],
+                                  now * a.places.tiles, WINDOW_THREADS, SHARED_PLACES, &windows));
+        }
+        if (of_pixels) {
+            pixels.count = (uint32_t)(now * places);
+            WD_TRY(wd_emit_kernel(
+                queue, &kernel_rows[KERNEL_slope_pixels_f32 + type],
+                wd_ceil_div((int64_t)pixels.count << pixels.lanes_log2, SPATIAL_THREADS),
+                SPATIAL_THREADS, 0, &pixels));
+        }
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_gather_tiles_f32 + type],
+                              now * a.elements.tiles, GATHER_THREADS, (uint32_t)wd_gather_bytes(&a),
+                              &a));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+const struct wd_engine wd_engine_sampler_backward_gather = {
+    .name = "sampler_backward_gather",
+    .op = WD_OP_SAMPLER_BACKWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .emit = backward,
+};
