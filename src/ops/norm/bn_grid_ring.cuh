@@ -93,13 +93,15 @@ template <class T> __device__ __forceinline__ void mask_unit(unit<T> &u, uint32_
 template <class T, bool LED>
 __device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *row, uint32_t at)
 {
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>;
+    constexpr uint32_t UNITS = BN_RUN / UNIT<T>, OTHERS = 3; // bytes of four
     if (LED) return;
     unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
-    const uint8_t *from = a.bn.reserve + at / UNITS;
+    const uint32_t byte = at / UNITS, bytes = (uint32_t)(a.bn.total / BN_RUN);
+    const uint8_t *from = a.bn.reserve + byte;
     const uint8_t *near =
         reinterpret_cast<const uint8_t *>(reinterpret_cast<uintptr_t>(from) & ~(uintptr_t)3);
-    if (near >= a.bn.reserve && near + 4 <= a.bn.reserve + a.bn.total / BN_RUN) {
+    // neither of the first three bytes nor of the last three
+    if (byte - OTHERS < max(bytes, 2 * OTHERS) - 2 * OTHERS) {
         wd_copy_async<4, true>(to, near);
     } else {
         to[from - near] = *from;
