@@ -101,7 +101,8 @@ template <class T> __device__ __forceinline__ void spot(const norm_spot_args &a)
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
         const float rest = second.all[i] * a.inverse;
-        const float variance = fmaxf(fmaf(second.all[i + RUN<T>], a.inverse, -rest * rest), 0.0f);
+        float variance = fmaf(second.all[i + RUN<T>], a.inverse, -rest * rest);
+        if (variance < 0.0f) variance = 0.0f; // a NaN stays one
         const float inv_std = 1.0f / sqrtf(variance + a.epsilon);
         factor[i] = param_of(a.scale, scale[i]) * inv_std;
         base[i] = fmaf(-rest, factor[i], param_of(a.bias, bias[i]));
