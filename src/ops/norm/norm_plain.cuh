@@ -133,7 +133,7 @@ __device__ __forceinline__ void plain(const norm_rows_args &a)
         }
     }
     // else all first blocks wait for memory at once, as often as a thread has units
-    constexpr bool TOUCHES = sizeof(T) == 4 && RUNS && !SHORT;
+    constexpr bool TOUCHES = RUNS && !SHORT;
     if (TOUCHES && blockIdx.x < a.first) touched = plain_touch(a);
     if (a.given_inv_std) {
         n = {given(a.given_mean, a, row), given(a.given_inv_std, a, row), 0.0f};
