@@ -67,6 +67,16 @@ template <int V> __device__ __forceinline__ void add_run(wd_run<float, V> &sum, 
     for (int i = 0; i < V; ++i) sum.put(i, sum.get(i) + one.get(i));
 }
 
+// Below sm_90 registers that lie side by side from here on, not in the walk, where they are too many.
+__device__ __forceinline__ float own_sum(float v)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    return v + 0.0f;
+#else
+    return v;
+#endif
+}
+
 // Over the rows side by side in a block, in their order: `room` has a place for each column of each,
 // and gets the sums of columns at its beginning. Then they leave, a warp's columns side by side. Of
 // whole units by fours, else lanes that lie a unit apart would write to the same banks.
@@ -89,10 +99,8 @@ __device__ __forceinline__ void deliver_one(const norm_rows_args &a, const seat 
         float4 *to = reinterpret_cast<float4 *>(own + (s.first - s.before));
 #pragma unroll
         for (int i = 0; i < C; i += V) {
-            // sums of their own: registers that lie side by side from here on, not in the walk
-            const float some[V] = {mine[i] + 0.0f, mine[i + 1] + 0.0f, mine[i + 2] + 0.0f,
-                                   mine[i + 3] + 0.0f};
-            to[i % EACH<T> / V] = make_float4(some[0], some[1], some[2], some[3]);
+            to[i % EACH<T> / V] = make_float4(own_sum(mine[i]), own_sum(mine[i + 1]),
+                                              own_sum(mine[i + 2]), own_sum(mine[i + 3]));
             if ((i + V) % EACH<T> == 0) to += s.stride / V;
         }
     }
