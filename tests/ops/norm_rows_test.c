@@ -287,7 +287,10 @@ static void walks(void)
                                   {9000, 2048},
                                   {260, 65536},
                                   {200, 32768, FORWARD},
-                                  {50, 147456, FORWARD}};
+                                  {50, 147456, FORWARD},
+                                  {20, 32768},
+                                  {20, 32768},
+                                  {1100, 32768}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {
             const int stat[2] = {list[s][0], 1};
