@@ -81,13 +81,15 @@ static void check_engine(const struct norms_case *c)
     if (!right) case_fail("%s ran, not %s", name, names[c->phase]);
 }
 
-/* Of tensors that are made. */
-static void run_made(struct norms_case *c)
+/* Of tensors that are made; `instead`, if not negative, is an element of x that the definition takes
+ * for a NaN. */
+static void run_with(struct norms_case *c, int64_t instead)
 {
     struct graph_run r = {.count = 0};
     struct norms_inputs in = norms_inputs(c);
     be_desc op = norms_operation(&r, c);
     bool ran;
+    if (instead >= 0) in.x[instead] = NAN;
     twice = by_groups() && c->phase != NORMS_INFERENCE && (random_chance(0.3) || always_twice);
     if (twice) {
         int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;
@@ -103,6 +105,11 @@ static void run_made(struct norms_case *c)
     }
     norms_inputs_free(&in);
     be_free_all();
+}
+
+static void run_made(struct norms_case *c)
+{
+    run_with(c, -1);
 }
 
 /* Samples, channels, groups (0: instance norm), and what is spatial. */
@@ -337,6 +344,43 @@ static void special_values(void)
     }
 }
 
+/* A NaN or an infinity, the first of its share or not, leaves nothing but NaNs of y and the statistics
+ * of its share, and all others as they are; by the engine of choice, and by the one that reads twice. */
+static void no_numbers(void)
+{
+    static const struct image list[] = {
+        {2, 8, 0, {8, 8}},   {2, 6, 2, {5, 5}},    {3, 16, 0, {20, 20}}, {2, 32, 4, {24, 24}},
+        {1, 4, 2, {41, 43}}, {1, 16, 2, {56, 56}}, {2, 8, 0, {64, 80}},
+    };
+    static const double values[] = {NAN, INFINITY, -INFINITY};
+    enum { VALUES = 3, PLACES = 3, ALL = VALUES * PLACES * LAYOUTS * 2 };
+    for (int k = 0; k < COUNT(list) * ALL; ++k) {
+        const struct image *m = &list[k / ALL];
+        int layout = k % LAYOUTS;
+        int place = k / LAYOUTS % PLACES;
+        int value = k / LAYOUTS / PLACES % VALUES;
+        struct options o = {layout ? LAYOUT_NHWC : LAYOUT_NCHW, false, -3.0, 3.0};
+        struct norms_case c;
+        int64_t share;
+        int64_t at;
+        always_twice = k / LAYOUTS / PLACES / VALUES % 2 != 0;
+        if (always_twice && !by_groups()) continue;
+        if (!case_begin("no_number/%d/%s/%g/%d/%d", k / ALL, layout_names[layout], values[value],
+                        place, always_twice)) {
+            continue;
+        }
+        c = start(m, NORMS_TRAINING, (place + value + k / ALL) % TYPES, false);
+        make_tensors(&c, &o);
+        share = c.x->count / m->samples / c.stat_dim[1];
+        at = share + (place == 0 ? 0 : place == 1 ? share / 2 + 3 : share - 1);
+        c.x->value[at] = values[value];
+        tensor_write(c.x);
+        run_with(&c, at);
+        case_end();
+    }
+    always_twice = false;
+}
+
 /* Parameters that nobody asks for. */
 static void without_gradients(void)
 {
@@ -403,6 +447,7 @@ int main(int argc, char **argv)
     offsets();
     in_place();
     special_values();
+    no_numbers();
     without_gradients();
     if (by_groups()) all_reached(argc);
     return harness_finish();

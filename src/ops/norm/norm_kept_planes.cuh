@@ -290,7 +290,8 @@ __device__ __forceinline__ void outputs_of_shares(const norm_kept_args &a, const
         // what rounding cut off the mean
         const float rest = sum_of_lanes(sum, a.lanes) * inverse;
         squares = sum_of_lanes(squares, a.lanes);
-        const float variance = fmaxf(fmaf(squares, inverse, -rest * rest), 0.0f);
+        float variance = fmaf(squares, inverse, -rest * rest);
+        if (variance < 0.0f) variance = 0.0f; // a NaN stays one
         const float inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
         if (a.each > 1) {
             for (uint32_t c = threadIdx.x % a.lanes; some && c < a.each; c += a.lanes) {

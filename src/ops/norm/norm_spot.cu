@@ -14,23 +14,31 @@ template <int N> struct spot_room {
     float all[N];
 };
 
-// N numbers over the threads of the block, in room.all. A lane gives half of the numbers it has to the
-// one that keeps these, and so on until it has one: a fifth of the exchanges that sums of each take.
+// A lane gives half of the numbers it has to the one that keeps these, and so on until it has one: a
+// fifth of the exchanges that sums of each take. A loop over halves would not be unrolled.
+template <int HALF, int N>
+__device__ __forceinline__ void give_halves(float (&mine)[N], uint32_t lane)
+{
+    if constexpr (HALF > 0) {
+        constexpr uint32_t DISTANCE = WARP * HALF / N;
+        const bool upper = (lane & DISTANCE) != 0;
+#pragma unroll
+        for (int i = 0; i < HALF; ++i) {
+            const float given = upper ? mine[i] : mine[i + HALF];
+            const float own = upper ? mine[i + HALF] : mine[i];
+            mine[i] = own + __shfl_xor_sync(WHOLE_WARP, given, (int)DISTANCE);
+        }
+        give_halves<HALF / 2>(mine, lane);
+    }
+}
+
+// N numbers over the threads of the block, in room.all.
 template <int N> __device__ __forceinline__ void sum_all(float (&mine)[N], spot_room<N> &room)
 {
     const uint32_t lane = threadIdx.x % WARP;
-    uint32_t distance = WARP / 2;
+    give_halves<N / 2>(mine, lane);
 #pragma unroll
-    for (int half = N / 2; half > 0; half /= 2, distance /= 2) {
-        const bool upper = (lane & distance) != 0;
-#pragma unroll
-        for (int i = 0; i < half; ++i) {
-            const float given = upper ? mine[i] : mine[i + half];
-            const float own = upper ? mine[i + half] : mine[i];
-            mine[i] = own + __shfl_xor_sync(WHOLE_WARP, given, (int)distance);
-        }
-    }
-    for (; distance > 0; distance /= 2) {
+    for (uint32_t distance = WARP / N / 2; distance > 0; distance /= 2) {
         mine[0] += __shfl_xor_sync(WHOLE_WARP, mine[0], (int)distance);
     }
     if (lane % (WARP / N) == 0) room.of_warp[threadIdx.x / WARP][lane / (WARP / N)] = mine[0];
@@ -101,7 +109,8 @@ template <class T> __device__ __forceinline__ void spot(const norm_spot_args &a)
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
         const float rest = second.all[i] * a.inverse;
-        const float variance = fmaxf(fmaf(second.all[i + RUN<T>], a.inverse, -rest * rest), 0.0f);
+        float variance = fmaf(second.all[i + RUN<T>], a.inverse, -rest * rest);
+        if (variance < 0.0f) variance = 0.0f; // a NaN stays one
         const float inv_std = 1.0f / sqrtf(variance + a.epsilon);
         factor[i] = param_of(a.scale, scale[i]) * inv_std;
         base[i] = fmaf(-rest, factor[i], param_of(a.bias, bias[i]));
