@@ -80,7 +80,7 @@ static CUresult attribute_of(int *value, CUdevice_attribute attribute)
 {
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: *value = 49152; break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = fake_device_processors(); break;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 62914560; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
         *value = fake_device_capability() / 10;

@@ -12,6 +12,8 @@
  *                             memory of each, CUDA version times 1000. The environment does the same:
  *                             FAKECUDA_DEVICES, _CAPABILITY, _MEMORY_MIB, _VERSION, _INIT (what cuInit
  *                             answers). Default: 2 devices, 90, 1 GiB, 13000.
+ *                             FAKECUDA_PROCESSORS are those of a device (132), for what is worth it on
+ *                             large problems only.
  *                             FAKECUDA_REPORT=1 reports when the process ends (status 97: problems).
  *                             FAKECUDA_GUARD=1: pages around a block that nobody may touch, so that
  *                             a kernel that reads behind a tensor ends the process

@@ -164,6 +164,7 @@ CUresult fake_problem(CUresult result, const char *format, ...)
 void fake_leave_destructors(CUuserObject object);
 int fake_device_count(void);
 int fake_device_capability(void);
+int fake_device_processors(void);
 size_t fake_device_memory(void);
 bool fake_guards_memory(void); /* reading outside of a block is an access violation */
 int fake_version(void);

@@ -17,7 +17,7 @@ static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
 
 static struct {
     bool configured, initialised, gone, deferred;
-    int devices, capability, version;
+    int devices, capability, version, processors;
     size_t memory;
     bool guards; /* memory */
     CUresult init_result;
@@ -86,6 +86,7 @@ static void configure(void)
     state.capability = (int)from_environment("FAKECUDA_CAPABILITY", 90);
     state.memory = (size_t)from_environment("FAKECUDA_MEMORY_MIB", 1024) << 20;
     state.version = (int)from_environment("FAKECUDA_VERSION", 13000);
+    state.processors = (int)from_environment("FAKECUDA_PROCESSORS", 132);
     state.guards = from_environment("FAKECUDA_GUARD", 0) != 0;
     state.init_result = (CUresult)from_environment("FAKECUDA_INIT", CUDA_SUCCESS);
 }
@@ -106,6 +107,11 @@ int fake_device_count(void)
 int fake_device_capability(void)
 {
     return state.capability;
+}
+
+int fake_device_processors(void)
+{
+    return state.processors;
 }
 
 bool fake_guards_memory(void)

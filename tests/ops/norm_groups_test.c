@@ -69,28 +69,27 @@ static void check_engine(const struct norms_case *c)
     static const char *const names[] = {"norm_inference_groups", "norm_training_groups",
                                         "norm_backward_groups"};
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
-    static const char *const ring[] = {"norm_inference_ring", "norm_training_ring",
-                                       "norm_backward_ring"};
-    static const char *const spot[] = {"norm_inference_spot", "norm_training_spot", ""};
+    static const char *const spot[] = {"", "norm_training_spot", ""};
     const char *name = "";
     bool right;
     if (!by_groups()) return;
     warpdnnGetLastEngine(harness_handle, &name);
     right = strcmp(name, names[c->phase]) == 0;
     if (!twice) {
-        right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, ring[c->phase]) == 0 ||
-                strcmp(name, spot[c->phase]) == 0;
+        right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, spot[c->phase]) == 0;
     }
     if (!right) case_fail("%s ran, not %s", name, names[c->phase]);
 }
 
-/* Of tensors that are made. */
-static void run_made(struct norms_case *c)
+/* Of tensors that are made; `instead`, if not negative, is an element of x that the definition takes
+ * for a NaN. */
+static void run_with(struct norms_case *c, int64_t instead)
 {
     struct graph_run r = {.count = 0};
     struct norms_inputs in = norms_inputs(c);
     be_desc op = norms_operation(&r, c);
     bool ran;
+    if (instead >= 0) in.x[instead] = NAN;
     twice = by_groups() && c->phase != NORMS_INFERENCE && (random_chance(0.3) || always_twice);
     if (twice) {
         int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;
@@ -106,6 +105,11 @@ static void run_made(struct norms_case *c)
     }
     norms_inputs_free(&in);
     be_free_all();
+}
+
+static void run_made(struct norms_case *c)
+{
+    run_with(c, -1);
 }
 
 /* Samples, channels, groups (0: instance norm), and what is spatial. */
@@ -199,8 +203,8 @@ static void large(void)
     }
 }
 
-/* Samples, or groups of them, that all processors share, with a ring that is longer than one, or than two; several teams. */
-static void rings(void)
+/* Samples that blocks which meet share, by several teams; groups of many channels; odd rows. */
+static void shared_samples(void)
 {
     static const struct image list[] = {
         {9, 64, 0, {64, 30}},    {5, 40, 4, {113, 61}},  {3, 320, 32, {33, 40}},
@@ -210,19 +214,32 @@ static void rings(void)
     for (int s = 0; s < 2 * COUNT(list); ++s) {
         for (int k = 0; k < PHASES * TYPES; ++k) {
             if (!by_groups() && (k + s) % 9 != 0) continue;
-            run_image(&list[s / 2], "ring", s % 2, k % PHASES, k / PHASES, random_chance(0.2));
+            run_image(&list[s / 2], "shared", s % 2, k % PHASES, k / PHASES, random_chance(0.2));
         }
     }
 }
 
-/* A sample that is longer than the ring of all processors. */
-static void long_rings(void)
+/* Instance norm with channels last of samples that blocks have in registers: of one to four rows a
+ * thread, of one row too many, and of more blocks than processors. */
+static void spots(void)
+{
+    static const struct image list[] = {
+        {1, 64, 0, {32, 32}}, {2, 32, 0, {2}},     {3, 24, 0, {5, 7}},  {1, 16, 0, {1024}},
+        {1, 8, 0, {1025}},    {5, 8, 0, {31, 33}}, {40, 64, 0, {4, 4}},
+    };
+    for (int k = 0; k < COUNT(list) * PHASES * TYPES; ++k) {
+        run_image(&list[k / PHASES / TYPES], "spot", 1, k % PHASES, k / PHASES % TYPES, k % 5 == 4);
+    }
+}
+
+/* A sample that is longer than what blocks that meet keep. */
+static void long_samples(void)
 {
     static const struct image m = {1, 32, 1, {488, 488}};
     if (!by_groups()) return;
-    run_image(&m, "long_ring", 1, 1, 0, false);
-    run_image(&m, "long_ring", 0, 1, 0, false);
-    run_image(&m, "long_ring", 1, 2, 1, false);
+    run_image(&m, "long", 1, 1, 0, false);
+    run_image(&m, "long", 0, 1, 0, false);
+    run_image(&m, "long", 1, 2, 1, false);
 }
 
 static void read_twice(void)
@@ -327,6 +344,43 @@ static void special_values(void)
     }
 }
 
+/* A NaN or an infinity, the first of its share or not, leaves nothing but NaNs of y and the statistics
+ * of its share, and all others as they are; by the engine of choice, and by the one that reads twice. */
+static void no_numbers(void)
+{
+    static const struct image list[] = {
+        {2, 8, 0, {8, 8}},   {2, 6, 2, {5, 5}},    {3, 16, 0, {20, 20}}, {2, 32, 4, {24, 24}},
+        {1, 4, 2, {41, 43}}, {1, 16, 2, {56, 56}}, {2, 8, 0, {64, 80}},
+    };
+    static const double values[] = {NAN, INFINITY, -INFINITY};
+    enum { VALUES = 3, PLACES = 3, ALL = VALUES * PLACES * LAYOUTS * 2 };
+    for (int k = 0; k < COUNT(list) * ALL; ++k) {
+        const struct image *m = &list[k / ALL];
+        int layout = k % LAYOUTS;
+        int place = k / LAYOUTS % PLACES;
+        int value = k / LAYOUTS / PLACES % VALUES;
+        struct options o = {layout ? LAYOUT_NHWC : LAYOUT_NCHW, false, -3.0, 3.0};
+        struct norms_case c;
+        int64_t share;
+        int64_t at;
+        always_twice = k / LAYOUTS / PLACES / VALUES % 2 != 0;
+        if (always_twice && !by_groups()) continue;
+        if (!case_begin("no_number/%d/%s/%g/%d/%d", k / ALL, layout_names[layout], values[value],
+                        place, always_twice)) {
+            continue;
+        }
+        c = start(m, NORMS_TRAINING, (place + value + k / ALL) % TYPES, false);
+        make_tensors(&c, &o);
+        share = c.x->count / m->samples / c.stat_dim[1];
+        at = share + (place == 0 ? 0 : place == 1 ? share / 2 + 3 : share - 1);
+        c.x->value[at] = values[value];
+        tensor_write(c.x);
+        run_with(&c, at);
+        case_end();
+    }
+    always_twice = false;
+}
+
 /* Parameters that nobody asks for. */
 static void without_gradients(void)
 {
@@ -353,15 +407,11 @@ static void all_reached(int argc)
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
     static const char *const others[] = {"wd_norm_groups_statistics", "wd_norm_groups_gradients",
                                          "wd_norm_groups_params",     "wd_norm_kept_params",
-                                         "wd_norm_ring_params",       "wd_norm_spot_f32",
-                                         "wd_norm_spot_f16",          "wd_norm_spot_bf16"};
+                                         "wd_norm_spot_f32",          "wd_norm_spot_f16",
+                                         "wd_norm_spot_bf16"};
     static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",
                                        "columns_%s"};
-    enum {
-        RING = 2 * TYPES,
-        KEPT = COUNT(kept) * 2 * TYPES,
-        MOST = KEPT > KERNELS ? KEPT : KERNELS
-    };
+    enum { KEPT = COUNT(kept) * 2 * TYPES, MOST = KEPT > KERNELS ? KEPT : KERNELS };
     static char names[MOST][ROOM];
     const char *symbols[MOST];
     int count = 0;
@@ -381,12 +431,6 @@ static void all_reached(int argc)
         symbols[k] = names[k];
     }
     check_launched(argc, symbols, KEPT);
-    for (int k = 0; k < RING; ++k) {
-        snprintf(names[k], ROOM, "wd_norm_ring_%s_%s", directions[k / TYPES],
-                 type_names[k % TYPES]);
-        symbols[k] = names[k];
-    }
-    check_launched(argc, symbols, RING);
     check_launched(argc, others, COUNT(others));
 }
 
@@ -396,12 +440,14 @@ int main(int argc, char **argv)
     shapes();
     large();
     random_cases(120);
-    rings();
-    long_rings();
+    shared_samples();
+    spots();
+    long_samples();
     read_twice();
     offsets();
     in_place();
     special_values();
+    no_numbers();
     without_gradients();
     if (by_groups()) all_reached(argc);
     return harness_finish();

@@ -287,7 +287,10 @@ static void walks(void)
                                   {9000, 2048},
                                   {260, 65536},
                                   {200, 32768, FORWARD},
-                                  {50, 147456, FORWARD}};
+                                  {50, 147456, FORWARD},
+                                  {20, 32768},
+                                  {20, 32768},
+                                  {1100, 32768}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {
             const int stat[2] = {list[s][0], 1};
@@ -416,7 +419,8 @@ static void in_place(void)
     }
 }
 
-/* A constant row stays at the bias exactly, however small epsilon is; a NaN stays in its row. */
+/* A constant row stays at the bias exactly, however small epsilon is; a NaN stays in its row, and so
+ * does an infinity, of which there is no deviation. */
 static void special_values(void)
 {
     static const int list[][2] = {{3, 24}, {3, 2048}, {3, 20000}, {3, 1001}};
@@ -434,6 +438,7 @@ static void special_values(void)
         make_tensors(&c, &(struct options){LAYOUT_NCHW, 0, 0, -3.0, 3.0});
         for (int i = 0; i < list[s][1]; ++i) c.x->value[i] = 0.1F;
         c.x->value[list[s][1] + list[s][1] / 2] = NAN;
+        c.x->value[2 * list[s][1] + (s % 2 ? 9 : 0)] = INFINITY;
         tensor_write(windows[0].whole);
         op = norms_operation(&r, &c);
         if (graph_run(&r, 1, &op) && harness_values) {
@@ -443,7 +448,9 @@ static void special_values(void)
                 if (row == 0 && y != c.bias_tensor->value[i % list[s][1]]) {
                     case_fail("y of a constant row is %g", y);
                 }
-                if ((row == 1) != (y != y)) case_fail("y[%d] is %g", (int)i, y);
+                if ((row > 0) != (y != y)) case_fail("y[%d] is %g", (int)i, y);
+                if ((row > 0) != isnan(c.inv_std->value[row]))
+                    case_fail("row %d has inv_std", (int)row);
             }
         }
         be_free_all();

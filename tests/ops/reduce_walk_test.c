@@ -88,7 +88,7 @@ static void walk_cases(void)
         {{70000, 1, 1, 16}, 1, false},   /* much: a lane a row */
         {{2201, 1, 1, 601}, 1, false},   /* a warp, with ends */
         {{9, 230, 13, 43}, 1011, false}, /* pieces shared by warps */
-        {{9, 6, 131, 127}, 100, false},  /* words of two columns, whose rows begin anywhere */
+        {{9, 6, 131, 127}, 100, false},  /* many columns, whose rows begin anywhere */
         {{9, 5, 131, 130}, 100, false},  /* or alike */
     };
     static const int ops[] = {CUDNN_REDUCE_TENSOR_ADD, CUDNN_REDUCE_TENSOR_MUL,
@@ -136,9 +136,11 @@ static void walk_cases(void)
 }
 
 static const char *const few_kernels[] = {
-    "wd_reduce_cluster_sum_f32",    "wd_reduce_cluster_sum_16",    "wd_reduce_cluster_pick_f32",
-    "wd_reduce_cluster_pick_16",    "wd_reduce_pieces_sum_f32",    "wd_reduce_pieces_sum_16",
-    "wd_reduce_pieces_product_f32", "wd_reduce_pieces_product_16", "wd_reduce_columns_words_pick",
+    "wd_reduce_cluster_sum_f32",       "wd_reduce_cluster_sum_16",
+    "wd_reduce_cluster_pick_f32",      "wd_reduce_cluster_pick_16",
+    "wd_reduce_pieces_sum_f32",        "wd_reduce_pieces_sum_16",
+    "wd_reduce_pieces_product_f32",    "wd_reduce_pieces_product_16",
+    "wd_reduce_columns_runs_sum_bf16",
 };
 
 int main(int argc, char **argv)

@@ -154,11 +154,19 @@ static enum layout layout_beside(enum resample_lie lie, enum layout layout, int 
     return lie == LIE_MIXED ? random_layout(lanes) : layout;
 }
 
+/* Nine in ten calls blend with nothing: kernels are for these. */
+static void draw_scalars(double *alpha, double *beta)
+{
+    const bool plain = random_chance(0.9);
+    *alpha = plain ? (double)random_of(2, 2, 2, 1, -3) * 0.5 : random_scalar();
+    *beta = plain ? 0.0 : random_scalar();
+}
+
 void resample_forward(const struct geometry *g, int xtype, int ytype, enum layout layout,
                       enum resample_lie lie)
 {
     struct node_run r = {0};
-    double alpha = random_scalar(), beta = random_scalar();
+    double alpha, beta;
     int lanes = resample_lanes(xtype);
     enum layout beside = layout_beside(lie, layout, lanes);
     struct tensor *x, *y, *idx = NULL;
@@ -166,6 +174,7 @@ void resample_forward(const struct geometry *g, int xtype, int ytype, enum layou
     be_desc resample = be_final(
         resample_open(g, resample_arithmetic((cudnnDataType_t)xtype, (cudnnDataType_t)ytype)));
     be_desc dx, dy, didx = NULL;
+    draw_scalars(&alpha, &beta);
     tensor_odd = lie == LIE_ODD;
     x = tensor_input((cudnnDataType_t)xtype, g->rank, g->x, layout,
                      xtype == CUDNN_DATA_UINT8 ? 0 : -5, 5);
@@ -192,7 +201,7 @@ void resample_backward(const struct geometry *g, int dytype, int dxtype, enum la
                        enum resample_lie lie)
 {
     struct node_run r = {0};
-    double alpha = random_scalar(), beta = random_scalar();
+    double alpha, beta;
     bool indices = is_max(g) && random_chance(0.5);
     enum layout beside = layout_beside(lie, layout, 1);
     cudnnDataType_t wide = resample_arithmetic((cudnnDataType_t)dytype, (cudnnDataType_t)dxtype);
@@ -200,6 +209,7 @@ void resample_backward(const struct geometry *g, int dytype, int dxtype, enum la
     be_desc ddx, ddy, dd_idx = NULL, dd_x = NULL, dd_y = NULL;
     struct tensor *x, *dy, *dx, *y = NULL, *idx = NULL;
     double *before;
+    draw_scalars(&alpha, &beta);
     tensor_odd = lie == LIE_ODD;
     x = tensor_input((cudnnDataType_t)dxtype, g->rank, g->x, beside, -5, 5);
     dy = tensor_input((cudnnDataType_t)dytype, g->rank, g->y, layout, -5, 5);

@@ -121,6 +121,9 @@ static void gpu_shapes(void)
         shape_case(type % 3, 0, 529, 180 * run, 1, type);
         skip_case(0, 531, 200 * run - 3, 1, type, true, 0.0);
         shape_case(type % 3, 0, 2, 50257, 1, type);
+        /* many rows of a block's registers each, and such as lie elsewhere */
+        shape_case(type % 3, 0, 530, 270 * run, 1, type);
+        if (type == 0 || type == 3) skip_case(0, 529, 264 * run, 1, type, true, 0.0);
         /* tiles of odd rows, and tensors that lie apart */
         shape_case(type % 3, 0, 180001, 3, 1, type);
         shape_case((type + 1) % 3, 1, 26003, 21, 1, type);
@@ -158,6 +161,7 @@ static void gpu_shapes(void)
                   length % 2 ? 0.0 : 0.5);
     }
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 2, 128000, 1, 0);
+    shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 528, 4500, 1, 0);
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 128001, 1, 3);
     skip_case(0, 1, 600001, 1, 2, true, 0.0);
     skip_case(0, 1, 1000001, 1, 2, true, 0.5);

@@ -56,10 +56,12 @@ cudnnDataType_t spatial_compute_type(cudnnDataType_t dtype)
 
 static const char *const symbols[] = {
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/spatial/sampler_gather_kernels.def"
 #include "ops/spatial/sampler_little_kernels.def"
 #include "ops/spatial/sampler_planes_kernels.def"
 #include "ops/spatial/sampler_regions_kernels.def"
 #include "ops/spatial/sampler_tiles_kernels.def"
+#include "ops/spatial/sampler_windows_kernels.def"
 #include "ops/spatial/spatial_vector_kernels.def"
 #undef WD_KERNEL
 };

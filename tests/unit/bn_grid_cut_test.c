@@ -111,6 +111,10 @@ static void test_choices(void **state)
     c.space = space(2 * 28 * 28, 64, 1);
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
     assert_true(!c.meets && c.groups == 4 && c.blocks > 1 && c.kept == c.rounds);
+    /* likewise, by rows of all columns: no more threads than these */
+    c.space = space(2 * 56, 148, 1);
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    assert_true(!c.meets && c.groups == 1 && c.threads == 320 && c.blocks == 4 && c.rounds == 2);
     /* planes of 49: several to a group */
     c.space = space(256, 2048, 49);
     assert_true(wd_bn_grid_cut(&c, 4, 1, h200));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How group and instance norms are cut into blocks, for devices that are only described: whatever the
- * shape, every element has a thread, what is kept has room, and the chip has work. */
+ * shape, every element has a thread, what is kept has room, and the chip has work; and what is read
+ * once stays so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,8 @@
 #include "base/sizes.h"
 #include "ops/norm/norm_groups_args.h"
 #include "ops/norm/norm_groups_cut.h"
+#include "ops/norm/norm_kept_args.h"
+#include "ops/norm/norm_kept_cut.h"
 
 enum { RUN = NORM_GROUPS_RUN, TURNS = 20000 };
 
@@ -22,12 +25,15 @@ static const struct wd_device devices[] = {
      .multiprocessors = 132,
      .shared_per_block = 232448,
      .shared_per_processor = 233472,
-     .cooperative = true},
+     .l2_bytes = 62914560,
+     .cooperative = true,
+     .grids_meet = true},
     {.kind = WD_GPU,
      .capability = 80,
      .multiprocessors = 108,
      .shared_per_block = 166912,
-     .shared_per_processor = 167936},
+     .shared_per_processor = 167936,
+     .l2_bytes = 41943040},
 };
 
 static struct norm_groups_shape image(int64_t samples, int64_t channels, int64_t groups,
@@ -124,11 +130,100 @@ static void test_choices(void **state)
     assert_true(!c.whole && c.blocks >= 2 * h200->multiprocessors);
 }
 
+/* ---- What is read once ---- */
+
+static void check_kept(const struct norm_groups_shape *s, const struct norm_kept_cut *c,
+                       const struct wd_device *device)
+{
+    int64_t run = 16 / s->size;
+    assert_true(c->threads % 32 == 0 && c->threads <= NORM_KEPT_THREADS);
+    assert_true(c->shared + 640 <= device->shared_per_block);
+    assert_true(c->teams >= 1 && c->teams <= c->panels);
+    assert_true(c->meets || c->blocks == 1 || (device->cooperative && c->blocks <= 16));
+    if (c->meets) { /* all are there at once */
+        int64_t each = device->shared_per_processor / (c->shared + 1024);
+        assert_true(device->grids_meet && c->teams * c->blocks <= each * device->multiprocessors);
+        assert_true(c->teams * c->blocks * c->threads <= 2048 * (int64_t)device->multiprocessors);
+    }
+    assert_true((c->way == NORM_KEPT_COLUMNS) == s->columns);
+    if (s->columns) {
+        assert_true(c->tile * c->tiles == s->channels && c->tile % s->each == 0);
+        assert_true(c->across * run >= c->tile && c->across * c->rows <= c->threads);
+        assert_true(c->panels == s->samples * c->tiles && c->part * c->blocks >= s->plane);
+        assert_true(c->meets || c->slots * c->rows >= c->part);
+    } else {
+        assert_true(c->panels * c->beside >= s->samples * s->groups);
+        assert_true(c->length == c->beside * s->each * s->plane);
+        assert_true(c->blocks * c->part * run >= c->length && c->slots * c->threads >= c->part);
+        assert_true(c->way != NORM_KEPT_EVEN || s->plane % run == 0);
+    }
+    assert_true(c->shared >= c->space * 16 * s->arrays);
+}
+
+/* Planes that fit a block are never read twice. */
+static void test_kept_random(void **state)
+{
+    enum { FITS = 64 << 10 };
+    (void)state;
+    srand(2);
+    for (int turn = 0; turn < TURNS / 4; ++turn) {
+        const struct wd_device *device = &devices[turn % 2];
+        int64_t each = any(1, 1 << any(0, 10));
+        int64_t groups = any(1, 1 << any(0, 8));
+        struct norm_groups_shape s =
+            image(any(1, 1 << any(0, 8)), each * groups, groups, any(1, (int64_t)1 << any(0, 18)),
+                  (int)any(1, 2) * 2, (int)any(1, 2), any(0, 1));
+        struct norm_kept_cut c;
+        bool takes = norm_kept_cut(&c, &s, device);
+        if (takes) check_kept(&s, &c, device);
+        if (!s.columns && each * s.plane * s.size * s.arrays <= FITS) assert_true(takes);
+    }
+}
+
+/* What would silently be read twice were it declined. */
+static void test_kept(void **state)
+{
+    static const struct {
+        int64_t samples, channels, groups, plane;
+        int64_t blocks; /* least and most: one block, or one cluster */
+        enum norm_kept_way way;
+        int size, arrays;
+        bool columns, either; /* either: devices without clusters take it too */
+    } list[] = {
+        {8, 320, 32, 128 * 128, 8, NORM_KEPT_EVEN, 2, 1, false, false},
+        {8, 320, 32, 128 * 128, 8, NORM_KEPT_EVEN, 2, 2, false, false},
+        {8, 320, 32, 64 * 64, 8, NORM_KEPT_EVEN, 2, 1, false, true},
+        {8, 640, 32, 64 * 64, 8, NORM_KEPT_EVEN, 2, 2, false, false},
+        {256, 2048, 2048, 49, 1, NORM_KEPT_BESIDE, 2, 1, false, true},
+        {256, 2048, 2048, 49, 1, NORM_KEPT_BESIDE, 2, 2, false, true},
+        {256, 2048, 2048, 49, 1, NORM_KEPT_BESIDE, 4, 1, false, true},
+        {256, 2048, 2048, 49, 1, NORM_KEPT_BESIDE, 4, 2, false, true},
+        {32, 256, 32, 55 * 57, 8, NORM_KEPT_ODD, 2, 1, false, true},
+        {8, 640, 32, 64 * 64, 8, NORM_KEPT_COLUMNS, 2, 1, true, false},
+        {8, 320, 32, 32 * 32, 8, NORM_KEPT_COLUMNS, 2, 2, true, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; ++i) {
+        for (int d = 0; d < (list[i].either ? 2 : 1); ++d) {
+            struct norm_groups_shape s =
+                image(list[i].samples, list[i].channels, list[i].groups, list[i].plane,
+                      list[i].size, list[i].arrays, list[i].columns);
+            struct norm_kept_cut c;
+            assert_true(norm_kept_cut(&c, &s, &devices[d]));
+            check_kept(&s, &c, &devices[d]);
+            assert_int_equal(c.way, list[i].way);
+            assert_true(c.meets || c.blocks <= list[i].blocks);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_kept_random),
+        cmocka_unit_test(test_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

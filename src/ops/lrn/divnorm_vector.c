@@ -115,14 +115,17 @@ static int power_of(double beta)
 /* Whether there is an instance for this window alone. */
 static bool has_kernel(int window, int dtype)
 {
-    return dtype != CUDNN_DATA_DOUBLE && (window == 5 || window == 9);
+    if (dtype == CUDNN_DATA_FLOAT && window == 9) return true;
+    return dtype != CUDNN_DATA_DOUBLE && window == 5;
 }
 
-/* The instance for a window, among those of a type. */
-static int window_kernel(int dtype, int window)
+/* The instance for a window and a type, among those of a direction. */
+static int instance_of(int dtype, int window)
 {
-    if (dtype == CUDNN_DATA_DOUBLE) return 0; /* it has one */
-    return window == 5 ? 0 : window == 9 ? 1 : 2;
+    static const int first[] = {0, 3, 5, 7, 8}; /* of a type; its last is for any window */
+    const int type = type_index(dtype);
+    if (!has_kernel(window, dtype)) return first[type + 1] - 1;
+    return first[type] + (window == 9);
 }
 
 /* Whether a plane's rows are made of aligned runs, wherever it begins. */
@@ -280,8 +283,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
     const bool backward = is_backward(&call->problem);
     const int kernel = (backward ? KERNEL_divnorm_backward_f32_5 : KERNEL_divnorm_forward_f32_5) +
-                       3 * type_index(x->dtype) +
-                       window_kernel(x->dtype, call->problem.node->attr.lrn.window);
+                       instance_of(x->dtype, call->problem.node->attr.lrn.window);
     struct divnorm_vector_args a = args_of(call);
     const int64_t most =
         wd_most(ELEMENTS_MAX / (x->dim[1] * wd_ceil_div(x->dim[2] * x->dim[3], 4)), 1);

@@ -77,25 +77,23 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
     const int type = wd_lrn_type(x->dtype);
     const bool any = a->window != WINDOW || (type == TYPE_F64 && backward);
     const int64_t plane = wd_lrn_plane(x);
-    int64_t run = type == TYPE_F64 ? 2 : 4;
-    bool spreads = any && (backward || type == TYPE_F64);
+    const int first =
+        any ? (backward ? KERNEL_lrn_plane_backward_any_f32_run
+                        : KERNEL_lrn_plane_forward_any_f32_run)
+            : (backward ? KERNEL_lrn_plane_backward_5_f32_run : KERNEL_lrn_plane_forward_5_f32_run);
+    const bool spreads_only = any && type == TYPE_F64;
+    int64_t run = type == TYPE_F64 || (any && backward) ? 2 : 4;
+    bool spreads = spreads_only;
     int64_t threads;
-    int kernel;
     if (spreads || !wd_lrn_runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
         run = type == 0 && !any && !backward ? 1 : LRN_SPREAD;
         spreads = true;
     }
-    if (any && backward) kernel = KERNEL_lrn_plane_backward_any_f32_spread + type;
-    else if (any && type == TYPE_F64) kernel = KERNEL_lrn_plane_forward_any_f64_spread;
-    else
-        kernel = (any        ? KERNEL_lrn_plane_forward_any_f32_run
-                  : backward ? KERNEL_lrn_plane_backward_5_f32_run
-                             : KERNEL_lrn_plane_forward_5_f32_run) +
-                 2 * type + spreads;
     threads = wd_lrn_cut_planes(x, queue->device, run, a);
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(threads, LRN_THREADS),
-                          LRN_THREADS, any ? (uint32_t)column_bytes(problem, run) : 0, a);
+    return wd_emit_kernel(queue, &kernel_rows[first + 2 * type + (spreads && !spreads_only)],
+                          wd_ceil_div(threads, LRN_THREADS), LRN_THREADS,
+                          any ? (uint32_t)column_bytes(problem, run) : 0, a);
 }
 
 /* ---- Pixels ---- */

@@ -20,7 +20,7 @@ __device__ __forceinline__ uint32_t sign_of(double v)
     return (uint32_t)__double2hiint(v) >> 31;
 }
 
-template <class T> struct forward_writer {
+template <class T, bool LED> struct forward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V];
@@ -64,18 +64,18 @@ template <class T> struct forward_writer {
                     v[i] = v[i] != v[i] && a.bn.keeps_nan ? v[i] : clipped;
                 }
             }
-            if (a.bn.reserve) put_bits<T>(a, bits, at, there);
+            if (a.bn.reserve) put_bits<T, LED>(a, bits, at, there);
         }
-        put_blended<T>(a, v, at, there);
+        put_blended<T, LED>(a, v, at, there);
     }
 };
 
 // EACH rounds are a part of the ring.
-template <class T> __device__ void grid_forward(const bn_grid_args &a)
+template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
-    const spot p = spot_of(a);
+    const spot p = spot_of<LED>(a);
     const T *x = static_cast<const T *>(a.bn.x);
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
@@ -84,18 +84,19 @@ template <class T> __device__ void grid_forward(const bn_grid_args &a)
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            if (r < p.rounds) send<T>(a, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
+            if (r < p.rounds)
+                send<T, LED>(a, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
         }
     };
     const auto send_z = [&](uint32_t place, uint32_t part) {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            if (r < p.rounds) send<T>(a, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
+            if (r < p.rounds)
+                send<T, LED>(a, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
         }
     };
     wd_wait_for_previous();
-#pragma unroll 1
     for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
         if (part < min(ahead, parts)) send_part(part, part);
         wd_copies_end();
@@ -106,7 +107,8 @@ template <class T> __device__ void grid_forward(const bn_grid_args &a)
     A scale = 0, bias = 0, old_mean = 0, old_var = 0, own_pivot = 0;
     uint32_t place = 0; // of the part after the last one
     {
-        A pivot[V];
+        A pivot[V] = {};
+        if (single_columns(a) && p.active) pivots_of_columns<T>(a, p, pivot);
         if (mine) {
             own_pivot = pivot_of<T>(a, p, threadIdx.x);
             scale = param<A>(a.bn.scale, c);
@@ -114,8 +116,8 @@ template <class T> __device__ void grid_forward(const bn_grid_args &a)
             old_mean = old_param<A>(a.bn.running_mean, c, kept_share);
             old_var = old_param<A>(a.bn.running_var, c, kept_share);
         }
-        pivots_of<T>(a, p, own_pivot, pivot);
-        if (a.bn.lead > 0 && p.active && p.rounds > 0 && p.base == 0) {
+        if (!single_columns(a)) pivots_of_items<T>(a, p, own_pivot, pivot);
+        if (LED && p.active && p.rounds > 0 && p.base == 0) {
             // what is before x adds nothing; the thread itself has put the others of the unit there
             T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, 0, 0, 0)) + threadIdx.x * V;
 #pragma unroll
@@ -144,7 +146,6 @@ template <class T> __device__ void grid_forward(const bn_grid_args &a)
             }
         };
         // all threads that have units have all of those before the last part
-#pragma unroll 1
         for (uint32_t part = 0; part + 1 < parts; ++part) {
             receive_part();
             if (part + ahead < parts) send_part(next, part + ahead);
@@ -172,7 +173,6 @@ template <class T> __device__ void grid_forward(const bn_grid_args &a)
             }
         }
     }
-#pragma unroll 1
     for (uint32_t k = 0; k < BN_GRID_AHEAD; ++k) {
         if (a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
@@ -195,11 +195,10 @@ template <class T> __device__ void grid_forward(const bn_grid_args &a)
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    forward_writer<T> w;
+    forward_writer<T, LED> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together
     uint32_t beside = 0;
-#pragma unroll 1
     for (uint32_t part = parts; part-- > 0;) {
         unit<T> u[EACH], z[EACH];
         place = place_before(a, place, part);

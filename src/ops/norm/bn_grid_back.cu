@@ -6,7 +6,7 @@
 
 namespace {
 
-template <class T> struct backward_writer {
+template <class T, bool LED> struct backward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V], slope[V];
@@ -31,16 +31,16 @@ template <class T> struct backward_writer {
             g[i] = wd_widen(dy.get(i));
             dx[i] = factor[i] * g[i] + base[i] + slope[i] * (wd_widen(x.get(i)) - mean[i]);
         }
-        put_blended<T>(a, dx, at, there);
-        if (a.bn.dz) put_unit<T>(a, a.bn.dz, dy, at, there);
+        put_blended<T, LED>(a, dx, at, there);
+        if (a.bn.dz) put_unit<T, LED>(a, a.bn.dz, dy, at, there);
     }
 };
 
-template <class T> __device__ void grid_backward(const bn_grid_args &a)
+template <class T, bool LED> __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
     using A = acc<T>;
-    const spot p = spot_of(a);
+    const spot p = spot_of<LED>(a);
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of dy, and of dy times x - mean
@@ -50,9 +50,9 @@ template <class T> __device__ void grid_backward(const bn_grid_args &a)
         if (r >= p.rounds) return;
         const uint32_t at = at_round(a, p, r);
         unsigned char *row = row_of<2, 1>(a, to, 0, 0);
-        send<T>(a, row, x, at);
-        send<T>(a, row + a.slots * BN_GRID_UNIT, dy, at);
-        if (a.bn.reserve) send_bits<T>(a, row, at);
+        send<T, LED>(a, row, x, at);
+        send<T, LED>(a, row + a.slots * BN_GRID_UNIT, dy, at);
+        if (a.bn.reserve) send_bits<T, LED>(a, row, at);
     };
     uint32_t place = 0; // of the round after the last one
     unit<T> ux, ug;
@@ -62,10 +62,9 @@ template <class T> __device__ void grid_backward(const bn_grid_args &a)
         receive<T>(ux, row);
         receive<T>(ug, row + a.slots * BN_GRID_UNIT);
         if (a.bn.reserve && r < p.rounds)
-            mask_unit<T>(ug, receive_bits<T>(a, row, at_round(a, p, r)));
+            mask_unit<T>(ug, receive_bits<T, LED>(a, row, at_round(a, p, r)));
     };
     wd_wait_for_previous();
-#pragma unroll 1
     for (uint32_t r = 0; r < BN_GRID_AHEAD; ++r) {
         if (r < ahead) send_round(r, r);
         wd_copies_end();
@@ -91,7 +90,6 @@ template <class T> __device__ void grid_backward(const bn_grid_args &a)
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
         uint32_t next = ahead == a.parts ? a.stays : ahead;
-#pragma unroll 1
         for (uint32_t r = 0; r < a.rounds; ++r) {
             receive_round(r);
             if (r + ahead < a.rounds) send_round(next, r + ahead);
@@ -135,10 +133,9 @@ template <class T> __device__ void grid_backward(const bn_grid_args &a)
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    backward_writer<T> w;
+    backward_writer<T, LED> w;
     if (p.active) w.begin(a, p);
-        // rounds of all threads, for those of a warp go together
-#pragma unroll 1
+    // rounds of all threads, for those of a warp go together
     for (uint32_t r = a.rounds; r-- > 0;) {
         place = place_before(a, place, r);
         receive_round(r);

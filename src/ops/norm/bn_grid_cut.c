@@ -9,11 +9,11 @@
 #include "base/sizes.h"
 
 enum {
+    TYPES = 4,
     WARP = 32,
     HALF = BN_GRID_THREADS / 2, /* of which a processor has two blocks */
     ROUNDS_PAY = 2,             /* of a block, for one more in the group */
     CLUSTER_MOST = 8,
-    FEW = 4,                 /* blocks, whose work one does */
     NARROWEST = 16,          /* columns */
     BLOCK_RESERVED = 1024,   /* bytes of shared memory that a block costs besides its own */
     APART = 8,               /* words from counter to counter (gpu/device/grid.cuh) */
@@ -145,11 +145,22 @@ static bool share(struct wd_bn_grid_cut *c, int64_t threads, int64_t blocks, int
     return c->kept == c->rounds;
 }
 
+/* The threads of a block that has one of each column: all, but of little no more than that takes. What a warp
+ * does besides its elements is most of it then. */
+static int64_t threads_of(const struct wd_bn_grid_cut *c, const struct wd_device *device)
+{
+    int64_t least = wd_ceil_div(c->width, WARP) * WARP;
+    int64_t blocks = wanted(c, least);
+    bool little = device->cooperative && blocks <= CLUSTER_MOST &&
+                  c->groups * blocks <= device->multiprocessors;
+    return little ? least : BN_GRID_THREADS;
+}
+
 static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
 {
     /* a thread works out what follows for a column */
     bool two = c->items == 1 || c->width <= HALF;
-    int64_t threads = two ? HALF : BN_GRID_THREADS;
+    int64_t threads = two ? HALF : threads_of(c, device);
     int64_t room =
         two ? device->shared_per_processor / 2 - BLOCK_RESERVED : device->shared_per_block;
     int64_t most = device->cooperative ? CLUSTER_MOST : 1;
@@ -157,8 +168,6 @@ static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
     int64_t meeting = device->grids_meet ? device->multiprocessors / c->groups : 0;
     int64_t blocks = 1;
     c->meets = false;
-    /* blocks that meet cost as much as some rounds do */
-    if (!two && worth <= FEW && share(c, threads, 1, room)) return true;
     /* the smallest cluster that keeps everything, two blocks a processor if they may be small; more
      * blocks where the chip has room and they have work */
     while (blocks < most && !share(c, threads, blocks, room)) blocks *= 2;
@@ -323,6 +332,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     struct wd_bn_grid_cut c;
     void *counters = NULL;
     int64_t runs;
+    int led = 0;
     memset(&a, 0, sizeof a);
     wd_bn_gpu_see(&c.space, problem);
     if (!cut(&c, problem, false)) return CUDNN_STATUS_INTERNAL_ERROR;
@@ -330,7 +340,8 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
     if (a.bn.aligned) a.bn.lead = 0;
-    else if (!lead(&c, &a, problem)) return other(problem)->emit(call, queue);
+    else if (lead(&c, &a, problem)) led = TYPES;
+    else return other(problem)->emit(call, queue);
     runs = c.width / c.unit;
     a.pitch = (uint32_t)(c.pitch / c.unit);
     a.width = c.plane > 1 ? (uint32_t)runs : a.pitch;
@@ -366,7 +377,7 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     a.by_span = wd_fastdiv_of(a.span);
     a.inv_terms = 1.0 / (double)a.bn.terms;
     a.inv_less = 1.0 / (double)wd_most(a.bn.terms - 1, 1);
-    row = &rows[wd_bn_gpu_type(problem)];
+    row = &rows[led + wd_bn_gpu_type(problem)];
     if (!c.meets) {
         return wd_emit_cluster_kernel(queue, row, c.groups * c.blocks, (uint32_t)c.threads,
                                       a.blocks, (uint32_t)c.shared, &a);

@@ -48,7 +48,7 @@ extern const struct wd_engine wd_engine_bn_backward_vector;
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason);
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem);
 
-/* `rows` are kernels by type. */
+/* `rows` are kernels of aligned tensors, then of others, each by type. */
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows);
 

@@ -33,19 +33,18 @@ struct spot {
     bool copies; // its units are another thread's, or another block's, for the bits that follow
 };
 
-// Where all tensors of x's shape lie off the boundaries by as many elements, a.bn.lead, they have been moved back by
-// them.
-__device__ __forceinline__ spot spot_of(const bn_grid_args &a)
+// LED: all tensors of x's shape lie off the boundaries by a.bn.lead elements, and have been moved back by them.
+template <bool LED> __device__ __forceinline__ spot spot_of(const bn_grid_args &a)
 {
     spot p;
-    const uint32_t copies = a.copying, own = 32 - copies;
+    const uint32_t copies = LED ? a.copying : 0, own = 32 - copies;
     const uint32_t index = threadIdx.x - threadIdx.x / 32 * copies;
     p.group = wd_fastdiv_quotient(blockIdx.x, a.by_blocks);
     p.block = blockIdx.x - p.group * a.blocks;
     p.lane = wd_fastdiv_quotient(index, a.by_runs);
     p.run = index - p.lane * a.runs;
     p.first = p.group * a.stride + p.run;
-    p.copies = threadIdx.x % 32 >= own || (copies > 0 && p.lane >= a.lanes);
+    p.copies = LED && (threadIdx.x % 32 >= own || (copies > 0 && p.lane >= a.lanes));
     // the last group may have fewer columns
     p.active = index < a.lanes * a.runs + copies && p.first < a.pitch;
     p.row = p.block * a.lanes + p.lane;
@@ -84,13 +83,13 @@ __device__ __forceinline__ double2 *area_of(void)
     return reinterpret_cast<double2 *>(memory());
 }
 
-// Unit `at` of a tensor, of the first one what the tensor has.
-template <class T>
+// Unit `at` of a tensor. LED: of the first one what the tensor has.
+template <class T, bool LED>
 __device__ __forceinline__ void get(const bn_grid_args &a, unit<T> &to, const void *from,
                                     uint32_t at)
 {
     const uint4 *first = static_cast<const uint4 *>(from) + at;
-    if (a.bn.lead > 0 && at == 0) {
+    if (LED && at == 0) {
 #pragma unroll
         for (int i = 0; i < UNIT<T>; ++i) {
             if (i >= a.bn.lead) to.put(i, reinterpret_cast<const T *>(first)[i]);
@@ -102,13 +101,13 @@ __device__ __forceinline__ void get(const bn_grid_args &a, unit<T> &to, const vo
 }
 
 // Stores a unit where it is `there`.
-template <class T>
+template <class T, bool LED>
 __device__ __forceinline__ void put_unit(const bn_grid_args &a, void *to, const unit<T> &u,
                                          uint32_t at, bool there)
 {
     T *first = reinterpret_cast<T *>(static_cast<uint4 *>(to) + at);
     if (!there) return;
-    if (a.bn.lead > 0 && at == 0) {
+    if (LED && at == 0) {
 #pragma unroll
         for (int i = 0; i < UNIT<T>; ++i) {
             if (i >= a.bn.lead) first[i] = u.get(i);
@@ -119,15 +118,15 @@ __device__ __forceinline__ void put_unit(const bn_grid_args &a, void *to, const 
     else u.store(first);
 }
 
-// Bits of a unit to the byte of eight elements. Off the boundaries the byte has the end of one run of eight
-// elements and the beginning of the next; what is behind whole rows is not written here.
-template <class T>
+// Bits of a unit to the byte of eight elements. LED: the byte has the end of one run of eight elements and the
+// beginning of the next; what is behind whole rows is not written here.
+template <class T, bool LED>
 __device__ __forceinline__ void put_bits(const bn_grid_args &a, uint32_t bits, uint32_t at,
                                          bool there)
 {
     constexpr uint32_t UNITS = BN_RUN / UNIT<T>; // of a byte
     uint8_t *to = a.bn.reserve + at / UNITS;
-    if (a.bn.lead > 0) {
+    if constexpr (LED) {
         uint32_t all = bits;
 #pragma unroll
         for (uint32_t k = 1; k <= UNITS; ++k)
@@ -142,7 +141,7 @@ __device__ __forceinline__ void put_bits(const bn_grid_args &a, uint32_t bits, u
 }
 
 // alpha * v + beta * old, to y.
-template <class T>
+template <class T, bool LED>
 __device__ __forceinline__ void put_blended(const bn_grid_args &a, acc<T> (&v)[UNIT<T>],
                                             uint32_t at, bool there)
 {
@@ -150,7 +149,7 @@ __device__ __forceinline__ void put_blended(const bn_grid_args &a, acc<T> (&v)[U
     if (a.blends) {
         const scalars_of<A> s(a.bn);
         unit<T> old = {};
-        if (s.beta != (A)0 && there) get<T>(a, old, a.bn.y, at);
+        if (s.beta != (A)0 && there) get<T, LED>(a, old, a.bn.y, at);
 #pragma unroll
         for (int i = 0; i < UNIT<T>; ++i) {
             v[i] = s.alpha != (A)0 ? s.alpha * v[i] : (A)0;
@@ -159,7 +158,7 @@ __device__ __forceinline__ void put_blended(const bn_grid_args &a, acc<T> (&v)[U
     }
     unit<T> u;
     wd_narrow_run(u, v);
-    put_unit<T>(a, a.bn.y, u, at, there);
+    put_unit<T, LED>(a, a.bn.y, u, at, there);
 }
 
 template <class A> struct column_numbers {

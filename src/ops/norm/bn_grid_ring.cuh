@@ -24,13 +24,13 @@ __device__ __forceinline__ uint32_t place_before(const bn_grid_args &a, uint32_t
     return (place == a.stays && part >= a.stays ? a.parts : place) - 1;
 }
 
-// Unit `at` of a tensor, on its way to a row of places at `row`. Before a tensor's first element are zeros.
-template <class T>
+// Unit `at` of a tensor, on its way to a row of places at `row`. LED: before a tensor's first element are zeros.
+template <class T, bool LED>
 __device__ __forceinline__ void send(const bn_grid_args &a, unsigned char *row, const void *from,
                                      uint32_t at)
 {
     unsigned char *to = row + threadIdx.x * BN_GRID_UNIT;
-    if (a.bn.lead > 0 && at == 0) {
+    if (LED && at == 0) {
 #pragma unroll 1
         for (uint32_t i = 0; i < UNIT<T>; ++i) {
             T none;
@@ -89,17 +89,19 @@ template <class T> __device__ __forceinline__ void mask_unit(unit<T> &u, uint32_
 }
 
 // The byte of the reserve space that unit `at` has its bits in, with the aligned four bytes around it, behind a part's
-// x and dy. Off the boundaries bits are fetched when they are needed.
-template <class T>
+// x and dy. LED: bits are fetched when they are needed.
+template <class T, bool LED>
 __device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *row, uint32_t at)
 {
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>;
+    constexpr uint32_t UNITS = BN_RUN / UNIT<T>, OTHERS = 3; // bytes of four
+    if (LED) return;
     unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
-    const uint8_t *from = a.bn.reserve + at / UNITS;
+    const uint32_t byte = at / UNITS, bytes = (uint32_t)(a.bn.total / BN_RUN);
+    const uint8_t *from = a.bn.reserve + byte;
     const uint8_t *near =
         reinterpret_cast<const uint8_t *>(reinterpret_cast<uintptr_t>(from) & ~(uintptr_t)3);
-    if (a.bn.lead > 0) return;
-    if (near >= a.bn.reserve && near + 4 <= a.bn.reserve + a.bn.total / BN_RUN) {
+    // neither of the first three bytes nor of the last three
+    if (byte - OTHERS < max(bytes, 2 * OTHERS) - 2 * OTHERS) {
         wd_copy_async<4, true>(to, near);
     } else {
         to[from - near] = *from;
@@ -107,12 +109,12 @@ __device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *
 }
 
 // The bits of unit `at`, from the lowest bit on, and others behind them.
-template <class T>
+template <class T, bool LED>
 __device__ __forceinline__ uint32_t receive_bits(const bn_grid_args &a, const unsigned char *row,
                                                  uint32_t at)
 {
     constexpr uint32_t UNITS = BN_RUN / UNIT<T>; // of a byte
-    if (a.bn.lead == 0) {
+    if constexpr (!LED) {
         const unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
         const uint32_t place =
             (uint32_t) reinterpret_cast<uintptr_t>(a.bn.reserve + at / UNITS) % 4;

@@ -65,7 +65,6 @@ __device__ __forceinline__ double2 tree(double2 mine, uint32_t item, uint32_t sh
     double2 *area = area_of();
     uint32_t left = shares;
     if (share < shares) area[share * items + item] = mine;
-#pragma unroll 1
     while (left > 1) {
         const uint32_t half = (left + 1) / 2;
         __syncthreads();
@@ -123,7 +122,6 @@ __device__ __forceinline__ void join_lanes(uint32_t m, A (&value)[2 * V], uint32
         first += upper ? count : 0;
         join_lanes<V, STEP + 1, A>(2 * m, value, first, count, has);
     } else {
-#pragma unroll 1
         for (; m < 32; m *= 2) {
             value[0] += __shfl_xor_sync(0xffffffffu, value[0], m);
             value[1] += __shfl_xor_sync(0xffffffffu, value[1], m);
@@ -140,7 +138,6 @@ template <class T> __device__ __forceinline__ double2 sums_of_items(const bn_gri
     const uint32_t item = threadIdx.x - share * a.items;
     double2 all = make_double2(0.0, 0.0);
     if (share < a.shares) {
-#pragma unroll 1
         for (uint32_t q = share; q < a.span * a.copies; q += a.shares) {
             const uint32_t copy = wd_fastdiv_quotient(q, a.by_span);
             const uint32_t element = (copy * a.items + item) * a.span + q - copy * a.span;
@@ -184,7 +181,6 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
     const uint32_t share = wd_fastdiv_quotient(threadIdx.x, a.by_columns);
     const uint32_t item = threadIdx.x - share * columns;
     double2 all = make_double2(0.0, 0.0);
-#pragma unroll 1
     for (uint32_t done = 0; done < rows; done += a.together) {
         const uint32_t end = min(a.together, rows - done);
         if (done > 0) __syncthreads();
@@ -231,26 +227,15 @@ __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p,
     return max(min(some[0], some[1]), min(max(some[0], some[1]), some[2]));
 }
 
-// Those of the thread's columns; `own` is that of item threadIdx.x. All threads come here together.
+// Those of the thread's columns, which are single ones.
 template <class T>
-__device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p, acc<T> own,
-                                          acc<T> (&pivot)[UNIT<T>])
+__device__ __forceinline__ void pivots_of_columns(const bn_grid_args &a, const spot &p,
+                                                  acc<T> (&pivot)[UNIT<T>])
 {
-    if (!single_columns(a)) {
-        // where blocks show each other sums, later
-        acc<T> *of_item = reinterpret_cast<acc<T> *>(memory() + a.shown);
-        if (threadIdx.x < a.items) of_item[threadIdx.x] = own;
-        __syncthreads();
+    unit<T> u[3];
 #pragma unroll
-        for (int i = 0; i < UNIT<T>; ++i) pivot[i] = of_item[item_of_column<T>(a, p.run, i)];
-        return;
-    }
-    unit<T> u[3] = {};
-    if (p.active) {
-#pragma unroll
-        for (uint32_t k = 0; k < 3; ++k) {
-            get<T>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
-        }
+    for (uint32_t k = 0; k < 3; ++k) {
+        get<T, false>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
     }
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) {
@@ -258,6 +243,20 @@ __device__ __forceinline__ void pivots_of(const bn_grid_args &a, const spot &p, 
                      z = wd_widen(u[2].get(i));
         pivot[i] = max(min(x, y), min(max(x, y), z));
     }
+}
+
+// Those of columns of which a parameter has several; `own` is that of item threadIdx.x. All threads come here
+// together.
+template <class T>
+__device__ __forceinline__ void pivots_of_items(const bn_grid_args &a, const spot &p, acc<T> own,
+                                                acc<T> (&pivot)[UNIT<T>])
+{
+    // where blocks show each other sums, later
+    acc<T> *of_item = reinterpret_cast<acc<T> *>(memory() + a.shown);
+    if (threadIdx.x < a.items) of_item[threadIdx.x] = own;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < UNIT<T>; ++i) pivot[i] = of_item[item_of_column<T>(a, p.run, i)];
 }
 
 // Likewise of the group's blocks. Those of a cluster leave by leave().
@@ -274,7 +273,6 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
         wd_cluster_wait();
         all = make_double2(0.0, 0.0);
         if (share < shares) {
-#pragma unroll 1
             for (uint32_t b = share; b < a.blocks; b += shares) {
                 all.x += wd_of_cluster(shown + 2 * item, b);
                 all.y += wd_of_cluster(shown + 2 * item + 1, b);
@@ -289,7 +287,6 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
     wd_meet(a.counters + p.group * WD_COUNTER_WORDS, a.blocks, p.block == 0);
     all = make_double2(0.0, 0.0);
     if (share < shares) {
-#pragma unroll 1
         for (uint32_t b = share; b < a.blocks; b += BATCH * shares) {
             double2 some[BATCH];
 #pragma unroll

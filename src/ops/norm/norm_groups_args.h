@@ -4,9 +4,9 @@
  * (planes) or [samples][plane][channels] (columns) in memory; channels are `groups` times `each`
  * neighbours, and those of one group and sample are a share: what has a mean.
  *
- * A share is cut into `segments`. Whole (columns alone): they are the blocks of a cluster, which keep what they read
- * in shared memory. Else they are blocks by themselves that leave what they found in scratch, and
- * other kernels go on from there.
+ * A share is cut into `segments`. Whole (columns alone): they are the blocks of a cluster, which keep
+ * what they read in shared memory. Else they are blocks by themselves that leave what they found in
+ * scratch, and other kernels go on from there.
  *
  *   planes   a block has `width` threads a share; these are teams of `team` threads, a channel each.
  *            Segments are some of the channels, or of each channel some elements

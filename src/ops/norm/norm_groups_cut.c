@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cuts of norm_groups, see norm_groups_cut.h. By columns a share that fits the shared memory of a
- * cluster is read once, by the smallest cluster of which a processor has two blocks, so that one loads while another
- * writes. No state. */
+ * cluster is read once, by the smallest cluster of which a processor has two blocks, so that one loads
+ * while another writes. No state. */
 #include "ops/norm/norm_groups_cut.h"
 
 #include <string.h>

@@ -155,7 +155,8 @@ __device__ __forceinline__ numbers numbers_of(const norm_groups_args &a, int64_t
                                               const wd_part &all, bool writes)
 {
     numbers n;
-    n.first = (float)all.mean;
+    // where x has an infinity there is no mean, whatever the order
+    n.first = (float)(all.squares == all.squares ? all.mean : all.squares);
     n.second = (float)(1.0 / sqrt(all.squares / all.count + a.epsilon));
     n.third = (float)((n.first - all.mean) * n.second);
     n.unused = 0.0f;

@@ -187,8 +187,10 @@ __device__ __forceinline__ numbers numbers_of(const norm_kept_args &a, const pai
     numbers n;
     const double distance = all.first * a.inverse;
     const double mean = origin + distance;
-    const double variance = fmax(all.second * a.inverse - distance * distance, 0.0);
-    n.mean = (float)mean;
+    double variance = all.second * a.inverse - distance * distance;
+    if (variance < 0.0) variance = 0.0; // a NaN stays one
+    // where x has an infinity neither is a number
+    n.mean = (float)(variance == variance ? mean : variance);
     n.inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
     n.rest = (float)(n.mean - mean) * n.inv_std;
     return n;

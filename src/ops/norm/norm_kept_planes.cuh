@@ -135,12 +135,17 @@ __device__ __forceinline__ pair sum_of_panel(const norm_kept_args &a, const exch
     return received(a, e, 0, WARP);
 }
 
-// The same of statistics: the first warp does what follows from sums of warps, for all.
+// The same of statistics: the first warp does what follows from sums of warps, for all; where a cluster
+// has planes of whole runs every warp does, which is faster there.
+template <bool EVEN>
 __device__ __forceinline__ numbers numbers_of_panel(const norm_kept_args &a, const exchange &e,
                                                     pair mine, float origin, pair *of_warp)
 {
     __shared__ numbers found;
     const uint32_t lane = threadIdx.x % WARP;
+    if (EVEN && a.blocks > 1 && !a.counters) {
+        return numbers_of(a, sum_of_panel(a, e, mine, of_warp), origin);
+    }
     if (threadIdx.x == 0) expect(a, e);
     mine = sum_of_lanes(mine, WARP);
     if (lane == 0) of_warp[threadIdx.x / WARP] = mine;
@@ -285,7 +290,8 @@ __device__ __forceinline__ void outputs_of_shares(const norm_kept_args &a, const
         // what rounding cut off the mean
         const float rest = sum_of_lanes(sum, a.lanes) * inverse;
         squares = sum_of_lanes(squares, a.lanes);
-        const float variance = fmaxf(fmaf(squares, inverse, -rest * rest), 0.0f);
+        float variance = fmaf(squares, inverse, -rest * rest);
+        if (variance < 0.0f) variance = 0.0f; // a NaN stays one
         const float inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
         if (a.each > 1) {
             for (uint32_t c = threadIdx.x % a.lanes; some && c < a.each; c += a.lanes) {
@@ -354,7 +360,7 @@ __device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const pl
             }
         }
     }
-    const numbers n = numbers_of_panel(a, e, mine.from(origin, count), origin, of_warp);
+    const numbers n = numbers_of_panel<EVEN>(a, e, mine.from(origin, count), origin, of_warp);
     for (uint32_t c = threadIdx.x; c < channels.count; c += blockDim.x) {
         if (c >= blockDim.x) {
             scale = param_bits(a.scale, first + c);

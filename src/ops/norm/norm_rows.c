@@ -216,6 +216,7 @@ static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a
     groups = wd_least(groups, least);
     a->lanes = (uint32_t)lanes;
     a->groups = (uint32_t)groups;
+    a->first = (uint32_t)queue->device->multiprocessors;
     return wd_emit_kernel(queue, &kernel_rows[kernel + (runs ? 0 : NORM_ROWS_TYPES) + type],
                           wd_ceil_div(a->rows, groups), (uint32_t)(lanes * groups), 0, a);
 }

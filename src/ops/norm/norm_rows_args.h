@@ -61,7 +61,8 @@ struct norm_rows_args {
     uint32_t *counters; /* of these, one a row's blocks, WD_COUNTER_WORDS apart */
     int64_t rows;
     int64_t step;
-    uint32_t first; /* of gradients by strips: clusters that have most of the rows, */
+    uint32_t first; /* plain: blocks that ask for the parameters early; of gradients by strips:
+                     * clusters that have most of the rows, */
     uint32_t early; /* how many these are, */
     uint32_t later; /* and rows of each cluster after them */
     float epsilon;

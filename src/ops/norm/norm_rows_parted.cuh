@@ -21,22 +21,42 @@ struct parted_sums {
     uint64_t here[PARTED_COPIES];
 };
 
-// What of a row is known before it is looked at: the number that sums are around, or its statistics.
+// What of a row is known before it is looked at: its statistics, or three of its elements, the middle one of
+// which is the number that sums are around. A warp copies its own with the row, into the place of its ring: a
+// load in each turn would be waited for there.
+struct parted_hints {
+    uint4 of[NORM_ROWS_AHEAD_MAX + 1][WARPS];
+};
 __device__ __forceinline__ float middle_of(float a, float b, float c)
 {
     return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
 }
 template <class T>
-__device__ __forceinline__ float2 parted_known(const norm_rows_args &a, int64_t row)
+__device__ __forceinline__ void parted_ask(const norm_rows_args &a, uint4 *hint, int64_t row)
 {
-    if (a.given_inv_std)
-        return make_float2(given(a.given_mean, a, row), given(a.given_inv_std, a, row));
-    if (!a.centered || row >= a.rows) return make_float2(0.0f, 0.0f);
-    const T *x = static_cast<const T *>(a.x) + row * a.length;
-    const float middle =
-        middle_of(wd_widen(x[0]), wd_widen(x[a.length / 2]), wd_widen(x[a.length - 1]));
+    const uint32_t lane = threadIdx.x % WARP;
+    uint32_t *to = reinterpret_cast<uint32_t *>(hint) + lane;
+    if (a.given_inv_std) {
+        const float *from = lane == 0 ? a.given_mean : a.given_inv_std;
+        if (lane < 2 && from) wd_copy_async<4, true>(to, from + row);
+    } else if (a.centered && lane < 3) {
+        // the words of the first, of one half way and of the last
+        const uint32_t bytes = a.length * (uint32_t)sizeof(T);
+        const uint32_t at = lane == 0 ? 0 : lane == 1 ? bytes / 2 : bytes - 4;
+        wd_copy_async<4, true>(to, static_cast<const char *>(a.x) + (row * bytes + at));
+    }
+}
+template <class T>
+__device__ __forceinline__ float2 parted_known(const norm_rows_args &a, const uint4 *hint)
+{
+    const uint4 words = *hint;
+    wd_run<T, 4 / sizeof(T)> first, middle, last;
+    if (a.given_inv_std) return make_float2(__uint_as_float(words.x), __uint_as_float(words.y));
+    first.word[0] = words.x, middle.word[0] = words.y, last.word[0] = words.z;
+    const float around = middle_of(wd_widen(first.get(0)), wd_widen(middle.get(0)),
+                                   wd_widen(last.get(4 / sizeof(T) - 1)));
     // of a NaN or an infinity nothing could be taken
-    return make_float2(fabsf(middle) <= 3.0e38f ? middle : 0.0f, 0.0f);
+    return make_float2(fabsf(around) <= 3.0e38f ? around : 0.0f, 0.0f);
 }
 
 __device__ __forceinline__ void parted_begin(const norm_rows_args &a, const seat &s,
@@ -120,12 +140,14 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
 {
     constexpr int E = EACH<T>, U = UNITS<T, C>;
     __shared__ parted_sums of;
+    __shared__ parted_hints hints;
     WD_DYNAMIC_SHARED(uint4, places);
     seat s = seat_of<T, C, false, false>(a);
     s.stride = WARP * E;
     s.first = s.before + s.lane / WARP * (WARP * C) + s.lane % WARP * E;
     const bool computes = !a.given_inv_std;
     const bool first_warp = threadIdx.x < WARP;
+    const uint32_t warp = threadIdx.x / WARP;
     const uint32_t stride = U * blockDim.x;
     uint4 *ring = places + threadIdx.x / WARP * (U * WARP) + threadIdx.x % WARP;
     float scale[C], bias[C];
@@ -138,17 +160,21 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
         static_cast<char *>(a.y) + (row * a.length + s.first) * (int64_t)sizeof(T) - a.lag * far;
     int64_t asked = row;
     uint32_t last = 0; // place of the row to be asked for; then of those looked at and put
+    if (threadIdx.x % WARP == 0) {
+        for (uint32_t r = 0; r < a.ring; ++r) hints.of[r][warp] = make_uint4(0, 0, 0, 0);
+    }
+    __syncwarp();
     for (uint32_t r = 0; r < a.ahead; ++r, asked += a.step, from += far) {
 #pragma unroll
         for (int v = 0; v < U && asked < a.rows; ++v)
             wd_copy_async<16, false>(ring + last * stride + v * WARP,
                                      from + v * WARP * NORM_ROWS_UNIT);
+        if (asked < a.rows) parted_ask<T>(a, &hints.of[last][warp], asked);
         wd_copies_end();
         if (++last == a.ring) last = 0;
     }
     uint32_t next = 0, present = 0;
     if (computes && a.posts) parted_begin(a, s, of);
-    float2 known = parted_known<T>(a, row), known1 = known, known2 = known;
     read_param<T, C, false>(s, a.scale, scale);
     read_param<T, C, false>(s, a.bias, bias);
 #pragma unroll 1
@@ -163,20 +189,23 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
                     wd_copy_async<16, false>(ring + last * stride + v * WARP,
                                              from + v * WARP * NORM_ROWS_UNIT);
                 }
+                if (asked < a.rows) parted_ask<T>(a, &hints.of[last][warp], asked);
                 wd_copies_end();
                 asked += a.step, from += far;
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);
+            __syncwarp();
         }
         if (looks && computes) {
+            const float around = parted_known<T>(a, &hints.of[next][warp]).x;
             float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
             for (int v = 0; v < U; ++v) {
                 const unit<T> x = strip_take<T>(ring + next * stride + v * WARP);
 #pragma unroll
                 for (int i = 0; i < E; ++i) {
-                    const float d = wide_of<T>(x, i) - known.x;
+                    const float d = wide_of<T>(x, i) - around;
                     sums.x += d;
                     sums.y = fmaf(d, d, sums.y);
                 }
@@ -194,7 +223,7 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
                 parted_gather(a, of, turn + 1 - a.lag);
         }
         if (puts) {
-            const float2 mine = a.lag == 1 ? known1 : known2;
+            const float2 mine = parted_known<T>(a, &hints.of[present][warp]);
             numbers n = {mine.x, mine.y, 0.0f};
             if (computes) n = parted_numbers(a, parted_hear(a, of, turn - a.lag), mine.x);
             if (s.lane == 0 && s.rank == 0) {
@@ -213,10 +242,8 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
                 put<T>(a, reinterpret_cast<T *>(to + v * WARP * NORM_ROWS_UNIT), y);
             }
             if (++present == a.ring) present = 0;
+            __syncwarp(); // its place is asked for next
         }
-        known2 = known1;
-        known1 = known;
-        known = parted_known<T>(a, row + a.step); // on its way while this waits for the row
     }
 }
 

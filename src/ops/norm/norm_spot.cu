@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Group and instance norm of small images with channels last: all that a thread needs is asked for
-// before anything is looked at, and stays in registers. norm_spot_args.h says who has what.
+// Instance norm of small images with channels last: all that a thread needs is asked for before
+// anything is looked at, and stays in registers. norm_spot_args.h says who has what.
 #include "ops/norm/norm_kept_device.cuh"
 #include "ops/norm/norm_spot_args.h"
 
@@ -9,57 +9,57 @@ namespace {
 
 constexpr uint32_t SPOT_WARPS = NORM_SPOT_THREADS / WARP;
 
-struct spot_room {
-    float of_warp[SPOT_WARPS][NORM_SPOT_COLUMNS];
-    float of_column[NORM_SPOT_COLUMNS];
-    float of_group[NORM_SPOT_COLUMNS];
+template <int N> struct spot_room {
+    float of_warp[SPOT_WARPS][N];
+    float all[N];
 };
 
-// Sums of groups over the block, in room.of_group, from those of a thread's columns.
-template <class T>
-__device__ __forceinline__ void sum_groups(const norm_spot_args &a, float (&mine)[RUN<T>],
-                                           spot_room &room)
+// A lane gives half of the numbers it has to the one that keeps these, and so on until it has one: a
+// fifth of the exchanges that sums of each take. A loop over halves would not be unrolled.
+template <int HALF, int N>
+__device__ __forceinline__ void give_halves(float (&mine)[N], uint32_t lane)
 {
-    const uint32_t place = threadIdx.x % a.lanes;
-    for (uint32_t lanes = a.lanes; lanes < WARP; lanes *= 2) {
+    if constexpr (HALF > 0) {
+        constexpr uint32_t DISTANCE = WARP * HALF / N;
+        const bool upper = (lane & DISTANCE) != 0;
 #pragma unroll
-        for (int i = 0; i < RUN<T>; ++i) {
-            mine[i] += __shfl_xor_sync(WHOLE_WARP, mine[i], (int)lanes);
+        for (int i = 0; i < HALF; ++i) {
+            const float given = upper ? mine[i] : mine[i + HALF];
+            const float own = upper ? mine[i + HALF] : mine[i];
+            mine[i] = own + __shfl_xor_sync(WHOLE_WARP, given, (int)DISTANCE);
         }
+        give_halves<HALF / 2>(mine, lane);
     }
-    if (threadIdx.x % WARP < a.across) {
+}
+
+// N numbers over the threads of the block, in room.all.
+template <int N> __device__ __forceinline__ void sum_all(float (&mine)[N], spot_room<N> &room)
+{
+    const uint32_t lane = threadIdx.x % WARP;
+    give_halves<N / 2>(mine, lane);
 #pragma unroll
-        for (int i = 0; i < RUN<T>; ++i) {
-            room.of_warp[threadIdx.x / WARP][place * RUN<T> + i] = mine[i];
-        }
+    for (uint32_t distance = WARP / N / 2; distance > 0; distance /= 2) {
+        mine[0] += __shfl_xor_sync(WHOLE_WARP, mine[0], (int)distance);
     }
+    if (lane % (WARP / N) == 0) room.of_warp[threadIdx.x / WARP][lane / (WARP / N)] = mine[0];
     __syncthreads();
-    for (uint32_t c = threadIdx.x; c < a.tile; c += blockDim.x) {
+    if (threadIdx.x < N) {
         float all = 0.0f;
 #pragma unroll 4
-        for (uint32_t w = 0; w < blockDim.x / WARP; ++w) all += room.of_warp[w][c];
-        room.of_column[c] = all;
-    }
-    __syncthreads();
-    for (uint32_t g = threadIdx.x; g < a.tile / a.each; g += blockDim.x) {
-        float all = 0.0f;
-#pragma unroll 4
-        for (uint32_t c = 0; c < a.each; ++c) all += room.of_column[g * a.each + c];
-        room.of_group[g] = all;
+        for (uint32_t w = 0; w < blockDim.x / WARP; ++w) all += room.of_warp[w][threadIdx.x];
+        room.all[threadIdx.x] = all;
     }
     __syncthreads();
 }
 
 template <class T> __device__ __forceinline__ void spot(const norm_spot_args &a)
 {
-    __shared__ spot_room room;
+    __shared__ spot_room<RUN<T>> first;
+    __shared__ spot_room<2 * RUN<T>> second;
     const uint32_t sample = blockIdx.x / a.tiles;
-    const uint32_t first = (blockIdx.x - sample * a.tiles) * a.tile;
-    const uint32_t row = threadIdx.x / a.lanes, rows = blockDim.x / a.lanes;
-    const uint32_t place = threadIdx.x - row * a.lanes;
-    const bool has = place < a.across;
-    const uint32_t column = has ? place * RUN<T> : 0;
-    const int64_t at = (int64_t)sample * a.plane * a.channels + first + column;
+    const uint32_t channel = (blockIdx.x - sample * a.tiles) * RUN<T>;
+    const uint32_t row = threadIdx.x;
+    const int64_t at = (int64_t)sample * a.plane * a.channels + channel;
     const T *x = static_cast<const T *>(a.x) + at;
     run<T> r[NORM_SPOT_SLOTS], begin;
     uint32_t scale[RUN<T>], bias[RUN<T>];
@@ -68,71 +68,55 @@ template <class T> __device__ __forceinline__ void spot(const norm_spot_args &a)
 #pragma unroll
     for (uint32_t k = 0; k < NORM_SPOT_SLOTS; ++k) {
         r[k] = begin;
-        if (has && row + k * rows < a.plane) r[k].load(x + (row + k * rows) * a.channels);
+        if (row + k * blockDim.x < a.plane) r[k].load(x + (row + k * blockDim.x) * a.channels);
     }
-    params_at(scale, a.scale, first + column, RUN<T>);
-    params_at(bias, a.bias, first + column, RUN<T>);
-    float sum[RUN<T>], mean[RUN<T>];
-    uint32_t group[RUN<T>];
+    params_at(scale, a.scale, channel, RUN<T>);
+    params_at(bias, a.bias, channel, RUN<T>);
     // of differences from the first row: where there is none they are nothing
+    float mean[RUN<T>], sum[RUN<T>];
     widen(mean, begin);
 #pragma unroll
-    for (int i = 0; i < RUN<T>; ++i) {
-        group[i] = wd_fastdiv_quotient(column + i, a.by_each);
-        sum[i] = 0.0f;
-    }
-    if (a.each > 1) {
-        // of a group differences are from one number
-#pragma unroll
-        for (int i = 0; i < RUN<T>; ++i) {
-            mean[i] = wd_widen(static_cast<const T *>(
-                a.x)[(int64_t)sample * a.plane * a.channels + first + group[i] * a.each]);
-        }
-    }
+    for (int i = 0; i < RUN<T>; ++i) sum[i] = 0.0f;
 #pragma unroll
     for (uint32_t k = 0; k < NORM_SPOT_SLOTS; ++k) {
         float v[RUN<T>];
-        if (!has || row + k * rows >= a.plane) break;
         widen(v, r[k]);
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) sum[i] += v[i] - mean[i];
     }
-    sum_groups<T>(a, sum, room);
+    sum_all(sum, first);
     // around the mean, whose rounding is made up for
-    float squares[RUN<T>];
+    float both[2 * RUN<T>];
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
-        mean[i] = fmaf(room.of_group[group[i]], a.inverse, mean[i]);
-        sum[i] = squares[i] = 0.0f;
+        mean[i] = fmaf(first.all[i], a.inverse, mean[i]);
+        both[i] = both[i + RUN<T>] = 0.0f;
     }
 #pragma unroll
     for (uint32_t k = 0; k < NORM_SPOT_SLOTS; ++k) {
         float v[RUN<T>];
-        if (!has || row + k * rows >= a.plane) break;
+        if (row + k * blockDim.x >= a.plane) break;
         widen(v, r[k]);
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) {
             const float d = v[i] - mean[i];
-            sum[i] += d;
-            squares[i] = fmaf(d, d, squares[i]);
+            both[i] += d;
+            both[i + RUN<T>] = fmaf(d, d, both[i + RUN<T>]);
         }
     }
-    sum_groups<T>(a, sum, room);
-    float rest[RUN<T>];
-#pragma unroll
-    for (int i = 0; i < RUN<T>; ++i) rest[i] = room.of_group[group[i]] * a.inverse;
-    sum_groups<T>(a, squares, room);
+    sum_all(both, second);
     float factor[RUN<T>], base[RUN<T>];
 #pragma unroll
     for (int i = 0; i < RUN<T>; ++i) {
-        const float variance =
-            fmaxf(fmaf(room.of_group[group[i]], a.inverse, -rest[i] * rest[i]), 0.0f);
+        const float rest = second.all[i] * a.inverse;
+        float variance = fmaf(second.all[i + RUN<T>], a.inverse, -rest * rest);
+        if (variance < 0.0f) variance = 0.0f; // a NaN stays one
         const float inv_std = 1.0f / sqrtf(variance + a.epsilon);
         factor[i] = param_of(a.scale, scale[i]) * inv_std;
-        base[i] = fmaf(-rest[i], factor[i], param_of(a.bias, bias[i]));
-        if (row == 0 && has && (column + i) % a.each == 0) {
-            const uint32_t share = (sample * a.channels + first + column + i) / a.each;
-            if (a.mean) a.mean[share] = mean[i] + rest[i];
+        base[i] = fmaf(-rest, factor[i], param_of(a.bias, bias[i]));
+        if (row == 0) {
+            const uint32_t share = sample * a.channels + channel + i;
+            if (a.mean) a.mean[share] = mean[i] + rest;
             if (a.inv_std) a.inv_std[share] = inv_std;
         }
     }
@@ -140,11 +124,11 @@ template <class T> __device__ __forceinline__ void spot(const norm_spot_args &a)
 #pragma unroll
     for (uint32_t k = 0; k < NORM_SPOT_SLOTS; ++k) {
         float v[RUN<T>];
-        if (!has || row + k * rows >= a.plane) break;
+        if (row + k * blockDim.x >= a.plane) break;
         widen(v, r[k]);
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) v[i] = fmaf(factor[i], v[i] - mean[i], base[i]);
-        put(y + (row + k * rows) * a.channels, v, true, 0, RUN<T>, false);
+        put(y + (row + k * blockDim.x) * a.channels, v, true, 0, RUN<T>, false);
     }
 }
 

@@ -56,7 +56,8 @@ __device__ __forceinline__ void band_stage(const pool_band_args &a, const void *
     b.base = first_at<T>(a.from, from, px);
 }
 
-// PLANE: inner is 1. STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages.
+// PLANE: inner is 1. STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages; what
+// is forward never blends.
 template <class T, int MODE, bool PLANE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
 __device__ __forceinline__ void band_windows(const pool_band_args &a, const band_box &b)
 {
@@ -67,6 +68,7 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a, const band
     const reach *made = b.made, *under = b.under;
     const uint32_t inner = PLANE ? 1 : a.inner;
     const uint32_t step = inner * (uint32_t)sizeof(T);
+    const uint32_t pitch = (uint32_t)wide.windows * inner; // of a row of results
     const uint32_t items = b.images * high.by_class.divisor * wide.by_class.divisor * inner;
     const pool_out<A> result(a);
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
@@ -112,8 +114,9 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a, const band
             of_row[r] = sum;
         }
         const A of_column = inverse_of_three<A>(band_covers(wide, q, STRIDE));
-        const size_t row = (size_t)(b.outer + m) * high.windows + p;
-        size_t to = (row * wide.windows + q) * inner + c;
+        // elements are less than 2^31
+        const uint32_t row = (b.outer + m) * (uint32_t)high.windows + (uint32_t)p;
+        uint32_t to = row * pitch + (uint32_t)q * inner + c;
 #pragma unroll
         for (int k = 0; k < ROWS; ++k) {
             if (p + k >= made[1].low + made[1].count) break;
@@ -127,8 +130,9 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a, const band
             } else if (!SPREAD) {
                 value *= inverse_of_three<A>(band_covers(high, p + k, STRIDE)) * of_column;
             }
-            result.template put<T>(to, value);
-            to += (size_t)wide.windows * inner;
+            if (SPREAD) result.template put<T>(to, value);
+            else result.template put_plain<T>(to, value);
+            to += pitch;
         }
     }
 }

@@ -47,6 +47,8 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
         WD_NEED(s->pad[d] < 3 && (s->windows[d] - 1) * s->stride[d] - s->pad[d] < s->image[d],
                 reason, NOT_SUPPORTED_SHAPE, "a window outside of the image along axis %d", d);
     }
+    WD_NEED(wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE,
+            "nothing has it where it blends");
     WD_NEED(wd_pool_band_of(device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band), reason,
             NOT_SUPPORTED_SHAPE, "%lld channels do not fit shared memory", (long long)s->inner);
     return true;
@@ -57,6 +59,9 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
 {
     int kernel = KERNEL_pool_band_f32_1 + s->type * 2 + (s->stride[1] == 2);
     struct wd_pool_band band;
+    if (!wd_pool_is_planes(s) && wd_pool_blends(m)) {
+        return wd_pool_forward_tile.emit(queue, s, m);
+    }
     wd_pool_band_of(queue->device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band);
     wd_pool_band_fill(&band, m);
     if (wd_pool_is_planes(s)) {

@@ -62,9 +62,11 @@ template <class T, int V> struct collecting {
             if (q >= out[2].ins || p >= out[1].ins || z >= out[0].ins || inner0 + c >= a.inner) {
                 continue;
             }
-            const size_t above =
-                ((size_t)(outer0 + n) * x[0].windows + out[0].in0 + z) * x[1].windows;
-            const size_t at = (above + out[1].in0 + p) * x[2].windows + out[2].in0 + q;
+            // elements are less than 2^31
+            const uint32_t deep =
+                (outer0 + n) * (uint32_t)x[0].windows + (uint32_t)(out[0].in0 + z);
+            const uint32_t high_at = deep * (uint32_t)x[1].windows + (uint32_t)(out[1].in0 + p);
+            const uint32_t at = high_at * (uint32_t)x[2].windows + (uint32_t)(out[2].in0 + q);
             wd_run<T, V> dy;
             dy.load(static_cast<const T *>(a.from) + (at * a.inner + inner0 + c) * V);
             // where the window begins within what is staged
@@ -184,12 +186,13 @@ template <class T, int V> struct collecting {
                     }
                 }
             }
-            const size_t plane = ((size_t)(outer0 + n) * x[0].image + d) * x[1].image;
+            const uint32_t deep = (outer0 + n) * (uint32_t)x[0].image + (uint32_t)d;
+            const uint32_t top = deep * (uint32_t)x[1].image + (uint32_t)h;
 #pragma unroll
             for (int k = 0; k < ROWS; ++k) {
                 if (h0 + k >= out[1].outs) break;
-                const size_t pixel = (plane + h + k) * x[2].image + w;
-                wd_put_run<T, V>(a, (pixel * a.inner + inner0 + c) * V, sum[k]);
+                const uint32_t pixel = (top + k) * (uint32_t)x[2].image + (uint32_t)w;
+                put_results<T, V>(a, (pixel * a.inner + inner0 + c) * V, sum[k]);
             }
         }
     }

@@ -34,6 +34,12 @@ static inline int wd_pool_mode(const struct wd_pool_shape *s)
     return !s->max ? 0 : s->propagate ? 2 : 1;
 }
 
+/* Whether something is blended in, or all is 0: most kernels leave that to boxes. */
+static inline bool wd_pool_blends(const struct wd_pool_memory *m)
+{
+    return m->alpha == 0.0 || m->beta != 0.0;
+}
+
 struct wd_pool_memory wd_pool_memory_of(const struct wd_call *call,
                                         const struct wd_pool_shape *shape,
                                         const struct wd_device *device);

@@ -43,12 +43,17 @@ static int64_t lay_out(const struct wd_pool_shape *s, const struct cut *cut,
     const int64_t groups = wd_ceil_div(a->wide.outs, few_or_many(a->wide.size));
     const int64_t wide = groups * few_or_many(a->wide.size);
     const int64_t rows = cut->images * cut->rows;
-    int64_t staged = cut->images * lows * a->wide.ins * s->size + 32;
-    a->out_pitch = (uint32_t)(wide | 1);
-    a->middle_pitch = (uint32_t)((wide + a->wide.size - 1) | 1);
-    a->middle_at = (uint32_t)round_up(wd_most(staged, rows * a->out_pitch * 4), 16);
-    a->weights_at = (uint32_t)round_up(a->middle_at + rows * a->middle_pitch * 4, 16);
-    return a->weights_at + (a->spread && a->exclude ? round_up(lows * 4, 16) : 0);
+    const int64_t staged = cut->images * lows * a->wide.ins * s->size + 32;
+    const int64_t out_pitch = wide | 1;
+    const int64_t middle_pitch = (wide + a->wide.size - 1) | 1;
+    const int64_t middle_at = round_up(wd_most(staged, rows * out_pitch * 4), 16);
+    const int64_t weights_at = round_up(middle_at + rows * middle_pitch * 4, 16);
+    /* what does not fit these fits no shared memory either */
+    a->out_pitch = (uint32_t)out_pitch;
+    a->middle_pitch = (uint32_t)middle_pitch;
+    a->middle_at = (uint32_t)middle_at;
+    a->weights_at = (uint32_t)weights_at;
+    return weights_at + (a->spread && a->exclude ? round_up(lows * 4, 16) : 0);
 }
 
 static void set_axis(struct pool_slide_axis *x, const struct wd_pool_shape *s, int axis)

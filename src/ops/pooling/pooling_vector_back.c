@@ -83,8 +83,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     const bool pixels = is_pixel(s);
     const int64_t run = pixels && !is_runs(s) ? 1 : run_elements(s);
     const uintptr_t image = (uintptr_t)m->x | (uintptr_t)m->out;
-    /* what is blended is for boxes, too */
-    if (m->alpha == 0.0 || m->beta != 0.0) return wd_pool_backward_tile.emit(queue, s, m);
+    if (wd_pool_blends(m)) return wd_pool_backward_tile.emit(queue, s, m);
     if (run > 1 &&
         (image % 16 != 0 || (!is_plane(s) && (uintptr_t)m->dy % (pixels ? 16 : 8) != 0))) {
         return wd_pool_backward_tile.emit(queue, s, m);
@@ -115,6 +114,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
         a->by_tile_inner = wd_fastdiv_of(a->inner);
         a->total = (uint32_t)(s->outer * wd_pool_windows(s) / run);
         if (run == 1) return launch(queue, KERNEL_grad_pixel_f32_1 + s->type, a->total, a);
+        if (!s->max) return launch(queue, KERNEL_grad_mean_f32 + s->type, a->total, a);
         return launch(queue, KERNEL_grad_pixel_f32_2 + s->type * 2 + !few, a->total, a);
     }
     a->by_tile_inner = wd_fastdiv_of((uint32_t)(s->image[2] / run));

@@ -177,7 +177,9 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
     for (int p = first; p < last; ++p) {
 #pragma unroll
         for (int k = K - S; k < K; ++k) read(row[k]);
-        const size_t line = ((size_t)n * deep.outs + z) * high.outs + p;
+        // elements are less than 2^31
+        const uint32_t line =
+            (n * (uint32_t)deep.outs + (uint32_t)z) * (uint32_t)high.outs + (uint32_t)p;
 #pragma unroll
         for (int k = 0; k < N; ++k) {
             if (N > 1 && q + k >= wide.outs) break;
@@ -198,7 +200,8 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
                 value[i] = all.get(i);
                 if (MODE == POOL_MAX && value[i] != value[i]) value[i] = a.lowest;
             }
-            put_scaled<T, V>(a, (line * wide.outs + q + k) * a.inner + run, value, factor);
+            put_scaled<T, V>(a, (line * (uint32_t)wide.outs + (uint32_t)(q + k)) * a.inner + run,
+                             value, factor);
         }
 #pragma unroll
         for (int k = 0; k < K - S; ++k) {

@@ -25,12 +25,6 @@ struct pool_walk_args wd_pool_walk_args_of(const struct wd_device *device,
 cudnnStatus_t wd_pool_walk_launch(struct wd_queue *queue, struct wd_kernel_row *row,
                                   const struct pool_walk_args *args);
 
-/* Whether something is blended in, or all is 0: for others. */
-static inline bool wd_pool_walk_blends(const struct wd_pool_memory *m)
-{
-    return m->alpha == 0.0 || m->beta != 0.0;
-}
-
 static inline bool wd_pool_walk_is_flat(const struct wd_pool_shape *s)
 {
     return s->image[0] == 1 && s->windows[0] == 1;

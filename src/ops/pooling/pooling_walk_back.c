@@ -93,7 +93,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     const uintptr_t image = (uintptr_t)m->out | (s->max ? (uintptr_t)m->x : 0);
     struct pool_walk_args a;
     int kernel = KERNEL_grad_walk_f32 + s->type;
-    if (wd_pool_walk_blends(m)) return wd_pool_backward_tile.emit(queue, s, m);
+    if (wd_pool_blends(m)) return wd_pool_backward_tile.emit(queue, s, m);
     if (s->max && !s->pixels) return emit_columns(queue, s, m);
     /* words of 16 bits are added as they lie */
     if (s->max && s->size == 2 && m->alpha != 1.0) return wd_pool_backward_tile.emit(queue, s, m);

@@ -79,6 +79,11 @@ template <class A> struct pool_out {
             wd_put_run<T, 1>(*this, at, &value);
             return;
         }
+        put_plain<T>(at, value);
+    }
+    // One element of a call that blends with nothing.
+    template <class T> __device__ __forceinline__ void put_plain(size_t at, const A &value) const
+    {
         T narrow;
         wd_narrow(narrow, alpha * value);
         static_cast<T *>(out)[at] = narrow;

@@ -22,9 +22,6 @@ enum {
     JOINED_MIN = 1 << 16,  /* elements of x that pay for it */
     FINISH_ROWS = 4,       /* states of a thread, twice at most */
     BLOCKS_A_PROCESSOR = 4,
-    BLOCKS_OF_HALVES = 3,     /* of sums of two bytes: as many as there are at once */
-    WORD_ROWS = 1 << 16,      /* counted in 16 bits */
-    WORDS_A_PROCESSOR = 1024, /* outputs, at least */
 };
 
 /* How x is walked. */
@@ -65,7 +62,7 @@ static bool join(struct tiling *t, const struct wd_reduce_space *s)
 static void fill_waves(struct tiling *t, const struct wd_reduce_space *s, int64_t worth,
                        const struct wd_device *device)
 {
-    int64_t wave = (int64_t)device->multiprocessors * BLOCKS_OF_HALVES;
+    int64_t wave = (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR;
     int64_t waves = wd_ceil_div(t->tiles * t->cut.segments, wave);
     if (s->bytes != 2 || t->cut.segments == 1 || t->cut.cluster > 1 || t->tiles > wave) return;
     t->cut.segments = wd_most(t->cut.segments, wd_least(waves * wave / t->tiles, worth));
@@ -119,28 +116,6 @@ static int64_t workspace(const struct wd_problem *problem)
                    wd_reduce_gpu_workspace(&s, &stray.cut));
 }
 
-/* What is picked of many columns of two bytes, words of which hold two. */
-static bool in_words(const struct wd_reduce_space *s, const struct tiling *t,
-                     const struct wd_device *device)
-{
-    return s->class == WD_REDUCE_PICK && s->bytes == 2 && !t->runs && !s->permuted && s->r0 == 1 &&
-           s->terms <= WORD_ROWS && s->outputs >= WORDS_A_PROCESSOR * device->multiprocessors;
-}
-
-static cudnnStatus_t emit_words(struct wd_queue *queue, const struct wd_reduce_space *s,
-                                struct reduce_vector_args *a)
-{
-    int64_t words = s->k2 / 2 + 1; /* of a row that begins anywhere */
-    a->units = (uint32_t)s->terms;
-    a->segments = 1;
-    a->pitch = (uint32_t)s->k2;
-    a->by_run = wd_fastdiv_of((uint32_t)words);
-    a->positions = (uint32_t)(s->outputs / s->k2 * words);
-    a->lines_odd = (uint32_t)(s->k2 % 2);
-    return wd_emit_kernel(queue, &kernel_rows[KERNEL_reduce_columns_words_pick],
-                          wd_ceil_div(a->positions, REDUCE_THREADS - 1), REDUCE_THREADS, 0, a);
-}
-
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct wd_reduce_space s = wd_reduce_gpu_see(&call->problem);
@@ -149,8 +124,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int kernel;
     WD_TRY(wd_reduce_gpu_args(call, &s, &a));
     t = tile(&s, a.shift == 0, queue->device);
-    if (in_words(&s, &t, queue->device)) return emit_words(queue, &s, &a);
     kernel = t.runs ? KERNEL_reduce_columns_runs_sum_f32 : KERNEL_reduce_columns_one_sum_f32;
+    kernel += (int)s.class * TYPES + wd_reduce_gpu_type(&s);
+    if (kernel == KERNEL_reduce_columns_runs_sum_f16 && s.type == REDUCE_BF16) {
+        kernel = KERNEL_reduce_columns_runs_sum_bf16;
+    }
     wd_reduce_gpu_set_cut(&a, &t.cut, t.rows);
     wd_reduce_gpu_set_lanes(&a, t.across);
     a.pitch = (uint32_t)t.pitch;
@@ -158,10 +136,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.joined = t.joined;
     a.by_run = wd_fastdiv_of((uint32_t)(t.joined ? t.positions : s.k2 / t.elements));
     a.by_r1 = wd_fastdiv_of((uint32_t)(t.joined ? t.rows : s.r1));
-    WD_TRY(wd_emit_cluster_kernel(
-        queue, &kernel_rows[kernel + (int)s.class * TYPES + wd_reduce_gpu_type(&s)],
-        t.tiles * t.cut.segments, REDUCE_THREADS, (uint32_t)t.cut.cluster,
-        wd_reduce_gpu_shared(&s, REDUCE_THREADS, t.across, t.elements), &a));
+    WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[kernel], t.tiles * t.cut.segments,
+                                  REDUCE_THREADS, (uint32_t)t.cut.cluster,
+                                  wd_reduce_gpu_shared(&s, REDUCE_THREADS, t.across, t.elements),
+                                  &a));
     return wd_reduce_gpu_finish(queue, &s, &a);
 }
 

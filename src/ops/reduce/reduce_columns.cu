@@ -138,7 +138,7 @@ template <class A, int V> struct columns<PICK, A, V> {
 
 // Elements of two bytes and where the greatest is, an output a thread, of less than 2^16 rows: value and
 // place are one number each, so that an element costs few instructions.
-template <class T>
+template <bool BFLOAT, class T>
 __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_args &a,
                                                           const T *from, uint32_t row, uint32_t end,
                                                           uint32_t down)
@@ -156,7 +156,7 @@ __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_ar
         }
 #pragma unroll
         for (int i = 0; i < ROWS; i += 2) {
-            const uint32_t two = ordered(a, bits[i] | (uint32_t)bits[i + 1] << 16);
+            const uint32_t two = ordered<BFLOAT>(a, bits[i] | (uint32_t)bits[i + 1] << 16);
             const uint32_t low = 0xffffu - min(row + i * down, end - 1);
             const uint32_t high = 0xffffu - min(row + (i + 1) * down, end - 1);
             best = max(best, (int32_t)(two << 16 | low));
@@ -164,80 +164,6 @@ __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_ar
         }
     }
     return picked(a, best);
-}
-
-// Likewise where memory has many columns of rows that begin anywhere: a thread has a word of each row, which holds
-// two elements, of two of three neighbouring columns: of the word's own, or of those one before. All rows of one
-// parity are the same in this, and so these are picked from apart.
-template <bool EDGE>
-__device__ __forceinline__ void pick_words(const reduce_vector_args &a, const uint16_t *from,
-                                           int64_t at, int32_t (*best)[2])
-{
-    constexpr int ROWS = 16;
-#pragma unroll 1
-    for (uint32_t row = 0; row < a.units; row += ROWS) {
-        uint32_t word[ROWS];
-#pragma unroll
-        for (uint32_t i = 0; i < ROWS; ++i, from += a.pitch, at += a.pitch) {
-            const uintptr_t place = reinterpret_cast<uintptr_t>(from) & ~(uintptr_t)3;
-            if (row + i >= a.units) continue;
-            if (EDGE) { // a half of it may lie outside of x
-                const uint16_t *half = reinterpret_cast<const uint16_t *>(place);
-                const int64_t low = at - (int64_t)(reinterpret_cast<uintptr_t>(from) / 2 % 2);
-                word[i] = low >= 0 && low < a.total ? half[0] : 0;
-                if (low + 1 >= 0 && low + 1 < a.total) word[i] |= (uint32_t)half[1] << 16;
-            } else {
-                word[i] = *reinterpret_cast<const uint32_t *>(place);
-            }
-        }
-#pragma unroll
-        for (uint32_t i = 0; i < ROWS; ++i) {
-            const uint32_t two = ordered(a, word[i]);
-            const uint32_t counted = 0xffffu - (row + i);
-            if (row + i >= a.units) continue;
-            best[i % 2][0] = max(best[i % 2][0], (int32_t)(two << 16 | counted));
-            best[i % 2][1] = max(best[i % 2][1], (int32_t)((two & 0xffff0000u) | counted));
-        }
-    }
-}
-
-__device__ __forceinline__ void put_picked(const reduce_vector_args &a, uint32_t output,
-                                           int32_t key)
-{
-    put<PICK, float>(a, output, picked(a, key));
-}
-
-// A block has a word less than threads, for each needs what the next one has of the column between them.
-__device__ __forceinline__ void pick_pairs(const reduce_vector_args &a)
-{
-    __shared__ int32_t before[REDUCE_THREADS];
-    const uint32_t position = blockIdx.x * (blockDim.x - 1) + threadIdx.x;
-    const uint32_t k01 = wd_fastdiv_quotient(position, a.by_run);
-    const uint32_t k0 = wd_fastdiv_quotient(k01, a.by_k1);
-    const uint32_t t = position - k01 * a.by_run.divisor;
-    const int64_t at = k0 * a.slice + (k01 - k0 * a.by_k1.divisor) * a.line + 2 * t;
-    const uint16_t *from = static_cast<const uint16_t *>(a.x) + at;
-    int32_t best[2][2] = {{INT32_MIN, INT32_MIN}, {INT32_MIN, INT32_MIN}};
-    wd_wait_for_previous();
-    if (position < a.positions) {
-        if (position == 0 || position + 2 >= a.positions) pick_words<true>(a, from, at, best);
-        else pick_words<false>(a, from, at, best);
-    }
-    // what words of each parity of rows hold begins a column before
-    const bool even = reinterpret_cast<uintptr_t>(from) / 2 % 2 != 0;
-    const bool odd = even != (a.pitch % 2 != 0);
-    before[threadIdx.x] = max(even ? best[0][0] : INT32_MIN, odd ? best[1][0] : INT32_MIN);
-    __syncthreads();
-    if (threadIdx.x + 1 == blockDim.x || position >= a.positions) return;
-    const uint32_t column = 2 * t, line = 2 * (a.by_run.divisor - 1) + a.lines_odd;
-    const uint32_t output = k01 * line + column;
-    if (column < line) {
-        put_picked(a, output, max(even ? best[0][1] : best[0][0], odd ? best[1][1] : best[1][0]));
-    }
-    if (column + 1 < line) {
-        const int32_t own = max(even ? INT32_MIN : best[0][1], odd ? INT32_MIN : best[1][1]);
-        put_picked(a, output + 1, max(own, before[threadIdx.x + 1]));
-    }
 }
 
 // V outputs a thread: a run, or one.
@@ -249,7 +175,9 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
                          : V == 1                               ? 32 / (int)sizeof(T)
                                                                 : 4;
     constexpr int ROUNDS = V == 1 ? 2 : 4;
-    constexpr int MANY = V < 8 ? 8 : 4, MANY_ROUNDS = 16 / MANY; // of sums, all of which are there
+    constexpr int MANY = 8; // rows of sums, all of which are there
+    // what asks for each element which type it is has registers for a block less
+    constexpr bool KNOWN = OP == SUM && V == 8;
     const T *x = static_cast<const T *>(a.x);
     const uint32_t tile = blockIdx.x / a.segments;
     const uint32_t segment = blockIdx.x - tile * a.segments;
@@ -271,7 +199,8 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     if constexpr (OP == PICK && sizeof(T) == 2 && V == 1) {
         if (follow && a.units <= 0x10000 && !a.joined && !a.counted) {
             wd_wait_for_previous();
-            state<PICK, A> one[1] = {pick_column(a, x + base, row, end, down)};
+            state<PICK, A> one[1] = {a.bfloat ? pick_column<true>(a, x + base, row, end, down)
+                                              : pick_column<false>(a, x + base, row, end, down)};
             conclude<OP, A, 1>(a, one, a.lanes, tile * a.lanes, segment);
             return;
         }
@@ -280,12 +209,12 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     sum.begin(a, row < end ? row : INT32_MAX);
     wd_wait_for_previous();
     while (row < end) {
-        if constexpr (OP == SUM && V > 1) {
+        if constexpr (OP == SUM && V > 1 && V < 8) {
             if (row >= first_whole) {
                 const T *from = x + base + (int64_t)((uint64_t)row * a.pitch);
                 bool some = false;
 #pragma unroll 1
-                for (int n = 0; n < MANY_ROUNDS && row + (MANY - 1) * down < end_whole; ++n) {
+                for (int n = 0; n < 2 && row + (MANY - 1) * down < end_whole; ++n) {
                     wd_run<T, V> run[MANY];
 #pragma unroll
                     for (int i = 0; i < MANY; ++i, from += step) run[i].load(from);
@@ -335,7 +264,7 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
                 const uint32_t r = row + i * down;
                 A w[V];
                 if (r >= end) continue;
-                take<OP>(a, run[i], w);
+                take<OP, KNOWN>(a, run[i], w);
                 if (a.joined) {
                     const int64_t at = base + (int64_t)((uint64_t)r * a.pitch);
                     if (at < 0 || at + V > a.total) {
@@ -364,15 +293,25 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
 // The segments' states of each output, in their order.
 template <int OP, class A> __device__ void reduce_finish(const reduce_vector_args &a)
 {
+    constexpr uint32_t STATES = sizeof(state<OP, A>) > 8 ? 4 : 8;
     const state<OP, A> *from = static_cast<const state<OP, A> *>(a.partial);
     const uint32_t down = blockDim.x >> a.lane_bits;
     const uint32_t output = blockIdx.x * a.lanes + (threadIdx.x & (a.lanes - 1));
     const uint32_t end = output < a.outputs ? a.units : 0;
     state<OP, A> mine[1] = {state<OP, A>::none()};
     wd_wait_for_previous();
-#pragma unroll 8
-    for (uint32_t s = threadIdx.x >> a.lane_bits; s < end; s += down) {
-        mine[0].join(from[(int64_t)s * a.outputs + output]);
+    // a thread has fewer than eight: one wait for all of them, the last of all in place of what is behind it
+#pragma unroll 1
+    for (uint32_t s = threadIdx.x >> a.lane_bits; s < end; s += STATES * down) {
+        state<OP, A> part[STATES];
+#pragma unroll
+        for (uint32_t i = 0; i < STATES; ++i) {
+            part[i] = from[(int64_t)min(s + i * down, end - 1) * a.outputs + output];
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < STATES; ++i) {
+            if (s + i * down < end) mine[0].join(part[i]);
+        }
     }
     if (down > 1) conclude<OP, A, 1>(a, mine, a.lanes, blockIdx.x * a.lanes, 0);
     else if (output < a.outputs) put<OP, A>(a, output, mine[0]);

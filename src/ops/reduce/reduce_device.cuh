@@ -55,13 +55,15 @@ template <class T> __device__ __forceinline__ acc<T> widened(const reduce_vector
     return wd_widen(element);
 }
 
-// The terms of a run.
-template <int OP, class T, int V>
+// The terms of a run; KNOWN: T is its type.
+template <int OP, bool KNOWN = false, class T, int V>
 __device__ __forceinline__ void take(const reduce_vector_args &a, const wd_run<T, V> &run,
                                      acc<T> *w)
 {
 #pragma unroll
-    for (int j = 0; j < V; ++j) w[j] = term<OP>(a, widened(a, run.get(j)));
+    for (int j = 0; j < V; ++j) {
+        w[j] = term<OP>(a, KNOWN ? wd_widen(run.get(j)) : widened(a, run.get(j)));
+    }
 }
 
 // What a term is that counts for nothing.
@@ -191,14 +193,19 @@ template <class S> __device__ __forceinline__ S of_block(const S *mine, uint32_t
 
 // A value as integers compare, above the place, of which the first is the greatest. Two halves: the
 // turned value plus zero, which makes one of two zeros and of all that is no number.
+template <bool BFLOAT>
 __device__ __forceinline__ uint32_t ordered(const reduce_vector_args &a, uint32_t two)
 {
     const uint32_t keep = a.keep >> 16 | (a.keep & 0xffff0000u), flip = a.flip >> 16 | a.flip;
     two = (two & keep) ^ flip;
-    two = a.bfloat ? wd_plus_zero_bf16(two) : wd_plus_zero_f16(two);
+    two = BFLOAT ? wd_plus_zero_bf16(two) : wd_plus_zero_f16(two);
     two ^= (two >> 15 & 0x00010001u) * 0x7fffu;
     // NaN, the greatest, becomes the least
     return a.propagate ? two : two + 0x00010001u;
+}
+__device__ __forceinline__ uint32_t ordered(const reduce_vector_args &a, uint32_t two)
+{
+    return a.bfloat ? ordered<true>(a, two) : ordered<false>(a, two);
 }
 
 __device__ __forceinline__ state<PICK, float> picked(const reduce_vector_args &a, int32_t key)

@@ -12,6 +12,7 @@
 
 enum {
     WARP = 32,
+    BLOCK_WARPS = REDUCE_THREADS / WARP,
     BYTES_MIN = 2 << 20, /* of x; below, clusters save a launch */
     SHORT_BYTES = 1024,  /* of rows that are no whole runs: better through shared memory */
     WARP_ROWS = 16,      /* of a processor: as many warps keep it busy */
@@ -43,12 +44,19 @@ static bool by_block(const struct wd_reduce_space *s, const struct wd_device *de
            s->outputs < WARP_ROWS * (int64_t)device->multiprocessors;
 }
 
+/* Segments are whole turns of a block's warps: for the one tile more that 1024 of 65537 had, seven of eight warps
+ * waited a turn of nine. */
 static struct wd_reduce_cut cut_of(const struct wd_reduce_space *s, const struct wd_device *device)
 {
-    int64_t warps = REDUCE_THREADS / WARP;
-    if (!by_block(s, device)) return (struct wd_reduce_cut){1, 1};
-    return wd_reduce_gpu_cut(s, device, s->outputs,
-                             s->r0 * tiles_of(s, true) / (warps * SEGMENT_TILES));
+    int64_t tiles = s->r0 * tiles_of(s, true);
+    int64_t turns;
+    struct wd_reduce_cut cut = {1, 1};
+    if (!by_block(s, device)) return cut;
+    cut = wd_reduce_gpu_cut(s, device, s->outputs, tiles / (BLOCK_WARPS * SEGMENT_TILES));
+    if (cut.segments == 1) return cut;
+    turns = (tiles / cut.segments + BLOCK_WARPS / 2) / BLOCK_WARPS;
+    cut.segments = wd_ceil_div(tiles, wd_most(turns, 1) * BLOCK_WARPS);
+    return cut;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -99,7 +107,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                               LANE_THREADS, 0, &a);
     }
     wd_reduce_gpu_set_lanes(&a, 2 * WARP); /* a block */
-    WD_TRY(wd_emit_kernel(queue, row, s.outputs * cut.segments, REDUCE_THREADS,
+    a.per_segment = (uint32_t)(wd_ceil_div(a.per_segment, BLOCK_WARPS) * BLOCK_WARPS);
+    a.segments = (uint32_t)wd_ceil_div(a.units, a.per_segment);
+    WD_TRY(wd_emit_kernel(queue, row, s.outputs * a.segments, REDUCE_THREADS,
                           wd_reduce_gpu_shared(&s, REDUCE_THREADS, 1, 1), &a));
     return wd_reduce_gpu_finish(queue, &s, &a);
 }

@@ -56,7 +56,6 @@ struct reduce_vector_args {
     int32_t shift;       /* elements between x and the boundary before it; columns: where joined */
     int32_t joined;
     int32_t bfloat;     /* of two bytes: bf16, else fp16 */
-    uint32_t lines_odd; /* columns of words: whether their number is odd */
     int32_t whole_rows; /* rows: a row is one piece of whole runs */
     struct wd_fastdiv by_k1;
     struct wd_fastdiv by_run; /* rows: runs of a piece; columns: runs of k2 */

@@ -42,6 +42,7 @@ static bool pool_of(const struct wd_problem *problem, struct wd_pool_shape *pool
     struct wd_resample_shape s;
     struct wd_pool_attr attr;
     bool edge;
+    memset(pool, 0, sizeof *pool);
     if (!wd_resample_shape_of(problem, &s, reason)) return false;
     WD_NEED(s.max || exclude || p->mode == CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, reason,
             NOT_SUPPORTED, "neither a maximum nor an average");
@@ -98,7 +99,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const bool backward = call->problem.node->op == WD_OP_RESAMPLE_BACKWARD;
     const int out = backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
     struct wd_reason reason;
-    struct wd_pool_shape pool = {0};
+    struct wd_pool_shape pool;
     const struct wd_pool_way *way = way_of(&call->problem, &pool, &reason);
     struct wd_pool_memory m = {
         .out = wd_call_data(call, out),

@@ -107,7 +107,7 @@ template <class T, int WAY> struct elements {
     typedef T stored;
     static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
     static constexpr int IN_BLOCK = HALVES ? WD_PHILOX_HALVES : 4;
-    static constexpr bool TAILS = false;
+    static constexpr bool TAILS = false, TABLE = false;
 
     static __device__ __forceinline__ void draw(const rng_vector_args &a, const wd_drawing &d,
                                                 uint32_t block, uint32_t *number)

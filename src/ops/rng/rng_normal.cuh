@@ -2,7 +2,8 @@
 //
 // Normal numbers of 16 bits. A block of threads spreads the table's lines to all 2^15 sizes in shared memory,
 // in y's type and scale, so that an element is one look-up; what is in the tail (an element of 2,048) is made
-// later, by as many threads side by side as there are such elements. Small tensors take the lines as they are.
+// later, by as many threads side by side as there are such elements. Small tensors take the lines as they are,
+// and so do tiles, which have them in shared memory.
 #ifndef WD_OPS_RNG_NORMAL_CUH
 #define WD_OPS_RNG_NORMAL_CUH
 
@@ -65,6 +66,34 @@ __device__ __forceinline__ void bring_sizes(const rng_vector_args &a, normal_mem
     __syncthreads();
 }
 
+// Sizes by the table's lines: two at a time by one product and sum of fp16.
+__device__ __forceinline__ void sizes_of_lines(const uint32_t *table, const uint32_t *number,
+                                               uint32_t *word)
+{
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        const uint32_t low = table[number[w] >> 4 & (RNG_ENTRIES - 1)];
+        const uint32_t high = table[number[w] >> 20 & (RNG_ENTRIES - 1)];
+        const uint32_t place = (number[w] << 6 & 0x03c003c0u) | 0x3c003c00u; // 1 and sixteenths
+        word[w] =
+            wd_halves_fma(__byte_perm(low, high, 0x7632), place, __byte_perm(low, high, 0x5410));
+    }
+}
+
+// Sizes become y's elements; whether some are in the tail.
+__device__ __forceinline__ bool finish_sizes(const rng_vector_args &a, const uint32_t *number,
+                                             uint32_t *word)
+{
+    uint32_t tails = 0; // where an upper bit is set
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        tails |= word[w];
+        word[w] ^= number[w] & 0x80008000u;
+    }
+    if (!a.plain) scale<4>(a, word);
+    return (tails & 0x80008000u) != 0;
+}
+
 struct normal_halves {
     typedef uint16_t stored;
     static constexpr int IN_BLOCK = WD_PHILOX_HALVES;
@@ -76,7 +105,6 @@ struct normal_halves {
     {
         const char *sizes = wd_dynamic_shared<const char>() + sizeof(normal_memory);
         uint32_t number[4];
-        uint32_t tails = 0;
         wd_draw(d, block, number);
         if (a.near) {
 #pragma unroll
@@ -86,22 +114,9 @@ struct normal_halves {
                                       *reinterpret_cast<const uint16_t *>(sizes + high), 0x5410);
             }
         } else {
-#pragma unroll
-            for (int w = 0; w < 4; ++w) {
-                const uint32_t low = rng_normal_table[number[w] >> 4 & (RNG_ENTRIES - 1)];
-                const uint32_t high = rng_normal_table[number[w] >> 20 & (RNG_ENTRIES - 1)];
-                const uint32_t place = (number[w] << 6 & 0x03c003c0u) | 0x3c003c00u;
-                word[w] = wd_halves_fma(__byte_perm(low, high, 0x7632), place,
-                                        __byte_perm(low, high, 0x5410));
-            }
+            sizes_of_lines(rng_normal_table, number, word);
         }
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-            tails |= word[w];
-            word[w] ^= number[w] & 0x80008000u;
-        }
-        if (!a.plain) scale<4>(a, word);
-        return (tails & 0x80008000u) != 0;
+        return finish_sizes(a, number, word);
     }
 };
 
@@ -125,6 +140,17 @@ __device__ __forceinline__ int64_t place_of(const rng_vector_args &a, int64_t i)
     return ((int64_t)image * a.plane + pixel) * a.channels + (row - image * a.channels);
 }
 
+// An element in the tail, as y has it.
+__device__ __forceinline__ uint32_t tail_of(const rng_vector_args &a, uint32_t half,
+                                            uint32_t second)
+{
+    const float z = rng_tail_number(half, root(rng_tail_square(half, second & 0xffffu)));
+    const float value[1][2] = {{fmaf(a.scale.step_f, z, a.scale.base_f), 0.0f}};
+    uint32_t word;
+    pack<1>(a, value, &word);
+    return word & 0xffffu;
+}
+
 // A block's elements in the tail, stored one by one.
 __device__ __forceinline__ void put_tails(const rng_vector_args &a, const wd_drawing &d,
                                           uint32_t block)
@@ -137,11 +163,7 @@ __device__ __forceinline__ void put_tails(const rng_vector_args &a, const wd_dra
         const int64_t at = (int64_t)block * WD_PHILOX_HALVES + i;
         const uint32_t half = first[0] & 0xffffu;
         if (rng_is_tail(half) && at < a.count) {
-            const float z = rng_tail_number(half, root(rng_tail_square(half, second[0] & 0xffffu)));
-            const float value[1][2] = {{fmaf(a.scale.step_f, z, a.scale.base_f), 0.0f}};
-            uint32_t word;
-            pack<1>(a, value, &word);
-            static_cast<uint16_t *>(a.y)[place_of(a, at)] = (uint16_t)word;
+            static_cast<uint16_t *>(a.y)[place_of(a, at)] = (uint16_t)tail_of(a, half, second[0]);
         }
         turn_halves(first);
         turn_halves(second);
@@ -174,6 +196,50 @@ __device__ __forceinline__ void mend(const rng_vector_args &a, const wd_drawing 
         if (listed <= RNG_NORMAL_THREADS) return;
     }
 }
+
+// ---- Tiles ----
+
+// The table where threads read it from all banks at once.
+__device__ __forceinline__ uint32_t *near_table()
+{
+    __shared__ __align__(16) uint32_t table[RNG_ENTRIES];
+    return table;
+}
+
+// All threads of a block come.
+__device__ __forceinline__ void bring_table()
+{
+    uint4 *table = reinterpret_cast<uint4 *>(near_table());
+    const uint4 *from = reinterpret_cast<const uint4 *>(rng_normal_table);
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < RNG_ENTRIES / 4; i += blockDim.x) table[i] = from[i];
+    __syncthreads();
+}
+
+// By the table's lines, those in the tail at once: a tile in which they are made later waits for one thread.
+struct table_halves {
+    typedef uint16_t stored;
+    static constexpr int IN_BLOCK = WD_PHILOX_HALVES;
+    static constexpr bool TABLE = true;
+
+    static __device__ __forceinline__ void all(const rng_vector_args &a, const wd_drawing &d,
+                                               uint32_t block, uint32_t *word)
+    {
+        uint32_t number[4], second[4];
+        wd_draw(d, block, number);
+        sizes_of_lines(near_table(), number, word);
+        if (!finish_sizes(a, number, word)) return;
+        wd_draw_second(d, block, second);
+#pragma unroll 1
+        for (int i = 0; i < WD_PHILOX_HALVES; ++i) {
+            const uint32_t half = number[0] & 0xffffu;
+            if (rng_is_tail(half)) word[0] = (word[0] & 0xffff0000u) | tail_of(a, half, second[0]);
+            turn_halves(number);
+            turn_halves(second);
+            turn_halves(word);
+        }
+    }
+};
 
 } // namespace
 

@@ -33,14 +33,11 @@ enum {
     TILE_ROW = 128,          /* bytes of a pixel, where there are more */
     TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
     TILE_PIXELS = 128,
-    TILE_BYTES_NORMAL = 6272, /* besides all sizes of normal numbers, three times a processor */
-    TILES_A_PROCESSOR = 4,    /* at least, where tiles can be smaller */
+    TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
     PAIRS_BYTES =
         64,         /* of a pixel, at least: two channels a thread are stored a sector at a time */
     NEAR_TURNS = 2, /* of all threads, which pay for spreading all sizes */
     BLOCK_SHARED = 1024, /* what a block takes besides */
-    RNG_RUNS_MOST = 16,
-    BLOCKS_ENOUGH = 12, /* of a processor, so that none waits long for the last ones */
 };
 
 static int type_index(int dtype)
@@ -92,8 +89,9 @@ static int kernel_of(const struct wd_rng_attr *attr, int dtype, int way)
         if (type == TYPE_BITS) return KERNEL_rng_chance_bits;
         while (8 << width < wd_dtype_bits(dtype)) width += 1;
         return chance[way][width];
-    case CUDNN_RNG_DISTRIBUTION_UNIFORM: return uniform[way][type];
-    default: return normal[way][type];
+    case CUDNN_RNG_DISTRIBUTION_UNIFORM:
+        return type >= 0 && type < TYPES_UNIFORM ? uniform[way][type] : -1;
+    default: return type >= 0 && type < TYPES_WIDE ? normal[way][type] : -1;
     }
 }
 
@@ -130,44 +128,32 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-/* Whether a kernel makes normal numbers of 16 bits. */
+/* Whether a kernel makes normal numbers of 16 bits of all sizes. */
 static bool has_sizes(int kernel)
 {
-    return kernel == KERNEL_rng_normal_16 || kernel == KERNEL_rng_pairs_normal_16 ||
-           kernel == KERNEL_rng_tiles_normal_16;
+    return kernel == KERNEL_rng_normal_16 || kernel == KERNEL_rng_pairs_normal_16;
 }
 
-/* Normal numbers of 16 bits: of `units` a thread, or a block where they are tiles of some bytes, by blocks that stay where
- * there is enough for all of them. Returns how many blocks there are. */
+/* Normal numbers of 16 bits, by blocks that stay where there are units for all of their threads. Returns how many
+ * blocks there are. */
 static int64_t stay(const struct wd_queue *queue, struct rng_vector_args *a, int64_t units,
-                    uint32_t threads, uint32_t *shared)
+                    int64_t threads, uint32_t *shared)
 {
     const struct wd_device *device = queue->device;
-    int64_t bytes = RNG_NORMAL_FIXED + RNG_NORMAL_SIZES + *shared;
+    int64_t bytes = RNG_NORMAL_FIXED + RNG_NORMAL_SIZES;
     int64_t blocks =
         wd_least(device->shared_per_processor / (bytes + BLOCK_SHARED), 2048 / RNG_NORMAL_THREADS) *
         device->multiprocessors;
-    int64_t each = a->tile_channels > 0 ? 1 : threads;
-    a->tile_at = RNG_NORMAL_FIXED;
-    if (bytes <= device->shared_per_block && units >= blocks * each) {
+    *shared = RNG_NORMAL_FIXED;
+    if (bytes <= device->shared_per_block && units >= blocks * threads) {
         a->near = 1;
         a->plain = a->scale.base_f == 0.0f && a->scale.step_f != 0.0f;
-        a->tile_at += RNG_NORMAL_SIZES;
+        *shared += RNG_NORMAL_SIZES;
     } else {
-        blocks = wd_ceil_div(units, each);
+        blocks = wd_ceil_div(units, threads);
     }
-    a->turns = (uint32_t)wd_ceil_div(units, blocks * each);
-    *shared += a->tile_at;
+    a->turns = (uint32_t)wd_ceil_div(units, blocks * threads);
     return blocks;
-}
-
-/* How many turns a thread has that does not stay: more where there is much, as it takes some instructions to begin. */
-static uint32_t turns_of(const struct wd_queue *queue, int64_t units, int64_t threads)
-{
-    int64_t turns = RNG_RUNS;
-    int64_t enough = BLOCKS_ENOUGH * (int64_t)queue->device->multiprocessors;
-    while (turns < RNG_RUNS_MOST && units / (2 * turns * threads) >= enough) turns *= 2;
-    return (uint32_t)turns;
 }
 
 static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
@@ -177,18 +163,18 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
     int64_t threads = RNG_THREADS;
     int64_t warps = wd_ceil_div(wd_ceil_div(a->count + shift, run), own);
     if (has_sizes(kernel)) {
-        uint32_t shared = 0;
+        uint32_t shared;
         int64_t blocks;
         threads = warps < queue->device->multiprocessors * (RNG_NORMAL_THREADS / 32)
                       ? THREADS_FEW
                       : RNG_NORMAL_THREADS;
-        blocks = stay(queue, a, 32 * warps, (uint32_t)threads, &shared);
+        blocks = stay(queue, a, 32 * warps, threads, &shared);
         return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
     }
     if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
-    a->runs = kernel == KERNEL_rng_chance_bits ? RNG_RUNS : turns_of(queue, 32 * warps, threads);
-    a->whole_blocks = (uint32_t)(a->count / (threads * a->runs * run));
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * a->runs),
+    a->runs = RNG_RUNS;
+    a->whole_blocks = (uint32_t)(a->count / (threads * RNG_RUNS * run));
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
                           (uint32_t)threads, 0, a);
 }
 
@@ -208,36 +194,13 @@ static cudnnStatus_t emit_pairs(struct wd_queue *queue, struct rng_vector_args *
         threads = units < queue->device->multiprocessors * (int64_t)RNG_NORMAL_THREADS
                       ? THREADS_FEW
                       : RNG_NORMAL_THREADS;
-        blocks = stay(queue, a, units, (uint32_t)threads, &shared);
+        blocks = stay(queue, a, units, threads, &shared);
     } else {
         if (units < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
-        a->turns = turns_of(queue, units, threads);
-        blocks = wd_ceil_div(units, threads * a->turns);
+        blocks = wd_ceil_div(units, threads * RNG_RUNS);
+        a->turns = RNG_RUNS;
     }
     return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
-}
-
-/* So many threads of at most `most` that the last turn of them is as full as the others. */
-static uint32_t even_threads(int64_t units, int64_t most)
-{
-    int64_t each = wd_ceil_div(units, wd_ceil_div(units, most));
-    return (uint32_t)(wd_ceil_div(each, 32) * 32);
-}
-
-/* Of tiles of so many pixels at most, whose threads have several turns, those whose last turn is fullest. */
-static int64_t even_pixels(int64_t most, int64_t wide, int64_t plane, int64_t block)
-{
-    int64_t best = most;
-    int64_t best_turns = 0;
-    for (int64_t pixels = most; pixels >= most / 2 && pixels > 0; pixels -= block) {
-        int64_t blocks = plane % block == 0 ? pixels / block : (pixels + 2 * block - 2) / block;
-        int64_t turns = wd_ceil_div(blocks * wide, RNG_THREADS);
-        if (best_turns == 0 || pixels * best_turns > best * turns) {
-            best = pixels;
-            best_turns = turns;
-        }
-    }
-    return best;
 }
 
 /* Tiles have all channels where these are few, else some of them, in whole units of memory. */
@@ -249,9 +212,7 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     int64_t images = wd_most(y->dim[0], 1);
     int64_t channels = y->dim[1];
     int64_t wide = channels;
-    int64_t room = has_sizes(kernel) ? TILE_BYTES_NORMAL : TILE_BYTES;
-    int64_t pixels, groups, spans, tiles;
-    uint32_t shared, threads;
+    int64_t pixels, groups, spans;
     if (channels * bytes > TILE_ROW_WHOLE && channels * bytes % RNG_BYTES == 0 && a->shift == 0) {
         wide = TILE_ROW / bytes;
         a->units = TILE_ROW / RNG_BYTES;
@@ -259,13 +220,12 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
         wide = 2 * TILE_ROW / bytes;
     }
     a->contiguous = wide == channels;
-    pixels = wd_clamp(room / (wide * bytes) / block * block, block, TILE_PIXELS);
+    pixels = wd_clamp(TILE_BYTES / (wide * bytes) / block * block, block, TILE_PIXELS);
     groups = wd_ceil_div(channels, wide);
     while (pixels >= 2 * block && images * wd_ceil_div(plane, pixels) * groups <
                                       TILES_A_PROCESSOR * (int64_t)queue->device->multiprocessors) {
         pixels = pixels / 2 / block * block;
     }
-    if (pixels < plane && !has_sizes(kernel)) pixels = even_pixels(pixels, wide, plane, block);
     pixels = wd_least(pixels, plane);
     spans = wd_ceil_div(plane, pixels);
     a->small = spans == 1 && plane % block != 0;
@@ -277,15 +237,9 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     a->by_units = wd_fastdiv_of((uint32_t)a->units);
     a->by_groups = wd_fastdiv_of((uint32_t)groups);
     a->by_spans = wd_fastdiv_of((uint32_t)spans);
-    tiles = images * spans * groups;
-    a->all_units = (uint32_t)tiles;
-    shared = (uint32_t)(pixels * wide * bytes + RNG_BYTES);
-    threads = RNG_THREADS;
-    if (has_sizes(kernel)) {
-        threads = even_threads((int64_t)a->tile_channels * a->row_blocks, RNG_NORMAL_THREADS);
-        tiles = stay(queue, a, tiles, threads, &shared);
-    }
-    return wd_emit_kernel(queue, &kernel_rows[kernel], tiles, threads, shared, a);
+    a->plain = !a->bfloat && a->scale.step_f == 1.0f && a->scale.base_f == 0.0f;
+    return wd_emit_kernel(queue, &kernel_rows[kernel], images * spans * groups, RNG_THREADS,
+                          (uint32_t)(pixels * wide * bytes + RNG_BYTES), a);
 }
 
 /* The bits of a number of y's type, in all elements of eight bytes; of a mask, of its bit. */

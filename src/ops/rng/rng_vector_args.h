@@ -20,7 +20,7 @@ enum {
     RNG_WORD = 32,  /* elements of a run of a mask */
     RNG_NORMAL_THREADS = 512,
     RNG_NORMAL_FIXED =
-        16 + 4 * RNG_NORMAL_THREADS, /* bytes that normal numbers of 16 bits share, */
+        16 + 4 * RNG_NORMAL_THREADS, /* bytes that blocks of normal numbers of 16 bits share, */
     RNG_NORMAL_SIZES = 1 << 16,      /* and all sizes behind them */
 };
 
@@ -45,8 +45,7 @@ struct rng_vector_args {
     int32_t near;       /* normal, of 16 bits: all sizes are spread in shared memory, */
     int32_t plain;      /* in y's scale and type, as signs do not matter to these */
     uint32_t turns;     /* of a thread that stays */
-    uint32_t all_units; /* pairs: of all threads; tiles: how many */
-    uint32_t tile_at;   /* bytes of shared memory before a tile */
+    uint32_t all_units; /* pairs: of all threads */
     int32_t shift;      /* flat: bytes between the boundary before y and y; of a mask, elements */
     int32_t streaming;
     uint32_t runs;         /* flat: of a thread */

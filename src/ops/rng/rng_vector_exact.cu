@@ -291,44 +291,16 @@ template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &
     }
 }
 
-// Where the first element of a tile of pixels and channels is in the index.
-__device__ __forceinline__ uint32_t tile_origin(const rng_vector_args &a, uint32_t at)
+template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &a)
 {
-    const uint32_t row = wd_fastdiv_quotient(at, a.by_groups);
-    const uint32_t channel = (at - row * a.by_groups.divisor) * a.tile_channels;
-    const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
-    const uint32_t pixel = (row - image * a.by_spans.divisor) * a.tile_pixels;
-    return (image * a.channels + channel) * a.plane + pixel;
-}
-
-// Block of bits i of a tile, the channel and pixel where it begins, and how many elements before these it has.
-// Neighbours have neighbouring channels. Of whole planes a block goes on from one channel to the next: it is made with
-// the one that it begins in, or, that before the tile, last.
-template <int COUNT>
-__device__ __forceinline__ uint32_t tile_block(const rng_vector_args &a, uint32_t origin,
-                                               uint32_t i, int *channel, int *pixel, uint32_t *skip)
-{
-    const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
-    const int c = (int)(i - k * a.tile_channels);
-    const uint32_t index = origin + (uint32_t)c * a.plane;
-    const uint32_t block = (a.small ? index + COUNT - 1 : index) / COUNT + k;
-    const bool own = i < a.tile_channels * a.row_blocks;
-    *channel = own ? c : 0;
-    *pixel = own ? (int)(block * COUNT - index) : 0;
-    *skip = own ? 0 : origin % COUNT;
-    return own ? block : origin / COUNT;
-}
-
-// A tile; for each of a thread's blocks of bits whether it has elements in the tail.
-template <class M>
-__device__ __forceinline__ uint32_t tile_of(const rng_vector_args &a, const wd_drawing &d,
-                                            uint32_t at, unsigned char *shared)
-{
+    WD_DYNAMIC_SHARED(unsigned char, shared);
     typedef piece<sizeof(typename M::stored)> P;
     constexpr int COUNT = M::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(P);
+    const wd_drawing d = begin(a);
+    if constexpr (M::TABLE) bring_table();
     P *y = static_cast<P *>(a.y);
-    const uint32_t row = wd_fastdiv_quotient(at, a.by_groups);
-    const uint32_t channel = (at - row * a.by_groups.divisor) * a.tile_channels;
+    const uint32_t row = wd_fastdiv_quotient(blockIdx.x, a.by_groups);
+    const uint32_t channel = (blockIdx.x - row * a.by_groups.divisor) * a.tile_channels;
     const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
     const uint32_t pixel = (row - image * a.by_spans.divisor) * a.tile_pixels;
     const int channels = (int)min(a.tile_channels, a.channels - channel);
@@ -337,16 +309,23 @@ __device__ __forceinline__ uint32_t tile_of(const rng_vector_args &a, const wd_d
     // as far behind a boundary as in y
     const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
     P *tile = reinterpret_cast<P *>(shared + shift);
-    const uint32_t origin = tile_origin(a, at);
+    // Neighbours have neighbouring channels. Of whole planes a block of bits goes on from one channel to the
+    // next: it is made with the one that it begins in, or, that before the tile, last.
+    const uint32_t origin = (image * a.channels + channel) * a.plane + pixel;
     const uint32_t end = origin + (uint32_t)channels * a.plane;
-    const uint32_t all = a.tile_channels * a.row_blocks + (a.small && origin % COUNT != 0);
-    uint32_t tails = 0, bit = 0;
-    for (uint32_t i = threadIdx.x; i < all; i += blockDim.x, ++bit) {
-        uint32_t word[COUNT * (int)sizeof(P) / 4], skip;
-        int c, p;
-        const uint32_t block = tile_block<COUNT>(a, origin, i, &c, &p, &skip);
+    const uint32_t own = a.tile_channels * a.row_blocks;
+    const uint32_t all = own + (a.small && origin % COUNT != 0);
+    for (uint32_t i = threadIdx.x; i < all; i += blockDim.x) {
+        uint32_t word[COUNT * (int)sizeof(P) / 4];
+        const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
+        int c = (int)(i - k * a.tile_channels);
+        const uint32_t index = origin + (uint32_t)c * a.plane;
+        uint32_t block = (a.small ? index + COUNT - 1 : index) / COUNT + k;
+        int p = (int)(block * COUNT - index);
+        uint32_t skip = 0;
+        if (i >= own) block = origin / COUNT, c = 0, p = 0, skip = origin % COUNT;
         if (c >= channels || p >= pixels) continue;
-        tails |= (uint32_t)M::all(a, d, block, word) << bit;
+        M::all(a, d, block, word);
         P *to = tile + p * (int)a.tile_channels + c;
         if (skip == 0 && p >= 0 && p + COUNT <= pixels) {
 #pragma unroll
@@ -395,35 +374,6 @@ __device__ __forceinline__ uint32_t tile_of(const rng_vector_args &a, const wd_d
             const uint32_t p = wd_fastdiv_quotient(i, a.by_channels);
             const int c = (int)(i - p * a.tile_channels);
             if (c < channels) y[start + (int64_t)p * a.channels + c] = tile[i];
-        }
-    }
-    return tails;
-}
-
-template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &a)
-{
-    WD_DYNAMIC_SHARED(unsigned char, shared);
-    const wd_drawing d = begin(a);
-    if constexpr (M::TAILS) bring_sizes(a, wd_dynamic_shared<normal_memory>());
-    const uint32_t each = (a.tile_channels * a.row_blocks + blockDim.x) / blockDim.x;
-    uint32_t first = blockIdx.x, tails = 0, bit = 0;
-#pragma unroll 1
-    for (uint32_t at = blockIdx.x; at < a.all_units; at += gridDim.x) {
-        if (bit > 0) __syncthreads(); // the tile before has been stored
-        tails |= tile_of<M>(a, d, at, shared + a.tile_at) << bit;
-        bit += each;
-        if constexpr (M::TAILS) {
-            if (bit + each <= 32 && at + gridDim.x < a.all_units) continue;
-            mend(a, d, tails, [&](uint32_t turn) {
-                const uint32_t tile = turn / each,
-                               i = threadIdx.x + (turn - tile * each) * blockDim.x;
-                int c, p;
-                uint32_t skip;
-                return tile_block<M::IN_BLOCK>(a, tile_origin(a, first + tile * gridDim.x), i, &c,
-                                               &p, &skip);
-            });
-            first = at + gridDim.x;
-            tails = bit = 0;
         }
     }
 }

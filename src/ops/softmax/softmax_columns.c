@@ -15,39 +15,30 @@ enum { TYPE_F64 = 1, TYPE_F16 = 2 }; /* places among the kernels of four types *
 
 enum {
     WARP = SOFTMAX_WARP,
-    COLUMN_BLOCK = 256,    /* threads of a block, where there is a choice */
-    COLUMN_CHANNELS = 64,  /* that a block must have for a cluster to pay */
-    ACROSS_SHARED = 64,    /* bounds the shared memory: 40 KiB */
-    PAIRS_WARPS_LEAST = 4, /* if there are so many channels */
-    HELD_THREADS = 128,    /* of a block whose threads have all channels of their positions */
-    HELD_CHANNELS = 32,    /* at most */
-    ODD_CHANNELS = 16,     /* likewise, of single elements of two bytes */
-    HELD_FILL = 64,        /* such threads that a processor must have for them to pay */
+    COLUMN_BLOCK = 256,   /* threads of a block, where there is a choice */
+    COLUMN_CHANNELS = 64, /* that a block must have for a cluster to pay */
+    ACROSS_SHARED = 64,   /* bounds the shared memory: 40 KiB */
+    HELD_THREADS = 128,   /* of a block whose threads have all channels of their positions */
+    HELD_CHANNELS = 32,   /* at most */
+    HELD_FILL = 64,       /* such threads that a processor must have for them to pay */
 };
 
-/* The kernels of a direction, the first of each two to four: columns and those of few channels have no fp64,
- * columns_one has fp32 and fp64 alone. */
+/* The kernels of a direction, the first of each two to four: columns and those of few channels have no fp64. */
 struct direction {
     int columns, columns_one, columns_long;
-    int pairs_f16;
-    int wide8, word32, odd16_f16;
+    int wide8, word32, odd32_f16;
     uint32_t column_runs; /* channels of a thread */
     uint32_t column_ones;
-    uint32_t column_pairs;
-    uint32_t pairs_warps; /* of a block, at most */
 };
 
 static const struct direction forward = {
     KERNEL_softmax_columns_f32,
     KERNEL_softmax_columns_one_f32,
     KERNEL_softmax_columns_long_f32,
-    KERNEL_softmax_columns_pairs_f16,
     KERNEL_softmax_columns_wide8_f32,
     KERNEL_softmax_columns_word32_f32,
-    KERNEL_softmax_columns_odd16_f16,
+    KERNEL_softmax_columns_odd32_f16,
     8,
-    16,
-    16,
     16,
 };
 
@@ -55,14 +46,11 @@ static const struct direction backward = {
     KERNEL_softmax_gradient_columns_f32,
     KERNEL_softmax_gradient_columns_one_f32,
     KERNEL_softmax_gradient_columns_long_f32,
-    KERNEL_softmax_gradient_columns_pairs_f16,
     KERNEL_softmax_gradient_columns_wide8_f32,
     KERNEL_softmax_gradient_columns_word32_f32,
-    KERNEL_softmax_gradient_columns_odd16_f16,
+    KERNEL_softmax_gradient_columns_odd32_f16,
     4,
     12,
-    12,
-    8,
 };
 
 static int type_of_three(const struct wd_softmax_shape *s)
@@ -93,14 +81,6 @@ static int64_t down_of(const struct tiling *t, int64_t channels)
     return wd_softmax_multiple_up(wd_ceil_div(wd_ceil_div(channels, t->cluster), t->held), step);
 }
 
-/* Channels are walked over. */
-static void leave(struct tiling *t)
-{
-    t->held = 0;
-    t->elements = 1;
-    t->cluster = 1;
-}
-
 /* The widest tile whose channels a block holds, or a cluster; else one that is walked over. */
 static void hold(struct tiling *t, int64_t channels, int64_t narrowest, int most)
 {
@@ -112,7 +92,9 @@ static void hold(struct tiling *t, int64_t channels, int64_t narrowest, int most
             if (wide == 4) break; /* rather half as wide than in a cluster */
         }
     }
-    leave(t);
+    t->held = 0;
+    t->elements = 1;
+    t->cluster = 1;
 }
 
 static int64_t tiles_of(const struct tiling *t, const struct wd_softmax_shape *s)
@@ -128,9 +110,7 @@ static struct tiling tile(const struct direction *d, const struct wd_softmax_sha
     int64_t narrowest = 32 / s->bytes / t.elements; /* 32 bytes side by side */
     int most = wd_softmax_gpu_cluster(device);
     if (!whole_runs && s->bytes == 8) t.held = SOFTMAX_WIDE(t.held);
-    /* of two bytes, what is not aligned goes in pairs; the rest is rare */
-    if (whole_runs || s->bytes > 2) hold(&t, s->length, narrowest, most);
-    else leave(&t);
+    hold(&t, s->length, narrowest, most);
     if (t.held == 0) {
         t.across = 4 * (32 / s->bytes);
         t.down = SOFTMAX_COLUMN_THREADS / t.across;
@@ -171,7 +151,7 @@ static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softm
     struct tiling t = tile(d, s, whole_runs, queue->device);
     int kernel = t.held == 0  ? d->columns_long + s->type
                  : whole_runs ? d->columns + type_of_three(s)
-                              : d->columns_one + s->type; /* fp32, fp64 */
+                              : d->columns_one + s->type;
     int64_t threads = t.across * t.down;
     int64_t slices = t.across < WARP ? threads / WARP : t.down;
     int64_t shared = (slices + 1 + (t.cluster > 1)) * t.across * t.elements * s->pair;
@@ -182,48 +162,6 @@ static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softm
     wd_softmax_set_lanes(a, t.across);
     return wd_emit_cluster_kernel(queue, &kernel_rows[kernel], tiles_of(&t, s) * t.cluster,
                                   (uint32_t)threads, (uint32_t)t.cluster, (uint32_t)shared, a);
-}
-
-/* Positions in pairs: a warp a channel; false where a cluster does not hold the channels. */
-static bool cut_pairs(const struct direction *d, const struct wd_softmax_shape *s,
-                      const struct wd_device *device, struct tiling *t)
-{
-    const int most = wd_softmax_gpu_cluster(device);
-    const int64_t tiles = s->outer * wd_ceil_div(s->inner, SOFTMAX_PAIRS_POSITIONS);
-    const int64_t held = (int64_t)d->pairs_warps * d->column_pairs; /* channels of a block */
-    t->cluster = 1;
-    while (t->cluster < most && wd_ceil_div(s->length, t->cluster) > held) {
-        t->cluster *= 2;
-    }
-    if (wd_ceil_div(s->length, t->cluster) > held ||
-        wd_ceil_div(s->inner, SOFTMAX_PAIRS_POSITIONS) > INT32_MAX) {
-        return false;
-    }
-    while (t->cluster < most && tiles * t->cluster * 2 <= device->multiprocessors &&
-           s->length >= COLUMN_CHANNELS * 2 * t->cluster) {
-        t->cluster *= 2;
-    }
-    /* an even number, so that all channels of a warp begin alike */
-    t->down = wd_ceil_div(wd_ceil_div(s->length, t->cluster), d->column_pairs);
-    t->down = wd_most(t->down, wd_least(PAIRS_WARPS_LEAST, wd_ceil_div(s->length, t->cluster)));
-    t->down = wd_softmax_multiple_up(t->down, 2);
-    return true;
-}
-
-static cudnnStatus_t emit_pairs(const struct direction *d, const struct wd_softmax_shape *s,
-                                const struct tiling *t, struct wd_queue *queue,
-                                struct softmax_vector_args *a)
-{
-    const int64_t tiles = wd_ceil_div(s->inner, SOFTMAX_PAIRS_POSITIONS);
-    const int64_t width = 2 * WARP + 2;
-    a->runs = wd_ceil_div(s->length, t->cluster);
-    a->cluster = (uint32_t)t->cluster;
-    a->by_inner = wd_fastdiv_of((uint32_t)tiles);
-    wd_softmax_set_lanes(a, WARP);
-    return wd_emit_cluster_kernel(
-        queue, &kernel_rows[d->pairs_f16 + s->type - TYPE_F16], s->outer * tiles * t->cluster,
-        (uint32_t)(t->down * WARP), (uint32_t)t->cluster,
-        (uint32_t)((t->down + 1 + (t->cluster > 1)) * width * s->pair), a);
 }
 
 /* The kernel whose threads have all channels of `*positions` each; -1 where there is none, or where
@@ -242,9 +180,8 @@ static int held_kernel(const struct direction *d, const struct wd_softmax_shape 
         *positions = s->bytes == 2 ? 2 : 1;
         kernel = d->word32 + type;
     } else {
-        if (s->length > ODD_CHANNELS) return -1;
         *positions = 1;
-        kernel = d->odd16_f16 + s->type - TYPE_F16;
+        kernel = d->odd32_f16 + s->type - TYPE_F16;
     }
     if (s->outer * s->inner / *positions < (int64_t)device->multiprocessors * HELD_FILL) return -1;
     return kernel;
@@ -255,7 +192,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const struct direction *d = wd_softmax_gpu_inputs(&call->problem) > 1 ? &backward : &forward;
     struct wd_softmax_shape s;
     struct softmax_vector_args a;
-    struct tiling t;
     bool alike;
     int64_t positions;
     int64_t at_once;
@@ -267,10 +203,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         set_positions(&a, &s, s.outer * s.inner + HELD_THREADS * positions);
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(a.rows, HELD_THREADS * positions), HELD_THREADS, 0, &a);
-    }
-    if (s.bytes == 2 && alike && (a.shift != 0 || s.inner % s.elements != 0) &&
-        cut_pairs(d, &s, queue->device, &t)) {
-        return emit_pairs(d, &s, &t, queue, &a);
     }
     return emit_tiles(d, &s, alike && a.shift == 0, queue, &a);
 }

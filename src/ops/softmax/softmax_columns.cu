@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax over columns: the channels of a position are `inner` elements apart. See softmax_columns.c.
-#include "gpu/device/item.cuh"
 #include "ops/softmax/softmax_columns_held.cuh"
 
 namespace {
@@ -11,7 +10,6 @@ struct column_place {
     uint32_t across; // the run of positions, in the tile
     uint32_t row;    // among those that share the channels
     uint32_t down;
-    uint32_t slot; // of its first position among the tile's
     uint32_t left; // channels of the block from its first on
     int64_t at;    // of the first channel's elements
     int64_t step;  // elements between channels of the thread
@@ -24,7 +22,6 @@ template <int V> __device__ __forceinline__ column_place column_at(const softmax
     p.across = threadIdx.x & (a.lanes - 1);
     p.row = threadIdx.x >> a.lane_bits;
     p.down = blockDim.x >> a.lane_bits;
-    p.slot = p.across * V;
     const int64_t position = ((int64_t)(blockIdx.x / a.cluster) * a.lanes + p.across) * V;
     int64_t outer;
     if (a.wide) outer = position / a.inner;
@@ -39,12 +36,12 @@ template <int V> __device__ __forceinline__ column_place column_at(const softmax
 }
 
 // Joins what the threads have of each position, over the block and its cluster. All threads come;
-// those of a cluster wait for it once more at their end. MORE: places beside those of `lanes` runs.
-template <int V, int MORE, class A>
+// those of a cluster wait for it once more at their end.
+template <int V, class A>
 __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const column_place &p,
                                              totals<A> *mine)
 {
-    const uint32_t width = a.lanes * V + MORE;
+    const uint32_t width = a.lanes * V;
     const bool by_warp = a.lanes < 32;
     const uint32_t slices = by_warp ? blockDim.x / 32 : p.down;
     const uint32_t slice = by_warp ? threadIdx.x / 32 : p.row;
@@ -78,7 +75,7 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     if (slices == 1 && a.cluster == 1) return;
     if (!by_warp || threadIdx.x % 32 < a.lanes) {
 #pragma unroll
-        for (int j = 0; j < V; ++j) part[slice * width + p.slot + j] = mine[j];
+        for (int j = 0; j < V; ++j) part[slice * width + p.across * V + j] = mine[j];
     }
     __syncthreads();
     for (uint32_t t = threadIdx.x; t < width; t += blockDim.x) {
@@ -112,7 +109,7 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
         __syncthreads();
     }
 #pragma unroll
-    for (int j = 0; j < V; ++j) mine[j] = source[p.slot + j];
+    for (int j = 0; j < V; ++j) mine[j] = source[p.across * V + j];
 }
 
 // R channels of V positions a thread.
@@ -153,16 +150,20 @@ __device__ __forceinline__ void add_columns(const wd_run<T, V> *x, const wd_run<
     }
 }
 
-template <class T, int R, int V, bool BACKWARD>
-__device__ __forceinline__ void write_columns(const softmax_vector_args &a, const column_place &p,
-                                              uint32_t left, T *to, wd_run<T, V> *x,
-                                              wd_run<T, V> *dy, const totals<acc<T>> *all)
+// KNOWN: LOG says which, and nothing is blended; else the code is one for all, as is best where a thread has
+// several positions of a channel. Of single ones a quarter of the instructions would make choices.
+template <class T, int R, int V, bool BACKWARD, bool KNOWN, bool LOG>
+__device__ __forceinline__ void write_columns_as(const softmax_vector_args &a,
+                                                 const column_place &p, uint32_t left, T *to,
+                                                 wd_run<T, V> *x, wd_run<T, V> *dy,
+                                                 const totals<acc<T>> *all)
 {
     using A = acc<T>;
-    const A alpha = (A)a.alpha, beta = (A)a.beta;
+    const A alpha = (A)a.alpha, beta = KNOWN ? (A)0 : (A)a.beta;
     A number[V];
 #pragma unroll
-    for (int j = 0; j < V; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, a.log);
+    for (int j = 0; j < V; ++j)
+        number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, KNOWN ? LOG : a.log);
 #pragma unroll
     for (int r = 0; r < R; ++r) {
         forget<0>(x[r]);
@@ -173,7 +174,7 @@ __device__ __forceinline__ void write_columns(const softmax_vector_args &a, cons
         wd_run<T, V> out;
         A v[V];
         if (r * p.down >= left) continue;
-        if (a.log) {
+        if (KNOWN ? LOG : a.log) {
 #pragma unroll
             for (int j = 0; j < V; ++j) {
                 v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
@@ -201,6 +202,30 @@ __device__ __forceinline__ void write_columns(const softmax_vector_args &a, cons
     }
 }
 
+template <class T, int R, int V, bool BACKWARD>
+__device__ __forceinline__ void write_columns(const softmax_vector_args &a, const column_place &p,
+                                              uint32_t left, T *to, wd_run<T, V> *x,
+                                              wd_run<T, V> *dy, const totals<acc<T>> *all)
+{
+    if (V > 1 || R <= SOFTMAX_COLUMNS_LONG_RUNS || sizeof(T) == 8) {
+        write_columns_as<T, R, V, BACKWARD, false, false>(a, p, left, to, x, dy, all);
+    } else if (a.beta != 0.0) {
+        const acc<T> number = BACKWARD ? (acc<T>)0 : prepared<T>(all[0].sum, a.log);
+#pragma unroll 1
+        for (int r = 0; r < R; ++r, to += p.step) {
+            const wd_run<T, V> one = pick<R>(x, r), one_dy = BACKWARD ? pick<R>(dy, r) : one;
+            const acc<T> v = result<T, BACKWARD>(wd_widen(one.get(0)), wd_widen(one_dy.get(0)),
+                                                 all[0], number, a.log);
+            if (r * p.down >= left) break;
+            blend_run<T, V, true>(a, to, &v);
+        }
+    } else if (a.log) {
+        write_columns_as<T, R, V, BACKWARD, true, true>(a, p, left, to, x, dy, all);
+    } else {
+        write_columns_as<T, R, V, BACKWARD, true, false>(a, p, left, to, x, dy, all);
+    }
+}
+
 // All channels of the tile in registers.
 template <class T, int R, int V, bool BACKWARD>
 __device__ __forceinline__ void columns(const softmax_vector_args &a)
@@ -219,7 +244,7 @@ __device__ __forceinline__ void columns(const softmax_vector_args &a)
 #pragma unroll
     for (int j = 0; j < V; ++j) all[j] = {BACKWARD ? (A)0 : lowest<A>(), 0};
     add_columns<T, R, V, BACKWARD>(x, second, a.log, all);
-    join_columns<V, 0>(a, p, all);
+    join_columns<V>(a, p, all);
     write_columns<T, R, V, BACKWARD>(a, p, p.left, static_cast<T *>(a.y) + p.at, x, second, all);
     if (a.cluster > 1) wd_cluster_wait();
 }
@@ -258,7 +283,7 @@ template <class T, bool BACKWARD> __device__ void columns_long(const softmax_vec
         }
         add_columns<T, R, 1, BACKWARD>(x, second, a.log, all);
     }
-    join_columns<1, 0>(a, p, all);
+    join_columns<1>(a, p, all);
     offset = 0;
 #pragma unroll 1
     for (uint32_t done = 0; done < p.left; done += stride, offset += R * p.step) {
@@ -271,120 +296,7 @@ template <class T, bool BACKWARD> __device__ void columns_long(const softmax_vec
     if (a.cluster > 1) wd_cluster_wait();
 }
 
-// ---- Positions in pairs, wherever rows begin ----
-
-// A warp has a channel at a time, a thread a word of 4 bytes of it: two positions, the first of which is
-// odd or even as the channel begins. All channels of a thread begin alike, for `down` is even where they do not
-// all. What of the first and the last word is not the tile's is another tile's.
-template <class T, int R, bool BACKWARD> struct column_pairs {
-    using A = acc<T>;
-    typedef wd_run<T, 2> pair;
-    const softmax_vector_args &a;
-    column_place p;
-    bool has_low, has_high;
-
-    __device__ __forceinline__ column_pairs(const softmax_vector_args &args) : a(args)
-    {
-        const uint32_t rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
-        uint32_t image = blockIdx.x / a.cluster;
-        const int64_t begin = (int64_t)wd_take_rest(image, a.by_inner) * SOFTMAX_PAIRS_POSITIONS;
-        const int count = (int)min((int64_t)SOFTMAX_PAIRS_POSITIONS, a.inner - begin);
-        p.across = threadIdx.x % 32;
-        p.row = threadIdx.x / 32;
-        p.down = blockDim.x / 32;
-        const int64_t channel = rank * a.runs + p.row;
-        const int64_t end = min(a.length, (rank + 1) * a.runs);
-        p.left = channel < end ? (uint32_t)(end - channel) : 0;
-        p.at = (image * a.length + channel) * a.inner + begin;
-        p.step = p.down * a.inner;
-        const int odd = (int)((a.shift + p.at) & 1), first = 2 * (int)p.across - odd;
-        p.at += first;
-        p.slot = (uint32_t)(first + 1);
-        has_low = first >= 0 && first < count;
-        has_high = first + 1 < count;
-    }
-
-    __device__ __forceinline__ void load(const T *from, A pad, pair *to) const
-    {
-        const bool both = has_low && has_high;
-#pragma unroll
-        for (int r = 0; r < R; ++r, from += p.step) {
-            to[r].put(0, narrow<T>(pad));
-            to[r].put(1, narrow<T>(pad));
-            if (r * p.down >= p.left) continue;
-            if (both) to[r].load(from);
-            else if (has_low) to[r].put(0, from[0]);
-            else if (has_high) to[r].put(1, from[1]);
-        }
-    }
-
-    __device__ __forceinline__ void write(T *to, pair *x, pair *dy, const totals<A> *all) const
-    {
-        const A alpha = (A)a.alpha, beta = (A)a.beta;
-        const bool both = has_low && has_high;
-        A number[2];
-#pragma unroll
-        for (int j = 0; j < 2; ++j) number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, a.log);
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            forget<0>(x[r]);
-            if (BACKWARD) forget<0>(dy[r]);
-        }
-#pragma unroll
-        for (int r = 0; r < R; ++r, to += p.step) {
-            pair out;
-            A v[2];
-            if (r * p.down >= p.left) continue;
-            if (a.log) {
-#pragma unroll
-                for (int j = 0; j < 2; ++j) {
-                    v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)),
-                                               all[j], number[j], true);
-                }
-            } else {
-#pragma unroll
-                for (int j = 0; j < 2; ++j) {
-                    v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)),
-                                               all[j], number[j], false);
-                }
-            }
-#pragma unroll
-            for (int j = 0; j < 2; ++j) v[j] = scaled(v[j], alpha);
-            if (beta != 0) {
-                if (has_low) v[0] += beta * wd_widen(to[0]);
-                if (has_high) v[1] += beta * wd_widen(to[1]);
-            }
-            out.put(0, narrow<T>(v[0]));
-            out.put(1, narrow<T>(v[1]));
-            if (both) out.store(to);
-            else if (has_low) to[0] = out.get(0);
-            else if (has_high) to[1] = out.get(1);
-        }
-    }
-};
-
-template <class T, int R, bool BACKWARD> __device__ void columns_pairs(const softmax_vector_args &a)
-{
-    using A = acc<T>;
-    const column_pairs<T, R, BACKWARD> t(a);
-    wd_run<T, 2> x[R], dy[BACKWARD ? R : 1];
-    wd_run<T, 2> *second = BACKWARD ? dy : x;
-    totals<A> all[2];
-    wd_wait_for_previous();
-    t.load(static_cast<const T *>(a.x) + t.p.at, BACKWARD ? (A)0 : lowest<A>(), x);
-    if constexpr (BACKWARD) t.load(static_cast<const T *>(a.dy) + t.p.at, (A)0, dy);
-#pragma unroll
-    for (int j = 0; j < 2; ++j) all[j] = {BACKWARD ? (A)0 : lowest<A>(), 0};
-    add_columns<T, R, 2, BACKWARD>(x, second, a.log, all);
-    join_columns<2, 2>(a, t.p, all);
-    t.write(static_cast<T *>(a.y) + t.p.at, x, second, all);
-    if (a.cluster > 1) wd_cluster_wait();
-}
-
 } // namespace
 
-// Two or three blocks of pairs a processor.
-#define WD_KERNELS_BOUNDS(threads, registers)                                                      \
-    threads, (registers) == 80 ? 3 : (registers) == 64 ? 2 : 0
 #define WD_KERNELS_ROWS "ops/softmax/softmax_columns_kernels.def"
 #include "ops/kernels_device.inc"

@@ -22,12 +22,11 @@ enum {
     SOFTMAX_COLUMN_THREADS = 512,  /* of a block of columns, at most */
     SOFTMAX_LONG_THREADS = 256,    /* of a block that has a segment of a row */
     SOFTMAX_LONG_RUNS = 4,         /* runs that such a thread loads at once */
-    SOFTMAX_PAIRS_POSITIONS = 62,  /* of a tile whose threads have words, wherever these begin */
     SOFTMAX_COLUMNS_LONG_RUNS = 4, /* elements that a thread of long columns loads at once */
 };
 
 /* How many elements of fp64 a thread of columns holds in place of `elements` smaller ones. */
-#define SOFTMAX_WIDE(elements) ((elements)*3 / 4)
+#define SOFTMAX_WIDE(elements) ((elements) / 2 + 3)
 
 struct softmax_vector_args {
     const void *x;  /* backward: y */

@@ -12,11 +12,11 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    CHANNELS_LEAST = 8,     /* fewer are not worth lists and windows */
-    PLACES_LEAST = 1 << 16, /* of all images and channels: below that latency is all */
-    CROWD_MOST = 8,
-    BOX_LOG2 = 6,     /* places of the smallest box */
-    BOX_ROW_LOG2 = 3, /* that has so many rows */
+    CHANNELS_LEAST = 32, /* fewer are not worth lists and windows */
+    NARROW = 16,         /* columns or rows: tiles would be mostly empty */
+    BLOCKS_LEAST = 2,    /* a processor: as many as it has room for */
+    BOX_LOG2 = 6,        /* places of the smallest box */
+    BOX_ROW_LOG2 = 3,    /* that has so many rows */
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     CAPACITY = 4 * WINDOW_THREADS,
@@ -65,17 +65,29 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
     const struct wd_tensor *dy = wd_slot(problem->graph, problem->node, SAMPLER_BACK_DY);
     const struct wd_tensor *dx = wd_slot(problem->graph, problem->node, SAMPLER_BACK_DX);
+    const int64_t elements = x->dim[2] * x->dim[3];
+    const int64_t places = dy->dim[2] * dy->dim[3];
+    const bool pixels = wd_sampler_lies_in_runs(x, 1) && wd_sampler_lies_in_runs(dy, 1) &&
+                        wd_sampler_lies_in_runs(dx, 1);
+    const bool planes =
+        wd_sampler_lies_in_runs(x, 3) && wd_sampler_lies_in_runs(dy, 3) && dx->stride[3] == 1;
     if (!wd_sampler_match(problem, reason)) return false;
     WD_NEED(x->dtype != CUDNN_DATA_DOUBLE, reason, NOT_SUPPORTED, "the images are of fp64");
     WD_NEED(wd_spatial_spans_little(x) && wd_spatial_spans_little(dy) &&
                 wd_spatial_spans_little(dx),
             reason, NOT_SUPPORTED_SHAPE, "a plane spans more than 2^31 elements");
-    WD_NEED(x->dim[1] >= CHANNELS_LEAST, reason, NOT_SUPPORTED_SHAPE, "fewer than %d channels",
-            CHANNELS_LEAST);
-    WD_NEED(dy->dim[2] * dy->dim[3] <= CROWD_MOST * x->dim[2] * x->dim[3], reason,
-            NOT_SUPPORTED_SHAPE, "more than %d places an element of the image", CROWD_MOST);
-    WD_NEED(wd_most(wd_tensor_count(x), wd_tensor_count(dy)) >= PLACES_LEAST, reason,
-            NOT_SUPPORTED_SHAPE, "little altogether");
+    WD_NEED(pixels || planes, reason, NOT_SUPPORTED_LAYOUT,
+            "neither channels nor rows are runs of %d bytes", SPATIAL_RUN_BYTES);
+    WD_NEED(x->dim[1] >= CHANNELS_LEAST && x->dim[2] >= NARROW && x->dim[3] >= NARROW, reason,
+            NOT_SUPPORTED_SHAPE, "fewer than %d channels, or narrow images", CHANNELS_LEAST);
+    /* As measured, an element costs half of what it does in back_tiles, but a place of fp32 planes, whose
+     * gradients are a kernel of their own here, twice as much. */
+    WD_NEED((planes && x->dtype == CUDNN_DATA_FLOAT ? 2 : 1) * places <= elements, reason,
+            NOT_SUPPORTED_SHAPE, "%lld places for %lld elements", (long long)places,
+            (long long)elements);
+    WD_NEED(x->dim[0] * elements >=
+                (int64_t)BLOCKS_LEAST * SIDE * SIDE * problem->device->multiprocessors,
+            reason, NOT_SUPPORTED_SHAPE, "fewer than %d blocks a processor", BLOCKS_LEAST);
     WD_NEED(problem->device->shared_per_block >= SHARED_MOST, reason, NOT_SUPPORTED_ARCH_MISMATCH,
             "%d bytes of shared memory a block are needed", SHARED_MOST);
     return true;
@@ -94,7 +106,7 @@ static int64_t cut_elements(struct sampler_window_args *a, int64_t high, int64_t
     int64_t rows;
     cut->width = (int32_t)wd_ceil_div(a->all.width, across);
     cut->height = (int32_t)wd_ceil_div(a->all.height, along);
-    cut->tiles = (uint32_t)(across * along);
+    cut->by_tile = wd_fastdiv_of((uint32_t)(across * along));
     cut->by_width = wd_fastdiv_of((uint32_t)cut->width);
     cut->by_column = wd_fastdiv_of((uint32_t)across);
     columns = (int64_t)(width * CROWDED * (cut->width + TURN * cut->height + 1)) / 5 * 4;
@@ -102,13 +114,11 @@ static int64_t cut_elements(struct sampler_window_args *a, int64_t high, int64_t
     rows = (int64_t)(height * CROWDED * (cut->height + TURN * cut->width + 1)) / 5 * 4;
     rows = wd_least(rows + 2, a->all.rows);
     columns = wd_ceil_div(columns + run - 1, run) * run + run;
-    a->by_tile = wd_fastdiv_of(cut->tiles);
     return columns * (rows + 2) + run;
 }
 
 /* The highest tiles whose places and windows there is room for. */
-static void set_elements(struct sampler_window_args *a, int64_t images, int64_t processors,
-                         int64_t bytes)
+static void set_elements(struct sampler_window_args *a, int64_t bytes)
 {
     const double density = (double)a->all.rows * a->all.columns / a->all.height / a->all.width;
     a->listed = LISTED;
@@ -116,8 +126,7 @@ static void set_elements(struct sampler_window_args *a, int64_t images, int64_t 
         const int64_t room = cut_elements(a, high, bytes);
         double places;
         places = CROWDED * density * (a->elements.width + 1) * (a->elements.height + 1);
-        if (high > 4 && images * a->elements.tiles < processors) continue;
-        if ((places <= LISTED && room <= GATHER_ROOM) || high == 1) break;
+        if (places <= LISTED && room <= GATHER_ROOM) break;
     }
 }
 
@@ -145,12 +154,10 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     struct sampler_window_args a = {
         .all = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID)),
     };
-    struct sampler_window_args windows;
     struct sampler_vector_args pixels;
     bool of_pixels;
     const int64_t boxes = boxes_of(grid, &a.all.box_row_log2, &a.all.box_column_log2);
     int64_t batch = boxed_images(grid, boxes);
-    int64_t capacity = CAPACITY;
     a.all.x = wd_sampler_image(call, SAMPLER_BACK_X);
     a.all.y = wd_sampler_image(call, SAMPLER_BACK_DY);
     a.all.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
@@ -170,30 +177,29 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.all.by_boxes = wd_fastdiv_of((uint32_t)boxes);
     a.elements.wide = wd_sampler_is_wide(&a.all.y, a.all.columns, bytes);
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
-    set_elements(&a, images, processors, bytes);
-    while (!wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes) ||
-           (capacity > WINDOW_THREADS && images * a.places.tiles < 3 * processors)) {
-        capacity /= 2;
+    set_elements(&a, bytes);
+    for (int64_t capacity = CAPACITY;; capacity /= 2) { /* blocks enough for all processors */
+        wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes);
+        if (capacity <= WINDOW_THREADS || images * a.places.by_tile.divisor >= 3 * processors)
+            break;
     }
-    windows = a;
-    windows.by_tile = wd_fastdiv_of(a.places.tiles);
     pixels = a.all;
     set_pixels(&pixels, run);
-    batch = wd_clamp(SPATIAL_ITEMS_MAX / (places << pixels.lanes_log2), 1, batch);
+    batch = wd_clamp(SPATIAL_ITEMS_MAX / (wd_most(places, 1) << pixels.lanes_log2), 1, batch);
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / GATHER_THREADS /
-                                wd_most(a.elements.tiles, a.places.tiles));
+                                wd_most(a.places.by_tile.divisor, a.elements.by_tile.divisor));
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
-        a.all.first_image = windows.all.first_image = pixels.first_image = (uint32_t)first;
+        a.all.first_image = pixels.first_image = (uint32_t)first;
         a.all.count = (uint32_t)(now * boxes);
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_gather_boxes_f32 + type],
                               wd_ceil_div(a.all.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
                               &a.all));
         if (!of_pixels) {
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_slope_windows_f32 + type],
-                                  now * a.places.tiles, WINDOW_THREADS, SHARED_PLACES, &windows));
-        }
-        if (of_pixels) {
+                                  now * a.places.by_tile.divisor, WINDOW_THREADS, SHARED_PLACES,
+                                  &a));
+        } else {
             pixels.count = (uint32_t)(now * places);
             WD_TRY(wd_emit_kernel(
                 queue, &kernel_rows[KERNEL_slope_pixels_f32 + type],
@@ -201,8 +207,8 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
                 SPATIAL_THREADS, 0, &pixels));
         }
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_gather_tiles_f32 + type],
-                              now * a.elements.tiles, GATHER_THREADS, (uint32_t)wd_gather_bytes(&a),
-                              &a));
+                              now * a.elements.by_tile.divisor, GATHER_THREADS,
+                              (uint32_t)wd_gather_bytes(&a), &a));
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -211,7 +217,6 @@ const struct wd_engine wd_engine_sampler_backward_gather = {
     .name = "sampler_backward_gather",
     .op = WD_OP_SAMPLER_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,

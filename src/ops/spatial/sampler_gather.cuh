@@ -4,11 +4,12 @@
 // places whose cells touch it, from the boxes of the grid that come near, into lists by cell, then by
 // place, in shared memory: so every sum has one order. The part of dy that these places are in comes to
 // shared memory as windows, 16 bytes of channels at a time, and every element walks through the lists of its
-// four cells. Where the window does not fit dy is read from device memory; where the places do not, they
-// come in portions.
+// four cells. Where the window does not fit, or rows are not aligned, dy is read from device memory; where
+// the places do not fit, they come in portions.
 #ifndef WD_OPS_SPATIAL_SAMPLER_GATHER_CUH
 #define WD_OPS_SPATIAL_SAMPLER_GATHER_CUH
 
+#include "ops/spatial/sampler_slopes.cuh"
 #include "ops/spatial/sampler_window.cuh"
 
 namespace {
@@ -38,7 +39,7 @@ template <class T> struct gatherer {
     __device__ __forceinline__ gatherer(const sampler_window_args &args, int *shared)
         : a(args), all(args.all), scratch(shared)
     {
-        uint32_t b = blockIdx.x, tile = take_rest(b, a.by_tile);
+        uint32_t b = blockIdx.x, tile = take_rest(b, a.elements.by_tile);
         left = (int)take_rest(tile, a.elements.by_column) * a.elements.width;
         top = (int)tile * a.elements.height;
         in_batch = b;
@@ -184,8 +185,9 @@ template <class T> struct gatherer {
         reach_of_block<GATHER_THREADS>(own, scratch);
         const bool any = own.four[1] != INT32_MIN;
         w.set(any ? -own.four[0] : 0, any ? own.four[1] : -1, any ? -own.four[2] : 0,
-              any ? own.four[3] : 0, a.elements.wide != 0);
-        fits = from_start && next >= candidates && !all.dx.runs && w.size() <= GATHER_ROOM;
+              any ? own.four[3] : 0);
+        fits = from_start && next >= candidates && a.elements.wide != 0 && !all.dx.runs &&
+               w.size() <= GATHER_ROOM;
         sort(*cursor);
     }
 
@@ -464,64 +466,6 @@ template <class T> __device__ __forceinline__ void gather_tiles(const sampler_wi
         }
     } else {
         g.all_portions(dy, dx, next);
-    }
-}
-
-// The gradients of the grid where channels are neighbours: some lanes a place, a run of channels each;
-// here lanes_log2 is how many.
-template <class T> __device__ __forceinline__ void slope_pixels(const sampler_vector_args &a)
-{
-    typedef typename accumulator<T>::type A;
-    constexpr int V = 16 / (int)sizeof(T);
-    const uint32_t item = blockIdx.x * SPATIAL_THREADS + threadIdx.x;
-    const int lanes = 1 << a.lanes_log2, lane = (int)(item & (uint32_t)(lanes - 1));
-    const bool is = item >> a.lanes_log2 < a.count;
-    uint32_t n = is ? item >> a.lanes_log2 : 0;
-    A sum[4] = {0, 0, 0, 0};
-    spot at;
-    sight<A> k;
-    wd_wait_for_previous();
-    if (a.tiled) { // by_column and by_row count tiles
-        const int in_tile = (int)(n % (SPATIAL_TILE * SPATIAL_TILE));
-        n /= SPATIAL_TILE * SPATIAL_TILE;
-        at.q = (int)take_rest(n, a.by_column) * SPATIAL_TILE + in_tile % SPATIAL_TILE;
-        at.p = (int)take_rest(n, a.by_row) * SPATIAL_TILE + in_tile / SPATIAL_TILE;
-    } else {
-        at.q = (int)take_rest(n, a.by_column);
-        at.p = (int)take_rest(n, a.by_row);
-    }
-    at.n = a.first_image + n;
-    k.template look<T>(a, at.number(a));
-    if (is && k.seen) {
-        const T *x = corner_of<T>(a, at.n, k), *dy = element_of<T>(a.y, at);
-        bool in[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) in[i] = k.has(a, i / 2, i % 2);
-#pragma unroll 1
-        for (int c = lane * V; c < a.channels; c += lanes * V) {
-            wd_run<T, V> g, f[4];
-            g.load(dy + c);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                run_if(in[i], x + i / 2 * a.x.row + i % 2 * a.x.column + c, f[i]);
-            }
-#pragma unroll
-            for (int v = 0; v < V; ++v) {
-                const A share = wd_widen(g.get(v));
-#pragma unroll
-                for (int i = 0; i < 4; ++i) sum[i] += share * wd_widen(f[i].get(v));
-            }
-        }
-    }
-#pragma unroll 1
-    for (int step = lanes / 2; step > 0; step /= 2) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], step);
-    }
-    if (is && k.seen && lane == 0) { // those that see nothing: see sampler_boxes
-        put_slopes<T>(a, at.number(a),
-                      (1 - k.down) * (sum[1] - sum[0]) + k.down * (sum[3] - sum[2]),
-                      (1 - k.right) * (sum[2] - sum[0]) + k.right * (sum[3] - sum[1]));
     }
 }
 

@@ -4,7 +4,8 @@
 // brings it to shared memory, some channels ahead: by asynchronous copies of 16 bytes, in which every
 // byte comes once. What a place's four pixels count and where they are there stays in registers for
 // all channels. Around a window are zeros, so that nothing is asked about a pixel; a place that sees
-// nothing looks at them. Where a window does not fit a place looks into device memory.
+// nothing looks at them. Where a window does not fit, or rows are not aligned, a place looks into device
+// memory.
 #ifndef WD_OPS_SPATIAL_SAMPLER_WINDOW_CUH
 #define WD_OPS_SPATIAL_SAMPLER_WINDOW_CUH
 
@@ -20,20 +21,17 @@ namespace {
 template <class T, int THREADS> struct window {
     static constexpr int PAD = 16 / (int)sizeof(T);
     int row, column, rows, pitch;
-    int units;                                      // copies of a row, of 16 bytes or of an element
+    int units;                                      // copies of a row, of 16 bytes
     int first_row, first_unit, step_row, step_unit; // the thread's copies
-    bool wide;
 
-    // Rows top .. bottom, columns left .. right of an image so wide.
-    __device__ __forceinline__ void set(int top, int bottom, int left, int right, bool by_runs)
+    // Rows top .. bottom, columns left .. right of an image.
+    __device__ __forceinline__ void set(int top, int bottom, int left, int right)
     {
-        wide = by_runs;
-        const int unit = wide ? PAD : 1;
         row = top;
         rows = max(bottom - top + 1, 0);
-        column = wide ? left & ~(PAD - 1) : left;
-        units = rows > 0 ? (right - column + unit) / unit : 1;
-        pitch = PAD + units * unit;
+        column = left & ~(PAD - 1);
+        units = rows > 0 ? (right - column + PAD) / PAD : 1;
+        pitch = PAD + units * PAD;
         first_row = (int)(threadIdx.x / (uint32_t)units);
         first_unit = (int)threadIdx.x - first_row * units;
         step_row = (int)((uint32_t)THREADS / (uint32_t)units);
@@ -53,37 +51,25 @@ template <class T, int THREADS> struct window {
     __device__ __forceinline__ void bring(const sampler_image &image, const T *plane, int left,
                                           T *to) const
     {
-        if (wide && left >= U) copy<U, ROOM, true>(image, plane, U, to);
-        else if (wide) copy<1, ROOM, true>(image, plane, left, to);
-        else if (left >= U) copy<U, ROOM, false>(image, plane, U, to);
-        else copy<1, ROOM, false>(image, plane, left, to);
+        if (left >= U) copy<U, ROOM>(image, plane, U, to);
+        else copy<1, ROOM>(image, plane, left, to);
     }
     // `left` of them, U at a time.
-    template <int U, int ROOM, bool WIDE>
+    template <int U, int ROOM>
     __device__ __forceinline__ void copy(const sampler_image &image, const T *plane, int left,
                                          T *to) const
     {
-        constexpr int UNIT = WIDE ? PAD : 1;
 #pragma unroll 1
         for (; left > 0; left -= U) {
             int r = first_row, c = first_unit;
 #pragma unroll 1
             while (r < rows) {
-                const T *from = plane + ((row + r) * image.row +
-                                         (column + c * UNIT) * (WIDE ? 1 : image.column));
-                T *put = to + (r + 1) * pitch + PAD + c * UNIT;
-                [[maybe_unused]] T value[U];
+                const T *from = plane + ((row + r) * image.row + column + c * PAD);
+                T *put = to + (r + 1) * pitch + PAD + c * PAD;
 #pragma unroll
                 for (int u = 0; u < U; ++u) {
-                    if constexpr (WIDE) wd_copy_async<16, false>(put + u * ROOM, from);
-                    else if constexpr (sizeof(T) >= 4) {
-                        wd_copy_async<(int)sizeof(T), true>(put + u * ROOM, from);
-                    } else value[u] = *from;
+                    wd_copy_async<16, false>(put + u * ROOM, from);
                     from += image.channel;
-                }
-                if constexpr (!WIDE && sizeof(T) < 4) {
-#pragma unroll
-                    for (int u = 0; u < U; ++u) put[u * ROOM] = value[u];
                 }
                 r += step_row;
                 c += step_unit;
@@ -165,13 +151,12 @@ template <class T, int K, int U, int ROOM> struct viewers {
         reach_of_block<WINDOW_THREADS>(own, scratch);
         const bool any = own.four[1] != INT32_MIN;
         w.set(any ? max(-own.four[0], 0) : 0, any ? min(own.four[1] + 1, a.all.height - 1) : -1,
-              any ? max(-own.four[2], 0) : 0, any ? min(own.four[3] + 1, a.all.width - 1) : 0,
-              a.places.wide != 0);
+              any ? max(-own.four[2], 0) : 0, any ? min(own.four[3] + 1, a.all.width - 1) : 0);
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             at[k] = row[k] == INT32_MIN ? 0 : w.offset(row[k], at[k]);
         }
-        return w.size() <= ROOM;
+        return a.places.wide != 0 && w.size() <= ROOM;
     }
     // Lets all places look at zeros.
     __device__ __forceinline__ void forget()
@@ -224,11 +209,10 @@ __device__ __forceinline__ void sample_windows(const sampler_window_args &a)
     const factors<A> f = {(A)a.all.alpha, (A)a.all.beta};
     viewers<T, K, U, room> v;
     uint32_t n = blockIdx.x;
-    uint32_t tile = take_rest(n, a.by_tile);
-    const uint32_t chunk = tile / a.places.tiles;
+    uint32_t chunk = take_rest(n, a.by_block);
+    const uint32_t tile = take_rest(chunk, a.places.by_tile);
     const int first = (int)chunk * a.all.chunk;
     const int last = min(first + a.all.chunk, a.all.channels);
-    tile -= chunk * a.places.tiles;
     wd_wait_for_previous();
     if (!v.find(a, tile, n, scratch)) {
         spot at;
@@ -299,7 +283,7 @@ __device__ __forceinline__ void slope_windows(const sampler_window_args &a)
     A sum[K][4];
     spot at;
     uint32_t n = blockIdx.x;
-    const uint32_t tile = take_rest(n, a.by_tile);
+    const uint32_t tile = take_rest(n, a.places.by_tile);
     n += a.all.first_image;
     at.n = n;
     wd_wait_for_previous();

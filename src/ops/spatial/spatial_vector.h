@@ -81,11 +81,12 @@ void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t byte
 
 /* Whether windows of an image may be copied by 16 bytes: rows and planes are aligned runs of them. */
 bool wd_sampler_is_wide(const struct sampler_image *i, int64_t width, int64_t bytes);
-/* Whether an image is laid out for that, or its channels are such runs; of aligned data. */
-bool wd_sampler_copies_wide(const struct wd_tensor *t);
+/* Whether a tensor is laid out as whole runs of 16 bytes of its channels (d 1) or rows (d 3); that its data
+ * are aligned, the call must see. */
+bool wd_sampler_lies_in_runs(const struct wd_tensor *t, int d);
 /* Cuts the places of a grid into tiles of at most `capacity` places, whose windows of x have room in
- * `most` elements; false where none has. */
-bool wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
-                           int64_t capacity, int64_t most, int64_t bytes);
+ * `most` elements if there are such tiles; returns the elements of a window. */
+int64_t wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
+                              int64_t capacity, int64_t most, int64_t bytes);
 
 #endif

@@ -101,8 +101,8 @@ struct sampler_vector_args {
 struct sampler_cut {
     int32_t width; /* of a tile */
     int32_t height;
-    int32_t wide;                /* windows are copied by 16 bytes */
-    uint32_t tiles;              /* of an image */
+    int32_t wide;                /* windows can be copied by 16 bytes; else there are none */
+    struct wd_fastdiv by_tile;   /* tiles of an image */
     struct wd_fastdiv by_width;  /* of a tile */
     struct wd_fastdiv by_column; /* tiles side by side */
 };
@@ -111,8 +111,8 @@ struct sampler_window_args {
     struct sampler_vector_args all;
     struct sampler_cut places;
     struct sampler_cut elements;
-    struct wd_fastdiv by_tile; /* tiles of an image, of all its chunks */
-    int32_t listed;            /* places of a tile of elements that there is room for */
+    struct wd_fastdiv by_block; /* forward: blocks of an image, tiles of all its chunks */
+    int32_t listed;             /* places of a tile of elements that there is room for */
 };
 
 enum {
