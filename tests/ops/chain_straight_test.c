@@ -102,7 +102,10 @@ int main(int argc, char **argv)
         {2, 64, 8, 8}, {3, 61, 7, 9}, {2, 3, 33, 65}, {1, 1, 1, 4099}, {2, 256, 7, 7}};
     static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
     static const char *const names[] = {"f32", "f16", "bf16"};
-    static const char *const kinds[] = {"any", "one", "two"};
+    static const char *const kinds[] = {"any", "one", "little", "two"};
+    /* enough for every processor of 132, where threads have two runs */
+    static const int large[][4] = {{2, 64, 47, 47}, {4, 64, 47, 47}, {4, 64, 47, 47}};
+    enum { OF_ONE = 6 };
     enum { CHAINS = sizeof chains / sizeof chains[0], DIMS = sizeof dims / sizeof dims[0] };
     char text[3 * (sizeof kinds / sizeof kinds[0])][64];
     const char *symbols[3 * (sizeof kinds / sizeof kinds[0])];
@@ -118,6 +121,11 @@ int main(int argc, char **argv)
                                   turn % 3 == 0 ? turn % 4 : -1);
                 }
             }
+        }
+        for (int c = 0; c < OF_ONE; ++c) {
+            int turn = t + c;
+            straight_case(types[t], chains[c], (enum repeats)(c % 2), large[t],
+                          turn % 2 ? LAYOUT_NHWC : LAYOUT_NCHW, turn % 3 == 0 ? turn % 4 : -1);
         }
     }
     for (int t = 0; t < 3; ++t) {

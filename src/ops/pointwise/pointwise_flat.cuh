@@ -1,30 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pointwise where all tensors are of one type and lie as the index counts: the modes that networks
-// are full of, with little code around them. A thread asks for all of its `runs` runs before the mode
-// is looked at, and computes one after the other. Formulas are the definition's.
+// are full of, with little code around them. A thread asks for all of its runs before the mode is
+// looked at, and computes one after the other. Formulas are the definition's.
 #include "ops/pointwise/pointwise_runs.cuh"
 
 namespace {
 
-// x = MODE(x, b)
-template <int MODE, bool BY_OUTPUT, int V, class A>
-__device__ __forceinline__ void flat_mode(const pointwise_vector_args &a, A *x, const A *b)
+// value = MODE(alpha1 * x, alpha2 * b). All that waits for x is here, behind the choice of the mode:
+// its code is on its way meanwhile.
+template <int MODE, bool BY_OUTPUT, int INPUTS, class T, class A>
+__device__ __forceinline__ void flat_mode(const pointwise_vector_args &a, A *value,
+                                          const typename runs<T>::run &x,
+                                          const typename runs<T>::run &b)
 {
+    constexpr int V = runs<T>::V;
+    const A alpha1 = (A)a.operand[POINTWISE_X].factor, alpha2 = (A)a.operand[POINTWISE_B].factor;
     wd_pointwise_attr attr = a.attr;
     attr.mode = MODE;
 #pragma unroll
-    for (int i = 0; i < V; ++i) x[i] = value_of(&attr, x[i], b[i], x[i], BY_OUTPUT);
+    for (int i = 0; i < V; ++i) {
+        const A first = alpha1 * wd_widen(x.get(i));
+        const A second = INPUTS > 1 ? alpha2 * wd_widen(b.get(i)) : first;
+        value[i] = value_of(&attr, first, second, first, BY_OUTPUT);
+    }
 }
 
-template <int INPUTS, int V, class A>
-__device__ __forceinline__ void flat_apply(const pointwise_vector_args &a, A *x, const A *b)
+template <int INPUTS, class T, class A>
+__device__ __forceinline__ void flat_apply(const pointwise_vector_args &a, A *value,
+                                           const typename runs<T>::run &x,
+                                           const typename runs<T>::run &b)
 {
     if (INPUTS == 2 && a.by_output) {
         switch (a.attr.mode) {
 #define WD_FLAT_BY_OUTPUT(mode)                                                                    \
     case mode:                                                                                     \
-        flat_mode<mode, true, V>(a, x, b);                                                         \
+        flat_mode<mode, true, INPUTS, T>(a, value, x, b);                                          \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;
@@ -33,7 +44,7 @@ __device__ __forceinline__ void flat_apply(const pointwise_vector_args &a, A *x,
         switch (a.attr.mode) {
 #define WD_FLAT_BINARY(mode)                                                                       \
     case mode:                                                                                     \
-        flat_mode<mode, false, V>(a, x, b);                                                        \
+        flat_mode<mode, false, INPUTS, T>(a, value, x, b);                                         \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;
@@ -42,7 +53,7 @@ __device__ __forceinline__ void flat_apply(const pointwise_vector_args &a, A *x,
         switch (a.attr.mode) {
 #define WD_FLAT_UNARY(mode)                                                                        \
     case mode:                                                                                     \
-        flat_mode<mode, false, V>(a, x, x);                                                        \
+        flat_mode<mode, false, INPUTS, T>(a, value, x, b);                                         \
         break;
 #include "ops/pointwise/pointwise_flat_modes.def"
         default: break;
@@ -50,52 +61,35 @@ __device__ __forceinline__ void flat_apply(const pointwise_vector_args &a, A *x,
     }
 }
 
-// At most U runs a thread.
+// U runs a thread.
 template <class T, class A, int U, int INPUTS>
 __device__ __forceinline__ void pointwise_flat(const pointwise_vector_args &a)
 {
     typedef runs<T> of;
     constexpr int V = of::V;
-    const uint32_t width = blockDim.x * V, begin = blockIdx.x * width * a.runs;
-    const bool whole = begin >= a.skip && begin + width * a.runs <= a.count;
-    const A alpha = (A)a.alpha, alpha1 = (A)a.operand[POINTWISE_X].factor,
-            alpha2 = (A)a.operand[POINTWISE_B].factor, beta = (A)a.operand[POINTWISE_Y].factor;
+    const uint32_t width = blockDim.x * V, begin = blockIdx.x * width * U;
+    const bool whole = begin >= a.skip && begin + width * U <= a.count;
     const T *from_x = static_cast<const T *>(a.operand[POINTWISE_X].data);
     const T *from_b = static_cast<const T *>(a.operand[POINTWISE_B].data);
     typename of::run x[U], b[U];
     uint32_t at = begin + threadIdx.x * V;
     wd_wait_for_previous();
-    if (whole) {
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (u < a.runs) x[u].load(from_x + at + u * width);
-        }
-#pragma unroll
-        for (int u = 0; u < U && INPUTS > 1; ++u) {
-            if (u < a.runs) b[u].load(from_b + at + u * width);
-        }
-    }
+    of::template load<U>(x, a, from_x, at, width, whole);
+    if (INPUTS > 1) of::template load<U>(b, a, from_b, at, width, whole);
 #pragma unroll 1
-    for (int n = 0; n < a.runs; ++n, at += width) {
-        A value[V], second[V];
-        if (!whole) {
-            of::load_end(x[0], a, from_x, at);
-            if (INPUTS > 1) of::load_end(b[0], a, from_b, at);
-        }
-        of::widen(value, x[0]);
-        if (INPUTS > 1) of::widen(second, b[0]);
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            value[i] *= alpha1;
-            if (INPUTS > 1) second[i] *= alpha2;
-        }
-        flat_apply<INPUTS, V>(a, value, second);
+    for (int n = 0; n < U; ++n, at += width) {
+        A value[V];
+        flat_apply<INPUTS, T>(a, value, x[0], b[0]);
         if (!a.plain) {
+            const A alpha = (A)a.alpha, beta = (A)a.operand[POINTWISE_Y].factor;
+            typename of::run old[1];
+            if (beta != 0) {
+                of::template load<1>(old, a, a.operand[POINTWISE_Y].data, at, width, whole);
+            }
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 value[i] = alpha != 0 ? alpha * value[i] : (A)0;
-                if (beta == 0 || at + i < a.skip || at + i >= a.count) continue;
-                value[i] += beta * wd_widen(static_cast<T *>(a.operand[POINTWISE_Y].data)[at + i]);
+                if (beta != 0) value[i] += beta * wd_widen(old[0].get(i));
             }
         }
         of::store(a, a.operand[POINTWISE_Y].data, at, whole, value);

@@ -198,7 +198,12 @@ static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
         return fill(l, walk, operands);
     }
     if (kernels->flat[0].row && is_frequent(args) && is_flat(walk, operands, args)) {
-        kernel = &kernels->flat[wd_pointwise_operands(args->attr.mode) - 1];
+        int inputs = wd_pointwise_operands(args->attr.mode);
+        const struct wd_pointwise_kernel *little = &kernels->little[inputs - 1];
+        kernel = &kernels->flat[inputs - 1];
+        if (little->row && walk->count < processors * THREADS * kernel->run * kernel->runs) {
+            kernel = little;
+        }
     } else if (kernels->straight.rows) {
         struct pointwise_straight_args straight;
         memcpy(args->operand, operands, sizeof args->operand);
@@ -218,10 +223,8 @@ static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
     for (int d = 0; d < walk->rank; ++d) args->dim[d] = wd_fastdiv_of((uint32_t)walk->dim[d]);
     runs = wd_ceil_div(args->count, kernel->run);
     if (kernel->runs > 0) {
-        args->runs = kernel->runs;
-        if (runs < threads * kernel->runs * processors) args->runs = 1;
         if (runs < threads * processors) threads = THREADS_FEW;
-        blocks = wd_ceil_div(runs, threads * args->runs);
+        blocks = wd_ceil_div(runs, threads * kernel->runs);
     } else {
         if (runs < threads * processors) threads = THREADS_FEW;
         blocks = few(wd_ceil_div(runs, threads), processors);
@@ -229,18 +232,21 @@ static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
     return wd_emit_kernel(l->queue, kernel->row, blocks, (uint32_t)threads, 0, args);
 }
 
-/* Identities that are blended into y are sums, and whole copies the driver's. */
+/* Whole copies are the driver's, which is slower than a kernel where they are not of whole loads. */
 static bool is_copy(const struct wd_joined *walk, const struct pointwise_operand *operands,
                     const struct launching *l)
 {
     const struct pointwise_operand *x = &operands[POINTWISE_X];
     const struct pointwise_operand *y = &operands[POINTWISE_Y];
+    int64_t bytes = walk->count * wd_pointwise_element_bytes(y);
     return l->args.attr.mode == CUDNN_POINTWISE_IDENTITY && l->args.plain && x->data &&
            x->data != y->data && x->factor == 1.0 && x->dtype == y->dtype &&
            wd_joined_is_flat(walk, POINTWISE_X) && wd_joined_is_flat(walk, POINTWISE_Y) &&
-           walk->count * wd_pointwise_element_bytes(y) >= COPY_BYTES;
+           bytes >= COPY_BYTES &&
+           ((uintptr_t)x->data | (uintptr_t)y->data | (uintptr_t)bytes) % ALIGNMENT == 0;
 }
 
+/* Identities that are blended into y are sums. */
 static void sum_identity(struct launching *l, struct pointwise_operand *operands,
                          struct wd_view *view)
 {

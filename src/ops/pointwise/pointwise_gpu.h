@@ -15,7 +15,7 @@ bool wd_pointwise_gpu_match(const struct wd_problem *problem, struct wd_reason *
 int wd_pointwise_gpu_type(const struct wd_problem *problem);
 
 /* A kernel whose threads have runs of `run` elements: one after another as far as the tensors go, or
- * at most `runs` of them at once. */
+ * `runs` of them. */
 struct wd_pointwise_kernel {
     struct wd_kernel_row *row;
     int run;
@@ -28,7 +28,8 @@ struct wd_pointwise_kernels {
     /* By the inputs, where all tensors are of one type, lie as the index counts and are equally far
      * behind a boundary of 16 bytes, and the mode is one of pointwise_flat_modes.def. No rows: none. */
     struct wd_pointwise_kernel flat[2];
-    struct straight_kernels straight; /* where tensors are of one type and one may repeat */
+    struct wd_pointwise_kernel little[2]; /* in their place where there is little; no rows: none */
+    struct straight_kernels straight;     /* where tensors are of one type and one may repeat */
 };
 
 struct wd_pointwise_kernel wd_pointwise_any_f32(void);

@@ -229,11 +229,11 @@ cudnnStatus_t wd_straight_emit(struct wd_queue *queue, const struct straight_ker
     args->count = count;
     args->skip = skip;
     args->streaming = streaming;
-    args->runs = row == STRAIGHT_ROW_TWO ? kernels->runs_two : kernels->runs;
-    if (count < threads * args->runs * kernels->chunk * queue->device->multiprocessors) {
+    if (count < threads * kernels->runs[row] * kernels->chunk * queue->device->multiprocessors) {
         threads = THREADS_FEW;
-        args->runs = 1;
+        if (row == STRAIGHT_ROW_ONE) row = STRAIGHT_ROW_LITTLE;
     }
+    args->runs = row == STRAIGHT_ROW_ANY && threads == THREADS_FEW ? 1 : kernels->runs[row];
     run = (int64_t)args->runs * kernels->chunk;
     return wd_emit_kernel(queue, &kernels->rows[row], wd_ceil_div(count, threads * run),
                           (uint32_t)threads, 0, args);

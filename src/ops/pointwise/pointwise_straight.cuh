@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Straight chains of pointwise operations: each takes the result of the one before and at most one
-// operand besides. A thread asks for all of its runs of every tensor before it computes, and takes
-// one run after the other; results stay in registers. The frequent chains have code of their own,
-// whose operations the compiler knows; for others an operation is chosen once a run.
+// operand besides. A thread asks for all of its runs of every tensor before it computes; results stay
+// in registers. The frequent chains have code of their own, whose operations the compiler knows and
+// which computes all runs at once; for others an operation is chosen once a run.
 #include "ops/pointwise/pointwise_runs.cuh"
 #include "ops/pointwise/pointwise_straight_args.h"
 
@@ -118,22 +118,26 @@ __device__ __forceinline__ void straight_load_again(typename runs<T>::run &run,
     }
 }
 
-// An operand's elements of a run. `left`: how many lie in the first of two rows.
-template <class T>
-__device__ __forceinline__ void straight_widen(float *to, const typename runs<T>::run &run,
+// An operand's elements of G runs. `left`: how many of a run lie in the first of two rows.
+template <class T, int G>
+__device__ __forceinline__ void straight_widen(float *to, const typename runs<T>::run *run,
                                                const pointwise_straight_args &a,
-                                               const straight_operand &o, uint32_t left)
+                                               const straight_operand &o, const uint32_t *left)
 {
     constexpr int V = runs<T>::V;
     if (!o.data) {
 #pragma unroll
-        for (int i = 0; i < V; ++i) to[i] = o.value;
+        for (int i = 0; i < G * V; ++i) to[i] = o.value;
     } else if (o.repeats && a.repeat == STRAIGHT_ROWS) {
-        const float one = wd_widen(run.get(0)), next = wd_widen(run.get(1));
 #pragma unroll
-        for (int i = 0; i < V; ++i) to[i] = (uint32_t)i < left ? one : next;
+        for (int g = 0; g < G; ++g) {
+            const float one = wd_widen(run[g].get(0)), next = wd_widen(run[g].get(1));
+#pragma unroll
+            for (int i = 0; i < V; ++i) to[g * V + i] = (uint32_t)i < left[g] ? one : next;
+        }
     } else {
-        runs<T>::widen(to, run);
+#pragma unroll
+        for (int g = 0; g < G; ++g) runs<T>::widen(to + g * V, run[g]);
     }
 }
 
@@ -163,29 +167,29 @@ __device__ __forceinline__ void straight_scale(const straight_step &s, float *v,
 }
 
 // An operation that the compiler knows; what it makes is of the tensors' type T or left as it is.
-template <class T, int OP>
+template <class T, int V, int OP>
 __device__ __forceinline__ void straight_known(const straight_step &s, float *v, float *b)
 {
-    constexpr int V = runs<T>::V;
     straight_scale<V, straight_is_binary(OP)>(s, v, b);
     straight_apply<OP, V>(s, v, b);
-    if (sizeof(T) == 4 || s.round == CHAIN_AS_IS) return;
+    if constexpr (sizeof(T) < 4) {
+        if (s.round == CHAIN_AS_IS) return;
 #pragma unroll
-    for (int i = 0; i < V; ++i) {
-        T element;
-        wd_narrow(element, v[i]);
-        v[i] = wd_widen(element);
+        for (int i = 0; i < V; ++i) {
+            T element;
+            wd_narrow(element, v[i]);
+            v[i] = wd_widen(element);
+        }
     }
 }
 
 // Chains of one operand at most: any operations.
 struct straight_any {
     static constexpr int OPERANDS = 1;
-    template <class T>
+    template <class T, int V>
     static __device__ __forceinline__ void apply(const pointwise_straight_args &a, float *v,
-                                                 float (*b)[runs<T>::V])
+                                                 float (*b)[V])
     {
-        constexpr int V = runs<T>::V;
 #pragma unroll 1
         for (int n = 0; n < a.length; ++n) {
             const straight_step &s = a.step[n];
@@ -207,14 +211,14 @@ struct straight_any {
     }
 };
 
-#define STRAIGHT_STEP(n, op, k) straight_known<T, op>(a.step[n], v, b[k])
+#define STRAIGHT_STEP(n, op, k) straight_known<T, V, op>(a.step[n], v, b[k])
 
 // The frequent ones of one operand.
 struct straight_one {
     static constexpr int OPERANDS = 1;
-    template <class T>
+    template <class T, int V>
     static __device__ __forceinline__ void apply(const pointwise_straight_args &a, float *v,
-                                                 float (*b)[runs<T>::V])
+                                                 float (*b)[V])
     {
         if (a.kind == STRAIGHT_SWISH_MUL) STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_SWISH_FWD, 0);
         if (a.kind == STRAIGHT_GELU_MUL) STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_GELU_FWD, 0);
@@ -238,9 +242,9 @@ struct straight_one {
 // Those of two.
 struct straight_two {
     static constexpr int OPERANDS = 2;
-    template <class T>
+    template <class T, int V>
     static __device__ __forceinline__ void apply(const pointwise_straight_args &a, float *v,
-                                                 float (*b)[runs<T>::V])
+                                                 float (*b)[V])
     {
         if (a.kind == STRAIGHT_ADD_ADD_CLAMP) STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_ADD, 0);
         else STRAIGHT_STEP(0, CHAIN_OP_CUDNN_POINTWISE_MUL, 0);
@@ -249,30 +253,25 @@ struct straight_two {
     }
 };
 
-// At most U runs a thread.
-template <class T, int U, class CHAIN>
+// U runs a thread and all at once, or, where they are computed ONE_BY_ONE, at most U.
+template <class T, int U, class CHAIN, bool ONE_BY_ONE = false>
 __device__ __forceinline__ void pointwise_straight(const pointwise_straight_args &a)
 {
     typedef runs<T> of;
-    constexpr int V = of::V, N = CHAIN::OPERANDS;
-    const uint32_t width = blockDim.x * V, begin = blockIdx.x * width * a.runs;
-    const bool whole = begin >= a.skip && begin + width * a.runs <= a.count;
-    const T *from = static_cast<const T *>(a.x);
+    constexpr int V = of::V, N = CHAIN::OPERANDS, G = ONE_BY_ONE ? 1 : U;
+    const int count = ONE_BY_ONE ? a.runs : U;
+    const uint32_t width = blockDim.x * V, begin = blockIdx.x * width * count;
+    const bool whole = begin >= a.skip && begin + width * count <= a.count;
     typename of::run x[U], operand[N][U];
     uint32_t left[U] = {};
     uint32_t first = begin + threadIdx.x * V;
     wd_wait_for_previous();
-#pragma unroll
-    for (int u = 0; u < U; ++u) {
-        if (whole && u < a.runs) x[u].load(from + first + u * width);
-    }
+    of::template load<U>(x, a, a.x, first, width, whole, count);
 #pragma unroll
     for (int k = 0; k < N; ++k) {
         const straight_operand &o = a.operand[k];
-        if (!whole || !o.data || o.repeats) continue;
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (u < a.runs) operand[k][u].load(static_cast<const T *>(o.data) + first + u * width);
+        if (o.data && !o.repeats) {
+            of::template load<U>(operand[k], a, o.data, first, width, whole, count);
         }
     }
     if (a.repeat != STRAIGHT_NONE) {
@@ -284,7 +283,7 @@ __device__ __forceinline__ void pointwise_straight(const pointwise_straight_args
             const uint32_t early = at < a.skip ? a.skip - at : 0;
             uint32_t row = wd_fastdiv_quotient(index, a.row);
             uint32_t column = index - row * a.row.divisor;
-            if (u >= a.runs) continue;
+            if (u >= count) continue;
             left[u] = a.row.divisor - column + early;
             if (a.repeat == STRAIGHT_ROWS) {
                 row -= wd_fastdiv_quotient(row, a.period) * a.period.divisor;
@@ -299,24 +298,23 @@ __device__ __forceinline__ void pointwise_straight(const pointwise_straight_args
         }
     }
 #pragma unroll 1
-    for (int n = 0; n < a.runs; ++n, first += width) {
-        float v[V], b[N][V];
-        if (!whole) of::load_end(x[0], a, from, first);
-        of::widen(v, x[0]);
+    for (int n = 0; n < (ONE_BY_ONE ? count : 1); ++n) {
+        float v[G * V], b[N][G * V];
+#pragma unroll
+        for (int g = 0; g < G; ++g) of::widen(v + g * V, x[g]);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            const straight_operand &o = a.operand[k];
-            if (!whole && o.data && !o.repeats) of::load_end(operand[k][0], a, o.data, first);
-            straight_widen<T>(b[k], operand[k][0], a, o, left[0]);
+            straight_widen<T, G>(b[k], operand[k], a, a.operand[k], left);
         }
-        CHAIN::template apply<T>(a, v, b);
-        of::store(a, a.y, first, whole, v);
+        CHAIN::template apply<T, G * V>(a, v, b);
 #pragma unroll
-        for (int u = 0; u + 1 < U; ++u) {
-            x[u] = x[u + 1];
-            left[u] = left[u + 1];
+        for (int g = 0; g < G; ++g, first += width) of::store(a, a.y, first, whole, v + g * V);
 #pragma unroll
-            for (int k = 0; k < N; ++k) operand[k][u] = operand[k][u + 1];
+        for (int u = 0; u + G < U; ++u) {
+            x[u] = x[u + G];
+            left[u] = left[u + G];
+#pragma unroll
+            for (int k = 0; k < N; ++k) operand[k][u] = operand[k][u + G];
         }
     }
 }

@@ -9,15 +9,21 @@
 #include "ops/pointwise/pointwise_program.h"
 #include "ops/pointwise/pointwise_straight_args.h"
 
-/* The order of the kernels' rows of a type. */
-enum straight_row { STRAIGHT_ROW_ANY, STRAIGHT_ROW_ONE, STRAIGHT_ROW_TWO, STRAIGHT_ROWS_OF };
+/* The order of the kernels' rows of a type: any chain of one operand at most; the frequent ones, of one
+ * operand, where there is enough for every processor and where not; and of two. */
+enum straight_row {
+    STRAIGHT_ROW_ANY,
+    STRAIGHT_ROW_ONE,
+    STRAIGHT_ROW_LITTLE,
+    STRAIGHT_ROW_TWO,
+    STRAIGHT_ROWS_OF
+};
 
-/* A type's kernels, whose threads have so many runs of 16 bytes. */
+/* A type's kernels, whose threads have so many runs of 16 bytes each. */
 struct straight_kernels {
     struct wd_kernel_row *rows; /* null: none */
     int chunk;                  /* elements of a run */
-    int runs;                   /* where there is one operand at most, */
-    int runs_two;               /* and where there are two */
+    int runs[STRAIGHT_ROWS_OF]; /* STRAIGHT_ROW_ANY: at most */
 };
 
 /* Those of tensors of fp32, and of fp16 or bf16, throughout. */

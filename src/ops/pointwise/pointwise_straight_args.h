@@ -62,7 +62,7 @@ struct pointwise_straight_args {
     struct straight_operand operand[STRAIGHT_OPERANDS];
     int32_t repeat; /* enum straight_repeat */
     int32_t kind;   /* enum straight_kind; STRAIGHT_KINDS: any */
-    int32_t runs;   /* of a thread */
+    int32_t runs;   /* of a thread, where a kernel takes them one by one */
     int32_t unused;
     struct wd_fastdiv row;
     struct wd_fastdiv period;

@@ -20,8 +20,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 
 struct straight_kernels wd_straight_kernels_f32(void)
 {
-    return (struct straight_kernels){&kernel_rows[KERNEL_pointwise_straight_f32_any], FLAT_RUN,
-                                     STRAIGHT_RUNS, STRAIGHT_RUNS};
+    return (struct straight_kernels){&kernel_rows[KERNEL_pointwise_straight_f32_any],
+                                     FLAT_RUN,
+                                     {STRAIGHT_RUNS, STRAIGHT_RUNS, 1, STRAIGHT_RUNS}};
 }
 
 struct wd_pointwise_kernel wd_pointwise_any_f32(void)
@@ -42,6 +43,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                                                           FLAT_RUN, FLAT_RUNS_1};
         kernels_of.flat[1] = (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_f32_flat2],
                                                           FLAT_RUN, FLAT_RUNS_2};
+        kernels_of.little[0] =
+            (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_f32_little1], FLAT_RUN, 1};
+        kernels_of.little[1] =
+            (struct wd_pointwise_kernel){&kernel_rows[KERNEL_pointwise_f32_little2], FLAT_RUN, 1};
         kernels_of.straight = wd_straight_kernels_f32();
     }
     return wd_pointwise_gpu_emit(call, queue, &kernels_of);

@@ -39,7 +39,6 @@ struct pointwise_vector_args {
     int32_t rank;
     int32_t plain;     /* alpha is 1, beta is 0 */
     int32_t streaming; /* y is larger than what stays in the cache */
-    int32_t runs;      /* of a thread, where all tensors lie as the index counts */
     struct wd_fastdiv dim[WD_MAX_RANK];
 };
 
