@@ -8,6 +8,7 @@
 #ifndef WD_OPS_NORM_ROWS_PARTED_CUH
 #define WD_OPS_NORM_ROWS_PARTED_CUH
 
+#include "ops/norm/norm_middle.cuh"
 #include "ops/norm/norm_rows_walk.cuh"
 
 namespace {
@@ -22,10 +23,6 @@ struct parted_sums {
 };
 
 // What of a row is known before it is looked at: the number that sums are around, or its statistics.
-__device__ __forceinline__ float middle_of(float a, float b, float c)
-{
-    return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
-}
 template <class T>
 __device__ __forceinline__ float2 parted_known(const norm_rows_args &a, int64_t row)
 {
@@ -34,7 +31,7 @@ __device__ __forceinline__ float2 parted_known(const norm_rows_args &a, int64_t 
     if (!a.centered || row >= a.rows) return make_float2(0.0f, 0.0f);
     const T *x = static_cast<const T *>(a.x) + row * a.length;
     const float middle =
-        middle_of(wd_widen(x[0]), wd_widen(x[a.length / 2]), wd_widen(x[a.length - 1]));
+        wd_middle_of(wd_widen(x[0]), wd_widen(x[a.length / 2]), wd_widen(x[a.length - 1]));
     // of a NaN or an infinity nothing could be taken
     return make_float2(fabsf(middle) <= 3.0e38f ? middle : 0.0f, 0.0f);
 }
