@@ -113,14 +113,38 @@ static void odd_pointers(void)
             struct norm_case c = case_of(shapes[s].mode, types[type], shapes[s].layout, kind);
             c.odd = types[type] == CUDNN_DATA_DOUBLE ? 1 : types[type] == CUDNN_DATA_FLOAT ? 3 : 5;
             if (!harness_on_gpu && kind != PLAIN) continue;
-            /* a sum that bfloat16 rounds to a clip is judged otherwise */
-            if (kind == CLIPPED_ADD && types[type] == CUDNN_DATA_BFLOAT16) continue;
             if (!case_begin("odd/%s/%s/%s", shapes[s].name, type_names[type], kind_names[kind])) {
                 continue;
             }
             norm_shape_make(&c.shape, c.mode, 4, shapes[s].dim);
             norm_run(&c, (struct norm_range){-3.0, 3.0});
         }
+    }
+}
+
+/* One byte of the reserve space is the last one: of channels by columns off the boundaries, where all rows are whole
+ * ones from the boundary before, and where one has more. */
+static void last_bits(void)
+{
+    for (int run = 0; run < COUNT(types) * 2 * 7 * 7 * 2; ++run) {
+        int type = run % COUNT(types);
+        int size = (const int[]){4, 8, 2, 2}[type];
+        enum kind kind = run / COUNT(types) % 2 ? RELU : CLIPPED_ADD;
+        int odd = 1 + run / COUNT(types) / 2 % 7;
+        int channels = 1 + run / COUNT(types) / 2 / 7 % 7;
+        int more = run / COUNT(types) / 2 / 7 / 7;
+        int dim[4] = {1, channels, 1, 130};
+        struct norm_case c = case_of(SPATIAL, types[type], LAYOUT_NHWC, kind);
+        c.odd = odd;
+        if (!harness_on_gpu || odd * size >= 16 || odd % channels != 0) continue;
+        while ((dim[3] + odd / channels) % 8 != 0) ++dim[3];
+        dim[3] += more;
+        if (!case_begin("last_bits/%s/%s/c%d/odd%d/%s", type_names[type], kind_names[kind],
+                        channels, odd, more ? "more" : "whole")) {
+            continue;
+        }
+        norm_shape_make(&c.shape, c.mode, 4, dim);
+        norm_run(&c, (struct norm_range){-3.0, 3.0});
     }
 }
 
@@ -179,6 +203,55 @@ static void far_values(void)
     }
 }
 
+/* NaN in a channel is what becomes of it, and of no other: a variance that is cut off at 0 would make a finite
+ * deviation of it. One element, or all of them: those that sums are taken around too. */
+static void nan_values(void)
+{
+    for (int run = 0; run < COUNT(shapes) * COUNT(types) * 4; ++run) {
+        int s = run / COUNT(types) / 4;
+        int type = run / 4 % COUNT(types);
+        bool whole = run % 4 / 2;
+        struct norm_case c = case_of(shapes[s].mode, types[type], shapes[s].layout, PLAIN);
+        int64_t own;
+        c.backward = false;
+        c.odd = run % 2;
+        if (!case_begin("nan/%s/%s/%s%s", shapes[s].name, type_names[type], whole ? "all" : "one",
+                        c.odd ? "/odd" : "")) {
+            continue;
+        }
+        norm_shape_make(&c.shape, c.mode, 4, shapes[s].dim);
+        tensor_odd = c.odd;
+        norm_make_tensors(&c, (struct norm_range){-3.0, 3.0});
+        tensor_odd = 0;
+        own = c.shape.param_of[c.shape.count / 2];
+        for (int64_t i = 0; i < c.shape.count; ++i) {
+            if (whole ? c.shape.param_of[i] == own : i == c.shape.count / 2) c.x->value[i] = NAN;
+        }
+        tensor_write(c.x);
+        if (run_call(norm_call, &c)) {
+            for (int64_t i = 0; i < c.shape.count; ++i) {
+                double y = c.y->value[i];
+                if ((c.shape.param_of[i] == own) == (y == y)) {
+                    case_fail("y[%lld] is %g", (long long)i, y);
+                    break;
+                }
+            }
+            for (int64_t p = 0; p < c.shape.params; ++p) {
+                double inv = c.saved_inv->value[p], mean = c.saved_mean->value[p];
+                double var = c.var->value[p];
+                if ((p == own) != (inv != inv && mean != mean && var != var) ||
+                    (p != own && !(isfinite(inv) && isfinite(mean) && isfinite(var)))) {
+                    case_fail("parameter %lld: mean %g, inverse deviation %g, variance %g",
+                              (long long)p, mean, inv, var);
+                    break;
+                }
+            }
+        }
+        free(c.shape.param_of);
+        case_end();
+    }
+}
+
 static void judge_inference(struct norm_case *c)
 {
     const struct norm_shape *s = &c->shape;
@@ -232,9 +305,11 @@ int main(int argc, char **argv)
     harness_start(argc, argv);
     small_shapes();
     odd_pointers();
+    last_bits();
     many_planes();
     large_shapes();
     far_values();
+    nan_values();
     inference();
     return harness_finish();
 }

@@ -168,6 +168,24 @@ static double incoming_size(const struct norm_case *c, double dy, double dz, dou
     return exact ? fabs(dz) : fabs(dy) * (1.0 + fabs(pre));
 }
 
+/* Whether rounding of the sum decides on which side of a clip it is: either bit is right then. */
+static bool at_clip(const struct norm_case *c, double pre)
+{
+    double near = 8.0 * tensor_epsilon(c->param_dtype) * (4.0 + fabs(pre));
+    if (c->act != CUDNN_ACTIVATION_RELU && c->act != CUDNN_ACTIVATION_CLIPPED_RELU) return false;
+    return fabs(pre) <= near ||
+           (c->act == CUDNN_ACTIVATION_CLIPPED_RELU && fabs(pre - c->coef) <= near);
+}
+
+/* Which bit it was, dz says. */
+static double incoming(const struct norm_case *c, const struct norm_inputs *in, double pre,
+                       int64_t i)
+{
+    if (!c->ops) return in->dy[i];
+    if (c->dz && at_clip(c, pre)) return c->dz->value[i] == 0.0 ? 0.0 : in->dy[i];
+    return in->dy[i] * slope(c->act, c->coef, pre);
+}
+
 static struct gradients gradients(const struct norm_case *c, const struct norm_inputs *in,
                                   const double *pre, const double *given_mean,
                                   const double *given_inv)
@@ -189,7 +207,7 @@ static struct gradients gradients(const struct norm_case *c, const struct norm_i
         int64_t p = s->param_of[i];
         double xhat = (double)((in->x[i] - mean[p]) * inv[p]);
         double size;
-        g.dz[i] = in->dy[i] * (c->ops ? slope(c->act, c->coef, pre[i]) : 1.0);
+        g.dz[i] = incoming(c, in, pre[i], i);
         size = incoming_size(c, in->dy[i], g.dz[i], pre[i]);
         g.dbias[p] += g.dz[i];
         g.dscale[p] += g.dz[i] * xhat;

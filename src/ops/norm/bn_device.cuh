@@ -189,14 +189,10 @@ __device__ __forceinline__ void finish_backward(const bn_vector_args &a, acc<T> 
     if (a.dz) put<T, N>(a.dz, g, at, a.total, a.aligned, a.streaming);
 }
 
-// The bits of a run, which lies in two bytes where it begins a.lead elements before those of one; more behind them.
+// The bits of a run. Runs that begin before x, by a.lead elements, have none.
 __device__ __forceinline__ uint32_t bits_of_run(const bn_vector_args &a, int64_t at)
 {
-    if (!a.reserve) return 0xffu;
-    if (a.lead == 0) return a.reserve[at / BN_RUN];
-    if (at < 0) return (uint32_t)a.reserve[0] << a.lead;
-    const int64_t last = min(at + BN_RUN, a.total) - 1;
-    return ((uint32_t)a.reserve[last / BN_RUN] << 8 | a.reserve[at / BN_RUN]) >> at % BN_RUN;
+    return a.reserve ? a.reserve[at / BN_RUN] : 0xffu;
 }
 
 template <class T>

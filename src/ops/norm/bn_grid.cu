@@ -219,18 +219,14 @@ template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
         }
     }
     behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {
-        const scalars_of<A> s(a.bn);
-        bool passes = false;
         A v = 0;
         if (at < a.bn.total) {
             v = n.factor * (wd_widen(x[at]) - n.mean) + n.base;
             if (a.bn.z) v += wd_widen(static_cast<const T *>(a.bn.z)[at]);
         }
         if (a.bn.activates) {
-            passes = at < a.bn.total && v > s.low && !(v > s.high);
-            if (v != v) v = a.bn.keeps_nan ? v : s.low;
-            else v = v > s.low ? (v > s.high ? s.high : v) : s.low;
-            uint32_t bits = (uint32_t)passes << threadIdx.x % BN_RUN;
+            uint32_t bits = activate<A, 1>(a.bn, &v);
+            bits = at < a.bn.total ? bits << threadIdx.x % BN_RUN : 0;
 #pragma unroll
             for (uint32_t m = 1; m < BN_RUN; m *= 2) bits |= __shfl_xor_sync(0xffffffffu, bits, m);
             if (a.bn.reserve && threadIdx.x % BN_RUN == 0 && at < a.bn.total)

@@ -6,6 +6,7 @@
 #define WD_OPS_NORM_BN_GRID_SUMS_CUH
 
 #include "ops/norm/bn_grid_device.cuh"
+#include "ops/norm/norm_middle.cuh"
 
 namespace {
 
@@ -224,7 +225,7 @@ __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p,
         const uint32_t row = a.rows / 8 * (1 + 3 * k);
         some[k] = wd_widen(x[(int64_t)(p.group * a.stride + at_row(a, row)) * UNIT<T> + column]);
     }
-    return max(min(some[0], some[1]), min(max(some[0], some[1]), some[2]));
+    return wd_middle_of(some[0], some[1], some[2]);
 }
 
 // Those of the thread's columns, which are single ones.
@@ -239,9 +240,8 @@ __device__ __forceinline__ void pivots_of_columns(const bn_grid_args &a, const s
     }
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) {
-        const acc<T> x = wd_widen(u[0].get(i)), y = wd_widen(u[1].get(i)),
-                     z = wd_widen(u[2].get(i));
-        pivot[i] = max(min(x, y), min(max(x, y), z));
+        pivot[i] =
+            wd_middle_of(wd_widen(u[0].get(i)), wd_widen(u[1].get(i)), wd_widen(u[2].get(i)));
     }
 }
 
@@ -316,15 +316,17 @@ __device__ __forceinline__ void leave(const bn_grid_args &a)
     if (a.blocks > 1 && !a.counters) wd_cluster_wait();
 }
 
-// What is behind the last whole row, less than a row, an element a thread; from where a byte of the reserve space
-// begins, which may be in that row. f(at, numbers, whether it is behind), for all threads of a warp together; beyond
-// the end there are no numbers.
+// What is behind the last whole row, less than a row, an element a thread; where there is a reserve space, from where
+// its byte begins, which may be in that row and the last one. f(at, numbers, whether it is behind), for all threads of
+// a warp together; beyond the end there are no numbers.
 template <class T, class F>
 __device__ __forceinline__ void behind_rows(const bn_grid_args &a, const spot &p, F f)
 {
     const int64_t begin = (int64_t)a.rows * a.pitch * UNIT<T>;
-    if (p.group > 0 || p.block + 1 < a.blocks || begin >= a.bn.total) return;
-    int64_t at = (begin - a.bn.lead) / BN_RUN * BN_RUN + a.bn.lead + threadIdx.x;
+    const int64_t byte = (begin - a.bn.lead) / BN_RUN * BN_RUN + a.bn.lead;
+    if (p.group > 0 || p.block + 1 < a.blocks) return;
+    if ((a.bn.reserve ? byte : begin) >= a.bn.total) return;
+    int64_t at = byte + threadIdx.x;
 #pragma unroll 1
     for (; at - threadIdx.x % 32 < a.bn.total; at += blockDim.x) {
         const uint32_t column = (uint32_t)(at - begin) + (at < begin ? a.pitch * UNIT<T> : 0);

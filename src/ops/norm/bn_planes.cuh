@@ -171,8 +171,7 @@ struct plane_place {
 __device__ __forceinline__ plane_place plane_at(const bn_vector_args &a)
 {
     plane_place p;
-    const uint32_t thread = (gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x;
-    const uint32_t index = thread - thread / 32 * a.copying;
+    const uint32_t index = (gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x;
     p.at = (int64_t)index * BN_RUN - a.lead;
     p.own = BN_RUN;
     // a plane is at least a run long: a run lies in one or two of them
@@ -193,8 +192,7 @@ template <class T> __device__ void apply_planes(const bn_vector_args &a)
     run<T> x;
     A v[BN_RUN];
     wd_wait_for_previous();
-    // lanes of a warp tell each other bits
-    if (p.at >= a.total && a.copying == 0) return;
+    if (p.at >= a.total) return;
     fetch(x, a.x, p.at, a.total, a.aligned);
     const numbers_of<A> n = forward_numbers<A>(a, p.param);
 #pragma unroll
@@ -208,18 +206,7 @@ template <class T> __device__ void apply_planes(const bn_vector_args &a)
             if (i >= p.own) v[i] = next.factor * (wd_widen(x.get(i)) - next.mean) + next.base;
         }
     }
-    if (a.copying == 0) {
-        finish_forward<T>(a, v, p.at);
-        return;
-    }
-    add_z<T>(a, v, p.at);
-    uint32_t bits = a.activates ? activate(a, v) : 0;
-    if (p.at + BN_RUN > a.total) bits &= p.at < a.total ? (1u << (a.total - p.at)) - 1u : 0;
-    const uint32_t two = __shfl_down_sync(0xffffffffu, bits, 1) << BN_RUN | bits;
-    if (threadIdx.x % 32 == 31 || p.at >= a.total) return;
-    if (a.activates && p.at + a.lead < a.total)
-        a.reserve[(p.at + a.lead) / BN_RUN] = (uint8_t)(two >> a.lead);
-    blend_data<T, BN_RUN>(a, scalars_of<A>(a), v, p.at);
+    finish_forward<T>(a, v, p.at);
 }
 
 template <class T> __device__ void grad_planes(const bn_vector_args &a)

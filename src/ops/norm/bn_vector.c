@@ -13,7 +13,6 @@
 
 enum {
     TYPES = 4,
-    WARP = 32,
     FINISH_LANES_MIN = 8,   /* threads that join a parameter's sums ... */
     FINISH_ITEMS = 4,       /* ... and of those sums what one of them has */
     RANGE = 1 << 16,        /* columns that are worked on at once, where there are more */
@@ -213,8 +212,7 @@ static cudnnStatus_t emit_walk(const struct wd_call *call, struct wd_queue *queu
     int64_t rows;
     if (!s->columns) {
         if (own.lead) by_elements(&own, s);
-        blocks = wd_ceil_div(wd_ceil_div(s->space.total + own.lead, BN_RUN),
-                             BN_THREADS / WARP * (WARP - own.copying));
+        blocks = wd_ceil_div(wd_ceil_div(s->space.total + own.lead, BN_RUN), BN_THREADS);
         return wd_emit_kernel(queue, row_of(call, step, s), blocks, BN_THREADS, 0, &own);
     }
     rows = wd_ceil_div((int64_t)own.units * s->tiles,

@@ -8,6 +8,7 @@
 #ifndef WD_OPS_NORM_ROWS_PARTED_CUH
 #define WD_OPS_NORM_ROWS_PARTED_CUH
 
+#include "ops/norm/norm_middle.cuh"
 #include "ops/norm/norm_rows_walk.cuh"
 
 namespace {
@@ -27,10 +28,6 @@ struct parted_sums {
 struct parted_hints {
     uint4 of[NORM_ROWS_AHEAD_MAX + 1][WARPS];
 };
-__device__ __forceinline__ float middle_of(float a, float b, float c)
-{
-    return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
-}
 template <class T>
 __device__ __forceinline__ void parted_ask(const norm_rows_args &a, uint4 *hint, int64_t row)
 {
@@ -53,8 +50,8 @@ __device__ __forceinline__ float2 parted_known(const norm_rows_args &a, const ui
     wd_run<T, 4 / sizeof(T)> first, middle, last;
     if (a.given_inv_std) return make_float2(__uint_as_float(words.x), __uint_as_float(words.y));
     first.word[0] = words.x, middle.word[0] = words.y, last.word[0] = words.z;
-    const float around = middle_of(wd_widen(first.get(0)), wd_widen(middle.get(0)),
-                                   wd_widen(last.get(4 / sizeof(T) - 1)));
+    const float around = wd_middle_of(wd_widen(first.get(0)), wd_widen(middle.get(0)),
+                                      wd_widen(last.get(4 / sizeof(T) - 1)));
     // of a NaN or an infinity nothing could be taken
     return make_float2(fabsf(around) <= 3.0e38f ? around : 0.0f, 0.0f);
 }
