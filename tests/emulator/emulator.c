@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum {
     STACK_BYTES = 128 << 10,
@@ -280,6 +281,25 @@ static void end_turn(struct cluster *c, uint32_t rank, bool moved)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* Memory that ends, but for less than 16 bytes, where a page begins that nobody may touch: what reads or writes behind
+ * a block's dynamic shared memory ends there. */
+struct guarded {
+    unsigned char *memory;
+    void *pages;
+    size_t bytes;
+};
+
+static struct guarded take_guarded(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t room = (bytes + page - 1) / page * page;
+    struct guarded g = {.bytes = room + page};
+    g.pages = mmap(NULL, g.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (g.pages == MAP_FAILED || mprotect((char *)g.pages + room, page, PROT_NONE) != 0) abort();
+    g.memory = (unsigned char *)g.pages + room - (bytes + 15) / 16 * 16;
+    return g;
+}
+
 /* Every block of a cluster begins, then all go on in turns until all have ended. */
 static void *run_part(void *data)
 {
@@ -293,7 +313,8 @@ static void *run_part(void *data)
     struct crew *crew = take_crew();
     b->fibre = crew->fibre;
     b->own_memory = &landmark;
-    b->dynamic = aligned_alloc(1024, (b->dynamic_bytes + 1024) / 1024 * 1024);
+    struct guarded dynamic = take_guarded(b->dynamic_bytes);
+    b->dynamic = dynamic.memory;
     dl_iterate_phdr(find_own, &own);
     for (uint64_t k = 0; k < clusters; ++k) {
         const uint32_t rank = p->launch->meets && p->backwards ? c->size - 1 - b->rank : b->rank;
@@ -312,7 +333,7 @@ static void *run_part(void *data)
             end_turn(c, b->rank, moved);
         }
     }
-    free(b->dynamic);
+    munmap(dynamic.pages, dynamic.bytes);
     leave_crew(crew);
     emulator_here = NULL;
     emulator_now = NULL;

@@ -137,8 +137,8 @@ template <class T, int N, int QUADS> struct tile {
         end = min(begin + a.rows * a.tiles, a.height);
         group = s * (uint32_t)a.planes;
 #pragma unroll 1
-        for (int i = (int)threadIdx.x; i < a.pitch; i += (int)blockDim.x) {
-            const int w = first + i;
+        for (int i = (int)threadIdx.x; i < a.pitch + QUAD; i += (int)blockDim.x) {
+            const int w = first + i; // the last run of two quads may begin with the last one
             across()[i] = (A)(min(w + a.ahead + 1, a.width) - max(w - a.back, 0));
         }
         if (a.planes == 1) find(0);

@@ -170,7 +170,9 @@ static int32_t cut_rows(struct divnorm_vector_args *a, int32_t most, bool backwa
 static int64_t shared_bytes(const struct divnorm_vector_args *a, int dtype, int64_t stored_rows)
 {
     const int64_t arrays = a->dy ? ARRAYS_BACKWARD : ARRAYS_FORWARD;
-    return (arrays * stored_rows + 1) * a->pitch * (dtype == CUDNN_DATA_DOUBLE ? 8 : 4);
+    const int64_t size = dtype == CUDNN_DATA_DOUBLE ? 8 : 4;
+    /* and as many pixels of a window along a row, of one quad more for a thread's last run */
+    return ((arrays * stored_rows + 1) * a->pitch + DIVNORM_QUAD) * size;
 }
 
 /* Tiles of planes, or planes of a block; how many bytes of shared memory that takes. */
