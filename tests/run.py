@@ -36,7 +36,8 @@ SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$")
 CMOCKA = re.compile(r"^\[  (PASSED |FAILED |SKIPPED) \] (?:.*: )?(\d+) test\(s\)", re.M)
 GPU_FOLDERS = ("gpu", "ops", "api", "golden", "clients")
-LONG = ("ops_norm", "ops_softmax_shapes", "ops_lrn", "ops_pointwise")  # where no run has said it yet
+# where no run has said it yet
+LONG = ("ops_norm", "ops_softmax_shapes", "ops_lrn", "ops_pointwise", "ops_spatial_sampler")
 
 
 class Result:
