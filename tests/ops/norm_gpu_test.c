@@ -148,6 +148,33 @@ static void last_bits(void)
     }
 }
 
+/* By columns off the boundaries with no reserve space: the row that begins before x is the only one, or the second ends
+ * inside of its first run. Far from 0 too, where what sums are taken around matters. */
+static void few_rows(void)
+{
+    static const int dims[][4] = {{8, 3, 1, 1}, {1, 1024, 1, 1}, {4, 6, 1, 1},
+                                  {9, 3, 1, 1}, {1, 3, 1, 1},    {3, 8, 1, 3}};
+    static const enum kind kinds[] = {PLAIN, UNSAVED, BLENDED};
+    for (int run = 0; run < COUNT(dims) * COUNT(types) * COUNT(kinds) * 7 * 2; ++run) {
+        const int *dim = dims[run % COUNT(dims)];
+        int left = run / COUNT(dims);
+        int type = left % COUNT(types);
+        int size = (const int[]){4, 8, 2, 2}[type];
+        enum kind kind = kinds[left / COUNT(types) % COUNT(kinds)];
+        int odd = 1 + left / COUNT(types) / COUNT(kinds) % 7;
+        bool far = left / COUNT(types) / COUNT(kinds) / 7;
+        struct norm_case c = case_of(SPATIAL, types[type], LAYOUT_NHWC, kind);
+        c.odd = odd;
+        if (!harness_on_gpu || odd * size >= 16 || (far && size < 4)) continue;
+        if (!case_begin("few_rows/n%d/c%d/w%d/%s/%s/odd%d%s", dim[0], dim[1], dim[3],
+                        type_names[type], kind_names[kind], odd, far ? "/far" : "")) {
+            continue;
+        }
+        norm_shape_make(&c.shape, c.mode, 4, dim);
+        norm_run(&c, far ? (struct norm_range){9998.3, 10001.7} : (struct norm_range){-3.0, 3.0});
+    }
+}
+
 /* So many planes that clusters which hold one each fill the chip. */
 static void many_planes(void)
 {
@@ -306,6 +333,7 @@ int main(int argc, char **argv)
     small_shapes();
     odd_pointers();
     last_bits();
+    few_rows();
     many_planes();
     large_shapes();
     far_values();

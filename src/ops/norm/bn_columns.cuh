@@ -162,10 +162,11 @@ template <class T> __device__ void stats_columns(const bn_vector_args &a)
     };
     if (p.active && row < a.units) {
         const uint32_t whole = a.aligned ? a.whole_rows : 0;
-        // what the first row lacks on the left begins in the second
         const bool lacks = column < 0 && row == 0;
         run<T> begin;
-        fetch(begin, x, (row + (lacks && a.units > 1)) * a.pitch + column, a.total, a.aligned);
+        fetch(begin, x, row * a.pitch + column, a.total, a.aligned);
+        // what the first row lacks on the left begins in the second, which may end before the others
+        if (lacks) fetch(begin, x, a.pitch + column, a.total, a.aligned);
 #pragma unroll
         for (int i = 0; i < BN_RUN; ++i) mine[i].begin(wd_widen(begin.get(i)) - origin[i]);
         if (lacks) add_row(column), row += step;

@@ -130,10 +130,37 @@ static int64_t numbers_bytes(const struct shape *s)
     return wd_least(s->space.params, s->width) * BN_NUMBERS * (s->wide ? 8 : 4);
 }
 
+static int64_t scratch_bytes(const struct shape *s)
+{
+    return numbers_bytes(s) + s->segments * s->width * (int64_t)sizeof(struct bn_partial);
+}
+
+static bool by_ranges(const struct shape *s)
+{
+    return s->columns && s->pitch != s->width;
+}
+
+/* The range of columns that begins with `first`, as a tensor of its own. */
+static struct shape range_of(const struct shape *whole, int64_t first,
+                             const struct wd_device *device)
+{
+    struct shape s = {.columns = true, .wide = whole->wide, .space = whole->space};
+    s.space.params = wd_least(RANGE, whole->pitch - first);
+    s.space.total = s.space.outer * s.space.params;
+    cut(&s, device);
+    return s;
+}
+
+/* Of several ranges the most: the last one is narrower, but may be cut into more segments. */
 static int64_t workspace(const struct wd_problem *problem)
 {
     struct shape s = shape_of(problem);
-    return numbers_bytes(&s) + s.segments * s.width * (int64_t)sizeof(struct bn_partial);
+    int64_t bytes = scratch_bytes(&s);
+    if (by_ranges(&s)) {
+        struct shape last = range_of(&s, (s.pitch - 1) / RANGE * RANGE, problem->device);
+        bytes = wd_most(bytes, scratch_bytes(&last));
+    }
+    return bytes;
 }
 
 /* How x is walked, and where the scratch is (inference has none). */
@@ -142,8 +169,7 @@ static void place(struct bn_vector_args *a, const struct shape *s, void *scratch
     int64_t plane = s->columns ? 1 : s->whole_runs ? s->space.inner / BN_RUN : s->space.inner;
     int64_t total = s->space.total;
     /* bytes of the reserve space are runs from the first element on */
-    if (a->lead && !a->reserve &&
-        (s->columns ? s->pitch == s->width : total < INT32_MAX - BN_RUN)) {
+    if (a->lead && !a->reserve && (s->columns ? !by_ranges(s) : total < INT32_MAX - BN_RUN)) {
         a->aligned = true; /* from where runs begin now */
     } else {
         a->lead = 0;
@@ -282,16 +308,13 @@ static cudnnStatus_t run_ranges(const struct wd_call *call, struct wd_queue *que
 {
     struct shape whole = shape_of(&call->problem);
     int64_t size = wd_dtype_bytes(wd_call_tensor(call, 0)->dtype);
-    if (!whole.columns || whole.pitch == whole.width) {
+    if (!by_ranges(&whole)) {
         place(a, &whole, scratch);
         return run(call, queue, &whole, a);
     }
     for (int64_t first = 0; first < whole.pitch; first += RANGE) {
         struct bn_vector_args own = *a;
-        struct shape s = {.columns = true, .wide = whole.wide, .space = whole.space};
-        s.space.params = wd_least(RANGE, whole.pitch - first);
-        s.space.total = s.space.outer * s.space.params;
-        cut(&s, queue->device);
+        struct shape s = range_of(&whole, first, queue->device);
         own.lead = 0; /* a range ends where another begins */
         place(&own, &s, scratch);
         own.pitch = whole.pitch;
