@@ -10,7 +10,8 @@
 
 /* Windows that are reductions, images whose maxima do not fit the scratch at once, and one with too
  * many windows to remember any. */
-static void large_case(const char *name, int mode, struct pooling_geometry g)
+static void typed_case(const char *name, int mode, cudnnDataType_t dtype, enum layout layout,
+                       struct pooling_geometry g)
 {
     struct pooling_call c = {.alpha = 1.0};
     double *before;
@@ -22,20 +23,52 @@ static void large_case(const char *name, int mode, struct pooling_geometry g)
             d < 2 ? g.x[d] : (g.x[d] + 2 * g.pad[d - 2] - g.window[d - 2]) / g.stride[d - 2] + 1;
     }
     c.pooling = pooling_descriptor(&g);
-    c.x = part_input(CUDNN_DATA_FLOAT, g.rank, g.x, LAYOUT_NCHW, NULL, -4.0, 4.0);
+    c.x = part_input(dtype, g.rank, g.x, layout, NULL, -4.0, 4.0);
     pooling_roughen(c.x, false);
-    c.y = part_output(CUDNN_DATA_FLOAT, g.rank, g.y, LAYOUT_NCHW, NULL, true);
+    c.y = part_output(dtype, g.rank, g.y, layout, NULL, true);
     before = part_expected(c.y);
     if (run_call(pooling_forward, &c)) pooling_check_forward(&g, &c, before);
     free(before);
-    c.dy = part_input(CUDNN_DATA_FLOAT, g.rank, g.y, LAYOUT_NCHW, NULL, -4.0, 4.0);
-    c.dx = part_output(CUDNN_DATA_FLOAT, g.rank, g.x, LAYOUT_NCHW, NULL, true);
+    c.dy = part_input(dtype, g.rank, g.y, layout, NULL, -4.0, 4.0);
+    c.dx = part_output(dtype, g.rank, g.x, layout, NULL, true);
     before = part_expected(c.dx);
     if (run_call(pooling_backward, &c)) pooling_check_backward(&g, &c, before);
     free(before);
     cudnnDestroyPoolingDescriptor(c.pooling);
     parts_free();
     case_end();
+}
+
+static void large_case(const char *name, int mode, struct pooling_geometry g)
+{
+    typed_case(name, mode, CUDNN_DATA_FLOAT, LAYOUT_NCHW, g);
+}
+
+/* Windows of which a processor's shared memory has room for single channels, but not for runs of 16
+ * bytes: those of y, and those over an element of dx. */
+static void long_run_cases(void)
+{
+    for (int mode = 0; mode < 4; ++mode) {
+        typed_case("runs", mode, CUDNN_DATA_FLOAT, LAYOUT_NHWC,
+                   (struct pooling_geometry){.rank = 4,
+                                             .x = {1, 4, 131, 133},
+                                             .window = {129, 129},
+                                             .pad = {64, 64},
+                                             .stride = {64, 64}});
+        typed_case("tall_runs", mode, CUDNN_DATA_HALF, LAYOUT_NHWC,
+                   (struct pooling_geometry){
+                       .rank = 4, .x = {1, 8, 4040, 4}, .window = {4000, 3}, .stride = {20, 1}});
+        if (mode != CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING &&
+            mode != CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING) {
+            continue;
+        }
+        typed_case("deep_runs", mode, CUDNN_DATA_BFLOAT16, LAYOUT_NHWC,
+                   (struct pooling_geometry){.rank = 5,
+                                             .x = {1, 8, 3, 1, 2},
+                                             .window = {3700, 1, 1},
+                                             .pad = {3699, 0, 0},
+                                             .stride = {1, 1, 1}});
+    }
 }
 
 static void large_cases(void)
@@ -117,5 +150,6 @@ int main(int argc, char **argv)
     harness_start(argc, argv);
     for (int mode = 0; mode < 4; ++mode) difference_case(mode);
     large_cases();
+    long_run_cases();
     return harness_finish();
 }

@@ -148,6 +148,14 @@ static void gpu_shapes(void)
         skip_case(1, 9, 4, 2001, type, false, 0.0);
         shape_case((type + 1) % 3, 0, 67, 5001, 1, type);
     }
+    /* tiles of rows that are whole runs, as many as threads hold, and begin elsewhere */
+    for (int length = 32; length <= 512; length *= 2) {
+        const int rows = (1 << 20) / 2 / length + 531; /* of two bytes, more than a MiB */
+        for (int type = 0; type < 4; ++type) {
+            if (type != 1) skip_case(0, rows, length, 1, type, true, length == 128 ? 0.5 : 0.0);
+        }
+        skip_case(0, rows, length - 8, 1, 0, true, 0.0);
+    }
     /* rings of rows: in step with the boundaries, and apart and blended. They take nothing smaller, and
      * to the CPU it would be more of the same. */
     if (harness_on_gpu) {

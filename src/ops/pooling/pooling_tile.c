@@ -43,12 +43,12 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     };
     static const int single[4] = {KERNEL_pool_tile_f32_1_any, KERNEL_pool_tile_f16_1_any,
                                   KERNEL_pool_tile_bf16_1_any, KERNEL_pool_tile_f64_1_any};
-    const bool runs = s->size != 8 && wd_pool_by_runs(s, memory);
     struct wd_pool_plan plan;
     int kernel;
-    wd_pool_plan_of(queue->device, s, WD_POOL_FORWARD, runs ? 16 / s->size : 1, &plan);
-    wd_pool_plan_fill(&plan, s, memory);
-    kernel = runs ? of_runs[s->type][plan.way] : single[s->type];
+    if (!wd_pool_plan_call(queue->device, s, WD_POOL_FORWARD, memory, &plan)) {
+        return CUDNN_STATUS_INTERNAL_ERROR;
+    }
+    kernel = plan.runs ? of_runs[s->type][plan.way] : single[s->type];
     return wd_emit_kernel(queue, &kernel_rows[kernel], plan.blocks, POOL_THREADS,
                           (uint32_t)plan.bytes, &plan.args);
 }

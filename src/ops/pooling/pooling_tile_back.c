@@ -39,15 +39,15 @@ static const int collect_row[4][2] = {
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *memory)
 {
-    const bool runs = s->size != 8 && wd_pool_by_runs(s, memory);
     struct wd_pool_plan plan;
     int kernel;
-    wd_pool_plan_of(queue->device, s, s->max ? WD_POOL_COLLECT : WD_POOL_SPREAD,
-                    runs ? 16 / s->size : 1, &plan);
-    wd_pool_plan_fill(&plan, s, memory);
-    kernel = s->max ? collect_row[s->type][!runs]
-             : runs ? spread_runs[s->type][plan.way]
-                    : spread_single[s->type];
+    if (!wd_pool_plan_call(queue->device, s, s->max ? WD_POOL_COLLECT : WD_POOL_SPREAD, memory,
+                           &plan)) {
+        return CUDNN_STATUS_INTERNAL_ERROR;
+    }
+    kernel = s->max      ? collect_row[s->type][!plan.runs]
+             : plan.runs ? spread_runs[s->type][plan.way]
+                         : spread_single[s->type];
     return wd_emit_kernel(queue, &kernel_rows[kernel], plan.blocks, POOL_THREADS,
                           (uint32_t)plan.bytes, &plan.args);
 }

@@ -244,6 +244,7 @@ bool wd_pool_plan_of(const struct wd_device *device, const struct wd_pool_shape 
     plan->blocks = blocks_of(&j, &cut);
     plan->bytes = cut.bytes;
     plan->way = way_of(&j);
+    plan->runs = !single;
     a->inner = (uint32_t)j.inner;
     a->outer = (uint32_t)s->outer;
     a->mode = wd_pool_mode(s);
@@ -271,10 +272,11 @@ bool wd_pool_plan_of(const struct wd_device *device, const struct wd_pool_shape 
     return true;
 }
 
-bool wd_pool_by_runs(const struct wd_pool_shape *s, const struct wd_pool_memory *m)
+/* Whether everything that is read and written by runs may be, by 16 bytes. */
+static bool may_run(const struct wd_pool_shape *s, const struct wd_pool_memory *m)
 {
     uintptr_t pointers = (uintptr_t)m->x | (uintptr_t)m->dy | (uintptr_t)m->out;
-    return s->inner % (16 / s->size) == 0 && pointers % 16 == 0;
+    return s->size != 8 && s->inner % (16 / s->size) == 0 && pointers % 16 == 0;
 }
 
 void wd_pool_plan_fill(struct wd_pool_plan *plan, const struct wd_pool_shape *shape,
@@ -289,4 +291,15 @@ void wd_pool_plan_fill(struct wd_pool_plan *plan, const struct wd_pool_shape *sh
     a->scales = m->alpha != 0.0;
     a->blends = m->beta != 0.0;
     a->streaming = m->streaming;
+}
+
+bool wd_pool_plan_call(const struct wd_device *device, const struct wd_pool_shape *shape,
+                       enum wd_pool_work work, const struct wd_pool_memory *memory,
+                       struct wd_pool_plan *plan)
+{
+    if (!may_run(shape, memory) || !wd_pool_plan_of(device, shape, work, 16 / shape->size, plan)) {
+        if (!wd_pool_plan_of(device, shape, work, 1, plan)) return false;
+    }
+    wd_pool_plan_fill(plan, shape, memory);
+    return true;
 }

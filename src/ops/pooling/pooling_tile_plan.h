@@ -15,6 +15,7 @@ struct wd_pool_plan {
     int64_t blocks;
     int64_t bytes; /* of shared memory */
     int way;
+    bool runs; /* of several elements */
 };
 
 /* By runs of `run` elements, which the channels are a multiple of. False where not even the smallest
@@ -22,10 +23,13 @@ struct wd_pool_plan {
 bool wd_pool_plan_of(const struct wd_device *device, const struct wd_pool_shape *shape,
                      enum wd_pool_work work, int64_t run, struct wd_pool_plan *plan);
 
-/* Whether everything that is read and written by runs may be, by 16 bytes. */
-bool wd_pool_by_runs(const struct wd_pool_shape *shape, const struct wd_pool_memory *memory);
+/* The plan of a call: by runs of 16 bytes where all that is read and written may be, and a box of runs
+ * fits, else by single elements. False where not even these fit. */
+bool wd_pool_plan_call(const struct wd_device *device, const struct wd_pool_shape *shape,
+                       enum wd_pool_work work, const struct wd_pool_memory *memory,
+                       struct wd_pool_plan *plan);
 
-/* The pointers and scalars of a call. */
+/* The pointers and scalars of a call, which the above fills in too. */
 void wd_pool_plan_fill(struct wd_pool_plan *plan, const struct wd_pool_shape *shape,
                        const struct wd_pool_memory *memory);
 

@@ -73,7 +73,8 @@ static void cut(struct softmax_staged_args *a, const struct wd_softmax_shape *s,
     a->tile = (uint32_t)wd_most(step, room / step * step);
     a->lane_bits = bits_of(lanes);
     a->spread_bits = bits_of(spread);
-    a->whole = (uint32_t)(s->length / group);
+    /* rows of all that threads hold end with a whole group, which is loaded as the others' rest is */
+    a->whole = (uint32_t)wd_least(s->length / group, STAGED_ELEMENTS / STAGED_GROUP - 1);
     a->runs = (uint32_t)wd_ceil_div(a->tile * s->length + a->shift, s->elements);
 }
 
