@@ -160,8 +160,9 @@ static void offer_planes(struct norm_kept_cut *best, const struct norm_groups_sh
     offer(best, &c, 1.0, s, device);
 }
 
-static void offer_beside(struct norm_kept_cut *best, const struct norm_groups_shape *s,
-                         const struct wd_device *device)
+/* Small shares side by side in a block, `bound` of them at most. */
+static struct norm_kept_cut cut_beside(const struct norm_groups_shape *s, int64_t bound,
+                                       const struct wd_device *device)
 {
     struct norm_kept_cut c = {.way = NORM_KEPT_BESIDE, .blocks = 1};
     int64_t run = BYTES / s->size;
@@ -171,6 +172,7 @@ static void offer_beside(struct norm_kept_cut *best, const struct norm_groups_sh
     c.tile = c.tiles = c.across = c.rows = 1;
     c.lanes = wd_least(wd_power_up(wd_ceil_div(size, BESIDE_ELEMENTS)), WARP);
     c.beside = wd_least(wd_most(1, BESIDE_BYTES / (size * s->size)), wd_most(most, WARP / c.lanes));
+    c.beside = wd_least(c.beside, bound);
     c.threads = wd_clamp(wd_ceil_div(c.beside * c.lanes, WARP) * WARP, WARP, BESIDE_THREADS);
     /* no thread waits for others in the last round */
     if (c.beside * c.lanes > c.threads) c.beside -= c.beside % (c.threads / c.lanes);
@@ -180,6 +182,17 @@ static void offer_beside(struct norm_kept_cut *best, const struct norm_groups_sh
     c.slots = wd_ceil_div(c.part, c.threads);
     c.space = c.part;
     give_tables(&c, s, c.beside * s->each);
+    return c;
+}
+
+/* As many as fit: of planes of few elements the tables of channels are larger than what is kept. */
+static void offer_beside(struct norm_kept_cut *best, const struct norm_groups_shape *s,
+                         const struct wd_device *device)
+{
+    struct norm_kept_cut c = cut_beside(s, INT64_MAX, device);
+    while (c.beside > 1 && c.shared + FIXED > device->shared_per_block) {
+        c = cut_beside(s, c.beside / 2, device);
+    }
     offer(best, &c, 1.0, s, device);
 }
 
