@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# GPU kernels: every src/**/X.cu becomes one fatbin, embedded in the library by the assembler between
-# the hidden symbols wd_fatbin_X and wd_fatbin_X_end. nvcc is a plain command here, so that the
-# project needs no CUDA toolkit: without nvcc the same symbols exist with no bytes between them, and
-# WD_WITH_CUDA is 0. Beside each fatbin lies X.ptxas.txt, the compiler's report on registers, shared
-# memory and spills.
+# GPU kernels: every src/**/X.cu becomes an image for each of WARPDNN_CUDA_ARCHS, machine code
+# (X.sm_90a.cubin) or PTX (X.compute_90.ptx), packed (tools/pack) and embedded in the library by the assembler,
+# behind a table (src/gpu/image.h), between the hidden symbols wd_images_X and wd_images_X_end. nvcc is a
+# plain command here, so that the project needs no CUDA toolkit: without nvcc the same symbols exist with
+# no bytes between them, and WD_WITH_CUDA is 0. Beside the images lies X.sm_90a.ptxas.txt, the compiler's
+# report on registers, shared memory and spills.
 
 set(WARPDNN_WITH_CUDA 0)
 if(NOT WARPDNN_CUDA MATCHES "^(AUTO|ON|OFF)$")
@@ -35,21 +36,54 @@ if(WARPDNN_WITH_CUDA)
     # as the driver counts: 13.0 is 13000
     string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" ignored "${nvcc_version}")
     math(EXPR WARPDNN_CUDA_VERSION "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
-    set(nvcc_flags -fatbin -std=c++17 -O3 -Xptxas -v -DWD_WITH_CUDA=1
+    set(nvcc_flags -std=c++17 -O3 -Xptxas -v -DWD_WITH_CUDA=1
         -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
+    if("${WARPDNN_CUDA_ARCHS}" STREQUAL "")
+        message(FATAL_ERROR "WARPDNN_CUDA_ARCHS is empty: name what nvcc shall compile for, as sm_90a or "
+            "compute_90, or build with WARPDNN_CUDA=OFF")
+    endif()
+    list(REMOVE_DUPLICATES WARPDNN_CUDA_ARCHS)
     foreach(arch IN LISTS WARPDNN_CUDA_ARCHS)
         if(NOT arch MATCHES "^(sm|compute)_([0-9]+[af]?)$")
             message(FATAL_ERROR "WARPDNN_CUDA_ARCHS: '${arch}' is not of the form sm_90a or compute_90")
         endif()
-        list(APPEND nvcc_flags -gencode arch=compute_${CMAKE_MATCH_2},code=${arch})
     endforeach()
-    # Drivers of CUDA 12.0 to 12.3 cannot unpack it, and those of 13 all can.
-    if(nvcc_version VERSION_GREATER_EQUAL 13.0)
-        list(APPEND nvcc_flags --compress-mode=size)
+    # linked into the library, which needs nothing but the C library
+    find_library(WARPDNN_LZMA NAMES liblzma.a)
+    find_path(WARPDNN_LZMA_INCLUDE lzma.h)
+    if(NOT WARPDNN_LZMA OR NOT WARPDNN_LZMA_INCLUDE)
+        message(FATAL_ERROR "GPU kernels are packed and unpacked by liblzma.a: install Debian's package "
+            "liblzma-dev, or what is like it, or build with WARPDNN_CUDA=OFF")
     endif()
     list(JOIN WARPDNN_CUDA_ARCHS " " archs)
     message(STATUS "GPU kernels: nvcc ${nvcc_version} (${WARPDNN_NVCC}) for ${archs}")
 endif()
+
+if(WARPDNN_WITH_CUDA)
+    file(GLOB pack_sources CONFIGURE_DEPENDS tools/pack/*.c)
+    add_executable(pack_image ${pack_sources})
+    set_target_properties(pack_image PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/kernels)
+    target_compile_definitions(pack_image PRIVATE _GNU_SOURCE=)
+    target_include_directories(pack_image PRIVATE ${PROJECT_SOURCE_DIR}/src ${WARPDNN_LZMA_INCLUDE})
+    target_link_libraries(pack_image PRIVATE warpdnn_warnings ${WARPDNN_LZMA} Threads::Threads)
+endif()
+
+# warpdnn_kernel_flags(<variable> <name>): what nvcc is told beyond the rest, by the file's last word.
+function(warpdnn_kernel_flags out name)
+    set(flags "")
+    if(name MATCHES "_(def|exact)$")  # what the source says, as the C compiler does
+        list(APPEND flags --fmad=false)
+        if(name MATCHES "_def$")
+            list(APPEND flags -DWD_DEFINITION=1)
+            if(NOT name MATCHES "^(conv|gemm)_def$")  # last resorts: half the size without unrolled loops
+                list(APPEND flags -Xcicc -O1)
+            endif()
+        endif()
+    elseif(name MATCHES "_half$")  # results of half precision: quotients and roots may be a few units off
+        list(APPEND flags -prec-div=false -prec-sqrt=false)
+    endif()
+    set(${out} ${flags} PARENT_SCOPE)
+endfunction()
 
 # warpdnn_embed_kernels(<variable>): append the assembler files of all .cu files to <variable>.
 function(warpdnn_embed_kernels out)
@@ -66,34 +100,44 @@ function(warpdnn_embed_kernels out)
         endif()
         list(APPEND names ${name})
         file(RELATIVE_PATH shown ${PROJECT_SOURCE_DIR} ${kernel})
-        set(FATBIN_NAME ${name})
-        set(FATBIN_INCLUDE "")
+        set(IMAGE_MODULE ${name})
+        set(IMAGE_ROWS "")
+        set(IMAGE_FILES "")
+        set(images "")
         if(WARPDNN_WITH_CUDA)
-            set(fatbin ${dir}/${name}.fatbin)
-            set(flags ${nvcc_flags})
-            if(name MATCHES "_(def|exact)$")  # what the source says, as the C compiler does
-                list(APPEND flags --fmad=false)
-                if(name MATCHES "_def$")
-                    list(APPEND flags -DWD_DEFINITION=1)
-                    if(NOT name MATCHES "^(conv|gemm)_def$")  # last resorts: half the size without unrolled loops
-                        list(APPEND flags -Xcicc -O1)
-                    endif()
+            warpdnn_kernel_flags(flags ${name})
+            foreach(arch IN LISTS WARPDNN_CUDA_ARCHS)
+                set(suffix cubin)
+                string(REPLACE "sm_" "compute_" virtual ${arch})
+                set(how -cubin -gencode arch=${virtual},code=${arch})
+                if(arch STREQUAL virtual)
+                    set(suffix ptx)
+                    set(how -ptx -arch=${arch})
                 endif()
-            elseif(name MATCHES "_half$")  # results of half precision: quotients and roots may be a few units off
-                list(APPEND flags -prec-div=false -prec-sqrt=false)
-            endif()
-            add_custom_command(OUTPUT ${fatbin} BYPRODUCTS ${dir}/${name}.ptxas.txt
-                COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh ${dir}/${name}.ptxas.txt
-                    ${WARPDNN_NVCC} ${flags} -MD -MF ${fatbin}.d -o ${fatbin} ${kernel}
-                DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh
-                DEPFILE ${fatbin}.d
-                COMMENT "Compiling ${shown}" VERBATIM)
-            set(FATBIN_INCLUDE "    .incbin \"${fatbin}\"")
+                set(image ${dir}/${name}.${arch}.${suffix})
+                set(report ${dir}/${name}.${arch}.ptxas.txt)
+                add_custom_command(OUTPUT ${image} BYPRODUCTS ${report}
+                    COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh ${report}
+                        ${WARPDNN_NVCC} ${nvcc_flags} ${flags} ${how} -MD -MF ${image}.d -o ${image}
+                        ${kernel}
+                    DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh
+                    DEPFILE ${image}.d
+                    COMMENT "Compiling ${shown} for ${arch}" VERBATIM)
+                add_custom_command(OUTPUT ${image}.packed
+                    COMMAND pack_image ${image} ${image}.packed
+                    DEPENDS ${image} pack_image
+                    COMMENT "Packing ${name} for ${arch}" VERBATIM)
+                list(APPEND images ${image}.packed)
+                string(APPEND IMAGE_ROWS "    .ascii \"${arch}\"\n    .balign 16, 0\n"
+                    "    .quad .L${arch} - .Ltable, .L${arch}_end - .L${arch}\n")
+                string(APPEND IMAGE_FILES ".L${arch}:\n    .incbin \"${image}.packed\"\n.L${arch}_end:\n")
+            endforeach()
+            string(APPEND IMAGE_ROWS "    .skip 32\n") # a row without a name ends the table
         endif()
-        configure_file(${PROJECT_SOURCE_DIR}/cmake/fatbin.S.in ${dir}/${name}.S @ONLY)
-        if(WARPDNN_WITH_CUDA)
-            set_source_files_properties(${dir}/${name}.S PROPERTIES OBJECT_DEPENDS ${fatbin})
-            list(APPEND sources ${fatbin})
+        configure_file(${PROJECT_SOURCE_DIR}/cmake/images.S.in ${dir}/${name}.S @ONLY)
+        if(images)
+            set_source_files_properties(${dir}/${name}.S PROPERTIES OBJECT_DEPENDS "${images}")
+            list(APPEND sources ${images})
         endif()
         list(APPEND sources ${dir}/${name}.S)
     endforeach()

@@ -4,7 +4,7 @@
 # the shared library with its fixed list of exports, and into warpdnn_static, which tests of the
 # inside link. The shared library needs libc, libm, libdl and libpthread only, and takes its own
 # calls directly, for it is loaded into programs that may hold another libcudnn. It is never unloaded
-# (nodelete): the CUDA driver keeps its kernels' images, and calls back when a graph dies.
+# (nodelete): the CUDA driver calls back when a graph dies.
 
 file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS src/*.c)
 list(FILTER core_sources EXCLUDE REGEX "_cpu\\.c$")
@@ -39,6 +39,10 @@ WARPDNN_1 {
 
 # Objects can be given twice (shared and static), so both carry the same libraries at link time.
 set(core_link_libraries m ${CMAKE_DL_LIBS} Threads::Threads)
+if(WARPDNN_WITH_CUDA)
+    list(APPEND core_link_libraries ${WARPDNN_LZMA})
+    set_property(SOURCE src/gpu/image.c APPEND PROPERTY INCLUDE_DIRECTORIES ${WARPDNN_LZMA_INCLUDE})
+endif()
 
 add_library(warpdnn_shared SHARED $<TARGET_OBJECTS:warpdnn_core>)
 add_library(WarpDNN::cudnn ALIAS warpdnn_shared)

@@ -187,6 +187,10 @@ if(WARPDNN_CUDA_HEADERS)
     target_include_directories(unit_gpu_driver_test SYSTEM PRIVATE ${WARPDNN_CUDA_HEADERS})
 endif()
 
+# A part of the tool that packs the kernels at build time.
+file(GLOB ptx_sources CONFIGURE_DEPENDS tools/pack/ptx*.c)
+target_sources(unit_ptx_shrink_test PRIVATE ${ptx_sources})
+
 file(GLOB golden_sources CONFIGURE_DEPENDS tests/golden/*.c)
 list(FILTER golden_sources EXCLUDE REGEX "_test\\.c$")
 if(golden_sources)

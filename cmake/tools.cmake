@@ -19,7 +19,7 @@ add_executable(warpdnn_tool ${tool_sources})
 set_target_properties(warpdnn_tool PROPERTIES OUTPUT_NAME warpdnn
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 target_include_directories(warpdnn_tool PRIVATE
-    ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(warpdnn_tool PRIVATE _GNU_SOURCE= WD_VERSION="${PROJECT_VERSION}"
     WARPDNN_FROM_BIN_LIBRARY="${from_bin_library}" WARPDNN_FROM_BIN_LIBEXEC="${from_bin_libexec}"
     WD_WITH_CUDA=${WARPDNN_WITH_CUDA} WD_CUDA_ARCHS="${tool_archs}"

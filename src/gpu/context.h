@@ -15,6 +15,7 @@ struct wd_gpu_queue {
     uint64_t context_id;
     CUdevice device;
     CUstream stream;
+    int place;         /* of loaded kernels, by the device's capability (gpu/module.h) */
     bool owns_primary; /* a reference to the device's primary context is ours */
     bool pushed;       /* the outermost begin pushed the context */
     int depth;         /* of begins */

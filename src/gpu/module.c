@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads the embedded fatbins and finds kernels in them. A module and a kernel are published once, by
- * an atomic store under one lock, and read without it from then on; libraries are never unloaded,
- * since other threads may be launching from them until the process ends. */
+ * Loads the embedded images and finds kernels in them. A module and a kernel are published once for each
+ * compute capability, by an atomic store under one lock, and read without it from then on; libraries are
+ * never unloaded, since other threads may be launching from them until the process ends. The driver
+ * keeps a copy of an image, so that what was unpacked for it is freed. */
 #include "gpu/module.h"
 
 #include <pthread.h>
 
+#include "base/alloc.h"
+#include "gpu/image.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Of its own: under the other, images are unpacked and compiled from PTX, seconds that whoever creates a
+ * handle must not wait for. */
+static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What the driver is handed under its name for modules without images. */
+static const char stand_in[] = "no image";
+
+enum { NO_HOST_MEMORY = -1 };
+
+int wd_module_place(int capability)
+{
+    static int capabilities[WD_MODULE_PLACES];
+    int place = 0;
+    pthread_mutex_lock(&places_lock);
+    while (place < WD_MODULE_PLACES && capabilities[place] != 0 &&
+           capabilities[place] != capability)
+        place += 1;
+    if (place < WD_MODULE_PLACES) capabilities[place] = capability;
+    pthread_mutex_unlock(&places_lock);
+    return place < WD_MODULE_PLACES ? place : -1;
+}
 
 /* Fails with what was being loaded, and for which device. Outside the lock: whoever listens to
  * errors may call the library. */
@@ -16,38 +42,54 @@ static cudnnStatus_t load_failed(const struct wd_gpu_queue *queue, CUresult resu
 {
     const struct wd_device *device = queue->base.device;
     const struct wd_module *module = kernel->module;
+    const struct wd_image_row *row = wd_image_find(module, device->capability);
+    WD_REQUIRE(result != NO_HOST_MEMORY, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+               "no host memory to unpack module %s (%s)", module->name, row ? row->arch : "");
     return wd_driver_fail(
         result, function,
-        "loading kernel %s of module %s (%zu bytes) for device %d of compute capability %d.%d",
-        kernel->symbol, module->name, (size_t)(module->image_end - module->image), device->ordinal,
+        "loading kernel %s of module %s (%s) for device %d of compute capability %d.%d",
+        kernel->symbol, module->name, row ? row->arch : stand_in, device->ordinal,
         device->capability / 10, device->capability % 10);
 }
 
 /* Under the lock and relaxed, as load_kernel. */
-static CUresult load_library(struct wd_module *module)
+static CUresult load_library(const struct wd_gpu_queue *queue, struct wd_module *module,
+                             const char **called)
 {
-    CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED; /* no copy of the embedded image */
-    void *value = (void *)1;
+    const struct wd_image_row *row = wd_image_find(module, queue->base.device->capability);
+    void *image = NULL;
     CUlibrary library = NULL;
-    CUresult result =
-        wd_cu.cuLibraryLoadData(&library, module->image, NULL, NULL, 0, &option, &value, 1);
-    if (result == CUDA_SUCCESS) module->library = library;
+    CUresult result;
+    if (row) {
+        *called = "unpacking";
+        result = wd_image_unpack(module, row, &image);
+        if (result != CUDA_SUCCESS) return result;
+    } else if (module->image != module->image_end) {
+        *called = "choosing an image";
+        return wd_image_is_whole(module) ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
+    }
+    *called = "cuLibraryLoadData";
+    result =
+        wd_cu.cuLibraryLoadData(&library, image ? image : stand_in, NULL, NULL, 0, NULL, NULL, 0);
+    wd_free(image);
+    if (result == CUDA_SUCCESS) module->library[queue->place] = library;
     return result;
 }
 
-/* `called` is the driver's function that failed. */
-static CUresult load_kernel(struct wd_kernel *kernel, const char **called)
+/* `called` is what failed. */
+static CUresult load_kernel(const struct wd_gpu_queue *queue, struct wd_kernel *kernel,
+                            const char **called)
 {
+    struct wd_module *module = kernel->module;
     CUkernel function = NULL;
     CUresult result = CUDA_SUCCESS;
-    if (kernel->function) return CUDA_SUCCESS;
-    *called = "cuLibraryLoadData";
-    if (!kernel->module->library) result = load_library(kernel->module);
+    if (kernel->function[queue->place]) return CUDA_SUCCESS;
+    if (!module->library[queue->place]) result = load_library(queue, module, called);
     if (result != CUDA_SUCCESS) return result;
     *called = "cuLibraryGetKernel";
-    result = wd_cu.cuLibraryGetKernel(&function, kernel->module->library, kernel->symbol);
+    result = wd_cu.cuLibraryGetKernel(&function, module->library[queue->place], kernel->symbol);
     if (result != CUDA_SUCCESS) return result;
-    __atomic_store_n(&kernel->function, (void *)function, __ATOMIC_RELEASE);
+    __atomic_store_n(&kernel->function[queue->place], (void *)function, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }
 
@@ -63,7 +105,7 @@ static cudnnStatus_t load(const struct wd_gpu_queue *queue, struct wd_kernel *ke
     result = wd_capture_relax(&mode);
     if (result != CUDA_SUCCESS) return load_failed(queue, result, called, kernel);
     pthread_mutex_lock(&lock);
-    result = load_kernel(kernel, &called);
+    result = load_kernel(queue, kernel, &called);
     pthread_mutex_unlock(&lock);
     wd_capture_restore(mode);
     return result == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS
@@ -77,7 +119,7 @@ static cudnnStatus_t allow_shared(const struct wd_gpu_queue *queue, struct wd_ke
                                   uint32_t bytes)
 {
     const struct wd_device *device = queue->base.device;
-    CUkernel function = kernel->function;
+    CUkernel function = kernel->function[queue->place];
     uint64_t bit = (uint64_t)1 << (device->ordinal & 63);
     int fixed = 0;
     int64_t most;
@@ -102,10 +144,11 @@ cudnnStatus_t wd_kernel_get(const struct wd_gpu_queue *queue, const struct wd_la
                             CUkernel *function)
 {
     struct wd_kernel *kernel = launch->kernel;
-    *function = (CUkernel)__atomic_load_n(&kernel->function, __ATOMIC_ACQUIRE);
+    void **found = &kernel->function[queue->place];
+    *function = (CUkernel)__atomic_load_n(found, __ATOMIC_ACQUIRE);
     if (!*function) {
         WD_TRY(load(queue, kernel));
-        *function = (CUkernel)__atomic_load_n(&kernel->function, __ATOMIC_ACQUIRE);
+        *function = (CUkernel)__atomic_load_n(found, __ATOMIC_ACQUIRE);
     }
     if (launch->shared > 0) return allow_shared(queue, kernel, launch->shared);
     return CUDNN_STATUS_SUCCESS;

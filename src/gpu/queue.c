@@ -156,9 +156,10 @@ static cudnnStatus_t take_scratch(struct wd_queue *base, size_t bytes, void **da
 static cudnnStatus_t take_counters(struct wd_queue *base, void **data)
 {
     struct wd_gpu_queue *queue = wd_gpu_queue_of(base);
-    struct wd_arena_key key;
-    CUgraph graph;
-    WD_TRY(find_key(queue, WD_COUNTERS_BYTES, &key, &graph));
+    struct wd_arena_key key = {0};
+    CUgraph graph = NULL;
+    /* those of an arena that the execution has cost no further question to the driver */
+    if (!queue->held) WD_TRY(find_key(queue, WD_COUNTERS_BYTES, &key, &graph));
     return wd_arena_counters(&queue->held, &key, graph, data);
 }
 
@@ -202,6 +203,10 @@ static cudnnStatus_t describe(struct wd_gpu_queue *queue)
                "device %d has compute capability %d.%d; needed is %d.%d or newer", device->ordinal,
                device->capability / 10, device->capability % 10, WD_CUDA_MIN_CAPABILITY / 10,
                WD_CUDA_MIN_CAPABILITY % 10);
+    queue->place = wd_module_place(device->capability);
+    WD_REQUIRE(queue->place >= 0, CUDNN_STATUS_NOT_INITIALIZED,
+               "device %d has compute capability %d.%d, and this process uses devices of %d others",
+               device->ordinal, device->capability / 10, device->capability % 10, WD_MODULE_PLACES);
     WD_CU_TRY(cuCtxGetId, (queue->context, &id), "asking for the id of the handle's context");
     queue->base.ops = &stream_ops;
     queue->base.device = device;

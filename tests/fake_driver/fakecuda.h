@@ -17,6 +17,12 @@
  *                             FAKECUDA_REPORT=1 reports when the process ends (status 97: problems).
  *                             FAKECUDA_GUARD=1: pages around a block that nobody may touch, so that
  *                             a kernel that reads behind a tensor ends the process
+ *                             FAKECUDA_IDLE=1: for the host's part of calls alone. No work is done,
+ *                             device memory is addresses with nothing behind them (of any size, and
+ *                             the same in every run), and launches cost little, for nobody looks
+ *                             whether their parameters can be read
+ *                             FAKECUDA_LOG: a file to which every piece of work is added as it is
+ *                             submitted: a kernel's symbol, launch and parameters, a fill, a copy
  *   fakecuda_deinitialize     from now on every call answers CUDA_ERROR_DEINITIALIZED
  *   fakecuda_set_deferred     work waits for a synchronisation, and then streams take turns
  *   fakecuda_fail_at          the n-th driver call from now answers `result` (0 switches it off). A

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "fake_driver/fakecuda.h"
 
@@ -167,6 +168,8 @@ int fake_device_capability(void);
 int fake_device_processors(void);
 size_t fake_device_memory(void);
 bool fake_guards_memory(void); /* reading outside of a block is an access violation */
+bool fake_is_idle(void);       /* no work is done, and device memory is addresses alone */
+FILE *fake_log(void);          /* of the work that is submitted, or null */
 int fake_version(void);
 CUresult fake_init_result(void);
 void fake_mark_initialised(void);
@@ -201,6 +204,7 @@ void fake_write_launched(const char *path);
 CUresult fake_kernel_work(CUfunction function, const struct fakecuda_launch *launch, void **params,
                           CUcontext context, struct CUgraphNode_st *work);
 void fake_run_work(struct CUgraphNode_st *work);
+void fake_log_work(const struct CUgraphNode_st *work);
 void fake_count_launch(struct CUgraphNode_st *work);
 
 /* graph.c */

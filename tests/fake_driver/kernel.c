@@ -212,7 +212,7 @@ CUresult fake_kernel_work(CUfunction function, const struct fakecuda_launch *lau
     work->launch = *launch;
     for (int i = 0; i < kernel->param_count; ++i) {
         size_t size = kernel->param_size[i];
-        if (!params || !params[i] || !fake_readable(params[i], size)) {
+        if (!params || !params[i] || !(fake_is_idle() || fake_readable(params[i], size))) {
             return fake_problem(CUDA_ERROR_INVALID_VALUE,
                                 "%s: parameter %d (%zu bytes) is not there", kernel->symbol, i,
                                 size);
@@ -318,6 +318,35 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream 
     return fake_end(result);
 }
 
+/* A line of the work and, of a kernel, one for each of its parameters, in words of four bytes. */
+void fake_log_work(const struct CUgraphNode_st *work)
+{
+    FILE *log = fake_log();
+    const struct fakecuda_launch *how = &work->launch;
+    if (!log) return;
+    if (work->type == CU_GRAPH_NODE_TYPE_MEMSET) {
+        fprintf(log, "fill %zu bytes at %llx with %02x\n", work->fill.width, work->fill.dst,
+                work->fill.value);
+        return;
+    }
+    if (work->type == CU_GRAPH_NODE_TYPE_MEMCPY) {
+        fprintf(log, "copy %zu bytes from %llx to %llx\n", work->transfer.WidthInBytes,
+                work->transfer.srcDevice, work->transfer.dstDevice);
+        return;
+    }
+    fprintf(log, "%s grid %u %u %u block %u %u %u cluster %u shared %u%s\n", work->kernel->symbol,
+            how->grid[0], how->grid[1], how->grid[2], how->block[0], how->block[1], how->block[2],
+            how->cluster, how->shared, how->meets ? " meets" : "");
+    for (int i = 0; i < work->kernel->param_count; ++i) {
+        for (size_t at = 0; at < work->kernel->param_size[i]; at += sizeof(uint32_t)) {
+            uint32_t word = 0;
+            memcpy(&word, (const char *)work->params[i] + at, sizeof word);
+            fprintf(log, " %x", word);
+        }
+        fputc('\n', log);
+    }
+}
+
 void fake_count_launch(struct CUgraphNode_st *work)
 {
     if (work->type == CU_GRAPH_NODE_TYPE_KERNEL) launches += 1;
@@ -325,6 +354,7 @@ void fake_count_launch(struct CUgraphNode_st *work)
 
 void fake_run_work(struct CUgraphNode_st *work)
 {
+    if (fake_is_idle()) return;
     switch (work->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         work->kernel->run(work->kernel->user, work->params, &work->launch);

@@ -24,7 +24,7 @@ enum block_kind { DEVICE, MANAGED, HOST };
 
 struct block {
     struct block *next;
-    unsigned char *base; /* the mapping, red zones included */
+    unsigned char *base; /* the mapping, red zones included; null: addresses alone */
     unsigned char *data;
     size_t bytes;
     size_t mapped;
@@ -55,6 +55,7 @@ static bool is_filled(const unsigned char *data, size_t bytes, unsigned char wit
 static bool is_intact(const struct block *it)
 {
     size_t before = (size_t)(it->data - it->base);
+    if (!it->base) return true;
     if (fake_guards_memory()) return it->alive || is_filled(it->data, it->bytes, FREED);
     if (!is_filled(it->base, before, RED)) return false;
     if (!is_filled(it->data + it->bytes, it->mapped - before - it->bytes, RED)) return false;
@@ -74,44 +75,59 @@ static void unlink_block(struct block **link)
 {
     struct block *it = *link;
     *link = it->next;
-    munmap(it->base, it->mapped);
+    if (it->base) munmap(it->base, it->mapped);
     free(it);
+}
+
+/* Where nothing of this process lies, from the same place on in every run. */
+static unsigned char *next_address(size_t room)
+{
+    static uintptr_t next = (uintptr_t)1 << 45;
+    unsigned char *address = (unsigned char *)next;
+    next += room + RED_ZONE;
+    return address;
+}
+
+static void map(struct block *it, size_t room)
+{
+    const size_t alignment = fake_guards_memory() ? 16 : 256;
+    it->mapped = room + 2 * RED_ZONE;
+    it->base = mmap(NULL, it->mapped, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (it->base == MAP_FAILED) return;
+    /* 256-byte aligned as the driver's, with the end as near to the red zone as that allows; where
+     * nobody may read there either, as near as the widest load allows */
+    it->data = it->base + RED_ZONE + (room - it->bytes) / alignment * alignment;
+    if (fake_guards_memory()) {
+        mprotect(it->base, RED_ZONE, PROT_NONE);
+        mprotect(it->base + RED_ZONE + room, RED_ZONE, PROT_NONE);
+    } else {
+        memset(it->base, RED, (size_t)(it->data - it->base));
+        memset(it->data + it->bytes, RED, (size_t)(it->base + it->mapped - it->data) - it->bytes);
+    }
+    if (it->bytes <= POISON_MAX) memset(it->data, FRESH, it->bytes);
 }
 
 static CUresult allocate(size_t bytes, enum block_kind kind, CUcontext context, void **data)
 {
     size_t page = 4096;
     size_t room = (bytes + page - 1) / page * page;
-    size_t alignment;
     struct block *it;
     if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     if (bytes > fake_device_memory() || in_use > fake_device_memory() - bytes) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     it = calloc(1, sizeof *it);
-    it->mapped = room + 2 * RED_ZONE;
-    it->base = mmap(NULL, it->mapped, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (it->base == MAP_FAILED) {
-        free(it);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    /* 256-byte aligned as the driver's, with the end as near to the red zone as that allows; where
-     * nobody may read there either, as near as the widest load allows */
-    alignment = fake_guards_memory() ? 16 : 256;
-    it->data = it->base + RED_ZONE + (room - bytes) / alignment * alignment;
     it->bytes = bytes;
     it->kind = kind;
     it->context = context;
     it->alive = true;
-    if (fake_guards_memory()) {
-        mprotect(it->base, RED_ZONE, PROT_NONE);
-        mprotect(it->base + RED_ZONE + room, RED_ZONE, PROT_NONE);
-    } else {
-        memset(it->base, RED, (size_t)(it->data - it->base));
-        memset(it->data + bytes, RED, (size_t)(it->base + it->mapped - it->data) - bytes);
+    if (fake_is_idle() && kind == DEVICE) it->data = next_address(room);
+    else map(it, room);
+    if (it->base == MAP_FAILED) {
+        free(it);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (bytes <= POISON_MAX) memset(it->data, FRESH, bytes);
     it->next = blocks;
     blocks = it;
     in_use += bytes;
@@ -125,7 +141,7 @@ static void release(struct block *it)
     it->alive = false;
     in_use -= it->bytes;
     resting += it->bytes;
-    if (it->bytes <= POISON_MAX) memset(it->data, FREED, it->bytes);
+    if (it->base && it->bytes <= POISON_MAX) memset(it->data, FREED, it->bytes);
     while (resting > RESTING_MAX) {
         struct block **oldest = NULL;
         for (struct block **link = &blocks; *link; link = &(*link)->next)

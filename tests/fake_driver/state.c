@@ -20,6 +20,8 @@ static struct {
     int devices, capability, version, processors;
     size_t memory;
     bool guards; /* memory */
+    bool idle;
+    FILE *log;
     CUresult init_result;
     uint64_t next_id;
     int problems;
@@ -31,7 +33,7 @@ static struct {
     char failed[NAME_MAX];
 
     struct {
-        char name[NAME_MAX];
+        const char *name;
         uint64_t calls;
     } functions[FUNCTIONS_MAX];
 
@@ -79,8 +81,10 @@ static long from_environment(const char *name, long otherwise)
 
 static void configure(void)
 {
+    const char *log;
     if (state.configured) return;
     state.configured = true;
+    log = getenv("FAKECUDA_LOG");
     fake_register_definitions();
     state.devices = (int)from_environment("FAKECUDA_DEVICES", 2);
     state.capability = (int)from_environment("FAKECUDA_CAPABILITY", 90);
@@ -88,6 +92,8 @@ static void configure(void)
     state.version = (int)from_environment("FAKECUDA_VERSION", 13000);
     state.processors = (int)from_environment("FAKECUDA_PROCESSORS", 132);
     state.guards = from_environment("FAKECUDA_GUARD", 0) != 0;
+    state.idle = from_environment("FAKECUDA_IDLE", 0) != 0;
+    if (log && *log) state.log = fopen(log, "a");
     state.init_result = (CUresult)from_environment("FAKECUDA_INIT", CUDA_SUCCESS);
 }
 
@@ -117,6 +123,16 @@ int fake_device_processors(void)
 bool fake_guards_memory(void)
 {
     return state.guards;
+}
+
+bool fake_is_idle(void)
+{
+    return state.idle;
+}
+
+FILE *fake_log(void)
+{
+    return state.log;
 }
 
 size_t fake_device_memory(void)
@@ -167,16 +183,14 @@ CUresult fake_problem(CUresult result, const char *format, ...)
     return result;
 }
 
+/* Names are literals: the address tells them apart, or finds another entry of the same name. */
 static void count_call(const char *function)
 {
     for (int i = 0; i < FUNCTIONS_MAX; ++i) {
-        if (state.functions[i].name[0] == '\0') {
-            snprintf(state.functions[i].name, NAME_MAX, "%s", function);
-        }
-        if (strcmp(state.functions[i].name, function) == 0) {
-            state.functions[i].calls += 1;
-            return;
-        }
+        if (!state.functions[i].name) state.functions[i].name = function;
+        if (state.functions[i].name != function) continue;
+        state.functions[i].calls += 1;
+        return;
     }
 }
 
@@ -285,7 +299,8 @@ uint64_t fakecuda_calls(const char *name)
     uint64_t calls = 0;
     fake_lock();
     for (int i = 0; i < FUNCTIONS_MAX; ++i)
-        if (!name || strcmp(name, state.functions[i].name) == 0) calls += state.functions[i].calls;
+        if (state.functions[i].name && (!name || strcmp(name, state.functions[i].name) == 0))
+            calls += state.functions[i].calls;
     fake_unlock();
     return calls;
 }

@@ -182,6 +182,7 @@ CUresult fake_submit(CUstream handle, struct CUgraphNode_st *work)
         return fake_problem(CUDA_ERROR_INVALID_HANDLE, "work for a stream of another context");
     }
     work->context = context;
+    fake_log_work(work);
     if (stream->capture) return record(stream, work);
     result = check_legacy(stream);
     if (result != CUDA_SUCCESS) return result;

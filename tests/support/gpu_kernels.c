@@ -3,14 +3,15 @@
  * The tests' own kernels. */
 #include "support/gpu_kernels.h"
 
+#include <string.h>
+
 #include "base/status.h"
 
-static const unsigned char image[64] = "a fatbin";
-static struct wd_module module = {"test", image, image + sizeof image, NULL};
+static struct wd_module module = {"test", NULL, NULL, {NULL}};
 
-struct wd_kernel line_kernel = {&module, "test_line", NULL, 0};
-struct wd_kernel other_kernel = {&module, "test_other", NULL, 0};
-struct wd_kernel absent_kernel = {&module, "test_absent", NULL, 0};
+struct wd_kernel line_kernel = {&module, "test_line", {NULL}, 0};
+struct wd_kernel other_kernel = {&module, "test_other", {NULL}, 0};
+struct wd_kernel absent_kernel = {&module, "test_absent", {NULL}, 0};
 
 _Thread_local void *through_scratch_at;
 
@@ -27,9 +28,9 @@ void gpu_kernels_reset(void)
 {
     static const size_t sizes[2] = {sizeof(struct line_args), sizeof(struct line_size)};
     struct wd_kernel *all[] = {&line_kernel, &other_kernel, &absent_kernel};
-    module.library = NULL;
+    memset(module.library, 0, sizeof module.library);
     for (int i = 0; i < 3; ++i) {
-        all[i]->function = NULL;
+        memset(all[i]->function, 0, sizeof all[i]->function);
         all[i]->shared_allowed = 0;
     }
     fake->fakecuda_register_kernel("test_line", line, NULL, sizes, 2);

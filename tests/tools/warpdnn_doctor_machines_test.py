@@ -23,7 +23,8 @@ def flags(version, archs):
     return ["-std=c11", "-D_GNU_SOURCE=", '-DWD_VERSION="0"', "-DWD_WITH_CUDA=1", f"-DWD_CUDA_VERSION={version}",
             f'-DWD_CUDA_ARCHS="{archs}"', '-DWARPDNN_FROM_BIN_LIBRARY="../lib/warpdnn"',
             '-DWARPDNN_FROM_BIN_LIBEXEC="../libexec/warpdnn"', "-I" + WARPDNN,
-            "-I" + os.path.join(SOURCE, "include"), "-I" + os.path.join(BUILD, "generated")]
+            "-I" + os.path.join(SOURCE, "include"), "-I" + os.path.join(SOURCE, "src"),
+            "-I" + os.path.join(BUILD, "generated")]
 
 
 def cuda_doctor(w, version, archs="sm_80 sm_90a compute_90"):

@@ -146,7 +146,7 @@ def test_coverage(t, w):
             (100, "sm_90a compute_90a", "none "), (103, "sm_100f", "native sm_100f"),
             (120, "sm_100f", "none "), (103, "sm_100", "native sm_100"), (90, "compute_90a", "jit compute_90a"),
             (75, "sm_80 sm_90a compute_90", "none "), (90, "", "none "), (86, "compute_80 sm_86", "native sm_86"),
-            (121, "compute_90 compute_120f", "jit compute_90"), (90, "sm_80", "none ")]
+            (121, "compute_90 compute_120f", "jit compute_120f"), (90, "sm_80", "none ")]
     calls = "".join(f'show({cap}, "{archs}");' for cap, archs, _ in rows)
     folder = os.path.join(tool.SOURCE, "tools", "warpdnn")
     program = w.compile("coverage", """
@@ -159,7 +159,7 @@ static void show(int capability, const char *archs)
     enum coverage got = coverage_of(capability, archs, by, sizeof by);
     printf("%s %s\\n", names[got], by);
 }
-int main(void) { """ + calls + " return 0; }", "-D_GNU_SOURCE", "-I" + folder,
+int main(void) { """ + calls + " return 0; }", "-D_GNU_SOURCE", "-I" + folder, "-I" + os.path.join(tool.SOURCE, "src"),
                         os.path.join(folder, "coverage.c"), os.path.join(folder, "text.c"))
     _, out, _ = run([program])
     for (capability, archs, want), got in zip(rows, out.splitlines()):

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "gpu/gpu.h"
 #include "support/gpu_kernels.h"
+#include "unit/gpu_images.h"
 
 static const cudnnStatus_t OK = CUDNN_STATUS_SUCCESS;
 
@@ -164,12 +165,70 @@ static void test_load_failures(void **state)
         fake->fakecuda_fail_function("cuLibraryLoadData", cases[i].result);
         assert_int_equal(launch_with(queue, &line_kernel, 1, 0, 0), cases[i].status);
         assert_non_null(strstr(wd_last_error(), "cuLibraryLoadData: CUDA_ERROR_"));
-        assert_non_null(strstr(wd_last_error(), "module test (64 bytes) for device 0 of compute "
+        assert_non_null(strstr(wd_last_error(), "module test (no image) for device 0 of compute "
                                                 "capability 9.0"));
     }
     fake->fakecuda_fail_function(NULL, 0);
     /* a failure is not remembered */
     assert_int_equal(launch_with(queue, &line_kernel, 1, 0, 0), OK);
+    wd_gpu_queue_destroy(queue);
+}
+
+static void expect_failed(struct wd_queue *queue, struct wd_kernel *kernel, cudnnStatus_t status,
+                          const char *const *words)
+{
+    uint64_t loaded = fake->fakecuda_calls("cuLibraryLoadData");
+    wd_last_error_clear();
+    assert_int_equal(launch_with(queue, kernel, 1, 0, 0), status);
+    for (; *words; ++words)
+        if (!strstr(wd_last_error(), *words))
+            fail_msg("\"%s\" lacks \"%s\"", wd_last_error(), *words);
+    assert_int_equal(fake->fakecuda_calls("cuLibraryLoadData"), loaded);
+    assert_int_equal(wd_gpu_scratch_bytes(), 0);
+}
+
+/* An image that none of the device's is, or that is damaged, or for which there is no memory: told
+ * before the driver is asked, and the next launch tries again. */
+static void test_image_failures(void **state)
+{
+    static const char *const older[] = {"sm_80", NULL};
+    static const char *const usual[] = {"sm_80", "sm_90a", "compute_90", NULL};
+    static const char *const choosing[] = {"choosing an image: CUDA_ERROR_NO_BINARY_FOR_GPU",
+                                           "test_line of module made (no image) for device 0",
+                                           NULL};
+    static const char *const table[] = {"choosing an image: CUDA_ERROR_INVALID_IMAGE",
+                                        "module made (no image)", NULL};
+    static const char *const unpacking[] = {"unpacking: CUDA_ERROR_INVALID_IMAGE",
+                                            "test_line of module made (sm_90a) for device 0", NULL};
+    struct made_images images;
+    struct wd_module module = made_module(&images, older);
+    struct wd_kernel kernel = {&module, "test_line", {NULL}, 0};
+    struct wd_queue *queue = NULL;
+    (void)state;
+    assert_int_equal(wd_gpu_queue_create(&queue), OK);
+    expect_failed(queue, &kernel, CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH, choosing);
+    module = made_module(&images, usual);
+    images.rows[2].packed = UINT64_MAX;
+    expect_failed(queue, &kernel, CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER, table);
+    images.rows[2].packed = MADE_PACKED;
+    images.head.hash ^= 1;
+    expect_failed(queue, &kernel, CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER, unpacking);
+    images.head.hash ^= 1;
+#if WD_WITH_CUDA
+    {
+        static const char *const memory[] = {"no host memory to unpack module made (sm_90a)", NULL};
+        uint64_t alive = wd_alloc_bytes();
+        wd_alloc_fail_at(1);
+        expect_failed(queue, &kernel, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, memory);
+        wd_alloc_fail_at(0);
+        assert_int_equal(wd_alloc_bytes(), alive);
+    }
+#else
+    module.image_end = module.image; /* nothing unpacks images in a build without CUDA */
+#endif
+    assert_int_equal(launch_with(queue, &kernel, 1, 0, 0), OK);
+    assert_int_equal(launch_with(queue, &kernel, 1, 0, 0), OK);
+    assert_int_equal(fake->fakecuda_calls("cuLibraryLoadData"), 1);
     wd_gpu_queue_destroy(queue);
 }
 
@@ -180,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_meetings, start, finish),
         cmocka_unit_test_setup_teardown(test_launch_refused, start, finish),
         cmocka_unit_test_setup_teardown(test_load_failures, start, finish),
+        cmocka_unit_test_setup_teardown(test_image_failures, start, finish),
     };
     fake_open();
     fake->cuInit(0);

@@ -22,10 +22,10 @@ struct twin_args {
     int64_t terms;
 };
 
-/* where a real module's fatbin would be */
-extern const unsigned char wd_fatbin_gpu_twins[], wd_fatbin_gpu_twins_end[];
-const unsigned char wd_fatbin_gpu_twins[1] = {0};
-const unsigned char wd_fatbin_gpu_twins_end[1] = {0};
+/* where a real module's images would be: none, so the end is the beginning */
+extern const unsigned char wd_images_gpu_twins[];
+const unsigned char wd_images_gpu_twins[1] = {0};
+extern const unsigned char wd_images_gpu_twins_end[1] __attribute__((alias("wd_images_gpu_twins")));
 
 #define WD_DEF_MODULE gpu_twins
 #define WD_DEF_BODY "unit/gpu_twins_def.h"

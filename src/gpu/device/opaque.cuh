@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers of which the compiler is to know nothing.
+#ifndef WD_GPU_DEVICE_OPAQUE_CUH
+#define WD_GPU_DEVICE_OPAQUE_CUH
+
+#include <stdint.h>
+
+// The same number. Of p + s, p + s + s and so on the compiler would make p + 2 * s, 64-bit products of six
+// instructions each; of an opaque s it makes one addition after the other, of two.
+static __device__ __forceinline__ int64_t wd_opaque(int64_t value)
+{
+    asm volatile("// opaque" : "+l"(value));
+    return value;
+}
+
+#endif
