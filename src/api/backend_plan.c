@@ -66,22 +66,35 @@ static cudnnStatus_t build(const struct wd_built_engine *engine, struct wd_built
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Whether a plan made for one device runs on another. CPUs differ in speed only. */
-static bool same_device(const struct wd_device *a, const struct wd_device *b)
+/* Whether a plan made for one device runs on another, which may have launches that the plan could not
+ * count on, but not the other way round. CPUs differ in speed only. */
+static bool same_device(const struct wd_device *plan, const struct wd_device *device)
 {
-    if (a->kind == WD_CPU && b->kind == WD_CPU) return true;
-    return a->kind == b->kind && a->capability == b->capability &&
-           a->multiprocessors == b->multiprocessors && a->shared_per_block == b->shared_per_block;
+    if (plan->kind == WD_CPU && device->kind == WD_CPU) return true;
+    return plan->kind == device->kind && plan->capability == device->capability &&
+           plan->multiprocessors == device->multiprocessors &&
+           plan->shared_per_block == device->shared_per_block &&
+           (device->cooperative || !plan->cooperative) && (device->grids_meet || !plan->grids_meet);
+}
+
+/* What of launches tells devices of one kind apart. */
+static const char *launches(const struct wd_device *device)
+{
+    if (device->grids_meet)
+        return device->cooperative ? "clusters and grids that meet" : "grids that meet";
+    return device->cooperative ? "clusters" : "plain grids";
 }
 
 static cudnnStatus_t check_device(const struct wd_device *plan, const struct wd_device *device,
                                   const char *what)
 {
-    WD_REQUIRE(same_device(plan, device), CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH,
-               "execution plan: made for a %s of capability %d with %d processors, the %s has a %s "
-               "of capability %d with %d",
-               plan->kind == WD_CPU ? "CPU" : "GPU", plan->capability, plan->multiprocessors, what,
-               device->kind == WD_CPU ? "CPU" : "GPU", device->capability, device->multiprocessors);
+    WD_REQUIRE(
+        same_device(plan, device), CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH,
+        "execution plan: made for a %s of capability %d with %d processors and %s, the %s has "
+        "a %s of capability %d with %d and %s",
+        plan->kind == WD_CPU ? "CPU" : "GPU", plan->capability, plan->multiprocessors,
+        launches(plan), what, device->kind == WD_CPU ? "CPU" : "GPU", device->capability,
+        device->multiprocessors, launches(device));
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -31,19 +31,22 @@ struct wd_device {
     bool grids_meet;  /* grids may be launched of which all blocks are there at once */
 };
 
-/* One CUDA translation unit, compiled to a fatbin and embedded by the assembler. Loaded when the
- * first of its kernels is launched. An empty image means a build without CUDA. */
+/* Compute capabilities of the devices that one process uses; what is loaded is kept for each. */
+enum { WD_MODULE_PLACES = 8 };
+
+/* One CUDA translation unit, compiled to an image for each architecture (gpu/image.h), embedded by the
+ * assembler. Loaded when the first of its kernels is launched. No bytes mean a build without CUDA. */
 struct wd_module {
     const char *name;
     const unsigned char *image;
     const unsigned char *image_end;
-    void *library; /* CUlibrary, published once by gpu/module.c */
+    void *library[WD_MODULE_PLACES]; /* CUlibrary, published once by gpu/module.c */
 };
 
 struct wd_kernel {
     struct wd_module *module;
     const char *symbol;
-    void *function;          /* CUkernel, published once by gpu/module.c */
+    void *function[WD_MODULE_PLACES]; /* CUkernel, published once by gpu/module.c */
     uint64_t shared_allowed; /* bit per device: dynamic shared memory beyond 48 KiB is allowed */
 };
 

@@ -339,11 +339,12 @@ void wd_device_write(struct wd_text *text, const struct wd_device *device)
     wd_text_add(text,
                 "{\"kind\":\"%s\",\"ordinal\":%d,\"capability\":%d,\"multiprocessors\":%d,"
                 "\"shared_per_block\":%lld,\"shared_per_processor\":%lld,\"l2_bytes\":%lld,"
-                "\"memory_bytes\":%lld,\"cooperative\":%d}",
+                "\"memory_bytes\":%lld,\"cooperative\":%d,\"grids_meet\":%d}",
                 device->kind == WD_CPU ? "cpu" : "gpu", device->ordinal, device->capability,
                 device->multiprocessors, (long long)device->shared_per_block,
                 (long long)device->shared_per_processor, (long long)device->l2_bytes,
-                (long long)device->memory_bytes, device->cooperative ? 1 : 0);
+                (long long)device->memory_bytes, device->cooperative ? 1 : 0,
+                device->grids_meet ? 1 : 0);
 }
 
 void wd_device_read(struct wd_reader *reader, struct wd_device *device)
@@ -367,5 +368,10 @@ void wd_device_read(struct wd_reader *reader, struct wd_device *device)
     device->memory_bytes = member(reader, "memory_bytes", 0, INT64_MAX);
     wd_read_key(reader, "cooperative");
     device->cooperative = wd_read_int(reader, 0, 1) == 1;
+    device->grids_meet = device->cooperative; /* in texts that do not say it */
+    if (wd_read_if(reader, ',')) {
+        wd_read_key(reader, "grids_meet");
+        device->grids_meet = wd_read_int(reader, 0, 1) == 1;
+    }
     wd_read_token(reader, '}');
 }

@@ -46,12 +46,11 @@ cudnnStatus_t wd_rule_concat(const struct wd_graph *graph, const struct wd_node 
     int64_t sum = 0;
     char x_text[160];
     char y_text[160];
-    wd_tensor_text(y, y_text, sizeof y_text);
     WD_REQUIRE(attr->inputs >= 1 && attr->inputs < WD_MAX_SLOTS, CUDNN_STATUS_NOT_SUPPORTED,
                "%s: %d inputs are not in 1..%d", op, attr->inputs, WD_MAX_SLOTS - 1);
     WD_REQUIRE(attr->axis >= 0 && attr->axis < y->rank, CUDNN_STATUS_BAD_PARAM,
                "%s: axis %d is none of the %d dimensions of y (%s)", op, attr->axis, y->rank,
-               y_text);
+               wd_tensor_text(y, y_text, sizeof y_text));
     WD_REQUIRE(attr->in_place >= -1 && attr->in_place < attr->inputs, CUDNN_STATUS_BAD_PARAM,
                "%s: in-place index %d is none of %d inputs, nor -1", op, attr->in_place,
                attr->inputs);
@@ -61,22 +60,24 @@ cudnnStatus_t wd_rule_concat(const struct wd_graph *graph, const struct wd_node 
                    "%s: input %d is %s, but there are %d inputs", op, i, x ? "there" : "missing",
                    attr->inputs);
         if (!x) break;
-        wd_tensor_text(x, x_text, sizeof x_text);
         WD_REQUIRE(x->rank == y->rank, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-                   "%s: input %d (%s) has %d dimensions, y (%s) %d", op, i, x_text, x->rank, y_text,
-                   y->rank);
+                   "%s: input %d (%s) has %d dimensions, y (%s) %d", op, i,
+                   wd_tensor_text(x, x_text, sizeof x_text), x->rank,
+                   wd_tensor_text(y, y_text, sizeof y_text), y->rank);
         for (int d = 0; d < y->rank; ++d) {
             WD_REQUIRE(
                 d == attr->axis || x->dim[d] == y->dim[d], CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                 "%s: dim[%d]=%lld of input %d (%s) is not that of y (%s), and the axis is %d", op,
-                d, (long long)x->dim[d], i, x_text, y_text, attr->axis);
+                d, (long long)x->dim[d], i, wd_tensor_text(x, x_text, sizeof x_text),
+                wd_tensor_text(y, y_text, sizeof y_text), attr->axis);
         }
         WD_TRY(check_pair(graph, node, X + i, y));
         sum += x->dim[attr->axis];
     }
     WD_REQUIRE(sum == y->dim[attr->axis], CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                "%s: dim[%d]=%lld of y (%s) is not the sum of those of the inputs, %lld", op,
-               attr->axis, (long long)y->dim[attr->axis], y_text, (long long)sum);
+               attr->axis, (long long)y->dim[attr->axis], wd_tensor_text(y, y_text, sizeof y_text),
+               (long long)sum);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -88,16 +89,15 @@ cudnnStatus_t wd_rule_reshape(const struct wd_graph *graph, const struct wd_node
     const struct wd_tensor *y = wd_slot(graph, node, Y);
     char x_text[160];
     char y_text[160];
-    wd_tensor_text(x, x_text, sizeof x_text);
-    wd_tensor_text(y, y_text, sizeof y_text);
     WD_REQUIRE(wd_tensor_count(x) == wd_tensor_count(y), CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-               "%s: x (%s) has %lld elements, y (%s) %lld", op, x_text,
-               (long long)wd_tensor_count(x), y_text, (long long)wd_tensor_count(y));
+               "%s: x (%s) has %lld elements, y (%s) %lld", op,
+               wd_tensor_text(x, x_text, sizeof x_text), (long long)wd_tensor_count(x),
+               wd_tensor_text(y, y_text, sizeof y_text), (long long)wd_tensor_count(y));
     WD_REQUIRE(x->vect_count == 1 && y->vect_count == 1, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
                "%s: x (%s) or y (%s) has vectors, whose elements have no order of their own", op,
-               x_text, y_text);
+               wd_tensor_text(x, x_text, sizeof x_text), wd_tensor_text(y, y_text, sizeof y_text));
     WD_REQUIRE(!wd_tensor_overlaps_itself(x), CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
                "%s: elements of x (%s) lie in one place, so they have no order in memory", op,
-               x_text);
+               wd_tensor_text(x, x_text, sizeof x_text));
     return check_pair(graph, node, X, y);
 }

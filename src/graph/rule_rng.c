@@ -14,14 +14,13 @@ static cudnnStatus_t check_number(const struct wd_graph *graph, const struct wd_
     char text[160];
     if (!tensor) return CUDNN_STATUS_SUCCESS;
     wd_op_slot_name(node->op, slot, name);
-    wd_tensor_text(tensor, text, sizeof text);
     WD_REQUIRE(!(tensor->flags & WD_OPAQUE), CUDNN_STATUS_BAD_PARAM, "rng: %s is opaque", name);
     WD_REQUIRE(tensor->dtype == CUDNN_DATA_INT64 || tensor->dtype == CUDNN_DATA_INT32,
                CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "rng: %s is %s; there are int64, int32", name,
                wd_dtype_name(tensor->dtype));
     WD_REQUIRE(wd_tensor_count(tensor) == 1, CUDNN_STATUS_BAD_PARAM,
-               "rng: %s (%s) has %lld elements, not 1", name, text,
-               (long long)wd_tensor_count(tensor));
+               "rng: %s (%s) has %lld elements, not 1", name,
+               wd_tensor_text(tensor, text, sizeof text), (long long)wd_tensor_count(tensor));
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -59,7 +58,6 @@ cudnnStatus_t wd_rule_rng(const struct wd_graph *graph, const struct wd_node *no
     WD_TRY(check_number(graph, node, SEED));
     WD_TRY(check_number(graph, node, OFFSET));
     WD_REQUIRE(y, CUDNN_STATUS_BAD_PARAM, "rng: y is missing");
-    wd_tensor_text(y, text, sizeof text);
     WD_REQUIRE(!(y->flags & (WD_BY_VALUE | WD_OPAQUE)), CUDNN_STATUS_BAD_PARAM,
                "rng: y is no tensor in memory");
     WD_REQUIRE(wd_dtype_bits(y->dtype) > 0 && y->dtype != CUDNN_DATA_COMPLEX_FP32 &&
@@ -67,9 +65,10 @@ cudnnStatus_t wd_rule_rng(const struct wd_graph *graph, const struct wd_node *no
                CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
                "rng: y is %s, which does not hold any real number", wd_dtype_name(y->dtype));
     WD_REQUIRE(y->reordering == CUDNN_TENSOR_REORDERING_NONE, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
-               "rng: y (%s) is reordered", text);
+               "rng: y (%s) is reordered", wd_tensor_text(y, text, sizeof text));
     WD_REQUIRE(wd_dtype_bits(y->dtype) >= 8 || (wd_tensor_is_packed(y) && y->vect_count == 1),
                CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
-               "rng: elements of y (%s) share bytes, which takes a tensor without gaps", text);
+               "rng: elements of y (%s) share bytes, which takes a tensor without gaps",
+               wd_tensor_text(y, text, sizeof text));
     return CUDNN_STATUS_SUCCESS;
 }

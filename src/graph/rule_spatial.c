@@ -22,10 +22,9 @@ static cudnnStatus_t check_tensor(const char *op, const struct wd_graph *graph,
     wd_op_slot_name(node->op, slot, name);
     WD_REQUIRE(!(tensor->flags & (WD_BY_VALUE | WD_OPAQUE)), CUDNN_STATUS_BAD_PARAM,
                "%s: %s is no tensor in memory", op, name);
-    wd_tensor_text(tensor, text, sizeof text);
     WD_REQUIRE(tensor->rank == rank, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
                "%s: %s (%s) has %d dimensions, not %d; there are 2-D transforms only", op, name,
-               text, tensor->rank, rank);
+               wd_tensor_text(tensor, text, sizeof text), tensor->rank, rank);
     WD_REQUIRE(tensor->dtype == dtype, CUDNN_STATUS_BAD_PARAM, "%s: %s is %s, another tensor %s",
                op, name, wd_dtype_name(tensor->dtype), wd_dtype_name(dtype));
     WD_REQUIRE(tensor->vect_count == 1 && tensor->reordering == CUDNN_TENSOR_REORDERING_NONE,
@@ -33,7 +32,7 @@ static cudnnStatus_t check_tensor(const char *op, const struct wd_graph *graph,
     for (int d = 0; dim && d < rank; ++d) {
         WD_REQUIRE(dim[d] < 0 || tensor->dim[d] == dim[d], CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                    "%s: dim[%d]=%lld of %s (%s) should be %lld", op, d, (long long)tensor->dim[d],
-                   name, text, (long long)dim[d]);
+                   name, wd_tensor_text(tensor, text, sizeof text), (long long)dim[d]);
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -197,6 +197,13 @@ struct wd_view wd_call_tensor_view(const struct wd_call *call, int index)
     return view;
 }
 
+const void *wd_call_prepared(const struct wd_call *call, wd_prepare_fn prepare, void *own)
+{
+    if (call->prepared && call->prepared_by == prepare) return call->prepared;
+    prepare(&call->problem, own);
+    return own;
+}
+
 /* The compute type of a node, and whether it sums products of its elements. */
 static int compute_type(const struct wd_node *node, bool *sums)
 {

@@ -2,9 +2,9 @@
  *
  * The contract of an engine: one way to do one operation, or several at once, on one kind of device.
  * An engine is a file in its family's folder and a row in engines.def. It says whether it takes a
- * problem (and if not, why), how much workspace it needs, and emits its work into a queue. All three
- * are pure functions of their arguments, safe for threads; emit allocates nothing and waits for
- * nothing. */
+ * problem (and if not, why), how much workspace it needs, prepares what takes long, and emits its work into
+ * a queue. All of these are pure functions of their arguments, safe for threads; emit allocates nothing and
+ * waits for nothing. */
 #ifndef WD_OPS_ENGINE_H
 #define WD_OPS_ENGINE_H
 
@@ -63,6 +63,9 @@ bool wd_reject(struct wd_reason *reason, cudnnStatus_t status, const char *forma
 /* What engines may rely on, and callers' workspaces are refused without. */
 enum { WD_WORKSPACE_ALIGNMENT = 16 };
 
+/* Works something out of a problem, as many bytes as it says elsewhere; a pure function. */
+typedef void (*wd_prepare_fn)(const struct wd_problem *problem, void *prepared);
+
 /* One execution of a problem. */
 struct wd_call {
     struct wd_problem problem;
@@ -72,6 +75,8 @@ struct wd_call {
     /* of a piece: the scalars of all nodes, and by node of the graph where its own begin */
     const double *graph_scalars;
     const int32_t *scalar_offset;
+    const void *prepared; /* by the plan, with `prepared_by`; or null */
+    wd_prepare_fn prepared_by;
 };
 
 /* The scalars of a piece's node i. */
@@ -99,6 +104,12 @@ struct wd_engine {
     bool (*match)(const struct wd_problem *problem, struct wd_reason *reason);
     /* Bytes of workspace; null: none. Asked only of problems that match. */
     int64_t (*workspace)(const struct wd_problem *problem);
+    /* What emit would take long to work out in every execution, as how to cut a problem that matches: made
+     * once, with the plan, as many bytes; null: nothing. Emit takes it from wd_call_prepared(), which tells
+     * results apart by the function alone: a call whose problem is changed and that is handed on has
+     * `prepared` null. */
+    wd_prepare_fn prepare;
+    size_t prepared_bytes;
     cudnnStatus_t (*emit)(const struct wd_call *call, struct wd_queue *queue);
 };
 
@@ -137,6 +148,10 @@ struct wd_view wd_call_view(const struct wd_call *call, int slot);
 struct wd_view wd_call_tensor_view(const struct wd_call *call, int index);
 const struct wd_tensor *wd_call_tensor(const struct wd_call *call, int slot);
 void *wd_call_data(const struct wd_call *call, int slot);
+
+/* What `prepare` works out of the call's problem: where the plan has it, that; else it is done now, into
+ * `own`, as for calls without a plan and for engines that others hand a call to. */
+const void *wd_call_prepared(const struct wd_call *call, wd_prepare_fn prepare, void *own);
 
 /* The accumulator of the last resort for a node: double where a tensor or the compute type is wide,
  * and where integers are summed, so that the sum is exact. */

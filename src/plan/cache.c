@@ -25,15 +25,16 @@ static uint64_t now;
 static uint64_t hits;
 static uint64_t misses;
 
-/* Device and graph as one key: every fact of the device that engines may look at, since a plan can
- * be asked for by a device that is only described. Returns its length, also where it did not fit. */
+/* Device and graph as one key: every fact of the device, since engines may look at any and a plan
+ * can be asked for by a device that is only described. Returns its length, also where it did not fit. */
 static size_t write_key(const struct wd_device *device, const struct wd_graph *graph,
                         unsigned char *key, size_t size)
 {
-    int64_t head[] = {
-        (int64_t)device->kind,   device->ordinal,          device->capability,
-        device->multiprocessors, device->shared_per_block, device->shared_per_processor,
-        device->l2_bytes,        device->memory_bytes,     device->cooperative};
+    int64_t head[] = {(int64_t)device->kind,    device->ordinal,
+                      device->capability,       device->multiprocessors,
+                      device->shared_per_block, device->shared_per_processor,
+                      device->l2_bytes,         device->memory_bytes,
+                      device->cooperative,      device->grids_meet};
     if (size < sizeof head) return sizeof head + wd_graph_key(graph, NULL, 0);
     memcpy(key, head, sizeof head);
     return sizeof head + wd_graph_key(graph, key + sizeof head, size - sizeof head);

@@ -64,6 +64,13 @@ static cudnnStatus_t make_step(struct wd_plan *plan, int p)
     step->scalar_offset = plan->cover.scalar_offset[last];
     WD_TRY(choose(&step->problem, plan->graph->engine, &step->engine));
     if (step->engine->workspace) step->workspace_bytes = step->engine->workspace(&step->problem);
+    if (step->engine->prepare) {
+        step->prepared = wd_alloc(step->engine->prepared_bytes);
+        WD_REQUIRE(step->prepared, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                   "no host memory for what %s prepares (%zu bytes)", step->engine->name,
+                   step->engine->prepared_bytes);
+        step->engine->prepare(&step->problem, step->prepared);
+    }
     plan->notes |= step->engine->notes;
     plan->last_resort |= step->engine->last_resort;
     add_name(plan, step->engine->name);
@@ -108,6 +115,9 @@ void wd_plan_destroy(struct wd_plan *plan)
 {
     if (!plan) return;
     atomic_fetch_sub_explicit(&alive, 1, memory_order_relaxed);
+    for (int p = 0; plan->steps && p < plan->cover.piece_count; ++p) {
+        wd_free(plan->steps[p].prepared);
+    }
     wd_cover_free(&plan->cover);
     wd_free(plan->graph);
     wd_free(plan->steps);
@@ -241,6 +251,8 @@ static cudnnStatus_t run_steps(const struct wd_plan *plan, struct wd_queue *queu
             .workspace = workspace ? workspace + step->workspace_offset : NULL,
             .graph_scalars = bindings->scalars,
             .scalar_offset = plan->cover.scalar_offset,
+            .prepared = step->prepared,
+            .prepared_by = step->engine->prepare,
         };
         WD_TRY(step->engine->emit(&call, queue));
     }

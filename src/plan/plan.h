@@ -18,6 +18,7 @@ struct wd_step {
     int64_t workspace_offset;  /* of its scratch in the plan's workspace */
     int64_t workspace_bytes;
     int scalar_offset; /* of the (last) node's scalars among the execution's */
+    void *prepared;    /* by the engine when the plan was made, or null */
 };
 
 /* Ids that are no engine's: the best plan there is, and one without pieces of several nodes. */

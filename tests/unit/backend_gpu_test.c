@@ -250,6 +250,56 @@ static void test_device_by_id(void **state)
     }
 }
 
+/* Makes a plan of its text, for the handle's device or for one that is described. */
+static cudnnStatus_t restore(const char *text, be_desc properties)
+{
+    be_desc plan = be_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    be_set(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+           (int64_t)strlen(text), text);
+    if (properties) be_set_ref(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, properties);
+    else be_set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+    return cudnnBackendFinalize(plan);
+}
+
+/* A plan that may have launches which a device has not is none for it, but the other way round. */
+static void test_launches(void **state)
+{
+    static const char meets[] = ",\"grids_meet\":1";
+    char device[1024], text[8192];
+    int64_t count = 0;
+    be_desc own = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    be_desc without = be_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    be_desc op =
+        be_pointwise(CUDNN_POINTWISE_ABS, be_tensor(1, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN), NULL,
+                     NULL, be_tensor(4, CUDNN_DATA_FLOAT, 4, dims4, BE_PLAIN));
+    char *at;
+    (void)state;
+    be_set(own, CUDNN_ATTR_DEVICEPROP_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+    text_of(own, device, sizeof device - 1);
+    at = strstr(device, meets);
+    assert_non_null(at);
+    at[strlen(meets) - 1] = '0';
+    be_set(without, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+           (int64_t)strlen(device), device);
+    be_final(without);
+    be_expect(cudnnBackendGetAttribute(be_plan_of(handle, 1, &op),
+                                       CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                                       CUDNN_TYPE_CHAR, sizeof text - 1, &count, text),
+              "the text of a plan");
+    text[count] = '\0';
+    assert_int_equal(restore(text, NULL), 0);
+    assert_int_equal(restore(text, without), CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH);
+    cudnnGetLastErrorString(device, sizeof device);
+    assert_non_null(strstr(device, "grids that meet, the handle has a GPU"));
+    at = strstr(text, meets);
+    assert_non_null(at);
+    at[strlen(meets) - 1] = '0';
+    assert_int_equal(restore(text, NULL), 0);
+    assert_int_equal(restore(text, without), 0);
+    memmove(at, at + strlen(meets), strlen(at + strlen(meets)) + 1); /* as it once was */
+    assert_int_equal(restore(text, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +308,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_notes, start, finish),
         cmocka_unit_test_setup_teardown(test_reports, start, finish),
         cmocka_unit_test_setup_teardown(test_device_by_id, start, finish),
+        cmocka_unit_test_setup_teardown(test_launches, start, finish),
     };
     fake_open();
     setenv("WARPDNN_DEVICE", "gpu", 1);

@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #define BE_FAIL fail_msg
+#include "base/alloc.h"
+#include "graph/json.h"
 #include "plan/plan.h"
 #include "support/backend_build.h"
 #include "support/fakecuda.h"
@@ -297,12 +299,90 @@ static void test_driver_looks(void **state)
     be_free_all();
 }
 
+/* Each fact of a device that engines may look at makes for another plan, and passes through its text. */
+static void test_device_facts(void **state)
+{
+    static const struct wd_device facts = {
+        WD_GPU, 0, 90, 132, 232448, 233472, 62914560, (int64_t)1 << 37, true, true};
+    enum { FACTS = 10 };
+    struct wd_device device[FACTS + 1];
+    const struct wd_plan *plan[FACTS + 1];
+    struct wd_single single;
+    struct wd_tensor tensor = {.dtype = CUDNN_DATA_FLOAT,
+                               .rank = 4,
+                               .vect_count = 1,
+                               .dim = {2, 3, 4, 1},
+                               .stride = {12, 4, 1, 1}};
+    uint64_t before;
+    (void)state;
+    for (int i = 0; i <= FACTS; ++i) device[i] = facts;
+    device[1].kind = WD_CPU;
+    device[2].ordinal = 1;
+    device[3].capability = 80;
+    device[4].multiprocessors = 131;
+    device[5].shared_per_block -= 1024;
+    device[6].shared_per_processor -= 1024;
+    device[7].l2_bytes -= 1024;
+    device[8].memory_bytes -= 1024;
+    device[9].cooperative = false;
+    device[10].grids_meet = false;
+    wd_single_init(&single, WD_OP_SOFTMAX_FORWARD);
+    single.node.attr.softmax.algorithm = CUDNN_SOFTMAX_ACCURATE;
+    wd_single_scalar(&single, 0, 1.0);
+    for (int slot = 0; slot < 2; ++slot) wd_single_bind(&single, slot, &tensor, NULL, NULL);
+    for (int i = 0; i <= FACTS; ++i) {
+        assert_int_equal(wd_plan_get(&device[i], &single.graph, &plan[i]), 0);
+        for (int k = 0; k < i; ++k) assert_ptr_not_equal(plan[i], plan[k]);
+    }
+    before = wd_plan_statistics().hits;
+    for (int i = 0; i <= FACTS; ++i) {
+        const struct wd_plan *again = NULL;
+        struct wd_text text = {0};
+        struct wd_reader reader;
+        struct wd_device read = {0};
+        wd_device_write(&text, &device[i]);
+        reader = wd_reader_start(text.data, text.length);
+        wd_device_read(&reader, &read);
+        wd_read_end(&reader);
+        assert_int_equal(wd_reader_status(&reader, "device"), 0);
+        assert_int_equal(wd_plan_get(&read, &single.graph, &again), 0);
+        assert_ptr_equal(again, plan[i]);
+        wd_plan_release(again);
+        wd_plan_release(plan[i]);
+        wd_free(text.data);
+    }
+    assert_int_equal(wd_plan_statistics().hits, before + FACTS + 1);
+}
+
+/* Texts that do not say whether grids meet: they do where clusters are launched. */
+static void test_device_text_without(void **state)
+{
+    (void)state;
+    for (int clusters = 0; clusters < 2; ++clusters) {
+        struct wd_device device = {.kind = WD_GPU, .multiprocessors = 1, .cooperative = clusters};
+        struct wd_text text = {0};
+        struct wd_reader reader;
+        char *end;
+        wd_device_write(&text, &device);
+        end = strstr(text.data, ",\"grids_meet\"");
+        assert_non_null(end);
+        memcpy(end, "}", 2);
+        reader = wd_reader_start(text.data, strlen(text.data));
+        wd_device_read(&reader, &device);
+        wd_read_end(&reader);
+        assert_int_equal(wd_reader_status(&reader, "device"), 0);
+        assert_int_equal(device.grids_meet, clusters);
+        wd_free(text.data);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workspace_sum), cmocka_unit_test(test_workspace_alignment),
         cmocka_unit_test(test_many_tensors),  cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_gelu_far_out),  cmocka_unit_test(test_driver_looks),
+        cmocka_unit_test(test_device_facts),  cmocka_unit_test(test_device_text_without),
     };
     int failed;
     setenv("WARPDNN_DEVICE", "cpu", 1);
