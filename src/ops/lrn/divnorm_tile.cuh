@@ -16,6 +16,7 @@
 #include "gpu/device/roots.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
+#include "gpu/device/wide.cuh"
 #include "ops/lrn/any_power.cuh"
 #include "ops/lrn/divnorm_vector_args.h"
 
@@ -42,15 +43,15 @@ __device__ __forceinline__ void powers(const divnorm_vector_args &a, const A *q,
         r[v] = wd_inverse_root(s[v]);
         inverse[v] = r[v] * r[v];
     }
-    if (a.power == DIVNORM_POWER_THREE_QUARTERS) {
+    if (a.power == LRN_POWER_THREE_QUARTERS) {
 #pragma unroll
         for (int v = 0; v < RUN; ++v) power[v] = r[v] * wd_root(r[v]);
-    } else if (a.power == DIVNORM_POWER_ANY) {
+    } else if (a.power == LRN_POWER_ANY) {
 #pragma unroll
         for (int v = 0; v < RUN; ++v) power[v] = any_power(s[v], numbers<A>(a).exponent);
     } else {
 #pragma unroll
-        for (int v = 0; v < RUN; ++v) power[v] = a.power == DIVNORM_POWER_ONE ? inverse[v] : r[v];
+        for (int v = 0; v < RUN; ++v) power[v] = a.power == LRN_POWER_ONE ? inverse[v] : r[v];
     }
 }
 
@@ -78,6 +79,15 @@ constexpr __device__ __host__ int quads_of(int pixels)
 template <class A, int V> struct alignas(sizeof(A) * V > 16 ? 16 : sizeof(A) * V) pack {
     A v[V];
 };
+
+template <class A> __device__ __forceinline__ void store_pack(A *to, const pack<A, 2> &one)
+{
+    wd_store_wide(to, one.v[0], one.v[1]);
+}
+template <class A> __device__ __forceinline__ void store_pack(A *to, const pack<A, 4> &one)
+{
+    wd_store_wide(to, one.v[0], one.v[1], one.v[2], one.v[3]);
+}
 
 // Sums of N neighbours: out[i] of in[i] .. in[i + N - 1]. What all windows of a group have is added up once,
 // what is before and behind it grows from window to window.
@@ -221,13 +231,13 @@ template <class T, int N, int QUADS> struct tile {
     }
 
     // The run whose first pixel is the plane's, at column w and `at` in memory; `none` behind a row.
-    __device__ __forceinline__ void load_run(const void *from, int at, int w, T none,
-                                             A *values) const
+    __device__ __forceinline__ void load_quads(const void *from, int at, int w, T none,
+                                               wd_run<T, QUAD> *quads) const
     {
         const T *first_pixel = input(from) + at;
-        wd_run<T, QUAD> r;
 #pragma unroll
         for (int u = 0; u < RUN; u += QUAD) {
+            wd_run<T, QUAD> &r = quads[u / QUAD];
 #pragma unroll
             for (int v = 0; v < QUAD; ++v) r.put(v, none);
             if (a.in_whole) {
@@ -238,9 +248,15 @@ template <class T, int N, int QUADS> struct tile {
                     if (w + u + v < a.width) r.put(v, first_pixel[(u + v) * a.in.pixel]);
                 }
             }
-#pragma unroll
-            for (int v = 0; v < QUAD; ++v) values[u + v] = wd_widen(r.get(v));
         }
+    }
+    __device__ __forceinline__ void load_run(const void *from, int at, int w, T none,
+                                             A *values) const
+    {
+        wd_run<T, QUAD> quads[QUADS];
+        load_quads(from, at, w, none, quads);
+#pragma unroll
+        for (int v = 0; v < RUN; ++v) values[v] = wd_widen(quads[v / QUAD].get(v % QUAD));
     }
 
     // ROWS rows of a pair of columns of x; `fill` where there are none.
@@ -248,6 +264,13 @@ template <class T, int N, int QUADS> struct tile {
     __device__ __forceinline__ void load_columns(int h, int w, T fill, wd_run<T, PAIR> *r) const
     {
         const T *row = input(a.x) + (int64_t)h * a.in.row;
+        if (ROWS > 1 && a.in_whole && h >= 0 && h + ROWS <= a.height &&
+            (uint32_t)w < (uint32_t)a.width) {
+            row += w;
+#pragma unroll
+            for (int j = 0; j < ROWS; ++j, row += a.in.row) r[j].load(row);
+            return;
+        }
 #pragma unroll
         for (int j = 0; j < ROWS; ++j) {
 #pragma unroll
@@ -280,13 +303,13 @@ template <class T, int N, int QUADS> struct tile {
         if (h + DOWN <= end) {
 #pragma unroll
             for (int j = 0; j < DOWN; ++j, to_sums += a.pitch) {
-                *reinterpret_cast<pack<A, PAIR> *>(to_sums) = s[j];
+                store_pack(to_sums, s[j]);
             }
             return;
         }
 #pragma unroll
         for (int j = 0; j < DOWN; ++j, to_sums += a.pitch) {
-            if (h + j < end) *reinterpret_cast<pack<A, PAIR> *>(to_sums) = s[j];
+            if (h + j < end) store_pack(to_sums, s[j]);
         }
     }
 
@@ -302,28 +325,38 @@ template <class T, int N, int QUADS> struct tile {
             const int h = low + (int)wd_take_rest(p, a.by_steps) * DOWN;
             if (h >= high || !turn(p)) continue;
             const T fill = narrowed<T>(reference); // which it is
-            pack<A, PAIR> s[DOWN], q[DOWN];
+            const int at = place(p, h) + column;
+            pack<A, PAIR> s[DOWN];
             if constexpr (N > 0) {
                 constexpr int ROWS = DOWN + N - 1;
                 pair r[ROWS];
+                A w[PAIR][ROWS], one[DOWN];
                 load_columns<ROWS>(h - a.back, first + column, fill, r);
 #pragma unroll
                 for (int v = 0; v < PAIR; ++v) {
-                    A w[ROWS], one[DOWN];
 #pragma unroll
-                    for (int j = 0; j < ROWS; ++j) w[j] = wd_widen(r[j].get(v)) - reference;
-                    if (both) {
-                        window_sums<DOWN, N>(w, one);
+                    for (int j = 0; j < ROWS; ++j) w[v][j] = wd_widen(r[j].get(v)) - reference;
+                }
+                if (both) { // and kept before there are squares, which take as many registers
+#pragma unroll
+                    for (int v = 0; v < PAIR; ++v) {
+                        window_sums<DOWN, N>(w[v], one);
 #pragma unroll
                         for (int j = 0; j < DOWN; ++j) s[j].v[v] = one[j];
                     }
-#pragma unroll
-                    for (int j = 0; j < ROWS; ++j) w[j] *= w[j];
-                    window_sums<DOWN, N>(w, one);
-#pragma unroll
-                    for (int j = 0; j < DOWN; ++j) q[j].v[v] = one[j];
+                    keep(sums() + at, h, high, s);
                 }
+#pragma unroll
+                for (int v = 0; v < PAIR; ++v) {
+#pragma unroll
+                    for (int j = 0; j < ROWS; ++j) w[v][j] *= w[v][j];
+                    window_sums<DOWN, N>(w[v], one);
+#pragma unroll
+                    for (int j = 0; j < DOWN; ++j) s[j].v[v] = one[j];
+                }
+                keep(squares() + at, h, high, s);
             } else {
+                pack<A, PAIR> q[DOWN];
 #pragma unroll
                 for (int j = 0; j < DOWN; ++j) s[j] = {}, q[j] = {};
 #pragma unroll 2
@@ -341,10 +374,9 @@ template <class T, int N, int QUADS> struct tile {
                         }
                     }
                 }
+                keep(squares() + at, h, high, q);
+                if (both) keep(sums() + at, h, high, s);
             }
-            const int at = place(p, h) + column;
-            keep(squares() + at, h, high, q);
-            if (both) keep(sums() + at, h, high, s);
         }
     }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "ops/engine.h"
 #include "ops/lrn/divnorm_vector_args.h"
+#include "ops/lrn/lrn_host.h"
 
 #define WD_KERNELS_MODULE divnorm_vector
 #define WD_KERNELS_ROWS "ops/lrn/divnorm_vector_kernels.def"
@@ -32,16 +33,6 @@ enum {
     BYTES_OWN = 2 << 10, /* bound of what kernels and the system have beside that */
     RUN_BYTES = 16,      /* alignment of a run, at most */
 };
-
-static int type_index(int dtype)
-{
-    switch (dtype) {
-    case CUDNN_DATA_FLOAT: return 0;
-    case CUDNN_DATA_HALF: return 1;
-    case CUDNN_DATA_BFLOAT16: return 2;
-    default: return 3; /* fp64: the rule takes no others */
-    }
-}
 
 static bool is_backward(const struct wd_problem *problem)
 {
@@ -105,13 +96,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-static int power_of(double beta)
-{
-    if (beta == 0.5) return DIVNORM_POWER_HALF;
-    if (beta == 0.75) return DIVNORM_POWER_THREE_QUARTERS;
-    return beta == 1.0 ? DIVNORM_POWER_ONE : DIVNORM_POWER_ANY;
-}
-
 /* Whether there is an instance for this window alone. */
 static bool has_kernel(int window, int dtype)
 {
@@ -123,7 +107,7 @@ static bool has_kernel(int window, int dtype)
 static int instance_of(int dtype, int window)
 {
     static const int first[] = {0, 3, 5, 7, 8}; /* of a type; its last is for any window */
-    const int type = type_index(dtype);
+    const int type = wd_lrn_type(dtype);
     if (!has_kernel(window, dtype)) return first[type + 1] - 1;
     return first[type] + (window == 9);
 }
@@ -216,6 +200,7 @@ static int64_t cut(struct divnorm_vector_args *a, int64_t planes, int dtype,
             (int32_t)wd_least(a->planes, planes / ((int64_t)TILES_LEAST * device->multiprocessors));
         a->planes = (int32_t)wd_most(a->planes, 1);
     }
+    a->asks = a->planes == 1 && parts == 1 && a->in_whole && a->in.row == a->width;
     a->total = (uint32_t)planes;
     a->by_columns = wd_fastdiv_of((uint32_t)pairs);
     a->by_steps = wd_fastdiv_of((uint32_t)steps);
@@ -256,15 +241,10 @@ static struct divnorm_vector_args args_of(const struct wd_call *call)
     a.full.factor = attr->alpha / attr->window / attr->window;
     a.full.exponent = -attr->beta;
     a.full.share = -2.0 * attr->beta * a.full.factor;
-    a.single.alpha = (float)a.full.alpha;
-    a.single.beta = (float)a.full.beta;
-    a.single.k = (float)a.full.k;
-    a.single.factor = (float)a.full.factor;
-    a.single.exponent = (float)a.full.exponent;
-    a.single.share = (float)a.full.share;
+    a.single = wd_lrn_rounded(&a.full);
     a.scales = a.full.alpha != 0.0;
     a.blends = a.full.beta != 0.0;
-    a.power = power_of(attr->beta);
+    a.power = wd_lrn_power(attr->beta);
     a.window = attr->window;
     a.back = (attr->window - 1) / 2;
     a.ahead = attr->window - 1 - a.back;

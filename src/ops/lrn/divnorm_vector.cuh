@@ -4,6 +4,7 @@
 #ifndef WD_OPS_LRN_DIVNORM_VECTOR_CUH
 #define WD_OPS_LRN_DIVNORM_VECTOR_CUH
 
+#include "gpu/device/prefetch.cuh"
 #include "ops/lrn/divnorm_tile.cuh"
 
 namespace {
@@ -16,8 +17,9 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
     using base::across, base::squares, base::sums, base::words;
     using base::first, base::right, base::top, base::bottom, base::low, base::high;
     using base::keep, base::put, base::sum_columns;
+    using base::load_quads, base::load_run;
     using base::n, base::reference, base::begin, base::end, base::start;
-    using base::place, base::turn, base::has, base::mean_at, base::in_at, base::load_run;
+    using base::place, base::turn, base::has, base::mean_at, base::in_at;
     static constexpr int RUN = base::RUN, DOWN = base::DOWN;
     static constexpr int BACK = base::BACK, AHEAD = base::AHEAD;
 
@@ -47,12 +49,33 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
         base::template deviations<SUMS>(h, w, m, s, q);
     }
 
+    // Rows of a plane without gaps are asked for.
+    __device__ __forceinline__ void ask(const void *from, int begin_row, int end_row) const
+    {
+        const char *at = reinterpret_cast<const char *>(base::input(from) + begin_row * a.in.row);
+        const int bytes = (end_row - begin_row) * a.in.row * (int)sizeof(T);
+        for (int i = (int)threadIdx.x * WD_LINE; i < bytes; i += (int)blockDim.x * WD_LINE) {
+            wd_prefetch_line(at + i);
+        }
+    }
+    // What comes after the first sums, and the rows of x that the next tile adds, while columns are added up.
+    __device__ __forceinline__ void ask_ahead() const
+    {
+        if (!a.asks) return;
+        if (a.means) ask(a.means, low, high);
+        if (a.dy) ask(a.dy, low, high);
+        if (bottom < end) {
+            ask(a.x, min(high + a.ahead, a.height), min(high + a.ahead + a.rows, a.height));
+        }
+    }
+
     __device__ __forceinline__ void forward()
     {
         const uint32_t items = (uint32_t)a.planes * a.by_shared.divisor * a.by_row.divisor;
 #pragma unroll 1
         for (int h = begin; h < end; h += a.rows) {
             start(h);
+            ask_ahead();
             __syncthreads(); // the sums of the last tile have been read
             sum_columns(a.means);
             __syncthreads();
@@ -69,10 +92,11 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
             const int run = a.before + (int)wd_take_rest(p, a.by_shared) * QUADS;
             const int h = low + (int)wd_take_rest(p, a.by_row);
             const int w = first + run * QUAD;
-            A x[RUN], m[RUN], s[RUN], q[RUN], power[RUN], inverse[RUN];
+            wd_run<T, QUAD> x[QUADS];
+            A m[RUN], s[RUN], q[RUN], power[RUN], inverse[RUN];
             if (h >= high || w >= right || !turn(p)) continue;
             const int at = in_at(h, w);
-            load_run(a.x, at, w, narrowed<T>(0), x);
+            load_quads(a.x, at, w, narrowed<T>(0), x);
             if (a.means) load_run(a.means, at, w, narrowed<T>(reference), m);
             sum_row<BACK>(squares() + place(p, h), run, a.back, q);
             if (a.means) {
@@ -81,8 +105,8 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
             }
             powers<RUN>(a, q, power, inverse);
 #pragma unroll
-            for (int v = 0; v < RUN; ++v) x[v] *= power[v];
-            put(a.out, h, w, x);
+            for (int v = 0; v < RUN; ++v) power[v] *= wd_widen(x[v / QUAD].get(v % QUAD));
+            put(a.out, h, w, power);
         }
     }
 
@@ -107,7 +131,7 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
             quad one;
 #pragma unroll
             for (int v = 0; v < QUAD; ++v) one.v[v] = value[u * QUAD + v];
-            if (u == 0 || r + u < a.stored) *reinterpret_cast<quad *>(to_row + u * QUAD) = one;
+            if (u == 0 || r + u < a.stored) store_pack(to_row + u * QUAD, one);
         }
     }
     __device__ __forceinline__ void kept_run(const A *row, int r, A *value) const
@@ -187,13 +211,25 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
             if constexpr (N > 0) {
                 constexpr int ROWS = DOWN + N - 1;
                 A w[PAIR][ROWS], one[DOWN];
+                const bool inner = h - AHEAD >= low && h - AHEAD + ROWS <= high;
+                pair r[ROWS];
+                if (inner) {
 #pragma unroll
-                for (int j = 0; j < ROWS; ++j, row += a.pitch) {
-                    const int y = h - AHEAD + j;
-                    pair r = {};
-                    if (y >= low && y < high) r = *reinterpret_cast<const pair *>(row);
+                    for (int j = 0; j < ROWS; ++j, row += a.pitch) {
+                        r[j] = *reinterpret_cast<const pair *>(row);
+                    }
+                } else {
 #pragma unroll
-                    for (int v = 0; v < PAIR; ++v) w[v][j] = r.v[v];
+                    for (int j = 0; j < ROWS; ++j, row += a.pitch) {
+                        const int y = h - AHEAD + j;
+                        r[j] = {};
+                        if (y >= low && y < high) r[j] = *reinterpret_cast<const pair *>(row);
+                    }
+                }
+#pragma unroll
+                for (int j = 0; j < ROWS; ++j) {
+#pragma unroll
+                    for (int v = 0; v < PAIR; ++v) w[v][j] = r[j].v[v];
                 }
 #pragma unroll
                 for (int v = 0; v < PAIR; ++v) {
@@ -269,6 +305,7 @@ template <class T, int N, int QUADS> struct normalization : tile<T, N, QUADS> {
 #pragma unroll 1
         for (int h = begin; h < end; h += a.rows) {
             start(h);
+            ask_ahead();
             __syncthreads(); // what the last tile kept has been read
             backward_tile();
         }

@@ -7,6 +7,7 @@
 #define WD_OPS_LRN_DIVNORM_VECTOR_ARGS_H
 
 #include "base/fastdiv.h"
+#include "ops/lrn/lrn_numbers.h"
 
 enum {
     DIVNORM_THREADS = 256,
@@ -18,27 +19,6 @@ enum {
     DIVNORM_WINDOW_MAX = 16,
     DIVNORM_TRUST = 4, /* how many times larger sums around another number may be */
 };
-
-/* How s^-B is computed. */
-enum {
-    DIVNORM_POWER_ANY,
-    DIVNORM_POWER_HALF,
-    DIVNORM_POWER_THREE_QUARTERS,
-    DIVNORM_POWER_ONE,
-};
-
-/* What a call computes with. */
-#define DIVNORM_NUMBERS(type)                                                                      \
-    {                                                                                              \
-        type alpha;                                                                                \
-        type beta; /* what was in `out` and `dmeans` counts so much */                             \
-        type k;    /* s = k + factor * the sum of squared deviations */                            \
-        type factor;                                                                               \
-        type exponent; /* -B */                                                                    \
-        type share;    /* -2 B factor */                                                           \
-    }
-struct divnorm_doubles DIVNORM_NUMBERS(double);
-struct divnorm_floats DIVNORM_NUMBERS(float);
 
 /* From one to the next, in elements. */
 struct divnorm_steps {
@@ -56,8 +36,8 @@ struct divnorm_vector_args {
     void *dmeans;            /* null: not wanted */
     struct divnorm_steps in; /* of x, means and dy */
     struct divnorm_steps to; /* of out and dmeans */
-    struct divnorm_doubles full;
-    struct divnorm_floats single; /* the same, rounded: a conversion would take as long as a root */
+    struct lrn_doubles full;
+    struct lrn_floats single; /* the same, rounded: a conversion would take as long as a root */
     int32_t power;
     int32_t scales;
     int32_t blends;
@@ -68,6 +48,7 @@ struct divnorm_vector_args {
     int32_t width;
     int32_t in_whole;               /* runs are aligned, in x, means and dy */
     int32_t to_whole;               /* in out and dmeans */
+    int32_t asks;                   /* what comes later is asked for: tiles are as wide as planes */
     int32_t planes;                 /* of a block */
     int32_t tiles;                  /* of a block, one below the other */
     int32_t rows;                   /* of results of a tile */

@@ -88,11 +88,21 @@ int64_t wd_lrn_accumulator_bytes(int dtype)
     return dtype == CUDNN_DATA_DOUBLE ? 8 : 4;
 }
 
-static int power_of(double beta)
+int wd_lrn_power(double beta)
 {
     if (beta == 0.5) return LRN_POWER_HALF;
     if (beta == 0.75) return LRN_POWER_THREE_QUARTERS;
     return beta == 1.0 ? LRN_POWER_ONE : LRN_POWER_ANY;
+}
+
+struct lrn_floats wd_lrn_rounded(const struct lrn_doubles *full)
+{
+    return (struct lrn_floats){.alpha = (float)full->alpha,
+                               .beta = (float)full->beta,
+                               .k = (float)full->k,
+                               .factor = (float)full->factor,
+                               .exponent = (float)full->exponent,
+                               .share = (float)full->share};
 }
 
 static struct lrn_operand operand_of(const struct wd_call *call, int slot)
@@ -122,15 +132,11 @@ struct lrn_vector_args wd_lrn_args(const struct wd_call *call, const struct wd_d
     a.full.factor = attr->alpha / attr->window;
     a.full.exponent = -attr->beta;
     a.full.share = -2.0 * attr->alpha * attr->beta / attr->window;
-    a.single.alpha = (float)a.full.alpha;
-    a.single.beta = (float)a.full.beta;
-    a.single.k = (float)a.full.k;
-    a.single.factor = (float)a.full.factor;
-    a.single.exponent = (float)a.full.exponent;
-    a.single.share = (float)a.full.share;
-    a.power = power_of(attr->beta);
+    a.single = wd_lrn_rounded(&a.full);
+    a.power = wd_lrn_power(attr->beta);
     a.scales = a.full.alpha != 0.0;
     a.blends = a.full.beta != 0.0;
+    a.plain = a.scales && !a.blends;
     a.streaming = wd_tensor_extent(wd_call_tensor(call, out)) > device->l2_bytes;
     a.channels = (int32_t)wd_call_tensor(call, out)->dim[1];
     a.window = attr->window;

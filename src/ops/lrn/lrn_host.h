@@ -22,6 +22,9 @@ int64_t wd_lrn_plane(const struct wd_tensor *t);
 bool wd_lrn_has_planes(const struct wd_tensor *t);
 /* Whether in all tensors all elements do, the channels of a pixel first, of which there are some. */
 bool wd_lrn_are_pixels(const struct wd_problem *problem);
+/* How s^-beta is computed, and a call's numbers in single precision. */
+int wd_lrn_power(double beta);
+struct lrn_floats wd_lrn_rounded(const struct lrn_doubles *full);
 /* Operands, scaling, coefficients and the window. */
 struct lrn_vector_args wd_lrn_args(const struct wd_call *call, const struct wd_device *device);
 /* The pointers of x, the output and, backward, dy; the number of them. */

@@ -92,6 +92,37 @@ __device__ __forceinline__ void load_around(const lrn_vector_args &a, const void
     }
 }
 
+// For elements 0 .. V-1 of w the sums of squares from BACK before to AHEAD behind them, as far as they are of
+// their pixel. c: channels of theirs and of AHEAD more. What is of another pixel is not added, one element at a time.
+template <int V, int BACK, int AHEAD, class A>
+__device__ __forceinline__ void sums_of_pixels(const lrn_vector_args &a, const int *c, const A *w,
+                                               A *sums)
+{
+    A before[V], behind[V];
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        sums[v] = w[v] * w[v];
+        before[v] = behind[v] = 0;
+    }
+    // of those from d before on, the one that is furthest first
+#pragma unroll
+    for (int d = BACK; d > 0; --d) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            if (c[v] >= d) before[v] += w[v - d] * w[v - d];
+        }
+    }
+#pragma unroll
+    for (int d = AHEAD; d > 0; --d) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            if (c[v] < a.channels - d) behind[v] += w[v + d] * w[v + d];
+        }
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) sums[v] += before[v] + behind[v];
+}
+
 // N: the window, 0 for any.
 template <class T, int V, int N, bool WHOLE>
 __device__ __forceinline__ void forward(const lrn_vector_args &a)
@@ -111,15 +142,19 @@ __device__ __forceinline__ void forward(const lrn_vector_args &a)
     else channels_from<V>(a, r * V, c);
     load_around<T, V, LEFT, RIGHT, WHOLE, N != 0>(a, a.x.data, r, in_pixel, (int)a.by_run.divisor,
                                                   w);
+    if constexpr (N != 0 && !WHOLE) {
+        sums_of_pixels<V, BACK, AHEAD>(a, c, w + LEFT * V, s);
+    } else {
 #pragma unroll
-    for (int v = 0; v < V; ++v) s[v] = 0;
+        for (int v = 0; v < V; ++v) s[v] = 0;
 #pragma unroll
-    for (int o = -BACK; o <= AHEAD; ++o) {
-        if (!N && (o < -a.back || o > a.ahead)) continue;
+        for (int o = -BACK; o <= AHEAD; ++o) {
+            if (!N && (o < -a.back || o > a.ahead)) continue;
 #pragma unroll
-        for (int v = 0; v < V; ++v) {
-            const A x = w[LEFT * V + v + o];
-            if (WHOLE || is_channel(a, c[v] + o)) s[v] += x * x;
+            for (int v = 0; v < V; ++v) {
+                const A x = w[LEFT * V + v + o];
+                if (WHOLE || is_channel(a, c[v] + o)) s[v] += x * x;
+            }
         }
     }
 #pragma unroll

@@ -34,13 +34,11 @@ template <class T, int V, bool SPREADS> struct few {
     }
     __device__ __forceinline__ void load(const T *from, uint32_t apart)
     {
-        if (!SPREADS) {
-            run.load(from);
-            return;
-        }
+        if constexpr (SPREADS) {
 #pragma unroll
-        for (int v = 0; v < V; ++v) {
-            one[v] = from[(size_t)v * apart];
+            for (int v = 0; v < V; ++v) one[v] = from[(size_t)v * apart];
+        } else {
+            run.load(from);
         }
     }
 };
@@ -99,20 +97,83 @@ __device__ __forceinline__ void put_few(const lrn_vector_args &a, const place<T,
         put<T, V>(a, to, value);
         return;
     }
+    if (__builtin_expect(a.plain, 1)) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            wd_narrow(to[(size_t)v * p.apart], numbers<A>(a).alpha * value[v]);
+        }
+        return;
+    }
     T old[V]; // all of them before the first is stored
 #pragma unroll
     for (int v = 0; v < V; ++v) {
         wd_narrow(old[v], (A)0);
         if (a.blends) old[v] = to[(size_t)v * p.apart];
     }
-#pragma unroll
+#pragma unroll 1 // this is rare, and takes registers
     for (int v = 0; v < V; ++v) {
-        wd_narrow(to[(size_t)v * p.apart], blended<A>(a, value[v], wd_widen(old[v])));
+        A one = value[0];
+        T was = old[0];
+#pragma unroll
+        for (int u = 1; u < V; ++u) {
+            if (u == v) one = value[u], was = old[u];
+        }
+        wd_narrow(to[(size_t)v * p.apart], blended<A>(a, one, wd_widen(was)));
     }
 }
 
+// U channels are under way: where one has come, the next one that has no place yet is asked for.
 template <class T, int V, bool SPREADS, int N, int U>
 __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
+{
+    typedef typename wd_accumulator<T>::type A;
+    constexpr int BACK = (N - 1) / 2, AHEAD = N - 1 - BACK;
+    static_assert(U % N == 0, "a channel's place in the ring is known");
+    const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+    wd_wait_for_previous();
+    if (item >= a.count) return;
+    const place<T, V, SPREADS> at(a, item);
+    const int64_t step = a.out.plane * (int)sizeof(T), in_step = a.x.plane * (int)sizeof(T);
+    const int end = min(at.last + AHEAD, a.channels), coming = at.first + AHEAD;
+    few<T, V, SPREADS> before[N - 1], in[U];
+    A ring[N][V];
+    load_batch<T, V, SPREADS, N - 1>(before, at.x, at, a.x.plane, at.first - BACK, 0, end);
+    load_batch<T, V, SPREADS, U>(in, at.x, at, a.x.plane, coming, 0, end);
+    const T *from = moved(at.x, (coming + U) * in_step);
+    T *to = moved(at.out, at.first * step);
+#pragma unroll
+    for (int i = 0; i < N - 1; ++i) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) ring[i][v] = wd_widen(before[i].get(v));
+    }
+    // channels that have no result yet, and those that were not asked for
+    for (int own = at.last - at.first, more = end - coming - U;; own -= U, more -= U) {
+#pragma unroll
+        for (int u = 0; u < U; ++u, to = moved(to, step), from = moved(from, in_step)) {
+            A s[V], power[V], inverse[V];
+            if (u >= own) return;
+#pragma unroll
+            for (int v = 0; v < V; ++v) ring[(u + N - 1) % N][v] = wd_widen(in[u].get(v));
+            in[u].clear_all();
+            if (u < more) in[u].load(from, at.apart);
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                A sum = 0;
+#pragma unroll
+                for (int i = 0; i < N; ++i) sum += ring[i][v] * ring[i][v];
+                s[v] = numbers<A>(a).k + numbers<A>(a).factor * sum;
+            }
+            powers<V>(a, s, power, inverse);
+#pragma unroll
+            for (int v = 0; v < V; ++v) power[v] *= ring[(u + BACK) % N][v];
+            put_few<T, V, SPREADS>(a, at, to, power);
+        }
+    }
+}
+
+// The same, U channels at once: few pixels a thread go faster with more loads and fewer branches.
+template <class T, int V, bool SPREADS, int N, int U>
+__device__ __forceinline__ void forward_batches(const lrn_vector_args &a)
 {
     typedef typename wd_accumulator<T>::type A;
     constexpr int AHEAD = N - 1 - (N - 1) / 2;
@@ -237,6 +298,11 @@ __device__ __forceinline__ void forward_any(const lrn_vector_args &a)
 {
     typedef typename wd_accumulator<T>::type A;
     constexpr int U = 4;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    constexpr bool ANY_FIRST = sizeof(T) != 4 || SPREADS; // runs of fp32 spill that way there
+#else
+    constexpr bool ANY_FIRST = true;
+#endif
     const int n = a.window;
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     wd_wait_for_previous();
@@ -264,7 +330,7 @@ __device__ __forceinline__ void forward_any(const lrn_vector_args &a)
             if (own >= at.first && own < at.last) {
 #pragma unroll
                 for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
-                powers<V>(a, s, power, inverse);
+                powers<V, ANY_FIRST>(a, s, power, inverse);
 #pragma unroll
                 for (int v = 0; v < V; ++v) power[v] *= wd_widen(again[u].get(v));
                 put_few<T, V, SPREADS>(a, at, moved(at.out, own * step), power);

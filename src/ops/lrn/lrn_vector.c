@@ -75,8 +75,9 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
     const bool backward = wd_lrn_is_backward(problem);
     const struct wd_tensor *x = x_of(problem);
     const int type = wd_lrn_type(x->dtype);
-    const bool any = a->window != WINDOW || (type == TYPE_F64 && backward);
-    const int64_t plane = wd_lrn_plane(x);
+    const int64_t plane = wd_lrn_plane(x), bytes = wd_dtype_bytes(x->dtype);
+    const bool any = a->window != WINDOW ||
+                     (type == TYPE_F64 && (backward || !wd_lrn_runs_fit(a, plane, 2, bytes)));
     const int first =
         any ? (backward ? KERNEL_lrn_plane_backward_any_f32_run
                         : KERNEL_lrn_plane_forward_any_f32_run)
@@ -85,7 +86,7 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
     int64_t run = type == TYPE_F64 || (any && backward) ? 2 : 4;
     bool spreads = spreads_only;
     int64_t threads;
-    if (spreads || !wd_lrn_runs_fit(a, plane, run, wd_dtype_bytes(x->dtype)) ||
+    if (spreads || !wd_lrn_runs_fit(a, plane, run, bytes) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
         run = type == 0 && !any && !backward ? 1 : LRN_SPREAD;
         spreads = true;
@@ -98,7 +99,7 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
 
 /* ---- Pixels ---- */
 
-enum { WHOLE, FLAT };
+enum { WHOLE, FLAT }; /* fp64 has flat ones alone */
 
 /* How runs lie, and how many elements are skipped. */
 static int way_of(struct lrn_vector_args *a, int64_t run, int64_t bytes)
@@ -115,7 +116,12 @@ static int way_of(struct lrn_vector_args *a, int64_t run, int64_t bytes)
     for (int i = 0; i < count; ++i) {
         operand[i]->data = (char *)operand[i]->data - (int64_t)a->skip * bytes;
     }
-    return a->skip == 0 && a->channels % run == 0 ? WHOLE : FLAT;
+    return a->skip == 0 && a->channels % run == 0 && bytes < 8 ? WHOLE : FLAT;
+}
+
+static int instance_of(int type, int way)
+{
+    return type == TYPE_F64 ? 2 * type : 2 * type + way;
 }
 
 static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args *a, int dtype,
@@ -142,7 +148,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
         int64_t row = LRN_TILE_THREADS + 2 * wd_ceil_div(LRN_AHEAD_MAX, run);
         int64_t shared = 2 * run * row * wd_lrn_accumulator_bytes(dtype);
         a->margin = (int32_t)wd_ceil_div(a->window - 1, run);
-        kernel = KERNEL_lrn_pixel_backward_any_f32_whole + 2 * type + way;
+        kernel = KERNEL_lrn_pixel_backward_any_f32_whole + instance_of(type, way);
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(runs, LRN_TILE_THREADS - 2 * a->margin), LRN_TILE_THREADS,
                               (uint32_t)shared, a);
@@ -150,7 +156,7 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
     kernel = backward ? KERNEL_lrn_pixel_backward_5_f32_whole
              : any    ? KERNEL_lrn_pixel_forward_any_f32_whole
                       : KERNEL_lrn_pixel_forward_5_f32_whole;
-    return wd_emit_kernel(queue, &kernel_rows[kernel + 2 * type + way],
+    return wd_emit_kernel(queue, &kernel_rows[kernel + instance_of(type, way)],
                           wd_ceil_div(runs, LRN_THREADS), LRN_THREADS, 0, a);
 }
 

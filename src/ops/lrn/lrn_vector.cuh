@@ -33,8 +33,9 @@ template <class A> __device__ __forceinline__ const auto &numbers(const lrn_vect
     else return a.single;
 }
 
-// s^-B, and 1 / s. Strengths are positive, infinite or NaN.
-template <int V, class A>
+// s^-B, and 1 / s. Strengths are positive, infinite or NaN. ANY_FIRST: which exponent it is, is asked in the order
+// in which nvcc spills no registers of forward walks with any window.
+template <int V, bool ANY_FIRST = false, class A>
 __device__ __forceinline__ void powers(const lrn_vector_args &a, const A *s, A *power, A *inverse)
 {
     A r[V];
@@ -43,12 +44,15 @@ __device__ __forceinline__ void powers(const lrn_vector_args &a, const A *s, A *
         r[v] = wd_inverse_root(s[v]);
         inverse[v] = r[v] * r[v];
     }
-    if (a.power == LRN_POWER_ANY) {
+    if (ANY_FIRST && a.power == LRN_POWER_ANY) {
 #pragma unroll
         for (int v = 0; v < V; ++v) power[v] = any_power(s[v], numbers<A>(a).exponent);
-    } else if (a.power == LRN_POWER_THREE_QUARTERS) {
+    } else if (__builtin_expect(a.power == LRN_POWER_THREE_QUARTERS, 1)) {
 #pragma unroll
         for (int v = 0; v < V; ++v) power[v] = r[v] * wd_root(r[v]);
+    } else if (!ANY_FIRST && a.power == LRN_POWER_ANY) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) power[v] = any_power(s[v], numbers<A>(a).exponent);
     } else {
 #pragma unroll
         for (int v = 0; v < V; ++v) power[v] = a.power == LRN_POWER_ONE ? inverse[v] : r[v];
@@ -67,7 +71,7 @@ template <class T, int V, class A>
 __device__ __forceinline__ void put(const lrn_vector_args &a, T *to, const A *value)
 {
     wd_run<T, V> run;
-    if (__builtin_expect(a.scales && !a.blends, 1)) {
+    if (__builtin_expect(a.plain, 1)) {
 #pragma unroll
         for (int v = 0; v < V; ++v) {
             T narrow;

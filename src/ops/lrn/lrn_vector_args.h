@@ -7,6 +7,7 @@
 #define WD_OPS_LRN_VECTOR_ARGS_H
 
 #include "base/fastdiv.h"
+#include "ops/lrn/lrn_numbers.h"
 
 enum {
     LRN_THREADS = 128,
@@ -17,27 +18,11 @@ enum {
     LRN_AHEAD_MAX = 8,
 };
 
-/* How s^-beta is computed. */
-enum { LRN_POWER_ANY, LRN_POWER_HALF, LRN_POWER_THREE_QUARTERS, LRN_POWER_ONE };
-
 struct lrn_operand {
     void *data;
     int64_t image; /* planes: from one image to the next, in elements */
     int64_t plane; /* and from one channel to the next */
 };
-
-/* What a call computes with. */
-#define LRN_NUMBERS(type)                                                                          \
-    {                                                                                              \
-        type alpha;                                                                                \
-        type beta;     /* what was in `out` counts so much */                                      \
-        type k;        /* s = k + factor * the sum of squares */                                   \
-        type factor;   /* A / n */                                                                 \
-        type exponent; /* -B */                                                                    \
-        type share;    /* -2 A B / n */                                                            \
-    }
-struct lrn_doubles LRN_NUMBERS(double);
-struct lrn_floats LRN_NUMBERS(float);
 
 struct lrn_vector_args {
     struct lrn_operand x;
@@ -48,6 +33,7 @@ struct lrn_vector_args {
     int32_t power;
     int32_t scales; /* alpha is not 0 */
     int32_t blends; /* beta is not 0 */
+    int32_t plain;  /* results are scaled, and not blended */
     int32_t streaming;
     int32_t channels;
     int32_t window;
