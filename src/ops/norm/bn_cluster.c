@@ -2,8 +2,8 @@
  *
  * Batch normalization on the GPU in one kernel, where the elements of a parameter (by columns, those
  * of a stripe of neighbours) fit the shared memory of up to eight blocks: training, and backward with
- * saved statistics. bn_cluster_args.h says how x is cut; the cut depends on the shape, on whether
- * there is a reserve space, and on the device alone. */
+ * saved statistics, without a reserve space. bn_cluster_args.h says how x is cut; the cut depends on the shape and
+ * the device alone. */
 #include "base/sizes.h"
 #include "ops/norm/bn_cluster_args.h"
 #include "ops/norm/bn_gpu.h"
@@ -26,7 +26,7 @@ enum {
     SINGLE_MOST = 16 << 20, /* likewise single elements of planes, in training */
 };
 
-/* The ways: planes by units of 8, 4 and 1 elements, then columns by 4 and 1. */
+/* The ways: planes by units of 4 and 1 elements, columns by 4 and 1; in training also planes by 8. */
 struct cut {
     struct wd_bn_gpu_space space;
     bool columns;
@@ -132,10 +132,12 @@ static bool has_reserve(const struct wd_problem *problem)
 
 static struct wd_kernel_row *row_of(const struct wd_problem *problem, const struct cut *c)
 {
-    int first = is_training(problem) ? KERNEL_bn_cluster_forward_planes8_f32
-                                     : KERNEL_bn_cluster_backward_planes8_f32;
-    int way = 2 * c->columns + (c->length == 8 ? 0 : c->length == 4 ? 1 : 2);
-    return &kernel_rows[first + TYPES * way + wd_bn_gpu_type(problem)];
+    int type = wd_bn_gpu_type(problem);
+    int first = is_training(problem) ? KERNEL_bn_cluster_forward_planes4_f32
+                                     : KERNEL_bn_cluster_backward_planes4_f32;
+    int way = 2 * c->columns + (c->length == 1);
+    if (c->length == BN_RUN) return &kernel_rows[KERNEL_bn_cluster_forward_planes8_f16 + type - 1];
+    return &kernel_rows[first + TYPES * way + type];
 }
 
 /* False where x does not fit. */
@@ -147,15 +149,11 @@ static bool cut(struct cut *c, const struct wd_problem *problem)
     int64_t run;
     c->columns = s->inner == 1 && s->params > 1;
     run = c->columns ? s->params : s->params == 1 ? s->total : s->inner;
-    c->length = has_reserve(problem)        ? BN_RUN
-                : size == 4 && run % 4 == 0 ? 4
-                : run % BN_RUN == 0         ? BN_RUN
-                : run % 4 == 0              ? 4
-                                            : 1;
+    c->length = size == 4 && run % 4 == 0 ? 4 : run % BN_RUN == 0 ? BN_RUN : run % 4 == 0 ? 4 : 1;
     c->size = size * arrays;
     c->row = run / c->length;
-    /* columns of eights are bn_grid's */
-    if (run % c->length != 0 || (c->columns && c->length == BN_RUN)) return false;
+    /* bn_grid's */
+    if (c->length == BN_RUN && (c->columns || !is_training(problem))) return false;
     c->full = (int)row_of(problem, c)->threads;
     if (c->columns) return fit_stripes(c, arrays, problem->device);
     c->width = c->row;
@@ -167,8 +165,6 @@ static bool cut(struct cut *c, const struct wd_problem *problem)
 /* Whether bn_vector's two readings are not faster. Measured on an H200:
  * - stripes of a sector, parts of rows, lose beyond some MB: training fp16 256x1024x14x14 takes 186 us
  *   where three kernels take 160;
- * - so do those below a line where there is a reserve space, whose bytes blocks then share sectors of:
- *   training fp16 256x512x7x7 takes 60 us, backward 57, where NVIDIA takes 17 and 25;
  * - training by single elements of planes computes more addresses than numbers: 145 us where bn_vector
  *   takes 114 (fp32 256x2048x7x7); it pays where launches count and half of the processors have work
  *   (one parameter of 66,181 elements: 19.9 us for 17.3). */
@@ -178,10 +174,8 @@ static bool pays(const struct cut *c, const struct wd_problem *problem)
     int64_t bytes = c->space.total * element;
     int64_t stripe = c->width * c->length * element;
     if (c->columns) {
-        int64_t narrow = has_reserve(problem) ? STRIPE_LINE : STRIPE_SECTOR + 1;
-        return bytes <= NARROW_MOST || c->width >= c->row || stripe >= narrow;
+        return bytes <= NARROW_MOST || c->width >= c->row || stripe > STRIPE_SECTOR;
     }
-    if (!is_training(problem) && has_reserve(problem)) return bytes < BN_LARGE;
     if (c->length > 1 || !is_training(problem)) return true;
     return bytes <= SINGLE_MOST && c->groups * c->cluster * 2 >= problem->device->multiprocessors;
 }
@@ -197,9 +191,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             "%lld parameters are too many", (long long)c.space.params);
     WD_NEED(
         cut(&c, problem), reason, NOT_SUPPORTED_SHAPE,
-        "%lld elements a parameter do not fit the shared memory of %d blocks, or are no multiple "
-        "of %d for the reserve space",
+        "%lld elements a parameter do not fit the shared memory of %d blocks, or are whole runs "
+        "of %d",
         (long long)(c.space.outer * c.space.inner), BN_CLUSTER_MOST, BN_RUN);
+    WD_NEED(!has_reserve(problem), reason, NOT_SUPPORTED, "the reserve space is bn_grid's");
     WD_NEED(
         pays(&c, problem), reason, NOT_SUPPORTED_SHAPE,
         "%lld elements a parameter are faster read twice: by units of %d elements, %lld side by "

@@ -257,13 +257,11 @@ __device__ __forceinline__ void backward(const bn_cluster_args &a)
     }
     for (uint32_t u = threadIdx.x; u < p.units; u += BATCH * blockDim.x) {
         wd_run<T, L> rx[BATCH], rdy[BATCH];
-        uint32_t bits[BATCH];
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
             const int64_t at = unit_at<L>(a, p, unit_of(p, u, b));
             load(rx[b], a.bn.x, at, a.bn.aligned);
             load(rdy[b], a.bn.dy, at, a.bn.aligned);
-            bits[b] = L == BN_RUN && a.bn.reserve ? a.bn.reserve[at / BN_RUN] : 0xffu;
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -271,14 +269,9 @@ __device__ __forceinline__ void backward(const bn_cluster_args &a)
             const uint32_t to = (u + b * blockDim.x) * L;
 #pragma unroll
             for (int i = 0; i < L; ++i) {
-                const float g = masked(wd_widen(rdy[b].get(i)), bits[b], i);
+                const float g = wd_widen(rdy[b].get(i));
                 part[i % P] += g;
                 part[P + i % P] += g * (wd_widen(rx[b].get(i)) - mean[i % P]);
-                if (L == BN_RUN) {
-                    T kept;
-                    wd_narrow(kept, g); // exact
-                    rdy[b].put(i, kept);
-                }
             }
             rx[b].store(held + to);
             rdy[b].store(held_g + to);

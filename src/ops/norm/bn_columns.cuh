@@ -14,11 +14,12 @@ namespace {
 
 constexpr int TILE_COLUMNS = BN_TILE_RUNS * BN_RUN;
 
-// Rows of a thread whose loads are under way at once: where it sums x, where there is dy too, and
-// where it writes.
+// Rows of a thread whose loads are under way at once: where it sums x, where there is dy too, where a plain call writes, and
+// where others do.
 template <class T> constexpr int SUM_BATCH = sizeof(T) == 8 ? 2 : 4;
-template <class T> constexpr int PAIR_BATCH = sizeof(T) == 8 ? 1 : 8 / (int)sizeof(T);
+template <class T> constexpr int PAIR_BATCH = sizeof(T) == 8 ? 1 : 2;
 template <class T> constexpr int WRITE_BATCH = sizeof(T) == 8 ? 1 : 16 / (int)sizeof(T);
+template <class T> constexpr int OTHER_BATCH = sizeof(T) == 8 ? 1 : 4;
 
 // A thread's place: its run of columns, in the row that begins a.lead elements before x does.
 struct column_place {
@@ -341,15 +342,16 @@ template <class T> __device__ void apply_columns(const bn_vector_args &a)
             else y.store(to + b * step);
         }
     }
-    for (; row < w.end; row += BATCH * a.tile_rows) {
+    constexpr int OTHER = OTHER_BATCH<T>;
+    for (; row < w.end; row += OTHER * a.tile_rows) {
         const int64_t first = row * a.pitch + w.p.column - a.lead;
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
+        for (int b = 0; b < OTHER; ++b) {
             if (row + b * a.tile_rows < w.end)
                 fetch(r[b], a.x, first + b * step, a.total, a.aligned);
         }
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
+        for (int b = 0; b < OTHER; ++b) {
             A v[BN_RUN];
             if (row + b * a.tile_rows >= w.end || first + b * step >= a.total) break;
 #pragma unroll

@@ -163,6 +163,12 @@ __device__ __forceinline__ uint32_t activate(const bn_vector_args &a, A *v)
     return bits;
 }
 
+// Bits behind the last element are 0.
+__device__ __forceinline__ uint32_t bits_there(const bn_vector_args &a, uint32_t bits, int64_t at)
+{
+    return a.total - at < BN_RUN ? bits & ((1u << (a.total - at)) - 1u) : bits;
+}
+
 // v of one run (or, where there is no reserve space, of N elements) to y, and its bits to the reserve
 // space.
 template <class T, int N = BN_RUN>
@@ -171,11 +177,7 @@ __device__ __forceinline__ void finish_forward(const bn_vector_args &a, acc<T> *
     add_z<T, N>(a, v, at);
     if (a.activates) {
         uint32_t bits = activate<acc<T>, N>(a, v);
-        if (a.reserve) {
-            // bits behind the last element are 0
-            if (a.total - at < BN_RUN) bits &= (1u << (a.total - at)) - 1u;
-            a.reserve[at / BN_RUN] = (uint8_t)bits;
-        }
+        if (N == BN_RUN && a.reserve) a.reserve[at / BN_RUN] = (uint8_t)bits_there(a, bits, at);
     }
     blend_data<T, N>(a, scalars_of<acc<T>>(a), v, at);
 }
@@ -189,18 +191,23 @@ __device__ __forceinline__ void finish_backward(const bn_vector_args &a, acc<T> 
     if (a.dz) put<T, N>(a.dz, g, at, a.total, a.aligned, a.streaming);
 }
 
-// The bits of a run. Runs that begin before x, by a.lead elements, have none.
+// The bits of a run: of one that begins before x, or is off the bytes by a.lead elements, from two of them.
 __device__ __forceinline__ uint32_t bits_of_run(const bn_vector_args &a, int64_t at)
 {
-    return a.reserve ? a.reserve[at / BN_RUN] : 0xffu;
+    if (!a.reserve) return 0xffu;
+    if (a.lead == 0) return a.reserve[at / BN_RUN];
+    const int64_t last = (a.total - 1) / BN_RUN;
+    const int64_t byte = (at + a.lead) / BN_RUN; // that begins inside of the run
+    const uint32_t before = byte > 0 ? a.reserve[byte - 1] : 0u;
+    return ((uint32_t)a.reserve[min(byte, last)] << BN_RUN | before) >> (BN_RUN - a.lead);
 }
 
 template <class T>
 __device__ __forceinline__ void fetch_gradient(const bn_vector_args &a, acc<T> *g, int64_t at)
 {
     run<T> dy;
-    const uint32_t bits = bits_of_run(a, at);
     fetch(dy, a.dy, at, a.total, a.aligned);
+    const uint32_t bits = bits_of_run(a, at);
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) g[i] = masked(wd_widen(dy.get(i)), bits, i);
 }

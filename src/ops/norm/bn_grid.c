@@ -20,5 +20,7 @@ const struct wd_engine wd_engine_bn_training_grid = {
     .kernels = &kernels,
     .match = wd_bn_grid_match,
     .workspace = wd_bn_grid_workspace,
+    .prepare = wd_bn_grid_prepare,
+    .prepared_bytes = sizeof(struct wd_bn_grid_cut),
     .emit = emit,
 };

@@ -19,6 +19,7 @@ enum {
     APART = 8,               /* words from counter to counter (gpu/device/grid.cuh) */
     CLUSTER_HOLDS = 7 << 18, /* bytes of a channel, of bn_cluster */
     SUM_BYTES = 16,          /* of an item of a block */
+    MASK_BYTES = 4,          /* of a thread, a word around its bits */
     LED_ROWS = 16,           /* at least: pivots come from rows behind the first */
 };
 
@@ -113,7 +114,7 @@ static bool lay(struct wd_bn_grid_cut *c)
 /* Bytes of a round: of all that is kept. */
 static int64_t round_bytes(const struct wd_bn_grid_cut *c)
 {
-    return c->arrays * c->slots * BN_GRID_UNIT + (c->masks ? 4 * c->threads : 0);
+    return c->arrays * c->slots * BN_GRID_UNIT + c->masks * c->threads;
 }
 
 /* The rings, with places for so many units side by side: z's as long as it has to be ahead, and half of the
@@ -220,7 +221,7 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool
     int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
     c->whole = whole;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
-    c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE);
+    c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE) ? MASK_BYTES : 0;
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
 }
 
@@ -297,7 +298,7 @@ static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, const struct 
     bool bits = is_training(problem) && bn->reserve;
     int64_t bytes = bn->lead * (BN_GRID_UNIT / c->unit);
     const void *y = bn->y, *dz = bn->dz;
-    if (bn->lead == 0 || c->plane > 1) return false;
+    if (bn->lead == 0 || c->plane > 1 || c->unit == 2) return false;
     if (c->width < c->pitch && !is_single(c)) return false;
     if (c->width < c->pitch && bits && !cut(c, problem, true)) return false;
     if (bits && (bn->x == bn->y || bn->z == bn->y)) return false;
@@ -306,6 +307,7 @@ static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, const struct 
     c->lanes = wd_least(c->lanes, c->threads / WARP * (WARP - a->copying) / (c->width / c->unit));
     if (c->rows < LED_ROWS || c->lanes < 1) return false;
     c->rounds = wd_ceil_div(c->rows, c->lanes * c->blocks);
+    c->masks *= 2; /* bits of a unit may be in two words */
     lay_rings(c, c->threads);
     bn->total += bn->lead;
     move_back(&bn->x, bytes), move_back(&bn->dy, bytes), move_back(&bn->z, bytes);
@@ -323,6 +325,14 @@ static bool too_shallow(const struct wd_bn_grid_cut *c)
            (c->adds && c->beside < BN_GRID_AHEAD && c->beside < all);
 }
 
+void wd_bn_grid_prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct wd_bn_grid_cut *c = prepared;
+    memset(c, 0, sizeof *c);
+    wd_bn_gpu_see(&c->space, problem);
+    if (!cut(c, problem, false)) c->groups = 0;
+}
+
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows)
 {
@@ -334,8 +344,8 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
     int64_t runs;
     int led = 0;
     memset(&a, 0, sizeof a);
-    wd_bn_gpu_see(&c.space, problem);
-    if (!cut(&c, problem, false)) return CUDNN_STATUS_INTERNAL_ERROR;
+    c = *(const struct wd_bn_grid_cut *)wd_call_prepared(call, wd_bn_grid_prepare, &c);
+    if (c.groups == 0) return CUDNN_STATUS_INTERNAL_ERROR;
     a.bn = is_training(problem) ? wd_bn_gpu_training(call, &c.space, queue->device)
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
     a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);

@@ -13,7 +13,7 @@ struct wd_bn_grid_cut {
     int64_t unit;  /* elements */
     int arrays;    /* that are kept */
     bool whole;    /* a group has all columns */
-    bool masks;    /* bits, four bytes a thread of a round */
+    int64_t masks; /* bytes of a thread of a round that bits come with, or 0 */
     bool adds;     /* z, of which a few parts are in shared memory too */
     int64_t pitch; /* elements of an outer index */
     int64_t width; /* elements of a group's row */
@@ -48,7 +48,10 @@ extern const struct wd_engine wd_engine_bn_backward_vector;
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason);
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem);
 
-/* `rows` are kernels of aligned tensors, then of others, each by type. */
+/* The cut of a problem that matches, for tensors that are aligned. */
+void wd_bn_grid_prepare(const struct wd_problem *problem, void *cut);
+
+/* `rows` are kernels of aligned tensors, then of others but fp64, each by type. */
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows);
 

@@ -88,23 +88,47 @@ template <class T> __device__ __forceinline__ void mask_unit(unit<T> &u, uint32_
     }
 }
 
-// The byte of the reserve space that unit `at` has its bits in, with the aligned four bytes around it, behind a part's
-// x and dy. LED: bits are fetched when they are needed.
+// Where the bits of unit `at` begin: a byte of the reserve space, and a bit of it. LED: units are off the bytes by
+// a.bn.lead elements; the bits of one may go on in the next byte, and those of the first begin before byte 0 (-1).
+struct bit_place {
+    uint32_t byte, bit;
+};
+
+template <class T, bool LED>
+__device__ __forceinline__ bit_place bits_at(const bn_grid_args &a, uint32_t at)
+{
+    constexpr uint32_t UNITS = BN_RUN / UNIT<T>; // of a byte
+    bit_place p = {at / UNITS, at % UNITS * UNIT<T>};
+    if (LED) {
+        p.byte -= p.bit < a.bn.lead;
+        p.bit = (p.bit - a.bn.lead) % BN_RUN;
+    }
+    return p;
+}
+
+// Bytes of a thread for them: aligned words.
+template <bool LED> constexpr uint32_t BIT_BYTES = LED ? 8 : 4;
+
+// The bits of unit `at`, with the aligned four bytes around the byte (LED: and the next four, where it is their last
+// one), behind a part's x and dy.
 template <class T, bool LED>
 __device__ __forceinline__ void send_bits(const bn_grid_args &a, unsigned char *row, uint32_t at)
 {
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>, OTHERS = 3; // bytes of four
-    if (LED) return;
-    unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
-    const uint32_t byte = at / UNITS, bytes = (uint32_t)(a.bn.total / BN_RUN);
-    const uint8_t *from = a.bn.reserve + byte;
-    const uint8_t *near =
-        reinterpret_cast<const uint8_t *>(reinterpret_cast<uintptr_t>(from) & ~(uintptr_t)3);
-    // neither of the first three bytes nor of the last three
-    if (byte - OTHERS < max(bytes, 2 * OTHERS) - 2 * OTHERS) {
-        wd_copy_async<4, true>(to, near);
+    constexpr uint32_t OTHERS = 3; // bytes of four
+    constexpr uint32_t BEHIND = LED ? OTHERS + 4 : OTHERS;
+    unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * BIT_BYTES<LED>;
+    const uint32_t byte = bits_at<T, LED>(a, at).byte;
+    const uint32_t bytes =
+        (uint32_t)((LED ? a.bn.total - a.bn.lead + (BN_RUN - 1) : a.bn.total) / BN_RUN);
+    const uint8_t *from = a.bn.reserve + (LED ? (int64_t)(int32_t)byte : (int64_t)byte);
+    const uint32_t place = (uint32_t) reinterpret_cast<uintptr_t>(from) % 4;
+    // neither of the first three bytes nor of the last ones
+    if (byte - OTHERS < max(bytes, OTHERS + BEHIND) - (OTHERS + BEHIND)) {
+        wd_copy_async<4, true>(to, from - place);
+        if (LED && place == OTHERS) wd_copy_async<4, true>(to + 4, from + 1);
     } else {
-        to[from - near] = *from;
+        if (!LED || byte < bytes) to[place] = *from;
+        if (LED && byte + 1 < bytes) to[place + 1] = from[1];
     }
 }
 
@@ -113,19 +137,11 @@ template <class T, bool LED>
 __device__ __forceinline__ uint32_t receive_bits(const bn_grid_args &a, const unsigned char *row,
                                                  uint32_t at)
 {
-    constexpr uint32_t UNITS = BN_RUN / UNIT<T>; // of a byte
-    if constexpr (!LED) {
-        const unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * 4;
-        const uint32_t place =
-            (uint32_t) reinterpret_cast<uintptr_t>(a.bn.reserve + at / UNITS) % 4;
-        return (uint32_t)to[place] >> at % UNITS * UNIT<T>;
-    }
-    const int64_t first = (int64_t)at * UNIT<T> - a.bn.lead;
-    const int64_t last = min(first + UNIT<T>, a.bn.total - a.bn.lead) - 1;
-    if (first < 0) return (uint32_t)a.bn.reserve[0] << a.bn.lead;
-    if (first > last) return 0;
-    return ((uint32_t)a.bn.reserve[last / BN_RUN] << 8 | a.bn.reserve[first / BN_RUN]) >>
-           first % BN_RUN;
+    const unsigned char *to = row + 2 * a.slots * BN_GRID_UNIT + threadIdx.x * BIT_BYTES<LED>;
+    const bit_place p = bits_at<T, LED>(a, at);
+    const uint32_t place = ((uint32_t) reinterpret_cast<uintptr_t>(a.bn.reserve) + p.byte) % 4;
+    if (!LED) return (uint32_t)to[place] >> p.bit;
+    return (uint32_t)(*reinterpret_cast<const uint64_t *>(to) >> (place * 8 + p.bit));
 }
 
 } // namespace

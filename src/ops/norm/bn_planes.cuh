@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bn_vector by planes: a block sums runs of one parameter (elements where planes are no whole runs, or
-// not aligned), a thread writes one run. Segments are interleaved, so that all blocks together sweep
+// bn_vector by planes: a block sums the runs in which planes of one parameter lie (elements where tensors are
+// misaligned each otherwise), a thread writes one run. Segments are interleaved, so that all blocks together sweep
 // memory once; the walk that writes goes backwards, and finds what was read last in the cache.
 #ifndef WD_OPS_NORM_BN_PLANES_CUH
 #define WD_OPS_NORM_BN_PLANES_CUH
@@ -10,8 +10,8 @@
 
 namespace {
 
-// Where unit `u` of parameter `c` lies: a run of it, or one element.
-__device__ __forceinline__ int64_t plane_unit(const bn_vector_args &a, uint32_t c, uint32_t u)
+// Where element `u` of parameter `c` lies.
+__device__ __forceinline__ int64_t plane_element(const bn_vector_args &a, uint32_t c, uint32_t u)
 {
     const uint32_t outer = wd_fastdiv_quotient(u, a.by_plane);
     const uint32_t inner = u - outer * a.by_plane.divisor;
@@ -25,6 +25,54 @@ __device__ __forceinline__ uint32_t unit_of_batch(const bn_vector_args &a, uint3
     return u + b * step < a.units ? u + b * step : u;
 }
 
+constexpr uint32_t ALL_OWN = (1u << BN_RUN) - 1u;
+
+// A run that a plane has a part of: runs begin a.lead elements before x does.
+struct plane_run {
+    int64_t at;   // its first element
+    uint32_t own; // which of them are the plane's: a bit each
+};
+
+// Run `u` of parameter `c`, of those that its planes lie in. The first and the last of x, which may not be loaded at
+// once, are the parameter's other elements (x_ends), and another run is in their place.
+__device__ __forceinline__ plane_run run_of_plane(const bn_vector_args &a, uint32_t c, uint32_t u)
+{
+    const uint32_t outer = wd_fastdiv_quotient(u, a.by_plane);
+    const uint32_t k = u - outer * a.by_plane.divisor;
+    const int64_t begin = ((int64_t)outer * a.params + c) * a.inner + a.lead;
+    const int64_t first = a.lead > 0, last = (a.total + a.lead) / BN_RUN - 1;
+    const int64_t own = begin / BN_RUN + k;
+    const int64_t left = (begin & (BN_RUN - 1)) + a.inner - (int64_t)k * BN_RUN;
+    plane_run p;
+    p.own = k == 0 ? ALL_OWN << (begin & (BN_RUN - 1)) & ALL_OWN : ALL_OWN;
+    if (left < BN_RUN) p.own &= (1u << max((int)left, 0)) - 1u;
+    if (own < first || own > last) p.own = 0;
+    p.at = min(max(own, first), last) * BN_RUN - a.lead;
+    return p;
+}
+
+// An element of the parameter's in its run `u`, or close to it.
+__device__ __forceinline__ int64_t near_run(const bn_vector_args &a, uint32_t c, uint32_t u)
+{
+    const uint32_t outer = wd_fastdiv_quotient(u, a.by_plane);
+    const int64_t k = u - outer * a.by_plane.divisor;
+    return ((int64_t)outer * a.params + c) * a.inner + min(k * BN_RUN, a.inner - 1);
+}
+
+// The elements of parameter `c` that no run of run_of_plane() has: `f` of each, by the threads of one block.
+template <class F>
+__device__ __forceinline__ void x_ends(const bn_vector_args &a, uint32_t c, uint32_t segment, F f)
+{
+    const int64_t first = threadIdx.x;
+    const int64_t last = (a.total + a.lead) / BN_RUN * BN_RUN - a.lead + threadIdx.x;
+    if (segment > 0 || threadIdx.x >= BN_RUN) return;
+    if (c == 0 && a.lead > 0 && first < BN_RUN - a.lead) f(first);
+    if (c + 1 == a.params && last < a.total) f(last);
+}
+
+// Runs of a thread whose loads are under way at once, where it sums one tensor; half of it of two.
+template <class T> constexpr int PLANE_BATCH = sizeof(T) == 2 ? 4 : 2;
+
 template <class T> __device__ void stats_planes(const bn_vector_args &a)
 {
     using A = acc<T>;
@@ -33,48 +81,56 @@ template <class T> __device__ void stats_planes(const bn_vector_args &a)
     const uint32_t first = segment * blockDim.x + threadIdx.x;
     const uint32_t step = a.segments * blockDim.x;
     const T *x = static_cast<const T *>(a.x);
-    const bool by_runs = a.whole_runs && a.aligned;
     __shared__ wd_part warp_part[BN_THREADS / 32];
-    uint32_t units = 0;
+    uint32_t count = 0;
     shifted<A> mine;
     wd_wait_for_previous();
     const A origin = origin_of<T>(a, c);
-    mine.begin(first < a.units
-                   ? wd_widen(x[plane_unit(a, c, first) * (by_runs ? BN_RUN : 1)]) - origin
-                   : (A)0);
-    if (by_runs) {
-        constexpr int BATCH = sizeof(T) == 8 ? 2 : 4;
+    const auto add = [&](T one) { mine.add(wd_widen(one) - origin); };
+    if (a.aligned) {
+        constexpr int BATCH = PLANE_BATCH<T>;
+        mine.begin(wd_widen(x[near_run(a, c, first < a.units ? first : 0)]) - origin);
         for (uint32_t u = first; u < a.units; u += BATCH * step) {
             run<T> r[BATCH];
+            plane_run p[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                r[b].load(x + plane_unit(a, c, unit_of_batch(a, u, b, step)) * BN_RUN);
+                p[b] = run_of_plane(a, c, unit_of_batch(a, u, b, step));
+                r[b].load(x + p[b].at);
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
                 if (u + b * step >= a.units) break;
-                units += 1;
+                if (p[b].own == ALL_OWN) {
+                    count += BN_RUN;
 #pragma unroll
-                for (int i = 0; i < BN_RUN; ++i) mine.add(wd_widen(r[b].get(i)) - origin);
+                    for (int i = 0; i < BN_RUN; ++i) add(r[b].get(i));
+                } else {
+#pragma unroll
+                    for (int i = 0; i < BN_RUN; ++i) {
+                        if (p[b].own >> i & 1) add(r[b].get(i)), count += 1;
+                    }
+                }
             }
         }
+        x_ends(a, c, segment, [&](int64_t at) { add(x[at]), count += 1; });
     } else {
-        constexpr int BATCH = 8;
+        constexpr int BATCH = 4;
+        mine.begin(first < a.units ? wd_widen(x[plane_element(a, c, first)]) - origin : (A)0);
         for (uint32_t u = first; u < a.units; u += BATCH * step) {
             T one[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                one[b] = x[plane_unit(a, c, unit_of_batch(a, u, b, step))];
+                one[b] = x[plane_element(a, c, unit_of_batch(a, u, b, step))];
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
                 if (u + b * step >= a.units) break;
-                units += 1;
-                mine.add(wd_widen(one[b]) - origin);
+                add(one[b]), count += 1;
             }
         }
     }
-    wd_part part = mine.part(units * (by_runs ? BN_RUN : 1));
+    wd_part part = mine.part(count);
     join_warp<A>(part);
     if (threadIdx.x % 32 == 0) warp_part[threadIdx.x / 32] = part;
     __syncthreads();
@@ -98,51 +154,46 @@ template <class T> __device__ void sums_planes(const bn_vector_args &a)
     wd_wait_for_previous();
     const A mean =
         a.mean.data ? param<A>(a.mean, c) : static_cast<const numbers_of<A> *>(a.numbers)[c].mean;
-    if (a.whole_runs && a.aligned) {
-        constexpr int BATCH = 2;
+    const auto add_element = [&](int64_t at) {
+        const uint32_t bits = a.reserve ? a.reserve[at / BN_RUN] >> (at % BN_RUN) : 1u;
+        const A g = masked(wd_widen(dy[at]), bits, 0);
+        sum += g;
+        product += g * (wd_widen(x[at]) - mean);
+    };
+    if (a.aligned) {
+        constexpr int BATCH = PLANE_BATCH<T> / 2;
         for (uint32_t u = first; u < a.units; u += BATCH * step) {
             run<T> rx[BATCH], rdy[BATCH];
+            plane_run p[BATCH];
             uint32_t bits[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                const int64_t at = plane_unit(a, c, unit_of_batch(a, u, b, step));
-                bits[b] = a.reserve ? a.reserve[at] : 0xffu;
-                rx[b].load(x + at * BN_RUN);
-                rdy[b].load(dy + at * BN_RUN);
+                p[b] = run_of_plane(a, c, unit_of_batch(a, u, b, step));
+                rx[b].load(x + p[b].at);
+                rdy[b].load(dy + p[b].at);
+                bits[b] = bits_of_run(a, p[b].at);
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                A s = 0, p = 0;
+                A s = 0, q = 0;
                 if (u + b * step >= a.units) break;
+                const bool all = p[b].own == ALL_OWN;
 #pragma unroll
                 for (int i = 0; i < BN_RUN; ++i) {
+                    // of another plane not even 0 times what is there
+                    if (!all && !(p[b].own >> i & 1)) continue;
                     const A g = masked(wd_widen(rdy[b].get(i)), bits[b], i);
                     s += g;
-                    p += g * (wd_widen(rx[b].get(i)) - mean);
+                    q += g * (wd_widen(rx[b].get(i)) - mean);
                 }
                 sum += s;
-                product += p;
+                product += q;
             }
         }
+        x_ends(a, c, segment, add_element);
     } else {
-        constexpr int BATCH = 4;
-        for (uint32_t u = first; u < a.units; u += BATCH * step) {
-            T one[BATCH], one_dy[BATCH];
-            uint32_t bits[BATCH];
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                const int64_t at = plane_unit(a, c, unit_of_batch(a, u, b, step));
-                bits[b] = a.reserve ? a.reserve[at / 8] >> (at % 8) : 1u;
-                one[b] = x[at], one_dy[b] = dy[at];
-            }
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                if (u + b * step >= a.units) break;
-                const A g = masked(wd_widen(one_dy[b]), bits[b], 0);
-                sum += g;
-                product += g * (wd_widen(one[b]) - mean);
-            }
-        }
+#pragma unroll 2
+        for (uint32_t u = first; u < a.units; u += step) add_element(plane_element(a, c, u));
     }
     const double warp_first = wd_sum_of_warp(sum), warp_second = wd_sum_of_warp(product);
     if (threadIdx.x % 32 == 0) {
@@ -168,10 +219,13 @@ struct plane_place {
     int own;       // ... as many elements
 };
 
+// COPYING: the last threads of a block have the next block's first runs too.
+template <bool COPYING = false>
 __device__ __forceinline__ plane_place plane_at(const bn_vector_args &a)
 {
     plane_place p;
-    const uint32_t index = (gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x;
+    const uint32_t threads = blockDim.x - (COPYING ? a.copying : 0);
+    const uint32_t index = (gridDim.x - 1 - blockIdx.x) * threads + threadIdx.x;
     p.at = (int64_t)index * BN_RUN - a.lead;
     p.own = BN_RUN;
     // a plane is at least a run long: a run lies in one or two of them
@@ -185,15 +239,11 @@ __device__ __forceinline__ plane_place plane_at(const bn_vector_args &a)
     return p;
 }
 
-template <class T> __device__ void apply_planes(const bn_vector_args &a)
+template <class T>
+__device__ __forceinline__ void normalize_run(const bn_vector_args &a, const plane_place &p,
+                                              const run<T> &x, acc<T> *v)
 {
     using A = acc<T>;
-    const plane_place p = plane_at(a);
-    run<T> x;
-    A v[BN_RUN];
-    wd_wait_for_previous();
-    if (p.at >= a.total) return;
-    fetch(x, a.x, p.at, a.total, a.aligned);
     const numbers_of<A> n = forward_numbers<A>(a, p.param);
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) {
@@ -206,7 +256,49 @@ template <class T> __device__ void apply_planes(const bn_vector_args &a)
             if (i >= p.own) v[i] = next.factor * (wd_widen(x.get(i)) - next.mean) + next.base;
         }
     }
+}
+
+template <class T> __device__ void apply_planes(const bn_vector_args &a)
+{
+    const plane_place p = plane_at(a);
+    run<T> x;
+    acc<T> v[BN_RUN];
+    wd_wait_for_previous();
+    if (p.at >= a.total) return;
+    fetch(x, a.x, p.at, a.total, a.aligned);
+    normalize_run<T>(a, p, x, v);
     finish_forward<T>(a, v, p.at);
+}
+
+// With a reserve space whose bytes runs are off by a.lead elements: a byte is of the end of one run and the beginning of
+// the next. It has a kernel of its own, since the plain one has eight blocks a processor for its fewer registers.
+template <class T> __device__ void apply_planes_led(const bn_vector_args &a)
+{
+    using A = acc<T>;
+    __shared__ uint8_t shown[BN_THREADS + 1];
+    const plane_place p = plane_at<true>(a);
+    const bool own = threadIdx.x < blockDim.x - a.copying;
+    uint32_t bits = 0;
+    wd_wait_for_previous();
+    if (p.at < a.total) {
+        run<T> x, z;
+        A v[BN_RUN];
+        fetch(x, a.x, p.at, a.total, a.aligned);
+        if (a.z) fetch(z, a.z, p.at, a.total, a.aligned);
+        normalize_run<T>(a, p, x, v);
+        if (a.z) {
+#pragma unroll
+            for (int i = 0; i < BN_RUN; ++i) v[i] += wd_widen(z.get(i));
+        }
+        if (a.activates) bits = bits_there(a, activate<A>(a, v), p.at);
+        if (own) blend_data<T, BN_RUN>(a, scalars_of<A>(a), v, p.at);
+    }
+    if (!a.activates) return;
+    shown[threadIdx.x] = (uint8_t)bits;
+    __syncthreads();
+    bits = (bits | (uint32_t)shown[threadIdx.x + 1] << BN_RUN) >> a.lead;
+    const int64_t from = p.at + a.lead;
+    if (own && from < a.total) a.reserve[from / BN_RUN] = (uint8_t)bits;
 }
 
 template <class T> __device__ void grad_planes(const bn_vector_args &a)

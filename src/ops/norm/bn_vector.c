@@ -11,6 +11,9 @@
 #define WD_KERNELS_ROWS "ops/norm/bn_vector_kernels.def"
 #include "ops/kernels_host.inc"
 
+extern const struct wd_engine wd_engine_bn_training_def_gpu;
+extern const struct wd_engine wd_engine_bn_backward_def_gpu;
+
 enum {
     TYPES = 4,
     FINISH_LANES_MIN = 8,   /* threads that join a parameter's sums ... */
@@ -40,6 +43,8 @@ struct step {
 static const struct step stats = {KERNEL_bn_stats_planes_f32, KERNEL_bn_stats_columns_f32,
                                   KERNEL_bn_stats_finish_f32};
 static const struct step apply = {KERNEL_bn_apply_planes_f32, KERNEL_bn_apply_columns_f32, 0};
+/* planes where the last thread of a block has the next block's first run too; not of fp64 */
+static const struct step apply_led = {KERNEL_bn_apply_planes_led_f32, 0, 0};
 static const struct step sums = {KERNEL_bn_sums_planes_f32, KERNEL_bn_sums_columns_f32,
                                  KERNEL_bn_sums_finish_f32};
 static const struct step grad = {KERNEL_bn_grad_planes_f32, KERNEL_bn_grad_columns_f32, 0};
@@ -54,7 +59,7 @@ struct shape {
     uint32_t tile_runs;
     uint32_t tile_rows;
     uint32_t tiles;
-    int64_t units;    /* by columns rows, by planes runs or elements of a parameter */
+    int64_t units;    /* by columns rows, by planes runs of a parameter */
     int64_t segments; /* of the sums */
     bool whole_runs;
 };
@@ -75,7 +80,7 @@ static void cut(struct shape *s, const struct wd_device *device)
     if (!s->columns) {
         s->width = s->space.params;
         s->whole_runs = s->space.inner % BN_RUN == 0;
-        s->units = s->space.outer * s->space.inner / (s->whole_runs ? BN_RUN : 1);
+        s->units = s->space.outer * wd_ceil_div(s->space.inner, BN_RUN);
         cut_sums(s,
                  device->multiprocessors * (s->wide ? PLANE_BLOCKS_WIDE : PLANE_BLOCKS) /
                      s->space.params,
@@ -116,6 +121,13 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+/* Planes of which one by one a parameter has more elements than 31 bits count: where tensors lie each
+ * otherwise, the definition sums them. */
+static bool is_uncounted(const struct shape *s)
+{
+    return !s->columns && s->space.outer * s->space.inner > INT32_MAX;
+}
+
 static struct shape shape_of(const struct wd_problem *problem)
 {
     struct shape shape = {.columns = false};
@@ -151,6 +163,12 @@ static struct shape range_of(const struct shape *whole, int64_t first,
     return s;
 }
 
+static const struct wd_engine *definition_of(const struct wd_problem *problem)
+{
+    return problem->node->op == WD_OP_BN_TRAINING ? &wd_engine_bn_training_def_gpu
+                                                  : &wd_engine_bn_backward_def_gpu;
+}
+
 /* Of several ranges the most: the last one is narrower, but may be cut into more segments. */
 static int64_t workspace(const struct wd_problem *problem)
 {
@@ -160,7 +178,17 @@ static int64_t workspace(const struct wd_problem *problem)
         struct shape last = range_of(&s, (s.pitch - 1) / RANGE * RANGE, problem->device);
         bytes = wd_most(bytes, scratch_bytes(&last));
     }
+    if (is_uncounted(&s)) bytes = wd_most(bytes, definition_of(problem)->workspace(problem));
     return bytes;
+}
+
+/* Whether runs may begin before x. Bytes of the reserve space are runs from the first element on: by planes backward puts
+ * a run's bits together from two of them, forward needs those of the next run, whose input must not be overwritten before. */
+static bool may_lead(const struct bn_vector_args *a, const struct shape *s)
+{
+    if (s->columns) return !a->reserve && !by_ranges(s);
+    if (s->space.total >= INT32_MAX - BN_RUN) return false;
+    return !a->reserve || a->dy || (!s->wide && a->x != a->y && a->z != a->y);
 }
 
 /* How x is walked, and where the scratch is (inference has none). */
@@ -168,9 +196,9 @@ static void place(struct bn_vector_args *a, const struct shape *s, void *scratch
 {
     int64_t plane = s->columns ? 1 : s->whole_runs ? s->space.inner / BN_RUN : s->space.inner;
     int64_t total = s->space.total;
-    /* bytes of the reserve space are runs from the first element on */
-    if (a->lead && !a->reserve && (s->columns ? !by_ranges(s) : total < INT32_MAX - BN_RUN)) {
+    if (a->lead && may_lead(a, s)) {
         a->aligned = true; /* from where runs begin now */
+        a->copying = !s->columns && a->reserve && !a->dy;
     } else {
         a->lead = 0;
     }
@@ -198,11 +226,20 @@ static struct wd_kernel_row *row_of(const struct wd_call *call, const struct ste
     return &kernel_rows[first + wd_bn_gpu_type(&call->problem)];
 }
 
-/* Planes are gone through element by element where runs are of two of them. */
+/* Planes whose parameter is looked for by elements: runs are of two of them. */
 static void by_elements(struct bn_vector_args *a, const struct shape *s)
 {
     a->whole_runs = false;
     a->by_plane = wd_fastdiv_of((uint32_t)s->space.inner);
+}
+
+/* What sums goes by the runs in which a plane lies, wherever it begins in the first of them. */
+static void by_runs(struct bn_vector_args *a, const struct shape *s)
+{
+    int64_t runs = s->whole_runs && !a->lead ? s->space.inner / BN_RUN
+                                             : (s->space.inner + 2 * BN_RUN - 2) / BN_RUN;
+    a->by_plane = wd_fastdiv_of((uint32_t)runs);
+    a->units = (uint32_t)(s->space.outer * runs);
 }
 
 /* The kernel of the sums, then the one of what follows from them. */
@@ -214,7 +251,9 @@ static cudnnStatus_t emit_sums(const struct wd_call *call, struct wd_queue *queu
     int64_t blocks = s->segments * (s->columns ? s->tiles : s->space.params);
     uint32_t threads = s->columns ? s->tile_runs * s->tile_rows : BN_THREADS;
     uint32_t items = own.segments * own.by_copies.divisor;
-    if (!s->columns && !(own.aligned && !own.lead && s->whole_runs)) {
+    if (!s->columns && own.aligned) {
+        by_runs(&own, s);
+    } else if (!s->columns) {
         by_elements(&own, s);
         own.units = (uint32_t)(s->space.outer * s->space.inner);
     }
@@ -238,7 +277,8 @@ static cudnnStatus_t emit_walk(const struct wd_call *call, struct wd_queue *queu
     int64_t rows;
     if (!s->columns) {
         if (own.lead) by_elements(&own, s);
-        blocks = wd_ceil_div(wd_ceil_div(s->space.total + own.lead, BN_RUN), BN_THREADS);
+        blocks =
+            wd_ceil_div(wd_ceil_div(s->space.total + own.lead, BN_RUN), BN_THREADS - own.copying);
         return wd_emit_kernel(queue, row_of(call, step, s), blocks, BN_THREADS, 0, &own);
     }
     rows = wd_ceil_div((int64_t)own.units * s->tiles,
@@ -257,7 +297,7 @@ static cudnnStatus_t run_training(const struct wd_call *call, struct wd_queue *q
                                   const struct shape *s, const struct bn_vector_args *a)
 {
     WD_TRY(emit_sums(call, queue, &stats, s, a));
-    return emit_walk(call, queue, &apply, s, a);
+    return emit_walk(call, queue, a->copying ? &apply_led : &apply, s, a);
 }
 
 static cudnnStatus_t run_inference(const struct wd_call *call, struct wd_queue *queue,
@@ -330,6 +370,7 @@ static cudnnStatus_t emit_training(const struct wd_call *call, struct wd_queue *
 {
     struct shape s = shape_of(&call->problem);
     struct bn_vector_args a = wd_bn_gpu_training(call, &s.space, queue->device);
+    if (!a.aligned && is_uncounted(&s)) return definition_of(&call->problem)->emit(call, queue);
     return run_ranges(call, queue, &a, call->workspace, run_training);
 }
 
@@ -344,6 +385,7 @@ static cudnnStatus_t emit_backward(const struct wd_call *call, struct wd_queue *
 {
     struct shape s = shape_of(&call->problem);
     struct bn_vector_args a = wd_bn_gpu_backward(call, &s.space, queue->device);
+    if (!a.aligned && is_uncounted(&s)) return definition_of(&call->problem)->emit(call, queue);
     return run_ranges(call, queue, &a, call->workspace, run_backward);
 }
 

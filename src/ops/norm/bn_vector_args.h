@@ -74,16 +74,17 @@ struct bn_vector_args {
     int64_t pitch; /* from row to row: more than width where a range of columns is worked on */
     uint32_t params;
     uint32_t segments;
-    uint32_t units;        /* by planes: runs (or elements) of a parameter; by columns: rows */
+    uint32_t units; /* by planes: runs (or elements) of a parameter's planes; by columns: rows */
     uint32_t finish_lanes; /* threads that join the sums of a parameter: a warp, or a block */
     uint32_t per_segment;  /* by columns, of the walk that writes: rows of a block */
     uint32_t lead;         /* elements by which runs begin before x, to be aligned as it is not */
+    uint32_t copying;      /* by planes: threads that have the next block's first run too */
     uint32_t tiles;        /* by columns: blocks side by side */
     uint32_t tile_runs;    /* by columns: runs of a tile's row, one a thread */
     uint32_t tile_rows;    /* by columns: rows of a block at a time */
     uint32_t whole_rows;   /* by columns: rows before this one have all to their right ends */
     uint32_t whole_runs;   /* by planes: a plane is a whole number of runs */
-    struct wd_fastdiv by_plane; /* runs, or elements, of a plane */
+    struct wd_fastdiv by_plane; /* runs that a plane may lie in, or elements of a plane */
     struct wd_fastdiv by_params;
     struct wd_fastdiv by_copies; /* of a parameter in a row of columns; by planes 1 */
     struct wd_fastdiv by_inner;

@@ -5,6 +5,7 @@
 #include "base/sizes.h"
 #include "ops/norm/norm_gpu.h"
 #include "ops/norm/norm_rows.h"
+#include "ops/norm/norm_wide.h"
 
 #define WD_KERNELS_MODULE norm_few
 #define WD_KERNELS_ROWS "ops/norm/norm_few_kernels.def"
@@ -55,6 +56,7 @@ const struct wd_engine wd_engine_norm_inference_few = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .workspace = wd_norm_long_workspace, /* for tensors that lie unlike one another */
     .emit = emit,
 };
 
@@ -64,5 +66,6 @@ const struct wd_engine wd_engine_norm_training_few = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .workspace = wd_norm_long_workspace, /* for tensors that lie unlike one another */
     .emit = emit,
 };

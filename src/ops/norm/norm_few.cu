@@ -4,6 +4,7 @@
 // a block, a thread one unit of it, and all that a thread needs, of the row and of the parameters, is asked
 // for before anything is looked at.
 #include "gpu/device/depend.cuh"
+#include "ops/norm/norm_middle.cuh"
 #include "ops/norm/norm_rows_walk.cuh"
 
 namespace {
@@ -27,64 +28,114 @@ __device__ __forceinline__ void ask_param(raw_param<T> &to, const norm_rows_para
     }
 }
 
-// Zeros where there is none.
+// In single precision, in its place; zeros where there is none.
 template <class T>
-__device__ __forceinline__ void widen_param(float (&to)[EACH<T>], const raw_param<T> &raw,
-                                            const norm_rows_param &p)
+__device__ __forceinline__ void widen_param(raw_param<T> &raw, const norm_rows_param &p)
 {
     constexpr int E = EACH<T>;
     wd_run<half16, E> halves;
     wd_run<bfloat16, E> brains;
 #pragma unroll
     for (int i = 0; i < E / 2; ++i) halves.word[i] = brains.word[i] = raw.word[i];
+    if (p.type == NORM_ROWS_F16) {
 #pragma unroll
-    for (int i = 0; i < E; ++i) {
-        to[i] = p.type == NORM_ROWS_F32   ? raw.get(i)
-                : p.type == NORM_ROWS_F16 ? wd_widen(halves.get(i))
-                                          : wd_widen(brains.get(i));
+        for (int i = 0; i < E; ++i) raw.put(i, wd_widen(halves.get(i)));
+    } else {
+#pragma unroll
+        for (int i = 0; i < E; ++i) raw.put(i, wd_widen(brains.get(i)));
     }
 }
 
-// Over the block; all threads get it.
-__device__ __forceinline__ float few_sum(float mine, float *of_warp)
+// The sum and the squares over the block, by one barrier; all threads get them.
+__device__ __forceinline__ float2 few_sums(float2 mine)
 {
+    constexpr uint32_t SOME_WARPS = 8; // are read at once
+    __shared__ float4 of_warp[WARP / 2];
+    float2 *places = reinterpret_cast<float2 *>(of_warp);
     const uint32_t warps = blockDim.x / WARP;
-    mine = sum_of_warp(mine);
-    if (warps == 1) return mine;
-    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = mine;
-    if (threadIdx.x < 3) of_warp[warps + threadIdx.x] = 0.0f; // up to a whole four
+    const uint32_t all = (warps + SOME_WARPS - 1) / SOME_WARPS * SOME_WARPS;
+    mine.x = sum_of_warp(mine.x);
+    mine.y = sum_of_warp(mine.y);
+    if (threadIdx.x % WARP == 0) places[threadIdx.x / WARP] = mine;
+    if (warps + threadIdx.x < all) places[warps + threadIdx.x] = make_float2(0.0f, 0.0f);
     __syncthreads();
-    mine = 0.0f;
-#pragma unroll 2
-    for (uint32_t i = 0; i < warps; i += 4) {
-        const float4 four = *reinterpret_cast<const float4 *>(of_warp + i);
-        mine += (four.x + four.y) + (four.z + four.w);
+    mine = make_float2(0.0f, 0.0f);
+#pragma unroll 1
+    for (uint32_t first = 0; first < all; first += SOME_WARPS) {
+        float4 pair[SOME_WARPS / 2];
+#pragma unroll
+        for (uint32_t i = 0; i < SOME_WARPS / 2; ++i) pair[i] = of_warp[first / 2 + i];
+        mine.x += ((pair[0].x + pair[0].z) + (pair[1].x + pair[1].z)) +
+                  ((pair[2].x + pair[2].z) + (pair[3].x + pair[3].z));
+        mine.y += ((pair[0].y + pair[0].w) + (pair[1].y + pair[1].w)) +
+                  ((pair[2].y + pair[2].w) + (pair[3].y + pair[3].w));
     }
     return mine;
 }
 
-// The numbers of the row: the mean from differences from its first element, then squares around it.
+// 1 / sqrt(v) without the division's way; as exact but for the last bit.
+__device__ __forceinline__ float few_inv_std(float v)
+{
+    const float r = rsqrtf(v);
+    const float left = fmaf(-v * r, r, 1.0f);
+    return fabsf(left) < 1.0f ? fmaf(0.5f * r, left, r) : r; // of 0 and of what is not finite
+}
+
+// The squares around the mean, by a second barrier: all threads of the block.
+template <class T>
+__device__ __forceinline__ float few_squares(const unit<T> &x, bool there, const part &all)
+{
+    __shared__ float of_warp[WARP];
+    float squares = 0.0f;
+    unit<T> left = x;
+#pragma unroll 1
+    for (int w = 0; w < 4 && there; ++w) {
+#pragma unroll
+        for (int i = 0; i < EACH<T> / 4; ++i) {
+            const float d = (wd_widen(left.get(i)) - all.pivot) - all.rest;
+            squares = fmaf(d, d, squares);
+        }
+        left.word[0] = left.word[1], left.word[1] = left.word[2], left.word[2] = left.word[3];
+    }
+    squares = sum_of_warp(squares);
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = squares;
+    __syncthreads();
+    squares = 0.0f;
+#pragma unroll 1
+    for (uint32_t w = 0; w < blockDim.x / WARP; ++w) squares += of_warp[w];
+    return squares;
+}
+
+// Of the squares around one number: with less than this left of them for those around the mean, it lies far out.
+constexpr float FEW_LEFT = 0x1p-4f;
+
+// The numbers of the row: sums of differences from one number, of three elements the middle one. Where that lies
+// far out all threads find so, and take the squares again.
 template <class T>
 __device__ __forceinline__ numbers few_numbers(const norm_rows_args &a, const unit<T> &x,
-                                               bool there, float first)
+                                               bool there, float around)
 {
     constexpr int E = EACH<T>;
-    __shared__ float4 of_warp[2][WARP / 4 + 1];
-    part all = {first, 0.0f, 0.0f, 0.0f};
-    float sum = 0.0f;
-    if (a.centered) {
-#pragma unroll
-        for (int i = 0; i < E && there; ++i) sum += wd_widen(x.get(i)) - first;
-        all.rest = few_sum(sum, &of_warp[0][0].x) * a.inverse;
-    }
-    sum = 0.0f;
+    float2 sums = make_float2(0.0f, 0.0f);
+    part all = {around, 0.0f, 0.0f, 0.0f};
 #pragma unroll
     for (int i = 0; i < E && there; ++i) {
-        const float d = (wd_widen(x.get(i)) - first) - all.rest;
-        sum = fmaf(d, d, sum);
+        const float d = wd_widen(x.get(i)) - around;
+        sums.x += d;
+        sums.y = fmaf(d, d, sums.y);
     }
-    all.squares = few_sum(sum, &of_warp[1][0].x);
-    return numbers_of(a, all);
+    sums = few_sums(sums);
+    if (!a.centered) sums.x = 0.0f; // and no product of an infinite one
+    all.rest = sums.x * a.inverse;
+    all.squares = fmaf(-sums.x, all.rest, sums.y);
+    const bool far = all.squares < FEW_LEFT * sums.y;
+    if (all.squares < 0.0f) all.squares = 0.0f; // a NaN stays one
+    numbers n;
+    n.inv_std = few_inv_std(fmaf(all.squares, a.inverse, a.epsilon));
+    n.mean = all.pivot + all.rest;
+    if (far) n.inv_std = few_inv_std(fmaf(few_squares(x, there, all), a.inverse, a.epsilon));
+    n.shift = ((n.mean - all.pivot) - all.rest) * n.inv_std;
+    return n;
 }
 
 template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
@@ -93,42 +144,52 @@ template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
     const uint32_t units = a.length / E;
     const uint32_t column = threadIdx.x * E;
     const bool there = threadIdx.x < units;
-    const int64_t row = blockIdx.x;
-    const int64_t at = row * a.length + column;
+    const uint32_t row = blockIdx.x; // few: 32 bits count all elements
+    const uint32_t at = row * a.length + column;
     numbers n = {0.0f, 0.0f, 0.0f};
-    T first;
+    float around = 0.0f;
+    T some[3];
     unit<T> x;
-    raw_param<T> raw_scale, raw_bias;
+    raw_param<T> scale, bias;
 #pragma unroll
-    for (int i = 0; i < E; ++i) raw_scale.word[i] = raw_bias.word[i] = 0;
+    for (int i = 0; i < E; ++i) scale.word[i] = bias.word[i] = 0;
     wd_wait_for_previous();
-    first = static_cast<const T *>(a.x)[row * a.length];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        const uint32_t of_three = i == 0 ? 0 : i == 1 ? a.length / 2 : a.length - 1;
+        some[i] = static_cast<const T *>(a.x)[row * a.length + of_three];
+    }
     if (there) {
+        ask_param<T>(scale, a.scale, column);
+        ask_param<T>(bias, a.bias, column);
         x.load(static_cast<const T *>(a.x) + at);
-        ask_param<T>(raw_scale, a.scale, column);
-        ask_param<T>(raw_bias, a.bias, column);
+    }
+    // here, not at the end, where nothing else would be done meanwhile; one branch for all that are so already
+    if (a.scale.type != NORM_ROWS_F32 || a.bias.type != NORM_ROWS_F32) {
+        if (a.scale.type != NORM_ROWS_F32) widen_param<T>(scale, a.scale);
+        if (a.bias.type != NORM_ROWS_F32) widen_param<T>(bias, a.bias);
     }
     if (a.given_inv_std) {
         n = {given(a.given_mean, a, row), a.given_inv_std[row], 0.0f};
     } else {
-        n = few_numbers<T>(a, x, there, a.centered ? wd_widen(first) : 0.0f);
+        around = wd_middle_of(wd_widen(some[0]), wd_widen(some[1]), wd_widen(some[2]));
+        // of a NaN or an infinity nothing could be taken
+        if (!(fabsf(around) <= (a.centered ? 3.0e38f : -1.0f))) around = 0.0f;
+        n = few_numbers<T>(a, x, there, around);
         if (threadIdx.x == 0) {
             if (a.mean) a.mean[row] = n.mean;
             if (a.inv_std) a.inv_std[row] = n.inv_std;
         }
     }
     if (!there) return;
-    float scale[E], bias[E];
     unit<T> out;
-    widen_param<T>(scale, raw_scale, a.scale);
-    widen_param<T>(bias, raw_bias, a.bias);
 #pragma unroll
     for (int i = 0; i < E; i += 2) {
         float v[2];
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             const float xhat = fmaf(wd_widen(x.get(i + k)) - n.mean, n.inv_std, n.shift);
-            v[k] = fmaf(scale[i + k], xhat, bias[i + k]);
+            v[k] = fmaf(scale.get(i + k), xhat, bias.get(i + k));
         }
         narrow_pair(out, i, v[0], v[1]);
     }

@@ -140,6 +140,11 @@ static struct work work_of(const struct wd_problem *problem)
     return w;
 }
 
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    *(struct work *)prepared = work_of(problem);
+}
+
 static int64_t workspace(const struct wd_problem *problem)
 {
     struct work w = work_of(problem);
@@ -237,25 +242,49 @@ static cudnnStatus_t emit_params(struct wd_queue *queue, const struct work *w,
 {
     int64_t rows = w->shape.samples * w->slices;
     int64_t warps = 1;
-    while (warps < rows && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
+    while (warps * (WARP / NORM_GROUPS_PARAMS) < rows && warps < NORM_ROWS_THREADS / WARP) {
+        warps *= 2;
+    }
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_groups_params],
                           wd_ceil_div(w->shape.channels, NORM_GROUPS_PARAMS),
                           (uint32_t)(warps * WARP), 0, a);
 }
 
+static cudnnStatus_t emit_work(const struct wd_call *call, struct wd_queue *queue,
+                               const struct work *w)
+{
+    struct norm_groups_args a = args_of(call, w, queue->device);
+    if (wd_norm_groups_given(&call->problem)) return emit_step(call, queue, APPLY, w, &a);
+    if (w->cut.whole) {
+        WD_TRY(emit_step(call, queue, WHOLE, w, &a));
+    } else {
+        WD_TRY(emit_step(call, queue, SUMS, w, &a));
+        WD_TRY(emit_finish(queue, w, &a));
+        WD_TRY(emit_step(call, queue, APPLY, w, &a));
+    }
+    return wants_params(&call->problem) ? emit_params(queue, w, &a) : CUDNN_STATUS_SUCCESS;
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct work w = work_of(&call->problem);
-    struct norm_groups_args a = args_of(call, &w, queue->device);
-    if (wd_norm_groups_given(&call->problem)) return emit_step(call, queue, APPLY, &w, &a);
-    if (w.cut.whole) {
-        WD_TRY(emit_step(call, queue, WHOLE, &w, &a));
-    } else {
-        WD_TRY(emit_step(call, queue, SUMS, &w, &a));
-        WD_TRY(emit_finish(queue, &w, &a));
-        WD_TRY(emit_step(call, queue, APPLY, &w, &a));
-    }
-    return wants_params(&call->problem) ? emit_params(queue, &w, &a) : CUDNN_STATUS_SUCCESS;
+    struct work own;
+    return emit_work(call, queue, wd_call_prepared(call, prepare, &own));
+}
+
+/* Inference, which is either engine's. */
+struct either {
+    bool kept;
+    struct wd_norm_kept_work once;
+    struct work twice;
+};
+
+static void prepare_inference(const struct wd_problem *problem, void *prepared)
+{
+    struct either *e = prepared;
+    memset(e, 0, sizeof *e);
+    if (!wd_norm_groups_given(problem)) e->once = wd_norm_kept_work_of(problem);
+    e->kept = e->once.fits;
+    if (!e->kept) e->twice = work_of(problem);
 }
 
 static int64_t inference_workspace(const struct wd_problem *problem)
@@ -265,7 +294,9 @@ static int64_t inference_workspace(const struct wd_problem *problem)
 
 static cudnnStatus_t emit_inference(const struct wd_call *call, struct wd_queue *queue)
 {
-    return wd_norm_kept_takes(&call->problem) ? wd_norm_kept_emit(call, queue) : emit(call, queue);
+    struct either own;
+    const struct either *e = wd_call_prepared(call, prepare_inference, &own);
+    return e->kept ? wd_norm_kept_emit(call, queue, &e->once) : emit_work(call, queue, &e->twice);
 }
 
 const struct wd_engine wd_engine_norm_inference_groups = {
@@ -275,6 +306,8 @@ const struct wd_engine wd_engine_norm_inference_groups = {
     .kernels = &kernels,
     .match = wd_norm_groups_match,
     .workspace = inference_workspace,
+    .prepare = prepare_inference,
+    .prepared_bytes = sizeof(struct either),
     .emit = emit_inference,
 };
 
@@ -285,6 +318,8 @@ const struct wd_engine wd_engine_norm_training_groups = {
     .kernels = &kernels,
     .match = wd_norm_groups_match,
     .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .emit = emit,
 };
 
@@ -295,5 +330,7 @@ const struct wd_engine wd_engine_norm_backward_groups = {
     .kernels = &kernels,
     .match = wd_norm_groups_match,
     .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .emit = emit,
 };

@@ -83,31 +83,13 @@ __device__ __forceinline__ void groups_gradients(const norm_groups_args &a)
     }
 }
 
-// dscale and dbias over samples and slices: a warp's lanes are channels, and warps have rows of sums.
+// dscale and dbias over samples and slices.
 __device__ __forceinline__ void groups_params(const norm_groups_args &a)
 {
-    __shared__ double of_warp[2][NORM_ROWS_THREADS / WARP][NORM_GROUPS_PARAMS];
-    const uint32_t lane = threadIdx.x % WARP;
-    const uint32_t warp = threadIdx.x / WARP;
-    const uint32_t warps = blockDim.x / WARP;
-    const uint32_t channel = blockIdx.x * NORM_GROUPS_PARAMS + lane;
-    const uint32_t rows = a.samples * a.slices;
-    double dy = 0.0, dy_xhat = 0.0;
     wd_wait_for_previous();
-    if (channel < a.channels) {
-#pragma unroll 8
-        for (uint32_t row = warp; row < rows; row += warps) {
-            const sums one = a.sums[(int64_t)row * a.channels + channel];
-            dy += one.dy, dy_xhat += one.dy_xhat;
-        }
-    }
-    of_warp[0][warp][lane] = dy;
-    of_warp[1][warp][lane] = dy_xhat;
-    __syncthreads();
-    if (warp > 0 || channel >= a.channels) return;
-    for (uint32_t w = 1; w < warps; ++w) dy += of_warp[0][w][lane], dy_xhat += of_warp[1][w][lane];
-    set_param(a.dbias, channel, (float)dy);
-    set_param(a.dscale, channel, (float)dy_xhat);
+    sum_params<NORM_GROUPS_PARAMS, NORM_ROWS_THREADS / WARP>(
+        a.sums, a.samples * a.slices, a.channels, blockIdx.x * NORM_GROUPS_PARAMS, a.dscale,
+        a.dbias, [](uint32_t, uint32_t) { return true; });
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 
 #include "ops/norm/norm_gpu.h"
 #include "ops/norm/norm_groups_cut.h"
+#include "ops/norm/norm_kept_cut.h"
 
 /* False where samples are not outermost, or channels neither next nor last. */
 bool wd_norm_groups_see(struct norm_groups_shape *s, const struct wd_problem *problem);
@@ -19,6 +20,16 @@ bool wd_norm_groups_given(const struct wd_problem *problem);
 /* Whether a problem that matches is read once; inference may be. */
 bool wd_norm_kept_takes(const struct wd_problem *problem);
 int64_t wd_norm_kept_workspace(const struct wd_problem *problem);
-cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue);
+
+/* A problem that matches, and how it is cut, unless it does not fit. */
+struct wd_norm_kept_work {
+    struct norm_groups_shape shape;
+    struct norm_kept_cut cut;
+    bool fits;
+};
+void wd_norm_kept_prepare(const struct wd_problem *problem, void *work);
+struct wd_norm_kept_work wd_norm_kept_work_of(const struct wd_problem *problem);
+cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue,
+                                const struct wd_norm_kept_work *work);
 
 #endif

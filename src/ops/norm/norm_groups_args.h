@@ -27,7 +27,7 @@ enum {
     NORM_GROUPS_TILE = 256,           /* columns of a block, at most */
     NORM_GROUPS_CLUSTER = 8,          /* segments of a share that is read once, at most */
     NORM_GROUPS_FINISH_THREADS = 256, /* of the kernels that join what blocks found */
-    NORM_GROUPS_PARAMS = 32,          /* channels of a block that adds up dscale and dbias */
+    NORM_GROUPS_PARAMS = 8,           /* channels of a block that adds up dscale and dbias */
 };
 
 /* What a share keeps between kernels. Forward: xhat = (x - first) * second + third. Backward: a / n,

@@ -7,7 +7,6 @@
 #include "base/sizes.h"
 #include "ops/norm/norm_groups.h"
 #include "ops/norm/norm_kept_args.h"
-#include "ops/norm/norm_kept_cut.h"
 
 #define WD_KERNELS_MODULE norm_kept
 #define WD_KERNELS_ROWS "ops/norm/norm_kept_kernels.def"
@@ -15,8 +14,7 @@
 
 enum { WARP = 32, SINGLES_MOST = 1 << 20 };
 
-static bool see(struct norm_groups_shape *s, struct norm_kept_cut *c,
-                const struct wd_problem *problem)
+static bool see_shape(struct norm_groups_shape *s, const struct wd_problem *problem)
 {
     (void)wd_norm_groups_see(s, problem);
     if (s->plane == 1) s->columns = false; /* groups are neighbours either way */
@@ -25,22 +23,43 @@ static bool see(struct norm_groups_shape *s, struct norm_kept_cut *c,
         s->samples * s->channels * s->plane * s->size > SINGLES_MOST) {
         return false;
     }
-    return norm_kept_cut(c, s, problem->device);
+    return true;
+}
+
+static bool see(struct norm_groups_shape *s, struct norm_kept_cut *c,
+                const struct wd_problem *problem)
+{
+    return see_shape(s, problem) && norm_kept_cut(c, s, problem->device);
+}
+
+static bool fits(struct norm_groups_shape *s, const struct wd_problem *problem)
+{
+    return see_shape(s, problem) && norm_kept_fits(s, problem->device);
+}
+
+struct wd_norm_kept_work wd_norm_kept_work_of(const struct wd_problem *problem)
+{
+    struct wd_norm_kept_work w;
+    w.fits = see(&w.shape, &w.cut, problem);
+    return w;
+}
+
+void wd_norm_kept_prepare(const struct wd_problem *problem, void *prepared)
+{
+    *(struct wd_norm_kept_work *)prepared = wd_norm_kept_work_of(problem);
 }
 
 bool wd_norm_kept_takes(const struct wd_problem *problem)
 {
     struct norm_groups_shape s;
-    struct norm_kept_cut c;
-    return !wd_norm_groups_given(problem) && see(&s, &c, problem);
+    return !wd_norm_groups_given(problem) && fits(&s, problem);
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct norm_groups_shape s;
-    struct norm_kept_cut c;
     if (!wd_norm_groups_match(problem, reason)) return false;
-    WD_NEED(see(&s, &c, problem), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(fits(&s, problem), reason, NOT_SUPPORTED_SHAPE,
             "%lld elements of a sample and group do not fit the shared memory of a cluster",
             (long long)(s.each * s.plane));
     return true;
@@ -141,17 +160,18 @@ static void place(struct norm_kept_args *a, const struct norm_groups_shape *s,
     if (!a->runs) a->shift = 0;
 }
 
-cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue)
+cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue,
+                                const struct wd_norm_kept_work *work)
 {
     struct wd_norm_places p = wd_norm_places(call->problem.node->op);
-    struct norm_groups_shape s;
-    struct norm_kept_cut c;
+    const struct norm_groups_shape *s = &work->shape;
+    struct norm_kept_cut c = work->cut;
     struct norm_kept_args a;
     int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
     bool backward = is_backward(&call->problem);
     struct wd_kernel_row *row;
     char *scratch = call->workspace;
-    if (!see(&s, &c, &call->problem)) return CUDNN_STATUS_INTERNAL_ERROR;
+    if (!work->fits) return CUDNN_STATUS_INTERNAL_ERROR;
     if (c.meets) scratch = (char *)(((uintptr_t)scratch + 15) / 16 * 16); /* there is room for it */
     memset(&a, 0, sizeof a);
     a.x = wd_norm_data(call, p.x);
@@ -165,7 +185,7 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
         a.given_mean = wd_norm_data(call, p.mean);
         a.given_inv_std = wd_norm_data(call, p.inv_std);
         if (wants_params(&call->problem)) {
-            a.sums = (struct norm_kept_sums *)(scratch + values_bytes(&s, &c) / 32 * 32);
+            a.sums = (struct norm_kept_sums *)(scratch + values_bytes(s, &c) / 32 * 32);
         }
     } else if (call->problem.node->op == WD_OP_NORM_TRAINING) {
         a.mean = wd_norm_data(call, p.mean);
@@ -175,9 +195,9 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
         a.epsilon = wd_call_view(call, NORM_INFER_EPSILON).value;
     }
     a.streaming = wd_tensor_extent(wd_call_tensor(call, p.x)) > queue->device->l2_bytes;
-    place(&a, &s, &c);
-    /* planes that begin off the boundaries are none of whole runs */
-    if (a.shift > 0 && c.way == NORM_KEPT_EVEN) c.way = NORM_KEPT_ODD;
+    place(&a, s, &c);
+    /* planes that begin off the boundaries, or otherwise than outputs, are none of whole runs */
+    if ((a.shift > 0 || !a.runs) && c.way == NORM_KEPT_EVEN) c.way = NORM_KEPT_ODD;
     row = &kernel_rows[KERNEL_norm_kept_planes_forward_even_f32 +
                        (backward * NORM_KEPT_WAYS + (int)c.way) * NORM_ROWS_TYPES + type];
     if (c.meets) {
@@ -191,7 +211,13 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
         WD_TRY(wd_emit_cluster_kernel(queue, row, c.teams * c.blocks, (uint32_t)c.threads,
                                       (uint32_t)c.blocks, (uint32_t)c.shared, &a));
     }
-    return a.sums ? emit_params(queue, &s, &c, &a) : CUDNN_STATUS_SUCCESS;
+    return a.sums ? emit_params(queue, s, &c, &a) : CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct wd_norm_kept_work own;
+    return wd_norm_kept_emit(call, queue, wd_call_prepared(call, wd_norm_kept_prepare, &own));
 }
 
 const struct wd_engine wd_engine_norm_training_kept = {
@@ -201,7 +227,9 @@ const struct wd_engine wd_engine_norm_training_kept = {
     .kernels = &kernels,
     .match = match,
     .workspace = wd_norm_kept_workspace,
-    .emit = wd_norm_kept_emit,
+    .prepare = wd_norm_kept_prepare,
+    .prepared_bytes = sizeof(struct wd_norm_kept_work),
+    .emit = emit,
 };
 
 const struct wd_engine wd_engine_norm_backward_kept = {
@@ -211,5 +239,7 @@ const struct wd_engine wd_engine_norm_backward_kept = {
     .kernels = &kernels,
     .match = match,
     .workspace = wd_norm_kept_workspace,
-    .emit = wd_norm_kept_emit,
+    .prepare = wd_norm_kept_prepare,
+    .prepared_bytes = sizeof(struct wd_norm_kept_work),
+    .emit = emit,
 };

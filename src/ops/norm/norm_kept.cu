@@ -25,51 +25,13 @@ __device__ __forceinline__ bool has_sums(const norm_kept_args &a, uint32_t row, 
     return row % a.slices < slices_of(a, row / a.slices, channel);
 }
 
-constexpr uint32_t ROWS_AT_ONCE = 8;
-
-// dscale and dbias over samples and blocks: lanes are channels and rows of sums, and so are warps.
+// dscale and dbias over samples and blocks.
 __device__ __forceinline__ void kept_params(const norm_kept_args &a)
 {
-    __shared__ double of_warp[2][NORM_ROWS_THREADS / WARP][NORM_KEPT_FINISH];
-    const uint32_t lane = threadIdx.x % NORM_KEPT_FINISH;
-    const uint32_t warp = threadIdx.x / NORM_KEPT_FINISH; // so many channels' worth of one
-    const uint32_t warps = blockDim.x / NORM_KEPT_FINISH;
-    const uint32_t channel = blockIdx.x * NORM_KEPT_FINISH + lane;
-    double dy = 0.0, dy_xhat = 0.0;
     wd_wait_for_previous();
-    if (channel < a.channels) {
-        const uint32_t rows = a.samples * a.slices;
-        const norm_kept_sums *of = a.sums + channel;
-        for (uint32_t first = warp; first < rows; first += ROWS_AT_ONCE * warps) {
-            norm_kept_sums some[ROWS_AT_ONCE];
-#pragma unroll
-            for (uint32_t k = 0; k < ROWS_AT_ONCE; ++k) {
-                const uint32_t row = first + k * warps;
-                some[k] = {0.0f, 0.0f};
-                if (row < rows && has_sums(a, row, channel)) {
-                    some[k] = of[(int64_t)row * a.channels];
-                }
-            }
-#pragma unroll
-            for (uint32_t k = 0; k < ROWS_AT_ONCE; ++k) {
-                dy += some[k].dy, dy_xhat += some[k].dy_xhat;
-            }
-        }
-    }
-    for (uint32_t lanes = NORM_KEPT_FINISH; lanes < WARP; lanes *= 2) {
-        dy += __shfl_xor_sync(WHOLE_WARP, dy, (int)lanes);
-        dy_xhat += __shfl_xor_sync(WHOLE_WARP, dy_xhat, (int)lanes);
-    }
-    if (threadIdx.x % WARP < NORM_KEPT_FINISH) {
-        of_warp[0][threadIdx.x / WARP][lane] = dy;
-        of_warp[1][threadIdx.x / WARP][lane] = dy_xhat;
-    }
-    __syncthreads();
-    if (warp > 0 || channel >= a.channels) return;
-    for (uint32_t w = 1; w < blockDim.x / WARP; ++w)
-        dy += of_warp[0][w][lane], dy_xhat += of_warp[1][w][lane];
-    set_param(a.dbias, channel, (float)dy);
-    set_param(a.dscale, channel, (float)dy_xhat);
+    sum_params<NORM_KEPT_FINISH, NORM_ROWS_THREADS / WARP>(
+        a.sums, a.samples * a.slices, a.channels, blockIdx.x * NORM_KEPT_FINISH, a.dscale, a.dbias,
+        [&](uint32_t row, uint32_t channel) { return has_sums(a, row, channel); });
 }
 
 } // namespace

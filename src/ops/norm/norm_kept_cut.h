@@ -42,5 +42,7 @@ struct norm_kept_cut {
 /* False where a share does not fit. */
 bool norm_kept_cut(struct norm_kept_cut *best, const struct norm_groups_shape *s,
                    const struct wd_device *device);
+/* The same answer, without looking for the best. */
+bool norm_kept_fits(const struct norm_groups_shape *s, const struct wd_device *device);
 
 #endif

@@ -64,7 +64,7 @@ __device__ __forceinline__ void fetch_run(const norm_kept_args &a, const plane_s
                                           const T *panel, uint4 *kept, uint32_t v)
 {
     const plane_run r = plane_run_of<T, EVEN>(s, v);
-    fetch(kept + v, panel + r.at, a.runs && r.whole, r.begin, r.end);
+    fetch(kept + v, panel + r.at, EVEN || (a.runs && r.whole), r.begin, r.end);
 }
 
 // By way of the run's own words, where it is not whole.
@@ -371,6 +371,40 @@ __device__ __forceinline__ void lines_of_share(const norm_kept_args &a, const pl
     if (e.rank == 0 && threadIdx.x == 0) leave<T>(a, panel, n);
 }
 
+// Outputs of whole runs, in whose places those of the next panel come, `ahead` elements on; 0: there is
+// none.
+template <class T>
+__device__ __forceinline__ void put_even(const norm_kept_args &a, const plane_seat &s,
+                                         int64_t panel, int64_t ahead, uint4 *kept,
+                                         const line *table, uint32_t first)
+{
+    const uint32_t apart = blockDim.x * RUN<T>;
+    uint32_t v = threadIdx.x;
+    uint32_t at = (s.first + v) * RUN<T>;
+    T *to = static_cast<T *>(a.y) + panel * a.length + at;
+    const T *from = static_cast<const T *>(a.x) + panel * a.length + at + ahead;
+    uint4 *own = kept + v;
+#pragma unroll 1
+    for (uint32_t b = 0; b < BATCHES; ++b) {
+        const uint32_t end = min((b + 1) * s.batch * blockDim.x, s.count);
+        for (; v < end; v += blockDim.x) {
+            run<T> r;
+            float value[RUN<T>];
+            r.load(reinterpret_cast<const T *>(own));
+            const line l = table[wd_fastdiv_quotient(at, a.by_plane) - first];
+            widen(value, r);
+#pragma unroll
+            for (int i = 0; i < RUN<T>; ++i) value[i] = fmaf(l.factor, value[i] - l.mean, l.base);
+            narrow(r, value);
+            if (a.streaming) r.store_streaming(to);
+            else r.store(to);
+            if (ahead > 0) wd_copy_async<16, false>(own, from);
+            own += blockDim.x, at += apart, to += apart, from += apart;
+        }
+        wd_copies_end();
+    }
+}
+
 template <class T, bool EVEN, bool BESIDE>
 __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
 {
@@ -405,32 +439,40 @@ __device__ __forceinline__ void planes_forward(const norm_kept_args &a)
             origin = wd_widen(x[0]);
         }
         __syncthreads();
-        for (uint32_t b = 0; b < BATCHES; ++b) {
-            const uint32_t end = min((b + 1) * s.batch * blockDim.x, max(s.count, next.count));
-            for (uint32_t v = b * s.batch * blockDim.x + threadIdx.x; v < end; v += blockDim.x) {
-                if (v < s.count) {
-                    const plane_run at = plane_run_of<T, EVEN>(s, v);
-                    run<T> r;
-                    r.load(reinterpret_cast<const T *>(kept + v));
-                    if (!EVEN && !BESIDE && a.plane < RUN<T>) {
-                        T *own = reinterpret_cast<T *>(kept + v);
-                        by_elements(a, at, table, channels.first, [&](int i, const line &l) {
-                            wd_narrow(own[i], fmaf(l.factor, wd_widen(own[i]) - l.mean, l.base));
-                        });
-                        r.load(own);
-                    } else if constexpr (!BESIDE) {
-                        float value[RUN<T>];
-                        widen(value, r);
-                        by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
-                            value[i] = fmaf(l.factor, value[i] - l.mean, l.base);
-                        });
-                        narrow(r, value);
+        if constexpr (EVEN) {
+            put_even<T>(a, s, panel, next.count > 0 ? (int64_t)a.teams * a.length : 0, kept, table,
+                        channels.first);
+        } else {
+            for (uint32_t b = 0; b < BATCHES; ++b) {
+                const uint32_t end = min((b + 1) * s.batch * blockDim.x, max(s.count, next.count));
+                for (uint32_t v = b * s.batch * blockDim.x + threadIdx.x; v < end;
+                     v += blockDim.x) {
+                    if (v < s.count) {
+                        const plane_run at = plane_run_of<T, EVEN>(s, v);
+                        run<T> r;
+                        r.load(reinterpret_cast<const T *>(kept + v));
+                        if (!EVEN && !BESIDE && a.plane < RUN<T>) {
+                            T *own = reinterpret_cast<T *>(kept + v);
+                            by_elements(a, at, table, channels.first, [&](int i, const line &l) {
+                                wd_narrow(own[i],
+                                          fmaf(l.factor, wd_widen(own[i]) - l.mean, l.base));
+                            });
+                            r.load(own);
+                        } else if constexpr (!BESIDE) {
+                            float value[RUN<T>];
+                            widen(value, r);
+                            by_lines<T, EVEN>(
+                                a, at, table, channels.first, [&](int i, const line &l) {
+                                    value[i] = fmaf(l.factor, value[i] - l.mean, l.base);
+                                });
+                            narrow(r, value);
+                        }
+                        put_planes(y + at.at, r, a.runs && at.whole, at, kept + v, a.streaming);
                     }
-                    put_planes(y + at.at, r, a.runs && at.whole, at, kept + v, a.streaming);
+                    if (v < next.count) fetch_run<T, EVEN>(a, next, x, kept, v);
                 }
-                if (v < next.count) fetch_run<T, EVEN>(a, next, x, kept, v);
+                wd_copies_end();
             }
-            wd_copies_end();
         }
         s = next;
     }

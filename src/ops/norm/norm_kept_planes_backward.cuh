@@ -113,6 +113,42 @@ __device__ __forceinline__ void slopes_of_shares(const norm_kept_args &a, const 
     }
 }
 
+// As put_even; `all` is what all channels share.
+template <class T>
+__device__ __forceinline__ void put_even_backward(const norm_kept_args &a, const plane_seat &s,
+                                                  int64_t panel, int64_t ahead, uint4 *kept,
+                                                  const line &all, const line *table,
+                                                  uint32_t first)
+{
+    const uint32_t apart = blockDim.x * RUN<T>;
+    uint32_t at = (s.first + threadIdx.x) * RUN<T>;
+    T *to = static_cast<T *>(a.y) + panel * a.length + at;
+    const T *x = static_cast<const T *>(a.x) + panel * a.length + at + ahead;
+    const T *dy = static_cast<const T *>(a.dy) + panel * a.length + at + ahead;
+    uint4 *own = kept + threadIdx.x;
+    for (uint32_t v = threadIdx.x; v < s.count; v += blockDim.x) {
+        run<T> r;
+        float d[RUN<T>], value[RUN<T>];
+        r.load(reinterpret_cast<const T *>(own));
+        widen(d, r);
+        r.load(reinterpret_cast<const T *>(own + a.space));
+        widen(value, r);
+        const float factor = table[wd_fastdiv_quotient(at, a.by_plane) - first].factor;
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i) {
+            value[i] = fmaf(factor, value[i], fmaf(all.slope, d[i] - all.mean, all.base));
+        }
+        narrow(r, value);
+        if (a.streaming) r.store_streaming(to);
+        else r.store(to);
+        if (ahead > 0) {
+            wd_copy_async<16, false>(own, x);
+            wd_copy_async<16, false>(own + a.space, dy);
+        }
+        own += blockDim.x, at += apart, to += apart, x += apart, dy += apart;
+    }
+}
+
 template <class T, bool EVEN, bool BESIDE>
 __device__ __forceinline__ void planes_backward(const norm_kept_args &a)
 {
@@ -168,38 +204,43 @@ __device__ __forceinline__ void planes_backward(const norm_kept_args &a)
         dy += (int64_t)a.teams * a.length;
         if (panel + a.teams < a.panels) next = plane_seat_of<T>(a, panel + a.teams);
         __syncthreads();
-        for (uint32_t v = threadIdx.x; v < max(s.count, next.count); v += blockDim.x) {
-            if (v < s.count) {
-                const plane_run at = plane_run_of<T, EVEN>(s, v);
-                const T *own_x = reinterpret_cast<const T *>(kept + v);
-                T *own = reinterpret_cast<T *>(kept_dy + v);
-                run<T> r;
-                if (!EVEN && a.plane < RUN<T>) {
-                    by_elements(a, at, table, channels.first, [&](int i, const line &l) {
-                        const line &of = BESIDE ? l : all;
-                        const float d = wd_widen(own_x[i]) - of.mean;
-                        wd_narrow(own[i],
-                                  fmaf(l.factor, wd_widen(own[i]), fmaf(of.slope, d, of.base)));
-                    });
-                    r.load(own);
-                } else {
-                    float x[RUN<T>], value[RUN<T>];
-                    r.load(own_x);
-                    widen(x, r);
-                    r.load(own);
-                    widen(value, r);
-                    by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
-                        const line &of = BESIDE ? l : all;
-                        value[i] =
-                            fmaf(l.factor, value[i], fmaf(of.slope, x[i] - of.mean, of.base));
-                    });
-                    narrow(r, value);
+        if constexpr (EVEN) {
+            put_even_backward<T>(a, s, panel, next.count > 0 ? (int64_t)a.teams * a.length : 0,
+                                 kept, all, table, channels.first);
+        } else {
+            for (uint32_t v = threadIdx.x; v < max(s.count, next.count); v += blockDim.x) {
+                if (v < s.count) {
+                    const plane_run at = plane_run_of<T, EVEN>(s, v);
+                    const T *own_x = reinterpret_cast<const T *>(kept + v);
+                    T *own = reinterpret_cast<T *>(kept_dy + v);
+                    run<T> r;
+                    if (!EVEN && a.plane < RUN<T>) {
+                        by_elements(a, at, table, channels.first, [&](int i, const line &l) {
+                            const line &of = BESIDE ? l : all;
+                            const float d = wd_widen(own_x[i]) - of.mean;
+                            wd_narrow(own[i],
+                                      fmaf(l.factor, wd_widen(own[i]), fmaf(of.slope, d, of.base)));
+                        });
+                        r.load(own);
+                    } else {
+                        float x[RUN<T>], value[RUN<T>];
+                        r.load(own_x);
+                        widen(x, r);
+                        r.load(own);
+                        widen(value, r);
+                        by_lines<T, EVEN>(a, at, table, channels.first, [&](int i, const line &l) {
+                            const line &of = BESIDE ? l : all;
+                            value[i] =
+                                fmaf(l.factor, value[i], fmaf(of.slope, x[i] - of.mean, of.base));
+                        });
+                        narrow(r, value);
+                    }
+                    put_planes(dx + at.at, r, a.runs && at.whole, at, kept_dy + v, a.streaming);
                 }
-                put_planes(dx + at.at, r, a.runs && at.whole, at, kept_dy + v, a.streaming);
-            }
-            if (v < next.count) {
-                fetch_run<T, EVEN>(a, next, x, kept, v);
-                fetch_run<T, EVEN>(a, next, dy, kept_dy, v);
+                if (v < next.count) {
+                    fetch_run<T, EVEN>(a, next, x, kept, v);
+                    fetch_run<T, EVEN>(a, next, dy, kept_dy, v);
+                }
             }
         }
         s = next;

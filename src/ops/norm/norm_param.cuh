@@ -67,6 +67,56 @@ __device__ __forceinline__ void set_param(const norm_rows_param &p, uint32_t cha
     }
 }
 
+// Rows of sums that a thread has asked for at once.
+constexpr uint32_t PARAM_ROWS = 8;
+
+// dscale and dbias of the channels from `first` on, CHANNELS at most, over rows of what was found of
+// channels (dy, dy_xhat), those of which has(row, channel): lanes are channels and rows, and so are
+// warps, of which a block has WARPS_MOST at most.
+template <uint32_t CHANNELS, uint32_t WARPS_MOST, class SUMS, class HAS>
+__device__ __forceinline__ void sum_params(const SUMS *of, uint32_t rows, uint32_t channels,
+                                           uint32_t first, const norm_rows_param &dscale,
+                                           const norm_rows_param &dbias, const HAS &has)
+{
+    __shared__ double of_warp[2][WARPS_MOST][CHANNELS];
+    const uint32_t lane = threadIdx.x % CHANNELS;
+    const uint32_t apart = blockDim.x / CHANNELS;
+    const uint32_t channel = first + lane;
+    double dy = 0.0, dy_xhat = 0.0;
+    if (channel < channels) {
+        for (uint32_t begin = threadIdx.x / CHANNELS; begin < rows; begin += PARAM_ROWS * apart) {
+            SUMS some[PARAM_ROWS];
+#pragma unroll
+            for (uint32_t k = 0; k < PARAM_ROWS; ++k) {
+                const uint32_t row = begin + k * apart;
+                some[k].dy = some[k].dy_xhat = 0.0f;
+                if (row < rows && has(row, channel)) {
+                    some[k] = of[(int64_t)row * channels + channel];
+                }
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < PARAM_ROWS; ++k) {
+                dy += some[k].dy, dy_xhat += some[k].dy_xhat;
+            }
+        }
+    }
+    for (uint32_t lanes = CHANNELS; lanes < WARP; lanes *= 2) {
+        dy += __shfl_xor_sync(WHOLE_WARP, dy, (int)lanes);
+        dy_xhat += __shfl_xor_sync(WHOLE_WARP, dy_xhat, (int)lanes);
+    }
+    if (threadIdx.x % WARP < CHANNELS) {
+        of_warp[0][threadIdx.x / WARP][lane] = dy;
+        of_warp[1][threadIdx.x / WARP][lane] = dy_xhat;
+    }
+    __syncthreads();
+    if (threadIdx.x >= CHANNELS || channel >= channels) return;
+    for (uint32_t w = 1; w < blockDim.x / WARP; ++w) {
+        dy += of_warp[0][w][lane], dy_xhat += of_warp[1][w][lane];
+    }
+    set_param(dbias, channel, (float)dy);
+    set_param(dscale, channel, (float)dy_xhat);
+}
+
 } // namespace
 
 #endif

@@ -112,6 +112,8 @@ static int64_t workspace(const struct wd_problem *problem)
     for (int edges = 0; edges < 2; ++edges) {
         struct wd_norm_cut c;
         if (s.length <= (edges ? SHORT_LONGEST : PLAIN_LONGEST)) continue;
+        /* tensors that lie unlike one another go by passes too */
+        if (edges) most = wd_most(most, wd_norm_long_workspace(problem));
         most = wd_most(most, wd_norm_rows_cut(&c, problem, &s, edges)
                                  ? wd_norm_rows_posts(&c)
                                  : wd_norm_long_workspace(problem));
@@ -157,9 +159,16 @@ bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes)
            wd_norm_aligned(a->bias.data);
 }
 
+bool wd_norm_rows_alike(const struct norm_rows_args *a)
+{
+    uintptr_t x = (uintptr_t)a->x % NORM_ROWS_UNIT;
+    return (uintptr_t)a->y % NORM_ROWS_UNIT == x &&
+           (!a->dy || (uintptr_t)a->dy % NORM_ROWS_UNIT == x);
+}
+
 void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
 {
-    a->step = c->clusters * c->groups;
+    a->step = c->step;
     a->first = (uint32_t)c->first;
     a->early = (uint32_t)c->early;
     a->later = (uint32_t)c->later;
@@ -238,8 +247,9 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     if (s.length <= (whole ? PLAIN_LONGEST : SHORT_LONGEST)) {
         return emit_plain(queue, &a, type, whole);
     }
-    if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole)) return wd_norm_long_forward(call, queue);
-    type += c.edges ? KERNEL_norm_rows_walk_edges_f32 : KERNEL_norm_rows_parted_f32;
+    if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole) || (c.odd && !wd_norm_rows_alike(&a)))
+        return wd_norm_long_forward(call, queue);
+    type += c.edges ? KERNEL_norm_rows_odd_f32 : KERNEL_norm_rows_parted_f32;
     return wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a);
 }
 

@@ -36,13 +36,15 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
 
 /* How rows are cut, see norm_rows_args.h. */
 struct wd_norm_cut {
-    int way;    /* columns of a thread: 8, 24, 32, and twice 32 in RMS norm without dbias */
+    int way; /* columns of a thread: 8, 24, 32, and others in RMS norm without dbias and by strips */
     bool edges; /* rows begin and end off boundaries of units, or threads lack some */
+    bool odd;   /* such rows of more than a part of a warp */
     int64_t lanes;
     int64_t share;
     int64_t groups;
     int64_t cluster;
     int64_t clusters;
+    int64_t step;  /* from a group's row to its next */
     int64_t first; /* of these, those that have `early` rows; others have `later` rows each */
     int64_t early;
     int64_t later;
@@ -64,6 +66,9 @@ bool wd_norm_rows_fit(const struct wd_problem *problem, const struct wd_norm_row
 /* Whether tensors begin on boundaries of units and rows do too; says in the arguments whether they at
  * least lie alike. */
 bool wd_norm_rows_whole(struct norm_rows_args *a, int64_t bytes);
+
+/* Whether all tensors begin equally far behind a boundary. */
+bool wd_norm_rows_alike(const struct norm_rows_args *a);
 
 /* Bytes of workspace for the blocks' posts, 0 where there are none. */
 int64_t wd_norm_rows_posts(const struct wd_norm_cut *c);

@@ -8,6 +8,9 @@
  * and walks on by `step`; `ahead` rows of a group are on their way while it has one, in a ring of
  * `ring` places.
  *
+ * Rows off the boundaries: `step` is such that a group's rows all begin equally far behind one; units are
+ * the whole ones between a row's first and last boundary.
+ *
  * Sums of lanes go through the warp, sums of warps through shared memory or that of the cluster. Where
  * a cluster would be too large, the blocks of a row are only all there at once, and leave one another
  * their sums in memory (`posts`).
@@ -29,7 +32,8 @@ enum {
     NORM_ROWS_POSTING = 64,    /* blocks of a row by posts, at most: a lane reads two */
     NORM_ROWS_SLICES_MAX = 16, /* of groups, side by side in adding them up */
     NORM_ROWS_FEW_COLUMNS = 8, /* of a thread, where a block has a row and others add up columns */
-    NORM_ROWS_TILE = 32,       /* columns of a block that adds partial sums */
+    NORM_ROWS_TILE = 32,       /* columns of a block that adds partial sums, at least */
+    NORM_ROWS_FINISH = 1024,   /* threads of it, at most */
     NORM_ROWS_SLICES = 32,     /* partial sums side by side there, at most */
 };
 

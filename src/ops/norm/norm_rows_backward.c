@@ -15,6 +15,7 @@ enum {
     FEW_ELEMENTS = 1 << 18,
     FEW_ROWS = 512,
     FEW_THREADS = 512,     /* of a block, at least */
+    FINISH_LEAST = 256,    /* threads of a block of the kernel that adds partial sums */
     FINISH_THREADS = 2048, /* that a processor has at once of the kernel that adds partial sums */
 };
 
@@ -43,6 +44,8 @@ static int64_t workspace(const struct wd_problem *problem)
     for (int edges = 0; edges < 2; ++edges) {
         struct wd_norm_cut c;
         int64_t bytes;
+        /* tensors that lie unlike one another go by passes too */
+        if (edges) most = wd_most(most, wd_norm_long_workspace(problem));
         if (!wd_norm_rows_cut(&c, problem, &s, edges)) {
             most = wd_most(most, wd_norm_long_workspace(problem));
             continue;
@@ -56,19 +59,23 @@ static int64_t workspace(const struct wd_problem *problem)
     return most;
 }
 
-cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows_args *a)
+cudnnStatus_t wd_norm_rows_finish(struct wd_queue *queue, const struct norm_rows_args *of)
 {
-    int64_t tiles;
+    struct norm_rows_args a = *of;
+    int64_t wanted = (of->dscale.data ? 1 : 0) + (of->dbias.data ? 1 : 0);
     int64_t slices = 1;
-    tiles = wd_ceil_div(a->length, NORM_ROWS_TILE);
+    int64_t threads;
     /* in one wave */
-    while (slices < NORM_ROWS_SLICES && slices < a->partials &&
-           4 * slices * (int64_t)a->length <=
+    while (slices < NORM_ROWS_SLICES && slices < a.partials &&
+           2 * wanted * slices * (int64_t)a.length <=
                (int64_t)FINISH_THREADS * queue->device->multiprocessors) {
         slices *= 2;
     }
-    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_rows_finish], 2 * tiles,
-                          (uint32_t)(slices * NORM_ROWS_TILE), 0, a);
+    a.groups = (uint32_t)slices;
+    threads = wd_most(slices * NORM_ROWS_TILE, FINISH_LEAST);
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_rows_finish],
+                          wanted * wd_ceil_div(a.length, threads / slices), (uint32_t)threads, 0,
+                          &a);
 }
 
 static bool overlap(const void *a, const void *b, int64_t bytes)
@@ -99,10 +106,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     static const int first[][2] = {
         {KERNEL_norm_rows_backward_8_f32, KERNEL_norm_rows_backward_8_edges_f32},
-        {KERNEL_norm_rows_backward_24_f32, KERNEL_norm_rows_backward_32_edges_f32},
-        {KERNEL_norm_rows_backward_32_f32, KERNEL_norm_rows_backward_32_edges_f32},
-        {KERNEL_norm_rows_backward_squares_f32, KERNEL_norm_rows_backward_32_edges_f32},
-        {KERNEL_norm_rows_backward_strips_f32, KERNEL_norm_rows_backward_32_edges_f32},
+        {KERNEL_norm_rows_backward_24_f32, KERNEL_norm_rows_backward_odd_f32},
+        {KERNEL_norm_rows_backward_32_f32, KERNEL_norm_rows_backward_odd_f32},
+        {KERNEL_norm_rows_backward_squares_f32, KERNEL_norm_rows_backward_odd_f32},
+        {KERNEL_norm_rows_backward_strips_f32, KERNEL_norm_rows_backward_odd_f32},
+        {KERNEL_norm_rows_backward_strips_16_f32, KERNEL_norm_rows_backward_odd_f32},
     };
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);
@@ -115,7 +123,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a = wd_norm_rows_args_of(call, &s, queue->device);
     if (is_few(&a, wd_norm_bytes(x))) return emit_few(queue, &a, type);
     whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
-    if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole))
+    if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole) || (c.odd && !wd_norm_rows_alike(&a)))
         return wd_norm_long_backward(call, queue);
     if (a.dscale.data || a.dbias.data) {
         char *behind = (char *)call->workspace + wd_norm_rows_posts(&c);

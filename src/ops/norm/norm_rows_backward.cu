@@ -5,6 +5,7 @@
 // by side in a block, then by a second kernel or, of a small problem, by the blocks of one cluster.
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
+#include "ops/norm/norm_rows_odd.cuh"
 #include "ops/norm/norm_rows_strips.cuh"
 
 namespace {
@@ -18,13 +19,12 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
     if (row >= a.rows) return p;
     if constexpr (EDGES) {
-        const uint32_t stride = KIND == SEVERAL ? s.stride : WARP;
         const T *x = singles_of<T, 2>(a, s, ring, at, 0, a.x, row);
         const T *dy = singles_of<T, 2>(a, s, ring, at, 1, a.dy, row);
 #pragma unroll
         for (int i = 0; i < C; ++i) {
             if (!has<EDGES>(s, i)) continue;
-            add_column<KIND>(p, k, wd_widen(x[i * stride]), wd_widen(dy[i * stride]), scale[i],
+            add_column<KIND>(p, k, wd_widen(x[i * s.stride]), wd_widen(dy[i * s.stride]), scale[i],
                              dscale[i], dbias[i]);
         }
     } else {
@@ -53,7 +53,6 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
     const float slope = (all.rest * a.inverse) * (k.inv_std * k.inv_std);
     T *to = static_cast<T *>(a.y) + (row * a.length + s.first);
     if constexpr (EDGES) {
-        const uint32_t stride = KIND == SEVERAL ? s.stride : WARP;
         const uint32_t count = row < a.rows ? s.count : 0;
         T *x = singles_of<T, 2>(a, s, ring, at, 0, a.x, row);
         const T *dy = singles_of<T, 2>(a, s, ring, at, 1, a.dy, row);
@@ -61,15 +60,15 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
         for (int i = 0; i < C; i += SOME) {
             unit<T> of_x[SOME / E], of_dy[SOME / E];
             float dx[SOME];
-            take_singles<T>(of_x, x, stride, i, count);
-            take_singles<T>(of_dy, dy, stride, i, count);
+            take_singles<T>(of_x, x, s.stride, i, count);
+            take_singles<T>(of_dy, dy, s.stride, i, count);
 #pragma unroll
             for (int j = 0; j < SOME; ++j) {
                 const float g = fmaf(wide_of<T>(of_dy[j / E], j % E), scale[i + j], -level);
                 const float centred = wide_of<T>(of_x[j / E], j % E) - k.mean;
                 dx[j] = k.inv_std * fmaf(-slope, centred, g);
             }
-            put_singles<T>(x, stride, i, count, dx);
+            put_singles<T>(x, s.stride, i, count, dx);
         }
         put_slot<T, 2>(a, s, ring, at, row);
     } else {
@@ -100,7 +99,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
     __shared__ slots of;
     WD_DYNAMIC_SHARED(uint4, ring);
     const int64_t block = blockIdx.x / a.cluster;
-    const seat s = seat_of<T, C, EDGES, KIND == SEVERAL>(a);
+    const seat s = seat_of<T, C, EDGES>(a);
     const bool alone = KIND == SEVERAL || a.lanes == WARP;
     float scale[C], dscale[C], dbias[KIND == SQUARES ? 1 : C];
     known k = {0.0f, 0.0f};
@@ -125,6 +124,8 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         const bool more = row - s.group < a.rows;
         part of_it = {0.0f, 0.0f, 0.0f, 0.0f};
         const known later = known_of(a, row + a.step);
+        early_posts early = {{0, 0}}; // of squares not: there are no registers for it
+        if (KIND == POSTS) ask_posts(a, turn, early);
         if (more) {
             if (turn > 0) {
                 const int64_t far = row + (a.ahead - 1) * a.step;
@@ -141,7 +142,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
             else of_it = join_warp<false>(of_it, 0.0f);
             if (!alone) say(a, s.rank, of, turn, of_it);
         }
-        if (posts) p = exchange<false>(a, s.rank, s.part, a.share * EACH<T>, of, turn, more);
+        if (posts) p = exchange(a, s.rank, of, turn, more, early);
         if (turn > 0) {
             if (!alone && !posts) p = hear<false>(a, s.group, of, turn - 1);
             put_row<T, C, EDGES, KIND>(a, s, ring, present, row - a.step, k, p, scale);
@@ -258,31 +259,44 @@ template <class T> __device__ __forceinline__ void few(const norm_rows_args &a)
     else few_columns<T>(a, blockIdx.x - (uint32_t)a.rows);
 }
 
-// dscale and dbias of the partial rows: a block has a tile of columns of one of them.
+// dscale and dbias of the partial rows, first those that are wanted: a block has a tile of columns of one
+// of them, and `groups` slices of the partial rows side by side, whose sums lanes join. What a thread adds
+// up is on its way before the first of it is looked at.
 __device__ __forceinline__ void rows_finish(const norm_rows_args &a)
 {
-    __shared__ double of[NORM_ROWS_SLICES][NORM_ROWS_TILE];
-    const uint32_t tiles = (a.length + NORM_ROWS_TILE - 1) / NORM_ROWS_TILE;
-    const uint32_t which = blockIdx.x / tiles;
-    const uint32_t across = threadIdx.x % NORM_ROWS_TILE;
-    const uint32_t slice = threadIdx.x / NORM_ROWS_TILE;
-    const uint32_t slices = blockDim.x / NORM_ROWS_TILE;
-    const uint32_t column = (blockIdx.x - which * tiles) * NORM_ROWS_TILE + across;
-    const norm_rows_param &to = which == 0 ? a.dscale : a.dbias;
+    constexpr int AT_ONCE = 8;
+    __shared__ double of[NORM_ROWS_FINISH + NORM_ROWS_SLICES];
+    const uint32_t slices = a.groups;
+    const uint32_t tile = blockDim.x / slices;
+    const uint32_t tiles = (a.length + tile - 1) / tile;
+    const uint32_t which = a.dscale.data ? blockIdx.x / tiles : 1;
+    const uint32_t first = blockIdx.x % tiles * tile;
+    const uint32_t slice = threadIdx.x / tile;
+    uint32_t column = first + threadIdx.x % tile;
     double sum = 0.0;
     wd_wait_for_previous();
-    if (!to.data) return;
-    if (column < a.length) {
-        const float *from = a.partial + (int64_t)which * a.length + column;
-#pragma unroll 8
-        for (uint32_t p = slice; p < a.partials; p += slices)
-            sum += from[(int64_t)p * 2 * a.length];
+    const float *from = a.partial + ((int64_t)which * a.length + min(column, a.length - 1));
+    for (uint32_t p = slice; p < a.partials; p += AT_ONCE * slices) {
+        float some[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            some[i] = 0.0f;
+            if (p + i * slices < a.partials)
+                some[i] = from[(int64_t)(p + i * slices) * 2 * a.length];
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) sum += some[i];
     }
-    of[slice][across] = sum;
-    __syncthreads();
-    if (slice > 0 || column >= a.length) return;
-    for (uint32_t i = 1; i < slices; ++i) sum += of[i][across];
-    write_param(to, column, (float)sum);
+    if (slices > 1) {
+        // the lanes that join a column's slices lie side by side
+        of[slice * (tile + 1) + threadIdx.x % tile] = sum;
+        __syncthreads();
+        sum = of[threadIdx.x % slices * (tile + 1) + threadIdx.x / slices];
+        for (uint32_t o = slices / 2; o > 0; o /= 2) sum += __shfl_xor_sync(WHOLE_WARP, sum, o);
+        column = first + threadIdx.x / slices;
+        if (threadIdx.x % slices > 0) return;
+    }
+    if (column < a.length) write_param(param_of(a, which), column, (float)sum);
 }
 
 } // namespace

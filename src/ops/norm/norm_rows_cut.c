@@ -14,19 +14,21 @@ enum {
     CLUSTER_WARPS = 128,     /* of a row, at most: places for what they find */
     RING_ENOUGH = 3,         /* places: one row is put, one looked at, one on its way */
     LAG_RING = 5,            /* places that leave room for two rows that wait */
+    ODD_UNITS = 2,           /* at the ends of a row off the boundaries, which are not whole */
     TAIL_TURNS = 16,         /* of a block: of fewer the last ones are no small part */
     TAIL_SHARE = 12,         /* of its turns are for whoever is free */
     TAIL_ROWS = 160,         /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
- * allow. All threads of WAY_24, and of WAY_SQUARES and WAY_STRIPS (RMS norm without dbias), have all their
- * units. */
-enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAYS };
+ * allow. All threads of WAY_24, of WAY_SQUARES and WAY_STRIPS (RMS norm without dbias) and of WAY_STRIPS_16 (others)
+ * have all their units. */
+enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAYS };
 static const struct {
     int64_t columns;
     int64_t threads[2]; /* forward, backward */
-} ways[WAYS] = {{8, {0, 640}}, {24, {0, 512}}, {32, {512, 384}}, {32, {0, 512}}, {32, {0, 512}}};
+} ways[WAYS] = {{8, {0, 640}},  {24, {0, 512}}, {32, {512, 384}},
+                {32, {0, 512}}, {32, {0, 512}}, {16, {0, 512}}};
 
 struct rows_of {
     int64_t rows;
@@ -46,10 +48,12 @@ static int64_t slot_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
 {
     int64_t units = c->lanes * ways[c->way].columns / r->each;
     /* by strips a unit more for each warp: the statistics; with edges one, since rows begin anywhere */
-    if (c->way == WAY_STRIPS) {
+    if (c->way == WAY_STRIPS || c->way == WAY_STRIPS_16) {
         return c->groups * (2 * units + c->lanes / WARP) * NORM_ROWS_UNIT;
     }
-    return c->groups * (c->edges ? c->share + 1 : units) * NORM_ROWS_UNIT * (r->backward ? 2 : 1);
+    if (c->odd) units += ODD_UNITS;
+    else if (c->edges) units = c->share + 1;
+    return c->groups * units * NORM_ROWS_UNIT * (r->backward ? 2 : 1);
 }
 
 static int64_t room_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
@@ -63,11 +67,13 @@ static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, i
 {
     int64_t each = ways[way].columns / r->each;
     int64_t unit = c->edges ? 1 : each * WARP * c->cluster;
+    int64_t units = c->edges ? r->length / r->each : r->units; /* whole ones */
     if (ways[way].threads[r->backward] == 0 || r->units % unit > 0) return false;
     if (c->edges && way != WAY_32) return false;
     if (way == WAY_SQUARES && !r->squares) return false;
     c->way = way;
-    c->share = wd_ceil_div(r->units, c->cluster);
+    c->odd = c->edges;
+    c->share = wd_ceil_div(units, c->cluster);
     c->lanes = wd_ceil_div(wd_ceil_div(c->share, each), WARP) * WARP;
     return c->lanes <= most && (c->posts || c->cluster * c->lanes / WARP <= CLUSTER_WARPS);
 }
@@ -86,13 +92,14 @@ static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return false;
 }
 
-/* RMS norm without dbias in clusters: a block has a processor to itself. */
+/* In clusters: a block has a processor to itself, and sixteen warps. */
 static bool cut_strips(struct wd_norm_cut *c, const struct rows_of *r,
                        const struct wd_device *device)
 {
+    enum way way = r->squares ? WAY_STRIPS : WAY_STRIPS_16;
     c->groups = 1;
     for (c->cluster = 2; !c->edges && c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
-        if (!fits(c, r, WAY_STRIPS, ways[WAY_STRIPS].threads[1])) continue;
+        if (!fits(c, r, way, ways[way].threads[1])) continue;
         if (RING_ENOUGH * slot_bytes(r, c) <= device->shared_per_block - SHARED_FIXED) return true;
     }
     return false;
@@ -130,7 +137,8 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
 }
 
 /* A pair always fits; of larger clusters not all processors can be had, since parts of the chip differ
- * in size (an H200 of 132: 15 clusters of 8, 30 of 4). */
+ * in size (an H200 of 132: 15 clusters of 8, 30 of 4).
+ * Threads have 32 columns at most: rows that are at work at once are some megabytes, counted in 32 bits. */
 static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cut *c,
                                 const struct wd_device *device)
 {
@@ -165,12 +173,22 @@ static void cut_tail(struct wd_norm_cut *c, const struct rows_of *r)
     c->first = c->clusters;
     c->early = r->rows;
     c->later = 1;
-    if (c->way != WAY_STRIPS) return;
+    if (c->way != WAY_STRIPS && c->way != WAY_STRIPS_16) return;
     if (turns < TAIL_TURNS || most == 0) return;
     c->early = (turns - wd_ceil_div(turns, TAIL_SHARE)) * c->clusters * c->groups;
     each = wd_most(each, wd_ceil_div(wd_ceil_div(r->rows - c->early, c->groups), most));
     c->later = each * c->groups;
     c->clusters += wd_ceil_div(r->rows - c->early, c->later);
+}
+
+/* From a group's row to its next, equally far behind a boundary; 0 where there is no such step. */
+static int64_t step_of(const struct wd_norm_cut *c, const struct rows_of *r)
+{
+    int64_t step = c->clusters * c->groups;
+    int64_t multiple = r->each;
+    if (!c->odd || step >= r->rows) return step;
+    while (multiple > 1 && multiple / 2 * r->length % r->each == 0) multiple /= 2;
+    return step - step % multiple;
 }
 
 static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
@@ -181,7 +199,7 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     int64_t each;
     bool fits_cluster = cut_row(c, r, device);
     bool fits_strips =
-        r->squares && (!fits_cluster || c->cluster > 2) && cut_strips(&strips, r, device);
+        r->backward && (!fits_cluster || c->cluster > 2) && cut_strips(&strips, r, device);
     /* clusters are faster where they hold a row */
     if (fits_strips) *c = strips;
     else if (!fits_cluster && cut_posts(&posts, r, device)) *c = posts;
@@ -195,7 +213,9 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
         int64_t wanted = wd_ceil_div(r->rows, c->groups);
         /* as many rows for each */
         c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
-        if (!cut_ring(c, r, device)) continue;
+        if (c->odd) c->clusters = wd_least(wanted, clusters_at_once(r, c, device));
+        c->step = step_of(c, r);
+        if (c->step == 0 || !cut_ring(c, r, device)) continue;
         cut_tail(c, r);
         return true;
     }

@@ -214,67 +214,54 @@ __device__ __forceinline__ void begin_posts(const norm_rows_args &a, uint32_t ra
     wd_meet(a.counters + blockIdx.x / a.cluster * WD_COUNTER_WORDS, a.cluster, rank == 0);
 }
 
-// By a warp: what all blocks said of the row of a turn; `each` columns a block but the last.
-template <bool STATISTICS>
-__device__ __forceinline__ part hear_posts(const norm_rows_args &a, uint32_t turn, uint32_t each)
+// By the first warp, at a turn's beginning: what other blocks said of the last row, on its way; by the time it
+// is wanted mostly all have.
+struct early_posts {
+    uint64_t word[2];
+};
+__device__ __forceinline__ void ask_posts(const norm_rows_args &a, uint32_t turn, early_posts &to)
 {
-    constexpr int MINE = NORM_ROWS_POSTING / (int)WARP;
-    part of[MINE];
+    to.word[0] = to.word[1] = 0;
+    if (turn > 0 && threadIdx.x < min(WARP, a.cluster))
+        wd_posts_ask(post_of(a, turn - 1, threadIdx.x), to.word);
+}
+
+// By a warp: what all blocks said of the row of a turn, two sums.
+__device__ __forceinline__ part hear_posts(const norm_rows_args &a, uint32_t turn,
+                                           early_posts &early)
+{
     part all = {0.0f, 0.0f, 0.0f, 0.0f};
-    float sum = 0.0f, squares = 0.0f;
 #pragma unroll
-    for (int k = 0; k < MINE; ++k) {
+    for (int k = 0; k < NORM_ROWS_POSTING / (int)WARP; ++k) {
         const uint32_t rank = k * WARP + threadIdx.x;
-        float word[STATISTICS ? 3 : 2];
-        of[k] = {0.0f, 0.0f, 0.0f, 0.0f};
+        float word[2];
         if (rank >= a.cluster) continue;
-        wd_posts_await(post_of(a, turn, rank), turn + 1, word);
-        of[k].pivot = word[0], of[k].rest = word[1];
-        if (!STATISTICS) continue;
-        of[k].squares = word[STATISTICS ? 2 : 0];
-        of[k].count = (float)min(each, a.length - min(rank * each, a.length));
+        if (k == 0) wd_posts_take(post_of(a, turn, rank), turn + 1, early.word, word);
+        else wd_posts_await(post_of(a, turn, rank), turn + 1, word);
+        all.pivot += word[0], all.rest += word[1];
     }
     __syncwarp();
-    if constexpr (STATISTICS) {
-        all.pivot = __shfl_sync(WHOLE_WARP, of[0].pivot, 0);
-#pragma unroll
-        for (int k = 0; k < MINE; ++k) {
-            const float d = (of[k].pivot - all.pivot) + of[k].rest;
-            if (of[k].count > 0.0f) sum = fmaf(of[k].count, d, sum);
-        }
-        all.rest = sum_of_warp(sum) * a.inverse;
-#pragma unroll
-        for (int k = 0; k < MINE; ++k) {
-            const float d = ((of[k].pivot - all.pivot) + of[k].rest) - all.rest;
-            if (of[k].count > 0.0f) squares += fmaf(of[k].count * d, d, of[k].squares);
-        }
-        all.squares = sum_of_warp(squares);
-    } else {
-#pragma unroll
-        for (int k = 0; k < MINE; ++k) sum += of[k].pivot, squares += of[k].rest;
-        all.pivot = sum_of_warp(sum);
-        all.rest = sum_of_warp(squares);
-    }
+    all.pivot = sum_of_warp(all.pivot);
+    all.rest = sum_of_warp(all.rest);
     return all;
 }
 
 // By all threads, a turn: posts what the block's warps said of this turn's row, if there is one, and
 // returns what all blocks said of the last one's.
-template <bool STATISTICS>
-__device__ __forceinline__ part exchange(const norm_rows_args &a, uint32_t rank, uint32_t columns,
-                                         uint32_t each, slots &of, uint32_t turn, bool more)
+__device__ __forceinline__ part exchange(const norm_rows_args &a, uint32_t rank, slots &of,
+                                         uint32_t turn, bool more, early_posts &early)
 {
     const bool speaks = threadIdx.x < WARP;
     if (speaks && turn > 0) {
-        const part all = hear_posts<STATISTICS>(a, turn - 1, each);
+        const part all = hear_posts(a, turn - 1, early);
         if (threadIdx.x == 0) of.of_row[turn % 2] = all;
     }
     __syncthreads();
     if (speaks && more) {
-        const float inverse = columns > 0 ? 1.0f / (float)columns : 0.0f;
-        const part p = join_all<STATISTICS>(of.of_block[turn % COPIES], a.lanes / WARP, inverse);
-        const float word = threadIdx.x == 0 ? p.pivot : threadIdx.x == 1 ? p.rest : p.squares;
-        if (threadIdx.x < 3) wd_post(post_of(a, turn, rank) + threadIdx.x, word, turn + 1);
+        const part p = join_all<false>(of.of_block[turn % COPIES], a.lanes / WARP, 0.0f);
+        if (threadIdx.x < 2)
+            wd_post(post_of(a, turn, rank) + threadIdx.x, threadIdx.x == 0 ? p.pivot : p.rest,
+                    turn + 1);
     }
     return of.of_row[turn % 2];
 }

@@ -23,16 +23,24 @@ struct parted_sums {
 };
 
 // What of a row is known before it is looked at: its statistics, or three of its elements, the middle one of
-// which is the number that sums are around. A warp copies its own with the row, into the place of its ring: a
-// load in each turn would be waited for there.
+// which is the number that sums are around. A load in each turn would be waited for there, so they are copied.
+// In a cluster (HINTED) by each warp for itself, with the row, into the place of its ring; by posts (POSTED)
+// by the first warp with the row before, behind which all find them after a barrier. RMS norm in a cluster
+// (BARE) knows nothing and copies nothing.
+enum { BARE, HINTED, POSTED };
 struct parted_hints {
     uint4 of[NORM_ROWS_AHEAD_MAX + 1][WARPS];
 };
-template <class T>
-__device__ __forceinline__ void parted_ask(const norm_rows_args &a, uint4 *hint, int64_t row)
+template <class T, int KIND>
+__device__ __forceinline__ void parted_ask(const norm_rows_args &a, parted_hints &hints,
+                                           uint32_t place, int64_t row)
 {
+    if (KIND == BARE || (KIND == POSTED && threadIdx.x >= WARP)) return;
+    if (KIND == POSTED) row += a.step;
+    if (row >= a.rows) return;
     const uint32_t lane = threadIdx.x % WARP;
-    uint32_t *to = reinterpret_cast<uint32_t *>(hint) + lane;
+    const uint32_t warp = KIND == POSTED ? 0 : threadIdx.x / WARP;
+    uint32_t *to = reinterpret_cast<uint32_t *>(&hints.of[place][warp]) + lane;
     if (a.given_inv_std) {
         const float *from = lane == 0 ? a.given_mean : a.given_inv_std;
         if (lane < 2 && from) wd_copy_async<4, true>(to, from + row);
@@ -44,9 +52,8 @@ __device__ __forceinline__ void parted_ask(const norm_rows_args &a, uint4 *hint,
     }
 }
 template <class T>
-__device__ __forceinline__ float2 parted_known(const norm_rows_args &a, const uint4 *hint)
+__device__ __forceinline__ float2 parted_known(const norm_rows_args &a, const uint4 &words)
 {
-    const uint4 words = *hint;
     wd_run<T, 4 / sizeof(T)> first, middle, last;
     if (a.given_inv_std) return make_float2(__uint_as_float(words.x), __uint_as_float(words.y));
     first.word[0] = words.x, middle.word[0] = words.y, last.word[0] = words.z;
@@ -56,10 +63,28 @@ __device__ __forceinline__ float2 parted_known(const norm_rows_args &a, const ui
     return make_float2(fabsf(around) <= 3.0e38f ? around : 0.0f, 0.0f);
 }
 
+// Of the block's first row, by loads.
+template <class T>
+__device__ __forceinline__ float2 parted_first(const norm_rows_args &a, int64_t row)
+{
+    uint4 words = make_uint4(0, 0, 0, 0);
+    if (row >= a.rows) return make_float2(0.0f, 0.0f);
+    if (a.given_inv_std) {
+        words.x = __float_as_uint(given(a.given_mean, a, row));
+        words.y = __float_as_uint(given(a.given_inv_std, a, row));
+    } else if (a.centered) {
+        const uint32_t of_row = a.length * (uint32_t)sizeof(T) / 4;
+        const uint32_t *from = static_cast<const uint32_t *>(a.x) + row * of_row;
+        words = make_uint4(from[0], from[of_row / 2], from[of_row - 1], 0);
+    }
+    return parted_known<T>(a, words);
+}
+
+template <int KIND>
 __device__ __forceinline__ void parted_begin(const norm_rows_args &a, const seat &s,
                                              parted_sums &of)
 {
-    if (a.posts) {
+    if (KIND == POSTED) {
         begin_posts(a, s.rank);
         return;
     }
@@ -71,6 +96,7 @@ __device__ __forceinline__ void parted_begin(const norm_rows_args &a, const seat
 }
 
 // By the first warp: what the block's warps found of the row of a turn, to all blocks of the row.
+template <int KIND>
 __device__ __forceinline__ void parted_say(const norm_rows_args &a, const seat &s, parted_sums &of,
                                            uint32_t turn)
 {
@@ -79,7 +105,7 @@ __device__ __forceinline__ void parted_say(const norm_rows_args &a, const seat &
     if (lane < a.lanes / WARP) sums = of.of_block[turn % COPIES][lane];
     sums.x = sum_of_warp(sums.x);
     sums.y = sum_of_warp(sums.y);
-    if (a.posts) {
+    if (KIND == POSTED) {
         if (lane < 2)
             wd_post(post_of(a, turn, s.rank) + lane, lane == 0 ? sums.x : sums.y, turn + 1);
         return;
@@ -93,14 +119,15 @@ __device__ __forceinline__ void parted_say(const norm_rows_args &a, const seat &
     }
 }
 
-// By the first warp: what all blocks left of the row of a turn.
+// By the first warp: what all blocks left of the row of a turn; a lane's first was asked for before.
 __device__ __forceinline__ void parted_gather(const norm_rows_args &a, parted_sums &of,
-                                              uint32_t turn)
+                                              uint32_t turn, uint64_t (&asked)[2])
 {
     float2 sums = make_float2(0.0f, 0.0f);
     for (uint32_t rank = threadIdx.x; rank < a.cluster; rank += WARP) {
         float word[2];
-        wd_posts_await(post_of(a, turn, rank), turn + 1, word);
+        if (rank < WARP) wd_posts_take(post_of(a, turn, rank), turn + 1, asked, word);
+        else wd_posts_await(post_of(a, turn, rank), turn + 1, word);
         sums.x += word[0], sums.y += word[1];
     }
     __syncwarp();
@@ -109,10 +136,11 @@ __device__ __forceinline__ void parted_gather(const norm_rows_args &a, parted_su
     if (threadIdx.x == 0) of.of_row[turn % COPIES] = sums;
 }
 
+template <int KIND>
 __device__ __forceinline__ float2 parted_hear(const norm_rows_args &a, parted_sums &of,
                                               uint32_t turn)
 {
-    if (a.posts) return of.of_row[turn % COPIES];
+    if (KIND == POSTED) return of.of_row[turn % COPIES];
     const uint32_t copy = turn % PARTED_COPIES;
     float2 sums = make_float2(0.0f, 0.0f);
     wd_counter_wait(&of.here[copy], turn / PARTED_COPIES & 1);
@@ -126,29 +154,29 @@ __device__ __forceinline__ float2 parted_hear(const norm_rows_args &a, parted_su
 __device__ __forceinline__ numbers parted_numbers(const norm_rows_args &a, float2 sums,
                                                   float around)
 {
+    if (!a.centered) sums.x = 0.0f; // and no product of an infinite one
     part all = {around, sums.x * a.inverse, 0.0f, 0.0f};
-    if (!a.centered) all.rest = 0.0f;
     all.squares = fmaf(-sums.x, all.rest, sums.y);
     if (all.squares < 0.0f) all.squares = 0.0f; // a NaN stays one
     return numbers_of(a, all);
 }
 
-template <class T, int C> __device__ __forceinline__ void rows_parted(const norm_rows_args &a)
+template <class T, int C, int KIND>
+__device__ __forceinline__ void parted_walk(const norm_rows_args &a, parted_sums &of,
+                                            parted_hints &hints)
 {
     constexpr int E = EACH<T>, U = UNITS<T, C>;
-    __shared__ parted_sums of;
-    __shared__ parted_hints hints;
     WD_DYNAMIC_SHARED(uint4, places);
-    seat s = seat_of<T, C, false, false>(a);
+    seat s = seat_of<T, C, false>(a);
     s.stride = WARP * E;
     s.first = s.before + s.lane / WARP * (WARP * C) + s.lane % WARP * E;
-    const bool computes = !a.given_inv_std;
+    const bool computes = KIND == BARE || !a.given_inv_std;
     const bool first_warp = threadIdx.x < WARP;
     const uint32_t warp = threadIdx.x / WARP;
     const uint32_t stride = U * blockDim.x;
     uint4 *ring = places + threadIdx.x / WARP * (U * WARP) + threadIdx.x % WARP;
     float scale[C], bias[C];
-    if (computes && !a.posts) parted_begin(a, s, of);
+    if (computes && KIND != POSTED) parted_begin<KIND>(a, s, of);
     wd_wait_for_previous();
     int64_t row = blockIdx.x / a.cluster;
     const int64_t far = a.step * a.length * (int64_t)sizeof(T);
@@ -157,8 +185,11 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
         static_cast<char *>(a.y) + (row * a.length + s.first) * (int64_t)sizeof(T) - a.lag * far;
     int64_t asked = row;
     uint32_t last = 0; // place of the row to be asked for; then of those looked at and put
-    if (threadIdx.x % WARP == 0) {
-        for (uint32_t r = 0; r < a.ring; ++r) hints.of[r][warp] = make_uint4(0, 0, 0, 0);
+    if (KIND == HINTED) {
+        for (uint32_t r = 0; r < a.ring && threadIdx.x % WARP == 0; ++r)
+            hints.of[r][warp] = make_uint4(0, 0, 0, 0);
+    } else if (KIND == POSTED && threadIdx.x <= NORM_ROWS_AHEAD_MAX) {
+        hints.of[threadIdx.x][0] = make_uint4(0, 0, 0, 0);
     }
     __syncwarp();
     for (uint32_t r = 0; r < a.ahead; ++r, asked += a.step, from += far) {
@@ -166,12 +197,15 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
         for (int v = 0; v < U && asked < a.rows; ++v)
             wd_copy_async<16, false>(ring + last * stride + v * WARP,
                                      from + v * WARP * NORM_ROWS_UNIT);
-        if (asked < a.rows) parted_ask<T>(a, &hints.of[last][warp], asked);
+        parted_ask<T, KIND>(a, hints, last, asked);
         wd_copies_end();
         if (++last == a.ring) last = 0;
     }
     uint32_t next = 0, present = 0;
-    if (computes && a.posts) parted_begin(a, s, of);
+    if (computes && KIND == POSTED) parted_begin<KIND>(a, s, of);
+    float2 known = make_float2(0.0f, 0.0f);
+    if (KIND == POSTED) known = parted_first<T>(a, row);
+    float2 known1 = known, known2 = known;
     read_param<T, C, false>(s, a.scale, scale);
     read_param<T, C, false>(s, a.bias, bias);
 #pragma unroll 1
@@ -179,6 +213,12 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
         const int64_t of_put = row - a.lag * a.step;
         const bool looks = row < a.rows, puts = turn >= a.lag;
         if (puts && of_put >= a.rows) break;
+        const int64_t of_gather = of_put + a.step;
+        const bool gathers =
+            KIND == POSTED && first_warp && computes && turn + 1 >= a.lag && of_gather < a.rows;
+        uint64_t early[2] = {0, 0}; // what others have left by now: mostly all
+        if (gathers && a.lag > 1 && threadIdx.x < a.cluster)
+            wd_posts_ask(post_of(a, turn + 1 - a.lag, threadIdx.x), early);
         if (looks) {
             if (turn > 0) {
 #pragma unroll
@@ -186,16 +226,17 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
                     wd_copy_async<16, false>(ring + last * stride + v * WARP,
                                              from + v * WARP * NORM_ROWS_UNIT);
                 }
-                if (asked < a.rows) parted_ask<T>(a, &hints.of[last][warp], asked);
+                parted_ask<T, KIND>(a, hints, last, asked);
                 wd_copies_end();
                 asked += a.step, from += far;
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);
-            __syncwarp();
+            if (KIND == HINTED) __syncwarp();
         }
         if (looks && computes) {
-            const float around = parted_known<T>(a, &hints.of[next][warp]).x;
+            if (KIND == HINTED) known = parted_known<T>(a, hints.of[next][warp]);
+            const float around = known.x;
             float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
             for (int v = 0; v < U; ++v) {
@@ -211,18 +252,17 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
             sums.y = sum_of_warp(sums.y);
             if (threadIdx.x % WARP == 0) of.of_block[turn % COPIES][threadIdx.x / WARP] = sums;
         }
+        if (KIND == POSTED || computes) __syncthreads();
+        uint4 words = make_uint4(0, 0, 0, 0); // of the next row
+        if (KIND == POSTED) words = hints.of[next][0];
         if (looks && ++next == a.ring) next = 0;
-        if (computes) __syncthreads();
-        if (computes && first_warp) {
-            const int64_t of_gather = of_put + a.step;
-            if (looks) parted_say(a, s, of, turn);
-            if (a.posts && turn + 1 >= a.lag && of_gather < a.rows)
-                parted_gather(a, of, turn + 1 - a.lag);
-        }
+        if (computes && first_warp && looks) parted_say<KIND>(a, s, of, turn);
+        if (gathers) parted_gather(a, of, turn + 1 - a.lag, early);
         if (puts) {
-            const float2 mine = parted_known<T>(a, &hints.of[present][warp]);
+            float2 mine = a.lag == 1 ? known1 : known2;
+            if (KIND == HINTED) mine = parted_known<T>(a, hints.of[present][warp]);
             numbers n = {mine.x, mine.y, 0.0f};
-            if (computes) n = parted_numbers(a, parted_hear(a, of, turn - a.lag), mine.x);
+            if (computes) n = parted_numbers(a, parted_hear<KIND>(a, of, turn - a.lag), mine.x);
             if (s.lane == 0 && s.rank == 0) {
                 if (a.mean) a.mean[of_put] = n.mean;
                 if (a.inv_std) a.inv_std[of_put] = n.inv_std;
@@ -239,9 +279,27 @@ template <class T, int C> __device__ __forceinline__ void rows_parted(const norm
                 put<T>(a, reinterpret_cast<T *>(to + v * WARP * NORM_ROWS_UNIT), y);
             }
             if (++present == a.ring) present = 0;
-            __syncwarp(); // its place is asked for next
+            if (KIND == HINTED) __syncwarp(); // its place is asked for next
         }
+        if (KIND != POSTED) continue;
+        known2 = known1;
+        known1 = known;
+        known = parted_known<T>(a, words);
     }
+}
+
+// Three walks, since each was slower where it did as another does.
+template <class T, int C> __device__ __forceinline__ void rows_parted(const norm_rows_args &a)
+{
+    __shared__ parted_sums of;
+    __shared__ parted_hints hints;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    parted_walk<T, C, POSTED>(a, of, hints); // there are no clusters
+#else
+    if (a.posts) parted_walk<T, C, POSTED>(a, of, hints);
+    else if (a.centered || a.given_inv_std) parted_walk<T, C, HINTED>(a, of, hints);
+    else parted_walk<T, C, BARE>(a, of, hints);
+#endif
 }
 
 } // namespace

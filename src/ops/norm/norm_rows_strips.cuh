@@ -230,7 +230,7 @@ __device__ __forceinline__ void strips_backward(const norm_rows_args &a)
 {
     __shared__ strip_sums of;
     WD_DYNAMIC_SHARED(uint4, ring);
-    seat s = seat_of<T, C, false, false>(a);
+    seat s = seat_of<T, C, false>(a);
     s.stride = WARP * EACH<T>;
     s.first = s.before + s.lane / WARP * (WARP * C) + s.lane % WARP * EACH<T>;
     const strip_place<T, C> p = strip_place_of<T, C>(a, s);

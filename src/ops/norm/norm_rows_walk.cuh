@@ -33,7 +33,7 @@ struct seat {
 };
 
 // Without edges rows begin and end on boundaries of units, and every thread has C columns.
-template <class T, int C, bool EDGES, bool SHORT>
+template <class T, int C, bool EDGES>
 __device__ __forceinline__ seat seat_of(const norm_rows_args &a)
 {
     constexpr uint32_t E = EACH<T>;
@@ -45,14 +45,9 @@ __device__ __forceinline__ seat seat_of(const norm_rows_args &a)
     s.before = min(s.rank * a.share * E, a.length);
     s.part = min(a.share * E, a.length - s.before);
     if constexpr (EDGES) {
-        // all warps have as many
-        const uint32_t strip = (a.share * E + a.lanes - 1) / a.lanes * s.width;
-        const uint32_t begins = SHORT ? 0 : s.lane / WARP * strip;
-        const uint32_t ends = min(begins + strip, s.part);
-        const uint32_t mine = begins + (SHORT ? s.lane : s.lane % WARP);
-        s.stride = SHORT ? a.lanes : WARP;
-        s.first = s.before + mine;
-        s.count = mine < ends ? (ends - mine - 1) / s.stride + 1 : 0;
+        s.stride = a.lanes;
+        s.first = s.before + s.lane;
+        s.count = s.lane < s.part ? (s.part - s.lane - 1) / a.lanes + 1 : 0;
     } else {
         s.stride = a.lanes * E;
         s.first = s.before + s.lane * E;
@@ -71,7 +66,8 @@ template <bool EDGES> __device__ __forceinline__ bool has(const seat &s, int i)
     return !EDGES || (uint32_t)i < s.count;
 }
 
-// By all lanes of a row: each sees what the others copied or wrote.
+// By all lanes of a row: each sees what the others copied or wrote. Rows that walk by singles have part of a
+// warp now; the barrier is for wider ones.
 __device__ __forceinline__ void meet_row(const norm_rows_args &a, const seat &s)
 {
     if (a.lanes <= WARP) __syncwarp();

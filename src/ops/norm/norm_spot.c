@@ -63,7 +63,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     memset(&a, 0, sizeof a);
     a.x = wd_norm_data(call, p.x);
     a.y = wd_norm_data(call, p.y);
-    if (!wd_norm_aligned(a.x) || !wd_norm_aligned(a.y)) return wd_norm_kept_emit(call, queue);
+    if (!wd_norm_aligned(a.x) || !wd_norm_aligned(a.y)) {
+        struct wd_norm_kept_work own;
+        return wd_norm_kept_emit(call, queue, wd_call_prepared(call, wd_norm_kept_prepare, &own));
+    }
     a.scale = wd_norm_param(call, p.scale);
     a.bias = wd_norm_param(call, p.bias);
     a.mean = wd_norm_data(call, p.mean);
@@ -85,5 +88,7 @@ const struct wd_engine wd_engine_norm_training_spot = {
     .kernels = &kernels,
     .match = match,
     .workspace = wd_norm_kept_workspace,
+    .prepare = wd_norm_kept_prepare, /* for what is off the boundaries */
+    .prepared_bytes = sizeof(struct wd_norm_kept_work),
     .emit = emit,
 };

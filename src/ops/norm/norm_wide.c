@@ -52,9 +52,8 @@ bool wd_norm_wide_cut(struct wd_norm_wide *c, const struct wd_problem *problem,
      * reading twice */
     c->batch = s->rows;
     if (s->rows > NORM_WIDE_BATCH || c->batch * row > most) return false;
-    c->ring = c->ahead = 1;
-    c->shared = c->ring * c->batch * row;
-    c->parts = (int64_t)NORM_WIDE_COPIES * c->batch * c->blocks * PART_BYTES;
+    c->shared = c->batch * row;
+    c->parts = c->batch * c->blocks * PART_BYTES;
     return true;
 }
 
@@ -71,8 +70,6 @@ cudnnStatus_t wd_norm_wide_emit(const struct wd_call *call, struct wd_queue *que
     memset(&a, 0, sizeof a);
     a.of = *of;
     a.of.share = (uint32_t)c->share;
-    a.of.ring = (uint32_t)c->ring;
-    a.of.ahead = (uint32_t)c->ahead;
     a.parts = call->workspace;
     a.batch = (uint32_t)c->batch;
     a.row_units = (uint32_t)c->row_units;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer norm and RMS norm, and their gradients, over rows that no cluster holds: the whole chip has a
-// row. Each block has the same columns of all rows, their parameters (backward their sums) in
-// registers, and so many rows at once that a meeting of all blocks is worth its while; what the blocks
-// found of a batch is read while they look at the next one, and later ones are on their way. So a row
+// Layer norm and RMS norm, and their gradients, over a few rows that no cluster holds: the whole chip has
+// all of them. Each block has the same columns of every row, their parameters (backward their sums) in
+// registers, and looks at a row while the next ones are on their way; then all blocks meet, once. So a row
 // is read once.
 #ifndef WD_OPS_NORM_WIDE_CUH
 #define WD_OPS_NORM_WIDE_CUH
@@ -22,9 +21,9 @@ constexpr int PARTS_EACH = NORM_WIDE_BLOCKS / (int)WARP;
 
 struct room {
     part of_warp[BATCH][WIDE_WARPS];
-    part of_row[BATCH];                // forward: numbers
-    float mean[NORM_WIDE_RING][BATCH]; // backward: what is given of the rows in the ring
-    float inv_std[NORM_WIDE_RING][BATCH];
+    part of_row[BATCH]; // forward: numbers
+    float mean[BATCH];  // backward: what is given of the rows
+    float inv_std[BATCH];
 };
 
 // The columns of a block, and where those of a thread are: its units of runs, or every so many of
@@ -82,22 +81,37 @@ __device__ __forceinline__ void ask_row(const norm_wide_args &w, const strip &s,
     }
 }
 
+// All rows, a group of copies each.
 template <class T, bool RUNS, int TENSORS>
-__device__ __forceinline__ void ask_batch(const norm_wide_args &w, const strip &s, room &of,
-                                          uint4 *ring, uint32_t slot, int64_t row)
+__device__ __forceinline__ void ask_rows(const norm_wide_args &w, const strip &s, room &of,
+                                         uint4 *ring)
 {
     const uint32_t mine = threadIdx.x;
-    if (TENSORS == 2 && mine < w.batch && row + mine < w.of.rows) {
+    if (TENSORS == 2 && mine < w.batch) {
         const float *mean = w.of.given_mean;
-        if (mean) wd_copy_async<4, false>(&of.mean[slot][mine], mean + (row + mine));
-        wd_copy_async<4, false>(&of.inv_std[slot][mine], w.of.given_inv_std + (row + mine));
+        if (mean) wd_copy_async<4, false>(&of.mean[mine], mean + mine);
+        wd_copy_async<4, false>(&of.inv_std[mine], w.of.given_inv_std + mine);
     }
     for (uint32_t r = 0; r < w.batch; ++r) {
-        const uint32_t at = (slot * w.batch + r) * TENSORS;
-        ask_row<T, RUNS>(w, s, ring, at, w.of.x, row + r);
-        if (TENSORS == 2) ask_row<T, RUNS>(w, s, ring, at + 1, w.of.dy, row + r);
+        ask_row<T, RUNS>(w, s, ring, r * TENSORS, w.of.x, r);
+        if (TENSORS == 2) ask_row<T, RUNS>(w, s, ring, r * TENSORS + 1, w.of.dy, r);
+        wd_copies_end();
     }
-    wd_copies_end();
+}
+
+// All but the `later` rows that are asked for last.
+__device__ __forceinline__ void wait_but(uint32_t later)
+{
+    switch (later) {
+    case 0: wd_copies_wait<0>(); break;
+    case 1: wd_copies_wait<1>(); break;
+    case 2: wd_copies_wait<2>(); break;
+    case 3: wd_copies_wait<3>(); break;
+    case 4: wd_copies_wait<4>(); break;
+    case 5: wd_copies_wait<5>(); break;
+    case 6: wd_copies_wait<6>(); break;
+    default: wd_copies_wait<7>(); break;
+    }
 }
 
 // E of the thread's columns, of place `at`; zeros where it has none.
@@ -223,11 +237,10 @@ __device__ __forceinline__ part look_backward(const norm_wide_args &w, const str
     return p;
 }
 
-// Looks at the rows of a batch and tells the other blocks; returns what to wait with.
+// Looks at the rows and tells the other blocks; returns what to wait with.
 template <class T, int C, bool RUNS, bool FORWARD>
 __device__ __forceinline__ uint32_t tell(const norm_wide_args &w, const strip &s, room &of,
-                                         const uint4 *ring, uint32_t slot, uint32_t turn,
-                                         int64_t row, const float *scale, float *dscale,
+                                         const uint4 *ring, const float *scale, float *dscale,
                                          float *dbias)
 {
     const uint32_t warps = blockDim.x / WARP;
@@ -239,27 +252,27 @@ __device__ __forceinline__ uint32_t tell(const norm_wide_args &w, const strip &s
         columns = sum_of_lanes((float)s.mine, WARP);
         inverse = columns > 0.0f ? 1.0f / columns : 0.0f;
     }
-    __syncthreads(); // what others copied
-    for (uint32_t r = 0; r < w.batch && row + r < w.of.rows; ++r) {
-        const uint32_t at = (slot * w.batch + r) * (FORWARD ? 1 : 2);
+#pragma unroll 1
+    for (uint32_t r = 0; r < w.batch; ++r) {
         part p;
+        wait_but(w.batch - 1 - r);
+        __syncthreads(); // what others copied
         if constexpr (FORWARD) {
-            p = look_forward<T, C, RUNS>(w, s, ring, at, row + r);
+            p = look_forward<T, C, RUNS>(w, s, ring, r, r);
         } else {
-            p = look_backward<T, C, RUNS>(w, s, ring, at, row + r, of.mean[slot][r],
-                                          of.inv_std[slot][r], scale, dscale, dbias);
+            p = look_backward<T, C, RUNS>(w, s, ring, 2 * r, r, of.mean[r], of.inv_std[r], scale,
+                                          dscale, dbias);
         }
         p = join<FORWARD>(p, WARP, inverse);
         p.count = columns;
         if (lane == 0) of.of_warp[r][warp] = p;
     }
     __syncthreads();
-    if (warp < w.batch && row + warp < w.of.rows) {
+    if (warp < w.batch) {
         const float count = (float)s.count;
         part p = join_all<FORWARD>(of.of_warp[warp], warps, count > 0.0f ? 1.0f / count : 0.0f);
         p.count = count;
-        const uint64_t to = ((uint64_t)(turn % NORM_WIDE_COPIES) * w.batch + warp) * gridDim.x;
-        if (lane == 0) static_cast<part *>(w.parts)[to + blockIdx.x] = p;
+        if (lane == 0) static_cast<part *>(w.parts)[warp * gridDim.x + blockIdx.x] = p;
     }
     __syncthreads();
     if (threadIdx.x == 0) before = wd_come(w.counter, gridDim.x, blockIdx.x == 0);
@@ -267,18 +280,15 @@ __device__ __forceinline__ uint32_t tell(const norm_wide_args &w, const strip &s
 }
 
 // What all blocks said of the row of a warp, on its way to registers.
-__device__ __forceinline__ void fetch_parts(const norm_wide_args &w, uint32_t turn, int64_t row,
-                                            part (&to)[PARTS_EACH])
+__device__ __forceinline__ void fetch_parts(const norm_wide_args &w, part (&to)[PARTS_EACH])
 {
     const uint32_t warp = threadIdx.x / WARP;
-    const bool there = warp < w.batch && row + warp < w.of.rows;
-    const uint64_t at = ((uint64_t)(turn % NORM_WIDE_COPIES) * w.batch + warp) * gridDim.x;
-    const float4 *from = static_cast<const float4 *>(w.parts) + at;
+    const float4 *from = static_cast<const float4 *>(w.parts) + warp * gridDim.x;
 #pragma unroll
     for (int k = 0; k < PARTS_EACH; ++k) {
         const uint32_t block = k * WARP + threadIdx.x % WARP;
         to[k] = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (there && block < gridDim.x) {
+        if (warp < w.batch && block < gridDim.x) {
             const float4 v = __ldcg(from + block);
             to[k] = {v.x, v.y, v.z, v.w};
         }
@@ -374,56 +384,37 @@ __device__ __forceinline__ void wide(const norm_wide_args &w)
     float scale[C], bias[C]; // backward: dbias
     float dscale[FORWARD ? 1 : C];
     wd_wait_for_previous();
-    for (uint32_t k = threadIdx.x; k < NORM_WIDE_RING * BATCH; k += blockDim.x) {
-        of.mean[k / BATCH][k % BATCH] = 0.0f;
-    }
-    __syncthreads();
-    for (uint32_t b = 0; b < a.ahead; ++b) {
-        ask_batch<T, RUNS, TENSORS>(w, s, of, ring, b, (int64_t)b * w.batch);
-    }
+    if (threadIdx.x < BATCH) of.mean[threadIdx.x] = 0.0f; // of RMS norm none comes
+    __syncwarp();
+    ask_rows<T, RUNS, TENSORS>(w, s, of, ring);
     read_some<T, C, RUNS>(w, s, a.scale, scale);
     read_some<T, C, RUNS>(w, s, a.bias, bias); // backward has none: zeros
 #pragma unroll
     for (int i = 0; i < C && !FORWARD; ++i) dscale[FORWARD ? 0 : i] = 0.0f;
-    wait_for_row(a);
-    uint32_t before = tell<T, C, RUNS, FORWARD>(w, s, of, ring, 0, 0, 0, scale, dscale, bias);
-    uint32_t present = 0, next = 1 % a.ring, last = a.ahead % a.ring, turn = 0;
-    for (int64_t row = 0; row < a.rows; row += w.batch, ++turn) {
-        const int64_t later = row + w.batch;
-        part parts[PARTS_EACH];
-        if (threadIdx.x == 0) wd_await(w.counter, before);
-        __syncthreads(); // also: nobody reads the last batch any more
-        fetch_parts(w, turn, row, parts);
-        if (later < a.rows) {
-            ask_batch<T, RUNS, TENSORS>(w, s, of, ring, last, row + (int64_t)a.ahead * w.batch);
-            if (++last == a.ring) last = 0;
-            wait_for_row(a);
-            before = tell<T, C, RUNS, FORWARD>(w, s, of, ring, next, turn + 1, later, scale, dscale,
-                                               bias);
+    const uint32_t before = tell<T, C, RUNS, FORWARD>(w, s, of, ring, scale, dscale, bias);
+    part parts[PARTS_EACH];
+    if (threadIdx.x == 0) wd_await(w.counter, before);
+    __syncthreads();
+    fetch_parts(w, parts);
+    part all = join_parts<FORWARD>(w, parts);
+    if (FORWARD) {
+        const numbers n = numbers_of(a, all);
+        all = {n.mean, n.inv_std, n.shift, 0.0f};
+    }
+    if (warp < w.batch && threadIdx.x % WARP == 0) of.of_row[warp] = all;
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t r = 0; r < w.batch; ++r) {
+        const part p = of.of_row[r];
+        if constexpr (FORWARD) {
+            const numbers n = {p.pivot, p.rest, p.squares};
+            put_forward<T, C, RUNS>(w, s, ring, r, r, n, scale, bias);
+            if (blockIdx.x != 0 || threadIdx.x != r) continue;
+            if (a.mean) a.mean[r] = n.mean;
+            if (a.inv_std) a.inv_std[r] = n.inv_std;
+        } else {
+            put_backward<T, C, RUNS>(w, s, ring, 2 * r, r, of.mean[r], of.inv_std[r], p, scale);
         }
-        part all = join_parts<FORWARD>(w, parts);
-        if (FORWARD) {
-            const numbers n = numbers_of(a, all);
-            all = {n.mean, n.inv_std, n.shift, 0.0f};
-        }
-        if (warp < w.batch && threadIdx.x % WARP == 0) of.of_row[warp] = all;
-        __syncthreads();
-        for (uint32_t r = 0; r < w.batch && row + r < a.rows; ++r) {
-            const uint32_t at = (present * w.batch + r) * TENSORS;
-            const part p = of.of_row[r];
-            if constexpr (FORWARD) {
-                const numbers n = {p.pivot, p.rest, p.squares};
-                put_forward<T, C, RUNS>(w, s, ring, at, row + r, n, scale, bias);
-                if (blockIdx.x != 0 || threadIdx.x != r) continue;
-                if (a.mean) a.mean[row + r] = n.mean;
-                if (a.inv_std) a.inv_std[row + r] = n.inv_std;
-            } else {
-                put_backward<T, C, RUNS>(w, s, ring, at, row + r, of.mean[present][r],
-                                         of.inv_std[present][r], p, scale);
-            }
-        }
-        present = next;
-        if (++next == a.ring) next = 0;
     }
 #pragma unroll
     for (int i = 0; i < C && !FORWARD; ++i) {

@@ -14,8 +14,6 @@ struct wd_norm_wide {
     int64_t share;
     int64_t blocks;
     int64_t batch;
-    int64_t ring;
-    int64_t ahead;
     int64_t row_units;
     int64_t shared; /* bytes */
     int64_t parts;  /* bytes of workspace */

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows off the boundaries of units, or that threads have no equal numbers of units of, as norm_rows walks. A
+// group's rows are so far apart that all begin equally far behind a boundary (norm_rows_args.h): a thread has
+// aligned units, whose columns, parameters and sums stay its own in every row. The columns before a row's
+// first boundary and behind its last one, less than a unit each, are singles of some lanes.
+#ifndef WD_OPS_NORM_ROWS_ODD_CUH
+#define WD_OPS_NORM_ROWS_ODD_CUH
+
+#include "ops/norm/norm_rows_gradient.cuh"
+
+namespace {
+
+constexpr uint32_t ODD_LANES = 8;  // that have singles, at one end
+constexpr uint32_t ODD_PLACES = 2; // units of singles of a group
+constexpr uint32_t ODD_NONE = 0xffffffffu;
+
+struct odd_seat : seat { // `count` is of units
+    uint32_t single;     // its column, or none
+    uint32_t back;       // elements from the unit's begin to the first lane's single
+};
+
+template <class T>
+__device__ __forceinline__ odd_seat odd_seat_of(const norm_rows_args &a, int64_t row)
+{
+    constexpr uint32_t E = EACH<T>;
+    odd_seat s;
+    s.rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
+    s.group = threadIdx.x / a.lanes;
+    s.lane = threadIdx.x - s.group * a.lanes;
+    s.width = WARP;
+    s.stride = a.lanes * E;
+    const uint32_t at = (uint32_t)(reinterpret_cast<uintptr_t>(a.x) / sizeof(T));
+    const uint32_t shift = (at + (uint32_t)row * a.length) % E;
+    const uint32_t head = (E - shift) % E;
+    const uint32_t whole = (a.length - head) / E;
+    const uint32_t tail = a.length - head - whole * E;
+    const uint32_t begin = min(s.rank * a.share, whole);
+    const uint32_t end = min(begin + a.share, whole);
+    const uint32_t mine = begin + s.lane;
+    s.first = head + mine * E;
+    s.count = mine < end ? (end - mine - 1) / a.lanes + 1 : 0;
+    s.before = a.cluster > 1 ? head + begin * E : 0;
+    s.part = a.cluster > 1 ? (end - begin) * E : a.length;
+    const uint32_t l = s.lane % ODD_LANES;
+    s.single = ODD_NONE;
+    s.back = 0;
+    if (s.rank == 0 && s.lane < ODD_LANES && l < head) {
+        s.single = l;
+        s.back = shift;
+    } else if (s.rank == 0 && s.lane / ODD_LANES == 1 && l < tail) {
+        s.single = head + whole * E + l;
+    }
+    return s;
+}
+
+// Of tensor `which` of TENSORS in place `at`: the thread's unit v, and the unit of its single.
+template <int TENSORS, int U>
+__device__ __forceinline__ uint4 *odd_place(const norm_rows_args &a, uint4 *ring, uint32_t at,
+                                            int which, int v)
+{
+    return ring + (at * TENSORS + which) * (U * blockDim.x + ODD_PLACES * a.groups) +
+           v * blockDim.x + threadIdx.x;
+}
+template <int TENSORS, int U>
+__device__ __forceinline__ uint4 *odd_unit(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
+                                           uint32_t at, int which)
+{
+    return ring + (at * TENSORS + which) * (U * blockDim.x + ODD_PLACES * a.groups) +
+           U * blockDim.x + ODD_PLACES * s.group + s.lane / ODD_LANES;
+}
+template <class T, int TENSORS, int U>
+__device__ __forceinline__ float odd_take(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
+                                          uint32_t at, int which)
+{
+    const T *unit = reinterpret_cast<const T *>(odd_unit<TENSORS, U>(a, s, ring, at, which));
+    return wd_widen(unit[s.lane % ODD_LANES + s.back]);
+}
+
+// A row on its way to the ring. The units of singles have some elements of the rows beside, or lie beside the
+// tensor, but in the same sixteen aligned bytes.
+template <class T, int C, int TENSORS>
+__device__ __forceinline__ void odd_ask(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
+                                        uint32_t at, int which, const void *from, int64_t row)
+{
+    constexpr int U = UNITS<T, C>;
+    if (row >= a.rows) return;
+    const T *of_row = static_cast<const T *>(from) + row * a.length;
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        if ((uint32_t)v < s.count) {
+            wd_copy_async<16, false>(odd_place<TENSORS, U>(a, ring, at, which, v),
+                                     of_row + s.first + v * s.stride);
+        }
+    }
+    if (s.single != ODD_NONE && s.lane % ODD_LANES == 0)
+        wd_copy_async<16, false>(odd_unit<TENSORS, U>(a, s, ring, at, which),
+                                 of_row + s.single - s.back);
+}
+
+// The next row for the place that was put a turn ago, whose singles all have read.
+template <class T, int C, int TENSORS>
+__device__ __forceinline__ void odd_ask_next(const norm_rows_args &a, const odd_seat &s,
+                                             uint4 *ring, uint32_t at, int64_t row)
+{
+    __syncwarp();
+    odd_ask<T, C, TENSORS>(a, s, ring, at, 0, a.x, row);
+    if (TENSORS == 2) odd_ask<T, C, TENSORS>(a, s, ring, at, TENSORS - 1, a.dy, row);
+    wd_copies_end();
+}
+
+// The thread's parameters, zeros where it has no column.
+template <class P, class T, int C>
+__device__ __forceinline__ void odd_param_as(const odd_seat &s, const void *data, float *to)
+{
+    constexpr int E = EACH<T>;
+    const P *from = static_cast<const P *>(data);
+#pragma unroll
+    for (int i = 0; i < C; ++i) {
+        if ((uint32_t)(i / E) < s.count) to[i] = wd_widen(from[s.first + i / E * s.stride + i % E]);
+    }
+    if (s.single != ODD_NONE) to[C] = wd_widen(from[s.single]);
+}
+template <class T, int C>
+__device__ __forceinline__ void odd_param(const odd_seat &s, const norm_rows_param &p, float *to)
+{
+#pragma unroll
+    for (int i = 0; i <= C; ++i) to[i] = 0.0f;
+    if (!p.data) return;
+    if (p.type == NORM_ROWS_F32) odd_param_as<float, T, C>(s, p.data, to);
+    else if (p.type == NORM_ROWS_F16) odd_param_as<half16, T, C>(s, p.data, to);
+    else odd_param_as<bfloat16, T, C>(s, p.data, to);
+}
+
+// ---- Forward ----
+
+template <class T, int C>
+__device__ __forceinline__ part odd_look(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
+                                         uint32_t at, int64_t row)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+    const bool has_single = s.single != ODD_NONE;
+    part p = {0.0f, 0.0f, 0.0f, (float)(s.count * E + (has_single ? 1 : 0))};
+    float sum = 0.0f, single = 0.0f;
+    if (row >= a.rows) return p;
+    if (has_single) single = odd_take<T, 1, U>(a, s, ring, at, 0);
+    if (a.centered) p.pivot = single;
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        if ((uint32_t)v >= s.count) continue;
+        const unit<T> x = strip_take<T>(odd_place<1, U>(a, ring, at, 0, v));
+        if (v == 0 && a.centered) p.pivot = wide_of<T>(x, 0);
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            const float d = wide_of<T>(x, i) - p.pivot;
+            sum += d;
+            p.squares = fmaf(d, d, p.squares);
+        }
+    }
+    if (has_single) {
+        const float d = single - p.pivot;
+        sum += d;
+        p.squares = fmaf(d, d, p.squares);
+    }
+    if (a.centered && p.count > 0.0f) {
+        p.rest = sum * (1.0f / p.count);
+        p.squares = fmaf(-sum, p.rest, p.squares);
+        if (p.squares < 0.0f) p.squares = 0.0f;
+    }
+    return p;
+}
+
+template <class T, int C>
+__device__ __forceinline__ void odd_put(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
+                                        uint32_t at, int64_t row, const numbers &n,
+                                        const float *scale, const float *bias)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+    if (row >= a.rows) return;
+    T *to = static_cast<T *>(a.y) + row * a.length;
+    if (s.lane == 0 && s.rank == 0) {
+        if (a.mean) a.mean[row] = n.mean;
+        if (a.inv_std) a.inv_std[row] = n.inv_std;
+    }
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        float y[E];
+        if ((uint32_t)v >= s.count) continue;
+        const unit<T> x = strip_take<T>(odd_place<1, U>(a, ring, at, 0, v));
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            const float xhat = fmaf(wide_of<T>(x, i) - n.mean, n.inv_std, n.shift);
+            y[i] = fmaf(scale[v * E + i], xhat, bias[v * E + i]);
+        }
+        put<T>(a, to + s.first + v * s.stride, y);
+    }
+    if (s.single != ODD_NONE) {
+        const float x = odd_take<T, 1, U>(a, s, ring, at, 0);
+        const float xhat = fmaf(x - n.mean, n.inv_std, n.shift);
+        wd_narrow(to[s.single], fmaf(scale[C], xhat, bias[C]));
+    }
+}
+
+template <class T, int C> __device__ __forceinline__ void odd_forward(const norm_rows_args &a)
+{
+    __shared__ slots of;
+    WD_DYNAMIC_SHARED(uint4, ring);
+    const uint32_t slot = blockIdx.x / a.cluster * a.groups + threadIdx.x / a.lanes;
+    int64_t row = slot < a.step ? (int64_t)slot : a.rows;
+    const odd_seat s = odd_seat_of<T>(a, row);
+    const bool computes = !a.given_inv_std;
+    const bool alone = a.lanes == WARP && a.cluster == 1;
+    float scale[C + 1], bias[C + 1]; // the last is the single's
+    numbers n = {0.0f, 0.0f, 0.0f};
+    if (computes) begin_exchange(a, of);
+    wd_wait_for_previous();
+    for (uint32_t r = 0; r < a.ahead; ++r) {
+        odd_ask_next<T, C, 1>(a, s, ring, r, row + r * a.step);
+    }
+    odd_param<T, C>(s, a.scale, scale);
+    odd_param<T, C>(s, a.bias, bias);
+    const float columns =
+        sum_of_warp((float)(s.count * EACH<T> + (s.single != ODD_NONE ? 1 : 0))); // of the warp
+    const float inverse = columns > 0.0f ? 1.0f / columns : 0.0f;
+    uint32_t present = 0, next = 0, last = a.ahead % a.ring;
+    for (uint32_t turn = 0;; ++turn, row += a.step) {
+        // turn 0 only looks; row `row - step` is put while `row` has been looked at
+        const bool more = row < a.rows;
+        numbers of_next = {0.0f, 0.0f, 0.0f};
+        if (more) {
+            if (turn > 0) {
+                odd_ask_next<T, C, 1>(a, s, ring, last, row + (a.ahead - 1) * a.step);
+                if (++last == a.ring) last = 0;
+            }
+            wait_for_row(a);
+            __syncwarp();
+            if (computes) {
+                part p = odd_look<T, C>(a, s, ring, next, row);
+                p = join_warp<true>(p, inverse);
+                p.count = columns;
+                if (alone) of_next = numbers_of(a, p);
+                else say(a, s.rank, of, turn, p);
+            } else {
+                of_next = {given(a.given_mean, a, row), given(a.given_inv_std, a, row), 0.0f};
+            }
+        }
+        if (turn > 0) {
+            if (computes && !alone) {
+                const part all = hear<true>(a, s.group, of, turn - 1);
+                n = numbers_of(a, all);
+            }
+            odd_put<T, C>(a, s, ring, present, row - a.step, n, scale, bias);
+        }
+        if (!more) break;
+        n = of_next;
+        present = next;
+        if (++next == a.ring) next = 0;
+    }
+}
+
+// ---- Backward ----
+
+template <class T, int C>
+__device__ __forceinline__ part odd_look_back(const norm_rows_args &a, const odd_seat &s,
+                                              uint4 *ring, uint32_t at, const known &k,
+                                              const float *scale, float *dscale, float *dbias)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+    part p = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        if ((uint32_t)v >= s.count) continue;
+        const unit<T> x = strip_take<T>(odd_place<2, U>(a, ring, at, 0, v));
+        const unit<T> dy = strip_take<T>(odd_place<2, U>(a, ring, at, 1, v));
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            add_column<ROWS>(p, k, wide_of<T>(x, i), wide_of<T>(dy, i), scale[v * E + i],
+                             dscale[v * E + i], dbias[v * E + i]);
+        }
+    }
+    if (s.single != ODD_NONE) {
+        add_column<ROWS>(p, k, odd_take<T, 2, U>(a, s, ring, at, 0),
+                         odd_take<T, 2, U>(a, s, ring, at, 1), scale[C], dscale[C], dbias[C]);
+    }
+    return p;
+}
+
+template <class T, int C>
+__device__ __forceinline__ void odd_put_back(const norm_rows_args &a, const odd_seat &s,
+                                             uint4 *ring, uint32_t at, int64_t row, const known &k,
+                                             const part &all, const float *scale)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+    const float level = a.centered ? all.pivot * a.inverse : 0.0f;
+    const float slope = (all.rest * a.inverse) * (k.inv_std * k.inv_std);
+    T *to = static_cast<T *>(a.y) + row * a.length;
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        float dx[E];
+        if ((uint32_t)v >= s.count) continue;
+        const unit<T> x = strip_take<T>(odd_place<2, U>(a, ring, at, 0, v));
+        const unit<T> dy = strip_take<T>(odd_place<2, U>(a, ring, at, 1, v));
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            const float g = fmaf(wide_of<T>(dy, i), scale[v * E + i], -level);
+            dx[i] = k.inv_std * fmaf(-slope, wide_of<T>(x, i) - k.mean, g);
+        }
+        put<T>(a, to + s.first + v * s.stride, dx);
+    }
+    if (s.single != ODD_NONE) {
+        const float g = fmaf(odd_take<T, 2, U>(a, s, ring, at, 1), scale[C], -level);
+        const float centred = odd_take<T, 2, U>(a, s, ring, at, 0) - k.mean;
+        wd_narrow(to[s.single], k.inv_std * fmaf(-slope, centred, g));
+    }
+}
+
+// The sums of one parameter leave: over the rows side by side in a block, whose columns are each other
+// threads', by way of shared memory; of a block that has part of a row as they are.
+template <class T, int C>
+__device__ __forceinline__ void odd_deliver(const norm_rows_args &a, const odd_seat &s,
+                                            uint32_t which, const float *mine, float *room)
+{
+    constexpr int E = EACH<T>;
+    __syncthreads(); // all have read what lay here
+    float *own = room + s.group * s.part;
+#pragma unroll
+    for (int i = 0; i < C; ++i) {
+        if ((uint32_t)(i / E) < s.count)
+            own[s.first + i / E * s.stride + i % E - s.before] = mine[i];
+    }
+    if (s.single != ODD_NONE) {
+        wd_run<float, 1> one;
+        one.put(0, mine[C]);
+        if (a.cluster > 1) put_sum<1>(a, which, s.single, one);
+        else own[s.single] = mine[C];
+    }
+    __syncthreads();
+    for (uint32_t k = threadIdx.x; k < s.part; k += blockDim.x) {
+        wd_run<float, 1> sum;
+        sum.load(room + k);
+        for (uint32_t g = 1; g < a.groups; ++g) add_run<1>(sum, room + (g * s.part + k));
+        put_sum<1>(a, which, s.before + k, sum);
+    }
+}
+
+template <class T, int C> __device__ __forceinline__ void odd_backward(const norm_rows_args &a)
+{
+    __shared__ slots of;
+    WD_DYNAMIC_SHARED(uint4, ring);
+    const uint32_t slot = blockIdx.x / a.cluster * a.groups + threadIdx.x / a.lanes;
+    int64_t row = slot < a.step ? (int64_t)slot : a.rows;
+    const odd_seat s = odd_seat_of<T>(a, row);
+    const bool alone = a.lanes == WARP && a.cluster == 1;
+    float scale[C + 1], dscale[C + 1], dbias[C + 1]; // the last is the single's
+    known k = {0.0f, 0.0f};
+    part p = {0.0f, 0.0f, 0.0f, 0.0f};
+    begin_exchange(a, of);
+    wd_wait_for_previous();
+    for (uint32_t r = 0; r < a.ahead; ++r) {
+        odd_ask_next<T, C, 2>(a, s, ring, r, row + r * a.step);
+    }
+    known of_next = known_of(a, row);
+    odd_param<T, C>(s, a.scale, scale);
+#pragma unroll
+    for (int i = 0; i <= C; ++i) dscale[i] = dbias[i] = 0.0f;
+    uint32_t present = 0, next = 0, last = a.ahead % a.ring;
+    for (uint32_t turn = 0;; ++turn, row += a.step) {
+        // turn 0 only looks; row `row - step` is put while `row` has been looked at
+        const bool more = row < a.rows;
+        part of_it = {0.0f, 0.0f, 0.0f, 0.0f};
+        const known later = known_of(a, row + a.step);
+        if (more) {
+            if (turn > 0) {
+                odd_ask_next<T, C, 2>(a, s, ring, last, row + (a.ahead - 1) * a.step);
+                if (++last == a.ring) last = 0;
+            }
+            wait_for_row(a);
+            __syncwarp();
+            of_it = odd_look_back<T, C>(a, s, ring, next, of_next, scale, dscale, dbias);
+            of_it = join_warp<false>(of_it, 0.0f);
+            if (!alone) say(a, s.rank, of, turn, of_it);
+        }
+        if (turn > 0) {
+            if (!alone) p = hear<false>(a, s.group, of, turn - 1);
+            odd_put_back<T, C>(a, s, ring, present, row - a.step, k, p, scale);
+        }
+        if (!more) break;
+        p = of_it;
+        k = of_next;
+        of_next = later;
+        present = next;
+        if (++next == a.ring) next = 0;
+    }
+    if (a.dscale.data) odd_deliver<T, C>(a, s, 0, dscale, reinterpret_cast<float *>(ring));
+    if (a.dbias.data) odd_deliver<T, C>(a, s, 1, dbias, reinterpret_cast<float *>(ring));
+}
+
+} // namespace
+
+#endif
