@@ -88,19 +88,18 @@ __device__ __forceinline__ void each_line(const pool_band_part &part, const plac
     if (part.whole >= 1) length *= (uint32_t)p.on[1].count;
     if (part.whole >= 2) length *= (uint32_t)p.on[0].count;
     if (part.whole >= 3) length *= p.images;
-    if (images * planes * rows == 1) {
-        take(0u, (size_t)0, length, threadIdx.x, blockDim.x);
-        return;
-    }
-    const uint32_t lane = threadIdx.x % part.lanes;
-    uint32_t h = threadIdx.x / part.lanes;
+    // all threads share a line that is the only one; else lines are dealt out over all planes
+    const bool one = images * planes * rows == 1;
+    const uint32_t lanes = one ? blockDim.x : part.lanes;
+    const uint32_t at_once = blockDim.x / lanes;
+    const uint32_t lane = threadIdx.x % lanes;
+    uint32_t h = threadIdx.x / lanes;
     for (uint32_t n = 0; n < images; ++n) {
         for (uint32_t d = 0; d < planes; ++d) {
-            // lines are dealt out over all planes
-            for (; h < rows; h += blockDim.x / part.lanes) {
+            for (; h < rows; h += at_once) {
                 const uint32_t at = n * part.pitch[0] + d * part.pitch[1] + h * part.pitch[2];
                 const size_t row = ((size_t)n * p.extent[0] + d) * p.extent[1] + h;
-                take(at, row * p.extent[2] * inner, length, lane, part.lanes);
+                take(at, row * p.extent[2] * inner, length, lane, lanes);
             }
             h -= rows;
         }

@@ -8,12 +8,15 @@
 #include "ops/pooling/pooling_shape.h"
 
 /* What is made: y; dx of averages whose windows begin at every element, and at every second; dx of
- * maxima. */
+ * maxima. Sheets are the same, what is made being staged as well. */
 enum wd_pool_band_work {
     WD_POOL_BAND_FORWARD,
     WD_POOL_BAND_SPREAD,
     WD_POOL_BAND_PAIRS,
     WD_POOL_BAND_SCATTER,
+    WD_POOL_SHEET_SPREAD,
+    WD_POOL_SHEET_PAIRS,
+    WD_POOL_SHEET_MAXIMA,
 };
 
 struct wd_pool_band {
@@ -39,7 +42,8 @@ static inline bool wd_pool_is_planes(const struct wd_pool_shape *s)
 }
 
 /* Threads make `rows` results (or pairs of them) along the second axis at once; maxima backward take
- * turns instead. False where not even the smallest box fits. */
+ * turns instead; of sheets the rows are shared by as many threads as there are. False where not even the
+ * smallest box fits. */
 bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *shape,
                      enum wd_pool_band_work work, int64_t rows, struct wd_pool_band *band);
 

@@ -12,7 +12,8 @@
 /* Modes. */
 #include "ops/pooling/pooling_tile_args.h"
 
-enum { POOL_BAND_THREADS = 256 };
+/* Of a block; of sheets the most. */
+enum { POOL_BAND_THREADS = 256, POOL_SHEET_THREADS = 288, POOL_SHEET_MAXIMA = 512 };
 
 struct pool_band_axis {
     int32_t image;
@@ -24,9 +25,11 @@ struct pool_band_axis {
         cover_image; /* gradients of averages: the image and its padding, which windows cover; forward the */
     int32_t cover_pad; /* same as above */
     int32_t outs;      /* the most that a box makes */
+    int32_t over;      /* the most windows over a box */
     int32_t classes;   /* windows so many apart do not overlap */
     struct wd_fastdiv by_tiles;
     struct wd_fastdiv by_stride;
+    struct wd_fastdiv by_window; /* sheets of maxima: windows over a box, or groups of them */
     struct wd_fastdiv
         by_class; /* the most windows of a class over a box; of others groups of results */
 };
@@ -57,12 +60,15 @@ struct pool_band_args {
     uint32_t tile_outer;
     uint32_t inner;
     uint32_t sums_bytes;
+    int32_t sheet_rows;     /* of a thread, or pairs of them */
+    uint32_t sheet_windows; /* of maxima: rows of windows over an image's box, */
+    uint32_t sheet_places;  /* and where, in bytes, their maxima's places are */
     uint32_t lanes; /* planes that are one window: lanes of each, a power of two up to a warp */
     struct wd_fastdiv by_inner;
     struct pool_band_axis axis[3];
     struct pool_band_part from;   /* x; averages backward: dy */
     struct pool_band_part shares; /* maxima backward: dy */
-    struct pool_band_part to;     /* sums of maxima backward */
+    struct pool_band_part to;     /* sums of maxima backward; of sheets what is made, in bytes */
 };
 
 #endif

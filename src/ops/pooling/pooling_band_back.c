@@ -51,7 +51,7 @@ static bool takes_averages(const struct wd_device *device, const struct wd_pool_
 {
     struct wd_pool_band band;
     WD_NEED(s->size == 8, reason, NOT_SUPPORTED_DATA_TYPE,
-            "averages in fp64 alone: rows that flow have the others");
+            "averages in fp64 alone: sheets have the others");
     WD_NEED(s->image[0] == 1 && s->windows[0] == 1 && s->window[1] == 3 && s->window[2] == 3 &&
                 s->stride[1] == s->stride[2] && s->stride[1] <= 2,
             reason, NOT_SUPPORTED_SHAPE, "not windows of 3x3 that overlap in a plane");
@@ -71,6 +71,13 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
     return s->max ? takes_maxima(device, s, reason) : takes_averages(device, s, reason);
 }
 
+static void prepare_shape(const struct wd_device *device, const struct wd_pool_shape *s,
+                          void *prepared)
+{
+    _Static_assert(sizeof(struct wd_pool_band) <= WD_POOL_PREPARED, "there is room for it");
+    wd_pool_band_of(device, s, work_of(s), rows_of(s), prepared);
+}
+
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *m)
 {
@@ -79,22 +86,31 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                        : work == WD_POOL_BAND_PAIRS ? KERNEL_pairs_band_f64
                                                     : KERNEL_spread_band_f64;
     struct wd_pool_band band;
-    wd_pool_band_of(queue->device, s, work, rows_of(s), &band);
+    if (m->prepared && m->prepared_by == &wd_pool_backward_band) {
+        band = *(const struct wd_pool_band *)m->prepared;
+    } else {
+        wd_pool_band_of(queue->device, s, work, rows_of(s), &band);
+    }
     wd_pool_band_fill(&band, m);
     return wd_emit_kernel(queue, &kernel_rows[kernel], band.blocks, band.threads,
                           (uint32_t)band.bytes, &band.args);
 }
 
-const struct wd_pool_way wd_pool_backward_band = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_backward_band = {takes, NULL, emit_shape, prepare_shape};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     return wd_pool_way_match(&wd_pool_backward_band, problem, reason);
 }
 
+static void prepare(const struct wd_problem *problem, void *job)
+{
+    wd_pool_way_prepare(&wd_pool_backward_band, problem, job);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    return wd_pool_way_emit(&wd_pool_backward_band, call, queue);
+    return wd_pool_way_emit_prepared(prepare, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_backward_band = {
@@ -103,5 +119,7 @@ const struct wd_engine wd_engine_pool_backward_band = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct wd_pool_job),
     .emit = emit,
 };

@@ -54,6 +54,13 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
     return true;
 }
 
+static void prepare_shape(const struct wd_device *device, const struct wd_pool_shape *s,
+                          void *prepared)
+{
+    _Static_assert(sizeof(struct wd_pool_band) <= WD_POOL_PREPARED, "there is room for it");
+    wd_pool_band_of(device, s, WD_POOL_BAND_FORWARD, rows_of(s), prepared);
+}
+
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *m)
 {
@@ -62,7 +69,11 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     if (!wd_pool_is_planes(s) && wd_pool_blends(m)) {
         return wd_pool_forward_tile.emit(queue, s, m);
     }
-    wd_pool_band_of(queue->device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band);
+    if (m->prepared && m->prepared_by == &wd_pool_forward_band) {
+        band = *(const struct wd_pool_band *)m->prepared;
+    } else {
+        wd_pool_band_of(queue->device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band);
+    }
     wd_pool_band_fill(&band, m);
     if (wd_pool_is_planes(s)) {
         kernel = KERNEL_pool_planes_f32 + s->type;
@@ -72,16 +83,21 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                           (uint32_t)band.bytes, &band.args);
 }
 
-const struct wd_pool_way wd_pool_forward_band = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_forward_band = {takes, NULL, emit_shape, prepare_shape};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     return wd_pool_way_match(&wd_pool_forward_band, problem, reason);
 }
 
+static void prepare(const struct wd_problem *problem, void *job)
+{
+    wd_pool_way_prepare(&wd_pool_forward_band, problem, job);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    return wd_pool_way_emit(&wd_pool_forward_band, call, queue);
+    return wd_pool_way_emit_prepared(prepare, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_forward_band = {
@@ -90,5 +106,7 @@ const struct wd_engine wd_engine_pool_forward_band = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct wd_pool_job),
     .emit = emit,
 };

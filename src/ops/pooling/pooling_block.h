@@ -50,6 +50,9 @@ struct wd_pool_memory {
     double alpha;
     double beta;
     bool streaming; /* out is larger than the caches */
+    /* what a way has prepared, or null */
+    const void *prepared;
+    const struct wd_pool_way *prepared_by;
 };
 
 /* What an engine does, in terms of a shape: other operations that are pooling use it, and engines whose
@@ -60,6 +63,10 @@ struct wd_pool_way {
     int64_t (*workspace)(const struct wd_pool_shape *shape); /* null: none */
     cudnnStatus_t (*emit)(struct wd_queue *queue, const struct wd_pool_shape *shape,
                           const struct wd_pool_memory *memory);
+    /* null: nothing. How to cut a shape, at most WD_POOL_PREPARED bytes that are zero before; emit finds
+     * them in its memory, but for shapes that another way hands it. */
+    void (*prepare)(const struct wd_device *device, const struct wd_pool_shape *shape,
+                    void *prepared);
 };
 extern const struct wd_pool_way wd_pool_forward_walk;
 extern const struct wd_pool_way wd_pool_forward_vector;
@@ -67,12 +74,24 @@ extern const struct wd_pool_way wd_pool_forward_band;
 extern const struct wd_pool_way wd_pool_forward_single;
 extern const struct wd_pool_way wd_pool_forward_tile;
 extern const struct wd_pool_way wd_pool_slide; /* both ways */
-extern const struct wd_pool_way wd_pool_backward_flow;
+extern const struct wd_pool_way wd_pool_backward_sheet;
 extern const struct wd_pool_way wd_pool_backward_walk;
 extern const struct wd_pool_way wd_pool_backward_vector;
 extern const struct wd_pool_way wd_pool_backward_band;
 extern const struct wd_pool_way wd_pool_backward_single;
 extern const struct wd_pool_way wd_pool_backward_tile;
+
+/* A shape, the way that it goes, and what that has prepared: made with a plan. */
+enum { WD_POOL_PREPARED = 2048 };
+struct wd_pool_job {
+    struct wd_pool_shape shape;
+    const struct wd_pool_way *way;
+    _Alignas(16) unsigned char prepared[WD_POOL_PREPARED];
+};
+/* Of what has its shape and way. */
+void wd_pool_job_prepare(struct wd_pool_job *job, const struct wd_device *device);
+cudnnStatus_t wd_pool_job_emit(const struct wd_pool_job *job, struct wd_queue *queue,
+                               struct wd_pool_memory *memory);
 
 /* The engine's way that is best for a shape; null, and why there is none. */
 const struct wd_pool_way *wd_pool_way_of(const struct wd_device *device,

@@ -177,7 +177,7 @@ const struct wd_pool_way *wd_pool_way_of(const struct wd_device *device,
                                                         &wd_pool_forward_tile,
                                                         NULL};
     static const struct wd_pool_way *const backward[] = {
-        &wd_pool_backward_flow,   &wd_pool_backward_walk,
+        &wd_pool_backward_sheet,  &wd_pool_backward_walk,
         &wd_pool_backward_vector, &wd_pool_backward_band,
         &wd_pool_backward_single, &wd_pool_slide,
         &wd_pool_backward_tile,   NULL};
@@ -202,4 +202,36 @@ cudnnStatus_t wd_pool_way_emit(const struct wd_pool_way *way, const struct wd_ca
     wd_pool_shape_of(&call->problem, &s, &reason);
     memory = wd_pool_memory_of(call, &s, queue->device);
     return way->emit(queue, &s, &memory);
+}
+
+void wd_pool_job_prepare(struct wd_pool_job *job, const struct wd_device *device)
+{
+    memset(job->prepared, 0, sizeof job->prepared);
+    if (job->way->prepare) job->way->prepare(device, &job->shape, job->prepared);
+}
+
+cudnnStatus_t wd_pool_job_emit(const struct wd_pool_job *job, struct wd_queue *queue,
+                               struct wd_pool_memory *memory)
+{
+    memory->prepared = job->prepared;
+    memory->prepared_by = job->way;
+    return job->way->emit(queue, &job->shape, memory);
+}
+
+void wd_pool_way_prepare(const struct wd_pool_way *way, const struct wd_problem *problem,
+                         struct wd_pool_job *job)
+{
+    struct wd_reason reason;
+    wd_pool_shape_of(problem, &job->shape, &reason);
+    job->way = way;
+    wd_pool_job_prepare(job, problem->device);
+}
+
+cudnnStatus_t wd_pool_way_emit_prepared(wd_prepare_fn prepare, const struct wd_call *call,
+                                        struct wd_queue *queue)
+{
+    struct wd_pool_job own;
+    const struct wd_pool_job *job = wd_call_prepared(call, prepare, &own);
+    struct wd_pool_memory memory = wd_pool_memory_of(call, &job->shape, queue->device);
+    return wd_pool_job_emit(job, queue, &memory);
 }

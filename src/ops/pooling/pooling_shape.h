@@ -49,6 +49,11 @@ bool wd_pool_way_match(const struct wd_pool_way *way, const struct wd_problem *p
                        struct wd_reason *reason);
 cudnnStatus_t wd_pool_way_emit(const struct wd_pool_way *way, const struct wd_call *call,
                                struct wd_queue *queue);
+/* And of one whose way prepares something: `prepare` is the engine's, made of the first of these. */
+void wd_pool_way_prepare(const struct wd_pool_way *way, const struct wd_problem *problem,
+                         struct wd_pool_job *job);
+cudnnStatus_t wd_pool_way_emit_prepared(wd_prepare_fn prepare, const struct wd_call *call,
+                                        struct wd_queue *queue);
 
 /* Whether a box of it fits the device's shared memory, at any alignment. */
 bool wd_pool_tile_fits(const struct wd_device *device, const struct wd_pool_shape *shape);

@@ -42,7 +42,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     return wd_pool_vector_launch(queue, &kernel_rows[variant], s->outer * wd_pool_windows(s), &a);
 }
 
-const struct wd_pool_way wd_pool_forward_single = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_forward_single = {takes, NULL, emit_shape, NULL};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {

@@ -100,7 +100,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     return CUDNN_STATUS_SUCCESS;
 }
 
-const struct wd_pool_way wd_pool_backward_single = {takes, notes, emit_shape};
+const struct wd_pool_way wd_pool_backward_single = {takes, notes, emit_shape, NULL};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {

@@ -154,7 +154,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                           POOL_SLIDE_THREADS, (uint32_t)bytes, &a);
 }
 
-const struct wd_pool_way wd_pool_slide = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_slide = {takes, NULL, emit_shape, NULL};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {

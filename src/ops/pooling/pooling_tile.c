@@ -32,6 +32,13 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
     return true;
 }
 
+static void prepare_shape(const struct wd_device *device, const struct wd_pool_shape *s,
+                          void *prepared)
+{
+    _Static_assert(sizeof(struct wd_pool_plans) <= WD_POOL_PREPARED, "there is room for them");
+    wd_pool_plans_of(device, s, WD_POOL_FORWARD, prepared);
+}
+
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *memory)
 {
@@ -45,7 +52,8 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                                   KERNEL_pool_tile_bf16_1_any, KERNEL_pool_tile_f64_1_any};
     struct wd_pool_plan plan;
     int kernel;
-    if (!wd_pool_plan_call(queue->device, s, WD_POOL_FORWARD, memory, &plan)) {
+    if (!wd_pool_plan_call(queue->device, s, WD_POOL_FORWARD, memory, &wd_pool_forward_tile,
+                           &plan)) {
         return CUDNN_STATUS_INTERNAL_ERROR;
     }
     kernel = plan.runs ? of_runs[s->type][plan.way] : single[s->type];
@@ -53,16 +61,21 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                           (uint32_t)plan.bytes, &plan.args);
 }
 
-const struct wd_pool_way wd_pool_forward_tile = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_forward_tile = {takes, NULL, emit_shape, prepare_shape};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     return wd_pool_way_match(&wd_pool_forward_tile, problem, reason);
 }
 
+static void prepare(const struct wd_problem *problem, void *job)
+{
+    wd_pool_way_prepare(&wd_pool_forward_tile, problem, job);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    return wd_pool_way_emit(&wd_pool_forward_tile, call, queue);
+    return wd_pool_way_emit_prepared(prepare, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_forward_tile = {
@@ -71,5 +84,7 @@ const struct wd_engine wd_engine_pool_forward_tile = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct wd_pool_job),
     .emit = emit,
 };

@@ -36,13 +36,20 @@ static const int collect_row[4][2] = {
     {0, KERNEL_collect_tile_f64_1_any},
 };
 
+static void prepare_shape(const struct wd_device *device, const struct wd_pool_shape *s,
+                          void *prepared)
+{
+    _Static_assert(sizeof(struct wd_pool_plans) <= WD_POOL_PREPARED, "there is room for them");
+    wd_pool_plans_of(device, s, s->max ? WD_POOL_COLLECT : WD_POOL_SPREAD, prepared);
+}
+
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *memory)
 {
     struct wd_pool_plan plan;
     int kernel;
     if (!wd_pool_plan_call(queue->device, s, s->max ? WD_POOL_COLLECT : WD_POOL_SPREAD, memory,
-                           &plan)) {
+                           &wd_pool_backward_tile, &plan)) {
         return CUDNN_STATUS_INTERNAL_ERROR;
     }
     kernel = s->max      ? collect_row[s->type][!plan.runs]
@@ -52,16 +59,21 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                           (uint32_t)plan.bytes, &plan.args);
 }
 
-const struct wd_pool_way wd_pool_backward_tile = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_backward_tile = {takes, NULL, emit_shape, prepare_shape};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     return wd_pool_way_match(&wd_pool_backward_tile, problem, reason);
 }
 
+static void prepare(const struct wd_problem *problem, void *job)
+{
+    wd_pool_way_prepare(&wd_pool_backward_tile, problem, job);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    return wd_pool_way_emit(&wd_pool_backward_tile, call, queue);
+    return wd_pool_way_emit_prepared(prepare, call, queue);
 }
 
 const struct wd_engine wd_engine_pool_backward_tile = {
@@ -70,5 +82,7 @@ const struct wd_engine wd_engine_pool_backward_tile = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct wd_pool_job),
     .emit = emit,
 };

@@ -273,10 +273,22 @@ bool wd_pool_plan_of(const struct wd_device *device, const struct wd_pool_shape 
 }
 
 /* Whether everything that is read and written by runs may be, by 16 bytes. */
-static bool may_run(const struct wd_pool_shape *s, const struct wd_pool_memory *m)
+static bool has_runs(const struct wd_pool_shape *s)
+{
+    return s->size != 8 && s->inner % (16 / s->size) == 0;
+}
+
+static bool is_aligned(const struct wd_pool_memory *m)
 {
     uintptr_t pointers = (uintptr_t)m->x | (uintptr_t)m->dy | (uintptr_t)m->out;
-    return s->size != 8 && s->inner % (16 / s->size) == 0 && pointers % 16 == 0;
+    return pointers % 16 == 0;
+}
+
+void wd_pool_plans_of(const struct wd_device *device, const struct wd_pool_shape *s,
+                      enum wd_pool_work work, struct wd_pool_plans *plans)
+{
+    plans->fits[0] = has_runs(s) && wd_pool_plan_of(device, s, work, 16 / s->size, &plans->plan[0]);
+    plans->fits[1] = wd_pool_plan_of(device, s, work, 1, &plans->plan[1]);
 }
 
 void wd_pool_plan_fill(struct wd_pool_plan *plan, const struct wd_pool_shape *shape,
@@ -295,9 +307,15 @@ void wd_pool_plan_fill(struct wd_pool_plan *plan, const struct wd_pool_shape *sh
 
 bool wd_pool_plan_call(const struct wd_device *device, const struct wd_pool_shape *shape,
                        enum wd_pool_work work, const struct wd_pool_memory *memory,
-                       struct wd_pool_plan *plan)
+                       const struct wd_pool_way *way, struct wd_pool_plan *plan)
 {
-    if (!may_run(shape, memory) || !wd_pool_plan_of(device, shape, work, 16 / shape->size, plan)) {
+    if (memory->prepared && memory->prepared_by == way) {
+        const struct wd_pool_plans *plans = memory->prepared;
+        const bool runs = is_aligned(memory) && plans->fits[0];
+        if (!runs && !plans->fits[1]) return false;
+        *plan = plans->plan[!runs];
+    } else if (!has_runs(shape) || !is_aligned(memory) ||
+               !wd_pool_plan_of(device, shape, work, 16 / shape->size, plan)) {
         if (!wd_pool_plan_of(device, shape, work, 1, plan)) return false;
     }
     wd_pool_plan_fill(plan, shape, memory);

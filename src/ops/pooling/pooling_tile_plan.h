@@ -23,11 +23,19 @@ struct wd_pool_plan {
 bool wd_pool_plan_of(const struct wd_device *device, const struct wd_pool_shape *shape,
                      enum wd_pool_work work, int64_t run, struct wd_pool_plan *plan);
 
+/* The plans of a shape: by runs of 16 bytes, and by single elements. */
+struct wd_pool_plans {
+    bool fits[2];
+    struct wd_pool_plan plan[2];
+};
+void wd_pool_plans_of(const struct wd_device *device, const struct wd_pool_shape *shape,
+                      enum wd_pool_work work, struct wd_pool_plans *plans);
+
 /* The plan of a call: by runs of 16 bytes where all that is read and written may be, and a box of runs
- * fits, else by single elements. False where not even these fit. */
+ * fits, else by single elements. False where not even these fit. `way` is whose prepared plans serve. */
 bool wd_pool_plan_call(const struct wd_device *device, const struct wd_pool_shape *shape,
                        enum wd_pool_work work, const struct wd_pool_memory *memory,
-                       struct wd_pool_plan *plan);
+                       const struct wd_pool_way *way, struct wd_pool_plan *plan);
 
 /* The pointers and scalars of a call, which the above fills in too. */
 void wd_pool_plan_fill(struct wd_pool_plan *plan, const struct wd_pool_shape *shape,

@@ -211,7 +211,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     return emit_columns(queue, s, runs && s->inner % run_elements(s) == 0, &a);
 }
 
-const struct wd_pool_way wd_pool_forward_vector = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_forward_vector = {takes, NULL, emit_shape, NULL};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {

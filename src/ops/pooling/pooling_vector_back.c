@@ -122,7 +122,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     return launch(queue, KERNEL_grad_pairs_f32 + s->type, a->total, a);
 }
 
-const struct wd_pool_way wd_pool_backward_vector = {takes, NULL, emit_shape};
+const struct wd_pool_way wd_pool_backward_vector = {takes, NULL, emit_shape, NULL};
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pooling of 3x3 over images that are large enough for rows to flow through shared memory, against its
+ * Pooling of 3x3 over images that are large enough for boxes that are put together in shared memory, against its
  * formula: planes and pixels of few and many channels, at any alignment, several images a tile and several
  * tiles a row, ties and NaN. Longer windows that begin at every element of a plane likewise. */
 #include <stdlib.h>
@@ -8,18 +8,22 @@
 #include "kernels_reached.h"
 #include "pooling_case.h"
 
-enum { RESULTS = 1 << 16 }; /* that such engines ask for */
+enum {
+    RESULTS = 1 << 16, /* that such engines ask for */
+    FEW = 4,           /* a case's turn with few windows */
+};
 
-/* Shapes of `results` windows and more. */
-static void random_geometry(struct pooling_geometry *g, int stride, int64_t results)
+/* Shapes of `results` windows and more; few: most of the image has none, so that whole boxes of dx have none. */
+static void random_geometry(struct pooling_geometry *g, int stride, int64_t results, bool few)
 {
     int64_t image = 1;
     g->rank = 4;
     g->propagate = random_chance(0.5);
-    g->x[1] = g->y[1] = random_of(1, 2, 3, 5, 7, 16, 61, 64, 130);
+    g->x[1] = g->y[1] = few ? random_of(1, 3) : random_of(1, 2, 3, 5, 7, 16, 61, 64, 130);
     for (int d = 0; d < 2; ++d) {
         const int longest = g->x[1] > 16 ? 40 : 150;
         g->x[2 + d] = random_chance(0.1) ? random_of(1, 2, 3, 300) : (int)random_int(4, longest);
+        if (few) g->x[2 + d] = (int)random_int(150, 500);
         g->window[d] = 3;
         g->stride[d] = stride;
         g->pad[d] = (int)random_int(0, 2);
@@ -28,6 +32,7 @@ static void random_geometry(struct pooling_geometry *g, int stride, int64_t resu
         /* some callers round up: a last window that begins within the padded image, or fewer of them */
         if (g->y[2 + d] * stride < g->x[2 + d] + g->pad[d] && random_chance(0.3)) g->y[2 + d] += 1;
         else if (g->y[2 + d] > 1 && random_chance(0.1)) g->y[2 + d] -= 1;
+        if (few) g->y[2 + d] = 1 + g->y[2 + d] / 8;
         image *= g->y[2 + d];
     }
     g->x[0] = g->y[0] = (int)(results / (image * g->x[1]) + 1 + random_int(0, 2));
@@ -54,7 +59,7 @@ static void long_geometry(struct pooling_geometry *g)
 }
 
 /* A stride of 0: long windows. */
-static void flow_case(int mode, int type, int stride, int turn)
+static void sheet_case(int mode, int type, int stride, int turn)
 {
     struct pooling_geometry g = {.mode = mode};
     struct pooling_call c = {.alpha = 1.0};
@@ -64,11 +69,11 @@ static void flow_case(int mode, int type, int stride, int turn)
     double *before;
     enum layout layout;
     bool nan;
-    if (!case_begin("pooling/flow/mode%d/%s/stride%d/%d", mode, pooling_type_name[type], stride,
+    if (!case_begin("pooling/sheet/mode%d/%s/stride%d/%d", mode, pooling_type_name[type], stride,
                     turn)) {
         return;
     }
-    if (stride > 0) random_geometry(&g, stride, RESULTS);
+    if (stride > 0) random_geometry(&g, stride, RESULTS, turn == FEW);
     else long_geometry(&g);
     layout = turn % 2 && stride > 0 ? LAYOUT_NHWC : LAYOUT_NCHW;
     if (random_chance(0.2)) c.alpha = 0.5;
@@ -96,7 +101,8 @@ static void flow_case(int mode, int type, int stride, int turn)
 
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
-#include "ops/pooling/pooling_flow_back_kernels.def"
+
+#include "ops/pooling/pooling_sheet_kernels.def"
 #include "ops/pooling/pooling_slide_kernels.def"
 };
 #undef WD_KERNEL
@@ -107,10 +113,13 @@ int main(int argc, char **argv)
     harness_start(argc, argv);
     for (int mode = 0; mode < 3; ++mode) {
         for (int t = 0; t < 3; ++t) {
-            for (int turn = 0; turn < 8; ++turn) {
-                flow_case(mode, types[t], 1 + turn / 4, turn % 4);
+            for (int turn = 0; turn < 10; ++turn) {
+                sheet_case(mode, types[t], 1 + turn / 5, turn % 5);
             }
-            for (int turn = 0; turn < 6; ++turn) flow_case(mode, types[t], 0, turn);
+            for (int turn = 0; turn < 6; ++turn) sheet_case(mode, types[t], 0, turn);
+        }
+        for (int stride = 1; stride <= 2; ++stride) {
+            sheet_case(mode, CUDNN_DATA_DOUBLE, stride, FEW);
         }
     }
     if (argc == 1) kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));

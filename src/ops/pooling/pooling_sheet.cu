@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradients of windows of 3x3, by sheets.
+#include "ops/pooling/pooling_sheet.cuh"
+#include "ops/pooling/pooling_sheet_max.cuh"
+
+namespace {
+
+template <class T> __device__ __forceinline__ void sheet_spread(const pool_band_args &a)
+{
+    band_box b;
+    placed out;
+    wd_wait_for_previous();
+    sheet_stage<T>(a, a.dy, b, out);
+    sheet_windows<T>(a, b, first_at<T>(a.to, a.out, out));
+    sheet_out<T>(a, out);
+}
+
+template <class T> __device__ __forceinline__ void sheet_of_pairs(const pool_band_args &a)
+{
+    wd_wait_for_previous();
+    sheet_pairs<T>(a);
+}
+
+} // namespace
+
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
+#define WD_KERNELS_ROWS "ops/pooling/pooling_sheet_kernels.def"
+#include "ops/kernels_device.inc"

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradients of maxima over 3x3 elements at a stride of 2 by sheets. First a thread has a column of windows, walks
+// down their rows and leaves where each one's maximum lies as a byte in shared memory; then one has a pair of
+// columns of dx and collects from the four windows over each pair of rows, of which it keeps the upper two.
+// Where x lay, dx is put together. No window is looked through twice but at a box's edges.
+//
+// Columns and rows are counted within the padded image: of a pair 2j, 2j + 1 the first is in the windows j - 1
+// (on the right) and j (on the left), the second in the middle of window j.
+#ifndef WD_OPS_POOLING_SHEET_MAX_CUH
+#define WD_OPS_POOLING_SHEET_MAX_CUH
+
+#include "ops/pooling/pooling_sheet.cuh"
+
+namespace {
+
+constexpr uint32_t SHEET_NO_PLACE = 15; // else the row of the window times 3, and the column
+
+// The largest so far and where it is; elements come in row-major order.
+template <int MODE> struct sheet_place {
+    float value;
+    uint32_t code;
+
+    // An element; of POOL_MAX it takes the place of a NaN, and is none where it is one.
+    __device__ __forceinline__ void take(float v, uint32_t at)
+    {
+        if (MODE == POOL_MAX) {
+            const float most = larger(value, v);
+            code = most != value ? at : code;
+            value = most;
+        } else {
+            const bool takes = !(v <= value) && value == value;
+            code = takes ? at : code;
+            value = takes ? v : value;
+        }
+    }
+    // What the row `r` of a window has.
+    __device__ __forceinline__ void join(const sheet_place &row, uint32_t r)
+    {
+        if (MODE == POOL_MAX) {
+            take(row.value, row.code + 3 * r);
+        } else {
+            const bool beats = !(row.value <= value) && value == value;
+            const bool takes = row.code != SHEET_NO_PLACE && (code == SHEET_NO_PLACE || beats);
+            code = takes ? row.code + 3 * r : code;
+            value = takes ? row.value : value;
+        }
+    }
+};
+
+// A box of dx: windows over it, and the elements that they reach over.
+struct sheet_max_box {
+    reach made[3];
+    reach over[3];
+    reach under[3];
+    uint32_t images;
+    uint32_t pitch; // of rows of places
+};
+
+template <class T, int MODE>
+__device__ __forceinline__ void sheet_find(const pool_band_args &a, const sheet_max_box &b,
+                                           uint32_t base)
+{
+    const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+    const int32_t step = (int32_t)(a.inner * (uint32_t)sizeof(T));
+    const uint32_t items = b.images * high.by_window.divisor * wide.by_window.divisor * a.inner;
+    for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
+        uint32_t m = item;
+        const uint32_t c = a.inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
+        const int q = (int)wd_take_rest(m, wide.by_window);
+        int p = (int)wd_take_rest(m, high.by_window) * a.sheet_rows;
+        const int end = min(p + a.sheet_rows, b.over[1].count);
+        if (q >= b.over[2].count || p >= end) continue;
+        const int w0 = (b.over[2].low + q) * 2 - wide.pad;
+        int h = (b.over[1].low + p) * 2 - high.pad;
+        // columns outside: the nearest inside again, which is in the window, too, and found first on the right
+        const uint32_t low = (uint32_t)max(-w0, 0);
+        const int32_t line = (int32_t)(base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T)) +
+                             (h - b.under[1].low) * (int32_t)a.from.pitch[2];
+        const unsigned char *column[3];
+#pragma unroll
+        for (int s = 0; s < 3; ++s) {
+            column[s] = wd_dynamic_shared<unsigned char>() + line +
+                        (min(max(w0 + s, 0), wide.image - 1) - b.under[2].low) * step;
+        }
+        const uint32_t row = m * a.sheet_windows + (uint32_t)p;
+        unsigned char *to = band_at(a.sheet_places + row * b.pitch + (uint32_t)q * a.inner + c);
+        const auto read = [&]() {
+            sheet_place<MODE> of = {__uint_as_float(0x7fc00000u), SHEET_NO_PLACE};
+            if ((uint32_t)h < (uint32_t)high.image) {
+                of.value = sheet_get<T>(column[0]);
+                of.code = 0;
+                of.take(sheet_get<T>(column[1]), 1);
+                of.take(sheet_get<T>(column[2]), 2);
+                of.code = max(of.code, low);
+            }
+            h += 1;
+#pragma unroll
+            for (int s = 0; s < 3; ++s) column[s] += a.from.pitch[2];
+            return of;
+        };
+        sheet_place<MODE> best = read();
+#pragma unroll 2
+        for (; p < end; ++p) {
+            const sheet_place<MODE> middle = read(), last = read();
+            best.join(middle, 1);
+            best.join(last, 2);
+            if (MODE == POOL_MAX && best.value != best.value) best.code = SHEET_NO_PLACE;
+            *to = (unsigned char)best.code;
+            to += b.pitch;
+            best = last;
+        }
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void sheet_collect(const pool_band_args &a, const sheet_max_box &b,
+                                              uint32_t base, uint32_t to_base)
+{
+    const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+    const reach *made = b.made, *over = b.over;
+    const int32_t step = (int32_t)(a.inner * (uint32_t)sizeof(T));
+    const uint32_t items = b.images * high.by_class.divisor * wide.by_class.divisor * a.inner;
+    const int first_j = (made[2].low + wide.pad) / 2, first_i = (made[1].low + high.pad) / 2;
+    const float alpha = (float)a.alpha;
+    for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
+        uint32_t m = item;
+        const uint32_t c = a.inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
+        const int j = first_j + (int)wd_take_rest(m, wide.by_class);
+        const int i = first_i + (int)wd_take_rest(m, high.by_class) * a.sheet_rows;
+        const int w = 2 * j - wide.pad - made[2].low; // within the box
+        int h = 2 * i - high.pad - made[1].low;
+        const int h_end = min(h + 2 * a.sheet_rows, made[1].count);
+        const bool left = (uint32_t)w < (uint32_t)made[2].count;
+        const bool right = (uint32_t)(w + 1) < (uint32_t)made[2].count;
+        int p = i - 1 - over[1].low;
+        // rows of windows that there are not are not read
+        const int32_t line = (int32_t)(base + m * a.shares.pitch[0] + c * (uint32_t)sizeof(T)) +
+                             p * (int32_t)a.shares.pitch[2];
+        const int32_t places =
+            (int32_t)(a.sheet_places + c) + ((int32_t)(m * a.sheet_windows) + p) * (int32_t)b.pitch;
+        const unsigned char *share[2], *place[2];
+        bool in[2];
+#pragma unroll
+        for (int s = 0; s < 2; ++s) {
+            int q = j - 1 + s - over[2].low;
+            in[s] = (uint32_t)q < (uint32_t)over[2].count;
+            q = in[s] ? q : 0;
+            share[s] = wd_dynamic_shared<unsigned char>() + (line + q * step);
+            place[s] = wd_dynamic_shared<unsigned char>() + (places + q * (int32_t)a.inner);
+        }
+        unsigned char *to = wd_dynamic_shared<unsigned char>() +
+                            ((int32_t)(to_base + m * a.to.pitch[0] + c * (uint32_t)sizeof(T)) +
+                             h * (int32_t)a.to.pitch[2] + w * step);
+        unsigned char *next = to + step;
+        float dy[2], above[2];
+        uint32_t code[2], code_above[2];
+        const auto read = [&]() {
+            const bool there = (uint32_t)p < (uint32_t)over[1].count;
+#pragma unroll
+            for (int s = 0; s < 2; ++s) {
+                above[s] = dy[s];
+                code_above[s] = code[s];
+                dy[s] = 0.0f;
+                code[s] = SHEET_NO_PLACE;
+                if (there && in[s]) {
+                    dy[s] = alpha * sheet_get<T>(share[s]);
+                    code[s] = *place[s];
+                }
+                share[s] += a.shares.pitch[2];
+                place[s] += b.pitch;
+            }
+            p += 1;
+        };
+        const auto put = [&](float first, float second) {
+            sheet_put_pair<T>(to, next, first, second, left, right);
+            to += a.to.pitch[2];
+            next += a.to.pitch[2];
+        };
+        // what windows hand on whose maximum is there; those above and on the left come first
+        const auto upper = [&]() {
+            float first = code_above[0] == 8 ? above[0] : 0.0f;
+            float second = code_above[1] == 7 ? above[1] : 0.0f;
+            if (code_above[1] == 6) first += above[1];
+            if (code[0] == 2) first += dy[0];
+            if (code[1] == 0) first += dy[1];
+            if (code[1] == 1) second += dy[1];
+            put(first, second);
+        };
+        const auto lower = [&]() {
+            float first = code[0] == 5 ? dy[0] : 0.0f;
+            if (code[1] == 3) first += dy[1];
+            put(first, code[1] == 4 ? dy[1] : 0.0f);
+        };
+        dy[0] = dy[1] = 0.0f;
+        code[0] = code[1] = SHEET_NO_PLACE;
+        read();
+        if (h < 0 && h_end > 0) { // the box begins within a pair of rows
+            read();
+            to += a.to.pitch[2];
+            next += a.to.pitch[2];
+            lower();
+            h = 1;
+        }
+#pragma unroll 2
+        for (; h + 1 < h_end; h += 2) {
+            read();
+            upper();
+            lower();
+        }
+        if (h < h_end) {
+            read();
+            upper();
+        }
+    }
+}
+
+template <class T> __device__ __forceinline__ void sheet_maxima(const pool_band_args &a)
+{
+    const pool_band_axis *x = a.axis;
+    sheet_max_box b;
+    uint32_t n = blockIdx.x;
+#pragma unroll
+    for (int i = 2; i >= 0; --i) {
+        b.made[i].low = (int)wd_take_rest(n, x[i].by_tiles) * x[i].outs;
+        b.made[i].count = min(x[i].outs, x[i].image - b.made[i].low);
+        b.over[i] = windows_over(x[i], b.made[i].low, b.made[i].low + b.made[i].count - 1);
+    }
+    const uint32_t outer = n * a.tile_outer;
+    b.images = min(a.tile_outer, a.outer - outer);
+    b.pitch = x[2].by_window.divisor * a.inner;
+    const int image[3] = {1, x[1].image, x[2].image};
+    const int windows[3] = {1, x[1].windows, x[2].windows};
+    all_of(a.shares, windows, b.over);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) b.under[i] = image_under(x[i], b.over[i]);
+    all_of(a.from, image, b.under);
+    const placed px = place_of(outer, b.images, b.under, 1, image[1], image[2], a.inner);
+    const placed py = place_of(outer, b.images, b.over, 1, windows[1], windows[2], a.inner);
+    const placed out = place_of(outer, b.images, b.made, 1, image[1], image[2], a.inner);
+    wd_wait_for_previous();
+    stage_band<T>(a.from, a.x, px, a.inner);
+    stage_band<T>(a.shares, a.dy, py, a.inner);
+    wd_copies_wait_all();
+    __syncthreads();
+    const uint32_t from = first_at<T>(a.from, a.x, px);
+    if (a.mode == POOL_MAX) sheet_find<T, POOL_MAX>(a, b, from);
+    else sheet_find<T, POOL_MAX_NAN>(a, b, from);
+    __syncthreads();
+    sheet_collect<T>(a, b, first_at<T>(a.shares, a.dy, py), first_at<T>(a.to, a.out, out));
+    sheet_out<T>(a, out);
+}
+
+} // namespace
+
+#endif
