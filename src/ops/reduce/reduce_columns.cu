@@ -145,8 +145,26 @@ __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_ar
 {
     constexpr int ROWS = 16;
     int32_t best = INT32_MIN;
-    // two rows make a word, of which the order is found at once; the last row stands in for those
-    // behind it
+    // Two rows make a word, of which the order is found at once. Where all of them are there, rows are counted
+    // within the turn, and the turn's first greatest is found before it meets the others'.
+    const char *at = reinterpret_cast<const char *>(from + (uint64_t)row * a.pitch);
+    const int64_t step = (int64_t)((uint64_t)down * a.pitch * sizeof(T));
+    for (; row + (ROWS - 1) * down < end; row += ROWS * down) {
+        uint16_t bits[ROWS];
+        int32_t most = INT32_MIN;
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i, at += step)
+            bits[i] = *reinterpret_cast<const uint16_t *>(at);
+#pragma unroll
+        for (int i = 0; i < ROWS; i += 2) {
+            const uint32_t two = ordered<BFLOAT>(a, bits[i] | (uint32_t)bits[i + 1] << 16);
+            most = max(most, (int32_t)(two << 16 | (uint32_t)(ROWS - 1 - i)));
+            most = max(most, (int32_t)((two & 0xffff0000u) | (uint32_t)(ROWS - 2 - i)));
+        }
+        const uint32_t first = row + (ROWS - 1 - ((uint32_t)most & (ROWS - 1))) * down;
+        best = max(best, (int32_t)(((uint32_t)most & 0xffff0000u) | (0xffffu - first)));
+    }
+    // the last row stands in for those behind it
     for (; row < end; row += ROWS * down) {
         uint16_t bits[ROWS];
 #pragma unroll
