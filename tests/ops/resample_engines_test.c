@@ -178,6 +178,56 @@ static void whole_windows(int type)
     }
 }
 
+/* Maxima of planes by windows of three, by two, with half as many windows as columns. */
+static void threes(int type)
+{
+    for (int k = 0; k < 4 * 16; ++k) {
+        const bool backward = k / 4 % 2;
+        struct geometry g;
+        if (!case_begin("resample maximum of planes by three %s %s %d", node_type_name[type],
+                        backward ? "backward" : "forward", k)) {
+            continue;
+        }
+        form_geometry(&forms[11], 4, 3, &g);
+        g.x[2] = random_of(1, 5, 8, 37, 50);
+        g.x[3] = random_of(8, 16, 24, 80);
+        for (int s = 0; s < 2; ++s) {
+            g.window[s] = 3 * UNIT;
+            g.stride[s] = 2 * UNIT;
+            g.pre[s] = (k >> s & 1) * UNIT;
+            g.post[s] = s == 0 ? random_of(0, 1, 2) * UNIT : UNIT;
+        }
+        if (g.x[2] == 1) g.pre[0] = g.post[0] = UNIT;
+        if (!set_output(&g)) case_fail("no output");
+        else if (backward) resample_backward(&g, type, type, LAYOUT_NCHW, LIE_ALIKE);
+        else resample_forward(&g, type, type, LAYOUT_NCHW, LIE_ALIKE);
+        case_end();
+    }
+}
+
+/* Many narrow planes, of which a walk has several side by side, the last one fewer. */
+static void narrow_planes(int type)
+{
+    static const int which[] = {10, 8, 7, 4}; /* forms of three and four pixels a window */
+    for (int k = 0; k < 4 * 2 * 6; ++k) {
+        const struct form *f = &forms[which[k % 4]];
+        const bool backward = k / 4 % 2;
+        struct geometry g;
+        if (!case_begin("resample narrow planes %s %s %s %d", f->name, node_type_name[type],
+                        backward ? "backward" : "forward", k)) {
+            continue;
+        }
+        form_geometry(f, 4, random_of(17, 20, 33), &g);
+        g.x[2] = random_of(16, 24, 33, 36);
+        g.x[3] = random_of(3, 8, 16, 24, 36);
+        if (!set_output(&g)) case_fail("no output");
+        else if (backward)
+            resample_backward(&g, type, type, LAYOUT_NCHW, k % 3 ? LIE_ALIKE : LIE_ODD);
+        else resample_forward(&g, type, type, LAYOUT_NCHW, k % 3 ? LIE_ALIKE : LIE_ODD);
+        case_end();
+    }
+}
+
 /* By two and four, of runs and planes that are aligned, of one row, one column and many. */
 static void enlarging(int type)
 {
@@ -229,7 +279,8 @@ static void long_walks(int type)
             continue;
         }
         form_geometry(&forms[cases[k].form], 4, i % 2 ? random_of(13, 16, 24) : 3, &g);
-        g.x[0] = g.y[0] = 1;
+        /* every other one is enough work for threads to have all the places that they can */
+        g.x[0] = g.y[0] = (int)(k + (type == CUDNN_DATA_HALF)) % 2 ? 1 : 6;
         g.x[2] = random_of(9, 37, 45, 70);
         g.x[3] = i % 2 ? random_of(9, 17, 23, 31) : random_of(67, 131, 150, 201);
         for (int s = 0; s < 2; ++s) {
@@ -257,6 +308,7 @@ static const char *const kernels[] = {
 
 int main(int argc, char **argv)
 {
+    setenv("FAKECUDA_PROCESSORS", "1", 0); /* long walks, as of much work */
     harness_start(argc, argv);
     aimed_cases(CUDNN_DATA_FLOAT);
     aimed_cases(CUDNN_DATA_HALF);
@@ -269,9 +321,12 @@ int main(int argc, char **argv)
     whole_windows(CUDNN_DATA_DOUBLE);
     for (int i = 0; i < 3; ++i) {
         static const int types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+        threes(types[i]);
+        narrow_planes(types[i]);
         enlarging(types[i]);
         long_walks(types[i]);
     }
+    enlarging(CUDNN_DATA_DOUBLE);
     lengths(CUDNN_DATA_FLOAT);
     lengths(CUDNN_DATA_HALF);
     lengths(CUDNN_DATA_BFLOAT16);

@@ -134,3 +134,42 @@ bool wd_resample_set_near(const struct wd_resample_shape *s, const struct wd_res
     for (int64_t i = tail; i < length; ++i) set_slot(s, d, i, near, slot++);
     return true;
 }
+
+void wd_resample_walk_sizes(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                            struct resample_walk_args *a)
+{
+    const int64_t *out = s->backward ? s->image : s->windows;
+    const int64_t *from = s->backward ? s->windows : s->image;
+    for (int d = 0; a->compact && d < RESAMPLE_AXES; ++d) {
+        a->compact = wd_resample_set_near(s, t, d, &a->near[d]);
+    }
+    a->inner = (uint32_t)s->inner;
+    a->total = s->outer * from[0] * from[1] * from[2] * s->inner;
+    a->by_depth = wd_fastdiv_of((uint32_t)out[0]);
+    for (int d = 0; d < RESAMPLE_AXES; ++d) {
+        a->axis[d].taps = (int32_t)t->taps[d];
+        a->axis[d].from = (int32_t)from[d];
+        a->axis[d].out = (int32_t)out[d];
+    }
+}
+
+cudnnStatus_t wd_resample_walk_call(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                    const struct wd_resample_tables *t,
+                                    const struct wd_resample_memory *m,
+                                    struct resample_walk_args *a)
+{
+    const char *memory = m->tables;
+    if (!a->compact) WD_TRY(wd_resample_make_tables(queue, s, t, 1, m->tables));
+    a->from = m->from;
+    a->out = m->out;
+    a->alpha = m->alpha;
+    a->beta = m->beta;
+    a->scales = m->alpha != 0.0;
+    a->blends = m->beta != 0.0;
+    a->streaming = m->streaming;
+    for (int d = 0; d < RESAMPLE_AXES; ++d) {
+        a->axis[d].entries = (const struct resample_entry *)(memory + t->entries[d]);
+        a->axis[d].weights = memory + t->weights[d];
+    }
+    return CUDNN_STATUS_SUCCESS;
+}

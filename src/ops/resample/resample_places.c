@@ -13,6 +13,8 @@ enum {
     ROWS_FEW = 2,          /* and where multiprocessors would be idle */
     SHARED_MAX = 40 << 10, /* bytes of a block: five of them on a multiprocessor */
     BLOCKS = 8,            /* of a multiprocessor, where there is as much work */
+    THREADS = 2048,        /* likewise */
+    THREES_FEW = 4,        /* rows of windows, where multiprocessors would be idle */
 };
 
 bool wd_resample_whole(const struct wd_resample_shape *s)
@@ -89,6 +91,40 @@ bool wd_resample_tiles(const struct wd_resample_shape *s, const struct wd_resamp
     a->by_row = wd_fastdiv_of((uint32_t)s->windows[1]);
     a->by_depth = wd_fastdiv_of((uint32_t)s->windows[0]);
     a->count = (uint32_t)(s->outer * s->windows[0] * s->windows[1] * s->windows[2] / run);
+    return true;
+}
+
+bool wd_resample_threes(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
+                        int multiprocessors, struct resample_threes_args *a)
+{
+    const struct resample_places_axis *h = &a->p.axis[1];
+    const struct resample_places_axis *w = &a->p.axis[2];
+    const int64_t each = s->backward ? wd_resample_run(s) / 2 : RESAMPLE_THREES;
+    int64_t lines;
+    int64_t threads;
+    memset(a, 0, sizeof *a);
+    if (s->inner != 1 || s->type == 3 || s->axis[0] >= 0 || s->axis[1] < 0 || s->axis[2] < 0) {
+        return false;
+    }
+    a->p = wd_resample_places_args_of(s, m);
+    if (h->window != 3 || w->window != 3 || h->stride != 2 || w->stride != 2 || h->pad > 1 ||
+        w->pad > 1 || h->pad < 0 || w->pad < 0 || 2 * w->windows != w->image ||
+        w->windows % RESAMPLE_THREES != 0 || w->image % wd_resample_run(s) != 0 ||
+        ((uintptr_t)m->from | (uintptr_t)m->out) % 16 != 0 ||
+        (uintptr_t)m->places % (uintptr_t)wd_least(16, each * s->place_size) != 0) {
+        return false;
+    }
+    lines = s->backward ? wd_ceil_div(h->image + h->pad, 2) : h->windows;
+    threads = w->windows / each;
+    a->rows = ROWS;
+    while (a->rows > THREES_FEW &&
+           s->outer * threads * wd_ceil_div(lines, a->rows) < (int64_t)multiprocessors * THREADS) {
+        a->rows /= 2;
+    }
+    lines = wd_ceil_div(lines, a->rows);
+    a->p.by_column = wd_fastdiv_of((uint32_t)threads);
+    a->p.by_row = wd_fastdiv_of((uint32_t)lines);
+    a->p.count = (uint32_t)(s->outer * lines * threads);
     return true;
 }
 

@@ -94,13 +94,20 @@ static int64_t workspace(const struct wd_problem *problem)
     return way && way->workspace ? way->workspace(&pool) : 0;
 }
 
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct wd_pool_job *w = prepared;
+    struct wd_reason reason;
+    w->way = way_of(problem, &w->shape, &reason);
+    if (w->way) wd_pool_job_prepare(w, problem->device);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const bool backward = call->problem.node->op == WD_OP_RESAMPLE_BACKWARD;
     const int out = backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
-    struct wd_reason reason;
-    struct wd_pool_shape pool;
-    const struct wd_pool_way *way = way_of(&call->problem, &pool, &reason);
+    struct wd_pool_job own;
+    const struct wd_pool_job *w = wd_call_prepared(call, prepare, &own);
     struct wd_pool_memory m = {
         .out = wd_call_data(call, out),
         .workspace = call->workspace,
@@ -108,11 +115,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         .beta = call->scalars[WD_RESAMPLE_BETA],
         .streaming = wd_tensor_extent(wd_call_tensor(call, out)) > queue->device->l2_bytes,
     };
-    if (!way) return CUDNN_STATUS_INTERNAL_ERROR;
+    if (!w->way) return CUDNN_STATUS_INTERNAL_ERROR;
     if (!backward) m.x = wd_call_data(call, WD_RESAMPLE_X);
-    else if (pool.max) m.x = wd_call_data(call, WD_RESAMPLE_BACK_X);
+    else if (w->shape.max) m.x = wd_call_data(call, WD_RESAMPLE_BACK_X);
     if (backward) m.dy = wd_call_data(call, WD_RESAMPLE_BACK_DY);
-    return way->emit(queue, &pool, &m);
+    return wd_pool_job_emit(w, queue, &m);
 }
 
 const struct wd_engine wd_engine_resample_forward_pool = {
@@ -121,6 +128,8 @@ const struct wd_engine wd_engine_resample_forward_pool = {
     .device = WD_GPU,
     .match = match,
     .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct wd_pool_job),
     .emit = emit,
 };
 
@@ -130,5 +139,7 @@ const struct wd_engine wd_engine_resample_backward_pool = {
     .device = WD_GPU,
     .match = match,
     .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct wd_pool_job),
     .emit = emit,
 };

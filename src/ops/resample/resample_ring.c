@@ -15,11 +15,12 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    UP_KERNELS = 9, /* of a type; runs are not enlarged by four, but gradients are */
     UP_THREADS = 128,
     RECORD = 16, /* bytes of a row's record */
     ROWS_FEW = 8,
+    ROWS_LONG = 16,        /* as many are left to walks of which a thread has all its places */
     WARPS = 48,            /* of a multiprocessor, where there is as much work */
+    WARPS_FEW = 16,        /* that it has of walks of several planes */
     ROWS = 64,             /* of a walk, at most */
     REGISTERS = 65536,     /* of a multiprocessor */
     SHARED_MAX = 40 << 10, /* bytes of a block */
@@ -29,8 +30,9 @@ enum {
 /* Kernels of a type: by the taps along a line, and rows that are open at a time. */
 static const struct {
     int taps;
-    int open; /* 0: at most two lines a row */
-} forms[] = {{2, 0}, {4, 3}, {8, 6}};
+    int open;  /* 0: at most two lines a row */
+    bool wide; /* there is a kernel whose threads have RING_PLACES, too */
+} forms[] = {{2, 0, true}, {4, 3, true}, {8, 6, false}};
 enum { FORMS = sizeof forms / sizeof forms[0], RUN_FORMS = 2 /* the first ones */ };
 
 struct plan {
@@ -38,6 +40,8 @@ struct plan {
     bool runs;       /* of channels, straight to where their threads are */
     int64_t units;   /* of a line of `out` */
     int64_t threads; /* of a walk */
+    int64_t planes;  /* side by side */
+    int64_t outer;   /* groups of them */
     int64_t size;    /* as in the arguments */
     int64_t shared;
     int64_t segment;
@@ -89,20 +93,57 @@ static bool set_walks(int64_t out, int64_t most, struct plan *p)
     return false;
 }
 
+/* Whether threads have RING_PLACES where there is enough work. So many registers let fewer warps be
+ * resident: measured, gradients and fp32 of two taps are slower for it. */
+static bool is_wide(const struct wd_resample_shape *s, const struct plan *p)
+{
+    return forms[p->form].wide && !s->backward && (s->type != 0 || p->form > 0);
+}
+
+/* Planes side by side in a walk, where a warp has places enough for several and still there are enough
+ * walks. Their lines begin alike in 16 bytes. */
+static int64_t planes_of(const struct wd_resample_shape *s, const struct plan *p,
+                         int multiprocessors)
+{
+    const int64_t *out = s->backward ? s->image : s->windows;
+    const int64_t *from = s->backward ? s->windows : s->image;
+    const int64_t bands = wd_ceil_div(out[1], ROWS_LONG);
+    int64_t planes = (int64_t)RING_WARP * RING_PLACES / wd_most(p->units, RING_WARP);
+    if (!is_wide(s, p) || forms[p->form].taps != RING_PLANES_TAPS || s->inner != 1 ||
+        from[1] * from[2] * s->size % 16 != 0) {
+        return 1;
+    }
+    while (planes > 1 &&
+           wd_ceil_div(s->outer, planes) * bands < (int64_t)multiprocessors * WARPS_FEW) {
+        --planes;
+    }
+    return wd_most(planes, 1);
+}
+
 /* Elements of any alignment, by a warp each. */
 static void set_elements(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
-                         struct plan *p)
+                         int multiprocessors, struct plan *p)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     int64_t columns;
+    int64_t warps;
     p->units = out[2] * s->inner;
     p->threads = RING_WARP;
-    p->segment = (int64_t)RING_WARP * WALK_PLACES;
+    p->segment = (int64_t)RING_WARP * RING_PLACES;
+    warps = s->outer * out[0] * wd_ceil_div(p->units, p->segment);
+    p->planes = planes_of(s, p, multiprocessors);
+    p->outer = wd_ceil_div(s->outer, p->planes);
+    if (p->planes > 1) {
+        p->segment = p->units;
+    } else if (!is_wide(s, p) || p->units <= (int64_t)RING_WARP * WALK_PLACES ||
+               warps * wd_ceil_div(out[1], ROWS_LONG) < (int64_t)multiprocessors * WARPS) {
+        p->segment = (int64_t)RING_WARP * WALK_PLACES;
+    }
     columns = wd_least((p->segment - 1) / s->inner + 2, out[2]);
     p->pitch = wd_resample_reach(s, 2, columns, t->taps[2]) * s->inner * s->size;
     p->pitch = wd_ceil_div(p->pitch, 16) * 16 + 16;
-    p->ring = p->pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
-    p->size = p->ring * p->pitch;
+    p->ring = p->pitch * p->planes <= LINE_SHORT ? RING_LONG : RING_SHORT;
+    p->size = p->ring * p->pitch * p->planes;
 }
 
 static void set_runs(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
@@ -118,8 +159,16 @@ static void set_runs(const struct wd_resample_shape *s, const struct wd_resample
 
 static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
 {
-    return p->runs ? KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_FORMS + p->form
-                   : KERNEL_resample_ring_f32_2_0 + s->type * FORMS + p->form;
+    static const int narrow[] = {KERNEL_resample_ring_f32_2_0, KERNEL_resample_ring_f16_2_0,
+                                 KERNEL_resample_ring_bf16_2_0};
+    static const int wide[] = {KERNEL_resample_ring_f32_4_3_long - 1, /* of two taps none */
+                               KERNEL_resample_ring_f16_2_0_long,
+                               KERNEL_resample_ring_bf16_2_0_long};
+    if (p->runs) return KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_FORMS + p->form;
+    if (p->planes > 1 || p->segment > (int64_t)RING_WARP * WALK_PLACES) {
+        return wide[s->type] + p->form;
+    }
+    return narrow[s->type] + p->form;
 }
 
 /* False where it is no work for rings. Lines that no window has a part of would be read all the same. */
@@ -138,10 +187,12 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     p->form = form_of(s, t);
     p->runs = s->inner > 1 && s->inner % wd_resample_run(s) == 0;
     if (p->form < 0 || (p->runs && p->form >= RUN_FORMS)) return false;
+    p->planes = 1;
+    p->outer = s->outer;
     if (p->runs) set_runs(s, t, p);
-    else set_elements(s, t, p);
+    else set_elements(s, t, multiprocessors, p);
     p->segments = wd_ceil_div(p->units, p->segment);
-    warps = s->outer * out[0] * p->segments * p->threads / RING_WARP;
+    warps = p->outer * out[0] * p->segments * p->threads / RING_WARP;
     rows = ROWS;
     if (p->form > 0 && !s->backward) { /* few are resident, and what walks share is dear */
         rows = wd_resample_walk_rows(warps, out[1], ROWS,
@@ -154,7 +205,10 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     }
     for (; rows > 0; rows /= 2) {
         set_rows(s, t, out[1], rows, p);
-        if (set_walks(out[1], RING_WALKS * RING_WARP / p->threads, p)) return true;
+        /* of several planes one by one, so that as many are resident as registers let */
+        if (set_walks(out[1], p->planes > 1 ? 1 : RING_WALKS * RING_WARP / p->threads, p)) {
+            return true;
+        }
     }
     return false;
 }
@@ -193,32 +247,19 @@ static int64_t workspace(const struct wd_problem *problem)
     return s.max ? 0 : wd_resample_sum_bytes(&s);
 }
 
-static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct wd_resample_shape *s,
-                               const struct wd_resample_tables *t, const struct plan *p,
-                               const struct wd_resample_memory *m)
+/* All of the arguments that is known before a call. */
+static void set_args(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                     const struct plan *p, struct resample_ring_args *a)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     const int64_t *from = s->backward ? s->windows : s->image;
-    struct resample_ring_args a;
-    struct resample_walk_args *w = &a.walk;
-    memset(&a, 0, sizeof a);
+    struct resample_walk_args *w = &a->walk;
     w->compact = 1;
-    for (int d = 0; w->compact && d < RESAMPLE_AXES; ++d) {
-        w->compact = wd_resample_set_near(s, t, d, &w->near[d]);
-    }
-    if (!w->compact) WD_TRY(wd_resample_make_tables(queue, s, t, 1, m->tables));
-    w->from = m->from;
-    w->out = m->out;
-    w->alpha = m->alpha;
-    w->beta = m->beta;
-    w->scales = m->alpha != 0.0;
-    w->blends = m->beta != 0.0;
-    w->streaming = m->streaming;
+    wd_resample_walk_sizes(s, t, w);
     w->rows = (int32_t)p->rows;
     w->walks = (int32_t)p->walks;
     w->lines = (int32_t)p->lines;
     w->threads = (uint32_t)p->threads;
-    w->inner = (uint32_t)s->inner;
     w->units = (uint32_t)p->units;
     w->segment = (uint32_t)p->segment;
     w->weights_at = (uint32_t)(p->walks * p->rows * RECORD);
@@ -226,72 +267,87 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct wd_resample_
     w->stage_at = (uint32_t)(p->walks * (p->rows * RECORD + p->weights_size));
     w->pitch = (uint32_t)p->pitch;
     w->stage_lines = (uint32_t)p->ring;
-    w->total = s->outer * from[0] * from[1] * from[2] * s->inner;
     w->by_run = wd_fastdiv_of((uint32_t)(p->units / out[2]));
     w->by_segments = wd_fastdiv_of((uint32_t)p->segments);
     w->by_bands = wd_fastdiv_of((uint32_t)p->bands);
-    w->by_depth = wd_fastdiv_of((uint32_t)out[0]);
-    for (int d = 0; d < RESAMPLE_AXES; ++d) {
-        const char *memory = m->tables;
-        w->axis[d].entries = (const struct resample_entry *)(memory + t->entries[d]);
-        w->axis[d].weights = memory + t->weights[d];
-        w->axis[d].taps = (int32_t)t->taps[d];
-        w->axis[d].from = (int32_t)from[d];
-        w->axis[d].out = (int32_t)out[d];
-    }
-    a.size = (uint32_t)p->size;
+    a->size = (uint32_t)p->size;
+    a->planes = (uint32_t)p->planes;
+    a->outer = (uint32_t)s->outer;
+    a->plane_bytes = (uint32_t)(from[1] * from[2] * s->size);
+    a->between = (uint32_t)((out[1] - 1) * out[2]);
+    a->by_columns = wd_fastdiv_of((uint32_t)out[2]);
+}
+
+/* A problem that matches. The rest is of what is no maximum. */
+struct work {
+    struct wd_resample_shape shape;
+    struct wd_resample_tables tables;
+    struct plan plan;
+    bool rings; /* they do it, at some alignment */
+    struct resample_ring_args args;
+};
+
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct work *w = prepared;
+    struct wd_reason reason;
+    memset(w, 0, sizeof *w);
+    if (!wd_resample_shape_of(problem, &w->shape, &reason) || w->shape.max) return;
+    w->tables = tables_of(&w->shape);
+    w->rings = plan_of(&w->shape, &w->tables, problem->device->multiprocessors, &w->plan);
+    if (w->rings) set_args(&w->shape, &w->tables, &w->plan, &w->args);
+}
+
+static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct work *work,
+                               const struct wd_resample_memory *m)
+{
+    const struct wd_resample_shape *s = &work->shape;
+    const struct wd_resample_tables *t = &work->tables;
+    const struct plan *p = &work->plan;
+    const int64_t *out = s->backward ? s->image : s->windows;
+    struct resample_ring_args a = work->args;
+    WD_TRY(wd_resample_walk_call(queue, s, t, m, &a.walk));
     return wd_emit_kernel(queue, &kernel_rows[kernel_of(s, p)],
-                          s->outer * out[0] * p->bands * p->segments,
+                          p->outer * out[0] * p->bands * p->segments,
                           (uint32_t)(p->threads * p->walks), (uint32_t)p->shared, &a);
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    const bool backward = call->problem.node->op == WD_OP_RESAMPLE_BACKWARD;
-    const int output = backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
-    struct wd_resample_memory m = {
-        .from = wd_call_data(call, backward ? WD_RESAMPLE_BACK_DY : WD_RESAMPLE_X),
-        .out = wd_call_data(call, output),
-        .tables = call->workspace,
-        .alpha = call->scalars[WD_RESAMPLE_ALPHA],
-        .beta = call->scalars[WD_RESAMPLE_BETA],
-        .streaming = wd_tensor_extent(wd_call_tensor(call, output)) > queue->device->l2_bytes,
-    };
     const int multiprocessors = queue->device->multiprocessors;
-    struct wd_reason reason;
-    struct wd_resample_shape s;
-    struct wd_resample_tables t;
+    struct work own;
+    const struct work *w = wd_call_prepared(call, prepare, &own);
+    const struct wd_resample_shape *s = &w->shape;
+    struct wd_resample_memory m = wd_resample_memory_of(call, s, queue->device);
     struct resample_up_args up;
-    struct plan p;
     int which;
-    wd_resample_shape_of(&call->problem, &s, &reason);
-    if (s.max) {
+    if (s->max) {
         struct resample_ring_pick_args pick;
         struct wd_resample_launch_size launch;
-        m.places = wd_call_data(call, WD_RESAMPLE_BACK_IDX);
-        if (!wd_resample_ring_pick_args_of(&s, &m, multiprocessors, &pick, &launch)) {
+        if (!wd_resample_ring_pick_args_of(s, &m, multiprocessors, &pick, &launch)) {
             return CUDNN_STATUS_INTERNAL_ERROR;
         }
-        return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_ring_pick_f32 + s.type],
+        return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_ring_pick_f32 + s->type],
                               launch.blocks, launch.threads, launch.shared, &pick);
     }
-    which = wd_resample_up_args_of(&s, &m, multiprocessors, &up);
+    which = wd_resample_up_args_of(s, &m, multiprocessors, &up);
     if (which >= 0 && m.alpha != 0.0 && m.beta == 0.0) {
+        static const int up_forward[] = {
+            KERNEL_resample_up_f32_planes_corners, KERNEL_resample_up_f16_planes_corners,
+            KERNEL_resample_up_bf16_planes_corners, KERNEL_resample_up_f64_planes_corners};
         static const int up_back[] = {KERNEL_resample_up_back_f32_planes_corners,
                                       KERNEL_resample_up_back_f16_planes_corners,
                                       KERNEL_resample_up_back_bf16_planes_corners};
-        which += backward ? up_back[s.type]
-                          : KERNEL_resample_up_f32_planes_corners + s.type * UP_KERNELS;
+        which += s->backward ? up_back[s->type] : up_forward[s->type];
         return wd_emit_kernel(queue, &kernel_rows[which], wd_ceil_div(up.count, UP_THREADS),
                               UP_THREADS, 0, &up);
     }
-    t = tables_of(&s);
-    if (plan_of(&s, &t, multiprocessors, &p) &&
-        (!p.runs || ((uintptr_t)m.from % 16 == 0 && (uintptr_t)m.out % 16 == 0))) {
-        return emit_ring(queue, &s, &t, &p, &m);
+    if (w->rings &&
+        (!w->plan.runs || ((uintptr_t)m.from % 16 == 0 && (uintptr_t)m.out % 16 == 0))) {
+        return emit_ring(queue, w, &m);
     }
     /* runs, or enlarging, but for the pointers or what is blended */
-    return wd_resample_sum(queue, &s, &m);
+    return wd_resample_sum(queue, s, &m);
 }
 
 const struct wd_engine wd_engine_resample_forward_ring = {
@@ -301,6 +357,8 @@ const struct wd_engine wd_engine_resample_forward_ring = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .emit = emit,
 };
 
@@ -311,5 +369,7 @@ const struct wd_engine wd_engine_resample_backward_ring = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .emit = emit,
 };

@@ -13,34 +13,45 @@ enum {
     RING_WALKS = 4, /* of a block, at most */
     RING_SHORT = 4, /* lines of a ring, whichever is enough to keep memory busy */
     RING_LONG = 8,
+    RING_PLACES = 8,      /* of a thread, at most, of maxima and of sums of few taps */
+    RING_PLANES_TAPS = 4, /* of the sums whose walks may have several planes */
 };
 
 struct resample_ring_args {
     struct resample_walk_args
         walk;      /* `stage_lines` are those of a ring; of single elements `threads` are a warp */
     uint32_t size; /* bytes of a walk's ring, or of runs the taps of a line */
+    /* narrow planes, of which a walk has so many side by side: all their lines lie alike in 16 bytes */
+    uint32_t planes;
+    uint32_t outer;       /* planes in all */
+    uint32_t plane_bytes; /* of `from` */
+    uint32_t between;     /* elements of `out` from the end of a plane's line to the next one's */
     uint32_t unused;
+    struct wd_fastdiv by_columns; /* of `out` */
 };
 
 /* Maxima of whole pixels from rings: by_column are segments of a line, by_row groups of walks. */
 struct resample_ring_max_args {
     struct resample_places_args p;
-    uint32_t rows;  /* of a walk */
-    uint32_t walks; /* of a block */
-    uint32_t units; /* elements of a line of `out` */
-    uint32_t ring;  /* lines of a ring */
-    uint32_t pitch; /* bytes of one */
-    uint32_t size;  /* of a ring */
+    uint32_t rows;    /* of a walk */
+    uint32_t walks;   /* of a block */
+    uint32_t units;   /* elements of a line of `out` */
+    uint32_t segment; /* of which a walk has */
+    uint32_t ring;    /* lines of a ring */
+    uint32_t pitch;   /* bytes of one */
+    uint32_t size;    /* of a ring */
+    uint32_t unused;
     struct wd_fastdiv by_inner;
     int64_t bytes; /* of `from` */
 };
 
-/* Gradients of maxima of windows by two: a ring of dy and one of places. Segments and rows of dx. */
+/* Gradients of maxima of windows by two: a ring of dy and one of places. Segments and rows are of windows,
+ * or where some would begin, as far as dx goes. */
 struct resample_ring_pick_args {
     struct resample_places_args p;
     uint32_t rows;  /* of a walk */
     uint32_t walks; /* of a block */
-    uint32_t units; /* elements of a line of `out` */
+    uint32_t units; /* elements of a line, two columns of dx each */
     uint32_t ring;  /* lines of a ring */
     uint32_t pitch; /* bytes of one */
     uint32_t place_pitch;
@@ -56,7 +67,8 @@ enum { RESAMPLE_UP_CORNERS, RESAMPLE_UP_MIDDLES };
 struct resample_up_args {
     const void *from; /* x, or dy */
     void *out;        /* y, or dx */
-    float alpha;      /* nothing is blended in, and it is not 0 */
+    double wide_alpha;
+    float alpha; /* nothing is blended in, and it is not 0 */
     int32_t streaming;
     int32_t near; /* of corners: what lies between two is the left one */
     int32_t deep; /* of x: volumes alone have more than 1 */
@@ -66,6 +78,7 @@ struct resample_up_args {
     uint32_t inner;
     uint32_t count;
     struct wd_fastdiv by_run;
+    struct wd_fastdiv by_pair; /* planes of dx side by side: they share what they read */
     struct wd_fastdiv by_column;
     struct wd_fastdiv by_band;
     struct wd_fastdiv by_depth; /* of volumes: planes of dx, or gaps between planes of x */

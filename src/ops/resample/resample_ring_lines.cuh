@@ -56,16 +56,46 @@ template <class T> struct line_ring {
     uint32_t line_bytes; /* from line to line */
     uint32_t skip;
     uint32_t length;
-    uint32_t pitch;
-    uint32_t mask; /* lines - 1 */
+    uint32_t pitch; /* of a piece of a line */
+    uint32_t mask;  /* lines - 1 */
     uint32_t lane;
+    uint32_t pieces = 1; /* of a line, one behind the other, each from another plane */
+    uint32_t piece_bytes = 0;
     mutable int used; /* lines before it were looked at */
     int last;
+    bool inside; /* whole 16 bytes around what is asked for of any line lie in the tensor */
 
-    __device__ __forceinline__ void start(void) const
+    // Before anything is asked for. Only walks at the tensor's ends ask line by line.
+    __device__ __forceinline__ void look_around(void)
     {
+        const size_t lines = (size_t)(uint32_t)max(last - used, 0);
+        inside =
+            next + skip >= begin + 15 &&
+            next + lines * line_bytes + (pieces - 1) * (size_t)piece_bytes + length + 30 <= end;
+    }
+
+    __device__ __forceinline__ void start(void)
+    {
+        look_around();
 #pragma unroll 1
         for (uint32_t i = 0; i < mask; ++i) ask(used + (int)i);
+    }
+
+    __device__ __forceinline__ void copy_piece(unsigned char *to, uintptr_t source, uint32_t first,
+                                               uint32_t till) const
+    {
+        if (inside || (source + first / 16 * 16 >= begin && source + till + 15 <= end)) {
+#pragma unroll 1
+            for (uint32_t at = first / 16 * 16 + 16 * lane; at < till; at += 16 * RING_WARP) {
+                wd_copy_async<16, false>(to + at, reinterpret_cast<const void *>(source + at));
+            }
+        } else { // what lies around the tensor is not read
+#pragma unroll 1
+            for (uint32_t at = first + (uint32_t)sizeof(T) * lane; at < till;
+                 at += (uint32_t)sizeof(T) * RING_WARP) {
+                *reinterpret_cast<T *>(to + at) = *reinterpret_cast<const T *>(source + at);
+            }
+        }
     }
 
     // What is asked for of a line, nothing behind the last.
@@ -74,18 +104,13 @@ template <class T> struct line_ring {
         if (line <= last) {
             unsigned char *to = slot(line);
             const uint32_t shift = (uint32_t)next % 16, first = shift + skip, till = shift + length;
-            const uintptr_t source = next - shift;
-            if (source + first / 16 * 16 >= begin && source + till + 15 <= end) {
+            uintptr_t source = next - shift;
 #pragma unroll 1
-                for (uint32_t at = first / 16 * 16 + 16 * lane; at < till; at += 16 * RING_WARP) {
-                    wd_copy_async<16, false>(to + at, reinterpret_cast<const void *>(source + at));
-                }
-            } else { // what lies around the tensor is not read
-#pragma unroll 1
-                for (uint32_t at = first + (uint32_t)sizeof(T) * lane; at < till;
-                     at += (uint32_t)sizeof(T) * RING_WARP) {
-                    *reinterpret_cast<T *>(to + at) = *reinterpret_cast<const T *>(source + at);
-                }
+            for (uint32_t i = 0;;) {
+                copy_piece(to, source, first, till);
+                if (++i >= pieces) break;
+                to += pitch;
+                source += piece_bytes;
             }
         }
         next += line_bytes;
@@ -110,9 +135,13 @@ template <class T> struct line_ring {
         }
     }
 
+    __device__ __forceinline__ uint32_t slot_at(int line) const
+    {
+        return ((uint32_t)line & mask) * pitch * pieces;
+    }
     __device__ __forceinline__ unsigned char *slot(int line) const
     {
-        return memory + ((uint32_t)line & mask) * pitch;
+        return memory + slot_at(line);
     }
 };
 

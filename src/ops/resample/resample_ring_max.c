@@ -15,7 +15,7 @@
 enum {
     ROWS = 16, /* of a walk, at most */
     ROWS_FEW = 4,
-    WARPS = 48,            /* of a multiprocessor, where there is as much work */
+    WARPS = 32,            /* of a multiprocessor, where there is as much work */
     SHARED_MAX = 40 << 10, /* bytes of a block */
     LINE_SHORT = 512,      /* bytes of which a ring has more */
 };
@@ -25,8 +25,12 @@ static bool cut(const struct wd_resample_shape *s, int multiprocessors,
                 struct resample_ring_max_args *a)
 {
     const struct resample_places_axis *w = &a->p.axis[2];
-    const int64_t segment = (int64_t)RING_WARP * WALK_PLACES;
     const int64_t units = s->windows[2] * s->inner;
+    const int64_t all = (int64_t)RING_WARP * (w->window == 3 ? RING_PLACES : WALK_PLACES);
+    const bool is_long =
+        s->outer * wd_ceil_div(units, all) * wd_ceil_div(s->windows[1], ROWS / 2) >=
+        (int64_t)multiprocessors * WARPS;
+    const int64_t segment = is_long ? all : (int64_t)RING_WARP * WALK_PLACES;
     const int64_t segments = wd_ceil_div(units, segment);
     const int64_t columns = wd_least((segment - 1) / s->inner + 2, s->windows[2]);
     const int64_t reach = ((columns - 1) * w->stride + w->window) * s->inner * s->size;
@@ -45,6 +49,7 @@ static bool cut(const struct wd_resample_shape *s, int multiprocessors,
     a->rows = (uint32_t)rows;
     a->walks = (uint32_t)walks;
     a->units = (uint32_t)units;
+    a->segment = (uint32_t)segment;
     a->ring = (uint32_t)ring;
     a->pitch = (uint32_t)pitch;
     a->size = (uint32_t)(ring * pitch);
@@ -61,14 +66,16 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_resample_shape s;
     struct resample_ring_max_args a;
     struct resample_places_args tiles;
+    struct resample_threes_args threes;
     const struct resample_places_axis *h = &a.p.axis[1];
     if (!wd_resample_shape_of(problem, &s, reason)) return false;
     WD_NEED(s.max && s.has_idx && s.type != 3, reason, NOT_SUPPORTED,
             "no maximum with an index tensor, or of double precision");
     WD_NEED(s.axis[0] < 0 && wd_resample_whole(&s), reason, NOT_SUPPORTED_SHAPE,
             "volumes, fractions of a pixel, or padding that is a candidate");
-    WD_NEED(!wd_resample_by_runs(&s, &aligned) && !wd_resample_tiles(&s, &aligned, &tiles), reason,
-            NOT_SUPPORTED_SHAPE, "runs of channels, or planes in tiles of two");
+    WD_NEED(!wd_resample_by_runs(&s, &aligned) && !wd_resample_tiles(&s, &aligned, &tiles) &&
+                !wd_resample_threes(&s, &aligned, problem->device->multiprocessors, &threes),
+            reason, NOT_SUPPORTED_SHAPE, "runs of channels, or planes by two in whole runs");
     if (!wd_resample_can_max(&s, reason)) return false;
     memset(&a, 0, sizeof a);
     a.p = wd_resample_places_args_of(&s, &aligned);
@@ -82,20 +89,13 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    const struct wd_resample_memory m = {
-        .from = wd_call_data(call, WD_RESAMPLE_X),
-        .out = wd_call_data(call, WD_RESAMPLE_Y),
-        .places = wd_call_data(call, WD_RESAMPLE_IDX),
-        .alpha = call->scalars[WD_RESAMPLE_ALPHA],
-        .beta = call->scalars[WD_RESAMPLE_BETA],
-        .streaming =
-            wd_tensor_extent(wd_call_tensor(call, WD_RESAMPLE_Y)) > queue->device->l2_bytes,
-    };
+    struct wd_resample_memory m;
     struct wd_reason reason;
     struct wd_resample_shape s;
     struct resample_ring_max_args a;
     int kernel;
     wd_resample_shape_of(&call->problem, &s, &reason);
+    m = wd_resample_memory_of(call, &s, queue->device);
     memset(&a, 0, sizeof a);
     a.p = wd_resample_places_args_of(&s, &m);
     if (!cut(&s, queue->device->multiprocessors, &a)) return CUDNN_STATUS_INTERNAL_ERROR;

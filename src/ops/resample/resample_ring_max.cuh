@@ -25,12 +25,12 @@ template <class T, int K>
 __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &a)
 {
     typedef acc<T> A;
-    constexpr int L = WALK_PLACES;
+    constexpr int L = K > 0 ? RING_PLACES : WALK_PLACES, FOUR = 4;
     const resample_places_axis &h = a.p.axis[1], &w = a.p.axis[2];
     wd_wait_for_previous();
     uint32_t n = blockIdx.x;
-    const uint32_t unit = wd_take_rest(n, a.p.by_column) * (RING_WARP * L);
-    const uint32_t units = min((uint32_t)(RING_WARP * L), a.units - unit);
+    const uint32_t unit = wd_take_rest(n, a.p.by_column) * a.segment;
+    const uint32_t units = min(a.segment, a.units - unit);
     const uint32_t walk = threadIdx.x / RING_WARP, lane = threadIdx.x % RING_WARP;
     const int begin = (int)((wd_take_rest(n, a.p.by_row) * a.walks + walk) * a.rows);
     const int end = min(begin + (int)a.rows, h.windows);
@@ -84,10 +84,10 @@ __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &
             __syncwarp();
         }
 #pragma unroll
-        for (int g = 0; g < L; g += 2) {
+        for (int g = 0; g < L; g += FOUR) {
             if (g * RING_WARP >= units) break; // short lines have no more
 #pragma unroll
-            for (int l = g; l < g + 2; ++l) {
+            for (int l = g; l < g + FOUR; ++l) {
                 const unsigned char *from = start + offset[l];
                 of_line[l] = wd_widen(*reinterpret_cast<const T *>(from));
                 at[l] = 0;
@@ -118,40 +118,54 @@ __device__ __forceinline__ void resample_ring_max(const resample_ring_max_args &
         for (int r = r0; r < r1; ++r) {
             if (low + r != looked) look(low + r);
 #pragma unroll
-            for (int g = 0; g < L; g += 2) {
+            for (int g = 0; g < L; g += FOUR) {
                 if (g * RING_WARP >= units) break;
 #pragma unroll
-                for (int l = g; l < g + 2; ++l) {
+                for (int l = g; l < g + FOUR; ++l) {
                     place[l] = of_line[l] > best[l] ? r * wide + at[l] : place[l];
                     best[l] = wd_largest(best[l], of_line[l]);
                 }
             }
         }
-        uint32_t again = 0; // without a number above minus infinity, or with NaN: from memory
-        T *y = static_cast<T *>(a.p.out) + out;
-        uint8_t *places = static_cast<uint8_t *>(a.p.places) + out;
+        // without a number above minus infinity, or with NaN: from memory
+        bool again = false;
 #pragma unroll
-        for (int g = 0; g < L; g += 2) {
+        for (int g = 0; g < L; g += FOUR) {
             if (g * RING_WARP >= units) break;
 #pragma unroll
-            for (int l = g; l < g + 2; ++l) {
-                if (lane + l * RING_WARP >= units) continue;
-                if (place[l] < 0 || best[l] != best[l]) {
-                    again |= 1u << l;
-                } else if (plain) {
-                    T narrow;
-                    wd_narrow(narrow, best[l]);
-                    y[l * RING_WARP] = narrow;
-                    places[l * RING_WARP] = (uint8_t)place[l];
-                } else {
-                    wd_put_run<T, 1>(result, out + l * RING_WARP, &best[l]);
-                    store_places<1>(a.p.places, a.p.place_size, out + l * RING_WARP, &place[l]);
-                }
+            for (int l = g; l < g + FOUR; ++l) {
+                again = again || place[l] < 0 || best[l] != best[l];
             }
         }
+        if (plain && !again) {
+            T *y = static_cast<T *>(a.p.out) + out;
+            uint8_t *places = static_cast<uint8_t *>(a.p.places) + out;
+#pragma unroll
+            for (int g = 0; g < L; g += FOUR) {
+                if (g * RING_WARP >= units) break;
+#pragma unroll
+                for (int l = g; l < g + FOUR; ++l) {
+                    T narrow;
+                    wd_narrow(narrow, best[l]);
+                    if (lane + l * RING_WARP < units) {
+                        y[l * RING_WARP] = narrow;
+                        places[l * RING_WARP] = (uint8_t)place[l];
+                    }
+                }
+            }
+            continue;
+        }
+        if (!again) {
+#pragma unroll
+            for (int l = 0; l < L; ++l) {
+                if (lane + l * RING_WARP >= units) break;
+                wd_put_run<T, 1>(result, out + l * RING_WARP, &best[l]);
+                store_places<1>(a.p.places, a.p.place_size, out + l * RING_WARP, &place[l]);
+            }
+            continue;
+        }
 #pragma unroll 1
-        for (uint32_t l = 0; again != 0; ++l, again >>= 1) {
-            if (!(again & 1)) continue;
+        for (uint32_t l = 0; lane + l * RING_WARP < units; ++l) {
             uint32_t column = unit + lane + l * RING_WARP;
             const uint32_t channel = wd_take_rest(column, a.by_inner);
             const int corner[3] = {0, low, (int)column * w.stride - w.pad};

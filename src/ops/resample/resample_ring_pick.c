@@ -8,8 +8,8 @@
 #include "ops/resample/resample_walk.h"
 
 enum {
-    ROWS = 64,             /* of a walk, at most */
-    WARPS = 28,            /* of a multiprocessor, as the registers have it */
+    ROWS = 32,             /* of windows, of a walk, at most */
+    WARPS = 20,            /* of a multiprocessor, as the registers have it */
     SHARED_MAX = 40 << 10, /* bytes of a block */
     LINE_SHORT = 512,      /* bytes of which a ring has more */
 };
@@ -32,30 +32,43 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
 {
     static const struct wd_resample_memory aligned;
     const int64_t segment = (int64_t)RING_WARP * WALK_PLACES;
-    const int64_t units = s->image[2] * s->inner;
-    const int64_t segments = wd_ceil_div(units, segment);
-    const int64_t columns = wd_least((segment - 1) / s->inner + 2, s->image[2]);
-    /* windows over so many pixels */
-    const int64_t elements = wd_least(columns / 2 + 2, s->windows[2]) * s->inner;
-    const int64_t pitch = wd_ceil_div(elements * s->size, 16) * 16 + 16;
-    const int64_t place_pitch = wd_ceil_div(elements * s->place_size, 16) * 16 + 16;
-    const int64_t ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
-    const int64_t size = ring * (pitch + place_pitch);
+    int64_t columns;
+    int64_t lines;
+    int64_t units;
+    int64_t segments;
+    int64_t elements;
+    int64_t pitch;
+    int64_t place_pitch;
+    int64_t ring;
+    int64_t size;
     struct resample_places_args tiles;
+    struct resample_threes_args threes;
     int64_t rows;
     int64_t walks = RING_WALKS;
     if (!s->max || !wd_resample_whole(s)) return false;
     memset(a, 0, sizeof *a);
     a->p = wd_resample_places_args_of(s, memory);
     if (!is_by_two(s, &a->p) || wd_resample_by_runs(s, &aligned) ||
-        wd_resample_tiles(s, &aligned, &tiles)) {
+        wd_resample_tiles(s, &aligned, &tiles) ||
+        wd_resample_threes(s, &aligned, multiprocessors, &threes)) {
         return false;
     }
+    /* windows, and where some would begin behind the last */
+    columns = wd_ceil_div(s->image[2] + a->p.axis[2].pad, 2);
+    lines = wd_ceil_div(s->image[1] + a->p.axis[1].pad, 2);
+    units = columns * s->inner;
+    segments = wd_ceil_div(units, segment);
+    /* those of a segment, and the one before it */
+    elements = (wd_least((segment - 1) / s->inner + 2, columns) + 1) * s->inner;
+    pitch = wd_ceil_div(elements * s->size, 16) * 16 + 16;
+    place_pitch = wd_ceil_div(elements * s->place_size, 16) * 16 + 16;
+    ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
+    size = ring * (pitch + place_pitch);
     while (walks > 0 && walks * size > SHARED_MAX) --walks;
     if (walks == 0) return false;
-    rows = wd_resample_walk_rows(s->outer * segments, s->image[1], ROWS,
-                                 (int64_t)multiprocessors * WARPS);
-    walks = wd_least(walks, wd_ceil_div(s->image[1], rows));
+    rows =
+        wd_resample_walk_rows(s->outer * segments, lines, ROWS, (int64_t)multiprocessors * WARPS);
+    walks = wd_least(walks, wd_ceil_div(lines, rows));
     a->rows = (uint32_t)rows;
     a->walks = (uint32_t)walks;
     a->units = (uint32_t)units;
@@ -67,8 +80,8 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     a->bytes = s->outer * wd_resample_windows(s) * s->size;
     a->place_bytes = s->outer * wd_resample_windows(s) * s->place_size;
     a->p.by_column = wd_fastdiv_of((uint32_t)segments);
-    a->p.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(s->image[1], rows * walks));
-    launch->blocks = s->outer * segments * wd_ceil_div(s->image[1], rows * walks);
+    a->p.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(lines, rows * walks));
+    launch->blocks = s->outer * segments * wd_ceil_div(lines, rows * walks);
     launch->threads = (uint32_t)(RING_WARP * walks);
     launch->shared = (uint32_t)(walks * size);
     return true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradients of maxima of whole pixels by windows of two or three rows and columns, by two, from a warp's
-// own lines of dy and of places. A thread has a few elements of a line of dx, a warp apart; line by
-// line of windows, it adds to the three rows that one may hand something to, the first two of which are
-// then done with.
+// own lines of dy and of places. A thread has a few windows of a line, a warp apart, and of dx the two columns
+// at which each begins: to these it and the window before hand something. Line by line of windows, it
+// adds to the three rows that one may hand something to, the first two of which are then done with.
 #ifndef WD_OPS_RESAMPLE_RING_PICK_CUH
 #define WD_OPS_RESAMPLE_RING_PICK_CUH
 
@@ -13,17 +13,26 @@
 
 namespace {
 
-__device__ __forceinline__ int place_at(const unsigned char *line, uint32_t i, int size)
+// Of columns 2 i and 2 i + 1, that thread i has, columns i and i + 32.
+__device__ __forceinline__ void pick_exchange(float *pair, uint32_t lane)
 {
-    if (size == 1) return line[i];
-    return *reinterpret_cast<const int32_t *>(line + (size_t)i * (uint32_t)size);
+    float mine[2];
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+        const int from = (int)(lane / 2) + b * RING_WARP / 2;
+        const float even = __shfl_sync(0xffffffffu, pair[0], from);
+        const float odd = __shfl_sync(0xffffffffu, pair[1], from);
+        mine[b] = lane % 2 ? odd : even;
+    }
+    pair[0] = mine[0];
+    pair[1] = mine[1];
 }
 
 template <class T>
 __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args &a)
 {
-    typedef acc<T> A;
-    constexpr int L = WALK_PLACES, NONE = 1 << 20;
+    constexpr int L = WALK_PLACES, TWO = 2, NONE = 1 << 20;
+    constexpr unsigned char NOWHERE = 255;
     const resample_places_axis &h = a.p.axis[1], &w = a.p.axis[2];
     wd_wait_for_previous();
     uint32_t n = blockIdx.x;
@@ -31,41 +40,44 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
     const uint32_t units = min((uint32_t)(RING_WARP * L), a.units - unit);
     const uint32_t walk = threadIdx.x / RING_WARP, lane = threadIdx.x % RING_WARP;
     const int begin = (int)((wd_take_rest(n, a.p.by_row) * a.walks + walk) * a.rows);
-    const int end = min(begin + (int)a.rows, h.image);
+    const int end = min(begin + (int)a.rows, (h.image + h.pad + 1) / 2);
     if (begin >= end) return;
     const uint32_t inner = a.p.inner;
-    const int left = (int)wd_fastdiv_quotient(unit, a.by_inner);
-    const int right = (int)wd_fastdiv_quotient(unit + units - 1, a.by_inner);
-    const int c0 = min(max((left + w.pad) / 2 - 1, 0), w.windows - 1);
-    const int c1 = min((right + w.pad) / 2 + 1, w.windows);
-    // the windows' lines before the first and behind the last row's, of which there may be none
-    const int o0 = (begin + h.pad) / 2 - 1, o1 = (end - 1 + h.pad) / 2;
+    const bool overlap = w.window == 3;
+    // the windows that count, of which there may be none at either end
+    const int c0 = (int)wd_fastdiv_quotient(unit, a.by_inner) - (overlap ? 1 : 0);
+    const int c1 = (int)wd_fastdiv_quotient(unit + units - 1, a.by_inner) + 1;
+    const uint32_t skip = (uint32_t)max(-c0, 0) * inner;
+    const uint32_t length = (uint32_t)max(min(c1, w.windows) - c0, 0) * inner;
+    const uint32_t all = (uint32_t)(c1 - c0) * inner;
     const size_t line_windows = (size_t)(uint32_t)w.windows * inner;
     line_ring<T> dy;
     dy.memory = wd_dynamic_shared<unsigned char>() + walk * a.size;
     dy.begin = (uintptr_t)a.p.from;
     dy.end = dy.begin + (size_t)a.bytes;
-    dy.used = max(o0, 0);
-    dy.last = min(o1, h.windows - 1);
-    const size_t first =
-        (n * (size_t)(uint32_t)h.windows + (uint32_t)dy.used) * line_windows + (uint32_t)c0 * inner;
-    dy.next = dy.begin + first * sizeof(T);
+    dy.used = max(begin - (overlap ? 1 : 0), 0);
+    dy.last = min(end, h.windows) - 1;
+    const intptr_t first =
+        (intptr_t)((n * (size_t)(uint32_t)h.windows + (uint32_t)dy.used) * line_windows) +
+        (intptr_t)c0 * (intptr_t)inner;
+    dy.next = dy.begin + (uintptr_t)(first * (intptr_t)sizeof(T));
     dy.line_bytes = (uint32_t)(line_windows * sizeof(T));
-    dy.skip = 0;
-    dy.length = (uint32_t)max(c1 - c0, 0) * inner * (uint32_t)sizeof(T);
+    dy.skip = skip * (uint32_t)sizeof(T);
+    dy.length = length * (uint32_t)sizeof(T);
     dy.pitch = a.pitch;
     dy.mask = a.ring - 1;
     dy.lane = lane;
+    const uint32_t place_size = (uint32_t)a.p.place_size;
     line_ring<unsigned char> places;
     places.memory = dy.memory + a.ring * a.pitch;
     places.begin = (uintptr_t)a.p.places;
     places.end = places.begin + (size_t)a.place_bytes;
     places.used = dy.used;
     places.last = dy.last;
-    places.next = places.begin + first * (uint32_t)a.p.place_size;
-    places.line_bytes = (uint32_t)line_windows * (uint32_t)a.p.place_size;
-    places.skip = 0;
-    places.length = (uint32_t)max(c1 - c0, 0) * inner * (uint32_t)a.p.place_size;
+    places.next = places.begin + (uintptr_t)(first * (intptr_t)place_size);
+    places.line_bytes = (uint32_t)line_windows * place_size;
+    places.skip = skip * place_size;
+    places.length = length * place_size;
     places.pitch = a.place_pitch;
     places.mask = dy.mask;
     places.lane = lane;
@@ -76,73 +88,123 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
         places.copy(line);
         wd_copies_end();
     };
+    dy.look_around();
+    places.look_around();
 #pragma unroll 1
     for (uint32_t i = 0; i < dy.mask; ++i) ask(dy.used + (int)i);
-    // the window that begins with or before an element's column, and the one before that: where they
-    // lie, and the element's column of them
-    uint32_t at[L][2];
-    int column[L][2];
+    // The window before a thread's, counted from the first one, and where its columns lie. Of planes
+    // they are handed around, so that a warp stores what lies side by side.
+    uint32_t at[L], to[L], is_there = 0;
+    const bool planes = inner == 1;
+    const uint32_t apart = (planes ? RING_WARP : inner) * (uint32_t)sizeof(T);
 #pragma unroll
     for (int l = 0; l < L; ++l) {
-        uint32_t pixel = unit + min(lane + l * RING_WARP, units - 1);
-        const uint32_t channel = wd_take_rest(pixel, a.by_inner);
-        const int q = (int)pixel + w.pad;
+        uint32_t pair = unit + min(lane + l * RING_WARP, units - 1);
+        const uint32_t channel = wd_take_rest(pair, a.by_inner);
+        at[l] = ((uint32_t)((int)pair - c0) - (overlap ? 1 : 0)) * inner + channel;
+        const uint32_t column = planes ? 2 * (unit + l * RING_WARP) + lane : 2 * pair;
+        to[l] = (column * inner + channel) * (uint32_t)sizeof(T);
 #pragma unroll
         for (int b = 0; b < 2; ++b) {
-            const int window = q / 2 - b, c = q % 2 + 2 * b;
-            const bool there = c < w.window && window >= c0 && window < c1;
-            column[l][b] = there ? c : NONE;
-            at[l][b] = (there ? (uint32_t)(window - c0) * inner : 0) + channel;
+            const uint32_t mine = column + (planes ? b * RING_WARP : b);
+            const bool counts = planes ? mine < 2 * (unit + units) : lane + l * RING_WARP < units;
+            if (counts && mine - (uint32_t)w.pad < (uint32_t)w.image) {
+                is_there |= 1u << (2 * l + b);
+            }
         }
     }
+    const uint32_t own = overlap ? inner : 0; // from the window before to a thread's
+    const int behind = overlap ? 2 : NONE;    // its column of a thread's first
     const ring_out result(a.p);
-    A open[3][L];
+    const bool simple = result.plain && !planes;
+    float open[3][2 * L];
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
 #pragma unroll
-        for (int l = 0; l < L; ++l) open[k][l] = 0;
+        for (int i = 0; i < 2 * L; ++i) open[k][i] = 0;
     }
-    const size_t out_line = (size_t)(uint32_t)w.image * inner;
-    const size_t image = n * (size_t)(uint32_t)h.image * out_line + unit + lane;
+    auto add = [&](int line) {
 #pragma unroll 1
-    for (int o = o0; o <= o1; ++o) {
-        if (o >= 0 && o <= dy.last && dy.length > 0) {
-#pragma unroll 1
-            for (; dy.used <= o; ++dy.used) {
-                if (dy.mask == RING_LONG - 1) wd_copies_wait<RING_LONG - 2>();
-                else wd_copies_wait<RING_SHORT - 2>();
-                __syncwarp(); // and all have done with the line before
-                ask(dy.used + (int)dy.mask);
-            }
-            const T *shares = reinterpret_cast<const T *>(
-                dy.slot(o) + (phase + (uint32_t)o * dy.line_bytes) % 16);
-            const unsigned char *found =
-                places.slot(o) + (place_phase + (uint32_t)o * places.line_bytes) % 16;
-#pragma unroll
-            for (int l = 0; l < L; ++l) {
-                // earlier windows first
-#pragma unroll
-                for (int b = 1; b >= 0; --b) {
-                    const A share = wd_widen(shares[at[l][b]]);
-                    const int place = place_at(found, at[l][b], a.p.place_size) - column[l][b];
-#pragma unroll
-                    for (int k = 0; k < 3; ++k) {
-                        if (place == k * w.window) open[k][l] += share;
-                    }
-                }
-            }
+        for (; dy.used <= line; ++dy.used) {
+            if (dy.mask == RING_LONG - 1) wd_copies_wait<RING_LONG - 2>();
+            else wd_copies_wait<RING_SHORT - 2>();
+            __syncwarp(); // and all have done with the line before
+            ask(dy.used + (int)dy.mask);
         }
-        const int row = 2 * o - h.pad;
-#pragma unroll
-        for (int k = 0; k < 2; ++k) {
-            if (row + k < begin || row + k >= end) continue;
-            const size_t to = image + (size_t)(uint32_t)(row + k) * out_line;
-            result.put<T, L>(to, open[k], units > lane ? units - lane : 0);
+        const T *shares = reinterpret_cast<const T *>(
+            dy.slot(line) + (phase + (uint32_t)line * dy.line_bytes) % 16);
+        unsigned char *found =
+            places.slot(line) + (place_phase + (uint32_t)line * places.line_bytes) % 16;
+        if (skip > 0 || length < all) { // no pixel is the place of a window that there is not
+#pragma unroll 1
+            for (uint32_t i = lane; i < all; i += RING_WARP) {
+                if (i < skip || i >= length) found[i * place_size] = NOWHERE;
+            }
+            __syncwarp();
         }
 #pragma unroll
         for (int l = 0; l < L; ++l) {
-            open[0][l] = open[2][l];
-            open[1][l] = open[2][l] = 0;
+            if (l / TWO * TWO * RING_WARP >= units) break; // short lines have no more
+            // earlier windows first
+            const float before = wd_widen(shares[at[l]]);
+            const int before_place = found[at[l] * place_size];
+            const float share = wd_widen(shares[at[l] + own]);
+            const int place = found[(at[l] + own) * place_size];
+#pragma unroll
+            for (int k = 0; k < 3; ++k) {
+                if (before_place == k * w.window + behind) open[k][2 * l] += before;
+                if (place == k * w.window) open[k][2 * l] += share;
+                if (place == k * w.window + 1) open[k][2 * l + 1] += share;
+            }
+        }
+    };
+    const size_t out_line = (size_t)(uint32_t)w.image * inner;
+    // where the line's first two columns would be, of which there may be one
+    T *image = static_cast<T *>(a.p.out) + n * (size_t)(uint32_t)h.image * out_line -
+               (size_t)((uint32_t)w.pad * inner);
+    auto put = [&](int row, float *sum) {
+        unsigned char *line =
+            reinterpret_cast<unsigned char *>(image + (size_t)(uint32_t)row * out_line);
+        unsigned char *right = line + apart;
+        if (simple) {
+#pragma unroll
+            for (int l = 0; l < L; ++l) {
+                if (l / TWO * TWO * RING_WARP >= units) break;
+                T narrow[2];
+                wd_narrow(narrow[0], sum[2 * l]);
+                wd_narrow(narrow[1], sum[2 * l + 1]);
+                if (is_there >> (2 * l) & 1) *reinterpret_cast<T *>(line + to[l]) = narrow[0];
+                if (is_there >> (2 * l) & 2) *reinterpret_cast<T *>(right + to[l]) = narrow[1];
+            }
+            return;
+        }
+#pragma unroll
+        for (int l = 0; l < L; ++l) {
+            if (l / TWO * TWO * RING_WARP >= units) break;
+            float *pair = sum + 2 * l;
+            if (planes) pick_exchange(pair, lane);
+#pragma unroll
+            for (int b = 0; b < 2; ++b) {
+                T *mine = reinterpret_cast<T *>((b ? right : line) + to[l]);
+                if (!(is_there >> (2 * l + b) & 1)) continue;
+                pair[b] = result.scales ? result.alpha * pair[b] : 0.0f;
+                if (result.blends) pair[b] += result.beta * wd_widen(*mine);
+                wd_narrow(*mine, pair[b]);
+            }
+        }
+    };
+#pragma unroll 1
+    for (int o = begin - (overlap ? 1 : 0); o < end; ++o) {
+        if (o >= 0 && o <= dy.last) add(o);
+        const int row = 2 * o - h.pad;
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            if (o >= begin && (uint32_t)(row + k) < (uint32_t)h.image) put(row + k, open[k]);
+        }
+#pragma unroll
+        for (int i = 0; i < 2 * L; ++i) {
+            open[0][i] = open[2][i];
+            open[1][i] = open[2][i] = 0;
         }
     }
     wd_copies_wait_all();

@@ -130,6 +130,25 @@ static int64_t most_over(const struct wd_resample_attr *p, int s, int64_t image,
     return wd_least(most, windows);
 }
 
+struct wd_resample_memory wd_resample_memory_of(const struct wd_call *call,
+                                                const struct wd_resample_shape *s,
+                                                const struct wd_device *device)
+{
+    const int out = s->backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
+    struct wd_resample_memory m;
+    memset(&m, 0, sizeof m);
+    m.from = wd_call_data(call, s->backward ? WD_RESAMPLE_BACK_DY : WD_RESAMPLE_X);
+    m.out = wd_call_data(call, out);
+    if (s->max && s->has_idx) {
+        m.places = wd_call_data(call, s->backward ? WD_RESAMPLE_BACK_IDX : WD_RESAMPLE_IDX);
+    }
+    m.tables = call->workspace;
+    m.alpha = call->scalars[WD_RESAMPLE_ALPHA];
+    m.beta = call->scalars[WD_RESAMPLE_BETA];
+    m.streaming = wd_tensor_extent(wd_call_tensor(call, out)) > device->l2_bytes;
+    return m;
+}
+
 struct wd_resample_tables wd_resample_tables_of(const struct wd_resample_shape *s, int kind,
                                                 int64_t begin)
 {

@@ -60,9 +60,13 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     int64_t depth;
     int64_t bands;
     if ((volume && (times != 2 || times_of(s, 0, &way[0], &near) != 2 || way[0] != way[1])) ||
-        s->type == 3 || times == 0 || times != times_of(s, 2, &way[2], &near) || way[1] != way[2] ||
+        times == 0 || times != times_of(s, 2, &way[2], &near) || way[1] != way[2] ||
         (times == 4 && (way[1] != RESAMPLE_UP_MIDDLES || (!planes && !s->backward)))) {
         return -1;
+    }
+    if (s->type == 3) { /* by two, of planes, forward */
+        if (volume || !planes || times != 2 || s->backward) return -1;
+        run = times;
     }
     if (volume && !planes) run = VOLUME_RUN;
     single = !aligned || (planes ? s->image[2] % (run / times) : s->inner % run) != 0;
@@ -76,6 +80,7 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     memset(a, 0, sizeof *a);
     a->from = m->from;
     a->out = m->out;
+    a->wide_alpha = m->alpha;
     a->alpha = (float)m->alpha;
     a->streaming = m->streaming;
     a->near = near;
@@ -86,7 +91,8 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     a->by_run = wd_fastdiv_of((uint32_t)(planes ? 1 : s->inner / run));
     a->by_column = wd_fastdiv_of((uint32_t)(s->image[2] / columns));
     depth = s->image[0] + (volume && !s->backward && way[1] == RESAMPLE_UP_MIDDLES);
-    a->by_depth = wd_fastdiv_of((uint32_t)depth);
+    a->by_pair = wd_fastdiv_of(volume && s->backward && !planes && depth % 2 == 0 ? 2 : 1);
+    a->by_depth = wd_fastdiv_of((uint32_t)(depth / a->by_pair.divisor));
     columns = s->outer * depth * (s->image[2] / columns) * (planes ? 1 : s->inner / run);
     gaps = s->image[1] + (!s->backward && way[1] == RESAMPLE_UP_MIDDLES);
     a->rows = ROWS;

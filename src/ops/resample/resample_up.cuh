@@ -29,14 +29,15 @@ template <int U, int WAY> struct up_way {
 };
 
 // alpha * sum: calls that blend do not come here.
-template <class T, int N>
-__device__ __forceinline__ void put_up(const resample_up_args &a, T *to, const float *sum)
+template <class T, int N, class A>
+__device__ __forceinline__ void put_up(const resample_up_args &a, T *to, const A *sum)
 {
+    const A alpha = sizeof(A) == 8 ? (A)a.wide_alpha : (A)a.alpha;
     wd_run<T, N> run;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         T narrow;
-        wd_narrow(narrow, a.alpha * sum[i]);
+        wd_narrow(narrow, alpha * sum[i]);
         run.put(i, narrow);
     }
     if (a.streaming) run.store_streaming(to);
@@ -58,10 +59,11 @@ template <int V, int K> struct up_place {
         there = item < a.count;
         uint32_t n = item;
         channel = wd_take_rest(n, a.by_run) * V;
+        const uint32_t side = volume ? wd_take_rest(n, a.by_pair) : 0;
         column = (int)wd_take_rest(n, a.by_column) * K;
         begin = (int)wd_take_rest(n, a.by_band) * a.rows;
         end = min(begin + a.rows, rows);
-        depth = volume ? (int)wd_take_rest(n, a.by_depth) : 0;
+        depth = volume ? (int)(wd_take_rest(n, a.by_depth) * a.by_pair.divisor + side) : 0;
         outer = n;
     }
 };
@@ -82,6 +84,7 @@ template <class T, int V, int K, int U, int WAY, int LAY = UP_SIDE_BY_SIDE>
 __device__ __forceinline__ void resample_up(const resample_up_args &a)
 {
     typedef up_way<U, WAY> way;
+    typedef acc<T> A;
     constexpr bool VOLUME = LAY == UP_VOLUME;
     constexpr int PLANES = VOLUME ? 2 : 1, DEEP = VOLUME ? U : 1; /* of x and of y */
     constexpr int N = V > 1 ? V : U * K; /* elements of a store, and so many of them: */
@@ -116,11 +119,11 @@ __device__ __forceinline__ void resample_up(const resample_up_args &a)
         }
     };
     // the samples of a line, as they are stored
-    auto spread_one = [&](const up_line<T, V, K> &line, float *sum) {
+    auto spread_one = [&](const up_line<T, V, K> &line, A *sum) {
 #pragma unroll
         for (int v = 0; v < V; ++v) {
-            float pixel[K + 2];
-            pixel[0] = way::MIDDLES ? wd_widen(line.before.get(v)) : 0.0f;
+            A pixel[K + 2];
+            pixel[0] = way::MIDDLES ? wd_widen(line.before.get(v)) : (A)0;
             pixel[K + 1] = wd_widen(line.behind.get(v));
 #pragma unroll
             for (int k = 0; k < K; ++k) pixel[1 + k] = wd_widen(line.own.get(k * V + v));
@@ -128,21 +131,21 @@ __device__ __forceinline__ void resample_up(const resample_up_args &a)
             for (int i = 0; i < U * K; ++i) {
                 // output i lies between pixels p and p + 1
                 const int p = (i + U - way::FIRST) / U - 1, j = (i + U - way::FIRST) % U;
-                const float own = pixel[1 + p], right = near ? own : pixel[2 + p];
-                float value = way::left(j) * own;
+                const A own = pixel[1 + p], right = near ? own : pixel[2 + p];
+                A value = way::left(j) * own;
                 if (way::right(j) != 0.0f) value += way::right(j) * right;
                 sum[i * V + v] = value;
             }
         }
     };
-    auto spread = [&](const up_line<T, V, K> *lines, float(*sum)[ALL]) {
+    auto spread = [&](const up_line<T, V, K> *lines, A(*sum)[ALL]) {
         spread_one(lines[0], sum[0]);
         if constexpr (VOLUME) {
-            float behind[ALL];
+            A behind[ALL];
             spread_one(lines[1], behind);
 #pragma unroll
             for (int e = 0; e < ALL; ++e) {
-                const float one = sum[0][e], other = near ? one : behind[e];
+                const A one = sum[0][e], other = near ? one : behind[e];
 #pragma unroll
                 for (int j = 0; j < U; ++j) {
                     sum[j][e] = way::left(j) * one;
@@ -151,7 +154,7 @@ __device__ __forceinline__ void resample_up(const resample_up_args &a)
             }
         }
     };
-    float above[DEEP][ALL], below[DEEP][ALL];
+    A above[DEEP][ALL], below[DEEP][ALL];
     up_line<T, V, K> line[PLANES];
     int p = at.begin - (way::MIDDLES ? 1 : 0);
     const size_t out_plane = plane * (U * U);
@@ -176,16 +179,16 @@ __device__ __forceinline__ void resample_up(const resample_up_args &a)
 #pragma unroll
             for (int d = 0; d < DEEP; ++d) {
                 if (VOLUME && (uint32_t)(out_z + d) >= (uint32_t)(a.deep * U)) continue;
-                float sum[ALL];
+                A sum[ALL];
 #pragma unroll
                 for (int e = 0; e < ALL; ++e) {
-                    const float one = above[d][e];
+                    const A one = above[d][e];
                     sum[e] = way::left(j) * one;
                     if (way::right(j) != 0.0f) sum[e] += way::right(j) * (near ? one : below[d][e]);
                 }
                 T *to = y + d * out_plane + (uint32_t)row * (size_t)out_pitch;
 #pragma unroll
-                for (int s = 0; s < STORES; ++s) put_up<T, N>(a, to + s * a.inner, sum + s * N);
+                for (int s = 0; s < STORES; ++s) put_up<T, N, A>(a, to + s * a.inner, sum + s * N);
             }
         }
 #pragma unroll
@@ -207,12 +210,19 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
     constexpr int BEFORE = U - 1 - (way::MIDDLES ? U / 2 - 1 : 0);
     constexpr int BEHIND = way::MIDDLES ? U / 2 : 0;
     constexpr int ALL = BEFORE + U * K + BEHIND;
-    constexpr bool AHEAD = V == 1 || ALL <= 4;
     constexpr bool APART = V > 1 || SINGLE; // a thread's columns are not side by side in memory
+    // lines of dy are asked for as many lines ahead as there are between two pixels, of planes, which have
+    // little of each; or one, where that is not too much
+    constexpr int SLOTS = !APART && !VOLUME ? U : 1;
+    constexpr bool AHEAD = V == 1 || ALL <= 4;
+    constexpr int ASIDE = BEHIND > 0 ? BEHIND : 1;
+    // In the middles what an edge's samples hand beyond it, where the edge is again, is as much as those
+    // mirrored at it would hand to the edge: of runs, and of planes of a volume, these are loaded there.
+    constexpr bool MIRRORS = V > 1 && way::MIDDLES, MIRRORS_DEEP = VOLUME && way::MIDDLES;
     struct samples {
         wd_run<T, (APART ? V : U * K)> own[APART ? U : 1];
-        wd_run<T, V> before[BEFORE];
-        wd_run<T, V> behind[BEHIND > 0 ? BEHIND : 1];
+        wd_run<T, (APART ? V : BEFORE)> before[APART ? BEFORE : 1];
+        wd_run<T, (APART ? V : ASIDE)> behind[APART ? ASIDE : 1];
     };
     wd_wait_for_previous();
     const up_place<V, K> at(a, a.high, VOLUME);
@@ -230,15 +240,23 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
                       (intptr_t)dy_plane +
                   (size_t)(uint32_t)at.column * U * a.inner + at.channel;
     float share[PLANES]; // 0: there is no such plane
+    int plane_of[PLANES];
 #pragma unroll
     for (int d = 0; d < PLANES; ++d) {
         share[d] = 1.0f;
+        plane_of[d] = d;
         if constexpr (VOLUME) {
             // sample d - BEFORE lies between planes p and p + 1, as along a line
             const int out = d - BEFORE;
             const int p = (out + 2 * U - way::FIRST) / U - 2, j = (out + 2 * U - way::FIRST) % U;
             const bool there = (uint32_t)(first_z + d) < (uint32_t)(U * a.deep);
             float of = p == 0 ? way::left(j) : way::right(j);
+            if constexpr (MIRRORS_DEEP) {
+                share[d] = of;
+                if (out < 0 && at.depth == 0) plane_of[d] = 2 * BEFORE - 1 - d;
+                if (out >= U && at.depth == a.deep - 1) plane_of[d] = 2 * (BEFORE + U) - 1 - d;
+                continue;
+            }
             if (near) of = p == 0 ? 1.0f : 0.0f;
             // beyond the edges is the edge
             else if ((p == -1 && at.depth == 0) || (p == 0 && at.depth == a.deep - 1)) of = 1.0f;
@@ -247,27 +265,32 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
     }
     const bool first = at.column == 0, last = at.column + K == a.wide;
     const int rows = a.high * U;
+    const int inner = (int)a.inner;
     auto load_one = [&](const T *p, samples &s) {
         if constexpr (APART) {
 #pragma unroll
             for (int i = 0; i < U; ++i) s.own[i].load(p + i * a.inner);
+#pragma unroll
+            for (int i = 0; i < BEFORE; ++i) {
+                if (MIRRORS) s.before[i].load(p + (first ? BEFORE - 1 - i : i - BEFORE) * inner);
+                else if (!first) s.before[i].load(p - (BEFORE - i) * a.inner);
+            }
+#pragma unroll
+            for (int i = 0; i < BEHIND; ++i) {
+                if (MIRRORS) s.behind[i].load(p + (last ? U * K - 1 - i : U * K + i) * inner);
+                else if (!last) s.behind[i].load(p + (U * K + i) * a.inner);
+            }
         } else {
             s.own[0].load(p);
-        }
-#pragma unroll
-        for (int i = 0; i < BEFORE; ++i) {
-            if (!first) s.before[i].load(p - (BEFORE - i) * a.inner);
-        }
-#pragma unroll
-        for (int i = 0; i < BEHIND; ++i) {
-            if (!last) s.behind[i].load(p + (U * K + i) * a.inner);
+            if (!first) s.before[0].load(p - BEFORE);
+            if (BEHIND > 0 && !last) s.behind[0].load(p + U * K);
         }
     };
     auto load = [&](int row, samples *s) {
         const T *p = dy + (uint32_t)row * (size_t)from_pitch;
 #pragma unroll
         for (int d = 0; d < PLANES; ++d) {
-            if (!VOLUME || share[d] != 0.0f) load_one(p + d * dy_plane, s[d]);
+            if (!VOLUME || share[d] != 0.0f) load_one(p + plane_of[d] * dy_plane, s[d]);
         }
     };
     auto gather_one = [&](const samples &s, float *sum) {
@@ -284,19 +307,25 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
                           j = (out + 2 * U - way::FIRST) % U;
                 const bool is_before = out < 0, is_behind = out >= U * K;
                 float value;
-                if (is_before) value = wd_widen(s.before[is_before ? i : 0].get(v));
-                else if (is_behind) value = wd_widen(s.behind[is_behind ? out - U * K : 0].get(v));
-                else if constexpr (APART)
-                    value = wd_widen(s.own[out >= 0 && out < U ? out : 0].get(v));
-                else value = wd_widen(s.own[0].get(out >= 0 && out < U * K ? out : 0));
-                if (is_before && first) value = 0.0f;
-                if (is_behind && last) value = 0.0f;
+                const int of_before = is_before ? i : 0, of_behind = is_behind ? out - U * K : 0;
+                if constexpr (APART) {
+                    if (is_before) value = wd_widen(s.before[of_before].get(v));
+                    else if (is_behind) value = wd_widen(s.behind[of_behind].get(v));
+                    else value = wd_widen(s.own[out >= 0 && out < U ? out : 0].get(v));
+                } else {
+                    if (is_before) value = wd_widen(s.before[0].get(of_before));
+                    else if (is_behind) value = wd_widen(s.behind[0].get(of_behind));
+                    else value = wd_widen(s.own[0].get(out >= 0 && out < U * K ? out : 0));
+                }
+                if (!MIRRORS && is_before && first) value = 0.0f;
+                if (!MIRRORS && is_behind && last) value = 0.0f;
                 // nearest: all of it is the left pixel's, whatever the other's would be
                 const float right = near ? 0.0f : way::right(j) * value;
                 const float left = near ? value : way::left(j) * value;
                 if (p >= 0 && p < K) pixel[p] += left;
                 if (p + 1 >= 0 && p + 1 < K && way::right(j) != 0.0f) pixel[p + 1] += right;
                 // beyond the edges is the edge
+                if (MIRRORS) continue;
                 if (p == -1 && !is_before && first) pixel[0] += left;
                 if (p == K - 1 && !is_behind && last && way::right(j) != 0.0f) {
                     pixel[K - 1] += right;
@@ -327,22 +356,33 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
     T *dx = static_cast<T *>(a.out) +
             ((size_t)at.outer * (VOLUME ? (uint32_t)a.deep : 1u) + (uint32_t)at.depth) * plane +
             (uint32_t)at.column * a.inner + at.channel;
-    samples s[PLANES];
+    samples s[SLOTS][PLANES];
     int p = at.begin - (near ? 0 : 1);
     int row = U * p + way::FIRST; /* the first sample between rows p and p + 1 */
     bool have = false;
+    if constexpr (SLOTS > 1) {
+#pragma unroll
+        for (int j = 0; j < U; ++j) {
+            if (row + j >= 0 && row + j < rows) load(row + j, s[j]);
+        }
+    }
     for (; p < at.end; ++p) {
 #pragma unroll
         for (int e = 0; e < K * V; ++e) lower[e] = 0.0f;
 #pragma unroll
         for (int j = 0; j < U; ++j, ++row) {
-            if ((uint32_t)row >= (uint32_t)rows) continue;
+            constexpr int NEXT = SLOTS > 1 ? U : 1;
+            const int slot = SLOTS > 1 ? j : 0;
             // of row `begin` - 1 nothing is wanted
-            if (p < at.begin && way::right(j) == 0.0f) continue;
-            if (!have) load(row, s);
-            gather(s, made);
-            have = AHEAD && row + 1 < rows && !(p + 1 >= at.end && j + 1 == U);
-            if (have) load(row + 1, s);
+            const bool wanted =
+                (uint32_t)row < (uint32_t)rows && (p >= at.begin || way::right(j) != 0.0f);
+            if (SLOTS == 1 && !wanted) continue;
+            if (SLOTS == 1 && !have) load(row, s[0]);
+            gather(s[slot], made);
+            have = AHEAD && row + NEXT < rows &&
+                   (SLOTS > 1 ? p + 1 < at.end : !(p + 1 >= at.end && j + 1 == U));
+            if (have) load(row + NEXT, s[slot]);
+            if (!wanted) continue;
             const float up = near || p + 1 >= a.high ? 1.0f : way::left(j);
             const float down = p < 0 ? 1.0f : way::right(j);
 #pragma unroll
@@ -352,7 +392,7 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
                 for (int e = 0; e < K * V; ++e) lower[e] += down * made[e];
             }
         }
-        if (p >= at.begin) put_up<T, K * V>(a, dx + (uint32_t)p * pitch, upper);
+        if (p >= at.begin) put_up<T, K * V, float>(a, dx + (uint32_t)p * pitch, upper);
 #pragma unroll
         for (int e = 0; e < K * V; ++e) upper[e] = lower[e];
     }

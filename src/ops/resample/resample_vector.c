@@ -258,26 +258,23 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_reason reason;
     struct wd_resample_shape s;
     struct wd_resample_tables ranges;
-    struct wd_resample_memory m = {
-        .from = wd_call_data(call, WD_RESAMPLE_X),
-        .out = wd_call_data(call, WD_RESAMPLE_Y),
-        .tables = call->workspace,
-        .alpha = call->scalars[WD_RESAMPLE_ALPHA],
-        .beta = call->scalars[WD_RESAMPLE_BETA],
-        .streaming =
-            wd_tensor_extent(wd_call_tensor(call, WD_RESAMPLE_Y)) > queue->device->l2_bytes,
-    };
+    struct wd_resample_memory m;
     wd_resample_shape_of(&call->problem, &s, &reason);
+    m = wd_resample_memory_of(call, &s, queue->device);
     if (!s.max) return wd_resample_sum(queue, &s, &m);
-    if (s.has_idx) m.places = wd_call_data(call, WD_RESAMPLE_IDX);
     if (s.has_idx && wd_resample_whole(&s)) {
         struct wd_resample_launch_size size;
         struct resample_lines_args a;
         struct resample_places_args tiles;
+        struct resample_threes_args threes;
         if (wd_resample_by_runs(&s, &m)) return emit_places(queue, &s, &m);
         if (wd_resample_tiles(&s, &m, &tiles)) {
             return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_planes_f32 + s.type],
                                       tiles.count, &tiles);
+        }
+        if (wd_resample_threes(&s, &m, queue->device->multiprocessors, &threes)) {
+            return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_threes_f32 + s.type],
+                                      threes.p.count, &threes);
         }
         if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
             return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_lines_f32 + s.type],

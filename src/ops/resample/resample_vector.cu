@@ -6,6 +6,7 @@
 #include "ops/resample/resample_vector.cuh"
 #include "ops/resample/resample_lines.cuh"
 #include "ops/resample/resample_planes.cuh"
+#include "ops/resample/resample_threes.cuh"
 
 namespace {
 

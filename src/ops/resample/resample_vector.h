@@ -81,7 +81,8 @@ cudnnStatus_t wd_resample_make_tables(struct wd_queue *queue, const struct wd_re
                                       const struct wd_resample_tables *tables, int count,
                                       void *memory);
 
-/* Memory of a call. `from` is x or dy, `out` y or dx. */
+/* Memory of a call: `from` is x or dy, `out` y or dx, `tables` the workspace; of maxima with an index tensor
+ * `places` is that. */
 struct wd_resample_memory {
     const void *from;
     void *out;
@@ -91,6 +92,9 @@ struct wd_resample_memory {
     double beta;
     bool streaming; /* out is larger than the caches */
 };
+struct wd_resample_memory wd_resample_memory_of(const struct wd_call *call,
+                                                const struct wd_resample_shape *shape,
+                                                const struct wd_device *device);
 
 /* Weighted sums, and with their tables. */
 bool wd_resample_can_sum(const struct wd_resample_shape *s, struct wd_reason *reason);
@@ -116,6 +120,10 @@ struct resample_places_args wd_resample_places_args_of(const struct wd_resample_
  * the arguments are for runs of windows, both ways. */
 bool wd_resample_tiles(const struct wd_resample_shape *s, const struct wd_resample_memory *memory,
                        struct resample_places_args *a);
+/* Planes by windows of three rows and columns, by two, of which there are half as many as columns, in whole
+ * runs. */
+bool wd_resample_threes(const struct wd_resample_shape *s, const struct wd_resample_memory *memory,
+                        int multiprocessors, struct resample_threes_args *a);
 /* From staged lines, where a block's fit: `shared` bytes and as many blocks and threads. */
 struct wd_resample_launch_size {
     int64_t blocks;

@@ -132,6 +132,16 @@ struct resample_places_args {
     struct resample_places_axis axis[RESAMPLE_AXES];
 };
 
+/* Of planes by windows of three, by two: a thread some windows side by side. by_column: threads of a line of
+ * windows; by_row: groups of rows. */
+enum { RESAMPLE_THREES = 4 /* windows of a thread, forward */ };
+
+struct resample_threes_args {
+    struct resample_places_args p;
+    int32_t rows; /* of windows, of a thread */
+    int32_t unused;
+};
+
 /* The same of elements from staged lines, at whatever alignment: a block a stretch of a line of `out`
  * and some rows of it, a few walks one below the other. */
 enum { RESAMPLE_PLACES = 4 /* of a thread */ };

@@ -76,18 +76,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_reason reason;
     struct wd_resample_shape s;
     struct layout l;
-    struct wd_resample_memory m = {
-        .from = wd_call_data(call, WD_RESAMPLE_BACK_DY),
-        .out = wd_call_data(call, WD_RESAMPLE_BACK_DX),
-        .tables = call->workspace,
-        .alpha = call->scalars[WD_RESAMPLE_ALPHA],
-        .beta = call->scalars[WD_RESAMPLE_BETA],
-        .streaming =
-            wd_tensor_extent(wd_call_tensor(call, WD_RESAMPLE_BACK_DX)) > queue->device->l2_bytes,
-    };
+    struct wd_resample_memory m;
     wd_resample_shape_of(&call->problem, &s, &reason);
+    m = wd_resample_memory_of(call, &s, queue->device);
     if (!s.max) return wd_resample_sum(queue, &s, &m);
-    if (s.has_idx) m.places = wd_call_data(call, WD_RESAMPLE_BACK_IDX);
     if (twos_of(&s, &m) > 0) {
         const struct resample_places_args a = wd_resample_places_args_of(&s, &m);
         const int kernel = KERNEL_resample_twos_f32_2 + s.type * 2 + (twos_of(&s, &m) == 3);
@@ -97,9 +89,14 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         struct wd_resample_launch_size size;
         struct resample_lines_args a;
         struct resample_places_args tiles;
+        struct resample_threes_args threes;
         if (wd_resample_tiles(&s, &m, &tiles)) {
             return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_planes_back_f32 + s.type],
                                       2 * (int64_t)tiles.count, &tiles);
+        }
+        if (wd_resample_threes(&s, &m, queue->device->multiprocessors, &threes)) {
+            return wd_resample_launch(queue, &kernel_rows[KERNEL_resample_threes_back_f32 + s.type],
+                                      threes.p.count, &threes);
         }
         if (wd_resample_lines_args_of(&s, &m, queue->device->multiprocessors, &a, &size)) {
             return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_lines_back_f32 + s.type],

@@ -4,6 +4,7 @@
 // the few windows over it. No atomics.
 #include "ops/resample/resample_lines.cuh"
 #include "ops/resample/resample_planes.cuh"
+#include "ops/resample/resample_threes.cuh"
 
 namespace {
 

@@ -190,46 +190,25 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_resample_tables t;
     struct resample_walk_args a;
     struct plan p;
+    struct wd_resample_memory m;
     const int64_t *out;
-    const int64_t *from;
-    int input;
-    int output;
     wd_resample_shape_of(&call->problem, &s, &reason);
+    m = wd_resample_memory_of(call, &s, queue->device);
     t = tables_of(&s);
-    input = s.backward ? WD_RESAMPLE_BACK_DY : WD_RESAMPLE_X;
-    output = s.backward ? WD_RESAMPLE_BACK_DX : WD_RESAMPLE_Y;
     out = s.backward ? s.image : s.windows;
-    from = s.backward ? s.windows : s.image;
-    memset(&a, 0, sizeof a);
-    a.from = wd_call_data(call, input);
-    a.out = wd_call_data(call, output);
     if (!plan_of(&s, &t, queue->device->multiprocessors,
-                 (uintptr_t)a.from % 16 == 0 && (uintptr_t)a.out % 16 == 0, &p)) {
+                 (uintptr_t)m.from % 16 == 0 && (uintptr_t)m.out % 16 == 0, &p)) {
         /* lines that only aligned pointers need not be staged for */
-        const struct wd_resample_memory m = {
-            .from = a.from,
-            .out = a.out,
-            .tables = call->workspace,
-            .alpha = call->scalars[WD_RESAMPLE_ALPHA],
-            .beta = call->scalars[WD_RESAMPLE_BETA],
-        };
         return wd_resample_sum(queue, &s, &m);
     }
+    memset(&a, 0, sizeof a);
     a.compact = forms[p.form].taps > 0; /* else weights are looked up by every line */
-    for (int d = 0; a.compact && d < RESAMPLE_AXES; ++d) {
-        a.compact = wd_resample_set_near(&s, &t, d, &a.near[d]);
-    }
-    if (!a.compact) WD_TRY(wd_resample_make_tables(queue, &s, &t, 1, call->workspace));
-    a.alpha = call->scalars[WD_RESAMPLE_ALPHA];
-    a.beta = call->scalars[WD_RESAMPLE_BETA];
-    a.scales = a.alpha != 0.0;
-    a.blends = a.beta != 0.0;
-    a.streaming = wd_tensor_extent(wd_call_tensor(call, output)) > queue->device->l2_bytes;
+    wd_resample_walk_sizes(&s, &t, &a);
+    WD_TRY(wd_resample_walk_call(queue, &s, &t, &m, &a));
     a.rows = (int32_t)p.rows;
     a.walks = (int32_t)p.walks;
     a.lines = (int32_t)p.lines;
     a.threads = (uint32_t)p.threads;
-    a.inner = (uint32_t)s.inner;
     a.units = (uint32_t)p.units;
     a.segment = (uint32_t)p.segment;
     a.weights_at = (uint32_t)p.weights_at;
@@ -237,20 +216,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.stage_at = (uint32_t)p.stage_at;
     a.pitch = (uint32_t)p.pitch;
     a.stage_lines = (uint32_t)p.stage_lines;
-    a.total = s.outer * from[0] * from[1] * from[2] * s.inner;
     a.by_run = wd_fastdiv_of((uint32_t)(s.inner / p.unit_elements));
     a.by_segments = wd_fastdiv_of((uint32_t)p.segments);
     a.by_bands = wd_fastdiv_of((uint32_t)p.bands);
-    a.by_depth = wd_fastdiv_of((uint32_t)out[0]);
     a.by_chunks = wd_fastdiv_of((uint32_t)(p.pitch / 16));
-    for (int d = 0; d < RESAMPLE_AXES; ++d) {
-        const char *memory = call->workspace;
-        a.axis[d].entries = (const struct resample_entry *)(memory + t.entries[d]);
-        a.axis[d].weights = memory + t.weights[d];
-        a.axis[d].taps = (int32_t)t.taps[d];
-        a.axis[d].from = (int32_t)from[d];
-        a.axis[d].out = (int32_t)out[d];
-    }
     return wd_emit_kernel(queue, &kernel_rows[kernel_of(&s, &p)],
                           s.outer * out[0] * p.bands * p.segments, (uint32_t)(p.threads * p.walks),
                           (uint32_t)p.shared, &a);

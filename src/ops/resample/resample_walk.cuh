@@ -43,8 +43,8 @@ __device__ __forceinline__ void walk_pairs(const resample_walk_args &a, const wa
     constexpr int N = LINE::N;
     typedef typename LINE::A A;
     const walk_row<A> *rows = rows_of<A>(a, w.walk);
-    A upper[N], lower[N];
-    int upper_line = -1, lower_line = -1;
+    A upper[N], lower[N]; // of line have - 1 and line `have`
+    int have = -1;
     ahead<LINE> next(w.end > w.begin ? rows[w.end - w.begin - 1].first + 2 : 0);
     next.limit = min(next.limit, a.axis[1].from);
 #pragma unroll
@@ -52,24 +52,32 @@ __device__ __forceinline__ void walk_pairs(const resample_walk_args &a, const wa
     for (int row = w.begin; row < w.end; ++row, line += pitch) {
         const walk_row<A> r = *rows++;
         A sum[N];
-        if ((r.uses & 1) && upper_line != r.first) {
-            if (lower_line == r.first) {
+        // rows begin no earlier than the ones before them
+        const int last = r.first + (r.uses >> 1);
+        have = max(have, r.first - 1);
+#pragma unroll 1
+        while (r.uses && have < last) {
 #pragma unroll
-                for (int i = 0; i < N; ++i) upper[i] = lower[i];
-            } else {
-                next.sums(across, r.first, upper);
+            for (int i = 0; i < N; ++i) upper[i] = lower[i];
+            next.sums(across, ++have, lower);
+        }
+        // a line that does not count may hold anything
+        if (r.uses == 3) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                sum[i] = r.weight[0] * upper[i];
+                sum[i] += r.weight[1] * lower[i];
             }
-            upper_line = r.first;
-        }
-        if ((r.uses & 2) && lower_line != r.first + 1) {
-            lower_line = r.first + 1;
-            next.sums(across, lower_line, lower);
-        }
+        } else if (r.uses == 0) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) sum[i] = (r.uses & 1) ? r.weight[0] * upper[i] : (A)0;
-        if (r.uses & 2) {
+            for (int i = 0; i < N; ++i) sum[i] = 0;
+        } else if (have == last) {
+            const A by = r.uses == 2 ? r.weight[1] : r.weight[0];
 #pragma unroll
-            for (int i = 0; i < N; ++i) sum[i] += r.weight[1] * lower[i];
+            for (int i = 0; i < N; ++i) sum[i] = by * lower[i];
+        } else {
+#pragma unroll
+            for (int i = 0; i < N; ++i) sum[i] = r.weight[0] * upper[i];
         }
         across.put(line, sum);
     }
@@ -104,7 +112,10 @@ __device__ __forceinline__ void walk_lines(const resample_walk_args &a, const wa
                 const A by = weight[(from - line0) * ACTIVE + k];
                 if (by == 0) continue;
 #pragma unroll
-                for (int i = 0; i < N; ++i) open[k][i] += by * made[i];
+                for (int i = 0; i < N; ++i) {
+                    if (across.is_idle(i)) break;
+                    open[k][i] += by * made[i];
+                }
             }
         }
         across.put(line, open[0]);
@@ -163,7 +174,7 @@ __device__ __forceinline__ void resample_walk_staged(const resample_walk_args &a
     s.set<acc<T>>(a, w, (uint32_t)sizeof(T));
     stage_lines<T>(a, s);
     note<acc<T>, ACTIVE>(a, w);
-    const line across(a, w, s);
+    const line across(a, w, s, [](uint32_t) { return 0u; });
     __syncthreads();
     walk_rows<line, ACTIVE>(a, w, across);
 }

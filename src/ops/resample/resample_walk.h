@@ -18,6 +18,17 @@ int64_t wd_resample_walk_rows(int64_t warps, int64_t out, int64_t most, int64_t 
 bool wd_resample_set_near(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
                           int d, struct resample_near *near);
 
+/* What follows from the problem, however rows are shared out. `compact` is 0 where tables are not wanted in
+ * the arguments, and after it where they do not fit. */
+void wd_resample_walk_sizes(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                            struct resample_walk_args *a);
+
+/* What follows from the call; and makes the tables where the arguments have none. */
+cudnnStatus_t wd_resample_walk_call(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                    const struct wd_resample_tables *t,
+                                    const struct wd_resample_memory *memory,
+                                    struct resample_walk_args *a);
+
 /* Enlarging by two or four: which of the kernels of a type, and their arguments; -1 where it is something
  * else. */
 struct resample_up_args;

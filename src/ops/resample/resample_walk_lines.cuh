@@ -102,6 +102,10 @@ template <class T, int V, int TAPS> struct direct_line {
     {
         return depths != 1;
     }
+    __device__ __forceinline__ bool is_idle(int) const
+    {
+        return false;
+    }
 
     __device__ __forceinline__ void one(const T *line, A *sum) const
     {
@@ -248,25 +252,34 @@ template <class T, int PLACES, int TAPS> struct staged_line {
     uint32_t at;
     uint32_t apart;
     uint32_t places; /* of the segment, from `at` on */
+    uint32_t units;  /* of the segment */
     uint32_t empty;  /* places without a tap, as bits */
+    bool any_empty;  /* of a place of the warp */
     int sure;        /* taps of which no place of the warp has a weight of 0 */
 
+    // PLANES: places may go on in other planes, whose lines lie a.pitch behind one another.
+    template <class PLANES>
     __device__ __forceinline__ staged_line(const resample_walk_args &args, const walker &w,
-                                           const stage_of &s)
+                                           const stage_of &s, const PLANES &plane_of)
         : a(args), deep(args, 0, w.depth)
     {
         at = w.unit + w.thread;
         apart = a.threads;
         places = w.thread < w.units ? w.units - w.thread : 0;
+        units = w.units;
         step = a.inner * (uint32_t)sizeof(T);
         empty = 0;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
+            offset[i][0] = 0;
+            if (is_idle(i)) continue;
             uint32_t c = min(at + i * apart, w.unit + w.units - 1);
+            const uint32_t plane = plane_of(c);
             const uint32_t channel = wd_take_rest(c, a.by_run);
             const taps_of<A> e(a, 2, c);
             const uint32_t first =
-                ((uint32_t)(e.first - s.first_column) * a.inner + channel) * (uint32_t)sizeof(T);
+                ((uint32_t)(e.first - s.first_column) * a.inner + channel) * (uint32_t)sizeof(T) +
+                plane * a.pitch;
             if (e.count <= 0) empty |= 1u << i;
             if constexpr (TAPS == 2) {
                 // of one alone both are halves: a weight of 0 would make NaN of what is infinite
@@ -287,13 +300,16 @@ template <class T, int PLACES, int TAPS> struct staged_line {
                 count[i] = e.count;
             }
         }
+        any_empty = wd_ballot(empty != 0) != 0;
         sure = 0;
         if constexpr (TAPS > 2) {
             bool zero = false;
 #pragma unroll
             for (int t = 0; t < TAPS; ++t) {
 #pragma unroll
-                for (int i = 0; i < N; ++i) zero = zero || weight[i][t] == 0;
+                for (int i = 0; i < N; ++i) {
+                    if (!is_idle(i)) zero = zero || weight[i][t] == 0;
+                }
                 if (wd_ballot(zero) == 0) sure = t + 1;
             }
         }
@@ -315,34 +331,42 @@ template <class T, int PLACES, int TAPS> struct staged_line {
     {
         return deep.count != 1;
     }
+    // Of many places a short line has no more than its own, by fours: no thread has place i.
+    __device__ __forceinline__ bool is_idle(int i) const
+    {
+        return N > 4 && i / 4 * 4 * apart >= units;
+    }
 
     // As many taps as any window has, of which the first `sure` count for all places of the warp.
-    __device__ __forceinline__ void add_taps(const unsigned char *line, A *sum) const
+    __device__ __forceinline__ void add_taps(uint32_t line, A *sum) const
     {
 #pragma unroll
         for (int i = 0; i < N; ++i) sum[i] = 0;
 #pragma unroll
         for (int t = 0; t < TAPS; ++t) {
             if (t >= a.axis[2].taps) break;
-            const unsigned char *tap = line + t * step;
+            const uint32_t tap = line + t * step;
             if (t < sure) {
 #pragma unroll
                 for (int i = 0; i < N; ++i) {
-                    const T v = *reinterpret_cast<const T *>(tap + offset[i][0]);
+                    if (is_idle(i)) break;
+                    const T v = *reinterpret_cast<const T *>(stage + (tap + offset[i][0]));
                     sum[i] += weight[i][t] * wd_widen(v);
                 }
                 continue;
             }
 #pragma unroll
             for (int i = 0; i < N; ++i) {
+                if (is_idle(i)) break;
                 if (weight[i][t] == 0) continue;
-                const T v = *reinterpret_cast<const T *>(tap + offset[i][0]);
+                const T v = *reinterpret_cast<const T *>(stage + (tap + offset[i][0]));
                 sum[i] += weight[i][t] * wd_widen(v);
             }
         }
     }
 
-    __device__ __forceinline__ void add(const unsigned char *line, A *sum) const
+    // `line`: bytes from `stage` on
+    __device__ __forceinline__ void add(uint32_t line, A *sum) const
     {
         if constexpr (TAPS > 2) {
             add_taps(line, sum);
@@ -351,14 +375,18 @@ template <class T, int PLACES, int TAPS> struct staged_line {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             A made = 0;
+            if (is_idle(i)) {
+                sum[i] = 0;
+                continue;
+            }
             if constexpr (TAPS == 2) {
 #pragma unroll
                 for (int t = 0; t < TAPS; ++t) {
-                    made +=
-                        weight[i][t] * wd_widen(*reinterpret_cast<const T *>(line + offset[i][t]));
+                    const T v = *reinterpret_cast<const T *>(stage + (line + offset[i][t]));
+                    made += weight[i][t] * wd_widen(v);
                 }
             } else {
-                const unsigned char *tap = line + offset[i][0];
+                const unsigned char *tap = stage + (line + offset[i][0]);
 #pragma unroll 2
                 for (int t = 0; t < count[i]; ++t, tap += step) {
                     made += __ldg(weights[i] + t) * wd_widen(*reinterpret_cast<const T *>(tap));
@@ -370,7 +398,7 @@ template <class T, int PLACES, int TAPS> struct staged_line {
 
     __device__ __forceinline__ void sums(int line, A *sum) const
     {
-        const unsigned char *p = stage + (uint32_t)(line - first_line) * a.pitch;
+        uint32_t p = (uint32_t)(line - first_line) * a.pitch;
         uint32_t shift = phase + (uint32_t)line * line_bytes;
         if (!is_deep()) {
             add(p + shift % 16, sum);
@@ -389,7 +417,7 @@ template <class T, int PLACES, int TAPS> struct staged_line {
 
     __device__ __forceinline__ void clear_empty(A *sum) const
     {
-        if (TAPS == 2 && empty) {
+        if (TAPS == 2 && any_empty) {
 #pragma unroll
             for (int i = 0; i < N; ++i) sum[i] = empty >> i & 1 ? (A)0 : sum[i];
         }
