@@ -230,13 +230,25 @@ struct table_halves {
         sizes_of_lines(near_table(), number, word);
         if (!finish_sizes(a, number, word)) return;
         wd_draw_second(d, block, second);
+        uint32_t tails = 0; // bit 15 - w of word w's lower half, and 31 - w of its upper one
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            // a carry where there are bits
+            const uint32_t entry = (number[w] & RNG_ENTRY_BITS * 0x10001u) + 0x7fff7fffu;
+            tails |= (~entry & 0x80008000u) >> w;
+        }
 #pragma unroll 1
-        for (int i = 0; i < WD_PHILOX_HALVES; ++i) {
-            const uint32_t half = number[0] & 0xffffu;
-            if (rng_is_tail(half)) word[0] = (word[0] & 0xffff0000u) | tail_of(a, half, second[0]);
-            turn_halves(number);
-            turn_halves(second);
-            turn_halves(word);
+        for (; tails != 0; tails &= tails - 1) {
+            const uint32_t bit = wd_lowest(tails), at = 15 - bit % 16, high = bit & 16;
+            const auto pick = [&](const uint32_t *from) {
+                return (at & 2 ? (at & 1 ? from[3] : from[2]) : (at & 1 ? from[1] : from[0])) >>
+                       high;
+            };
+            const uint32_t made = tail_of(a, pick(number) & 0xffffu, pick(second)) << high;
+#pragma unroll
+            for (uint32_t w = 0; w < 4; ++w) {
+                if (w == at) word[w] = (word[w] & ~(0xffffu << high)) | made;
+            }
         }
     }
 };

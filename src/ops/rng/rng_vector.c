@@ -30,7 +30,6 @@ enum {
     ELEMENTS_MAX_LOG2 = 34,  /* blocks of bits are counted in 32 bits */
     TILE_BYTES = 16384,      /* wanted, and */
     TILE_BYTES_MOST = 39000, /* what a launch may ask for besides a table */
-    TILE_ROW = 128,          /* bytes of a pixel, where there are more */
     TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
     TILE_PIXELS = 128,
     TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
@@ -173,7 +172,8 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
     }
     if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
     a->runs = RNG_RUNS;
-    a->whole_blocks = (uint32_t)(a->count / (threads * RNG_RUNS * run));
+    /* where runs are handed on, all but the first */
+    a->whole_blocks = (uint32_t)((a->count + shift) / (threads / 32 * RNG_RUNS * own * run));
     return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
                           (uint32_t)threads, 0, a);
 }
@@ -214,10 +214,10 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     int64_t wide = channels;
     int64_t pixels, groups, spans;
     if (channels * bytes > TILE_ROW_WHOLE && channels * bytes % RNG_BYTES == 0 && a->shift == 0) {
-        wide = TILE_ROW / bytes;
-        a->units = TILE_ROW / RNG_BYTES;
+        wide = RNG_ROW / bytes;
+        a->units = RNG_ROW / RNG_BYTES;
     } else if (channels * bytes * block > TILE_BYTES_MOST - RNG_BYTES) {
-        wide = 2 * TILE_ROW / bytes;
+        wide = 2 * RNG_ROW / bytes;
     }
     a->contiguous = wide == channels;
     pixels = wd_clamp(TILE_BYTES / (wide * bytes) / block * block, block, TILE_PIXELS);
@@ -231,6 +231,9 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     a->small = spans == 1 && plane % block != 0;
     a->row_blocks = (uint32_t)(a->small || plane % block == 0 ? wd_ceil_div(pixels, block)
                                                               : (pixels + 2 * block - 2) / block);
+    /* 4 and 2 bytes have such kernels; 16 bytes of channels are a block of bits or two */
+    a->turned = a->small && a->units > 0 && (bytes == 2 || bytes == 4) && channels % block == 0 &&
+                wide % block == 0;
     a->tile_channels = (uint32_t)wide;
     a->tile_pixels = (uint32_t)pixels;
     a->by_channels = wd_fastdiv_of((uint32_t)wide);

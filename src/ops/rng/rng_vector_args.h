@@ -17,6 +17,7 @@ enum {
     RNG_THREADS = 256,
     RNG_BYTES = 16, /* of a store */
     RNG_RUNS = 4,   /* of a thread */
+    RNG_ROW = 128,  /* bytes of a pixel in a tile, where there are more */
     RNG_WORD = 32,  /* elements of a run of a mask */
     RNG_NORMAL_THREADS = 512,
     RNG_NORMAL_FIXED =
@@ -50,7 +51,8 @@ struct rng_vector_args {
     int32_t streaming;
     uint32_t runs;         /* flat: of a thread */
     uint32_t whole_blocks; /* flat: of threads, all of whose runs are y's */
-    int32_t small; /* tiles: have whole planes, whose elements are neighbours in the index */
+    int32_t small;  /* tiles: have whole planes, whose elements are neighbours in the index */
+    int32_t turned; /* and are whole blocks of bits, channels by 16 bytes */
     uint32_t channels;
     uint32_t plane;
     uint32_t tile_channels;

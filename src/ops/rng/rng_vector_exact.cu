@@ -136,21 +136,21 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
     }
     // a warp makes 32 runs of the index, of which the first one's are the last of the warp before
     int64_t base = ((int64_t)blockIdx.x * (threads * a.runs) + threadIdx.x) / 32 * 31 - 1;
+    const uint32_t step = threads / 32 * 31;
     const int before = a.shift / (int)sizeof(T);
+    const bool whole = blockIdx.x > 0 && blockIdx.x < a.whole_blocks;
+    char *to = static_cast<char *>(a.y) - a.shift + (base + lane) * RNG_BYTES;
 #pragma unroll 1
-    for (int u = 0; u < a.runs; ++u, base += threads / 32 * 31) {
-        const int64_t run = base + lane, at = base * in::COUNT - before; // of the warp
+    for (int u = 0; u < a.runs; ++u, base += step, to += step * RNG_BYTES) {
+        const int64_t run = base + lane;
         uint32_t shifted[4];
-        if (at + in::COUNT >= a.count) return;
+        if (!whole && base * in::COUNT - before + in::COUNT >= a.count) return; // all of a warp
         make_run<T, WAY>(a, d, (uint32_t)(run >> in::PARTS_LOG2) * in::BLOCKS,
                          (uint32_t)run % in::PARTS, word + 4);
         take_from<(int)sizeof(T)>(word + 4, (uint32_t)(RNG_BYTES - a.shift), shifted);
         if (lane == 0) continue;
-        if (at >= 0 && at + 32 * in::COUNT <= a.count) {
-            store_run(a, static_cast<P *>(a.y) + at + lane * in::COUNT, shifted);
-        } else {
-            store<P>(a, at + lane * in::COUNT, shifted);
-        }
+        if (whole) store_run(a, to, shifted);
+        else store<P>(a, run * in::COUNT - before, shifted);
     }
 }
 
@@ -291,6 +291,49 @@ template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &
     }
 }
 
+// A tile of whole planes of some channels, which are whole blocks of bits: it is made in the order of the index, and
+// turned where it is stored, 16 bytes of a pixel at a time.
+template <class M>
+__device__ __forceinline__ void turned_tile(const rng_vector_args &a, const wd_drawing &d,
+                                            uint32_t block, uint32_t channels, void *to)
+{
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    typedef piece<sizeof(typename M::stored)> P;
+    constexpr uint32_t BYTES = sizeof(P), COUNT = M::IN_BLOCK, WORDS = COUNT * BYTES / 4;
+    constexpr uint32_t UNIT = RNG_BYTES / BYTES, UNITS = RNG_ROW / RNG_BYTES;
+    const P *tile = reinterpret_cast<const P *>(shared);
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < channels * a.plane / COUNT; i += blockDim.x) {
+        uint32_t word[WORDS];
+        M::all(a, d, block + i, word);
+#pragma unroll
+        for (uint32_t w = 0; w < WORDS; w += 4) {
+            reinterpret_cast<uint4 *>(shared)[i * (WORDS / 4) + w / 4] =
+                make_uint4(word[w], word[w + 1], word[w + 2], word[w + 3]);
+        }
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < a.plane * UNITS; i += blockDim.x) {
+        const uint32_t p = i / UNITS, c = i % UNITS * UNIT;
+        const P *from = tile + c * a.plane + p;
+        uint32_t word[4];
+        if (c >= channels) continue;
+#pragma unroll
+        for (uint32_t w = 0; w < 4; ++w) {
+            if constexpr (BYTES == 4) {
+                word[w] = from[0];
+                from += a.plane;
+            } else {
+                word[w] = __byte_perm(from[0], from[a.plane], 0x5410);
+                from += 2 * a.plane;
+            }
+        }
+        *reinterpret_cast<uint4 *>(static_cast<P *>(to) + (int64_t)p * a.channels + c) =
+            make_uint4(word[0], word[1], word[2], word[3]);
+    }
+}
+
 template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &a)
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
@@ -309,6 +352,13 @@ template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &
     // as far behind a boundary as in y
     const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
     P *tile = reinterpret_cast<P *>(shared + shift);
+    if constexpr (sizeof(P) == 2 || sizeof(P) == 4) {
+        if (a.turned) {
+            turned_tile<M>(a, d, (image * a.channels + channel) * a.plane / COUNT,
+                           (uint32_t)channels, y + start);
+            return;
+        }
+    }
     // Neighbours have neighbouring channels. Of whole planes a block of bits goes on from one channel to the
     // next: it is made with the one that it begins in, or, that before the tile, last.
     const uint32_t origin = (image * a.channels + channel) * a.plane + pixel;
