@@ -11,7 +11,7 @@
 #define WD_KERNELS_ROWS "ops/softmax/softmax_columns_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { TYPE_F64 = 1, TYPE_F16 = 2 }; /* places among the kernels of four types */
+enum { TYPE_F64 = 1, TYPE_BF16 = 3 }; /* places among the four types */
 
 enum {
     WARP = SOFTMAX_WARP,
@@ -20,43 +20,48 @@ enum {
     ACROSS_SHARED = 64,   /* bounds the shared memory: 40 KiB */
     HELD_THREADS = 128,   /* of a block whose threads have all channels of their positions */
     HELD_CHANNELS = 32,   /* at most */
+    RUN = 4,              /* positions of a thread, where there are several */
     HELD_FILL = 64,       /* such threads that a processor must have for them to pay */
 };
 
-/* The kernels of a direction, the first of each two to four: columns and those of few channels have no fp64. */
+/* The kernels of a direction. There may be no packed ones, fp16 and bf16, and no word32. */
 struct direction {
-    int columns, columns_one, columns_long;
-    int wide8, word32, odd32_f16;
-    uint32_t column_runs; /* channels of a thread */
+    int runs, packed, one, one_f64, long_, long_f64;
+    int wide8, word32, odd32;
+    uint32_t column_runs; /* channels of a thread that has several positions */
     uint32_t column_ones;
+    uint32_t column_wides; /* of fp64 */
 };
 
 static const struct direction forward = {
-    KERNEL_softmax_columns_f32,
-    KERNEL_softmax_columns_one_f32,
-    KERNEL_softmax_columns_long_f32,
-    KERNEL_softmax_columns_wide8_f32,
-    KERNEL_softmax_columns_word32_f32,
-    KERNEL_softmax_columns_odd32_f16,
+    KERNEL_softmax_columns_runs,
+    -1,
+    KERNEL_softmax_columns_one,
+    KERNEL_softmax_columns_one_f64,
+    KERNEL_softmax_columns_long,
+    KERNEL_softmax_columns_long_f64,
+    KERNEL_softmax_columns_wide8,
+    KERNEL_softmax_columns_word32,
+    KERNEL_softmax_columns_odd32,
     8,
-    16,
+    32,
+    11,
 };
 
 static const struct direction backward = {
-    KERNEL_softmax_gradient_columns_f32,
-    KERNEL_softmax_gradient_columns_one_f32,
-    KERNEL_softmax_gradient_columns_long_f32,
-    KERNEL_softmax_gradient_columns_wide8_f32,
-    KERNEL_softmax_gradient_columns_word32_f32,
-    KERNEL_softmax_gradient_columns_odd32_f16,
+    KERNEL_softmax_gradient_columns_runs,
+    KERNEL_softmax_gradient_columns_f16,
+    KERNEL_softmax_gradient_columns_one,
+    KERNEL_softmax_gradient_columns_one_f64,
+    KERNEL_softmax_gradient_columns_long,
+    KERNEL_softmax_gradient_columns_long_f64,
+    KERNEL_softmax_gradient_columns_wide8,
+    -1,
+    KERNEL_softmax_gradient_columns_odd32,
     4,
     12,
+    9,
 };
-
-static int type_of_three(const struct wd_softmax_shape *s)
-{
-    return s->type > TYPE_F64 ? s->type - 1 : 0;
-}
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
@@ -103,13 +108,13 @@ static int64_t tiles_of(const struct tiling *t, const struct wd_softmax_shape *s
 }
 
 static struct tiling tile(const struct direction *d, const struct wd_softmax_shape *s,
-                          bool whole_runs, const struct wd_device *device)
+                          int64_t positions, const struct wd_device *device)
 {
-    struct tiling t = {.elements = whole_runs ? s->elements : 1,
-                       .held = whole_runs ? d->column_runs : d->column_ones};
+    struct tiling t = {.elements = positions,
+                       .held = positions > 1 ? d->column_runs : d->column_ones};
     int64_t narrowest = 32 / s->bytes / t.elements; /* 32 bytes side by side */
     int most = wd_softmax_gpu_cluster(device);
-    if (!whole_runs && s->bytes == 8) t.held = SOFTMAX_WIDE(t.held);
+    if (s->type == TYPE_F64) t.held = d->column_wides;
     hold(&t, s->length, narrowest, most);
     if (t.held == 0) {
         t.across = 4 * (32 / s->bytes);
@@ -145,19 +150,26 @@ static void set_positions(struct softmax_vector_args *a, const struct wd_softmax
 }
 
 static cudnnStatus_t emit_tiles(const struct direction *d, const struct wd_softmax_shape *s,
-                                bool aligned, struct wd_queue *queue, struct softmax_vector_args *a)
+                                int64_t at_once, struct wd_queue *queue,
+                                struct softmax_vector_args *a)
 {
-    bool whole_runs = aligned && s->inner % s->elements == 0 && s->type != TYPE_F64;
-    struct tiling t = tile(d, s, whole_runs, queue->device);
-    int kernel = t.held == 0  ? d->columns_long + s->type
-                 : whole_runs ? d->columns + type_of_three(s)
-                              : d->columns_one + s->type;
+    bool wide = s->type == TYPE_F64;
+    bool whole_runs = at_once >= RUN * s->bytes && s->inner % RUN == 0 && !wide;
+    bool packed =
+        d->packed >= 0 && s->bytes == 2 && at_once >= SOFTMAX_BYTES && s->inner % s->elements == 0;
+    struct tiling t = tile(d, s, packed ? s->elements : whole_runs ? RUN : 1, queue->device);
+    int kernel = t.held == 0  ? (wide ? d->long_f64 : d->long_)
+                 : packed     ? d->packed + (s->type == TYPE_BF16)
+                 : whole_runs ? d->runs
+                 : wide       ? d->one_f64
+                              : d->one;
     int64_t threads = t.across * t.down;
     int64_t slices = t.across < WARP ? threads / WARP : t.down;
-    int64_t shared = (slices + 1 + (t.cluster > 1)) * t.across * t.elements * s->pair;
+    int64_t width = t.across * t.elements;
+    int64_t shared = (slices * (width + 1) + (1 + (t.cluster > 1)) * width) * s->pair;
     if (slices == 1 && t.cluster == 1) shared = 0;
     a->runs = wd_ceil_div(s->length, t.cluster);
-    a->cluster = (uint32_t)t.cluster;
+    wd_softmax_set_cluster(a, t.cluster);
     set_positions(a, s, s->outer * s->inner + t.across * t.elements);
     wd_softmax_set_lanes(a, t.across);
     return wd_emit_cluster_kernel(queue, &kernel_rows[kernel], tiles_of(&t, s) * t.cluster,
@@ -170,18 +182,17 @@ static int held_kernel(const struct direction *d, const struct wd_softmax_shape 
                        const struct wd_device *device, int64_t at_once, int64_t *positions)
 {
     int kernel;
-    bool whole_runs = at_once >= SOFTMAX_BYTES && s->inner % s->elements == 0;
-    int type = type_of_three(s);
+    bool whole_runs = at_once >= RUN * s->bytes && s->inner % RUN == 0;
     if (s->length > HELD_CHANNELS || s->type == TYPE_F64) return -1;
     if (whole_runs && s->length <= 8) {
-        *positions = s->elements;
-        kernel = d->wide8 + type;
-    } else if (s->bytes > 2 || (at_once >= 4 && s->inner % 2 == 0)) {
-        *positions = s->bytes == 2 ? 2 : 1;
-        kernel = d->word32 + type;
+        *positions = RUN;
+        kernel = d->wide8;
+    } else if (s->bytes == 2 && at_once >= 4 && s->inner % 2 == 0 && d->word32 >= 0) {
+        *positions = 2;
+        kernel = d->word32;
     } else {
         *positions = 1;
-        kernel = d->odd32_f16 + s->type - TYPE_F16;
+        kernel = d->odd32;
     }
     if (s->outer * s->inner / *positions < (int64_t)device->multiprocessors * HELD_FILL) return -1;
     return kernel;
@@ -197,14 +208,17 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t at_once;
     int kernel;
     wd_softmax_gpu_args(call, queue->device, &s, &a, &alike);
-    at_once = !alike || a.shift % 2 != 0 ? s.bytes : a.shift == 0 ? SOFTMAX_BYTES : 2 * s.bytes;
+    at_once = !alike || a.shift % 2 != 0 ? s.bytes
+              : a.shift == 0             ? SOFTMAX_BYTES
+              : a.shift % 4 == 0         ? 4 * s.bytes
+                                         : 2 * s.bytes;
     kernel = held_kernel(d, &s, queue->device, at_once, &positions);
     if (kernel >= 0) {
         set_positions(&a, &s, s.outer * s.inner + HELD_THREADS * positions);
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(a.rows, HELD_THREADS * positions), HELD_THREADS, 0, &a);
     }
-    return emit_tiles(d, &s, alike && a.shift == 0, queue, &a);
+    return emit_tiles(d, &s, at_once, queue, &a);
 }
 
 const struct wd_engine wd_engine_softmax_forward_columns = {

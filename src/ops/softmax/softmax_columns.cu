@@ -7,47 +7,87 @@ namespace {
 
 // A thread's place: V positions, and every `down`-th channel.
 struct column_place {
+    static constexpr int GROUP = 1;
+    static constexpr bool CHAIN = true;
     uint32_t across; // the run of positions, in the tile
     uint32_t row;    // among those that share the channels
     uint32_t down;
-    uint32_t left; // channels of the block from its first on
-    int64_t at;    // of the first channel's elements
-    int64_t step;  // elements between channels of the thread
+    int32_t held;   // channels of the thread
+    int64_t at;     // of the first channel's elements
+    int64_t stride; // elements between channels of the thread
+
+    __device__ __forceinline__ int64_t first(int) const
+    {
+        return at;
+    }
+    __device__ __forceinline__ int64_t step(int) const
+    {
+        return stride;
+    }
+    __device__ __forceinline__ bool has(int r) const
+    {
+        return r < held;
+    }
+    __device__ __forceinline__ bool behind(int) const
+    {
+        return false;
+    }
 };
 
 template <int V> __device__ __forceinline__ column_place column_at(const softmax_vector_args &a)
 {
     column_place p;
-    const uint32_t rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
+    const uint32_t rank = blockIdx.x & (a.cluster - 1);
     p.across = threadIdx.x & (a.lanes - 1);
     p.row = threadIdx.x >> a.lane_bits;
     p.down = blockDim.x >> a.lane_bits;
-    const int64_t position = ((int64_t)(blockIdx.x / a.cluster) * a.lanes + p.across) * V;
+    const int64_t position = ((int64_t)(blockIdx.x >> a.cluster_bits) * a.lanes + p.across) * V;
     int64_t outer;
     if (a.wide) outer = position / a.inner;
     else outer = wd_fastdiv_quotient((uint32_t)position, a.by_inner);
     // channels of a block are neighbours
     const int64_t channel = rank * a.runs + p.row;
     const int64_t end = min(a.length, (rank + 1) * a.runs);
-    p.left = position < a.rows && channel < end ? (uint32_t)(end - channel) : 0;
+    p.held = position < a.rows && channel < end
+                 ? (int32_t)(((uint32_t)(end - channel) + p.down - 1) / p.down)
+                 : 0;
     p.at = (outer * a.length + channel) * a.inner + (position - outer * a.inner);
-    p.step = p.down * a.inner;
+    p.stride = p.down * a.inner;
     return p;
+}
+
+// The totals of `width` positions, of which `fetch(place, part)` has those of each of `parts`, up to 16: a few
+// lanes have a position's.
+template <class A, class FETCH>
+__device__ __forceinline__ void join_parts(uint32_t width, uint32_t parts, totals<A> *to,
+                                           FETCH fetch)
+{
+    uint32_t bits = 0;
+    while (1u << bits < parts) ++bits;
+#pragma unroll 1
+    for (uint32_t t = threadIdx.x; t - threadIdx.x % 32 < width << bits; t += blockDim.x) {
+        const uint32_t place = t >> bits, part = t & ((1u << bits) - 1);
+        totals<A> one = {lowest<A>(), 0};
+        if (place < width && part < parts) one = fetch(place, part);
+        one = join_lanes(one, 1u << bits);
+        if (place < width && part == 0) to[place] = one;
+    }
 }
 
 // Joins what the threads have of each position, over the block and its cluster. All threads come;
 // those of a cluster wait for it once more at their end.
 template <int V, class A>
 __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const column_place &p,
-                                             totals<A> *mine)
+                                             totals<A> (&mine)[V])
 {
     const uint32_t width = a.lanes * V;
+    const uint32_t pitch = width + 1; // lanes read one position of several parts
     const bool by_warp = a.lanes < 32;
     const uint32_t slices = by_warp ? blockDim.x / 32 : p.down;
     const uint32_t slice = by_warp ? threadIdx.x / 32 : p.row;
     WD_DYNAMIC_SHARED(unsigned char, shared);
     totals<A> *part = reinterpret_cast<totals<A> *>(shared);
-    totals<A> *block = part + slices * width;
+    totals<A> *block = part + slices * pitch;
     totals<A> *source = block;
     if (by_warp) {
         A max[V];
@@ -75,36 +115,23 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     if (slices == 1 && a.cluster == 1) return;
     if (!by_warp || threadIdx.x % 32 < a.lanes) {
 #pragma unroll
-        for (int j = 0; j < V; ++j) part[slice * width + p.across * V + j] = mine[j];
+        for (int j = 0; j < V; ++j) part[slice * pitch + p.across * V + j] = mine[j];
     }
     __syncthreads();
-    for (uint32_t t = threadIdx.x; t < width; t += blockDim.x) {
-        totals<A> all = {lowest<A>(), 0};
-        for (uint32_t s = 0; s < slices; ++s) all.max = larger(all.max, part[s * width + t].max);
-#pragma unroll 2
-        for (uint32_t s = 0; s < slices; ++s) {
-            const totals<A> one = part[s * width + t];
-            all.sum += one.sum * exp_of(one.max - base_of(all.max));
-        }
-        block[t] = all;
-    }
-    __syncthreads();
-    if (a.cluster > 1) {
+    join_parts(width, slices, block,
+               [&](uint32_t place, uint32_t s) { return part[s * pitch + place]; });
+    if (a.cluster == 1) {
+        __syncthreads();
+    } else {
         source = block + width;
         wd_cluster_arrive();
         wd_cluster_wait();
-        for (uint32_t t = threadIdx.x; t < width; t += blockDim.x) {
-            totals<A> all = {lowest<A>(), 0};
-            for (uint32_t r = 0; r < a.cluster; ++r) {
-                all.max = larger(all.max, wd_of_cluster(&block[t].max, r));
-            }
-#pragma unroll 2
-            for (uint32_t r = 0; r < a.cluster; ++r) {
-                all.sum += wd_of_cluster(&block[t].sum, r) *
-                           exp_of(wd_of_cluster(&block[t].max, r) - base_of(all.max));
-            }
-            source[t] = all;
-        }
+        join_parts(width, a.cluster, source, [&](uint32_t place, uint32_t rank) -> totals<A> {
+            if constexpr (sizeof(A) == 4) return wd_of_cluster(&block[place], rank);
+            else
+                return {wd_of_cluster(&block[place].max, rank),
+                        wd_of_cluster(&block[place].sum, rank)};
+        });
         wd_cluster_arrive();
         __syncthreads();
     }
@@ -112,79 +139,116 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     for (int j = 0; j < V; ++j) mine[j] = source[p.across * V + j];
 }
 
-// R channels of V positions a thread.
-template <class T, int R, int V, bool BACKWARD>
-__device__ __forceinline__ void load_columns(const T *from, const column_place &p, uint32_t left,
-                                             acc<T> pad, wd_run<T, V> *to)
+// Exponentials relative to a part's maximum become the row's results. One that is 2^HEADROOM too large
+// is lowered last, for what is near the least number of bf16.
+template <int R, int V, class A>
+__device__ __forceinline__ void finish_part(const softmax_vector_args &a, A (&x)[R * V],
+                                            const A (&max)[V], const totals<A> (&all)[V])
 {
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-        if (r * p.down < left) {
-            to[r].load(from + r * p.step);
-        } else {
-#pragma unroll
-            for (int j = 0; j < V; ++j) to[r].put(j, narrow<T>(pad));
-        }
-    }
-}
-
-template <class T, int R, int V, bool BACKWARD>
-__device__ __forceinline__ void add_columns(const wd_run<T, V> *x, const wd_run<T, V> *dy, bool log,
-                                            totals<acc<T>> *mine)
-{
-    using A = acc<T>;
+    const A lower = lower_of<A>(a), last = a.log ? (A)1 : lower;
+    A factor[V], offset[V];
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-        A max = mine[j].max;
-        if (!BACKWARD) {
+        const A sum = all[j].sum * lower;
+        if (a.log) factor[j] = 1, offset[j] = (base_of(max[j]) - all[j].max) - log_of(sum);
+        else factor[j] = exp_of(max[j] - base_of(all[j].max)) / sum, offset[j] = 0;
+    }
 #pragma unroll
-            for (int r = 0; r < R; ++r) max = larger(max, wd_widen(x[r].get(j)));
-        }
-        const A base = base_of(max);
-        A sum = BACKWARD ? mine[j].sum : mine[j].sum * exp_of(mine[j].max - base);
+    for (int i = 0; i < R * V; ++i) x[i] = (x[i] * factor[i % V] + offset[i % V]) * last;
+}
+
+// All channels of the tile in registers.
+template <class A, int R, int V, bool BACKWARD>
+__device__ void columns(const softmax_vector_args &a)
+{
+    const column_place p = column_at<V>(a);
+    A x[R * V];
+    totals<A> all[V];
+    A sum[V] = {};
+    wd_wait_for_previous();
+    wd_load_format<R * V, V, V>(x, a.x, a.format, BACKWARD ? (A)0 : lowest<A>(), p);
+    if constexpr (BACKWARD) {
+        A dy[R * V];
+        wd_load_format<R * V, V, V>(dy, a.dy, a.format, (A)0, p);
+        products<R, V>(a, x, dy, sum, p);
 #pragma unroll
-        for (int r = 0; r < R; ++r) {
-            sum += term<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), base, log);
+        for (int j = 0; j < V; ++j) all[j] = {(A)0, sum[j]};
+        join_columns<V>(a, p, all);
+#pragma unroll
+        for (int j = 0; j < V; ++j) sum[j] = all[j].sum;
+        gradients<R, V>(a, x, dy, sum, p);
+    } else {
+        A max[V], base[V];
+#pragma unroll
+        for (int j = 0; j < V; ++j) max[j] = lowest<A>();
+        largest<R, V>(x, max, p);
+#pragma unroll
+        for (int j = 0; j < V; ++j) base[j] = base_of(max[j]);
+        exponentials<R, V>(a, x, base, sum, p);
+#pragma unroll
+        for (int j = 0; j < V; ++j) all[j] = {max[j], sum[j]};
+        join_columns<V>(a, p, all);
+        finish_part<R, V>(a, x, max, all);
+    }
+    put<R * V, V, V>(a, x, p);
+    if (a.cluster > 1) wd_cluster_wait();
+}
+
+// Gradients of 16 bits in runs of 16 bytes, which stay packed until they are used, and are widened twice: as numbers
+// of single precision twice as many registers would hold half as many bytes that are on their way.
+template <class T, int R>
+__device__ __forceinline__ void load_packed(run<T> (&to)[R], const void *from,
+                                            const column_place &p)
+{
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        if (p.has(r)) {
+            to[r].load(static_cast<const T *>(from) + p.at + r * p.stride);
+        } else {
+#pragma unroll
+            for (int j = 0; j < run_of<T>; ++j) to[r].put(j, narrow<T>(0.0f));
         }
-        mine[j] = {max, sum};
     }
 }
 
-// KNOWN: LOG says which, and nothing is blended; else the code is one for all, as is best where a thread has
-// several positions of a channel. Of single ones a quarter of the instructions would make choices.
-template <class T, int R, int V, bool BACKWARD, bool KNOWN, bool LOG>
-__device__ __forceinline__ void write_columns_as(const softmax_vector_args &a,
-                                                 const column_place &p, uint32_t left, T *to,
-                                                 wd_run<T, V> *x, wd_run<T, V> *dy,
-                                                 const totals<acc<T>> *all)
+template <class T, int R> __device__ void columns_packed(const softmax_vector_args &a)
 {
-    using A = acc<T>;
-    const A alpha = (A)a.alpha, beta = KNOWN ? (A)0 : (A)a.beta;
-    A number[V];
+    constexpr int V = run_of<T>;
+    const column_place p = column_at<V>(a);
+    const float alpha = (float)a.alpha, beta = (float)a.beta;
+    T *to = static_cast<T *>(a.y) + p.at;
+    run<T> y[R], dy[R];
+    totals<float> all[V];
+    wd_wait_for_previous();
+    load_packed<T, R>(y, a.x, p);
+    load_packed<T, R>(dy, a.dy, p);
 #pragma unroll
-    for (int j = 0; j < V; ++j)
-        number[j] = BACKWARD ? (A)0 : prepared<T>(all[j].sum, KNOWN ? LOG : a.log);
+    for (int j = 0; j < V; ++j) {
+        all[j] = {0.0f, 0.0f};
 #pragma unroll
-    for (int r = 0; r < R; ++r) {
-        forget<0>(x[r]);
-        if (BACKWARD) forget<0>(dy[r]);
+        for (int r = 0; r < R; ++r) {
+            all[j].sum += term<T, true>(wd_widen(y[r].get(j)), wd_widen(dy[r].get(j)), 0.0f, a.log);
+        }
     }
+    join_columns<V>(a, p, all);
 #pragma unroll
-    for (int r = 0; r < R; ++r, to += p.step) {
-        wd_run<T, V> out;
-        A v[V];
-        if (r * p.down >= left) continue;
-        if (KNOWN ? LOG : a.log) {
+    for (int r = 0; r < R; ++r) forget<0>(y[r]), forget<0>(dy[r]);
+#pragma unroll
+    for (int r = 0; r < R; ++r, to += p.stride) {
+        run<T> out;
+        float v[V];
+        if (!p.has(r)) continue;
+        if (a.log) {
 #pragma unroll
             for (int j = 0; j < V; ++j) {
-                v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
-                                           number[j], true);
+                v[j] = result<T, true>(wd_widen(y[r].get(j)), wd_widen(dy[r].get(j)), all[j], 0.0f,
+                                       true);
             }
         } else {
 #pragma unroll
             for (int j = 0; j < V; ++j) {
-                v[j] = result<T, BACKWARD>(wd_widen(x[r].get(j)), wd_widen(dy[r].get(j)), all[j],
-                                           number[j], false);
+                v[j] = result<T, true>(wd_widen(y[r].get(j)), wd_widen(dy[r].get(j)), all[j], 0.0f,
+                                       false);
             }
         }
         if (beta != 0) {
@@ -200,103 +264,57 @@ __device__ __forceinline__ void write_columns_as(const softmax_vector_args &a,
         if (a.streaming) out.store_streaming(to);
         else out.store(to);
     }
-}
-
-template <class T, int R, int V, bool BACKWARD>
-__device__ __forceinline__ void write_columns(const softmax_vector_args &a, const column_place &p,
-                                              uint32_t left, T *to, wd_run<T, V> *x,
-                                              wd_run<T, V> *dy, const totals<acc<T>> *all)
-{
-    if (V > 1 || R <= SOFTMAX_COLUMNS_LONG_RUNS || sizeof(T) == 8) {
-        write_columns_as<T, R, V, BACKWARD, false, false>(a, p, left, to, x, dy, all);
-    } else if (a.beta != 0.0) {
-        const acc<T> number = BACKWARD ? (acc<T>)0 : prepared<T>(all[0].sum, a.log);
-#pragma unroll 1
-        for (int r = 0; r < R; ++r, to += p.step) {
-            const wd_run<T, V> one = pick<R>(x, r), one_dy = BACKWARD ? pick<R>(dy, r) : one;
-            const acc<T> v = result<T, BACKWARD>(wd_widen(one.get(0)), wd_widen(one_dy.get(0)),
-                                                 all[0], number, a.log);
-            if (r * p.down >= left) break;
-            blend_run<T, V, true>(a, to, &v);
-        }
-    } else if (a.log) {
-        write_columns_as<T, R, V, BACKWARD, true, true>(a, p, left, to, x, dy, all);
-    } else {
-        write_columns_as<T, R, V, BACKWARD, true, false>(a, p, left, to, x, dy, all);
-    }
-}
-
-// All channels of the tile in registers.
-template <class T, int R, int V, bool BACKWARD>
-__device__ __forceinline__ void columns(const softmax_vector_args &a)
-{
-    using A = acc<T>;
-    const column_place p = column_at<V>(a);
-    wd_run<T, V> x[R], dy[BACKWARD ? R : 1];
-    totals<A> all[V];
-    wd_wait_for_previous();
-    load_columns<T, R, V, BACKWARD>(static_cast<const T *>(a.x) + p.at, p, p.left,
-                                    BACKWARD ? (A)0 : lowest<A>(), x);
-    if constexpr (BACKWARD) {
-        load_columns<T, R, V, BACKWARD>(static_cast<const T *>(a.dy) + p.at, p, p.left, (A)0, dy);
-    }
-    wd_run<T, V> *second = BACKWARD ? dy : x;
-#pragma unroll
-    for (int j = 0; j < V; ++j) all[j] = {BACKWARD ? (A)0 : lowest<A>(), 0};
-    add_columns<T, R, V, BACKWARD>(x, second, a.log, all);
-    join_columns<V>(a, p, all);
-    write_columns<T, R, V, BACKWARD>(a, p, p.left, static_cast<T *>(a.y) + p.at, x, second, all);
     if (a.cluster > 1) wd_cluster_wait();
 }
 
-template <class T, int R, bool BACKWARD> __device__ void columns_runs(const softmax_vector_args &a)
-{
-    columns<T, R, run_of<T>, BACKWARD>(a);
-}
-
-template <class T, int R, bool BACKWARD> __device__ void columns_one(const softmax_vector_args &a)
-{
-    columns<T, sizeof(T) == 8 ? SOFTMAX_WIDE(R) : R, 1, BACKWARD>(a);
-}
-
 // More channels than registers hold: read twice.
-template <class T, bool BACKWARD> __device__ void columns_long(const softmax_vector_args &a)
+template <class A, bool BACKWARD> __device__ void columns_long(const softmax_vector_args &a)
 {
-    using A = acc<T>;
     constexpr int R = SOFTMAX_COLUMNS_LONG_RUNS;
     const column_place p = column_at<1>(a);
-    const T *from = static_cast<const T *>(a.x) + p.at;
-    const T *from_dy = BACKWARD ? static_cast<const T *>(a.dy) + p.at : from;
-    T *to = static_cast<T *>(a.y) + p.at;
-    wd_run<T, 1> x[R], dy[BACKWARD ? R : 1];
-    wd_run<T, 1> *second = BACKWARD ? dy : x;
+    column_place q = p;
+    A x[R], dy[BACKWARD ? R : 1];
     totals<A> all[1] = {{BACKWARD ? (A)0 : lowest<A>(), 0}};
     wd_wait_for_previous();
-    const uint32_t stride = R * p.down;
-    int64_t offset = 0;
 #pragma unroll 1
-    for (uint32_t done = 0; done < p.left; done += stride, offset += R * p.step) {
-        load_columns<T, R, 1, BACKWARD>(from + offset, p, p.left - done,
-                                        BACKWARD ? (A)0 : lowest<A>(), x);
+    for (; q.held > 0; q.held -= R, q.at += R * p.stride) {
+        wd_load_format<R, 1, 1>(x, a.x, a.format, BACKWARD ? (A)0 : lowest<A>(), q);
         if constexpr (BACKWARD) {
-            load_columns<T, R, 1, BACKWARD>(from_dy + offset, p, p.left - done, (A)0, dy);
+            A sum[1] = {all[0].sum};
+            wd_load_format<R, 1, 1>(dy, a.dy, a.format, (A)0, q);
+            products<R, 1>(a, x, dy, sum, q);
+            all[0].sum = sum[0];
+        } else {
+            A max[1] = {all[0].max};
+            largest<R, 1>(x, max, q);
+            const A base[1] = {base_of(max[0])};
+            A sum[1] = {all[0].sum * exp_of(all[0].max - base[0])};
+            exponentials<R, 1>(a, x, base, sum, q);
+            all[0] = {max[0], sum[0]};
         }
-        add_columns<T, R, 1, BACKWARD>(x, second, a.log, all);
     }
     join_columns<1>(a, p, all);
-    offset = 0;
+    q = p;
 #pragma unroll 1
-    for (uint32_t done = 0; done < p.left; done += stride, offset += R * p.step) {
-        load_columns<T, R, 1, BACKWARD>(from + offset, p, p.left - done, (A)0, x);
+    for (; q.held > 0; q.held -= R, q.at += R * p.stride) {
+        A sum[1] = {all[0].sum};
+        wd_load_format<R, 1, 1>(x, a.x, a.format, (A)0, q);
         if constexpr (BACKWARD) {
-            load_columns<T, R, 1, BACKWARD>(from_dy + offset, p, p.left - done, (A)0, dy);
+            wd_load_format<R, 1, 1>(dy, a.dy, a.format, (A)0, q);
+            gradients<R, 1>(a, x, dy, sum, q);
+        } else {
+            const A base[1] = {all[0].max};
+            A unused[1] = {0};
+            exponentials<R, 1>(a, x, base, unused, q);
+            finish<R, 1>(a, x, sum, q);
         }
-        write_columns<T, R, 1, BACKWARD>(a, p, p.left - done, to + offset, x, second, all);
+        put<R, 1, 1>(a, x, q);
     }
     if (a.cluster > 1) wd_cluster_wait();
 }
 
 } // namespace
 
+#define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/softmax/softmax_columns_kernels.def"
 #include "ops/kernels_device.inc"

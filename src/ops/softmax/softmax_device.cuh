@@ -10,6 +10,7 @@
 
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/depend.cuh"
+#include "gpu/device/format.cuh"
 #include "gpu/device/half.cuh"
 #include "gpu/device/math.cuh"
 #include "gpu/device/shared.cuh"
@@ -56,13 +57,13 @@ __device__ __forceinline__ double log_of(double x)
 // smallest.
 constexpr int HEADROOM = 16;
 
-template <class T> __device__ __forceinline__ acc<T> element_exp(acc<T> x)
+template <class T, class A> __device__ __forceinline__ A element_exp(A x)
 {
     if constexpr (sizeof(T) == 2) return wd_half_exp(x);
     else return exp_of(x);
 }
 
-template <class T> __device__ __forceinline__ acc<T> raised_exp(acc<T> x)
+template <class T, class A> __device__ __forceinline__ A raised_exp(A x)
 {
     if constexpr (sizeof(T) == 2) return wd_half_exp2(fmaf(x, WD_LOG2_E, HEADROOM));
     else return exp_of(x);
@@ -78,25 +79,6 @@ template <int WHERE, class T, int N> __device__ __forceinline__ void forget(wd_r
     }
 }
 
-// Runs where the index is not known to the compiler, without local memory.
-template <int R, class T, int N>
-__device__ __forceinline__ wd_run<T, N> pick(const wd_run<T, N> *of, int i)
-{
-    wd_run<T, N> r = of[0];
-#pragma unroll
-    for (int s = 1; s < R; ++s) {
-        if constexpr (wd_run<T, N>::WORDS > 0) {
-#pragma unroll
-            for (int w = 0; w < wd_run<T, N>::WORDS; ++w) {
-                r.word[w] = s == i ? of[s].word[w] : r.word[w];
-            }
-        } else {
-            r.half_word = s == i ? of[s].half_word : r.half_word;
-        }
-    }
-    return r;
-}
-
 template <class A> __device__ __forceinline__ A lowest()
 {
     return -(A)INFINITY;
@@ -110,7 +92,7 @@ template <class A> __device__ __forceinline__ A base_of(A max)
 
 // What a part of a row comes to: the sum is one of exponentials relative to the maximum. Backward
 // the maximum is 0 throughout, and joining adds the sums as they are.
-template <class A> struct totals {
+template <class A> struct alignas(2 * sizeof(A)) totals {
     A max;
     A sum;
 };
@@ -212,13 +194,12 @@ __device__ __forceinline__ void blend(const softmax_vector_args &a, T *to, acc<T
     wd_narrow(*to, v);
 }
 
-// BLENDS: beta is known not to be 0. A second branch costs the callers that know it registers.
-template <class T, int N, bool BLENDS = false>
+template <class T, int N>
 __device__ __forceinline__ void blend_run(const softmax_vector_args &a, T *to, const acc<T> *v)
 {
     const acc<T> alpha = (acc<T>)a.alpha, beta = (acc<T>)a.beta;
     wd_run<T, N> out;
-    if (BLENDS || beta != 0) {
+    if (beta != 0) {
         out.load(to);
     } else {
 #pragma unroll
@@ -229,6 +210,197 @@ __device__ __forceinline__ void blend_run(const softmax_vector_args &a, T *to, c
         out.put(j, narrow<T>(scaled(v[j], alpha) + beta * wd_widen(out.get(j))));
     }
     out.store(to);
+}
+
+// ---- Elements that are kept as numbers of the accumulator (gpu/device/format.cuh) ----
+
+// The runs of 16 bytes of a row that a thread has: every `lanes`-th.
+struct run_place {
+    static constexpr int GROUP = 1;
+    static constexpr bool CHAIN = false;
+    int64_t at; // of the row
+    uint32_t lane;
+    uint32_t lanes;
+    uint32_t n; // runs of the row, 0 where there is none
+
+    __device__ __forceinline__ int64_t first(int v) const
+    {
+        return at + lane * v;
+    }
+    __device__ __forceinline__ int64_t step(int v) const
+    {
+        return lanes * v;
+    }
+    __device__ __forceinline__ bool has(int r) const
+    {
+        return lane + r * lanes < n;
+    }
+    __device__ __forceinline__ bool behind(int) const
+    {
+        return false;
+    }
+};
+
+// Makes of R runs of V elements each its exponential relative to `base`, or less `base` if `log`, and
+// adds the exponentials to `sum`. HALF: what is stored has 11 bits or fewer, and exponentials are 2^HEADROOM
+// too large.
+template <bool HALF, int R, int V, class A, class PLACE>
+__device__ __forceinline__ void exponentials_as(A (&x)[R * V], const A (&base)[V], A (&sum)[V],
+                                                bool log, const PLACE &place)
+{
+    A odd = 0; // of single sums every other term
+#pragma unroll
+    for (int g = 0; g < R; g += PLACE::GROUP) {
+        if (place.behind(g)) continue;
+#pragma unroll
+        for (int r = g; r < g + PLACE::GROUP; ++r) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                const A less = x[r * V + j] - base[j];
+                A e;
+                if constexpr (HALF) e = wd_half_exp2(fmaf(less, WD_LOG2_E, HEADROOM));
+                else e = exp_of(less);
+                if (V == 1 && r % 2) odd += e;
+                else sum[j] += e;
+                x[r * V + j] = log ? less : e;
+            }
+        }
+    }
+    if (V == 1) sum[0] += odd;
+}
+
+template <int R, int V, class A, class PLACE>
+__device__ __forceinline__ void exponentials(const softmax_vector_args &a, A (&x)[R * V],
+                                             const A (&base)[V], A (&sum)[V], const PLACE &place)
+{
+    if constexpr (sizeof(A) == 8) {
+        exponentials_as<false, R, V>(x, base, sum, a.log, place);
+    } else {
+        if (a.format == WD_FORMAT_F32) exponentials_as<false, R, V>(x, base, sum, a.log, place);
+        else exponentials_as<true, R, V>(x, base, sum, a.log, place);
+    }
+}
+
+// What such exponentials are too large by, as a factor.
+template <class A> __device__ __forceinline__ A lower_of(const softmax_vector_args &a)
+{
+    return sizeof(A) == 8 || a.format == WD_FORMAT_F32 ? (A)1 : (A)1 / (1 << HEADROOM);
+}
+
+template <int R, int V, class A, class PLACE>
+__device__ __forceinline__ void largest(const A (&x)[R * V], A (&max)[V], const PLACE &place)
+{
+#pragma unroll
+    for (int g = 0; g < R; g += PLACE::GROUP) {
+        if (place.behind(g)) continue;
+#pragma unroll
+        for (int r = g; r < g + PLACE::GROUP; ++r) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) max[j] = larger(max[j], x[r * V + j]);
+        }
+    }
+}
+
+// Backward, what a row's elements add to its sum.
+template <int R, int V, class A, class PLACE>
+__device__ __forceinline__ void products(const softmax_vector_args &a, const A (&y)[R * V],
+                                         const A (&dy)[R * V], A (&sum)[V], const PLACE &place)
+{
+    A odd = 0;
+#pragma unroll
+    for (int g = 0; g < R; g += PLACE::GROUP) {
+        if (place.behind(g)) continue;
+#pragma unroll
+        for (int r = g; r < g + PLACE::GROUP; ++r) {
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                const A factor = a.log ? (A)1 : y[r * V + j];
+                if (V == 1 && r % 2) odd += factor * dy[r * V + j];
+                else sum[j] += factor * dy[r * V + j];
+            }
+        }
+    }
+    if (V == 1) sum[0] += odd;
+}
+
+template <bool HALF, int R, int V, class A, class PLACE>
+__device__ __forceinline__ void exponentials_times(A (&y)[R * V], const A (&sum)[V],
+                                                   const A (&dy)[R * V], const PLACE &place)
+{
+#pragma unroll
+    for (int g = 0; g < R; g += PLACE::GROUP) {
+        if (place.behind(g)) continue;
+#pragma unroll
+        for (int i = g * V; i < (g + PLACE::GROUP) * V; ++i) {
+            if constexpr (HALF) y[i] = dy[i] - wd_half_exp(y[i]) * sum[i % V];
+            else y[i] = dy[i] - exp_of(y[i]) * sum[i % V];
+        }
+    }
+}
+
+// y becomes dx.
+template <int R, int V, class A, class PLACE>
+__device__ __forceinline__ void gradients(const softmax_vector_args &a, A (&y)[R * V],
+                                          const A (&dy)[R * V], const A (&sum)[V],
+                                          const PLACE &place)
+{
+    if (a.log) {
+        if constexpr (sizeof(A) == 8) {
+            exponentials_times<false, R, V>(y, sum, dy, place);
+        } else {
+            if (a.format == WD_FORMAT_F32) exponentials_times<false, R, V>(y, sum, dy, place);
+            else exponentials_times<true, R, V>(y, sum, dy, place);
+        }
+        return;
+    }
+#pragma unroll
+    for (int g = 0; g < R; g += PLACE::GROUP) {
+        if (place.behind(g)) continue;
+#pragma unroll
+        for (int i = g * V; i < (g + PLACE::GROUP) * V; ++i) y[i] *= dy[i] - sum[i % V];
+    }
+}
+
+// What exponentials() has made of a whole row becomes its results: a product and an addition.
+template <class A> struct last_step {
+    A factor;
+    A offset;
+
+    __device__ __forceinline__ last_step(const softmax_vector_args &a, A sum)
+    {
+        factor = a.log ? (A)1 : (A)1 / sum;
+        offset = a.log ? -log_of(sum * lower_of<A>(a)) : (A)0;
+    }
+};
+
+// What exponentials() has made, of a whole row's sum and relative to its maximum, becomes the result.
+template <int R, int V, class A, class PLACE>
+__device__ __forceinline__ void finish(const softmax_vector_args &a, A (&x)[R * V],
+                                       const A (&sum)[V], const PLACE &place)
+{
+    A factor[V], offset[V];
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+        const last_step<A> last(a, sum[j]);
+        factor[j] = last.factor, offset[j] = last.offset;
+    }
+#pragma unroll
+    for (int g = 0; g < R; g += PLACE::GROUP) {
+        if (place.behind(g)) continue;
+#pragma unroll
+        for (int i = g * V; i < (g + PLACE::GROUP) * V; ++i) {
+            x[i] = x[i] * factor[i % V] + offset[i % V];
+        }
+    }
+}
+
+// Stores them, blended where the call wants it.
+template <int E, int V4, int V2, class A, class PLACE>
+__device__ __forceinline__ void put(const softmax_vector_args &a, const A (&x)[E],
+                                    const PLACE &place)
+{
+    if (a.plain) wd_store_format<E, V4, V2>(a.y, x, a.format, a.streaming, place);
+    else wd_blend_format<E, V4, V2>(a.y, x, (A)a.alpha, (A)a.beta, a.format, place);
 }
 } // namespace
 

@@ -95,6 +95,13 @@ void wd_softmax_set_lanes(struct softmax_vector_args *a, int64_t lanes)
     while (lanes >> a->lane_bits > 1) a->lane_bits += 1;
 }
 
+void wd_softmax_set_cluster(struct softmax_vector_args *a, int64_t blocks)
+{
+    a->cluster = (uint32_t)blocks;
+    a->cluster_bits = 0;
+    while (blocks >> a->cluster_bits > 1) a->cluster_bits += 1;
+}
+
 void wd_softmax_gpu_args(const struct wd_call *call, const struct wd_device *device,
                          struct wd_softmax_shape *s, struct softmax_vector_args *a, bool *alike)
 {
@@ -115,6 +122,7 @@ void wd_softmax_gpu_args(const struct wd_call *call, const struct wd_device *dev
     a->length = s->length;
     a->inner = s->inner;
     a->total = s->total;
+    a->format = s->type == 2 ? WD_FORMAT_F16 : s->type == 3 ? WD_FORMAT_BF16 : WD_FORMAT_F32;
     a->log = attr->algorithm == CUDNN_SOFTMAX_LOG;
     a->streaming = wd_tensor_extent(tensor) > device->l2_bytes;
     a->lanes = a->cluster = a->segments = 1;

@@ -50,8 +50,9 @@ cudnnStatus_t wd_softmax_staged_emit(const struct wd_call *call, struct wd_queue
  * begin anywhere, which take no workspace. */
 cudnnStatus_t wd_softmax_vector_emit(const struct wd_call *call, struct wd_queue *queue);
 
-/* `lanes` is a power of two. */
+/* `lanes` and `blocks` are powers of two. */
 void wd_softmax_set_lanes(struct softmax_vector_args *a, int64_t lanes);
+void wd_softmax_set_cluster(struct softmax_vector_args *a, int64_t blocks);
 
 static inline int64_t wd_softmax_multiple_up(int64_t a, int64_t b)
 {

@@ -87,6 +87,13 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct wd_softmax_shape s;
+    wd_softmax_see(&s, wd_slot(problem->graph, problem->node, 0), problem->node->attr.softmax.mode);
+    *(struct cut *)prepared = cut_of(&s, problem->device);
+}
+
 static int64_t workspace(const struct wd_problem *problem)
 {
     struct wd_softmax_shape s;
@@ -100,13 +107,13 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     struct softmax_ring_args a = {.counters = NULL};
     struct wd_softmax_shape s;
-    struct cut c;
+    struct cut own;
+    struct cut c = *(const struct cut *)wd_call_prepared(call, prepare, &own);
     bool alike;
     int64_t threads;
     uint32_t shared;
     void *counters = NULL;
     wd_softmax_gpu_args(call, queue->device, &s, &a.rows, &alike);
-    c = cut_of(&s, queue->device);
     if (!alike) a.rows.shift = 0;
     a.rows.runs = wd_ceil_div(runs_of(&s, a.rows.shift == 0), c.blocks);
     a.rows.cluster = (uint32_t)c.blocks;
@@ -130,5 +137,7 @@ const struct wd_engine wd_engine_softmax_forward_ring = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct cut),
     .emit = emit,
 };

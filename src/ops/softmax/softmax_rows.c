@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax on the GPU over rows that a warp holds, forward and backward: neighbours of a row are
- * neighbours in memory. Rows of whole runs of 16 bytes go from memory to registers and back; small
- * tensors, fp64, and such as lie differently on the boundaries of 16 bytes, element by element. Each
- * row is read once. No state. */
+ * Softmax on the GPU over rows that a warp holds, or where they are many a block, forward and backward:
+ * neighbours of a row are neighbours in memory. Rows of whole runs of 16 bytes, of fp64 too, go from memory
+ * to registers and back; others, and such as begin off the boundaries of 16 bytes, element by element, where
+ * the engines of longer rows (staged, vector) do not do it better. Each row is read once by a warp. No state. */
 #include "base/sizes.h"
 #include "ops/softmax/softmax_gpu.h"
 
@@ -27,21 +27,24 @@ enum {
     TYPE_F64 = 1,           /* place among the four types */
 };
 
-/* The kernels of a direction, the first of each four. */
+/* The kernels of a direction, by elements that a thread holds. */
 struct direction {
-    int few2, few4, few8;
-    int direct4, direct8, direct32;
+    int few8, few16, few32;
+    int few8_f64, few16_f64;
+    int direct8, direct32, direct8_f64;
 };
 
 static const struct direction forward = {
-    KERNEL_softmax_few2_f32,    KERNEL_softmax_few4_f32,    KERNEL_softmax_few8_f32,
-    KERNEL_softmax_direct4_f32, KERNEL_softmax_direct8_f32, KERNEL_softmax_direct32_f32,
+    KERNEL_softmax_few8,     KERNEL_softmax_few16,       KERNEL_softmax_few32,
+    KERNEL_softmax_few8_f64, KERNEL_softmax_few16_f64,   KERNEL_softmax_direct8,
+    KERNEL_softmax_direct32, KERNEL_softmax_direct8_f64,
 };
 
 static const struct direction backward = {
-    KERNEL_softmax_gradient_few2_f32,    KERNEL_softmax_gradient_few4_f32,
-    KERNEL_softmax_gradient_few8_f32,    KERNEL_softmax_gradient_direct4_f32,
-    KERNEL_softmax_gradient_direct8_f32, KERNEL_softmax_gradient_direct32_f32,
+    KERNEL_softmax_gradient_few8,      KERNEL_softmax_gradient_few16,
+    KERNEL_softmax_gradient_few32,     KERNEL_softmax_gradient_few8_f64,
+    KERNEL_softmax_gradient_few16_f64, KERNEL_softmax_gradient_direct8,
+    KERNEL_softmax_gradient_direct32,  KERNEL_softmax_gradient_direct8_f64,
 };
 
 static bool is_whole(const struct wd_softmax_shape *s)
@@ -49,12 +52,14 @@ static bool is_whole(const struct wd_softmax_shape *s)
     return s->length % s->elements == 0;
 }
 
-/* Whether a row is a block's, in registers, where pointers are aligned. */
+/* Whether a row is a block's, in registers, where pointers are aligned: of two tensors but fp64's. */
 static bool is_held(const struct wd_problem *problem, const struct wd_softmax_shape *s)
 {
-    const int64_t most = s->bytes == 4 ? RUNS_OF_BLOCK : RUNS_OF_BLOCK / 2;
-    return wd_softmax_gpu_inputs(problem) == 1 && s->type != TYPE_F64 && is_whole(s) &&
-           s->length > ELEMENTS_MAX && s->length / s->elements <= most &&
+    const bool wide = s->type == TYPE_F64;
+    const int64_t least = wide ? RUNS_MAX * s->elements : ELEMENTS_MAX;
+    const int64_t most = s->bytes == 2 ? RUNS_OF_BLOCK / 2 : RUNS_OF_BLOCK;
+    return (wide || wd_softmax_gpu_inputs(problem) == 1) && is_whole(s) && s->length > least &&
+           s->length / s->elements <= most &&
            s->outer >= ROWS_A_PROCESSOR * problem->device->multiprocessors;
 }
 
@@ -71,9 +76,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             reason, NOT_SUPPORTED_SHAPE,
             "%lld rows of %lld elements are better shared by more threads", (long long)s.outer,
             (long long)s.length);
-    WD_NEED(s.length <= ELEMENTS_MAX, reason, NOT_SUPPORTED_SHAPE,
-            "rows of %lld elements are more than a warp holds, %d", (long long)s.length,
-            ELEMENTS_MAX);
+    WD_NEED(s.length <= (s.type == TYPE_F64 && !is_whole(&s) ? ELEMENTS_FEW : ELEMENTS_MAX) &&
+                (s.type != TYPE_F64 || s.length <= RUNS_MAX * s.elements),
+            reason, NOT_SUPPORTED_SHAPE, "rows of %lld elements are more than a warp holds",
+            (long long)s.length);
     /* 32 elements a thread of two tensors leave a processor too few warps:
      * backward fp16 65537x1001 takes 172 us, where a row's block by runs has taken 124 */
     WD_NEED(
@@ -87,16 +93,22 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static cudnnStatus_t emit_few(const struct direction *d, const struct wd_softmax_shape *s,
                               struct wd_queue *queue, struct softmax_vector_args *a)
 {
+    const bool wide = s->type == TYPE_F64;
     int64_t runs = s->length / s->elements;
-    int kernel = runs <= 2 * WARP ? d->few2 : runs <= 4 * WARP ? d->few4 : d->few8; /* fp32, fp64 */
-    int64_t lanes = wd_least(WARP, wd_power_up(wd_ceil_div(runs, 2)));
+    /* two runs a thread are a tensor's least; of fp64 four, whose exponentials cost more than loads */
+    int64_t lanes = wd_least(WARP, wd_power_up(wd_ceil_div(runs, wide ? 4 : 2)));
+    int64_t each = wd_ceil_div(runs, lanes) * s->elements;
+    int kernel = wide         ? (each <= 8 ? d->few8_f64 : d->few16_f64)
+                 : each <= 8  ? d->few8
+                 : each <= 16 ? d->few16
+                              : d->few32;
     int64_t threads = FEW_THREADS;
     int64_t full = 2 * (int64_t)queue->device->multiprocessors;
     while (threads > WARP && s->outer * lanes <= full * threads / 2) threads /= 2;
     a->runs = runs;
     wd_softmax_set_lanes(a, lanes);
-    return wd_emit_kernel(queue, &kernel_rows[kernel + s->type],
-                          wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads, 0, a);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(s->outer, threads / lanes),
+                          (uint32_t)threads, 0, a);
 }
 
 /* A row a block; four runs a thread, or eight. */
@@ -104,12 +116,13 @@ static cudnnStatus_t emit_held(const struct direction *d, const struct wd_softma
                                struct wd_queue *queue, struct softmax_vector_args *a)
 {
     const int64_t runs = s->length / s->elements;
-    const bool many = runs > 4 * HELD_THREADS;
+    const bool wide = s->type == TYPE_F64;
+    const bool many = wide || runs > 4 * HELD_THREADS;
     const int64_t threads = wd_ceil_div(wd_ceil_div(runs, many ? 8 : 4), WARP) * WARP;
+    int kernel = wide ? d->few16_f64 : many || s->bytes == 2 ? d->few32 : d->few16;
     a->runs = runs;
     a->lanes = (uint32_t)threads;
-    return wd_emit_kernel(queue, &kernel_rows[(many ? d->few8 : d->few4) + s->type], s->outer,
-                          (uint32_t)threads, 0, a);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], s->outer, (uint32_t)threads, 0, a);
 }
 
 /* More lanes than elements need, where there are few rows: each then waits for fewer loads. */
@@ -129,10 +142,9 @@ static cudnnStatus_t emit_direct(const struct direction *d, const struct wd_soft
     }
     wd_softmax_set_lanes(a, lanes);
     return wd_emit_kernel(queue,
-                          &kernel_rows[(each <= 4   ? d->direct4
-                                        : each <= 8 ? d->direct8
-                                                    : d->direct32) +
-                                       s->type],
+                          &kernel_rows[s->type == TYPE_F64 ? d->direct8_f64
+                                       : each <= 8         ? d->direct8
+                                                           : d->direct32],
                           wd_ceil_div(s->outer, threads / lanes), (uint32_t)threads, 0, a);
 }
 
@@ -155,6 +167,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         s.length < ELEMENTS_MAX && s.outer >= ROWS_A_PROCESSOR * queue->device->multiprocessors) {
         return wd_softmax_staged_emit(call, queue);
     }
+    if (s.type == TYPE_F64 && s.length > ELEMENTS_FEW) return wd_softmax_vector_emit(call, queue);
     return emit_direct(d, &s, queue, &a);
 }
 

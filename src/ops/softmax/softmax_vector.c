@@ -50,6 +50,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     if (!wd_softmax_gpu_match(problem, &s, reason)) return false;
     WD_NEED(s.inner == 1, reason, NOT_SUPPORTED_LAYOUT,
             "neighbours of a row are %lld elements apart", (long long)s.inner);
+    /* a row is up to a cluster's; such short ones other engines have taken */
+    WD_NEED(s.outer <= INT32_MAX / SOFTMAX_CLUSTER_MAX, reason, NOT_SUPPORTED_SHAPE,
+            "%lld rows are more than a launch has blocks for", (long long)s.outer);
     return true;
 }
 

@@ -15,6 +15,7 @@
 #define WD_OPS_SOFTMAX_VECTOR_ARGS_H
 
 #include "base/fastdiv.h"
+#include "base/format.h"
 
 enum {
     SOFTMAX_BYTES = 16,            /* of a run */
@@ -24,9 +25,6 @@ enum {
     SOFTMAX_LONG_RUNS = 4,         /* runs that such a thread loads at once */
     SOFTMAX_COLUMNS_LONG_RUNS = 4, /* elements that a thread of long columns loads at once */
 };
-
-/* How many elements of fp64 a thread of columns holds in place of `elements` smaller ones. */
-#define SOFTMAX_WIDE(elements) ((elements) / 2 + 3)
 
 struct softmax_vector_args {
     const void *x;  /* backward: y */
@@ -39,16 +37,18 @@ struct softmax_vector_args {
     int64_t first;  /* row of this launch in the tensors */
     int64_t length; /* elements of a row, channels of a position */
     int64_t inner;
-    int64_t total; /* elements of a tensor */
-    int64_t runs;  /* of a block's segment */
-    int32_t shift; /* elements between x and the boundary before it */
+    int64_t total;  /* elements of a tensor */
+    int64_t runs;   /* of a block's segment */
+    int32_t shift;  /* elements between x and the boundary before it */
+    int32_t format; /* enum wd_format; fp64 is known to the kernel */
     int32_t log;
     int32_t streaming; /* the output is larger than what stays in the cache */
     int32_t plain;     /* alpha is 1, beta is 0 */
     int32_t wide;      /* by columns: positions need 64 bits */
     uint32_t lanes;    /* threads of a row within a warp; by columns `across` */
     uint32_t lane_bits;
-    uint32_t cluster; /* blocks of a row or of a tile of columns */
+    uint32_t cluster;      /* blocks of a row or of a tile of columns */
+    uint32_t cluster_bits; /* its binary logarithm, but of a ring's */
     uint32_t segments;
     struct wd_fastdiv by_inner;
 };
