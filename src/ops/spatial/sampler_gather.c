@@ -131,6 +131,28 @@ static void set_elements(struct sampler_window_args *a, int64_t bytes)
     }
 }
 
+/* The cuts of a problem that matches. */
+struct cuts {
+    struct sampler_cut places;
+    struct sampler_cut elements;
+    int32_t listed;
+};
+
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
+    const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
+    const int64_t enough = 3 * (int64_t)problem->device->multiprocessors;
+    struct sampler_window_args a = {.all = wd_sampler_args(x, grid, NULL)};
+    set_elements(&a, bytes);
+    for (int64_t capacity = CAPACITY;; capacity /= 2) { /* blocks enough for all processors */
+        wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes);
+        if (capacity <= WINDOW_THREADS || x->dim[0] * a.places.by_tile.divisor >= enough) break;
+    }
+    *(struct cuts *)prepared = (struct cuts){a.places, a.elements, a.listed};
+}
+
 static void set_pixels(struct sampler_vector_args *a, int64_t run)
 {
     const int64_t runs = a->channels / run;
@@ -150,12 +172,13 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
     const int64_t places = grid->dim[1] * grid->dim[2];
-    const int64_t processors = queue->device->multiprocessors;
     const int64_t run = SPATIAL_RUN_BYTES / bytes;
     struct sampler_window_args a = {
         .all = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID)),
     };
     struct sampler_vector_args pixels;
+    struct cuts own;
+    const struct cuts *cuts;
     bool of_pixels;
     const int64_t boxes = boxes_of(grid, &a.all.box_row_log2, &a.all.box_column_log2);
     int64_t batch = boxed_images(grid, boxes);
@@ -177,14 +200,12 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.all.by_box =
         wd_fastdiv_of((uint32_t)wd_ceil_div(a.all.columns, (int64_t)1 << a.all.box_column_log2));
     a.all.by_boxes = wd_fastdiv_of((uint32_t)boxes);
+    cuts = wd_call_prepared(call, prepare, &own);
+    a.elements = cuts->elements;
+    a.places = cuts->places;
+    a.listed = cuts->listed;
     a.elements.wide = wd_sampler_is_wide(&a.all.y, a.all.columns, bytes);
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
-    set_elements(&a, bytes);
-    for (int64_t capacity = CAPACITY;; capacity /= 2) { /* blocks enough for all processors */
-        wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes);
-        if (capacity <= WINDOW_THREADS || images * a.places.by_tile.divisor >= 3 * processors)
-            break;
-    }
     pixels = a.all;
     set_pixels(&pixels, run);
     threads = wd_most(a.places.by_tile.divisor, a.elements.by_tile.divisor) * GATHER_THREADS;
@@ -222,5 +243,7 @@ const struct wd_engine wd_engine_sampler_backward_gather = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct cuts),
     .emit = backward,
 };

@@ -2,6 +2,8 @@
  *
  * The sampler of planes on the GPU by windows of the image in shared memory, in fp32, fp16 and bf16,
  * where many places share what is copied; and how places are cut into tiles. No state. */
+#include <string.h>
+
 #include "base/sizes.h"
 #include "base/status.h"
 #include "ops/spatial/spatial_vector.h"
@@ -140,6 +142,15 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_X);
+    const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_GRID);
+    struct sampler_vector_args a = wd_sampler_args(x, grid, NULL);
+    memset(prepared, 0, sizeof(struct sampler_cut));
+    wd_sampler_cut_places(prepared, &a, CAPACITY, SAMPLE_ROOM, wd_dtype_bytes(x->dtype));
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
@@ -164,14 +175,13 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.all.scales = a.all.alpha != 0.0;
     a.all.blends = a.all.beta != 0.0;
     a.all.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
-    wd_sampler_cut_places(&cut, &a.all, CAPACITY, SAMPLE_ROOM, bytes);
+    cut = *(const struct sampler_cut *)wd_call_prepared(call, prepare, &cut);
     cut.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
     a.places = cut;
     tiles = cut.by_tile.divisor;
     chunks = wd_clamp(wd_ceil_div(enough, images * tiles), 1, wd_ceil_div(a.all.channels, CHUNK));
     a.all.chunk = (int32_t)wd_ceil_div(a.all.channels, chunks);
-    a.all.chunk =
-        (int32_t)(wd_ceil_div(a.all.chunk, WINDOW_BYTES / bytes) * (WINDOW_BYTES / bytes));
+    a.all.chunk = (int32_t)(wd_ceil_div(a.all.chunk * bytes, WINDOW_BYTES) * WINDOW_BYTES / bytes);
     a.by_block = wd_fastdiv_of((uint32_t)(wd_ceil_div(a.all.channels, a.all.chunk) * tiles));
     blocks = a.by_block.divisor;
     most = wd_spatial_images(blocks * WINDOW_THREADS);
@@ -190,5 +200,7 @@ const struct wd_engine wd_engine_sampler_forward_windows = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct sampler_cut),
     .emit = emit,
 };
