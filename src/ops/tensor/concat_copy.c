@@ -46,6 +46,27 @@ static struct wd_walk walk_of(const struct wd_tensor *x, const struct wd_tensor 
     return w;
 }
 
+/* An input's walk once it matches, in less room; and whether wd_emit_turn has it. */
+struct rows {
+    int rank; /* 0: there are no elements */
+    bool turned;
+    int64_t dim[CONCAT_DIMS + 1];
+    int64_t x[CONCAT_DIMS + 1];
+    int64_t y[CONCAT_DIMS + 1];
+    int64_t count;
+};
+
+static struct rows rows_of(const struct wd_walk *w)
+{
+    struct rows r = {.rank = w->rank, .count = w->count};
+    for (int d = 0; d < w->rank; ++d) {
+        r.dim[d] = w->dim[d];
+        r.x[d] = w->x[d];
+        r.y[d] = w->y[d];
+    }
+    return r;
+}
+
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_tensor *y = wd_slot(problem->graph, problem->node, CONCAT_Y);
@@ -84,7 +105,7 @@ static int64_t power_of(uint64_t all)
     return piece;
 }
 
-static struct concat_input input_of(const struct wd_walk *w, const void *x, void *y, int64_t extent)
+static struct concat_input input_of(const struct rows *w, const void *x, void *y, int64_t extent)
 {
     struct concat_input in;
     int last = w->rank - 1;
@@ -160,9 +181,26 @@ static bool is_turned(const struct wd_tensor *x, const struct wd_tensor *y, stru
     return wd_turn_takes(w, wd_dtype_bytes(y->dtype));
 }
 
+enum { INPUTS_MAX = WD_MAX_SLOTS - 1 };
+
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    const struct wd_tensor *y = wd_slot(problem->graph, problem->node, CONCAT_Y);
+    struct rows *rows = prepared;
+    for (int i = 0; i < problem->node->attr.concat.inputs; ++i) {
+        const struct wd_tensor *x = wd_slot(problem->graph, problem->node, CONCAT_X + i);
+        struct wd_walk w;
+        rows[i].rank = 0;
+        if (wd_tensor_count(x) == 0) continue;
+        w = walk_of(x, y);
+        rows[i] = rows_of(&w);
+        rows[i].turned = is_turned(x, y, &w);
+    }
+}
+
 /* Whether all inputs are one piece of memory each whose rows are side by side in y, which is one
  * piece; and whether their rows are short, or begin anywhere. Then the kernel's arguments. */
-static bool can_mix(const struct wd_call *call, struct concat_mix_args *a)
+static bool can_mix(const struct wd_call *call, const struct rows *rows, struct concat_mix_args *a)
 {
     const struct wd_tensor *y = wd_call_tensor(call, CONCAT_Y);
     int inputs = call->problem.node->attr.concat.inputs;
@@ -172,23 +210,21 @@ static bool can_mix(const struct wd_call *call, struct concat_mix_args *a)
     if (inputs > MIX_INPUTS || element > 8 || (element & (element - 1)) != 0) return false;
     memset(a, 0, sizeof *a);
     for (int i = 0; i < inputs; ++i) {
-        const struct wd_tensor *x = wd_call_tensor(call, CONCAT_X + i);
+        const struct rows *w = &rows[i];
         struct mix_input *in = &a->input[a->inputs];
-        struct wd_walk w;
-        if (wd_tensor_count(x) == 0) continue;
-        w = walk_of(x, y);
-        if (w.rank != 2 || w.x[0] != w.dim[1] || w.x[1] != 1 || w.y[1] != 1) return false;
-        if (a->inputs > 0 && (w.y[0] != a->columns || w.dim[0] != a->rows)) return false;
-        if (w.y[0] > MIX_ROW) return false;
-        a->columns = (uint32_t)w.y[0]; /* in bytes as yet */
-        a->rows = w.dim[0];
+        if (w->rank == 0) continue;
+        if (w->rank != 2 || w->x[0] != w->dim[1] || w->x[1] != 1 || w->y[1] != 1) return false;
+        if (a->inputs > 0 && (w->y[0] != a->columns || w->dim[0] != a->rows)) return false;
+        if (w->y[0] > MIX_ROW) return false;
+        a->columns = (uint32_t)w->y[0]; /* in bytes as yet */
+        a->rows = w->dim[0];
         in->x = wd_call_data(call, CONCAT_X + i);
-        in->extent = wd_tensor_extent(x);
-        in->chunk = (uint32_t)w.dim[1];
+        in->extent = wd_tensor_extent(wd_call_tensor(call, CONCAT_X + i));
+        in->chunk = (uint32_t)w->dim[1];
         in->column = (uint32_t)(row / element);
         in->shift = (uint32_t)((uintptr_t)in->x % CONCAT_BYTES);
-        row += w.dim[1];
-        mixes |= w.dim[1] < MIX_CHUNK || w.dim[1] % CONCAT_BYTES != 0 || in->shift > 0;
+        row += w->dim[1];
+        mixes |= w->dim[1] < MIX_CHUNK || w->dim[1] % CONCAT_BYTES != 0 || in->shift > 0;
         a->inputs += 1;
     }
     return mixes && a->inputs > 1 && row == a->columns && wd_tensor_extent(y) == row * a->rows;
@@ -231,6 +267,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     bool lies = false;
     struct concat_copy_args a;
     struct concat_mix_args mix;
+    struct rows own[INPUTS_MAX];
+    const struct rows *rows = wd_call_prepared(call, prepare, own);
     memset(&a, 0, sizeof a);
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     for (int i = 0; i < attr->in_place; ++i) {
@@ -240,25 +278,25 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (attr->in_place >= 0 && wd_tensor_count(wd_call_tensor(call, CONCAT_X + attr->in_place))) {
         WD_TRY(wd_concat_look(call, attr->in_place, first, &lies));
     }
-    if (!lies && can_mix(call, &mix)) return emit_mix(call, queue, &mix);
+    if (!lies && can_mix(call, rows, &mix)) return emit_mix(call, queue, &mix);
     first = 0;
     for (int i = 0; i < attr->inputs; ++i) {
         const struct wd_tensor *x = wd_call_tensor(call, CONCAT_X + i);
         int64_t at[WD_MAX_RANK] = {0};
-        struct wd_walk w;
         char *place;
         at[attr->axis] = first;
         first += x->dim[attr->axis];
-        if (wd_tensor_count(x) == 0 || (i == attr->in_place && lies)) continue;
+        if (rows[i].rank == 0 || (i == attr->in_place && lies)) continue;
         place = (char *)to.data + wd_view_offset(&to, at) * wd_dtype_bytes(to.dtype);
-        if (is_turned(x, y, &w)) {
+        if (rows[i].turned) {
+            struct wd_walk w;
+            (void)is_turned(x, y, &w);
             WD_TRY(wd_emit_turn(queue, &w, wd_dtype_bytes(y->dtype),
                                 wd_call_data(call, CONCAT_X + i), place, a.streaming));
             continue;
         }
-        w = walk_of(x, y);
         a.input[a.inputs++] =
-            input_of(&w, wd_call_data(call, CONCAT_X + i), place, wd_tensor_extent(x));
+            input_of(&rows[i], wd_call_data(call, CONCAT_X + i), place, wd_tensor_extent(x));
         if (a.inputs < CONCAT_INPUTS) continue;
         WD_TRY(launch(queue, &a));
         a.inputs = 0;
@@ -297,7 +335,7 @@ static cudnnStatus_t emit_reshape(const struct wd_call *call, struct wd_queue *q
     a.streaming = bytes > queue->device->l2_bytes;
     for (int64_t at = 0; at < bytes; at += RESHAPE_PIECE) {
         int64_t piece = wd_least(bytes - at, RESHAPE_PIECE);
-        const struct wd_walk w = {.rank = 1, .dim = {piece}, .x = {1}, .y = {1}, .count = piece};
+        const struct rows w = {.rank = 1, .dim = {piece}, .x = {1}, .y = {1}, .count = piece};
         a.input[a.inputs++] = input_of(&w, x + at, y + at, piece);
         if (a.inputs < CONCAT_INPUTS) continue;
         WD_TRY(launch(queue, &a));
@@ -321,5 +359,7 @@ const struct wd_engine wd_engine_concat_copy = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct rows[INPUTS_MAX]),
     .emit = emit,
 };
