@@ -12,6 +12,7 @@
  *   gpu_time.c cpu_time.c        how a call is timed
  *   odd.c              whether the peer stands pointers that lie odd
  *   host.c             what a library costs on the host, in processes of its own
+ *   host_time.c        how long the host takes for a call
  *   result.c           the rows of a run, and their means; printed by table.c, csv.c, json.c, html.c
  *                      (files: output.c), and set against an older run by against.c
  *   sets.c conv.c matmul.c memory.c reference.c   the sets of the CPU: --cpu --conv --matmul --memory */
@@ -34,6 +35,7 @@ struct options {
     bool no_peer;
     bool no_host;
     bool no_check;
+    bool host_calls; /* nothing but the host's time of calls */
     int device;
     const char *ours;
     const char *peer;

@@ -249,6 +249,11 @@ cudnnStatus_t composed_run(struct session *s, const struct task *task, void *con
     return s->library->BackendExecute(s->handle, c->plan, c->pack);
 }
 
+int composed_operations(const struct session *s)
+{
+    return s->composed ? s->composed->operation_count : 0;
+}
+
 void composed_free(struct session *s)
 {
     struct composed *c = s->composed;

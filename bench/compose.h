@@ -38,6 +38,8 @@ void compose_operation(struct session *session, cudnnBackendDescriptor_t operati
 /* Plans; sets session->workspace_bytes. */
 cudnnStatus_t compose_plan(struct session *session);
 cudnnStatus_t composed_run(struct session *session, const struct task *task, void *const *at);
+/* The operations of its graph; 0 where there is none. */
+int composed_operations(const struct session *session);
 void composed_free(struct session *session);
 
 #endif

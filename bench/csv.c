@@ -26,7 +26,8 @@ bool csv_write(const char *path)
     FILE *file;
     if (!output_open(&output, path)) return false;
     file = output.file;
-    fputs("family,problem,engine,bytes,ours_us,floor_us,over_floor,peer_us,ratio,runs,sets,note\n",
+    fputs("family,problem,engine,bytes,ours_us,floor_us,over_floor,peer_us,ratio,host_us,pieces,"
+          "runs,sets,note\n",
           file);
     for (int i = 0; i < result_count(); ++i) {
         const struct result *r = result_at(i);
@@ -39,7 +40,8 @@ bool csv_write(const char *path)
         number(file, result_over_floor(r), 4);
         number(file, r->peer * 1e6, 4);
         number(file, result_ratio(r), 4);
-        fprintf(file, "%d,%d,", r->runs, r->sets);
+        number(file, r->host * 1e6, 4);
+        fprintf(file, "%d,%d,%d,", r->pieces, r->runs, r->sets);
         fprintf(file, "%s\n", r->verdict == WRONG ? "WRONG" : r->note[0] ? "see the JSON" : "");
     }
     return output_close(&output);

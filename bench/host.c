@@ -11,12 +11,13 @@
 #include "bench.h"
 #include "compose.h"
 #include "device.h"
+#include "host_time.h"
 #include "output.h"
 #include "result.h"
 
 const char host_flag[] = "--host-child";
 
-enum { CALLS = 200, ROUNDS = 9, FIGURES_MAX = 24 };
+enum { FIGURES_MAX = 24 };
 
 struct figure {
     char name[32];
@@ -51,39 +52,45 @@ struct small {
 static const float one = 1.0F;
 static const float zero = 0.0F;
 
-static cudnnStatus_t activation(struct small *s)
+static cudnnStatus_t activation(void *small)
 {
+    struct small *s = small;
     return s->library->ActivationForward(s->handle, s->relu, &one, s->tensor, s->data[0], &zero,
                                          s->tensor, s->data[1]);
 }
 
-static cudnnStatus_t pooling(struct small *s)
+static cudnnStatus_t pooling(void *small)
 {
+    struct small *s = small;
     return s->library->PoolingForward(s->handle, s->pooling, &one, s->tensor, s->data[0], &zero,
                                       s->pooled, s->data[1]);
 }
 
-static cudnnStatus_t softmax(struct small *s)
+static cudnnStatus_t softmax(void *small)
 {
+    struct small *s = small;
     return s->library->SoftmaxForward(s->handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
                                       &one, s->tensor, s->data[0], &zero, s->tensor, s->data[1]);
 }
 
-static cudnnStatus_t inference(struct small *s)
+static cudnnStatus_t inference(void *small)
 {
+    struct small *s = small;
     return s->library->BatchNormalizationForwardInference(
         s->handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, s->tensor, s->data[0], s->tensor,
         s->data[1], s->channel, s->data[2], s->data[2], s->data[2], s->data[3], 1e-5);
 }
 
-static cudnnStatus_t bias(struct small *s)
+static cudnnStatus_t bias(void *small)
 {
+    struct small *s = small;
     return s->library->AddTensor(s->handle, &one, s->channel, s->data[2], &one, s->tensor,
                                  s->data[1]);
 }
 
-static cudnnStatus_t descriptor(struct small *s)
+static cudnnStatus_t descriptor(void *small)
 {
+    struct small *s = small;
     cudnnTensorDescriptor_t made;
     cudnnStatus_t status = s->library->CreateTensorDescriptor(&made);
     if (status != CUDNN_STATUS_SUCCESS) return status;
@@ -107,63 +114,6 @@ static void describe(struct small *s)
     l->CreatePoolingDescriptor(&s->pooling);
     l->SetPooling2dDescriptor(s->pooling, CUDNN_POOLING_MAX, CUDNN_NOT_PROPAGATE_NAN, 2, 2, 0, 0, 2,
                               2);
-}
-
-/* Microseconds of host time a call: the best of some rounds, the stream empty before each, and no
- * round so long that the driver's queue fills up. A call that itself takes long, as on a stand-in that
- * works at once, is measured less often. */
-static double per_call(cudnnStatus_t (*call)(struct small *), struct small *s)
-{
-    double best = 0.0;
-    double start;
-    int rounds = ROUNDS;
-    int calls = CALLS;
-    if (call(s) != CUDNN_STATUS_SUCCESS) return 0.0;
-    start = clock_now();
-    call(s);
-    if (clock_now() - start > 1e-4) {
-        rounds = 3;
-        calls = CALLS / 20;
-    }
-    for (int r = 0; r < rounds; ++r) {
-        double spent;
-        device_sync();
-        start = clock_now();
-        for (int i = 0; i < calls; ++i) call(s);
-        spent = (clock_now() - start) / calls * 1e6;
-        if (best == 0.0 || spent < best) best = spent;
-    }
-    device_sync();
-    return best;
-}
-
-/* The driver's own cost of a launch: an empty kernel, or where there is no compiler a fill. */
-static double launch_cost(void)
-{
-    static const char code[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
-                               ".visible .entry nothing()\n{\n ret;\n}\n";
-    CUmodule module;
-    CUfunction nothing = NULL;
-    void *somewhere = device_alloc(4096);
-    double best = 0.0;
-    bool have = cu.cuModuleLoadData && cu.cuModuleGetFunction && cu.cuLaunchKernel &&
-                cu.cuModuleLoadData(&module, code) == 0 &&
-                cu.cuModuleGetFunction(&nothing, module, "nothing") == 0;
-    for (int r = 0; r < ROUNDS; ++r) {
-        double start;
-        double spent;
-        device_sync();
-        start = clock_now();
-        for (int i = 0; i < CALLS; ++i) {
-            if (have) cu.cuLaunchKernel(nothing, 1, 1, 1, 32, 1, 1, 0, device.stream, NULL, NULL);
-            else device_set(somewhere, 0, 4096);
-        }
-        spent = (clock_now() - start) / CALLS * 1e6;
-        if (best == 0.0 || spent < best) best = spent;
-    }
-    device_sync();
-    device_free(somewhere);
-    return best;
 }
 
 /* Planning a graph of one node, descriptors and all: the first time, and again, when what can be kept
@@ -197,13 +147,13 @@ static void say_calls(struct small *s)
 {
     static const struct {
         const char *name;
-        cudnnStatus_t (*call)(struct small *);
+        cudnnStatus_t (*call)(void *small);
     } calls[] = {
         {"activation_us", activation}, {"pooling_us", pooling}, {"softmax_us", softmax},
         {"inference_us", inference},   {"bias_us", bias},       {"descriptor_us", descriptor},
     };
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; ++i) {
-        say(calls[i].name, per_call(calls[i].call, s));
+        say(calls[i].name, host_time(calls[i].call, s, 1) * 1e6);
     }
 }
 
@@ -246,7 +196,7 @@ int host_child(int argc, char **argv)
     say("host_mb", ((double)host_memory_used() - (double)host_before) * 1e-6);
     if (device.gpu) {
         say("device_mb", ((double)device_memory_used() - (double)device_before) * 1e-6);
-        say("launch_us", launch_cost());
+        say("launch_us", host_time_launch() * 1e6);
     }
     say_calls(&s);
     say_planning(&s);

@@ -48,6 +48,10 @@ static void row(FILE *file, const struct result *r)
     number(file, "over_floor", result_over_floor(r), 4);
     number(file, "peer_us", r->peer * 1e6, 4);
     number(file, "ratio", result_ratio(r), 4);
+    number(file, "host_us", r->host * 1e6, 4);
+    fprintf(file, ", \"pieces\": %d", r->pieces);
+    number(file, "plan_first_us", r->first * 1e6, 2);
+    number(file, "plan_us", r->plan * 1e6, 2);
     fprintf(file, ", \"runs\": %d, \"sets\": %d, \"captured\": %s, ", r->runs, r->sets,
             r->captured ? "true" : "false");
     string(file, "status", ours.GetErrorString(r->ours_status));
@@ -107,6 +111,7 @@ bool json_write(const char *path)
             (unsigned long long)f->seed, f->driver_version, f->capability);
     fprintf(file, ",\n  \"complete\": %s", f->complete ? "true" : "false");
     number(file, "copy_gbs", f->copy * 1e-9, 2);
+    number(file, "launch_us", f->launch * 1e6, 4);
     fputs(",\n  \"host\": [", file);
     host_json(file);
     fputs("],\n  \"rows\": [\n", file);

@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "device.h"
 #include "host.h"
+#include "host_time.h"
 #include "odd.h"
 #include "output.h"
 #include "result.h"
@@ -116,7 +117,7 @@ static void list(void)
 static bool open_libraries(char **argv)
 {
     char path[PATH_MAX];
-    bool peer_wanted = !bench_options.cpu && !bench_options.no_peer;
+    bool peer_wanted = !bench_options.cpu && !bench_options.no_peer && !bench_options.host_calls;
     if (peer_wanted && library_find_peer(bench_options.peer, path)) {
         library_reexec(path, argv);
         if (!library_open(&peer, path, false)) return false;
@@ -161,10 +162,13 @@ static void say_facts(int argc, char **argv)
     for (char *c = f->command; *c; ++c) *c = (char)((unsigned char)*c < 0x80 ? *c : '?');
     fprintf(stderr, "%s; ours: %s, %s\n", f->device, f->ours, ours.path);
     if (f->peer[0]) fprintf(stderr, "peer: %s, %s\n", f->peer, peer.path);
-    if (device.gpu) {
+    if (f->copy > 0.0) {
         fprintf(stderr, "copy: %.1f GB/s, read and written; L2 %.0f MiB; driver for CUDA %d.%d\n",
                 f->copy * 1e-9, (double)device.l2 / 1048576.0, f->driver_version / 1000,
                 f->driver_version / 10 % 100);
+    }
+    if (f->launch > 0.0) {
+        fprintf(stderr, "the host's time for an empty kernel: %.2f us\n", f->launch * 1e6);
     }
     fprintf(stderr, "seed of random problems and values: %llu (--seed)\n",
             (unsigned long long)f->seed);
@@ -186,7 +190,7 @@ static void measure_families(void)
     for (int f = 0; f < family_count; ++f) {
         if (wants_family(families[f]) && !bench_is_stopped()) run_family(families[f]);
     }
-    table_summary();
+    table_summary(!bench_options.host_calls);
 }
 
 /* Writes, compares, closes; the exit status. */
@@ -230,7 +234,8 @@ int main(int argc, char **argv)
     if (!open_libraries(argv)) return EXIT_CANNOT_RUN;
     if (bench_options.cpu) device_open_cpu();
     else if (!device_open_gpu(bench_options.device)) return EXIT_CANNOT_RUN;
-    if (!odd_is_probe()) device_measure_copy();
+    if (!odd_is_probe() && !bench_options.host_calls) device_measure_copy();
+    if (!odd_is_probe() && device.gpu) run_facts.launch = host_time_launch();
     if (!run_open()) return EXIT_CANNOT_RUN;
     say_facts(argc, argv);
     if (bench_options.against && !against_fits(&old)) return EXIT_CANNOT_RUN;

@@ -31,6 +31,7 @@ static const char usage[] =
     "  --seconds S       time spent on a row (0.15; sets of the CPU 0.3)\n"
     "  --no-check        do not compare outputs\n"
     "  --no-host         do not measure what the libraries cost on the host\n"
+    "  --host-calls      nothing but the host's time of our calls: no peer, no check, no GPU time\n"
     "Output\n"
     "  --json FILE       the whole run; - is standard output\n"
     "  --csv FILE        its rows\n"
@@ -101,6 +102,7 @@ static const struct {
     {"--no-peer", offsetof(struct options, no_peer)},
     {"--no-host", offsetof(struct options, no_host)},
     {"--no-check", offsetof(struct options, no_check)},
+    {"--host-calls", offsetof(struct options, host_calls)},
 };
 
 /* Options with a text. */
@@ -203,6 +205,10 @@ void options_read(int argc, char **argv)
     }
     if (o->cpu && (o->peer || o->device)) {
         fprintf(stderr, "--peer and --device go without --cpu\n");
+        exit(EXIT_CANNOT_RUN);
+    }
+    if (o->host_calls && (o->cpu || o->peer || o->against)) {
+        fprintf(stderr, "--host-calls goes without --cpu, --peer and --against\n");
         exit(EXIT_CANNOT_RUN);
     }
     if (o->peer && o->no_peer) {

@@ -20,6 +20,8 @@ static const double small_mean = 0.8;  /* of the peer's time, under SMALL_MB */
 static const double small_most = 1.05; /* of the peer's time, under SMALL_MB */
 static const double always_most =
     1.03; /* of the peer's time, any size: 0.97 of its speed or better */
+static const double host_most = 1e-6;  /* seconds a piece of work, above the driver's launch */
+static const double plan_most = 20e-6; /* ... and a node, to plan its graph again */
 
 void result_add(const struct result *result)
 {
@@ -50,6 +52,11 @@ double result_over_floor(const struct result *r)
 double result_ratio(const struct result *r)
 {
     return r->ours > 0.0 && r->peer > 0.0 ? r->ours / r->peer : 0.0;
+}
+
+double result_host_most(const struct result *r)
+{
+    return run_facts.launch > 0.0 ? r->pieces * (run_facts.launch + host_most) : 0.0;
 }
 
 static bool is_large(const struct result *r)
@@ -116,6 +123,12 @@ bool result_miss(const struct result *r, char *why, size_t size)
         snprintf(why, size, "%.2f of the peer's time, target %.2f", ratio, always_most);
     } else if (run_facts.copy > 0.0 && r->ours > 0.0 && !r->captured) {
         snprintf(why, size, "cannot be captured");
+    } else if (r->pieces > 0 && r->host > result_host_most(r)) {
+        snprintf(why, size, "%.2f us on the host for %d launches, target %.2f", r->host * 1e6,
+                 r->pieces, result_host_most(r) * 1e6);
+    } else if (r->plan > r->nodes * plan_most) {
+        snprintf(why, size, "%.1f us to plan %d nodes again, target %.0f", r->plan * 1e6, r->nodes,
+                 r->nodes * plan_most * 1e6);
     }
     return *why != 0;
 }

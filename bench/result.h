@@ -25,6 +25,11 @@ struct result {
     double ours;  /* seconds; 0: it did not run */
     double floor; /* seconds */
     double peer;  /* seconds; 0: it did not run */
+    double host;  /* seconds of the host's time for a call of ours; 0: not measured */
+    int pieces;   /* kernels, fills and copies of a call of ours */
+    double first; /* seconds to plan its graph, by --host-calls: at first ... */
+    double plan;  /* ... and again; 0: it has none */
+    int nodes;    /* of that graph */
     double limit; /* the most that time over floor may be, where the row is large */
     int runs;
     int sets;      /* of buffers */
@@ -45,6 +50,7 @@ int result_count(void);
 const struct result *result_at(int i);
 double result_over_floor(const struct result *result); /* 0 where unknown */
 double result_ratio(const struct result *result);      /* ours over peer; 0 where unknown */
+double result_host_most(const struct result *result);  /* what the host may take; 0 where unknown */
 
 /* Geometric mean and worst of some rows of a family. */
 struct mean {
@@ -67,7 +73,8 @@ struct run_facts {
     char device[128];
     char ours[128];
     char peer[128];
-    double copy; /* bytes a second; 0 on the CPU */
+    double copy;   /* bytes a second; 0 on the CPU */
+    double launch; /* seconds of the host for an empty kernel, 0 on the CPU */
     int driver_version;
     int capability;
     uint64_t seed;
@@ -79,7 +86,7 @@ extern struct run_facts run_facts;
 /* Each writes the whole run; false with a text where the file cannot be written. */
 void table_header(void);
 void table_row(const struct result *result);
-void table_summary(void);
+void table_summary(bool means); /* those of families, if wanted, and what misses its target */
 bool json_write(const char *path);
 bool csv_write(const char *path);
 bool html_write(const char *path);

@@ -13,8 +13,8 @@ enum { FAMILIES_MAX = 64 };
 
 void table_header(void)
 {
-    fprintf(output_text(), "%-10s %-58s %-26s %9s %9s %6s %9s %6s\n", "family", "problem", "engine",
-            "ours us", "floor us", "/floor", "peer us", "/peer");
+    fprintf(output_text(), "%-10s %-58s %-26s %9s %9s %6s %9s %6s %8s\n", "family", "problem",
+            "engine", "ours us", "floor us", "/floor", "peer us", "/peer", "host us");
 }
 
 static const char *short_status(cudnnStatus_t status)
@@ -35,12 +35,15 @@ void table_row(const struct result *r)
     char over[16];
     char theirs[24];
     char ratio[16];
-    number(mine, sizeof mine, r->ours * 1e6, "%.2f", "refused");
+    char host[16];
+    number(mine, sizeof mine, r->ours * 1e6, "%.2f", r->host > 0.0 ? "-" : "refused");
     number(over, sizeof over, result_over_floor(r), "%.2f", "-");
     number(theirs, sizeof theirs, r->peer * 1e6, "%.2f", "-");
     number(ratio, sizeof ratio, result_ratio(r), "%.2f", "-");
-    fprintf(output_text(), "%-10s %-58s %-26.26s %9s %9.2f %6s %9s %6s", r->family, r->problem,
-            r->engine, mine, r->floor * 1e6, over, theirs, ratio);
+    number(host, sizeof host, r->host * 1e6, "%.2f", "-");
+    fprintf(output_text(), "%-10s %-58s %-26.26s %9s %9.2f %6s %9s %6s %8s", r->family, r->problem,
+            r->engine, mine, r->floor * 1e6, over, theirs, ratio, host);
+    if (r->pieces > 1) fprintf(output_text(), "  %d launches", r->pieces);
     if (r->verdict == WRONG) fprintf(output_text(), "  WRONG");
     if (r->ours > 0.0 && run_facts.copy > 0.0 && !r->captured)
         fprintf(output_text(), "  ours uncaptured");
@@ -60,13 +63,9 @@ static void mean_cell(const char *family, enum selection selection)
     else fprintf(output_text(), " %6s %7s %4s", "-", "-", "0");
 }
 
-void table_summary(void)
+static void print_means(const char *const *names, int families)
 {
-    const char *names[FAMILIES_MAX];
-    int families = result_families(names, FAMILIES_MAX);
-    int misses = 0;
     char why[320];
-    if (!families) return;
     fprintf(output_text(), "\n%-12s %-19s  %-19s  %-19s  %-19s\n", "", "/floor, 64 MB and up",
             "/floor, all", "/peer, under 1 MB", "/peer, all");
     fprintf(output_text(), "%-12s", "family");
@@ -85,6 +84,16 @@ void table_summary(void)
         if (!result_mean_miss(names[i], why, sizeof why)) continue;
         fprintf(output_text(), "%s: %s\n", names[i], why);
     }
+}
+
+void table_summary(bool means)
+{
+    const char *names[FAMILIES_MAX];
+    int families = result_families(names, FAMILIES_MAX);
+    int misses = 0;
+    char why[320];
+    if (!families) return;
+    if (means) print_means(names, families);
     for (int i = 0; i < result_count(); ++i) {
         const struct result *r = result_at(i);
         if (!result_miss(r, why, sizeof why)) continue;

@@ -228,6 +228,36 @@ def test_gpu_rows(folder):
         check_rows(one)
         expect(all(row["captured"] and row["peer_us"] is None for row in one["rows"]), one)
         expect(one["copy_gbs"] > 0, one)
+        expect(all(row["host_us"] > 0 and row["pieces"] > 0 for row in one["rows"]), one)
+
+
+@in_folder
+def test_host_calls(folder):
+    """What a call costs on the host, for every problem: so many times an empty launch of a driver that does
+    nothing. An engine that cuts its problem anew in every call takes more. The best of some rounds
+    counts; what else runs on the machine may still spoil one, and so each family has three tries."""
+    most, path = 40, os.path.join(folder, "run.json")
+    idle = {"FAKECUDA_IDLE": "1", "FAKECUDA_MEMORY_MIB": "143000", "WARPDNN_ENGINES": "*"}
+    out, _ = run("--list")
+    for family in sorted({line.split()[0] for line in out.splitlines()}):
+        for left in (2, 1, 0):
+            out, err = run("--host-calls", "--no-host", "--family", family, "--random", "2", "--json",
+                           path, fake=True, **idle)
+            one = load(path)
+            launch = one["launch_us"]
+            expect(one["rows"] and launch > 0 and "an empty kernel" in err and "/floor," not in out, err)
+            for row in one["rows"]:
+                expect(row["ours_us"] is None and row["verdict"] == "unchecked", row)
+                expect(row["host_us"] > 0 and row["pieces"] > 0 and row["engine"], row)
+                graph = row["plan_us"], row["plan_first_us"]
+                expect(graph == (None, None) or min(graph) > 0, row)
+            slow = [row for row in one["rows"] if row["host_us"] > most * launch * row["pieces"]]
+            if not slow:
+                break
+            expect(left, [(row["problem"], row["engine"], row["host_us"], launch) for row in slow])
+    for words in (["--cpu"], ["--peer", OURS], ["--against", path]):
+        _, err = run("--host-calls", *words, status=CANNOT_RUN, fake=True, **idle)
+        expect("--host-calls goes without" in err, err)
 
 
 @in_folder
@@ -367,7 +397,7 @@ def test_peer_dies(folder):
 
 def main():
     tests = [test_cpu_files, test_cpu_sets, test_against, test_against_bad_files, test_refusals,
-             test_lists, test_gpu_rows, test_seeds, test_wrong_answers]
+             test_lists, test_gpu_rows, test_host_calls, test_seeds, test_wrong_answers]
     passed = failed = skipped = 0
     if not os.path.exists(BENCH):
         print("the bench is not built\n0 passed, 0 failed, 1 skipped")
