@@ -201,7 +201,7 @@ static bool draw_spans(struct work *w)
     w->open = calloc(regs, sizeof *w->open);
     w->spans_of = malloc(regs * sizeof *w->spans_of);
     w->span_room = 2ull * regs;
-    w->spans = malloc(w->span_room * sizeof *w->spans);
+    w->spans = calloc(w->span_room, sizeof *w->spans);
     if (!w->open || !w->spans_of || !w->spans) return false;
     memset(w->spans_of, 0xff, regs * sizeof *w->spans_of);
     for (uint32_t b = w->block_count; b-- > 0;) {

@@ -149,7 +149,7 @@ char *wd_ptx_write(const struct ptx_token *tokens, uint32_t count, size_t *lengt
     for (uint32_t i = 0; i < count; ++i) {
         const struct ptx_token *t = &tokens[i];
         if (t->kind == PTX_DROPPED) continue;
-        if (last && t->spaced && p[-1] != '\n' && parted(last, t)) *p++ = ' ';
+        if (last && t->spaced && p > text && p[-1] != '\n' && parted(last, t)) *p++ = ' ';
         p = spell(p, t);
         if (t->ends || (t->kind == PTX_MARK && *t->text == ';')) *p++ = '\n';
         last = t;
