@@ -169,10 +169,16 @@ static CUresult free_block(void *data, bool host)
 
 void fake_memory_drop_context(CUcontext context)
 {
-    for (struct block *it = blocks, *next; it; it = next) {
-        next = it->next;
-        if (it->alive && it->context == context) release(it);
-        if (it->context == context) it->context = NULL;
+    struct block *it = blocks;
+    while (it) {
+        const bool ours = it->context == context;
+        if (ours) it->context = NULL;
+        if (ours && it->alive) {
+            release(it); /* and whatever rests too long, which may be the next */
+            it = blocks;
+        } else {
+            it = it->next;
+        }
     }
 }
 
