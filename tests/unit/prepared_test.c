@@ -219,6 +219,12 @@ static void norm_spot(bool large)
     norm(WD_OP_NORM_TRAINING, large ? 8 : 4, 64, 64, 16, 16, true, false);
 }
 
+/* Of samples that no chip keeps. */
+static void norm_samples(bool large)
+{
+    norm(WD_OP_NORM_TRAINING, 2, 32, 32, 1024, large ? 2048 : 1024, true, false);
+}
+
 static void norm_kept(bool large)
 {
     norm(WD_OP_NORM_TRAINING, large ? 16 : 8, 640, 32, 64, 64, true, false);
@@ -383,6 +389,7 @@ static const struct {
     {"bn_training_grid", batch_norm, ALIGNED},
     {"bn_backward_grid", batch_norm_back, ALIGNED},
     {"norm_training_spot", norm_spot, OFF},
+    {"norm_training_samples", norm_samples, ALIGNED},
     {"norm_training_kept", norm_kept, ALWAYS},
     {"norm_backward_kept", norm_kept_back, ALWAYS},
     {"norm_training_groups", norm_groups, ALWAYS},

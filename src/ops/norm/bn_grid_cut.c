@@ -266,16 +266,18 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
     return true;
 }
 
-/* With room for rounding up to where two doubles may lie. */
+int64_t wd_bn_grid_sums_bytes(const struct wd_bn_grid_cut *c)
+{
+    return c->meets && c->blocks > 1 ? c->groups * c->blocks * c->items * SUM_BYTES + SUM_BYTES : 0;
+}
+
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem)
 {
     struct wd_bn_grid_cut c;
     int64_t bytes = other(problem)->workspace(problem);
     wd_bn_gpu_see(&c.space, problem);
     for (int whole = 0; whole < 2; ++whole) {
-        if (cut(&c, problem, whole) && c.meets && c.blocks > 1) {
-            bytes = wd_most(c.groups * c.blocks * c.items * SUM_BYTES + SUM_BYTES, bytes);
-        }
+        if (cut(&c, problem, whole)) bytes = wd_most(wd_bn_grid_sums_bytes(&c), bytes);
     }
     return bytes;
 }
@@ -333,67 +335,76 @@ void wd_bn_grid_prepare(const struct wd_problem *problem, void *prepared)
     if (!cut(c, problem, false)) c->groups = 0;
 }
 
+/* What else the arguments say, and the kernel. */
+cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                struct bn_grid_args *a, struct wd_kernel_row *row)
+{
+    void *counters = NULL;
+    int64_t runs = c->width / c->unit;
+    a->pitch = (uint32_t)(c->pitch / c->unit);
+    a->width = c->plane > 1 ? (uint32_t)runs : a->pitch;
+    a->jump = c->plane > 1 ? (uint32_t)(a->pitch - c->plane * runs) : 0;
+    a->stride = (uint32_t)((c->plane > 1 ? c->space.inner : c->width) / c->unit);
+    a->units = (uint32_t)(c->rows * (c->pitch / c->unit));
+    a->blends = a->bn.wide_alpha != 1.0 || a->bn.wide_beta != 0.0;
+    a->clips = a->bn.keeps_nan || a->bn.wide_high < INFINITY;
+    a->by_plane = wd_fastdiv_of((uint32_t)c->plane);
+    a->rows = (uint32_t)c->rows;
+    a->runs = (uint32_t)runs;
+    a->lanes = (uint32_t)c->lanes;
+    a->blocks = (uint32_t)c->blocks;
+    a->rounds = (uint32_t)c->rounds;
+    a->parts = (uint32_t)c->parts;
+    a->stays = c->kept < c->rounds ? (uint32_t)(c->parts - wd_least(c->parts, BN_GRID_AHEAD)) : 0;
+    a->beside = (uint32_t)c->beside;
+    a->shallow = too_shallow(c);
+    a->slots = (uint32_t)c->slots;
+    a->round_bytes = (uint32_t)round_bytes(c);
+    a->items = (uint32_t)c->items;
+    a->span = (uint32_t)c->span;
+    a->copies = (uint32_t)(c->width / (c->items * c->span));
+    a->together = (uint32_t)wd_most(BN_GRID_AREA / (c->width * SUM_BYTES), 1);
+    a->half_warp = runs < 32 && (runs & (runs - 1)) == 0 && a->copying == 0 ? (uint32_t)runs : 32;
+    a->shown = (uint32_t)(c->shared - c->items * SUM_BYTES);
+    a->shares = (uint32_t)(c->threads / c->items);
+    a->column_shares = (uint32_t)(c->threads / c->width);
+    a->by_blocks = wd_fastdiv_of(a->blocks);
+    a->by_runs = wd_fastdiv_of(a->runs);
+    a->by_items = wd_fastdiv_of(a->items);
+    a->by_columns = wd_fastdiv_of((uint32_t)c->width);
+    a->by_span = wd_fastdiv_of(a->span);
+    a->inv_terms = 1.0 / (double)a->bn.terms;
+    a->inv_less = 1.0 / (double)wd_most(a->bn.terms - 1, 1);
+    if (!c->meets) {
+        return wd_emit_cluster_kernel(queue, row, c->groups * c->blocks, (uint32_t)c->threads,
+                                      a->blocks, (uint32_t)c->shared, a);
+    }
+    WD_TRY(queue->ops->counters(queue, &counters));
+    a->counters = counters;
+    return wd_emit_meeting_kernel(queue, row, c->groups * c->blocks, (uint32_t)c->threads,
+                                  (uint32_t)c->shared, a);
+}
+
+double *wd_bn_grid_sums(void *workspace)
+{
+    return (double *)(((uintptr_t)workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
+}
+
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows)
 {
     const struct wd_problem *problem = &call->problem;
     struct bn_grid_args a;
-    struct wd_kernel_row *row;
     struct wd_bn_grid_cut c;
-    void *counters = NULL;
-    int64_t runs;
     int led = 0;
     memset(&a, 0, sizeof a);
     c = *(const struct wd_bn_grid_cut *)wd_call_prepared(call, wd_bn_grid_prepare, &c);
     if (c.groups == 0) return CUDNN_STATUS_INTERNAL_ERROR;
     a.bn = is_training(problem) ? wd_bn_gpu_training(call, &c.space, queue->device)
                                 : wd_bn_gpu_backward(call, &c.space, queue->device);
-    a.sums = (double *)(((uintptr_t)call->workspace + SUM_BYTES - 1) / SUM_BYTES * SUM_BYTES);
+    a.sums = wd_bn_grid_sums(call->workspace);
     if (a.bn.aligned) a.bn.lead = 0;
     else if (lead(&c, &a, problem)) led = TYPES;
     else return other(problem)->emit(call, queue);
-    runs = c.width / c.unit;
-    a.pitch = (uint32_t)(c.pitch / c.unit);
-    a.width = c.plane > 1 ? (uint32_t)runs : a.pitch;
-    a.jump = c.plane > 1 ? (uint32_t)(a.pitch - c.plane * runs) : 0;
-    a.stride = (uint32_t)((c.plane > 1 ? c.space.inner : c.width) / c.unit);
-    a.units = (uint32_t)(c.rows * (c.pitch / c.unit));
-    a.blends = a.bn.wide_alpha != 1.0 || a.bn.wide_beta != 0.0;
-    a.clips = a.bn.keeps_nan || a.bn.wide_high < INFINITY;
-    a.by_plane = wd_fastdiv_of((uint32_t)c.plane);
-    a.rows = (uint32_t)c.rows;
-    a.runs = (uint32_t)runs;
-    a.lanes = (uint32_t)c.lanes;
-    a.blocks = (uint32_t)c.blocks;
-    a.rounds = (uint32_t)c.rounds;
-    a.parts = (uint32_t)c.parts;
-    a.stays = c.kept < c.rounds ? (uint32_t)(c.parts - wd_least(c.parts, BN_GRID_AHEAD)) : 0;
-    a.beside = (uint32_t)c.beside;
-    a.shallow = too_shallow(&c);
-    a.slots = (uint32_t)c.slots;
-    a.round_bytes = (uint32_t)round_bytes(&c);
-    a.items = (uint32_t)c.items;
-    a.span = (uint32_t)c.span;
-    a.copies = (uint32_t)(c.width / (c.items * c.span));
-    a.together = (uint32_t)wd_most(BN_GRID_AREA / (c.width * SUM_BYTES), 1);
-    a.half_warp = runs < 32 && (runs & (runs - 1)) == 0 && a.copying == 0 ? (uint32_t)runs : 32;
-    a.shown = (uint32_t)(c.shared - c.items * SUM_BYTES);
-    a.shares = (uint32_t)(c.threads / c.items);
-    a.column_shares = (uint32_t)(c.threads / c.width);
-    a.by_blocks = wd_fastdiv_of(a.blocks);
-    a.by_runs = wd_fastdiv_of(a.runs);
-    a.by_items = wd_fastdiv_of(a.items);
-    a.by_columns = wd_fastdiv_of((uint32_t)c.width);
-    a.by_span = wd_fastdiv_of(a.span);
-    a.inv_terms = 1.0 / (double)a.bn.terms;
-    a.inv_less = 1.0 / (double)wd_most(a.bn.terms - 1, 1);
-    row = &rows[led + wd_bn_gpu_type(problem)];
-    if (!c.meets) {
-        return wd_emit_cluster_kernel(queue, row, c.groups * c.blocks, (uint32_t)c.threads,
-                                      a.blocks, (uint32_t)c.shared, &a);
-    }
-    WD_TRY(queue->ops->counters(queue, &counters));
-    a.counters = counters;
-    return wd_emit_meeting_kernel(queue, row, c.groups * c.blocks, (uint32_t)c.threads,
-                                  (uint32_t)c.shared, &a);
+    return wd_bn_grid_launch(queue, &c, &a, &rows[led + wd_bn_gpu_type(problem)]);
 }

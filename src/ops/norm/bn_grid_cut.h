@@ -35,7 +35,7 @@ struct wd_bn_grid_cut {
     int64_t shared; /* bytes */
 };
 
-/* From c->space, c->adds, the bytes of an element, and how many tensors are kept. False where rows would be too
+/* From c->space, c->adds, c->whole, c->masks, the bytes of an element, and how many tensors are kept. False where rows would be too
  * wide, or would not begin at units. */
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
                     const struct wd_device *device);
@@ -50,6 +50,18 @@ int64_t wd_bn_grid_workspace(const struct wd_problem *problem);
 
 /* The cut of a problem that matches, for tensors that are aligned. */
 void wd_bn_grid_prepare(const struct wd_problem *problem, void *cut);
+
+/* Scratch of a cut, with room for rounding up to where two doubles may lie, and that place. */
+int64_t wd_bn_grid_sums_bytes(const struct wd_bn_grid_cut *c);
+double *wd_bn_grid_sums(void *workspace);
+
+/* From a->bn and a->sums what else the arguments say, and the kernel. */
+cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                struct bn_grid_args *a, struct wd_kernel_row *row);
+
+/* Training by arguments of another engine's: tensors of fp32, fp16 or bf16 (0 to 2), aligned to 16 bytes. */
+cudnnStatus_t wd_bn_grid_train(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                               struct bn_grid_args *a, int type);
 
 /* `rows` are kernels of aligned tensors, then of others but fp64, each by type. */
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
