@@ -7,7 +7,7 @@
  *   library.c find.c   the two libraries, opened privately and verified
  *   device.c driver.c  a GPU through the driver, or the host
  *   problem.h          problems, families, operands; family_X.c with X.def is one family each
- *   run.c              one problem: buffers, data, both libraries
+ *   run.c work.c       one problem after the other in both libraries; its buffers, and its time
  *   values.c check.c   random values; what comes out, compared (check_kept.c, check_planes.c)
  *   gpu_time.c cpu_time.c        how a call is timed
  *   odd.c              whether the peer stands pointers that lie odd

@@ -53,17 +53,35 @@ static cudnnStatus_t launch(void *context)
     return CUDNN_STATUS_SUCCESS;
 }
 
-double host_time_launch(void)
+static cudnnStatus_t launch_meeting(void *context)
+{
+    (void)context;
+    cu.cuLaunchCooperativeKernel(nothing, 1, 1, 1, 32, 1, 1, 0, device.stream, NULL);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static void find_nothing(void)
 {
     static const char code[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                                ".visible .entry nothing()\n{\n ret;\n}\n";
     CUmodule module;
-    double seconds;
-    bool have = cu.cuModuleLoadData && cu.cuModuleGetFunction && cu.cuLaunchKernel &&
+    bool have = cu.cuModuleLoadData && cu.cuModuleGetFunction && cu.cuLaunchKernel && !nothing &&
                 cu.cuModuleLoadData(&module, code) == 0;
-    if (!have || cu.cuModuleGetFunction(&nothing, module, "nothing") != 0) nothing = NULL;
+    if (have && cu.cuModuleGetFunction(&nothing, module, "nothing") != 0) nothing = NULL;
+}
+
+double host_time_launch(void)
+{
+    double seconds;
+    find_nothing();
     somewhere = device_alloc(4096);
     seconds = host_time(launch, NULL, 1);
     device_free(somewhere);
     return seconds;
+}
+
+double host_time_meeting(void)
+{
+    find_nothing();
+    return nothing && cu.cuLaunchCooperativeKernel ? host_time(launch_meeting, NULL, 1) : 0.0;
 }

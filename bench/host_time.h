@@ -11,5 +11,7 @@
 double host_time(cudnnStatus_t (*call)(void *context), void *context, int pieces);
 /* Those of the driver's own launch of an empty kernel, or where there is no compiler of a fill. */
 double host_time_launch(void);
+/* Likewise of one whose blocks are all there at once; 0 where the driver has none. */
+double host_time_meeting(void);
 
 #endif

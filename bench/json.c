@@ -112,6 +112,7 @@ bool json_write(const char *path)
     fprintf(file, ",\n  \"complete\": %s", f->complete ? "true" : "false");
     number(file, "copy_gbs", f->copy * 1e-9, 2);
     number(file, "launch_us", f->launch * 1e6, 4);
+    number(file, "launch_meeting_us", f->meeting * 1e6, 4);
     fputs(",\n  \"host\": [", file);
     host_json(file);
     fputs("],\n  \"rows\": [\n", file);

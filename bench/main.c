@@ -168,7 +168,9 @@ static void say_facts(int argc, char **argv)
                 f->driver_version / 10 % 100);
     }
     if (f->launch > 0.0) {
-        fprintf(stderr, "the host's time for an empty kernel: %.2f us\n", f->launch * 1e6);
+        fprintf(stderr, "the host's time for an empty kernel: %.2f us", f->launch * 1e6);
+        if (f->meeting > 0.0) fprintf(stderr, "; of blocks that meet: %.2f us", f->meeting * 1e6);
+        fputc('\n', stderr);
     }
     fprintf(stderr, "seed of random problems and values: %llu (--seed)\n",
             (unsigned long long)f->seed);
@@ -235,7 +237,10 @@ int main(int argc, char **argv)
     if (bench_options.cpu) device_open_cpu();
     else if (!device_open_gpu(bench_options.device)) return EXIT_CANNOT_RUN;
     if (!odd_is_probe() && !bench_options.host_calls) device_measure_copy();
-    if (!odd_is_probe() && device.gpu) run_facts.launch = host_time_launch();
+    if (!odd_is_probe() && device.gpu) {
+        run_facts.launch = host_time_launch();
+        run_facts.meeting = host_time_meeting();
+    }
     if (!run_open()) return EXIT_CANNOT_RUN;
     say_facts(argc, argv);
     if (bench_options.against && !against_fits(&old)) return EXIT_CANNOT_RUN;

@@ -74,7 +74,8 @@ struct run_facts {
     char ours[128];
     char peer[128];
     double copy;   /* bytes a second; 0 on the CPU */
-    double launch; /* seconds of the host for an empty kernel, 0 on the CPU */
+    double launch;  /* seconds of the host for an empty kernel, 0 on the CPU */
+    double meeting; /* likewise, of one whose blocks are all there at once; 0: unknown */
     int driver_version;
     int capability;
     uint64_t seed;

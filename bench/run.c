@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One problem: operands in K sets of buffers, enough of them that nothing is found in the L2; sessions
- * in both libraries; the check; and the time, both libraries in turn. */
+ * One problem after the other: sessions in both libraries, the check, and the time (work.c). */
 #include "run.h"
 
 #include <stdio.h>
@@ -12,49 +11,27 @@
 #include "check.h"
 #include "compose.h"
 #include "device.h"
-#include "gpu_time.h"
-#include "host_time.h"
 #include "odd.h"
 #include "values.h"
+#include "work.h"
 
-enum {
-    MINE,
-    THEIRS,
-    LIBRARIES,
-    SETS_MIN = 4,
-    SETS_MAX = 64,
-    AGAIN = 2,
-    RUNS_MIN = 15,
-    RUNS_MAX = 400,
-    FEW = 3
-};
-static const size_t slack_bytes = 1024; /* room beside a buffer: for odd pointers and alignment */
+enum { AGAIN = 2 };
 
 static cudnnHandle_t handle[LIBRARIES];
-static struct library *const library[LIBRARIES] = {&ours, &peer};
-
-/* A problem under way. */
-struct work {
-    struct task task;
-    struct session session[LIBRARIES];
-    bool ready[LIBRARIES]; /* prepared and accepted */
-    int sets;
-    struct buffers buffers[SETS_MAX][LIBRARIES];
-    struct result result;
-};
+struct library *const work_library[LIBRARIES] = {&ours, &peer};
 
 bool run_open(void)
 {
     for (int l = 0; l < LIBRARIES; ++l) {
         cudnnStatus_t status;
-        if (!library[l]->open) continue;
-        status = library[l]->Create(&handle[l]);
+        if (!work_library[l]->open) continue;
+        status = work_library[l]->Create(&handle[l]);
         if (status == CUDNN_STATUS_SUCCESS && device.gpu) {
-            status = library[l]->SetStream(handle[l], (cudaStream_t)device.stream);
+            status = work_library[l]->SetStream(handle[l], (cudaStream_t)device.stream);
         }
         if (status == CUDNN_STATUS_SUCCESS) continue;
-        fprintf(stderr, "%s: no handle: %s\n", library[l]->path,
-                library[l]->GetErrorString(status));
+        fprintf(stderr, "%s: no handle: %s\n", work_library[l]->path,
+                work_library[l]->GetErrorString(status));
         handle[l] = NULL;
         if (l == MINE || bench_options.peer) return false; /* what was named must be there */
         fprintf(stderr, "the rows have no peer\n");
@@ -65,7 +42,7 @@ bool run_open(void)
 void run_close(void)
 {
     for (int l = 0; l < LIBRARIES; ++l) {
-        if (handle[l]) library[l]->Destroy(handle[l]);
+        if (handle[l]) work_library[l]->Destroy(handle[l]);
         handle[l] = NULL;
     }
 }
@@ -73,13 +50,6 @@ void run_close(void)
 cudnnHandle_t run_handle(const struct library *of)
 {
     return handle[of == &peer ? THEIRS : MINE];
-}
-
-static double footprint(const struct task *task)
-{
-    double bytes = 0.0;
-    for (int i = 0; i < task->count; ++i) bytes += (double)task->operand[i].bytes;
-    return bytes;
 }
 
 static bool plan(const struct family *family, const struct problem *problem, struct task *task)
@@ -112,7 +82,7 @@ bool run_plan(const struct family *family, struct problem *problem, struct task 
     if (!plan(family, problem, task)) return false;
     for (size_t i = 0; bench_options.limit > 0.0 && i < sizeof order / sizeof order[0];) {
         int *dim = &problem->dims[order[i].dim];
-        if (footprint(task) <= bench_options.limit * 1e6) break;
+        if (work_footprint(task) <= bench_options.limit * 1e6) break;
         if (*dim > order[i].least) *dim = (*dim + 1) / 2;
         else i += 1;
         if (!plan(family, problem, task)) return false;
@@ -141,7 +111,7 @@ static cudnnStatus_t prepare(struct session *s, const struct task *task, int l)
 {
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     memset(s, 0, sizeof *s);
-    s->library = library[l];
+    s->library = work_library[l];
     s->handle = handle[l];
     for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < task->count; ++i) {
         const struct operand *o = &task->operand[i];
@@ -154,184 +124,6 @@ static cudnnStatus_t prepare(struct session *s, const struct task *task, int l)
     }
     if (status == CUDNN_STATUS_SUCCESS) status = task->family->prepare(s, task);
     return status;
-}
-
-static size_t whole(size_t bytes)
-{
-    return (bytes + slack_bytes + 511) / 512 * 512;
-}
-
-/* Bytes of a set of buffers; the libraries share all but opaque ones. */
-static size_t set_bytes(const struct work *w)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < w->task.count; ++i) {
-        if (w->task.operand[i].role != OPAQUE) bytes += whole(w->task.operand[i].bytes);
-        else bytes += whole(w->session[MINE].opaque_bytes) + whole(w->session[THEIRS].opaque_bytes);
-    }
-    return bytes;
-}
-
-/* So many that they exceed several times the L2, and that what a replay costs to begin is spread over
- * a few calls at least. */
-static void choose_sets(struct work *w)
-{
-    double bytes = footprint(&w->task);
-    double sets = 8.0 * (double)device.l2 / (bytes > 1.0 ? bytes : 1.0) + 1.0;
-    w->sets = 1;
-    if (!device.gpu || bench_options.host_calls) return;
-    w->sets = sets < SETS_MIN ? SETS_MIN : sets > SETS_MAX ? SETS_MAX : (int)sets;
-    while (w->sets > 1 && (double)w->sets * (double)set_bytes(w) > 0.4 * (double)device.memory) {
-        w->sets /= 2;
-    }
-}
-
-/* Whether the sets do exceed it, so that none finds anything of the replay before. */
-static bool beyond_l2(const struct work *w)
-{
-    return (double)w->sets * footprint(&w->task) >= 8.0 * (double)device.l2;
-}
-
-static bool take_buffers(struct work *w)
-{
-    size_t workspace =
-        whole(w->session[MINE].workspace_bytes) + whole(w->session[THEIRS].workspace_bytes);
-    if (!device_reserve((size_t)w->sets * set_bytes(w) + workspace)) return false;
-    for (int l = 0; l < LIBRARIES; ++l) {
-        w->session[l].workspace = device_take(whole(w->session[l].workspace_bytes));
-    }
-    for (int k = 0; k < w->sets; ++k) {
-        for (int i = 0; i < w->task.count; ++i) {
-            const struct operand *o = &w->task.operand[i];
-            size_t off = (size_t)w->task.problem->odd * type_bytes(o->type);
-            for (int l = 0; l < LIBRARIES; ++l) {
-                if (o->role == OPAQUE) {
-                    w->buffers[k][l].at[i] = device_take(whole(w->session[l].opaque_bytes));
-                } else if (l == MINE) {
-                    w->buffers[k][l].at[i] = (char *)device_take(whole(o->bytes)) + off;
-                } else {
-                    w->buffers[k][l].at[i] = w->buffers[k][MINE].at[i];
-                }
-            }
-        }
-    }
-    return true;
-}
-
-static cudnnStatus_t call(struct work *w, int l, int set)
-{
-    bench_whose = library[l]->label;
-    return w->task.family->run(&w->session[l], &w->task, w->buffers[set][l].at);
-}
-
-/* A graph of the call on every set of buffers, after one run of each as it is; false where a library
- * does not run or cannot be captured. */
-static bool capture(struct work *w, int l, struct replay *replay)
-{
-    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    replay->exec = NULL;
-    for (int k = 0; k < w->sets && status == CUDNN_STATUS_SUCCESS; ++k) {
-        buffers_fill(&w->task, &w->buffers[k][l], (unsigned)k);
-        if (w->task.family->setup) {
-            status = w->task.family->setup(&w->session[l], &w->task, w->buffers[k][l].at);
-        }
-        if (status == CUDNN_STATUS_SUCCESS) status = call(w, l, k);
-    }
-    if (status != CUDNN_STATUS_SUCCESS || !replay_begin()) return false;
-    for (int k = 0; k < w->sets && status == CUDNN_STATUS_SUCCESS; ++k) status = call(w, l, k);
-    if (status == CUDNN_STATUS_SUCCESS) return replay_end(replay);
-    replay_abandon();
-    return false;
-}
-
-/* One uncaptured pass over all sets, by the clock, where a library cannot be captured; 0 where it does
- * not run either. */
-static double time_uncaptured(struct work *w, int l)
-{
-    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    double start;
-    device_flush_l2();
-    device_sync();
-    start = clock_now();
-    for (int k = 0; k < w->sets && status == CUDNN_STATUS_SUCCESS; ++k) status = call(w, l, k);
-    device_sync();
-    return status == CUDNN_STATUS_SUCCESS ? clock_now() - start : 0.0;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void time_gpu(struct work *w)
-{
-    static double time[LIBRARIES][RUNS_MAX];
-    struct replay replay[LIBRARIES] = {{NULL}, {NULL}};
-    bool captured[LIBRARIES] = {false, false};
-    double seconds = bench_options.seconds > 0.0 ? bench_options.seconds : 0.15;
-    double begin;
-    double *out[LIBRARIES] = {&w->result.ours, &w->result.peer};
-    enum before before = beyond_l2(w) ? BEFORE_SAME : BEFORE_FILL;
-    int runs = 0;
-    for (int l = 0; l < LIBRARIES; ++l) {
-        if (w->ready[l]) captured[l] = capture(w, l, &replay[l]);
-        if (captured[l]) replay_time(&replay[l], BEFORE_FILL); /* also uploads the graph */
-    }
-    begin = clock_now();
-    while (runs < RUNS_MAX) {
-        double spent = clock_now() - begin;
-        if (runs >= RUNS_MIN && spent > seconds) break;
-        if (runs >= FEW && spent > 5.0 * seconds) break; /* something is very slow */
-        for (int l = 0; l < LIBRARIES; ++l) {
-            if (!w->ready[l]) continue;
-            time[l][runs] = captured[l] ? replay_time(&replay[l], before) : time_uncaptured(w, l);
-        }
-        runs += 1;
-    }
-    for (int l = 0; l < LIBRARIES; ++l) {
-        replay_free(&replay[l]);
-        if (!w->ready[l]) continue;
-        qsort(time[l], (size_t)runs, sizeof **time, by_value);
-        *out[l] = time[l][runs / 2] / w->sets;
-    }
-    w->result.runs = runs;
-    w->result.captured = captured[MINE];
-    w->result.peer_captured = captured[THEIRS];
-}
-
-static cudnnStatus_t call_mine(void *work)
-{
-    return call(work, MINE, 0);
-}
-
-static void time_cpu(struct work *w)
-{
-    double before = bench_reference_copy(w->result.bytes);
-    struct timing timing = cpu_time(call_mine, w);
-    double after = bench_reference_copy(w->result.bytes);
-    w->result.ours = timing.best;
-    w->result.runs = timing.runs;
-    w->result.floor = w->result.bytes / (after > before ? after : before);
-}
-
-/* The host's time of a call, and how much that puts into the queue. */
-static void time_host(struct work *w)
-{
-    warpdnnStatistics_t before;
-    warpdnnStatistics_t after;
-    ours.GetStatistics(&before);
-    if (call(w, MINE, 0) != CUDNN_STATUS_SUCCESS) return;
-    ours.GetStatistics(&after);
-    w->result.pieces = (int)(after.kernels_emitted - before.kernels_emitted);
-    w->result.host = host_time(call_mine, w, w->result.pieces);
-}
-
-static void take_time(struct work *w)
-{
-    if (device.gpu) time_gpu(w);
-    else if (w->ready[MINE]) time_cpu(w);
 }
 
 static void keep_engine(struct result *r)
@@ -371,14 +163,14 @@ static void measure_host(struct work *w)
     if (r->ours_status == CUDNN_STATUS_SUCCESS && w->task.family->setup) {
         r->ours_status = w->task.family->setup(&w->session[MINE], &w->task, w->buffers[0][MINE].at);
     }
-    if (r->ours_status == CUDNN_STATUS_SUCCESS) r->ours_status = call(w, MINE, 0);
+    if (r->ours_status == CUDNN_STATUS_SUCCESS) r->ours_status = work_call(w, MINE, 0);
     if (r->ours_status != CUDNN_STATUS_SUCCESS) {
         r->verdict = REFUSED;
         ours.GetLastErrorString(r->note, sizeof r->note);
         return;
     }
     keep_engine(r);
-    time_host(w);
+    work_time_host(w);
 }
 
 static void measure(struct work *w)
@@ -390,14 +182,14 @@ static void measure(struct work *w)
     w->ready[THEIRS] = w->ready[THEIRS] && r->peer_status == CUDNN_STATUS_SUCCESS;
     if (w->ready[MINE]) keep_engine(r);
     if (device.gpu) r->floor = device.copy > 0.0 ? r->bytes / device.copy : 0.0;
-    take_time(w);
+    work_take_time(w);
     /* what looks slower than in the older run is looked at again */
     for (int again = 0; again < AGAIN && against_is_slower(r); ++again) {
         double before = r->ours;
-        take_time(w);
+        work_take_time(w);
         if (before < r->ours) r->ours = before;
     }
-    if (device.gpu && w->ready[MINE]) time_host(w);
+    if (device.gpu && w->ready[MINE]) work_time_host(w);
 }
 
 /* Texts of the family under way. Problems that were scaled down, and random ones, may be alike; those
@@ -461,18 +253,18 @@ static bool run_problem(const struct family *family, const struct problem *liste
         snprintf(w.result.note, sizeof w.result.note, "ours: %s", text);
         w.result.verdict = REFUSED;
     }
-    choose_sets(&w);
+    work_choose_sets(&w);
     w.result.sets = w.sets;
-    if (!take_buffers(&w)) {
+    if (!work_take_buffers(&w)) {
         snprintf(w.result.note, sizeof w.result.note,
-                 "needs %.0f MB of memory, which are not there", (double)set_bytes(&w) * 1e-6);
+                 "needs %.0f MB of memory, which are not there", (double)work_set_bytes(&w) * 1e-6);
     } else if (w.ready[MINE] && bench_options.host_calls) {
         measure_host(&w);
     } else if (w.ready[MINE]) {
         measure(&w);
     } else if (w.ready[THEIRS] && device.gpu) {
         if (device.copy > 0.0) w.result.floor = w.result.bytes / device.copy;
-        time_gpu(&w);
+        work_take_time(&w);
     }
     for (int l = 0; l < LIBRARIES; ++l) {
         if (w.session[l].library) finish(&w.session[l], &w.task);
