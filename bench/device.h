@@ -43,7 +43,7 @@ void device_copy(void *to, const void *from, size_t bytes);
 void device_set(void *to, int byte, size_t bytes);
 void device_sync(void);
 
-/* Measures the copy rate: graphs of large device-to-device copies, the best of many. */
+/* Measures the copy rate: large device-to-device copies, the best of many. */
 void device_measure_copy(void);
 /* Puts a fill of several times the L2's size into the stream: what follows finds a cold cache, and is
  * in the queue before it can begin. */

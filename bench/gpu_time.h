@@ -19,8 +19,8 @@ bool replay_end(struct replay *replay);
 /* Ends a capture whose work was refused. */
 void replay_abandon(void);
 /* What goes before a replay that is timed, and so what it finds in the L2. A fill leaves lines of its own to
- * be written back, as many as the L2 holds: nothing to what writes as much itself, but up to a tenth
- * of the traffic of what only reads. The same replay, untimed, leaves what the work itself leaves: for
+ * be written back, as many as the L2 holds: nothing to what writes as much itself, but up to an
+ * eighth of the traffic of what only reads. The same replay, untimed, leaves what the work itself leaves: for
  * work that goes through several times the L2. */
 enum before { BEFORE_FILL, BEFORE_SAME };
 /* Seconds of one replay. */

@@ -97,7 +97,7 @@ bool json_write(const char *path)
     FILE *file;
     if (!output_open(&output, path)) return false;
     file = output.file;
-    fputs("{\n  \"warpdnn_bench\": 1,\n  ", file);
+    fputs("{\n  \"warpdnn_bench\": 2,\n  ", file);
     string(file, "ours", f->ours);
     fputs(",\n  ", file);
     string(file, "peer", f->peer);

@@ -20,7 +20,7 @@ struct reader {
     struct old_run *run;
     struct result row; /* under way */
     bool in_rows;
-    bool marked; /* has "warpdnn_bench": it is one of ours */
+    double marked; /* "warpdnn_bench": which form of ours it is; 0: it is none */
     int room;
 };
 
@@ -84,7 +84,7 @@ static void keep_string(struct reader *r, const char *key, const char *text, int
 
 static void keep_number(struct reader *r, const char *key, double x, int depth)
 {
-    if (depth == 1 && !strcmp(key, "warpdnn_bench")) r->marked = x == 1.0;
+    if (depth == 1 && !strcmp(key, "warpdnn_bench")) r->marked = x;
     if (r->in_rows && !strcmp(key, "ours_us")) r->row.ours = x * 1e-6;
 }
 
@@ -206,7 +206,8 @@ bool json_read(const char *path, struct old_run *run)
     good = value(&r, "", 0);
     if (good) space(&r);
     if (good && *r.at) good = fault(&r, "there is more behind its end");
-    if (good && !r.marked) good = fault(&r, "it is no run of warpdnn_bench");
+    if (good && r.marked == 0.0) good = fault(&r, "it is no run of warpdnn_bench");
+    if (good && r.marked != 2.0) good = fault(&r, "it is of another version, which timed otherwise");
     if (!good) {
         int line = 1;
         for (const char *c = r.begin; c < r.at; ++c) line += *c == '\n';

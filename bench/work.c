@@ -12,7 +12,7 @@
 #include "host_time.h"
 #include "run.h"
 
-enum { SETS_MIN = 4, RUNS_MIN = 15, RUNS_MAX = 400, FEW = 3 };
+enum { L2S = 8, SETS_MIN = 4, RUNS_MIN = 15, RUNS_MAX = 400, FEW = 3 };
 static const size_t slack_bytes = 1024; /* room beside a buffer: for odd pointers and alignment */
 
 double work_footprint(const struct task *task)
@@ -42,7 +42,7 @@ size_t work_set_bytes(const struct work *w)
 void work_choose_sets(struct work *w)
 {
     double bytes = work_footprint(&w->task);
-    double sets = 8.0 * (double)device.l2 / (bytes > 1.0 ? bytes : 1.0) + 1.0;
+    double sets = (double)L2S * (double)device.l2 / (bytes > 1.0 ? bytes : 1.0) + 1.0;
     w->sets = 1;
     if (!device.gpu || bench_options.host_calls) return;
     w->sets = sets < SETS_MIN ? SETS_MIN : sets > SETS_MAX ? SETS_MAX : (int)sets;
@@ -52,10 +52,11 @@ void work_choose_sets(struct work *w)
     }
 }
 
-/* Whether the sets do exceed it, so that none finds anything of the replay before. */
+/* Whether the sets do exceed several times the L2, so that none finds anything of the replay before. */
 static bool beyond_l2(const struct work *w)
 {
-    return (double)w->sets * work_footprint(&w->task) >= 8.0 * (double)device.l2;
+    return device.l2 > 0 &&
+           (double)w->sets * work_footprint(&w->task) >= (double)L2S * (double)device.l2;
 }
 
 bool work_take_buffers(struct work *w)

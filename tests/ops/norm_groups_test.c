@@ -63,7 +63,6 @@ static void make_tensors(struct norms_case *c, const struct options *o)
 /* By the engine that reads twice whatever the size, for it is the last resort. */
 enum { TWICE_TRAINING = 383, TWICE_BACKWARD = 384 };
 static bool twice, always_twice;
-static bool apart; /* by norm_training_samples */
 
 static void check_engine(const struct norms_case *c)
 {
@@ -75,10 +74,6 @@ static void check_engine(const struct norms_case *c)
     bool right;
     if (!by_groups()) return;
     warpdnnGetLastEngine(harness_handle, &name);
-    if (apart) {
-        if (strcmp(name, "norm_training_samples") != 0) case_fail("%s ran", name);
-        return;
-    }
     right = strcmp(name, names[c->phase]) == 0;
     if (!twice) {
         right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, spot[c->phase]) == 0;
@@ -95,7 +90,7 @@ static void run_with(struct norms_case *c, int64_t instead)
     be_desc op = norms_operation(&r, c);
     bool ran;
     if (instead >= 0) in.x[instead] = NAN;
-    twice = by_groups() && !apart && c->phase != NORMS_INFERENCE &&
+    twice = by_groups() && c->phase != NORMS_INFERENCE &&
             (random_chance(0.3) || always_twice);
     if (twice) {
         int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;
@@ -246,26 +241,6 @@ static void long_samples(void)
     run_image(&m, "long", 1, 1, 0, false);
     run_image(&m, "long", 0, 1, 0, false);
     run_image(&m, "long", 1, 2, 1, false);
-}
-
-/* Samples of instance norm that the chip does not hold, by the engine that takes one after the other, where
- * parameters are as it needs them; and off the boundaries, where another has them. */
-static void samples_apart(void)
-{
-    static const struct image m = {2, 32, 0, {490, 490}};
-    if (!by_groups()) return;
-    for (int off = 0; off < 2; ++off) {
-        struct options o = {LAYOUT_NHWC, off != 0, -3.0, 3.0};
-        struct norms_case c;
-        if (!case_begin("apart/%s", off ? "off" : "on")) continue;
-        c = start(&m, NORMS_TRAINING, 0, false);
-        c.bias = true;
-        make_tensors(&c, &o);
-        apart = true;
-        run_made(&c);
-        apart = false;
-        case_end();
-    }
 }
 
 static void read_twice(void)
@@ -469,7 +444,6 @@ int main(int argc, char **argv)
     shared_samples();
     spots();
     long_samples();
-    samples_apart();
     read_twice();
     offsets();
     in_place();

@@ -168,6 +168,23 @@ static void judge_averages(const struct norms_case *c, const struct norms_inputs
     free(mean), free(mean_size), free(var), free(var_size);
 }
 
+/* Inverse deviations as plain sums in single precision give them; null where the case is not for that. */
+static double *plain_deviations(const struct norms_case *c, const double *x,
+                                const struct statistics *s)
+{
+    double *inv = c->single ? reals(s->items) : NULL;
+    float *sum = inv ? calloc((size_t)s->items, sizeof *sum) : NULL;
+    if (!sum) return NULL;
+    for (int64_t i = 0; i < norms_count(c->rank, c->dim); ++i) {
+        float d = (float)(x[i] - s->mean[s->item[i]]);
+        sum[s->item[i]] += d * d;
+    }
+    for (int64_t k = 0; k < s->items; ++k)
+        inv[k] = 1.0 / sqrt((double)sum[k] / (double)s->terms + c->epsilon);
+    free(sum);
+    return inv;
+}
+
 void norms_judge_forward(const struct norms_case *c, const struct norms_inputs *in)
 {
     struct statistics s = statistics(c, in, is_given(c));
@@ -185,11 +202,12 @@ void norms_judge_forward(const struct norms_case *c, const struct norms_inputs *
     check_values("y", c->y, y, NULL, size, compute_of(c));
     if (c->phase == NORMS_TRAINING && c->statistics) {
         double *mean = reals(s.items), *inv = reals(s.items);
+        double *plain = plain_deviations(c, in->x, &s);
         for (int64_t k = 0; k < s.items; ++k)
             mean[k] = (double)s.mean[k], inv[k] = (double)s.inv[k];
         if (c->mean) check_values("mean", c->mean, mean, NULL, s.spread, compute_of(c));
-        check_values("inv_std", c->inv_std, inv, NULL, inv, compute_of(c));
-        free(mean), free(inv);
+        check_values("inv_std", c->inv_std, inv, plain, inv, compute_of(c));
+        free(mean), free(inv), free(plain);
     }
     if (c->running) judge_averages(c, in, &s);
     free(param), free(y), free(size), statistics_free(&s);

@@ -22,6 +22,8 @@ struct norms_case {
     bool statistics; /* given to inference and backward, wanted of training */
     bool bias;       /* backward: dbias */
     bool running;
+    bool
+        single; /* sums of many terms in single precision: the deviation is judged beside such a sum */
     double epsilon, factor;
     struct tensor *x, *y, *scale, *bias_tensor, *mean, *inv_std;
     struct tensor *in_mean, *in_var, *out_mean, *out_var;

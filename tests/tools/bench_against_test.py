@@ -15,7 +15,7 @@ DEVICE = "a device"
 
 
 def old_run(w, rows, name="old.json", **facts):
-    data = {"warpdnn_bench": 1, "device": DEVICE, "time": "clock", **facts, "rows": [
+    data = {"warpdnn_bench": 2, "device": DEVICE, "time": "clock", **facts, "rows": [
         {"family": "pooling", "problem": problem, "engine": engine, "ours_us": time}
         for problem, time, engine in rows]}
     return w.write(name, json.dumps(data))
@@ -78,7 +78,7 @@ def test_files(t, program, w):
             ("empty", "", ":1: a value is wanted"), ("text", "hello", "a value is wanted"),
             ("a list", "[]", "no run of warpdnn_bench"), ("a string", '"x"', "no run of"),
             ("another tool's", '{"version": 1, "benchmarks": []}', "no run of"),
-            ("another version", text.replace('bench": 1', 'bench": 2'), "no run of"),
+            ("another version", text.replace('bench": 2', 'bench": 1'), "another version"),
             ("two", text + text, "more behind"), ("deep", "[" * 5000, "too deep"),
             ("not a number", text.replace("100.0", "NaN"), "a value is wanted"),
             ("no end of numbers", text.replace("100.0", "1e999"), "a value is wanted"),
@@ -87,9 +87,9 @@ def test_files(t, program, w):
             ("line 3", '{\n"a": 1,\n"b" 2}', ":3: a ':' is wanted")):
         read(name, content, words=words)
     long = "x" * 5000
-    read("long names", json.dumps({"warpdnn_bench": 1, "device": DEVICE, "rows": [
+    read("long names", json.dumps({"warpdnn_bench": 2, "device": DEVICE, "rows": [
         {"family": long, "problem": long, "engine": long, "ours_us": 1}]}), NOTHING)
-    read("rows of nothing", json.dumps({"warpdnn_bench": 1, "device": DEVICE, "rows": [{}, 3, None, "a"]}), NOTHING)
+    read("rows of nothing", json.dumps({"warpdnn_bench": 2, "device": DEVICE, "rows": [{}, 3, None, "a"]}), NOTHING)
     for path, words in (("/no/such/file", "No such file"), (w.folder, "Is a directory"),
                         ("/dev/zero", "File too large"), ("/dev/null", "a value is wanted")):
         status, _, err = run([program, path, "3", DEVICE])

@@ -222,7 +222,7 @@ static void norm_spot(bool large)
 /* Of samples that no chip keeps. */
 static void norm_samples(bool large)
 {
-    norm(WD_OP_NORM_TRAINING, 2, 32, 32, 1024, large ? 2048 : 1024, true, false);
+    norm(WD_OP_NORM_TRAINING, 2, 32, 32, 1024, large ? 2048 : 1056, true, false);
 }
 
 static void norm_kept(bool large)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the engines bn_grid cut x (bn_grid_args.h): a pure function of its shape, and of the device. */
+ * How the engines bn_grid cut x (bn_grid_args.h): a pure function of its shape, and of the device;
+ * and what launches them. */
 #ifndef WD_OPS_NORM_BN_GRID_CUT_H
 #define WD_OPS_NORM_BN_GRID_CUT_H
 
@@ -35,8 +36,8 @@ struct wd_bn_grid_cut {
     int64_t shared; /* bytes */
 };
 
-/* From c->space, c->adds, c->whole, c->masks, the bytes of an element, and how many tensors are kept. False where rows would be too
- * wide, or would not begin at units. */
+/* From c->space, c->adds, c->whole, c->masks, the bytes of an element, and how many tensors are kept.
+ * False where rows would be too wide, or would not begin at units. */
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
                     const struct wd_device *device);
 
@@ -51,11 +52,12 @@ int64_t wd_bn_grid_workspace(const struct wd_problem *problem);
 /* The cut of a problem that matches, for tensors that are aligned. */
 void wd_bn_grid_prepare(const struct wd_problem *problem, void *cut);
 
-/* Scratch of a cut, with room for rounding up to where two doubles may lie, and that place. */
+/* Bytes of scratch that a cut needs, with room for rounding up to where two doubles may lie; and that
+ * place. */
 int64_t wd_bn_grid_sums_bytes(const struct wd_bn_grid_cut *c);
 double *wd_bn_grid_sums(void *workspace);
 
-/* From a->bn and a->sums what else the arguments say, and the kernel. */
+/* From a->bn, a->sums and a->copying what else the arguments say; emits the kernel. */
 cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                 struct bn_grid_args *a, struct wd_kernel_row *row);
 
