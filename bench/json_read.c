@@ -207,7 +207,8 @@ bool json_read(const char *path, struct old_run *run)
     if (good) space(&r);
     if (good && *r.at) good = fault(&r, "there is more behind its end");
     if (good && r.marked == 0.0) good = fault(&r, "it is no run of warpdnn_bench");
-    if (good && r.marked != 2.0) good = fault(&r, "it is of another version, which timed otherwise");
+    if (good && r.marked != 2.0)
+        good = fault(&r, "it is of another version, which timed otherwise");
     if (!good) {
         int line = 1;
         for (const char *c = r.begin; c < r.at; ++c) line += *c == '\n';

@@ -90,8 +90,7 @@ static void run_with(struct norms_case *c, int64_t instead)
     be_desc op = norms_operation(&r, c);
     bool ran;
     if (instead >= 0) in.x[instead] = NAN;
-    twice = by_groups() && c->phase != NORMS_INFERENCE &&
-            (random_chance(0.3) || always_twice);
+    twice = by_groups() && c->phase != NORMS_INFERENCE && (random_chance(0.3) || always_twice);
     if (twice) {
         int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;
         r.plan =

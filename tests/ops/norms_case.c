@@ -172,16 +172,15 @@ static void judge_averages(const struct norms_case *c, const struct norms_inputs
 static double *plain_deviations(const struct norms_case *c, const double *x,
                                 const struct statistics *s)
 {
-    double *inv = c->single ? reals(s->items) : NULL;
-    float *sum = inv ? calloc((size_t)s->items, sizeof *sum) : NULL;
-    if (!sum) return NULL;
+    double *inv;
+    if (!c->single) return NULL;
+    inv = reals(s->items);
     for (int64_t i = 0; i < norms_count(c->rank, c->dim); ++i) {
         float d = (float)(x[i] - s->mean[s->item[i]]);
-        sum[s->item[i]] += d * d;
+        inv[s->item[i]] = (float)inv[s->item[i]] + d * d;
     }
     for (int64_t k = 0; k < s->items; ++k)
-        inv[k] = 1.0 / sqrt((double)sum[k] / (double)s->terms + c->epsilon);
-    free(sum);
+        inv[k] = 1.0 / sqrt(inv[k] / (double)s->terms + c->epsilon);
     return inv;
 }
 
