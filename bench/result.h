@@ -73,7 +73,7 @@ struct run_facts {
     char device[128];
     char ours[128];
     char peer[128];
-    double copy;   /* bytes a second; 0 on the CPU */
+    double copy;    /* bytes a second; 0 on the CPU */
     double launch;  /* seconds of the host for an empty kernel, 0 on the CPU */
     double meeting; /* likewise, of one whose blocks are all there at once; 0: unknown */
     int driver_version;
