@@ -168,19 +168,36 @@ static void judge_averages(const struct norms_case *c, const struct norms_inputs
     free(mean), free(mean_size), free(var), free(var_size);
 }
 
-/* Inverse deviations as plain sums in single precision give them; null where the case is not for that. */
-static double *plain_deviations(const struct norms_case *c, const double *x,
-                                const struct statistics *s)
+/* Inverse deviations that are as far off as the worst by pieces of sums in single precision, of differences from an
+ * item's first element, joined in double; null where the case is not for that. */
+static double *single_deviations(const struct norms_case *c, const double *x,
+                                 const struct statistics *s)
 {
+    enum { TERMS = 128 };
+    const int64_t count = norms_count(c->rank, c->dim);
+    double first = 0, sum = 0, squares = 0, worst = 0;
+    float part = 0, part_squares = 0;
     double *inv;
+    int64_t seen = 0;
     if (!c->single) return NULL;
     inv = reals(s->items);
-    for (int64_t i = 0; i < norms_count(c->rank, c->dim); ++i) {
-        float d = (float)(x[i] - s->mean[s->item[i]]);
-        inv[s->item[i]] = (float)inv[s->item[i]] + d * d;
+    for (int64_t i = 0; i < count; ++i) { /* an item's elements follow one another */
+        int64_t k = s->item[i];
+        bool last = i + 1 == count || s->item[i + 1] != k;
+        float d;
+        if (seen == 0) first = x[i], sum = squares = 0;
+        d = (float)(x[i] - first);
+        part += d, part_squares += d * d;
+        if (++seen % TERMS == 0 || last) {
+            sum += part, squares += part_squares;
+            part = part_squares = 0;
+        }
+        if (!last) continue;
+        inv[k] = 1.0 / sqrt((squares - sum * sum / (double)seen) / (double)seen + c->epsilon);
+        worst = fmax(worst, fabs(inv[k] / (double)s->inv[k] - 1.0));
+        seen = 0;
     }
-    for (int64_t k = 0; k < s->items; ++k)
-        inv[k] = 1.0 / sqrt(inv[k] / (double)s->terms + c->epsilon);
+    for (int64_t k = 0; k < s->items; ++k) inv[k] = (double)s->inv[k] * (1.0 + worst);
     return inv;
 }
 
@@ -201,12 +218,12 @@ void norms_judge_forward(const struct norms_case *c, const struct norms_inputs *
     check_values("y", c->y, y, NULL, size, compute_of(c));
     if (c->phase == NORMS_TRAINING && c->statistics) {
         double *mean = reals(s.items), *inv = reals(s.items);
-        double *plain = plain_deviations(c, in->x, &s);
+        double *single = single_deviations(c, in->x, &s);
         for (int64_t k = 0; k < s.items; ++k)
             mean[k] = (double)s.mean[k], inv[k] = (double)s.inv[k];
         if (c->mean) check_values("mean", c->mean, mean, NULL, s.spread, compute_of(c));
-        check_values("inv_std", c->inv_std, inv, plain, inv, compute_of(c));
-        free(mean), free(inv), free(plain);
+        check_values("inv_std", c->inv_std, inv, single, inv, compute_of(c));
+        free(mean), free(inv), free(single);
     }
     if (c->running) judge_averages(c, in, &s);
     free(param), free(y), free(size), statistics_free(&s);
