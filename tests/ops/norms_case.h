@@ -22,8 +22,7 @@ struct norms_case {
     bool statistics; /* given to inference and backward, wanted of training */
     bool bias;       /* backward: dbias */
     bool running;
-    bool
-        single; /* sums of many terms in single precision: the deviation is judged beside such a sum */
+    bool single; /* sums of a hundred terms in single precision: judged beside such */
     double epsilon, factor;
     struct tensor *x, *y, *scale, *bias_tensor, *mean, *inv_std;
     struct tensor *in_mean, *in_var, *out_mean, *out_var;

@@ -325,9 +325,13 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
     return true;
 }
 
-void wd_pool_band_fill(struct wd_pool_band *band, const struct wd_pool_memory *m)
+void wd_pool_band_call(const struct wd_device *device, const struct wd_pool_shape *shape,
+                       enum wd_pool_band_work work, int64_t rows, const struct wd_pool_memory *m,
+                       const struct wd_pool_way *way, struct wd_pool_band *band)
 {
     struct pool_band_args *a = &band->args;
+    if (m->prepared && m->prepared_by == way) *band = *(const struct wd_pool_band *)m->prepared;
+    else wd_pool_band_of(device, shape, work, rows, band);
     a->x = m->x;
     a->dy = m->dy;
     a->out = m->out;

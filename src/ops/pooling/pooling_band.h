@@ -47,7 +47,10 @@ static inline bool wd_pool_is_planes(const struct wd_pool_shape *s)
 bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *shape,
                      enum wd_pool_band_work work, int64_t rows, struct wd_pool_band *band);
 
-/* The pointers and scalars of a call. */
-void wd_pool_band_fill(struct wd_pool_band *band, const struct wd_pool_memory *memory);
+/* The same for a call, of what `way` prepared where it did, with its pointers and scalars. */
+void wd_pool_band_call(const struct wd_device *device, const struct wd_pool_shape *shape,
+                       enum wd_pool_band_work work, int64_t rows,
+                       const struct wd_pool_memory *memory, const struct wd_pool_way *way,
+                       struct wd_pool_band *band);
 
 #endif

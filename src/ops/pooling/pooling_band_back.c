@@ -86,12 +86,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                        : work == WD_POOL_BAND_PAIRS ? KERNEL_pairs_band_f64
                                                     : KERNEL_spread_band_f64;
     struct wd_pool_band band;
-    if (m->prepared && m->prepared_by == &wd_pool_backward_band) {
-        band = *(const struct wd_pool_band *)m->prepared;
-    } else {
-        wd_pool_band_of(queue->device, s, work, rows_of(s), &band);
-    }
-    wd_pool_band_fill(&band, m);
+    wd_pool_band_call(queue->device, s, work, rows_of(s), m, &wd_pool_backward_band, &band);
     return wd_emit_kernel(queue, &kernel_rows[kernel], band.blocks, band.threads,
                           (uint32_t)band.bytes, &band.args);
 }

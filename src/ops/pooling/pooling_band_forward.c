@@ -69,12 +69,8 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     if (!wd_pool_is_planes(s) && wd_pool_blends(m)) {
         return wd_pool_forward_tile.emit(queue, s, m);
     }
-    if (m->prepared && m->prepared_by == &wd_pool_forward_band) {
-        band = *(const struct wd_pool_band *)m->prepared;
-    } else {
-        wd_pool_band_of(queue->device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band);
-    }
-    wd_pool_band_fill(&band, m);
+    wd_pool_band_call(queue->device, s, WD_POOL_BAND_FORWARD, rows_of(s), m, &wd_pool_forward_band,
+                      &band);
     if (wd_pool_is_planes(s)) {
         kernel = KERNEL_pool_planes_f32 + s->type;
         band.args.lanes = lanes_of(s, &band);

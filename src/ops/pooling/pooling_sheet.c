@@ -74,12 +74,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
 {
     struct wd_pool_band band;
     if (wd_pool_blends(m)) return wd_pool_backward_tile.emit(queue, s, m);
-    if (m->prepared && m->prepared_by == &wd_pool_backward_sheet) {
-        band = *(const struct wd_pool_band *)m->prepared;
-    } else {
-        wd_pool_band_of(queue->device, s, work_of(s), 1, &band);
-    }
-    wd_pool_band_fill(&band, m);
+    wd_pool_band_call(queue->device, s, work_of(s), 1, m, &wd_pool_backward_sheet, &band);
     return wd_emit_kernel(queue, &kernel_rows[kernel_of(s)], band.blocks, band.threads,
                           (uint32_t)band.bytes, &band.args);
 }
