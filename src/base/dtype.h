@@ -12,6 +12,8 @@
 #if WD_ON_DEVICE
 #define WD_BITS_TO_FLOAT(u) __uint_as_float(u)
 #define WD_FLOAT_TO_BITS(f) __float_as_uint(f)
+#define WD_BITS_TO_DOUBLE(u) __longlong_as_double((long long)(u))
+#define WD_DOUBLE_TO_BITS(f) ((uint64_t)__double_as_longlong(f))
 #else
 #include <math.h>
 #include <string.h>
@@ -24,6 +26,18 @@ static inline float WD_BITS_TO_FLOAT(uint32_t u)
 static inline uint32_t WD_FLOAT_TO_BITS(float f)
 {
     uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+static inline double WD_BITS_TO_DOUBLE(uint64_t u)
+{
+    double f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+static inline uint64_t WD_DOUBLE_TO_BITS(double f)
+{
+    uint64_t u;
     memcpy(&u, &f, sizeof u);
     return u;
 }

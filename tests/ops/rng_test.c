@@ -431,7 +431,7 @@ int main(int argc, char **argv)
     mask_case(true);
     moments(&some[0], CUDNN_DATA_DOUBLE, 0.3, 0.3 * 0.7, 1.0 / 0.21 - 3.0, 0x37ae977cfc4d8384u);
     moments(&some[1], CUDNN_DATA_DOUBLE, 1.375, 5.75 * 5.75 / 12, 1.8, 0xb60cdc9c668f972du);
-    moments(&some[2], CUDNN_DATA_DOUBLE, 2.0, 9.0, 3.0, 0x1dcb66addd6b2cceu);
+    moments(&some[2], CUDNN_DATA_DOUBLE, 2.0, 9.0, 3.0, 0xa8342fdc596a9f05u);
     moments(&some[1], CUDNN_DATA_FLOAT, 1.375, 5.75 * 5.75 / 12, 1.8, 0x25ba41077bdea2dfu);
     moments(&some[1], CUDNN_DATA_HALF, 1.375, 5.75 * 5.75 / 12, 1.8, 0xd807ade169572ddbu);
     moments(&some[2], CUDNN_DATA_FLOAT, 2.0, 9.0, 3.0, 0x6d193628b13dd15fu);

@@ -22,6 +22,14 @@ static __device__ __forceinline__ float wd_about_rsqrt(float x)
     return r;
 }
 
+// Of the upper 20 bits.
+static __device__ __forceinline__ double wd_about_rsqrt(double x)
+{
+    double r;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+    return r;
+}
+
 static __device__ __forceinline__ float wd_about_sqrt(float x)
 {
     float r;

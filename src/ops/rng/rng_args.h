@@ -99,21 +99,10 @@ WD_FN double rng_value(const struct rng_args *a, const uint32_t *number, const u
         rng_single_pair(p, sqrtf(rng_single_square(number[first])), number[first + 1], pair);
         return pair[i & 1];
     } else {
-        double f = (double)number[first] + 0.5;
         double pair[2];
-        int power = 0;
         if (!normal) return rng_double_uniform(p, (double)number[i]);
-        while (f >= 1.41421356237309504880) {
-            f *= 0.5;
-            power += 1;
-        }
-        while (f < 0.70710678118654752440) {
-            f *= 2.0;
-            power -= 1;
-        }
-        rng_double_pair(p, sqrt(rng_double_square(f, power - 32)),
-                        (double)(int32_t)(number[first + 1] << 2 | 2u) * (1.0 / 2147483648.0),
-                        number[first + 1], pair);
+        rng_double_pair(p, sqrt(rng_double_square((double)number[first] + 0.5)),
+                        (double)(int32_t)(number[first + 1] << 2 | 2u), number[first + 1], pair);
         return pair[i & 1];
     }
 }

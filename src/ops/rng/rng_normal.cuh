@@ -17,7 +17,7 @@ namespace {
 struct normal_memory {
     uint32_t listed;
     uint32_t unused[3];
-    uint32_t list[RNG_NORMAL_THREADS]; // blocks of bits of which some elements are in the tail
+    uint32_t list[RNG_NORMAL_LISTED]; // blocks of bits of which some elements are in the tail
 };
 static_assert(sizeof(normal_memory) == RNG_NORMAL_FIXED, "what the host asks for");
 
@@ -180,20 +180,20 @@ __device__ __forceinline__ void mend(const rng_vector_args &a, const wd_drawing 
     for (;;) {
         while (bits != 0) {
             const uint32_t slot = atomicAdd(&memory->listed, 1u);
-            if (slot >= RNG_NORMAL_THREADS) break; // the next time
+            if (slot >= RNG_NORMAL_LISTED) break; // the next time
             memory->list[slot] = block_of(wd_lowest(bits));
             bits &= bits - 1;
         }
         __syncthreads();
         const uint32_t listed = memory->listed;
-        for (uint32_t i = threadIdx.x; i < min(listed, (uint32_t)RNG_NORMAL_THREADS);
+        for (uint32_t i = threadIdx.x; i < min(listed, (uint32_t)RNG_NORMAL_LISTED);
              i += blockDim.x) {
             put_tails(a, d, memory->list[i]);
         }
         __syncthreads();
         if (threadIdx.x == 0) memory->listed = 0;
         __syncthreads();
-        if (listed <= RNG_NORMAL_THREADS) return;
+        if (listed <= RNG_NORMAL_LISTED) return;
     }
 }
 

@@ -155,47 +155,66 @@ WD_FN double rng_double_uniform(const struct rng_scale *p, double number)
     return value < p->most ? value : p->most;
 }
 
-/* -2 ln((number + 1/2) / 2^32): of f in [1/sqrt 2, sqrt 2) times 2^power, ln f = 2 artanh(s) with
- * s = (f - 1) / (f + 1). */
-WD_FN double rng_double_square(double f, double power)
+struct rng_interval {
+    double inverse;   /* 1 / c, of the interval's centre */
+    double logarithm; /* -2 ln c */
+};
+
+#if WD_ON_DEVICE
+static __device__ __align__(16)
+#else
+static
+#endif
+    const struct rng_interval rng_intervals[64] = {
+#include "ops/rng/rng_logarithm_table.inc"
+};
+
+/* -2 ln(u / 2^32), u being a number and 1/2: of f = c (1 + r) times 2^power, c the centre of one of 64 intervals, by
+ * the series of ln(1 + r), |r| below 2^-7. The interval around 1 has c = 1, so that what is near 0 has all its digits.
+ * Here and below, coefficients of which 21 bits are enough have no more: an instruction holds those of a double. */
+WD_FN double rng_double_square(double u)
 {
-    const double s = (f - 1.0) / (f + 1.0);
-    const double z = s * s;
-    double p = 0.07405343611038144;
-    p = fma(p, z, 0.076562143531903978);
-    p = fma(p, z, 0.090918178280762776);
-    p = fma(p, z, 0.11111098488960501);
-    p = fma(p, z, 0.14285714380721615);
-    p = fma(p, z, 0.19999999999649229);
-    p = fma(p, z, 0.33333333333333826);
-    p = fma(p, z, 1.0);
-    return fma(power, -1.38629436111989061883, s * -4.0 * p);
+    const uint64_t bits = WD_DOUBLE_TO_BITS(u);
+    const uint32_t place = (uint32_t)(bits >> 32) - 0x3fe62000u;
+    const struct rng_interval near = rng_intervals[place >> 14 & 63u];
+    const double f = WD_BITS_TO_DOUBLE(bits - ((uint64_t)(place & 0xfff00000u) << 32));
+    const double power = (double)(((int32_t)place >> 20) - 32);
+    const double r = fma(f, near.inverse, -1.0);
+    double p = 0.25;
+    p = fma(p, r, -0x1.24925p-2); /* 2 / 7 */
+    p = fma(p, r, 0x1.55555p-2);
+    p = fma(p, r, -0.4);
+    p = fma(p, r, 0.5);
+    p = fma(p, r, -2.0 / 3.0);
+    p = fma(p, r, 1.0);
+    p = fma(p, r, -2.0);
+    return fma(p, r, fma(power, -1.38629436111989061883, near.logarithm));
 }
 
-/* t in [-1, 1) is where in a quarter of the circle. */
-WD_FN void rng_double_pair(const struct rng_scale *p, double radius, double t, uint32_t number,
+/* turned, a signed integer of 32 bits, is where in a quarter of the circle. */
+WD_FN void rng_double_pair(const struct rng_scale *p, double radius, double turned, uint32_t number,
                            double *to)
 {
     const double far = radius * p->step;
-    const double x = t * 0.78539816339744830962;
+    const double x = turned * (0.78539816339744830962 / 2147483648.0);
     const double z = x * x;
     const int swapped = (number & 0x40000000u) != 0;
-    double s = 1.5894136555061914e-10;
-    double c = -1.1352123162654095e-11;
+    double s = 0x1.5d841p-33;
+    double c = -0x1.8f6adp-37;
     s = fma(s, z, -2.5050705851203879e-08);
     s = fma(s, z, 2.7557313299057389e-06);
     s = fma(s, z, -0.00019841269828402283);
     s = fma(s, z, 0.0083333333333200019);
     s = fma(s, z, -0.16666666666666616);
     s = fma(s, z, 1.0) * x;
-    c = fma(c, z, 2.0875555146761834e-09);
+    c = fma(c, z, 0x1.1ee95p-29);
     c = fma(c, z, -2.7557312865726447e-07);
     c = fma(c, z, 2.4801587282899702e-05);
     c = fma(c, z, -0.0013888888888858961);
     c = fma(c, z, 0.041666666666666428);
     c = fma(c, z, -0.5);
     c = fma(c, z, 1.0);
-    if (number & 0x80000000u) c = -c;
+    c = WD_BITS_TO_DOUBLE(WD_DOUBLE_TO_BITS(c) ^ (uint64_t)(number & 0x80000000u) << 32);
     to[0] = fma(far, swapped ? s : c, p->base);
     to[1] = fma(far, swapped ? c : s, p->base);
 }

@@ -29,10 +29,12 @@ enum {
     THREADS_FEW = 64,
     ELEMENTS_MAX_LOG2 = 34,  /* blocks of bits are counted in 32 bits */
     TILE_BYTES = 16384,      /* wanted, and */
-    TILE_BYTES_MOST = 39000, /* what a launch may ask for besides a table */
+    TILE_BYTES_MOST = 39000, /* of which a processor has two, besides a table */
     TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
     TILE_PIXELS = 128,
-    TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
+    TILES_A_PROCESSOR = 4,  /* at least, where tiles can be smaller */
+    TABLES_A_PROCESSOR = 6, /* of normal numbers, which have a table: blocks, at least, and */
+    TILES_A_TABLE = 8,
     PAIRS_BYTES =
         64,         /* of a pixel, at least: two channels a thread are stored a sector at a time */
     NEAR_TURNS = 2, /* of all threads, which pay for spreading all sizes */
@@ -135,14 +137,14 @@ static bool has_sizes(int kernel)
 
 /* Normal numbers of 16 bits, by blocks that stay where there are units for all of their threads. Returns how many
  * blocks there are. */
-static int64_t stay(const struct wd_queue *queue, struct rng_vector_args *a, int64_t units,
-                    int64_t threads, uint32_t *shared)
+static int64_t stay(const struct wd_queue *queue, struct rng_vector_args *a, int kernel,
+                    int64_t units, int64_t threads, uint32_t *shared)
 {
     const struct wd_device *device = queue->device;
     int64_t bytes = RNG_NORMAL_FIXED + RNG_NORMAL_SIZES;
-    int64_t blocks =
-        wd_least(device->shared_per_processor / (bytes + BLOCK_SHARED), 2048 / RNG_NORMAL_THREADS) *
-        device->multiprocessors;
+    int64_t blocks = wd_least(device->shared_per_processor / (bytes + BLOCK_SHARED),
+                              2048 / kernel_rows[kernel].threads) *
+                     device->multiprocessors;
     *shared = RNG_NORMAL_FIXED;
     if (bytes <= device->shared_per_block && units >= blocks * threads) {
         a->near = 1;
@@ -164,10 +166,9 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
     if (has_sizes(kernel)) {
         uint32_t shared;
         int64_t blocks;
-        threads = warps < queue->device->multiprocessors * (RNG_NORMAL_THREADS / 32)
-                      ? THREADS_FEW
-                      : RNG_NORMAL_THREADS;
-        blocks = stay(queue, a, 32 * warps, threads, &shared);
+        threads = kernel_rows[kernel].threads;
+        if (warps < queue->device->multiprocessors * (threads / 32)) threads = THREADS_FEW;
+        blocks = stay(queue, a, kernel, 32 * warps, threads, &shared);
         return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
     }
     if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
@@ -191,10 +192,9 @@ static cudnnStatus_t emit_pairs(struct wd_queue *queue, struct rng_vector_args *
     a->by_spans = wd_fastdiv_of(a->row_blocks);
     a->all_units = (uint32_t)units;
     if (has_sizes(kernel)) {
-        threads = units < queue->device->multiprocessors * (int64_t)RNG_NORMAL_THREADS
-                      ? THREADS_FEW
-                      : RNG_NORMAL_THREADS;
-        blocks = stay(queue, a, units, threads, &shared);
+        threads = kernel_rows[kernel].threads;
+        if (units < queue->device->multiprocessors * threads) threads = THREADS_FEW;
+        blocks = stay(queue, a, kernel, units, threads, &shared);
     } else {
         if (units < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
         blocks = wd_ceil_div(units, threads * RNG_RUNS);
@@ -212,7 +212,9 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     int64_t images = wd_most(y->dim[0], 1);
     int64_t channels = y->dim[1];
     int64_t wide = channels;
-    int64_t pixels, groups, spans;
+    int64_t threads = RNG_THREADS;
+    int64_t pixels, groups, spans, blocks;
+    uint32_t shared;
     if (channels * bytes > TILE_ROW_WHOLE && channels * bytes % RNG_BYTES == 0 && a->shift == 0) {
         wide = RNG_ROW / bytes;
         a->units = RNG_ROW / RNG_BYTES;
@@ -234,6 +236,10 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     /* 4 and 2 bytes have such kernels; 16 bytes of channels are a block of bits or two */
     a->turned = a->small && a->units > 0 && (bytes == 2 || bytes == 4) && channels % block == 0 &&
                 wide % block == 0;
+    if (a->turned) { /* with as few idle in the last turn as can be */
+        int64_t items = pixels * a->units;
+        threads = 32 * wd_ceil_div(items, 32 * wd_ceil_div(items, threads));
+    }
     a->tile_channels = (uint32_t)wide;
     a->tile_pixels = (uint32_t)pixels;
     a->by_channels = wd_fastdiv_of((uint32_t)wide);
@@ -241,8 +247,17 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     a->by_groups = wd_fastdiv_of((uint32_t)groups);
     a->by_spans = wd_fastdiv_of((uint32_t)spans);
     a->plain = !a->bfloat && a->scale.step_f == 1.0f && a->scale.base_f == 0.0f;
-    return wd_emit_kernel(queue, &kernel_rows[kernel], images * spans * groups, RNG_THREADS,
-                          (uint32_t)(pixels * wide * bytes + RNG_BYTES), a);
+    a->all_tiles = (uint32_t)(images * spans * groups);
+    a->tile_bytes =
+        (uint32_t)(RNG_BYTES * wd_ceil_div(pixels * wide * bytes + RNG_BYTES, RNG_BYTES));
+    blocks = a->all_tiles;
+    shared = a->tile_bytes;
+    if (kernel == KERNEL_rng_tiles_normal_16) {
+        int64_t least = wd_least(blocks, TABLES_A_PROCESSOR * queue->device->multiprocessors);
+        blocks = wd_most(least, blocks / TILES_A_TABLE);
+        shared *= 2;
+    }
+    return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
 }
 
 /* The bits of a number of y's type, in all elements of eight bytes; of a mask, of its bit. */

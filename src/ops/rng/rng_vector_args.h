@@ -19,10 +19,10 @@ enum {
     RNG_RUNS = 4,   /* of a thread */
     RNG_ROW = 128,  /* bytes of a pixel in a tile, where there are more */
     RNG_WORD = 32,  /* elements of a run of a mask */
-    RNG_NORMAL_THREADS = 512,
+    RNG_NORMAL_LISTED = 512,
     RNG_NORMAL_FIXED =
-        16 + 4 * RNG_NORMAL_THREADS, /* bytes that blocks of normal numbers of 16 bits share, */
-    RNG_NORMAL_SIZES = 1 << 16,      /* and all sizes behind them */
+        16 + 4 * RNG_NORMAL_LISTED, /* bytes that blocks of normal numbers of 16 bits share, */
+    RNG_NORMAL_SIZES = 1 << 16,     /* and all sizes behind them */
 };
 
 struct rng_vector_args {
@@ -47,7 +47,9 @@ struct rng_vector_args {
     int32_t plain;      /* in y's scale and type, as signs do not matter to these */
     uint32_t turns;     /* of a thread that stays */
     uint32_t all_units; /* pairs: of all threads */
-    int32_t shift;      /* flat: bytes between the boundary before y and y; of a mask, elements */
+    uint32_t all_tiles; /* tiles: of all blocks */
+    uint32_t tile_bytes;
+    int32_t shift; /* flat: bytes between the boundary before y and y; of a mask, elements */
     int32_t streaming;
     uint32_t runs;         /* flat: of a thread */
     uint32_t whole_blocks; /* flat: of threads, all of whose runs are y's */

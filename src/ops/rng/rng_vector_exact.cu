@@ -113,6 +113,43 @@ __device__ __forceinline__ void make_run(const rng_vector_args &a, const wd_draw
     }
 }
 
+// Where two runs share a block of bits, two neighbours make that of one turn and that of the next, a block each, and
+// hand each other halves.
+template <class T, int WAY>
+__device__ __forceinline__ void flat_by_two(const rng_vector_args &a, const wd_drawing &d,
+                                            int64_t first)
+{
+    typedef elements<T, WAY> made;
+    static_assert(shares<T, WAY>::PARTS == 2 && RNG_RUNS % 2 == 0, "two turns");
+    const uint32_t threads = blockDim.x;
+    const bool odd = threadIdx.x % 2 != 0;
+    const bool whole = blockIdx.x < a.whole_blocks;
+    uint32_t run = threadIdx.x;
+    char *to = static_cast<char *>(a.y) + (first + run) * RNG_BYTES;
+#pragma unroll 1
+    for (uint32_t turn = 0; turn < a.runs; turn += 2) {
+        uint32_t number[4], word[8], got[4];
+        made::draw(a, d, (uint32_t)((first + run + (odd ? threads : 0)) / 2), number);
+        made::template make<4>(a, number, word);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            got[w] = __shfl_xor_sync(0xffffffffu, odd ? word[w] : word[w + 4], 1);
+            word[w] = odd ? got[w] : word[w];
+            word[w + 4] = odd ? word[w + 4] : got[w];
+        }
+        if (whole) {
+            store_run(a, to, word);
+            store_run(a, to + (int64_t)threads * RNG_BYTES, word + 4);
+        } else {
+            constexpr int COUNT = shares<T, WAY>::COUNT;
+            store<piece<sizeof(T)>>(a, (first + run) * COUNT, word);
+            store<piece<sizeof(T)>>(a, (first + run + threads) * COUNT, word + 4);
+        }
+        run += 2 * threads;
+        to += (int64_t)(2 * threads) * RNG_BYTES;
+    }
+}
+
 template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vector_args &a)
 {
     typedef piece<sizeof(T)> P;
@@ -122,6 +159,10 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
     uint32_t word[8]; // what is stored is behind the first four
     if (a.shift == 0) {
         const int64_t first = (int64_t)blockIdx.x * (threads * a.runs); // of the block's runs
+        if constexpr (sizeof(T) == 8 && WAY == NORMAL) {
+            flat_by_two<T, WAY>(a, d, first);
+            return;
+        }
         const uint32_t block = (uint32_t)(first / in::PARTS) * in::BLOCKS;
         const bool whole = blockIdx.x < a.whole_blocks;
         char *to = static_cast<char *>(a.y) + first * RNG_BYTES;
@@ -155,40 +196,50 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
 }
 
 // Normal numbers of 16 bits, by blocks of threads that stay: a thread makes a block of bits, 16 bytes, at a time.
-__device__ __forceinline__ void flat_normals(const rng_vector_args &a)
+__device__ __forceinline__ void aligned_normals(const rng_vector_args &a, const wd_drawing &d)
 {
     constexpr int COUNT = WD_PHILOX_HALVES;
-    const wd_drawing d = begin(a);
-    const uint32_t all = gridDim.x * blockDim.x, lane = threadIdx.x % 32;
+    const uint32_t all = gridDim.x * blockDim.x;
     const uint32_t whole = (uint32_t)(a.count / COUNT);
+    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x;
+    char *to = static_cast<char *>(a.y) + (int64_t)unit * RNG_BYTES;
+#pragma unroll 1
+    for (uint32_t turn = 0; turn < a.turns; turn += 32) {
+        const uint32_t first = unit;
+        uint32_t tails = 0;
+#pragma unroll 1
+        for (uint32_t bit = 1; bit != 0 && unit <= whole; bit *= 2) {
+            uint32_t word[4];
+            if (normal_halves::all(a, d, unit, word)) tails |= bit;
+            if (unit < whole) store_run(a, to, word);
+            else store<uint16_t>(a, (int64_t)unit * COUNT, word);
+            unit += all;
+            to += (int64_t)all * RNG_BYTES;
+        }
+        unit = first + 32 * all; // also of those that were through before
+        mend(a, d, tails, [&](uint32_t bit) { return first + bit * all; });
+    }
+}
+
+// The same behind a boundary: a warp makes 32 runs of the index, of which the first one's are the last of the warp
+// before.
+__device__ __forceinline__ void shifted_normals(const rng_vector_args &a, const wd_drawing &d)
+{
+    constexpr int COUNT = WD_PHILOX_HALVES;
+    const uint32_t all = gridDim.x * blockDim.x, lane = threadIdx.x % 32;
     const int before = a.shift / 2;
     uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x, first = unit, tails = 0;
-    const auto block_of = [&](uint32_t turn) {
-        const uint32_t at = first + turn * all;
-        return before == 0 ? at : at / 32 * 31 - 1 + lane;
-    };
-    bring_sizes(a, wd_dynamic_shared<normal_memory>());
+    const auto block_of = [&](uint32_t turn) { return (first + turn * all) / 32 * 31 - 1 + lane; };
 #pragma unroll 1
     for (uint32_t turn = 0, bit = 0; turn < a.turns; ++turn, unit += all) {
-        uint32_t word[4];
+        const int64_t base = (int64_t)(unit / 32) * 31 - 1, at = base * COUNT - before;
         bool tail = false;
-        if (before == 0) {
-            if (unit <= whole) tail = normal_halves::all(a, d, unit, word);
-            if (unit < whole) {
-                store_run(a, static_cast<uint16_t *>(a.y) + (int64_t)unit * COUNT, word);
-            } else if (unit == whole) {
-                store<uint16_t>(a, (int64_t)unit * COUNT, word);
-            }
-        } else {
-            // a warp makes 32 runs of the index, of which the first one's are the last of the warp before
-            const int64_t base = (int64_t)(unit / 32) * 31 - 1, at = base * COUNT - before;
-            if (at + COUNT < a.count) {
-                uint32_t shifted[4];
-                tail = normal_halves::all(a, d, (uint32_t)base + lane, word);
-                take_from<2>(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
-                if (lane > 0) store<uint16_t>(a, at + lane * COUNT, shifted);
-                if (base + lane < 0) tail = false;
-            }
+        if (at + COUNT < a.count) {
+            uint32_t word[4], shifted[4];
+            tail = normal_halves::all(a, d, (uint32_t)base + lane, word);
+            take_from<2>(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
+            if (lane > 0) store<uint16_t>(a, at + lane * COUNT, shifted);
+            if (base + lane < 0) tail = false;
         }
         tails |= (uint32_t)tail << bit;
         if (++bit == 32 || turn + 1 == a.turns) {
@@ -197,6 +248,14 @@ __device__ __forceinline__ void flat_normals(const rng_vector_args &a)
             first = unit + all;
         }
     }
+}
+
+__device__ __forceinline__ void flat_normals(const rng_vector_args &a)
+{
+    const wd_drawing d = begin(a);
+    bring_sizes(a, wd_dynamic_shared<normal_memory>());
+    if (a.shift != 0) shifted_normals(a, d);
+    else aligned_normals(a, d);
 }
 
 // A mask: a thread has a word, 32 elements. What is in a byte behind the last element stays.
@@ -292,58 +351,69 @@ template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &
 }
 
 // A tile of whole planes of some channels, which are whole blocks of bits: it is made in the order of the index, and
-// turned where it is stored, 16 bytes of a pixel at a time.
+// turned where it is stored, 16 bytes of a pixel at a time. A thread has the same channels of some pixels.
 template <class M>
 __device__ __forceinline__ void turned_tile(const rng_vector_args &a, const wd_drawing &d,
-                                            uint32_t block, uint32_t channels, void *to)
+                                            uint32_t number, unsigned char *shared)
 {
-    WD_DYNAMIC_SHARED(unsigned char, shared);
     typedef piece<sizeof(typename M::stored)> P;
     constexpr uint32_t BYTES = sizeof(P), COUNT = M::IN_BLOCK, WORDS = COUNT * BYTES / 4;
     constexpr uint32_t UNIT = RNG_BYTES / BYTES, UNITS = RNG_ROW / RNG_BYTES;
-    const P *tile = reinterpret_cast<const P *>(shared);
+    const uint32_t step = blockDim.x / UNITS; // pixels
+    const uint32_t image = wd_fastdiv_quotient(number, a.by_groups);
+    const uint32_t channel = (number - image * a.by_groups.divisor) * a.tile_channels;
+    const uint32_t channels = min(a.tile_channels, a.channels - channel);
+    const uint32_t block = (image * a.channels + channel) * a.plane / COUNT;
+    const uint32_t blocks = channels * a.plane / COUNT;
+    uint4 *made = reinterpret_cast<uint4 *>(shared);
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < channels * a.plane / COUNT; i += blockDim.x) {
+    for (uint32_t i = threadIdx.x; i < blocks; i += blockDim.x) {
         uint32_t word[WORDS];
         M::all(a, d, block + i, word);
 #pragma unroll
         for (uint32_t w = 0; w < WORDS; w += 4) {
-            reinterpret_cast<uint4 *>(shared)[i * (WORDS / 4) + w / 4] =
+            made[i * (WORDS / 4) + w / 4] =
                 make_uint4(word[w], word[w + 1], word[w + 2], word[w + 3]);
         }
     }
     __syncthreads();
+    const uint32_t c = threadIdx.x % UNITS * UNIT;
+    if (c >= channels) return;
+    uint32_t p = threadIdx.x / UNITS;
+    const P *from = reinterpret_cast<const P *>(shared) + c * a.plane + p;
+    P *to = static_cast<P *>(a.y) + ((int64_t)image * a.plane + p) * a.channels + channel + c;
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < a.plane * UNITS; i += blockDim.x) {
-        const uint32_t p = i / UNITS, c = i % UNITS * UNIT;
-        const P *from = tile + c * a.plane + p;
+    for (; p < a.plane; p += step) {
         uint32_t word[4];
-        if (c >= channels) continue;
 #pragma unroll
         for (uint32_t w = 0; w < 4; ++w) {
             if constexpr (BYTES == 4) {
-                word[w] = from[0];
-                from += a.plane;
+                word[w] = from[w * a.plane];
             } else {
-                word[w] = __byte_perm(from[0], from[a.plane], 0x5410);
-                from += 2 * a.plane;
+                word[w] = __byte_perm(from[2 * w * a.plane], from[(2 * w + 1) * a.plane], 0x5410);
             }
         }
-        *reinterpret_cast<uint4 *>(static_cast<P *>(to) + (int64_t)p * a.channels + c) =
-            make_uint4(word[0], word[1], word[2], word[3]);
+        *reinterpret_cast<uint4 *>(to) = make_uint4(word[0], word[1], word[2], word[3]);
+        from += step;
+        to += (int64_t)step * a.channels;
     }
 }
 
-template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &a)
+template <class M>
+__device__ __forceinline__ void tile(const rng_vector_args &a, const wd_drawing &d, uint32_t number,
+                                     unsigned char *shared)
 {
-    WD_DYNAMIC_SHARED(unsigned char, shared);
     typedef piece<sizeof(typename M::stored)> P;
     constexpr int COUNT = M::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(P);
-    const wd_drawing d = begin(a);
-    if constexpr (M::TABLE) bring_table();
+    if constexpr (sizeof(P) == 2 || sizeof(P) == 4) {
+        if (a.turned) {
+            turned_tile<M>(a, d, number, shared);
+            return;
+        }
+    }
     P *y = static_cast<P *>(a.y);
-    const uint32_t row = wd_fastdiv_quotient(blockIdx.x, a.by_groups);
-    const uint32_t channel = (blockIdx.x - row * a.by_groups.divisor) * a.tile_channels;
+    const uint32_t row = wd_fastdiv_quotient(number, a.by_groups);
+    const uint32_t channel = (number - row * a.by_groups.divisor) * a.tile_channels;
     const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
     const uint32_t pixel = (row - image * a.by_spans.divisor) * a.tile_pixels;
     const int channels = (int)min(a.tile_channels, a.channels - channel);
@@ -351,14 +421,7 @@ template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &
     const int64_t start = ((int64_t)image * a.plane + pixel) * a.channels + channel;
     // as far behind a boundary as in y
     const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
-    P *tile = reinterpret_cast<P *>(shared + shift);
-    if constexpr (sizeof(P) == 2 || sizeof(P) == 4) {
-        if (a.turned) {
-            turned_tile<M>(a, d, (image * a.channels + channel) * a.plane / COUNT,
-                           (uint32_t)channels, y + start);
-            return;
-        }
-    }
+    P *made = reinterpret_cast<P *>(shared + shift);
     // Neighbours have neighbouring channels. Of whole planes a block of bits goes on from one channel to the
     // next: it is made with the one that it begins in, or, that before the tile, last.
     const uint32_t origin = (image * a.channels + channel) * a.plane + pixel;
@@ -376,7 +439,7 @@ template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &
         if (i >= own) block = origin / COUNT, c = 0, p = 0, skip = origin % COUNT;
         if (c >= channels || p >= pixels) continue;
         M::all(a, d, block, word);
-        P *to = tile + p * (int)a.tile_channels + c;
+        P *to = made + p * (int)a.tile_channels + c;
         if (skip == 0 && p >= 0 && p + COUNT <= pixels) {
 #pragma unroll
             for (int j = 0; j < COUNT; ++j, to += a.tile_channels) *to = element<P>(word, j);
@@ -417,18 +480,37 @@ template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &
             const int c = (int)(i - p * (uint32_t)a.units) * UNIT;
             if (c >= channels) continue;
             *reinterpret_cast<uint4 *>(y + start + (int64_t)p * a.channels + c) =
-                *reinterpret_cast<const uint4 *>(tile + p * a.tile_channels + c);
+                *reinterpret_cast<const uint4 *>(made + p * a.tile_channels + c);
         }
     } else {
         for (uint32_t i = threadIdx.x; i < (uint32_t)pixels * a.tile_channels; i += blockDim.x) {
             const uint32_t p = wd_fastdiv_quotient(i, a.by_channels);
             const int c = (int)(i - p * a.tile_channels);
-            if (c < channels) y[start + (int64_t)p * a.channels + c] = tile[i];
+            if (c < channels) y[start + (int64_t)p * a.channels + c] = made[i];
+        }
+    }
+}
+
+template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &a)
+{
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    const wd_drawing d = begin(a);
+    if constexpr (!M::TABLE) {
+        tile<M>(a, d, blockIdx.x, shared);
+    } else { // which is worth several tiles
+        bring_table();
+#pragma unroll 1
+        for (uint32_t number = blockIdx.x, other = 0; number < a.all_tiles; number += gridDim.x) {
+            // by turns in two places: when a tile is made, all have stored the one before the last
+            tile<M>(a, d, number, shared + other);
+            other = a.tile_bytes - other;
         }
     }
 }
 
 } // namespace
 
+// Flat normal numbers of 16 bits by as many threads as there can be.
+#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 32 ? 2 : 0
 #define WD_KERNELS_ROWS "ops/rng/rng_vector_exact_kernels.def"
 #include "ops/kernels_device.inc"

@@ -8,6 +8,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline float emulator_flush(float x)
 {
@@ -23,6 +24,18 @@ static inline float wd_larger_or_nan(float a, float b)
 static inline float wd_about_rsqrt(float x)
 {
     return emulator_flush((float)(1.0 / sqrt((double)emulator_flush(x))));
+}
+
+// The upper 20 bits of the mantissa, and zeros.
+static inline double wd_about_rsqrt(double x)
+{
+    const double exact = 1.0 / sqrt(x);
+    uint64_t bits;
+    memcpy(&bits, &exact, sizeof bits);
+    bits &= ~(uint64_t)0xffffffffu;
+    double about;
+    memcpy(&about, &bits, sizeof about);
+    return about;
 }
 
 static inline float wd_about_sqrt(float x)
