@@ -133,7 +133,7 @@ WD_FN void rng_single_pair(const struct rng_scale *p, float radius, uint32_t num
     const float far = radius * p->step_f;
     const float t = (float)(int32_t)(number << 2 | 2u) * (1.0f / 2147483648.0f);
     const float z = t * t;
-    const int swapped = (number & 0x40000000u) != 0;
+    const int swapped = (int32_t)(number << 1) < 0; /* by its sign: one instruction less */
     float s = -3.59504523e-05f;
     float c = -0.000318727837f;
     s = fmaf(s, z, 0.00249000102f);
@@ -198,7 +198,7 @@ WD_FN void rng_double_pair(const struct rng_scale *p, double radius, double turn
     const double far = radius * p->step;
     const double x = turned * (0.78539816339744830962 / 2147483648.0);
     const double z = x * x;
-    const int swapped = (number & 0x40000000u) != 0;
+    const int swapped = (int32_t)(number << 1) < 0;
     double s = 0x1.5d841p-33;
     double c = -0x1.8f6adp-37;
     s = fma(s, z, -2.5050705851203879e-08);
