@@ -29,15 +29,14 @@ enum {
     THREADS_FEW = 64,
     ELEMENTS_MAX_LOG2 = 34,  /* blocks of bits are counted in 32 bits */
     TILE_BYTES = 16384,      /* wanted, and */
-    TILE_BYTES_MOST = 39000, /* of which a processor has two, besides a table */
+    TILE_BYTES_MOST = 39000, /* of which a block has two where it has a table */
     TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
     TILE_PIXELS = 128,
     TILES_A_PROCESSOR = 4,  /* at least, where tiles can be smaller */
     TABLES_A_PROCESSOR = 6, /* of normal numbers, which have a table: blocks, at least, and */
     TILES_A_TABLE = 8,
     PAIRS_BYTES =
-        64,         /* of a pixel, at least: two channels a thread are stored a sector at a time */
-    NEAR_TURNS = 2, /* of all threads, which pay for spreading all sizes */
+        64, /* of a pixel, at least: two channels a thread are stored a sector at a time */
     BLOCK_SHARED = 1024, /* what a block takes besides */
 };
 
