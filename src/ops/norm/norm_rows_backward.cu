@@ -12,12 +12,11 @@ namespace {
 
 template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uint4 *ring,
-                                     uint32_t at, int64_t row, const known &k, const float *scale,
+                                     uint32_t at, uint32_t row, const known &k, const float *scale,
                                      float *dscale, float *dbias)
 {
     constexpr int E = EACH<T>;
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (row >= a.rows) return p;
     if constexpr (EDGES) {
         const T *x = singles_of<T, 2>(a, s, ring, at, 0, a.x, row);
         const T *dy = singles_of<T, 2>(a, s, ring, at, 1, a.dy, row);
@@ -45,15 +44,15 @@ __device__ __forceinline__ part look(const norm_rows_args &a, const seat &s, uin
 // dx = inv_std (g - (sum of g + xhat sum of g xhat) / length)
 template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, uint4 *ring,
-                                        uint32_t at, int64_t row, const known &k, const part &all,
+                                        uint32_t at, uint32_t row, const known &k, const part &all,
                                         const float *scale)
 {
     constexpr int E = EACH<T>;
     const float level = a.centered ? all.pivot * a.inverse : 0.0f;
     const float slope = (all.rest * a.inverse) * (k.inv_std * k.inv_std);
-    T *to = static_cast<T *>(a.y) + (row * a.length + s.first);
+    T *to = static_cast<T *>(a.y) + ((int64_t)row * a.length + s.first);
     if constexpr (EDGES) {
-        const uint32_t count = row < a.rows ? s.count : 0;
+        const uint32_t count = row < (uint32_t)a.rows ? s.count : 0;
         T *x = singles_of<T, 2>(a, s, ring, at, 0, a.x, row);
         const T *dy = singles_of<T, 2>(a, s, ring, at, 1, a.dy, row);
 #pragma unroll
@@ -72,7 +71,7 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
         }
         put_slot<T, 2>(a, s, ring, at, row);
     } else {
-        if (row >= a.rows) return;
+        if (row >= (uint32_t)a.rows) return;
 #pragma unroll
         for (int v = 0; v < UNITS<T, C>; ++v) {
             float dx[E];
@@ -98,18 +97,20 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
 {
     __shared__ slots of;
     WD_DYNAMIC_SHARED(uint4, ring);
-    const int64_t block = blockIdx.x / a.cluster;
     const seat s = seat_of<T, C, EDGES>(a);
+    const uint32_t rows = (uint32_t)a.rows, step = (uint32_t)a.step; // less than 2^31 and 2^20
     const bool alone = KIND == SEVERAL || a.lanes == WARP;
     float scale[C], dscale[C], dbias[KIND == SQUARES ? 1 : C];
     known k = {0.0f, 0.0f};
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
     if (KIND != SEVERAL) begin_exchange(a, of);
     wd_wait_for_previous();
-    int64_t row = block * a.groups + s.group;
+    uint32_t row = blockIdx.x / a.cluster * a.groups + s.group;
     for (uint32_t r = 0; r < a.ahead; ++r) {
-        ask<T, C, EDGES, 2>(a, s, ring, r, 0, a.x, row + r * a.step);
-        ask<T, C, EDGES, 2>(a, s, ring, r, 1, a.dy, row + r * a.step);
+        if (row + r * step < rows) {
+            ask<T, C, EDGES, 2>(a, s, ring, r, 0, a.x, row + r * step);
+            ask<T, C, EDGES, 2>(a, s, ring, r, 1, a.dy, row + r * step);
+        }
         wd_copies_end();
     }
     const bool posts = KIND == POSTS || (KIND == SQUARES && a.posts);
@@ -119,24 +120,28 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
 #pragma unroll
     for (int i = 0; i < C; ++i) dscale[i] = dbias[KIND == SQUARES ? 0 : i] = 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
-    for (uint32_t turn = 0;; ++turn, row += a.step) {
+    for (uint32_t turn = 0;; ++turn, row += step) {
         // turn 0 only looks; row `row - step` is put while `row` has been looked at
-        const bool more = row - s.group < a.rows;
+        const bool more = row - s.group < rows;
         part of_it = {0.0f, 0.0f, 0.0f, 0.0f};
-        const known later = known_of(a, row + a.step);
+        const known later = known_of(a, row + step);
         early_posts early = {{0, 0}}; // of squares not: there are no registers for it
         if (KIND == POSTS) ask_posts(a, turn, early);
         if (more) {
             if (turn > 0) {
-                const int64_t far = row + (a.ahead - 1) * a.step;
-                ask<T, C, EDGES, 2>(a, s, ring, last, 0, a.x, far);
-                ask<T, C, EDGES, 2>(a, s, ring, last, 1, a.dy, far);
+                const uint32_t far = row + (a.ahead - 1) * step;
+                if (far < rows) {
+                    ask<T, C, EDGES, 2>(a, s, ring, last, 0, a.x, far);
+                    ask<T, C, EDGES, 2>(a, s, ring, last, 1, a.dy, far);
+                }
                 wd_copies_end();
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);
             if (EDGES) meet_row(a, s);
-            of_it = look<T, C, EDGES, KIND>(a, s, ring, next, row, of_next, scale, dscale, dbias);
+            if (row < rows)
+                of_it =
+                    look<T, C, EDGES, KIND>(a, s, ring, next, row, of_next, scale, dscale, dbias);
             if (KIND == SEVERAL) of_it = join<false>(of_it, s.width, 0.0f);
             else if (KIND == SQUARES) of_it.rest = sum_of_warp(of_it.rest);
             else of_it = join_warp<false>(of_it, 0.0f);
@@ -145,7 +150,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         if (posts) p = exchange(a, s.rank, of, turn, more, early);
         if (turn > 0) {
             if (!alone && !posts) p = hear<false>(a, s.group, of, turn - 1);
-            put_row<T, C, EDGES, KIND>(a, s, ring, present, row - a.step, k, p, scale);
+            put_row<T, C, EDGES, KIND>(a, s, ring, present, row - step, k, p, scale);
         }
         if (!more) break;
         if (!posts) p = of_it;

@@ -112,21 +112,21 @@ __device__ __forceinline__ T *singles_of(const norm_rows_args &a, const seat &s,
 // beside the tensor, but in the same sixteen aligned bytes), which nothing is made of.
 template <class T, int C, bool EDGES, int TENSORS>
 __device__ __forceinline__ void ask(const norm_rows_args &a, const seat &s, uint4 *ring,
-                                    uint32_t at, int which, const void *from, int64_t row)
+                                    uint32_t at, int which, const void *from, uint32_t row)
 {
     constexpr uint32_t E = EACH<T>;
-    if (row >= a.rows) return;
     if constexpr (EDGES) {
         const uint32_t shift = shift_of<T>(a, s, from, row);
         const uint32_t units = s.part > 0 ? (shift + s.part + E - 1) / E : 0;
-        const T *first = static_cast<const T *>(from) + (row * a.length + s.before) - shift;
+        const T *first =
+            static_cast<const T *>(from) + ((int64_t)row * a.length + s.before) - shift;
         uint4 *to = slot_of<TENSORS>(a, s, ring, at, which);
 #pragma unroll 4
         for (uint32_t u = s.lane; u < units; u += a.lanes) {
             wd_copy_async<16, false>(to + u, first + u * E);
         }
     } else {
-        const T *first = static_cast<const T *>(from) + (row * a.length + s.first);
+        const T *first = static_cast<const T *>(from) + ((int64_t)row * a.length + s.first);
 #pragma unroll
         for (int v = 0; v < UNITS<T, C>; ++v) {
             wd_copy_async<16, false>(place_of<TENSORS, UNITS<T, C>>(ring, at, which, v),
