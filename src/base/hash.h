@@ -10,17 +10,20 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint64_t wd_hash_mix(uint64_t a, uint64_t b)
+/* Every bit of a word reaches the high bits of the product, and the fold hands these to the low ones, which the
+ * next word's product spreads. (A product of twice the width would do it in one step, but compilers take it
+ * through memory.) */
+static inline uint64_t wd_hash_fold(uint64_t h)
 {
-    __extension__ unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
+    h *= 0xd6e8feb86659fd93u;
+    return h ^ h >> 32;
 }
 
 static inline uint64_t wd_hash_word(uint64_t h, const unsigned char *p)
 {
     uint64_t word;
     memcpy(&word, p, sizeof word);
-    return wd_hash_mix(h ^ word, 0xd6e8feb86659fd93u);
+    return wd_hash_fold(h ^ word);
 }
 
 static inline uint64_t wd_hash(const void *data, size_t bytes)
@@ -38,10 +41,10 @@ static inline uint64_t wd_hash(const void *data, size_t bytes)
         c = wd_hash_word(c, p + 16);
         d = wd_hash_word(d, p + 24);
     }
-    h = wd_hash_mix(a, b | 1) ^ wd_hash_mix(c, d | 1);
+    h = wd_hash_fold(wd_hash_fold(wd_hash_fold(a) ^ b) ^ c) ^ d;
     for (; bytes >= 8; bytes -= 8, p += 8) h = wd_hash_word(h, p);
     if (bytes) memcpy(&word, p, bytes);
-    return wd_hash_mix(h ^ word, 0xa0761d6478bd642fu);
+    return wd_hash_fold(wd_hash_fold(h ^ word));
 }
 
 #endif

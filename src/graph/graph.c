@@ -174,8 +174,9 @@ cudnnStatus_t wd_name_slots(enum wd_op op, const char *const *names, const char 
 
 bool wd_pointer_serves(const struct wd_tensor *tensor, const void *data)
 {
-    int64_t align = tensor->flags & WD_OPAQUE ? 1 : wd_dtype_bits(tensor->dtype) / 8;
-    if (data && (align <= 1 || (uintptr_t)data % (uintptr_t)align == 0)) return true;
+    /* a power of two, or 0 where several elements are in a byte */
+    uintptr_t align = tensor->flags & WD_OPAQUE ? 1 : (uintptr_t)wd_dtype_bits(tensor->dtype) / 8;
+    if (data && (align == 0 || ((uintptr_t)data & (align - 1)) == 0)) return true;
     return wd_tensor_extent(tensor) == 0;
 }
 
@@ -281,6 +282,61 @@ static void put(struct key_writer *writer, const void *data, size_t bytes)
     writer->length += bytes;
 }
 
+/* What follows lies on words: one that is read across two writes waits for both to reach the cache. */
+static void fill_word(struct key_writer *writer)
+{
+    static const uint64_t zero;
+    put(writer, &zero, -writer->length % sizeof zero);
+}
+
+enum { PROPERTIES = offsetof(struct wd_tensor, dim) - offsetof(struct wd_tensor, dtype) };
+
+static bool alike(const struct wd_tensor *a, const struct wd_tensor *b)
+{
+    int64_t differ = 0;
+    if (memcmp(&a->dtype, &b->dtype, PROPERTIES) != 0) return false;
+    for (int d = 0; d < a->rank; ++d) {
+        differ |= (a->dim[d] ^ b->dim[d]) | (a->stride[d] ^ b->stride[d]);
+    }
+    return differ == 0;
+}
+
+/* A tensor's properties, then its dims and strides, by words: of a few dimensions a call for each list takes
+ * longer than what it copies. */
+static void put_tensor(struct key_writer *writer, const struct wd_tensor *tensor)
+{
+    size_t bytes = PROPERTIES + 2 * sizeof tensor->dim[0] * (size_t)tensor->rank;
+    unsigned char *at = writer->at + writer->length;
+    writer->length += bytes;
+    if (writer->length > writer->room) return;
+    memcpy(at, &tensor->dtype, PROPERTIES);
+    at += PROPERTIES;
+    for (int d = 0; d < tensor->rank; ++d) {
+        memcpy(at, &tensor->dim[d], sizeof tensor->dim[d]);
+        memcpy(at + sizeof tensor->dim[d], &tensor->stride[d], sizeof tensor->stride[d]);
+        at += sizeof tensor->dim[d] + sizeof tensor->stride[d];
+    }
+}
+
+/* Most tensors are like the first one (data) or the one before that was not (parameters): a word says so, which
+ * no tensor begins with, since no type is negative. */
+static void put_tensors(struct key_writer *writer, const struct wd_graph *graph)
+{
+    static const int64_t like_first = -1, like_last = -2;
+    const struct wd_tensor *last = graph->tensors;
+    for (int t = 0; t < graph->tensor_count; ++t) {
+        const struct wd_tensor *tensor = &graph->tensors[t];
+        if (t > 0 && alike(tensor, graph->tensors)) {
+            put(writer, &like_first, sizeof like_first);
+        } else if (t > 0 && alike(tensor, last)) {
+            put(writer, &like_last, sizeof like_last);
+        } else {
+            put_tensor(writer, tensor);
+            last = tensor;
+        }
+    }
+}
+
 size_t wd_graph_key(const struct wd_graph *graph, void *key, size_t size)
 {
     struct key_writer writer = {key, size, 0};
@@ -294,15 +350,9 @@ size_t wd_graph_key(const struct wd_graph *graph, void *key, size_t size)
         put(&writer, node->slot, sizeof node->slot[0] * (size_t)info->slot_count);
         put(&writer, node->scalar_class, (size_t)info->scalar_count);
         put(&writer, (const char *)&node->attr + info->attr_offset, info->attr_size);
+        fill_word(&writer);
     }
-    for (int t = 0; t < graph->tensor_count; ++t) {
-        const struct wd_tensor *tensor = &graph->tensors[t];
-        size_t list = sizeof tensor->dim[0] * (size_t)tensor->rank;
-        put(&writer, &tensor->dtype,
-            offsetof(struct wd_tensor, dim) - offsetof(struct wd_tensor, dtype));
-        put(&writer, tensor->dim, list);
-        put(&writer, tensor->stride, list);
-    }
+    put_tensors(&writer, graph);
     return writer.length;
 }
 
