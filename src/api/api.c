@@ -206,12 +206,15 @@ static cudnnStatus_t check_places(const char *function, cudnnHandle_t handle,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The pointers by the names of the function's arguments; the plan knows those of slots only. */
-static cudnnStatus_t check_pointers(const struct wd_single *single)
+/* The pointers by the names of the function's arguments; the plan knows those of slots only, and has to look
+ * (`all` is false) where one without a name does not serve. */
+static cudnnStatus_t check_pointers(const struct wd_single *single, bool *all)
 {
     for (int t = 0; t < single->graph.tensor_count; ++t) {
+        if (wd_pointer_serves(&single->tensors[t], single->data[t])) continue;
+        *all = false;
         if (!single->name[t]) continue;
-        WD_TRY(wd_pointer_validate(&single->tensors[t], single->data[t], single->name[t]));
+        return wd_pointer_validate(&single->tensors[t], single->data[t], single->name[t]);
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -237,12 +240,12 @@ cudnnStatus_t wd_run(const char *function, cudnnHandle_t handle, struct wd_singl
                      void *workspace, int64_t workspace_bytes)
 {
     const struct wd_plan *plan;
-    struct wd_bindings bindings = {single->data, single->scalars, workspace, workspace_bytes};
+    struct wd_bindings bindings = {single->data, single->scalars, workspace, workspace_bytes, true};
     cudnnStatus_t status;
     struct wd_queue *queue = handle->queue;
     status = wd_plan_get(queue->device, &single->graph, &plan);
     if (status != CUDNN_STATUS_SUCCESS) return wd_pass_single(function, single, status);
-    status = check_pointers(single);
+    status = check_pointers(single, &bindings.checked);
     if (status == CUDNN_STATUS_SUCCESS) {
         status = check_workspace(single, plan, workspace, workspace_bytes);
     }

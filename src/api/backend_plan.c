@@ -323,6 +323,7 @@ static cudnnStatus_t execute(cudnnHandle_t handle, const struct wd_built_plan *p
         .scalars = plan->opgraph->scalars,
         .workspace = wd_desc_pointer(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE),
         .workspace_bytes = plan->plan->workspace,
+        .checked = true,
     };
     WD_TRY(bind(plan, pack, data));
     if (wd_env()->check || handle->queue->device->kind == WD_CPU) {

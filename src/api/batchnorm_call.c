@@ -240,7 +240,9 @@ static struct wd_norm_attr attr_of(const struct wd_bn_call *call)
 static int64_t reserve_needed(const struct wd_bn_call *call)
 {
     const struct wd_tensor *x = &call->x.desc->tensor;
-    const struct wd_norm_attr attr = attr_of(call);
+    struct wd_norm_attr attr;
+    if (!activates(call)) return 0;
+    attr = attr_of(call);
     return wd_norm_reserve_bytes(&attr, x->dtype, wd_tensor_count(x));
 }
 
@@ -286,8 +288,11 @@ static void bind_stats(struct wd_single *single, int slot, const struct wd_bn_ca
 /* The reserve space, as large as it is needed. */
 static void bind_reserve(struct wd_single *single, int slot, const struct wd_bn_call *call)
 {
-    struct wd_tensor reserve = wd_opaque_bytes(reserve_needed(call));
-    if (reserve.dim[0] > 0) wd_single_bind(single, slot, &reserve, call->reserve, "reserveSpace");
+    int64_t needed = reserve_needed(call);
+    struct wd_tensor reserve;
+    if (needed == 0) return;
+    reserve = wd_opaque_bytes(needed);
+    wd_single_bind(single, slot, &reserve, call->reserve, "reserveSpace");
 }
 
 static void bind_training(const struct wd_bn_call *call, struct wd_single *single)

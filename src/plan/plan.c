@@ -239,7 +239,7 @@ static cudnnStatus_t run_steps(const struct wd_plan *plan, struct wd_queue *queu
     for (int t = 0; t < plan->graph->tensor_count; ++t) {
         if (plan->virtual_offset[t] >= 0) data[t] = workspace + plan->virtual_offset[t];
     }
-    for (int n = 0; n < plan->graph->node_count; ++n) {
+    for (int n = 0; n < plan->graph->node_count && !bindings->checked; ++n) {
         WD_TRY(check_pointers(plan, &plan->graph->nodes[plan->cover.order[n]], data));
     }
     for (int n = 0; n < plan->step_count; ++n) {

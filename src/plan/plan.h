@@ -68,6 +68,7 @@ struct wd_bindings {
     const double *scalars; /* nodes in order, each as many as its operation has */
     void *workspace;
     int64_t workspace_bytes; /* WD_WORKSPACE_ARENA: take scratch from the queue */
+    bool checked; /* the pointers of real tensors serve: the caller has looked, by its own names */
 };
 enum { WD_WORKSPACE_ARENA = -1 };
 
