@@ -18,12 +18,14 @@ enum {
     TYPES = 3,
 };
 
-/* The cut of a problem: its way, units of a block's parameters, blocks. */
+/* The cut of a problem: its way, units of a block's parameters, blocks; and the arguments but for pointers and
+ * scalars. */
 struct chip {
     struct wd_bn_gpu_space space;
     enum way way;
     int64_t units;
     int64_t blocks;
+    struct bn_vector_args args;
 };
 
 static struct wd_kernel_row *row_of(const struct wd_problem *problem, enum way way)
@@ -72,25 +74,27 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct chip *c = prepared;
+    wd_bn_gpu_see(&c->space, problem);
+    cut(c);
+    c->args = wd_bn_gpu_args(problem, &c->space);
+    c->args.units = (uint32_t)c->units;
+    c->args.width = c->space.params;
+    c->args.by_plane =
+        wd_fastdiv_of((uint32_t)(c->way == RUNS ? c->space.inner / BN_RUN : c->space.inner));
+}
+
 cudnnStatus_t wd_bn_chip_emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct chip c;
-    struct bn_vector_args a;
-    struct wd_kernel_row *row;
-    uint32_t threads;
-    wd_bn_gpu_see(&c.space, &call->problem);
-    cut(&c);
-    row = row_of(&call->problem, c.way);
-    if (call->problem.node->op == WD_OP_BN_TRAINING) {
-        a = wd_bn_gpu_training(call, &c.space, queue->device);
-    } else {
-        a = wd_bn_gpu_backward(call, &c.space, queue->device);
-    }
-    a.units = (uint32_t)c.units;
-    a.width = c.space.params;
-    a.by_plane = wd_fastdiv_of((uint32_t)(c.way == RUNS ? c.space.inner / BN_RUN : c.space.inner));
-    threads = c.units < row->threads ? (uint32_t)(c.units + 31) / 32 * 32 : row->threads;
-    return wd_emit_kernel(queue, row, c.blocks, threads, 0, &a);
+    struct chip own;
+    const struct chip *c = wd_call_prepared(call, prepare, &own);
+    struct bn_vector_args a = c->args;
+    struct wd_kernel_row *row = row_of(&call->problem, c->way);
+    uint32_t threads = c->units < row->threads ? (uint32_t)(c->units + 31) / 32 * 32 : row->threads;
+    wd_bn_gpu_bind(&a, call);
+    return wd_emit_kernel(queue, row, c->blocks, threads, 0, &a);
 }
 
 const struct wd_engine wd_engine_bn_training_chip = {
@@ -99,6 +103,8 @@ const struct wd_engine wd_engine_bn_training_chip = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct chip),
     .emit = wd_bn_chip_emit,
 };
 
@@ -108,5 +114,7 @@ const struct wd_engine wd_engine_bn_backward_chip = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct chip),
     .emit = wd_bn_chip_emit,
 };

@@ -4,6 +4,8 @@
  * of a stripe of neighbours) fit the shared memory of up to eight blocks: training, and backward with
  * saved statistics, without a reserve space. bn_cluster_args.h says how x is cut; the cut depends on the shape and
  * the device alone. */
+#include <string.h>
+
 #include "base/sizes.h"
 #include "ops/norm/bn_cluster_args.h"
 #include "ops/norm/bn_gpu.h"
@@ -205,23 +207,38 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+/* The cut, and the arguments but for pointers and scalars. */
+struct work {
+    struct cut cut;
+    struct bn_cluster_args args;
+};
+
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct work *w = prepared;
+    struct cut *c = &w->cut;
+    struct bn_cluster_args *a = &w->args;
+    memset(w, 0, sizeof *w);
+    wd_bn_gpu_see(&c->space, problem);
+    cut(c, problem);
+    a->bn = wd_bn_gpu_args(problem, &c->space);
+    a->pitch = c->space.params * c->space.inner;
+    a->cluster = (uint32_t)c->cluster;
+    a->units = (uint32_t)c->units;
+    a->share = (uint32_t)c->share;
+    a->columns = (uint32_t)columns_of(c);
+    a->by_row = wd_fastdiv_of((uint32_t)c->width);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    const struct wd_problem *problem = &call->problem;
-    struct bn_cluster_args a;
-    struct cut c;
-    wd_bn_gpu_see(&c.space, problem);
-    cut(&c, problem);
-    a.bn = is_training(problem) ? wd_bn_gpu_training(call, &c.space, queue->device)
-                                : wd_bn_gpu_backward(call, &c.space, queue->device);
-    a.pitch = c.space.params * c.space.inner;
-    a.cluster = (uint32_t)c.cluster;
-    a.units = (uint32_t)c.units;
-    a.share = (uint32_t)c.share;
-    a.columns = (uint32_t)columns_of(&c);
-    a.by_row = wd_fastdiv_of((uint32_t)c.width);
-    return wd_emit_cluster_kernel(queue, row_of(problem, &c), c.groups * c.cluster,
-                                  (uint32_t)c.threads, a.cluster, (uint32_t)c.bytes, &a);
+    struct work own;
+    const struct work *w = wd_call_prepared(call, prepare, &own);
+    const struct cut *c = &w->cut;
+    struct bn_cluster_args a = w->args;
+    wd_bn_gpu_bind(&a.bn, call);
+    return wd_emit_cluster_kernel(queue, row_of(&call->problem, c), c->groups * c->cluster,
+                                  (uint32_t)c->threads, a.cluster, (uint32_t)c->bytes, &a);
 }
 
 const struct wd_engine wd_engine_bn_training_cluster = {
@@ -230,6 +247,8 @@ const struct wd_engine wd_engine_bn_training_cluster = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .emit = emit,
 };
 
@@ -239,5 +258,7 @@ const struct wd_engine wd_engine_bn_backward_cluster = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .emit = emit,
 };

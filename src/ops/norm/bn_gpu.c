@@ -133,43 +133,50 @@ bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *s
     return true;
 }
 
-static struct bn_param param_of(const struct wd_call *call, int slot)
+/* ---- What a problem says by itself ---- */
+
+static void place_param(struct bn_param *p, const struct wd_problem *problem, int slot)
 {
-    const struct wd_problem *problem = &call->problem;
-    const struct wd_tensor *tensor = wd_call_tensor(call, slot);
-    struct bn_param p = {NULL, 0};
-    int64_t stride;
-    if (!tensor) return p;
+    const struct wd_tensor *tensor = wd_slot(problem->graph, problem->node, slot);
+    if (!tensor) return;
     param_stride(tensor, wd_slot(problem->graph, problem->node, 0), problem->node->attr.norm.mode,
-                 &stride);
-    p.data = wd_call_data(call, slot);
-    p.stride = stride;
-    return p;
+                 &p->stride);
 }
 
-/* Bytes by which all tensors of x's shape lie behind a multiple of 16; negative where they differ. */
-static int misalignment(const struct wd_call *call)
+static void place_params(struct bn_vector_args *a, const struct wd_problem *problem)
 {
-    uint32_t data = data_slots(&call->problem);
-    int bytes = (int)((uintptr_t)wd_call_data(call, 0) % 16);
-    for (int s = 0; s < WD_MAX_SLOTS; ++s) {
-        if (data >> s & 1 && wd_call_tensor(call, s) &&
-            (int)((uintptr_t)wd_call_data(call, s) % 16) != bytes) {
-            return -1;
-        }
+    switch (problem->node->op) {
+    case WD_OP_BN_TRAINING:
+        place_param(&a->scale, problem, WD_BN_TRAIN_SCALE);
+        place_param(&a->bias, problem, WD_BN_TRAIN_BIAS);
+        place_param(&a->mean, problem, WD_BN_TRAIN_SAVED_MEAN);
+        place_param(&a->var, problem, WD_BN_TRAIN_SAVED_INV_STD);
+        place_param(&a->running_mean, problem, WD_BN_TRAIN_RUNNING_MEAN);
+        place_param(&a->running_var, problem, WD_BN_TRAIN_RUNNING_VAR);
+        break;
+    case WD_OP_BN_INFERENCE:
+        place_param(&a->scale, problem, WD_BN_INFER_SCALE);
+        place_param(&a->bias, problem, WD_BN_INFER_BIAS);
+        place_param(&a->mean, problem, WD_BN_INFER_MEAN);
+        place_param(&a->var, problem, WD_BN_INFER_VAR);
+        break;
+    default:
+        place_param(&a->scale, problem, WD_BN_GRAD_SCALE);
+        place_param(&a->mean, problem, WD_BN_GRAD_SAVED_MEAN);
+        place_param(&a->var, problem, WD_BN_GRAD_SAVED_INV_STD);
+        place_param(&a->dscale, problem, WD_BN_GRAD_DSCALE);
+        place_param(&a->dbias, problem, WD_BN_GRAD_DBIAS);
     }
-    return bytes;
 }
 
-static struct bn_vector_args args_of(const struct wd_call *call, const struct wd_bn_gpu_space *s,
-                                     const struct wd_device *device)
+struct bn_vector_args wd_bn_gpu_args(const struct wd_problem *problem,
+                                     const struct wd_bn_gpu_space *s)
 {
-    const struct wd_norm_attr *attr = &call->problem.node->attr.norm;
-    int size = (int)wd_dtype_bytes(wd_call_tensor(call, 0)->dtype);
-    int behind = misalignment(call);
+    const struct wd_norm_attr *attr = &problem->node->attr.norm;
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, 0);
     struct bn_vector_args a;
     memset(&a, 0, sizeof a);
-    a.x = wd_call_data(call, 0);
+    place_params(&a, problem);
     a.epsilon = attr->epsilon;
     a.activates =
         attr->ops != CUDNN_BATCHNORM_OPS_BN && attr->activation.mode != CUDNN_POINTWISE_IDENTITY;
@@ -178,9 +185,7 @@ static struct bn_vector_args args_of(const struct wd_call *call, const struct wd
     a.keeps_nan = attr->activation.propagate_nan;
     a.wide_low = attr->activation.lower_clip;
     a.wide_high = attr->activation.upper_clip;
-    a.aligned = behind == 0;
-    a.lead = behind > 0 ? (uint32_t)(behind / size) : 0;
-    a.streaming = wd_tensor_extent(wd_call_tensor(call, 0)) > device->l2_bytes;
+    a.streaming = wd_tensor_extent(x) > problem->device->l2_bytes;
     a.total = s->total;
     a.terms = s->outer * s->inner;
     a.inner = s->inner;
@@ -189,65 +194,78 @@ static struct bn_vector_args args_of(const struct wd_call *call, const struct wd
     return a;
 }
 
-struct bn_vector_args wd_bn_gpu_training(const struct wd_call *call,
-                                         const struct wd_bn_gpu_space *space,
-                                         const struct wd_device *device)
+/* ---- What a call says ---- */
+
+static void bind_training(struct bn_vector_args *a, const struct wd_call *call)
 {
-    struct bn_vector_args a = args_of(call, space, device);
-    a.z = wd_call_data(call, WD_BN_TRAIN_Z);
-    a.y = wd_call_data(call, WD_BN_TRAIN_Y);
-    a.reserve = wd_call_data(call, WD_BN_TRAIN_RESERVE);
-    a.scale = param_of(call, WD_BN_TRAIN_SCALE);
-    a.bias = param_of(call, WD_BN_TRAIN_BIAS);
-    a.mean = param_of(call, WD_BN_TRAIN_SAVED_MEAN);
-    a.var = param_of(call, WD_BN_TRAIN_SAVED_INV_STD);
-    a.running_mean = param_of(call, WD_BN_TRAIN_RUNNING_MEAN);
-    a.running_var = param_of(call, WD_BN_TRAIN_RUNNING_VAR);
-    a.factor = call->scalars[WD_BN_FACTOR_SCALAR];
-    a.wide_alpha = call->scalars[WD_BN_ALPHA];
-    a.alpha = (float)a.wide_alpha;
-    a.wide_beta = call->scalars[WD_BN_BETA];
-    a.beta = (float)a.wide_beta;
-    return a;
+    a->z = wd_call_data(call, WD_BN_TRAIN_Z);
+    a->y = wd_call_data(call, WD_BN_TRAIN_Y);
+    a->reserve = wd_call_data(call, WD_BN_TRAIN_RESERVE);
+    a->scale.data = wd_call_data(call, WD_BN_TRAIN_SCALE);
+    a->bias.data = wd_call_data(call, WD_BN_TRAIN_BIAS);
+    a->mean.data = wd_call_data(call, WD_BN_TRAIN_SAVED_MEAN);
+    a->var.data = wd_call_data(call, WD_BN_TRAIN_SAVED_INV_STD);
+    a->running_mean.data = wd_call_data(call, WD_BN_TRAIN_RUNNING_MEAN);
+    a->running_var.data = wd_call_data(call, WD_BN_TRAIN_RUNNING_VAR);
+    a->factor = call->scalars[WD_BN_FACTOR_SCALAR];
+    a->wide_alpha = call->scalars[WD_BN_ALPHA];
+    a->wide_beta = call->scalars[WD_BN_BETA];
 }
 
-struct bn_vector_args wd_bn_gpu_inference(const struct wd_call *call,
-                                          const struct wd_bn_gpu_space *space,
-                                          const struct wd_device *device)
+static void bind_inference(struct bn_vector_args *a, const struct wd_call *call)
 {
-    struct bn_vector_args a = args_of(call, space, device);
-    a.z = wd_call_data(call, WD_BN_INFER_Z);
-    a.y = wd_call_data(call, WD_BN_INFER_Y);
-    a.scale = param_of(call, WD_BN_INFER_SCALE);
-    a.bias = param_of(call, WD_BN_INFER_BIAS);
-    a.mean = param_of(call, WD_BN_INFER_MEAN);
-    a.var = param_of(call, WD_BN_INFER_VAR);
-    a.wide_alpha = call->scalars[WD_BN_ALPHA];
-    a.alpha = (float)a.wide_alpha;
-    a.wide_beta = call->scalars[WD_BN_BETA];
-    a.beta = (float)a.wide_beta;
-    return a;
+    a->z = wd_call_data(call, WD_BN_INFER_Z);
+    a->y = wd_call_data(call, WD_BN_INFER_Y);
+    a->scale.data = wd_call_data(call, WD_BN_INFER_SCALE);
+    a->bias.data = wd_call_data(call, WD_BN_INFER_BIAS);
+    a->mean.data = wd_call_data(call, WD_BN_INFER_MEAN);
+    a->var.data = wd_call_data(call, WD_BN_INFER_VAR);
+    a->wide_alpha = call->scalars[WD_BN_ALPHA];
+    a->wide_beta = call->scalars[WD_BN_BETA];
 }
 
-struct bn_vector_args wd_bn_gpu_backward(const struct wd_call *call,
-                                         const struct wd_bn_gpu_space *space,
-                                         const struct wd_device *device)
+static void bind_backward(struct bn_vector_args *a, const struct wd_call *call)
 {
-    struct bn_vector_args a = args_of(call, space, device);
-    a.dy = wd_call_data(call, WD_BN_GRAD_DY);
-    a.y = wd_call_data(call, WD_BN_GRAD_DX);
-    a.dz = wd_call_data(call, WD_BN_GRAD_DZ);
-    a.reserve = wd_call_data(call, WD_BN_GRAD_RESERVE);
-    a.scale = param_of(call, WD_BN_GRAD_SCALE);
-    a.mean = param_of(call, WD_BN_GRAD_SAVED_MEAN);
-    a.var = param_of(call, WD_BN_GRAD_SAVED_INV_STD);
-    a.dscale = param_of(call, WD_BN_GRAD_DSCALE);
-    a.dbias = param_of(call, WD_BN_GRAD_DBIAS);
-    a.wide_alpha = call->scalars[WD_BN_ALPHA_DATA];
-    a.alpha = (float)a.wide_alpha;
-    a.wide_beta = call->scalars[WD_BN_BETA_DATA];
-    a.beta = (float)a.wide_beta;
-    a.alpha_param = call->scalars[WD_BN_ALPHA_PARAM];
-    a.beta_param = call->scalars[WD_BN_BETA_PARAM];
-    return a;
+    a->dy = wd_call_data(call, WD_BN_GRAD_DY);
+    a->y = wd_call_data(call, WD_BN_GRAD_DX);
+    a->dz = wd_call_data(call, WD_BN_GRAD_DZ);
+    a->reserve = wd_call_data(call, WD_BN_GRAD_RESERVE);
+    a->scale.data = wd_call_data(call, WD_BN_GRAD_SCALE);
+    a->mean.data = wd_call_data(call, WD_BN_GRAD_SAVED_MEAN);
+    a->var.data = wd_call_data(call, WD_BN_GRAD_SAVED_INV_STD);
+    a->dscale.data = wd_call_data(call, WD_BN_GRAD_DSCALE);
+    a->dbias.data = wd_call_data(call, WD_BN_GRAD_DBIAS);
+    a->wide_alpha = call->scalars[WD_BN_ALPHA_DATA];
+    a->wide_beta = call->scalars[WD_BN_BETA_DATA];
+    a->alpha_param = call->scalars[WD_BN_ALPHA_PARAM];
+    a->beta_param = call->scalars[WD_BN_BETA_PARAM];
+}
+
+/* Bytes by which all tensors of x's shape lie behind a multiple of 16; negative where they differ. */
+static int misalignment(const struct bn_vector_args *a)
+{
+    const void *const data[] = {a->y, a->dy, a->z, a->dz};
+    int bytes = (int)((uintptr_t)a->x % 16);
+    for (size_t i = 0; i < sizeof data / sizeof *data; ++i) {
+        if (data[i] && (int)((uintptr_t)data[i] % 16) != bytes) return -1;
+    }
+    return bytes;
+}
+
+void wd_bn_gpu_bind(struct bn_vector_args *a, const struct wd_call *call)
+{
+    int behind;
+    a->x = wd_call_data(call, 0);
+    switch (call->problem.node->op) {
+    case WD_OP_BN_TRAINING: bind_training(a, call); break;
+    case WD_OP_BN_INFERENCE: bind_inference(a, call); break;
+    default: bind_backward(a, call);
+    }
+    a->alpha = (float)a->wide_alpha;
+    a->beta = (float)a->wide_beta;
+    behind = misalignment(a);
+    a->aligned = behind == 0;
+    if (behind > 0) {
+        a->lead = (uint32_t)behind / (uint32_t)wd_dtype_bytes(wd_call_tensor(call, 0)->dtype);
+    }
 }

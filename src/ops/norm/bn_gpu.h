@@ -32,16 +32,11 @@ bool wd_bn_gpu_match(const struct wd_problem *problem, struct wd_bn_gpu_space *s
 /* 0, 1, 2 or 3 for fp32, fp16, bf16 and fp64: the order of rows in the tables. */
 int wd_bn_gpu_type(const struct wd_problem *problem);
 
-/* Everything but how x is walked and where the scratch is. */
-struct bn_vector_args wd_bn_gpu_training(const struct wd_call *call,
-                                         const struct wd_bn_gpu_space *space,
-                                         const struct wd_device *device);
-struct bn_vector_args wd_bn_gpu_inference(const struct wd_call *call,
-                                          const struct wd_bn_gpu_space *space,
-                                          const struct wd_device *device);
-struct bn_vector_args wd_bn_gpu_backward(const struct wd_call *call,
-                                         const struct wd_bn_gpu_space *space,
-                                         const struct wd_device *device);
+/* The arguments, but for how x is walked and where the scratch is, in two parts: what the problem says, which
+ * is for engines to prepare; and in each call its pointers and scalars, and whether all lie alike. */
+struct bn_vector_args wd_bn_gpu_args(const struct wd_problem *problem,
+                                     const struct wd_bn_gpu_space *space);
+void wd_bn_gpu_bind(struct bn_vector_args *a, const struct wd_call *call);
 
 /* Training and backward of parameters whose elements fit the registers of a block, wherever pointers lie. */
 cudnnStatus_t wd_bn_chip_emit(const struct wd_call *call, struct wd_queue *queue);

@@ -327,26 +327,14 @@ static bool too_shallow(const struct wd_bn_grid_cut *c)
            (c->adds && c->beside < BN_GRID_AHEAD && c->beside < all);
 }
 
-void wd_bn_grid_prepare(const struct wd_problem *problem, void *prepared)
+void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
 {
-    struct wd_bn_grid_cut *c = prepared;
-    memset(c, 0, sizeof *c);
-    wd_bn_gpu_see(&c->space, problem);
-    if (!cut(c, problem, false)) c->groups = 0;
-}
-
-/* What else the arguments say, and the kernel. */
-cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
-                                struct bn_grid_args *a, struct wd_kernel_row *row)
-{
-    void *counters = NULL;
     int64_t runs = c->width / c->unit;
     a->pitch = (uint32_t)(c->pitch / c->unit);
     a->width = c->plane > 1 ? (uint32_t)runs : a->pitch;
     a->jump = c->plane > 1 ? (uint32_t)(a->pitch - c->plane * runs) : 0;
     a->stride = (uint32_t)((c->plane > 1 ? c->space.inner : c->width) / c->unit);
     a->units = (uint32_t)(c->rows * (c->pitch / c->unit));
-    a->blends = a->bn.wide_alpha != 1.0 || a->bn.wide_beta != 0.0;
     a->clips = a->bn.keeps_nan || a->bn.wide_high < INFINITY;
     a->by_plane = wd_fastdiv_of((uint32_t)c->plane);
     a->rows = (uint32_t)c->rows;
@@ -375,6 +363,26 @@ cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_
     a->by_span = wd_fastdiv_of(a->span);
     a->inv_terms = 1.0 / (double)a->bn.terms;
     a->inv_less = 1.0 / (double)wd_most(a->bn.terms - 1, 1);
+}
+
+void wd_bn_grid_prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct wd_bn_grid_work *w = prepared;
+    memset(w, 0, sizeof *w);
+    wd_bn_gpu_see(&w->cut.space, problem);
+    if (!cut(&w->cut, problem, false)) {
+        w->cut.groups = 0;
+        return;
+    }
+    w->args.bn = wd_bn_gpu_args(problem, &w->cut.space);
+    wd_bn_grid_say(&w->args, &w->cut);
+}
+
+cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                struct bn_grid_args *a, struct wd_kernel_row *row)
+{
+    void *counters = NULL;
+    a->blends = a->bn.wide_alpha != 1.0 || a->bn.wide_beta != 0.0;
     if (!c->meets) {
         return wd_emit_cluster_kernel(queue, row, c->groups * c->blocks, (uint32_t)c->threads,
                                       a->blocks, (uint32_t)c->shared, a);
@@ -394,17 +402,17 @@ cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue
                               struct wd_kernel_row *rows)
 {
     const struct wd_problem *problem = &call->problem;
-    struct bn_grid_args a;
+    int type = wd_bn_gpu_type(problem);
+    struct wd_bn_grid_work own;
+    const struct wd_bn_grid_work *w = wd_call_prepared(call, wd_bn_grid_prepare, &own);
+    struct bn_grid_args a = w->args;
     struct wd_bn_grid_cut c;
-    int led = 0;
-    memset(&a, 0, sizeof a);
-    c = *(const struct wd_bn_grid_cut *)wd_call_prepared(call, wd_bn_grid_prepare, &c);
-    if (c.groups == 0) return CUDNN_STATUS_INTERNAL_ERROR;
-    a.bn = is_training(problem) ? wd_bn_gpu_training(call, &c.space, queue->device)
-                                : wd_bn_gpu_backward(call, &c.space, queue->device);
+    if (w->cut.groups == 0) return CUDNN_STATUS_INTERNAL_ERROR;
+    wd_bn_gpu_bind(&a.bn, call);
     a.sums = wd_bn_grid_sums(call->workspace);
-    if (a.bn.aligned) a.bn.lead = 0;
-    else if (lead(&c, &a, problem)) led = TYPES;
-    else return other(problem)->emit(call, queue);
-    return wd_bn_grid_launch(queue, &c, &a, &rows[led + wd_bn_gpu_type(problem)]);
+    if (a.bn.aligned) return wd_bn_grid_launch(queue, &w->cut, &a, &rows[type]);
+    c = w->cut;
+    if (!lead(&c, &a, problem)) return other(problem)->emit(call, queue);
+    wd_bn_grid_say(&a, &c);
+    return wd_bn_grid_launch(queue, &c, &a, &rows[TYPES + type]);
 }

@@ -36,6 +36,12 @@ struct wd_bn_grid_cut {
     int64_t shared; /* bytes */
 };
 
+/* What is prepared of a problem: no groups where it does not match. */
+struct wd_bn_grid_work {
+    struct wd_bn_grid_cut cut;
+    struct bn_grid_args args; /* but for pointers and scalars */
+};
+
 /* From c->space, c->adds, c->whole, c->masks, the bytes of an element, and how many tensors are kept.
  * False where rows would be too wide, or would not begin at units. */
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
@@ -49,15 +55,18 @@ extern const struct wd_engine wd_engine_bn_backward_vector;
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason);
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem);
 
-/* The cut of a problem that matches, for tensors that are aligned. */
-void wd_bn_grid_prepare(const struct wd_problem *problem, void *cut);
+/* A struct wd_bn_grid_work, for tensors that are aligned. */
+void wd_bn_grid_prepare(const struct wd_problem *problem, void *work);
 
 /* Bytes of scratch that a cut needs, with room for rounding up to where two doubles may lie; and that
  * place. */
 int64_t wd_bn_grid_sums_bytes(const struct wd_bn_grid_cut *c);
 double *wd_bn_grid_sums(void *workspace);
 
-/* From a->bn, a->sums and a->copying what else the arguments say; emits the kernel. */
+/* From the cut, a->bn and a->copying what else the arguments say, but for sums and counters. */
+void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c);
+
+/* Emits the kernel. */
 cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                 struct bn_grid_args *a, struct wd_kernel_row *row);
 

@@ -39,16 +39,24 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+/* The arguments but for pointers and scalars. */
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct bn_vector_args *a = prepared;
+    struct wd_bn_gpu_space s;
+    wd_bn_gpu_see(&s, problem);
+    *a = wd_bn_gpu_args(problem, &s);
+    a->units = (uint32_t)(s.total / s.params / BN_RUN);
+    a->by_plane = wd_fastdiv_of((uint32_t)(plane_of(&s) / BN_RUN));
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct wd_bn_gpu_space s;
     struct bn_vector_args a;
-    wd_bn_gpu_see(&s, &call->problem);
-    a = wd_bn_gpu_backward(call, &s, queue->device);
+    a = *(const struct bn_vector_args *)wd_call_prepared(call, prepare, &a);
+    wd_bn_gpu_bind(&a, call);
     if (!a.aligned) return wd_bn_chip_emit(call, queue);
-    a.units = (uint32_t)(s.total / s.params / BN_RUN);
-    a.by_plane = wd_fastdiv_of((uint32_t)(plane_of(&s) / BN_RUN));
-    return wd_emit_kernel(queue, &kernel_rows[wd_bn_gpu_type(&call->problem)], s.params,
+    return wd_emit_kernel(queue, &kernel_rows[wd_bn_gpu_type(&call->problem)], a.params,
                           (a.units + WARP - 1) / WARP * WARP, 0, &a);
 }
 
@@ -58,5 +66,7 @@ const struct wd_engine wd_engine_bn_backward_small = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct bn_vector_args),
     .emit = emit,
 };

@@ -191,8 +191,8 @@ static bool may_lead(const struct bn_vector_args *a, const struct shape *s)
     return !a->reserve || a->dy || (!s->wide && a->x != a->y && a->z != a->y);
 }
 
-/* How x is walked, and where the scratch is (inference has none). */
-static void place(struct bn_vector_args *a, const struct shape *s, void *scratch)
+/* How x is walked, by runs that begin `lead` elements before it, if they may. */
+static void place(struct bn_vector_args *a, const struct shape *s)
 {
     int64_t plane = s->columns ? 1 : s->whole_runs ? s->space.inner / BN_RUN : s->space.inner;
     int64_t total = s->space.total;
@@ -202,8 +202,6 @@ static void place(struct bn_vector_args *a, const struct shape *s, void *scratch
     } else {
         a->lead = 0;
     }
-    a->numbers = scratch;
-    if (scratch) a->partial = (struct bn_partial *)((char *)scratch + numbers_bytes(s));
     a->width = s->width;
     a->pitch = s->pitch;
     a->segments = (uint32_t)s->segments;
@@ -217,6 +215,28 @@ static void place(struct bn_vector_args *a, const struct shape *s, void *scratch
     a->by_inner = wd_fastdiv_of(s->columns ? (uint32_t)s->space.inner : 1);
     a->by_copies = wd_fastdiv_of(s->columns ? (uint32_t)(s->width / s->space.params) : 1);
     a->by_tile = wd_fastdiv_of(s->columns ? s->tile_runs : 1);
+}
+
+/* Inference has no scratch. */
+static void put_scratch(struct bn_vector_args *a, const struct shape *s, void *scratch)
+{
+    a->numbers = scratch;
+    if (scratch) a->partial = (struct bn_partial *)((char *)scratch + numbers_bytes(s));
+}
+
+/* What is prepared of a problem: its cut, and the arguments of tensors that are aligned, but for pointers and
+ * scalars. */
+struct work {
+    struct shape shape;
+    struct bn_vector_args args;
+};
+
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct work *w = prepared;
+    w->shape = shape_of(problem);
+    w->args = wd_bn_gpu_args(problem, &w->shape.space);
+    place(&w->args, &w->shape);
 }
 
 static struct wd_kernel_row *row_of(const struct wd_call *call, const struct step *step,
@@ -344,20 +364,22 @@ static void move_on(struct bn_vector_args *a, int64_t first, int64_t size)
 
 /* All parameters at once, or range by range of columns, whose scratch is then the same. */
 static cudnnStatus_t run_ranges(const struct wd_call *call, struct wd_queue *queue,
-                                struct bn_vector_args *a, void *scratch, run_fn run)
+                                const struct shape *whole, struct bn_vector_args *a, void *scratch,
+                                run_fn run)
 {
-    struct shape whole = shape_of(&call->problem);
     int64_t size = wd_dtype_bytes(wd_call_tensor(call, 0)->dtype);
-    if (!by_ranges(&whole)) {
-        place(a, &whole, scratch);
-        return run(call, queue, &whole, a);
+    if (!by_ranges(whole)) {
+        if (a->lead) place(a, whole);
+        put_scratch(a, whole, scratch);
+        return run(call, queue, whole, a);
     }
-    for (int64_t first = 0; first < whole.pitch; first += RANGE) {
+    for (int64_t first = 0; first < whole->pitch; first += RANGE) {
         struct bn_vector_args own = *a;
-        struct shape s = range_of(&whole, first, queue->device);
+        struct shape s = range_of(whole, first, queue->device);
         own.lead = 0; /* a range ends where another begins */
-        place(&own, &s, scratch);
-        own.pitch = whole.pitch;
+        place(&own, &s);
+        put_scratch(&own, &s, scratch);
+        own.pitch = whole->pitch;
         own.params = (uint32_t)s.space.params;
         own.by_params = wd_fastdiv_of(own.params);
         move_on(&own, first, size);
@@ -366,27 +388,32 @@ static cudnnStatus_t run_ranges(const struct wd_call *call, struct wd_queue *que
     return CUDNN_STATUS_SUCCESS;
 }
 
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue, void *scratch,
+                          run_fn run)
+{
+    struct work own;
+    const struct work *w = wd_call_prepared(call, prepare, &own);
+    struct bn_vector_args a = w->args;
+    wd_bn_gpu_bind(&a, call);
+    if (!a.aligned && scratch && is_uncounted(&w->shape)) {
+        return definition_of(&call->problem)->emit(call, queue);
+    }
+    return run_ranges(call, queue, &w->shape, &a, scratch, run);
+}
+
 static cudnnStatus_t emit_training(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct shape s = shape_of(&call->problem);
-    struct bn_vector_args a = wd_bn_gpu_training(call, &s.space, queue->device);
-    if (!a.aligned && is_uncounted(&s)) return definition_of(&call->problem)->emit(call, queue);
-    return run_ranges(call, queue, &a, call->workspace, run_training);
+    return emit(call, queue, call->workspace, run_training);
 }
 
 static cudnnStatus_t emit_inference(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct shape s = shape_of(&call->problem);
-    struct bn_vector_args a = wd_bn_gpu_inference(call, &s.space, queue->device);
-    return run_ranges(call, queue, &a, NULL, run_inference);
+    return emit(call, queue, NULL, run_inference);
 }
 
 static cudnnStatus_t emit_backward(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct shape s = shape_of(&call->problem);
-    struct bn_vector_args a = wd_bn_gpu_backward(call, &s.space, queue->device);
-    if (!a.aligned && is_uncounted(&s)) return definition_of(&call->problem)->emit(call, queue);
-    return run_ranges(call, queue, &a, call->workspace, run_backward);
+    return emit(call, queue, call->workspace, run_backward);
 }
 
 const struct wd_engine wd_engine_bn_training_vector = {
@@ -395,6 +422,8 @@ const struct wd_engine wd_engine_bn_training_vector = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .workspace = workspace,
     .emit = emit_training,
 };
@@ -405,6 +434,8 @@ const struct wd_engine wd_engine_bn_inference_vector = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .emit = emit_inference,
 };
 
@@ -414,6 +445,8 @@ const struct wd_engine wd_engine_bn_backward_vector = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
     .workspace = workspace,
     .emit = emit_backward,
 };

@@ -103,6 +103,12 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+/* Forward rows that nobody walks down: each has its threads, which end with it. */
+static bool is_plain(const struct wd_norm_rows *s, bool edges)
+{
+    return s->length <= (edges ? SHORT_LONGEST : PLAIN_LONGEST);
+}
+
 /* Where pointers lie is not known yet: enough for either way. */
 static int64_t workspace(const struct wd_problem *problem)
 {
@@ -111,7 +117,7 @@ static int64_t workspace(const struct wd_problem *problem)
     (void)wd_norm_rows_see(&s, problem);
     for (int edges = 0; edges < 2; ++edges) {
         struct wd_norm_cut c;
-        if (s.length <= (edges ? SHORT_LONGEST : PLAIN_LONGEST)) continue;
+        if (is_plain(&s, edges)) continue;
         /* tensors that lie unlike one another go by passes too */
         if (edges) most = wd_most(most, wd_norm_long_workspace(problem));
         most = wd_most(most, wd_norm_rows_cut(&c, problem, &s, edges)
@@ -119,6 +125,17 @@ static int64_t workspace(const struct wd_problem *problem)
                                  : wd_norm_long_workspace(problem));
     }
     return most;
+}
+
+void wd_norm_rows_prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct wd_norm_rows_work *w = prepared;
+    memset(w, 0, sizeof *w);
+    (void)wd_norm_rows_see(&w->rows, problem);
+    for (int edges = 0; edges < 2; ++edges) {
+        if (problem->node->op != WD_OP_NORM_BACKWARD && is_plain(&w->rows, edges)) continue;
+        w->fits[edges] = wd_norm_rows_cut(&w->cut[edges], problem, &w->rows, edges);
+    }
 }
 
 /* ---- Emitting ---- */
@@ -236,21 +253,18 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
                                                                 : (int)NORM_INFER_EPSILON;
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);
-    struct wd_norm_rows s;
-    struct wd_norm_cut c;
-    struct norm_rows_args a;
-    bool whole;
-    (void)wd_norm_rows_see(&s, &call->problem);
-    a = wd_norm_rows_args_of(call, &s, queue->device);
+    struct wd_norm_rows_work own;
+    const struct wd_norm_rows_work *w = wd_call_prepared(call, wd_norm_rows_prepare, &own);
+    struct norm_rows_args a = wd_norm_rows_args_of(call, &w->rows, queue->device);
+    bool whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
+    const struct wd_norm_cut *c = &w->cut[!whole];
     a.epsilon = (float)wd_call_view(call, epsilon).value;
-    whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
-    if (s.length <= (whole ? PLAIN_LONGEST : SHORT_LONGEST)) {
-        return emit_plain(queue, &a, type, whole);
-    }
-    if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole) || (c.odd && !wd_norm_rows_alike(&a)))
+    if (is_plain(&w->rows, !whole)) return emit_plain(queue, &a, type, whole);
+    if (!w->fits[!whole] || (c->odd && !wd_norm_rows_alike(&a))) {
         return wd_norm_long_forward(call, queue);
-    type += c.edges ? KERNEL_norm_rows_odd_f32 : KERNEL_norm_rows_parted_f32;
-    return wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a);
+    }
+    type += c->edges ? KERNEL_norm_rows_odd_f32 : KERNEL_norm_rows_parted_f32;
+    return wd_norm_rows_walk(call, queue, &kernel_rows[type], c, &a);
 }
 
 const struct wd_engine wd_engine_norm_inference_rows = {
@@ -260,6 +274,8 @@ const struct wd_engine wd_engine_norm_inference_rows = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
+    .prepare = wd_norm_rows_prepare,
+    .prepared_bytes = sizeof(struct wd_norm_rows_work),
     .emit = wd_norm_rows_forward,
 };
 
@@ -270,5 +286,7 @@ const struct wd_engine wd_engine_norm_training_rows = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
+    .prepare = wd_norm_rows_prepare,
+    .prepared_bytes = sizeof(struct wd_norm_rows_work),
     .emit = wd_norm_rows_forward,
 };

@@ -59,6 +59,14 @@ struct wd_norm_cut {
 bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
                       const struct wd_norm_rows *s, bool edges);
 
+/* What is prepared of a problem: its cuts, whole and with edges, where there are such. */
+struct wd_norm_rows_work {
+    struct wd_norm_rows rows;
+    struct wd_norm_cut cut[2];
+    bool fits[2];
+};
+void wd_norm_rows_prepare(const struct wd_problem *problem, void *work);
+
 /* Whether rows fit, at least where all tensors lie on boundaries of units: those by posts have to, else
  * norm_long's passes do it. */
 bool wd_norm_rows_fit(const struct wd_problem *problem, const struct wd_norm_rows *s);

@@ -114,24 +114,23 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     };
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);
-    struct wd_norm_rows s;
-    struct wd_norm_cut c;
-    struct norm_rows_args a;
-    bool whole;
+    struct wd_norm_rows_work own;
+    const struct wd_norm_rows_work *w = wd_call_prepared(call, wd_norm_rows_prepare, &own);
+    struct norm_rows_args a = wd_norm_rows_args_of(call, &w->rows, queue->device);
+    bool whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
+    const struct wd_norm_cut *c = &w->cut[!whole];
     bool by_posts;
-    (void)wd_norm_rows_see(&s, &call->problem);
-    a = wd_norm_rows_args_of(call, &s, queue->device);
     if (is_few(&a, wd_norm_bytes(x))) return emit_few(queue, &a, type);
-    whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
-    if (!wd_norm_rows_cut(&c, &call->problem, &s, !whole) || (c.odd && !wd_norm_rows_alike(&a)))
+    if (!w->fits[!whole] || (c->odd && !wd_norm_rows_alike(&a))) {
         return wd_norm_long_backward(call, queue);
+    }
     if (a.dscale.data || a.dbias.data) {
-        char *behind = (char *)call->workspace + wd_norm_rows_posts(&c);
+        char *behind = (char *)call->workspace + wd_norm_rows_posts(c);
         a.partial = (float *)(void *)behind;
     }
-    by_posts = c.posts && first[c.way][0] == KERNEL_norm_rows_backward_32_f32;
-    type += by_posts ? KERNEL_norm_rows_backward_posts_f32 : first[c.way][c.edges];
-    WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[type], &c, &a));
+    by_posts = c->posts && first[c->way][0] == KERNEL_norm_rows_backward_32_f32;
+    type += by_posts ? KERNEL_norm_rows_backward_posts_f32 : first[c->way][c->edges];
+    WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[type], c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;
     return wd_norm_rows_finish(queue, &a);
 }
@@ -143,5 +142,7 @@ const struct wd_engine wd_engine_norm_backward_rows = {
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,
+    .prepare = wd_norm_rows_prepare,
+    .prepared_bytes = sizeof(struct wd_norm_rows_work),
     .emit = emit,
 };

@@ -111,6 +111,7 @@ static struct bn_grid_args args_of(const struct wd_call *call, const struct work
     bn->inner = 1;
     bn->params = (uint32_t)s->params;
     bn->by_params = wd_fastdiv_of(bn->params);
+    wd_bn_grid_say(&a, &w->cut);
     return a;
 }
 
