@@ -61,7 +61,10 @@ void emulator_counter_begin(uint64_t *counter);
 void emulator_counter_expect(uint64_t *counter, uint32_t bytes);
 void emulator_counter_send(void *mine, uint64_t *counter, uint32_t rank, const void *value,
                            uint32_t bytes);
+void emulator_arrive(uint64_t *counter, uint32_t all);
 void emulator_counter_wait(uint64_t *counter, uint32_t parity);
+/* Into this block's own memory, at once: before that no thread may read there. */
+void emulator_bulk(void *to, const void *from, uint32_t bytes, uint64_t *counter);
 /* Copies that happen when they are waited for: all groups but the `left` latest, or everything. */
 void emulator_copy(void *to, const void *from, uint32_t bytes);
 void emulator_copies_end(void);

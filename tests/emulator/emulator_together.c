@@ -97,7 +97,7 @@ void emulator_warp_see(uint32_t lane, void *value, size_t size)
 }
 
 /* What lies in the 8 bytes of a counter: bytes still to come (below 0: come before they were
- * expected), and twice the number of phases that ended, plus 1 once this one's bytes are known. */
+ * expected), or of arrivals how many have come; and twice the number of phases that ended, plus 1 once this one's bytes are known. */
 struct counter {
     int32_t bytes;
     volatile uint32_t phase;
@@ -133,6 +133,16 @@ void emulator_counter_send(void *mine, uint64_t *counter, uint32_t rank, const v
     count(c, -(int32_t)bytes);
 }
 
+void emulator_arrive(uint64_t *counter, uint32_t all)
+{
+    struct counter *c = (void *)counter;
+    races_show(c);
+    c->bytes += 1;
+    if (c->bytes < (int32_t)all) return;
+    c->bytes = 0;
+    c->phase += 2;
+}
+
 void emulator_counter_wait(uint64_t *counter, uint32_t parity)
 {
     struct counter *c = (void *)counter;
@@ -141,6 +151,18 @@ void emulator_counter_wait(uint64_t *counter, uint32_t parity)
 }
 
 /* ---- Copies ---- */
+
+void emulator_bulk(void *to, const void *from, uint32_t bytes, uint64_t *counter)
+{
+    struct counter *c = (void *)counter;
+    if (((uintptr_t)to | (uintptr_t)from | bytes) % 16 != 0) {
+        emulator_give_up("a bulk copy is not aligned");
+    }
+    emulator_counter_expect(counter, bytes);
+    memcpy(to, from, bytes);
+    races_show(c);
+    count(c, -(int32_t)bytes);
+}
 
 void emulator_copy(void *to, const void *from, uint32_t bytes)
 {

@@ -53,6 +53,25 @@ static __device__ __forceinline__ void wd_counter_send(void *mine, uint64_t *cou
 #endif
 }
 
+// A counter of arrivals: `all` of them end a phase. By one thread, before anybody arrives; and each by one thread, whose
+// writes (and those of its warp, after __syncwarp) others see when they have waited for the phase.
+static __device__ __forceinline__ void wd_arrivals_begin(uint64_t *counter, uint32_t all)
+{
+#if __CUDA_ARCH__ >= 900
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(counter);
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(all) : "memory");
+#endif
+}
+
+static __device__ __forceinline__ void wd_arrive(uint64_t *counter, uint32_t all)
+{
+    (void)all;
+#if __CUDA_ARCH__ >= 900
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(counter);
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
+#endif
+}
+
 // For the end of the phase of this parity (0 first, then in turn).
 static __device__ __forceinline__ void wd_counter_wait(uint64_t *counter, uint32_t parity)
 {

@@ -3,6 +3,7 @@
  * Layer norm and RMS norm on the GPU at the speed of memory, in all phases, where what is normalized
  * is a row without gaps: the innermost dimensions, packed. norm_rows_args.h says how a row is cut;
  * the cut depends on shape and device alone. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/sizes.h"
@@ -104,9 +105,13 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 }
 
 /* Forward rows that nobody walks down: each has its threads, which end with it. */
-static bool is_plain(const struct wd_norm_rows *s, bool edges)
+static bool is_plain(const struct wd_norm_rows *s, const struct wd_problem *problem, bool edges)
 {
-    return s->length <= (edges ? SHORT_LONGEST : PLAIN_LONGEST);
+    int64_t size = wd_norm_bytes(wd_norm_tensor(problem, 0));
+    bool walks = size == 2 && wd_norm_cluster_max(problem->device) > 1;
+    int64_t L = getenv("WD_PLAIN") ? atoi(getenv("WD_PLAIN")) : 10240;
+    if (edges) return s->length <= SHORT_LONGEST;
+    return s->length <= (walks ? L : PLAIN_LONGEST);
 }
 
 /* Where pointers lie is not known yet: enough for either way. */
@@ -117,7 +122,7 @@ static int64_t workspace(const struct wd_problem *problem)
     (void)wd_norm_rows_see(&s, problem);
     for (int edges = 0; edges < 2; ++edges) {
         struct wd_norm_cut c;
-        if (is_plain(&s, edges)) continue;
+        if (is_plain(&s, problem, edges)) continue;
         /* tensors that lie unlike one another go by passes too */
         if (edges) most = wd_most(most, wd_norm_long_workspace(problem));
         most = wd_most(most, wd_norm_rows_cut(&c, problem, &s, edges)
@@ -133,7 +138,8 @@ void wd_norm_rows_prepare(const struct wd_problem *problem, void *prepared)
     memset(w, 0, sizeof *w);
     (void)wd_norm_rows_see(&w->rows, problem);
     for (int edges = 0; edges < 2; ++edges) {
-        if (problem->node->op != WD_OP_NORM_BACKWARD && is_plain(&w->rows, edges)) continue;
+        if (problem->node->op != WD_OP_NORM_BACKWARD && is_plain(&w->rows, problem, edges))
+            continue;
         w->fits[edges] = wd_norm_rows_cut(&w->cut[edges], problem, &w->rows, edges);
     }
 }
@@ -259,11 +265,13 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     bool whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
     const struct wd_norm_cut *c = &w->cut[!whole];
     a.epsilon = (float)wd_call_view(call, epsilon).value;
-    if (is_plain(&w->rows, !whole)) return emit_plain(queue, &a, type, whole);
+    if (is_plain(&w->rows, &call->problem, !whole)) return emit_plain(queue, &a, type, whole);
     if (!w->fits[!whole] || (c->odd && !wd_norm_rows_alike(&a))) {
         return wd_norm_long_forward(call, queue);
     }
-    type += c->edges ? KERNEL_norm_rows_odd_f32 : KERNEL_norm_rows_parted_f32;
+    type += c->edges   ? KERNEL_norm_rows_odd_f32
+            : c->posts ? KERNEL_norm_rows_parted_f32
+                       : KERNEL_norm_rows_bulk_f32;
     return wd_norm_rows_walk(call, queue, &kernel_rows[type], c, &a);
 }
 

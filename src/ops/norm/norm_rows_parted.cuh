@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer norm and RMS norm over rows of whole units that several blocks share, a cluster or blocks that are
-// all there at once. A block stays and walks down the rows with the parameters of its columns in registers
+// Layer norm and RMS norm over rows of whole units that several blocks share which are no cluster, but all there at
+// once. A block stays and walks down the rows with the parameters of its columns in registers
 // and the next rows on their way to shared memory. Sums are of differences from one number of the row that
 // all know, of three elements the middle one, so that they need only be added; a block's go to the others
 // by one warp, and a row is put `lag` turns after it was looked at, so that nobody waits for their way.
@@ -13,34 +13,26 @@
 
 namespace {
 
-// A fast block may be that many turns before what another still reads.
-constexpr uint32_t PARTED_COPIES = 8;
 struct parted_sums {
-    float4 of_cluster[PARTED_COPIES][NORM_ROWS_CLUSTER_MAX];
     float2 of_block[COPIES][WARPS];
-    float2 of_row[COPIES]; // by posts
-    uint64_t here[PARTED_COPIES];
+    float2 of_row[COPIES];
 };
 
 // What of a row is known before it is looked at: its statistics, or three of its elements, the middle one of
-// which is the number that sums are around. A load in each turn would be waited for there, so they are copied.
-// In a cluster (HINTED) by each warp for itself, with the row, into the place of its ring; by posts (POSTED)
-// by the first warp with the row before, behind which all find them after a barrier. RMS norm in a cluster
-// (BARE) knows nothing and copies nothing.
-enum { BARE, HINTED, POSTED };
+// which is the number that sums are around. A load in each turn would be waited for there, so the first warp copies
+// them with the row before, and all find them behind a barrier.
 struct parted_hints {
-    uint4 of[NORM_ROWS_AHEAD_MAX + 1][WARPS];
+    uint4 of[NORM_ROWS_AHEAD_MAX + 1];
 };
-template <class T, int KIND>
+template <class T>
 __device__ __forceinline__ void parted_ask(const norm_rows_args &a, parted_hints &hints,
                                            uint32_t place, int64_t row)
 {
-    if (KIND == BARE || (KIND == POSTED && threadIdx.x >= WARP)) return;
-    if (KIND == POSTED) row += a.step;
+    if (threadIdx.x >= WARP) return;
+    row += a.step;
     if (row >= a.rows) return;
-    const uint32_t lane = threadIdx.x % WARP;
-    const uint32_t warp = KIND == POSTED ? 0 : threadIdx.x / WARP;
-    uint32_t *to = reinterpret_cast<uint32_t *>(&hints.of[place][warp]) + lane;
+    const uint32_t lane = threadIdx.x;
+    uint32_t *to = reinterpret_cast<uint32_t *>(&hints.of[place]) + lane;
     if (a.given_inv_std) {
         const float *from = lane == 0 ? a.given_mean : a.given_inv_std;
         if (lane < 2 && from) wd_copy_async<4, true>(to, from + row);
@@ -80,23 +72,7 @@ __device__ __forceinline__ float2 parted_first(const norm_rows_args &a, int64_t 
     return parted_known<T>(a, words);
 }
 
-template <int KIND>
-__device__ __forceinline__ void parted_begin(const norm_rows_args &a, const seat &s,
-                                             parted_sums &of)
-{
-    if (KIND == POSTED) {
-        begin_posts(a, s.rank);
-        return;
-    }
-    if (threadIdx.x == 0) {
-        for (uint32_t i = 0; i < PARTED_COPIES; ++i) wd_counter_begin(&of.here[i]);
-    }
-    wd_cluster_arrive();
-    wd_cluster_wait();
-}
-
 // By the first warp: what the block's warps found of the row of a turn, to all blocks of the row.
-template <int KIND>
 __device__ __forceinline__ void parted_say(const norm_rows_args &a, const seat &s, parted_sums &of,
                                            uint32_t turn)
 {
@@ -105,18 +81,7 @@ __device__ __forceinline__ void parted_say(const norm_rows_args &a, const seat &
     if (lane < a.lanes / WARP) sums = of.of_block[turn % COPIES][lane];
     sums.x = sum_of_warp(sums.x);
     sums.y = sum_of_warp(sums.y);
-    if (KIND == POSTED) {
-        if (lane < 2)
-            wd_post(post_of(a, turn, s.rank) + lane, lane == 0 ? sums.x : sums.y, turn + 1);
-        return;
-    }
-    const uint32_t copy = turn % PARTED_COPIES;
-    if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
-    __syncwarp();
-    if (lane < a.cluster) {
-        wd_counter_send(&of.of_cluster[copy][s.rank], &of.here[copy], lane,
-                        make_float4(sums.x, sums.y, 0.0f, 0.0f));
-    }
+    if (lane < 2) wd_post(post_of(a, turn, s.rank) + lane, lane == 0 ? sums.x : sums.y, turn + 1);
 }
 
 // By the first warp: what all blocks left of the row of a turn; a lane's first was asked for before.
@@ -136,21 +101,6 @@ __device__ __forceinline__ void parted_gather(const norm_rows_args &a, parted_su
     if (threadIdx.x == 0) of.of_row[turn % COPIES] = sums;
 }
 
-template <int KIND>
-__device__ __forceinline__ float2 parted_hear(const norm_rows_args &a, parted_sums &of,
-                                              uint32_t turn)
-{
-    if (KIND == POSTED) return of.of_row[turn % COPIES];
-    const uint32_t copy = turn % PARTED_COPIES;
-    float2 sums = make_float2(0.0f, 0.0f);
-    wd_counter_wait(&of.here[copy], turn / PARTED_COPIES & 1);
-    for (uint32_t i = 0; i < a.cluster; ++i) {
-        const float4 v = of.of_cluster[copy][i];
-        sums.x += v.x, sums.y += v.y;
-    }
-    return sums;
-}
-
 __device__ __forceinline__ numbers parted_numbers(const norm_rows_args &a, float2 sums,
                                                   float around)
 {
@@ -161,22 +111,20 @@ __device__ __forceinline__ numbers parted_numbers(const norm_rows_args &a, float
     return numbers_of(a, all);
 }
 
-template <class T, int C, int KIND>
-__device__ __forceinline__ void parted_walk(const norm_rows_args &a, parted_sums &of,
-                                            parted_hints &hints)
+template <class T, int C> __device__ __forceinline__ void rows_parted(const norm_rows_args &a)
 {
     constexpr int E = EACH<T>, U = UNITS<T, C>;
+    __shared__ parted_sums of;
+    __shared__ parted_hints hints;
     WD_DYNAMIC_SHARED(uint4, places);
     seat s = seat_of<T, C, false>(a);
     s.stride = WARP * E;
     s.first = s.before + s.lane / WARP * (WARP * C) + s.lane % WARP * E;
-    const bool computes = KIND == BARE || !a.given_inv_std;
+    const bool computes = !a.given_inv_std;
     const bool first_warp = threadIdx.x < WARP;
-    const uint32_t warp = threadIdx.x / WARP;
     const uint32_t stride = U * blockDim.x;
     uint4 *ring = places + threadIdx.x / WARP * (U * WARP) + threadIdx.x % WARP;
     float scale[C], bias[C];
-    if (computes && KIND != POSTED) parted_begin<KIND>(a, s, of);
     wd_wait_for_previous();
     int64_t row = blockIdx.x / a.cluster;
     const int64_t far = a.step * a.length * (int64_t)sizeof(T);
@@ -185,26 +133,20 @@ __device__ __forceinline__ void parted_walk(const norm_rows_args &a, parted_sums
         static_cast<char *>(a.y) + (row * a.length + s.first) * (int64_t)sizeof(T) - a.lag * far;
     int64_t asked = row;
     uint32_t last = 0; // place of the row to be asked for; then of those looked at and put
-    if (KIND == HINTED) {
-        for (uint32_t r = 0; r < a.ring && threadIdx.x % WARP == 0; ++r)
-            hints.of[r][warp] = make_uint4(0, 0, 0, 0);
-    } else if (KIND == POSTED && threadIdx.x <= NORM_ROWS_AHEAD_MAX) {
-        hints.of[threadIdx.x][0] = make_uint4(0, 0, 0, 0);
-    }
+    if (threadIdx.x <= NORM_ROWS_AHEAD_MAX) hints.of[threadIdx.x] = make_uint4(0, 0, 0, 0);
     __syncwarp();
     for (uint32_t r = 0; r < a.ahead; ++r, asked += a.step, from += far) {
 #pragma unroll
         for (int v = 0; v < U && asked < a.rows; ++v)
             wd_copy_async<16, false>(ring + last * stride + v * WARP,
                                      from + v * WARP * NORM_ROWS_UNIT);
-        parted_ask<T, KIND>(a, hints, last, asked);
+        parted_ask<T>(a, hints, last, asked);
         wd_copies_end();
         if (++last == a.ring) last = 0;
     }
     uint32_t next = 0, present = 0;
-    if (computes && KIND == POSTED) parted_begin<KIND>(a, s, of);
-    float2 known = make_float2(0.0f, 0.0f);
-    if (KIND == POSTED) known = parted_first<T>(a, row);
+    if (computes) begin_posts(a, s.rank);
+    float2 known = parted_first<T>(a, row);
     float2 known1 = known, known2 = known;
     read_param<T, C, false>(s, a.scale, scale);
     read_param<T, C, false>(s, a.bias, bias);
@@ -214,8 +156,7 @@ __device__ __forceinline__ void parted_walk(const norm_rows_args &a, parted_sums
         const bool looks = row < a.rows, puts = turn >= a.lag;
         if (puts && of_put >= a.rows) break;
         const int64_t of_gather = of_put + a.step;
-        const bool gathers =
-            KIND == POSTED && first_warp && computes && turn + 1 >= a.lag && of_gather < a.rows;
+        const bool gathers = first_warp && computes && turn + 1 >= a.lag && of_gather < a.rows;
         uint64_t early[2] = {0, 0}; // what others have left by now: mostly all
         if (gathers && a.lag > 1 && threadIdx.x < a.cluster)
             wd_posts_ask(post_of(a, turn + 1 - a.lag, threadIdx.x), early);
@@ -226,16 +167,14 @@ __device__ __forceinline__ void parted_walk(const norm_rows_args &a, parted_sums
                     wd_copy_async<16, false>(ring + last * stride + v * WARP,
                                              from + v * WARP * NORM_ROWS_UNIT);
                 }
-                parted_ask<T, KIND>(a, hints, last, asked);
+                parted_ask<T>(a, hints, last, asked);
                 wd_copies_end();
                 asked += a.step, from += far;
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);
-            if (KIND == HINTED) __syncwarp();
         }
         if (looks && computes) {
-            if (KIND == HINTED) known = parted_known<T>(a, hints.of[next][warp]);
             const float around = known.x;
             float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
@@ -252,17 +191,15 @@ __device__ __forceinline__ void parted_walk(const norm_rows_args &a, parted_sums
             sums.y = sum_of_warp(sums.y);
             if (threadIdx.x % WARP == 0) of.of_block[turn % COPIES][threadIdx.x / WARP] = sums;
         }
-        if (KIND == POSTED || computes) __syncthreads();
-        uint4 words = make_uint4(0, 0, 0, 0); // of the next row
-        if (KIND == POSTED) words = hints.of[next][0];
+        __syncthreads();
+        const uint4 words = hints.of[next]; // of the next row
         if (looks && ++next == a.ring) next = 0;
-        if (computes && first_warp && looks) parted_say<KIND>(a, s, of, turn);
+        if (computes && first_warp && looks) parted_say(a, s, of, turn);
         if (gathers) parted_gather(a, of, turn + 1 - a.lag, early);
         if (puts) {
-            float2 mine = a.lag == 1 ? known1 : known2;
-            if (KIND == HINTED) mine = parted_known<T>(a, hints.of[present][warp]);
+            const float2 mine = a.lag == 1 ? known1 : known2;
             numbers n = {mine.x, mine.y, 0.0f};
-            if (computes) n = parted_numbers(a, parted_hear<KIND>(a, of, turn - a.lag), mine.x);
+            if (computes) n = parted_numbers(a, of.of_row[(turn - a.lag) % COPIES], mine.x);
             if (s.lane == 0 && s.rank == 0) {
                 if (a.mean) a.mean[of_put] = n.mean;
                 if (a.inv_std) a.inv_std[of_put] = n.inv_std;
@@ -279,27 +216,11 @@ __device__ __forceinline__ void parted_walk(const norm_rows_args &a, parted_sums
                 put<T>(a, reinterpret_cast<T *>(to + v * WARP * NORM_ROWS_UNIT), y);
             }
             if (++present == a.ring) present = 0;
-            if (KIND == HINTED) __syncwarp(); // its place is asked for next
         }
-        if (KIND != POSTED) continue;
         known2 = known1;
         known1 = known;
         known = parted_known<T>(a, words);
     }
-}
-
-// Three walks, since each was slower where it did as another does.
-template <class T, int C> __device__ __forceinline__ void rows_parted(const norm_rows_args &a)
-{
-    __shared__ parted_sums of;
-    __shared__ parted_hints hints;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-    parted_walk<T, C, POSTED>(a, of, hints); // there are no clusters
-#else
-    if (a.posts) parted_walk<T, C, POSTED>(a, of, hints);
-    else if (a.centered || a.given_inv_std) parted_walk<T, C, HINTED>(a, of, hints);
-    else parted_walk<T, C, BARE>(a, of, hints);
-#endif
 }
 
 } // namespace

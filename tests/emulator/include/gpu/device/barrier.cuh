@@ -26,6 +26,17 @@ static inline void wd_counter_send(void *mine, uint64_t *counter, uint32_t rank,
     emulator_counter_send(mine, counter, rank, &value, sizeof value);
 }
 
+static inline void wd_arrivals_begin(uint64_t *counter, uint32_t all)
+{
+    (void)all;
+    emulator_counter_begin(counter);
+}
+
+static inline void wd_arrive(uint64_t *counter, uint32_t all)
+{
+    emulator_arrive(counter, all);
+}
+
 static inline void wd_counter_wait(uint64_t *counter, uint32_t parity)
 {
     emulator_counter_wait(counter, parity);

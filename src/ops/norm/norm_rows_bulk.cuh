@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layer norm and RMS norm over rows of whole units that a block has to itself, or shares with those of its cluster. A
+// block stays and walks down the rows with the parameters of its columns in registers. A warp has a strip of each row,
+// which comes to shared memory by one bulk copy some rows ahead. A thread sums differences from its first column, so
+// that nothing has to be known of a row before it is looked at; a row is put `lag` turns after, so that nobody
+// waits for what the warps, and the blocks, say to one another of it. Nothing else keeps warps together: a block has
+// no barrier, a warp is ahead of another by what it may be without its sums.
+#ifndef WD_OPS_NORM_ROWS_BULK_CUH
+#define WD_OPS_NORM_ROWS_BULK_CUH
+
+#include "gpu/device/bulk.cuh"
+#include "ops/norm/norm_rows_walk.cuh"
+
+namespace {
+
+// What is to be found of a row: nothing, for its statistics are given; squares (RMS norm); or mean and squares.
+enum bulk_kind { KNOWN, RAW, CENTRED };
+
+constexpr uint32_t BULK_WARPS = 16;
+constexpr uint32_t BULK_COPIES =
+    8; // a warp that is ahead writes when another still reads of five turns before
+struct bulk_sums {
+    float4 of_cluster[BULK_COPIES][NORM_ROWS_CLUSTER_MAX];
+    float4 of_block[BULK_COPIES][BULK_WARPS];
+    uint64_t here[BULK_COPIES];    // what all blocks said
+    uint64_t arrived[BULK_COPIES]; // the warps of this one
+    uint64_t landed[NORM_ROWS_AHEAD_MAX + 1][BULK_WARPS];
+};
+
+// Of `parts` (`inverse` is one over them) of as many columns each, which the first lanes have: pivot,
+// distance of the mean from it, squares around the mean. All lanes get the same. Sums and squares are taken at once,
+// around the first part's mean, which is that of the others but for some of their deviations.
+template <int KIND>
+__device__ __forceinline__ float4 bulk_join(float4 mine, uint32_t parts, float inverse,
+                                            float columns)
+{
+    if (KIND == RAW) return make_float4(0.0f, 0.0f, sum_of_warp(mine.z), 0.0f);
+    const float pivot = __shfl_sync(WHOLE_WARP, mine.x, 0);
+    float around = __shfl_sync(WHOLE_WARP, mine.y, 0);
+    if (!(fabsf(around) <= 3.0e38f)) around = 0.0f;
+    const bool there = threadIdx.x % WARP < parts;
+    const float d = there ? (mine.x - pivot) + (mine.y - around) : 0.0f;
+    const float sum = sum_of_warp(d);
+    const float squares = sum_of_warp(there ? fmaf(columns * d, d, mine.z) : 0.0f);
+    const float all = fmaf(-columns * sum, sum * inverse, squares);
+    // a NaN stays one
+    return make_float4(pivot, fmaf(sum, inverse, around), all < 0.0f ? 0.0f : all, 0.0f);
+}
+
+// Of a thread's columns.
+template <class T, int C, int KIND> __device__ __forceinline__ float4 bulk_look(const uint4 *at)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+    float pivot = 0.0f, sum = 0.0f, squares = 0.0f;
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        const unit<T> x = strip_take<T>(at + v * WARP);
+        if (KIND == CENTRED && v == 0) {
+            pivot = wide_of<T>(x, 0);
+            if (!(fabsf(pivot) <= 3.0e38f)) pivot = 0.0f; // nothing could be taken from it
+        }
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            const float d = KIND == RAW ? wide_of<T>(x, i) : wide_of<T>(x, i) - pivot;
+            if (KIND == CENTRED) sum += d;
+            squares = fmaf(d, d, squares);
+        }
+    }
+    if (KIND == RAW) return make_float4(0.0f, 0.0f, squares, 0.0f);
+    const float rest = sum * (1.0f / C);
+    const float around = fmaf(-sum, rest, squares);
+    return make_float4(pivot, rest, around < 0.0f ? 0.0f : around, 0.0f); // a NaN stays one
+}
+
+__device__ __forceinline__ void bulk_begin(const norm_rows_args &a, bulk_sums &of)
+{
+    if (threadIdx.x % WARP == 0) {
+        for (uint32_t i = 0; i < a.ring; ++i) wd_counter_begin(&of.landed[i][threadIdx.x / WARP]);
+    }
+    if (threadIdx.x < BULK_COPIES) {
+        wd_arrivals_begin(&of.arrived[threadIdx.x], a.lanes / WARP);
+        wd_counter_begin(&of.here[threadIdx.x]);
+    }
+    if (a.cluster == 1) {
+        __syncthreads();
+    } else {
+        wd_cluster_arrive();
+        wd_cluster_wait();
+    }
+}
+
+// By one warp of a block of several: what the block's warps found of the row of a turn, to all blocks.
+template <int KIND>
+__device__ __forceinline__ void bulk_say(const norm_rows_args &a, uint32_t rank, bulk_sums &of,
+                                         uint32_t turn, float by_warps, float columns)
+{
+    const uint32_t lane = threadIdx.x % WARP, warps = a.lanes / WARP, copy = turn % BULK_COPIES;
+    float4 mine = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    wd_counter_wait(&of.arrived[copy], turn / BULK_COPIES & 1);
+    if (lane < warps) mine = of.of_block[copy][lane];
+    const float4 all = bulk_join<KIND>(mine, warps, by_warps, columns);
+    if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
+    __syncwarp();
+    if (lane < a.cluster) wd_counter_send(&of.of_cluster[copy][rank], &of.here[copy], lane, all);
+}
+
+template <int KIND>
+__device__ __forceinline__ numbers bulk_hear(const norm_rows_args &a, bulk_sums &of, uint32_t turn,
+                                             float by_warps, float columns)
+{
+    const uint32_t lane = threadIdx.x % WARP, warps = a.lanes / WARP, copy = turn % BULK_COPIES;
+    float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (a.cluster == 1) {
+        wd_counter_wait(&of.arrived[copy], turn / BULK_COPIES & 1);
+        if (lane < warps) all = of.of_block[copy][lane];
+        all = bulk_join<KIND>(all, warps, by_warps, columns);
+    } else {
+        const float4 *said = of.of_cluster[copy];
+        wd_counter_wait(&of.here[copy], turn / BULK_COPIES & 1);
+        const float pivot = said[0].x;
+        float rest = 0.0f;
+        for (uint32_t i = 0; i < a.cluster && KIND == CENTRED; ++i)
+            rest += (said[i].x - pivot) + said[i].y;
+        rest *= columns * (float)warps * a.inverse; // one over the blocks
+        for (uint32_t i = 0; i < a.cluster; ++i) {
+            const float4 v = said[i];
+            const float d = KIND == RAW ? 0.0f : ((v.x - pivot) + v.y) - rest;
+            all.z += fmaf(columns * (float)warps * d, d, v.z);
+        }
+        all.x = pivot, all.y = rest;
+    }
+    const part whole = {all.x, all.y, all.z, 0.0f};
+    return numbers_of(a, whole);
+}
+
+template <class T, int C, int KIND>
+__device__ __forceinline__ void bulk_put(const norm_rows_args &a, const uint4 *at, char *to,
+                                         const numbers &n, const float *scale, const float *bias)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        float y[E];
+        const unit<T> x = strip_take<T>(at + v * WARP);
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            const float xhat = KIND == RAW ? wide_of<T>(x, i) * n.inv_std
+                                           : fmaf(wide_of<T>(x, i) - n.mean, n.inv_std, n.shift);
+            y[i] = fmaf(scale[v * E + i], xhat, bias[v * E + i]);
+        }
+        put<T>(a, reinterpret_cast<T *>(to + v * WARP * NORM_ROWS_UNIT), y);
+    }
+}
+
+template <class T, int C, int KIND>
+__device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of, uint4 *places)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+    constexpr uint32_t STRIP = U * WARP; // units
+    constexpr float COLUMNS = WARP * C;
+    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const uint32_t rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
+    const uint32_t rows = (uint32_t)a.rows, step = (uint32_t)a.step; // less than 2^31 and 2^20
+    const uint32_t stride = U * blockDim.x;
+    const float by_warps = 1.0f / (float)(a.lanes / WARP);
+    seat s = seat_of<T, C, false>(a);
+    s.stride = WARP * E;
+    s.first = s.before + warp * (WARP * C) + lane * E;
+    uint4 *strips = places + warp * STRIP;
+    uint64_t *landed = &of.landed[0][warp];
+    float scale[C], bias[C];
+    bulk_begin(a, of);
+    wd_wait_for_previous();
+    uint32_t row = blockIdx.x / a.cluster;
+    const int64_t far = (int64_t)step * a.length * (int64_t)sizeof(T);
+    const int64_t begin = (int64_t)row * a.length + (s.first - lane * E);
+    const char *from = static_cast<const char *>(a.x) + begin * (int64_t)sizeof(T);
+    char *to = static_cast<char *>(a.y) + (begin + lane * E) * (int64_t)sizeof(T) - a.lag * far;
+    uint32_t asked = row, last = 0;
+    for (uint32_t r = 0; r < a.ahead; ++r, asked += step, from += far) {
+        if (lane == 0 && asked < rows)
+            wd_bulk_copy(strips + last * stride, from, STRIP * NORM_ROWS_UNIT,
+                         landed + last * BULK_WARPS);
+        if (++last == a.ring) last = 0;
+    }
+    uint32_t next = 0, present = 0, phase = 0, says = 0;
+    float2 given1 = make_float2(0.0f, 0.0f), given2 = given1;
+    read_param<T, C, false>(s, a.scale, scale);
+    read_param<T, C, false>(s, a.bias, bias);
+#pragma unroll 1
+    for (uint32_t turn = 0;; ++turn, row += step, to += far) {
+        const bool looks = row < rows, puts = turn >= a.lag;
+        if (puts && row - a.lag * step >= rows) break;
+        float2 known = make_float2(0.0f, 0.0f);
+        if (looks && turn > 0) {
+            if (lane == 0 && asked < rows)
+                wd_bulk_copy(strips + last * stride, from, STRIP * NORM_ROWS_UNIT,
+                             landed + last * BULK_WARPS);
+            asked += step, from += far;
+            if (++last == a.ring) last = 0;
+        }
+        if (looks) {
+            if (KIND == KNOWN)
+                known = make_float2(given(a.given_mean, a, row), given(a.given_inv_std, a, row));
+            wd_counter_wait(landed + next * BULK_WARPS, phase);
+            if (KIND != KNOWN) {
+                const float4 mine = bulk_look<T, C, KIND>(strips + next * stride + lane);
+                const float4 all = bulk_join<KIND>(mine, WARP, 1.0f / WARP, C);
+                if (lane == 0) {
+                    of.of_block[turn % BULK_COPIES][warp] = all;
+                    wd_arrive(&of.arrived[turn % BULK_COPIES], a.lanes / WARP);
+                }
+            }
+            if (++next == a.ring) next = 0, phase ^= 1;
+        }
+        if (KIND != KNOWN && a.cluster > 1 && looks) {
+            // in turn, so that none is later than the others
+            if (warp == says) bulk_say<KIND>(a, rank, of, turn, by_warps, COLUMNS);
+            if (++says == a.lanes / WARP) says = 0;
+        }
+        if (puts) {
+            const float2 its = a.lag == 1 ? given1 : given2;
+            numbers n = {its.x, its.y, 0.0f};
+            if (KIND != KNOWN) n = bulk_hear<KIND>(a, of, turn - a.lag, by_warps, COLUMNS);
+            if (threadIdx.x == 0 && rank == 0) {
+                if (a.mean) a.mean[row - a.lag * step] = n.mean;
+                if (a.inv_std) a.inv_std[row - a.lag * step] = n.inv_std;
+            }
+            bulk_put<T, C, KIND>(a, strips + present * stride + lane, to, n, scale, bias);
+            if (++present == a.ring) present = 0;
+            __syncwarp(); // its place is asked for next
+        }
+        given2 = given1;
+        given1 = known;
+    }
+}
+
+template <class T, int C> __device__ __forceinline__ void rows_bulk(const norm_rows_args &a)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
+    __shared__ bulk_sums of;
+    WD_DYNAMIC_SHARED(uint4, places);
+    if (a.given_inv_std) bulk_walk<T, C, KNOWN>(a, of, places);
+    else if (a.centered) bulk_walk<T, C, CENTRED>(a, of, places);
+    else bulk_walk<T, C, RAW>(a, of, places);
+#endif
+}
+
+} // namespace
+
+#endif
