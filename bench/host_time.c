@@ -19,29 +19,6 @@ static int calls_of(double waited, int pieces)
     return calls < CALLS_MIN ? CALLS_MIN : calls;
 }
 
-double host_time(cudnnStatus_t (*call)(void *context), void *context, int pieces)
-{
-    double best = 0.0;
-    double start;
-    int calls;
-    if (call(context) != CUDNN_STATUS_SUCCESS) return 0.0;
-    device_sync();
-    start = clock_now();
-    call(context);
-    device_sync();
-    calls = calls_of(clock_now() - start, pieces);
-    for (int r = 0; r < (calls > CALLS_MIN ? ROUNDS : ROUNDS / 2); ++r) {
-        double spent;
-        device_sync();
-        start = clock_now();
-        for (int i = 0; i < calls; ++i) call(context);
-        spent = (clock_now() - start) / calls;
-        if (best == 0.0 || spent < best) best = spent;
-    }
-    device_sync();
-    return best;
-}
-
 static CUfunction nothing;
 static void *somewhere;
 
@@ -68,6 +45,48 @@ static void find_nothing(void)
     bool have = cu.cuModuleLoadData && cu.cuModuleGetFunction && cu.cuLaunchKernel && !nothing &&
                 cu.cuModuleLoadData(&module, code) == 0;
     if (have && cu.cuModuleGetFunction(&nothing, module, "nothing") != 0) nothing = NULL;
+}
+
+/* Seconds of one of `calls`, from an empty queue on. */
+static double round_of(cudnnStatus_t (*call)(void *context), void *context, int calls)
+{
+    double start;
+    device_sync();
+    start = clock_now();
+    for (int i = 0; i < calls; ++i) call(context);
+    return (clock_now() - start) / calls;
+}
+
+static void keep_best(double *best, double spent)
+{
+    if (*best == 0.0 || spent < *best) *best = spent;
+}
+
+double host_time_beside(cudnnStatus_t (*call)(void *context), void *context, int pieces,
+                        double *beside)
+{
+    double best = 0.0;
+    double start;
+    int calls;
+    if (beside) *beside = 0.0;
+    if (call(context) != CUDNN_STATUS_SUCCESS) return 0.0;
+    device_sync();
+    start = clock_now();
+    call(context);
+    device_sync();
+    calls = calls_of(clock_now() - start, pieces);
+    if (beside) find_nothing();
+    for (int r = 0; r < (calls > CALLS_MIN ? ROUNDS : ROUNDS / 2); ++r) {
+        if (beside && nothing) keep_best(beside, round_of(launch, NULL, PIECES));
+        keep_best(&best, round_of(call, context, calls));
+    }
+    device_sync();
+    return best;
+}
+
+double host_time(cudnnStatus_t (*call)(void *context), void *context, int pieces)
+{
+    return host_time_beside(call, context, pieces, NULL);
 }
 
 double host_time_launch(void)

@@ -49,6 +49,7 @@ static void row(FILE *file, const struct result *r)
     number(file, "peer_us", r->peer * 1e6, 4);
     number(file, "ratio", result_ratio(r), 4);
     number(file, "host_us", r->host * 1e6, 4);
+    number(file, "launch_us", r->launch * 1e6, 4);
     fprintf(file, ", \"pieces\": %d", r->pieces);
     number(file, "plan_first_us", r->first * 1e6, 2);
     number(file, "plan_us", r->plan * 1e6, 2);

@@ -56,7 +56,8 @@ double result_ratio(const struct result *r)
 
 double result_host_most(const struct result *r)
 {
-    return run_facts.launch > 0.0 ? r->pieces * (run_facts.launch + host_most) : 0.0;
+    double launch = r->launch > 0.0 ? r->launch : run_facts.launch;
+    return launch > 0.0 ? r->pieces * (launch + host_most) : 0.0;
 }
 
 static bool is_large(const struct result *r)

@@ -21,16 +21,17 @@ struct result {
     char family[24];
     char problem[160];
     char engine[96];
-    double bytes; /* that must move */
-    double ours;  /* seconds; 0: it did not run */
-    double floor; /* seconds */
-    double peer;  /* seconds; 0: it did not run */
-    double host;  /* seconds of the host's time for a call of ours; 0: not measured */
-    int pieces;   /* kernels, fills and copies of a call of ours */
-    double first; /* seconds to plan its graph, by --host-calls: at first ... */
-    double plan;  /* ... and again; 0: it has none */
-    int nodes;    /* of that graph */
-    double limit; /* the most that time over floor may be, where the row is large */
+    double bytes;  /* that must move */
+    double ours;   /* seconds; 0: it did not run */
+    double floor;  /* seconds */
+    double peer;   /* seconds; 0: it did not run */
+    double host;   /* seconds of the host's time for a call of ours; 0: not measured */
+    double launch; /* and, in turns with it, for launching an empty kernel; 0: not measured */
+    int pieces;    /* kernels, fills and copies of a call of ours */
+    double first;  /* seconds to plan its graph, by --host-calls: at first ... */
+    double plan;   /* ... and again; 0: it has none */
+    int nodes;     /* of that graph */
+    double limit;  /* the most that time over floor may be, where the row is large */
     int runs;
     int sets;      /* of buffers */
     bool captured; /* ours: else timed as it was enqueued */

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bulk copies from device to shared memory: one thread asks for a run of bytes, which count themselves in at a
-// counter (barrier.cuh). All who wait for that phase see them. Whoever read what lay there before comes to the
+// Bulk copies from device to shared memory: one thread tells a counter (barrier.cuh) how many bytes a phase has, and asks
+// for runs of them, which count themselves in. All who wait for that phase see them. Whoever read what lay there before comes to the
 // asking thread first (__syncwarp, a barrier). Hopper; nothing below compute capability 9.0.
 #ifndef WD_GPU_DEVICE_BULK_CUH
 #define WD_GPU_DEVICE_BULK_CUH
 
 #include "gpu/device/barrier.cuh"
 
-// A multiple of 16 bytes, aligned to 16 on both sides; all that the counter's phase waits for.
+// A multiple of 16 bytes, aligned to 16 on both sides.
 static __device__ __forceinline__ void wd_bulk_copy(void *shared, const void *from, uint32_t bytes,
                                                     uint64_t *counter)
 {
-    wd_counter_expect(counter, bytes);
 #if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1], %2, [%3];" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),

@@ -79,8 +79,7 @@ struct norm_rows_args {
     uint32_t partials;
     uint32_t ahead;
     uint32_t ring;
-    uint32_t
-        lag; /* forward, of rows that several blocks share: turns from looking at a row to putting it */
+    uint32_t lag; /* of rows that blocks have or share: turns from looking at a row to putting it */
     int32_t centered; /* not RMS norm */
     int32_t streaming;
     int32_t apart; /* y lies differently within units than x: written by elements */

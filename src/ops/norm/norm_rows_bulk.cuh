@@ -153,6 +153,14 @@ __device__ __forceinline__ void bulk_put(const norm_rows_args &a, const uint4 *a
     }
 }
 
+// By one lane: the warp's strip of a row into a place of the ring.
+template <uint32_t STRIP>
+__device__ __forceinline__ void bulk_ask(uint4 *to, const char *from, uint64_t *landed)
+{
+    wd_counter_expect(landed, STRIP * NORM_ROWS_UNIT);
+    wd_bulk_copy(to, from, STRIP * NORM_ROWS_UNIT, landed);
+}
+
 template <class T, int C, int KIND>
 __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of, uint4 *places)
 {
@@ -180,8 +188,7 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
     uint32_t asked = row, last = 0;
     for (uint32_t r = 0; r < a.ahead; ++r, asked += step, from += far) {
         if (lane == 0 && asked < rows)
-            wd_bulk_copy(strips + last * stride, from, STRIP * NORM_ROWS_UNIT,
-                         landed + last * BULK_WARPS);
+            bulk_ask<STRIP>(strips + last * stride, from, landed + last * BULK_WARPS);
         if (++last == a.ring) last = 0;
     }
     uint32_t next = 0, present = 0, phase = 0, says = 0;
@@ -195,8 +202,7 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
         float2 known = make_float2(0.0f, 0.0f);
         if (looks && turn > 0) {
             if (lane == 0 && asked < rows)
-                wd_bulk_copy(strips + last * stride, from, STRIP * NORM_ROWS_UNIT,
-                             landed + last * BULK_WARPS);
+                bulk_ask<STRIP>(strips + last * stride, from, landed + last * BULK_WARPS);
             asked += step, from += far;
             if (++last == a.ring) last = 0;
         }

@@ -47,10 +47,7 @@ static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut
 static int64_t slot_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
 {
     int64_t units = c->lanes * ways[c->way].columns / r->each;
-    /* by strips a unit more for each warp: the statistics; with edges one, since rows begin anywhere */
-    if (c->way == WAY_STRIPS || c->way == WAY_STRIPS_16) {
-        return c->groups * (2 * units + c->lanes / WARP) * NORM_ROWS_UNIT;
-    }
+    /* with edges one more, since rows begin anywhere */
     if (c->odd) units += ODD_UNITS;
     else if (c->edges) units = c->share + 1;
     return c->groups * units * NORM_ROWS_UNIT * (r->backward ? 2 : 1);
@@ -148,6 +145,17 @@ static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cu
     return wd_most(1, c->cluster <= 2 ? all / c->cluster : all * 10 / 11 / c->cluster);
 }
 
+static bool by_strips(const struct wd_norm_cut *c)
+{
+    return c->way == WAY_STRIPS || c->way == WAY_STRIPS_16;
+}
+
+/* Kernels that put a row one turn or two after they looked at it. */
+static bool waits(const struct rows_of *r, const struct wd_norm_cut *c)
+{
+    return !c->edges && (!r->backward || by_strips(c));
+}
+
 /* How far ahead, within the share of a processor's shared memory. */
 static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
@@ -157,8 +165,8 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
     int64_t slot = slot_bytes(r, c);
     bool once = c->clusters * c->groups >= r->rows;
     c->ring = once ? 1 : wd_least(most / slot, NORM_ROWS_AHEAD_MAX + 1);
-    /* forward a row of whole units waits longer for its blocks' sums, where there is room for it */
-    c->lag = !r->backward && !c->edges && c->ring >= LAG_RING ? 2 : 1;
+    /* a row of whole units waits longer for its blocks' sums, where there is room for it */
+    c->lag = waits(r, c) && c->ring >= LAG_RING ? 2 : 1;
     c->ahead = once ? 1 : c->ring - c->lag;
     c->shared = wd_most(c->ring * slot, room_bytes(r, c));
     return c->ahead >= 1 && c->shared <= device->shared_per_block - SHARED_FIXED;
@@ -173,7 +181,7 @@ static void cut_tail(struct wd_norm_cut *c, const struct rows_of *r)
     c->first = c->clusters;
     c->early = r->rows;
     c->later = 1;
-    if (c->way != WAY_STRIPS && c->way != WAY_STRIPS_16) return;
+    if (!by_strips(c)) return;
     if (turns < TAIL_TURNS || most == 0) return;
     c->early = (turns - wd_ceil_div(turns, TAIL_SHARE)) * c->clusters * c->groups;
     each = wd_most(each, wd_ceil_div(wd_ceil_div(r->rows - c->early, c->groups), most));

@@ -1,120 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of layer norm and RMS norm over rows of whole units, of which all threads have as many columns:
-// a warp has a strip of the row, so that a thread's units lie at fixed distances in memory and in the ring.
-// A block has some rows and goes through them with the next ones on their way; the parameters of a
-// thread's columns and their sums stay in registers. The first blocks have most of the rows, the later
-// ones little each, so that processors which memory serves sooner do more of it.
+// Gradients of layer norm and RMS norm over rows of whole units that a cluster shares, of which all threads have as many
+// columns: a warp has a strip of the row, which comes to shared memory by bulk copies some rows ahead, and a thread's
+// units lie at fixed distances. A block goes through its rows with the parameters of a thread's columns and their sums
+// in registers; the first clusters have most of the rows, the later ones little each, so that processors which
+// memory serves sooner do more of it. As in norm_rows_bulk.cuh, a row is put `lag` turns after it was looked at, and
+// nothing but what is said of rows keeps warps together.
 #ifndef WD_OPS_NORM_ROWS_STRIPS_CUH
 #define WD_OPS_NORM_ROWS_STRIPS_CUH
 
+#include "gpu/device/bulk.cuh"
 #include "ops/norm/norm_rows_gradient.cuh"
 
 namespace {
 
-// What the warps of a block said of a row, by fours (a group's begin with a four); of a cluster, all.
-constexpr uint32_t FOUR = 4;
-constexpr uint32_t STRIP_PLACES = NORM_ROWS_THREADS / WARP + NORM_ROWS_GROUPS * (FOUR - 1);
+constexpr uint32_t STRIP_WARPS = 16;
+constexpr uint32_t STRIP_COPIES =
+    8; // a warp that is ahead writes when another still reads of earlier turns
 struct strip_sums {
-    union {
-        float4 of_block[COPIES][2][(STRIP_PLACES + FOUR - 1) / FOUR];
-        float4 of_cluster[COPIES][PARTS];
-    };
-    uint64_t here[COPIES];
+    float4 of_cluster[STRIP_COPIES][NORM_ROWS_CLUSTER_MAX];
+    float2 of_block[STRIP_COPIES][STRIP_WARPS];
+    uint64_t here[STRIP_COPIES];    // what all blocks said
+    uint64_t arrived[STRIP_COPIES]; // the warps of this one
+    uint64_t landed[NORM_ROWS_AHEAD_MAX + 1][STRIP_WARPS];
 };
-
-// Blocks of a row: one where there are no clusters, which spares registers there.
-__device__ __forceinline__ uint32_t strip_blocks(const norm_rows_args &a)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-    return 1;
-#else
-    return a.cluster;
-#endif
-}
 
 // Between units, where a compiler that reads all of them ahead runs out of registers.
 template <class T> __device__ __forceinline__ void strip_in_turn(void)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-    __syncwarp();
-#else
     if (sizeof(T) == 4) __syncwarp();
-#endif
 }
 
-// A block's rows, and where a thread's units lie in the ring: a warp's of x and of dy side by side.
-template <class T, int C> struct strip_place {
-    static constexpr int U = UNITS<T, C>;
-    uint32_t row, end; // of this block
-    uint32_t step;
-    uint32_t stride; // units of a place of the ring
-    uint32_t far;    // bytes from one row to the next: not many fit the chip at once
-    uint32_t begin;  // of the thread's
+// A cluster's rows: less than 2^31, and a step less than 2^20.
+struct strip_rows {
+    uint32_t row, end, step;
 };
-
-template <class T, int C>
-__device__ __forceinline__ strip_place<T, C> strip_place_of(const norm_rows_args &a, const seat &s)
+__device__ __forceinline__ strip_rows strip_rows_of(const norm_rows_args &a)
 {
-    strip_place<T, C> p;
-    const uint32_t id = blockIdx.x / strip_blocks(a);
-    p.step = a.first * a.groups;
-    p.row = id * a.groups + s.group;
-    p.end = a.early;
-    if (id >= a.first) {
-        p.row = a.early + (id - a.first) * a.later + s.group;
-        p.end = min((uint32_t)a.rows, p.row - s.group + a.later);
-        p.step = a.groups;
-    }
-    p.far = p.step * a.length * (uint32_t)sizeof(T);
-    p.stride = blockDim.x / WARP * (2 * p.U * WARP + 1);
-    p.begin = threadIdx.x / WARP * (2 * p.U * WARP + 1) + threadIdx.x % WARP;
-    return p;
+    const uint32_t id = blockIdx.x / a.cluster;
+    if (id < a.first) return {id, a.early, a.first};
+    const uint32_t row = a.early + (id - a.first) * a.later;
+    return {row, min((uint32_t)a.rows, row + a.later), 1};
 }
 
-// A row on its way to a place of the ring, with its statistics behind it.
-template <class T, int C>
-__device__ __forceinline__ void strip_ask(const norm_rows_args &a, const strip_place<T, C> &p,
-                                          uint4 *to, int64_t at, uint32_t row)
+// By one lane: the warp's strips of x and of dy of a row, `at` bytes behind the tensors' beginnings.
+template <uint32_t STRIP>
+__device__ __forceinline__ void strip_ask(const norm_rows_args &a, uint4 *to, int64_t at,
+                                          uint64_t *landed)
 {
-    const char *x = static_cast<const char *>(a.x) + at;
-    const char *dy = static_cast<const char *>(a.dy) + at;
-    const uint32_t lane = threadIdx.x % WARP;
-#pragma unroll
-    for (int v = 0; v < p.U; ++v)
-        wd_copy_async<16, false>(to + v * WARP, x + v * WARP * NORM_ROWS_UNIT);
-#pragma unroll
-    for (int v = 0; v < p.U; ++v)
-        wd_copy_async<16, false>(to + (p.U + v) * WARP, dy + v * WARP * NORM_ROWS_UNIT);
-    if (lane < 2) {
-        const float *from = lane == 0 ? a.given_inv_std : a.given_mean;
-        float *statistic = reinterpret_cast<float *>(to + 2 * p.U * WARP - lane) + lane;
-        if (from) wd_copy_async<4, false>(statistic, from + row);
-    }
-}
-
-// By a warp, after it waited, and before the place is asked for again.
-template <class T, int C> __device__ __forceinline__ known strip_known(const uint4 *at)
-{
-    __syncwarp();
-    const uint4 *behind = at + 2 * UNITS<T, C> * WARP - threadIdx.x % WARP;
-    const float2 both = *reinterpret_cast<const float2 *>(behind);
-    __syncwarp();
-    return {both.y, both.x};
+    wd_counter_expect(landed, 2 * STRIP * NORM_ROWS_UNIT);
+    wd_bulk_copy(to, static_cast<const char *>(a.x) + at, STRIP * NORM_ROWS_UNIT, landed);
+    wd_bulk_copy(to + STRIP, static_cast<const char *>(a.dy) + at, STRIP * NORM_ROWS_UNIT, landed);
 }
 
 template <class T, int C, kind KIND>
-__device__ __forceinline__ part strip_look(const strip_place<T, C> &p, const uint4 *at,
-                                           const known &k, const float *scale, float *dscale,
-                                           float *dbias)
+__device__ __forceinline__ part strip_look(const uint4 *at, const known &k, const float *scale,
+                                           float *dscale, float *dbias)
 {
-    constexpr int E = EACH<T>;
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
     part sum = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
-    for (int v = 0; v < p.U; ++v) {
-        if (v > 0) strip_in_turn<half16>();
+    for (int v = 0; v < U; ++v) {
         const unit<T> x = strip_take<T>(at + v * WARP);
-        const unit<T> dy = strip_take<T>(at + (p.U + v) * WARP);
+        const unit<T> dy = strip_take<T>(at + (U + v) * WARP);
 #pragma unroll
         for (int i = 0; i < E; ++i) {
             add_column<KIND>(sum, k, wide_of<T>(x, i), wide_of<T>(dy, i), scale[v * E + i],
@@ -125,19 +73,18 @@ __device__ __forceinline__ part strip_look(const strip_place<T, C> &p, const uin
 }
 
 template <class T, int C, kind KIND>
-__device__ __forceinline__ void strip_put(const norm_rows_args &a, const strip_place<T, C> &p,
-                                          const uint4 *at, char *to, const known &k,
-                                          const part &all, const float *scale)
+__device__ __forceinline__ void strip_put(const norm_rows_args &a, const uint4 *at, char *to,
+                                          const known &k, const part &all, const float *scale)
 {
-    constexpr int E = EACH<T>;
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
     const float level = all.pivot * a.inverse; // 0 in RMS norm
     const float slope = (all.rest * a.inverse) * (k.inv_std * k.inv_std);
 #pragma unroll
-    for (int v = 0; v < p.U; ++v) {
+    for (int v = 0; v < U; ++v) {
         float dx[E];
         if (v > 0) strip_in_turn<T>();
         const unit<T> x = strip_take<T>(at + v * WARP);
-        const unit<T> dy = strip_take<T>(at + (p.U + v) * WARP);
+        const unit<T> dy = strip_take<T>(at + (U + v) * WARP);
 #pragma unroll
         for (int i = 0; i < E; ++i) {
             const float d = wide_of<T>(dy, i), of_x = wide_of<T>(x, i);
@@ -152,148 +99,139 @@ __device__ __forceinline__ void strip_put(const norm_rows_args &a, const strip_p
     }
 }
 
-// Fours of the warps of a group.
-__device__ __forceinline__ uint32_t fours_of(const norm_rows_args &a)
-{
-    return (a.lanes / WARP + FOUR - 1) / FOUR;
-}
-
-template <kind KIND>
-__device__ __forceinline__ void strip_say(const norm_rows_args &a, const seat &s, strip_sums &of,
-                                          uint32_t turn, const part &p)
-{
-    const uint32_t copy = turn % COPIES, lane = threadIdx.x % WARP, warp = s.lane / WARP;
-    if (strip_blocks(a) == 1) {
-        const uint32_t place = s.group * fours_of(a) * FOUR + warp;
-        if (lane == 0) reinterpret_cast<float *>(of.of_block[copy][0])[place] = p.rest;
-        if (KIND != SQUARES && lane == 0)
-            reinterpret_cast<float *>(of.of_block[copy][1])[place] = p.pivot;
-        return;
-    }
-    const uint32_t warps = a.lanes / WARP;
-    if (threadIdx.x == 0) {
-        wd_counter_expect(&of.here[copy], a.cluster * warps * (uint32_t)sizeof(float4));
-    }
-    if (lane < a.cluster) {
-        wd_counter_send(&of.of_cluster[copy][s.rank * warps + warp], &of.here[copy], lane,
-                        make_float4(p.pivot, p.rest, 0.0f, 0.0f));
-    }
-}
-
-template <kind KIND>
-__device__ __forceinline__ part strip_hear(const norm_rows_args &a, const seat &s, strip_sums &of,
-                                           uint32_t turn)
-{
-    const uint32_t copy = turn % COPIES;
-    part all = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (strip_blocks(a) == 1) {
-        const uint32_t fours = fours_of(a), first = s.group * fours;
-        wd_barrier(s.group + 1, a.lanes);
-        for (uint32_t i = first; i < first + fours; ++i) {
-            const float4 v = of.of_block[copy][0][i];
-            all.rest += (v.x + v.y) + (v.z + v.w);
-            if (KIND == SQUARES) continue;
-            const float4 w = of.of_block[copy][1][i];
-            all.pivot += (w.x + w.y) + (w.z + w.w);
-        }
-        return all;
-    }
-    wd_counter_wait(&of.here[copy], turn / COPIES & 1);
-    for (uint32_t j = threadIdx.x % WARP; j < a.cluster * (a.lanes / WARP); j += WARP) {
-        const float4 v = of.of_cluster[copy][j];
-        all.pivot += v.x, all.rest += v.y;
-    }
-    all.rest = sum_of_warp(all.rest);
-    if (KIND != SQUARES) all.pivot = sum_of_warp(all.pivot);
-    return all;
-}
-
-// Nobody may write into the shared memory of a block that has not begun.
+// Nobody may write into the shared memory of a block that has not begun. Blocks that are not there say zeros.
 __device__ __forceinline__ void strip_begin(const norm_rows_args &a, strip_sums &of)
 {
-    if (strip_blocks(a) == 1) { // places that no warp has
-        constexpr uint32_t all = sizeof of.of_block / sizeof(float4);
-        for (uint32_t i = threadIdx.x; i < all; i += blockDim.x)
-            of.of_block[0][0][i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        __syncthreads();
-        return;
+    if (threadIdx.x % WARP == 0) {
+        for (uint32_t i = 0; i < a.ring; ++i) wd_counter_begin(&of.landed[i][threadIdx.x / WARP]);
     }
-    if (threadIdx.x == 0) {
-        for (uint32_t i = 0; i < COPIES; ++i) wd_counter_begin(&of.here[i]);
+    for (uint32_t i = threadIdx.x; i < STRIP_COPIES * NORM_ROWS_CLUSTER_MAX; i += blockDim.x)
+        of.of_cluster[0][i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (threadIdx.x < STRIP_COPIES) {
+        wd_arrivals_begin(&of.arrived[threadIdx.x], blockDim.x / WARP);
+        wd_counter_begin(&of.here[threadIdx.x]);
     }
     wd_cluster_arrive();
     wd_cluster_wait();
 }
 
-template <class T, int C, kind KIND>
-__device__ __forceinline__ void strips_backward(const norm_rows_args &a)
+// By one warp: what the block's warps found of the row of a turn, to all blocks.
+template <kind KIND>
+__device__ __forceinline__ void strip_say(const norm_rows_args &a, uint32_t rank, strip_sums &of,
+                                          uint32_t turn)
 {
+    const uint32_t lane = threadIdx.x % WARP, copy = turn % STRIP_COPIES;
+    float2 sums = make_float2(0.0f, 0.0f);
+    wd_counter_wait(&of.arrived[copy], turn / STRIP_COPIES & 1);
+    if (lane < blockDim.x / WARP) sums = of.of_block[copy][lane];
+    sums.y = sum_of_warp(sums.y);
+    if (KIND != SQUARES) sums.x = sum_of_warp(sums.x);
+    if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
+    __syncwarp();
+    if (lane < a.cluster) {
+        wd_counter_send(&of.of_cluster[copy][rank], &of.here[copy], lane,
+                        make_float4(sums.x, sums.y, 0.0f, 0.0f));
+    }
+}
+
+__device__ __forceinline__ part strip_hear(const norm_rows_args &a, strip_sums &of, uint32_t turn)
+{
+    const uint32_t copy = turn % STRIP_COPIES;
+    part all = {0.0f, 0.0f, 0.0f, 0.0f};
+    wd_counter_wait(&of.here[copy], turn / STRIP_COPIES & 1);
+#pragma unroll
+    for (uint32_t i = 0; i < NORM_ROWS_CLUSTER_MAX; i += NORM_ROWS_CLUSTER_MAX / 2) {
+        if (i >= a.cluster) break;
+#pragma unroll
+        for (uint32_t j = i; j < i + NORM_ROWS_CLUSTER_MAX / 2; ++j) {
+            const float2 v = *reinterpret_cast<const float2 *>(&of.of_cluster[copy][j]);
+            all.pivot += v.x, all.rest += v.y;
+        }
+    }
+    return all;
+}
+
+template <class T, int C, kind KIND>
+__device__ __forceinline__ void strips_walk(const norm_rows_args &a)
+{
+    constexpr uint32_t STRIP = UNITS<T, C> * WARP; // units
     __shared__ strip_sums of;
     WD_DYNAMIC_SHARED(uint4, ring);
+    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const strip_rows w = strip_rows_of(a);
     seat s = seat_of<T, C, false>(a);
     s.stride = WARP * EACH<T>;
-    s.first = s.before + s.lane / WARP * (WARP * C) + s.lane % WARP * EACH<T>;
-    const strip_place<T, C> p = strip_place_of<T, C>(a, s);
-    const bool alone = a.lanes == WARP && strip_blocks(a) == 1;
+    s.first = s.before + warp * (WARP * C) + lane * EACH<T>;
+    const uint32_t stride = 2 * STRIP * (blockDim.x / WARP); // units of a place
+    const uint32_t far =
+        w.step * a.length * (uint32_t)sizeof(T); // not many rows fit the chip at once
+    uint4 *strips = ring + warp * (2 * STRIP);
+    uint64_t *landed = &of.landed[0][warp];
     float scale[C], dscale[C], dbias[KIND == SQUARES ? 1 : C];
     strip_begin(a, of);
     wd_wait_for_previous();
-    uint32_t row = p.row;
-    const int64_t first = ((int64_t)row * a.length + s.first) * (int64_t)sizeof(T);
-    int64_t put_at = first - p.far;
-    for (uint32_t r = 0; r < a.ring && !a.given_mean && threadIdx.x % WARP == 0; ++r) {
-        uint4 *behind = ring + (p.begin + r * p.stride + 2 * p.U * WARP);
-        *reinterpret_cast<float2 *>(behind) = make_float2(0.0f, 0.0f);
+    uint32_t row = w.row, asked = w.row, last = 0;
+    const int64_t begin = (int64_t)row * a.length + (s.first - lane * EACH<T>);
+    int64_t from = begin * (int64_t)sizeof(T);
+    char *to = static_cast<char *>(a.y) + (from - (int64_t)a.lag * far) + lane * NORM_ROWS_UNIT;
+    for (uint32_t r = 0; r < a.ahead; ++r, asked += w.step, from += far) {
+        if (lane == 0 && asked < w.end)
+            strip_ask<STRIP>(a, strips + last * stride, from, landed + last * STRIP_WARPS);
+        if (++last == a.ring) last = 0;
     }
-    for (uint32_t r = 0; r < a.ahead; ++r) {
-        if (row + r * p.step < p.end)
-            strip_ask<T, C>(a, p, ring + (p.begin + r * p.stride), first + r * p.far,
-                            row + r * p.step);
-        wd_copies_end();
-    }
-    const uint32_t reach = (a.ahead - 1) * p.step;
     read_param<T, C, false>(s, a.scale, scale);
 #pragma unroll
     for (int i = 0; i < C; ++i) dscale[i] = dbias[KIND == SQUARES ? 0 : i] = 0.0f;
-    const int32_t around = (int32_t)(a.ring * p.stride), begin = (int32_t)p.begin;
-    int32_t next = begin; // place of this turn's row
-    part sum = {0.0f, 0.0f, 0.0f, 0.0f};
+    uint32_t next = 0, present = 0, phase = 0, says = 0;
+    known k1 = {0.0f, 0.0f}, k2 = k1, of_next = known_of(a, row);
 #pragma unroll 1
-    for (uint32_t turn = 0;; ++turn, row += p.step, put_at += p.far) {
-        // turn 0 only looks; the row before is put while this one has been looked at
-        const bool more = row < p.end;
-        part of_it = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (more) {
+    for (uint32_t turn = 0;; ++turn, row += w.step, to += far) {
+        const bool looks = row < w.end, puts = turn >= a.lag;
+        if (puts && row - a.lag * w.step >= w.end) break;
+        const known k = of_next;
+        of_next = known_of(a, row + w.step);
+        if (looks) {
             if (turn > 0) {
-                // where the row lay that was put a turn ago
-                int32_t free = next - 2 * (int32_t)p.stride;
-                if (free < begin) free += around;
-                if (row + reach < p.end)
-                    strip_ask<T, C>(a, p, ring + free, put_at + a.ahead * p.far, row + reach);
-                wd_copies_end();
+                if (lane == 0 && asked < w.end)
+                    strip_ask<STRIP>(a, strips + last * stride, from, landed + last * STRIP_WARPS);
+                asked += w.step, from += far;
+                if (++last == a.ring) last = 0;
             }
-            wait_for_row(a);
-            const known k = strip_known<T, C>(ring + next);
-            of_it = strip_look<T, C, KIND>(p, ring + next, k, scale, dscale, dbias);
-            of_it.rest = sum_of_warp(of_it.rest);
-            if (KIND != SQUARES) of_it.pivot = sum_of_warp(of_it.pivot);
-            if (!alone) strip_say<KIND>(a, s, of, turn, of_it);
+            wd_counter_wait(landed + next * STRIP_WARPS, phase);
+            part mine =
+                strip_look<T, C, KIND>(strips + next * stride + lane, k, scale, dscale, dbias);
+            mine.rest = sum_of_warp(mine.rest);
+            if (KIND != SQUARES) mine.pivot = sum_of_warp(mine.pivot);
+            if (lane == 0) {
+                of.of_block[turn % STRIP_COPIES][warp] = make_float2(mine.pivot, mine.rest);
+                wd_arrive(&of.arrived[turn % STRIP_COPIES], blockDim.x / WARP);
+            }
+            if (++next == a.ring) next = 0, phase ^= 1;
+            // in turn, so that none is later than the others
+            if (warp == says) strip_say<KIND>(a, s.rank, of, turn);
+            if (++says == blockDim.x / WARP) says = 0;
         }
-        if (turn > 0) {
-            if (!alone) sum = strip_hear<KIND>(a, s, of, turn - 1);
+        if (puts) {
+            part sum = strip_hear(a, of, turn - a.lag);
             if (!a.centered) sum.pivot = 0.0f;
-            int32_t present = next - (int32_t)p.stride;
-            if (present < begin) present += around;
-            const known k = strip_known<T, C>(ring + present);
-            strip_put<T, C, KIND>(a, p, ring + present, static_cast<char *>(a.y) + put_at, k, sum,
-                                  scale);
+            const known its = {a.lag == 1 ? k1.mean : k2.mean,
+                               a.lag == 1 ? k1.inv_std : k2.inv_std};
+            strip_put<T, C, KIND>(a, strips + present * stride + lane, to, its, sum, scale);
+            if (++present == a.ring) present = 0;
+            __syncwarp(); // its place is asked for next
         }
-        if (!more) break;
-        sum = of_it;
-        next += (int32_t)p.stride;
-        if (next - begin == around) next = begin;
+        k2 = k1;
+        k1 = k;
     }
     deliver<T, C, false, KIND>(a, s, dscale, dbias, reinterpret_cast<float *>(ring));
+}
+
+template <class T, int C, kind KIND>
+__device__ __forceinline__ void strips_backward(const norm_rows_args &a)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, there are no clusters
+    strips_walk<T, C, KIND>(a);
+#endif
 }
 
 } // namespace
