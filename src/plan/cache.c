@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "plan/plan.h"
 
-enum { SLOTS = 4096, NEIGHBOURS = 8, KEY_LOCAL = 8192 };
+enum { SLOTS = 4096, NEIGHBOURS = 16, KEY_LOCAL = 8192 };
 
 struct slot {
     struct wd_plan *plan;
@@ -40,12 +40,14 @@ static size_t write_key(const struct wd_device *device, const struct wd_graph *g
     return sizeof head + wd_graph_key(graph, key + sizeof head, size - sizeof head);
 }
 
-/* Called under the lock. */
+/* Called under the lock. A plan goes into the first slot without one, and slots lose theirs to another plan or
+ * all at once: behind one without a plan there is nothing to find. */
 static struct slot *find(uint64_t hash, const void *key, size_t bytes)
 {
     for (int i = 0; i < NEIGHBOURS; ++i) {
         struct slot *slot = &slots[(hash + (uint64_t)i) % SLOTS];
-        if (slot->plan && slot->plan->hash == hash && slot->plan->key_bytes == bytes &&
+        if (!slot->plan) return NULL;
+        if (slot->plan->hash == hash && slot->plan->key_bytes == bytes &&
             !memcmp(slot->plan->key, key, bytes)) {
             return slot;
         }
@@ -157,6 +159,16 @@ void wd_plan_release(const struct wd_plan *plan)
 {
     struct wd_plan *own = (struct wd_plan *)(uintptr_t)plan;
     if (own && atomic_fetch_sub(&own->references, 1) == 1) wd_plan_destroy(own);
+}
+
+void wd_plan_cache_clear(void)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < SLOTS; ++i) {
+        wd_plan_release(slots[i].plan);
+        slots[i].plan = NULL;
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 struct wd_plan_statistics wd_plan_statistics(void)
