@@ -159,6 +159,11 @@ bool wd_engine_takes(const struct wd_engine *engine, const struct wd_problem *pr
     return !engine->match || engine->match(problem, reason);
 }
 
+const struct wd_tensor *wd_call_tensor(const struct wd_call *call, int slot)
+{
+    return wd_slot(call->problem.graph, call->problem.node, slot);
+}
+
 struct wd_view wd_call_view(const struct wd_call *call, int slot)
 {
     int index = call->problem.node->slot[slot];
@@ -184,6 +189,13 @@ struct wd_view wd_call_tensor_view(const struct wd_call *call, int index)
         view.data = NULL;
     }
     return view;
+}
+
+const void *wd_call_prepared(const struct wd_call *call, wd_prepare_fn prepare, void *own)
+{
+    if (call->prepared && call->prepared_by == prepare) return call->prepared;
+    prepare(&call->problem, own);
+    return own;
 }
 
 /* The compute type of a node, and whether it sums products of its elements. */

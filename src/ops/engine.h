@@ -146,10 +146,7 @@ void wd_engines_prepare(enum wd_device_kind kind);
  * which reads as 0. */
 struct wd_view wd_call_view(const struct wd_call *call, int slot);
 struct wd_view wd_call_tensor_view(const struct wd_call *call, int index);
-static inline const struct wd_tensor *wd_call_tensor(const struct wd_call *call, int slot)
-{
-    return wd_slot(call->problem.graph, call->problem.node, slot);
-}
+const struct wd_tensor *wd_call_tensor(const struct wd_call *call, int slot);
 static inline void *wd_call_data(const struct wd_call *call, int slot)
 {
     int index = call->problem.node->slot[slot];
@@ -158,13 +155,7 @@ static inline void *wd_call_data(const struct wd_call *call, int slot)
 
 /* What `prepare` works out of the call's problem: where the plan has it, that; else it is done now, into
  * `own`, as for calls without a plan and for engines that others hand a call to. */
-static inline const void *wd_call_prepared(const struct wd_call *call, wd_prepare_fn prepare,
-                                           void *own)
-{
-    if (call->prepared && call->prepared_by == prepare) return call->prepared;
-    prepare(&call->problem, own);
-    return own;
-}
+const void *wd_call_prepared(const struct wd_call *call, wd_prepare_fn prepare, void *own);
 
 /* The accumulator of the last resort for a node: double where a tensor or the compute type is wide,
  * and where integers are summed, so that the sum is exact. */
