@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "base/alloc.h"
+#include "base/board.h"
 #include "gpu/context.h"
 
 enum {
@@ -158,7 +159,7 @@ static cudnnStatus_t create(const struct wd_arena_key *key, size_t bytes, struct
     size_t size = size_for(bytes);
     WD_REQUIRE(arena, CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
                "no %zu bytes of host memory for a scratch arena", sizeof *arena);
-    result = wd_relaxed_alloc(size + WD_COUNTERS_BYTES, &data, &function);
+    result = wd_relaxed_alloc(size + WD_COUNTERS_BYTES + WD_BOARD_BYTES, &data, &function);
     if (result != CUDA_SUCCESS) {
         wd_free(arena);
         return wd_driver_fail(result, function, "allocating %zu bytes of scratch", size);
@@ -264,10 +265,10 @@ cudnnStatus_t wd_arena_counters(struct wd_arena **held, const struct wd_arena_ke
     }
     *data = arena->data + arena->bytes;
     if (arena->counted) return CUDNN_STATUS_SUCCESS;
-    result = wd_relaxed_zero(*data, WD_COUNTERS_BYTES, &function);
+    result = wd_relaxed_zero(*data, WD_COUNTERS_BYTES + WD_BOARD_BYTES, &function);
     if (result != CUDA_SUCCESS) {
         return wd_driver_fail(result, function, "zeroing the %d bytes of counters of an arena",
-                              (int)WD_COUNTERS_BYTES);
+                              (int)(WD_COUNTERS_BYTES + WD_BOARD_BYTES));
     }
     arena->counted = true;
     return CUDNN_STATUS_SUCCESS;

@@ -31,7 +31,7 @@ uint64_t wd_arena_capture_id(void);
 cudnnStatus_t wd_arena_take(struct wd_arena **held, const struct wd_arena_key *key, CUgraph owner,
                             size_t bytes, void **data);
 
-/* WD_COUNTERS_BYTES beside what the execution holds, or in an arena of its own: zeros when they are
+/* WD_COUNTERS_BYTES and the board (base/board.h) beside what the execution holds, or in an arena of its own: zeros when they are
  * first asked for, and then as they were left. */
 cudnnStatus_t wd_arena_counters(struct wd_arena **held, const struct wd_arena_key *key,
                                 CUgraph owner, void **data);

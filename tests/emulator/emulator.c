@@ -114,6 +114,16 @@ void emulator_post(uint64_t *to, uint32_t value, uint32_t tag)
     __atomic_store_n(to, (uint64_t)tag << 32 | value, __ATOMIC_RELAXED);
 }
 
+uint64_t emulator_posted(const uint64_t *from)
+{
+    const volatile uint32_t *upper = (const volatile uint32_t *)from + 1;
+    for (;;) {
+        const uint64_t word = __atomic_load_n(from, __ATOMIC_RELAXED);
+        if (word >> 32 != 0) return word;
+        emulator_wait_while(upper, 0);
+    }
+}
+
 uint32_t emulator_post_await(const uint64_t *from, uint32_t tag)
 {
     const volatile uint32_t *upper = (const volatile uint32_t *)from + 1;

@@ -2,6 +2,7 @@
  *
  * Scratch of streams on the fake driver: what is shared, what never is, what is bounded and what is
  * zeroed. Scratch of captures: gpu_capture_test.c. */
+#include "base/board.h"
 #include "gpu_arrays.h"
 
 /* One stream reuses its arena; two never share, even where both have work waiting. */
@@ -101,6 +102,9 @@ static void test_counters(void **state)
         if (i == 1) assert_ptr_equal(counters[i], (char *)scratch + (1 << 20));
         queue->ops->end(queue);
         for (int w = 0; w < WD_COUNTERS_BYTES / 4; ++w) assert_int_equal(counters[i][w] << 1, 0);
+        for (int w = 0; w < WD_BOARD_BYTES / 4; ++w) {
+            assert_int_equal(counters[i][WD_COUNTERS_BYTES / 4 + w], 0);
+        }
         counters[i][5] = (uint32_t)1 << 31;
     }
     assert_int_equal(fake->cuStreamEndCapture(b, &graph), CUDA_SUCCESS);

@@ -16,7 +16,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 cudnnStatus_t wd_bn_grid_train(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                struct bn_grid_args *a, int type)
 {
-    return wd_bn_grid_launch(queue, c, a, &kernel_rows[KERNEL_bn_grid_forward_f32 + type]);
+    return wd_bn_grid_launch(queue, c, a, &kernel_rows[KERNEL_bn_grid_forward_f32], type);
 }
 
 const struct wd_engine wd_engine_bn_training_grid = {

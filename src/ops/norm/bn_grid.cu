@@ -71,7 +71,7 @@ template <class T, bool LED> struct forward_writer {
 };
 
 // EACH rounds are a part of the ring.
-template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
+template <class T, bool LED, bool BOARD> __device__ void grid_forward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
@@ -177,7 +177,7 @@ template <class T, bool LED> __device__ void grid_forward(const bn_grid_args &a)
         if (a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
     }
-    const double2 all = exchange<T>(a, p, value);
+    const double2 all = exchange<T, BOARD>(a, p, value);
     double mean = 0, inv_std = 0, around = 0;
     if (mine) {
         const double rest = all.x * a.inv_terms;

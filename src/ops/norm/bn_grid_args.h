@@ -24,7 +24,8 @@ enum {
 struct bn_grid_args {
     struct bn_vector_args bn;
     uint32_t *counters; /* of groups that meet: one each, WD_COUNTER_WORDS apart; null: clusters */
-    double *sums;       /* of groups that meet: two an item of each block */
+    uint32_t *board;    /* of groups that meet, for their sums (gpu/device/board.cuh), or ... */
+    double *sums;       /* ... two an item of each block, and a meeting */
     double inv_terms;
     double inv_less; /* 1 / (terms - 1) */
     uint32_t pitch;  /* units of an outer index */

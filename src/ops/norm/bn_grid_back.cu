@@ -36,7 +36,7 @@ template <class T, bool LED> struct backward_writer {
     }
 };
 
-template <class T, bool LED> __device__ void grid_backward(const bn_grid_args &a)
+template <class T, bool LED, bool BOARD> __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
     using A = acc<T>;
@@ -122,7 +122,7 @@ template <class T, bool LED> __device__ void grid_backward(const bn_grid_args &a
             }
         }
     }
-    const double2 all = exchange<T>(a, p, value);
+    const double2 all = exchange<T, BOARD>(a, p, value);
     double dscale = 0;
     if (mine) {
         const double scaled = (double)scale * inv_std;

@@ -66,15 +66,16 @@ double *wd_bn_grid_sums(void *workspace);
 /* From the cut, a->bn and a->copying what else the arguments say, but for sums and counters. */
 void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c);
 
-/* Emits the kernel. */
+/* Emits the kernel of a type: rows as in wd_bn_grid_emit. */
 cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
-                                struct bn_grid_args *a, struct wd_kernel_row *row);
+                                struct bn_grid_args *a, struct wd_kernel_row *rows, int type);
 
 /* Training by arguments of another engine's: tensors of fp32, fp16 or bf16 (0 to 2), aligned to 16 bytes. */
 cudnnStatus_t wd_bn_grid_train(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                struct bn_grid_args *a, int type);
 
-/* `rows` are kernels of aligned tensors, then of others but fp64, each by type. */
+/* `rows` are kernels of aligned tensors, then of others but fp64, each by type, and those of both but fp64 that have
+ * the board. */
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows);
 

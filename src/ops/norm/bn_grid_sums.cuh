@@ -5,6 +5,7 @@
 #ifndef WD_OPS_NORM_BN_GRID_SUMS_CUH
 #define WD_OPS_NORM_BN_GRID_SUMS_CUH
 
+#include "gpu/device/board.cuh"
 #include "ops/norm/bn_grid_device.cuh"
 #include "ops/norm/norm_middle.cuh"
 
@@ -259,6 +260,36 @@ __device__ __forceinline__ void pivots_of_items(const bn_grid_args &a, const spo
     for (int i = 0; i < UNIT<T>; ++i) pivot[i] = of_item[item_of_column<T>(a, p.run, i)];
 }
 
+// The sums of the group's blocks, by the board. In single precision: as much as those of a thread are.
+__device__ __forceinline__ double2 sums_by_board(const bn_grid_args &a, const spot &p, double2 all,
+                                                 uint4 asked)
+{
+    constexpr int BATCH =
+        17; // as many as there are where groups are as wide as columns_of() has them
+    const uint32_t shares = a.shares, share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
+    const uint32_t item = threadIdx.x - share * a.items;
+    const wd_board board = wd_board_of(a.board, asked);
+    uint64_t *of_group = board.bank + p.group * a.blocks * a.items;
+    if (threadIdx.x < a.items) {
+        wd_board_show(of_group + p.block * a.items + threadIdx.x, (float)all.x, (float)all.y);
+    }
+    wd_board_clear(board);
+    all = make_double2(0.0, 0.0);
+    if (share < shares) {
+#pragma unroll 1
+        for (uint32_t b = share; b < a.blocks; b += BATCH * shares) {
+            float2 some[BATCH];
+            const uint32_t left = (a.blocks - b + shares - 1) / shares;
+            wd_board_see(of_group + b * a.items + item, shares * a.items, left, some);
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) all = plus(all, make_double2(some[k].x, some[k].y));
+        }
+    }
+    all = tree(all, item, share, a.items, min(shares, a.blocks));
+    if (threadIdx.x == 0) wd_board_leave(a.board, asked, gridDim.x * a.items);
+    return all;
+}
+
 // Likewise of the group's blocks. Those of a cluster leave by leave().
 __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const spot &p, double2 all)
 {
@@ -302,12 +333,17 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
     return tree(all, item, share, a.items, min(shares, a.blocks));
 }
 
-template <class T>
+template <class T, bool BOARD>
 __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p,
                                             acc<T> (&value)[2 * UNIT<T>])
 {
-    const double2 all = sums_of_block<T>(a, p, value);
-    return a.blocks == 1 ? all : sums_of_group(a, p, all);
+    if constexpr (BOARD) {
+        const uint4 asked = wd_board_ask(a.board);
+        return sums_by_board(a, p, sums_of_block<T>(a, p, value), asked);
+    } else {
+        const double2 all = sums_of_block<T>(a, p, value);
+        return a.blocks == 1 ? all : sums_of_group(a, p, all);
+    }
 }
 
 // At the end: others of a cluster may still read what this block showed.
