@@ -41,9 +41,11 @@ static void find_nothing(void)
 {
     static const char code[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                                ".visible .entry nothing()\n{\n ret;\n}\n";
+    static bool tried;
     CUmodule module;
-    bool have = cu.cuModuleLoadData && cu.cuModuleGetFunction && cu.cuLaunchKernel && !nothing &&
+    bool have = cu.cuModuleLoadData && cu.cuModuleGetFunction && cu.cuLaunchKernel && !tried &&
                 cu.cuModuleLoadData(&module, code) == 0;
+    tried = true;
     if (have && cu.cuModuleGetFunction(&nothing, module, "nothing") != 0) nothing = NULL;
 }
 

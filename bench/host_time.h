@@ -12,7 +12,7 @@ double host_time(cudnnStatus_t (*call)(void *context), void *context, int pieces
 /* Likewise, and in turns with it those of the driver's launch of an empty kernel, since processors are not as fast all
  * the time; 0 where there is no compiler for one. */
 double host_time_beside(cudnnStatus_t (*call)(void *context), void *context, int pieces,
-                        double *launch);
+                        double *beside);
 /* Those of the driver's own launch of an empty kernel, or where there is no compiler of a fill. */
 double host_time_launch(void);
 /* Likewise of one whose blocks are all there at once; 0 where the driver has none. */

@@ -306,9 +306,10 @@ static bool alike(const struct wd_tensor *a, const struct wd_tensor *b)
 static void put_tensor(struct key_writer *writer, const struct wd_tensor *tensor)
 {
     size_t bytes = PROPERTIES + 2 * sizeof tensor->dim[0] * (size_t)tensor->rank;
-    unsigned char *at = writer->at + writer->length;
+    unsigned char *at;
     writer->length += bytes;
     if (writer->length > writer->room) return;
+    at = writer->at + writer->length - bytes;
     memcpy(at, &tensor->dtype, PROPERTIES);
     at += PROPERTIES;
     for (int d = 0; d < tensor->rank; ++d) {

@@ -49,7 +49,7 @@ cudnnStatus_t wd_plan_get(const struct wd_device *device, const struct wd_graph 
                           const struct wd_plan **plan);
 const struct wd_plan *wd_plan_retain(const struct wd_plan *plan);
 void wd_plan_release(const struct wd_plan *plan);
-/* Plans that nobody else holds go at once. */
+/* Plans that nobody else holds go at once; for tests, of which each begins with none. */
 void wd_plan_cache_clear(void);
 
 /* Makes a plan outside the cache. */

@@ -53,8 +53,9 @@ static __device__ __forceinline__ void wd_counter_send(void *mine, uint64_t *cou
 #endif
 }
 
-// A counter of arrivals: `all` of them end a phase. By one thread, before anybody arrives; and each by one thread, whose
-// writes (and those of its warp, after __syncwarp) others see when they have waited for the phase.
+// A counter of arrivals: `all` of them end a phase. By one thread, before anybody arrives; and each
+// by one thread, whose writes (and those of its warp, after __syncwarp) others see when they have
+// waited for the phase.
 static __device__ __forceinline__ void wd_arrivals_begin(uint64_t *counter, uint32_t all)
 {
 #if __CUDA_ARCH__ >= 900

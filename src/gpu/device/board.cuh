@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The board: where the blocks of a meeting kernel show each other pairs of sums, once a kernel, without a meeting.
-// It lies behind the queue's counters (base/queue.h): a head, and two banks of words. A word has a pair, and is 0
-// until that is shown: whoever reads it has the pair, and nothing else is ordered by it. Kernels of a queue take the
-// banks in turns; each clears what the one before left in the other bank, which nobody reads any more. Whose turn it
-// is says the upper bit of the head's first word, which turns when all blocks have come, as that of a counter does
+// The board: where the blocks of a meeting kernel show each other pairs of sums, once a kernel,
+// without a meeting. It lies behind the queue's counters (base/queue.h): a head, and two banks of
+// words. A word has a pair, and is 0 until that is shown: whoever reads it has the pair, and
+// nothing else is ordered by it. Kernels of a queue take the banks in turns; each clears what the
+// one before left in the other bank, which nobody reads any more. Whose turn it is says the upper
+// bit of the head's first word, which turns when all blocks have come, as that of a counter does
 // (gpu/device/grid.cuh).
 #ifndef WD_GPU_DEVICE_BOARD_CUH
 #define WD_GPU_DEVICE_BOARD_CUH
@@ -18,7 +19,8 @@ struct wd_board {
     uint32_t left;   // ... which had so many words
 };
 
-// The words are the first of the head: the counter, and how many words of each bank the last kernel had that took it.
+// The words are the first of the head: the counter, and how many words of each bank the last kernel
+// had that took it.
 static __device__ __forceinline__ uint4 wd_board_ask(const uint32_t *head)
 {
     uint4 v;
@@ -58,8 +60,9 @@ static __device__ __forceinline__ uint64_t wd_board_word(const uint64_t *from)
     return word;
 }
 
-// The pairs of the first `count` of N words that lie `step` apart, when all of them are there; else 0. All that are
-// not there yet are asked for at once, and of those that are late then one alone until it comes.
+// The pairs of the first `count` of N words that lie `step` apart, when all of them are there; else
+// 0. All that are not there yet are asked for at once, and of those that are late then one alone
+// until it comes.
 template <int N>
 static __device__ __forceinline__ void wd_board_see(const uint64_t *from, uint32_t step,
                                                     uint32_t count, float2 (&to)[N])
@@ -103,8 +106,8 @@ static __device__ __forceinline__ void wd_board_clear(const wd_board &b)
     }
 }
 
-// By one thread of each block, when all of the block's have what they asked for, and a barrier is between: the block
-// has come. Then the kernel has had the first `words` of its bank.
+// By one thread of each block, when all of the block's have what they asked for, and a barrier is
+// between: the block has come. Then the kernel has had the first `words` of its bank.
 static __device__ __forceinline__ void wd_board_leave(uint32_t *head, uint4 asked, uint32_t words)
 {
     const bool first = blockIdx.x == 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bulk copies from device to shared memory: one thread tells a counter (barrier.cuh) how many bytes a phase has, and asks
-// for runs of them, which count themselves in. All who wait for that phase see them. Whoever read what lay there before comes to the
-// asking thread first (__syncwarp, a barrier). Hopper; nothing below compute capability 9.0.
+// Bulk copies from device to shared memory: one thread tells a counter (barrier.cuh) how many bytes
+// a phase has, and asks for runs of them, which count themselves in. All who wait for that phase
+// see them. Whoever read what lay there before comes to the asking thread first (__syncwarp, a
+// barrier). Hopper; nothing below compute capability 9.0.
 #ifndef WD_GPU_DEVICE_BULK_CUH
 #define WD_GPU_DEVICE_BULK_CUH
 

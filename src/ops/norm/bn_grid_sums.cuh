@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the sums of threads become those of a block, and these the sums of the group's blocks: in double,
-// in an order that the cut fixes.
+// in an order that the cut fixes. On the board a block's sums are in single precision, as those of its
+// threads were.
 #ifndef WD_OPS_NORM_BN_GRID_SUMS_CUH
 #define WD_OPS_NORM_BN_GRID_SUMS_CUH
 

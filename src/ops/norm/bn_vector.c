@@ -236,7 +236,8 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     struct work *w = prepared;
     w->shape = shape_of(problem);
     w->args = wd_bn_gpu_args(problem, &w->shape.space);
-    place(&w->args, &w->shape);
+    /* ranges are placed one by one */
+    if (!by_ranges(&w->shape)) place(&w->args, &w->shape);
 }
 
 static struct wd_kernel_row *row_of(const struct wd_call *call, const struct step *step,

@@ -105,13 +105,15 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-/* Forward rows that nobody walks down: each has its threads, which end with it. Of two bytes an element, where there
- * are bulk copies, the longer ones are faster by blocks that stay: layer norm 13104x10240 146 us for 151, RMS norm 144 for
- * 139, 8192x16384 144 for 168 and 140 for 152 (H200). */
+/* Forward rows that nobody walks down: each has its threads, which end with it. Of two bytes an
+ * element, where there are bulk copies, the longer ones are faster by blocks that stay, if whole warps
+ * share them evenly: layer norm 13104x10240 146 us for 151, RMS norm 144 for 139, 8192x16384 144 for 168
+ * and 140 for 152 (H200). */
 static bool is_plain(const struct wd_norm_rows *s, const struct wd_problem *problem, bool edges)
 {
-    bool stays =
-        wd_norm_bytes(wd_norm_tensor(problem, 0)) == 2 && wd_norm_cluster_max(problem->device) > 1;
+    bool stays = s->length % (PLAIN_COLUMNS * WARP) == 0 &&
+                 wd_norm_bytes(wd_norm_tensor(problem, 0)) == 2 &&
+                 wd_norm_cluster_max(problem->device) > 1;
     if (edges) return s->length <= SHORT_LONGEST;
     if (!stays) return s->length <= PLAIN_LONGEST;
     return s->length <=

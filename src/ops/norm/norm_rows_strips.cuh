@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of layer norm and RMS norm over rows of whole units that a cluster shares, of which all threads have as many
-// columns: a warp has a strip of the row, which comes to shared memory by bulk copies some rows ahead, and a thread's
-// units lie at fixed distances. A block goes through its rows with the parameters of a thread's columns and their sums
-// in registers; the first clusters have most of the rows, the later ones little each, so that processors which
-// memory serves sooner do more of it. As in norm_rows_bulk.cuh, a row is put `lag` turns after it was looked at, and
+// Gradients of layer norm and RMS norm over rows of whole units that a cluster shares, of which all
+// threads have as many columns: a warp has a strip of the row, which comes to shared memory by bulk
+// copies some rows ahead, and a thread's units lie at fixed distances. A block goes through its
+// rows with the parameters of a thread's columns and their sums in registers; the first clusters
+// have most of the rows, the later ones little each, so that processors which memory serves sooner
+// do more of it. As in norm_rows_bulk.cuh, a row is put `lag` turns after it was looked at, and
 // nothing but what is said of rows keeps warps together.
 #ifndef WD_OPS_NORM_ROWS_STRIPS_CUH
 #define WD_OPS_NORM_ROWS_STRIPS_CUH
