@@ -113,8 +113,11 @@ template <class T, bool LED, bool BOARD> __device__ void grid_forward(const bn_g
             own_pivot = pivot_of<T>(a, p, threadIdx.x);
             scale = param<A>(a.bn.scale, c);
             bias = param<A>(a.bn.bias, c);
-            old_mean = old_param<A>(a.bn.running_mean, c, kept_share);
-            old_var = old_param<A>(a.bn.running_var, c, kept_share);
+            if (p.block ==
+                0) { // which writes them, too, and with a board waits for nobody's reading
+                old_mean = old_param<A>(a.bn.running_mean, c, kept_share);
+                old_var = old_param<A>(a.bn.running_var, c, kept_share);
+            }
         }
         if (!single_columns(a)) pivots_of_items<T>(a, p, own_pivot, pivot);
         if (LED && p.active && p.rounds > 0 && p.base == 0) {

@@ -84,8 +84,11 @@ template <class T, bool LED, bool BOARD> __device__ void grid_backward(const bn_
             n.mean = param<A>(a.bn.mean, c);
             inv_std = param<A>(a.bn.var, c);
             scale = param<A>(a.bn.scale, c);
-            old_dscale = old_param<A>(a.bn.dscale, c, a.bn.beta_param);
-            old_dbias = old_param<A>(a.bn.dbias, c, a.bn.beta_param);
+            if (p.block ==
+                0) { // which writes them, too, and with a board waits for nobody's reading
+                old_dscale = old_param<A>(a.bn.dscale, c, a.bn.beta_param);
+                old_dbias = old_param<A>(a.bn.dbias, c, a.bn.beta_param);
+            }
         }
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;

@@ -9,6 +9,7 @@
 
 #include "gpu/device/halves.cuh"
 #include "gpu/device/shared.cuh"
+#include "gpu/device/warp.cuh"
 #include "ops/rng/rng_elements.cuh"
 
 namespace {
