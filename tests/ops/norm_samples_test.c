@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instance norm of samples of more than twice what the chip holds, channels last: one group of columns and
- * several, in place, NaN, and off the boundaries, where another engine has them. A driver that is a
+ * Instance and group norm of samples of more than twice what the chip holds, channels last: one team of blocks and
+ * several, channels that share statistics, in place, NaN, and off the boundaries, where another engine has them. A driver that is a
  * stand-in says that its device has few processors, so that little is much. */
 #include <math.h>
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 
 #include "norms_graph.h"
 
-/* Of columns of 72 there are two groups, each of nine processors: more than a cluster. */
+/* Of columns of 72 there are two teams, each of nine processors: more than a cluster. */
 #define PROCESSORS "18"
 
 static bool stands_in;
 
 struct shape {
-    int samples, channels;
-    int side;   /* of an image, where a stand-in is small ... */
-    int far[2]; /* ... and of one that exceeds any chip; else it is SMALL */
+    int samples, channels, groups; /* 0: instance norm */
+    int side;                      /* of an image, where a stand-in is small ... */
+    int far[2];                    /* ... and of one that exceeds any chip; else it is SMALL */
 };
 enum { SMALL = 12 }; /* other engines have no need of size */
 
@@ -28,8 +28,9 @@ static void run(const char *name, const struct shape *s, cudnnDataType_t type, b
     const int height = !large ? SMALL : stands_in ? s->side : s->far[0];
     const int width = !large ? SMALL : stands_in ? s->side : s->far[1];
     const int dim[] = {s->samples, s->channels, height, width};
-    const int stat[] = {s->samples, s->channels, 1, 1}, scale[] = {1, s->channels, 1, 1};
-    struct norms_case c = {.mode = CUDNN_INSTANCE_NORM,
+    const int stat[] = {s->samples, s->groups ? s->groups : s->channels, 1, 1},
+              scale[] = {1, s->channels, 1, 1};
+    struct norms_case c = {.mode = s->groups ? CUDNN_GROUP_NORM : CUDNN_INSTANCE_NORM,
                            .phase = NORMS_TRAINING,
                            .x_type = type,
                            .y_type = type,
@@ -63,13 +64,22 @@ static void run(const char *name, const struct shape *s, cudnnDataType_t type, b
 
 int main(int argc, char **argv)
 {
-    static const struct shape two = {2, 32, 363, {1060, 1060}}, one = {1, 32, 363, {1060, 1060}},
-                              groups = {2, 72, 242, {701, 703}};
+    static const struct shape two = {2, 32, 0, 363, {1060, 1060}},
+                              one = {1, 32, 0, 363, {1060, 1060}},
+                              teams = {2, 72, 0, 242, {701, 703}},
+                              fours = {2, 32, 8, 363, {1060, 1060}},
+                              eights = {1, 72, 9, 242, {701, 703}},
+                              twelves = {1, 72, 6, 242, {701, 703}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
     harness_start(argc, argv);
     run("samples", &two, CUDNN_DATA_HALF, false, false, true);
-    run("groups", &groups, CUDNN_DATA_BFLOAT16, false, false, false);
+    run("teams", &teams, CUDNN_DATA_BFLOAT16, false, false, false);
+    run("fours", &fours, CUDNN_DATA_BFLOAT16, false, false, true);
+    run("eights", &eights, CUDNN_DATA_HALF, false, true, false);
+    run("twelves", &twelves, CUDNN_DATA_BFLOAT16, false, false,
+        false); /* one team has all columns */
+    run("grouped_off", &fours, CUDNN_DATA_HALF, true, false, false);
     run("in_place", &one, CUDNN_DATA_HALF, false, true, false);
     run("off", &one, CUDNN_DATA_BFLOAT16, true, false, false);
     return harness_finish();

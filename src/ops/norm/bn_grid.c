@@ -19,6 +19,13 @@ cudnnStatus_t wd_bn_grid_train(struct wd_queue *queue, const struct wd_bn_grid_c
     return wd_bn_grid_launch(queue, c, a, &kernel_rows[KERNEL_bn_grid_forward_f32], type);
 }
 
+cudnnStatus_t wd_bn_grid_train_grouped(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                       struct bn_grid_args *a, int type)
+{
+    return wd_bn_grid_launch_board(queue, c, a,
+                                   &kernel_rows[KERNEL_bn_grid_grouped_f16 + type - 1]);
+}
+
 const struct wd_engine wd_engine_bn_training_grid = {
     .name = "bn_training_grid",
     .op = WD_OP_BN_TRAINING,

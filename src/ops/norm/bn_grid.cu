@@ -70,8 +70,43 @@ template <class T, bool LED> struct forward_writer {
     }
 };
 
-// EACH rounds are a part of the ring.
-template <class T, bool LED, bool BOARD> __device__ void grid_forward(const bn_grid_args &a)
+// Statistics of a thread's parameter become those of all neighbours that share them (Chan, Golub and LeVeque
+// 1983), which have equally many elements. All threads come here together.
+template <class T>
+__device__ __forceinline__ void join_members(const bn_grid_args &a, bool mine, double &mean,
+                                             double &around)
+{
+    constexpr uint32_t V = UNIT<T>;
+    double2 *of = area_of();
+    __syncthreads();
+    if (mine) of[threadIdx.x] = make_double2(mean, around);
+    __syncthreads();
+    if (mine) {
+        const uint32_t place = wd_fastdiv_quotient(threadIdx.x, a.by_runs);
+        const uint32_t column = (threadIdx.x - place * a.runs) * V + place;
+        const uint32_t first = column - column % a.members;
+        const double near = of[item_of_column<T>(a, first / V, (int)(first % V))].x;
+        double sum = 0, squares = 0;
+        around = 0;
+#pragma unroll 2
+        for (uint32_t k = first; k < first + a.members; ++k) {
+            const double2 one = of[item_of_column<T>(a, k / V, (int)(k % V))];
+            const double d = one.x - near;
+            sum += d;
+            squares += d * d;
+            around += one.y;
+        }
+        const double rest = sum / a.members, apart = squares - sum * rest;
+        mean = near + rest;
+        around += (double)a.bn.terms * (apart > 0.0 || apart != apart ? apart : 0.0);
+        around /= a.members;
+    }
+    __syncthreads();
+}
+
+// EACH rounds are a part of the ring. GROUPED: by single columns, of which a.members share statistics.
+template <class T, bool LED, bool BOARD, bool GROUPED = false>
+__device__ void grid_forward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
@@ -181,19 +216,22 @@ template <class T, bool LED, bool BOARD> __device__ void grid_forward(const bn_g
         wd_copies_end();
     }
     const double2 all = exchange<T, BOARD>(a, p, value);
-    double mean = 0, inv_std = 0, around = 0;
+    double mean = 0, inv_std = 0, around = 0, cut_off = 0;
     if (mine) {
         const double rest = all.x * a.inv_terms;
         const double left = all.y - all.x * rest;
         around = left > 0.0 || left != left ? left : 0.0;
         mean = (double)own_pivot + rest;
+        cut_off = rest - (mean - (double)own_pivot);
+    }
+    if constexpr (GROUPED) join_members<T>(a, mine, mean, around);
+    if (mine) {
         inv_std = rsqrt(around * a.inv_terms + a.bn.epsilon);
         column_numbers<A> n;
         n.mean = (A)mean;
         n.factor = scale * (A)inv_std;
         // what rounding cut off the mean
-        n.base = bias -
-                 n.factor * (A)(sizeof(A) == 4 ? mean - n.mean : rest - (mean - (double)own_pivot));
+        n.base = bias - n.factor * (A)(sizeof(A) == 4 ? mean - n.mean : cut_off);
         n.slope = 0;
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
@@ -237,7 +275,12 @@ template <class T, bool LED, bool BOARD> __device__ void grid_forward(const bn_g
         }
         if (behind) put_element<T>(a, v, at);
     });
-    if (mine && p.block == 0) {
+    if constexpr (GROUPED) {
+        if (mine && p.block == 0 && c % a.members == 0) {
+            set_param<A>(a.bn.mean, c / a.members, 0, mean, 1.0, 0.0);
+            set_param<A>(a.bn.var, c / a.members, 0, inv_std, 1.0, 0.0);
+        }
+    } else if (mine && p.block == 0) {
         set_param<A>(a.bn.mean, c, 0, mean, 1.0, 0.0);
         set_param<A>(a.bn.var, c, 0, inv_std, 1.0, 0.0);
         set_param<A>(a.bn.running_mean, c, old_mean, mean, a.bn.factor, kept_share);

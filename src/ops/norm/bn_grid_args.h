@@ -48,6 +48,7 @@ struct bn_grid_args {
     uint32_t slots;   /* of 16 bytes, of a tensor's round */
     uint32_t round_bytes; /* of all that is kept */
     uint32_t items;       /* parameters of a group */
+    uint32_t members;     /* neighbours that share statistics, all of a group: grouped kernels */
     uint32_t span;        /* neighbouring columns of a parameter, ... */
     uint32_t copies;      /* ... and how often a row has them */
     uint32_t together;    /* rows of partial sums that are joined at once */

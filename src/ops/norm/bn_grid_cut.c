@@ -271,7 +271,7 @@ bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason
 /* Whether blocks that meet show each other sums on the board, not in the workspace and by a meeting: with channels
  * last. Measured on an H200, us: training fp16 256x256x14x14 24.4 is 23.0, 63x61x111x113 off the boundaries 84.4 is
  * 78.8, backward 124.8 is 121.1; but with z 1x64x1x65536 14.2 is 15.4, and planes gain nothing. */
-static bool has_board(const struct wd_bn_grid_cut *c)
+bool wd_bn_grid_has_board(const struct wd_bn_grid_cut *c)
 {
     return c->meets && c->blocks > 1 && c->unit > 2 && c->space.inner == 1 && c->space.params > 1 &&
            !c->adds && c->groups * c->blocks * c->items <= WD_BOARD_WORDS;
@@ -279,7 +279,7 @@ static bool has_board(const struct wd_bn_grid_cut *c)
 
 int64_t wd_bn_grid_sums_bytes(const struct wd_bn_grid_cut *c)
 {
-    if (has_board(c)) return 0;
+    if (wd_bn_grid_has_board(c)) return 0;
     return c->meets && c->blocks > 1 ? c->groups * c->blocks * c->items * SUM_BYTES + SUM_BYTES : 0;
 }
 
@@ -390,24 +390,35 @@ void wd_bn_grid_prepare(const struct wd_problem *problem, void *prepared)
     wd_bn_grid_say(&w->args, &w->cut);
 }
 
+static cudnnStatus_t launch_meeting(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                    struct bn_grid_args *a, struct wd_kernel_row *row)
+{
+    void *counters = NULL;
+    WD_TRY(queue->ops->counters(queue, &counters));
+    a->counters = counters;
+    a->board = (uint32_t *)counters + WD_COUNTERS_BYTES / sizeof(uint32_t);
+    return wd_emit_meeting_kernel(queue, row, c->groups * c->blocks, (uint32_t)c->threads,
+                                  (uint32_t)c->shared, a);
+}
+
+cudnnStatus_t wd_bn_grid_launch_board(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                      struct bn_grid_args *a, struct wd_kernel_row *row)
+{
+    a->blends = a->bn.wide_alpha != 1.0 || a->bn.wide_beta != 0.0;
+    return launch_meeting(queue, c, a, row);
+}
+
 cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                 struct bn_grid_args *a, struct wd_kernel_row *rows, int type)
 {
     struct wd_kernel_row *row = &rows[a->bn.lead > 0 ? TYPES + type : type];
-    void *counters = NULL;
     a->blends = a->bn.wide_alpha != 1.0 || a->bn.wide_beta != 0.0;
     if (!c->meets) {
         return wd_emit_cluster_kernel(queue, row, c->groups * c->blocks, (uint32_t)c->threads,
                                       a->blocks, (uint32_t)c->shared, a);
     }
-    WD_TRY(queue->ops->counters(queue, &counters));
-    a->counters = counters;
-    if (has_board(c)) {
-        row += TYPES + NARROW_TYPES - (a->bn.lead > 0);
-        a->board = (uint32_t *)counters + WD_COUNTERS_BYTES / sizeof(uint32_t);
-    }
-    return wd_emit_meeting_kernel(queue, row, c->groups * c->blocks, (uint32_t)c->threads,
-                                  (uint32_t)c->shared, a);
+    if (wd_bn_grid_has_board(c)) row += TYPES + NARROW_TYPES - (a->bn.lead > 0);
+    return launch_meeting(queue, c, a, row);
 }
 
 double *wd_bn_grid_sums(void *workspace)

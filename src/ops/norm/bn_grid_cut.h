@@ -70,9 +70,20 @@ void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c);
 cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                 struct bn_grid_args *a, struct wd_kernel_row *rows, int type);
 
+/* Whether blocks show each other sums on the board. */
+bool wd_bn_grid_has_board(const struct wd_bn_grid_cut *c);
+
+/* Emits a kernel that has it. */
+cudnnStatus_t wd_bn_grid_launch_board(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                      struct bn_grid_args *a, struct wd_kernel_row *row);
+
 /* Training by arguments of another engine's: tensors of fp32, fp16 or bf16 (0 to 2), aligned to 16 bytes. */
 cudnnStatus_t wd_bn_grid_train(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                struct bn_grid_args *a, int type);
+
+/* Likewise where a->members neighbours share statistics, by single columns and the board: fp16 or bf16 (1, 2). */
+cudnnStatus_t wd_bn_grid_train_grouped(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                       struct bn_grid_args *a, int type);
 
 /* `rows` are kernels of aligned tensors, then of others but fp64, each by type, and those of both but fp64 that have
  * the board. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instance norm of samples far larger than what the chip holds, channels last: each is a batch norm of its
- * own, by bn_grid's kernels, one launch after the other. All of the chip is there for one sample, and as
+ * Instance and group norm of samples far larger than what the chip holds, channels last: each is a batch norm of
+ * its own, by bn_grid's kernels, one launch after the other, in which the channels of a group share statistics. All of the chip is there for one sample, and as
  * much of it as shared memory holds is read once. The saved mean of a channel with an infinity is that
  * infinity, as of batch norm; NaN by other engines. */
 #include <math.h>
@@ -16,7 +16,7 @@ extern const struct wd_engine wd_engine_norm_training_groups;
 
 /* Measured at 2.2 times what the chip holds, of two bytes and whole units (README.md). Below, each launch's
  * first load and meeting count for more. */
-enum { CHIPS = 2 };
+enum { CHIPS = 2, MEMBERS = 32 /* a thread joins them one by one */ };
 
 /* A problem that matches; the cut of one sample. */
 struct work {
@@ -32,7 +32,12 @@ static bool see(struct work *w, const struct wd_problem *problem)
     (void)wd_norm_groups_see(&w->shape, problem);
     w->cut.space = (struct wd_bn_gpu_space){
         .outer = s->plane, .params = s->channels, .inner = 1, .total = s->channels * s->plane};
-    return wd_bn_grid_cut(&w->cut, s->size, 1, problem->device) && w->cut.meets;
+    if (!wd_bn_grid_cut(&w->cut, s->size, 1, problem->device)) return false;
+    if (s->each > 1 && w->cut.items % s->each != 0) {
+        w->cut.whole = true;
+        if (!wd_bn_grid_cut(&w->cut, s->size, 1, problem->device)) return false;
+    }
+    return w->cut.meets && (s->each == 1 || wd_bn_grid_has_board(&w->cut));
 }
 
 static void prepare(const struct wd_problem *problem, void *prepared)
@@ -53,8 +58,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_norm_places p = wd_norm_places(problem->node->op);
     struct work w;
     int64_t bytes;
-    WD_NEED(problem->node->attr.norms.mode == CUDNN_INSTANCE_NORM, reason, NOT_SUPPORTED,
-            "mode %d is not instance norm", problem->node->attr.norms.mode);
     if (!wd_norm_groups_match(problem, reason)) return false;
     (void)wd_norm_groups_see(&w.shape, problem);
     WD_NEED(is_fp32(problem, p.scale) && is_fp32(problem, p.bias), reason, NOT_SUPPORTED_DATA_TYPE,
@@ -63,6 +66,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(w.shape.size == 2 && w.shape.channels % BN_RUN == 0, reason, NOT_SUPPORTED_SHAPE,
             "%lld channels of %d bytes, needed are multiples of %d, of two bytes",
             (long long)w.shape.channels, w.shape.size, BN_RUN);
+    WD_NEED(w.shape.each <= MEMBERS, reason, NOT_SUPPORTED_SHAPE,
+            "groups of %lld channels, %d at most", (long long)w.shape.each, MEMBERS);
     bytes = w.shape.channels * w.shape.plane * w.shape.size;
     WD_NEED(bytes >= CHIPS * device->multiprocessors * device->shared_per_block, reason,
             NOT_SUPPORTED_SHAPE, "a sample has %lld bytes, less than %d times what the chip holds",
@@ -111,6 +116,7 @@ static struct bn_grid_args args_of(const struct wd_call *call, const struct work
     bn->inner = 1;
     bn->params = (uint32_t)s->params;
     bn->by_params = wd_fastdiv_of(bn->params);
+    a.members = (uint32_t)w->shape.each;
     wd_bn_grid_say(&a, &w->cut);
     return a;
 }
@@ -134,9 +140,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         struct bn_grid_args one = a;
         one.bn.x = (const char *)a.bn.x + n * bytes;
         one.bn.y = (char *)a.bn.y + n * bytes;
-        one.bn.mean.data = behind(a.bn.mean.data, n * w->shape.channels * (int64_t)sizeof(float));
-        one.bn.var.data = behind(a.bn.var.data, n * w->shape.channels * (int64_t)sizeof(float));
-        WD_TRY(wd_bn_grid_train(queue, &w->cut, &one, type));
+        one.bn.mean.data = behind(a.bn.mean.data, n * w->shape.groups * (int64_t)sizeof(float));
+        one.bn.var.data = behind(a.bn.var.data, n * w->shape.groups * (int64_t)sizeof(float));
+        if (w->shape.each == 1) WD_TRY(wd_bn_grid_train(queue, &w->cut, &one, type));
+        else WD_TRY(wd_bn_grid_train_grouped(queue, &w->cut, &one, type));
     }
     return CUDNN_STATUS_SUCCESS;
 }
