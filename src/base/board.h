@@ -6,7 +6,7 @@
 
 enum {
     WD_BOARD_HEAD = 8,         /* words of four bytes: a sector */
-    WD_BOARD_WORDS = 36 << 10, /* of eight bytes, of each of two banks */
+    WD_BOARD_WORDS = 42 << 10, /* of eight bytes, of each of two banks */
     WD_BOARD_BYTES = 4 * WD_BOARD_HEAD + 2 * 8 * WD_BOARD_WORDS,
 };
 

@@ -13,17 +13,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     return wd_bn_grid_emit(call, queue, &kernel_rows[KERNEL_bn_grid_forward_f32]);
 }
 
-cudnnStatus_t wd_bn_grid_train(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
-                               struct bn_grid_args *a, int type)
-{
-    return wd_bn_grid_launch(queue, c, a, &kernel_rows[KERNEL_bn_grid_forward_f32], type);
-}
-
-cudnnStatus_t wd_bn_grid_train_grouped(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+cudnnStatus_t wd_bn_grid_train_samples(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                        struct bn_grid_args *a, int type)
 {
     return wd_bn_grid_launch_board(queue, c, a,
-                                   &kernel_rows[KERNEL_bn_grid_grouped_f16 + type - 1]);
+                                   &kernel_rows[KERNEL_bn_grid_samples_f16 + type - 1]);
 }
 
 const struct wd_engine wd_engine_bn_training_grid = {

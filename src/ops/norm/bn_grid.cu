@@ -88,7 +88,7 @@ __device__ __forceinline__ void join_members(const bn_grid_args &a, bool mine, d
         const double near = of[item_of_column<T>(a, first / V, (int)(first % V))].x;
         double sum = 0, squares = 0;
         around = 0;
-#pragma unroll 2
+#pragma unroll 4
         for (uint32_t k = first; k < first + a.members; ++k) {
             const double2 one = of[item_of_column<T>(a, k / V, (int)(k % V))];
             const double d = one.x - near;
@@ -104,13 +104,14 @@ __device__ __forceinline__ void join_members(const bn_grid_args &a, bool mine, d
     __syncthreads();
 }
 
-// EACH rounds are a part of the ring. GROUPED: by single columns, of which a.members share statistics.
-template <class T, bool LED, bool BOARD, bool GROUPED = false>
+// EACH rounds are a part of the ring. SAMPLES: as many batch norms at once, by single columns of which a.members
+// share statistics.
+template <class T, bool LED, bool BOARD, bool SAMPLES = false>
 __device__ void grid_forward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     using A = acc<T>;
-    const spot p = spot_of<LED>(a);
+    const spot p = spot_of<LED, SAMPLES>(a);
     const T *x = static_cast<const T *>(a.bn.x);
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
@@ -224,7 +225,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         mean = (double)own_pivot + rest;
         cut_off = rest - (mean - (double)own_pivot);
     }
-    if constexpr (GROUPED) join_members<T>(a, mine, mean, around);
+    if constexpr (SAMPLES) join_members<T>(a, mine, mean, around);
     if (mine) {
         inv_std = rsqrt(around * a.inv_terms + a.bn.epsilon);
         column_numbers<A> n;
@@ -275,10 +276,11 @@ __device__ void grid_forward(const bn_grid_args &a)
         }
         if (behind) put_element<T>(a, v, at);
     });
-    if constexpr (GROUPED) {
+    if constexpr (SAMPLES) {
         if (mine && p.block == 0 && c % a.members == 0) {
-            set_param<A>(a.bn.mean, c / a.members, 0, mean, 1.0, 0.0);
-            set_param<A>(a.bn.var, c / a.members, 0, inv_std, 1.0, 0.0);
+            const uint32_t at = (p.sample * a.bn.params + c) / a.members;
+            set_param<A>(a.bn.mean, at, 0, mean, 1.0, 0.0);
+            set_param<A>(a.bn.var, at, 0, inv_std, 1.0, 0.0);
         }
     } else if (mine && p.block == 0) {
         set_param<A>(a.bn.mean, c, 0, mean, 1.0, 0.0);

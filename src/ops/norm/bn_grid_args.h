@@ -48,10 +48,12 @@ struct bn_grid_args {
     uint32_t slots;   /* of 16 bytes, of a tensor's round */
     uint32_t round_bytes; /* of all that is kept */
     uint32_t items;       /* parameters of a group */
-    uint32_t members;     /* neighbours that share statistics, all of a group: grouped kernels */
-    uint32_t span;        /* neighbouring columns of a parameter, ... */
-    uint32_t copies;      /* ... and how often a row has them */
-    uint32_t together;    /* rows of partial sums that are joined at once */
+    uint32_t
+        members;     /* kernels of samples: neighbours that share statistics, all of a group; ... */
+    uint32_t sample; /* ... and units of a sample, which has `by_ranges` groups */
+    uint32_t span;   /* neighbouring columns of a parameter, ... */
+    uint32_t copies; /* ... and how often a row has them */
+    uint32_t together; /* rows of partial sums that are joined at once */
     uint32_t
         half_warp;   /* lanes of a warp that have the same columns differ by this and more, or 32 */
     uint32_t shown;  /* bytes of shared memory before what blocks of a cluster show each other */
@@ -59,6 +61,7 @@ struct bn_grid_args {
     uint32_t column_shares;     /* likewise of a column */
     struct wd_fastdiv by_plane; /* rows of a plane, or of an outer index */
     struct wd_fastdiv by_blocks;
+    struct wd_fastdiv by_ranges;
     struct wd_fastdiv by_runs;
     struct wd_fastdiv by_items;
     struct wd_fastdiv by_columns;

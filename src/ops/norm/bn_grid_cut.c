@@ -98,7 +98,7 @@ static bool lay(struct wd_bn_grid_cut *c)
     c->width = c->pitch;
     c->items = s->params;
     if (c->pitch == own && inner == 1) {
-        c->items = c->width = c->whole ? own : columns_of(own);
+        c->items = c->width = c->whole ? own : c->columns > 0 ? c->columns : columns_of(own);
     } else if (c->pitch == own && inner <= BN_GRID_COLUMNS) {
         c->items = wd_least(planes_of(inner, c->unit), s->params);
         c->width = c->items * inner;
@@ -108,7 +108,7 @@ static bool lay(struct wd_bn_grid_cut *c)
         c->plane = inner / c->width;
         c->items = 1;
     }
-    c->groups = wd_ceil_div(s->params, c->items);
+    c->groups = wd_ceil_div(s->params, c->items) * c->samples;
     c->rows = s->total / c->pitch * c->plane;
     return c->items == 1 ? c->width / c->unit <= HALF : c->width <= BN_GRID_COLUMNS;
 }
@@ -203,7 +203,8 @@ bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
     c->unit = BN_GRID_UNIT / size;
     c->arrays = arrays;
     if (!lay(c)) return false;
-    if (c->span == 1 && c->items == c->width && device->cooperative && !c->whole) narrow(c, device);
+    if (c->span == 1 && c->items == c->width && device->cooperative && !c->whole && c->columns == 0)
+        narrow(c, device);
     return c->rows <= INT32_MAX / 2 && s->total / c->unit <= INT32_MAX && s->params <= INT32_MAX &&
            spread(c, device) && c->groups * c->blocks <= INT32_MAX;
 }
@@ -222,6 +223,8 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool
 {
     int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
     c->whole = whole;
+    c->columns = 0;
+    c->samples = 1;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
     c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE) ? MASK_BYTES : 0;
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
@@ -368,7 +371,9 @@ void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
     a->shown = (uint32_t)(c->shared - c->items * SUM_BYTES);
     a->shares = (uint32_t)(c->threads / c->items);
     a->column_shares = (uint32_t)(c->threads / c->width);
+    a->sample = (uint32_t)(c->space.total / c->unit);
     a->by_blocks = wd_fastdiv_of(a->blocks);
+    a->by_ranges = wd_fastdiv_of((uint32_t)(c->groups / c->samples));
     a->by_runs = wd_fastdiv_of(a->runs);
     a->by_items = wd_fastdiv_of(a->items);
     a->by_columns = wd_fastdiv_of((uint32_t)c->width);

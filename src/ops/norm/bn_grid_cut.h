@@ -11,17 +11,19 @@
 
 struct wd_bn_grid_cut {
     struct wd_bn_gpu_space space;
-    int64_t unit;  /* elements */
-    int arrays;    /* that are kept */
-    bool whole;    /* a group has all columns */
-    int64_t masks; /* bytes of a thread of a round that bits come with, or 0 */
-    bool adds;     /* z, of which a few parts are in shared memory too */
-    int64_t pitch; /* elements of an outer index */
-    int64_t width; /* elements of a group's row */
-    int64_t plane; /* rows of a plane */
-    int64_t rows;  /* of a group */
-    int64_t items; /* parameters of a group */
-    int64_t span;  /* neighbouring columns of a parameter */
+    int64_t unit;    /* elements */
+    int arrays;      /* that are kept */
+    bool whole;      /* a group has all columns */
+    int64_t columns; /* of a group, or 0: as many as do well */
+    int64_t samples; /* batch norms at once, each of c->space */
+    int64_t masks;   /* bytes of a thread of a round that bits come with, or 0 */
+    bool adds;       /* z, of which a few parts are in shared memory too */
+    int64_t pitch;   /* elements of an outer index */
+    int64_t width;   /* elements of a group's row */
+    int64_t plane;   /* rows of a plane */
+    int64_t rows;    /* of a group */
+    int64_t items;   /* parameters of a group */
+    int64_t span;    /* neighbouring columns of a parameter */
     int64_t groups;
     bool meets; /* the blocks of a group; else they are a cluster */
     int64_t blocks;
@@ -42,7 +44,7 @@ struct wd_bn_grid_work {
     struct bn_grid_args args; /* but for pointers and scalars */
 };
 
-/* From c->space, c->adds, c->whole, c->masks, the bytes of an element, and how many tensors are kept.
+/* From c->space, c->adds, c->whole, c->columns, c->samples, c->masks, the bytes of an element, and how many tensors are kept.
  * False where rows would be too wide, or would not begin at units. */
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
                     const struct wd_device *device);
@@ -77,12 +79,9 @@ bool wd_bn_grid_has_board(const struct wd_bn_grid_cut *c);
 cudnnStatus_t wd_bn_grid_launch_board(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                       struct bn_grid_args *a, struct wd_kernel_row *row);
 
-/* Training by arguments of another engine's: tensors of fp32, fp16 or bf16 (0 to 2), aligned to 16 bytes. */
-cudnnStatus_t wd_bn_grid_train(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
-                               struct bn_grid_args *a, int type);
-
-/* Likewise where a->members neighbours share statistics, by single columns and the board: fp16 or bf16 (1, 2). */
-cudnnStatus_t wd_bn_grid_train_grouped(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+/* Training of c->samples batch norms by arguments of another engine's, by single columns and the board, a->members
+ * neighbours sharing statistics: tensors of fp16 or bf16 (1, 2), aligned to 16 bytes. */
+cudnnStatus_t wd_bn_grid_train_samples(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                        struct bn_grid_args *a, int type);
 
 /* `rows` are kernels of aligned tensors, then of others but fp64, each by type, and those of both but fp64 that have

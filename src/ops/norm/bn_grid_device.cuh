@@ -20,6 +20,8 @@ template <class T> using unit = wd_run<T, UNIT<T>>;
 
 struct spot {
     uint32_t group;
+    uint32_t sample;
+    uint32_t range; // of columns: the group, or that of its sample
     uint32_t block; // of the group
     uint32_t run;   // of the group's row
     uint32_t lane;
@@ -34,16 +36,20 @@ struct spot {
 };
 
 // LED: all tensors of x's shape lie off the boundaries by a.bn.lead elements, and have been moved back by them.
-template <bool LED> __device__ __forceinline__ spot spot_of(const bn_grid_args &a)
+// SAMPLES: of as many batch norms at once.
+template <bool LED, bool SAMPLES = false>
+__device__ __forceinline__ spot spot_of(const bn_grid_args &a)
 {
     spot p;
     const uint32_t copies = LED ? a.copying : 0, own = 32 - copies;
     const uint32_t index = threadIdx.x - threadIdx.x / 32 * copies;
     p.group = wd_fastdiv_quotient(blockIdx.x, a.by_blocks);
     p.block = blockIdx.x - p.group * a.blocks;
+    p.sample = SAMPLES ? wd_fastdiv_quotient(p.group, a.by_ranges) : 0;
+    p.range = SAMPLES ? p.group - p.sample * a.by_ranges.divisor : p.group;
     p.lane = wd_fastdiv_quotient(index, a.by_runs);
     p.run = index - p.lane * a.runs;
-    p.first = p.group * a.stride + p.run;
+    p.first = p.range * a.stride + p.run;
     p.copies = LED && (threadIdx.x % 32 >= own || (copies > 0 && p.lane >= a.lanes));
     // the last group may have fewer columns
     p.active = index < a.lanes * a.runs + copies && p.first < a.pitch;
@@ -51,6 +57,7 @@ template <bool LED> __device__ __forceinline__ spot spot_of(const bn_grid_args &
     p.slices = a.blocks * a.lanes;
     // all rounds but the last one are full
     p.rounds = a.rounds - ((a.rounds - 1) * p.slices + p.row >= a.rows);
+    if (SAMPLES) p.first += p.sample * a.sample;
     if (!p.active) p.first = p.row = p.slices = p.rounds = 0;
     p.base = p.first + p.row * a.width;
     p.step = p.slices * a.width;

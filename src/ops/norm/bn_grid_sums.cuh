@@ -41,7 +41,7 @@ template <class T>
 __device__ __forceinline__ uint32_t param_of_column(const bn_grid_args &a, const spot &p,
                                                     uint32_t run, int i)
 {
-    const uint32_t first = p.group * a.items;
+    const uint32_t first = p.range * a.items;
     if (!single_columns(a)) return first + item_of_column<T>(a, run, i);
     const uint32_t column = first + run * UNIT<T> + i;
     return column < a.bn.params ? element_of_column(a, column, a.bn.params) : column;
@@ -51,7 +51,7 @@ template <class T>
 __device__ __forceinline__ uint32_t param_of_item(const bn_grid_args &a, const spot &p,
                                                   uint32_t item)
 {
-    if (!single_columns(a)) return p.group * a.items + item;
+    if (!single_columns(a)) return p.range * a.items + item;
     const uint32_t place = wd_fastdiv_quotient(item, a.by_runs);
     return param_of_column<T>(a, p, item - place * a.runs, place);
 }
@@ -216,6 +216,7 @@ template <class T>
 __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p, uint32_t item)
 {
     const T *x = static_cast<const T *>(a.bn.x);
+    const uint32_t origin = p.range * a.stride + p.sample * a.sample;
     uint32_t column = item * a.span + a.bn.lead;
     if (single_columns(a)) {
         const uint32_t place = wd_fastdiv_quotient(item, a.by_runs);
@@ -225,7 +226,7 @@ __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p,
 #pragma unroll
     for (uint32_t k = 0; k < 3; ++k) {
         const uint32_t row = a.rows / 8 * (1 + 3 * k);
-        some[k] = wd_widen(x[(int64_t)(p.group * a.stride + at_row(a, row)) * UNIT<T> + column]);
+        some[k] = wd_widen(x[(int64_t)(origin + at_row(a, row)) * UNIT<T> + column]);
     }
     return wd_middle_of(some[0], some[1], some[2]);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instance and group norm of samples far larger than what the chip holds, channels last: each is a batch norm of
- * its own, by bn_grid's kernels, one launch after the other, in which the channels of a group share statistics. All of the chip is there for one sample, and as
- * much of it as shared memory holds is read once. The saved mean of a channel with an infinity is that
- * infinity, as of batch norm; NaN by other engines. */
+ * Instance and group norm of much data, channels last: each sample is a batch norm of its own, in which the channels of
+ * a group share statistics. One launch of bn_grid's kernels has as many samples as share out the processors well, and
+ * keeps as much of them as shared memory holds; the rest is read twice. The saved mean of a group with an infinity
+ * may be that infinity, as of batch norm, where other engines say NaN. */
 #include <math.h>
 #include <string.h>
 
+#include "base/board.h"
 #include "base/sizes.h"
 #include "ops/norm/bn_grid_cut.h"
 #include "ops/norm/norm_groups.h"
@@ -14,30 +15,59 @@
 extern const struct wd_engine wd_engine_norm_training_kept;
 extern const struct wd_engine wd_engine_norm_training_groups;
 
-/* Measured at 2.2 times what the chip holds, of two bytes and whole units (README.md). Below, each launch's
- * first load and meeting count for more. */
-enum { CHIPS = 2, MEMBERS = 32 /* a thread joins them one by one */ };
+enum {
+    CHIPS = 1,    /* bytes of x: times what the chip holds (README.md) */
+    MEMBERS = 64, /* of a group: a thread joins them one by one */
+    COLUMNS =
+        320, /* of a team of blocks; as many for each processor's block have room on the board */
+    LAUNCH_MB = 24, /* what moves while a launch begins and its blocks show each other sums */
+};
 
-/* A problem that matches; the cut of one sample. */
+/* A problem that matches; the cut of the samples of a launch. */
 struct work {
     struct norm_groups_shape shape;
     struct wd_bn_grid_cut cut;
 };
 
+/* The columns of a team: as many as can be, in equal shares, of whole units and whole groups. */
+static int64_t columns_of(const struct norm_groups_shape *s)
+{
+    int64_t step = s->each / wd_gcd(s->each, BN_RUN) * BN_RUN;
+    int64_t ranges = wd_ceil_div(s->channels, COLUMNS);
+    while (wd_ceil_div(wd_ceil_div(s->channels, ranges), step) * step > COLUMNS) ++ranges;
+    return wd_ceil_div(wd_ceil_div(s->channels, ranges), step) * step;
+}
+
+/* Samples of a launch: the processors shared out well, and few launches. */
+static int64_t samples_of(const struct norm_groups_shape *s, int64_t ranges, int64_t processors)
+{
+    int64_t bytes = s->samples * s->channels * s->plane * s->size;
+    int64_t best = 0, least = INT64_MAX;
+    for (int64_t launches = 1; launches <= s->samples; ++launches) {
+        int64_t samples = wd_ceil_div(s->samples, launches);
+        int64_t busy = processors / (samples * ranges) * (samples * ranges);
+        int64_t cost;
+        if (busy < 2 * samples * ranges) continue; /* blocks of a team */
+        cost = launches * ((int64_t)LAUNCH_MB << 20) + bytes / 2 * 3 / busy * processors;
+        if (cost < least) best = samples, least = cost;
+    }
+    return best;
+}
+
 /* False where blocks would not meet. */
 static bool see(struct work *w, const struct wd_problem *problem)
 {
     const struct norm_groups_shape *s = &w->shape;
+    struct wd_bn_grid_cut *c = &w->cut;
     memset(w, 0, sizeof *w);
     (void)wd_norm_groups_see(&w->shape, problem);
-    w->cut.space = (struct wd_bn_gpu_space){
+    c->space = (struct wd_bn_gpu_space){
         .outer = s->plane, .params = s->channels, .inner = 1, .total = s->channels * s->plane};
-    if (!wd_bn_grid_cut(&w->cut, s->size, 1, problem->device)) return false;
-    if (s->each > 1 && w->cut.items % s->each != 0) {
-        w->cut.whole = true;
-        if (!wd_bn_grid_cut(&w->cut, s->size, 1, problem->device)) return false;
-    }
-    return w->cut.meets && (s->each == 1 || wd_bn_grid_has_board(&w->cut));
+    c->columns = columns_of(s);
+    c->samples =
+        samples_of(s, wd_ceil_div(s->channels, c->columns), problem->device->multiprocessors);
+    return c->samples > 0 && wd_bn_grid_cut(c, s->size, 1, problem->device) &&
+           wd_bn_grid_has_board(c);
 }
 
 static void prepare(const struct wd_problem *problem, void *prepared)
@@ -68,12 +98,15 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             (long long)w.shape.channels, w.shape.size, BN_RUN);
     WD_NEED(w.shape.each <= MEMBERS, reason, NOT_SUPPORTED_SHAPE,
             "groups of %lld channels, %d at most", (long long)w.shape.each, MEMBERS);
-    bytes = w.shape.channels * w.shape.plane * w.shape.size;
+    bytes = w.shape.samples * w.shape.channels * w.shape.plane * w.shape.size;
     WD_NEED(bytes >= CHIPS * device->multiprocessors * device->shared_per_block, reason,
-            NOT_SUPPORTED_SHAPE, "a sample has %lld bytes, less than %d times what the chip holds",
+            NOT_SUPPORTED_SHAPE, "x has %lld bytes, less than %d times what the chip holds",
             (long long)bytes, CHIPS);
+    WD_NEED(bytes / BN_GRID_UNIT <= INT32_MAX, reason, NOT_SUPPORTED_SHAPE,
+            "x has %lld bytes, more than 2^31 units", (long long)bytes);
     WD_NEED(see(&w, problem), reason, NOT_SUPPORTED_SHAPE,
-            "%lld channels do not go by groups of blocks that meet", (long long)w.shape.channels);
+            "%lld samples of %lld channels do not go by teams of blocks that meet",
+            (long long)w.shape.samples, (long long)w.shape.channels);
     return true;
 }
 
@@ -86,9 +119,7 @@ static const struct wd_engine *other(const struct wd_problem *problem)
 
 static int64_t workspace(const struct wd_problem *problem)
 {
-    struct work w;
-    (void)see(&w, problem);
-    return wd_most(wd_bn_grid_sums_bytes(&w.cut), other(problem)->workspace(problem));
+    return other(problem)->workspace(problem);
 }
 
 static struct bn_grid_args args_of(const struct wd_call *call, const struct work *w,
@@ -99,7 +130,6 @@ static struct bn_grid_args args_of(const struct wd_call *call, const struct work
     struct bn_grid_args a;
     struct bn_vector_args *bn = &a.bn;
     memset(&a, 0, sizeof a);
-    a.sums = wd_bn_grid_sums(call->workspace);
     bn->x = wd_norm_data(call, p.x);
     bn->y = wd_norm_data(call, p.y);
     bn->scale = (struct bn_param){wd_norm_data(call, p.scale), 1};
@@ -136,14 +166,15 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (!wd_norm_aligned(a.bn.x) || !wd_norm_aligned(a.bn.y)) {
         return other(&call->problem)->emit(call, queue);
     }
-    for (int64_t n = 0; n < w->shape.samples; ++n) {
+    for (int64_t n = 0; n < w->shape.samples; n += w->cut.samples) {
+        struct wd_bn_grid_cut c = w->cut;
         struct bn_grid_args one = a;
         one.bn.x = (const char *)a.bn.x + n * bytes;
         one.bn.y = (char *)a.bn.y + n * bytes;
         one.bn.mean.data = behind(a.bn.mean.data, n * w->shape.groups * (int64_t)sizeof(float));
         one.bn.var.data = behind(a.bn.var.data, n * w->shape.groups * (int64_t)sizeof(float));
-        if (w->shape.each == 1) WD_TRY(wd_bn_grid_train(queue, &w->cut, &one, type));
-        else WD_TRY(wd_bn_grid_train_grouped(queue, &w->cut, &one, type));
+        c.groups = c.groups / c.samples * wd_least(c.samples, w->shape.samples - n);
+        WD_TRY(wd_bn_grid_train_samples(queue, &c, &one, type));
     }
     return CUDNN_STATUS_SUCCESS;
 }
