@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instance and group norm of samples of more than twice what the chip holds, channels last: one team of blocks and
- * several, channels that share statistics, in place, NaN, and off the boundaries, where another engine has them. A driver that is a
+ * Instance and group norm of more than what the chip holds, channels last: one launch and several, one team of blocks
+ * and several, channels that share statistics, in place, NaN, and off the boundaries, where another engine has them. A driver that is a
  * stand-in says that its device has few processors, so that little is much. */
 #include <math.h>
 #include <stdlib.h>
@@ -21,66 +21,110 @@ struct shape {
 };
 enum { SMALL = 12 }; /* other engines have no need of size */
 
-static void run(const char *name, const struct shape *s, cudnnDataType_t type, bool off,
-                bool in_place, bool nan)
+static const char *const engines[] = {"norm_inference_samples", "norm_training_samples",
+                                      "norm_backward_samples"};
+
+/* What a case asks for besides. */
+enum { OFF = 1, IN_PLACE = 2, WITH_NAN = 4, NO_PARAMS = 8 };
+
+static void make(struct norms_case *c, const int *dim, const int *stat, const int *scale, int wants)
+{
+    const cudnnDataType_t type = c->x_type;
+    const bool backward = c->phase == NORMS_BACKWARD, in_place = wants & IN_PLACE;
+    tensor_odd = wants & OFF ? 3 : 0;
+    c->x =
+        (in_place && !backward ? tensor_inout : tensor_input)(type, 4, dim, LAYOUT_NHWC, -3.0, 5.0);
+    if (wants & WITH_NAN) {
+        c->x->value[c->x->count - 1] = NAN;
+        tensor_write(c->x);
+    }
+    if (backward) {
+        c->dy = (in_place ? tensor_inout : tensor_input)(type, 4, dim, LAYOUT_NHWC, -2.0, 2.0);
+        c->dx = in_place ? c->dy : norms_fresh(type, 4, dim, LAYOUT_NHWC);
+    } else {
+        c->y = in_place ? c->x : norms_fresh(type, 4, dim, LAYOUT_NHWC);
+    }
+    tensor_odd = 0;
+    c->scale = tensor_input(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW, 0.25, 2.0);
+    if (!backward) {
+        c->bias_tensor = tensor_input(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW, -1.0, 1.0);
+    } else if (!(wants & NO_PARAMS)) {
+        c->dscale = norms_fresh(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW);
+        c->dbias = norms_fresh(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW);
+    }
+    if (c->phase == NORMS_INFERENCE) return;
+    if (backward) {
+        c->inv_std = tensor_input(CUDNN_DATA_FLOAT, 4, stat, LAYOUT_NCHW, 0.3, 1.5);
+        c->mean = tensor_input(CUDNN_DATA_FLOAT, 4, stat, LAYOUT_NCHW, -1.0, 1.0);
+    } else {
+        c->inv_std = norms_fresh(CUDNN_DATA_FLOAT, 4, stat, LAYOUT_NCHW);
+        c->mean = norms_fresh(CUDNN_DATA_FLOAT, 4, stat, LAYOUT_NCHW);
+    }
+}
+
+static void run(const char *name, const struct shape *s, enum norms_phase phase,
+                cudnnDataType_t type, int wants)
 {
     const bool large = harness_all_engines;
     const int height = !large ? SMALL : stands_in ? s->side : s->far[0];
     const int width = !large ? SMALL : stands_in ? s->side : s->far[1];
     const int dim[] = {s->samples, s->channels, height, width};
-    const int stat[] = {s->samples, s->groups ? s->groups : s->channels, 1, 1},
-              scale[] = {1, s->channels, 1, 1};
+    const int stat[] = {s->samples, s->groups ? s->groups : s->channels, 1, 1};
+    const int scale[] = {1, s->channels, 1, 1};
     struct norms_case c = {.mode = s->groups ? CUDNN_GROUP_NORM : CUDNN_INSTANCE_NORM,
-                           .phase = NORMS_TRAINING,
+                           .phase = phase,
                            .x_type = type,
                            .y_type = type,
                            .param_type = CUDNN_DATA_FLOAT,
                            .stat_type = CUDNN_DATA_FLOAT,
-                           .bias = true,
-                           .statistics = true,
+                           .bias = !(wants & NO_PARAMS),
+                           .statistics = phase != NORMS_INFERENCE,
                            .single = true,
                            .epsilon = 0x1p-17};
     const char *engine = "";
-    if (!case_begin("%s/%dx%dx%dx%d", name, dim[0], dim[1], dim[2], dim[3])) return;
-    norms_set_dims(&c, 4, dim, stat, scale);
-    tensor_odd = off ? 3 : 0;
-    c.x = (in_place ? tensor_inout : tensor_input)(type, 4, dim, LAYOUT_NHWC, -3.0, 5.0);
-    if (nan) {
-        c.x->value[c.x->count - 1] = NAN;
-        tensor_write(c.x);
+    if (!case_begin("%s/%s/%dx%dx%dx%dg%d", norms_phase_names[phase], name, dim[0], dim[1], dim[2],
+                    dim[3], s->groups)) {
+        return;
     }
-    c.y = in_place ? c.x : norms_fresh(type, 4, dim, LAYOUT_NHWC);
-    tensor_odd = 0;
-    c.scale = tensor_input(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW, 0.25, 2.0);
-    c.bias_tensor = tensor_input(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW, -1.0, 1.0);
-    c.inv_std = norms_fresh(CUDNN_DATA_FLOAT, 4, stat, LAYOUT_NCHW);
-    c.mean = norms_fresh(CUDNN_DATA_FLOAT, 4, stat, LAYOUT_NCHW);
+    norms_set_dims(&c, 4, dim, stat, scale);
+    make(&c, dim, stat, scale, wants);
     if (norms_run(&c) && large) {
         warpdnnGetLastEngine(harness_handle, &engine);
-        if (strcmp(engine, "norm_training_samples") != 0) case_fail("%s ran", engine);
+        if (strcmp(engine, engines[phase]) != 0) case_fail("%s ran", engine);
     }
     case_end();
 }
 
 int main(int argc, char **argv)
 {
-    static const struct shape two = {2, 32, 0, 363, {1060, 1060}},
+    static const struct shape two = {2, 32, 0, 257, {760, 760}},
                               one = {1, 32, 0, 363, {1060, 1060}},
-                              teams = {2, 72, 0, 242, {701, 703}},
-                              fours = {2, 32, 8, 363, {1060, 1060}},
+                              teams = {2, 72, 0, 172, {501, 503}},
+                              fours = {2, 32, 8, 257, {760, 760}},
                               eights = {1, 72, 9, 242, {701, 703}},
-                              twelves = {1, 72, 6, 242, {701, 703}};
+                              twelves = {3, 72, 6, 140, {411, 403}},
+                              many = {20, 32, 16, 82, {240, 241}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
     harness_start(argc, argv);
-    run("samples", &two, CUDNN_DATA_HALF, false, false, true);
-    run("teams", &teams, CUDNN_DATA_BFLOAT16, false, false, false);
-    run("fours", &fours, CUDNN_DATA_BFLOAT16, false, false, true);
-    run("eights", &eights, CUDNN_DATA_HALF, false, true, false);
-    run("twelves", &twelves, CUDNN_DATA_BFLOAT16, false, false,
-        false); /* one team has all columns */
-    run("grouped_off", &fours, CUDNN_DATA_HALF, true, false, false);
-    run("in_place", &one, CUDNN_DATA_HALF, false, true, false);
-    run("off", &one, CUDNN_DATA_BFLOAT16, true, false, false);
+    run("samples", &two, NORMS_TRAINING, CUDNN_DATA_HALF, WITH_NAN);
+    run("teams", &teams, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, 0);
+    run("fours", &fours, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, WITH_NAN);
+    run("eights", &eights, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
+    run("twelves", &twelves, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, 0);
+    run("many", &many, NORMS_TRAINING, CUDNN_DATA_HALF,
+        0); /* of several launches, the last with fewer */
+    run("in_place", &one, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
+    run("off", &one, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, OFF);
+    run("grouped_off", &fours, NORMS_TRAINING, CUDNN_DATA_HALF, OFF);
+    run("samples", &two, NORMS_INFERENCE, CUDNN_DATA_BFLOAT16, 0);
+    run("off", &one, NORMS_INFERENCE, CUDNN_DATA_HALF, OFF);
+    run("samples", &two, NORMS_BACKWARD, CUDNN_DATA_HALF, 0);
+    run("eights", &eights, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, WITH_NAN);
+    run("twelves", &twelves, NORMS_BACKWARD, CUDNN_DATA_HALF, 0);
+    run("no_params", &teams, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, NO_PARAMS);
+    run("many", &many, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, 0);
+    run("in_place", &fours, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE);
+    run("off", &fours, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, OFF);
     return harness_finish();
 }

@@ -76,29 +76,19 @@ template <class T>
 __device__ __forceinline__ void join_members(const bn_grid_args &a, bool mine, double &mean,
                                              double &around)
 {
-    constexpr uint32_t V = UNIT<T>;
-    double2 *of = area_of();
-    __syncthreads();
-    if (mine) of[threadIdx.x] = make_double2(mean, around);
-    __syncthreads();
+    double sum = 0, squares = 0, inside = 0, near = 0;
+    show_to_members(mine, make_double2(mean, around));
     if (mine) {
-        const uint32_t place = wd_fastdiv_quotient(threadIdx.x, a.by_runs);
-        const uint32_t column = (threadIdx.x - place * a.runs) * V + place;
-        const uint32_t first = column - column % a.members;
-        const double near = of[item_of_column<T>(a, first / V, (int)(first % V))].x;
-        double sum = 0, squares = 0;
-        around = 0;
-#pragma unroll 4
-        for (uint32_t k = first; k < first + a.members; ++k) {
-            const double2 one = of[item_of_column<T>(a, k / V, (int)(k % V))];
+        near = first_member<T>(a).x;
+        each_member<T>(a, [&](const double2 &one) {
             const double d = one.x - near;
             sum += d;
             squares += d * d;
-            around += one.y;
-        }
+            inside += one.y;
+        });
         const double rest = sum / a.members, apart = squares - sum * rest;
         mean = near + rest;
-        around += (double)a.bn.terms * (apart > 0.0 || apart != apart ? apart : 0.0);
+        around = inside + (double)a.bn.terms * (apart > 0.0 || apart != apart ? apart : 0.0);
         around /= a.members;
     }
     __syncthreads();
@@ -278,7 +268,7 @@ __device__ void grid_forward(const bn_grid_args &a)
     });
     if constexpr (SAMPLES) {
         if (mine && p.block == 0 && c % a.members == 0) {
-            const uint32_t at = (p.sample * a.bn.params + c) / a.members;
+            const uint32_t at = statistic_of(a, p, c);
             set_param<A>(a.bn.mean, at, 0, mean, 1.0, 0.0);
             set_param<A>(a.bn.var, at, 0, inv_std, 1.0, 0.0);
         }

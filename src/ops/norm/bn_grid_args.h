@@ -23,6 +23,8 @@ enum {
 
 struct bn_grid_args {
     struct bn_vector_args bn;
+    float *
+        found; /* backward of samples: sums of dy and of dy times xhat, a pair a channel; null: not asked for */
     uint32_t *counters; /* of groups that meet: one each, WD_COUNTER_WORDS apart; null: clusters */
     uint32_t *board;    /* of groups that meet, for their sums (gpu/device/board.cuh), or ... */
     double *sums;       /* ... two an item of each block, and a meeting */
@@ -62,6 +64,7 @@ struct bn_grid_args {
     struct wd_fastdiv by_plane; /* rows of a plane, or of an outer index */
     struct wd_fastdiv by_blocks;
     struct wd_fastdiv by_ranges;
+    struct wd_fastdiv by_members;
     struct wd_fastdiv by_runs;
     struct wd_fastdiv by_items;
     struct wd_fastdiv by_columns;

@@ -13,6 +13,13 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     return wd_bn_grid_emit(call, queue, &kernel_rows[KERNEL_bn_grid_backward_f32]);
 }
 
+cudnnStatus_t wd_bn_grid_back_samples(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                      struct bn_grid_args *a, int type)
+{
+    return wd_bn_grid_launch_board(queue, c, a,
+                                   &kernel_rows[KERNEL_bn_grid_backward_samples_f16 + type - 1]);
+}
+
 const struct wd_engine wd_engine_bn_backward_grid = {
     .name = "bn_backward_grid",
     .op = WD_OP_BN_BACKWARD,

@@ -36,11 +36,14 @@ template <class T, bool LED> struct backward_writer {
     }
 };
 
-template <class T, bool LED, bool BOARD> __device__ void grid_backward(const bn_grid_args &a)
+// SAMPLES: of as many batch norms at once, by single columns of which a.members share statistics.
+template <class T, bool LED, bool BOARD, bool SAMPLES = false>
+__device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
     using A = acc<T>;
-    const spot p = spot_of<LED>(a);
+    const spot p = spot_of<LED, SAMPLES>(a);
+    const auto statistic = [&](uint32_t c) { return SAMPLES ? statistic_of(a, p, c) : c; };
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of dy, and of dy times x - mean
@@ -78,11 +81,11 @@ template <class T, bool LED, bool BOARD> __device__ void grid_backward(const bn_
         if (p.active) {
 #pragma unroll
             for (int i = 0; i < V; ++i)
-                mean[i] = param<A>(a.bn.mean, param_of_column<T>(a, p, p.run, i));
+                mean[i] = param<A>(a.bn.mean, statistic(param_of_column<T>(a, p, p.run, i)));
         }
         if (mine) {
-            n.mean = param<A>(a.bn.mean, c);
-            inv_std = param<A>(a.bn.var, c);
+            n.mean = param<A>(a.bn.mean, statistic(c));
+            inv_std = param<A>(a.bn.var, statistic(c));
             scale = param<A>(a.bn.scale, c);
             if (p.block ==
                 0) { // which writes them, too, and with a board waits for nobody's reading
@@ -127,12 +130,24 @@ template <class T, bool LED, bool BOARD> __device__ void grid_backward(const bn_
     }
     const double2 all = exchange<T, BOARD>(a, p, value);
     double dscale = 0;
+    double2 shared = make_double2(0.0, 0.0); // of all that share statistics, each times its scale
+    if constexpr (SAMPLES) {
+        show_to_members(mine, make_double2(scale * all.x, scale * all.y));
+        if (mine) each_member<T>(a, [&](const double2 &one) { shared = plus(shared, one); });
+        __syncthreads();
+    }
     if (mine) {
         const double scaled = (double)scale * inv_std;
         dscale = all.y * inv_std;
         n.factor = (A)scaled;
-        n.base = (A)(-scaled * all.x * a.inv_terms);
-        n.slope = (A)(-scaled * dscale * inv_std * a.inv_terms);
+        if constexpr (SAMPLES) {
+            const double each = inv_std * a.inv_terms / a.members;
+            n.base = (A)(-each * shared.x);
+            n.slope = (A)(-each * shared.y * inv_std * inv_std);
+        } else {
+            n.base = (A)(-scaled * all.x * a.inv_terms);
+            n.slope = (A)(-scaled * dscale * inv_std * a.inv_terms);
+        }
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
@@ -156,7 +171,13 @@ template <class T, bool LED, bool BOARD> __device__ void grid_backward(const bn_
         put_element<T>(a, n.factor * g + n.base + n.slope * (wd_widen(x[at]) - n.mean), at);
         if (a.bn.dz) static_cast<T *>(a.bn.dz)[at] = given;
     });
-    if (mine && p.block == 0) {
+    if constexpr (SAMPLES) {
+        if (mine && p.block == 0 && a.found) {
+            float *found = a.found + 2 * (p.sample * a.bn.params + c);
+            found[0] = (float)all.x;
+            found[1] = (float)dscale;
+        }
+    } else if (mine && p.block == 0) {
         const double alpha = a.bn.alpha_param, beta = a.bn.beta_param;
         set_param<A>(a.bn.dscale, c, old_dscale, dscale, alpha, beta);
         set_param<A>(a.bn.dbias, c, old_dbias, all.x, alpha, beta);

@@ -167,17 +167,19 @@ static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
     int64_t room =
         two ? device->shared_per_processor / 2 - BLOCK_RESERVED : device->shared_per_block;
     int64_t most = device->cooperative ? CLUSTER_MOST : 1;
+    bool clusters = c->columns == 0;
     int64_t worth = wanted(c, threads);
     int64_t meeting = device->grids_meet ? device->multiprocessors / c->groups : 0;
     int64_t blocks = 1;
     c->meets = false;
     /* the smallest cluster that keeps everything, two blocks a processor if they may be small; more
      * blocks where the chip has room and they have work */
-    while (blocks < most && !share(c, threads, blocks, room)) blocks *= 2;
-    while (blocks < most && blocks < worth && c->groups * blocks * 2 <= device->multiprocessors) {
+    while (clusters && blocks < most && !share(c, threads, blocks, room)) blocks *= 2;
+    while (clusters && blocks < most && blocks < worth &&
+           c->groups * blocks * 2 <= device->multiprocessors) {
         blocks *= 2;
     }
-    if (share(c, threads, blocks, room) &&
+    if (clusters && share(c, threads, blocks, room) &&
         (c->groups * blocks >= device->multiprocessors || worth <= most || meeting <= most)) {
         return true;
     }
@@ -373,6 +375,7 @@ void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
     a->column_shares = (uint32_t)(c->threads / c->width);
     a->sample = (uint32_t)(c->space.total / c->unit);
     a->by_blocks = wd_fastdiv_of(a->blocks);
+    a->by_members = wd_fastdiv_of(wd_most(a->members, 1));
     a->by_ranges = wd_fastdiv_of((uint32_t)(c->groups / c->samples));
     a->by_runs = wd_fastdiv_of(a->runs);
     a->by_items = wd_fastdiv_of(a->items);

@@ -14,7 +14,7 @@ struct wd_bn_grid_cut {
     int64_t unit;    /* elements */
     int arrays;      /* that are kept */
     bool whole;      /* a group has all columns */
-    int64_t columns; /* of a group, or 0: as many as do well */
+    int64_t columns; /* of a group, whose blocks meet if they can; or 0: as many as do well */
     int64_t samples; /* batch norms at once, each of c->space */
     int64_t masks;   /* bytes of a thread of a round that bits come with, or 0 */
     bool adds;       /* z, of which a few parts are in shared memory too */
@@ -79,10 +79,12 @@ bool wd_bn_grid_has_board(const struct wd_bn_grid_cut *c);
 cudnnStatus_t wd_bn_grid_launch_board(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                       struct bn_grid_args *a, struct wd_kernel_row *row);
 
-/* Training of c->samples batch norms by arguments of another engine's, by single columns and the board, a->members
+/* Training, and backward, of c->samples batch norms by arguments of another engine's, by single columns and the board, a->members
  * neighbours sharing statistics: tensors of fp16 or bf16 (1, 2), aligned to 16 bytes. */
 cudnnStatus_t wd_bn_grid_train_samples(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                        struct bn_grid_args *a, int type);
+cudnnStatus_t wd_bn_grid_back_samples(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
+                                      struct bn_grid_args *a, int type);
 
 /* `rows` are kernels of aligned tensors, then of others but fp64, each by type, and those of both but fp64 that have
  * the board. */

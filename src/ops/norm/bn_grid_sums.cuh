@@ -348,6 +348,48 @@ __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p
     }
 }
 
+// Parameters that share statistics, of samples: all of a group's, which has single columns. What each thread of a
+// parameter has is shown, and read by those of its neighbours; then all threads meet once more.
+__device__ __forceinline__ void show_to_members(bool mine, double2 own)
+{
+    __syncthreads();
+    if (mine) area_of()[threadIdx.x] = own;
+    __syncthreads();
+}
+
+// The first column of the group in which that of the thread's parameter is.
+template <class T>
+__device__ __forceinline__ uint32_t first_column_of_members(const bn_grid_args &a)
+{
+    const uint32_t place = wd_fastdiv_quotient(threadIdx.x, a.by_runs);
+    const uint32_t column = (threadIdx.x - place * a.runs) * UNIT<T> + place;
+    return wd_fastdiv_quotient(column, a.by_members) * a.members;
+}
+
+template <class T>
+__device__ __forceinline__ double2 member_at(const bn_grid_args &a, uint32_t column)
+{
+    return area_of()[item_of_column<T>(a, column / UNIT<T>, (int)(column % UNIT<T>))];
+}
+
+template <class T> __device__ __forceinline__ double2 first_member(const bn_grid_args &a)
+{
+    return member_at<T>(a, first_column_of_members<T>(a));
+}
+
+template <class T, class F> __device__ __forceinline__ void each_member(const bn_grid_args &a, F f)
+{
+    const uint32_t first = first_column_of_members<T>(a);
+#pragma unroll 4
+    for (uint32_t k = 0; k < a.members; ++k) f(member_at<T>(a, first + k));
+}
+
+// Where the statistics of a parameter are.
+__device__ __forceinline__ uint32_t statistic_of(const bn_grid_args &a, const spot &p, uint32_t c)
+{
+    return wd_fastdiv_quotient(p.sample * a.bn.params + c, a.by_members);
+}
+
 // At the end: others of a cluster may still read what this block showed.
 __device__ __forceinline__ void leave(const bn_grid_args &a)
 {

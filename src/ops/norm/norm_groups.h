@@ -7,6 +7,7 @@
 
 #include "ops/norm/norm_gpu.h"
 #include "ops/norm/norm_groups_cut.h"
+#include "ops/norm/norm_kept_args.h"
 #include "ops/norm/norm_kept_cut.h"
 
 /* False where samples are not outermost, or channels neither next nor last. */
@@ -31,5 +32,10 @@ void wd_norm_kept_prepare(const struct wd_problem *problem, void *work);
 struct wd_norm_kept_work wd_norm_kept_work_of(const struct wd_problem *problem);
 cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *queue,
                                 const struct wd_norm_kept_work *work);
+
+/* dscale and dbias from what was found of each channel of each sample. */
+cudnnStatus_t wd_norm_kept_sum_params(struct wd_queue *queue, const struct norm_groups_shape *s,
+                                      struct norm_kept_sums *sums, struct norm_rows_param dscale,
+                                      struct norm_rows_param dbias);
 
 #endif

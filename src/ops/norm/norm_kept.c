@@ -109,18 +109,29 @@ int64_t wd_norm_kept_workspace(const struct wd_problem *problem)
 }
 
 /* dscale and dbias, from what blocks left. */
-static cudnnStatus_t emit_params(struct wd_queue *queue, const struct norm_groups_shape *s,
-                                 const struct norm_kept_cut *c, struct norm_kept_args *a)
+static cudnnStatus_t emit_params(struct wd_queue *queue, struct norm_kept_args *a)
 {
     int64_t rows = a->samples * (int64_t)a->slices;
     int64_t warps = 1;
     while (warps * (WARP / NORM_KEPT_FINISH) < rows && warps < NORM_ROWS_THREADS / WARP) warps *= 2;
-    if (s->columns || c->blocks == 1) a->length = 0;
-    a->part = (uint32_t)stretch(s, c);
-    a->lanes = a->runs ? (uint32_t)(16 / s->size) : 1;
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_norm_kept_params],
-                          wd_ceil_div(s->channels, NORM_KEPT_FINISH), (uint32_t)(warps * WARP), 0,
+                          wd_ceil_div(a->channels, NORM_KEPT_FINISH), (uint32_t)(warps * WARP), 0,
                           a);
+}
+
+cudnnStatus_t wd_norm_kept_sum_params(struct wd_queue *queue, const struct norm_groups_shape *s,
+                                      struct norm_kept_sums *sums, struct norm_rows_param dscale,
+                                      struct norm_rows_param dbias)
+{
+    struct norm_kept_args a;
+    memset(&a, 0, sizeof a);
+    a.sums = sums;
+    a.samples = (uint32_t)s->samples;
+    a.slices = 1;
+    a.channels = (uint32_t)s->channels;
+    a.dscale = dscale;
+    a.dbias = dbias;
+    return emit_params(queue, &a);
 }
 
 /* ---- Emitting ---- */
@@ -211,7 +222,11 @@ cudnnStatus_t wd_norm_kept_emit(const struct wd_call *call, struct wd_queue *que
         WD_TRY(wd_emit_cluster_kernel(queue, row, c.teams * c.blocks, (uint32_t)c.threads,
                                       (uint32_t)c.blocks, (uint32_t)c.shared, &a));
     }
-    return a.sums ? emit_params(queue, s, &c, &a) : CUDNN_STATUS_SUCCESS;
+    if (!a.sums) return CUDNN_STATUS_SUCCESS;
+    if (s->columns || c.blocks == 1) a.length = 0;
+    a.part = (uint32_t)stretch(s, &c);
+    a.lanes = a.runs ? (uint32_t)(16 / s->size) : 1;
+    return emit_params(queue, &a);
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)

@@ -7,20 +7,25 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/board.h"
 #include "base/sizes.h"
 #include "ops/norm/bn_grid_cut.h"
 #include "ops/norm/norm_groups.h"
 
 extern const struct wd_engine wd_engine_norm_training_kept;
 extern const struct wd_engine wd_engine_norm_training_groups;
+extern const struct wd_engine wd_engine_norm_inference_groups;
+extern const struct wd_engine wd_engine_norm_backward_kept;
+extern const struct wd_engine wd_engine_norm_backward_groups;
 
 enum {
     CHIPS = 1,    /* bytes of x: times what the chip holds (README.md) */
     MEMBERS = 64, /* of a group: a thread joins them one by one */
-    COLUMNS =
-        320, /* of a team of blocks; as many for each processor's block have room on the board */
-    LAUNCH_MB = 24, /* what moves while a launch begins and its blocks show each other sums */
+    COLUMNS_MOST =
+        320, /* of a team of blocks: as many for each processor's block have room on the board */
+    COLUMNS_LEAST = 64, /* of a team, where there are as many */
+    LAUNCHES_MOST = 32,
+    LAUNCH_MB = 16,   /* what could move while a launch begins */
+    WORD_BYTES = 500, /* likewise while each block reads a word of the board: 132 x 256 take 4 us */
 };
 
 /* A problem that matches; the cut of the samples of a launch. */
@@ -29,29 +34,45 @@ struct work {
     struct wd_bn_grid_cut cut;
 };
 
-/* The columns of a team: as many as can be, in equal shares, of whole units and whole groups. */
-static int64_t columns_of(const struct norm_groups_shape *s)
+/* What moves, in bytes at the rate of all processors with all threads, if a launch has so many samples and a team of
+ * blocks so many columns; 0: a team would be one block. */
+static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t columns,
+                   const struct wd_device *device)
 {
-    int64_t step = s->each / wd_gcd(s->each, BN_RUN) * BN_RUN;
-    int64_t ranges = wd_ceil_div(s->channels, COLUMNS);
-    while (wd_ceil_div(wd_ceil_div(s->channels, ranges), step) * step > COLUMNS) ++ranges;
-    return wd_ceil_div(wd_ceil_div(s->channels, ranges), step) * step;
+    int64_t ranges = wd_ceil_div(s->channels, columns);
+    int64_t blocks = device->multiprocessors / (samples * ranges);
+    int64_t units = columns / BN_RUN;
+    double bytes = (double)samples * (double)(s->channels * s->plane * s->size);
+    double held = (double)device->multiprocessors * (double)device->shared_per_block;
+    double busy = (double)(blocks * samples * ranges) / device->multiprocessors;
+    busy *= (double)(BN_GRID_THREADS / units * units) / BN_GRID_THREADS;
+    busy *= (double)s->channels / (double)(ranges * columns);
+    if (blocks < 2) return 0;
+    /* the last launch may have fewer samples, which take as long */
+    return (double)wd_ceil_div(s->samples, samples) *
+           (((2 * s->arrays + 1) * bytes - fmin(held, s->arrays * bytes)) / busy +
+            ((double)LAUNCH_MB * (1 << 20)) + (double)(WORD_BYTES * blocks * columns));
 }
 
-/* Samples of a launch: the processors shared out well, and few launches. */
-static int64_t samples_of(const struct norm_groups_shape *s, int64_t ranges, int64_t processors)
+/* The samples of a launch and the columns of a team, which are whole units and whole groups. False where there are
+ * none. */
+static bool share(struct work *w, const struct wd_device *device)
 {
-    int64_t bytes = s->samples * s->channels * s->plane * s->size;
-    int64_t best = 0, least = INT64_MAX;
-    for (int64_t launches = 1; launches <= s->samples; ++launches) {
+    const struct norm_groups_shape *s = &w->shape;
+    int64_t step = s->each / wd_gcd(s->each, BN_RUN) * BN_RUN;
+    int64_t first = wd_least(COLUMNS_LEAST, s->channels);
+    double least = 0;
+    for (int64_t launches = 1; launches <= wd_least(s->samples, LAUNCHES_MOST); ++launches) {
         int64_t samples = wd_ceil_div(s->samples, launches);
-        int64_t busy = processors / (samples * ranges) * (samples * ranges);
-        int64_t cost;
-        if (busy < 2 * samples * ranges) continue; /* blocks of a team */
-        cost = launches * ((int64_t)LAUNCH_MB << 20) + bytes / 2 * 3 / busy * processors;
-        if (cost < least) best = samples, least = cost;
+        for (int64_t c = wd_ceil_div(first, step) * step; c <= COLUMNS_MOST; c += step) {
+            double all = cost(s, samples, c, device);
+            if (all == 0 || (least > 0 && all >= least)) continue;
+            least = all;
+            w->cut.samples = samples;
+            w->cut.columns = c;
+        }
     }
-    return best;
+    return least > 0;
 }
 
 /* False where blocks would not meet. */
@@ -63,16 +84,23 @@ static bool see(struct work *w, const struct wd_problem *problem)
     (void)wd_norm_groups_see(&w->shape, problem);
     c->space = (struct wd_bn_gpu_space){
         .outer = s->plane, .params = s->channels, .inner = 1, .total = s->channels * s->plane};
-    c->columns = columns_of(s);
-    c->samples =
-        samples_of(s, wd_ceil_div(s->channels, c->columns), problem->device->multiprocessors);
-    return c->samples > 0 && wd_bn_grid_cut(c, s->size, 1, problem->device) &&
+    return share(w, problem->device) && wd_bn_grid_cut(c, s->size, s->arrays, problem->device) &&
            wd_bn_grid_has_board(c);
 }
 
 static void prepare(const struct wd_problem *problem, void *prepared)
 {
     (void)see(prepared, problem);
+}
+
+static bool is_backward(const struct wd_problem *problem)
+{
+    return problem->node->op == WD_OP_NORM_BACKWARD;
+}
+
+static bool is_inference(const struct wd_problem *problem)
+{
+    return problem->node->op == WD_OP_NORM_INFERENCE;
 }
 
 /* What is absent is not. */
@@ -89,9 +117,11 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct work w;
     int64_t bytes;
     if (!wd_norm_groups_match(problem, reason)) return false;
+    WD_NEED(!is_inference(problem) || !wd_norm_groups_given(problem), reason, NOT_SUPPORTED,
+            "the statistics are given");
     (void)wd_norm_groups_see(&w.shape, problem);
-    WD_NEED(is_fp32(problem, p.scale) && is_fp32(problem, p.bias), reason, NOT_SUPPORTED_DATA_TYPE,
-            "scale or bias is missing or not fp32");
+    WD_NEED(is_fp32(problem, p.scale) && (is_backward(problem) || is_fp32(problem, p.bias)), reason,
+            NOT_SUPPORTED_DATA_TYPE, "scale or bias is missing or not fp32");
     WD_NEED(w.shape.columns, reason, NOT_SUPPORTED_LAYOUT, "channels are not last");
     WD_NEED(w.shape.size == 2 && w.shape.channels % BN_RUN == 0, reason, NOT_SUPPORTED_SHAPE,
             "%lld channels of %d bytes, needed are multiples of %d, of two bytes",
@@ -113,13 +143,29 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 /* What takes tensors that lie otherwise. */
 static const struct wd_engine *other(const struct wd_problem *problem)
 {
+    if (is_backward(problem)) {
+        return wd_norm_kept_takes(problem) ? &wd_engine_norm_backward_kept
+                                           : &wd_engine_norm_backward_groups;
+    }
+    if (is_inference(problem)) return &wd_engine_norm_inference_groups;
     return wd_norm_kept_takes(problem) ? &wd_engine_norm_training_kept
                                        : &wd_engine_norm_training_groups;
 }
 
+/* Bytes of what is found of channels. */
+static int64_t found_bytes(const struct wd_problem *problem, const struct norm_groups_shape *s)
+{
+    struct wd_norm_places p = wd_norm_places(problem->node->op);
+    if (!is_backward(problem)) return 0;
+    if (!wd_norm_tensor(problem, p.dscale) && !wd_norm_tensor(problem, p.dbias)) return 0;
+    return s->samples * s->channels * (int64_t)sizeof(struct norm_kept_sums);
+}
+
 static int64_t workspace(const struct wd_problem *problem)
 {
-    return other(problem)->workspace(problem);
+    struct norm_groups_shape s;
+    (void)wd_norm_groups_see(&s, problem);
+    return wd_most(found_bytes(problem, &s), other(problem)->workspace(problem));
 }
 
 static struct bn_grid_args args_of(const struct wd_call *call, const struct work *w,
@@ -132,11 +178,17 @@ static struct bn_grid_args args_of(const struct wd_call *call, const struct work
     memset(&a, 0, sizeof a);
     bn->x = wd_norm_data(call, p.x);
     bn->y = wd_norm_data(call, p.y);
+    bn->dy = wd_norm_data(call, p.dy);
     bn->scale = (struct bn_param){wd_norm_data(call, p.scale), 1};
     bn->bias = (struct bn_param){wd_norm_data(call, p.bias), 1};
     bn->mean = (struct bn_param){wd_norm_data(call, p.mean), 1};
     bn->var = (struct bn_param){wd_norm_data(call, p.inv_std), 1};
-    bn->epsilon = wd_call_view(call, NORM_TRAIN_EPSILON).value;
+    if (is_backward(&call->problem)) {
+        a.found = found_bytes(&call->problem, &w->shape) > 0 ? call->workspace : NULL;
+    } else {
+        int epsilon = is_inference(&call->problem) ? NORM_INFER_EPSILON : NORM_TRAIN_EPSILON;
+        bn->epsilon = wd_call_view(call, epsilon).value;
+    }
     bn->wide_alpha = bn->alpha = 1.0F;
     bn->wide_high = bn->high = INFINITY;
     bn->aligned = true;
@@ -162,26 +214,60 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const struct work *w = wd_call_prepared(call, prepare, &own);
     int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
     struct bn_grid_args a = args_of(call, w, queue->device);
-    int64_t bytes = w->cut.space.total * w->shape.size;
-    if (!wd_norm_aligned(a.bn.x) || !wd_norm_aligned(a.bn.y)) {
+    const struct norm_groups_shape *s = &w->shape;
+    struct wd_norm_places p = wd_norm_places(call->problem.node->op);
+    bool backward = is_backward(&call->problem);
+    int64_t bytes = w->cut.space.total * s->size;
+    if (!wd_norm_aligned(a.bn.x) || !wd_norm_aligned(a.bn.y) ||
+        (backward && !wd_norm_aligned(a.bn.dy))) {
         return other(&call->problem)->emit(call, queue);
     }
-    for (int64_t n = 0; n < w->shape.samples; n += w->cut.samples) {
+    for (int64_t n = 0; n < s->samples; n += w->cut.samples) {
         struct wd_bn_grid_cut c = w->cut;
         struct bn_grid_args one = a;
         one.bn.x = (const char *)a.bn.x + n * bytes;
         one.bn.y = (char *)a.bn.y + n * bytes;
-        one.bn.mean.data = behind(a.bn.mean.data, n * w->shape.groups * (int64_t)sizeof(float));
-        one.bn.var.data = behind(a.bn.var.data, n * w->shape.groups * (int64_t)sizeof(float));
-        c.groups = c.groups / c.samples * wd_least(c.samples, w->shape.samples - n);
-        WD_TRY(wd_bn_grid_train_samples(queue, &c, &one, type));
+        one.bn.mean.data = behind(a.bn.mean.data, n * s->groups * (int64_t)sizeof(float));
+        one.bn.var.data = behind(a.bn.var.data, n * s->groups * (int64_t)sizeof(float));
+        c.groups = c.groups / c.samples * wd_least(c.samples, s->samples - n);
+        if (backward) {
+            one.bn.dy = (const char *)a.bn.dy + n * bytes;
+            if (a.found) one.found = a.found + 2 * n * s->channels;
+            WD_TRY(wd_bn_grid_back_samples(queue, &c, &one, type));
+        } else {
+            WD_TRY(wd_bn_grid_train_samples(queue, &c, &one, type));
+        }
     }
-    return CUDNN_STATUS_SUCCESS;
+    if (!a.found) return CUDNN_STATUS_SUCCESS;
+    return wd_norm_kept_sum_params(queue, s, (struct norm_kept_sums *)a.found,
+                                   wd_norm_param(call, p.dscale), wd_norm_param(call, p.dbias));
 }
 
 const struct wd_engine wd_engine_norm_training_samples = {
     .name = "norm_training_samples",
     .op = WD_OP_NORM_TRAINING,
+    .device = WD_GPU,
+    .match = match,
+    .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
+    .emit = emit,
+};
+
+const struct wd_engine wd_engine_norm_backward_samples = {
+    .name = "norm_backward_samples",
+    .op = WD_OP_NORM_BACKWARD,
+    .device = WD_GPU,
+    .match = match,
+    .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
+    .emit = emit,
+};
+
+const struct wd_engine wd_engine_norm_inference_samples = {
+    .name = "norm_inference_samples",
+    .op = WD_OP_NORM_INFERENCE,
     .device = WD_GPU,
     .match = match,
     .workspace = workspace,
