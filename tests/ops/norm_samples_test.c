@@ -97,13 +97,12 @@ static void run(const char *name, const struct shape *s, enum norms_phase phase,
 
 int main(int argc, char **argv)
 {
-    static const struct shape two = {2, 32, 0, 257, {760, 760}},
-                              one = {1, 32, 0, 363, {1060, 1060}},
-                              teams = {2, 72, 0, 172, {501, 503}},
-                              fours = {2, 32, 8, 257, {760, 760}},
-                              eights = {1, 72, 9, 242, {701, 703}},
-                              twelves = {3, 72, 6, 140, {411, 403}},
-                              many = {20, 32, 16, 82, {240, 241}};
+    static const struct shape two = {2, 32, 0, 257, {530, 530}}, one = {1, 32, 0, 363, {750, 750}},
+                              teams = {2, 72, 0, 172, {353, 354}},
+                              fours = {2, 32, 8, 257, {530, 530}},
+                              eights = {1, 72, 9, 242, {500, 500}},
+                              twelves = {3, 72, 6, 140, {288, 289}},
+                              many = {20, 32, 16, 82, {168, 168}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
     harness_start(argc, argv);
