@@ -220,20 +220,16 @@ template <class T> __device__ __forceinline__ void sheet_maxima(const pool_band_
     const pool_band_axis *x = a.axis;
     sheet_max_box b;
     uint32_t n = blockIdx.x;
-#pragma unroll
-    for (int i = 2; i >= 0; --i) {
-        b.made[i].low = (int)wd_take_rest(n, x[i].by_tiles) * x[i].outs;
-        b.made[i].count = min(x[i].outs, x[i].image - b.made[i].low);
-        b.over[i] = windows_over(x[i], b.made[i].low, b.made[i].low + b.made[i].count - 1);
-    }
+    pairs_over(a, n, b.made, b.over);
     const uint32_t outer = n * a.tile_outer;
     b.images = min(a.tile_outer, a.outer - outer);
     b.pitch = x[2].by_window.divisor * a.inner;
     const int image[3] = {1, x[1].image, x[2].image};
     const int windows[3] = {1, x[1].windows, x[2].windows};
     all_of(a.shares, windows, b.over);
+    b.under[0] = {0, 1};
 #pragma unroll
-    for (int i = 0; i < 3; ++i) b.under[i] = image_under(x[i], b.over[i]);
+    for (int i = 1; i < 3; ++i) b.under[i] = image_under(x[i], b.over[i], 2, 3);
     all_of(a.from, image, b.under);
     const placed px = place_of(outer, b.images, b.under, 1, image[1], image[2], a.inner);
     const placed py = place_of(outer, b.images, b.over, 1, windows[1], windows[2], a.inner);
