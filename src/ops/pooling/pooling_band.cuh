@@ -138,9 +138,10 @@ __device__ __forceinline__ void copy_line(unsigned char *into, const unsigned ch
     }
 }
 
-template <class T>
-__device__ __forceinline__ void stage_band(const pool_band_part &part, const void *tensor,
-                                           const placed &p, uint32_t inner)
+// EDGES: lines may share 16 bytes with what lies around the tensor, which is not read.
+template <class T, bool EDGES>
+__device__ __forceinline__ void stage_lines(const pool_band_part &part, const void *tensor,
+                                            const placed &p, uint32_t inner)
 {
     const unsigned char *begin = static_cast<const unsigned char *>(tensor);
     const uint32_t to = first_at<T>(part, tensor, p);
@@ -152,14 +153,17 @@ __device__ __forceinline__ void stage_band(const pool_band_part &part, const voi
                   const uint32_t chunks = (skew + length * (uint32_t)sizeof(T) + 15) / 16;
                   const unsigned char *source = first - skew;
                   unsigned char *into = band_at((to + at) & ~15u);
-                  // what lies around the tensor is not read
+                  if (!EDGES) {
+                      if (lanes == 8) copy_line<8>(into, source, lane, chunks, 8);
+                      else copy_line<0>(into, source, lane, chunks, lanes);
+                      return;
+                  }
                   const bool low = element < skew / (uint32_t)sizeof(T);
                   const uint32_t after = (16 * chunks - skew) / (uint32_t)sizeof(T) - length;
                   const uint32_t high = chunks - (after > part.total - element - length);
-                  const uint32_t begins = low && lane == 0 ? lanes : lane;
-                  if (lanes == 8) copy_line<8>(into, source, begins, high, 8);
-                  else copy_line<0>(into, source, begins, high, lanes);
-                  if (low == 0 && high == chunks) return;
+                  copy_line<0>(into, source, low && lane == 0 ? lanes : lane, high, lanes);
+                  if (!low && high == chunks) return;
+#pragma unroll 1
                   for (uint32_t i = lane; i < length; i += lanes) {
                       const uint32_t byte = skew + i * (uint32_t)sizeof(T), chunk = byte / 16;
                       if (!(low && chunk == 0) && chunk < high) continue;
@@ -167,6 +171,20 @@ __device__ __forceinline__ void stage_band(const pool_band_part &part, const voi
                           *reinterpret_cast<const T *>(source + byte);
                   }
               });
+}
+
+template <class T>
+__device__ __forceinline__ void stage_band(const pool_band_part &part, const void *tensor,
+                                           const placed &p, uint32_t inner)
+{
+    constexpr uint32_t V = 16 / (uint32_t)sizeof(T);
+    // the box's last row, if it has any
+    const uint32_t row = ((p.images - 1) * (uint32_t)p.extent[0] + (uint32_t)p.on[0].count - 1) *
+                             (uint32_t)p.extent[1] +
+                         (uint32_t)p.on[1].count - 1;
+    const uint32_t end = p.first + (row * (uint32_t)p.extent[2] + (uint32_t)p.on[2].count) * inner;
+    if (p.first < V || part.total - end < V) stage_lines<T, true>(part, tensor, p, inner);
+    else stage_lines<T, false>(part, tensor, p, inner);
 }
 
 // A run of sums as it goes out: alpha * sum + beta * what is there.
