@@ -10,8 +10,9 @@
 #include "ops/pooling/pooling_sheet_cut.h"
 
 enum {
-    BYTES = 54 << 10,     /* of a block's shared memory: four blocks a processor */
     SHEET_ROWS_LEAST = 4, /* of a thread: rows of windows overlap */
+    LANES_FEW = 8,        /* lanes read and write whole lines of the cache */
+    LANES_BUSY = 192,     /* of a block */
 };
 
 struct cut {
@@ -31,7 +32,7 @@ static int64_t lay(struct pool_band_part *part, int64_t at, int64_t images, cons
     const int64_t line = count[2] * unit;
     int64_t span = line; /* of what has been laid out so far */
     int64_t longest = line;
-    int64_t pitch;
+    int64_t pitch, lines;
     memset(part, 0, sizeof *part);
     part->at = (uint32_t)at;
     part->whole = (uint32_t)whole;
@@ -47,8 +48,13 @@ static int64_t lay(struct pool_band_part *part, int64_t at, int64_t images, cons
     part->pitch[0] = (uint32_t)pitch;
     span += (images - 1) * pitch;
     if (whole >= 3) longest = span;
-    for (part->lanes = 32; part->lanes > 1 && part->lanes / 2 * align >= longest + align;) {
-        part->lanes /= 2;
+    /* few lanes: what a line takes first is done for several of them at once */
+    lines = whole >= 3 ? 1 : images * (whole >= 2 ? 1 : count[0] * (whole >= 1 ? 1 : count[1]));
+    for (part->lanes = 5; part->lanes > 0; part->lanes -= 1) {
+        const int64_t half = (int64_t)1 << (part->lanes - 1);
+        if (half * align < longest + align && (half < LANES_FEW || half * lines < LANES_BUSY)) {
+            break;
+        }
     }
     return wd_pool_round_up(span + 2 * align, align);
 }
@@ -64,9 +70,9 @@ static int64_t over(const struct wd_pool_shape *s, int axis, int64_t elements)
     return wd_least((elements + s->window[axis] - 2) / s->stride[axis] + 1, s->windows[axis]);
 }
 
-static bool is_sheet(enum wd_pool_band_work work)
+static bool is_columns(enum wd_pool_band_work work)
 {
-    return work >= WD_POOL_SHEET_SPREAD;
+    return work >= WD_POOL_COLUMNS_FORWARD;
 }
 
 static bool is_pairs(enum wd_pool_band_work work)
@@ -76,19 +82,13 @@ static bool is_pairs(enum wd_pool_band_work work)
 
 static bool is_spread(enum wd_pool_band_work work)
 {
-    return work == WD_POOL_BAND_SPREAD || work == WD_POOL_SHEET_SPREAD;
-}
-
-/* Whether what is made are windows of what is staged: averages backward at a stride of 1 are, too. */
-static bool makes_windows(enum wd_pool_band_work work)
-{
-    return work == WD_POOL_BAND_FORWARD || is_spread(work);
+    return work == WD_POOL_BAND_SPREAD || work == WD_POOL_COLUMNS_SPREAD;
 }
 
 static void lay_out(const struct wd_pool_shape *s, enum wd_pool_band_work work, struct cut *cut,
                     struct pool_band_args *a)
 {
-    const bool forward = makes_windows(work);
+    const bool forward = wd_pool_makes_windows(work);
     const int64_t *total = forward ? s->windows : s->image;
     const int64_t unit = s->inner * s->size;
     const int64_t sum = s->size == 8 ? 8 : 4;
@@ -130,13 +130,14 @@ static void lay_out(const struct wd_pool_shape *s, enum wd_pool_band_work work, 
             WD_POOL_WINDOW_BYTES * cut->images * windows[1] * windows[2] * s->inner +
             2 * WD_POOL_COLUMN_BYTES *
                 wd_pool_round_up(cut->images * (made[2] / 2 + 1) * s->inner, POOL_SHEET_MAXIMA);
-    } else if (is_sheet(work)) {
+    } else if (is_columns(work)) {
         /* long columns: what a thread finds out first takes as long as so many bytes */
         cut->moved +=
             WD_POOL_COLUMN_BYTES *
             wd_pool_round_up(cut->images * (is_pairs(work) ? made[2] / 2 + 1 : made[2]) * s->inner,
                              POOL_SHEET_THREADS);
-        end += lay(&a->to, end, cut->images, made, total, unit, 16, whole);
+        if (work == WD_POOL_SHEET_PAIRS)
+            end += lay(&a->to, end, cut->images, made, total, unit, 16, whole);
     }
     cut->bytes = end;
     if (work == WD_POOL_BAND_SCATTER) {
@@ -179,7 +180,7 @@ static bool begins_inside(const struct wd_pool_shape *s, const struct cut *cut)
 static bool fit(const struct wd_pool_shape *s, enum wd_pool_band_work work, int64_t limit,
                 struct cut *cut, struct pool_band_args *a)
 {
-    const int64_t *total = makes_windows(work) ? s->windows : s->image;
+    const int64_t *total = wd_pool_makes_windows(work) ? s->windows : s->image;
     *cut = (struct cut){.parts = {1, 1, 1}, .images = 1};
     lay_out(s, work, cut, a);
     while (cut->bytes > limit) {
@@ -206,7 +207,7 @@ static bool fit(const struct wd_pool_shape *s, enum wd_pool_band_work work, int6
 static bool fit_sheet(const struct wd_device *device, const struct wd_pool_shape *s,
                       enum wd_pool_band_work work, struct cut *cut, struct pool_band_args *a)
 {
-    const int64_t *total = makes_windows(work) ? s->windows : s->image;
+    const int64_t *total = wd_pool_makes_windows(work) ? s->windows : s->image;
     struct wd_pool_sheet best;
     if (!wd_pool_sheet_of(device, s, work, &best)) return false;
     *cut = (struct cut){
@@ -256,13 +257,14 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
 {
     const struct wd_pool_shape turned = over_gradient(shape);
     const struct wd_pool_shape *s = is_spread(work) ? &turned : shape;
-    const int64_t limit = is_sheet(work) ? WD_POOL_BYTES_SHEET : BYTES;
+    const int64_t limit =
+        wd_pool_makes_windows(work) || !is_columns(work) ? WD_POOL_BYTES_BAND : WD_POOL_BYTES_SHEET;
     struct pool_band_args *a = &band->args;
     struct cut cut;
-    const int64_t *total = makes_windows(work) ? s->windows : s->image;
+    const int64_t *total = wd_pool_makes_windows(work) ? s->windows : s->image;
     memset(band, 0, sizeof *band);
     band->threads = POOL_BAND_THREADS;
-    if (is_sheet(work)) {
+    if (is_columns(work)) {
         if (!fit_sheet(device, s, work, &cut, a)) return false;
     } else if (!fit(s, work, limit, &cut, a)) {
         if (!fit(s, work, wd_least(WD_POOL_BYTES_LARGE, device->shared_per_block), &cut, a))
@@ -279,7 +281,7 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
             band->threads = 2 * POOL_BAND_THREADS;
         }
     }
-    if (!makes_windows(work) && !begins_inside(s, &cut)) return false;
+    if (!wd_pool_makes_windows(work) && !begins_inside(s, &cut)) return false;
     /* whole images together */
     while (cut.parts[0] * cut.parts[1] * cut.parts[2] == 1 && cut.images < s->outer) {
         struct cut next = cut;
@@ -295,7 +297,7 @@ bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape 
     }
     band->blocks = blocks_of(s, &cut);
     band->bytes = cut.bytes;
-    if (is_sheet(work)) rows = share_sheet(s, work, &cut, band);
+    if (is_columns(work)) rows = share_sheet(s, work, &cut, band);
     a->inner = (uint32_t)s->inner;
     a->by_inner = wd_fastdiv_of(a->inner);
     a->outer = (uint32_t)s->outer;

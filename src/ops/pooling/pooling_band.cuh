@@ -37,12 +37,13 @@ __device__ __forceinline__ reach windows_over(const pool_band_axis &x, int first
 }
 
 // The elements of the image that windows reach over.
-__device__ __forceinline__ reach image_under(const pool_band_axis &x, const reach &windows)
+__device__ __forceinline__ reach image_under(const pool_band_axis &x, const reach &windows,
+                                             int stride, int size)
 {
-    const int start = windows.low * x.stride - x.pad;
+    const int start = windows.low * stride - x.pad;
     reach r;
     r.low = max(start, 0);
-    const int end = min(start + (windows.count - 1) * x.stride + x.size, x.image);
+    const int end = min(start + (windows.count - 1) * stride + size, x.image);
     r.count = windows.count > 0 ? max(end - r.low, 0) : 0;
     return r;
 }
@@ -57,7 +58,7 @@ __device__ __forceinline__ void all_of(const pool_band_part &part, const int *ex
 
 // A part of a tensor: where its first element lies in memory, and what it has.
 struct placed {
-    size_t first; // element of the tensor
+    uint32_t first; // element of the tensor, which has less than 2^31
     uint32_t images;
     reach on[3];
     int extent[3]; // of the tensor
@@ -67,7 +68,9 @@ __device__ __forceinline__ placed place_of(uint32_t outer, uint32_t images, cons
                                            int h, int w, uint32_t inner)
 {
     placed p;
-    p.first = ((((size_t)outer * d + on[0].low) * h + on[1].low) * w + on[2].low) * inner;
+    const uint32_t row =
+        (outer * (uint32_t)d + (uint32_t)on[0].low) * (uint32_t)h + (uint32_t)on[1].low;
+    p.first = (row * (uint32_t)w + (uint32_t)on[2].low) * inner;
     p.images = images;
     p.extent[0] = d, p.extent[1] = h, p.extent[2] = w;
 #pragma unroll
@@ -88,18 +91,23 @@ __device__ __forceinline__ void each_line(const pool_band_part &part, const plac
     if (part.whole >= 1) length *= (uint32_t)p.on[1].count;
     if (part.whole >= 2) length *= (uint32_t)p.on[0].count;
     if (part.whole >= 3) length *= p.images;
+    if (length == 0) return;
     // all threads share a line that is the only one; else lines are dealt out over all planes
     const bool one = images * planes * rows == 1;
-    const uint32_t lanes = one ? blockDim.x : part.lanes;
-    const uint32_t at_once = blockDim.x / lanes;
-    const uint32_t lane = threadIdx.x % lanes;
-    uint32_t h = threadIdx.x / lanes;
+    const uint32_t lanes = one ? blockDim.x : 1u << part.lanes;
+    const uint32_t at_once = one ? 1 : blockDim.x >> part.lanes;
+    const uint32_t lane = one ? threadIdx.x : threadIdx.x & (lanes - 1);
+    const uint32_t row = (uint32_t)p.extent[2] * inner;
+    uint32_t h = one ? 0 : threadIdx.x >> part.lanes;
     for (uint32_t n = 0; n < images; ++n) {
         for (uint32_t d = 0; d < planes; ++d) {
+            uint32_t at = n * part.pitch[0] + d * part.pitch[1] + h * part.pitch[2];
+            uint32_t offset = ((n * (uint32_t)p.extent[0] + d) * (uint32_t)p.extent[1] + h) * row;
+#pragma unroll 1
             for (; h < rows; h += at_once) {
-                const uint32_t at = n * part.pitch[0] + d * part.pitch[1] + h * part.pitch[2];
-                const size_t row = ((size_t)n * p.extent[0] + d) * p.extent[1] + h;
-                take(at, row * p.extent[2] * inner, length, lane, lanes);
+                take(at, offset, length, lane, lanes);
+                at += at_once * part.pitch[2];
+                offset += at_once * row;
             }
             h -= rows;
         }
@@ -111,40 +119,72 @@ template <class T>
 __device__ __forceinline__ uint32_t first_at(const pool_band_part &part, const void *tensor,
                                              const placed &p)
 {
-    return part.at + (uint32_t)(((uintptr_t)tensor + p.first * sizeof(T)) % 16);
+    return part.at + ((uint32_t)(uintptr_t)tensor + p.first * (uint32_t)sizeof(T)) % 16;
+}
+
+// A lane's chunks of a line, from the first on: every LANES, or `lanes` if that is 0.
+template <uint32_t LANES>
+__device__ __forceinline__ void copy_line(unsigned char *into, const unsigned char *source,
+                                          uint32_t chunk, uint32_t end, uint32_t lanes)
+{
+    const uint32_t stride = LANES > 0 ? LANES : lanes;
+    into += 16 * chunk;
+    source += 16 * chunk;
+#pragma unroll(LANES > 0 ? 4 : 1)
+    for (; chunk < end; chunk += stride) {
+        wd_copy_async<16, false>(into, source);
+        into += 16 * stride;
+        source += 16 * stride;
+    }
+}
+
+// EDGES: lines may share 16 bytes with what lies around the tensor, which is not read.
+template <class T, bool EDGES>
+__device__ __forceinline__ void stage_lines(const pool_band_part &part, const void *tensor,
+                                            const placed &p, uint32_t inner)
+{
+    const unsigned char *begin = static_cast<const unsigned char *>(tensor);
+    const uint32_t to = first_at<T>(part, tensor, p);
+    each_line(part, p, inner,
+              [&](uint32_t at, uint32_t offset, uint32_t length, uint32_t lane, uint32_t lanes) {
+                  const uint32_t element = p.first + offset;
+                  const unsigned char *first = begin + (size_t)element * sizeof(T);
+                  const uint32_t skew = (uint32_t)(uintptr_t)first % 16;
+                  const uint32_t chunks = (skew + length * (uint32_t)sizeof(T) + 15) / 16;
+                  const unsigned char *source = first - skew;
+                  unsigned char *into = band_at((to + at) & ~15u);
+                  if (!EDGES) {
+                      if (lanes == 8) copy_line<8>(into, source, lane, chunks, 8);
+                      else copy_line<0>(into, source, lane, chunks, lanes);
+                      return;
+                  }
+                  const bool low = element < skew / (uint32_t)sizeof(T);
+                  const uint32_t after = (16 * chunks - skew) / (uint32_t)sizeof(T) - length;
+                  const uint32_t high = chunks - (after > part.total - element - length);
+                  copy_line<0>(into, source, low && lane == 0 ? lanes : lane, high, lanes);
+                  if (!low && high == chunks) return;
+#pragma unroll 1
+                  for (uint32_t i = lane; i < length; i += lanes) {
+                      const uint32_t byte = skew + i * (uint32_t)sizeof(T), chunk = byte / 16;
+                      if (!(low && chunk == 0) && chunk < high) continue;
+                      *reinterpret_cast<T *>(into + byte) =
+                          *reinterpret_cast<const T *>(source + byte);
+                  }
+              });
 }
 
 template <class T>
 __device__ __forceinline__ void stage_band(const pool_band_part &part, const void *tensor,
                                            const placed &p, uint32_t inner)
 {
-    const uintptr_t begin = (uintptr_t)tensor, end = begin + (size_t)part.total * sizeof(T);
-    const uint32_t to = first_at<T>(part, tensor, p);
-    each_line(part, p, inner,
-              [&](uint32_t at, size_t offset, uint32_t length, uint32_t lane, uint32_t lanes) {
-                  const uintptr_t first = begin + (p.first + offset) * sizeof(T);
-                  const uintptr_t source = first / 16 * 16;
-                  const uint32_t bytes = (uint32_t)(first - source) + length * (uint32_t)sizeof(T);
-                  const uint32_t chunks = length > 0 ? (bytes + 15) / 16 : 0;
-                  unsigned char *into = band_at((to + at) / 16 * 16);
-                  // what lies around the tensor is not read
-                  const bool low = source < begin;
-                  const uint32_t high = chunks - (source + (size_t)16 * chunks > end);
-#pragma unroll 4
-                  for (uint32_t chunk = low && lane == 0 ? lanes : lane; chunk < high;
-                       chunk += lanes) {
-                      wd_copy_async<16, false>(into + 16 * chunk,
-                                               reinterpret_cast<const void *>(source + 16 * chunk));
-                  }
-                  if (low == 0 && high == chunks) return;
-                  for (uint32_t i = lane; i < length; i += lanes) {
-                      const uintptr_t element = first + (size_t)i * sizeof(T);
-                      const uint32_t chunk = (uint32_t)((element - source) / 16);
-                      if (!(low && chunk == 0) && chunk < high) continue;
-                      *reinterpret_cast<T *>(into + (element - source)) =
-                          *reinterpret_cast<const T *>(element);
-                  }
-              });
+    constexpr uint32_t V = 16 / (uint32_t)sizeof(T);
+    // the box's last row, if it has any
+    const uint32_t row = ((p.images - 1) * (uint32_t)p.extent[0] + (uint32_t)p.on[0].count - 1) *
+                             (uint32_t)p.extent[1] +
+                         (uint32_t)p.on[1].count - 1;
+    const uint32_t end = p.first + (row * (uint32_t)p.extent[2] + (uint32_t)p.on[2].count) * inner;
+    if (p.first < V || part.total - end < V) stage_lines<T, true>(part, tensor, p, inner);
+    else stage_lines<T, false>(part, tensor, p, inner);
 }
 
 // A run of sums as it goes out: alpha * sum + beta * what is there.
@@ -177,7 +217,7 @@ __device__ __forceinline__ void put_band(const pool_band_args &a, const placed &
     const uint32_t phase = (uint32_t)((skew + p.first) % V);
     const A *sums = reinterpret_cast<const A *>(band_at(part.at));
     each_line(part, p, a.inner,
-              [&](uint32_t at, size_t offset, uint32_t length, uint32_t lane, uint32_t lanes) {
+              [&](uint32_t at, uint32_t offset, uint32_t length, uint32_t lane, uint32_t lanes) {
                   // elements before the first whole run of memory, and runs
                   const uint32_t head = min((V - (phase + at) % V) % V, length);
                   const uint32_t runs = (length - head) / V;

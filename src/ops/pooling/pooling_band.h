@@ -8,16 +8,25 @@
 #include "ops/pooling/pooling_shape.h"
 
 /* What is made: y; dx of averages whose windows begin at every element, and at every second; dx of
- * maxima. Sheets are the same, what is made being staged as well. */
+ * maxima. Columns are the same, of 3x3, a thread having as many rows as can be; sheets are such whose results
+ * are staged as well. */
 enum wd_pool_band_work {
     WD_POOL_BAND_FORWARD,
     WD_POOL_BAND_SPREAD,
     WD_POOL_BAND_PAIRS,
     WD_POOL_BAND_SCATTER,
-    WD_POOL_SHEET_SPREAD,
+    WD_POOL_COLUMNS_FORWARD,
+    WD_POOL_COLUMNS_SPREAD,
     WD_POOL_SHEET_PAIRS,
     WD_POOL_SHEET_MAXIMA,
 };
+
+/* Whether what is made are windows of what is staged: averages backward at a stride of 1 are, too. */
+static inline bool wd_pool_makes_windows(enum wd_pool_band_work work)
+{
+    return work == WD_POOL_BAND_FORWARD || work == WD_POOL_BAND_SPREAD ||
+           work == WD_POOL_COLUMNS_FORWARD || work == WD_POOL_COLUMNS_SPREAD;
+}
 
 struct wd_pool_band {
     struct pool_band_args args; /* all but the memory and the scalars */
@@ -42,7 +51,7 @@ static inline bool wd_pool_is_planes(const struct wd_pool_shape *s)
 }
 
 /* Threads make `rows` results (or pairs of them) along the second axis at once; maxima backward take
- * turns instead; of sheets the rows are shared by as many threads as there are. False where not even the
+ * turns instead; of columns the rows are shared by as many threads as there are. False where not even the
  * smallest box fits. */
 bool wd_pool_band_of(const struct wd_device *device, const struct wd_pool_shape *shape,
                      enum wd_pool_band_work work, int64_t rows, struct wd_pool_band *band);

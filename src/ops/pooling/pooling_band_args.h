@@ -38,7 +38,7 @@ struct pool_band_axis {
 struct pool_band_part {
     uint32_t at;
     uint32_t pitch[3]; /* from image to image, plane to plane, line to line */
-    uint32_t lanes;    /* that share a line: a power of two up to a warp */
+    uint32_t lanes;    /* that share a line, up to a warp: their binary logarithm */
     uint32_t whole; /* axes, from the last on, that boxes have all of: of as many, lines are one */
     uint32_t total; /* elements of the tensor */
 };

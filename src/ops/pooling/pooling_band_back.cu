@@ -16,8 +16,8 @@ template <class T> __device__ __forceinline__ void spread_band(const pool_band_a
 {
     band_box b;
     wd_wait_for_previous();
-    band_stage<T>(a, a.dy, b);
-    band_windows<T, POOL_AVERAGE, false, 3, 1, 4, true>(a, b);
+    band_stage<T, 1>(a, a.dy, b);
+    band_windows<T, POOL_AVERAGE, 3, 1, 4, true>(a, b);
 }
 
 template <class T> __device__ __forceinline__ void pairs_band(const pool_band_args &a)

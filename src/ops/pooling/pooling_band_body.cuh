@@ -32,18 +32,35 @@ struct band_box {
     uint32_t base; // where the first element lies
 };
 
-// Stages what the windows of a block reach over, of `from`.
-template <class T>
+// What a block makes of a plane, and the windows of 3 elements at a stride of 2 over it; n becomes the image.
+__device__ __forceinline__ void pairs_over(const pool_band_args &a, uint32_t &n, reach *made,
+                                           reach *over)
+{
+    made[0] = over[0] = {0, 1};
+#pragma unroll
+    for (int i = 2; i >= 1; --i) {
+        const pool_band_axis &x = a.axis[i];
+        made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
+        made[i].count = min(x.outs, x.image - made[i].low);
+        const int first = made[i].low + x.pad, last = first + made[i].count - 1;
+        over[i].low = (max(first, 1) - 1) / 2;
+        over[i].count = max(min(last / 2 + 1, x.windows) - over[i].low, 0);
+    }
+}
+
+// Stages what the windows of a block reach over, of `from`, which is a plane.
+template <class T, int STRIDE>
 __device__ __forceinline__ void band_stage(const pool_band_args &a, const void *from, band_box &b)
 {
     const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
     uint32_t n = blockIdx.x;
+    b.made[0] = b.under[0] = {0, 1};
 #pragma unroll
-    for (int i = 2; i >= 0; --i) {
+    for (int i = 2; i >= 1; --i) {
         const pool_band_axis &x = a.axis[i];
         b.made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
         b.made[i].count = min(x.outs, x.windows - b.made[i].low);
-        b.under[i] = image_under(x, b.made[i]);
+        b.under[i] = image_under(x, b.made[i], STRIDE, 3);
     }
     b.outer = n * a.tile_outer;
     b.images = min(a.tile_outer, a.outer - b.outer);
@@ -56,9 +73,9 @@ __device__ __forceinline__ void band_stage(const pool_band_args &a, const void *
     b.base = first_at<T>(a.from, from, px);
 }
 
-// PLANE: inner is 1. STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages; what
+// STRIDE of both axes, ROWS results of a thread. SPREAD: gradients of averages; what
 // is forward never blends.
-template <class T, int MODE, bool PLANE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
+template <class T, int MODE, int SIZE, int STRIDE, int ROWS, bool SPREAD>
 __device__ __forceinline__ void band_windows(const pool_band_args &a, const band_box &b)
 {
     using A = acc<T>;
@@ -66,14 +83,14 @@ __device__ __forceinline__ void band_windows(const pool_band_args &a, const band
     constexpr int LINES = (ROWS - 1) * STRIDE + SIZE;
     const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
     const reach *made = b.made, *under = b.under;
-    const uint32_t inner = PLANE ? 1 : a.inner;
+    const uint32_t inner = a.inner;
     const uint32_t step = inner * (uint32_t)sizeof(T);
     const uint32_t pitch = (uint32_t)wide.windows * inner; // of a row of results
     const uint32_t items = b.images * high.by_class.divisor * wide.by_class.divisor * inner;
     const pool_out<A> result(a);
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
         uint32_t m = item;
-        const uint32_t c = PLANE ? 0 : wd_take_rest(m, a.by_inner);
+        const uint32_t c = inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
         const int q = made[2].low + (int)wd_take_rest(m, wide.by_class);
         const int p = made[1].low + (int)wd_take_rest(m, high.by_class) * ROWS;
         if (q >= made[2].low + made[2].count) continue;
@@ -148,13 +165,7 @@ __device__ __forceinline__ void band_spread_pairs(const pool_band_args &a)
     const uint32_t inner = a.inner;
     uint32_t n = blockIdx.x;
     reach made[3], over[3];
-#pragma unroll
-    for (int i = 2; i >= 0; --i) {
-        const pool_band_axis &x = a.axis[i];
-        made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
-        made[i].count = min(x.outs, x.image - made[i].low);
-        over[i] = windows_over(x, made[i].low, made[i].low + made[i].count - 1);
-    }
+    pairs_over(a, n, made, over);
     const uint32_t outer = n * a.tile_outer;
     const uint32_t images = min(a.tile_outer, a.outer - outer);
     const int windows[3] = {1, high.windows, wide.windows};

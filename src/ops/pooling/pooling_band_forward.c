@@ -26,7 +26,12 @@ static uint32_t lanes_of(const struct wd_pool_shape *s, const struct wd_pool_ban
     return elements % 2 == 0 && lanes < LANES_EVEN ? LANES_EVEN : lanes;
 }
 
-/* Results of a thread, by the stride. */
+static enum wd_pool_band_work work_of(const struct wd_pool_shape *s)
+{
+    return s->size == 8 || wd_pool_is_planes(s) ? WD_POOL_BAND_FORWARD : WD_POOL_COLUMNS_FORWARD;
+}
+
+/* Results of a thread, by the stride, in fp64. */
 static int64_t rows_of(const struct wd_pool_shape *s)
 {
     return s->stride[1] == 1 ? 4 : 2;
@@ -49,8 +54,8 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
     }
     WD_NEED(wd_pool_tile_fits(device, s), reason, NOT_SUPPORTED_SHAPE,
             "nothing has it where it blends");
-    WD_NEED(wd_pool_band_of(device, s, WD_POOL_BAND_FORWARD, rows_of(s), &band), reason,
-            NOT_SUPPORTED_SHAPE, "%lld channels do not fit shared memory", (long long)s->inner);
+    WD_NEED(wd_pool_band_of(device, s, work_of(s), rows_of(s), &band), reason, NOT_SUPPORTED_SHAPE,
+            "%lld channels do not fit shared memory", (long long)s->inner);
     return true;
 }
 
@@ -58,7 +63,7 @@ static void prepare_shape(const struct wd_device *device, const struct wd_pool_s
                           void *prepared)
 {
     _Static_assert(sizeof(struct wd_pool_band) <= WD_POOL_PREPARED, "there is room for it");
-    wd_pool_band_of(device, s, WD_POOL_BAND_FORWARD, rows_of(s), prepared);
+    wd_pool_band_of(device, s, work_of(s), rows_of(s), prepared);
 }
 
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
@@ -69,8 +74,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     if (!wd_pool_is_planes(s) && wd_pool_blends(m)) {
         return wd_pool_forward_tile.emit(queue, s, m);
     }
-    wd_pool_band_call(queue->device, s, WD_POOL_BAND_FORWARD, rows_of(s), m, &wd_pool_forward_band,
-                      &band);
+    wd_pool_band_call(queue->device, s, work_of(s), rows_of(s), m, &wd_pool_forward_band, &band);
     if (wd_pool_is_planes(s)) {
         kernel = KERNEL_pool_planes_f32 + s->type;
         band.args.lanes = lanes_of(s, &band);

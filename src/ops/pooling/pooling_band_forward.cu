@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pooling by boxes of lines, at any alignment.
-#include "ops/pooling/pooling_band_body.cuh"
+#include "ops/pooling/pooling_band_columns.cuh"
 #include "ops/pooling/pooling_band_planes.cuh"
 
 namespace {
@@ -9,9 +9,8 @@ namespace {
 template <class T, int MODE, int STRIDE, int ROWS>
 __device__ __forceinline__ void band_of(const pool_band_args &a, const band_box &b)
 {
-    // what planes save is 6 percent; fp64 has time
-    if (sizeof(T) < 8 && a.inner == 1) band_windows<T, MODE, true, 3, STRIDE, ROWS, false>(a, b);
-    else band_windows<T, MODE, false, 3, STRIDE, ROWS, false>(a, b);
+    if constexpr (sizeof(T) < 8) band_columns<T, MODE, STRIDE, false>(a, b);
+    else band_windows<T, MODE, 3, STRIDE, ROWS, false>(a, b); // has time
 }
 
 template <class T, int STRIDE, int ROWS>
@@ -19,7 +18,7 @@ __device__ __forceinline__ void pool_band(const pool_band_args &a)
 {
     band_box b;
     wd_wait_for_previous();
-    band_stage<T>(a, a.x, b);
+    band_stage<T, STRIDE>(a, a.x, b);
     if (a.mode == POOL_AVERAGE) band_of<T, POOL_AVERAGE, STRIDE, ROWS>(a, b);
     else if (a.mode == POOL_MAX) band_of<T, POOL_MAX, STRIDE, ROWS>(a, b);
     else band_of<T, POOL_MAX_NAN, STRIDE, ROWS>(a, b);

@@ -181,7 +181,7 @@ template <class T> __device__ __forceinline__ void scatter(const pool_band_args 
     const int windows[3] = {x[0].windows, x[1].windows, x[2].windows};
     all_of(a.shares, windows, over);
 #pragma unroll
-    for (int i = 0; i < 3; ++i) under[i] = image_under(x[i], over[i]);
+    for (int i = 0; i < 3; ++i) under[i] = image_under(x[i], over[i], x[i].stride, x[i].size);
     all_of(a.from, image, under);
     const placed px = place_of(outer, b.images, under, image[0], image[1], image[2], inner);
     const placed py = place_of(outer, b.images, over, windows[0], windows[1], windows[2], inner);

@@ -18,7 +18,7 @@ enum {
 static enum wd_pool_band_work work_of(const struct wd_pool_shape *s)
 {
     if (s->max) return WD_POOL_SHEET_MAXIMA;
-    return s->stride[1] == 1 ? WD_POOL_SHEET_SPREAD : WD_POOL_SHEET_PAIRS;
+    return s->stride[1] == 1 ? WD_POOL_COLUMNS_SPREAD : WD_POOL_SHEET_PAIRS;
 }
 
 static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,

@@ -9,11 +9,9 @@ namespace {
 template <class T> __device__ __forceinline__ void sheet_spread(const pool_band_args &a)
 {
     band_box b;
-    placed out;
     wd_wait_for_previous();
-    sheet_stage<T>(a, a.dy, b, out);
-    sheet_windows<T>(a, b, first_at<T>(a.to, a.out, out));
-    sheet_out<T>(a, out);
+    band_stage<T, 1>(a, a.dy, b);
+    band_columns<T, POOL_AVERAGE, 1, true>(a, b);
 }
 
 template <class T> __device__ __forceinline__ void sheet_of_pairs(const pool_band_args &a)

@@ -7,20 +7,9 @@
 #ifndef WD_OPS_POOLING_SHEET_CUH
 #define WD_OPS_POOLING_SHEET_CUH
 
-#include "ops/pooling/pooling_band_body.cuh"
+#include "ops/pooling/pooling_band_columns.cuh"
 
 namespace {
-
-template <class T> __device__ __forceinline__ float sheet_get(const unsigned char *at)
-{
-    return wd_widen(*reinterpret_cast<const T *>(at));
-}
-template <class T> __device__ __forceinline__ void sheet_put(unsigned char *at, float value)
-{
-    T narrow;
-    wd_narrow(narrow, value);
-    *reinterpret_cast<T *>(at) = narrow;
-}
 
 // A pair of results, of those that there are.
 template <class T>
@@ -37,6 +26,24 @@ __device__ __forceinline__ void sheet_put_pair(unsigned char *at, unsigned char 
     }
 }
 
+// A lane's runs of a line: every LANES, or `lanes` if that is 0.
+template <class T, uint32_t LANES, bool STREAMING>
+__device__ __forceinline__ void sheet_put_runs(T *to, const T *line, uint32_t run, uint32_t end,
+                                               uint32_t lanes)
+{
+    constexpr uint32_t V = 16 / (uint32_t)sizeof(T);
+    const uint32_t stride = LANES > 0 ? LANES : lanes;
+#pragma unroll(LANES > 0 ? 4 : 1)
+    for (; run < end; run += stride) {
+        wd_run<T, V> all;
+        all.load(line);
+        if (STREAMING) all.store_streaming(to);
+        else all.store(to);
+        to += stride * V;
+        line += stride * V;
+    }
+}
+
 // What a block made goes out.
 template <class T>
 __device__ __forceinline__ void sheet_out(const pool_band_args &a, const placed &p)
@@ -45,109 +52,25 @@ __device__ __forceinline__ void sheet_out(const pool_band_args &a, const placed 
     const uint32_t base = first_at<T>(a.to, a.out, p);
     __syncthreads();
     each_line(a.to, p, a.inner,
-              [&](uint32_t at, size_t offset, uint32_t length, uint32_t lane, uint32_t lanes) {
+              [&](uint32_t at, uint32_t offset, uint32_t length, uint32_t lane, uint32_t lanes) {
                   // elements before the first whole run of memory, and runs
                   const uint32_t from = base + at;
                   const uint32_t head = min((16 - from % 16) % 16 / (uint32_t)sizeof(T), length);
-                  const uint32_t runs = (length - head) / V;
-                  T *to = static_cast<T *>(a.out) + p.first + offset;
-#pragma unroll 2
-                  for (uint32_t run = lane; run < runs; run += lanes) {
-                      wd_run<T, V> all;
-                      all.load(reinterpret_cast<const T *>(band_at(from)) + head + run * V);
-                      if (a.streaming) all.store_streaming(to + head + run * V);
-                      else all.store(to + head + run * V);
-                  }
-                  const uint32_t tail = head + runs * V;
-                  for (uint32_t i = lane; i < head + length - tail; i += lanes) {
-                      const uint32_t element = i < head ? i : tail + i - head;
-                      to[element] = reinterpret_cast<const T *>(band_at(from))[element];
+                  const uint32_t runs = (length - head) / V, rest = length - runs * V;
+                  const T *line = reinterpret_cast<const T *>(band_at(from));
+                  const uint32_t to = p.first + offset, first = head + lane * V;
+                  T *out = static_cast<T *>(a.out) + (to + first);
+                  if (lanes == 8 && a.streaming)
+                      sheet_put_runs<T, 8, true>(out, line + first, lane, runs, 8);
+                  else if (a.streaming)
+                      sheet_put_runs<T, 0, true>(out, line + first, lane, runs, lanes);
+                  else sheet_put_runs<T, 0, false>(out, line + first, lane, runs, lanes);
+#pragma unroll 1
+                  for (uint32_t i = lane; i < rest; i += lanes) {
+                      const uint32_t element = i < head ? i : i + runs * V;
+                      static_cast<T *>(a.out)[to + element] = line[element];
                   }
               });
-}
-
-// A column of windows over dy, whose rows' sums have their weights; elements outside are left out.
-template <class T> struct sheet_column {
-    const unsigned char *column[3]; // of the next row
-    bool in[3];
-    float weight[3];
-
-    // Row h, the next one.
-    __device__ __forceinline__ float read(const pool_band_args &a, int h)
-    {
-        float row = 0.0f;
-        if ((uint32_t)h < (uint32_t)a.axis[1].image) {
-            float v[3];
-#pragma unroll
-            for (int s = 0; s < 3; ++s) v[s] = sheet_get<T>(column[s]);
-#pragma unroll
-            for (int s = 0; s < 3; ++s) {
-                if (s == 0) row = in[s] ? v[s] * weight[s] : 0.0f;
-                else if (in[s]) row = fmaf(v[s], weight[s], row);
-            }
-            if (a.exclude) row *= inverse_of_three<float>(band_covers(a.axis[1], h, 1));
-        }
-
-#pragma unroll
-        for (int s = 0; s < 3; ++s) column[s] += a.from.pitch[2];
-        return row;
-    }
-};
-
-// A block's gradients of averages at a stride of 1, which are windows over dy.
-template <class T>
-__device__ __forceinline__ void sheet_windows(const pool_band_args &a, const band_box &b,
-                                              uint32_t to_base)
-{
-    const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
-    const uint32_t step = a.inner * (uint32_t)sizeof(T);
-    const uint32_t items = b.images * high.by_class.divisor * wide.by_class.divisor * a.inner;
-    const float alpha = (float)a.alpha, inverse = (float)a.inverse;
-    for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
-        uint32_t m = item;
-        const uint32_t c = a.inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
-        const int q = b.made[2].low + (int)wd_take_rest(m, wide.by_class);
-        int p = b.made[1].low + (int)wd_take_rest(m, high.by_class) * a.sheet_rows;
-        const int end = min(p + a.sheet_rows, b.made[1].low + b.made[1].count);
-        if (q >= b.made[2].low + b.made[2].count || p >= end) continue;
-        sheet_column<T> of;
-        const int w0 = q - wide.pad;
-        int h = p - high.pad;
-        // before the box where the first rows are padding, which are not read
-        const int32_t line = (int32_t)(b.base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T)) +
-                             (h - b.under[1].low) * (int32_t)a.from.pitch[2];
-#pragma unroll
-        for (int s = 0; s < 3; ++s) {
-            const int w = w0 + s;
-            of.in[s] = (uint32_t)w < (uint32_t)wide.image;
-            of.column[s] = wd_dynamic_shared<unsigned char>() + line +
-                           (min(max(w, 0), wide.image - 1) - b.under[2].low) * (int32_t)step;
-            of.weight[s] = a.exclude ? inverse_of_three<float>(band_covers(wide, w, 1)) : 1.0f;
-        }
-
-        unsigned char *to =
-            band_at(to_base + m * a.to.pitch[0] + (uint32_t)(p - b.made[1].low) * a.to.pitch[2] +
-                    (uint32_t)(q - b.made[2].low) * step + c * (uint32_t)sizeof(T));
-        const float factor = a.exclude ? alpha : alpha * inverse;
-        float older = of.read(a, h), newer = of.read(a, h + 1);
-        h += 2;
-#pragma unroll 2
-        for (; p < end; ++p) {
-            const float now = of.read(a, h++);
-            sheet_put<T>(to, (older + newer + now) * factor);
-            older = newer;
-            newer = now;
-            to += a.to.pitch[2];
-        }
-    }
-}
-
-template <class T>
-__device__ __forceinline__ void sheet_stage(const pool_band_args &a, const void *from, band_box &b,
-                                            placed &out)
-{
-    band_stage<T>(a, from, b);
-    out = place_of(b.outer, b.images, b.made, 1, a.axis[1].windows, a.axis[2].windows, a.inner);
 }
 
 // Gradients of averages at a stride of 2. Columns and rows are counted within the padded image: of a pair
@@ -159,13 +82,7 @@ template <class T> __device__ __forceinline__ void sheet_pairs(const pool_band_a
     const uint32_t step = a.inner * (uint32_t)sizeof(T);
     uint32_t n = blockIdx.x;
     reach made[3], over[3];
-#pragma unroll
-    for (int i = 2; i >= 0; --i) {
-        const pool_band_axis &x = a.axis[i];
-        made[i].low = (int)wd_take_rest(n, x.by_tiles) * x.outs;
-        made[i].count = min(x.outs, x.image - made[i].low);
-        over[i] = windows_over(x, made[i].low, made[i].low + made[i].count - 1);
-    }
+    pairs_over(a, n, made, over);
     const uint32_t outer = n * a.tile_outer;
     const uint32_t images = min(a.tile_outer, a.outer - outer);
     const int windows[3] = {1, high.windows, wide.windows};
@@ -181,6 +98,13 @@ template <class T> __device__ __forceinline__ void sheet_pairs(const pool_band_a
     const uint32_t items = images * high.by_class.divisor * wide.by_class.divisor * a.inner;
     const int first_j = (made[2].low + wide.pad) / 2, first_i = (made[1].low + high.pad) / 2;
     const float alpha = (float)a.alpha;
+    // rows of windows over the box that have the weight that most have
+    int first_whole = 0, whole = over[1].count;
+    if (a.exclude) {
+        first_whole = (high.cover_pad + 1) / 2 - over[1].low;
+        whole = min(whole, (high.cover_image - 1 + high.cover_pad) / 2 - over[1].low);
+        first_whole = max(first_whole, 0);
+    }
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
         uint32_t m = item;
         const uint32_t c = a.inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
@@ -200,8 +124,10 @@ template <class T> __device__ __forceinline__ void sheet_pairs(const pool_band_a
             in[s] = (uint32_t)q < (uint32_t)over[2].count;
             column[s] = in[s] ? (uint32_t)q * step : 0;
             weight[s] = alpha * (float)a.inverse;
-            if (a.exclude)
-                weight[s] = alpha * inverse_of_three<float>(band_covers(wide, j - 1 + s, 2));
+            if (a.exclude) {
+                weight[s] = alpha * (1.0f / 3.0f) *
+                            inverse_of_three<float>(band_covers(wide, j - 1 + s, 2));
+            }
         }
         int p = i - 1 - over[1].low;
         // rows of windows, or of the box, that there are not are neither read nor written
@@ -214,49 +140,72 @@ template <class T> __device__ __forceinline__ void sheet_pairs(const pool_band_a
                              h * (int32_t)a.to.pitch[2] + w * (int32_t)step);
         unsigned char *next = to + step;
         const auto read = [&](float &both, float &second) {
-            both = second = 0.0f;
-            if ((uint32_t)p < (uint32_t)over[1].count) {
-                const float first = sheet_get<T>(one);
-                second = sheet_get<T>(two);
-                second = in[1] ? second * weight[1] : 0.0f;
-                both = second;
-                if (in[0]) both = fmaf(first, weight[0], second);
-                if (a.exclude) {
-                    const float share =
-                        inverse_of_three<float>(band_covers(high, p + over[1].low, 2));
-                    both *= share;
-                    second *= share;
-                }
-            }
-            p += 1;
+            const float first = sheet_get<T>(one);
+            second = sheet_get<T>(two);
+            second = in[1] ? second * weight[1] : 0.0f;
+            both = second;
+            if (in[0]) both = fmaf(first, weight[0], second);
             one += a.from.pitch[2];
             two += a.from.pitch[2];
         };
-        const auto put = [&](float first, float second) {
-            sheet_put_pair<T>(to, next, first, second, left, right);
-            to += a.to.pitch[2];
-            next += a.to.pitch[2];
+        // a row of windows that may be none
+        const auto read_any = [&](float &both, float &second) {
+            both = second = 0.0f;
+            if ((uint32_t)p < (uint32_t)over[1].count) {
+                read(both, second);
+                if (a.exclude) {
+                    const float share = three_over(band_covers(high, p + over[1].low, 2));
+                    both *= share;
+                    second *= share;
+                }
+            } else {
+                one += a.from.pitch[2];
+                two += a.from.pitch[2];
+            }
+            p += 1;
+        };
+        // a pair of rows, of which the windows of the first are those above, too
+        const auto put_pair = [&](float both, float second, float now_both, float now_second) {
+            sheet_put_pair<T>(to, next, both + now_both, second + now_second, left, right);
+            sheet_put_pair<T>(to + a.to.pitch[2], next + a.to.pitch[2], now_both, now_second, left,
+                              right);
+            to += 2 * a.to.pitch[2];
+            next += 2 * a.to.pitch[2];
         };
         float both, second, now_both, now_second;
-        read(both, second);
+        read_any(both, second);
         if (h < 0 && h_end > 0) { // the box begins within a pair of rows
-            read(both, second);
+            read_any(both, second);
             to += a.to.pitch[2];
             next += a.to.pitch[2];
-            put(both, second);
+            sheet_put_pair<T>(to, next, both, second, left, right);
+            to += a.to.pitch[2];
+            next += a.to.pitch[2];
             h = 1;
         }
+        while (h + 1 < h_end) {
+            if (p >= first_whole && p < whole) {
+                int n = min((h_end - h) / 2, whole - p);
+                h += 2 * n;
+                p += n;
 #pragma unroll 2
-        for (; h + 1 < h_end; h += 2) {
-            read(now_both, now_second);
-            put(both + now_both, second + now_second);
-            put(now_both, now_second);
-            both = now_both;
-            second = now_second;
+                for (; n > 0; --n) {
+                    read(now_both, now_second);
+                    put_pair(both, second, now_both, now_second);
+                    both = now_both;
+                    second = now_second;
+                }
+            } else {
+                read_any(now_both, now_second);
+                put_pair(both, second, now_both, now_second);
+                both = now_both;
+                second = now_second;
+                h += 2;
+            }
         }
         if (h < h_end) {
-            read(now_both, now_second);
-            put(both + now_both, second + now_second);
+            read_any(now_both, now_second);
+            sheet_put_pair<T>(to, next, both + now_both, second + now_second, left, right);
         }
     }
     sheet_out<T>(a, out);

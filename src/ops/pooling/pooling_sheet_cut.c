@@ -24,35 +24,39 @@ static int64_t lines_bytes(int64_t rows, int64_t columns, int64_t full, int64_t 
 static void measure(const struct wd_pool_shape *s, enum wd_pool_band_work work,
                     struct wd_pool_sheet *sheet)
 {
-    const bool spread = work == WD_POOL_SHEET_SPREAD;
-    const int64_t *total = spread ? s->windows : s->image;
+    const bool windows = wd_pool_makes_windows(work);
+    const int64_t *total = windows ? s->windows : s->image;
     const int64_t unit = s->inner * s->size;
     const bool wide = sheet->columns == total[2], all = wide && sheet->rows == total[1];
     const int64_t pairs = sheet->columns / 2 + 1;
-    int64_t made[2] = {sheet->rows, sheet->columns}, over[2], under[2], dx, end;
+    int64_t made[2] = {sheet->rows, sheet->columns}, over[2], under[2], end;
     for (int d = 0; d < 2; ++d) {
         const int64_t least = (made[d] + 1) / 2 + 1;
         const bool whole = d ? wide : all;
-        over[d] = spread ? made[d] : whole ? s->windows[d + 1] : wd_least(least, s->windows[d + 1]);
-        under[d] = wd_least(spread ? over[d] + 2 : 2 * over[d] + 1, s->image[d + 1]);
+        over[d] = windows ? made[d]
+                  : whole ? s->windows[d + 1]
+                          : wd_least(least, s->windows[d + 1]);
+        under[d] = windows ? (over[d] - 1) * s->stride[d + 1] + 3 : 2 * over[d] + 1;
+        under[d] = wd_least(under[d], s->image[d + 1]);
         if (whole) under[d] = s->image[d + 1];
     }
-    dx = lines_bytes(made[0], made[1], total[2], unit, wide);
-    if (spread) {
+    if (windows) {
         end = lines_bytes(under[0], under[1], s->image[2], unit, wide);
     } else {
         end = lines_bytes(over[0], over[1], s->windows[2], unit, wide);
     }
     if (work == WD_POOL_SHEET_MAXIMA) {
-        const int64_t windows = over[0] * over[1] * s->inner;
+        const int64_t places = over[0] * over[1] * s->inner;
         const int64_t x = lines_bytes(under[0], under[1], s->image[2], unit, wide);
-        sheet->bytes = wd_most(x, dx) + end + wd_pool_round_up(windows, 16);
+        const int64_t dx = lines_bytes(made[0], made[1], total[2], unit, wide);
+        sheet->bytes = wd_most(x, dx) + end + wd_pool_round_up(places, 16);
         sheet->moved =
-            x + end + WD_POOL_WINDOW_BYTES * windows +
+            x + end + WD_POOL_WINDOW_BYTES * places +
             2 * WD_POOL_COLUMN_BYTES * wd_pool_round_up(pairs * s->inner, POOL_SHEET_MAXIMA);
     } else {
-        const int64_t columns = (spread ? sheet->columns : pairs) * s->inner;
-        sheet->bytes = end + dx;
+        const int64_t columns = (windows ? sheet->columns : pairs) * s->inner;
+        sheet->bytes = end;
+        if (!windows) sheet->bytes += lines_bytes(made[0], made[1], total[2], unit, wide);
         sheet->moved = end + WD_POOL_COLUMN_BYTES * wd_pool_round_up(columns, POOL_SHEET_THREADS);
     }
     sheet->moved += made[0] * made[1] * unit;
@@ -68,7 +72,7 @@ static int64_t part_of(int64_t total, int64_t most)
 static bool fit_rows(const struct wd_pool_shape *s, enum wd_pool_band_work work, int64_t limit,
                      struct wd_pool_sheet *sheet)
 {
-    const int64_t total = work == WD_POOL_SHEET_SPREAD ? s->windows[1] : s->image[1];
+    const int64_t total = wd_pool_makes_windows(work) ? s->windows[1] : s->image[1];
     const int64_t few = wd_least(3, total), many = wd_least(11, total);
     int64_t rows = few, bytes;
     sheet->rows = few;
@@ -102,7 +106,7 @@ static bool is_better(const struct wd_pool_sheet *next, struct wd_pool_sheet *be
 static void fit_taller(const struct wd_pool_shape *s, enum wd_pool_band_work work, int64_t limit,
                        struct wd_pool_sheet *best)
 {
-    const int64_t *total = work == WD_POOL_SHEET_SPREAD ? s->windows : s->image;
+    const int64_t *total = wd_pool_makes_windows(work) ? s->windows : s->image;
     struct wd_pool_sheet next = *best;
     if (best->rows == total[1] || best->columns == 1) return;
     next.rows = wd_ceil_div(total[1], wd_ceil_div(total[1], best->rows) - 1);
@@ -122,8 +126,8 @@ static bool fit_width(const struct wd_pool_shape *s, enum wd_pool_band_work work
                       struct wd_pool_sheet *best)
 {
     static const int quarters[] = {4, 8, 12, 16, 32, 1 << 20, 2, 1};
-    const bool spread = work == WD_POOL_SHEET_SPREAD;
-    const int64_t total = spread ? s->windows[2] : s->image[2];
+    const bool windows = wd_pool_makes_windows(work);
+    const int64_t total = windows ? s->windows[2] : s->image[2];
     const int64_t threads = work == WD_POOL_SHEET_MAXIMA ? POOL_SHEET_MAXIMA : POOL_SHEET_THREADS;
     const int64_t each = wd_most(threads, s->inner);
     const int narrower = 6, ways = sizeof quarters / sizeof *quarters;
@@ -132,7 +136,7 @@ static bool fit_width(const struct wd_pool_shape *s, enum wd_pool_band_work work
     for (int i = 0; i < ways; ++i) {
         const int64_t columns = quarters[i] * each / (4 * s->inner);
         struct wd_pool_sheet next;
-        next.columns = part_of(total, wd_most(spread ? columns : 2 * (columns - 1), 1));
+        next.columns = part_of(total, wd_most(windows ? columns : 2 * (columns - 1), 1));
         if (next.columns == before) continue;
         before = next.columns;
         if (fit_rows(s, work, limit, &next) && is_better(&next, best)) {
@@ -157,8 +161,10 @@ static bool fit_width(const struct wd_pool_shape *s, enum wd_pool_band_work work
 bool wd_pool_sheet_of(const struct wd_device *device, const struct wd_pool_shape *s,
                       enum wd_pool_band_work work, struct wd_pool_sheet *best)
 {
-    const int64_t *total = work == WD_POOL_SHEET_SPREAD ? s->windows : s->image;
-    const int64_t most = wd_least(work == WD_POOL_SHEET_MAXIMA ? BYTES_MAXIMA : WD_POOL_BYTES_SHEET,
+    const int64_t *total = wd_pool_makes_windows(work) ? s->windows : s->image;
+    const int64_t most = wd_least(work == WD_POOL_SHEET_MAXIMA  ? BYTES_MAXIMA
+                                  : wd_pool_makes_windows(work) ? WD_POOL_BYTES_BAND
+                                                                : WD_POOL_BYTES_SHEET,
                                   device->shared_per_block);
     const int64_t large = wd_least(WD_POOL_BYTES_LARGE, device->shared_per_block);
     int64_t limit;

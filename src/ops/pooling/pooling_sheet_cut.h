@@ -10,6 +10,7 @@
 enum {
     WD_POOL_BYTES_LARGE =
         110 << 10, /* two blocks, of twice the threads, where small boxes read too much twice */
+    WD_POOL_BYTES_BAND = 54 << 10,  /* four blocks a processor */
     WD_POOL_BYTES_SHEET = 44 << 10, /* five blocks a processor: there is but little to compute */
     WD_POOL_BLOCKS_EACH = 4,        /* blocks of a processor that joining images leaves */
     WD_POOL_COLUMN_BYTES = 20, /* that take as long to move as a thread what it finds out first */

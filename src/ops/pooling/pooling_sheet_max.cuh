@@ -48,6 +48,73 @@ template <int MODE> struct sheet_place {
     }
 };
 
+// What a row of three elements has, and a window of three rows.
+template <class T, int MODE, bool WORDS = MODE == POOL_MAX && sizeof(T) == 2> struct sheet_row {
+    sheet_place<MODE> best;
+
+    // Of a row outside.
+    __device__ __forceinline__ void clear()
+    {
+        best.value = __uint_as_float(0x7fc00000u);
+        best.code = SHEET_NO_PLACE;
+    }
+    // No place is below `low`.
+    __device__ __forceinline__ void find(const unsigned char *const *at, uint32_t low)
+    {
+        best.value = sheet_get<T>(at[0]);
+        best.code = 0;
+        best.take(sheet_get<T>(at[1]), 1);
+        best.take(sheet_get<T>(at[2]), 2);
+        best.code = max(best.code, low);
+    }
+    __device__ __forceinline__ uint32_t window(const sheet_row &middle, const sheet_row &last) const
+    {
+        sheet_place<MODE> all = best;
+        all.join(middle.best, 1);
+        all.join(last.best, 2);
+        if (MODE == POOL_MAX && all.value != all.value) all.code = SHEET_NO_PLACE;
+        return all.code;
+    }
+};
+
+// The same of 16 bits as they lie: the first that is not other than the largest.
+template <class T, int MODE> struct sheet_row<T, MODE, true> {
+    uint32_t value;
+    uint32_t code;
+
+    static __device__ __forceinline__ uint32_t choose(uint32_t mask, uint32_t yes, uint32_t no)
+    {
+        return (mask & yes) | (~mask & no);
+    }
+    static __device__ __forceinline__ uint32_t largest(uint32_t a, uint32_t b, uint32_t c)
+    {
+        return wd_packed_larger<T, false>(wd_packed_larger<T, false>(a, b), c);
+    }
+    __device__ __forceinline__ void clear()
+    {
+        value = 0x7fffu; // a NaN
+        code = SHEET_NO_PLACE;
+    }
+    __device__ __forceinline__ void find(const unsigned char *const *at, uint32_t low)
+    {
+        uint32_t v[3];
+#pragma unroll
+        for (int s = 0; s < 3; ++s) v[s] = *reinterpret_cast<const uint16_t *>(at[s]);
+        value = largest(v[0], v[1], v[2]);
+        const uint32_t second = wd_packed_differ<T>(v[0], value);
+        const uint32_t third = wd_packed_differ<T>(v[1], value);
+        code = max(second & ((third & 1) + 1), low);
+    }
+    __device__ __forceinline__ uint32_t window(const sheet_row &middle, const sheet_row &last) const
+    {
+        const uint32_t most = largest(value, middle.value, last.value);
+        const uint32_t below =
+            choose(wd_packed_differ<T>(middle.value, most), last.code + 6, middle.code + 3);
+        return choose(wd_packed_differ<T>(value, most), below, code) |
+               (wd_packed_differ<T>(most, most) & SHEET_NO_PLACE);
+    }
+};
+
 // A box of dx: windows over it, and the elements that they reach over.
 struct sheet_max_box {
     reach made[3];
@@ -85,30 +152,45 @@ __device__ __forceinline__ void sheet_find(const pool_band_args &a, const sheet_
         }
         const uint32_t row = m * a.sheet_windows + (uint32_t)p;
         unsigned char *to = band_at(a.sheet_places + row * b.pitch + (uint32_t)q * a.inner + c);
-        const auto read = [&]() {
-            sheet_place<MODE> of = {__uint_as_float(0x7fc00000u), SHEET_NO_PLACE};
-            if ((uint32_t)h < (uint32_t)high.image) {
-                of.value = sheet_get<T>(column[0]);
-                of.code = 0;
-                of.take(sheet_get<T>(column[1]), 1);
-                of.take(sheet_get<T>(column[2]), 2);
-                of.code = max(of.code, low);
-            }
-            h += 1;
+        const auto find = [&](sheet_row<T, MODE> &row) {
+            row.find(column, low);
 #pragma unroll
             for (int s = 0; s < 3; ++s) column[s] += a.from.pitch[2];
-            return of;
         };
-        sheet_place<MODE> best = read();
+        // a row that may be none of the image's
+        const auto find_any = [&](sheet_row<T, MODE> &row) {
+            row.clear();
+            if ((uint32_t)h < (uint32_t)high.image) {
+                find(row);
+            } else {
+#pragma unroll
+                for (int s = 0; s < 3; ++s) column[s] += a.from.pitch[2];
+            }
+            h += 1;
+        };
+        sheet_row<T, MODE> first, middle, last;
+        find_any(first);
+        while (p < end) {
+            int n = h < 0 ? 0 : min(end - p, (high.image - h) / 2); // of whole rows
+            if (n > 0) {
+                p += n;
+                h += 2 * n;
 #pragma unroll 2
-        for (; p < end; ++p) {
-            const sheet_place<MODE> middle = read(), last = read();
-            best.join(middle, 1);
-            best.join(last, 2);
-            if (MODE == POOL_MAX && best.value != best.value) best.code = SHEET_NO_PLACE;
-            *to = (unsigned char)best.code;
-            to += b.pitch;
-            best = last;
+                for (; n > 0; --n) {
+                    find(middle);
+                    find(last);
+                    *to = (unsigned char)first.window(middle, last);
+                    to += b.pitch;
+                    first = last;
+                }
+            } else {
+                find_any(middle);
+                find_any(last);
+                *to = (unsigned char)first.window(middle, last);
+                to += b.pitch;
+                first = last;
+                p += 1;
+            }
         }
     }
 }
@@ -140,12 +222,13 @@ __device__ __forceinline__ void sheet_collect(const pool_band_args &a, const she
         const int32_t places =
             (int32_t)(a.sheet_places + c) + ((int32_t)(m * a.sheet_windows) + p) * (int32_t)b.pitch;
         const unsigned char *share[2], *place[2];
-        bool in[2];
+        uint32_t none[2]; // of a window that there is not, no place
 #pragma unroll
         for (int s = 0; s < 2; ++s) {
             int q = j - 1 + s - over[2].low;
-            in[s] = (uint32_t)q < (uint32_t)over[2].count;
-            q = in[s] ? q : 0;
+            const bool in = (uint32_t)q < (uint32_t)over[2].count;
+            none[s] = in ? 0 : SHEET_NO_PLACE;
+            q = in ? q : 0;
             share[s] = wd_dynamic_shared<unsigned char>() + (line + q * step);
             place[s] = wd_dynamic_shared<unsigned char>() + (places + q * (int32_t)a.inner);
         }
@@ -156,19 +239,29 @@ __device__ __forceinline__ void sheet_collect(const pool_band_args &a, const she
         float dy[2], above[2];
         uint32_t code[2], code_above[2];
         const auto read = [&]() {
-            const bool there = (uint32_t)p < (uint32_t)over[1].count;
 #pragma unroll
             for (int s = 0; s < 2; ++s) {
                 above[s] = dy[s];
                 code_above[s] = code[s];
-                dy[s] = 0.0f;
-                code[s] = SHEET_NO_PLACE;
-                if (there && in[s]) {
-                    dy[s] = alpha * sheet_get<T>(share[s]);
-                    code[s] = *place[s];
-                }
+                dy[s] = alpha * sheet_get<T>(share[s]);
+                code[s] = *place[s] | none[s];
                 share[s] += a.shares.pitch[2];
                 place[s] += b.pitch;
+            }
+        };
+        // a row of windows that may be none
+        const auto read_any = [&]() {
+            if ((uint32_t)p < (uint32_t)over[1].count) {
+                read();
+            } else {
+#pragma unroll
+                for (int s = 0; s < 2; ++s) {
+                    above[s] = dy[s];
+                    code_above[s] = code[s];
+                    code[s] = SHEET_NO_PLACE;
+                    share[s] += a.shares.pitch[2];
+                    place[s] += b.pitch;
+                }
             }
             p += 1;
         };
@@ -194,22 +287,34 @@ __device__ __forceinline__ void sheet_collect(const pool_band_args &a, const she
         };
         dy[0] = dy[1] = 0.0f;
         code[0] = code[1] = SHEET_NO_PLACE;
-        read();
+        read_any();
         if (h < 0 && h_end > 0) { // the box begins within a pair of rows
-            read();
+            read_any();
             to += a.to.pitch[2];
             next += a.to.pitch[2];
             lower();
             h = 1;
         }
+        while (h + 1 < h_end) {
+            int n = p < 0 ? 0 : min((h_end - h) / 2, over[1].count - p);
+            if (n > 0) {
+                p += n;
+                h += 2 * n;
 #pragma unroll 2
-        for (; h + 1 < h_end; h += 2) {
-            read();
-            upper();
-            lower();
+                for (; n > 0; --n) {
+                    read();
+                    upper();
+                    lower();
+                }
+            } else {
+                read_any();
+                upper();
+                lower();
+                h += 2;
+            }
         }
         if (h < h_end) {
-            read();
+            read_any();
             upper();
         }
     }
@@ -220,20 +325,16 @@ template <class T> __device__ __forceinline__ void sheet_maxima(const pool_band_
     const pool_band_axis *x = a.axis;
     sheet_max_box b;
     uint32_t n = blockIdx.x;
-#pragma unroll
-    for (int i = 2; i >= 0; --i) {
-        b.made[i].low = (int)wd_take_rest(n, x[i].by_tiles) * x[i].outs;
-        b.made[i].count = min(x[i].outs, x[i].image - b.made[i].low);
-        b.over[i] = windows_over(x[i], b.made[i].low, b.made[i].low + b.made[i].count - 1);
-    }
+    pairs_over(a, n, b.made, b.over);
     const uint32_t outer = n * a.tile_outer;
     b.images = min(a.tile_outer, a.outer - outer);
     b.pitch = x[2].by_window.divisor * a.inner;
     const int image[3] = {1, x[1].image, x[2].image};
     const int windows[3] = {1, x[1].windows, x[2].windows};
     all_of(a.shares, windows, b.over);
+    b.under[0] = {0, 1};
 #pragma unroll
-    for (int i = 0; i < 3; ++i) b.under[i] = image_under(x[i], b.over[i]);
+    for (int i = 1; i < 3; ++i) b.under[i] = image_under(x[i], b.over[i], 2, 3);
     all_of(a.from, image, b.under);
     const placed px = place_of(outer, b.images, b.under, 1, image[1], image[2], a.inner);
     const placed py = place_of(outer, b.images, b.over, 1, windows[1], windows[2], a.inner);

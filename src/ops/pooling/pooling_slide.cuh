@@ -220,20 +220,32 @@ __device__ __forceinline__ void slide_put(const pool_slide_args &a, const slide_
     int row = (int)threadIdx.x / 32;
     const float *from = reinterpret_cast<const float *>(slide_at(0)) + (uint32_t)row * a.out_pitch;
     size_t to = (first + (uint32_t)row) * (uint32_t)wide;
+    if (V == 1 && simple) {
+        float *line = static_cast<float *>(a.out) + to + lane;
+        from += lane;
+#pragma unroll 1
+        for (; row < rows; row += warps) {
+            // two of a thread at once
+#pragma unroll 1
+            for (int q = 0; q < wide - lane; q += 64) {
+                const bool two = q + 32 < wide - lane;
+                const float one = from[q] * scale, other = two ? from[q + 32] * scale : 0.0f;
+                line[q] = one;
+                if (two) line[q + 32] = other;
+            }
+            from += (uint32_t)warps * a.out_pitch;
+            line += (uint32_t)(warps * wide);
+        }
+        return;
+    }
 #pragma unroll 1
     for (; row < rows; row += warps) {
         // elements of the row that come before a whole run of memory
         const int odd = V == 1 ? 0 : (int)(((uintptr_t)a.out / sizeof(T) + to) % V);
         float of_row = factor;
         if (counts) of_row = inverse<float>(slide_covers(a.high, p.first + row % p.rows));
-        int q = lane * V - odd;
-        if (V == 1 && simple) {
-            float *line = static_cast<float *>(a.out) + to;
-#pragma unroll 2
-            for (; q < wide; q += 32) line[q] = from[q] * scale;
-        }
 #pragma unroll 1
-        for (; q < wide; q += 32 * V) {
+        for (int q = lane * V - odd; q < wide; q += 32 * V) {
             float value[V];
 #pragma unroll
             for (int i = 0; i < V; ++i) {
