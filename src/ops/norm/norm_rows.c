@@ -106,13 +106,12 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 }
 
 /* Forward rows that nobody walks down: each has its threads, which end with it. Of two bytes an
- * element, where there are bulk copies, the longer ones are faster by blocks that stay, if whole warps
- * share them evenly: layer norm 13104x10240 146 us for 151, RMS norm 144 for 139, 8192x16384 144 for 168
+ * element, where there are bulk copies, the longer ones are faster by blocks that stay: layer norm 13104x10240 146 us for 151, RMS norm 144 for 139, 8192x16384 144 for 168
  * and 140 for 152 (H200). */
 static bool is_plain(const struct wd_norm_rows *s, const struct wd_problem *problem, bool edges)
 {
-    bool stays = s->length % (PLAIN_COLUMNS * WARP) == 0 &&
-                 wd_norm_bytes(wd_norm_tensor(problem, 0)) == 2 &&
+    int64_t bytes = wd_norm_bytes(wd_norm_tensor(problem, 0));
+    bool stays = s->length * bytes % NORM_ROWS_UNIT == 0 && bytes == 2 &&
                  wd_norm_cluster_max(problem->device) > 1;
     if (edges) return s->length <= SHORT_LONGEST;
     if (!stays) return s->length <= PLAIN_LONGEST;
@@ -209,6 +208,7 @@ void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
     a->ahead = (uint32_t)c->ahead;
     a->ring = (uint32_t)c->ring;
     a->lag = (uint32_t)c->lag;
+    if (c->ragged) a->by_left = 1.0F / (float)c->left;
     if (c->clusters == 1) a->partial = NULL;
 }
 
@@ -275,9 +275,10 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     if (!w->fits[!whole] || (c->odd && !wd_norm_rows_alike(&a))) {
         return wd_norm_long_forward(call, queue);
     }
-    type += c->edges   ? KERNEL_norm_rows_odd_f32
-            : c->posts ? KERNEL_norm_rows_parted_f32
-                       : KERNEL_norm_rows_bulk_f32;
+    type += c->edges    ? KERNEL_norm_rows_odd_f32
+            : c->posts  ? KERNEL_norm_rows_parted_f32
+            : c->ragged ? KERNEL_norm_rows_ragged_f32
+                        : KERNEL_norm_rows_bulk_f32;
     return wd_norm_rows_walk(call, queue, &kernel_rows[type], c, &a);
 }
 

@@ -37,8 +37,10 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
 /* How rows are cut, see norm_rows_args.h. */
 struct wd_norm_cut {
     int way; /* columns of a thread: 8, 24, 32, and others in RMS norm without dbias and by strips */
-    bool edges; /* rows begin and end off boundaries of units, or threads lack some */
-    bool odd;   /* such rows of more than a part of a warp */
+    bool edges;   /* rows begin and end off boundaries of units, or threads lack some */
+    bool odd;     /* such rows of more than a part of a warp */
+    bool ragged;  /* the last warp of a block has fewer units: */
+    int64_t left; /* so many columns */
     int64_t lanes;
     int64_t share;
     int64_t groups;

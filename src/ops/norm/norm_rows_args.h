@@ -71,6 +71,7 @@ struct norm_rows_args {
     uint32_t later; /* and rows of each cluster after them */
     float epsilon;
     float inverse; /* of the length */
+    float by_left; /* ragged: of the columns of a block's last warp */
     uint32_t length;
     uint32_t lanes;
     uint32_t share;

@@ -28,33 +28,50 @@ struct bulk_sums {
     uint64_t landed[NORM_ROWS_AHEAD_MAX + 1][BULK_WARPS];
 };
 
-// Of `parts` (`inverse` is one over them) of as many columns each, which the first lanes have: pivot,
-// distance of the mean from it, squares around the mean. All lanes get the same. Sums and squares are taken at once,
-// around the first part's mean, which is that of the others but for some of their deviations.
+// Parts of a row, one a lane: of `count` columns each (0: the lane has none), of which there are 1 / inverse.
+struct bulk_parts {
+    float count;
+    float inverse;
+};
+
+// From parts, pivot, distance of the mean from it, squares around the mean, those of all of them. All lanes get the
+// same. Sums and squares are taken at once, around the first part's mean, which is that of the others but for some of
+// their deviations.
 template <int KIND>
-__device__ __forceinline__ float4 bulk_join(float4 mine, uint32_t parts, float inverse,
-                                            float columns)
+__device__ __forceinline__ float4 bulk_join(float4 mine, const bulk_parts &parts)
 {
     if (KIND == RAW) return make_float4(0.0f, 0.0f, sum_of_warp(mine.z), 0.0f);
     const float pivot = __shfl_sync(WHOLE_WARP, mine.x, 0);
     float around = __shfl_sync(WHOLE_WARP, mine.y, 0);
     if (!(fabsf(around) <= 3.0e38f)) around = 0.0f;
-    const bool there = threadIdx.x % WARP < parts;
+    const bool there = parts.count > 0.0f;
     const float d = there ? (mine.x - pivot) + (mine.y - around) : 0.0f;
-    const float sum = sum_of_warp(d);
-    const float squares = sum_of_warp(there ? fmaf(columns * d, d, mine.z) : 0.0f);
-    const float all = fmaf(-columns * sum, sum * inverse, squares);
+    const float counted = parts.count * d;
+    const float sum = sum_of_warp(counted);
+    const float squares = sum_of_warp(there ? fmaf(counted, d, mine.z) : 0.0f);
+    const float all = fmaf(-sum, sum * parts.inverse, squares);
     // a NaN stays one
-    return make_float4(pivot, fmaf(sum, inverse, around), all < 0.0f ? 0.0f : all, 0.0f);
+    return make_float4(pivot, fmaf(sum, parts.inverse, around), all < 0.0f ? 0.0f : all, 0.0f);
 }
 
-// Of a thread's columns.
-template <class T, int C, int KIND> __device__ __forceinline__ float4 bulk_look(const uint4 *at)
+// The warps of a block, a lane each: all have as many columns but for the last one.
+template <class T, int C> __device__ __forceinline__ bulk_parts bulk_warps(const norm_rows_args &a)
+{
+    const uint32_t lane = threadIdx.x % WARP, last = a.lanes / WARP - 1;
+    const uint32_t left = a.share * EACH<T> - last * (WARP * C);
+    const uint32_t columns = lane < last ? WARP * C : lane == last ? left : 0;
+    return {(float)columns, a.inverse * (float)a.cluster};
+}
+
+// Of a thread's columns, `units` of E: all it may have, or RAGGED as many as there are.
+template <class T, int C, int KIND, bool RAGGED>
+__device__ __forceinline__ float4 bulk_look(const uint4 *at, int units)
 {
     constexpr int E = EACH<T>, U = UNITS<T, C>;
     float pivot = 0.0f, sum = 0.0f, squares = 0.0f;
 #pragma unroll
     for (int v = 0; v < U; ++v) {
+        if (RAGGED && v >= units) break;
         const unit<T> x = strip_take<T>(at + v * WARP);
         if (KIND == CENTRED && v == 0) {
             pivot = wide_of<T>(x, 0);
@@ -68,7 +85,13 @@ template <class T, int C, int KIND> __device__ __forceinline__ float4 bulk_look(
         }
     }
     if (KIND == RAW) return make_float4(0.0f, 0.0f, squares, 0.0f);
-    const float rest = sum * (1.0f / C);
+    float inverse = 1.0f / C;
+    if (RAGGED) {
+        // looked up, for registers are short
+#pragma unroll
+        for (int v = 1; v < U; ++v) inverse = units == v ? 1.0f / (float)(v * E) : inverse;
+    }
+    const float rest = sum * inverse;
     const float around = fmaf(-sum, rest, squares);
     return make_float4(pivot, rest, around < 0.0f ? 0.0f : around, 0.0f); // a NaN stays one
 }
@@ -91,42 +114,42 @@ __device__ __forceinline__ void bulk_begin(const norm_rows_args &a, bulk_sums &o
 }
 
 // By one warp of a block of several: what the block's warps found of the row of a turn, to all blocks.
-template <int KIND>
+template <class T, int C, int KIND>
 __device__ __forceinline__ void bulk_say(const norm_rows_args &a, uint32_t rank, bulk_sums &of,
-                                         uint32_t turn, float by_warps, float columns)
+                                         uint32_t turn)
 {
     const uint32_t lane = threadIdx.x % WARP, warps = a.lanes / WARP, copy = turn % BULK_COPIES;
     float4 mine = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     wd_counter_wait(&of.arrived[copy], turn / BULK_COPIES & 1);
     if (lane < warps) mine = of.of_block[copy][lane];
-    const float4 all = bulk_join<KIND>(mine, warps, by_warps, columns);
+    const float4 all = bulk_join<KIND>(mine, bulk_warps<T, C>(a));
     if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
     __syncwarp();
     if (lane < a.cluster) wd_counter_send(&of.of_cluster[copy][rank], &of.here[copy], lane, all);
 }
 
-template <int KIND>
-__device__ __forceinline__ numbers bulk_hear(const norm_rows_args &a, bulk_sums &of, uint32_t turn,
-                                             float by_warps, float columns)
+template <class T, int C, int KIND>
+__device__ __forceinline__ numbers bulk_hear(const norm_rows_args &a, bulk_sums &of, uint32_t turn)
 {
     const uint32_t lane = threadIdx.x % WARP, warps = a.lanes / WARP, copy = turn % BULK_COPIES;
     float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (a.cluster == 1) {
         wd_counter_wait(&of.arrived[copy], turn / BULK_COPIES & 1);
         if (lane < warps) all = of.of_block[copy][lane];
-        all = bulk_join<KIND>(all, warps, by_warps, columns);
+        all = bulk_join<KIND>(all, bulk_warps<T, C>(a));
     } else {
         const float4 *said = of.of_cluster[copy];
         wd_counter_wait(&of.here[copy], turn / BULK_COPIES & 1);
         const float pivot = said[0].x;
+        const float columns = (float)(a.share * EACH<T>); // of a block
         float rest = 0.0f;
         for (uint32_t i = 0; i < a.cluster && KIND == CENTRED; ++i)
             rest += (said[i].x - pivot) + said[i].y;
-        rest *= columns * (float)warps * a.inverse; // one over the blocks
+        rest *= columns * a.inverse; // one over the blocks
         for (uint32_t i = 0; i < a.cluster; ++i) {
             const float4 v = said[i];
             const float d = KIND == RAW ? 0.0f : ((v.x - pivot) + v.y) - rest;
-            all.z += fmaf(columns * (float)warps * d, d, v.z);
+            all.z += fmaf(columns * d, d, v.z);
         }
         all.x = pivot, all.y = rest;
     }
@@ -134,13 +157,15 @@ __device__ __forceinline__ numbers bulk_hear(const norm_rows_args &a, bulk_sums 
     return numbers_of(a, whole);
 }
 
-template <class T, int C, int KIND>
+template <class T, int C, int KIND, bool RAGGED>
 __device__ __forceinline__ void bulk_put(const norm_rows_args &a, const uint4 *at, char *to,
-                                         const numbers &n, const float *scale, const float *bias)
+                                         int units, const numbers &n, const float *scale,
+                                         const float *bias)
 {
     constexpr int E = EACH<T>, U = UNITS<T, C>;
 #pragma unroll
     for (int v = 0; v < U; ++v) {
+        if (RAGGED && v >= units) break;
         float y[E];
         const unit<T> x = strip_take<T>(at + v * WARP);
 #pragma unroll
@@ -154,24 +179,39 @@ __device__ __forceinline__ void bulk_put(const norm_rows_args &a, const uint4 *a
 }
 
 // By one lane: the warp's strip of a row into a place of the ring.
-template <uint32_t STRIP>
-__device__ __forceinline__ void bulk_ask(uint4 *to, const char *from, uint64_t *landed)
+__device__ __forceinline__ void bulk_ask(uint4 *to, const char *from, uint32_t units,
+                                         uint64_t *landed)
 {
-    wd_counter_expect(landed, STRIP * NORM_ROWS_UNIT);
-    wd_bulk_copy(to, from, STRIP * NORM_ROWS_UNIT, landed);
+    wd_counter_expect(landed, units * NORM_ROWS_UNIT);
+    wd_bulk_copy(to, from, units * NORM_ROWS_UNIT, landed);
 }
 
-template <class T, int C, int KIND>
+// The thread's parameters; of units that it does not have, those of the block's first.
+template <class T, int C>
+__device__ __forceinline__ void bulk_params(const seat &s, int units, const norm_rows_param &p,
+                                            float *to)
+{
+    constexpr int E = EACH<T>, U = UNITS<T, C>;
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        seat one = s;
+        one.first = v < units ? s.first + v * s.stride : s.before;
+        read_param<T, E, false>(one, p, to + v * E);
+    }
+}
+
+template <class T, int C, int KIND, bool RAGGED>
 __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of, uint4 *places)
 {
     constexpr int E = EACH<T>, U = UNITS<T, C>;
     constexpr uint32_t STRIP = U * WARP; // units
-    constexpr float COLUMNS = WARP * C;
     const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const uint32_t rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
     const uint32_t rows = (uint32_t)a.rows, step = (uint32_t)a.step; // less than 2^31 and 2^20
     const uint32_t stride = U * blockDim.x;
-    const float by_warps = 1.0f / (float)(a.lanes / WARP);
+    const uint32_t warps = a.lanes / WARP, left = a.share - (warps - 1) * STRIP;
+    const uint32_t strip = RAGGED && warp == warps - 1 ? left : STRIP;
+    const int units = RAGGED ? (lane < strip ? (int)((strip - lane - 1) / WARP + 1) : 0) : U;
     seat s = seat_of<T, C, false>(a);
     s.stride = WARP * E;
     s.first = s.before + warp * (WARP * C) + lane * E;
@@ -188,13 +228,18 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
     uint32_t asked = row, last = 0;
     for (uint32_t r = 0; r < a.ahead; ++r, asked += step, from += far) {
         if (lane == 0 && asked < rows)
-            bulk_ask<STRIP>(strips + last * stride, from, landed + last * BULK_WARPS);
+            bulk_ask(strips + last * stride, from, strip, landed + last * BULK_WARPS);
         if (++last == a.ring) last = 0;
     }
     uint32_t next = 0, present = 0, phase = 0, says = 0;
     float2 given1 = make_float2(0.0f, 0.0f), given2 = given1;
-    read_param<T, C, false>(s, a.scale, scale);
-    read_param<T, C, false>(s, a.bias, bias);
+    if (RAGGED) {
+        bulk_params<T, C>(s, units, a.scale, scale);
+        bulk_params<T, C>(s, units, a.bias, bias);
+    } else {
+        read_param<T, C, false>(s, a.scale, scale);
+        read_param<T, C, false>(s, a.bias, bias);
+    }
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn, row += step, to += far) {
         const bool looks = row < rows, puts = turn >= a.lag;
@@ -202,7 +247,7 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
         float2 known = make_float2(0.0f, 0.0f);
         if (looks && turn > 0) {
             if (lane == 0 && asked < rows)
-                bulk_ask<STRIP>(strips + last * stride, from, landed + last * BULK_WARPS);
+                bulk_ask(strips + last * stride, from, strip, landed + last * BULK_WARPS);
             asked += step, from += far;
             if (++last == a.ring) last = 0;
         }
@@ -211,8 +256,11 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
                 known = make_float2(given(a.given_mean, a, row), given(a.given_inv_std, a, row));
             wd_counter_wait(landed + next * BULK_WARPS, phase);
             if (KIND != KNOWN) {
-                const float4 mine = bulk_look<T, C, KIND>(strips + next * stride + lane);
-                const float4 all = bulk_join<KIND>(mine, WARP, 1.0f / WARP, C);
+                const float4 mine =
+                    bulk_look<T, C, KIND, RAGGED>(strips + next * stride + lane, units);
+                const float4 all = bulk_join<KIND>(
+                    mine, {RAGGED ? (float)(units * E) : C,
+                           RAGGED && warp == warps - 1 ? a.by_left : 1.0f / (WARP * C)});
                 if (lane == 0) {
                     of.of_block[turn % BULK_COPIES][warp] = all;
                     wd_arrive(&of.arrived[turn % BULK_COPIES], a.lanes / WARP);
@@ -222,18 +270,19 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
         }
         if (KIND != KNOWN && a.cluster > 1 && looks) {
             // in turn, so that none is later than the others
-            if (warp == says) bulk_say<KIND>(a, rank, of, turn, by_warps, COLUMNS);
+            if (warp == says) bulk_say<T, C, KIND>(a, rank, of, turn);
             if (++says == a.lanes / WARP) says = 0;
         }
         if (puts) {
             const float2 its = a.lag == 1 ? given1 : given2;
             numbers n = {its.x, its.y, 0.0f};
-            if (KIND != KNOWN) n = bulk_hear<KIND>(a, of, turn - a.lag, by_warps, COLUMNS);
+            if (KIND != KNOWN) n = bulk_hear<T, C, KIND>(a, of, turn - a.lag);
             if (threadIdx.x == 0 && rank == 0) {
                 if (a.mean) a.mean[row - a.lag * step] = n.mean;
                 if (a.inv_std) a.inv_std[row - a.lag * step] = n.inv_std;
             }
-            bulk_put<T, C, KIND>(a, strips + present * stride + lane, to, n, scale, bias);
+            bulk_put<T, C, KIND, RAGGED>(a, strips + present * stride + lane, to, units, n, scale,
+                                         bias);
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
         }
@@ -242,14 +291,16 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
     }
 }
 
-template <class T, int C> __device__ __forceinline__ void rows_bulk(const norm_rows_args &a)
+// RAGGED: the last warp of a block may have fewer units of a row.
+template <class T, int C, bool RAGGED = false>
+__device__ __forceinline__ void rows_bulk(const norm_rows_args &a)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     __shared__ bulk_sums of;
     WD_DYNAMIC_SHARED(uint4, places);
-    if (a.given_inv_std) bulk_walk<T, C, KNOWN>(a, of, places);
-    else if (a.centered) bulk_walk<T, C, CENTRED>(a, of, places);
-    else bulk_walk<T, C, RAW>(a, of, places);
+    if (a.given_inv_std) bulk_walk<T, C, KNOWN, RAGGED>(a, of, places);
+    else if (a.centered) bulk_walk<T, C, CENTRED, RAGGED>(a, of, places);
+    else bulk_walk<T, C, RAW, RAGGED>(a, of, places);
 #endif
 }
 

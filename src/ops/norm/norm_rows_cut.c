@@ -59,14 +59,16 @@ static int64_t room_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
     return c->groups * r->length * (int64_t)sizeof(float);
 }
 
-/* Whether lanes by whole warps have `units` of all blocks, each as many as the way has. */
+/* Whether lanes by whole warps have `units` of all blocks, each as many as the way has; ragged: the last warp of each
+ * block may have fewer. */
 static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, int64_t most)
 {
     int64_t each = ways[way].columns / r->each;
     int64_t unit = c->edges ? 1 : each * WARP * c->cluster;
     int64_t units = c->edges ? r->length / r->each : r->units; /* whole ones */
+    if (c->ragged) unit = c->cluster;
     if (ways[way].threads[r->backward] == 0 || r->units % unit > 0) return false;
-    if (c->edges && way != WAY_32) return false;
+    if ((c->edges || c->ragged) && way != WAY_32) return false;
     if (way == WAY_SQUARES && !r->squares) return false;
     c->way = way;
     c->odd = c->edges;
@@ -129,6 +131,11 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
         return true;
     }
     if (!c->edges && cut_long(c, r, device)) return true;
+    /* forward a block's last warp may have less of a row */
+    c->ragged =
+        !c->edges && !r->backward && r->length % r->each == 0 && wd_norm_cluster_max(device) > 1;
+    if (c->ragged && cut_long(c, r, device)) return true;
+    c->ragged = false;
     c->edges = true;
     return cut_long(c, r, device);
 }
@@ -225,6 +232,7 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
         c->step = step_of(c, r);
         if (c->step == 0 || !cut_ring(c, r, device)) continue;
         cut_tail(c, r);
+        c->left = c->share * r->each - (c->lanes / WARP - 1) * WARP * ways[c->way].columns;
         return true;
     }
     return false;

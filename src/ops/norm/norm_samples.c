@@ -22,7 +22,7 @@ enum {
     MEMBERS = 64, /* of a group: a thread joins them one by one */
     COLUMNS_MOST =
         320, /* of a team of blocks: as many for each processor's block have room on the board */
-    COLUMNS_LEAST = 64, /* of a team, where there are as many */
+    COLUMNS_LEAST = 128, /* of a team, where there are as many */
     LAUNCHES_MOST = 32,
     LAUNCH_MB = 28,   /* what could move while a launch begins */
     WORD_BYTES = 500, /* likewise while each block reads a word of the board: 132 x 256 take 4 us */
