@@ -256,8 +256,11 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
                 known = make_float2(given(a.given_mean, a, row), given(a.given_inv_std, a, row));
             wd_counter_wait(landed + next * BULK_WARPS, phase);
             if (KIND != KNOWN) {
-                const float4 mine =
-                    bulk_look<T, C, KIND, RAGGED>(strips + next * stride + lane, units);
+                const uint4 *at = strips + next * stride + lane;
+                // all other warps look and put without a question
+                const float4 mine = RAGGED && warp == warps - 1
+                                        ? bulk_look<T, C, KIND, true>(at, units)
+                                        : bulk_look<T, C, KIND, false>(at, U);
                 const float4 all = bulk_join<KIND>(
                     mine, {RAGGED ? (float)(units * E) : C,
                            RAGGED && warp == warps - 1 ? a.by_left : 1.0f / (WARP * C)});
@@ -281,8 +284,10 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
                 if (a.mean) a.mean[row - a.lag * step] = n.mean;
                 if (a.inv_std) a.inv_std[row - a.lag * step] = n.inv_std;
             }
-            bulk_put<T, C, KIND, RAGGED>(a, strips + present * stride + lane, to, units, n, scale,
-                                         bias);
+            const uint4 *at = strips + present * stride + lane;
+            if (RAGGED && warp == warps - 1)
+                bulk_put<T, C, KIND, true>(a, at, to, units, n, scale, bias);
+            else bulk_put<T, C, KIND, false>(a, at, to, U, n, scale, bias);
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
         }
