@@ -15,6 +15,7 @@ enum {
     RING_ENOUGH = 3,         /* places: one row is put, one looked at, one on its way */
     LAG_RING = 5,            /* places that leave room for two rows that wait */
     ODD_UNITS = 2,           /* at the ends of a row off the boundaries, which are not whole */
+    FILL_WARPS = 4,          /* of a block, at least */
     TAIL_TURNS = 16,         /* of a block: of fewer the last ones are no small part */
     TAIL_SHARE = 12,         /* of its turns are for whoever is free */
     TAIL_ROWS = 160,         /* of all rows for one more row of partial sums */
@@ -91,6 +92,23 @@ static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return false;
 }
 
+/* Forward, twice as many blocks to a row where processors are the fuller for it: blocks of few warps leave some idle,
+ * and more of them are at different phases (H200, us): layer norm 14592x9216 162 is 146, 6528x20480 158 is 151,
+ * 3264x40960 185 is 158. */
+static void fill(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
+{
+    struct wd_norm_cut wide = *c;
+    int64_t most = ways[c->way].threads[0];
+    wide.cluster *= 2;
+    if (wide.cluster > wd_norm_cluster_max(device)) return;
+    if (!fits(&wide, r, WAY_32, most)) {
+        wide.ragged = true;
+        if (!fits(&wide, r, WAY_32, most)) return;
+    }
+    if (wide.lanes < FILL_WARPS * WARP) return;
+    if (10 * (most / wide.lanes * wide.lanes) > 11 * (most / c->lanes * c->lanes)) *c = wide;
+}
+
 /* In clusters: a block has a processor to itself, and sixteen warps. */
 static bool cut_strips(struct wd_norm_cut *c, const struct rows_of *r,
                        const struct wd_device *device)
@@ -130,11 +148,17 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
         c->edges = c->edges || c->lanes * each > r->units;
         return true;
     }
-    if (!c->edges && cut_long(c, r, device)) return true;
+    if (!c->edges && cut_long(c, r, device)) {
+        if (!r->backward) fill(c, r, device);
+        return true;
+    }
     /* forward a block's last warp may have less of a row */
     c->ragged =
         !c->edges && !r->backward && r->length % r->each == 0 && wd_norm_cluster_max(device) > 1;
-    if (c->ragged && cut_long(c, r, device)) return true;
+    if (c->ragged && cut_long(c, r, device)) {
+        fill(c, r, device);
+        return true;
+    }
     c->ragged = false;
     c->edges = true;
     return cut_long(c, r, device);
