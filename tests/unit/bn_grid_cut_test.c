@@ -86,7 +86,8 @@ static void test_random(void **state)
         const struct wd_device *device = &devices[turn % 3];
         int size = 1 << any(1, 3), arrays = (int)any(1, 2);
         struct wd_bn_grid_cut c = {.space = space(any(1, 1 << any(0, 16)), any(1, 1 << any(0, 10)),
-                                                  any(1, 1 << any(0, 7)))};
+                                                  any(1, 1 << any(0, 7))),
+                                   .samples = 1};
         if (turn % 2) c.space = space(c.space.outer, c.space.params, 1);
         if (turn % 5 == 0) c.space = space(any(1, 64), c.space.params, 8 * any(1, 1000));
         if (!wd_bn_grid_cut(&c, size, arrays, device)) continue;
@@ -99,7 +100,7 @@ static void test_random(void **state)
 static void test_choices(void **state)
 {
     const struct wd_device *h200 = &devices[0];
-    struct wd_bn_grid_cut c = {.space = space(256 * 56 * 56, 64, 1)};
+    struct wd_bn_grid_cut c = {.space = space(256 * 56 * 56, 64, 1), .samples = 1};
     (void)state;
     /* a group of all blocks */
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
@@ -126,6 +127,11 @@ static void test_choices(void **state)
     /* planes that share units */
     c.space = space(64, 256, 57 * 55);
     assert_false(wd_bn_grid_cut(&c, 4, 1, h200));
+    /* samples side by side, each of four teams */
+    c = (struct wd_bn_grid_cut){.space = space(128 * 128, 320, 1), .columns = 80, .samples = 4};
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    assert_true(c.meets && c.groups == 16 && c.items == 80 && c.blocks == 8);
+    assert_true(wd_bn_grid_has_board(&c));
 }
 
 int main(void)

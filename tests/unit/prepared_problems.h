@@ -212,6 +212,16 @@ static void norm_samples(bool large)
     norm(WD_OP_NORM_TRAINING, 2, 32, 32, 1024, large ? 2048 : 1056, true, false);
 }
 
+static void norm_samples_back(bool large)
+{
+    norm(WD_OP_NORM_BACKWARD, 8, 320, 32, 128, large ? 256 : 128, true, false);
+}
+
+static void norm_samples_inference(bool large)
+{
+    norm(WD_OP_NORM_INFERENCE, 8, 64, 64, 256, large ? 512 : 256, true, false);
+}
+
 static void norm_kept(bool large)
 {
     norm(WD_OP_NORM_TRAINING, large ? 16 : 8, 640, 32, 64, 64, true, false);
@@ -388,6 +398,8 @@ static const struct {
     {"norm_inference_rows", layer_norm_inference, ALWAYS},
     {"norm_training_spot", norm_spot, OFF},
     {"norm_training_samples", norm_samples, ALIGNED},
+    {"norm_backward_samples", norm_samples_back, ALIGNED},
+    {"norm_inference_samples", norm_samples_inference, ALIGNED},
     {"norm_training_kept", norm_kept, ALWAYS},
     {"norm_backward_kept", norm_kept_back, ALWAYS},
     {"norm_training_groups", norm_groups, ALWAYS},

@@ -42,10 +42,11 @@ static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t c
     int64_t ranges = wd_ceil_div(s->channels, columns);
     int64_t blocks = device->multiprocessors / (samples * ranges);
     int64_t units = columns / BN_RUN;
+    int64_t threads = BN_GRID_THREADS / units * units;
     double bytes = (double)samples * (double)(s->channels * s->plane * s->size);
     double held = (double)device->multiprocessors * (double)device->shared_per_block;
     double busy = (double)(blocks * samples * ranges) / device->multiprocessors;
-    busy *= (double)(BN_GRID_THREADS / units * units) / BN_GRID_THREADS;
+    busy *= (double)threads / BN_GRID_THREADS;
     busy *= (double)s->channels / (double)(ranges * columns);
     if (blocks < 2) return 0;
     /* the last launch may have fewer samples, which take as long */
