@@ -16,6 +16,7 @@
 
 enum {
     UP_THREADS = 128,
+    UP_SINGLES = 10, /* the first of the kernels of single elements */
     RECORD = 16, /* bytes of a row's record */
     ROWS_FEW = 8,
     ROWS_LONG = 16,        /* as many are left to walks of which a thread has all its places */
@@ -35,10 +36,19 @@ static const struct {
 } forms[] = {{2, 0, true}, {4, 3, true}, {8, 6, false}};
 enum { FORMS = sizeof forms / sizeof forms[0], RUN_FORMS = 2 /* the first ones */ };
 
+/* And of words: likewise, but for the pairs. */
+static const struct {
+    int taps;
+    int open;
+} word_forms[] = {{2, 0}, {3, 2}, {4, 3}};
+enum { WORD_FORMS = sizeof word_forms / sizeof word_forms[0], WORD_THREADS = 128 };
+
 struct plan {
     int form;
+    bool words;      /* elements of any alignment, straight from memory; `form` is one of theirs */
     bool runs;       /* of channels, straight to where their threads are */
     int64_t units;   /* of a line of `out` */
+    int64_t each;    /* elements of a word */
     int64_t threads; /* of a walk */
     int64_t planes;  /* side by side */
     int64_t outer;   /* groups of them */
@@ -71,13 +81,27 @@ static int form_of(const struct wd_resample_shape *s, const struct wd_resample_t
     return -1;
 }
 
+static int word_form_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
+{
+    const struct wd_resample_tables other =
+        wd_resample_tables_of(s, s->backward ? RESAMPLE_PIXELS : RESAMPLE_SHARES, 0);
+    for (int f = 0; f < WORD_FORMS; ++f) {
+        if (t->taps[2] > word_forms[f].taps) continue;
+        if (word_forms[f].open == 0 ? t->taps[1] <= 2 : other.taps[1] <= word_forms[f].open) {
+            return f;
+        }
+    }
+    return -1;
+}
+
 /* Rows of a walk, evenly, and what they need in shared memory. */
 static void set_rows(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
                      int64_t out, int64_t rows, struct plan *p)
 {
+    const int open = p->words ? word_forms[p->form].open : forms[p->form].open;
     p->rows = wd_ceil_div(out, wd_ceil_div(out, rows));
     p->lines = wd_resample_reach(s, 1, p->rows, t->taps[1]);
-    p->weights_size = p->lines * forms[p->form].open * (int64_t)sizeof(float);
+    p->weights_size = p->lines * open * (int64_t)sizeof(float);
     p->weights_size = wd_ceil_div(p->weights_size, RECORD) * RECORD;
 }
 
@@ -85,7 +109,9 @@ static void set_rows(const struct wd_resample_shape *s, const struct wd_resample
 static bool set_walks(int64_t out, int64_t most, struct plan *p)
 {
     for (p->walks = wd_least(most, wd_ceil_div(out, p->rows)); p->walks > 0; --p->walks) {
-        const int64_t ring = p->runs ? p->ring * p->size * 16 * p->threads : p->size;
+        const int64_t ring = p->runs    ? p->ring * p->size * 16 * p->threads
+                             : p->words ? 0
+                                        : p->size;
         p->shared = p->walks * (p->rows * RECORD + p->weights_size + ring);
         p->bands = wd_ceil_div(out, p->rows * p->walks);
         if (p->shared <= SHARED_MAX) return true;
@@ -157,6 +183,19 @@ static void set_runs(const struct wd_resample_shape *s, const struct wd_resample
     p->size = t->taps[2];
 }
 
+/* Elements of any alignment: planes are gone through as if they were one line, of which the calls have one
+ * word more where lines begin between two. */
+static void set_words(const struct wd_resample_shape *s, struct plan *p)
+{
+    const int64_t *out = s->backward ? s->image : s->windows;
+    const int64_t length = out[2] * s->inner;
+    p->each = s->size == 2 && length % 2 == 0 ? 2 : 1;
+    p->units = length / p->each * s->outer;
+    p->threads = WORD_THREADS;
+    p->segment = (int64_t)WORD_THREADS * RING_WORDS / p->each;
+    p->outer = 1;
+}
+
 static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
 {
     static const int narrow[] = {KERNEL_resample_ring_f32_2_0, KERNEL_resample_ring_f16_2_0,
@@ -165,6 +204,11 @@ static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
                                KERNEL_resample_ring_f16_2_0_long,
                                KERNEL_resample_ring_bf16_2_0_long};
     if (p->runs) return KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_FORMS + p->form;
+    if (p->words) {
+        return p->form + (p->each == 1
+                              ? KERNEL_resample_ring_words_f32_2 + s->type * WORD_FORMS
+                              : KERNEL_resample_ring_words_f16_2_pairs + (s->type - 1) * WORD_FORMS);
+    }
     if (p->planes > 1 || p->segment > (int64_t)RING_WARP * WALK_PLACES) {
         return wide[s->type] + p->form;
     }
@@ -186,20 +230,25 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     }
     p->form = form_of(s, t);
     p->runs = s->inner > 1 && s->inner % wd_resample_run(s) == 0;
+    if (!p->runs && word_form_of(s, t) >= 0) {
+        p->words = true;
+        p->form = word_form_of(s, t);
+    }
     if (p->form < 0 || (p->runs && p->form >= RUN_FORMS)) return false;
     p->planes = 1;
     p->outer = s->outer;
     if (p->runs) set_runs(s, t, p);
+    else if (p->words) set_words(s, p);
     else set_elements(s, t, multiprocessors, p);
     p->segments = wd_ceil_div(p->units, p->segment);
     warps = p->outer * out[0] * p->segments * p->threads / RING_WARP;
     rows = ROWS;
-    if (p->form > 0 && !s->backward) { /* few are resident, and what walks share is dear */
+    if (p->words || (p->form > 0 && !s->backward)) { /* few are resident, and what walks share is dear */
         rows = wd_resample_walk_rows(warps, out[1], ROWS,
                                      REGISTERS / RING_WARP /
                                          kernel_rows[kernel_of(s, p)].registers * multiprocessors);
     }
-    while ((p->form == 0 || s->backward) && rows > ROWS_FEW &&
+    while (!p->words && (p->form == 0 || s->backward) && rows > ROWS_FEW &&
            warps * wd_ceil_div(out[1], rows) < (int64_t)multiprocessors * WARPS) {
         rows /= 2;
     }
@@ -267,7 +316,7 @@ static void set_args(const struct wd_resample_shape *s, const struct wd_resample
     w->stage_at = (uint32_t)(p->walks * (p->rows * RECORD + p->weights_size));
     w->pitch = (uint32_t)p->pitch;
     w->stage_lines = (uint32_t)p->ring;
-    w->by_run = wd_fastdiv_of((uint32_t)(p->units / out[2]));
+    w->by_run = wd_fastdiv_of((uint32_t)(p->words ? s->inner : p->units / out[2]));
     w->by_segments = wd_fastdiv_of((uint32_t)p->segments);
     w->by_bands = wd_fastdiv_of((uint32_t)p->bands);
     a->size = (uint32_t)p->size;
@@ -305,10 +354,19 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct work *work,
     const struct wd_resample_tables *t = &work->tables;
     const struct plan *p = &work->plan;
     const int64_t *out = s->backward ? s->image : s->windows;
+    int64_t segments = p->segments;
     struct resample_ring_args a = work->args;
     WD_TRY(wd_resample_walk_call(queue, s, t, m, &a.walk));
+    if (p->words) {
+        const bool between = (uintptr_t)m->out / s->size % p->each != 0;
+        const int64_t words = out[2] * s->inner / p->each + between;
+        a.by_line = wd_fastdiv_of((uint32_t)words);
+        a.walk.units = (uint32_t)(words * s->outer);
+        segments = wd_ceil_div(words * s->outer, p->segment);
+        a.walk.by_segments = wd_fastdiv_of((uint32_t)segments);
+    }
     return wd_emit_kernel(queue, &kernel_rows[kernel_of(s, p)],
-                          p->outer * out[0] * p->bands * p->segments,
+                          p->outer * out[0] * p->bands * segments,
                           (uint32_t)(p->threads * p->walks), (uint32_t)p->shared, &a);
 }
 
@@ -331,6 +389,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                               launch.blocks, launch.threads, launch.shared, &pick);
     }
     which = wd_resample_up_args_of(s, &m, multiprocessors, &up);
+    if (which >= UP_SINGLES && w->plan.words) which = -1;
     if (which >= 0 && m.alpha != 0.0 && m.beta == 0.0) {
         static const int up_forward[] = {
             KERNEL_resample_up_f32_planes_corners, KERNEL_resample_up_f16_planes_corners,

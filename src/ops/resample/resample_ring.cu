@@ -4,6 +4,7 @@
 #include "ops/resample/resample_ring.cuh"
 #include "ops/resample/resample_ring_pick.cuh"
 #include "ops/resample/resample_ring_runs.cuh"
+#include "ops/resample/resample_ring_words.cuh"
 #include "ops/resample/resample_up.cuh"
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET

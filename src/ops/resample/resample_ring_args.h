@@ -15,6 +15,7 @@ enum {
     RING_LONG = 8,
     RING_PLACES = 8,      /* of a thread, at most, of maxima and of sums of few taps */
     RING_PLANES_TAPS = 4, /* of the sums whose walks may have several planes */
+    RING_WORDS = 4,       /* elements of a thread, where they come straight from memory */
 };
 
 struct resample_ring_args {
@@ -28,6 +29,7 @@ struct resample_ring_args {
     uint32_t between;     /* elements of `out` from the end of a plane's line to the next one's */
     uint32_t unused;
     struct wd_fastdiv by_columns; /* of `out` */
+    struct wd_fastdiv by_line;    /* words of a line of `out`, where threads have words */
 };
 
 /* Maxima of whole pixels from rings: by_column are segments of a line, by_row groups of walks. */
