@@ -205,6 +205,30 @@ static void threes(int type)
     }
 }
 
+/* Gradients of maxima by two of channels that are no whole runs: windows of which some begin before the image
+ * or would begin behind the last, lines of several warps, walks of several bands. */
+static void odd_channels(int type)
+{
+    for (int k = 0; k < 32; ++k) {
+        struct geometry g;
+        if (!case_begin("resample maximum of odd channels %s %d", node_type_name[type], k))
+            continue;
+        form_geometry(&forms[11], 4, random_of(3, 5, 13, 61), &g);
+        g.x[2] = random_of(1, 6, 9, 40);
+        g.x[3] = random_of(3, 6, 8, 31);
+        for (int s = 0; s < 2; ++s) {
+            g.window[s] = (2 + k % 2) * UNIT;
+            g.stride[s] = 2 * UNIT;
+            g.pre[s] = (k / 2 >> s & 1) * UNIT;
+            g.post[s] = random_of(0, 1) * UNIT;
+        }
+        if (g.x[2] == 1) g.pre[0] = g.post[0] = UNIT;
+        if (!set_output(&g)) case_fail("no output");
+        else resample_backward(&g, type, type, LAYOUT_NHWC, k / 8 % 2 ? LIE_ODD : LIE_ALIKE);
+        case_end();
+    }
+}
+
 /* Many narrow planes, of which a walk has several side by side, the last one fewer. */
 static void narrow_planes(int type)
 {
@@ -322,6 +346,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; ++i) {
         static const int types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
         threes(types[i]);
+        odd_channels(types[i]);
         narrow_planes(types[i]);
         enlarging(types[i]);
         long_walks(types[i]);

@@ -17,6 +17,7 @@
 enum {
     UP_THREADS = 128,
     UP_SINGLES = 10, /* the first of the kernels of single elements */
+    WORD_THREADS = 128,
     RECORD = 16, /* bytes of a row's record */
     ROWS_FEW = 8,
     ROWS_LONG = 16,        /* as many are left to walks of which a thread has all its places */
@@ -34,18 +35,11 @@ static const struct {
     int open;  /* 0: at most two lines a row */
     bool wide; /* there is a kernel whose threads have RING_PLACES, too */
 } forms[] = {{2, 0, true}, {4, 3, true}, {8, 6, false}};
-enum { FORMS = sizeof forms / sizeof forms[0], RUN_FORMS = 2 /* the first ones */ };
-
-/* And of words: likewise, but for the pairs. */
-static const struct {
-    int taps;
-    int open;
-} word_forms[] = {{2, 0}, {3, 2}, {4, 3}};
-enum { WORD_FORMS = sizeof word_forms / sizeof word_forms[0], WORD_THREADS = 128 };
+enum { FORMS = sizeof forms / sizeof forms[0], RUN_FORMS = 2 /* the first ones */, WORD_FORM = 1 };
 
 struct plan {
     int form;
-    bool words;      /* elements of any alignment, straight from memory; `form` is one of theirs */
+    bool words;      /* elements of any alignment, straight from memory */
     bool runs;       /* of channels, straight to where their threads are */
     int64_t units;   /* of a line of `out` */
     int64_t each;    /* elements of a word */
@@ -81,24 +75,20 @@ static int form_of(const struct wd_resample_shape *s, const struct wd_resample_t
     return -1;
 }
 
-static int word_form_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
+/* Whether elements come straight from memory: measured, three taps are faster than through rings, two are
+ * slower, for a thread has too few bytes under way. */
+static bool is_words(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
 {
     const struct wd_resample_tables other =
         wd_resample_tables_of(s, s->backward ? RESAMPLE_PIXELS : RESAMPLE_SHARES, 0);
-    for (int f = 0; f < WORD_FORMS; ++f) {
-        if (t->taps[2] > word_forms[f].taps) continue;
-        if (word_forms[f].open == 0 ? t->taps[1] <= 2 : other.taps[1] <= word_forms[f].open) {
-            return f;
-        }
-    }
-    return -1;
+    return t->taps[2] <= RING_WORD_TAPS && other.taps[1] <= RING_WORD_OPEN;
 }
 
 /* Rows of a walk, evenly, and what they need in shared memory. */
 static void set_rows(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
                      int64_t out, int64_t rows, struct plan *p)
 {
-    const int open = p->words ? word_forms[p->form].open : forms[p->form].open;
+    const int open = p->words ? RING_WORD_OPEN : forms[p->form].open;
     p->rows = wd_ceil_div(out, wd_ceil_div(out, rows));
     p->lines = wd_resample_reach(s, 1, p->rows, t->taps[1]);
     p->weights_size = p->lines * open * (int64_t)sizeof(float);
@@ -109,9 +99,7 @@ static void set_rows(const struct wd_resample_shape *s, const struct wd_resample
 static bool set_walks(int64_t out, int64_t most, struct plan *p)
 {
     for (p->walks = wd_least(most, wd_ceil_div(out, p->rows)); p->walks > 0; --p->walks) {
-        const int64_t ring = p->runs    ? p->ring * p->size * 16 * p->threads
-                             : p->words ? 0
-                                        : p->size;
+        const int64_t ring = p->runs ? p->ring * p->size * 16 * p->threads : p->words ? 0 : p->size;
         p->shared = p->walks * (p->rows * RECORD + p->weights_size + ring);
         p->bands = wd_ceil_div(out, p->rows * p->walks);
         if (p->shared <= SHARED_MAX) return true;
@@ -204,11 +192,8 @@ static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
                                KERNEL_resample_ring_f16_2_0_long,
                                KERNEL_resample_ring_bf16_2_0_long};
     if (p->runs) return KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_FORMS + p->form;
-    if (p->words) {
-        return p->form + (p->each == 1
-                              ? KERNEL_resample_ring_words_f32_2 + s->type * WORD_FORMS
-                              : KERNEL_resample_ring_words_f16_2_pairs + (s->type - 1) * WORD_FORMS);
-    }
+    if (p->words && p->each == 1) return KERNEL_resample_ring_words_f32 + s->type;
+    if (p->words) return KERNEL_resample_ring_words_f16_pairs + s->type - 1;
     if (p->planes > 1 || p->segment > (int64_t)RING_WARP * WALK_PLACES) {
         return wide[s->type] + p->form;
     }
@@ -230,10 +215,7 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     }
     p->form = form_of(s, t);
     p->runs = s->inner > 1 && s->inner % wd_resample_run(s) == 0;
-    if (!p->runs && word_form_of(s, t) >= 0) {
-        p->words = true;
-        p->form = word_form_of(s, t);
-    }
+    p->words = !p->runs && p->form == WORD_FORM && is_words(s, t);
     if (p->form < 0 || (p->runs && p->form >= RUN_FORMS)) return false;
     p->planes = 1;
     p->outer = s->outer;
@@ -243,7 +225,8 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     p->segments = wd_ceil_div(p->units, p->segment);
     warps = p->outer * out[0] * p->segments * p->threads / RING_WARP;
     rows = ROWS;
-    if (p->words || (p->form > 0 && !s->backward)) { /* few are resident, and what walks share is dear */
+    if (p->words ||
+        (p->form > 0 && !s->backward)) { /* few are resident, and what walks share is dear */
         rows = wd_resample_walk_rows(warps, out[1], ROWS,
                                      REGISTERS / RING_WARP /
                                          kernel_rows[kernel_of(s, p)].registers * multiprocessors);
@@ -385,8 +368,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         if (!wd_resample_ring_pick_args_of(s, &m, multiprocessors, &pick, &launch)) {
             return CUDNN_STATUS_INTERNAL_ERROR;
         }
-        return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_ring_pick_f32 + s->type],
-                              launch.blocks, launch.threads, launch.shared, &pick);
+        which = s->inner > 1 ? KERNEL_resample_ring_pick_words_f32_2 + 2 * s->type +
+                                   (pick.p.axis[2].window == 3)
+                             : KERNEL_resample_ring_pick_f32 + s->type;
+        return wd_emit_kernel(queue, &kernel_rows[which], launch.blocks, launch.threads,
+                              launch.shared, &pick);
     }
     which = wd_resample_up_args_of(s, &m, multiprocessors, &up);
     if (which >= UP_SINGLES && w->plan.words) which = -1;

@@ -15,7 +15,9 @@ enum {
     RING_LONG = 8,
     RING_PLACES = 8,      /* of a thread, at most, of maxima and of sums of few taps */
     RING_PLANES_TAPS = 4, /* of the sums whose walks may have several planes */
-    RING_WORDS = 4,       /* elements of a thread, where they come straight from memory */
+    RING_WORDS = 4,       /* elements of a thread, where they come straight from memory: */
+    RING_WORD_TAPS = 3,   /* taps along a line, at most */
+    RING_WORD_OPEN = 2,   /* rows that are open at a time */
 };
 
 struct resample_ring_args {
@@ -59,7 +61,8 @@ struct resample_ring_pick_args {
     uint32_t place_pitch;
     uint32_t size; /* of both rings */
     struct wd_fastdiv by_inner;
-    int64_t bytes; /* of `from` */
+    struct wd_fastdiv by_line; /* units: straight from memory all images' are counted on */
+    int64_t bytes;             /* of `from` */
     int64_t place_bytes;
 };
 

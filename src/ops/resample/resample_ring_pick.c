@@ -58,6 +58,20 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     lines = wd_ceil_div(s->image[1] + a->p.axis[1].pad, 2);
     units = columns * s->inner;
     segments = wd_ceil_div(units, segment);
+    a->by_inner = wd_fastdiv_of((uint32_t)s->inner);
+    if (s->inner > 1) { /* straight from memory */
+        a->by_line = wd_fastdiv_of((uint32_t)units);
+        a->units = (uint32_t)(s->outer * units);
+        segments = wd_ceil_div(s->outer * units, segment * RING_WALKS);
+        rows = wd_resample_walk_rows(segments * RING_WALKS, lines, ROWS,
+                                     (int64_t)multiprocessors * WARPS);
+        a->rows = (uint32_t)rows;
+        a->p.by_column = wd_fastdiv_of((uint32_t)segments);
+        launch->blocks = segments * wd_ceil_div(lines, rows);
+        launch->threads = RING_WARP * RING_WALKS;
+        launch->shared = 0;
+        return true;
+    }
     /* those of a segment, and the one before it */
     elements = (wd_least((segment - 1) / s->inner + 2, columns) + 1) * s->inner;
     pitch = wd_ceil_div(elements * s->size, 16) * 16 + 16;
@@ -76,7 +90,6 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     a->pitch = (uint32_t)pitch;
     a->place_pitch = (uint32_t)place_pitch;
     a->size = (uint32_t)size;
-    a->by_inner = wd_fastdiv_of((uint32_t)s->inner);
     a->bytes = s->outer * wd_resample_windows(s) * s->size;
     a->place_bytes = s->outer * wd_resample_windows(s) * s->place_size;
     a->p.by_column = wd_fastdiv_of((uint32_t)segments);

@@ -7,6 +7,7 @@
 #ifndef WD_OPS_RESAMPLE_RING_WORDS_CUH
 #define WD_OPS_RESAMPLE_RING_WORDS_CUH
 
+#include "gpu/device/prefetch.cuh"
 #include "ops/resample/resample_ring_args.h"
 #include "ops/resample/resample_walk.cuh"
 
@@ -16,6 +17,8 @@ namespace {
 // words, the first one has an element of them, and the last one, too.
 template <class T, int E, int K, int TAPS> struct word_line {
     static constexpr int N = E * K;
+    static constexpr uint32_t SECTOR =
+        32 / sizeof(T) / 2; // threads that share what they ask the L2 for
     typedef T type;
     typedef acc<T> A;
     struct raw {
@@ -82,6 +85,14 @@ template <class T, int E, int K, int TAPS> struct word_line {
         }
     }
 
+    // Asks the L2 for a line: a thread for those beside it.
+    __device__ __forceinline__ void prefetch(const T *line) const
+    {
+        if (threadIdx.x % SECTOR != 0) return;
+#pragma unroll
+        for (int k = 0; k < K; ++k) wd_prefetch_line(line + at[k * E][0]);
+    }
+
     __device__ __forceinline__ void reduce(const raw &r, A *sum) const
     {
 #pragma unroll
@@ -138,14 +149,15 @@ template <class T, int E, int K, int TAPS> struct word_line {
     }
 };
 
-// The lines of a walk in their order: the next one is loaded while this one is added up.
+// The lines of a walk in their order: the next one is loaded while this one is added up, and the L2 is asked
+// for the one behind it.
 template <class LINE> struct word_lines {
     typedef typename LINE::type T;
     const LINE &across;
     typename LINE::raw raw;
-    const T *at;
-    int line; // that is loaded
-    int last; // of the walk
+    const T *at; // of `line`
+    int line;    // that is loaded
+    int last;    // of the walk
 
     __device__ __forceinline__ word_lines(const LINE &of, int end)
         : across(of), at(of.from), line(-1), last(end)
@@ -163,54 +175,9 @@ template <class LINE> struct word_lines {
         ++line;
         at += across.pitch;
         across.fetch(at, raw);
+        if (line < last) across.prefetch(at + across.pitch);
     }
 };
-
-// At most two lines a row, as walk_pairs has it.
-template <class LINE>
-__device__ __forceinline__ void word_pairs(const resample_walk_args &a, const walker &w,
-                                           const LINE &across, typename LINE::type *to,
-                                           uint32_t pitch)
-{
-    constexpr int N = LINE::N;
-    typedef typename LINE::A A;
-    const walk_row<A> *rows = rows_of<A>(a, w.walk);
-    const walk_row<A> *end = rows + (w.end - w.begin);
-    word_lines<LINE> lines(across, min(end[-1].first + 1, a.axis[1].from - 1));
-    A upper[N], lower[N]; // of line have - 1 and line `have`
-    int have = -1;
-#pragma unroll
-    for (int i = 0; i < N; ++i) upper[i] = lower[i] = 0;
-#pragma unroll 1
-    for (; rows < end; ++rows, to += pitch) {
-        const walk_row<A> r = *rows;
-        A sum[N];
-        const int last = r.first + (r.uses >> 1);
-        have = max(have, r.first - 1);
-#pragma unroll 1
-        while (r.uses && have < last) {
-#pragma unroll
-            for (int i = 0; i < N; ++i) upper[i] = lower[i];
-            lines.sums(++have, lower);
-        }
-        // a line that does not count may hold anything
-        if (r.uses == 3) {
-#pragma unroll
-            for (int i = 0; i < N; ++i) {
-                sum[i] = r.weight[0] * upper[i];
-                sum[i] += r.weight[1] * lower[i];
-            }
-        } else {
-            const A by = r.uses == 2 ? r.weight[1] : r.weight[0];
-            const bool is_lower = have == last;
-#pragma unroll
-            for (int i = 0; i < N; ++i) {
-                sum[i] = r.uses ? by * (is_lower ? lower[i] : upper[i]) : (A)0;
-            }
-        }
-        across.put(to, sum);
-    }
-}
 
 // Line by line, as walk_lines has it.
 template <class LINE, int ACTIVE>
@@ -266,8 +233,7 @@ __device__ __forceinline__ void resample_ring_words(const resample_ring_args &a)
     __syncthreads();
     const uint32_t pitch = (uint32_t)a.walk.axis[2].out * a.walk.inner;
     T *to = static_cast<T *>(a.walk.out) + (size_t)(uint32_t)w.begin * pitch;
-    if constexpr (ACTIVE == 0) word_pairs<line>(a.walk, w, across, to, pitch);
-    else word_walk<line, ACTIVE>(a.walk, w, across, to, pitch);
+    word_walk<line, ACTIVE>(a.walk, w, across, to, pitch);
 }
 
 } // namespace
