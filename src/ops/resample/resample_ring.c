@@ -75,8 +75,8 @@ static int form_of(const struct wd_resample_shape *s, const struct wd_resample_t
     return -1;
 }
 
-/* Whether elements come straight from memory: measured, three taps are faster than through rings, two are
- * slower, for a thread has too few bytes under way. */
+/* Whether elements come straight from memory: measured, sums of three taps are faster than through rings, of
+ * two slower. */
 static bool is_words(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
 {
     const struct wd_resample_tables other =
@@ -225,8 +225,8 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     p->segments = wd_ceil_div(p->units, p->segment);
     warps = p->outer * out[0] * p->segments * p->threads / RING_WARP;
     rows = ROWS;
-    if (p->words ||
-        (p->form > 0 && !s->backward)) { /* few are resident, and what walks share is dear */
+    /* few are resident, and what walks share is dear */
+    if (p->words || (p->form > 0 && !s->backward)) {
         rows = wd_resample_walk_rows(warps, out[1], ROWS,
                                      REGISTERS / RING_WARP /
                                          kernel_rows[kernel_of(s, p)].registers * multiprocessors);

@@ -17,8 +17,8 @@ namespace {
 // words, the first one has an element of them, and the last one, too.
 template <class T, int E, int K, int TAPS> struct word_line {
     static constexpr int N = E * K;
-    static constexpr uint32_t SECTOR =
-        32 / sizeof(T) / 2; // threads that share what they ask the L2 for
+    static constexpr uint32_t SECTOR = 16 / sizeof(T); // threads of which one asks the L2
+    static_assert(TAPS <= 3, "shares of a weight");
     typedef T type;
     typedef acc<T> A;
     struct raw {
@@ -62,10 +62,7 @@ template <class T, int E, int K, int TAPS> struct word_line {
                     // the last one is shared out: a weight of 0 would make NaN of what is infinite
                     const int tap = max(min(t, count - 1), 0);
                     const int times = TAPS - max(count, 1) + 1;
-                    const A share = times == 1   ? (A)1
-                                    : times == 2 ? (A)(1.0 / 2)
-                                    : times == 3 ? (A)(1.0 / 3)
-                                                 : (A)(1.0 / 4);
+                    const A share = times == 1 ? (A)1 : times == 2 ? (A)(1.0 / 2) : (A)(1.0 / 3);
                     weight[i][t] = count > 0 ? across.weight(a, 2, tap) : (A)0;
                     if (t >= count - 1) weight[i][t] *= share;
                     at[i][t] = outer * from_plane + channel +
