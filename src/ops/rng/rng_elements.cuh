@@ -111,7 +111,7 @@ template <class T, int WAY> struct elements {
     typedef T stored;
     static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
     static constexpr int IN_BLOCK = HALVES ? WD_PHILOX_HALVES : 4;
-    static constexpr bool TAILS = false, TABLE = false;
+    static constexpr bool TABLE = false;
 
     static __device__ __forceinline__ void draw(const rng_vector_args &a, const wd_drawing &d,
                                                 uint32_t block, uint32_t *number)
@@ -120,14 +120,13 @@ template <class T, int WAY> struct elements {
         else wd_draw(d, block, number);
     }
 
-    // All of a block, packed; none of them needs to be made again.
-    static __device__ __forceinline__ bool all(const rng_vector_args &a, const wd_drawing &d,
+    // All of a block, packed.
+    static __device__ __forceinline__ void all(const rng_vector_args &a, const wd_drawing &d,
                                                uint32_t block, uint32_t *word)
     {
         uint32_t number[4];
         draw(a, d, block, number);
         make<IN_BLOCK>(a, number, word);
-        return false;
     }
 
     // The first COUNT elements that words of a block are, packed. Of pairs, both.
