@@ -79,23 +79,28 @@ double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed
         z = radius * (cosine ? cos(pi / 2 * at) : sin(pi / 2 * at));
         return d->a + d->b * ((cosine ? bits : turn) & 0x8000 ? -z : z);
     } else {
-        uint32_t word = (uint32_t)random_bits(seed, offset, first + 1);
+        uint32_t word = (uint32_t)random_bits(seed, offset, first + 1), swapped = word >> 30 & 1;
         /* the lower 30 bits in two's complement: where in a quarter of the circle */
         double t = (double)(word & 0x3fffffffu) + 0.5;
         double along, across;
         if (t >= 536870912.0) t -= 1073741824.0;
         u = random_bits(seed, offset, first) + 0.5;
-        if (type == CUDNN_DATA_FLOAT) { /* an odd number, of whose bits 24 count */
+        if (type ==
+            CUDNN_DATA_FLOAT) { /* an odd number, of whose bits 24 count; the last one swaps; 31 bits of the other */
             int power;
+            swapped = (uint32_t)u & 1;
             u = floor(u / 2.0) * 2.0 + 1.0;
             frexp(u, &power);
             u = ldexp(floor(ldexp(u, 24 - power)), power - 24);
+            t = (double)(word & 0x7fffffffu) + 0.5;
+            if (t >= 1073741824.0) t -= 2147483648.0;
+            t /= 2.0;
         }
         angle = pi / 4 * t / 536870912.0;
         radius = d->b * sqrt(-2.0 * log(u / range));
         along = word >> 31 ? -cos(angle) : cos(angle);
         across = sin(angle);
-        return d->a + radius * ((word >> 30 & 1) != (uint32_t)(i % 2) ? across : along);
+        return d->a + radius * (swapped != (uint32_t)(i % 2) ? across : along);
     }
 }
 

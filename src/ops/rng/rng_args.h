@@ -100,7 +100,8 @@ WD_FN double rng_value(const struct rng_args *a, const uint32_t *number, const u
     if (a->how == RNG_SINGLE) {
         float pair[2];
         if (!normal) return rng_single_uniform(p, number[i]);
-        rng_single_pair(p, sqrtf(rng_single_square(number[first])), number[first + 1], pair);
+        rng_single_pair(p, sqrtf(rng_single_square(number[first])), number[first + 1],
+                        number[first] & 1, pair);
         return pair[i & 1];
     } else {
         double pair[2];

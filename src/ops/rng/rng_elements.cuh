@@ -176,12 +176,16 @@ template <class T, int WAY> struct elements {
                 word[i] = (uint32_t)(int32_t)wd_saturate(v, -2147483648.0, 2147483647.0);
             }
         } else if constexpr (sizeof(T) == 4) {
+            uint32_t lowest = 1;
+            wd_forget<0>(
+                lowest); // in a register: a bit that nvcc knows is tested by two instructions
 #pragma unroll
             for (int i = 0; i < COUNT; i += 2) {
                 float v[2] = {rng_single_uniform(&p, number[i]),
                               rng_single_uniform(&p, number[i + 1])};
                 if constexpr (WAY == NORMAL) {
-                    rng_single_pair(&p, root(rng_single_square(number[i])), number[i + 1], v);
+                    rng_single_pair(&p, root(rng_single_square(number[i])), number[i + 1],
+                                    (number[i] & lowest) != 0, v);
                 }
                 word[i] = __float_as_uint(v[0]);
                 word[i + 1] = __float_as_uint(v[1]);

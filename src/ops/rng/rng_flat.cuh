@@ -93,15 +93,22 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
             flat_by_two<T, WAY>(a, d, first);
             return;
         }
-        const uint32_t block = (uint32_t)(first / in::PARTS) * in::BLOCKS;
-        const bool whole = blockIdx.x < a.whole_blocks;
-        char *to = static_cast<char *>(a.y) + first * RNG_BYTES;
+        char *to = static_cast<char *>(a.y) + (first + threadIdx.x) * RNG_BYTES;
+        uint32_t block = (uint32_t)((first + threadIdx.x) / in::PARTS) * in::BLOCKS;
+        const uint32_t part = threadIdx.x % in::PARTS, step = threads / in::PARTS * in::BLOCKS;
+        if (blockIdx.x < a.whole_blocks) {
 #pragma unroll 1
-        for (uint32_t run = threadIdx.x; run < threads * a.runs; run += threads) {
-            if (!whole && (first + run) * in::COUNT >= a.count) return;
-            make_run<T, WAY>(a, d, block + run / in::PARTS * in::BLOCKS, run % in::PARTS, word + 4);
-            if (whole) store_run(a, to + run * RNG_BYTES, word + 4);
-            else store<P>(a, (first + run) * in::COUNT, word + 4);
+            for (uint32_t u = 0; u < a.runs; ++u, block += step, to += threads * RNG_BYTES) {
+                make_run<T, WAY>(a, d, block, part, word + 4);
+                store_run(a, to, word + 4);
+            }
+            return;
+        }
+#pragma unroll 1
+        for (uint32_t run = threadIdx.x; run < threads * a.runs; run += threads, block += step) {
+            if ((first + run) * in::COUNT >= a.count) return;
+            make_run<T, WAY>(a, d, block, part, word + 4);
+            store<P>(a, (first + run) * in::COUNT, word + 4);
         }
         return;
     }

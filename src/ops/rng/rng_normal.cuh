@@ -30,6 +30,16 @@ template <int WORDS> __device__ __forceinline__ void scale(const rng_vector_args
     pack<WORDS>(a, value, word);
 }
 
+// Numbers of fp16 as bf16.
+template <int WORDS> __device__ __forceinline__ void convert(uint32_t *word)
+{
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) {
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(half_of(word[w]), half_of(word[w] >> 16));
+        memcpy(word + w, &pair, sizeof pair);
+    }
+}
+
 __device__ __forceinline__ uint4 *near_radii()
 {
     __shared__ __align__(16) uint4 radii[RNG_RADII / 8];
@@ -83,14 +93,14 @@ __device__ __forceinline__ uint32_t sines_of(uint32_t t, uint32_t radii)
     return wd_halves_fma(far, p, far);
 }
 
-// Two pairs of a word for the radii and one for the angles. `half` are 1 and a 64th.
+// Two pairs of a word for the radii and one for the angles.
 __device__ __forceinline__ void two_pairs(uint32_t number, uint32_t angle, uint32_t radii,
-                                          uint32_t half, uint32_t *word)
+                                          uint32_t *word)
 {
     const uint32_t place = angle & 0x03ff03ffu;                        // as fp16, 2^-24 of it
     const uint32_t t = wd_halves_fma(place, 0x74007400u, 0x94009400u); // 1024ths, one less
     const uint32_t left = wd_halves_fma(t, 0xbc00bc00u, 0x3c003c00u);
-    const uint32_t fine = (angle >> 5 & 0x03e003e0u) | half; // 1, 32nds and half a one
+    const uint32_t fine = (angle >> 5 & 0x03e003e0u) | 0x3c103c10u; // 1, 32nds and half a one
     word[0] = sines_of(wd_halves_fma(fine, 0x14001400u, t), radii) ^ (angle & 0x80008000u);
     word[1] = sines_of(wd_halves_fma(fine, 0x94009400u, left), radii) ^ (number & 0x80008000u);
 }
@@ -103,9 +113,8 @@ template <bool NEAR> struct normal_halves {
     static __device__ __forceinline__ void all(const rng_vector_args &a, const wd_drawing &d,
                                                uint32_t block, uint32_t *word)
     {
-        uint32_t number[4], half = 0x3c103c10u;
+        uint32_t number[4];
         wd_draw(d, block, number);
-        wd_forget<0>(half); // in a register, so that an instruction has a mask besides
         uint32_t radii[2] = {radii_of<NEAR>(number[0]), radii_of<NEAR>(number[2])};
         if (((radii[0] | radii[1]) & 0x80008000u) != 0) {
             uint32_t second[4];
@@ -113,9 +122,10 @@ template <bool NEAR> struct normal_halves {
             mend_tails(number[0], second[0], radii[0]);
             mend_tails(number[2], second[2], radii[1]);
         }
-        two_pairs(number[0], number[1], radii[0], half, word);
-        two_pairs(number[2], number[3], radii[1], half, word + 2);
+        two_pairs(number[0], number[1], radii[0], word);
+        two_pairs(number[2], number[3], radii[1], word + 2);
         if (!a.plain) scale<4>(a, word);
+        else if (a.bfloat) convert<4>(word);
     }
 };
 

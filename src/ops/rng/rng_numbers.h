@@ -143,13 +143,14 @@ WD_FN float rng_single_square(uint32_t number)
     return fmaf((float)(int32_t)power, -1.38629436f / 8388608.0f, r * p);
 }
 
-/* The upper two bits of the number say which quarter of the circle, the others where in it. */
-WD_FN void rng_single_pair(const struct rng_scale *p, float radius, uint32_t number, float *to)
+/* The upper bit of the number says which side of the circle, the others where in a quarter of it; `swapped`, a bit that the
+ * radius left, which quarter of the side. */
+WD_FN void rng_single_pair(const struct rng_scale *p, float radius, uint32_t number, int swapped,
+                           float *to)
 {
     const float far = radius * p->step_f;
-    const float t = (float)(int32_t)(number << 2 | 2u) * (1.0f / 2147483648.0f);
+    const float t = (float)(int32_t)(number << 1 | 1u) * (1.0f / 2147483648.0f);
     const float z = t * t;
-    const int swapped = (int32_t)(number << 1) < 0; /* by its sign: one instruction less */
     float s = -3.59504523e-05f;
     float c = -0.000318727837f;
     s = fmaf(s, z, 0.00249000102f);

@@ -38,6 +38,7 @@ enum {
         64, /* of a pixel, at least: two channels a thread are stored a sector at a time */
     BLOCK_SHARED = 1024, /* what a block takes besides */
     REGISTERS = 65536,   /* of a processor */
+    MUCH = 1024,         /* warps a processor, of a run each: several times what runs at once */
 };
 
 static int type_index(int dtype)
@@ -148,6 +149,12 @@ static int64_t stay(const struct wd_queue *queue, struct rng_vector_args *a, int
     return blocks;
 }
 
+/* Whether instructions bind a kernel, so that what a block does before its first run counts. */
+static bool much_each(int kernel)
+{
+    return kernel == KERNEL_rng_normal_f32 || kernel == KERNEL_rng_chance_8;
+}
+
 static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
                                int64_t run, int64_t shift)
 {
@@ -161,11 +168,12 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
         blocks = stay(queue, a, kernel, 32 * warps, threads);
         return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, 0, a);
     }
-    if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
     a->runs = RNG_RUNS;
+    if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
+    else if (much_each(kernel) && warps >= MUCH * queue->device->multiprocessors) a->runs *= 2;
     /* where runs are handed on, all but the first */
-    a->whole_blocks = (uint32_t)((a->count + shift) / (threads / 32 * RNG_RUNS * own * run));
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
+    a->whole_blocks = (uint32_t)((a->count + shift) / (threads / 32 * a->runs * own * run));
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * a->runs),
                           (uint32_t)threads, 0, a);
 }
 
@@ -286,7 +294,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.count = wd_tensor_count(y);
     a.scale = numbers.scale;
     a.bfloat = y->dtype == CUDNN_DATA_BFLOAT16;
-    a.plain = !a.bfloat && a.scale.step_f == 1.0f && a.scale.base_f == 0.0f;
+    a.plain = a.scale.step_f == 1.0f && a.scale.base_f == 0.0f;
     a.byte_least = y->dtype == CUDNN_DATA_INT8 ? -128.0f : 0.0f;
     a.byte_most = a.byte_least + 255.0f;
     if (numbers.how == RNG_CHANCE) {
