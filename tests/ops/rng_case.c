@@ -46,18 +46,6 @@ bool rng_is_coarse(int type)
            type != CUDNN_DATA_INT64;
 }
 
-/* What a normal number's size exceeds with probability u: Newton's way to where ln erfc is ln u, from the left. */
-static double size_of(double u)
-{
-    double z = 0.0;
-    if (u >= 1.0) return 0.0;
-    for (int turn = 0; turn < 12; ++turn) {
-        double above = erfc(z / sqrt(2.0));
-        z += log(above / u) * above / (sqrt(2.0 / 3.14159265358979323846) * exp(-z * z / 2.0));
-    }
-    return z;
-}
-
 double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
                        int64_t i, double excess)
 {
@@ -75,34 +63,44 @@ double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed
                                 : random_bits(seed, offset, i) / range;
         return d->a + (d->b - d->a) * u;
     }
-    if (rng_is_coarse(type)) {
-        uint32_t bits = (uint32_t)random_half(seed, offset, i, false);
-        double z;
-        u = ((bits & 0x7fff) + 0.5 + excess) / 32768.0;
-        if ((bits & 0x7ff0) == 0) { /* the tail, finer */
-            u = ((bits & 0xf) * 65536.0 + random_half(seed, offset, i, true) + 0.5) / 2147483648.0;
+    if (rng_is_coarse(type)) { /* of eight, 0 and 2, 1 and 3, 4 and 6, 5 and 7 are pairs */
+        bool cosine = i % 4 >= 2;
+        int64_t pair = i - (cosine ? 2 : 0);
+        uint32_t bits = (uint32_t)random_half(seed, offset, pair, false);
+        uint32_t turn = (uint32_t)random_half(seed, offset, pair + 2, false);
+        double at = ((turn & 0x3ff) * 32.0 + (turn >> 10 & 0x1f) + 0.5) / 32768.0, z;
+        u = ((bits >> 1 & 0x1fff) + 0.5 + excess) / 8192.0;
+        if ((bits >> 1 & 0x1fff) < 4) { /* the tail, finer */
+            u = (bits >> 14 & 1) * 8 + (bits & 7);
+            u = (u * 65536.0 + random_half(seed, offset, pair, true) + 0.5) / 2147483648.0;
             u *= 1.0 + 1e-3 * excess;
         }
-        z = size_of(u);
-        return d->a + d->b * (bits & 0x8000 ? -z : z);
+        radius = u < 1.0 ? sqrt(-2.0 * log(u)) : 0.0;
+        z = radius * (cosine ? cos(pi / 2 * at) : sin(pi / 2 * at));
+        return d->a + d->b * ((cosine ? bits : turn) & 0x8000 ? -z : z);
     } else {
-        uint32_t word = (uint32_t)random_bits(seed, offset, first + 1);
+        uint32_t word = (uint32_t)random_bits(seed, offset, first + 1), swapped = word >> 30 & 1;
         /* the lower 30 bits in two's complement: where in a quarter of the circle */
         double t = (double)(word & 0x3fffffffu) + 0.5;
         double along, across;
         if (t >= 536870912.0) t -= 1073741824.0;
         u = random_bits(seed, offset, first) + 0.5;
-        if (type == CUDNN_DATA_FLOAT) { /* an odd number, of whose bits 24 count */
+        if (type ==
+            CUDNN_DATA_FLOAT) { /* an odd number, of whose bits 24 count; the last one swaps; 31 bits of the other */
             int power;
+            swapped = (uint32_t)u & 1;
             u = floor(u / 2.0) * 2.0 + 1.0;
             frexp(u, &power);
             u = ldexp(floor(ldexp(u, 24 - power)), power - 24);
+            t = (double)(word & 0x7fffffffu) + 0.5;
+            if (t >= 1073741824.0) t -= 2147483648.0;
+            t /= 2.0;
         }
         angle = pi / 4 * t / 536870912.0;
         radius = d->b * sqrt(-2.0 * log(u / range));
         along = word >> 31 ? -cos(angle) : cos(angle);
         across = sin(angle);
-        return d->a + radius * ((word >> 30 & 1) != (uint32_t)(i % 2) ? across : along);
+        return d->a + radius * (swapped != (uint32_t)(i % 2) ? across : along);
     }
 }
 

@@ -17,7 +17,7 @@ struct rng_distribution {
 bool rng_is_coarse(int type);
 
 /* Element i, of the types that rng_test.c has. `excess` is by how many of its
- * 2^15 places a coarse normal number is another one's. */
+ * 2^13 places the radius of a coarse normal number is another one's. */
 double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
                        int64_t i, double excess);
 double rng_expected(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,

@@ -83,20 +83,25 @@ WD_FN double rng_value(const struct rng_args *a, const uint32_t *number, const u
         return chance < wd_chance_threshold(a->attr.probability) ? 1.0 : 0.0;
     }
     if (a->how == RNG_COARSE) {
-        const uint32_t half = wd_philox_half(number, i);
-        float z;
-        if (!normal) return rng_coarse_uniform(p, (float)half + 0.5f);
+        const int of_radius =
+            (i & 4) | (i & 1); /* of the block's numbers; that of the angle is two behind it */
+        const uint32_t half = wd_philox_half(number, of_radius);
+        double radius;
+        if (!normal) return rng_coarse_uniform(p, (float)wd_philox_half(number, i) + 0.5f);
         if (rng_is_tail(half)) {
-            z = rng_tail_number(half, sqrtf(rng_tail_square(half, wd_philox_half(second, i))));
+            radius = rng_to_half(sqrtf(rng_tail_square(half, wd_philox_half(second, of_radius))));
         } else {
-            z = rng_coarse_normal(half);
+            radius = rng_coarse_radius(half);
         }
-        return fmaf(p->step_f, z, p->base_f);
+        return fmaf(p->step_f,
+                    rng_coarse_normal(radius, half, wd_philox_half(number, of_radius + 2), i & 2),
+                    p->base_f);
     }
     if (a->how == RNG_SINGLE) {
         float pair[2];
         if (!normal) return rng_single_uniform(p, number[i]);
-        rng_single_pair(p, sqrtf(rng_single_square(number[first])), number[first + 1], pair);
+        rng_single_pair(p, sqrtf(rng_single_square(number[first])), number[first + 1],
+                        number[first] & 1, pair);
         return pair[i & 1];
     } else {
         double pair[2];

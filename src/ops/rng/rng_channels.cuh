@@ -24,44 +24,42 @@ __device__ __forceinline__ void store_two(P *to, const uint32_t *one, const uint
 
 // Planes are whole blocks of bits: a thread makes those of two channels at a time, neighbouring threads those of
 // neighbouring channels, and stores two elements of a pixel at once.
-template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &a)
+template <class M>
+__device__ __forceinline__ void pairs_of(const rng_vector_args &a, const wd_drawing &d)
 {
     typedef piece<sizeof(typename M::stored)> P;
     constexpr int COUNT = M::IN_BLOCK;
-    const wd_drawing d = begin(a);
     const uint32_t all = gridDim.x * blockDim.x;
-    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x, first = unit, tails = 0;
-    const auto first_block = [&](uint32_t at) {
-        const uint32_t row = wd_fastdiv_quotient(at, a.by_units);
-        const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
-        return (image * a.channels + 2 * (at - row * a.by_units.divisor)) * a.row_blocks + row -
-               image * a.row_blocks;
-    };
-    const auto block_of = [&](uint32_t bit) {
-        return first_block(first + bit / 2 * all) + (bit & 1 ? a.row_blocks : 0);
-    };
-    if constexpr (M::TAILS) bring_sizes(a, wd_dynamic_shared<normal_memory>());
+    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x;
 #pragma unroll 1
-    for (uint32_t turn = 0, bit = 0; turn < a.turns; ++turn, unit += all) {
-        if (unit < a.all_units) {
-            const uint32_t row = wd_fastdiv_quotient(unit, a.by_units);
-            const uint32_t pair = unit - row * a.by_units.divisor;
-            const uint32_t block = first_block(unit);
-            P *to = static_cast<P *>(a.y) + (int64_t)row * (int)(COUNT * a.channels) + 2 * pair;
-            uint32_t one[COUNT * (int)sizeof(P) / 4], other[COUNT * (int)sizeof(P) / 4];
-            tails |= (uint32_t)M::all(a, d, block, one) << bit;
-            tails |= (uint32_t)M::all(a, d, block + a.row_blocks, other) << (bit + 1);
+    for (uint32_t turn = 0; turn < a.turns && unit < a.all_units; ++turn, unit += all) {
+        const uint32_t row = wd_fastdiv_quotient(unit, a.by_units);
+        const uint32_t pair = unit - row * a.by_units.divisor;
+        const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
+        const uint32_t block =
+            (image * a.channels + 2 * pair) * a.row_blocks + row - image * a.row_blocks;
+        P *to = static_cast<P *>(a.y) + (int64_t)row * (int)(COUNT * a.channels) + 2 * pair;
+        uint32_t one[COUNT * (int)sizeof(P) / 4], other[COUNT * (int)sizeof(P) / 4];
+        M::all(a, d, block, one);
+        M::all(a, d, block + a.row_blocks, other);
 #pragma unroll
-            for (int i = 0; i < COUNT; ++i, to += a.channels) store_two(to, one, other, i);
-        }
-        if constexpr (M::TAILS) {
-            bit += 2;
-            if (bit == 32 || turn + 1 == a.turns) {
-                mend(a, d, tails, block_of);
-                tails = bit = 0;
-                first = unit + all;
-            }
-        }
+        for (int i = 0; i < COUNT; ++i, to += a.channels) store_two(to, one, other, i);
+    }
+}
+
+template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &a)
+{
+    pairs_of<M>(a, begin(a));
+}
+
+__device__ __forceinline__ void pairs_of_normals(const rng_vector_args &a)
+{
+    const wd_drawing d = begin(a);
+    if (a.near) {
+        bring_radii();
+        pairs_of<normal_halves<true>>(a, d);
+    } else {
+        pairs_of<normal_halves<false>>(a, d);
     }
 }
 
@@ -213,7 +211,7 @@ template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &
     if constexpr (!M::TABLE) {
         tile<M>(a, d, blockIdx.x, shared);
     } else { // which is worth several tiles
-        bring_table();
+        bring_radii();
 #pragma unroll 1
         for (uint32_t number = blockIdx.x, other = 0; number < a.all_tiles; number += gridDim.x) {
             // by turns in two places: when a tile is made, all have stored the one before the last

@@ -8,7 +8,8 @@
  *     Bernoulli   y = 1 where (h(i) * 2^16 + lower bits) < probability * 2^32, else 0
  *     uniform     y = low + (high - low) * (h(i) + 1/2) / 2^16, or (high - low) * r(i) / 2^32
  *     normal      y = mean + deviation * sqrt(-2 ln u) * cos(angle), even i, and the sine, odd i,
- *                 of u from the pair's first number and the angle from its second
+ *                 of u from the pair's first number and the angle from its second; of 16 bits a pair are i and
+ *                 i + 2 of four, see rng_value
  *
  * rounded to the type of y. rng_args.h and rng_numbers.h say how bits become numbers, bit for bit.
  *

@@ -111,7 +111,7 @@ template <class T, int WAY> struct elements {
     typedef T stored;
     static constexpr bool HALVES = WAY == CHANCE || sizeof(T) <= 2;
     static constexpr int IN_BLOCK = HALVES ? WD_PHILOX_HALVES : 4;
-    static constexpr bool TAILS = false, TABLE = false;
+    static constexpr bool TABLE = false;
 
     static __device__ __forceinline__ void draw(const rng_vector_args &a, const wd_drawing &d,
                                                 uint32_t block, uint32_t *number)
@@ -120,14 +120,13 @@ template <class T, int WAY> struct elements {
         else wd_draw(d, block, number);
     }
 
-    // All of a block, packed; none of them needs to be made again.
-    static __device__ __forceinline__ bool all(const rng_vector_args &a, const wd_drawing &d,
+    // All of a block, packed.
+    static __device__ __forceinline__ void all(const rng_vector_args &a, const wd_drawing &d,
                                                uint32_t block, uint32_t *word)
     {
         uint32_t number[4];
         draw(a, d, block, number);
         make<IN_BLOCK>(a, number, word);
-        return false;
     }
 
     // The first COUNT elements that words of a block are, packed. Of pairs, both.
@@ -177,12 +176,16 @@ template <class T, int WAY> struct elements {
                 word[i] = (uint32_t)(int32_t)wd_saturate(v, -2147483648.0, 2147483647.0);
             }
         } else if constexpr (sizeof(T) == 4) {
+            uint32_t lowest = 1;
+            wd_forget<0>(
+                lowest); // in a register: a bit that nvcc knows is tested by two instructions
 #pragma unroll
             for (int i = 0; i < COUNT; i += 2) {
                 float v[2] = {rng_single_uniform(&p, number[i]),
                               rng_single_uniform(&p, number[i + 1])};
                 if constexpr (WAY == NORMAL) {
-                    rng_single_pair(&p, root(rng_single_square(number[i])), number[i + 1], v);
+                    rng_single_pair(&p, root(rng_single_square(number[i])), number[i + 1],
+                                    (number[i] & lowest) != 0, v);
                 }
                 word[i] = __float_as_uint(v[0]);
                 word[i + 1] = __float_as_uint(v[1]);

@@ -4,7 +4,6 @@
 #ifndef WD_OPS_RNG_RNG_FLAT_CUH
 #define WD_OPS_RNG_RNG_FLAT_CUH
 
-#include "gpu/device/shared.cuh"
 #include "gpu/device/warp.cuh"
 #include "ops/rng/rng_normal.cuh"
 #include "ops/rng/rng_store.cuh"
@@ -94,15 +93,22 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
             flat_by_two<T, WAY>(a, d, first);
             return;
         }
-        const uint32_t block = (uint32_t)(first / in::PARTS) * in::BLOCKS;
-        const bool whole = blockIdx.x < a.whole_blocks;
-        char *to = static_cast<char *>(a.y) + first * RNG_BYTES;
+        char *to = static_cast<char *>(a.y) + (first + threadIdx.x) * RNG_BYTES;
+        uint32_t block = (uint32_t)((first + threadIdx.x) / in::PARTS) * in::BLOCKS;
+        const uint32_t part = threadIdx.x % in::PARTS, step = threads / in::PARTS * in::BLOCKS;
+        if (blockIdx.x < a.whole_blocks) {
 #pragma unroll 1
-        for (uint32_t run = threadIdx.x; run < threads * a.runs; run += threads) {
-            if (!whole && (first + run) * in::COUNT >= a.count) return;
-            make_run<T, WAY>(a, d, block + run / in::PARTS * in::BLOCKS, run % in::PARTS, word + 4);
-            if (whole) store_run(a, to + run * RNG_BYTES, word + 4);
-            else store<P>(a, (first + run) * in::COUNT, word + 4);
+            for (uint32_t u = 0; u < a.runs; ++u, block += step, to += threads * RNG_BYTES) {
+                make_run<T, WAY>(a, d, block, part, word + 4);
+                store_run(a, to, word + 4);
+            }
+            return;
+        }
+#pragma unroll 1
+        for (uint32_t run = threadIdx.x; run < threads * a.runs; run += threads, block += step) {
+            if ((first + run) * in::COUNT >= a.count) return;
+            make_run<T, WAY>(a, d, block, part, word + 4);
+            store<P>(a, (first + run) * in::COUNT, word + 4);
         }
         return;
     }
@@ -127,66 +133,57 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
 }
 
 // Normal numbers of 16 bits, by blocks of threads that stay: a thread makes a block of bits, 16 bytes, at a time.
+template <class M>
 __device__ __forceinline__ void aligned_normals(const rng_vector_args &a, const wd_drawing &d)
 {
     constexpr int COUNT = WD_PHILOX_HALVES;
     const uint32_t all = gridDim.x * blockDim.x;
     const uint32_t whole = (uint32_t)(a.count / COUNT);
-    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x;
+    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x, word[4];
     char *to = static_cast<char *>(a.y) + (int64_t)unit * RNG_BYTES;
 #pragma unroll 1
-    for (uint32_t turn = 0; turn < a.turns; turn += 32) {
-        const uint32_t first = unit;
-        uint32_t tails = 0;
-#pragma unroll 1
-        for (uint32_t bit = 1; bit != 0 && unit <= whole; bit *= 2) {
-            uint32_t word[4];
-            if (normal_halves::all(a, d, unit, word)) tails |= bit;
-            if (unit < whole) store_run(a, to, word);
-            else store<uint16_t>(a, (int64_t)unit * COUNT, word);
-            unit += all;
-            to += (int64_t)all * RNG_BYTES;
-        }
-        unit = first + 32 * all; // also of those that were through before
-        mend(a, d, tails, [&](uint32_t bit) { return first + bit * all; });
+    for (; unit < whole; unit += all, to += (int64_t)all * RNG_BYTES) {
+        M::all(a, d, unit, word);
+        store_run(a, to, word);
+    }
+    if (unit == whole && a.count % COUNT != 0) {
+        M::all(a, d, unit, word);
+        store<uint16_t>(a, (int64_t)unit * COUNT, word);
     }
 }
 
 // The same behind a boundary: a warp makes 32 runs of the index, of which the first one's are the last of the warp
 // before.
+template <class M>
 __device__ __forceinline__ void shifted_normals(const rng_vector_args &a, const wd_drawing &d)
 {
     constexpr int COUNT = WD_PHILOX_HALVES;
     const uint32_t all = gridDim.x * blockDim.x, lane = threadIdx.x % 32;
     const int before = a.shift / 2;
-    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x, first = unit, tails = 0;
-    const auto block_of = [&](uint32_t turn) { return (first + turn * all) / 32 * 31 - 1 + lane; };
+    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x;
 #pragma unroll 1
-    for (uint32_t turn = 0, bit = 0; turn < a.turns; ++turn, unit += all) {
+    for (uint32_t turn = 0; turn < a.turns; ++turn, unit += all) {
         const int64_t base = (int64_t)(unit / 32) * 31 - 1, at = base * COUNT - before;
-        bool tail = false;
-        if (at + COUNT < a.count) {
-            uint32_t word[4], shifted[4];
-            tail = normal_halves::all(a, d, (uint32_t)base + lane, word);
-            take_from<2>(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
-            if (lane > 0) store<uint16_t>(a, at + lane * COUNT, shifted);
-            if (base + lane < 0) tail = false;
-        }
-        tails |= (uint32_t)tail << bit;
-        if (++bit == 32 || turn + 1 == a.turns) {
-            mend(a, d, tails, block_of);
-            tails = bit = 0;
-            first = unit + all;
-        }
+        uint32_t word[4], shifted[4];
+        if (at + COUNT >= a.count) return; // all of a warp
+        M::all(a, d, (uint32_t)base + lane, word);
+        take_from<2>(word, (uint32_t)(RNG_BYTES - a.shift), shifted);
+        if (lane > 0) store<uint16_t>(a, at + lane * COUNT, shifted);
     }
 }
 
 __device__ __forceinline__ void flat_normals(const rng_vector_args &a)
 {
     const wd_drawing d = begin(a);
-    bring_sizes(a, wd_dynamic_shared<normal_memory>());
-    if (a.shift != 0) shifted_normals(a, d);
-    else aligned_normals(a, d);
+    if (a.near) {
+        bring_radii();
+        if (a.shift != 0) shifted_normals<normal_halves<true>>(a, d);
+        else aligned_normals<normal_halves<true>>(a, d);
+    } else if (a.shift != 0) {
+        shifted_normals<normal_halves<false>>(a, d);
+    } else {
+        aligned_normals<normal_halves<false>>(a, d);
+    }
 }
 
 // A mask: a thread has a word, 32 elements. What is in a byte behind the last element stays.

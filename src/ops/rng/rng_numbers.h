@@ -5,12 +5,12 @@
  * of which IEEE 754 rounds in one way: every device and engine answers the same bits. (Square roots,
  * which it rounds as well, are the caller's.) Compiled without contraction.
  *
- * Normal numbers of 32 bits come in pairs: radius * cos, radius * sin of an angle, where radius^2 = -2 ln u
- * (G. E. P. Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", 1958); those of 16
- * are found in a table. Polynomials are minimax fits (Remez). Three precisions:
+ * Normal numbers come in pairs: radius * cos, radius * sin of an angle, where radius^2 = -2 ln u
+ * (G. E. P. Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", 1958); radii of those of 16
+ * bits are found in a table. Polynomials are minimax fits (Remez). Three precisions:
  *
- *   coarse   for y of two bytes and less: 16 bits each, sizes to a unit of fp16, and to 0.01 near the tail;
- *            32 bits in the tail, where a number may be 6.6 deviations off.
+ *   coarse   for y of two bytes and less: 16 bits each, in fp16; 16 more in the tail, where a number may be 6.7
+ *            deviations off.
  *   single   for fp32: 32 bits each, to 2 units in the last place.
  *   double   for the rest: 32 bits each, to a few units in the last place. */
 #ifndef WD_OPS_RNG_NUMBERS_H
@@ -36,24 +36,41 @@ WD_FN float rng_coarse_uniform(const struct rng_scale *p, float middle)
     return fminf(fmaf(middle, p->step_f, p->base_f), p->most_f);
 }
 
-/* The upper bit of a normal number's 16 is its sign, the next eleven tell the entry of the table, the others where in it. */
-enum { RNG_ENTRIES = 2048, RNG_ENTRY_BITS = 0x7ff0, RNG_PLACE_BITS = 0xf };
+/* Normal numbers come in pairs, radius * sin and radius * cos of an angle, of two numbers of 16 bits. The radius' one: bits 1 to 13
+ * tell the entry of the table, bit 15 the sign of the cosine; the angle's: where in a quarter of the circle, the upper ten bits
+ * below the lower five, and the sign of the sine. All in fp16, one rounding an operation. */
+enum { RNG_RADII = 8192, RNG_RADIUS_BITS = 0x3ffe, RNG_TAIL_BITS = 0x3ff8 };
 
 #if WD_ON_DEVICE
 static __device__ __align__(16)
 #else
 static
 #endif
-    const uint32_t rng_normal_table[RNG_ENTRIES] = {
-#include "ops/rng/rng_normal_table.inc"
+    const uint32_t rng_radii[RNG_RADII / 2] = {
+#include "ops/rng/rng_radii_table.inc"
 };
 
-/* Of what is in the tail (less than 2^-11 exceeds its size), u / 2^31 being that chance: -2 ln of it, and
- * 3e-5 more, so that it is above 0. A float's bits as a number are its logarithm but for what a polynomial of the
+/* sin(pi t / 2) / t - 1 of z = t^2 is c0 + z (c1 + z c2); codes of fp16. */
+#define RNG_SINE_C0 0x3890u
+#define RNG_SINE_C1 0xb923u
+#define RNG_SINE_C2 0x2c99u
+
+WD_FN double rng_of_half(uint32_t code)
+{
+    return (double)wd_decode_small(code, 5, 10, 0);
+}
+
+WD_FN double rng_to_half(double value)
+{
+    return rng_of_half(wd_encode_small(wd_round_odd(value), 5, 10, 0, 0));
+}
+
+/* Of radii in the tail (less than 2^-11 exceeds them), u / 2^31 being that chance: -2 ln of it, and
+ * 3e-5 more. A float's bits as a number are its logarithm but for what a polynomial of the
  * mantissa m, in [1, 2), adds. `lower` are 16 bits more. */
 WD_FN float rng_tail_square(uint32_t number, uint32_t lower)
 {
-    const uint32_t u = (number & RNG_PLACE_BITS) << 16 | lower;
+    const uint32_t u = ((number & 0x7u) | (number >> 11 & 0x8u)) << 16 | (lower & 0xffffu);
     const uint32_t bits = WD_FLOAT_TO_BITS(((float)u + 0.5f) * (1.0f / 32768.0f));
     const float m = WD_BITS_TO_FLOAT((bits & 0x007fffffu) | 0x3f800000u);
     float p = -0.0622085907f;
@@ -65,30 +82,29 @@ WD_FN float rng_tail_square(uint32_t number, uint32_t lower)
     return fmaf((float)(int32_t)bits, -1.38629436f / 8388608.0f, p);
 }
 
-/* The number in the tail, by the square's root. */
-WD_FN float rng_tail_number(uint32_t number, float root)
-{
-    float p = 0.00022283053888623976f;
-    p = fmaf(p, root, -0.006808291584089811f);
-    p = fmaf(p, root, 1.0874982762055942f);
-    p = fmaf(p, root, -0.6690693688096513f);
-    return number & 0x8000u ? -p : p;
-}
-
 WD_FN int rng_is_tail(uint32_t number)
 {
-    return (number & RNG_ENTRY_BITS) == 0;
+    return (number & RNG_TAIL_BITS) == 0;
 }
 
-/* A number that is not in the tail. */
-WD_FN float rng_coarse_normal(uint32_t number)
+/* A radius that is not in the tail. */
+WD_FN double rng_coarse_radius(uint32_t number)
 {
-    const uint32_t entry = rng_normal_table[(number & RNG_ENTRY_BITS) / (RNG_PLACE_BITS + 1)];
-    const double base = (double)wd_decode_small(entry & 0xffffu, 5, 10, 0);
-    const double span = (double)wd_decode_small(entry >> 16, 5, 10, 0);
-    const double exact = base + span * (1.0 + (number & RNG_PLACE_BITS) / 16.0);
-    const float size = wd_decode_small(wd_encode_small(wd_round_odd(exact), 5, 10, 0, 0), 5, 10, 0);
-    return number & 0x8000u ? -size : size;
+    const uint32_t entry = (number & RNG_RADIUS_BITS) / 2;
+    return rng_of_half(rng_radii[entry / 2] >> (16 * (entry & 1)) & 0xffffu);
+}
+
+/* A normal number: of a pair, the sine (of the angle's number), or the cosine, which is the sine of what the angle leaves. */
+WD_FN float rng_coarse_normal(double radius, uint32_t number, uint32_t angle, int cosine)
+{
+    const double place = ((angle & 0x3ffu) * 32.0 + (angle >> 10 & 0x1fu) + 0.5) / 32768.0;
+    const double t = rng_to_half(cosine ? 1.0 - place : place);
+    const double z = rng_to_half(t * t);
+    const double rest = rng_to_half(z * rng_of_half(RNG_SINE_C2) + rng_of_half(RNG_SINE_C1));
+    const double more = rng_to_half(z * rest + rng_of_half(RNG_SINE_C0));
+    const double far = rng_to_half(t * radius);
+    const float size = (float)rng_to_half(far * more + far);
+    return (cosine ? number : angle) & 0x8000u ? -size : size;
 }
 
 /* ---- 32 bits, fp32 ---- */
@@ -127,13 +143,14 @@ WD_FN float rng_single_square(uint32_t number)
     return fmaf((float)(int32_t)power, -1.38629436f / 8388608.0f, r * p);
 }
 
-/* The upper two bits of the number say which quarter of the circle, the others where in it. */
-WD_FN void rng_single_pair(const struct rng_scale *p, float radius, uint32_t number, float *to)
+/* The upper bit of the number says which side of the circle, the others where in a quarter of it; `swapped`, a bit that the
+ * radius left, which quarter of the side. */
+WD_FN void rng_single_pair(const struct rng_scale *p, float radius, uint32_t number, int swapped,
+                           float *to)
 {
     const float far = radius * p->step_f;
-    const float t = (float)(int32_t)(number << 2 | 2u) * (1.0f / 2147483648.0f);
+    const float t = (float)(int32_t)(number << 1 | 1u) * (1.0f / 2147483648.0f);
     const float z = t * t;
-    const int swapped = (int32_t)(number << 1) < 0; /* by its sign: one instruction less */
     float s = -3.59504523e-05f;
     float c = -0.000318727837f;
     s = fmaf(s, z, 0.00249000102f);

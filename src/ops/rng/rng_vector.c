@@ -32,12 +32,13 @@ enum {
     TILE_BYTES_MOST = 39000, /* of which a block has two where it has a table */
     TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
     TILE_PIXELS = 128,
-    TILES_A_PROCESSOR = 4,  /* at least, where tiles can be smaller */
-    TABLES_A_PROCESSOR = 6, /* of normal numbers, which have a table: blocks, at least, and */
-    TILES_A_TABLE = 8,
+    TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
+    TABLE_BYTES = 2 * RNG_RADII,
     PAIRS_BYTES =
         64, /* of a pixel, at least: two channels a thread are stored a sector at a time */
     BLOCK_SHARED = 1024, /* what a block takes besides */
+    REGISTERS = 65536,   /* of a processor */
+    MUCH = 1024,         /* warps a processor, of a run each: several times what runs at once */
 };
 
 static int type_index(int dtype)
@@ -128,8 +129,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-/* Whether a kernel makes normal numbers of 16 bits of all sizes. */
-static bool has_sizes(int kernel)
+/* Whether a kernel's blocks bring the table of radii where there is enough for them. */
+static bool may_stay(int kernel)
 {
     return kernel == KERNEL_rng_normal_16 || kernel == KERNEL_rng_pairs_normal_16;
 }
@@ -137,23 +138,21 @@ static bool has_sizes(int kernel)
 /* Normal numbers of 16 bits, by blocks that stay where there are units for all of their threads. Returns how many
  * blocks there are. */
 static int64_t stay(const struct wd_queue *queue, struct rng_vector_args *a, int kernel,
-                    int64_t units, int64_t threads, uint32_t *shared)
+                    int64_t units, int64_t threads)
 {
-    const struct wd_device *device = queue->device;
-    int64_t bytes = RNG_NORMAL_FIXED + RNG_NORMAL_SIZES;
-    int64_t blocks = wd_least(device->shared_per_processor / (bytes + BLOCK_SHARED),
-                              2048 / kernel_rows[kernel].threads) *
-                     device->multiprocessors;
-    *shared = RNG_NORMAL_FIXED;
-    if (bytes <= device->shared_per_block && units >= blocks * threads) {
-        a->near = 1;
-        a->plain = a->scale.base_f == 0.0f && a->scale.step_f != 0.0f;
-        *shared += RNG_NORMAL_SIZES;
-    } else {
-        blocks = wd_ceil_div(units, threads);
-    }
+    const struct wd_kernel_row *row = &kernel_rows[kernel];
+    int64_t blocks =
+        REGISTERS / (int64_t)(row->threads * row->registers) * queue->device->multiprocessors;
+    a->near = units >= blocks * threads;
+    if (!a->near) blocks = wd_ceil_div(units, threads);
     a->turns = (uint32_t)wd_ceil_div(units, blocks * threads);
     return blocks;
+}
+
+/* Whether instructions bind a kernel, so that what a block does before its first run counts. */
+static bool much_each(int kernel)
+{
+    return kernel == KERNEL_rng_normal_f32 || kernel == KERNEL_rng_chance_8;
 }
 
 static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
@@ -162,19 +161,19 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
     int64_t own = kernel != KERNEL_rng_chance_bits && shift > 0 ? 31 : 32; /* runs of a warp */
     int64_t threads = RNG_THREADS;
     int64_t warps = wd_ceil_div(wd_ceil_div(a->count + shift, run), own);
-    if (has_sizes(kernel)) {
-        uint32_t shared;
+    if (may_stay(kernel)) {
         int64_t blocks;
         threads = kernel_rows[kernel].threads;
         if (warps < queue->device->multiprocessors * (threads / 32)) threads = THREADS_FEW;
-        blocks = stay(queue, a, kernel, 32 * warps, threads, &shared);
-        return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
+        blocks = stay(queue, a, kernel, 32 * warps, threads);
+        return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, 0, a);
     }
-    if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
     a->runs = RNG_RUNS;
+    if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
+    else if (much_each(kernel) && warps >= MUCH * queue->device->multiprocessors) a->runs *= 2;
     /* where runs are handed on, all but the first */
-    a->whole_blocks = (uint32_t)((a->count + shift) / (threads / 32 * RNG_RUNS * own * run));
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * RNG_RUNS),
+    a->whole_blocks = (uint32_t)((a->count + shift) / (threads / 32 * a->runs * own * run));
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * a->runs),
                           (uint32_t)threads, 0, a);
 }
 
@@ -185,21 +184,20 @@ static cudnnStatus_t emit_pairs(struct wd_queue *queue, struct rng_vector_args *
     int64_t units = a->count / (2 * block);
     int64_t threads = RNG_THREADS;
     int64_t blocks;
-    uint32_t shared = 0;
     a->row_blocks = (uint32_t)(plane_of(y) / block);
     a->by_units = wd_fastdiv_of((uint32_t)(a->channels / 2));
     a->by_spans = wd_fastdiv_of(a->row_blocks);
     a->all_units = (uint32_t)units;
-    if (has_sizes(kernel)) {
+    if (may_stay(kernel)) {
         threads = kernel_rows[kernel].threads;
         if (units < queue->device->multiprocessors * threads) threads = THREADS_FEW;
-        blocks = stay(queue, a, kernel, units, threads, &shared);
+        blocks = stay(queue, a, kernel, units, threads);
     } else {
         if (units < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
         blocks = wd_ceil_div(units, threads * RNG_RUNS);
         a->turns = RNG_RUNS;
     }
-    return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, 0, a);
 }
 
 /* Tiles have all channels where these are few, else some of them, in whole units of memory. */
@@ -245,16 +243,18 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     a->by_units = wd_fastdiv_of((uint32_t)a->units);
     a->by_groups = wd_fastdiv_of((uint32_t)groups);
     a->by_spans = wd_fastdiv_of((uint32_t)spans);
-    a->plain = !a->bfloat && a->scale.step_f == 1.0f && a->scale.base_f == 0.0f;
     a->all_tiles = (uint32_t)(images * spans * groups);
     a->tile_bytes =
         (uint32_t)(RNG_BYTES * wd_ceil_div(pixels * wide * bytes + RNG_BYTES, RNG_BYTES));
     blocks = a->all_tiles;
     shared = a->tile_bytes;
-    if (kernel == KERNEL_rng_tiles_normal_16) {
-        int64_t least = wd_least(blocks, TABLES_A_PROCESSOR * queue->device->multiprocessors);
-        blocks = wd_most(least, blocks / TILES_A_TABLE);
+    if (kernel == KERNEL_rng_tiles_normal_16) { /* by blocks that stay, for they have a table */
+        const struct wd_device *device = queue->device;
+        int64_t room;
         shared *= 2;
+        room = wd_least(device->shared_per_processor / (shared + TABLE_BYTES + BLOCK_SHARED),
+                        REGISTERS / (threads * (int64_t)kernel_rows[kernel].registers));
+        blocks = wd_least(blocks, wd_most(room, 1) * device->multiprocessors);
     }
     return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
 }
@@ -294,6 +294,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.count = wd_tensor_count(y);
     a.scale = numbers.scale;
     a.bfloat = y->dtype == CUDNN_DATA_BFLOAT16;
+    a.plain = a.scale.step_f == 1.0f && a.scale.base_f == 0.0f;
     a.byte_least = y->dtype == CUDNN_DATA_INT8 ? -128.0f : 0.0f;
     a.byte_most = a.byte_least + 255.0f;
     if (numbers.how == RNG_CHANCE) {

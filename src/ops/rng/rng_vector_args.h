@@ -16,13 +16,9 @@
 enum {
     RNG_THREADS = 256,
     RNG_BYTES = 16, /* of a store */
-    RNG_RUNS = 4,   /* of a thread */
+    RNG_RUNS = 4,   /* of a thread; where instructions bind, twice as many */
     RNG_ROW = 128,  /* bytes of a pixel in a tile, where there are more */
     RNG_WORD = 32,  /* elements of a run of a mask */
-    RNG_NORMAL_LISTED = 512,
-    RNG_NORMAL_FIXED =
-        16 + 4 * RNG_NORMAL_LISTED, /* bytes that blocks of normal numbers of 16 bits share, */
-    RNG_NORMAL_SIZES = 1 << 16,     /* and all sizes behind them */
 };
 
 struct rng_vector_args {
@@ -43,8 +39,8 @@ struct rng_vector_args {
     float byte_least; /* of integers of a byte */
     float byte_most;
     int32_t bfloat;     /* of 16 bits: y is bf16, else fp16 */
-    int32_t near;       /* normal, of 16 bits: all sizes are spread in shared memory, */
-    int32_t plain;      /* in y's scale and type, as signs do not matter to these */
+    int32_t near;       /* normal, of 16 bits: the table is brought to shared memory */
+    int32_t plain;      /* likewise: of mean 0 and deviation 1 */
     uint32_t turns;     /* of a thread that stays */
     uint32_t all_units; /* pairs: of all threads */
     uint32_t all_tiles; /* tiles: of all blocks */

@@ -6,6 +6,7 @@
 #include "ops/rng/rng_flat.cuh"
 
 // Flat normal numbers of 16 bits by as many threads as there can be.
-#define WD_KERNELS_BOUNDS(threads, registers) threads, (registers) == 32 ? 2 : 0
+#define WD_KERNELS_BOUNDS(threads, registers)                                                      \
+    threads, (registers) <= 40 ? 65536 / ((threads) * (registers)) : 0
 #define WD_KERNELS_ROWS "ops/rng/rng_vector_exact_kernels.def"
 #include "ops/kernels_device.inc"

@@ -18,4 +18,9 @@ static inline uint32_t wd_halves_fma(uint32_t a, uint32_t b, uint32_t c)
     return word;
 }
 
+static inline uint32_t wd_halves_product(uint32_t a, uint32_t b)
+{
+    return wd_halves_fma(a, b, 0x80008000u); /* what is 0 has the product's sign */
+}
+
 #endif
