@@ -132,6 +132,15 @@ static void test_choices(void **state)
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
     assert_true(c.meets && c.groups == 16 && c.items == 80 && c.blocks == 8);
     assert_true(wd_bn_grid_has_board(&c));
+    /* registers hold some of what shared memory does not keep ... */
+    int64_t rows = c.rows, rounds = c.rounds;
+    c.holds = 7;
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    assert_true(c.held == 7 && c.rows == rows - 7 * c.lanes * c.blocks && c.rounds == rounds - 7);
+    /* ... and nothing where it keeps all */
+    c.space = space(32 * 32, 320, 1);
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    assert_true(c.held == 0 && c.kept == c.rounds);
 }
 
 int main(void)

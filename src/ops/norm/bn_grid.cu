@@ -20,7 +20,8 @@ __device__ __forceinline__ uint32_t sign_of(double v)
     return (uint32_t)__double2hiint(v) >> 31;
 }
 
-template <class T, bool LED> struct forward_writer {
+// PLAIN: neither z nor an activation, and y takes nothing of what it was.
+template <class T, bool LED, bool ADDS, bool PLAIN> struct forward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V];
@@ -40,9 +41,16 @@ template <class T, bool LED> struct forward_writer {
                                           uint32_t at, bool there) const
     {
         A v[V];
+        widen_unit<T>(v, x);
 #pragma unroll
-        for (int i = 0; i < V; ++i) v[i] = factor[i] * (wd_widen(x.get(i)) - mean[i]) + base[i];
-        if (a.bn.z) {
+        for (int i = 0; i < V; ++i) v[i] = factor[i] * (v[i] - mean[i]) + base[i];
+        if constexpr (PLAIN) {
+            unit<T> u;
+            wd_narrow_run(u, v);
+            put_unit<T, LED>(a, a.bn.y, u, at, there);
+            return;
+        }
+        if (ADDS && a.bn.z) {
 #pragma unroll
             for (int i = 0; i < V; ++i) v[i] += wd_widen(z.get(i));
         }
@@ -95,23 +103,29 @@ __device__ __forceinline__ void join_members(const bn_grid_args &a, bool mine, d
 }
 
 // EACH rounds are a part of the ring. SAMPLES: as many batch norms at once, by single columns of which a.members
-// share statistics.
-template <class T, bool LED, bool BOARD, bool SAMPLES = false>
+// share statistics, and nothing behind whole rows. PLAIN: as the writer has it.
+template <class T, bool LED, bool BOARD, bool SAMPLES = false, bool PLAIN = SAMPLES>
 __device__ void grid_forward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
+    constexpr bool JUMPS = !BOARD, ADDS = !BOARD; // what goes by the board has neither
     using A = acc<T>;
-    const spot p = spot_of<LED, SAMPLES>(a);
+    constexpr int HELD = SAMPLES ? BN_GRID_HELD(1) : 0;
+    spot p = spot_of<LED, SAMPLES>(a);
+    const bool holds = HELD > 0 && a.held > 0 && p.active;
+    const uint32_t at_held = p.base;
+    if (holds) p.base += HELD * p.step;
     const T *x = static_cast<const T *>(a.bn.x);
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of differences from the pivot, and of their squares
-    const auto send_part = [&](uint32_t place, uint32_t part) {
+    // `full`: all threads that have units have all of the part
+    const auto send_part = [&](uint32_t place, uint32_t part, bool full) {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            if (r < p.rounds)
-                send<T, LED>(a, row_of<1, EACH>(a, place, e, 0), x, at_round(a, p, r));
+            if (full && !LED ? p.active : r < p.rounds)
+                send<T, LED>(a, row_of<1, EACH>(a, place, e, 0), x, at_round<JUMPS>(a, p, r));
         }
     };
     const auto send_z = [&](uint32_t place, uint32_t part) {
@@ -119,12 +133,17 @@ __device__ void grid_forward(const bn_grid_args &a)
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
             if (r < p.rounds)
-                send<T, LED>(a, row_of_z<EACH>(a, place, e), a.bn.z, at_round(a, p, r));
+                send<T, LED>(a, row_of_z<EACH>(a, place, e), a.bn.z, at_round<JUMPS>(a, p, r));
         }
     };
     wd_wait_for_previous();
+    unit<T> held[HELD > 0 ? HELD : 1] = {};
+    if (holds) {
+#pragma unroll
+        for (int h = 0; h < HELD; ++h) get<T, LED>(a, held[h], x, at_held + h * p.step);
+    }
     for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
-        if (part < min(ahead, parts)) send_part(part, part);
+        if (part < min(ahead, parts)) send_part(part, part, false);
         wd_copies_end();
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
@@ -167,17 +186,33 @@ __device__ void grid_forward(const bn_grid_args &a)
             place = place_after(place, a.stays, a.parts);
         };
         const auto add = [&](const unit<T> &one) {
+            A v[V];
+            widen_unit<T>(v, one);
 #pragma unroll
             for (int i = 0; i < V; ++i) {
-                const A d = wd_widen(one.get(i)) - pivot[i];
+                const A d = v[i] - pivot[i];
                 value[2 * i] += d;
                 value[2 * i + 1] += d * d;
             }
         };
+        if (holds) {
+#pragma unroll
+            for (int h = 0; h < HELD; ++h) add(held[h]);
+        }
         // all threads that have units have all of those before the last part
-        for (uint32_t part = 0; part + 1 < parts; ++part) {
+        uint32_t part = 0;
+        for (; part + ahead + 1 < parts; ++part) {
             receive_part();
-            if (part + ahead < parts) send_part(next, part + ahead);
+            send_part(next, part + ahead, true);
+            wd_copies_end();
+            next = place_after(next, a.stays, a.parts);
+#pragma unroll
+            for (int e = 0; e < EACH; ++e) add(u[e]);
+        }
+#pragma unroll 1
+        for (; part + 1 < parts; ++part) {
+            receive_part();
+            if (part + ahead < parts) send_part(next, part + ahead, false);
             wd_copies_end();
             next = place_after(next, a.stays, a.parts);
 #pragma unroll
@@ -192,7 +227,8 @@ __device__ void grid_forward(const bn_grid_args &a)
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = p.active && !p.copies ? value[i] : (A)0;
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
-        if (p.block == a.blocks - 1 && p.active && !p.copies && p.lane == 0 && tail < a.bn.total) {
+        if (!SAMPLES && p.block == a.blocks - 1 && p.active && !p.copies && p.lane == 0 &&
+            tail < a.bn.total) {
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 if (tail + i >= a.bn.total) break;
@@ -203,7 +239,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         }
     }
     for (uint32_t k = 0; k < BN_GRID_AHEAD; ++k) {
-        if (a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
+        if (ADDS && a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
     }
     const double2 all = exchange<T, BOARD>(a, p, value);
@@ -227,28 +263,53 @@ __device__ void grid_forward(const bn_grid_args &a)
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    forward_writer<T, LED> w;
+    forward_writer<T, LED, ADDS, PLAIN> w;
     if (p.active) w.begin(a, p);
-    // rounds of all threads, for those of a warp go together
+    // rounds of all threads, for those of a warp go together; `full` as above, of threads that have units
     uint32_t beside = 0;
-    for (uint32_t part = parts; part-- > 0;) {
+    const auto write_part = [&](uint32_t part, bool full) {
         unit<T> u[EACH], z[EACH];
         place = place_before(a, place, part);
         await_part(a);
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             receive<T>(u[e], row_of<1, EACH>(a, place, e, 0));
-            if (a.bn.z) receive<T>(z[e], row_of_z<EACH>(a, beside, e));
+            if (ADDS && a.bn.z) receive<T>(z[e], row_of_z<EACH>(a, beside, e));
         }
-        if (part >= a.parts) send_part(place, part - (a.parts - a.stays));
-        if (a.bn.z && part >= a.beside) send_z(beside, part - a.beside);
+        // which is not the last one
+        if (part >= a.parts) send_part(place, part - (a.parts - a.stays), true);
+        if (ADDS && a.bn.z && part >= a.beside) send_z(beside, part - a.beside);
         wd_copies_end();
-        beside = place_after(beside, 0, a.beside);
+        if (ADDS) beside = place_after(beside, 0, a.beside);
 #pragma unroll
         for (int e = EACH - 1; e >= 0; --e) {
             const uint32_t r = part * EACH + e;
-            if (r < a.rounds) w.write(a, u[e], z[e], at_round(a, p, r), r < p.rounds && !p.copies);
+            if (full || r < a.rounds) {
+                w.write(a, u[e], z[e], at_round<JUMPS>(a, p, r),
+                        full || (r < p.rounds && !p.copies));
+            }
         }
+    };
+    // nobody needs other lanes' bits
+    if constexpr (!LED && (PLAIN || V == BN_RUN)) {
+        if (p.active) {
+            write_part(parts - 1, false);
+            for (uint32_t part = parts - 1; part-- > 0;) write_part(part, true);
+        }
+    } else {
+        for (uint32_t part = parts; part-- > 0;) write_part(part, false);
+    }
+    if (holds) {
+#pragma unroll
+        for (int h = 0; h < HELD; ++h) w.write(a, held[h], held[h], at_held + h * p.step, true);
+    }
+    if constexpr (SAMPLES) {
+        if (mine && p.block == 0 && c % a.members == 0) {
+            const uint32_t at = statistic_of(a, p, c);
+            set_param<A>(a.bn.mean, at, 0, mean, 1.0, 0.0);
+            set_param<A>(a.bn.var, at, 0, inv_std, 1.0, 0.0);
+        }
+        return; // rows are whole
     }
     behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {
         A v = 0;
@@ -266,13 +327,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         }
         if (behind) put_element<T>(a, v, at);
     });
-    if constexpr (SAMPLES) {
-        if (mine && p.block == 0 && c % a.members == 0) {
-            const uint32_t at = statistic_of(a, p, c);
-            set_param<A>(a.bn.mean, at, 0, mean, 1.0, 0.0);
-            set_param<A>(a.bn.var, at, 0, inv_std, 1.0, 0.0);
-        }
-    } else if (mine && p.block == 0) {
+    if (mine && p.block == 0) {
         set_param<A>(a.bn.mean, c, 0, mean, 1.0, 0.0);
         set_param<A>(a.bn.var, c, 0, inv_std, 1.0, 0.0);
         set_param<A>(a.bn.running_mean, c, old_mean, mean, a.bn.factor, kept_share);

@@ -18,6 +18,9 @@ enum {
     BN_GRID_AHEAD = 4,       /* parts that are under way at once: 64 KB of a processor */
 };
 
+/* Rounds that a thread of the kernels of samples may hold in registers: all that are left. */
+#define BN_GRID_HELD(arrays) ((arrays) == 1 ? 7 : 4)
+
 /* Rounds of a part: two units of a thread. */
 #define BN_GRID_EACH(arrays) (3 - (arrays))
 
@@ -42,6 +45,7 @@ struct bn_grid_args {
     uint32_t runs;    /* units of a group's row */
     uint32_t lanes;   /* rows of a slice */
     uint32_t blocks;  /* of a group */
+    uint32_t held;    /* rounds of each thread, before those that go through the ring; 0 or all */
     uint32_t rounds;  /* of the thread that has most */
     uint32_t parts;   /* of rounds, that have places (bn_grid_ring.cuh), ... */
     uint32_t stays;   /* ... the first of them to themselves, ... */

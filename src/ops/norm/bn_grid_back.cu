@@ -6,7 +6,8 @@
 
 namespace {
 
-template <class T, bool LED> struct backward_writer {
+// PLAIN: no dz, and dx takes nothing of what it was.
+template <class T, bool LED, bool PLAIN> struct backward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V], slope[V];
@@ -26,50 +27,71 @@ template <class T, bool LED> struct backward_writer {
                                           const unit<T> &dy, uint32_t at, bool there) const
     {
         A g[V], dx[V];
+        widen_unit<T>(g, dy);
+        widen_unit<T>(dx, x);
 #pragma unroll
-        for (int i = 0; i < V; ++i) {
-            g[i] = wd_widen(dy.get(i));
-            dx[i] = factor[i] * g[i] + base[i] + slope[i] * (wd_widen(x.get(i)) - mean[i]);
+        for (int i = 0; i < V; ++i)
+            dx[i] = factor[i] * g[i] + base[i] + slope[i] * (dx[i] - mean[i]);
+        if constexpr (PLAIN) {
+            unit<T> u;
+            wd_narrow_run(u, dx);
+            put_unit<T, LED>(a, a.bn.y, u, at, there);
+            return;
         }
         put_blended<T, LED>(a, dx, at, there);
         if (a.bn.dz) put_unit<T, LED>(a, a.bn.dz, dy, at, there);
     }
 };
 
-// SAMPLES: of as many batch norms at once, by single columns of which a.members share statistics.
-template <class T, bool LED, bool BOARD, bool SAMPLES = false>
+// SAMPLES: of as many batch norms at once, by single columns of which a.members share statistics, and nothing behind
+// whole rows. PLAIN: as the writer has it, and no reserve space.
+template <class T, bool LED, bool BOARD, bool SAMPLES = false, bool PLAIN = SAMPLES>
 __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
+    constexpr bool JUMPS = !BOARD; // what goes by the board does not
     using A = acc<T>;
-    const spot p = spot_of<LED, SAMPLES>(a);
+    constexpr int HELD = SAMPLES ? BN_GRID_HELD(2) : 0;
+    spot p = spot_of<LED, SAMPLES>(a);
+    const bool holds = HELD > 0 && a.held > 0 && p.active;
+    const uint32_t at_held = p.base;
+    if (holds) p.base += HELD * p.step;
     const auto statistic = [&](uint32_t c) { return SAMPLES ? statistic_of(a, p, c) : c; };
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of dy, and of dy times x - mean
     // a round is a part
     static_assert(BN_GRID_EACH(2) == 1, "");
-    const auto send_round = [&](uint32_t to, uint32_t r) {
-        if (r >= p.rounds) return;
-        const uint32_t at = at_round(a, p, r);
+    // `full`: all threads that have units have the round
+    const auto send_round = [&](uint32_t to, uint32_t r, bool full) {
+        if (full && !LED ? !p.active : r >= p.rounds) return;
+        const uint32_t at = at_round<JUMPS>(a, p, r);
         unsigned char *row = row_of<2, 1>(a, to, 0, 0);
         send<T, LED>(a, row, x, at);
         send<T, LED>(a, row + a.slots * BN_GRID_UNIT, dy, at);
-        if (a.bn.reserve) send_bits<T, LED>(a, row, at);
+        if (!PLAIN && a.bn.reserve) send_bits<T, LED>(a, row, at);
     };
     uint32_t place = 0; // of the round after the last one
     unit<T> ux, ug;
-    const auto receive_round = [&](uint32_t r) {
+    const auto receive_round = [&](uint32_t r, bool full) {
         const unsigned char *row = row_of<2, 1>(a, place, 0, 0);
         await_part(a);
         receive<T>(ux, row);
         receive<T>(ug, row + a.slots * BN_GRID_UNIT);
-        if (a.bn.reserve && r < p.rounds)
-            mask_unit<T>(ug, receive_bits<T, LED>(a, row, at_round(a, p, r)));
+        if (!PLAIN && a.bn.reserve && (full || r < p.rounds))
+            mask_unit<T>(ug, receive_bits<T, LED>(a, row, at_round<JUMPS>(a, p, r)));
     };
     wd_wait_for_previous();
+    unit<T> held_x[HELD > 0 ? HELD : 1] = {}, held_dy[HELD > 0 ? HELD : 1] = {};
+    if (holds) {
+#pragma unroll
+        for (int h = 0; h < HELD; ++h) {
+            get<T, LED>(a, held_x[h], x, at_held + h * p.step);
+            get<T, LED>(a, held_dy[h], dy, at_held + h * p.step);
+        }
+    }
     for (uint32_t r = 0; r < BN_GRID_AHEAD; ++r) {
-        if (r < ahead) send_round(r, r);
+        if (r < ahead) send_round(r, r, false);
         wd_copies_end();
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
@@ -96,25 +118,36 @@ __device__ void grid_backward(const bn_grid_args &a)
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
         uint32_t next = ahead == a.parts ? a.stays : ahead;
-        for (uint32_t r = 0; r < a.rounds; ++r) {
-            receive_round(r);
-            if (r + ahead < a.rounds) send_round(next, r + ahead);
-            wd_copies_end();
-            if (r < p.rounds) {
+        const auto add = [&](const unit<T> &one_x, const unit<T> &one_dy) {
+            A g[V], d[V];
+            widen_unit<T>(g, one_dy);
+            widen_unit<T>(d, one_x);
 #pragma unroll
-                for (int i = 0; i < V; ++i) {
-                    const A g = wd_widen(ug.get(i));
-                    value[2 * i] += g;
-                    value[2 * i + 1] += g * (wd_widen(ux.get(i)) - mean[i]);
-                }
+            for (int i = 0; i < V; ++i) {
+                value[2 * i] += g[i];
+                value[2 * i + 1] += g[i] * (d[i] - mean[i]);
             }
+        };
+        if (holds) {
+#pragma unroll
+            for (int h = 0; h < HELD; ++h) add(held_x[h], held_dy[h]);
+        }
+        const auto add_round = [&](uint32_t r, bool sends, bool full) {
+            receive_round(r, full && !LED);
+            if (sends || r + ahead < a.rounds) send_round(next, r + ahead, sends);
+            wd_copies_end();
             place = place_after(place, a.stays, a.parts);
             next = place_after(next, a.stays, a.parts);
-        }
+            if (full || r < p.rounds) add(ux, ug);
+        };
+        uint32_t r = 0;
+        for (; r + ahead + 1 < a.rounds; ++r) add_round(r, true, true);
+#pragma unroll 1
+        for (; r < a.rounds; ++r) add_round(r, false, false);
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
-        if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
+        if (!SAMPLES && p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
             const int64_t element = tail - a.bn.lead;
 #pragma unroll
             for (int i = 0; i < V; ++i) {
@@ -151,15 +184,37 @@ __device__ void grid_backward(const bn_grid_args &a)
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    backward_writer<T, LED> w;
+    backward_writer<T, LED, PLAIN> w;
     if (p.active) w.begin(a, p);
-    // rounds of all threads, for those of a warp go together
-    for (uint32_t r = a.rounds; r-- > 0;) {
+    // rounds of all threads, for those of a warp go together; `full` as above, of threads that have units
+    const auto write_round = [&](uint32_t r, bool full) {
         place = place_before(a, place, r);
-        receive_round(r);
-        if (r >= a.parts) send_round(place, r - (a.parts - a.stays));
+        receive_round(r, full);
+        // which is not the last one
+        if (r >= a.parts) send_round(place, r - (a.parts - a.stays), true);
         wd_copies_end();
-        w.write(a, ux, ug, at_round(a, p, r), r < p.rounds);
+        w.write(a, ux, ug, at_round<JUMPS>(a, p, r), full || r < p.rounds);
+    };
+    if constexpr (!LED) {
+        if (p.active) {
+            write_round(a.rounds - 1, false);
+            for (uint32_t r = a.rounds - 1; r-- > 0;) write_round(r, true);
+        }
+    } else {
+        for (uint32_t r = a.rounds; r-- > 0;) write_round(r, false);
+    }
+    if (holds) {
+#pragma unroll
+        for (int h = 0; h < HELD; ++h)
+            w.write(a, held_x[h], held_dy[h], at_held + h * p.step, true);
+    }
+    if constexpr (SAMPLES) {
+        if (mine && p.block == 0 && a.found) {
+            float *found = a.found + 2 * (p.sample * a.bn.params + c);
+            found[0] = (float)all.x;
+            found[1] = (float)dscale;
+        }
+        return; // rows are whole
     }
     behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {
         if (!behind) return;
@@ -171,13 +226,7 @@ __device__ void grid_backward(const bn_grid_args &a)
         put_element<T>(a, n.factor * g + n.base + n.slope * (wd_widen(x[at]) - n.mean), at);
         if (a.bn.dz) static_cast<T *>(a.bn.dz)[at] = given;
     });
-    if constexpr (SAMPLES) {
-        if (mine && p.block == 0 && a.found) {
-            float *found = a.found + 2 * (p.sample * a.bn.params + c);
-            found[0] = (float)all.x;
-            found[1] = (float)dscale;
-        }
-    } else if (mine && p.block == 0) {
+    if (mine && p.block == 0) {
         const double alpha = a.bn.alpha_param, beta = a.bn.beta_param;
         set_param<A>(a.bn.dscale, c, old_dscale, dscale, alpha, beta);
         set_param<A>(a.bn.dbias, c, old_dbias, all.x, alpha, beta);

@@ -148,6 +148,17 @@ static bool share(struct wd_bn_grid_cut *c, int64_t threads, int64_t blocks, int
     return c->kept == c->rounds;
 }
 
+/* What shared memory does not keep, registers may: the first rounds, which all threads have. */
+static void hold(struct wd_bn_grid_cut *c)
+{
+    int64_t slices = c->lanes * c->blocks;
+    if (c->holds == 0 || c->kept >= c->rounds || c->rows / slices <= c->holds) return;
+    c->held = c->holds;
+    c->rows -= c->held * slices;
+    c->rounds = wd_ceil_div(c->rows, slices);
+    lay_rings(c, c->threads);
+}
+
 /* The threads of a block that has one of each column: all, but of little no more than that takes. What a warp
  * does besides its elements is most of it then. */
 static int64_t threads_of(const struct wd_bn_grid_cut *c, const struct wd_device *device)
@@ -189,6 +200,7 @@ static bool spread(struct wd_bn_grid_cut *c, const struct wd_device *device)
         share(c, BN_GRID_THREADS, blocks, device->shared_per_block);
         blocks = wd_most(wd_ceil_div(c->rows, c->lanes * c->rounds), 1);
         share(c, BN_GRID_THREADS, blocks, device->shared_per_block);
+        hold(c);
         return c->lanes > 0;
     }
     /* most of it, where processors have two blocks, or all of what one block holds */
@@ -204,6 +216,7 @@ bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
     const struct wd_bn_gpu_space *s = &c->space;
     c->unit = BN_GRID_UNIT / size;
     c->arrays = arrays;
+    c->held = 0;
     if (!lay(c)) return false;
     if (c->span == 1 && c->items == c->width && device->cooperative && !c->whole && c->columns == 0)
         narrow(c, device);
@@ -227,6 +240,7 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool
     c->whole = whole;
     c->columns = 0;
     c->samples = 1;
+    c->holds = 0;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
     c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE) ? MASK_BYTES : 0;
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
@@ -358,6 +372,7 @@ void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
     a->runs = (uint32_t)runs;
     a->lanes = (uint32_t)c->lanes;
     a->blocks = (uint32_t)c->blocks;
+    a->held = (uint32_t)c->held;
     a->rounds = (uint32_t)c->rounds;
     a->parts = (uint32_t)c->parts;
     a->stays = c->kept < c->rounds ? (uint32_t)(c->parts - wd_least(c->parts, BN_GRID_AHEAD)) : 0;
@@ -416,6 +431,12 @@ cudnnStatus_t wd_bn_grid_launch_board(struct wd_queue *queue, const struct wd_bn
     return launch_meeting(queue, c, a, row);
 }
 
+/* Whether kernels need nothing besides sums and outputs of them. */
+static bool is_plain(const struct bn_grid_args *a)
+{
+    return !a->bn.activates && !a->bn.reserve && !a->bn.dz && !a->blends;
+}
+
 cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                 struct bn_grid_args *a, struct wd_kernel_row *rows, int type)
 {
@@ -425,7 +446,11 @@ cudnnStatus_t wd_bn_grid_launch(struct wd_queue *queue, const struct wd_bn_grid_
         return wd_emit_cluster_kernel(queue, row, c->groups * c->blocks, (uint32_t)c->threads,
                                       a->blocks, (uint32_t)c->shared, a);
     }
-    if (wd_bn_grid_has_board(c)) row += TYPES + NARROW_TYPES - (a->bn.lead > 0);
+    if (wd_bn_grid_has_board(c)) {
+        row = &rows[TYPES + NARROW_TYPES + type];
+        if (a->bn.lead > 0) row += NARROW_TYPES;
+        else if (is_plain(a)) row += 2 * NARROW_TYPES;
+    }
     return launch_meeting(queue, c, a, row);
 }
 

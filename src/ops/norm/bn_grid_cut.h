@@ -16,14 +16,16 @@ struct wd_bn_grid_cut {
     bool whole;      /* a group has all columns */
     int64_t columns; /* of a group, whose blocks meet if they can; or 0: as many as do well */
     int64_t samples; /* batch norms at once, each of c->space */
-    int64_t masks;   /* bytes of a thread of a round that bits come with, or 0 */
-    bool adds;       /* z, of which a few parts are in shared memory too */
-    int64_t pitch;   /* elements of an outer index */
-    int64_t width;   /* elements of a group's row */
-    int64_t plane;   /* rows of a plane */
-    int64_t rows;    /* of a group */
-    int64_t items;   /* parameters of a group */
-    int64_t span;    /* neighbouring columns of a parameter */
+    int64_t holds; /* rounds that threads may hold in registers, or 0: single columns, whole rows */
+    int64_t held;  /* that they do, before c->rows and c->rounds */
+    int64_t masks; /* bytes of a thread of a round that bits come with, or 0 */
+    bool adds;     /* z, of which a few parts are in shared memory too */
+    int64_t pitch; /* elements of an outer index */
+    int64_t width; /* elements of a group's row */
+    int64_t plane; /* rows of a plane */
+    int64_t rows;  /* of a group */
+    int64_t items; /* parameters of a group */
+    int64_t span;  /* neighbouring columns of a parameter */
     int64_t groups;
     bool meets; /* the blocks of a group; else they are a cluster */
     int64_t blocks;
@@ -44,7 +46,7 @@ struct wd_bn_grid_work {
     struct bn_grid_args args; /* but for pointers and scalars */
 };
 
-/* From c->space, c->adds, c->whole, c->columns, c->samples, c->masks, the bytes of an element, and how many tensors are kept.
+/* From c->space, c->adds, c->whole, c->columns, c->samples, c->holds, c->masks, the bytes of an element, and how many tensors are kept.
  * False where rows would be too wide, or would not begin at units. */
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
                     const struct wd_device *device);
@@ -86,8 +88,8 @@ cudnnStatus_t wd_bn_grid_train_samples(struct wd_queue *queue, const struct wd_b
 cudnnStatus_t wd_bn_grid_back_samples(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                       struct bn_grid_args *a, int type);
 
-/* `rows` are kernels of aligned tensors, then of others but fp64, each by type, and those of both but fp64 that have
- * the board. */
+/* `rows` are kernels of aligned tensors, then of others but fp64, each by type, those of both but fp64 that have
+ * the board, and of these the plain ones (is_plain in bn_grid_cut.c). */
 cudnnStatus_t wd_bn_grid_emit(const struct wd_call *call, struct wd_queue *queue,
                               struct wd_kernel_row *rows);
 

@@ -18,6 +18,23 @@ namespace {
 template <class T> constexpr int UNIT = BN_GRID_UNIT / (int)sizeof(T);
 template <class T> using unit = wd_run<T, UNIT<T>>;
 
+// All elements of a unit; of bf16 by an instruction each.
+template <class T>
+__device__ __forceinline__ void widen_unit(acc<T> (&to)[UNIT<T>], const unit<T> &u)
+{
+#pragma unroll
+    for (int i = 0; i < UNIT<T>; ++i) to[i] = wd_widen(u.get(i));
+}
+template <>
+__device__ __forceinline__ void widen_unit<bfloat16>(float (&to)[8], const unit<bfloat16> &u)
+{
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        to[2 * i] = __uint_as_float(u.word[i] << 16);
+        to[2 * i + 1] = __uint_as_float(u.word[i] & 0xffff0000u);
+    }
+}
+
 struct spot {
     uint32_t group;
     uint32_t sample;
@@ -71,11 +88,12 @@ __device__ __forceinline__ uint32_t at_row(const bn_grid_args &a, uint32_t row)
     return a.jump == 0 ? at : at + wd_fastdiv_quotient(row, a.by_plane) * a.jump;
 }
 
-// The thread's unit of round r.
+// The thread's unit of round r. JUMPS: rows may lie otherwise than evenly.
+template <bool JUMPS = true>
 __device__ __forceinline__ uint32_t at_round(const bn_grid_args &a, const spot &p, uint32_t r)
 {
     const uint32_t at = p.base + r * p.step;
-    if (a.jump == 0) return at;
+    if (!JUMPS || a.jump == 0) return at;
     return at + wd_fastdiv_quotient(p.row + r * p.slices, a.by_plane) * a.jump;
 }
 

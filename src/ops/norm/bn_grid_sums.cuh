@@ -266,8 +266,13 @@ __device__ __forceinline__ void pivots_of_items(const bn_grid_args &a, const spo
 __device__ __forceinline__ double2 sums_by_board(const bn_grid_args &a, const spot &p, double2 all,
                                                  uint4 asked)
 {
-    constexpr int BATCH =
-        17; // as many as there are where groups are as wide as columns_of() has them
+    // as many as there are where groups are as wide as columns_of() has them; where code for sm_80 has units in
+    // registers besides, that is more than there are registers for
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    constexpr int BATCH = 9;
+#else
+    constexpr int BATCH = 17;
+#endif
     const uint32_t shares = a.shares, share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
     const uint32_t item = threadIdx.x - share * a.items;
     const wd_board board = wd_board_of(a.board, asked);

@@ -85,6 +85,7 @@ static bool see(struct work *w, const struct wd_problem *problem)
     (void)wd_norm_groups_see(&w->shape, problem);
     c->space = (struct wd_bn_gpu_space){
         .outer = s->plane, .params = s->channels, .inner = 1, .total = s->channels * s->plane};
+    c->holds = BN_GRID_HELD(s->arrays);
     return share(w, problem->device) && wd_bn_grid_cut(c, s->size, s->arrays, problem->device) &&
            wd_bn_grid_has_board(c);
 }
