@@ -16,6 +16,9 @@ namespace {
 template <class T> struct interleaver {
     static constexpr int U = 4, UNIT = 8; // pixels of a copy
     static constexpr int COPIES = SAMPLE_ROOM / UNIT;
+    static_assert(U * COPIES * 16 + 2 * SAMPLE_ROOM * 8 <=
+                      WINDOW_STAGES * WINDOW_BYTES * SAMPLE_ROOM,
+                  "all of it has room where three stages have");
     typedef window<T, WINDOW_THREADS> window_of_block;
 
     // `left` channels from `plane` on, U at most.
@@ -118,11 +121,11 @@ __device__ __forceinline__ void sample_interleaved(const sampler_window_args &a)
         reinterpret_cast<uint4 *>(windows)[i] = make_uint4(0, 0, 0, 0);
     }
     __syncthreads();
-    const uint2 *in = windows;
+    uint2 *in = windows;
 #pragma unroll 1
     for (; left > 0; left -= U) {
         wd_copies_wait<0>();
-        mix::spread(v.w, copies, const_cast<uint2 *>(in));
+        mix::spread(v.w, copies, in);
         x += U * a.all.x.channel;
         if (left > U) mix::ask(v.w, a.all.x, x, left - U, copies);
         __syncthreads();

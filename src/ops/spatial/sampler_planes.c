@@ -35,7 +35,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
-    const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
     const int type = wd_spatial_type(x->dtype);
     const int64_t images = x->dim[0];
     int64_t enough = (int64_t)BLOCKS_ENOUGH * queue->device->multiprocessors;
@@ -52,7 +51,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.beta = call->scalars[SAMPLER_BETA];
     a.scales = a.alpha != 0.0;
     a.blends = a.beta != 0.0;
-    a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     a.tiled = a.columns >= STRIPS_FROM && a.rows > 1;
     if (a.tiled) {
         positions = (int64_t)a.rows * wd_ceil_div(a.columns, SPATIAL_STRIP) * SPATIAL_STRIP;

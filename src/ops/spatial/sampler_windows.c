@@ -22,8 +22,8 @@ enum {
     PLACES_FEW = 32,             /* of a tile */
     CHUNK = 16,                  /* channels of a block, at least: they pay for looking */
     BLOCKS_LEAST = 3,            /* a processor: as many as it has room for */
-    LOOKING = 6,                 /* what it takes, in channels */
-    BYTES_MOST = 8,              /* of a window for two places: more are not worth it ... */
+    BLOCKS_ENOUGH = 15,
+    BYTES_MOST = 8,       /* of a window for two places: more are not worth it ... */
     BYTES_MOST_ROWS = 13, /* ... but where a tile has whole rows, and so no margin at their ends */
     SHARED_MOST = WINDOW_STAGES * WINDOW_BYTES * SAMPLE_ROOM,
 };
@@ -142,54 +142,29 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-struct prepared {
-    struct sampler_cut cut;
-    int32_t chunk; /* channels of a block */
-};
-
-/* So many that the last blocks end together, and few look again: `tiles` are those of all images. */
-static int32_t best_chunk(int64_t tiles, int64_t channels, int64_t together,
-                          int64_t multiprocessors)
-{
-    int64_t best = 0;
-    int64_t least = 0;
-    for (int64_t chunks = 1; chunks <= wd_ceil_div(channels, CHUNK); ++chunks) {
-        const int64_t chunk = wd_ceil_div(wd_ceil_div(channels, chunks), together) * together;
-        const int64_t blocks = tiles * wd_ceil_div(channels, chunk);
-        const int64_t cost =
-            wd_ceil_div(blocks, BLOCKS_LEAST * multiprocessors) * (chunk + LOOKING);
-        if (best > 0 && cost >= least) continue;
-        least = cost;
-        best = chunk;
-    }
-    return (int32_t)best;
-}
-
 static void prepare(const struct wd_problem *problem, void *prepared)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_X);
     const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_GRID);
-    const int64_t bytes = wd_dtype_bytes(x->dtype);
     struct sampler_vector_args a = wd_sampler_args(x, grid, NULL);
-    struct prepared *to = prepared;
-    memset(to, 0, sizeof *to);
-    wd_sampler_cut_places(&to->cut, &a, CAPACITY, SAMPLE_ROOM, bytes);
-    to->chunk = best_chunk(x->dim[0] * to->cut.by_tile.divisor, x->dim[1], WINDOW_BYTES / bytes,
-                           problem->device->multiprocessors);
+    memset(prepared, 0, sizeof(struct sampler_cut));
+    wd_sampler_cut_places(prepared, &a, CAPACITY, SAMPLE_ROOM, wd_dtype_bytes(x->dtype));
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
-    const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
     const int type = wd_spatial_type(x->dtype);
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
+    const int64_t enough = (int64_t)BLOCKS_ENOUGH * queue->device->multiprocessors;
     struct sampler_window_args a = {
         .all = wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID),
                                wd_call_data(call, SAMPLER_GRID)),
     };
-    struct prepared p;
+    struct sampler_cut cut;
+    int64_t tiles;
+    int64_t chunks;
     int64_t blocks;
     int64_t most;
     a.all.x = wd_sampler_image(call, SAMPLER_X);
@@ -198,13 +173,14 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.all.beta = call->scalars[SAMPLER_BETA];
     a.all.scales = a.all.alpha != 0.0;
     a.all.blends = a.all.beta != 0.0;
-    a.all.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
-    p = *(const struct prepared *)wd_call_prepared(call, prepare, &p);
-    a.places = p.cut;
-    a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
-    a.all.chunk = p.chunk;
-    a.by_block =
-        wd_fastdiv_of((uint32_t)(wd_ceil_div(a.all.channels, p.chunk) * p.cut.by_tile.divisor));
+    cut = *(const struct sampler_cut *)wd_call_prepared(call, prepare, &cut);
+    cut.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
+    a.places = cut;
+    tiles = cut.by_tile.divisor;
+    chunks = wd_clamp(wd_ceil_div(enough, images * tiles), 1, wd_ceil_div(a.all.channels, CHUNK));
+    a.all.chunk = (int32_t)wd_ceil_div(a.all.channels, chunks);
+    a.all.chunk = (int32_t)(wd_ceil_div(a.all.chunk * bytes, WINDOW_BYTES) * WINDOW_BYTES / bytes);
+    a.by_block = wd_fastdiv_of((uint32_t)(wd_ceil_div(a.all.channels, a.all.chunk) * tiles));
     blocks = a.by_block.divisor;
     most = wd_spatial_images(blocks * WINDOW_THREADS);
     for (int64_t first = 0; first < images; first += most) {
@@ -223,6 +199,6 @@ const struct wd_engine wd_engine_sampler_forward_windows = {
     .kernels = &kernels,
     .match = match,
     .prepare = prepare,
-    .prepared_bytes = sizeof(struct prepared),
+    .prepared_bytes = sizeof(struct sampler_cut),
     .emit = emit,
 };
