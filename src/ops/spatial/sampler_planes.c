@@ -11,10 +11,14 @@
 #include "ops/kernels_host.inc"
 
 enum {
+    THREADS_MOST = 512, /* neighbours of many rows share what they look at */
     PLACES_MOST = 4,    /* of a thread, one after the other */
-    BLOCKS_ENOUGH = 12, /* a processor: twice those that it has room for */
-    CHUNK = 8,          /* channels of a thread, at least */
-    STRIPS_FROM = 192,  /* columns; shorter rows fit the first-level cache side by side */
+    BLOCKS_ENOUGH = 12, /* of SPATIAL_THREADS a processor: twice those that it has room for */
+    LARGE_ENOUGH = 24,  /* of THREADS_MOST: eight times, lest many wait for the last ones */
+    LARGE_PLACES = 4 * THREADS_MOST, /* of an image, at least ... */
+    LARGE_TIMES = 4,                 /* ... and what blocks of so many threads need of work */
+    CHUNK = 8,                       /* channels of a thread, at least */
+    STRIPS_FROM = 192, /* columns; shorter rows fit the first-level cache side by side */
 };
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -31,24 +35,22 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
-    const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
     const int type = wd_spatial_type(x->dtype);
     const int64_t images = x->dim[0];
-    const int64_t enough = (int64_t)BLOCKS_ENOUGH * queue->device->multiprocessors;
+    int64_t enough = (int64_t)BLOCKS_ENOUGH * queue->device->multiprocessors;
     struct sampler_vector_args a =
         wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
     int64_t positions = (int64_t)a.rows * a.columns;
     int64_t blocks;
     int64_t chunks;
     int64_t most;
-    int64_t threads;
+    int64_t threads = SPATIAL_THREADS;
     a.x = wd_sampler_image(call, SAMPLER_X);
     a.y = wd_sampler_image(call, SAMPLER_Y);
     a.alpha = call->scalars[SAMPLER_ALPHA];
     a.beta = call->scalars[SAMPLER_BETA];
     a.scales = a.alpha != 0.0;
     a.blends = a.beta != 0.0;
-    a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     a.tiled = a.columns >= STRIPS_FROM && a.rows > 1;
     if (a.tiled) {
         positions = (int64_t)a.rows * wd_ceil_div(a.columns, SPATIAL_STRIP) * SPATIAL_STRIP;
@@ -56,15 +58,20 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.by_column = wd_fastdiv_of((uint32_t)a.columns);
     a.by_row = wd_fastdiv_of((uint32_t)a.rows);
     a.count = (uint32_t)positions;
+    if (x->dtype != CUDNN_DATA_DOUBLE && a.channels >= CHUNK && positions >= LARGE_PLACES &&
+        images * positions * a.channels >= LARGE_TIMES * enough * SPATIAL_THREADS * CHUNK) {
+        threads = THREADS_MOST;
+        enough = (int64_t)LARGE_ENOUGH * queue->device->multiprocessors;
+    }
     a.room = PLACES_MOST;
-    while (a.room > 1 && images * positions < enough * SPATIAL_THREADS * a.room) a.room /= 2;
-    blocks = wd_ceil_div(positions, (int64_t)SPATIAL_THREADS * a.room);
+    while (a.room > 1 && images * positions < enough * threads * a.room) a.room /= 2;
+    blocks = wd_ceil_div(positions, threads * a.room);
     chunks = wd_least(wd_ceil_div(enough, images * blocks), wd_ceil_div(a.channels, CHUNK));
     a.chunk = (int32_t)wd_ceil_div(a.channels, chunks);
     if (a.chunk > 4) a.chunk = (a.chunk + 3) / 4 * 4; /* four are looked at together */
     chunks = wd_ceil_div(a.channels, a.chunk);
     a.by_position = wd_fastdiv_of((uint32_t)blocks);
-    threads = wd_least(wd_ceil_div(positions, 32) * 32, SPATIAL_THREADS); /* small images: fewer */
+    threads = wd_least(wd_ceil_div(positions, 32) * 32, threads); /* small images: fewer */
     a.by_chunk = wd_fastdiv_of((uint32_t)chunks);
     blocks *= chunks;
     most = wd_most(SPATIAL_ITEMS_MAX / blocks, 1);

@@ -125,29 +125,42 @@ template <class T, int K, int U, int ROOM> struct viewers {
         at.p = (int)(tile * (uint32_t)a.places.height + line);
         return line < (uint32_t)a.places.height && at.p < a.all.rows && at.q < a.all.columns;
     }
-    // Whether the window fits.
+    // Whether the window fits, and the grid can be read by pairs.
     __device__ __forceinline__ bool find(const sampler_window_args &a, uint32_t tile, uint32_t n,
                                          int *scratch)
     {
+        constexpr int TOGETHER = K < 4 ? K : 4; // are asked for before the first is looked at
         int row[K];
         reach own;
         spot where;
         where.n = n;
+        if (!a.all.pairs) return false;
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
-            sight<A> s;
-            to[k] = -1;
-            row[k] = INT32_MIN;
-            down[k] = right[k] = 0;
-            at[k] = 0;
-            if (!place(a, tile, k, where)) continue;
-            s.template look<T>(a.all, where.number(a.all));
-            own.add(s);
-            to[k] = where.p * a.all.y.row + where.q * a.all.y.column;
-            down[k] = s.down;
-            right[k] = s.right;
-            if (s.seen) row[k] = s.row;
-            at[k] = s.column;
+        for (int first = 0; first < K; first += TOGETHER) {
+            wd_run<T, 2> said[TOGETHER];
+#pragma unroll
+            for (int i = 0; i < TOGETHER; ++i) {
+                const int k = first + i;
+                to[k] = -1;
+                if (!place(a, tile, k, where)) continue;
+                to[k] = where.p * a.all.y.row + where.q * a.all.y.column;
+                said[i].load(static_cast<const T *>(a.all.grid) + 2 * where.number(a.all));
+            }
+#pragma unroll
+            for (int i = 0; i < TOGETHER; ++i) {
+                const int k = first + i;
+                sight<A> s;
+                row[k] = INT32_MIN;
+                down[k] = right[k] = 0;
+                at[k] = 0;
+                if (to[k] < 0) continue;
+                s.set(a.all, wd_widen(said[i].get(0)), wd_widen(said[i].get(1)));
+                own.add(s);
+                down[k] = s.down;
+                right[k] = s.right;
+                if (s.seen) row[k] = s.row;
+                at[k] = s.column;
+            }
         }
         reach_of_block<WINDOW_THREADS>(own, scratch);
         const bool any = own.four[1] != INT32_MIN;

@@ -154,7 +154,6 @@ static void prepare(const struct wd_problem *problem, void *prepared)
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_X);
-    const struct wd_tensor *y = wd_call_tensor(call, SAMPLER_Y);
     const int type = wd_spatial_type(x->dtype);
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
@@ -174,7 +173,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.all.beta = call->scalars[SAMPLER_BETA];
     a.all.scales = a.all.alpha != 0.0;
     a.all.blends = a.all.beta != 0.0;
-    a.all.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     cut = *(const struct sampler_cut *)wd_call_prepared(call, prepare, &cut);
     cut.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
     a.places = cut;

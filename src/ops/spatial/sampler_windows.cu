@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sampler by windows: the kernels' entry points.
-#include "ops/spatial/sampler_window.cuh"
+#include "ops/spatial/sampler_interleaved.cuh"
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/spatial/sampler_windows_kernels.def"

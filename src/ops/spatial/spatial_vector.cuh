@@ -57,8 +57,15 @@ template <class A> struct sight {
     template <class T>
     __device__ __forceinline__ void look(const sampler_vector_args &a, int64_t place)
     {
-        const T *at = static_cast<const T *>(a.grid) + 2 * place;
         A gx, gy;
+        read<T>(a, static_cast<const T *>(a.grid) + 2 * place, gx, gy);
+        set(a, gx, gy);
+    }
+    // A place's numbers.
+    template <class T>
+    static __device__ __forceinline__ void read(const sampler_vector_args &a, const T *at, A &gx,
+                                                A &gy)
+    {
         if (a.pairs) {
             wd_run<T, 2> both;
             both.load(at);
@@ -68,6 +75,9 @@ template <class A> struct sight {
             gx = wd_widen(at[0]);
             gy = wd_widen(at[1]);
         }
+    }
+    __device__ __forceinline__ void set(const sampler_vector_args &a, A gx, A gy)
+    {
         const bool across = coordinate(gx, (A)a.scale_w, a.width, column, right);
         seen = coordinate(gy, (A)a.scale_h, a.height, row, down) && across;
     }
