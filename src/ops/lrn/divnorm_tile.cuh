@@ -25,21 +25,19 @@ namespace {
 enum { QUAD = DIVNORM_QUAD, PAIR = DIVNORM_PAIR };
 
 // A call's numbers, in the accumulator's type.
-template <class A> __device__ __forceinline__ const auto &numbers(const divnorm_vector_args &a)
+template <class A, class ARGS> __device__ __forceinline__ const auto &numbers(const ARGS &a)
 {
     if constexpr (sizeof(A) == 8) return a.full;
     else return a.single;
 }
 
-// s^-B, and 1 / s, of a run; s = k + factor * q is positive, infinite or NaN.
-template <int RUN, class A>
-__device__ __forceinline__ void powers(const divnorm_vector_args &a, const A *q, A *power,
-                                       A *inverse)
+// s^-B, and 1 / s, of a run of strengths, which are positive, infinite or NaN.
+template <int RUN, class A, class ARGS>
+__device__ __forceinline__ void powers_of(const ARGS &a, const A *s, A *power, A *inverse)
 {
-    A s[RUN], r[RUN];
+    A r[RUN];
 #pragma unroll
     for (int v = 0; v < RUN; ++v) {
-        s[v] = numbers<A>(a).k + numbers<A>(a).factor * q[v];
         r[v] = wd_inverse_root(s[v]);
         inverse[v] = r[v] * r[v];
     }
@@ -53,6 +51,16 @@ __device__ __forceinline__ void powers(const divnorm_vector_args &a, const A *q,
 #pragma unroll
         for (int v = 0; v < RUN; ++v) power[v] = a.power == LRN_POWER_ONE ? inverse[v] : r[v];
     }
+}
+
+// The same, s being k + factor * q.
+template <int RUN, class A, class ARGS>
+__device__ __forceinline__ void powers(const ARGS &a, const A *q, A *power, A *inverse)
+{
+    A s[RUN];
+#pragma unroll
+    for (int v = 0; v < RUN; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * q[v];
+    powers_of<RUN>(a, s, power, inverse);
 }
 
 template <class T> __device__ __forceinline__ T narrowed(typename wd_accumulator<T>::type v)

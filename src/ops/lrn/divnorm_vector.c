@@ -31,6 +31,10 @@ enum {
         2, /* sums and squares; backward also shares, shares times means, and direct parts */
     ARRAYS_BACKWARD = 5,
     BYTES_OWN = 2 << 10, /* bound of what kernels and the system have beside that */
+    WALKS_WANTED = 1536,  /* threads of a processor that go down rows, if planes can be cut to as many */
+    WALKS_LEAST = 256,    /* else tiles */
+    WALK_WINDOWS_LEAST = 3, /* that a thread's rows are as many as */
+    WALK_PHASES = 4,      /* rows of a thread are a multiple of */
     RUN_BYTES = 16,      /* alignment of a run, at most */
 };
 
@@ -112,20 +116,26 @@ static int instance_of(int dtype, int window)
     return first[type] + (window == 9);
 }
 
+/* Columns of a thread that goes down rows. */
+static int64_t walk_columns(const struct divnorm_vector_args *a, int dtype)
+{
+    return a->dy || dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD;
+}
+
 /* Whether a plane's rows are made of aligned runs, wherever it begins. */
-static bool is_whole(const struct divnorm_steps *s, const struct wd_tensor *t)
+static bool is_whole(const struct divnorm_steps *s, const struct wd_tensor *t, int64_t run)
 {
     const int64_t bytes = wd_dtype_bytes(t->dtype);
-    const int64_t unit = wd_least(DIVNORM_QUAD * bytes, RUN_BYTES);
-    return (t->dim[3] == 1 || s->pixel == 1) && t->dim[3] % DIVNORM_QUAD == 0 &&
+    const int64_t unit = wd_least(run * bytes, RUN_BYTES);
+    return (t->dim[3] == 1 || s->pixel == 1) && t->dim[3] % run == 0 &&
            (t->dim[0] == 1 || s->image * bytes % unit == 0) &&
            (t->dim[1] == 1 || s->channel * bytes % unit == 0) &&
            (t->dim[2] == 1 || s->row * bytes % unit == 0);
 }
 
-static bool is_aligned(const void *data, int dtype)
+static bool is_aligned(const void *data, int dtype, int64_t run)
 {
-    const int64_t unit = wd_least(DIVNORM_QUAD * wd_dtype_bytes(dtype), RUN_BYTES);
+    const int64_t unit = wd_least(run * wd_dtype_bytes(dtype), RUN_BYTES);
     return (uintptr_t)data % (uintptr_t)unit == 0; /* null is */
 }
 
@@ -231,10 +241,11 @@ static struct divnorm_vector_args args_of(const struct wd_call *call)
     }
     a.in = steps_of(x);
     a.to = steps_of(wd_call_tensor(call, out));
-    a.in_whole = is_whole(&a.in, x) && is_aligned(a.x, x->dtype) && is_aligned(a.means, x->dtype) &&
-                 is_aligned(a.dy, x->dtype);
-    a.to_whole =
-        is_whole(&a.to, x) && is_aligned(a.out, x->dtype) && is_aligned(a.dmeans, x->dtype);
+    a.in_whole = is_whole(&a.in, x, DIVNORM_QUAD) && is_aligned(a.x, x->dtype, DIVNORM_QUAD) &&
+                 is_aligned(a.means, x->dtype, DIVNORM_QUAD) &&
+                 is_aligned(a.dy, x->dtype, DIVNORM_QUAD);
+    a.to_whole = is_whole(&a.to, x, DIVNORM_QUAD) && is_aligned(a.out, x->dtype, DIVNORM_QUAD) &&
+                 is_aligned(a.dmeans, x->dtype, DIVNORM_QUAD);
     a.full.alpha = call->scalars[ALPHA];
     a.full.beta = call->scalars[BETA];
     a.full.k = attr->k;
@@ -259,6 +270,50 @@ static void *moved(const void *data, int64_t elements, int dtype)
     return data ? (char *)(uintptr_t)data + elements * wd_dtype_bytes(dtype) : NULL;
 }
 
+/* The walk's kernel for a call, or -1 where there is none: windows of 5 (fp32 also 9), planes of whole aligned runs,
+ * results that are not blended. */
+static int walk_of(const struct divnorm_vector_args *a, const struct wd_call *call)
+{
+    const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
+    const bool backward = a->dy != NULL;
+    const struct wd_tensor *out =
+        wd_call_tensor(call, backward ? (int)DIVB_DX : (int)DIV_Y);
+    const int64_t run = walk_columns(a, x->dtype);
+    if (!has_kernel(a->window, x->dtype) || backward) return -1;
+    if (!is_whole(&a->in, x, run) || !is_whole(&a->to, out, run)) return -1;
+    if (!is_aligned(a->x, x->dtype, run) || !is_aligned(a->means, x->dtype, run) ||
+        !is_aligned(a->dy, x->dtype, run) || !is_aligned(a->out, x->dtype, run) ||
+        !is_aligned(a->dmeans, x->dtype, run) || !a->scales || a->blends)
+        return -1;
+    return KERNEL_divnorm_walk_forward_f32_5 +
+           (x->dtype == CUDNN_DATA_FLOAT ? a->window == 9
+                                         : wd_lrn_type(x->dtype) + 1);
+}
+
+/* Cuts planes into the segments of rows that threads go down; false where that is too few threads. */
+static bool cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a,
+                     int64_t planes, int dtype, const struct wd_device *device)
+{
+    const int64_t groups = a->width / walk_columns(a, dtype);
+    const int64_t threads = planes * groups;
+    int64_t segments = wd_ceil_div((int64_t)WALKS_WANTED * device->multiprocessors, threads);
+    memset(w, 0, sizeof *w);
+    segments = wd_least(segments, wd_most(a->height / (WALK_WINDOWS_LEAST * a->window), 1));
+    w->rows = (int32_t)(wd_ceil_div(wd_ceil_div(a->height, segments), WALK_PHASES) * WALK_PHASES);
+    segments = wd_ceil_div(a->height, w->rows);
+    if (threads * segments < (int64_t)WALKS_LEAST * device->multiprocessors) return false;
+    w->items = (uint32_t)(threads * segments);
+    w->by_group = wd_fastdiv_of((uint32_t)groups);
+    w->by_segment = wd_fastdiv_of((uint32_t)segments);
+    w->by_channel = a->by_channel;
+    w->x = a->x, w->means = a->means, w->dy = a->dy, w->out = a->out, w->dmeans = a->dmeans;
+    w->in = a->in, w->to = a->to;
+    w->single = a->single;
+    w->power = a->power;
+    w->height = a->height, w->width = a->width;
+    return true;
+}
+
 /* As many images at a time as there are numbers for. */
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
@@ -267,17 +322,25 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const int kernel = (backward ? KERNEL_divnorm_backward_f32_5 : KERNEL_divnorm_forward_f32_5) +
                        instance_of(x->dtype, call->problem.node->attr.lrn.window);
     struct divnorm_vector_args a = args_of(call);
+    const int walk = walk_of(&a, call);
     const int64_t most =
         wd_most(ELEMENTS_MAX / (x->dim[1] * wd_ceil_div(x->dim[2] * x->dim[3], 4)), 1);
     for (int64_t first = 0; first < x->dim[0]; first += most) {
         const int64_t planes = wd_least(most, x->dim[0] - first) * x->dim[1];
         struct divnorm_vector_args piece = a;
+        struct divnorm_walk_args down;
         int64_t shared, items;
         piece.x = moved(a.x, first * a.in.image, x->dtype);
         piece.means = moved(a.means, first * a.in.image, x->dtype);
         piece.dy = moved(a.dy, first * a.in.image, x->dtype);
         piece.out = moved(a.out, first * a.to.image, x->dtype);
         piece.dmeans = moved(a.dmeans, first * a.to.image, x->dtype);
+        if (walk >= 0 && cut_walk(&down, &piece, planes, x->dtype, queue->device)) {
+            WD_TRY(wd_emit_kernel(queue, &kernel_rows[walk],
+                                  wd_ceil_div(down.items, DIVNORM_WALK_THREADS),
+                                  DIVNORM_WALK_THREADS, 0, &down));
+            continue;
+        }
         shared = cut(&piece, planes, x->dtype, queue->device);
         items = piece.planes * wd_most((int64_t)piece.by_columns.divisor * piece.by_steps.divisor,
                                        (int64_t)piece.by_shared.divisor * piece.stored_rows);

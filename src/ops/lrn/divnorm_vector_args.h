@@ -16,6 +16,7 @@ enum {
     DIVNORM_PAIR = 2,       /* columns of a thread, where it goes down */
     DIVNORM_DOWN = 8,       /* and its rows */
     DIVNORM_DOWN_ANY = 4,   /* where the window is any */
+    DIVNORM_WALK_THREADS = 128, /* that go down rows */
     DIVNORM_WINDOW_MAX = 16,
     DIVNORM_TRUST = 4, /* how many times larger sums around another number may be */
 };
@@ -68,6 +69,26 @@ struct divnorm_vector_args {
     struct wd_fastdiv by_row;       /* rows that have */
     struct wd_fastdiv by_own;       /* runs of results */
     struct wd_fastdiv by_own_row;
+};
+
+/* Of the kernels that go down rows (divnorm_walk.cuh). */
+struct divnorm_walk_args {
+    const void *x;
+    const void *means; /* null: 0 */
+    const void *dy;
+    void *out;               /* y, or dx */
+    void *dmeans;            /* null: not wanted */
+    struct divnorm_steps in; /* of x, means and dy */
+    struct divnorm_steps to; /* of out and dmeans */
+    struct lrn_floats single;
+    int32_t power;
+    int32_t height;
+    int32_t width;
+    int32_t rows; /* of results of a thread */
+    uint32_t items;
+    struct wd_fastdiv by_group;   /* runs of a row */
+    struct wd_fastdiv by_segment; /* of a plane, one below the other */
+    struct wd_fastdiv by_channel;
 };
 
 #endif

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Divisive normalization of planes that are made of whole runs: a thread goes down some rows of a run of columns,
+// backward together with those beside it in its warp. Sums are taken along each row, then down the rows, in
+// registers. What a window's deviations are put together from is as in divnorm_tile.cuh.
+#ifndef WD_OPS_LRN_DIVNORM_WALK_CUH
+#define WD_OPS_LRN_DIVNORM_WALK_CUH
+
+#include "ops/lrn/divnorm_tile.cuh"
+
+namespace {
+
+enum { PHASES = 4 }; // rows of a group
+
+// Sums of N neighbours' squares: of COUNT windows, as window_sums.
+template <int COUNT, int N>
+__device__ __forceinline__ void window_squares(const float *in, float *out)
+{
+    constexpr int GROUP = COUNT < N - 1 ? COUNT : N - 1;
+#pragma unroll
+    for (int g = 0; g < COUNT; g += GROUP) {
+        float sum = in[g + GROUP - 1] * in[g + GROUP - 1];
+#pragma unroll
+        for (int i = GROUP; i < N; ++i) sum = fmaf(in[g + i], in[g + i], sum);
+        out[g + GROUP - 1] = sum;
+#pragma unroll
+        for (int i = GROUP - 2; i >= 0; --i) {
+            sum = fmaf(in[g + i], in[g + i], sum);
+            out[g + i] = sum;
+        }
+        sum = in[g + N] * in[g + N];
+        out[g + 1] += sum;
+#pragma unroll
+        for (int i = 2; i < GROUP; ++i) {
+            sum = fmaf(in[g + N - 1 + i], in[g + N - 1 + i], sum);
+            out[g + i] += sum;
+        }
+    }
+}
+
+// Sums of the last N rows of W columns. Rows come in groups of PHASES: a window is the end of one group, for N = 9
+// the whole of the next, and the beginning of the last.
+template <int N, int W> struct column_sums {
+    static_assert(N == PHASES + 1 || N == 2 * PHASES + 1, "whole groups and one row");
+    static constexpr bool TWO = N > PHASES + 1;
+    float behind[PHASES][W]; // what windows have of groups before this; then rows of this one
+    float ends[TWO ? PHASES : 1][TWO ? W : 1]; // of the last group
+    float begun[W];
+
+    __device__ __forceinline__ void clear()
+    {
+#pragma unroll
+        for (int v = 0; v < W; ++v) {
+#pragma unroll
+            for (int j = 0; j < PHASES; ++j) {
+                behind[j][v] = 0;
+                if constexpr (TWO) ends[j][v] = 0;
+            }
+        }
+    }
+
+    // Row J of its group; out may be in.
+    template <int J> __device__ __forceinline__ void push(const float *in, float *out)
+    {
+#pragma unroll
+        for (int v = 0; v < W; ++v) {
+            const float one = in[v];
+            begun[v] = J ? begun[v] + one : one;
+            out[v] = behind[J][v] + begun[v];
+            behind[J][v] = one;
+            if constexpr (J == PHASES - 1) {
+#pragma unroll
+                for (int j = PHASES - 2; j >= 0; --j) behind[j][v] += behind[j + 1][v];
+                if constexpr (TWO) {
+#pragma unroll
+                    for (int j = 0; j < PHASES; ++j) {
+                        const float end = behind[j][v];
+                        behind[j][v] = ends[j][v] + begun[v];
+                        ends[j][v] = end;
+                    }
+                }
+            }
+        }
+    }
+};
+
+// A run of a row of x and what windows reach beside it.
+template <class T, int COLS, int HALO> struct wide_run {
+    wd_run<T, COLS> own;
+    wd_run<T, HALO> left, right;
+
+    __device__ __forceinline__ float get(int i) const
+    {
+        if (i < HALO) return wd_widen(left.get(i));
+        if (i < HALO + COLS) return wd_widen(own.get(i - HALO));
+        return wd_widen(right.get(i - HALO - COLS));
+    }
+};
+
+// What a thread goes down: rows of COLS columns.
+template <class T, int N, int COLS> struct walk {
+    static constexpr int HALO = (N - 1) / 2; // odd windows
+    typedef wd_run<T, COLS> run;
+    typedef wide_run<T, COLS, HALO> wide;
+    const divnorm_walk_args &a;
+    int column;
+    int begin, end; // rows of the results
+    int64_t in, to; // the plane's first elements
+    float reference;
+    float across[COLS]; // pixels of a window along a row that are the plane's
+    const T *x_column, *means_column;
+    bool has_left, has_own, has_right;
+    T fill;
+
+    __device__ __forceinline__ walk(const divnorm_walk_args &args) : a(args)
+    {
+    }
+
+    // Plane s, from the row and column on; middle: where the plane's windows are measured from.
+    __device__ __forceinline__ void find(uint32_t plane, int first_row, int first_column,
+                                         int middle)
+    {
+        const int64_t channel = wd_take_rest(plane, a.by_channel);
+        in = plane * a.in.image + channel * a.in.channel;
+        to = plane * a.to.image + channel * a.to.channel;
+        begin = first_row;
+        end = min(begin + a.rows, a.height);
+        column = first_column;
+        x_column = input(a.x) + column;
+        means_column = input(a.means) + column;
+        has_own = is_column(column);
+        has_left = is_column(column - 1);
+        has_right = is_column(column + COLS);
+#pragma unroll
+        for (int v = 0; v < COLS; ++v) {
+            const int w = column + v;
+            across[v] = (float)(min(w + HALO + 1, a.width) - max(w - HALO, 0));
+        }
+        reference = 0;
+        if (a.means) {
+            reference =
+                wd_widen(input(a.means)[(begin + (end - begin) / 2) * a.in.row + middle]);
+        }
+        if (!(reference - reference == 0)) reference = 0;
+        fill = narrowed<T>(reference); // which it is
+    }
+    __device__ __forceinline__ const T *input(const void *from) const
+    {
+        return static_cast<const T *>(from) + in;
+    }
+    __device__ __forceinline__ bool is_row(int h) const
+    {
+        return (uint32_t)h < (uint32_t)a.height;
+    }
+    __device__ __forceinline__ bool is_column(int w) const
+    {
+        return (uint32_t)w < (uint32_t)a.width;
+    }
+    __device__ __forceinline__ int inside(int h) const
+    {
+        return min(h + HALO + 1, a.height) - max(h - HALO, 0);
+    }
+
+    // Row h of x, `at` in memory, with what is beside it. What is the plane's alone: r is full of `fill` before.
+    __device__ __forceinline__ void load_wide(int h, int at, wide &r) const
+    {
+        const T *from = x_column + at;
+        if (is_row(h)) {
+            if (has_own) r.own.load(from);
+            if (has_left) r.left.load(from - HALO);
+            if (has_right) r.right.load(from + COLS);
+        } else if (h > 0) {
+            empty(r);
+        }
+    }
+    __device__ __forceinline__ void empty(wide &r) const
+    {
+#pragma unroll
+        for (int v = 0; v < COLS; ++v) r.own.put(v, fill);
+#pragma unroll
+        for (int v = 0; v < HALO; ++v) r.left.put(v, fill), r.right.put(v, fill);
+    }
+
+    // Sums along a row of x - reference and of its square.
+    template <bool BOTH>
+    __device__ __forceinline__ void row_sums(const wide &r, float *s, float *q) const
+    {
+        float d[COLS + 2 * HALO];
+#pragma unroll
+        for (int i = 0; i < COLS + 2 * HALO; ++i) d[i] = r.get(i) - reference;
+        window_squares<COLS, N>(d, q);
+        if (BOTH) window_sums<COLS, N>(d, s);
+    }
+
+    // As tile::deviations, but of q the strengths are made; without MEANS there is nothing to put together.
+    template <bool MEANS, bool SUMS>
+    __device__ __forceinline__ void strengths(int h, const float *m, float *s, float *q) const
+    {
+        const float k = a.single.k, factor = a.single.factor;
+        if (MEANS) {
+            const float down = (float)inside(h);
+            const float part = (SUMS ? 1.0f : factor) / DIVNORM_TRUST;
+            float all[COLS], strength[COLS];
+            bool fine = true;
+#pragma unroll
+            for (int v = 0; v < COLS; ++v) {
+                const bool is_inner = v >= HALO && v < COLS - HALO; // whatever the width
+                const float by = m[v] - reference, count = is_inner ? N * down : across[v] * down;
+                all[v] = q[v];
+                q[v] = q[v] - by * (2 * s[v] - count * by);
+                if (SUMS) s[v] = s[v] - count * by;
+                strength[v] = k + factor * q[v];
+                fine = fine & (part * all[v] <= (SUMS ? q[v] : strength[v]));
+            }
+            if (__builtin_expect(!fine, 0)) {
+                add_terms(h, m, s, q);
+#pragma unroll
+                for (int v = 0; v < COLS; ++v) strength[v] = k + factor * q[v];
+            }
+#pragma unroll
+            for (int v = 0; v < COLS; ++v) q[v] = strength[v];
+        } else {
+#pragma unroll
+            for (int v = 0; v < COLS; ++v) q[v] = k + factor * q[v];
+        }
+    }
+    __device__ __forceinline__ void add_terms(int h, const float *m, float *s, float *q) const
+    {
+#pragma unroll 1
+        for (int v = 0; v < COLS; ++v) {
+            const float mean = pick<COLS>(m, v);
+            float sum = 0, square_sum = 0;
+            if (!is_column(column + v)) continue;
+            add_window(h, column + v, mean, sum, square_sum);
+#pragma unroll
+            for (int u = 0; u < COLS; ++u) {
+                if (u == v) s[u] = sum, q[u] = square_sum;
+            }
+        }
+    }
+    __device__ __forceinline__ void add_window(int h, int w, float mean, float &sum,
+                                               float &square_sum) const
+    {
+#pragma unroll 1
+        for (int row = max(h - HALO, 0); row < min(h + HALO + 1, a.height); ++row) {
+#pragma unroll 1
+            for (int i = max(w - HALO, 0); i < min(w + HALO + 1, a.width); ++i) {
+                const float d = wd_widen(input(a.x)[(int64_t)row * a.in.row + i]) - mean;
+                sum += d;
+                square_sum += d * d;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void put(T *at, const float *value) const
+    {
+        run r;
+#pragma unroll
+        for (int v = 0; v < COLS; ++v) r.put(v, narrowed<T>(a.single.alpha * value[v]));
+        r.store(at);
+    }
+};
+
+// Forward.
+template <class T, int N, int COLS, bool MEANS> struct walk_forward : walk<T, N, COLS> {
+    typedef walk<T, N, COLS> base;
+    using base::a;
+    using base::begin, base::end;
+    static constexpr int HALO = base::HALO;
+    column_sums<N, COLS> sums, squares;
+    T *out_column;
+    int row;           // of x, the last of the windows of row - HALO
+    int next_at, to_at; // where the one after it is, and the results
+    int own_at;
+
+    // What a row of results needs.
+    struct ready {
+        typename base::wide last; // row of x
+        typename base::run x, means;
+    };
+
+    __device__ __forceinline__ walk_forward(const base &b) : base(b)
+    {
+    }
+    __device__ __forceinline__ void ask(ready &r)
+    {
+        this->load_wide(row, next_at, r.last);
+        if ((uint32_t)(row - HALO - begin) < (uint32_t)(end - begin)) {
+            r.x.load(this->x_column + own_at);
+            if (MEANS) r.means.load(this->means_column + own_at);
+        }
+        row += 1;
+        next_at += a.in.row;
+        own_at += a.in.row;
+    }
+
+    template <int J> __device__ __forceinline__ void step(const ready &r, ready &next)
+    {
+        float s[COLS], q[COLS], power[COLS], inverse[COLS];
+        const int h = row - HALO - 1;
+        ask(next);
+        this->template row_sums<MEANS>(r.last, s, q);
+        squares.template push<J>(q, q);
+        if (MEANS) sums.template push<J>(s, s);
+        if ((uint32_t)(h - begin) < (uint32_t)(end - begin)) {
+            float m[COLS];
+#pragma unroll
+            for (int v = 0; v < COLS; ++v) m[v] = MEANS ? wd_widen(r.means.get(v)) : 0;
+            this->template strengths<MEANS, false>(h, m, s, q);
+            powers_of<COLS>(a, q, power, inverse);
+#pragma unroll
+            for (int v = 0; v < COLS; ++v) power[v] *= wd_widen(r.x.get(v));
+            this->put(out_column + to_at, power);
+        }
+        to_at += a.to.row;
+    }
+
+    __device__ __forceinline__ void go()
+    {
+        ready even, odd;
+        sums.clear();
+        squares.clear();
+        this->empty(even.last);
+        this->empty(odd.last);
+        out_column = static_cast<T *>(a.out) + this->to + this->column;
+        row = begin - HALO;
+        next_at = row * a.in.row;
+        own_at = next_at - HALO * a.in.row;
+        to_at = (row - HALO) * a.to.row;
+        ask(even);
+#pragma unroll 1
+        while (row <= end + HALO) {
+            step<0>(even, odd);
+            step<1>(odd, even);
+            step<2>(even, odd);
+            step<3>(odd, even);
+        }
+    }
+};
+
+template <class T, int N, int COLS>
+__device__ __forceinline__ void div_walk_forward(const divnorm_walk_args &a)
+{
+    uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+    walk<T, N, COLS> w(a);
+    wd_wait_for_previous();
+    if (item >= a.items) return;
+    const int column = (int)wd_take_rest(item, a.by_group) * COLS;
+    const int row = (int)wd_take_rest(item, a.by_segment) * a.rows;
+    w.find(item, row, column, column + COLS / 2);
+    if (a.means) walk_forward<T, N, COLS, true>(w).go();
+    else walk_forward<T, N, COLS, false>(w).go();
+}
+
+} // namespace
+
+#endif
