@@ -33,6 +33,9 @@ enum {
     BYTES_OWN = 2 << 10, /* bound of what kernels and the system have beside that */
     WALKS_WANTED = 1536,  /* threads of a processor that go down rows, if planes can be cut to as many */
     WALKS_LEAST = 256,    /* else tiles */
+    WARP = 32,
+    WALKS_WANTED_BACKWARD = 960,
+    WALK_WINDOWS_LEAST_BACKWARD = 6,
     WALK_WINDOWS_LEAST = 3, /* that a thread's rows are as many as */
     WALK_PHASES = 4,      /* rows of a thread are a multiple of */
     RUN_BYTES = 16,      /* alignment of a run, at most */
@@ -270,48 +273,92 @@ static void *moved(const void *data, int64_t elements, int dtype)
     return data ? (char *)(uintptr_t)data + elements * wd_dtype_bytes(dtype) : NULL;
 }
 
-/* The walk's kernel for a call, or -1 where there is none: windows of 5 (fp32 also 9), planes of whole aligned runs,
- * results that are not blended. */
+/* The kernel that goes down rows for a call, or -1 where there is none: windows of 5 (fp32 also 9), planes of whole
+ * aligned runs, results that are not blended. */
 static int walk_of(const struct divnorm_vector_args *a, const struct wd_call *call)
 {
     const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
-    const bool backward = a->dy != NULL;
-    const struct wd_tensor *out =
-        wd_call_tensor(call, backward ? (int)DIVB_DX : (int)DIV_Y);
     const int64_t run = walk_columns(a, x->dtype);
-    if (!has_kernel(a->window, x->dtype) || backward) return -1;
-    if (!is_whole(&a->in, x, run) || !is_whole(&a->to, out, run)) return -1;
+    if (!has_kernel(a->window, x->dtype) || !a->scales || a->blends) return -1;
+    if (a->dmeans && !a->means) return -1;
+    if (!is_whole(&a->in, x, run) || !is_whole(&a->to, x, run)) return -1;
     if (!is_aligned(a->x, x->dtype, run) || !is_aligned(a->means, x->dtype, run) ||
         !is_aligned(a->dy, x->dtype, run) || !is_aligned(a->out, x->dtype, run) ||
-        !is_aligned(a->dmeans, x->dtype, run) || !a->scales || a->blends)
+        !is_aligned(a->dmeans, x->dtype, run))
         return -1;
-    return KERNEL_divnorm_walk_forward_f32_5 +
-           (x->dtype == CUDNN_DATA_FLOAT ? a->window == 9
-                                         : wd_lrn_type(x->dtype) + 1);
+    return (a->dy ? KERNEL_divnorm_walk_backward_f32_5 : KERNEL_divnorm_walk_forward_f32_5) +
+           (x->dtype == CUDNN_DATA_FLOAT ? a->window == 9 : wd_lrn_type(x->dtype) + 1);
+}
+
+static int64_t bytes_between(const void *from, const void *to)
+{
+    return to ? (int64_t)(uintptr_t)to - (int64_t)(uintptr_t)from : 0;
+}
+
+/* What of a walk neither its direction nor its cut says. */
+static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a, int dtype)
+{
+    const int64_t bytes = wd_dtype_bytes(dtype);
+    memset(w, 0, sizeof *w);
+    w->x = a->x, w->means = a->means, w->dy = a->dy, w->out = a->out, w->dmeans = a->dmeans;
+    w->in = a->in, w->to = a->to;
+    w->in_row = a->in.row * bytes;
+    w->to_row = a->to.row * bytes;
+    w->own = -a->ahead * w->in_row;
+    w->own_means = w->own + bytes_between(a->x, a->means);
+    w->own_dy = w->own + bytes_between(a->x, a->dy);
+    w->result = 2 * w->own;
+    w->to_dmeans = a->ahead * w->to_row + bytes_between(a->out, a->dmeans);
+    w->single = a->single;
+    w->power = a->power;
+    w->height = a->height, w->width = a->width;
+    w->by_channel = a->by_channel;
 }
 
 /* Cuts planes into the segments of rows that threads go down; false where that is too few threads. */
 static bool cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a,
                      int64_t planes, int dtype, const struct wd_device *device)
 {
+    const bool backward = a->dy != NULL;
     const int64_t groups = a->width / walk_columns(a, dtype);
+    const int64_t parts = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
     const int64_t threads = planes * groups;
-    int64_t segments = wd_ceil_div((int64_t)WALKS_WANTED * device->multiprocessors, threads);
-    memset(w, 0, sizeof *w);
-    segments = wd_least(segments, wd_most(a->height / (WALK_WINDOWS_LEAST * a->window), 1));
+    const int64_t least =
+        (int64_t)(backward ? WALK_WINDOWS_LEAST_BACKWARD : WALK_WINDOWS_LEAST) * a->window;
+    int64_t segments = wd_ceil_div(
+        (int64_t)(backward ? WALKS_WANTED_BACKWARD : WALKS_WANTED) * device->multiprocessors, threads);
+    fill_walk(w, a, dtype);
+    segments = wd_least(segments, wd_most(a->height / least, 1));
     w->rows = (int32_t)(wd_ceil_div(wd_ceil_div(a->height, segments), WALK_PHASES) * WALK_PHASES);
     segments = wd_ceil_div(a->height, w->rows);
     if (threads * segments < (int64_t)WALKS_LEAST * device->multiprocessors) return false;
-    w->items = (uint32_t)(threads * segments);
-    w->by_group = wd_fastdiv_of((uint32_t)groups);
     w->by_segment = wd_fastdiv_of((uint32_t)segments);
-    w->by_channel = a->by_channel;
-    w->x = a->x, w->means = a->means, w->dy = a->dy, w->out = a->out, w->dmeans = a->dmeans;
-    w->in = a->in, w->to = a->to;
-    w->single = a->single;
-    w->power = a->power;
-    w->height = a->height, w->width = a->width;
+    w->by_group = wd_fastdiv_of((uint32_t)groups);
+    w->items = (uint32_t)(threads * segments);
+    if (backward) {
+        w->margin = parts > 1;
+        w->by_group = wd_fastdiv_of((uint32_t)(wd_ceil_div(groups, parts) + 2 * w->margin));
+        w->by_part = wd_fastdiv_of((uint32_t)parts);
+        w->items = (uint32_t)(planes * parts * segments);
+        w->strips = (int32_t)(WARP / w->by_group.divisor);
+        w->quads = WARP + w->strips + 1;
+        w->lead = segments > 1 ? 2 * a->ahead : 0;
+    }
     return true;
+}
+
+static cudnnStatus_t emit_walk(struct wd_queue *queue, int kernel, const struct divnorm_walk_args *w,
+                               int window)
+{
+    enum { WARPS = DIVNORM_WALK_THREADS / WARP, QUAD_BYTES = 4 * DIVNORM_QUAD };
+    if (w->dy)
+        return wd_emit_kernel(queue, &kernel_rows[kernel],
+                              wd_ceil_div(wd_ceil_div(w->items, w->strips), WARPS),
+                              DIVNORM_WALK_THREADS,
+                              (uint32_t)(WARPS * DIVNORM_WALK_QUADS(window) * w->quads * QUAD_BYTES),
+                              w);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(w->items, DIVNORM_WALK_THREADS),
+                          DIVNORM_WALK_THREADS, 0, w);
 }
 
 /* As many images at a time as there are numbers for. */
@@ -336,9 +383,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         piece.out = moved(a.out, first * a.to.image, x->dtype);
         piece.dmeans = moved(a.dmeans, first * a.to.image, x->dtype);
         if (walk >= 0 && cut_walk(&down, &piece, planes, x->dtype, queue->device)) {
-            WD_TRY(wd_emit_kernel(queue, &kernel_rows[walk],
-                                  wd_ceil_div(down.items, DIVNORM_WALK_THREADS),
-                                  DIVNORM_WALK_THREADS, 0, &down));
+            WD_TRY(emit_walk(queue, walk, &down, piece.window));
             continue;
         }
         shared = cut(&piece, planes, x->dtype, queue->device);

@@ -71,22 +71,39 @@ struct divnorm_vector_args {
     struct wd_fastdiv by_own_row;
 };
 
+/* Quads of shared memory of a lane that goes down rows, backward: rings of shares, products and direct parts, and
+ * ends of groups of rows. */
+#define DIVNORM_WALK_ENDS(n) ((n) > 5 ? 4 : 0)
+#define DIVNORM_WALK_QUADS(n) ((n) + 1 + 2 + ((n) - 1) / 2 + 1 + 4 * DIVNORM_WALK_ENDS(n))
+
 /* Of the kernels that go down rows (divnorm_walk.cuh). */
 struct divnorm_walk_args {
     const void *x;
     const void *means; /* null: 0 */
     const void *dy;
     void *out;               /* y, or dx */
-    void *dmeans;            /* null: not wanted */
+    void *dmeans;            /* null: not wanted, as without means */
     struct divnorm_steps in; /* of x, means and dy */
     struct divnorm_steps to; /* of out and dmeans */
+    int64_t in_row;          /* bytes from a row to the next */
+    int64_t to_row;
+    int64_t own; /* bytes from the row of x that is loaded next to the row of x whose windows it completes */
+    int64_t own_means; /* and to that of the means, and of dy */
+    int64_t own_dy;
+    int64_t result;    /* backward: and to the row of x whose gradient that completes */
+    int64_t to_dmeans; /* from the row of dx that is stored to that of dmeans */
     struct lrn_floats single;
     int32_t power;
     int32_t height;
     int32_t width;
-    int32_t rows; /* of results of a thread */
-    uint32_t items;
-    struct wd_fastdiv by_group;   /* runs of a row */
+    int32_t rows;                 /* of results of a thread */
+    uint32_t items;               /* threads; backward strips, a segment's rows of a part of a plane */
+    int32_t strips;               /* backward: of a warp */
+    int32_t margin;               /* lanes at each side of a strip whose results are another's */
+    int32_t lead;                 /* rows that are gone down before the first result's */
+    int32_t quads;                /* of a warp's row in shared memory: of lanes and one beside each strip */
+    struct wd_fastdiv by_part;    /* strips side by side */
+    struct wd_fastdiv by_group;   /* runs of a row; backward lanes of a strip */
     struct wd_fastdiv by_segment; /* of a plane, one below the other */
     struct wd_fastdiv by_channel;
 };

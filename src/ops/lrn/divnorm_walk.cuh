@@ -39,12 +39,12 @@ __device__ __forceinline__ void window_squares(const float *in, float *out)
 }
 
 // Sums of the last N rows of W columns. Rows come in groups of PHASES: a window is the end of one group, for N = 9
-// the whole of the next, and the beginning of the last.
-template <int N, int W> struct column_sums {
+// the whole of the next, and the beginning of the last. SHARED: ends of the last group are in shared memory.
+template <int N, int W, bool SHARED = false> struct column_sums {
     static_assert(N == PHASES + 1 || N == 2 * PHASES + 1, "whole groups and one row");
-    static constexpr bool TWO = N > PHASES + 1;
+    static constexpr bool TWO = N > PHASES + 1, HELD = TWO && !SHARED;
     float behind[PHASES][W]; // what windows have of groups before this; then rows of this one
-    float ends[TWO ? PHASES : 1][TWO ? W : 1]; // of the last group
+    float ends[HELD ? PHASES : 1][HELD ? W : 1]; // of the last group
     float begun[W];
 
     __device__ __forceinline__ void clear()
@@ -54,13 +54,15 @@ template <int N, int W> struct column_sums {
 #pragma unroll
             for (int j = 0; j < PHASES; ++j) {
                 behind[j][v] = 0;
-                if constexpr (TWO) ends[j][v] = 0;
+                if constexpr (HELD) ends[j][v] = 0;
             }
         }
     }
 
-    // Row J of its group; out may be in.
-    template <int J> __device__ __forceinline__ void push(const float *in, float *out)
+    // Row J of its group; out may be in. Of SHARED ends row j is at kept + j * pitch.
+    template <int J>
+    __device__ __forceinline__ void push(const float *in, float *out, float *kept = nullptr,
+                                         int pitch = 0)
     {
 #pragma unroll
         for (int v = 0; v < W; ++v) {
@@ -68,19 +70,35 @@ template <int N, int W> struct column_sums {
             begun[v] = J ? begun[v] + one : one;
             out[v] = behind[J][v] + begun[v];
             behind[J][v] = one;
-            if constexpr (J == PHASES - 1) {
+        }
+        if constexpr (J == PHASES - 1) {
 #pragma unroll
-                for (int j = PHASES - 2; j >= 0; --j) behind[j][v] += behind[j + 1][v];
-                if constexpr (TWO) {
+            for (int j = PHASES - 2; j >= 0; --j) {
 #pragma unroll
-                    for (int j = 0; j < PHASES; ++j) {
-                        const float end = behind[j][v];
-                        behind[j][v] = ends[j][v] + begun[v];
-                        ends[j][v] = end;
-                    }
-                }
+                for (int v = 0; v < W; ++v) behind[j][v] += behind[j + 1][v];
+            }
+            if constexpr (TWO) {
+#pragma unroll
+                for (int j = 0; j < PHASES; ++j) turn(behind[j], j, kept + j * pitch);
             }
         }
+    }
+
+    // The ends of the group before the last, and the last, are behind the next; the last's are kept.
+    __device__ __forceinline__ void turn(float *end, int j, float *kept)
+    {
+        pack<float, W> old, now;
+#pragma unroll
+        for (int v = 0; v < W; ++v) now.v[v] = end[v];
+        if constexpr (SHARED) {
+            old = *reinterpret_cast<const pack<float, W> *>(kept);
+            store_pack(kept, now);
+        } else {
+#pragma unroll
+            for (int v = 0; v < W; ++v) old.v[v] = ends[j][v], ends[j][v] = now.v[v];
+        }
+#pragma unroll
+        for (int v = 0; v < W; ++v) end[v] = old.v[v] + begun[v];
     }
 };
 
@@ -97,18 +115,20 @@ template <class T, int COLS, int HALO> struct wide_run {
     }
 };
 
-// What a thread goes down: rows of COLS columns.
+// What a thread goes down: rows of COLS columns. One place in x and one in the results are carried along; others are
+// as far from them for all threads.
 template <class T, int N, int COLS> struct walk {
     static constexpr int HALO = (N - 1) / 2; // odd windows
     typedef wd_run<T, COLS> run;
     typedef wide_run<T, COLS, HALO> wide;
     const divnorm_walk_args &a;
     int column;
-    int begin, end; // rows of the results
-    int64_t in, to; // the plane's first elements
+    int begin, end;   // rows of the results
+    int row;          // of x, that is loaded next
+    const char *x_at; // where it is, from this thread's first column on
+    char *to_at;      // the row of results
     float reference;
-    float across[COLS]; // pixels of a window along a row that are the plane's
-    const T *x_column, *means_column;
+    float no_left, no_right; // 1 at the plane's edges
     bool has_left, has_own, has_right;
     T fill;
 
@@ -116,37 +136,34 @@ template <class T, int N, int COLS> struct walk {
     {
     }
 
-    // Plane s, from the row and column on; middle: where the plane's windows are measured from.
+    // A segment of a plane, from the row and column on; middle: the column of which the mean is what windows are
+    // measured from. `lead` rows of x come before that of the first result, `late` before a result is made.
     __device__ __forceinline__ void find(uint32_t plane, int first_row, int first_column,
-                                         int middle)
+                                         int middle, int lead, int late)
     {
         const int64_t channel = wd_take_rest(plane, a.by_channel);
-        in = plane * a.in.image + channel * a.in.channel;
-        to = plane * a.to.image + channel * a.to.channel;
+        const int64_t in = plane * a.in.image + channel * a.in.channel;
+        const int64_t to = plane * a.to.image + channel * a.to.channel;
         begin = first_row;
         end = min(begin + a.rows, a.height);
         column = first_column;
-        x_column = input(a.x) + column;
-        means_column = input(a.means) + column;
+        row = begin - lead;
+        x_at = reinterpret_cast<const char *>(static_cast<const T *>(a.x) + in + column) +
+               row * a.in_row;
+        to_at = reinterpret_cast<char *>(static_cast<T *>(a.out) + to + column) +
+                (row - late) * a.to_row;
         has_own = is_column(column);
         has_left = is_column(column - 1);
         has_right = is_column(column + COLS);
-#pragma unroll
-        for (int v = 0; v < COLS; ++v) {
-            const int w = column + v;
-            across[v] = (float)(min(w + HALO + 1, a.width) - max(w - HALO, 0));
-        }
+        no_left = has_left ? 0.0f : 1.0f;
+        no_right = has_right ? 0.0f : 1.0f;
         reference = 0;
         if (a.means) {
-            reference =
-                wd_widen(input(a.means)[(begin + (end - begin) / 2) * a.in.row + middle]);
+            reference = wd_widen(static_cast<const T *>(
+                a.means)[in + (int64_t)(begin + (end - begin) / 2) * a.in.row + middle]);
         }
         if (!(reference - reference == 0)) reference = 0;
         fill = narrowed<T>(reference); // which it is
-    }
-    __device__ __forceinline__ const T *input(const void *from) const
-    {
-        return static_cast<const T *>(from) + in;
     }
     __device__ __forceinline__ bool is_row(int h) const
     {
@@ -160,16 +177,26 @@ template <class T, int N, int COLS> struct walk {
     {
         return min(h + HALO + 1, a.height) - max(h - HALO, 0);
     }
-
-    // Row h of x, `at` in memory, with what is beside it. What is the plane's alone: r is full of `fill` before.
-    __device__ __forceinline__ void load_wide(int h, int at, wide &r) const
+    // What is so many bytes from the row of x that is loaded next.
+    __device__ __forceinline__ const T *input(int64_t bytes) const
     {
-        const T *from = x_column + at;
-        if (is_row(h)) {
-            if (has_own) r.own.load(from);
-            if (has_left) r.left.load(from - HALO);
-            if (has_right) r.right.load(from + COLS);
-        } else if (h > 0) {
+        return reinterpret_cast<const T *>(x_at + bytes);
+    }
+    // The pixel at h, w.
+    __device__ __forceinline__ float pixel(int64_t bytes, int h, int w) const
+    {
+        return wd_widen(input(bytes + (h - row) * a.in_row)[w - column]);
+    }
+
+    // The next row of x with what is beside it. What is the plane's alone: r is full of `fill` before.
+    __device__ __forceinline__ void load_wide(wide &r) const
+    {
+        if (is_row(row)) {
+            if (has_own) r.own.load(input(0));
+            if (has_left) r.left.load(input(0) - HALO);
+            if (has_right) r.right.load(input(0) + COLS);
+        } else if (row == a.height) {
+            asm volatile(""); // a branch: it is seldom taken
             empty(r);
         }
     }
@@ -204,8 +231,10 @@ template <class T, int N, int COLS> struct walk {
             bool fine = true;
 #pragma unroll
             for (int v = 0; v < COLS; ++v) {
-                const bool is_inner = v >= HALO && v < COLS - HALO; // whatever the width
-                const float by = m[v] - reference, count = is_inner ? N * down : across[v] * down;
+                const float by = m[v] - reference;
+                float count = N * down;
+                if (v < HALO) count -= (float)(HALO - v) * no_left * down;
+                if (v >= COLS - HALO) count -= (float)(v + 1 + HALO - COLS) * no_right * down;
                 all[v] = q[v];
                 q[v] = q[v] - by * (2 * s[v] - count * by);
                 if (SUMS) s[v] = s[v] - count * by;
@@ -242,98 +271,86 @@ template <class T, int N, int COLS> struct walk {
                                                float &square_sum) const
     {
 #pragma unroll 1
-        for (int row = max(h - HALO, 0); row < min(h + HALO + 1, a.height); ++row) {
+        for (int y = max(h - HALO, 0); y < min(h + HALO + 1, a.height); ++y) {
 #pragma unroll 1
             for (int i = max(w - HALO, 0); i < min(w + HALO + 1, a.width); ++i) {
-                const float d = wd_widen(input(a.x)[(int64_t)row * a.in.row + i]) - mean;
+                const float d = pixel(0, y, i) - mean;
                 sum += d;
                 square_sum += d * d;
             }
         }
     }
 
-    __device__ __forceinline__ void put(T *at, const float *value) const
+    __device__ __forceinline__ void put(char *at, const float *value) const
     {
         run r;
 #pragma unroll
         for (int v = 0; v < COLS; ++v) r.put(v, narrowed<T>(a.single.alpha * value[v]));
-        r.store(at);
+        r.store(reinterpret_cast<T *>(at));
     }
 };
 
 // Forward.
 template <class T, int N, int COLS, bool MEANS> struct walk_forward : walk<T, N, COLS> {
     typedef walk<T, N, COLS> base;
-    using base::a;
-    using base::begin, base::end;
+    using base::a, base::begin, base::end, base::row;
     static constexpr int HALO = base::HALO;
     column_sums<N, COLS> sums, squares;
-    T *out_column;
-    int row;           // of x, the last of the windows of row - HALO
-    int next_at, to_at; // where the one after it is, and the results
-    int own_at;
-
-    // What a row of results needs.
-    struct ready {
-        typename base::wide last; // row of x
-        typename base::run x, means;
-    };
+    typename base::wide last; // row of x
+    typename base::run x, means;
 
     __device__ __forceinline__ walk_forward(const base &b) : base(b)
     {
     }
-    __device__ __forceinline__ void ask(ready &r)
+    __device__ __forceinline__ bool is_result(int h) const
     {
-        this->load_wide(row, next_at, r.last);
-        if ((uint32_t)(row - HALO - begin) < (uint32_t)(end - begin)) {
-            r.x.load(this->x_column + own_at);
-            if (MEANS) r.means.load(this->means_column + own_at);
-        }
-        row += 1;
-        next_at += a.in.row;
-        own_at += a.in.row;
+        return (uint32_t)(h - begin) < (uint32_t)(end - begin);
     }
 
-    template <int J> __device__ __forceinline__ void step(const ready &r, ready &next)
+    // What a row of results needs is loaded where that of the row before has been used.
+    template <int J> __device__ __forceinline__ void step()
     {
-        float s[COLS], q[COLS], power[COLS], inverse[COLS];
+        float s[COLS], q[COLS], m[COLS], power[COLS], inverse[COLS];
         const int h = row - HALO - 1;
-        ask(next);
-        this->template row_sums<MEANS>(r.last, s, q);
+        this->template row_sums<MEANS>(last, s, q);
+        this->load_wide(last);
         squares.template push<J>(q, q);
         if (MEANS) sums.template push<J>(s, s);
-        if ((uint32_t)(h - begin) < (uint32_t)(end - begin)) {
-            float m[COLS];
+        if (is_result(h)) {
 #pragma unroll
-            for (int v = 0; v < COLS; ++v) m[v] = MEANS ? wd_widen(r.means.get(v)) : 0;
+            for (int v = 0; v < COLS; ++v) m[v] = MEANS ? wd_widen(means.get(v)) : 0;
             this->template strengths<MEANS, false>(h, m, s, q);
+        }
+        if (MEANS && is_result(h + 1)) means.load(this->input(a.own_means));
+        if (is_result(h)) {
             powers_of<COLS>(a, q, power, inverse);
 #pragma unroll
-            for (int v = 0; v < COLS; ++v) power[v] *= wd_widen(r.x.get(v));
-            this->put(out_column + to_at, power);
+            for (int v = 0; v < COLS; ++v) power[v] *= wd_widen(x.get(v));
+            this->put(this->to_at, power);
         }
-        to_at += a.to.row;
+        if (is_result(h + 1)) x.load(this->input(a.own));
+        next();
+    }
+    __device__ __forceinline__ void next()
+    {
+        row += 1;
+        this->x_at += a.in_row;
+        this->to_at += a.to_row;
     }
 
     __device__ __forceinline__ void go()
     {
-        ready even, odd;
         sums.clear();
         squares.clear();
-        this->empty(even.last);
-        this->empty(odd.last);
-        out_column = static_cast<T *>(a.out) + this->to + this->column;
-        row = begin - HALO;
-        next_at = row * a.in.row;
-        own_at = next_at - HALO * a.in.row;
-        to_at = (row - HALO) * a.to.row;
-        ask(even);
+        this->empty(last);
+        this->load_wide(last);
+        next();
 #pragma unroll 1
         while (row <= end + HALO) {
-            step<0>(even, odd);
-            step<1>(odd, even);
-            step<2>(even, odd);
-            step<3>(odd, even);
+            step<0>();
+            step<1>();
+            step<2>();
+            step<3>();
         }
     }
 };
@@ -347,7 +364,7 @@ __device__ __forceinline__ void div_walk_forward(const divnorm_walk_args &a)
     if (item >= a.items) return;
     const int column = (int)wd_take_rest(item, a.by_group) * COLS;
     const int row = (int)wd_take_rest(item, a.by_segment) * a.rows;
-    w.find(item, row, column, column + COLS / 2);
+    w.find(item, row, column, column + COLS / 2, w.HALO, w.HALO + 1);
     if (a.means) walk_forward<T, N, COLS, true>(w).go();
     else walk_forward<T, N, COLS, false>(w).go();
 }
