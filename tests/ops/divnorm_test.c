@@ -16,14 +16,15 @@ static void tile_case(int type, int n, const int *dim, bool means, bool dmeans, 
     struct lrn_call c = {.divisive = true, .n = n, .a = 2.0, .b = 0.75, .k = 1.0, .alpha = 1.0};
     cudnnDataType_t dtype = lrn_types[type].type;
     double *before, *before_means = NULL;
-    if (!case_begin("divisive/tile/%s/n%d/%d,%d,%d,%d/means%d%d/skip%d/far%d", lrn_types[type].name, n,
-                    dim[0], dim[1], dim[2], dim[3], means, dmeans, skip, far)) {
+    if (!case_begin("divisive/tile/%s/n%d/%d,%d,%d,%d/means%d%d/skip%d/far%d", lrn_types[type].name,
+                    n, dim[0], dim[1], dim[2], dim[3], means, dmeans, skip, far)) {
         return;
     }
     if (skip) c.alpha = 0.5, c.beta = -1.5;
     lrn_describe(&c);
     c.x = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -most, most);
-    if (means) c.means = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -most_mean, most_mean);
+    if (means)
+        c.means = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, false, -most_mean, most_mean);
     c.temp = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
     c.temp2 = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
     c.y = part_skipped(dtype, 4, dim, LAYOUT_NCHW, skip, true, -4.0, 4.0);
@@ -75,11 +76,17 @@ static void walk_cases(void)
         int type, n, dim[4];
         bool means, dmeans, far;
     } cases[] = {
-        {0, 5, {131, 130, 3, 8}, true, true, false},  {0, 5, {20, 213, 33, 16}, true, true, false},
-        {0, 5, {107, 107, 7, 12}, false, true, false}, {0, 5, {131, 260, 5, 4}, true, false, true},
-        {0, 9, {131, 130, 13, 8}, true, true, false}, {0, 9, {107, 107, 6, 12}, true, false, true},
-        {2, 5, {185, 184, 5, 8}, true, true, false},  {2, 5, {57, 100, 33, 24}, true, true, true},
-        {3, 5, {107, 107, 4, 24}, true, false, false}, {3, 5, {93, 184, 32, 8}, false, false, false},
+        {0, 5, {131, 130, 3, 8}, true, true, false},
+        {0, 5, {20, 213, 33, 16}, true, true, false},
+        {0, 5, {107, 107, 7, 12}, false, true, false},
+        {0, 5, {131, 260, 5, 4}, true, false, true},
+        {0, 9, {131, 130, 13, 8}, true, true, false},
+        {0, 9, {107, 107, 6, 12}, true, false, true},
+        {2, 5, {185, 184, 5, 8}, true, true, false},
+        {2, 5, {57, 100, 33, 24}, true, true, true},
+        {3, 5, {107, 107, 4, 24}, true, false, false},
+        {3, 5, {93, 184, 32, 8}, false, false, false},
+        {0, 5, {16, 33, 5, 264}, true, true, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         tile_case(cases[i].type, cases[i].n, cases[i].dim, cases[i].means, cases[i].dmeans, 0,

@@ -31,14 +31,14 @@ enum {
         2, /* sums and squares; backward also shares, shares times means, and direct parts */
     ARRAYS_BACKWARD = 5,
     BYTES_OWN = 2 << 10, /* bound of what kernels and the system have beside that */
-    WALKS_WANTED = 1536,  /* threads of a processor that go down rows, if planes can be cut to as many */
-    WALKS_LEAST = 256,    /* else tiles */
     WARP = 32,
-    WALKS_WANTED_BACKWARD = 960,
-    WALK_WINDOWS_LEAST_BACKWARD = 6,
-    WALK_WINDOWS_LEAST = 3, /* that a thread's rows are as many as */
-    WALK_PHASES = 4,      /* rows of a thread are a multiple of */
-    RUN_BYTES = 16,      /* alignment of a run, at most */
+    REGISTERS = 65536, /* of a processor */
+    WALK_WARPS = DIVNORM_WALK_THREADS / WARP,
+    WALKS_LEAST = 256,  /* threads of a processor that go down rows, else tiles */
+    WALK_PHASES = 4,    /* rows of a thread are a multiple of */
+    SEGMENTS_MOST = 16, /* of a plane */
+    ROWS_OF_START = 6,  /* that a strip could go down in the time until its first is there */
+    RUN_BYTES = 16,     /* alignment of a run, at most */
 };
 
 static bool is_backward(const struct wd_problem *problem)
@@ -273,20 +273,22 @@ static void *moved(const void *data, int64_t elements, int dtype)
     return data ? (char *)(uintptr_t)data + elements * wd_dtype_bytes(dtype) : NULL;
 }
 
-/* The kernel that goes down rows for a call, or -1 where there is none: windows of 5 (fp32 also 9), planes of whole
- * aligned runs, results that are not blended. */
+/* The kernel that goes down rows for a call, or -1 where there is none: windows of 5 (forward of fp32 also 9; backward
+ * of fp32 alone), planes of whole aligned runs, results that are not blended. */
 static int walk_of(const struct divnorm_vector_args *a, const struct wd_call *call)
 {
     const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
     const int64_t run = walk_columns(a, x->dtype);
     if (!has_kernel(a->window, x->dtype) || !a->scales || a->blends) return -1;
+    if (a->dy && (x->dtype != CUDNN_DATA_FLOAT || a->window != 5)) return -1;
     if (a->dmeans && !a->means) return -1;
     if (!is_whole(&a->in, x, run) || !is_whole(&a->to, x, run)) return -1;
     if (!is_aligned(a->x, x->dtype, run) || !is_aligned(a->means, x->dtype, run) ||
         !is_aligned(a->dy, x->dtype, run) || !is_aligned(a->out, x->dtype, run) ||
         !is_aligned(a->dmeans, x->dtype, run))
         return -1;
-    return (a->dy ? KERNEL_divnorm_walk_backward_f32_5 : KERNEL_divnorm_walk_forward_f32_5) +
+    if (a->dy) return KERNEL_divnorm_walk_backward_f32_5;
+    return KERNEL_divnorm_walk_forward_f32_5 +
            (x->dtype == CUDNN_DATA_FLOAT ? a->window == 9 : wd_lrn_type(x->dtype) + 1);
 }
 
@@ -307,7 +309,7 @@ static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_a
     w->own = -a->ahead * w->in_row;
     w->own_means = w->own + bytes_between(a->x, a->means);
     w->own_dy = w->own + bytes_between(a->x, a->dy);
-    w->result = 2 * w->own;
+    w->result = 2 * w->own - w->in_row;
     w->to_dmeans = a->ahead * w->to_row + bytes_between(a->out, a->dmeans);
     w->single = a->single;
     w->power = a->power;
@@ -315,50 +317,54 @@ static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_a
     w->by_channel = a->by_channel;
 }
 
-/* Cuts planes into the segments of rows that threads go down; false where that is too few threads. */
+/* Cuts planes into strips, segments of rows of parts of planes, of which a warp has some: as many segments as let the
+ * device end first, were every block of a turn to take the same time. False where that is too few threads. */
 static bool cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a,
-                     int64_t planes, int dtype, const struct wd_device *device)
+                     const struct wd_kernel_row *kernel, int64_t planes, int dtype,
+                     const struct wd_device *device)
 {
-    const bool backward = a->dy != NULL;
     const int64_t groups = a->width / walk_columns(a, dtype);
     const int64_t parts = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
-    const int64_t threads = planes * groups;
-    const int64_t least =
-        (int64_t)(backward ? WALK_WINDOWS_LEAST_BACKWARD : WALK_WINDOWS_LEAST) * a->window;
-    int64_t segments = wd_ceil_div(
-        (int64_t)(backward ? WALKS_WANTED_BACKWARD : WALKS_WANTED) * device->multiprocessors, threads);
+    const int64_t at_once = REGISTERS / (kernel->threads * kernel->registers) * WALK_WARPS *
+                            (int64_t)device->multiprocessors;
+    const int32_t margin = parts > 1; /* lanes that see what is beside their strip */
+    const int32_t lanes = (int32_t)wd_ceil_div(groups, parts) + 2 * margin;
+    const int32_t around = (a->dy ? 2 : 1) * (a->window - 1); /* rows a strip has beside its own */
+    int64_t segments = 1, best = INT64_MAX;
     fill_walk(w, a, dtype);
-    segments = wd_least(segments, wd_most(a->height / least, 1));
-    w->rows = (int32_t)(wd_ceil_div(wd_ceil_div(a->height, segments), WALK_PHASES) * WALK_PHASES);
-    segments = wd_ceil_div(a->height, w->rows);
-    if (threads * segments < (int64_t)WALKS_LEAST * device->multiprocessors) return false;
-    w->by_segment = wd_fastdiv_of((uint32_t)segments);
-    w->by_group = wd_fastdiv_of((uint32_t)groups);
-    w->items = (uint32_t)(threads * segments);
-    if (backward) {
-        w->margin = parts > 1;
-        w->by_group = wd_fastdiv_of((uint32_t)(wd_ceil_div(groups, parts) + 2 * w->margin));
-        w->by_part = wd_fastdiv_of((uint32_t)parts);
-        w->items = (uint32_t)(planes * parts * segments);
-        w->strips = (int32_t)(WARP / w->by_group.divisor);
-        w->quads = WARP + w->strips + 1;
-        w->lead = segments > 1 ? 2 * a->ahead : 0;
+    w->margin = margin;
+    w->strips = WARP / lanes;
+    w->strips =
+        (int32_t)wd_least(w->strips, a->dy ? DIVNORM_RING_LANES - WARP - 1 : DIVNORM_RING_STRIPS);
+    for (int64_t n = 1; n <= SEGMENTS_MOST; ++n) {
+        const int64_t rows = wd_ceil_div(wd_ceil_div(a->height, n), WALK_PHASES) * WALK_PHASES;
+        const int64_t warps = wd_ceil_div(planes * parts * wd_ceil_div(a->height, rows), w->strips);
+        const int64_t time = wd_ceil_div(warps, at_once) * (rows + around + ROWS_OF_START);
+        if (time >= best) continue;
+        best = time;
+        w->rows = (int32_t)rows;
+        segments = wd_ceil_div(a->height, rows);
     }
+    if (planes * groups * segments < (int64_t)WALKS_LEAST * device->multiprocessors) return false;
+    w->by_segment = wd_fastdiv_of((uint32_t)segments);
+    w->by_group = wd_fastdiv_of((uint32_t)lanes);
+    w->by_part = wd_fastdiv_of((uint32_t)parts);
+    w->items = (uint32_t)(planes * parts * segments);
+    w->lead = segments > 1 ? 2 * a->ahead : 0;
     return true;
 }
 
-static cudnnStatus_t emit_walk(struct wd_queue *queue, int kernel, const struct divnorm_walk_args *w,
-                               int window)
+static cudnnStatus_t emit_walk(struct wd_queue *queue, int kernel,
+                               const struct divnorm_walk_args *w, int window, int dtype)
 {
-    enum { WARPS = DIVNORM_WALK_THREADS / WARP, QUAD_BYTES = 4 * DIVNORM_QUAD };
-    if (w->dy)
-        return wd_emit_kernel(queue, &kernel_rows[kernel],
-                              wd_ceil_div(wd_ceil_div(w->items, w->strips), WARPS),
-                              DIVNORM_WALK_THREADS,
-                              (uint32_t)(WARPS * DIVNORM_WALK_QUADS(window) * w->quads * QUAD_BYTES),
-                              w);
-    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(w->items, DIVNORM_WALK_THREADS),
-                          DIVNORM_WALK_THREADS, 0, w);
+    const int64_t bytes =
+        w->dy ? (int64_t)DIVNORM_WALK_QUADS(window) * DIVNORM_RING_LANES * DIVNORM_QUAD * 4
+              : (int64_t)DIVNORM_RING_ROWS * DIVNORM_RING_LANES *
+                    (dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD) *
+                    wd_dtype_bytes(dtype);
+    return wd_emit_kernel(queue, &kernel_rows[kernel],
+                          wd_ceil_div(wd_ceil_div(w->items, w->strips), WALK_WARPS),
+                          DIVNORM_WALK_THREADS, (uint32_t)(WALK_WARPS * bytes), w);
 }
 
 /* As many images at a time as there are numbers for. */
@@ -382,8 +388,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         piece.dy = moved(a.dy, first * a.in.image, x->dtype);
         piece.out = moved(a.out, first * a.to.image, x->dtype);
         piece.dmeans = moved(a.dmeans, first * a.to.image, x->dtype);
-        if (walk >= 0 && cut_walk(&down, &piece, planes, x->dtype, queue->device)) {
-            WD_TRY(emit_walk(queue, walk, &down, piece.window));
+        if (walk >= 0 &&
+            cut_walk(&down, &piece, &kernel_rows[walk], planes, x->dtype, queue->device)) {
+            WD_TRY(emit_walk(queue, walk, &down, piece.window, x->dtype));
             continue;
         }
         shared = cut(&piece, planes, x->dtype, queue->device);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Divisive normalization: the kernels' entry points.
+#include "ops/lrn/divnorm_ring.cuh"
 #include "ops/lrn/divnorm_vector.cuh"
 #include "ops/lrn/divnorm_walk_back.cuh"
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Divisive normalization of planes that are made of whole runs: a thread goes down some rows of a run of columns,
-// backward together with those beside it in its warp. Sums are taken along each row, then down the rows, in
-// registers. What a window's deviations are put together from is as in divnorm_tile.cuh.
+// together with those beside it in its warp (divnorm_ring.cuh forward, divnorm_walk_back.cuh backward). Sums are taken
+// along each row, then down the rows, in registers. What a window's deviations are put together from is as in
+// divnorm_tile.cuh.
 #ifndef WD_OPS_LRN_DIVNORM_WALK_CUH
 #define WD_OPS_LRN_DIVNORM_WALK_CUH
 
+#include "gpu/device/prefetch.cuh"
 #include "ops/lrn/divnorm_tile.cuh"
 
 namespace {
 
-enum { PHASES = 4 }; // rows of a group
+enum { PHASES = 4 };      // rows of a group
+enum { AHEAD_ASKED = 4 }; // rows before one is loaded it is asked for, up to the second-level cache
 
 // Sums of N neighbours' squares: of COUNT windows, as window_sums.
 template <int COUNT, int N>
@@ -39,12 +42,12 @@ __device__ __forceinline__ void window_squares(const float *in, float *out)
 }
 
 // Sums of the last N rows of W columns. Rows come in groups of PHASES: a window is the end of one group, for N = 9
-// the whole of the next, and the beginning of the last. SHARED: ends of the last group are in shared memory.
-template <int N, int W, bool SHARED = false> struct column_sums {
+// the whole of the next, and the beginning of the last.
+template <int N, int W> struct column_sums {
     static_assert(N == PHASES + 1 || N == 2 * PHASES + 1, "whole groups and one row");
-    static constexpr bool TWO = N > PHASES + 1, HELD = TWO && !SHARED;
+    static constexpr bool TWO = N > PHASES + 1;
     float behind[PHASES][W]; // what windows have of groups before this; then rows of this one
-    float ends[HELD ? PHASES : 1][HELD ? W : 1]; // of the last group
+    float ends[TWO ? PHASES : 1][TWO ? W : 1]; // of the last group
     float begun[W];
 
     __device__ __forceinline__ void clear()
@@ -54,15 +57,13 @@ template <int N, int W, bool SHARED = false> struct column_sums {
 #pragma unroll
             for (int j = 0; j < PHASES; ++j) {
                 behind[j][v] = 0;
-                if constexpr (HELD) ends[j][v] = 0;
+                if constexpr (TWO) ends[j][v] = 0;
             }
         }
     }
 
-    // Row J of its group; out may be in. Of SHARED ends row j is at kept + j * pitch.
-    template <int J>
-    __device__ __forceinline__ void push(const float *in, float *out, float *kept = nullptr,
-                                         int pitch = 0)
+    // Row J of its group; out may be in.
+    template <int J> __device__ __forceinline__ void push(const float *in, float *out)
     {
 #pragma unroll
         for (int v = 0; v < W; ++v) {
@@ -79,26 +80,20 @@ template <int N, int W, bool SHARED = false> struct column_sums {
             }
             if constexpr (TWO) {
 #pragma unroll
-                for (int j = 0; j < PHASES; ++j) turn(behind[j], j, kept + j * pitch);
+                for (int j = 0; j < PHASES; ++j) turn(behind[j], ends[j]);
             }
         }
     }
 
     // The ends of the group before the last, and the last, are behind the next; the last's are kept.
-    __device__ __forceinline__ void turn(float *end, int j, float *kept)
+    __device__ __forceinline__ void turn(float *end, float *kept)
     {
-        pack<float, W> old, now;
 #pragma unroll
-        for (int v = 0; v < W; ++v) now.v[v] = end[v];
-        if constexpr (SHARED) {
-            old = *reinterpret_cast<const pack<float, W> *>(kept);
-            store_pack(kept, now);
-        } else {
-#pragma unroll
-            for (int v = 0; v < W; ++v) old.v[v] = ends[j][v], ends[j][v] = now.v[v];
+        for (int v = 0; v < W; ++v) {
+            const float old = kept[v];
+            kept[v] = end[v];
+            end[v] = old + begun[v];
         }
-#pragma unroll
-        for (int v = 0; v < W; ++v) end[v] = old.v[v] + begun[v];
     }
 };
 
@@ -128,9 +123,7 @@ template <class T, int N, int COLS> struct walk {
     const char *x_at; // where it is, from this thread's first column on
     char *to_at;      // the row of results
     float reference;
-    float no_left, no_right; // 1 at the plane's edges
     bool has_left, has_own, has_right;
-    T fill;
 
     __device__ __forceinline__ walk(const divnorm_walk_args &args) : a(args)
     {
@@ -153,17 +146,27 @@ template <class T, int N, int COLS> struct walk {
         to_at = reinterpret_cast<char *>(static_cast<T *>(a.out) + to + column) +
                 (row - late) * a.to_row;
         has_own = is_column(column);
+        ask_first();
         has_left = is_column(column - 1);
         has_right = is_column(column + COLS);
-        no_left = has_left ? 0.0f : 1.0f;
-        no_right = has_right ? 0.0f : 1.0f;
         reference = 0;
         if (a.means) {
             reference = wd_widen(static_cast<const T *>(
                 a.means)[in + (int64_t)(begin + (end - begin) / 2) * a.in.row + middle]);
         }
         if (!(reference - reference == 0)) reference = 0;
-        fill = narrowed<T>(reference); // which it is
+    }
+    // The first rows are asked for at once.
+    __device__ __forceinline__ void ask_first() const
+    {
+#pragma unroll 1
+        for (int i = 0; i < AHEAD_ASKED && has_own; ++i) {
+            if (is_row(row + i)) wd_prefetch_line(input(i * a.in_row));
+            if (begin + i >= end) continue;
+            const int64_t to_result = (begin + i - row) * a.in_row - a.own;
+            if (a.means) wd_prefetch_line(input(a.own_means + to_result));
+            if (a.dy) wd_prefetch_line(input(a.own_dy + to_result));
+        }
     }
     __device__ __forceinline__ bool is_row(int h) const
     {
@@ -188,7 +191,7 @@ template <class T, int N, int COLS> struct walk {
         return wd_widen(input(bytes + (h - row) * a.in_row)[w - column]);
     }
 
-    // The next row of x with what is beside it. What is the plane's alone: r is full of `fill` before.
+    // The next row of x with what is beside it. What is the plane's alone: r was empty before.
     __device__ __forceinline__ void load_wide(wide &r) const
     {
         if (is_row(row)) {
@@ -202,6 +205,7 @@ template <class T, int N, int COLS> struct walk {
     }
     __device__ __forceinline__ void empty(wide &r) const
     {
+        const T fill = narrowed<T>(reference); // which it is
 #pragma unroll
         for (int v = 0; v < COLS; ++v) r.own.put(v, fill);
 #pragma unroll
@@ -227,14 +231,15 @@ template <class T, int N, int COLS> struct walk {
         if (MEANS) {
             const float down = (float)inside(h);
             const float part = (SUMS ? 1.0f : factor) / DIVNORM_TRUST;
+            const float less_left = has_left ? 0.0f : down, less_right = has_right ? 0.0f : down;
             float all[COLS], strength[COLS];
             bool fine = true;
 #pragma unroll
             for (int v = 0; v < COLS; ++v) {
                 const float by = m[v] - reference;
                 float count = N * down;
-                if (v < HALO) count -= (float)(HALO - v) * no_left * down;
-                if (v >= COLS - HALO) count -= (float)(v + 1 + HALO - COLS) * no_right * down;
+                if (v < HALO) count -= (float)(HALO - v) * less_left;
+                if (v >= COLS - HALO) count -= (float)(v + 1 + HALO - COLS) * less_right;
                 all[v] = q[v];
                 q[v] = q[v] - by * (2 * s[v] - count * by);
                 if (SUMS) s[v] = s[v] - count * by;
@@ -289,85 +294,6 @@ template <class T, int N, int COLS> struct walk {
         r.store(reinterpret_cast<T *>(at));
     }
 };
-
-// Forward.
-template <class T, int N, int COLS, bool MEANS> struct walk_forward : walk<T, N, COLS> {
-    typedef walk<T, N, COLS> base;
-    using base::a, base::begin, base::end, base::row;
-    static constexpr int HALO = base::HALO;
-    column_sums<N, COLS> sums, squares;
-    typename base::wide last; // row of x
-    typename base::run x, means;
-
-    __device__ __forceinline__ walk_forward(const base &b) : base(b)
-    {
-    }
-    __device__ __forceinline__ bool is_result(int h) const
-    {
-        return (uint32_t)(h - begin) < (uint32_t)(end - begin);
-    }
-
-    // What a row of results needs is loaded where that of the row before has been used.
-    template <int J> __device__ __forceinline__ void step()
-    {
-        float s[COLS], q[COLS], m[COLS], power[COLS], inverse[COLS];
-        const int h = row - HALO - 1;
-        this->template row_sums<MEANS>(last, s, q);
-        this->load_wide(last);
-        squares.template push<J>(q, q);
-        if (MEANS) sums.template push<J>(s, s);
-        if (is_result(h)) {
-#pragma unroll
-            for (int v = 0; v < COLS; ++v) m[v] = MEANS ? wd_widen(means.get(v)) : 0;
-            this->template strengths<MEANS, false>(h, m, s, q);
-        }
-        if (MEANS && is_result(h + 1)) means.load(this->input(a.own_means));
-        if (is_result(h)) {
-            powers_of<COLS>(a, q, power, inverse);
-#pragma unroll
-            for (int v = 0; v < COLS; ++v) power[v] *= wd_widen(x.get(v));
-            this->put(this->to_at, power);
-        }
-        if (is_result(h + 1)) x.load(this->input(a.own));
-        next();
-    }
-    __device__ __forceinline__ void next()
-    {
-        row += 1;
-        this->x_at += a.in_row;
-        this->to_at += a.to_row;
-    }
-
-    __device__ __forceinline__ void go()
-    {
-        sums.clear();
-        squares.clear();
-        this->empty(last);
-        this->load_wide(last);
-        next();
-#pragma unroll 1
-        while (row <= end + HALO) {
-            step<0>();
-            step<1>();
-            step<2>();
-            step<3>();
-        }
-    }
-};
-
-template <class T, int N, int COLS>
-__device__ __forceinline__ void div_walk_forward(const divnorm_walk_args &a)
-{
-    uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
-    walk<T, N, COLS> w(a);
-    wd_wait_for_previous();
-    if (item >= a.items) return;
-    const int column = (int)wd_take_rest(item, a.by_group) * COLS;
-    const int row = (int)wd_take_rest(item, a.by_segment) * a.rows;
-    w.find(item, row, column, column + COLS / 2, w.HALO, w.HALO + 1);
-    if (a.means) walk_forward<T, N, COLS, true>(w).go();
-    else walk_forward<T, N, COLS, false>(w).go();
-}
 
 } // namespace
 

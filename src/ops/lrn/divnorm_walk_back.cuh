@@ -10,8 +10,7 @@
 
 namespace {
 
-template <class T, int N, bool MEANS, bool DMEANS>
-struct walk_backward : walk<T, N, DIVNORM_QUAD> {
+template <class T, int N, bool MEANS, bool DMEANS> struct walk_backward : walk<T, N, DIVNORM_QUAD> {
     static constexpr int COLS = DIVNORM_QUAD;
     typedef walk<T, N, COLS> base;
     typedef pack<float, COLS> quad;
@@ -20,18 +19,26 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
     static constexpr int HALO = base::HALO;
     // Quads of a lane in shared memory: rings of rows. A share is there as long as a window has it, and a row
     // more: lanes are at most that apart.
-    enum { SHARES = 0, SHARE_ROWS = N + 1, PRODUCTS = SHARE_ROWS, DIRECT = PRODUCTS + 2, DIRECT_ROWS = HALO + 1,
-           ENDS = DIRECT + DIRECT_ROWS, ENDS_OF = DIVNORM_WALK_ENDS(N), QUADS = ENDS + 4 * ENDS_OF };
+    enum {
+        SHARES = 0,
+        SHARE_ROWS = N + 1,
+        PRODUCTS = SHARE_ROWS,
+        DIRECT = PRODUCTS + 2,
+        DIRECT_ROWS = HALO + 1,
+        QUADS = DIRECT + DIRECT_ROWS
+    };
+    // Floats of a warp's row of quads: there are quads of zeros between strips.
+    static constexpr int PITCH = DIVNORM_RING_LANES * COLS;
     static_assert(QUADS == DIVNORM_WALK_QUADS(N), "as the host counts");
 
-    column_sums<N, COLS, true> sums, squares, share_sums, product_sums;
+    column_sums<N, COLS> sums, squares, share_sums, product_sums;
     float *own;  // the lane's first quad
-    int pitch;   // floats of a warp's row of quads: there are quads of zeros between strips
     bool stores; // results of this lane are its own, not another strip's
     int share_slot, direct_slot;
     float largest_share, largest_mean;
     typename base::wide last;
-    typename base::run x, means, dy, result_x;
+    typename base::run x, means, dy; // of shares
+    typename base::run result_x;
 
     __device__ __forceinline__ walk_backward(const base &b) : base(b)
     {
@@ -47,12 +54,12 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
     }
     __device__ __forceinline__ void keep(int slot, const float *v) const
     {
-        wd_store_wide(own + slot * pitch, v[0], v[1], v[2], v[3]);
+        wd_store_wide(own + slot * PITCH, v[0], v[1], v[2], v[3]);
     }
     // A lane's row with what its neighbours have beside it.
     __device__ __forceinline__ void between(int slot, const float *middle, float *w) const
     {
-        const float *at = own + slot * pitch;
+        const float *at = own + slot * PITCH;
 #pragma unroll
         for (int v = 0; v < HALO; v += 2) {
             const float2 before = *reinterpret_cast<const float2 *>(at - HALO + v);
@@ -65,7 +72,8 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
     }
 
     // Shares of row h, products with means, and what is the pixels' own.
-    __device__ __forceinline__ void make(int h, float *s, float *q, float *share, float *product, float *direct)
+    __device__ __forceinline__ void make(int h, float *s, float *q, float *share, float *product,
+                                         float *direct)
     {
         float m[COLS], power[COLS], inverse[COLS];
 #pragma unroll
@@ -90,7 +98,7 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
     // The results of row h, from the sums of shares and of products.
     __device__ __forceinline__ void collect(int h, const float *s, const float *p)
     {
-        const quad direct = *reinterpret_cast<const quad *>(own + (DIRECT + direct_slot) * pitch);
+        const quad direct = *reinterpret_cast<const quad *>(own + (DIRECT + direct_slot) * PITCH);
         float value[COLS];
         uint32_t again = 0;
 #pragma unroll
@@ -113,7 +121,8 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
 #pragma unroll 1
             for (int v = 0; again >> v; ++v) {
                 if (!(again >> v & 1)) continue;
-                const float r = pick<COLS>(direct.v, v) + terms(h, this->column + v, pick<COLS>(x_of, v));
+                const float r =
+                    pick<COLS>(direct.v, v) + terms(h, this->column + v, pick<COLS>(x_of, v));
 #pragma unroll
                 for (int u = 0; u < COLS; ++u) value[u] = u == v ? r : value[u];
             }
@@ -132,7 +141,7 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
             for (int i = w - HALO; i <= w + HALO; ++i) {
                 if (!this->is_row(y) || !this->is_column(i)) continue;
                 const float mean = this->pixel(a.own_means - a.own, y, i);
-                r += (value - mean) * own[(SHARES + slot) * pitch + i - this->column];
+                r += (value - mean) * own[(SHARES + slot) * PITCH + i - this->column];
             }
             slot = slot + 1 == SHARE_ROWS ? 0 : slot + 1;
         }
@@ -145,8 +154,13 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
         float share[COLS], product[COLS], direct[COLS];
         const int h = row - HALO - 1;
         this->template row_sums<MEANS || DMEANS>(last, s, q);
-        squares.template push<J>(q, q, ends(0), pitch);
-        if (MEANS || DMEANS) sums.template push<J>(s, s, ends(1), pitch);
+        squares.template push<J>(q, q);
+        if (MEANS || DMEANS) sums.template push<J>(s, s);
+        if (row + AHEAD_ASKED < a.height && this->has_own) {
+            wd_prefetch_line(this->input(AHEAD_ASKED * a.in_row));
+            wd_prefetch_line(this->input(a.own_dy + AHEAD_ASKED * a.in_row));
+            if (MEANS) wd_prefetch_line(this->input(a.own_means + AHEAD_ASKED * a.in_row));
+        }
         if (is_share(h)) {
             make(h, s, q, share, product, direct);
         } else {
@@ -159,6 +173,7 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
             dy.load(this->input(a.own_dy));
             if (MEANS) means.load(this->input(a.own_means));
         }
+        if (is_result(h - HALO)) result_x.load(this->input(a.result));
         keep(SHARES + share_slot, share);
         if (MEANS) keep(PRODUCTS + (J & 1), product);
         keep(DIRECT + direct_slot, direct);
@@ -174,14 +189,13 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
         __syncwarp();
         between(SHARES + share_slot, share, w);
         window_sums<COLS, N>(w, s);
-        share_sums.template push<J>(s, s, ends(2), pitch);
+        share_sums.template push<J>(s, s);
         if (MEANS) {
             between(PRODUCTS + (J & 1), product, w);
             window_sums<COLS, N>(w, q);
-            product_sums.template push<J>(q, q, ends(3), pitch);
+            product_sums.template push<J>(q, q);
         }
         if (is_result(h - HALO)) collect(h - HALO, s, q);
-        if (is_result(h - HALO + 1)) result_x.load(this->input(a.result));
         share_slot = share_slot + 1 == SHARE_ROWS ? 0 : share_slot + 1;
         next();
     }
@@ -191,23 +205,17 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
         this->x_at += a.in_row;
         this->to_at += a.to_row;
     }
-    // Of an array of sums, the lane's.
-    __device__ __forceinline__ float *ends(int array) const
+    // A lane whose quad is the `place`th of its warp's rows.
+    __device__ __forceinline__ void go(int place)
     {
-        return own + (ENDS + array * ENDS_OF) * pitch;
-    }
-
-    // A lane whose quad is the `quad`th of its warp's rows, which are `quads` long.
-    __device__ __forceinline__ void go(int quad_of_row, int quads)
-    {
-        float *all = wd_dynamic_shared<float>() + (int)(threadIdx.x / 32) * QUADS * quads * COLS;
+        float *all = wd_dynamic_shared<float>() + (int)(threadIdx.x / 32) * QUADS * PITCH;
         const float none[COLS] = {};
-        own = all;
-        pitch = COLS;
-        for (int i = (int)(threadIdx.x % 32); i < QUADS * quads; i += 32) keep(i, none);
+        for (int i = (int)(threadIdx.x % 32); i < QUADS * DIVNORM_RING_LANES; i += 32) {
+            own = all + i * COLS;
+            keep(0, none);
+        }
         __syncwarp();
-        own = all + quad_of_row * COLS;
-        pitch = quads * COLS;
+        own = all + place * COLS;
         sums.clear(), squares.clear(), share_sums.clear(), product_sums.clear();
         this->empty(last);
         largest_share = largest_mean = 0;
@@ -224,15 +232,16 @@ struct walk_backward : walk<T, N, DIVNORM_QUAD> {
     }
 };
 
-template <class T, int N> __device__ __forceinline__ void div_walk_backward(const divnorm_walk_args &a)
+template <class T, int N>
+__device__ __forceinline__ void div_walk_backward(const divnorm_walk_args &a)
 {
     const int lane = (int)(threadIdx.x % 32), groups = (int)a.by_group.divisor;
     uint32_t strip = (uint32_t)lane;
     walk<T, N, DIVNORM_QUAD> w(a);
     wd_wait_for_previous();
     const int at = (int)wd_take_rest(strip, a.by_group); // in the strip
-    const int quad = lane + 1 + (int)strip, quads = a.quads;
     const bool is_strip = strip < (uint32_t)a.strips;
+    const int place = min(lane + 1 + (int)strip, DIVNORM_RING_LANES - 1);
     strip += (blockIdx.x * blockDim.x + threadIdx.x) / 32 * (uint32_t)a.strips;
     const bool is = is_strip && strip < a.items;
     if (!is) strip = 0;
@@ -245,15 +254,15 @@ template <class T, int N> __device__ __forceinline__ void div_walk_backward(cons
     if (a.dmeans) {
         walk_backward<T, N, true, true> b(w);
         b.stores = stores;
-        b.go(quad, quads);
+        b.go(place);
     } else if (a.means) {
         walk_backward<T, N, true, false> b(w);
         b.stores = stores;
-        b.go(quad, quads);
+        b.go(place);
     } else {
         walk_backward<T, N, false, false> b(w);
         b.stores = stores;
-        b.go(quad, quads);
+        b.go(place);
     }
 }
 
