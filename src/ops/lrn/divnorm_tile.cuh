@@ -13,47 +13,15 @@
 
 #include "gpu/device/depend.cuh"
 #include "gpu/device/item.cuh"
-#include "gpu/device/roots.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/vector.cuh"
 #include "gpu/device/wide.cuh"
-#include "ops/lrn/any_power.cuh"
+#include "ops/lrn/divnorm_powers.cuh"
 #include "ops/lrn/divnorm_vector_args.h"
 
 namespace {
 
 enum { QUAD = DIVNORM_QUAD, PAIR = DIVNORM_PAIR };
-
-// A call's numbers, in the accumulator's type.
-template <class A> __device__ __forceinline__ const auto &numbers(const divnorm_vector_args &a)
-{
-    if constexpr (sizeof(A) == 8) return a.full;
-    else return a.single;
-}
-
-// s^-B, and 1 / s, of a run; s = k + factor * q is positive, infinite or NaN.
-template <int RUN, class A>
-__device__ __forceinline__ void powers(const divnorm_vector_args &a, const A *q, A *power,
-                                       A *inverse)
-{
-    A s[RUN], r[RUN];
-#pragma unroll
-    for (int v = 0; v < RUN; ++v) {
-        s[v] = numbers<A>(a).k + numbers<A>(a).factor * q[v];
-        r[v] = wd_inverse_root(s[v]);
-        inverse[v] = r[v] * r[v];
-    }
-    if (a.power == LRN_POWER_THREE_QUARTERS) {
-#pragma unroll
-        for (int v = 0; v < RUN; ++v) power[v] = r[v] * wd_root(r[v]);
-    } else if (a.power == LRN_POWER_ANY) {
-#pragma unroll
-        for (int v = 0; v < RUN; ++v) power[v] = any_power(s[v], numbers<A>(a).exponent);
-    } else {
-#pragma unroll
-        for (int v = 0; v < RUN; ++v) power[v] = a.power == LRN_POWER_ONE ? inverse[v] : r[v];
-    }
-}
 
 template <class T> __device__ __forceinline__ T narrowed(typename wd_accumulator<T>::type v)
 {

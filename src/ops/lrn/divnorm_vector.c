@@ -31,7 +31,14 @@ enum {
         2, /* sums and squares; backward also shares, shares times means, and direct parts */
     ARRAYS_BACKWARD = 5,
     BYTES_OWN = 2 << 10, /* bound of what kernels and the system have beside that */
-    RUN_BYTES = 16,      /* alignment of a run, at most */
+    WARP = 32,
+    REGISTERS = 65536, /* of a processor */
+    WALK_WARPS = DIVNORM_WALK_THREADS / WARP,
+    WALKS_LEAST = 256,  /* threads of a processor that go down rows, else tiles */
+    WALK_PHASES = 4,    /* rows of a thread are a multiple of */
+    SEGMENTS_MOST = 16, /* of a plane */
+    ROWS_OF_START = 6,  /* that a strip could go down in the time until its first is there */
+    RUN_BYTES = 16,     /* alignment of a run, at most */
 };
 
 static bool is_backward(const struct wd_problem *problem)
@@ -112,20 +119,26 @@ static int instance_of(int dtype, int window)
     return first[type] + (window == 9);
 }
 
+/* Columns of a thread that goes down rows. */
+static int64_t walk_columns(const struct divnorm_vector_args *a, int dtype)
+{
+    return a->dy || dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD;
+}
+
 /* Whether a plane's rows are made of aligned runs, wherever it begins. */
-static bool is_whole(const struct divnorm_steps *s, const struct wd_tensor *t)
+static bool is_whole(const struct divnorm_steps *s, const struct wd_tensor *t, int64_t run)
 {
     const int64_t bytes = wd_dtype_bytes(t->dtype);
-    const int64_t unit = wd_least(DIVNORM_QUAD * bytes, RUN_BYTES);
-    return (t->dim[3] == 1 || s->pixel == 1) && t->dim[3] % DIVNORM_QUAD == 0 &&
+    const int64_t unit = wd_least(run * bytes, RUN_BYTES);
+    return (t->dim[3] == 1 || s->pixel == 1) && t->dim[3] % run == 0 &&
            (t->dim[0] == 1 || s->image * bytes % unit == 0) &&
            (t->dim[1] == 1 || s->channel * bytes % unit == 0) &&
            (t->dim[2] == 1 || s->row * bytes % unit == 0);
 }
 
-static bool is_aligned(const void *data, int dtype)
+static bool is_aligned(const void *data, int dtype, int64_t run)
 {
-    const int64_t unit = wd_least(DIVNORM_QUAD * wd_dtype_bytes(dtype), RUN_BYTES);
+    const int64_t unit = wd_least(run * wd_dtype_bytes(dtype), RUN_BYTES);
     return (uintptr_t)data % (uintptr_t)unit == 0; /* null is */
 }
 
@@ -231,10 +244,11 @@ static struct divnorm_vector_args args_of(const struct wd_call *call)
     }
     a.in = steps_of(x);
     a.to = steps_of(wd_call_tensor(call, out));
-    a.in_whole = is_whole(&a.in, x) && is_aligned(a.x, x->dtype) && is_aligned(a.means, x->dtype) &&
-                 is_aligned(a.dy, x->dtype);
-    a.to_whole =
-        is_whole(&a.to, x) && is_aligned(a.out, x->dtype) && is_aligned(a.dmeans, x->dtype);
+    a.in_whole = is_whole(&a.in, x, DIVNORM_QUAD) && is_aligned(a.x, x->dtype, DIVNORM_QUAD) &&
+                 is_aligned(a.means, x->dtype, DIVNORM_QUAD) &&
+                 is_aligned(a.dy, x->dtype, DIVNORM_QUAD);
+    a.to_whole = is_whole(&a.to, x, DIVNORM_QUAD) && is_aligned(a.out, x->dtype, DIVNORM_QUAD) &&
+                 is_aligned(a.dmeans, x->dtype, DIVNORM_QUAD);
     a.full.alpha = call->scalars[ALPHA];
     a.full.beta = call->scalars[BETA];
     a.full.k = attr->k;
@@ -259,6 +273,100 @@ static void *moved(const void *data, int64_t elements, int dtype)
     return data ? (char *)(uintptr_t)data + elements * wd_dtype_bytes(dtype) : NULL;
 }
 
+/* The kernel that goes down rows for a call, or -1 where there is none: windows of 5 (forward of fp32 also 9; backward
+ * of fp32 alone), planes of whole aligned runs, results that are not blended. */
+static int walk_of(const struct divnorm_vector_args *a, const struct wd_call *call)
+{
+    const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
+    const int64_t run = walk_columns(a, x->dtype);
+    if (!has_kernel(a->window, x->dtype) || !a->scales || a->blends) return -1;
+    if (a->dy && (x->dtype != CUDNN_DATA_FLOAT || a->window != 5)) return -1;
+    if (a->dmeans && !a->means) return -1;
+    if (!is_whole(&a->in, x, run) || !is_whole(&a->to, x, run)) return -1;
+    if (!is_aligned(a->x, x->dtype, run) || !is_aligned(a->means, x->dtype, run) ||
+        !is_aligned(a->dy, x->dtype, run) || !is_aligned(a->out, x->dtype, run) ||
+        !is_aligned(a->dmeans, x->dtype, run))
+        return -1;
+    if (a->dy) return KERNEL_divnorm_walk_backward_f32_5;
+    return KERNEL_divnorm_walk_forward_f32_5 +
+           (x->dtype == CUDNN_DATA_FLOAT ? a->window == 9 : wd_lrn_type(x->dtype) + 1);
+}
+
+static int64_t bytes_between(const void *from, const void *to)
+{
+    return to ? (int64_t)(uintptr_t)to - (int64_t)(uintptr_t)from : 0;
+}
+
+/* What of a walk neither its direction nor its cut says. */
+static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a, int dtype)
+{
+    const int64_t bytes = wd_dtype_bytes(dtype);
+    memset(w, 0, sizeof *w);
+    w->x = a->x, w->means = a->means, w->dy = a->dy, w->out = a->out, w->dmeans = a->dmeans;
+    w->in = a->in, w->to = a->to;
+    w->in_row = a->in.row * bytes;
+    w->to_row = a->to.row * bytes;
+    w->own = -a->ahead * w->in_row;
+    w->own_means = w->own + bytes_between(a->x, a->means);
+    w->own_dy = w->own + bytes_between(a->x, a->dy);
+    w->result = 2 * w->own - w->in_row;
+    w->to_dmeans = a->ahead * w->to_row + bytes_between(a->out, a->dmeans);
+    w->single = a->single;
+    w->power = a->power;
+    w->height = a->height, w->width = a->width;
+    w->by_channel = a->by_channel;
+}
+
+/* Cuts planes into strips, segments of rows of parts of planes, of which a warp has some: as many segments as let the
+ * device end first, were every block of a turn to take the same time. False where that is too few threads. */
+static bool cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a,
+                     const struct wd_kernel_row *kernel, int64_t planes, int dtype,
+                     const struct wd_device *device)
+{
+    const int64_t groups = a->width / walk_columns(a, dtype);
+    const int64_t parts = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
+    const int64_t at_once = REGISTERS / (kernel->threads * kernel->registers) * WALK_WARPS *
+                            (int64_t)device->multiprocessors;
+    const int32_t margin = parts > 1; /* lanes that see what is beside their strip */
+    const int32_t lanes = (int32_t)wd_ceil_div(groups, parts) + 2 * margin;
+    const int32_t around = (a->dy ? 2 : 1) * (a->window - 1); /* rows a strip has beside its own */
+    int64_t segments = 1, best = INT64_MAX;
+    fill_walk(w, a, dtype);
+    w->margin = margin;
+    w->strips = WARP / lanes;
+    w->strips =
+        (int32_t)wd_least(w->strips, a->dy ? DIVNORM_RING_LANES - WARP - 1 : DIVNORM_RING_STRIPS);
+    for (int64_t n = 1; n <= SEGMENTS_MOST; ++n) {
+        const int64_t rows = wd_ceil_div(wd_ceil_div(a->height, n), WALK_PHASES) * WALK_PHASES;
+        const int64_t warps = wd_ceil_div(planes * parts * wd_ceil_div(a->height, rows), w->strips);
+        const int64_t time = wd_ceil_div(warps, at_once) * (rows + around + ROWS_OF_START);
+        if (time >= best) continue;
+        best = time;
+        w->rows = (int32_t)rows;
+        segments = wd_ceil_div(a->height, rows);
+    }
+    if (planes * groups * segments < (int64_t)WALKS_LEAST * device->multiprocessors) return false;
+    w->by_segment = wd_fastdiv_of((uint32_t)segments);
+    w->by_group = wd_fastdiv_of((uint32_t)lanes);
+    w->by_part = wd_fastdiv_of((uint32_t)parts);
+    w->items = (uint32_t)(planes * parts * segments);
+    w->lead = segments > 1 ? 2 * a->ahead : 0;
+    return true;
+}
+
+static cudnnStatus_t emit_walk(struct wd_queue *queue, int kernel,
+                               const struct divnorm_walk_args *w, int window, int dtype)
+{
+    const int64_t bytes =
+        w->dy ? (int64_t)DIVNORM_WALK_QUADS(window) * DIVNORM_RING_LANES * DIVNORM_QUAD * 4
+              : (int64_t)DIVNORM_RING_ROWS * DIVNORM_RING_LANES *
+                    (dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD) *
+                    wd_dtype_bytes(dtype);
+    return wd_emit_kernel(queue, &kernel_rows[kernel],
+                          wd_ceil_div(wd_ceil_div(w->items, w->strips), WALK_WARPS),
+                          DIVNORM_WALK_THREADS, (uint32_t)(WALK_WARPS * bytes), w);
+}
+
 /* As many images at a time as there are numbers for. */
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
@@ -267,17 +375,24 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const int kernel = (backward ? KERNEL_divnorm_backward_f32_5 : KERNEL_divnorm_forward_f32_5) +
                        instance_of(x->dtype, call->problem.node->attr.lrn.window);
     struct divnorm_vector_args a = args_of(call);
+    const int walk = walk_of(&a, call);
     const int64_t most =
         wd_most(ELEMENTS_MAX / (x->dim[1] * wd_ceil_div(x->dim[2] * x->dim[3], 4)), 1);
     for (int64_t first = 0; first < x->dim[0]; first += most) {
         const int64_t planes = wd_least(most, x->dim[0] - first) * x->dim[1];
         struct divnorm_vector_args piece = a;
+        struct divnorm_walk_args down;
         int64_t shared, items;
         piece.x = moved(a.x, first * a.in.image, x->dtype);
         piece.means = moved(a.means, first * a.in.image, x->dtype);
         piece.dy = moved(a.dy, first * a.in.image, x->dtype);
         piece.out = moved(a.out, first * a.to.image, x->dtype);
         piece.dmeans = moved(a.dmeans, first * a.to.image, x->dtype);
+        if (walk >= 0 &&
+            cut_walk(&down, &piece, &kernel_rows[walk], planes, x->dtype, queue->device)) {
+            WD_TRY(emit_walk(queue, walk, &down, piece.window, x->dtype));
+            continue;
+        }
         shared = cut(&piece, planes, x->dtype, queue->device);
         items = piece.planes * wd_most((int64_t)piece.by_columns.divisor * piece.by_steps.divisor,
                                        (int64_t)piece.by_shared.divisor * piece.stored_rows);

@@ -11,11 +11,12 @@
 
 enum {
     DIVNORM_THREADS = 256,
-    DIVNORM_QUAD = 4,       /* pixels that are loaded at once, along a row */
-    DIVNORM_QUADS_HALF = 2, /* of a thread, forward, of types of two bytes; else 1 */
-    DIVNORM_PAIR = 2,       /* columns of a thread, where it goes down */
-    DIVNORM_DOWN = 8,       /* and its rows */
-    DIVNORM_DOWN_ANY = 4,   /* where the window is any */
+    DIVNORM_QUAD = 4,           /* pixels that are loaded at once, along a row */
+    DIVNORM_QUADS_HALF = 2,     /* of a thread, forward, of types of two bytes; else 1 */
+    DIVNORM_PAIR = 2,           /* columns of a thread, where it goes down */
+    DIVNORM_DOWN = 8,           /* and its rows */
+    DIVNORM_DOWN_ANY = 4,       /* where the window is any */
+    DIVNORM_WALK_THREADS = 128, /* that go down rows */
     DIVNORM_WINDOW_MAX = 16,
     DIVNORM_TRUST = 4, /* how many times larger sums around another number may be */
 };
@@ -68,6 +69,51 @@ struct divnorm_vector_args {
     struct wd_fastdiv by_row;       /* rows that have */
     struct wd_fastdiv by_own;       /* runs of results */
     struct wd_fastdiv by_own_row;
+};
+
+/* Quads of shared memory of a lane that goes down rows, backward: rings of shares, products and direct parts. */
+#define DIVNORM_WALK_QUADS(n) ((n) + 1 + 2 + ((n)-1) / 2 + 1)
+
+/* Rings of rows in shared memory: runs of a row, of 32 lanes and one at each end of a strip; strips; rows, eight of x
+ * and four of the means; how many rows before they are used they are copied. */
+enum {
+    DIVNORM_RING_LANES = 40,
+    DIVNORM_RING_STRIPS = 4,
+    DIVNORM_RING_ROWS = 12,
+    DIVNORM_RING_EARLY = 3
+};
+
+/* Of the kernels that go down rows (divnorm_walk.cuh). */
+struct divnorm_walk_args {
+    const void *x;
+    const void *means; /* null: 0 */
+    const void *dy;
+    void *out;               /* y, or dx */
+    void *dmeans;            /* null: not wanted, as without means */
+    struct divnorm_steps in; /* of x, means and dy */
+    struct divnorm_steps to; /* of out and dmeans */
+    int64_t in_row;          /* bytes from a row to the next */
+    int64_t to_row;
+    /* Bytes from the row of x that is loaded next: to the row whose windows it completes, of x, the means and dy;
+     * backward to the row of x before that whose gradient it completes. */
+    int64_t own;
+    int64_t own_means;
+    int64_t own_dy;
+    int64_t result;
+    int64_t to_dmeans; /* from the row of dx that is stored to that of dmeans */
+    struct lrn_floats single;
+    int32_t power;
+    int32_t height;
+    int32_t width;
+    int32_t rows;                 /* of results of a thread */
+    uint32_t items;               /* strips, a segment's rows of a part of a plane */
+    int32_t strips;               /* of a warp */
+    int32_t margin;               /* lanes at each side of a strip whose results are another's */
+    int32_t lead;                 /* backward: rows that are gone down before the first result's */
+    struct wd_fastdiv by_part;    /* strips side by side */
+    struct wd_fastdiv by_group;   /* lanes of a strip */
+    struct wd_fastdiv by_segment; /* of a plane, one below the other */
+    struct wd_fastdiv by_channel;
 };
 
 #endif
