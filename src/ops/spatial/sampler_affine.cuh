@@ -88,12 +88,7 @@ __device__ __forceinline__ float2 looked_at(const sampler_vector_args &a, const 
                                             int number)
 {
     const float *at = places + 2 * (int64_t)number;
-    float2 s;
-    if (a.pairs) {
-        s = *reinterpret_cast<const float2 *>(at);
-    } else {
-        s = make_float2(at[0], at[1]);
-    }
+    float2 s = a.pairs ? *reinterpret_cast<const float2 *>(at) : make_float2(at[0], at[1]);
     s.x = (s.x + 1) * a.scale_w32;
     s.y = (s.y + 1) * a.scale_h32;
     return s;
@@ -204,21 +199,26 @@ __device__ __forceinline__ bool any_marked(const sampler_map *maps, uint32_t ima
 
 // ---- A tile ----
 
-struct affine_tile {
-    static constexpr int WIDTH = AFFINE_WIDTH, HEIGHT = AFFINE_HEIGHT, U = AFFINE_CHANNELS,
-                         PITCH = AFFINE_PITCH, ROWS = AFFINE_ROWS, X_PITCH = AFFINE_X_PITCH,
-                         X_ROWS = AFFINE_HEIGHT + 2, X_PAD = 4, WARPS = SPATIAL_THREADS / 32;
+// U channels of dy and x are in shared memory at a time, and in another STAGE those on their way: where places
+// look lies there before. With one stage all of that stays, for few channels.
+template <int U, int STAGES> struct affine_tile {
+    static constexpr int WIDTH = AFFINE_WIDTH, HEIGHT = AFFINE_HEIGHT, PITCH = AFFINE_PITCH,
+                         ROWS = AFFINE_ROWS, X_PITCH = AFFINE_X_PITCH, X_ROWS = AFFINE_HEIGHT + 2,
+                         X_PAD = 4, WARPS = SPATIAL_THREADS / 32;
     static constexpr int ROOM = PITCH * ROWS, X_ROOM = X_PITCH * X_ROWS;
+    static constexpr int STAGE = U * (ROOM + X_ROOM); // dy, then x
+    static constexpr bool MANY = STAGES > 1;
+    static_assert(!MANY || STAGE >= 2 * ROOM, "where places look, in a stage");
     const sampler_vector_args &a;
     uint32_t n, in_batch;
     int top, left;
     sampler_map m;
     float reach_p, reach_q;  // of an element, in places
     int p0, q0, rows, units; // the places that may look at the tile, in 4 columns
-    float *dy, *x;           // U channels
-    float2 *where;           // what places look at
-    uint16_t *owned;         // places whose cells are the tile's, in no order
-    uint32_t *count;         // of them
+    float *stages;
+    float2 *where;   // what places look at
+    uint32_t *owned; // the places of cells of the tile, in no order: where in dy and in x
+    uint32_t *count; // of them
 
     __device__ __forceinline__ affine_tile(const sampler_vector_args &args) : a(args)
     {
@@ -227,11 +227,10 @@ struct affine_tile {
         top = (int)take_rest(b, a.by_row) * HEIGHT;
         in_batch = b;
         n = a.first_image + b;
-        dy = wd_dynamic_shared<float>();
-        x = dy + U * ROOM;
-        where = reinterpret_cast<float2 *>(x + U * X_ROOM);
-        owned = reinterpret_cast<uint16_t *>(where + ROOM);
-        count = reinterpret_cast<uint32_t *>(owned + ROOM);
+        stages = wd_dynamic_shared<float>();
+        where = reinterpret_cast<float2 *>(stages + STAGE);
+        owned = reinterpret_cast<uint32_t *>(stages + STAGE + (MANY ? STAGE : 2 * ROOM));
+        count = owned + ROOM;
     }
 
     // The map; whether it leaves few enough places to an element and to a tile.
@@ -279,15 +278,15 @@ struct affine_tile {
     }
 
     // Zeros where nothing will be copied to.
-    __device__ __forceinline__ void clear() const
+    __device__ __forceinline__ void clear(int stage) const
     {
-        uint4 *const zero = reinterpret_cast<uint4 *>(dy);
+        uint4 *const zero = reinterpret_cast<uint4 *>(stages + stage * STAGE);
         const bool inside = p0 >= 0 && p0 + rows <= a.rows && q0 >= 0 &&
                             q0 + 4 * units <= a.columns && top > 0 && left > 0 &&
                             top + HEIGHT < a.height && left + WIDTH + X_PAD <= a.width;
         if (inside) return;
 #pragma unroll 1
-        for (int i = (int)threadIdx.x; i < U * (ROOM + X_ROOM) / 4; i += SPATIAL_THREADS) {
+        for (int i = (int)threadIdx.x; i < STAGE / 4; i += SPATIAL_THREADS) {
             zero[i] = make_uint4(0, 0, 0, 0);
         }
     }
@@ -306,41 +305,48 @@ struct affine_tile {
             if ((uint32_t)(row + i) >= (uint32_t)height) continue;
             const float *from = plane + (int64_t)(row + i) * image.row + c;
             float *put = to + i * PITCH_OF + (c - column);
+            if (runs) {
+#pragma unroll
+                for (int u = 0; u < U; ++u) {
+                    if (u >= channels) break;
+                    wd_copy_async<16, false>(put + u * ROOM_OF, from);
+                    from += image.channel;
+                }
+                continue;
+            }
 #pragma unroll 1
             for (int u = 0; u < channels; ++u) {
-                if (runs) {
-                    wd_copy_async<16, false>(put, from);
-                } else {
 #pragma unroll
-                    for (int e = 0; e < 4; ++e) {
-                        if ((uint32_t)(c + e) >= (uint32_t)width) continue;
-                        wd_copy_async<4, true>(put + e, from + e);
-                    }
+                for (int e = 0; e < 4; ++e) {
+                    if ((uint32_t)(c + e) >= (uint32_t)width) continue;
+                    wd_copy_async<4, true>(put + e, from + e);
                 }
                 from += image.channel;
                 put += ROOM_OF;
             }
         }
     }
-    // Channels from c on, on their way.
-    __device__ __forceinline__ void bring(int c, int channels) const
+    // U channels from c on, or those that there are, on their way.
+    __device__ __forceinline__ void bring(int c, int stage) const
     {
-        const float *from_y =
-            static_cast<const float *>(a.y.data) + n * a.y.image + c * a.y.channel;
-        const float *from_x =
-            static_cast<const float *>(a.x.data) + n * a.x.image + c * a.x.channel;
-        copy<PITCH, ROOM>(a.y, from_y, a.rows, a.columns, p0, rows, q0, units, a.y.runs, channels,
-                          dy);
-        copy<X_PITCH, X_ROOM>(a.x, from_x, a.height, a.width, top - 1, X_ROWS, left - X_PAD,
-                              (X_PAD + WIDTH) / 4 + 1, a.x.runs, channels, x);
+        const int channels = min(U, a.channels - c);
+        const float *dy = static_cast<const float *>(a.y.data) + n * a.y.image + c * a.y.channel;
+        const float *x = static_cast<const float *>(a.x.data) + n * a.x.image + c * a.x.channel;
+        float *to = stages + stage * STAGE;
+        copy<PITCH, ROOM>(a.y, dy, a.rows, a.columns, p0, rows, q0, units, a.y.runs, channels, to);
+        copy<X_PITCH, X_ROOM>(a.x, x, a.height, a.width, top - 1, X_ROWS, left - X_PAD,
+                              (X_PAD + WIDTH) / 4 + 1, a.x.runs, channels, to + U * ROOM);
     }
 
-    // Whether a coordinate's cell is one of `some` from `from` on; the cell before the image is the first
-    // tile's.
-    static __device__ __forceinline__ bool is_own(float s, int extent, int from, int some)
+    // From where on, and up to where, coordinates have their cells among `some` from `from` on; the cell
+    // before the image is the first tile's.
+    static __device__ __forceinline__ float2 own_part(int extent, int from, int some)
     {
-        return s > -1 && s < (float)extent &&
-               (uint32_t)(max((int)floorf(s), 0) - from) < (uint32_t)some;
+        return make_float2(from > 0 ? (float)from : -0.99999994f, (float)min(from + some, extent));
+    }
+    static __device__ __forceinline__ bool is_in(float s, const float2 &part)
+    {
+        return s >= part.x && s < part.y;
     }
     // Where all places look, and which are the tile's own. A warp a row, two places a lane.
     __device__ __forceinline__ void look() const
@@ -348,6 +354,8 @@ struct affine_tile {
         const uint32_t lane = threadIdx.x % 32, before = (1u << lane) - 1;
         const float *places = grid_of(a, n);
         const float nowhere = -1e9f;
+        const float2 across = own_part(a.width, left, WIDTH),
+                     along = own_part(a.height, top, HEIGHT);
 #pragma unroll 1
         for (int r = (int)threadIdx.x / 32; r < rows; r += WARPS) {
             const int p = p0 + r, q = q0 + 2 * (int)lane;
@@ -363,8 +371,7 @@ struct affine_tile {
             }
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                is[e] =
-                    is_own(s[e].x, a.width, left, WIDTH) && is_own(s[e].y, a.height, top, HEIGHT);
+                is[e] = is_in(s[e].x, across) && is_in(s[e].y, along);
                 own[e] = wd_ballot(is[e]);
             }
             if ((int)lane < 2 * units) {
@@ -374,8 +381,14 @@ struct affine_tile {
             if (lane == 0) at = atomicAdd(count, wd_bits(own[0]) + wd_bits(own[1]));
             at = __shfl_sync(0xffffffffu, at, 0) + wd_bits(own[0] & before) +
                  wd_bits(own[1] & before);
-            if (is[0]) owned[at] = (uint16_t)(r * PITCH + 2 * lane);
-            if (is[1]) owned[at + is[0]] = (uint16_t)(r * PITCH + 2 * lane + 1);
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int row = (int)floorf(s[e].y) - top + 1;
+                const int column = (int)floorf(s[e].x) - left + X_PAD;
+                if (!is[e]) continue;
+                owned[at++] = (uint32_t)(r * PITCH + 2 * (int)lane + e) |
+                              (uint32_t)(row * X_PITCH + column) << 16;
+            }
         }
     }
 
@@ -412,9 +425,9 @@ struct affine_tile {
             }
         }
     }
-    __device__ __forceinline__ float sum_of(const element &e, int u) const
+    __device__ __forceinline__ float sum_of(const element &e, const float *dy) const
     {
-        const float *from = dy + u * ROOM + e.from;
+        const float *from = dy + e.from;
         float sum = 0;
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
@@ -427,27 +440,36 @@ struct affine_tile {
         }
         return sum;
     }
+    // What a place looks at; whether there is one.
+    __device__ __forceinline__ bool seen_from(int at, float2 &s) const
+    {
+        const spot k = spot_of(at);
+        if ((uint32_t)k.p >= (uint32_t)a.rows || (uint32_t)k.q >= (uint32_t)a.columns) return false;
+        s = MANY ? looked_at(a, grid_of(a, n), k.p * a.columns + k.q) : where[at];
+        return true;
+    }
     // The same by those places alone that look at the element.
-    __device__ __forceinline__ float sum_again(int from, int w, int h, int u) const
+    __device__ __forceinline__ float sum_again(int from, int w, int h, const float *dy) const
     {
         float sum = 0;
 #pragma unroll 1
         for (int i = 0; i < 12; ++i) {
             const int at = from + i / 4 * PITCH + i % 4;
-            const float2 s = where[at];
+            float2 s;
+            if (!seen_from(at, s)) continue;
             const float right = s.x - floorf(s.x), down = s.y - floorf(s.y);
             const int c = w - (int)floorf(s.x), r = h - (int)floorf(s.y);
-            if (((c | r) & ~1) != 0 || !is_own(s.x, a.width, 0, a.width) ||
-                !is_own(s.y, a.height, 0, a.height)) {
+            if (((c | r) & ~1) != 0 || !is_in(s.x, own_part(a.width, 0, a.width)) ||
+                !is_in(s.y, own_part(a.height, 0, a.height))) {
                 continue;
             }
-            sum += (r ? down : 1 - down) * (c ? right : 1 - right) * dy[u * ROOM + at];
+            sum += (r ? down : 1 - down) * (c ? right : 1 - right) * dy[at];
         }
         return sum;
     }
     // An element, of some channels of dx.
-    __device__ __forceinline__ void put_element(int number, const element &e, float *dx,
-                                                int channels) const
+    __device__ __forceinline__ void put_element(int number, const element &e, const float *dy,
+                                                float *dx, int channels) const
     {
         const int w = column_of_element(), h = row_of_element(number);
         if (h >= a.height || w >= a.width) return;
@@ -456,31 +478,29 @@ struct affine_tile {
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             if (u >= channels) break;
-            float sum = sum_of(e, u);
-            if (!(fabsf(sum) <= 3e38f)) sum = sum_again(e.from, w, h, u);
+            float sum = sum_of(e, dy + u * ROOM);
+            if (!(fabsf(sum) <= 3e38f)) sum = sum_again(e.from, w, h, dy + u * ROOM);
             if (a.blends) put_value<float, true>(a, f, to, sum);
             else put_value<float, false>(a, f, to, sum);
             to += a.dx.channel;
         }
     }
 
-    // The steps of place i of the tile's own, as in back_tile.
-    __device__ __forceinline__ void add_steps(uint32_t i, float *steps, int channels) const
+    // The steps of a place of the tile's own, as in back_tile; of many channels the four pixels' sums, see slope_windows.
+    __device__ __forceinline__ void add_steps(uint32_t k, const float *in, float *steps,
+                                              int channels) const
     {
-        const int at = owned[i];
-        const float2 s = where[at];
-        const float *from =
-            x + ((int)floorf(s.y) - top + 1) * X_PITCH + (int)floorf(s.x) - left + X_PAD;
+        const float *dy = in + (k & 0xffff), *x = in + U * ROOM + (k >> 16);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             if (u >= channels) break;
-            const float g = dy[u * ROOM + at];
-            const float *f = from + u * X_ROOM;
+            const float g = dy[u * ROOM];
+            const float *f = x + u * X_ROOM;
             const float f0 = f[0], f1 = f[1], f2 = f[X_PITCH], f3 = f[X_PITCH + 1];
-            steps[0] += g * (f1 - f0);
-            steps[1] += g * (f3 - f2);
-            steps[2] += g * (f2 - f0);
-            steps[3] += g * (f3 - f1);
+            steps[0] += MANY ? g * f0 : g * (f1 - f0);
+            steps[1] += MANY ? g * f1 : g * (f3 - f2);
+            steps[2] += MANY ? g * f2 : g * (f2 - f0);
+            steps[3] += MANY ? g * f3 : g * (f3 - f1);
         }
     }
     __device__ __forceinline__ spot spot_of(int number) const
@@ -491,10 +511,16 @@ struct affine_tile {
         at.q = q0 + number % PITCH;
         return at;
     }
-    __device__ __forceinline__ void put_steps(uint32_t i, const float *steps) const
+    __device__ __forceinline__ void put_steps(uint32_t i, const float *sum) const
     {
-        const int at = owned[i];
-        const float2 s = where[at];
+        const int at = (int)(owned[i] & 0xffff);
+        float2 s;
+        float steps[4];
+        if (!seen_from(at, s)) return;
+        steps[0] = MANY ? sum[1] - sum[0] : sum[0];
+        steps[1] = MANY ? sum[3] - sum[2] : sum[1];
+        steps[2] = MANY ? sum[2] - sum[0] : sum[2];
+        steps[3] = MANY ? sum[3] - sum[1] : sum[3];
         const float down = s.y - floorf(s.y), right = s.x - floorf(s.x);
         put_slopes<float>(a, spot_of(at).number(a), (1 - down) * steps[0] + down * steps[1],
                           (1 - right) * steps[2] + right * steps[3]);
@@ -502,12 +528,15 @@ struct affine_tile {
 };
 
 // A block a tile of AFFINE_WIDTH x AFFINE_HEIGHT elements; by_column and by_row count them.
+template <int U, int STAGES>
 __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
 {
     constexpr int ELEMENTS = AFFINE_WIDTH * AFFINE_HEIGHT / SPATIAL_THREADS;
-    affine_tile t(args.all);
+    typedef affine_tile<U, STAGES> tile;
+    tile t(args.all);
     const sampler_vector_args &a = t.a;
-    affine_tile::element e[ELEMENTS];
+    typename tile::element e[ELEMENTS];
+    float steps[AFFINE_KEPT][4];
     wd_wait_for_previous();
     const bool few = t.find_map(static_cast<const sampler_map *>(args.maps));
     if (threadIdx.x == 0) {
@@ -518,13 +547,12 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
     }
     if (!few) return;
     t.find_places();
-    t.clear();
+    t.clear(0);
     __syncthreads();
-    t.bring(0, min(affine_tile::U, a.channels));
+    t.bring(0, 0);
     t.look();
     __syncthreads();
     const uint32_t count = *t.count, kept = min(count, AFFINE_KEPT * SPATIAL_THREADS);
-    float steps[AFFINE_KEPT][4];
 #pragma unroll
     for (int i = 0; i < ELEMENTS; ++i) t.weigh(i, e[i]);
 #pragma unroll
@@ -532,25 +560,34 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
 #pragma unroll
         for (int s = 0; s < 4; ++s) steps[i][s] = 0;
     }
+    if constexpr (tile::MANY) {
+        __syncthreads();
+        t.clear(1);
+    }
     float *dx = static_cast<float *>(a.dx.data) + t.n * a.dx.image;
+    int stage = 0;
 #pragma unroll 1
-    for (int c = 0; c < a.channels; c += affine_tile::U) {
+    for (int c = 0; c < a.channels; c += U) {
         const int channels = a.channels - c;
+        const float *in = t.stages + stage * tile::STAGE;
         wd_copies_wait_all();
         __syncthreads();
+        if (tile::MANY && channels > U) t.bring(c + U, stage ^ 1);
 #pragma unroll
-        for (int i = 0; i < ELEMENTS; ++i) {
-            t.put_element(i, e[i], dx, channels);
-        }
+        for (int i = 0; i < ELEMENTS; ++i) t.put_element(i, e[i], in, dx, channels);
 #pragma unroll
         for (int i = 0; i < AFFINE_KEPT; ++i) {
             const uint32_t number = threadIdx.x + i * SPATIAL_THREADS;
-            if (number < kept) t.add_steps(number, steps[i], channels);
+            if (number >= kept) continue;
+            t.add_steps(t.owned[number], in, steps[i], channels);
         }
-        dx += affine_tile::U * a.dx.channel;
-        if (channels <= affine_tile::U) break;
-        __syncthreads();
-        t.bring(c + affine_tile::U, min(affine_tile::U, channels - affine_tile::U));
+        dx += U * a.dx.channel;
+        if (tile::MANY) {
+            stage ^= 1;
+        } else if (channels > U) {
+            __syncthreads();
+            t.bring(c + U, 0);
+        }
     }
 #pragma unroll
     for (int i = 0; i < AFFINE_KEPT; ++i) {
@@ -560,7 +597,7 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
 #pragma unroll 1
     for (uint32_t i = kept + threadIdx.x; i < count; i += SPATIAL_THREADS) { // there are too many
         sight<float> s;
-        const spot at = t.spot_of(t.owned[i]);
+        const spot at = t.spot_of((int)(t.owned[i] & 0xffff));
         s.template look<float>(a, at.number(a));
         put_place<float, 1>(a, at, s);
     }

@@ -107,8 +107,7 @@ static int64_t regions_of(const struct sampler_vector_args *a)
     return (int64_t)a->by_column.divisor * a->by_row.divisor * a->by_chunk.divisor;
 }
 
-/* Whether images are worth asking whether their grids are affine maps; sets the tiles of such. */
-static bool set_tiles(struct sampler_vector_args *a, int64_t images, int multiprocessors)
+bool wd_sampler_set_affine(struct sampler_vector_args *a, int64_t images, int multiprocessors)
 {
     a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, AFFINE_WIDTH));
     a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, AFFINE_HEIGHT));
@@ -150,7 +149,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a->by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a->columns, (int64_t)1 << a->box_column_log2));
     a->by_boxes = wd_fastdiv_of((uint32_t)boxes);
     tiles = args;
-    mapped = set_tiles(&tiles.all, images, processors);
+    mapped = wd_sampler_set_affine(&tiles.all, images, processors);
     if (mapped) args.maps = tiles.maps = call->workspace;
     a->boxes = (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map);
     set_region(a, area_log2);
@@ -173,8 +172,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
             const int64_t each = (int64_t)tiles.all.by_column.divisor * tiles.all.by_row.divisor;
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_fit_maps_f32], now * SPATIAL_PARTS,
                                   SPATIAL_THREADS, 0, &tiles));
-            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_affine_tiles_f32], now * each,
-                                  SPATIAL_THREADS, AFFINE_SHARED, &tiles));
+            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_affine_few_f32], now * each,
+                                  SPATIAL_THREADS, AFFINE_FEW_SHARED, &tiles));
         }
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_region_boxes_f32],
                               wd_least(lookers, wd_ceil_div(a->count, WARPS)), SPATIAL_THREADS, 0,
