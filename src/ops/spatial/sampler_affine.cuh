@@ -25,62 +25,6 @@ namespace {
 
 // ---- The gradients of the grid ----
 
-// U channels of a place: dy times the steps of the image within its cell, as in back_tile.
-template <class T, int U, class A>
-__device__ __forceinline__ void add_some_steps(const sampler_vector_args &a, const int *from,
-                                               const bool *in, const T *x, const T *dy, A *steps)
-{
-    T pixel[U][4], share[U];
-#pragma unroll
-    for (int u = 0; u < U; ++u) {
-        share[u] = dy[u * a.y.channel];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) pixel[u][i] = (x + u * a.x.channel)[from[i]];
-    }
-#pragma unroll
-    for (int u = 0; u < U; ++u) {
-        A f[4];
-        const A g = wd_widen(share[u]);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) f[i] = in[i] ? wd_widen(pixel[u][i]) : (A)0;
-        steps[0] += g * (f[1] - f[0]);
-        steps[1] += g * (f[3] - f[2]);
-        steps[2] += g * (f[2] - f[0]);
-        steps[3] += g * (f[3] - f[1]);
-    }
-}
-
-// U channels at a time.
-template <class T, int U = 3, class A>
-__device__ __forceinline__ void put_place(const sampler_vector_args &a, const spot &at,
-                                          const sight<A> &k)
-{
-    const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image;
-    const T *dy = element_of<T>(a.y, at);
-    A steps[4] = {0, 0, 0, 0};
-    int from[4], left = a.channels;
-    bool in[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        in[i] = k.has(a, i / 2, i % 2);
-        from[i] = in[i] ? (k.row + i / 2) * a.x.row + (k.column + i % 2) * a.x.column : 0;
-    }
-#pragma unroll 1
-    for (; U > 1 && left >= U; left -= U) {
-        add_some_steps<T, U>(a, from, in, x, dy, steps);
-        x += U * a.x.channel;
-        dy += U * a.y.channel;
-    }
-#pragma unroll 1
-    for (; left > 0; --left) {
-        add_some_steps<T, 1>(a, from, in, x, dy, steps);
-        x += a.x.channel;
-        dy += a.y.channel;
-    }
-    put_slopes<T>(a, at.number(a), (1 - k.down) * steps[0] + k.down * steps[1],
-                  (1 - k.right) * steps[2] + k.right * steps[3]);
-}
-
 // ---- The map of an image's grid ----
 
 // What a place looks at, as sight::coordinate has it.
@@ -199,23 +143,21 @@ __device__ __forceinline__ bool any_marked(const sampler_map *maps, uint32_t ima
 
 // ---- A tile ----
 
-// U channels of dy and x are in shared memory at a time, and in another STAGE those on their way: where places
-// look lies there before. With one stage all of that stays, for few channels.
-template <int U, int STAGES> struct affine_tile {
+struct affine_tile {
+    static constexpr int U = AFFINE_CHANNELS; // at most, all of them in shared memory
+
     static constexpr int WIDTH = AFFINE_WIDTH, HEIGHT = AFFINE_HEIGHT, PITCH = AFFINE_PITCH,
                          ROWS = AFFINE_ROWS, X_PITCH = AFFINE_X_PITCH, X_ROWS = AFFINE_HEIGHT + 2,
                          X_PAD = 4, WARPS = SPATIAL_THREADS / 32;
     static constexpr int ROOM = PITCH * ROWS, X_ROOM = X_PITCH * X_ROWS;
-    static constexpr int STAGE = U * (ROOM + X_ROOM); // dy, then x
-    static constexpr bool MANY = STAGES > 1;
-    static_assert(!MANY || STAGE >= 2 * ROOM, "where places look, in a stage");
+    static constexpr int ELEMENTS = WIDTH * HEIGHT / SPATIAL_THREADS;
     const sampler_vector_args &a;
     uint32_t n, in_batch;
     int top, left;
     sampler_map m;
     float reach_p, reach_q;  // of an element, in places
     int p0, q0, rows, units; // the places that may look at the tile, in 4 columns
-    float *stages;
+    float *dy, *x;
     float2 *where;   // what places look at
     uint32_t *owned; // the places of cells of the tile, in no order: where in dy and in x
     uint32_t *count; // of them
@@ -227,9 +169,10 @@ template <int U, int STAGES> struct affine_tile {
         top = (int)take_rest(b, a.by_row) * HEIGHT;
         in_batch = b;
         n = a.first_image + b;
-        stages = wd_dynamic_shared<float>();
-        where = reinterpret_cast<float2 *>(stages + STAGE);
-        owned = reinterpret_cast<uint32_t *>(stages + STAGE + (MANY ? STAGE : 2 * ROOM));
+        dy = wd_dynamic_shared<float>();
+        x = dy + U * ROOM;
+        where = reinterpret_cast<float2 *>(x + U * X_ROOM);
+        owned = reinterpret_cast<uint32_t *>(where + ROOM);
         count = owned + ROOM;
     }
 
@@ -278,24 +221,24 @@ template <int U, int STAGES> struct affine_tile {
     }
 
     // Zeros where nothing will be copied to.
-    __device__ __forceinline__ void clear(int stage) const
+    __device__ __forceinline__ void clear() const
     {
-        uint4 *const zero = reinterpret_cast<uint4 *>(stages + stage * STAGE);
+        uint4 *const zero = reinterpret_cast<uint4 *>(dy);
         const bool inside = p0 >= 0 && p0 + rows <= a.rows && q0 >= 0 &&
                             q0 + 4 * units <= a.columns && top > 0 && left > 0 &&
                             top + HEIGHT < a.height && left + WIDTH + X_PAD <= a.width;
         if (inside) return;
 #pragma unroll 1
-        for (int i = (int)threadIdx.x; i < STAGE / 4; i += SPATIAL_THREADS) {
+        for (int i = (int)threadIdx.x; i < U * (ROOM + X_ROOM) / 4; i += SPATIAL_THREADS) {
             zero[i] = make_uint4(0, 0, 0, 0);
         }
     }
     // Rows `row` .. of a plane and 4 * wide columns from `column` on, where they lie within it, of
-    // `channels` planes, side by side PITCH_OF apart.
+    // all channels, rows PITCH_OF apart, planes ROOM_OF.
     template <int PITCH_OF, int ROOM_OF>
     __device__ __forceinline__ void copy(const sampler_image &image, const float *plane, int height,
                                          int width, int row, int some, int column, int wide,
-                                         bool runs, int channels, float *to) const
+                                         bool runs, float *to) const
     {
         constexpr int SIDE = 16; // threads of a row
         const int c = column + (int)threadIdx.x % SIDE * 4;
@@ -308,14 +251,14 @@ template <int U, int STAGES> struct affine_tile {
             if (runs) {
 #pragma unroll
                 for (int u = 0; u < U; ++u) {
-                    if (u >= channels) break;
+                    if (u >= a.channels) break;
                     wd_copy_async<16, false>(put + u * ROOM_OF, from);
                     from += image.channel;
                 }
                 continue;
             }
 #pragma unroll 1
-            for (int u = 0; u < channels; ++u) {
+            for (int u = 0; u < a.channels; ++u) {
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
                     if ((uint32_t)(c + e) >= (uint32_t)width) continue;
@@ -326,16 +269,14 @@ template <int U, int STAGES> struct affine_tile {
             }
         }
     }
-    // U channels from c on, or those that there are, on their way.
-    __device__ __forceinline__ void bring(int c, int stage) const
+    // The tile's part of dy and of the image, on their way.
+    __device__ __forceinline__ void bring() const
     {
-        const int channels = min(U, a.channels - c);
-        const float *dy = static_cast<const float *>(a.y.data) + n * a.y.image + c * a.y.channel;
-        const float *x = static_cast<const float *>(a.x.data) + n * a.x.image + c * a.x.channel;
-        float *to = stages + stage * STAGE;
-        copy<PITCH, ROOM>(a.y, dy, a.rows, a.columns, p0, rows, q0, units, a.y.runs, channels, to);
-        copy<X_PITCH, X_ROOM>(a.x, x, a.height, a.width, top - 1, X_ROWS, left - X_PAD,
-                              (X_PAD + WIDTH) / 4 + 1, a.x.runs, channels, to + U * ROOM);
+        const float *from_y = static_cast<const float *>(a.y.data) + n * a.y.image;
+        const float *from_x = static_cast<const float *>(a.x.data) + n * a.x.image;
+        copy<PITCH, ROOM>(a.y, from_y, a.rows, a.columns, p0, rows, q0, units, a.y.runs, dy);
+        copy<X_PITCH, X_ROOM>(a.x, from_x, a.height, a.width, top - 1, X_ROWS, left - X_PAD,
+                              (X_PAD + WIDTH) / 4 + 1, a.x.runs, x);
     }
 
     // From where on, and up to where, coordinates have their cells among `some` from `from` on; the cell
@@ -425,9 +366,9 @@ template <int U, int STAGES> struct affine_tile {
             }
         }
     }
-    __device__ __forceinline__ float sum_of(const element &e, const float *dy) const
+    __device__ __forceinline__ float sum_of(const element &e, int u) const
     {
-        const float *from = dy + e.from;
+        const float *from = dy + u * ROOM + e.from;
         float sum = 0;
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
@@ -440,103 +381,76 @@ template <int U, int STAGES> struct affine_tile {
         }
         return sum;
     }
-    // What a place looks at; whether there is one.
-    __device__ __forceinline__ bool seen_from(int at, float2 &s) const
-    {
-        const spot k = spot_of(at);
-        if ((uint32_t)k.p >= (uint32_t)a.rows || (uint32_t)k.q >= (uint32_t)a.columns) return false;
-        s = MANY ? looked_at(a, grid_of(a, n), k.p * a.columns + k.q) : where[at];
-        return true;
-    }
     // The same by those places alone that look at the element.
-    __device__ __forceinline__ float sum_again(int from, int w, int h, const float *dy) const
+    __device__ __forceinline__ float sum_again(int from, int w, int h, int u) const
     {
         float sum = 0;
 #pragma unroll 1
         for (int i = 0; i < 12; ++i) {
             const int at = from + i / 4 * PITCH + i % 4;
-            float2 s;
-            if (!seen_from(at, s)) continue;
+            const float2 s = where[at];
             const float right = s.x - floorf(s.x), down = s.y - floorf(s.y);
             const int c = w - (int)floorf(s.x), r = h - (int)floorf(s.y);
             if (((c | r) & ~1) != 0 || !is_in(s.x, own_part(a.width, 0, a.width)) ||
                 !is_in(s.y, own_part(a.height, 0, a.height))) {
                 continue;
             }
-            sum += (r ? down : 1 - down) * (c ? right : 1 - right) * dy[at];
+            sum += (r ? down : 1 - down) * (c ? right : 1 - right) * dy[u * ROOM + at];
         }
         return sum;
     }
-    // An element, of some channels of dx.
-    __device__ __forceinline__ void put_element(int number, const element &e, const float *dy,
-                                                float *dx, int channels) const
+    // An element, of all channels.
+    __device__ __forceinline__ void put_element(int number, const element &e) const
     {
         const int w = column_of_element(), h = row_of_element(number);
         if (h >= a.height || w >= a.width) return;
-        float *to = dx + ((int64_t)h * a.dx.row + (int64_t)w * a.dx.column);
+        float *to = static_cast<float *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
+                    (int64_t)w * a.dx.column;
         const factors<float> f = {a.alpha32, a.beta32};
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (u >= channels) break;
-            float sum = sum_of(e, dy + u * ROOM);
-            if (!(fabsf(sum) <= 3e38f)) sum = sum_again(e.from, w, h, dy + u * ROOM);
+            if (u >= a.channels) break;
+            float sum = sum_of(e, u);
+            if (!(fabsf(sum) <= 3e38f)) sum = sum_again(e.from, w, h, u);
             if (a.blends) put_value<float, true>(a, f, to, sum);
             else put_value<float, false>(a, f, to, sum);
             to += a.dx.channel;
         }
     }
 
-    // The steps of a place of the tile's own, as in back_tile; of many channels the four pixels' sums, see slope_windows.
-    __device__ __forceinline__ void add_steps(uint32_t k, const float *in, float *steps,
-                                              int channels) const
-    {
-        const float *dy = in + (k & 0xffff), *x = in + U * ROOM + (k >> 16);
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (u >= channels) break;
-            const float g = dy[u * ROOM];
-            const float *f = x + u * X_ROOM;
-            const float f0 = f[0], f1 = f[1], f2 = f[X_PITCH], f3 = f[X_PITCH + 1];
-            steps[0] += MANY ? g * f0 : g * (f1 - f0);
-            steps[1] += MANY ? g * f1 : g * (f3 - f2);
-            steps[2] += MANY ? g * f2 : g * (f2 - f0);
-            steps[3] += MANY ? g * f3 : g * (f3 - f1);
-        }
-    }
-    __device__ __forceinline__ spot spot_of(int number) const
-    {
-        spot at;
-        at.n = n;
-        at.p = p0 + number / PITCH;
-        at.q = q0 + number % PITCH;
-        return at;
-    }
-    __device__ __forceinline__ void put_steps(uint32_t i, const float *sum) const
+    // The gradients of place i of the tile's own, from its steps as in back_tile.
+    __device__ __forceinline__ void put_own(uint32_t i) const
     {
         const int at = (int)(owned[i] & 0xffff);
-        float2 s;
-        float steps[4];
-        if (!seen_from(at, s)) return;
-        steps[0] = MANY ? sum[1] - sum[0] : sum[0];
-        steps[1] = MANY ? sum[3] - sum[2] : sum[1];
-        steps[2] = MANY ? sum[2] - sum[0] : sum[2];
-        steps[3] = MANY ? sum[3] - sum[1] : sum[3];
+        const float *f = x + (owned[i] >> 16);
+        const float2 s = where[at];
         const float down = s.y - floorf(s.y), right = s.x - floorf(s.x);
-        put_slopes<float>(a, spot_of(at).number(a), (1 - down) * steps[0] + down * steps[1],
+        float steps[4] = {0, 0, 0, 0};
+        spot k;
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            if (u >= a.channels) break;
+            const float g = dy[u * ROOM + at];
+            const float f0 = f[0], f1 = f[1], f2 = f[X_PITCH], f3 = f[X_PITCH + 1];
+            steps[0] += g * (f1 - f0);
+            steps[1] += g * (f3 - f2);
+            steps[2] += g * (f2 - f0);
+            steps[3] += g * (f3 - f1);
+            f += X_ROOM;
+        }
+        k.n = n;
+        k.p = p0 + at / PITCH;
+        k.q = q0 + at % PITCH;
+        put_slopes<float>(a, k.number(a), (1 - down) * steps[0] + down * steps[1],
                           (1 - right) * steps[2] + right * steps[3]);
     }
 };
 
 // A block a tile of AFFINE_WIDTH x AFFINE_HEIGHT elements; by_column and by_row count them.
-template <int U, int STAGES>
 __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
 {
-    constexpr int ELEMENTS = AFFINE_WIDTH * AFFINE_HEIGHT / SPATIAL_THREADS;
-    typedef affine_tile<U, STAGES> tile;
-    tile t(args.all);
-    const sampler_vector_args &a = t.a;
-    typename tile::element e[ELEMENTS];
-    float steps[AFFINE_KEPT][4];
+    affine_tile t(args.all);
+    affine_tile::element e[affine_tile::ELEMENTS];
     wd_wait_for_previous();
     const bool few = t.find_map(static_cast<const sampler_map *>(args.maps));
     if (threadIdx.x == 0) {
@@ -547,60 +461,20 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
     }
     if (!few) return;
     t.find_places();
-    t.clear(0);
+    t.clear();
     __syncthreads();
-    t.bring(0, 0);
+    t.bring();
     t.look();
     __syncthreads();
-    const uint32_t count = *t.count, kept = min(count, AFFINE_KEPT * SPATIAL_THREADS);
+    const uint32_t count = *t.count;
 #pragma unroll
-    for (int i = 0; i < ELEMENTS; ++i) t.weigh(i, e[i]);
+    for (int i = 0; i < affine_tile::ELEMENTS; ++i) t.weigh(i, e[i]);
+    wd_copies_wait_all();
+    __syncthreads();
 #pragma unroll
-    for (int i = 0; i < AFFINE_KEPT; ++i) {
-#pragma unroll
-        for (int s = 0; s < 4; ++s) steps[i][s] = 0;
-    }
-    if constexpr (tile::MANY) {
-        __syncthreads();
-        t.clear(1);
-    }
-    float *dx = static_cast<float *>(a.dx.data) + t.n * a.dx.image;
-    int stage = 0;
+    for (int i = 0; i < affine_tile::ELEMENTS; ++i) t.put_element(i, e[i]);
 #pragma unroll 1
-    for (int c = 0; c < a.channels; c += U) {
-        const int channels = a.channels - c;
-        const float *in = t.stages + stage * tile::STAGE;
-        wd_copies_wait_all();
-        __syncthreads();
-        if (tile::MANY && channels > U) t.bring(c + U, stage ^ 1);
-#pragma unroll
-        for (int i = 0; i < ELEMENTS; ++i) t.put_element(i, e[i], in, dx, channels);
-#pragma unroll
-        for (int i = 0; i < AFFINE_KEPT; ++i) {
-            const uint32_t number = threadIdx.x + i * SPATIAL_THREADS;
-            if (number >= kept) continue;
-            t.add_steps(t.owned[number], in, steps[i], channels);
-        }
-        dx += U * a.dx.channel;
-        if (tile::MANY) {
-            stage ^= 1;
-        } else if (channels > U) {
-            __syncthreads();
-            t.bring(c + U, 0);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < AFFINE_KEPT; ++i) {
-        const uint32_t number = threadIdx.x + i * SPATIAL_THREADS;
-        if (number < kept) t.put_steps(number, steps[i]);
-    }
-#pragma unroll 1
-    for (uint32_t i = kept + threadIdx.x; i < count; i += SPATIAL_THREADS) { // there are too many
-        sight<float> s;
-        const spot at = t.spot_of((int)(t.owned[i] & 0xffff));
-        s.template look<float>(a, at.number(a));
-        put_place<float, 1>(a, at, s);
-    }
+    for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) t.put_own(i);
 }
 
 } // namespace

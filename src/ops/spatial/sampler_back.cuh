@@ -10,7 +10,7 @@
 #ifndef WD_OPS_SPATIAL_SAMPLER_BACK_CUH
 #define WD_OPS_SPATIAL_SAMPLER_BACK_CUH
 
-#include "ops/spatial/sampler_affine.cuh"
+#include "ops/spatial/sampler_back_tile.cuh"
 
 namespace {
 
@@ -89,6 +89,7 @@ __device__ __forceinline__ void back_many(back_tile<T> &tile, uint32_t count, ui
     constexpr int P = pack_of<T>;
     const sampler_vector_args &a = tile.a;
     const bool whole = next >= tile.candidates;
+    const bool lost = tile.first && !a.boxes;
 #pragma unroll 1
     for (int c = 0; c < a.channels; c += P) {
         A sums[P];
@@ -106,7 +107,7 @@ __device__ __forceinline__ void back_many(back_tile<T> &tile, uint32_t count, ui
             __syncthreads();
             tile.collect_element(sums);
             if (next >= tile.candidates) break;
-            count = tile.collect(next, c == 0 && tile.lost);
+            count = tile.collect(next, c == 0 && lost);
         }
         if (tile.own_element(to, c)) put_pack<T>(a, a.dx, to, a.channels - c, sums);
     }
@@ -138,25 +139,19 @@ __device__ __forceinline__ void back_many(back_tile<T> &tile, uint32_t count, ui
     }
 }
 
-// Where there are maps, which see to places that see nothing, only images that are marked.
-template <class T> __device__ __forceinline__ void back_tiles(const sampler_affine_args &args)
+template <class T> __device__ __forceinline__ void back_tiles(const sampler_vector_args &a)
 {
-    const sampler_vector_args &a = args.all;
     __shared__ uint32_t scratch[SPATIAL_THREADS / 32 + 1];
     __shared__ int many;
     back_tile<T> tile(a, scratch);
     stager<T, 2> image;
     uint32_t next = 0;
     wd_wait_for_previous();
-    if (args.maps) {
-        tile.lost = false;
-        if (!__ldcg(&static_cast<const sampler_map *>(args.maps)[tile.in_batch].marked)) return;
-    }
     image.find(a.x, a.height, a.width, tile.frame);
     image.load(a.x, tile.channel_of(a.x, 0), a.channels);
     tile.find_boxes();
     if (threadIdx.x == 0) many = 0;
-    const uint32_t count = tile.collect(next, tile.lost);
+    const uint32_t count = tile.collect(next, tile.first && !a.boxes);
     const int c = tile.own_cell();
     const uint32_t own = tile.begin[c + 2] - tile.begin[c] + tile.begin[c + tile.across + 2] -
                          tile.begin[c + tile.across];

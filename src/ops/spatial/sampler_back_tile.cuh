@@ -44,11 +44,8 @@ __device__ __forceinline__ void box_corner(const sampler_vector_args &a, uint32_
     at.p = (int)b << a.box_row_log2;
 }
 
-// A warp a box: where in the image its places look, and the gradients of those that see nothing. Where there
-// are maps, which see to the latter, only those of images that are marked.
-template <class T>
-__device__ __forceinline__ void sampler_boxes(const sampler_vector_args &a,
-                                              const void *maps = nullptr)
+// A warp a box: where in the image its places look, and the gradients of those that see nothing.
+template <class T> __device__ __forceinline__ void sampler_boxes(const sampler_vector_args &a)
 {
     uint32_t box = (blockIdx.x * SPATIAL_THREADS + threadIdx.x) / 32;
     const uint32_t number = box;
@@ -57,7 +54,6 @@ __device__ __forceinline__ void sampler_boxes(const sampler_vector_args &a,
     wd_wait_for_previous();
     if (box >= a.count) return;
     const uint32_t b = take_rest(box, a.by_boxes);
-    if (maps && !__ldcg(&static_cast<const sampler_map *>(maps)[box].marked)) return;
     at.n = a.first_image + box;
     box_corner(a, b, corner);
     for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
@@ -67,7 +63,7 @@ __device__ __forceinline__ void sampler_boxes(const sampler_vector_args &a,
         if (at.p >= a.rows || at.q >= a.columns) continue;
         k.template look<T>(a, at.number(a));
         own.add(k);
-        if (!k.seen && !maps) put_lost<T>(a, at, k);
+        if (!k.seen) put_lost<T>(a, at, k);
     }
     own.of_warp();
     if (threadIdx.x % 32 == 0) {
@@ -109,7 +105,7 @@ template <class T> struct back_tile {
     int across;      // cells of a row: one more than elements
     rectangle frame; // the tile and what is around it
     int cells;
-    bool lost; // whether it sees to the places that see nothing
+    bool first; // that of the image
     uint4 *dy, *x;
     A *fraction, *slope; // of a place: down and right; and its steps
     uint32_t *place;
@@ -126,7 +122,7 @@ template <class T> struct back_tile {
         const int room = a.room;
         left = (int)take_rest(b, a.by_column) << a.lanes_log2;
         top = (int)take_rest(b, a.by_row) * (SPATIAL_THREADS >> a.lanes_log2);
-        lost = top == 0 && left == 0 && !a.boxes;
+        first = top == 0 && left == 0;
         in_batch = b;
         n = a.first_image + b;
         across = (1 << a.lanes_log2) + 1;

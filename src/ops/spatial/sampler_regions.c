@@ -2,7 +2,8 @@
  *
  * The gradients of the sampler on the GPU where there are few channels or narrow images, in fp32: a warp
  * a region of the image. There are two launches, the first of which finds where parts of the grid look;
- * the scratch holds that. All sums have one order. No state. */
+ * the scratch holds that. Of up to three channels two launches before take the images whose grid is an affine
+ * map, or nearly. All sums have one order. No state. */
 #include "base/sizes.h"
 #include "base/status.h"
 #include "ops/spatial/spatial_vector.h"
@@ -25,9 +26,9 @@ enum {
     AREA_LOG2 = 8,     /* elements of a region */
     AREA_LEAST_LOG2 = 5,
     COLUMNS_LOG2 = 5,
-    SUMS = 3072,      /* of a warp: 12 KiB */
-    MAPPED_LEAST = 2, /* tiles a processor: fewer do not pay for two more launches */
-    LOOKERS = 8,      /* blocks a processor that look for marked images */
+    SUMS = 3072,       /* of a warp: 12 KiB */
+    MAPPED_LEAST = 16, /* tiles a processor: fewer do not pay for two more launches */
+    LOOKERS = 8,       /* blocks a processor that look for marked images */
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
 };
 
@@ -107,16 +108,18 @@ static int64_t regions_of(const struct sampler_vector_args *a)
     return (int64_t)a->by_column.divisor * a->by_row.divisor * a->by_chunk.divisor;
 }
 
-bool wd_sampler_set_affine(struct sampler_vector_args *a, int64_t images, int multiprocessors)
+/* Whether images are worth asking whether their grids are affine maps; sets the tiles of such. */
+static bool set_tiles(struct sampler_vector_args *a, int64_t images, int multiprocessors)
 {
     a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, AFFINE_WIDTH));
     a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, AFFINE_HEIGHT));
     a->by_line = wd_fastdiv_of((uint32_t)a->columns);
     a->x.runs = wd_sampler_is_wide(&a->x, a->width, sizeof(float));
     a->y.runs = wd_sampler_is_wide(&a->y, a->columns, sizeof(float));
-    return a->x.column == 1 && a->y.column == 1 && a->rows > 1 && a->columns > 1 &&
-           a->width >= AFFINE_WIDTH && a->height >= AFFINE_HEIGHT && a->width <= AFFINE_SIDE &&
-           a->height <= AFFINE_SIDE && a->rows <= AFFINE_SIDE && a->columns <= AFFINE_SIDE &&
+    return a->channels <= AFFINE_CHANNELS && a->x.column == 1 && a->y.column == 1 && a->rows > 1 &&
+           a->columns > 1 && a->width >= AFFINE_WIDTH && a->height >= AFFINE_HEIGHT &&
+           a->width <= AFFINE_SIDE && a->height <= AFFINE_SIDE && a->rows <= AFFINE_SIDE &&
+           a->columns <= AFFINE_SIDE &&
            images * a->by_column.divisor * a->by_row.divisor >=
                (int64_t)MAPPED_LEAST * multiprocessors;
 }
@@ -149,7 +152,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a->by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a->columns, (int64_t)1 << a->box_column_log2));
     a->by_boxes = wd_fastdiv_of((uint32_t)boxes);
     tiles = args;
-    mapped = wd_sampler_set_affine(&tiles.all, images, processors);
+    mapped = set_tiles(&tiles.all, images, processors);
     if (mapped) args.maps = tiles.maps = call->workspace;
     a->boxes = (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map);
     set_region(a, area_log2);
@@ -172,15 +175,14 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
             const int64_t each = (int64_t)tiles.all.by_column.divisor * tiles.all.by_row.divisor;
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_fit_maps_f32], now * SPATIAL_PARTS,
                                   SPATIAL_THREADS, 0, &tiles));
-            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_affine_few_f32], now * each,
-                                  SPATIAL_THREADS, AFFINE_FEW_SHARED, &tiles));
+            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_affine_tiles_f32], now * each,
+                                  SPATIAL_THREADS, AFFINE_SHARED, &tiles));
         }
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_region_boxes_f32],
                               wd_least(lookers, wd_ceil_div(a->count, WARPS)), SPATIAL_THREADS, 0,
                               &args));
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32],
-                              wd_least(lookers, now * blocks), SPATIAL_THREADS, (uint32_t)shared,
-                              &args));
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32], now * blocks,
+                              SPATIAL_THREADS, (uint32_t)shared, &args));
     }
     return CUDNN_STATUS_SUCCESS;
 }

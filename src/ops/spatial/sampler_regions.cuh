@@ -16,6 +16,62 @@ namespace {
 
 // ---- The gradients of the grid ----
 
+// U channels of a place: dy times the steps of the image within its cell, as in back_tile.
+template <class T, int U, class A>
+__device__ __forceinline__ void add_some_steps(const sampler_vector_args &a, const int *from,
+                                               const bool *in, const T *x, const T *dy, A *steps)
+{
+    T pixel[U][4], share[U];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        share[u] = dy[u * a.y.channel];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) pixel[u][i] = (x + u * a.x.channel)[from[i]];
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        A f[4];
+        const A g = wd_widen(share[u]);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) f[i] = in[i] ? wd_widen(pixel[u][i]) : (A)0;
+        steps[0] += g * (f[1] - f[0]);
+        steps[1] += g * (f[3] - f[2]);
+        steps[2] += g * (f[2] - f[0]);
+        steps[3] += g * (f[3] - f[1]);
+    }
+}
+
+// U channels at a time.
+template <class T, int U = 3, class A>
+__device__ __forceinline__ void put_place(const sampler_vector_args &a, const spot &at,
+                                          const sight<A> &k)
+{
+    const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image;
+    const T *dy = element_of<T>(a.y, at);
+    A steps[4] = {0, 0, 0, 0};
+    int from[4], left = a.channels;
+    bool in[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        in[i] = k.has(a, i / 2, i % 2);
+        from[i] = in[i] ? (k.row + i / 2) * a.x.row + (k.column + i % 2) * a.x.column : 0;
+    }
+#pragma unroll 1
+    for (; U > 1 && left >= U; left -= U) {
+        add_some_steps<T, U>(a, from, in, x, dy, steps);
+        x += U * a.x.channel;
+        dy += U * a.y.channel;
+    }
+#pragma unroll 1
+    for (; left > 0; --left) {
+        add_some_steps<T, 1>(a, from, in, x, dy, steps);
+        x += a.x.channel;
+        dy += a.y.channel;
+    }
+    put_slopes<T>(a, at.number(a), (1 - k.down) * steps[0] + k.down * steps[1],
+                  (1 - k.right) * steps[2] + k.right * steps[3]);
+}
+
 // Place i of a box whose first place is `corner`; whether it is one.
 __device__ __forceinline__ bool place_of(const sampler_vector_args &a, const spot &corner, int i,
                                          spot &at)
@@ -287,11 +343,12 @@ template <class T> struct region {
     }
 };
 
-// The regions of block `block` of all images.
-template <class T>
-__device__ __forceinline__ void back_some_regions(const sampler_affine_args &args, uint32_t block)
+// Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
+// image, by_position its blocks. Where there are maps, only images that are marked.
+template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)
 {
     const sampler_vector_args &a = args.all;
+    uint32_t block = blockIdx.x;
     typedef typename accumulator<T>::type A;
     constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
     const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32;
@@ -308,10 +365,11 @@ __device__ __forceinline__ void back_some_regions(const sampler_affine_args &arg
     own.first = (int)number * a.chunk;
     const uint32_t given = block * boxes; // of this image
     if (own.first >= a.channels) return;
-    if (args.maps && !__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
 #pragma unroll 1
     for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
     __syncwarp();
+    wd_wait_for_previous();
+    if (args.maps && !__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
 #pragma unroll 1
     for (uint32_t base = 0; base < boxes; base += 32) {
         const bool near =
@@ -326,20 +384,6 @@ __device__ __forceinline__ void back_some_regions(const sampler_affine_args &arg
     own.add(own.filled);
     if (a.blends) own.template put_sums<true>();
     else own.template put_sums<false>();
-    __syncwarp();
-}
-
-// Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
-// image, by_position its blocks. Where there are maps, only images that are marked.
-template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)
-{
-    wd_wait_for_previous();
-    if (args.maps && !any_marked(static_cast<const sampler_map *>(args.maps), args.images)) return;
-#pragma unroll 1
-    for (uint32_t block = blockIdx.x; block < args.images * args.all.by_position.divisor;
-         block += gridDim.x) {
-        back_some_regions<T>(args, block);
-    }
 }
 
 } // namespace

@@ -45,16 +45,10 @@ static int64_t boxes_of(const struct wd_tensor *grid, int *row_log2, int *column
     }
 }
 
-/* Scratch of an image: its boxes and, whether or not it is needed, its map. */
-static int64_t bytes_of(int64_t boxes)
-{
-    return boxes * BOX_BYTES + (int64_t)sizeof(struct sampler_map);
-}
-
-/* Images whose scratch there is room for at once. */
+/* Images whose boxes there is room for at once. */
 static int64_t boxed_images(const struct wd_tensor *grid, int64_t boxes)
 {
-    return wd_least(BOXES_BYTES / bytes_of(boxes), grid->dim[0]);
+    return boxes ? wd_least(BOXES_BYTES / (BOX_BYTES * boxes), grid->dim[0]) : grid->dim[0];
 }
 
 static int64_t backward_workspace(const struct wd_problem *problem)
@@ -62,7 +56,7 @@ static int64_t backward_workspace(const struct wd_problem *problem)
     const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
     int row_log2, column_log2;
     int64_t boxes = boxes_of(grid, &row_log2, &column_log2);
-    return boxed_images(grid, boxes) * bytes_of(boxes);
+    return boxed_images(grid, boxes) * boxes * BOX_BYTES;
 }
 
 /* Room for the places that a tile of the image will see, where places are spread evenly, and half as
@@ -99,59 +93,43 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t number = wd_most(bytes, (int64_t)sizeof(float)); /* of the accumulator */
     const int64_t images = x->dim[0];
-    struct sampler_affine_args args = {
-        .all = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID)),
-    };
-    struct sampler_affine_args mapped;
-    struct sampler_vector_args *const a = &args.all;
-    int64_t boxes = boxes_of(grid, &a->box_row_log2, &a->box_column_log2);
+    struct sampler_vector_args a = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID));
+    int64_t boxes = boxes_of(grid, &a.box_row_log2, &a.box_column_log2);
     int64_t batch = boxed_images(grid, boxes);
     int64_t tiles;
     int lines;
-    a->x = wd_sampler_image(call, SAMPLER_BACK_X);
-    a->y = wd_sampler_image(call, SAMPLER_BACK_DY);
-    a->dx = wd_sampler_image(call, SAMPLER_BACK_DX);
-    a->x.runs = wd_sampler_has_runs(&a->x, a->channels, bytes);
-    a->y.runs = wd_sampler_has_runs(&a->y, a->channels, bytes);
-    a->dx.runs = wd_sampler_has_runs(&a->dx, a->channels, bytes);
-    a->dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
-    wd_sampler_back_scalars(call, a);
-    a->streaming =
-        wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
-    a->by_line = wd_fastdiv_of((uint32_t)a->columns);
-    a->boxes = boxes ? (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map) : NULL;
-    a->by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a->columns, (int64_t)1 << a->box_column_log2));
-    a->by_boxes = wd_fastdiv_of((uint32_t)(boxes ? boxes : (int64_t)a->rows * a->columns));
-    mapped = args;
-    if (type == 0 && wd_sampler_set_affine(&mapped.all, images, queue->device->multiprocessors)) {
-        mapped.maps = args.maps = call->workspace;
-    }
-    a->lanes_log2 = (int32_t)wd_most(wd_spatial_log2(a->width, LINE_LOG2), LINE_LEAST_LOG2);
-    lines = SPATIAL_THREADS >> a->lanes_log2;
-    a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, 1 << a->lanes_log2));
-    a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, lines));
-    tiles = (int64_t)a->by_column.divisor * a->by_row.divisor;
+    a.x = wd_sampler_image(call, SAMPLER_BACK_X);
+    a.y = wd_sampler_image(call, SAMPLER_BACK_DY);
+    a.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
+    a.x.runs = wd_sampler_has_runs(&a.x, a.channels, bytes);
+    a.y.runs = wd_sampler_has_runs(&a.y, a.channels, bytes);
+    a.dx.runs = wd_sampler_has_runs(&a.dx, a.channels, bytes);
+    a.dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
+    wd_sampler_back_scalars(call, &a);
+    a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
+    a.by_line = wd_fastdiv_of((uint32_t)a.columns);
+    a.boxes = boxes ? call->workspace : NULL;
+    a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
+    a.by_boxes = wd_fastdiv_of((uint32_t)(boxes ? boxes : (int64_t)a.rows * a.columns));
+    a.lanes_log2 = (int32_t)wd_most(wd_spatial_log2(a.width, LINE_LOG2), LINE_LEAST_LOG2);
+    lines = SPATIAL_THREADS >> a.lanes_log2;
+    a.by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a.width, 1 << a.lanes_log2));
+    a.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a.height, lines));
+    tiles = (int64_t)a.by_column.divisor * a.by_row.divisor;
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / tiles);
-    a->room = (int32_t)room_of(a, number, queue->device);
+    a.room = (int32_t)room_of(&a, number, queue->device);
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
-        a->first_image = mapped.all.first_image = (uint32_t)first;
-        a->count = (uint32_t)(now * boxes);
-        if (mapped.maps) {
-            const int64_t each = (int64_t)mapped.all.by_column.divisor * mapped.all.by_row.divisor;
-            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_fit_maps_of_many_f32],
-                                  now * SPATIAL_PARTS, SPATIAL_THREADS, 0, &mapped));
-            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_affine_many_f32], now * each,
-                                  SPATIAL_THREADS, AFFINE_MANY_SHARED, &mapped));
-        }
+        a.first_image = (uint32_t)first;
+        a.count = (uint32_t)(now * boxes);
         if (boxes) {
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sampler_boxes_f32 + type],
-                                  wd_ceil_div(a->count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
-                                  &args));
+                                  wd_ceil_div(a.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
+                                  &a));
         }
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_tiles_f32 + type], now * tiles,
                               SPATIAL_THREADS,
-                              (uint32_t)wd_back_bytes(a->lanes_log2, a->room, number), &args));
+                              (uint32_t)wd_back_bytes(a.lanes_log2, a.room, number), &a));
     }
     return CUDNN_STATUS_SUCCESS;
 }

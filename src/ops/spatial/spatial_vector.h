@@ -102,8 +102,4 @@ bool wd_sampler_lies_in_runs(const struct wd_tensor *t, int d);
 int64_t wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
                               int64_t capacity, int64_t most, int64_t bytes);
 
-/* Whether images are worth asking whether their grids are affine maps: see sampler_affine.cuh. Sets the
- * tiles of such. */
-bool wd_sampler_set_affine(struct sampler_vector_args *a, int64_t images, int multiprocessors);
-
 #endif

@@ -141,17 +141,15 @@ enum {
     SPATIAL_PARTS = 16, /* of a grid whose map is fitted */
     AFFINE_WIDTH = 32,  /* a block's elements */
     AFFINE_HEIGHT = 16,
-    AFFINE_PITCH = 56, /* places that may look at a tile */
+    AFFINE_CHANNELS = 3, /* at most */
+    AFFINE_PITCH = 56,   /* places that may look at a tile */
     AFFINE_ROWS = 40,
     AFFINE_X_PITCH = 48, /* the image around the tile */
-    AFFINE_KEPT = 3,     /* places of a thread */
     AFFINE_SIDE = 4096,  /* rows and columns at most, of image and grid: fp32 has places of them */
-    AFFINE_STAGE = 4 * (AFFINE_PITCH * AFFINE_ROWS + AFFINE_X_PITCH * (AFFINE_HEIGHT + 2)),
-    AFFINE_LISTED = 4 * AFFINE_PITCH * AFFINE_ROWS + 16,
-    AFFINE_FEW = 3, /* channels at once, where there are few */
-    AFFINE_FEW_SHARED = AFFINE_FEW * AFFINE_STAGE + 8 * AFFINE_PITCH * AFFINE_ROWS + AFFINE_LISTED,
-    AFFINE_MANY = 2, /* and as many on their way */
-    AFFINE_MANY_SHARED = 2 * AFFINE_MANY * AFFINE_STAGE + AFFINE_LISTED,
+    /* dy and x, where places look, those that are the tile's own, and how many these are */
+    AFFINE_SHARED =
+        4 * AFFINE_CHANNELS * (AFFINE_PITCH * AFFINE_ROWS + AFFINE_X_PITCH * (AFFINE_HEIGHT + 2)) +
+        12 * AFFINE_PITCH * AFFINE_ROWS + 16,
 };
 
 /* The affine map from an image's coordinates to its grid's (p its rows, q its columns), and how far off
