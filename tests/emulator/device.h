@@ -160,6 +160,11 @@ static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t pick)
     return word;
 }
 
+static inline float __saturatef(float x)
+{
+    return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; // 0 of NaN
+}
+
 template <class T> static inline T __ldg(const T *from)
 {
     return *from;

@@ -201,9 +201,9 @@ static double turned_place(int extent, double along, double across)
     return extent > 1 ? 2.0 * s / (extent - 1) - 1.0 : s - 0.5;
 }
 
-static void fill_turned(const struct spatial_call *c, const struct spatial_shape *s)
+static void fill_turned(const struct spatial_call *c, const struct spatial_shape *s, int first)
 {
-    for (int64_t i = 0; 2 * i + c->skip < c->grid->count; ++i) {
+    for (int64_t i = (int64_t)first * s->p * s->q; 2 * i + c->skip < c->grid->count; ++i) {
         double u = (double)(i % s->q) / s->q;
         double v = (double)(i / s->q % s->p) / s->p;
         c->grid->value[c->skip + 2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, v));
@@ -249,8 +249,9 @@ static struct part *image_part(const struct walk *walk, int skip, cudnnDataType_
                   : part_input(dtype, 4, dim, layout, extra, -4.0, 4.0);
 }
 
-/* Where the places of a case look: anywhere, all at one place, or as a turned grid. */
-enum places { ANYWHERE, ONE_PLACE, TURNED };
+/* Where the places of a case look: anywhere, all at one place, as a turned grid, as one in all images but
+ * the first, or as one while some elements of dy are NaN. */
+enum places { ANYWHERE, ONE_PLACE, TURNED, TURNED_REST, TURNED_NAN };
 
 static void sampler_case(const struct walk *walk, cudnnDataType_t dtype,
                          const struct spatial_shape *s, bool plain, enum places places)
@@ -272,7 +273,7 @@ static void sampler_case(const struct walk *walk, cudnnDataType_t dtype,
     c.x = image_part(walk, x_skip, dtype, x_dim, layout, x_extra, false, false);
     c.grid = tensor_input(dtype, 2, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
     fill_grid(&c, s, !plain);
-    if (places == TURNED) fill_turned(&c, s);
+    if (places >= TURNED) fill_turned(&c, s, places == TURNED_REST);
     if (places == ONE_PLACE) {
         for (int64_t i = 0; i < c.grid->count; ++i) c.grid->value[i] = 0.25 + (double)(i % 2) / 8;
         tensor_write(c.grid);
@@ -282,6 +283,10 @@ static void sampler_case(const struct walk *walk, cudnnDataType_t dtype,
     if (run_call(forward, &c)) check_forward(&c, s, before);
     free(before);
     c.dy = image_part(walk, y_skip, dtype, y_dim, layout, y_extra, false, false);
+    for (int64_t i = 5; places == TURNED_NAN && i < c.dy->whole->count; i += 1031) {
+        c.dy->whole->value[i] = NAN;
+    }
+    tensor_write(c.dy->whole);
     c.dx = image_part(walk, x_skip, dtype, x_dim, layout, x_extra, true, c.beta == 0.0);
     c.dgrid = old_or_poison(dtype, 2, grid_dim, c.beta_grid == 0.0 && c.skip == 0);
     c.y->whole->output = false;
@@ -343,6 +348,14 @@ static void large_samplers(void)
         {"column", CUDNN_DATA_FLOAT, {1, 32, 300, 1, 9000, 1}, 0, TURNED, &nchw},
         {"one_pixel", CUDNN_DATA_FLOAT, {2, 16, 1, 1, 93, 97}, 0, ANYWHERE, &nchw},
         {"many_places", CUDNN_DATA_FLOAT, {2, 1, 200, 150, 680, 600}, 0, TURNED, &nchw},
+        /* grids that are affine maps, or some of them: also where all processors have blocks */
+        {"mapped", CUDNN_DATA_FLOAT, {2, 2, 90, 100, 80, 88}, 88, TURNED, &nchw},
+        {"mapped_three", CUDNN_DATA_FLOAT, {2, 3, 96, 128, 96, 128}, 88, TURNED, &nchw},
+        {"mapped_odd", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 106, TURNED, &odd},
+        {"mapped_reduced", CUDNN_DATA_FLOAT, {2, 1, 150, 160, 66, 88}, 43, TURNED, &nchw},
+        {"mapped_blended", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, TURNED, &blended},
+        {"mapped_some", CUDNN_DATA_FLOAT, {3, 2, 90, 100, 80, 88}, 88, TURNED_REST, &blended},
+        {"mapped_nan", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, TURNED_NAN, &nchw},
         /* windows and lists: where all processors have blocks */
         {"many_rows", CUDNN_DATA_FLOAT, {2, 37, 40, 40, 40, 39}, 132, TURNED, &nchw},
         {"many_enlarged", CUDNN_DATA_FLOAT, {2, 19, 32, 36, 64, 65}, 99, TURNED, &nchw},

@@ -2,7 +2,8 @@
  *
  * The gradients of the sampler on the GPU where there are few channels or narrow images, in fp32: a warp
  * a region of the image. There are two launches, the first of which finds where parts of the grid look;
- * the scratch holds that. All sums have one order. No state. */
+ * the scratch holds that. Of up to three channels two launches before take the images whose grid is an affine
+ * map, or nearly. All sums have one order. No state. */
 #include "base/sizes.h"
 #include "base/status.h"
 #include "ops/spatial/spatial_vector.h"
@@ -25,7 +26,9 @@ enum {
     AREA_LOG2 = 8,     /* elements of a region */
     AREA_LEAST_LOG2 = 5,
     COLUMNS_LOG2 = 5,
-    SUMS = 3072, /* of a warp: 12 KiB */
+    SUMS = 3072,       /* of a warp: 12 KiB */
+    MAPPED_LEAST = 16, /* tiles a processor: fewer do not pay for two more launches */
+    LOOKERS = 8,       /* blocks a processor that look for marked images */
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
 };
 
@@ -46,13 +49,19 @@ static int64_t boxes_of(const struct wd_tensor *grid, int *row_log2, int *column
     }
 }
 
+/* Scratch of an image: its boxes and, whether or not it is needed, its map. */
+static int64_t bytes_of(int64_t boxes)
+{
+    return boxes * BOX_BYTES + (int64_t)sizeof(struct sampler_map);
+}
+
 static int64_t workspace(const struct wd_problem *problem)
 {
     const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
     int row_log2;
     int column_log2;
     int64_t boxes = boxes_of(grid, &row_log2, &column_log2);
-    return wd_least(BOXES_BYTES / (BOX_BYTES * boxes), grid->dim[0]) * boxes * BOX_BYTES;
+    return wd_least(BOXES_BYTES / bytes_of(boxes), grid->dim[0]) * bytes_of(boxes);
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -99,44 +108,81 @@ static int64_t regions_of(const struct sampler_vector_args *a)
     return (int64_t)a->by_column.divisor * a->by_row.divisor * a->by_chunk.divisor;
 }
 
+/* Whether images are worth asking whether their grids are affine maps; sets the tiles of such. */
+static bool set_tiles(struct sampler_vector_args *a, int64_t images, int multiprocessors)
+{
+    a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, AFFINE_WIDTH));
+    a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, AFFINE_HEIGHT));
+    a->by_line = wd_fastdiv_of((uint32_t)a->columns);
+    a->x.runs = wd_sampler_is_wide(&a->x, a->width, sizeof(float));
+    a->y.runs = wd_sampler_is_wide(&a->y, a->columns, sizeof(float));
+    return a->channels <= AFFINE_CHANNELS && a->x.column == 1 && a->y.column == 1 && a->rows > 1 &&
+           a->columns > 1 && a->width >= AFFINE_WIDTH && a->height >= AFFINE_HEIGHT &&
+           a->width <= AFFINE_SIDE && a->height <= AFFINE_SIDE && a->rows <= AFFINE_SIDE &&
+           a->columns <= AFFINE_SIDE &&
+           images * a->by_column.divisor * a->by_row.divisor >=
+               (int64_t)MAPPED_LEAST * multiprocessors;
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_BACK_X);
     const struct wd_tensor *grid = wd_call_tensor(call, SAMPLER_BACK_GRID);
     const int64_t images = x->dim[0];
-    struct sampler_vector_args a = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID));
-    const int64_t boxes = boxes_of(grid, &a.box_row_log2, &a.box_column_log2);
-    int64_t batch = wd_least(BOXES_BYTES / (BOX_BYTES * boxes), images);
+    const int processors = queue->device->multiprocessors;
+    struct sampler_affine_args args = {
+        .all = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID)),
+    };
+    struct sampler_affine_args tiles;
+    struct sampler_vector_args *a = &args.all;
+    const int64_t boxes = boxes_of(grid, &a->box_row_log2, &a->box_column_log2);
+    const int64_t batch = wd_least(BOXES_BYTES / bytes_of(boxes), images);
     int64_t blocks;
+    int64_t most;
     int64_t shared;
+    bool mapped;
     int area_log2 = AREA_LOG2 - (x->dim[1] > CHANNELS_WIDE);
-    a.x = wd_sampler_image(call, SAMPLER_BACK_X);
-    a.y = wd_sampler_image(call, SAMPLER_BACK_DY);
-    a.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
-    a.dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
-    wd_sampler_back_scalars(call, &a);
-    a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
-    a.boxes = call->workspace;
-    a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
-    a.by_boxes = wd_fastdiv_of((uint32_t)boxes);
-    set_region(&a, area_log2);
+    a->x = wd_sampler_image(call, SAMPLER_BACK_X);
+    a->y = wd_sampler_image(call, SAMPLER_BACK_DY);
+    a->dx = wd_sampler_image(call, SAMPLER_BACK_DX);
+    a->dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
+    wd_sampler_back_scalars(call, a);
+    a->streaming =
+        wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
+    a->by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a->columns, (int64_t)1 << a->box_column_log2));
+    a->by_boxes = wd_fastdiv_of((uint32_t)boxes);
+    tiles = args;
+    mapped = set_tiles(&tiles.all, images, processors);
+    if (mapped) args.maps = tiles.maps = call->workspace;
+    a->boxes = (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map);
+    set_region(a, area_log2);
     while (area_log2 > AREA_LEAST_LOG2 &&
-           images * regions_of(&a) < (int64_t)WARPS_ENOUGH * queue->device->multiprocessors) {
-        set_region(&a, --area_log2);
+           images * regions_of(a) < (int64_t)WARPS_ENOUGH * processors) {
+        set_region(a, --area_log2);
     }
-    blocks = wd_ceil_div(regions_of(&a), WARPS);
-    a.by_position = wd_fastdiv_of((uint32_t)blocks);
+    blocks = wd_ceil_div(regions_of(a), WARPS);
+    a->by_position = wd_fastdiv_of((uint32_t)blocks);
     shared = WARPS *
-             (2 * SPATIAL_LISTED * 16 + framed_area(&a) * (a.chunk | 1) * (int64_t)sizeof(float));
-    batch = wd_least(batch, SPATIAL_ITEMS_MAX / wd_most(blocks, boxes));
-    for (int64_t first = 0; first < images; first += batch) {
-        const int64_t now = wd_least(batch, images - first);
-        a.first_image = (uint32_t)first;
-        a.count = (uint32_t)(now * boxes);
+             (2 * SPATIAL_LISTED * 16 + framed_area(a) * (a->chunk | 1) * (int64_t)sizeof(float));
+    most = wd_least(batch, SPATIAL_ITEMS_MAX / wd_most(blocks, boxes));
+    for (int64_t first = 0; first < images; first += most) {
+        const int64_t now = wd_least(most, images - first);
+        const int64_t lookers = mapped ? (int64_t)LOOKERS * processors : SPATIAL_ITEMS_MAX;
+        a->first_image = tiles.all.first_image = (uint32_t)first;
+        a->count = (uint32_t)(now * boxes);
+        args.images = (uint32_t)now;
+        if (mapped) {
+            const int64_t each = (int64_t)tiles.all.by_column.divisor * tiles.all.by_row.divisor;
+            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_fit_maps_f32], now * SPATIAL_PARTS,
+                                  SPATIAL_THREADS, 0, &tiles));
+            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_affine_tiles_f32], now * each,
+                                  SPATIAL_THREADS, AFFINE_SHARED, &tiles));
+        }
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_region_boxes_f32],
-                              wd_ceil_div(a.count, WARPS), SPATIAL_THREADS, 0, &a));
+                              wd_least(lookers, wd_ceil_div(a->count, WARPS)), SPATIAL_THREADS, 0,
+                              &args));
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32], now * blocks,
-                              SPATIAL_THREADS, (uint32_t)shared, &a));
+                              SPATIAL_THREADS, (uint32_t)shared, &args));
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -10,9 +10,7 @@
 #ifndef WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
 #define WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
 
-#include "gpu/device/warp.cuh"
-#include "ops/spatial/sampler_back_tile.cuh"
-#include "ops/spatial/sampler_planes.cuh"
+#include "ops/spatial/sampler_affine.cuh"
 
 namespace {
 
@@ -90,29 +88,36 @@ __device__ __forceinline__ uint4 reach_words(const reach &r)
                       (uint32_t)r.four[3]);
 }
 
-// A warp a box; `count` of them in a launch.
-template <class T> __device__ __forceinline__ void region_boxes(const sampler_vector_args &a)
+// A warp a box; `count` of them in a launch. Where there are maps, only images that are marked, and not
+// places that see nothing: see fit_maps.
+template <class T> __device__ __forceinline__ void region_boxes(const sampler_affine_args &args)
 {
-    uint32_t box = (blockIdx.x * SPATIAL_THREADS + threadIdx.x) / 32;
-    const uint32_t number = box;
-    spot corner, at;
-    reach own;
+    const sampler_vector_args &a = args.all;
+    const sampler_map *maps = static_cast<const sampler_map *>(args.maps);
     wd_wait_for_previous();
-    if (box >= a.count) return;
-    const uint32_t b = take_rest(box, a.by_boxes);
-    corner.n = a.first_image + box;
-    box_corner(a, b, corner);
+    if (maps && !any_marked(maps, args.images)) return;
 #pragma unroll 1
-    for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
-        sight<typename accumulator<T>::type> k;
-        if (!place_of(a, corner, i, at)) continue;
-        k.template look<T>(a, at.number(a));
-        own.add(k);
-        if (k.seen) put_place<T>(a, at, k);
-        else put_lost<T>(a, at, k);
+    for (uint32_t number = (blockIdx.x * SPATIAL_THREADS + threadIdx.x) / 32; number < a.count;
+         number += gridDim.x * (SPATIAL_THREADS / 32)) {
+        uint32_t box = number;
+        spot corner, at;
+        reach own;
+        const uint32_t b = take_rest(box, a.by_boxes);
+        if (maps && !__ldcg(&maps[box].marked)) continue;
+        corner.n = a.first_image + box;
+        box_corner(a, b, corner);
+#pragma unroll 1
+        for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
+            sight<typename accumulator<T>::type> k;
+            if (!place_of(a, corner, i, at)) continue;
+            k.template look<T>(a, at.number(a));
+            own.add(k);
+            if (k.seen) put_place<T>(a, at, k);
+            else if (!maps) put_lost<T>(a, at, k);
+        }
+        own.of_warp();
+        if (threadIdx.x % 32 == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
     }
-    own.of_warp();
-    if (threadIdx.x % 32 == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
 }
 
 // ---- The gradients of the image ----
@@ -339,15 +344,16 @@ template <class T> struct region {
 };
 
 // Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
-// image, by_position its blocks.
-template <class T> __device__ __forceinline__ void back_regions(const sampler_vector_args &a)
+// image, by_position its blocks. Where there are maps, only images that are marked.
+template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)
 {
+    const sampler_vector_args &a = args.all;
+    uint32_t block = blockIdx.x;
     typedef typename accumulator<T>::type A;
     constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
     const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32;
     uint4 *const shared = wd_dynamic_shared<uint4>();
     region<T> own(a);
-    uint32_t block = blockIdx.x;
     uint32_t number = take_rest(block, a.by_position) * WARPS + threadIdx.x / 32;
     own.n = a.first_image + block;
     own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
@@ -363,6 +369,7 @@ template <class T> __device__ __forceinline__ void back_regions(const sampler_ve
     for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
     __syncwarp();
     wd_wait_for_previous();
+    if (args.maps && !__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
 #pragma unroll 1
     for (uint32_t base = 0; base < boxes; base += 32) {
         const bool near =

@@ -137,6 +137,41 @@ static inline int64_t wd_gather_bytes(const struct sampler_window_args *a)
            2 * SPATIAL_BOXES_MAX;
 }
 
+enum {
+    SPATIAL_PARTS = 16, /* of a grid whose map is fitted */
+    AFFINE_WIDTH = 32,  /* a block's elements */
+    AFFINE_HEIGHT = 16,
+    AFFINE_CHANNELS = 3, /* at most */
+    AFFINE_PITCH = 56,   /* places that may look at a tile */
+    AFFINE_ROWS = 40,
+    AFFINE_X_PITCH = 48, /* the image around the tile */
+    AFFINE_SIDE = 4096,  /* rows and columns at most, of image and grid: fp32 has places of them */
+    /* dy and x, where places look, those that are the tile's own, and how many these are */
+    AFFINE_SHARED =
+        4 * AFFINE_CHANNELS * (AFFINE_PITCH * AFFINE_ROWS + AFFINE_X_PITCH * (AFFINE_HEIGHT + 2)) +
+        12 * AFFINE_PITCH * AFFINE_ROWS + 16,
+};
+
+/* The affine map from an image's coordinates to its grid's (p its rows, q its columns), and how far off
+ * places are at most, in places: of each part of the grid, as the bits of an fp32 number. */
+struct sampler_map {
+    float px;
+    float py;
+    float p0;
+    float qx;
+    float qy;
+    float q0;
+    uint32_t marked; /* too far off */
+    uint32_t unused;
+    int32_t off[2][SPATIAL_PARTS];
+};
+
+struct sampler_affine_args {
+    struct sampler_vector_args all;
+    void *maps;      /* of the batch; null: no images are mapped */
+    uint32_t images; /* of the batch */
+};
+
 /* Shared memory of a tile of 1 << lanes_log2 elements across, with so much room for places, and numbers
  * of `bytes` bytes: in the order of back_tile. */
 static inline int64_t wd_back_bytes(int lanes_log2, int64_t room, int64_t bytes)
