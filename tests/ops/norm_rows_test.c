@@ -317,7 +317,9 @@ static void walks(void)
                                   {50, 147456, FORWARD},
                                   {20, 32768},
                                   {20, 32768},
-                                  {1100, 32768}};
+                                  {1100, 32768},
+                                  {1100, 32768, FORWARD},
+                                  {1110, 32768, FORWARD}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {
             const int stat[2] = {list[s][0], 1};

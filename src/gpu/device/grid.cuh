@@ -46,4 +46,24 @@ static __device__ __forceinline__ void wd_meet(uint32_t *counter, uint32_t block
     __syncthreads();
 }
 
+// By one thread: the next of a counter's numbers, from 0 on. Blocks that draw them need not be there at
+// once.
+static __device__ __forceinline__ uint32_t wd_draw(uint32_t *counter)
+{
+    uint32_t before;
+    asm volatile("atom.add.relaxed.gpu.global.u32 %0, [%1], 1;"
+                 : "=r"(before)
+                 : "l"(counter)
+                 : "memory");
+    return before & ~WD_MEETING;
+}
+
+// By a thread that has drawn a number, of `all` that a kernel draws: the last one sets the counter back.
+static __device__ __forceinline__ void wd_drawn(uint32_t *counter, uint32_t number, uint32_t all)
+{
+    if (number != all - 1) return;
+    asm volatile("red.add.relaxed.gpu.global.u32 [%0], %1;" ::"l"(counter), "r"(0u - all)
+                 : "memory");
+}
+
 #endif

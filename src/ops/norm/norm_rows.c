@@ -220,6 +220,10 @@ cudnnStatus_t wd_norm_rows_walk(const struct wd_call *call, struct wd_queue *que
     int64_t blocks = c->clusters * c->cluster;
     uint32_t threads = (uint32_t)(c->lanes * c->groups);
     wd_norm_rows_say(a, c);
+    if (c->draws) {
+        WD_TRY(queue->ops->counters(queue, &counters));
+        a->counters = counters;
+    }
     if (!c->posts) {
         return wd_emit_cluster_kernel(queue, row, blocks, threads, (uint32_t)c->cluster,
                                       (uint32_t)c->shared, a);
@@ -276,6 +280,7 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
         return wd_norm_long_forward(call, queue);
     }
     type += c->edges    ? KERNEL_norm_rows_odd_f32
+            : c->draws  ? KERNEL_norm_rows_drawn_f16 - NORM_ROWS_F16
             : c->posts  ? KERNEL_norm_rows_parted_f32
             : c->ragged ? KERNEL_norm_rows_ragged_f32
                         : KERNEL_norm_rows_bulk_f32;

@@ -7,7 +7,7 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
 #include "ops/norm/norm_plain.cuh"
-#include "ops/norm/norm_rows_bulk.cuh"
+#include "ops/norm/norm_rows_drawn.cuh"
 #include "ops/norm/norm_rows_odd.cuh"
 #include "ops/norm/norm_rows_parted.cuh"
 

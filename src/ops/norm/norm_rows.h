@@ -54,6 +54,7 @@ struct wd_norm_cut {
     int64_t ring;
     int64_t lag;
     int64_t shared; /* bytes */
+    bool draws;     /* forward: a cluster draws the rows behind its first `later` ones */
     bool posts;     /* the blocks of a row are no cluster, but all there at once */
 };
 

@@ -62,13 +62,15 @@ struct norm_rows_args {
         *partial; /* [partials][2][length]: dscale, dbias; null: there is but one, and it is all */
     uint64_t
         *posts; /* [blocks][copies][words]: for blocks of a row that are no cluster; null: none */
-    uint32_t *counters; /* of these, one a row's blocks, WD_COUNTER_WORDS apart */
+    uint32_t *
+        counters; /* of these, one a row's blocks, WD_COUNTER_WORDS apart; what rows are drawn from */
     int64_t rows;
     int64_t step;
     uint32_t first; /* plain: blocks that ask for the parameters early; of gradients by strips:
                      * clusters that have most of the rows, */
     uint32_t early; /* how many these are, */
-    uint32_t later; /* and rows of each cluster after them */
+    uint32_t
+        later; /* and rows of each cluster after them; forward rows that are drawn: of each before */
     float epsilon;
     float inverse; /* of the length */
     float by_left; /* ragged: of the columns of a block's last warp */

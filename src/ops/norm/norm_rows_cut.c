@@ -16,9 +16,12 @@ enum {
     LAG_RING = 5,            /* places that leave room for two rows that wait */
     ODD_UNITS = 2,           /* at the ends of a row off the boundaries, which are not whole */
     FILL_WARPS = 4,          /* of a block, at least */
-    TAIL_TURNS = 16,         /* of a block: of fewer the last ones are no small part */
-    TAIL_SHARE = 12,         /* of its turns are for whoever is free */
-    TAIL_ROWS = 160,         /* of all rows for one more row of partial sums */
+    DRAW_TURNS = 16,         /* of a cluster that draws rows, at least */
+    DRAW_BYTES =
+        40 << 10,    /* on their way to a processor, at most, beside the row that is looked at */
+    TAIL_TURNS = 16, /* of a block: of fewer the last ones are no small part */
+    TAIL_SHARE = 12, /* of its turns are for whoever is free */
+    TAIL_ROWS = 160, /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
@@ -37,7 +40,8 @@ struct rows_of {
     int64_t each; /* elements of a unit */
     int64_t units;
     bool backward;
-    bool squares; /* RMS norm without dbias */
+    bool squares;  /* RMS norm without dbias */
+    bool computes; /* statistics, forward */
 };
 
 static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut *c)
@@ -199,8 +203,20 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
     /* a row of whole units waits longer for its blocks' sums, where there is room for it */
     c->lag = waits(r, c) && c->ring >= LAG_RING ? 2 : 1;
     c->ahead = once ? 1 : c->ring - c->lag;
+    if (c->draws) {
+        c->ahead = wd_least(c->ahead, wd_most(2, 1 + DRAW_BYTES / (each * slot)));
+        c->ring = c->ahead + c->lag;
+    }
     c->shared = wd_most(c->ring * slot, room_bytes(r, c));
     return c->ahead >= 1 && c->shared <= device->shared_per_block - SHARED_FIXED;
+}
+
+/* Pairs draw rows (H200, us): layer norm 4096x32768 146 is 140, 13104x10240 level; clusters of 4 lose by it, 7168x18944
+ * 171 is 182, 3264x40960 158 is 220. */
+static bool can_draw(const struct wd_norm_cut *c, const struct rows_of *r)
+{
+    return r->computes && r->each > 4 && c->cluster == 2 && !c->edges && !c->ragged && !c->posts &&
+           r->rows >= DRAW_TURNS * c->clusters;
 }
 
 /* By strips: the last turns are in clusters of their own, which begin where others have ended. */
@@ -211,7 +227,7 @@ static void cut_tail(struct wd_norm_cut *c, const struct rows_of *r)
     int64_t each = wd_ceil_div(turns, TAIL_TURNS);
     c->first = c->clusters;
     c->early = r->rows;
-    c->later = 1;
+    c->later = c->draws ? turns / 2 : 1;
     if (!by_strips(c)) return;
     if (turns < TAIL_TURNS || most == 0) return;
     c->early = (turns - wd_ceil_div(turns, TAIL_SHARE)) * c->clusters * c->groups;
@@ -254,6 +270,7 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
         c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
         if (c->odd) c->clusters = wd_least(wanted, clusters_at_once(r, c, device));
         c->step = step_of(c, r);
+        c->draws = can_draw(c, r);
         if (c->step == 0 || !cut_ring(c, r, device)) continue;
         cut_tail(c, r);
         c->left = c->share * r->each - (c->lanes / WARP - 1) * WARP * ways[c->way].columns;
@@ -275,6 +292,9 @@ bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
     memset(c, 0, sizeof *c);
     r.each = NORM_ROWS_UNIT / wd_norm_bytes(wd_norm_tensor(problem, 0));
     r.backward = problem->node->op == WD_OP_NORM_BACKWARD;
+    r.computes =
+        problem->node->op == WD_OP_NORM_TRAINING ||
+        (!r.backward && !wd_norm_tensor(problem, wd_norm_places(problem->node->op).inv_std));
     r.squares = r.backward && problem->node->attr.norms.mode == CUDNN_RMS_NORM &&
                 !wd_norm_tensor(problem, NORM_GRAD_DBIAS);
     c->edges = edges;

@@ -25,4 +25,14 @@ static inline void wd_meet(uint32_t *counter, uint32_t blocks, bool first)
     __syncthreads();
 }
 
+static inline uint32_t wd_draw(uint32_t *counter)
+{
+    return emulator_come(counter, 1) & ~WD_MEETING;
+}
+
+static inline void wd_drawn(uint32_t *counter, uint32_t number, uint32_t all)
+{
+    if (number == all - 1) (void)emulator_come(counter, 0u - all);
+}
+
 #endif
