@@ -66,11 +66,21 @@ static const char *const symbols[] = {
 #undef WD_KERNEL
 };
 
-void spatial_check_launched(int argc, bool of_grids)
+static bool begins(const char *text, const char *prefix)
 {
-    static const char prefix[] = "wd_grid_";
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static enum spatial_kernels kind_of(const char *symbol)
+{
+    if (begins(symbol, "wd_grid_")) return SPATIAL_GRIDS;
+    return begins(symbol, "wd_fit_maps") || begins(symbol, "wd_affine_tiles") ? SPATIAL_MAPPED
+                                                                              : SPATIAL_SAMPLERS;
+}
+
+void spatial_check_launched(int argc, enum spatial_kernels kind)
+{
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; ++i) {
-        bool is_grids = strncmp(symbols[i], prefix, sizeof prefix - 1) == 0;
-        if (is_grids == of_grids) check_launched(argc, &symbols[i], 1);
+        if (kind_of(symbols[i]) == kind) check_launched(argc, &symbols[i], 1);
     }
 }

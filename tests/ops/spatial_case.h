@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A call of the spatial transformer: its tensors, and the grid generator's two directions. Used by the
- * lists of spatial_grid_test.c and spatial_sampler_test.c. */
+ * lists of spatial_grid_test.c and sampler_case.h. */
 #ifndef TESTS_OPS_SPATIAL_CASE_H
 #define TESTS_OPS_SPATIAL_CASE_H
 
@@ -37,8 +37,9 @@ cudnnDataType_t spatial_compute_type(cudnnDataType_t dtype);
 cudnnStatus_t spatial_grid_forward(void *context);
 cudnnStatus_t spatial_grid_backward(void *context);
 
-/* For the end of main: that every kernel of the GPU's engines was launched which is, or is not, one of
- * the grid generator's. */
-void spatial_check_launched(int argc, bool of_grids);
+/* For the end of main: that every kernel of the GPU's engines was launched which is one of the grid
+ * generator's, of the sampler's for grids that are affine maps, or of the sampler's others. */
+enum spatial_kernels { SPATIAL_GRIDS, SPATIAL_MAPPED, SPATIAL_SAMPLERS };
+void spatial_check_launched(int argc, enum spatial_kernels kind);
 
 #endif

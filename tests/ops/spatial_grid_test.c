@@ -100,6 +100,6 @@ int main(int argc, char **argv)
 {
     harness_start(argc, argv);
     grid_cases();
-    spatial_check_launched(argc, true);
+    spatial_check_launched(argc, SPATIAL_GRIDS);
     return harness_finish();
 }

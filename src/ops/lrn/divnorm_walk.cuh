@@ -7,6 +7,7 @@
 #ifndef WD_OPS_LRN_DIVNORM_WALK_CUH
 #define WD_OPS_LRN_DIVNORM_WALK_CUH
 
+#include "gpu/device/branch.cuh"
 #include "gpu/device/prefetch.cuh"
 #include "ops/lrn/divnorm_tile.cuh"
 
@@ -199,7 +200,7 @@ template <class T, int N, int COLS> struct walk {
             if (has_left) r.left.load(input(0) - HALO);
             if (has_right) r.right.load(input(0) + COLS);
         } else if (row == a.height) {
-            asm volatile(""); // a branch: it is seldom taken
+            wd_seldom();
             empty(r);
         }
     }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A case of the spatial transformer's sampler, in both directions, and the ways in which its tensors lie. */
+#ifndef TESTS_OPS_SAMPLER_CASE_H
+#define TESTS_OPS_SAMPLER_CASE_H
+
+#include "spatial_case.h"
+
+/* Of the fake driver's device: with 132 some cases would be too large for it. */
+#define SAMPLER_PROCESSORS "2"
+
+/* How the tensors of a case lie, where it is not left to chance. */
+struct walk {
+    enum layout layout;
+    int x_skip, y_skip, grid_skip; /* elements behind aligned memory */
+    bool blends;                   /* large ones: with factors, and places that are not finite */
+};
+
+/* Where the places of a case look: anywhere, all at one place, as a turned grid, as one in all images but
+ * the first, or as one while some elements of dy are NaN. */
+enum places { ANYWHERE, ONE_PLACE, TURNED, TURNED_REST, TURNED_NAN };
+
+/* For run_call. */
+cudnnStatus_t sampler_forward(void *context);
+cudnnStatus_t sampler_backward(void *context);
+
+/* One case between case_begin and case_end; walk NULL: random layouts; plain: nothing is blended, and all
+ * places are finite numbers. */
+void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
+                  bool plain, enum places places);
+
+/* A large case by name; images: how many there are for 132 processors (0: as the shape says). */
+struct sampler_large {
+    const char *name;
+    cudnnDataType_t type;
+    struct spatial_shape shape;
+    int images;
+    enum places places;
+    const struct walk *walk;
+};
+void sampler_large_cases(const struct sampler_large *rows, size_t count);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The spatial transformer's sampler (sampler_case.h) where grids are affine maps, or some of them, and of
+ * planes where all processors have blocks. A program of its own, for large cases take the host long. */
+#include <stdlib.h>
+
+#include "sampler_case.h"
+
+int main(int argc, char **argv)
+{
+    static const struct walk nchw = {LAYOUT_NCHW, 0, 0, 0, false},
+                             odd = {LAYOUT_NCHW, 1, 3, 1, false},
+                             blended = {LAYOUT_NCHW, 0, 0, 0, true};
+    static const struct sampler_large rows[] = {
+        {"mapped", CUDNN_DATA_FLOAT, {2, 2, 90, 100, 80, 88}, 88, TURNED, &nchw},
+        {"mapped_three", CUDNN_DATA_FLOAT, {2, 3, 96, 128, 96, 128}, 88, TURNED, &nchw},
+        {"mapped_odd", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 106, TURNED, &odd},
+        {"mapped_reduced", CUDNN_DATA_FLOAT, {2, 1, 150, 160, 66, 88}, 43, TURNED, &nchw},
+        {"mapped_blended", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, TURNED, &blended},
+        {"mapped_some", CUDNN_DATA_FLOAT, {3, 2, 90, 100, 80, 88}, 88, TURNED_REST, &blended},
+        {"mapped_nan", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, TURNED_NAN, &nchw},
+        {"many_lean", CUDNN_DATA_FLOAT, {2, 19, 40, 41, 64, 67}, 175, TURNED, &odd},
+        {"many_lean_strips", CUDNN_DATA_FLOAT, {2, 17, 50, 49, 47, 199}, 90, TURNED, &nchw},
+    };
+    setenv("FAKECUDA_PROCESSORS", SAMPLER_PROCESSORS, 0);
+    harness_start(argc, argv);
+    sampler_large_cases(rows, sizeof rows / sizeof rows[0]);
+    spatial_check_launched(argc, SPATIAL_MAPPED);
+    return harness_finish();
+}
