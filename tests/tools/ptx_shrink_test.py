@@ -318,7 +318,7 @@ def main():
                 t.check(name, False, why)
                 continue
             for_faults += [pair for pair in pairs if 50 < len(pair[0].kinds) < 600 and peers(pair[1])][:2]
-            if len(original) < 150_000:
+            if len(original) < 200_000:
                 little.append((original, small))
     t.check("functions for faults", len(for_faults) >= PLANTED // 2 or SHARE > 1, len(for_faults))
     small_bodies(t)
