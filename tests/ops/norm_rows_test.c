@@ -301,8 +301,8 @@ static void others(void)
 /* More rows than are few, on the boundaries, of which all threads have as many columns. */
 static void walks(void)
 {
-    enum { FORWARD = 1 };
-    static const int list[][3] = {{600, 64},
+    enum { FORWARD = 1, F16 = 1, BF16 = 2 };
+    static const int list[][4] = {{600, 64},
                                   {600, 768},
                                   {520, 1024},
                                   {520, 1024},
@@ -319,7 +319,7 @@ static void walks(void)
                                   {20, 32768},
                                   {1100, 32768},
                                   {1100, 32768, FORWARD},
-                                  {1110, 32768, FORWARD}};
+                                  {1110, 32768, FORWARD, F16}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {
             const int stat[2] = {list[s][0], 1};
@@ -327,8 +327,9 @@ static void walks(void)
             struct options o = {LAYOUT_NCHW, 0, 0, -3.0, 3.0};
             struct norms_case c;
             if (list[s][1] > 1024 && !harness_all_engines) continue;
-            /* those of which the last rows are for blocks that begin late: one type is enough */
-            if (list[s][0] * list[s][1] > (1 << 24) && type != 2) continue;
+            /* those of which the last rows are for blocks that begin late, or that are drawn: one type
+             * is enough */
+            if (list[s][0] * list[s][1] > (1 << 24) && type != (list[s][3] ? F16 : BF16)) continue;
             if (!case_begin("walk/%s/%s/%dx%d", s % 2 ? "rms" : "layer", type_names[type],
                             list[s][0], list[s][1])) {
                 continue;
