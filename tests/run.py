@@ -9,11 +9,12 @@ command that reruns it. The last line is `N passed, N failed[, N skipped]`, in c
 is 0 only if something passed and nothing failed.
 
     tests/run.py [--build build] [--folder F]... [--exclude F]... [--only TEXT] [--gpu|--fake-gpu] [--quick]
-                 [--sample N] [--engines LIST] [--under COMMAND]
+                 [--sample N] [--cases FILE] [--engines LIST] [--under COMMAND]
 
 Tests see: WARPDNN_BUILD and WARPDNN_SOURCE (absolute folders); WARPDNN_TEST_QUICK=1 under --quick,
 where a long test does a tenth of its random cases; WARPDNN_TEST_SAMPLE=N under --sample, where programs
-of operations run every N-th case, more or less; WARPDNN_ENGINES=LIST under --engines;
+of operations run every N-th case, more or less; WARPDNN_TEST_CASES=FILE under --cases, where only the
+cases that the file lists for these engines run, and programs that have some; WARPDNN_ENGINES=LIST under --engines;
 WARPDNN_DEVICE=gpu under --gpu and, with the fake driver, --fake-gpu. Other variables of the library's
 are taken away, and without --gpu no real GPU is visible. Folders `gpu` run under --gpu only.
 """
@@ -54,6 +55,13 @@ class Test:
         self.name, self.path, self.command, self.folder = name, path, command, folder
 
 
+def programs_of(path, engines):
+    """The programs of a list of cases that have some with these engines (tests/support/harness_list.c)."""
+    with open(path, encoding="utf-8") as lines:
+        rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {row[1] for row in rows if row[0] == engines}
+
+
 def find_tests(args):
     tests = []
     manifest = os.path.join(args.build, "tests", "manifest.txt")
@@ -74,7 +82,11 @@ def find_tests(args):
                 program = os.path.join(args.build, "tests", name)
                 tests.append(Test(name, path, [program], path.split("/")[1]))
 
+    having = programs_of(args.cases, args.engines or "") if args.cases else None
+
     def wanted(test):
+        if having is not None and test.name not in having:
+            return False
         if args.only and args.only not in test.name:
             return False
         if test.folder in args.exclude:
@@ -142,6 +154,8 @@ def environment(args):
         ours["WARPDNN_TEST_QUICK"] = "1"
     if args.sample > 1:
         ours["WARPDNN_TEST_SAMPLE"] = str(args.sample)
+    if args.cases:
+        ours["WARPDNN_TEST_CASES"] = os.path.abspath(args.cases)
     sanitizers = cached(args.build, "WARPDNN_SANITIZE")
     support = os.path.join(SOURCE, "tests", "support")
     if "address" in sanitizers:
@@ -232,6 +246,7 @@ def main():
     parser.add_argument("--fake-gpu", action="store_true", help="on the fake driver, in place of a GPU")
     parser.add_argument("--engines", help="WARPDNN_ENGINES for the tests ('none': definitions alone)")
     parser.add_argument("--sample", type=int, default=1, help="every N-th case, more or less")
+    parser.add_argument("--cases", help="only the cases of this list")
     parser.add_argument("--under", default="", help="a command that runs each test (a sanitizer)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the random cases")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")

@@ -12,4 +12,4 @@ done
 # what goes through rings of lines there is for these
 export WARPDNN_TEST_SAMPLE=3
 run_all 'resample_*_walk,resample_*_vector' "$build"/ops_resample_engines_test "$build"/ops_resample_test
-finish_engines
+finish_engines dropout lrn pointwise pooling reduce resample rng softmax spatial tensor

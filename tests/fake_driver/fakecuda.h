@@ -35,6 +35,9 @@
  *                             of src/ops are there from the start
  *   fakecuda_kernel_shared    its static shared memory (none at first)
  *   fakecuda_kernel_launch    its latest launch
+ *   fakecuda_take_launched    the symbols of the kernels that ran since it was last asked, with spaces
+ *                             between; a definition's kernel by the step of its pass, behind a colon;
+ *                             answers the length of that text, of which `size` bytes are written
  *   fakecuda_stack_depth      contexts on this thread's stack
  *   fakecuda_primary_references   how often a device's primary context is retained
  *   fakecuda_capture_mode     this thread's capture mode

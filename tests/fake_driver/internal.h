@@ -17,6 +17,7 @@
 enum {
     DEVICES_MAX = 8,
     PARAMS_MAX = 8,
+    PARTS_MAX = 128,
     PARAM_BYTES_MAX = 4096,
     DEPENDENCIES_MAX = 16,
 };
@@ -62,6 +63,7 @@ struct CUkern_st {
     int fixed_shared;
     int dynamic_shared[DEVICES_MAX]; /* allowed */
     struct fakecuda_launch latest;
+    bool fresh[PARTS_MAX]; /* ran since it was last asked: a definition's steps from 1, others at 0 */
 };
 
 struct CUlib_st {
@@ -178,6 +180,8 @@ uint64_t fake_next_id(void);
 
 /* twins.c */
 void fake_register_definitions(void);
+/* Which of a kernel's parts this launch runs: a definition's step and one, else 0. */
+int fake_part_of(const struct CUkern_st *kernel, void *const *params);
 
 /* context.c */
 CUcontext fake_current(void);
@@ -200,7 +204,6 @@ int fake_report_streams(void);
 
 /* kernel.c */
 /* Adds the symbols of all kernels that were launched to a file. */
-void fake_write_launched(const char *path);
 CUresult fake_kernel_work(CUfunction function, const struct fakecuda_launch *launch, void **params,
                           CUcontext context, struct CUgraphNode_st *work);
 void fake_run_work(struct CUgraphNode_st *work);

@@ -71,14 +71,22 @@ uint64_t fakecuda_launches(void)
     return result;
 }
 
-void fake_write_launched(const char *path)
+int fakecuda_take_launched(char *text, int size)
 {
-    FILE *file = fopen(path, "a");
-    if (!file) return;
-    for (const struct CUkern_st *it = kernels; it; it = it->next) {
-        if (it->latest.grid[0] > 0) fprintf(file, "%s\n", it->symbol);
+    int length = 0;
+    fake_lock();
+    fake_flush();
+    for (struct CUkern_st *it = kernels; it; it = it->next) {
+        for (int part = 0; part < PARTS_MAX; ++part) {
+            if (!it->fresh[part]) continue;
+            it->fresh[part] = false;
+            length += snprintf(
+                length < size ? text + length : NULL, length < size ? (size_t)(size - length) : 0,
+                part > 0 ? "%s%s:%d" : "%s%s", length > 0 ? " " : "", it->symbol, part - 1);
+        }
     }
-    fclose(file);
+    fake_unlock();
+    return length;
 }
 
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
@@ -357,6 +365,7 @@ void fake_run_work(struct CUgraphNode_st *work)
     if (fake_is_idle()) return;
     switch (work->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
+        work->kernel->fresh[fake_part_of(work->kernel, work->params)] = true;
         work->kernel->run(work->kernel->user, work->params, &work->launch);
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:

@@ -318,13 +318,10 @@ int fakecuda_report(void)
 }
 
 /* For programs that know nothing of this driver: FAKECUDA_REPORT=1 in the environment makes a process
- * that leaves problems behind end with status 97; FAKECUDA_LAUNCHED names a file to which a process
- * adds the symbols of the kernels that it launched. */
+ * that leaves problems behind end with status 97. */
 __attribute__((destructor)) static void report_at_exit(void)
 {
-    const char *launched = getenv("FAKECUDA_LAUNCHED");
     int problems;
-    if (launched && state.configured) fake_write_launched(launched);
     if (!from_environment("FAKECUDA_REPORT", 0) || !state.configured) return;
     fake_lock();
     fake_flush();

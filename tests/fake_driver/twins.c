@@ -30,6 +30,12 @@ static void run_definition(void *user, void **params, const struct fakecuda_laun
     }
 }
 
+int fake_part_of(const struct CUkern_st *kernel, void *const *params)
+{
+    const struct wd_pass_range *range = kernel->run == run_definition ? params[1] : NULL;
+    return !range ? 0 : range->step + 1 < PARTS_MAX ? range->step + 1 : PARTS_MAX - 1;
+}
+
 /* The kernel of the pass's family, which is that of its other passes too. */
 void fakecuda_register_pass(const struct wd_pass *pass)
 {

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "cudnn.h"
+const char *const rng_kind_name[] = {"bernoulli", "uniform", "normal"};
 
 /* Philox4x32-7 by its paper: word `word` of block `block`. */
 static uint32_t random_word(uint64_t seed, uint64_t offset, uint64_t block, int word)
@@ -108,4 +108,65 @@ double rng_expected(const struct rng_distribution *d, int type, uint64_t seed, u
                     int64_t i)
 {
     return rng_expected_of(d, type, seed, offset, i, 0.0);
+}
+
+void rng_judge(const struct rng_distribution *d, const struct tensor *y, uint64_t seed,
+               uint64_t offset)
+{
+    /* coarse normal numbers are a place off, near the tail, and two roundings of fp16 */
+    bool short_ones = rng_is_coarse(y->dtype) && d->kind == CUDNN_RNG_DISTRIBUTION_NORMAL;
+    double *exact = node_doubles(y->count);
+    double *naive = node_doubles(y->count);
+    double *magnitude = node_doubles(y->count);
+    for (int64_t i = 0; i < y->count; ++i) {
+        exact[i] = rng_expected(d, y->dtype, seed, offset, i);
+        naive[i] = rng_expected_of(d, y->dtype, seed, offset, i, short_ones ? 1.0 : 0.0);
+        magnitude[i] = fabs(d->a) + 8 * fabs(d->b);
+        if (short_ones) magnitude[i] = 64.0 * magnitude[i] + 8192.0 * fabs(exact[i] - d->a);
+    }
+    check_values("y", y, exact, naive,
+                 d->kind == CUDNN_RNG_DISTRIBUTION_BERNOULLI ? NULL : magnitude,
+                 y->dtype == CUDNN_DATA_FLOAT || rng_is_coarse(y->dtype) ? CUDNN_DATA_FLOAT
+                                                                         : CUDNN_DATA_DOUBLE);
+    free(exact);
+    free(naive);
+    free(magnitude);
+}
+
+be_desc rng_open(const struct rng_distribution *d)
+{
+    static const cudnnBackendAttributeName_t names[3][2] = {
+        {CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY},
+        {CUDNN_ATTR_RNG_UNIFORM_DIST_MINIMUM, CUDNN_ATTR_RNG_UNIFORM_DIST_MAXIMUM},
+        {CUDNN_ATTR_RNG_NORMAL_DIST_MEAN, CUDNN_ATTR_RNG_NORMAL_DIST_STANDARD_DEVIATION},
+    };
+    be_desc desc = be_make(CUDNN_BACKEND_RNG_DESCRIPTOR);
+    be_set_enum(desc, CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, d->kind);
+    be_set(desc, names[d->kind][0], CUDNN_TYPE_DOUBLE, 1, &d->a);
+    if (d->kind > 0) be_set(desc, names[d->kind][1], CUDNN_TYPE_DOUBLE, 1, &d->b);
+    return desc;
+}
+
+be_desc rng_op_open(be_desc rng, be_desc y)
+{
+    be_desc op = be_make(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR);
+    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_DESC, rng);
+    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_YDESC, y);
+    return op;
+}
+
+void rng_draw(const struct rng_distribution *d, int type, int rank, const int *dim,
+              enum layout layout, int odd)
+{
+    struct node_run r = {0};
+    struct tensor *y;
+    be_desc op;
+    int64_t seed = random_int(0, 1 << 30);
+    tensor_odd = odd;
+    y = tensor_output((cudnnDataType_t)type, rank, dim, layout);
+    tensor_odd = 0;
+    op = rng_op_open(be_final(rng_open(d)), node_add(&r, y));
+    be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, seed);
+    if (node_run(&r, be_final(op))) rng_judge(d, y, (uint64_t)seed, 0);
+    be_free_all();
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The numbers of random tensors, written out a second time, apart from the library's: element by element
- * from (seed, offset, logical index). Used by rng_test.c. */
+ * from (seed, offset, logical index); and what draws and judges a tensor of them. Used by rng_test.c and
+ * rng_runs_test.c. */
 #ifndef TESTS_OPS_RNG_CASE_H
 #define TESTS_OPS_RNG_CASE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "node_run.h"
 
 struct rng_distribution {
     int kind;    /* cudnnRngDistribution_t */
@@ -22,5 +25,17 @@ double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed
                        int64_t i, double excess);
 double rng_expected(const struct rng_distribution *d, int type, uint64_t seed, uint64_t offset,
                     int64_t i);
+
+extern const char *const rng_kind_name[];
+
+/* Descriptors, not finalized; the operation without a seed or an offset. */
+be_desc rng_open(const struct rng_distribution *d);
+be_desc rng_op_open(be_desc rng, be_desc y);
+/* Every value of y. */
+void rng_judge(const struct rng_distribution *d, const struct tensor *y, uint64_t seed,
+               uint64_t offset);
+/* Between case_begin and case_end: draws a tensor, `odd` elements off its alignment, and judges it. */
+void rng_draw(const struct rng_distribution *d, int type, int rank, const int *dim,
+              enum layout layout, int odd);
 
 #endif

@@ -4,64 +4,16 @@
  * bits on every device (a hash of all of them is told); the same in every layout; moments, and what
  * seeds and offsets have to do with it. */
 #include "kernels_reached.h"
-#include "node_run.h"
 #include "rng_case.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-static be_desc rng_open(const struct rng_distribution *d)
-{
-    static const cudnnBackendAttributeName_t names[3][2] = {
-        {CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY},
-        {CUDNN_ATTR_RNG_UNIFORM_DIST_MINIMUM, CUDNN_ATTR_RNG_UNIFORM_DIST_MAXIMUM},
-        {CUDNN_ATTR_RNG_NORMAL_DIST_MEAN, CUDNN_ATTR_RNG_NORMAL_DIST_STANDARD_DEVIATION},
-    };
-    be_desc desc = be_make(CUDNN_BACKEND_RNG_DESCRIPTOR);
-    be_set_enum(desc, CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, d->kind);
-    be_set(desc, names[d->kind][0], CUDNN_TYPE_DOUBLE, 1, &d->a);
-    if (d->kind > 0) be_set(desc, names[d->kind][1], CUDNN_TYPE_DOUBLE, 1, &d->b);
-    return desc;
-}
-
-/* Without a seed or an offset. */
-static be_desc op_open(be_desc rng, be_desc y)
-{
-    be_desc op = be_make(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR);
-    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_DESC, rng);
-    be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_YDESC, y);
-    return op;
-}
-
-static const char *const kind_name[] = {"bernoulli", "uniform", "normal"};
 static const struct rng_distribution some[] = {
     {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0},
     {CUDNN_RNG_DISTRIBUTION_UNIFORM, -1.5, 4.25},
     {CUDNN_RNG_DISTRIBUTION_NORMAL, 2.0, 3.0},
     {CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.0123, 0}, /* counts to 2^-32 */
 };
-
-static void judge(const struct rng_distribution *d, const struct tensor *y, uint64_t seed,
-                  uint64_t offset)
-{
-    /* coarse normal numbers are a place off, near the tail, and two roundings of fp16 */
-    bool short_ones = rng_is_coarse(y->dtype) && d->kind == CUDNN_RNG_DISTRIBUTION_NORMAL;
-    double *exact = node_doubles(y->count);
-    double *naive = node_doubles(y->count);
-    double *magnitude = node_doubles(y->count);
-    for (int64_t i = 0; i < y->count; ++i) {
-        exact[i] = rng_expected(d, y->dtype, seed, offset, i);
-        naive[i] = rng_expected_of(d, y->dtype, seed, offset, i, short_ones ? 1.0 : 0.0);
-        magnitude[i] = fabs(d->a) + 8 * fabs(d->b);
-        if (short_ones) magnitude[i] = 64.0 * magnitude[i] + 8192.0 * fabs(exact[i] - d->a);
-    }
-    check_values("y", y, exact, naive,
-                 d->kind == CUDNN_RNG_DISTRIBUTION_BERNOULLI ? NULL : magnitude,
-                 y->dtype == CUDNN_DATA_FLOAT || rng_is_coarse(y->dtype) ? CUDNN_DATA_FLOAT
-                                                                         : CUDNN_DATA_DOUBLE);
-    free(exact);
-    free(naive);
-    free(magnitude);
-}
 
 enum { BY_VALUE, BY_TENSOR, BY_HOST };
 
@@ -77,7 +29,7 @@ static void value_case(const struct rng_distribution *d, int type, enum layout l
     int rank = lanes > 1 ? 4 : (int)random_int(2, 5), dim[5];
     struct tensor *y, *number[2];
     be_desc dy, op;
-    if (!case_begin("rng %s of %g %s layout %d seed %s", kind_name[d->kind], d->a,
+    if (!case_begin("rng %s of %g %s layout %d seed %s", rng_kind_name[d->kind], d->a,
                     node_type_name[type], (int)layout,
                     how == BY_VALUE    ? "value"
                     : how == BY_TENSOR ? "tensor"
@@ -89,7 +41,7 @@ static void value_case(const struct rng_distribution *d, int type, enum layout l
     if (narrow) seed = (int32_t)seed;
     y = tensor_output((cudnnDataType_t)type, rank, dim, layout);
     dy = node_add(&r, y);
-    op = op_open(be_final(rng_open(d)), dy);
+    op = rng_op_open(be_final(rng_open(d)), dy);
     if (how == BY_VALUE) {
         be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, seed);
         offset = 0;
@@ -108,7 +60,7 @@ static void value_case(const struct rng_distribution *d, int type, enum layout l
         be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC,
                    node_add_raw(&r, be_tensor(3, CUDNN_DATA_INT64, 3, ones, BE_BY_VALUE), &offset));
     }
-    if (node_run(&r, be_final(op))) judge(d, y, (uint64_t)seed, (uint64_t)offset);
+    if (node_run(&r, be_final(op))) rng_judge(d, y, (uint64_t)seed, (uint64_t)offset);
     be_free_all();
     case_end();
 }
@@ -122,21 +74,11 @@ static void large_case(const struct rng_distribution *d, int type, enum layout l
                                     {1, 5, 31, 37, 1}, {4, 2, 3, 2, 64},  {1, 1, 1, 1, 4099},
                                     {3, 34, 4, 6, 1},  {2, 200, 7, 7, 1}, {1, 136, 1, 5, 5}};
     for (int s = 0; s < COUNT(shapes); ++s) {
-        struct node_run r = {0};
-        struct tensor *y;
-        be_desc op;
-        int64_t seed = random_int(0, 1 << 30);
-        if (!case_begin("rng large %s of %g %s layout %d odd %d shape %d", kind_name[d->kind], d->a,
-                        node_type_name[type], (int)layout, odd, s)) {
+        if (!case_begin("rng large %s of %g %s layout %d odd %d shape %d", rng_kind_name[d->kind],
+                        d->a, node_type_name[type], (int)layout, odd, s)) {
             continue;
         }
-        tensor_odd = odd;
-        y = tensor_output((cudnnDataType_t)type, 5, shapes[s], layout);
-        tensor_odd = 0;
-        op = op_open(be_final(rng_open(d)), node_add(&r, y));
-        be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, seed);
-        if (node_run(&r, be_final(op))) judge(d, y, (uint64_t)seed, 0);
-        be_free_all();
+        rng_draw(d, type, 5, shapes[s], layout, odd);
         case_end();
     }
 }
@@ -146,22 +88,12 @@ static void many_normals(const int *dim, int type, enum layout layout, int odd, 
                          double deviation)
 {
     const struct rng_distribution d = {CUDNN_RNG_DISTRIBUTION_NORMAL, mean, deviation};
-    int64_t seed = random_int(0, 1 << 30);
-    struct node_run r = {0};
-    struct tensor *y;
-    be_desc op;
     if (!case_begin("rng many normal %s of %g %g layout %d odd %d %dx%dx%dx%d",
                     node_type_name[type], mean, deviation, (int)layout, odd, dim[0], dim[1], dim[2],
                     dim[3])) {
         return;
     }
-    tensor_odd = odd;
-    y = tensor_output((cudnnDataType_t)type, 4, dim, layout);
-    tensor_odd = 0;
-    op = op_open(be_final(rng_open(&d)), node_add(&r, y));
-    be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, seed);
-    if (node_run(&r, be_final(op))) judge(&d, y, (uint64_t)seed, 0);
-    be_free_all();
+    rng_draw(&d, type, 4, dim, layout, odd);
     case_end();
 }
 
@@ -175,14 +107,14 @@ static void offsets_count(void)
     if (!case_begin("rng offsets")) return;
     y = tensor_output(CUDNN_DATA_FLOAT, 3, dim, LAYOUT_NCHW);
     offset = tensor_input(CUDNN_DATA_INT64, 3, one, LAYOUT_NCHW, 0, 0);
-    op = op_open(be_final(rng_open(&some[1])), node_add(&r, y));
+    op = rng_op_open(be_final(rng_open(&some[1])), node_add(&r, y));
     be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, 99);
     be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, node_add(&r, offset));
     node_plan(&r, be_final(op));
     for (int turn = 0; turn < 4; ++turn) {
         offset->value[0] = turn % 3;
         tensor_write(offset);
-        if (run_call(node_execute, &r)) judge(&some[1], y, 99, (uint64_t)(turn % 3));
+        if (run_call(node_execute, &r)) rng_judge(&some[1], y, 99, (uint64_t)(turn % 3));
     }
     be_free_all();
     case_end();
@@ -205,7 +137,7 @@ static void mask_case(bool last)
         int place = i / 35 * stride[0] + i / 7 % 5 * stride[1] + i % 7 * stride[2];
         exact[place / 8] += (1 << place % 8) * rng_expected(&some[0], CUDNN_DATA_BOOLEAN, 7, 0, i);
     }
-    op = op_open(
+    op = rng_op_open(
         be_final(rng_open(&some[0])),
         node_add_raw(
             &r, be_final(node_open_tensor(1, CUDNN_DATA_BOOLEAN, 3, dim, last ? columns : rows, 1)),
@@ -237,10 +169,10 @@ static void long_mask(int count, int skip)
         int was = (int)*byte >> i % 8 & 1;
         *byte += (1 << i % 8) * (rng_expected(&some[0], CUDNN_DATA_BOOLEAN, 7, 0, i) - was);
     }
-    op =
-        op_open(be_final(rng_open(&some[0])),
-                node_add_raw(&r, be_final(node_open_tensor(1, CUDNN_DATA_BOOLEAN, 2, dim, rows, 1)),
-                             (char *)carrier->data + skip));
+    op = rng_op_open(
+        be_final(rng_open(&some[0])),
+        node_add_raw(&r, be_final(node_open_tensor(1, CUDNN_DATA_BOOLEAN, 2, dim, rows, 1)),
+                     (char *)carrier->data + skip));
     be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, 7);
     if (node_run(&r, be_final(op))) {
         check_values("mask", carrier, exact, NULL, NULL, CUDNN_DATA_DOUBLE);
@@ -262,9 +194,9 @@ static void moments(const struct rng_distribution *d, int type, double mean, dou
     struct node_run r = {0};
     struct tensor *y;
     be_desc op;
-    if (!case_begin("rng moments %s %s", kind_name[d->kind], node_type_name[type])) return;
+    if (!case_begin("rng moments %s %s", rng_kind_name[d->kind], node_type_name[type])) return;
     y = tensor_output((cudnnDataType_t)type, 2, dim, LAYOUT_NCHW);
-    op = op_open(be_final(rng_open(d)), node_add(&r, y));
+    op = rng_op_open(be_final(rng_open(d)), node_add(&r, y));
     be_set_int(op, CUDNN_ATTR_OPERATION_RNG_SEED, 20250101);
     if (node_run(&r, be_final(op)) && harness_values) {
         double first = 0, second = 0;
@@ -315,7 +247,7 @@ static void certain(void)
         y = tensor_output(CUDNN_DATA_HALF, 2, dim, LAYOUT_NCHW);
         exact = node_doubles(y->count);
         for (int64_t i = 0; i < y->count; ++i) exact[i] = values[k];
-        if (node_run(&r, be_final(op_open(be_final(rng_open(&sure[k])), node_add(&r, y))))) {
+        if (node_run(&r, be_final(rng_op_open(be_final(rng_open(&sure[k])), node_add(&r, y))))) {
             check_values("y", y, exact, NULL, NULL, CUDNN_DATA_DOUBLE);
         }
         free(exact);
@@ -334,7 +266,7 @@ static void nothing(void)
     other = tensor_input(CUDNN_DATA_FLOAT, 3, dim, LAYOUT_NCHW, 0, 1);
     dy = node_add_raw(&r, be_final(node_open_tensor(1, CUDNN_DATA_FLOAT, 3, none, strides, 1)),
                       other->data);
-    node_run(&r, be_final(op_open(be_final(rng_open(&some[0])), dy)));
+    node_run(&r, be_final(rng_op_open(be_final(rng_open(&some[0])), dy)));
     be_free_all();
     case_end();
 }
@@ -361,26 +293,27 @@ static void refusals(void)
     for (int i = 0; i < 7; ++i) node_refused(CUDNN_STATUS_BAD_PARAM, says[i], rng_open(&wrong[i]));
     y = be_tensor(1, CUDNN_DATA_FLOAT, 3, dims, BE_PLAIN);
     for (int i = 0; i < 4; ++i) {
-        node_refused(CUDNN_STATUS_BAD_PARAM, "rng: ", op_open(be_final(rng_open(&endless[i])), y));
+        node_refused(CUDNN_STATUS_BAD_PARAM,
+                     "rng: ", rng_op_open(be_final(rng_open(&endless[i])), y));
     }
     rng = be_final(rng_open(&some[0]));
-    op = op_open(rng, y);
+    op = rng_op_open(rng, y);
     be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_SEED, be_tensor(2, CUDNN_DATA_INT64, 3, two, BE_PLAIN));
     node_refused(CUDNN_STATUS_BAD_PARAM, "seed (int64[2,1,1]", op);
-    op = op_open(rng, y);
+    op = rng_op_open(rng, y);
     be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC,
                be_tensor(2, CUDNN_DATA_INT64, 3, two, BE_PLAIN));
     node_refused(CUDNN_STATUS_BAD_PARAM, "offset (int64[2,1,1]", op);
-    op = op_open(rng, y);
+    op = rng_op_open(rng, y);
     be_set_ref(op, CUDNN_ATTR_OPERATION_RNG_SEED, be_tensor(2, CUDNN_DATA_FLOAT, 3, one, BE_PLAIN));
     node_refused(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "seed is fp32", op);
     node_refused(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "y is",
-                 op_open(rng, be_tensor(1, CUDNN_DATA_COMPLEX_FP32, 3, dims, BE_PLAIN)));
+                 rng_op_open(rng, be_tensor(1, CUDNN_DATA_COMPLEX_FP32, 3, dims, BE_PLAIN)));
     node_refused(
         CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "share bytes",
-        op_open(rng, be_final(node_open_tensor(1, CUDNN_DATA_BOOLEAN, 3, whole, gaps, 1))));
+        rng_op_open(rng, be_final(node_open_tensor(1, CUDNN_DATA_BOOLEAN, 3, whole, gaps, 1))));
     node_refused(CUDNN_STATUS_BAD_PARAM, "no tensor in memory",
-                 op_open(rng, be_tensor(1, CUDNN_DATA_FLOAT, 3, one, BE_BY_VALUE)));
+                 rng_op_open(rng, be_tensor(1, CUDNN_DATA_FLOAT, 3, one, BE_BY_VALUE)));
     be_free_all();
     case_end();
 }

@@ -21,6 +21,7 @@ bool harness_values = true;
 static const char *program = "test";
 static const char *only;
 static uint64_t sample = 1; /* one case of so many */
+static bool listed;         /* and only those of a list */
 static uint64_t seed = 1;
 static uint64_t state;   /* of the case under way */
 static uint64_t between; /* what a program draws outside of cases, whichever of them run */
@@ -97,6 +98,7 @@ void harness_start(int argc, char **argv)
     warpdnnGetDevice(harness_handle, &device, NULL);
     harness_on_gpu = device == WARPDNN_DEVICE_GPU;
     if (one_of && strtoull(one_of, NULL, 10) > 1) sample = strtoull(one_of, NULL, 10);
+    listed = list_start(program);
     harness_all_engines = harness_on_gpu && sample == 1 && (!engines || !strcmp(engines, "*"));
     if (harness_on_gpu) capture_start();
     harness_values = !values || strcmp(values, "0") != 0;
@@ -108,7 +110,8 @@ int harness_finish(void)
 {
     if (harness_on_gpu) capture_finish();
     if (cudnnDestroy(harness_handle) != CUDNN_STATUS_SUCCESS) failed_count += 1;
-    if (passed_count + failed_count == 0 && sample > 1) {
+    failed_count += list_finish();
+    if (passed_count + failed_count == 0 && (sample > 1 || listed)) {
         printf("0 passed, 0 failed, 1 skipped\n"); /* none was drawn */
         return 0;
     }
@@ -124,6 +127,7 @@ bool case_begin(const char *format, ...)
     vsnprintf(case_name, sizeof case_name, format, arguments);
     va_end(arguments);
     if (only && !strstr(case_name, only)) return false;
+    if (!list_wants(case_name)) return false;
     for (const char *p = case_name; *p; ++p) hash = (hash ^ (unsigned char)*p) * 1099511628211u;
     state = hash ^ (seed * 0xd6e8feb86659fd93u);
     inside = true;
@@ -132,6 +136,7 @@ bool case_begin(const char *format, ...)
     state = hash ^ (seed * 0xd6e8feb86659fd93u);
     failed = false;
     messages = 0;
+    list_case_begins();
     return true;
 }
 
@@ -162,6 +167,7 @@ void case_end(void)
 
 void case_count(void)
 {
+    list_case_ends(case_name);
     if (failed) failed_count += 1;
     else passed_count += 1;
     inside = false;

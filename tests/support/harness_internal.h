@@ -14,6 +14,13 @@ void tensors_free(void);
 
 void case_count(void); /* case_end, but the tensors stay */
 
+/* harness_list.c: which cases run, by a list, and what each launched */
+bool list_start(const char *path_of_program); /* whether there is a list */
+bool list_wants(char *case_name);
+void list_case_begins(void);
+void list_case_ends(const char *case_name);
+int list_finish(void); /* how many of the list there were not */
+
 void capture_start(void); /* a stream of our own on the handle */
 void capture_finish(void);
 bool capture_and_replay(cudnnStatus_t (*call)(void *context), void *context);
