@@ -63,7 +63,8 @@ struct CUkern_st {
     int fixed_shared;
     int dynamic_shared[DEVICES_MAX]; /* allowed */
     struct fakecuda_launch latest;
-    bool fresh[PARTS_MAX]; /* ran since it was last asked: a definition's steps from 1, others at 0 */
+    /* ran since it was last asked: a definition's steps from 1, others at 0 */
+    bool fresh[PARTS_MAX];
 };
 
 struct CUlib_st {

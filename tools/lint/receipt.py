@@ -5,8 +5,9 @@
     receipt.py --write COUNTS   after ./dev gpu-check passed: writes tests/gpu/receipt.json
     receipt.py                  lists kernel sources that changed since, or never ran
 
-A kernel's source is its .cu file with everything that it includes, and what that includes. Stale receipts are told, not failed: whoever changes a kernel may
-have no GPU at hand, whoever releases must have had one."""
+A kernel's source is its .cu file with everything that it includes, and what that includes, but for comments and
+white space. Stale receipts are told, not failed: whoever changes a kernel may have no GPU at hand, whoever releases
+must have had one."""
 import glob
 import hashlib
 import json
@@ -17,6 +18,7 @@ import sys
 
 RECEIPT = "tests/gpu/receipt.json"
 INCLUDE = re.compile(r'^\s*#\s*(?:include\s+"([^"]+)"|define\s+WD_\w+\s+"([^"]+)")', re.M)
+COMMENT_OR_TOKEN = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|("(?:\\.|[^"\\])*"|\w+|[^\w\s])', re.S)
 
 
 def sources_of(path, found):
@@ -36,8 +38,8 @@ def kernel_hashes():
     for kernel in sorted(glob.glob("src/**/*.cu", recursive=True)):
         digest = hashlib.sha256()
         for source in sorted(sources_of(kernel, set())):
-            with open(source, "rb") as f:
-                digest.update(f.read())
+            with open(source, encoding="utf-8") as f:
+                digest.update(" ".join(COMMENT_OR_TOKEN.findall(f.read())).encode())
         hashes[kernel] = digest.hexdigest()[:16]
     return hashes
 
