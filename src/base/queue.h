@@ -86,9 +86,9 @@ struct wd_queue_ops {
     cudnnStatus_t (*copy)(struct wd_queue *queue, void *to, const void *from, size_t bytes);
     /* Scratch for calls that bring no workspace, alive until the execution's work is done. */
     cudnnStatus_t (*scratch)(struct wd_queue *queue, size_t bytes, void **data);
-    /* GPU queues only: WD_COUNTERS_BYTES for the meetings of blocks (gpu/device/grid.cuh), which no
-     * work that may run at the same time has. The lower 31 bits of every word are 0, and left so. Behind them lies
-     * the board (gpu/device/board.cuh). */
+    /* GPU queues only: WD_COUNTERS_BYTES for the meetings of blocks and the numbers that they draw
+     * (gpu/device/grid.cuh), which no work that may run at the same time has. The lower 31 bits of every
+     * word are 0, and left so. Behind them lies the board (gpu/device/board.cuh). */
     cudnnStatus_t (*counters)(struct wd_queue *queue, void **data);
 };
 

@@ -85,8 +85,8 @@ double rng_expected_of(const struct rng_distribution *d, int type, uint64_t seed
         double along, across;
         if (t >= 536870912.0) t -= 1073741824.0;
         u = random_bits(seed, offset, first) + 0.5;
-        if (type ==
-            CUDNN_DATA_FLOAT) { /* an odd number, of whose bits 24 count; the last one swaps; 31 bits of the other */
+        /* an odd number, of whose bits 24 count; the last one swaps; 31 bits of the other */
+        if (type == CUDNN_DATA_FLOAT) {
             int power;
             swapped = (uint32_t)u & 1;
             u = floor(u / 2.0) * 2.0 + 1.0;

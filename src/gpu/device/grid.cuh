@@ -2,7 +2,8 @@
 //
 // Meetings of blocks that are all there at once (wd_emit_meeting_kernel): a word of the queue's
 // counters a group of blocks. Its upper bit turns with every meeting; the others count those who have
-// come, and are 0 between meetings, so that nobody has to put it back.
+// come, and are 0 between meetings, so that nobody has to put it back. Numbers that blocks draw, from any kernel,
+// count in the same bits of a word, which who draws the last one sets back to 0.
 #ifndef WD_GPU_DEVICE_GRID_CUH
 #define WD_GPU_DEVICE_GRID_CUH
 

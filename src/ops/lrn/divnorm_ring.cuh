@@ -20,8 +20,8 @@ template <class T, int N, int COLS> struct rings : walk<T, N, COLS> {
     static constexpr int HALO = base::HALO;
     static constexpr int EARLY = DIVNORM_RING_EARLY;        // rows that copies are early
     static constexpr int PITCH = DIVNORM_RING_LANES * COLS; // elements
-    T *now,
-        *then; // rows of x of this group, and of those around it: before they are used and after
+    // rows of x of this group, and of those around it: before they are used and after
+    T *now, *then;
     T *means;
     int stop;            // of rows that are copied
     int result, results; // the first row of results and how many, or 0

@@ -35,7 +35,6 @@ enum {
     REGISTERS = 65536, /* of a processor */
     WALK_WARPS = DIVNORM_WALK_THREADS / WARP,
     WALKS_LEAST = 256,  /* threads of a processor that go down rows, else tiles */
-    WALK_PHASES = 4,    /* rows of a thread are a multiple of */
     SEGMENTS_MOST = 16, /* of a plane */
     ROWS_OF_START = 6,  /* that a strip could go down in the time until its first is there */
     RUN_BYTES = 16,     /* alignment of a run, at most */
@@ -333,11 +332,10 @@ static bool cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_ar
     int64_t segments = 1, best = INT64_MAX;
     fill_walk(w, a, dtype);
     w->margin = margin;
-    w->strips = WARP / lanes;
-    w->strips =
-        (int32_t)wd_least(w->strips, a->dy ? DIVNORM_RING_LANES - WARP - 1 : DIVNORM_RING_STRIPS);
+    w->strips = (int32_t)wd_least(WARP / lanes, a->dy ? DIVNORM_BACK_STRIPS : DIVNORM_RING_STRIPS);
     for (int64_t n = 1; n <= SEGMENTS_MOST; ++n) {
-        const int64_t rows = wd_ceil_div(wd_ceil_div(a->height, n), WALK_PHASES) * WALK_PHASES;
+        const int64_t rows =
+            wd_ceil_div(wd_ceil_div(a->height, n), DIVNORM_WALK_PHASES) * DIVNORM_WALK_PHASES;
         const int64_t warps = wd_ceil_div(planes * parts * wd_ceil_div(a->height, rows), w->strips);
         const int64_t time = wd_ceil_div(warps, at_once) * (rows + around + ROWS_OF_START);
         if (time >= best) continue;

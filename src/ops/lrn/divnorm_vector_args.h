@@ -74,13 +74,14 @@ struct divnorm_vector_args {
 /* Quads of shared memory of a lane that goes down rows, backward: rings of shares, products and direct parts. */
 #define DIVNORM_WALK_QUADS(n) ((n) + 1 + 2 + ((n)-1) / 2 + 1)
 
-/* Rings of rows in shared memory: runs of a row, of 32 lanes and one at each end of a strip; strips; rows, eight of x
- * and four of the means; how many rows before they are used they are copied. */
+/* Going down rows: their groups; forward, rings of rows in shared memory. */
 enum {
-    DIVNORM_RING_LANES = 40,
-    DIVNORM_RING_STRIPS = 4,
-    DIVNORM_RING_ROWS = 12,
-    DIVNORM_RING_EARLY = 3
+    DIVNORM_WALK_PHASES = 4, /* rows of a group, of which a thread has whole ones */
+    DIVNORM_RING_LANES = 40, /* runs of a row: of 32 lanes, and those around strips */
+    DIVNORM_RING_STRIPS = 4, /* of a warp, each with a run at both ends */
+    DIVNORM_BACK_STRIPS = 7, /* likewise, where two neighbours share the run between them */
+    DIVNORM_RING_ROWS = 12,  /* eight of x and four of the means */
+    DIVNORM_RING_EARLY = 3   /* rows before one is used it is copied */
 };
 
 /* Of the kernels that go down rows (divnorm_walk.cuh). */

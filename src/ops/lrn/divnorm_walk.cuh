@@ -13,7 +13,7 @@
 
 namespace {
 
-enum { PHASES = 4 };      // rows of a group
+enum { PHASES = DIVNORM_WALK_PHASES };
 enum { AHEAD_ASKED = 4 }; // rows before one is loaded it is asked for, up to the second-level cache
 
 // Sums of N neighbours' squares: of COUNT windows, as window_sums.

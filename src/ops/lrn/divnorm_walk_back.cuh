@@ -156,7 +156,8 @@ template <class T, int N, bool MEANS, bool DMEANS> struct walk_backward : walk<T
         this->template row_sums<MEANS || DMEANS>(last, s, q);
         squares.template push<J>(q, q);
         if (MEANS || DMEANS) sums.template push<J>(s, s);
-        if (row + AHEAD_ASKED < a.height && this->has_own) {
+        // of dy and the means, whose rows are HALO behind x's, none before the first
+        if (row + AHEAD_ASKED >= HALO && row + AHEAD_ASKED < a.height && this->has_own) {
             wd_prefetch_line(this->input(AHEAD_ASKED * a.in_row));
             wd_prefetch_line(this->input(a.own_dy + AHEAD_ASKED * a.in_row));
             if (MEANS) wd_prefetch_line(this->input(a.own_means + AHEAD_ASKED * a.in_row));

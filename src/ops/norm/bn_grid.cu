@@ -2,8 +2,8 @@
 //
 // Batch normalization in one kernel whose blocks are all there at once (bn_grid_args.h): a thread sums
 // its units as they go through the ring in shared memory; blocks of a group exchange their sums and
-// meet; then every thread writes what the ring has kept, and reads the rest again, from the last round to
-// the first, since the cache has what was read last. Training: sums are of
+// meet; then every thread writes what the ring has kept, and of samples its registers, and reads the rest again, from
+// the last round to the first, since the cache has what was read last. Training: sums are of
 // differences from an element of the parameter's, the same for all.
 #include "ops/norm/bn_grid_ring.cuh"
 #include "ops/norm/bn_grid_sums.cuh"

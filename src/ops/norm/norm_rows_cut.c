@@ -17,11 +17,10 @@ enum {
     ODD_UNITS = 2,           /* at the ends of a row off the boundaries, which are not whole */
     FILL_WARPS = 4,          /* of a block, at least */
     DRAW_TURNS = 16,         /* of a cluster that draws rows, at least */
-    DRAW_BYTES =
-        40 << 10,    /* on their way to a processor, at most, beside the row that is looked at */
-    TAIL_TURNS = 16, /* of a block: of fewer the last ones are no small part */
-    TAIL_SHARE = 12, /* of its turns are for whoever is free */
-    TAIL_ROWS = 160, /* of all rows for one more row of partial sums */
+    DRAW_BYTES = 40 << 10,   /* on their way to a processor, beside the row that is looked at */
+    TAIL_TURNS = 16,         /* of a block: of fewer the last ones are no small part */
+    TAIL_SHARE = 12,         /* of its turns are for whoever is free */
+    TAIL_ROWS = 160,         /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers

@@ -2,7 +2,7 @@
  *
  * Instance and group norm of much data, channels last: each sample is a batch norm of its own, in which the channels of
  * a group share statistics. One launch of bn_grid's kernels has as many samples as share out the processors well, and
- * keeps as much of them as shared memory holds; the rest is read twice. The saved mean of a group with an infinity
+ * keeps as much of them as shared memory and registers hold; the rest is read twice. The saved mean of a group with an infinity
  * may be that infinity, as of batch norm, where other engines say NaN. */
 #include <math.h>
 #include <string.h>
@@ -18,10 +18,9 @@ extern const struct wd_engine wd_engine_norm_backward_kept;
 extern const struct wd_engine wd_engine_norm_backward_groups;
 
 enum {
-    CHIPS = 1,    /* bytes of x: times what the chip holds (README.md) */
-    MEMBERS = 64, /* of a group: a thread joins them one by one */
-    COLUMNS_MOST =
-        320, /* of a team of blocks: as many for each processor's block have room on the board */
+    CHIPS = 1,           /* bytes of x: times what the chip holds (README.md) */
+    MEMBERS = 64,        /* of a group: a thread joins them one by one */
+    COLUMNS_MOST = 320,  /* of a team of blocks: each processor's have room on the board */
     COLUMNS_LEAST = 128, /* of a team, where there are as many */
     LAUNCHES_MOST = 32,
     LAUNCH_MB = 28,   /* what could move while a launch begins */
@@ -35,7 +34,8 @@ struct work {
 };
 
 /* What moves, in bytes at the rate of all processors with all threads, if a launch has so many samples and a team of
- * blocks so many columns; 0: a team would be one block. */
+ * blocks so many columns; 0: a team would be one block. What registers hold is left out: as much whatever the
+ * shares are, and the choice was measured without it. */
 static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t columns,
                    const struct wd_device *device)
 {

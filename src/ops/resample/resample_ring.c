@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Weighted sums on the GPU, forward and backward: images that are enlarged by two or four, by kernels that
- * know their taps, and all else through rings of lines: by a warp a walk down the rows, or, of runs of
- * channels, by threads that each have their own. Gradients of maxima likewise. */
+ * know their taps; sums of three taps straight from memory, by words; and all else through rings of lines: by a
+ * warp a walk down the rows, or, of runs of channels, by threads that each have their own. Gradients of maxima:
+ * planes through rings, channels by words. */
 #include "ops/resample/resample_ring_args.h"
 
 #include <string.h>
@@ -16,7 +17,6 @@
 
 enum {
     UP_THREADS = 128,
-    UP_SINGLES = 10, /* the first of the kernels of single elements */
     WORD_THREADS = 128,
     RECORD = 16, /* bytes of a row's record */
     ROWS_FEW = 8,
@@ -64,24 +64,21 @@ static struct wd_resample_tables tables_of(const struct wd_resample_shape *s)
     return wd_resample_tables_of(s, s->backward ? RESAMPLE_SHARES : RESAMPLE_PIXELS, 0);
 }
 
-static int form_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
+/* open: rows of `out` that a line has a part of, at most */
+static int form_of(const struct wd_resample_tables *t, int64_t open)
 {
-    const struct wd_resample_tables other =
-        wd_resample_tables_of(s, s->backward ? RESAMPLE_PIXELS : RESAMPLE_SHARES, 0);
     if (t->taps[1] <= 2 && t->taps[2] <= 2) return 0;
     for (int f = 1; f < FORMS; ++f) {
-        if (t->taps[2] <= forms[f].taps && other.taps[1] <= forms[f].open) return f;
+        if (t->taps[2] <= forms[f].taps && open <= forms[f].open) return f;
     }
     return -1;
 }
 
 /* Whether elements come straight from memory: measured, sums of three taps are faster than through rings, of
  * two slower. */
-static bool is_words(const struct wd_resample_shape *s, const struct wd_resample_tables *t)
+static bool is_words(const struct wd_resample_tables *t, int64_t open)
 {
-    const struct wd_resample_tables other =
-        wd_resample_tables_of(s, s->backward ? RESAMPLE_PIXELS : RESAMPLE_SHARES, 0);
-    return t->taps[2] <= RING_WORD_TAPS && other.taps[1] <= RING_WORD_OPEN;
+    return t->taps[2] <= RING_WORD_TAPS && open <= RING_WORD_OPEN;
 }
 
 /* Rows of a walk, evenly, and what they need in shared memory. */
@@ -206,6 +203,7 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     const int axis = s->axis[1];
+    int64_t open;
     int64_t warps;
     int64_t rows;
     memset(p, 0, sizeof *p);
@@ -213,9 +211,10 @@ static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_
     if (axis >= 0 && !s->backward && t->taps[1] * s->attr->unit[axis] < s->attr->stride[axis]) {
         return false;
     }
-    p->form = form_of(s, t);
+    open = wd_resample_tables_of(s, s->backward ? RESAMPLE_PIXELS : RESAMPLE_SHARES, 0).taps[1];
+    p->form = form_of(t, open);
     p->runs = s->inner > 1 && s->inner % wd_resample_run(s) == 0;
-    p->words = !p->runs && p->form == WORD_FORM && is_words(s, t);
+    p->words = !p->runs && p->form == WORD_FORM && is_words(t, open);
     if (p->form < 0 || (p->runs && p->form >= RUN_FORMS)) return false;
     p->planes = 1;
     p->outer = s->outer;
@@ -375,7 +374,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                               launch.shared, &pick);
     }
     which = wd_resample_up_args_of(s, &m, multiprocessors, &up);
-    if (which >= UP_SINGLES && w->plan.words) which = -1;
+    if (which >= RESAMPLE_UP_SINGLES && w->plan.words) which = -1;
     if (which >= 0 && m.alpha != 0.0 && m.beta == 0.0) {
         static const int up_forward[] = {
             KERNEL_resample_up_f32_planes_corners, KERNEL_resample_up_f16_planes_corners,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arguments of the resample_ring kernels, shared by host and device: walks whose lines go through a ring
- * in shared memory, a warp a walk, sums or maxima; and enlarging, whose taps are known when kernels are
- * compiled. */
+ * in shared memory, a warp a walk, sums or maxima; words straight from memory; and enlarging, whose taps are
+ * known when kernels are compiled. */
 #ifndef WD_OPS_RESAMPLE_RING_ARGS_H
 #define WD_OPS_RESAMPLE_RING_ARGS_H
 

@@ -59,7 +59,8 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     units = columns * s->inner;
     segments = wd_ceil_div(units, segment);
     a->by_inner = wd_fastdiv_of((uint32_t)s->inner);
-    if (s->inner > 1) { /* straight from memory */
+    if (s->inner > 1) { /* straight from memory, all planes as one line */
+        if (s->outer * units > INT32_MAX) return false;
         a->by_line = wd_fastdiv_of((uint32_t)units);
         a->units = (uint32_t)(s->outer * units);
         segments = wd_ceil_div(s->outer * units, segment * RING_WALKS);
@@ -72,8 +73,8 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
         launch->shared = 0;
         return true;
     }
-    /* those of a segment, and the one before it */
-    elements = (wd_least((segment - 1) / s->inner + 2, columns) + 1) * s->inner;
+    /* those of a segment, which begins anywhere, and the one before it */
+    elements = wd_least(segment + 1, columns) + 1;
     pitch = wd_ceil_div(elements * s->size, 16) * 16 + 16;
     place_pitch = wd_ceil_div(elements * s->place_size, 16) * 16 + 16;
     ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;

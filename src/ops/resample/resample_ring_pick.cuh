@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of maxima of whole pixels by windows of two or three rows and columns, by two, from a warp's
+// Gradients of maxima of planes by windows of two or three rows and columns, by two, from a warp's
 // own lines of dy and of places. A thread has a few windows of a line, a warp apart, and of dx the two columns
 // at which each begins: to these it and the window before hand something. Line by line of windows, it
 // adds to the three rows that one may hand something to, the first two of which are then done with.

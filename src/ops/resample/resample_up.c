@@ -105,6 +105,6 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     a->count = (uint32_t)(columns * bands);
     /* planes, runs (by four backward only), volumes of both, singles */
     if (volume) return way[1] + (s->backward ? 6 : 5) + (planes ? 0 : 2);
-    if (single) return way[1] + 10;
+    if (single) return way[1] + RESAMPLE_UP_SINGLES;
     return way[1] + (times == 4 ? 1 : 0) + (planes ? 0 : 3);
 }

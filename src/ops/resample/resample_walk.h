@@ -29,8 +29,9 @@ cudnnStatus_t wd_resample_walk_call(struct wd_queue *queue, const struct wd_resa
                                     const struct wd_resample_memory *memory,
                                     struct resample_walk_args *a);
 
-/* Enlarging by two or four: which of the kernels of a type, and their arguments; -1 where it is something
- * else. */
+/* Enlarging by two or four: which of the kernels of a type, from RESAMPLE_UP_SINGLES on those of single
+ * elements, and their arguments; -1 where it is something else. */
+enum { RESAMPLE_UP_SINGLES = 10 };
 struct resample_up_args;
 int wd_resample_up_args_of(const struct wd_resample_shape *s,
                            const struct wd_resample_memory *memory, int multiprocessors,

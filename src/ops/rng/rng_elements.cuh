@@ -176,9 +176,9 @@ template <class T, int WAY> struct elements {
                 word[i] = (uint32_t)(int32_t)wd_saturate(v, -2147483648.0, 2147483647.0);
             }
         } else if constexpr (sizeof(T) == 4) {
+            // in a register: a bit that nvcc knows is tested by two instructions
             uint32_t lowest = 1;
-            wd_forget<0>(
-                lowest); // in a register: a bit that nvcc knows is tested by two instructions
+            wd_forget<0>(lowest);
 #pragma unroll
             for (int i = 0; i < COUNT; i += 2) {
                 float v[2] = {rng_single_uniform(&p, number[i]),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the rng_vector kernels, shared by host and device. Two ways through y:
+ * Arguments of the rng_vector kernels, shared by host and device. Three ways through y:
  *
  *   flat    memory is in the order of the index. A thread makes runs of 16 bytes, which begin `shift`
  *           bytes behind a boundary of 16; where that is not 0, lanes hand on what is beyond one.

@@ -5,7 +5,7 @@
 #include "ops/rng/rng_channels.cuh"
 #include "ops/rng/rng_flat.cuh"
 
-// Flat normal numbers of 16 bits by as many threads as there can be.
+// Kernels of few registers, which normal numbers of 16 bits have, by as many threads as there can be.
 #define WD_KERNELS_BOUNDS(threads, registers)                                                      \
     threads, (registers) <= 40 ? 65536 / ((threads) * (registers)) : 0
 #define WD_KERNELS_ROWS "ops/rng/rng_vector_exact_kernels.def"

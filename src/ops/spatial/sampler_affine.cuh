@@ -23,8 +23,6 @@
 
 namespace {
 
-// ---- The gradients of the grid ----
-
 // ---- The map of an image's grid ----
 
 // What a place looks at, as sight::coordinate has it.
