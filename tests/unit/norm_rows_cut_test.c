@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the engines of norms over rows cut their work, for devices that are only described: every row is
+ * looked at once and every column has a thread, the ring has room, and clusters that draw rows know of no
+ * more than they keep. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/sizes.h"
+#include "ops/norm/norm_rows.h"
+
+enum {
+    TURNS = 12000,
+    WARP = 32,
+    SHORT = 256,       /* columns: forward, shorter rows with edges are never asked for */
+    TWO_BYTES = 8,     /* elements of a unit */
+    FIXED = 10 << 10,  /* of shared memory: what kernels have beside the ring, at most */
+    JOINED_WARPS = 16, /* of a block, in kernels by bulk copies */
+    ODD_PLACES = 2,    /* units of singles of a group (norm_rows_odd.cuh) */
+    DRAWN = 16,        /* rows that a cluster knows of (norm_rows_drawn.cuh) */
+};
+
+/* In the order of `way`: columns of a thread, and threads of the backward kernels. */
+enum { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAYS };
+static const int64_t columns_of[WAYS] = {8, 24, 32, 32, 32, 16};
+static const int64_t threads_back[WAYS] = {640, 512, 384, 512, 512, 512};
+
+static const struct wd_device devices[] = {
+    {.kind = WD_GPU,
+     .capability = 90,
+     .multiprocessors = 132,
+     .shared_per_block = 232448,
+     .shared_per_processor = 233472,
+     .cooperative = true,
+     .grids_meet = true},
+    {.kind = WD_GPU,
+     .capability = 90,
+     .multiprocessors = 114,
+     .shared_per_block = 232448,
+     .shared_per_processor = 233472,
+     .cooperative = true},
+    {.kind = WD_GPU,
+     .capability = 100,
+     .multiprocessors = 148,
+     .shared_per_block = 232448,
+     .shared_per_processor = 233472,
+     .cooperative = true,
+     .grids_meet = true},
+    {.kind = WD_GPU,
+     .capability = 90,
+     .multiprocessors = 2,
+     .shared_per_block = 232448,
+     .shared_per_processor = 233472,
+     .cooperative = true,
+     .grids_meet = true},
+    {.kind = WD_GPU,
+     .capability = 86,
+     .multiprocessors = 2,
+     .shared_per_block = 101376,
+     .shared_per_processor = 102400},
+    {.kind = WD_GPU,
+     .capability = 80,
+     .multiprocessors = 108,
+     .shared_per_block = 166912,
+     .shared_per_processor = 167936,
+     .cooperative = true,
+     .grids_meet = true},
+};
+enum { DEVICES = sizeof devices / sizeof devices[0] };
+
+/* ---- Problems ---- */
+
+struct shape {
+    enum wd_op op;
+    int mode;
+    int dtype;
+    bool given; /* inference: statistics are */
+    bool dbias;
+    bool edges;
+    int64_t rows;
+    int64_t length;
+    int64_t each; /* elements of a unit */
+};
+
+static void bind(struct wd_single *single, int slot, int dtype)
+{
+    const struct wd_tensor t = {.dtype = dtype, .rank = 2, .vect_count = 1, .dim = {1, 1}};
+    wd_single_bind(single, slot, &t, NULL, NULL);
+}
+
+static bool cut(struct wd_norm_cut *c, const struct shape *s, const struct wd_device *device)
+{
+    struct wd_single single;
+    const struct wd_norm_rows rows = {.rows = s->rows, .length = s->length};
+    const struct wd_problem problem = {
+        .graph = &single.graph, .node = &single.node, .device = device};
+    wd_single_init(&single, s->op);
+    single.node.attr.norms.mode = s->mode;
+    bind(&single, 0, s->dtype);
+    if (s->given) bind(&single, NORM_INFER_INV_STD, CUDNN_DATA_FLOAT);
+    if (s->dbias) bind(&single, NORM_GRAD_DBIAS, CUDNN_DATA_FLOAT);
+    return wd_norm_rows_cut(c, &problem, &rows, s->edges);
+}
+
+static struct shape layer_norm(enum wd_op op, int dtype, int64_t rows, int64_t length)
+{
+    return (struct shape){.op = op,
+                          .mode = CUDNN_LAYER_NORM,
+                          .dtype = dtype,
+                          .dbias = op == WD_OP_NORM_BACKWARD,
+                          .rows = rows,
+                          .length = length,
+                          .each = dtype == CUDNN_DATA_FLOAT ? TWO_BYTES / 2 : TWO_BYTES};
+}
+
+/* ---- What holds of all cuts ---- */
+
+static bool is_backward(const struct shape *s)
+{
+    return s->op == WD_OP_NORM_BACKWARD;
+}
+
+static bool by_strips(const struct wd_norm_cut *c)
+{
+    return c->way == WAY_STRIPS || c->way == WAY_STRIPS_16;
+}
+
+/* Counts the rows first, first + step, ..., below `end`. */
+static void take(unsigned char *taken, int64_t first, int64_t step, int64_t end)
+{
+    for (int64_t row = first; row < end; row += step) taken[row] += 1;
+}
+
+/* As the kernels do it: strip_rows_of, drawn_walk, and what begins at a block's group and goes on by steps. */
+static void take_rows(const struct wd_norm_cut *c, const struct shape *s, unsigned char *taken)
+{
+    if (c->draws) {
+        assert_true(c->later * c->step <= s->rows);
+        for (int64_t id = 0; id < c->clusters; ++id) {
+            take(taken, id, c->step, c->later * c->step);
+        }
+        take(taken, c->later * c->step, 1, s->rows);
+        return;
+    }
+    for (int64_t id = 0; by_strips(c) && id < c->clusters; ++id) {
+        int64_t row = c->early + (id - c->first) * c->later;
+        if (id < c->first) take(taken, id, c->first, c->early);
+        else take(taken, row, 1, wd_least(s->rows, row + c->later));
+        assert_true(id < c->first || row < s->rows);
+    }
+    for (int64_t slot = 0; !by_strips(c) && slot < c->clusters * c->groups; ++slot) {
+        if (!c->odd || slot < c->step) take(taken, slot, c->step, s->rows);
+    }
+}
+
+static void check_rows(const struct wd_norm_cut *c, const struct shape *s)
+{
+    unsigned char *taken = calloc((size_t)s->rows, 1);
+    int64_t once = 0;
+    assert_non_null(taken);
+    assert_true(c->clusters >= 1 && c->groups >= 1 && c->step >= 1);
+    assert_true(c->clusters * c->groups < 1 << 20);
+    if (by_strips(c)) assert_true(c->groups == 1 && c->first <= c->clusters && c->early <= s->rows);
+    take_rows(c, s, taken);
+    for (int64_t row = 0; row < s->rows; ++row) once += taken[row] == 1;
+    free(taken);
+    assert_int_equal(once, s->rows);
+    /* all of a group's rows begin equally far behind a boundary */
+    if (c->odd && c->step < s->rows) assert_int_equal(c->step * s->length % s->each, 0);
+}
+
+static void check_columns(const struct wd_norm_cut *c, const struct shape *s)
+{
+    int64_t columns = columns_of[c->way];
+    int64_t own = c->share * s->each; /* of a block */
+    assert_true(c->lanes % WARP == 0 || (c->lanes < WARP && (c->lanes & (c->lanes - 1)) == 0));
+    if (c->odd) { /* whole units between boundaries, of any begin */
+        assert_true(c->cluster * c->share >= s->length / s->each);
+        assert_true(c->share <= c->lanes * (columns / s->each) && c->lanes >= WARP);
+    } else if (c->edges) {
+        assert_true(c->cluster == 1 && own >= s->length && c->lanes * columns >= s->length);
+    } else {
+        assert_int_equal(c->cluster * own, s->length);
+        if (!c->ragged) assert_int_equal(c->lanes * columns, own);
+        else assert_int_equal((c->lanes - WARP) * columns + c->left, own);
+    }
+    if (c->ragged) {
+        assert_true(!is_backward(s) && c->left > 0 && c->left <= WARP * columns);
+        assert_int_equal(c->left % s->each, 0);
+    }
+}
+
+static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
+                         const struct wd_device *device)
+{
+    int64_t threads = c->lanes * c->groups;
+    assert_true(threads % WARP == 0);
+    assert_true(threads <= (is_backward(s) ? threads_back[c->way] : JOINED_WARPS * WARP));
+    assert_true(c->lanes <= WARP || c->groups <= NORM_ROWS_GROUPS);
+    assert_true(c->cluster == 1 || c->groups == 1);
+    assert_true((c->cluster & (c->cluster - 1)) == 0);
+    if (c->posts) { /* all are there at once */
+        assert_true(device->grids_meet && !c->edges && c->cluster <= NORM_ROWS_POSTING);
+        assert_true(c->clusters * c->cluster <= device->multiprocessors);
+    } else {
+        assert_true(c->cluster <= wd_norm_cluster_max(device));
+    }
+    assert_true(is_backward(s) || c->way == WAY_32);
+    assert_true(!by_strips(c) || (c->cluster > 1 && !c->posts && !c->edges));
+}
+
+/* Bytes of a place of the ring, as the kernels lay it. */
+static int64_t place_bytes(const struct wd_norm_cut *c, const struct shape *s)
+{
+    int64_t units = c->lanes * (columns_of[c->way] / s->each);
+    if (c->odd) units += ODD_PLACES;
+    else if (c->edges) units = c->share + 1;
+    return units * c->groups * NORM_ROWS_UNIT * (is_backward(s) ? 2 : 1);
+}
+
+static void check_ring(const struct wd_norm_cut *c, const struct shape *s,
+                       const struct wd_device *device)
+{
+    bool once = c->clusters * c->groups >= s->rows;
+    int64_t part = c->cluster > 1 ? c->share * s->each : s->length;
+    assert_true(c->ahead >= 1 && c->ahead <= NORM_ROWS_AHEAD_MAX && c->lag >= 1 && c->lag <= 2);
+    assert_true(c->ring <= NORM_ROWS_AHEAD_MAX + 1);
+    /* a row is asked for when the one that has its place was put */
+    assert_true(once ? c->ring >= 1 : c->ring >= c->ahead + c->lag);
+    assert_true(c->shared >= c->ring * place_bytes(c, s));
+    if (is_backward(s)) /* sums of columns of rows side by side */
+        assert_true(c->shared >= c->groups * part * (int64_t)sizeof(float));
+    assert_true(c->shared + FIXED <= device->shared_per_block);
+}
+
+/* Only what norm_rows_drawn.cuh takes. */
+static void check_draws(const struct wd_norm_cut *c, const struct shape *s)
+{
+    assert_true(s->op != WD_OP_NORM_BACKWARD && !s->given && s->each == TWO_BYTES);
+    assert_true(c->cluster > 1 && c->groups == 1 && !c->edges && !c->ragged && !c->posts);
+    assert_true(c->later > c->ahead);
+    assert_true(c->ahead + 2 * c->lag + 1 < DRAWN);
+    assert_int_equal(c->step, c->clusters);
+}
+
+static void check(const struct wd_norm_cut *c, const struct shape *s,
+                  const struct wd_device *device)
+{
+    assert_true(c->way >= 0 && c->way < WAYS);
+    check_blocks(c, s, device);
+    check_columns(c, s);
+    check_ring(c, s, device);
+    if (c->draws) check_draws(c, s);
+    check_rows(c, s);
+}
+
+/* ---- Random shapes ---- */
+
+static int64_t any(int64_t low, int64_t high)
+{
+    return low + rand() % (high - low + 1);
+}
+
+/* One number after the other: in which order a call takes its arguments is the compiler's matter. */
+static struct shape any_shape(void)
+{
+    static const enum wd_op ops[] = {WD_OP_NORM_TRAINING, WD_OP_NORM_INFERENCE, WD_OP_NORM_BACKWARD,
+                                     WD_OP_NORM_BACKWARD};
+    static const int types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+    enum wd_op op = ops[any(0, 3)];
+    int dtype = types[any(0, 2)];
+    int64_t rows = any(1, (int64_t)1 << any(0, 15));
+    int64_t length = any(1, (int64_t)1 << any(0, 18));
+    struct shape s = layer_norm(op, dtype, rows, length);
+    int64_t multiple = (int64_t)1 << any(0, 13);
+    if (any(0, 1)) s.mode = CUDNN_RMS_NORM;
+    s.given = op == WD_OP_NORM_INFERENCE && any(0, 1);
+    s.dbias = op == WD_OP_NORM_BACKWARD && any(0, 1);
+    if (any(0, 3)) s.length = wd_ceil_div(s.length, multiple) * multiple;
+    s.edges = s.length % s.each != 0 || any(0, 3) == 0;
+    if (s.edges && op != WD_OP_NORM_BACKWARD) s.length += SHORT;
+    return s;
+}
+
+static void test_random(void **state)
+{
+    int drawn = 0, strips = 0, tails = 0, posts = 0, odd = 0, ragged = 0;
+    int ways[WAYS] = {0};
+    (void)state;
+    srand(1);
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const struct wd_device *device = &devices[turn % DEVICES];
+        struct shape s = any_shape();
+        struct wd_norm_cut c;
+        if (!cut(&c, &s, device)) continue;
+        check(&c, &s, device);
+        ways[c.way] += 1;
+        drawn += c.draws, posts += c.posts, odd += c.odd, ragged += c.ragged;
+        strips += by_strips(&c), tails += by_strips(&c) && c.first < c.clusters;
+    }
+    for (int way = 0; way < WAYS; ++way) assert_true(ways[way] > 0);
+    assert_true(drawn > 0 && tails > 0 && strips > tails && posts > 0 && odd > 0 && ragged > 0);
+}
+
+/* Long rows of whole units in pairs of blocks, which random ones seldom are: many of them are drawn. */
+static void test_pairs(void **state)
+{
+    int drawn = 0;
+    (void)state;
+    srand(2);
+    for (int turn = 0; turn < TURNS / 4; ++turn) {
+        const struct wd_device *device = &devices[turn % 4];
+        int dtype = turn % 8 < 4 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
+        int64_t rows = any(device->multiprocessors, 1 << 15);
+        struct shape s = layer_norm(WD_OP_NORM_TRAINING, dtype, rows, 2 * WARP * WARP * any(1, 16));
+        struct wd_norm_cut c;
+        assert_true(cut(&c, &s, device));
+        check(&c, &s, device);
+        drawn += c.draws;
+    }
+    assert_true(drawn > TURNS / 16);
+}
+
+/* ---- Choices ---- */
+
+static void test_draws(void **state)
+{
+    const struct wd_device *h200 = &devices[0];
+    static const int narrow[] = {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
+    struct wd_norm_cut c;
+    struct shape s;
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        s = layer_norm(WD_OP_NORM_TRAINING, narrow[i], 4096, 32768);
+        assert_true(cut(&c, &s, h200));
+        check(&c, &s, h200);
+        assert_true(c.draws && c.cluster == 2 && c.clusters * c.cluster <= 132);
+        s.mode = CUDNN_RMS_NORM;
+        assert_true(cut(&c, &s, h200) && c.draws);
+        s.op = WD_OP_NORM_INFERENCE;
+        assert_true(cut(&c, &s, h200) && c.draws);
+        /* nothing to wait for */
+        s.given = true;
+        assert_true(cut(&c, &s, h200) && !c.draws);
+    }
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_FLOAT, 4096, 32768);
+    assert_true(cut(&c, &s, h200) && !c.draws);
+    check(&c, &s, h200);
+    s = layer_norm(WD_OP_NORM_BACKWARD, CUDNN_DATA_BFLOAT16, 4096, 32768);
+    assert_true(cut(&c, &s, h200) && !c.draws);
+    check(&c, &s, h200);
+    /* too few to be worth it, and clusters of four */
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 512, 32768);
+    assert_true(cut(&c, &s, h200) && !c.draws);
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 3264, 40960);
+    assert_true(cut(&c, &s, h200) && !c.draws && c.cluster > 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_draws),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
