@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints src/ops/rng/rng_radii_table.inc, but for its first lines.
+"""Prints src/ops/rng/rng_radii_table.inc, but for its first lines and before clang-format.
 
 Of 2^13 intervals of equal probability, the radius of a pair of normal numbers in fp16: the root of the mean of -2 ln u in the
 interval, where what rounding took from the squares so far is given to the next one, so that no place of the distribution is
