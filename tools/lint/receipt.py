@@ -39,7 +39,7 @@ def kernel_hashes():
         digest = hashlib.sha256()
         for source in sorted(sources_of(kernel, set())):
             with open(source, encoding="utf-8") as f:
-                digest.update(" ".join(COMMENT_OR_TOKEN.findall(f.read())).encode())
+                digest.update(" ".join(filter(None, COMMENT_OR_TOKEN.findall(f.read()))).encode())
         hashes[kernel] = digest.hexdigest()[:16]
     return hashes
 
