@@ -47,22 +47,35 @@ static void check(const struct wd_bn_grid_cut *c, int size, int arrays,
     const struct wd_bn_gpu_space *s = &c->space;
     int64_t runs = c->width / c->unit;
     int64_t columns = c->plane > 1 ? s->inner : c->width;
+    int64_t groups = c->groups / c->samples; /* of a sample */
+    int64_t slices = c->lanes * c->blocks;
+    int64_t rows = c->held * slices + c->rows; /* of registers and of the ring */
+    int64_t each = BN_GRID_EACH(arrays);
+    int64_t round = arrays * c->slots * BN_GRID_UNIT + c->masks * c->threads; /* bytes */
     assert_true(c->unit * size == BN_GRID_UNIT && c->width % BN_RUN == 0);
     assert_true(c->threads % 32 == 0 && c->threads <= BN_GRID_THREADS);
     assert_true(c->lanes >= 1 && c->lanes * runs <= c->threads);
     /* a thread an item and, where an item is no whole row, a column */
     assert_true(c->items <= c->threads && (c->items == 1 || c->width <= c->threads));
     /* all parameters, all columns, all rows but what is less than one */
-    assert_true(c->groups * c->items >= s->params && (c->groups - 1) * c->items < s->params);
-    assert_true(c->groups * columns >= c->pitch);
-    assert_true(c->rows * c->width * c->groups + c->pitch > s->total);
-    assert_true(s->total - c->rows / c->plane * c->pitch < BN_GRID_THREADS * BN_RUN);
-    assert_true(c->rounds * c->lanes * c->blocks >= c->rows);
-    assert_true((c->rounds - 1) * c->lanes * c->blocks < wd_most(c->rows, 1));
+    assert_int_equal(groups * c->samples, c->groups);
+    assert_true(groups * c->items >= s->params && (groups - 1) * c->items < s->params);
+    assert_true(groups * columns >= c->pitch);
+    assert_int_equal(rows, s->total / c->pitch * c->plane);
+    assert_true(rows * c->width * groups + c->pitch > s->total);
+    assert_true(s->total - rows / c->plane * c->pitch < BN_GRID_THREADS * BN_RUN);
+    assert_true(c->rounds * slices >= c->rows);
+    assert_true((c->rounds - 1) * slices < wd_most(c->rows, 1));
+    /* what registers hold is beside what does not fit the ring, and all threads have it */
+    assert_true(c->held == 0 || (c->held == c->holds && c->meets && c->rows > 0));
+    assert_true(c->columns == 0 || (c->width == c->columns && c->items == c->columns));
     assert_true(c->width % (c->items * c->span) == 0);
     assert_true(c->kept >= 0 && c->kept <= c->rounds);
     assert_true(c->shared <= device->shared_per_block);
-    assert_true(c->shared >= BN_GRID_AREA + c->kept * c->threads * BN_GRID_UNIT * arrays);
+    assert_true(c->slots >= c->threads && c->kept <= c->parts * each);
+    assert_true(c->shared >= BN_GRID_AREA + c->parts * each * round +
+                                 c->beside * each * c->slots * BN_GRID_UNIT +
+                                 c->items * BN_GRID_UNIT);
     assert_true(c->parts >= 1 && (!c->adds || c->beside >= 1));
     if (c->meets) {
         assert_true(device->grids_meet && c->groups * c->blocks <= device->multiprocessors);
@@ -90,11 +103,43 @@ static void test_random(void **state)
                                    .samples = 1};
         if (turn % 2) c.space = space(c.space.outer, c.space.params, 1);
         if (turn % 5 == 0) c.space = space(any(1, 64), c.space.params, 8 * any(1, 1000));
+        if (any(0, 1)) c.adds = arrays == 1;
+        if (any(0, 1)) c.masks = arrays == 2 ? 4 : 0; /* bytes of a thread */
         if (!wd_bn_grid_cut(&c, size, arrays, device)) continue;
         check(&c, size, arrays, device);
         taken += 1;
     }
     assert_true(taken > TURNS / 2);
+}
+
+/* Channels last, of several samples, by teams of blocks that have some columns each; registers hold some. */
+static struct wd_bn_grid_cut any_samples(int arrays)
+{
+    struct wd_bn_grid_cut c = {.samples = any(1, 1 << any(0, 5))};
+    int64_t plane = any(1, 1 << any(0, 17));
+    c.columns = BN_RUN * any(1, 1 << any(0, 6));
+    c.columns = wd_least(c.columns, BN_GRID_COLUMNS);
+    c.space = space(plane, wd_most(c.columns, BN_RUN * any(1, 128)), 1);
+    if (any(0, 3)) c.holds = BN_GRID_HELD(arrays);
+    return c;
+}
+
+static void test_samples(void **state)
+{
+    int taken = 0, meeting = 0, held = 0, several = 0;
+    (void)state;
+    srand(2);
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const struct wd_device *device = &devices[turn % 3];
+        int arrays = (int)any(1, 2);
+        struct wd_bn_grid_cut c = any_samples(arrays);
+        if (!wd_bn_grid_cut(&c, 2, arrays, device)) continue;
+        check(&c, 2, arrays, device);
+        taken += 1, meeting += c.meets, held += c.held > 0;
+        several += c.samples > 1 && c.groups > c.samples && c.held > 0;
+    }
+    assert_true(taken > TURNS / 2 && meeting > TURNS / 8);
+    assert_true(held > TURNS / 32 && several > TURNS / 64);
 }
 
 static void test_choices(void **state)
@@ -132,11 +177,13 @@ static void test_choices(void **state)
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
     assert_true(c.meets && c.groups == 16 && c.items == 80 && c.blocks == 8);
     assert_true(wd_bn_grid_has_board(&c));
+    check(&c, 2, 1, h200);
     /* registers hold some of what shared memory does not keep ... */
     int64_t rows = c.rows, rounds = c.rounds;
     c.holds = 7;
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
     assert_true(c.held == 7 && c.rows == rows - 7 * c.lanes * c.blocks && c.rounds == rounds - 7);
+    check(&c, 2, 1, h200);
     /* ... and nothing where it keeps all */
     c.space = space(32 * 32, 320, 1);
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
@@ -147,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_samples),
         cmocka_unit_test(test_choices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
