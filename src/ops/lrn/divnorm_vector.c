@@ -7,7 +7,7 @@
 #include "base/sizes.h"
 #include "base/status.h"
 #include "ops/engine.h"
-#include "ops/lrn/divnorm_vector_args.h"
+#include "ops/lrn/divnorm_vector.h"
 #include "ops/lrn/lrn_host.h"
 
 #define WD_KERNELS_MODULE divnorm_vector
@@ -316,11 +316,9 @@ static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_a
     w->by_channel = a->by_channel;
 }
 
-/* Cuts planes into strips, segments of rows of parts of planes, of which a warp has some: as many segments as let the
- * device end first, were every block of a turn to take the same time. False where that is too few threads. */
-static bool cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a,
-                     const struct wd_kernel_row *kernel, int64_t planes, int dtype,
-                     const struct wd_device *device)
+bool wd_divnorm_cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a,
+                         const struct wd_kernel_row *kernel, int64_t planes, int dtype,
+                         const struct wd_device *device)
 {
     const int64_t groups = a->width / walk_columns(a, dtype);
     const int64_t parts = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
@@ -386,8 +384,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         piece.dy = moved(a.dy, first * a.in.image, x->dtype);
         piece.out = moved(a.out, first * a.to.image, x->dtype);
         piece.dmeans = moved(a.dmeans, first * a.to.image, x->dtype);
-        if (walk >= 0 &&
-            cut_walk(&down, &piece, &kernel_rows[walk], planes, x->dtype, queue->device)) {
+        if (walk >= 0 && wd_divnorm_cut_walk(&down, &piece, &kernel_rows[walk], planes, x->dtype,
+                                             queue->device)) {
             WD_TRY(emit_walk(queue, walk, &down, piece.window, x->dtype));
             continue;
         }
