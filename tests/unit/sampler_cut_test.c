@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the sampler's grids are cut into tiles for windows, and images into launches: whatever the shape it
- * comes to an end, a place is in one tile, and a tile is no larger than what its threads keep. */
+ * How the sampler's grids are cut into tiles for windows, images into tiles of gradients, and into launches:
+ * whatever the shape it comes to an end, a place or an element is in one tile, and a tile is no larger than
+ * what its threads keep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,6 +107,78 @@ static void test_random(void **state)
     }
 }
 
+/* ---- Tiles of gradients ---- */
+
+/* Whether `count` tiles of 1 << log2 are as many as a side needs. */
+static void check_side(uint32_t count, int log2, int64_t side)
+{
+    const int64_t each = (int64_t)1 << log2;
+    assert_true(count * each >= side && (count - 1) * each < side);
+}
+
+static void check_tiles(const struct sampler_vector_args *a)
+{
+    assert_true(a->lanes_log2 >= 0 && a->across_log2 >= 0 && a->chunk >= 1);
+    check_side(a->by_column.divisor, a->lanes_log2, a->width);
+    check_side(a->by_row.divisor, a->across_log2, a->height);
+    assert_true((int64_t)a->by_chunk.divisor * a->chunk >= a->channels);
+    assert_true((int64_t)(a->by_chunk.divisor - 1) * a->chunk < a->channels);
+}
+
+static void check_gradients(struct sampler_vector_args a)
+{
+    int threads;
+    wd_sampler_cut_little(&a);
+    check_tiles(&a);
+    /* a thread an element, and room for four of its channels */
+    threads = 1 << (a.lanes_log2 + a.across_log2);
+    assert_true(threads <= SAMPLER_LITTLE_THREADS && a.chunk <= 4);
+    /* all of them, unless the image is smaller */
+    assert_true(threads == SAMPLER_LITTLE_THREADS || a.by_column.divisor * a.by_row.divisor == 1);
+    for (int area_log2 = 5; area_log2 <= 8; ++area_log2) {
+        int64_t framed;
+        wd_sampler_cut_regions(&a, area_log2);
+        check_tiles(&a);
+        assert_true(a.lanes_log2 + a.across_log2 <= area_log2);
+        framed = (((int64_t)1 << a.lanes_log2) + 2) * (((int64_t)1 << a.across_log2) + 2);
+        assert_true(framed * (a.chunk | 1) <= SAMPLER_REGION_SUMS);
+    }
+}
+
+/* Tiles of one size, of images that are no smaller. */
+static bool check_affine(struct sampler_vector_args a, int64_t images)
+{
+    const bool mapped = wd_sampler_cut_affine(&a, images, 132);
+    if (!mapped) return false;
+    assert_true(a.width >= AFFINE_WIDTH && a.height >= AFFINE_HEIGHT);
+    assert_true(a.rows > 1 && a.columns > 1 && a.channels <= AFFINE_CHANNELS);
+    assert_true((int64_t)a.by_column.divisor * AFFINE_WIDTH >= a.width);
+    assert_true((int64_t)a.by_row.divisor * AFFINE_HEIGHT >= a.height);
+    assert_true((int64_t)(a.by_column.divisor - 1) * AFFINE_WIDTH < a.width);
+    assert_true((int64_t)(a.by_row.divisor - 1) * AFFINE_HEIGHT < a.height);
+    return true;
+}
+
+static void test_gradients(void **state)
+{
+    int mapped = 0;
+    (void)state;
+    srand(2);
+    for (int turn = 0; turn < TURNS; ++turn) {
+        int64_t height, width, rows, columns;
+        struct sampler_vector_args a;
+        any_sides((int)any(0, 26), &height, &width);
+        any_sides((int)any(0, 25), &rows, &columns);
+        a = plane(height, width, rows, columns);
+        a.channels = (int32_t)any(1, 1 << any(0, 12));
+        check_gradients(a);
+        a.channels = (int32_t)any(1, 4);
+        a.x.column = a.y.column = 1;
+        mapped += check_affine(a, any(1, 1 << any(0, 8)));
+    }
+    assert_true(mapped > TURNS / 100);
+}
+
 /* A launch takes as many images as can be counted, and one however many threads it has. */
 static void test_images(void **state)
 {
@@ -126,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,14 +16,13 @@ enum {
     NARROW = 16,         /* columns: tiles would be mostly empty */
     LOOKS_FEW = 1 << 20, /* where all blocks look at no more places, any number of channels */
     CHUNK = 4,           /* channels of a block */
-    THREADS = 512,
+    THREADS = SAMPLER_LITTLE_THREADS,
     THREADS_LEAST = 128,
     THREADS_LOG2 = 9,
     COLUMNS_LOG2 = 5, /* of a tile */
 };
 
-/* The tile, in lanes_log2 and across_log2, and how many an image has. */
-static void set_tiles(struct sampler_vector_args *a)
+void wd_sampler_cut_little(struct sampler_vector_args *a)
 {
     a->lanes_log2 = wd_spatial_log2(a->width, COLUMNS_LOG2);
     a->across_log2 = wd_spatial_log2(a->height, THREADS_LOG2 - a->lanes_log2);
@@ -60,7 +59,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(wd_spatial_spans_little(x), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
     a = wd_sampler_args(x, grid, NULL);
-    set_tiles(&a);
+    wd_sampler_cut_little(&a);
     WD_NEED(blocks_of(&a) <= SPATIAL_ITEMS_MAX, reason, NOT_SUPPORTED_SHAPE, "too many tiles");
     WD_NEED(
         x->dim[0] * blocks_of(&a) * places <= LOOKS_FEW ||
@@ -89,7 +88,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
     a.by_position = wd_fastdiv_of((uint32_t)places);
     a.by_line = wd_fastdiv_of((uint32_t)a.columns);
-    set_tiles(&a);
+    wd_sampler_cut_little(&a);
     threads = wd_clamp((int64_t)1 << (a.lanes_log2 + a.across_log2), THREADS_LEAST, THREADS);
     batch = wd_most(SPATIAL_ITEMS_MAX / wd_most(blocks_of(&a), places), 1);
     for (int64_t first = 0; first < images; first += batch) {

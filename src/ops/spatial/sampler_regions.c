@@ -26,7 +26,7 @@ enum {
     AREA_LOG2 = 8,     /* elements of a region */
     AREA_LEAST_LOG2 = 5,
     COLUMNS_LOG2 = 5,
-    SUMS = 3072,       /* of a warp: 12 KiB */
+    SUMS = SAMPLER_REGION_SUMS,
     MAPPED_LEAST = 16, /* tiles a processor: fewer do not pay for two more launches */
     LOOKERS = 8,       /* blocks a processor that look for marked images */
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
@@ -87,8 +87,7 @@ static int64_t framed_area(const struct sampler_vector_args *a)
     return (((int64_t)1 << a->lanes_log2) + 2) * (((int64_t)1 << a->across_log2) + 2);
 }
 
-/* A region of 1 << area_log2 elements, about as wide as high, within the image. */
-static void set_region(struct sampler_vector_args *a, int area_log2)
+void wd_sampler_cut_regions(struct sampler_vector_args *a, int area_log2)
 {
     const int columns_log2 = wd_least((area_log2 + 1) / 2, COLUMNS_LOG2);
     int64_t most;
@@ -108,8 +107,7 @@ static int64_t regions_of(const struct sampler_vector_args *a)
     return (int64_t)a->by_column.divisor * a->by_row.divisor * a->by_chunk.divisor;
 }
 
-/* Whether images are worth asking whether their grids are affine maps; sets the tiles of such. */
-static bool set_tiles(struct sampler_vector_args *a, int64_t images, int multiprocessors)
+bool wd_sampler_cut_affine(struct sampler_vector_args *a, int64_t images, int multiprocessors)
 {
     a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, AFFINE_WIDTH));
     a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, AFFINE_HEIGHT));
@@ -152,13 +150,13 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a->by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a->columns, (int64_t)1 << a->box_column_log2));
     a->by_boxes = wd_fastdiv_of((uint32_t)boxes);
     tiles = args;
-    mapped = set_tiles(&tiles.all, images, processors);
+    mapped = wd_sampler_cut_affine(&tiles.all, images, processors);
     if (mapped) args.maps = tiles.maps = call->workspace;
     a->boxes = (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map);
-    set_region(a, area_log2);
+    wd_sampler_cut_regions(a, area_log2);
     while (area_log2 > AREA_LEAST_LOG2 &&
            images * regions_of(a) < (int64_t)WARPS_ENOUGH * processors) {
-        set_region(a, --area_log2);
+        wd_sampler_cut_regions(a, --area_log2);
     }
     blocks = wd_ceil_div(regions_of(a), WARPS);
     a->by_position = wd_fastdiv_of((uint32_t)blocks);
