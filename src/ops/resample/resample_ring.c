@@ -4,12 +4,12 @@
  * know their taps; sums of three taps straight from memory, by words; and all else through rings of lines: by a
  * warp a walk down the rows, or, of runs of channels, by threads that each have their own. Gradients of maxima:
  * planes through rings, channels by words. */
-#include "ops/resample/resample_ring_args.h"
+#include "ops/resample/resample_ring.h"
 
 #include <string.h>
 
 #include "base/sizes.h"
-#include "ops/resample/resample_walk.h"
+#include "ops/resample/resample_ring_args.h"
 
 #define WD_KERNELS_MODULE resample_ring
 #define WD_KERNELS_ROWS "ops/resample/resample_ring_kernels.def"
@@ -37,28 +37,6 @@ static const struct {
 } forms[] = {{2, 0, true}, {4, 3, true}, {8, 6, false}};
 enum { FORMS = sizeof forms / sizeof forms[0], RUN_FORMS = 2 /* the first ones */, WORD_FORM = 1 };
 
-struct plan {
-    int form;
-    bool words;      /* elements of any alignment, straight from memory */
-    bool runs;       /* of channels, straight to where their threads are */
-    int64_t units;   /* of a line of `out` */
-    int64_t each;    /* elements of a word */
-    int64_t threads; /* of a walk */
-    int64_t planes;  /* side by side */
-    int64_t outer;   /* groups of them */
-    int64_t size;    /* as in the arguments */
-    int64_t shared;
-    int64_t segment;
-    int64_t segments;
-    int64_t rows;
-    int64_t walks;
-    int64_t bands;
-    int64_t lines;
-    int64_t ring; /* lines */
-    int64_t pitch;
-    int64_t weights_size;
-};
-
 static struct wd_resample_tables tables_of(const struct wd_resample_shape *s)
 {
     return wd_resample_tables_of(s, s->backward ? RESAMPLE_SHARES : RESAMPLE_PIXELS, 0);
@@ -83,7 +61,7 @@ static bool is_words(const struct wd_resample_tables *t, int64_t open)
 
 /* Rows of a walk, evenly, and what they need in shared memory. */
 static void set_rows(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
-                     int64_t out, int64_t rows, struct plan *p)
+                     int64_t out, int64_t rows, struct wd_resample_ring_plan *p)
 {
     const int open = p->words ? RING_WORD_OPEN : forms[p->form].open;
     p->rows = wd_ceil_div(out, wd_ceil_div(out, rows));
@@ -93,7 +71,7 @@ static void set_rows(const struct wd_resample_shape *s, const struct wd_resample
 }
 
 /* So many walks that a block's shared memory holds what they need; false where there are none. */
-static bool set_walks(int64_t out, int64_t most, struct plan *p)
+static bool set_walks(int64_t out, int64_t most, struct wd_resample_ring_plan *p)
 {
     for (p->walks = wd_least(most, wd_ceil_div(out, p->rows)); p->walks > 0; --p->walks) {
         const int64_t ring = p->runs ? p->ring * p->size * 16 * p->threads : p->words ? 0 : p->size;
@@ -106,14 +84,14 @@ static bool set_walks(int64_t out, int64_t most, struct plan *p)
 
 /* Whether threads have RING_PLACES where there is enough work. So many registers let fewer warps be
  * resident: measured, gradients and fp32 of two taps are slower for it. */
-static bool is_wide(const struct wd_resample_shape *s, const struct plan *p)
+static bool is_wide(const struct wd_resample_shape *s, const struct wd_resample_ring_plan *p)
 {
     return forms[p->form].wide && !s->backward && (s->type != 0 || p->form > 0);
 }
 
 /* Planes side by side in a walk, where a warp has places enough for several and still there are enough
  * walks. Their lines begin alike in 16 bytes. */
-static int64_t planes_of(const struct wd_resample_shape *s, const struct plan *p,
+static int64_t planes_of(const struct wd_resample_shape *s, const struct wd_resample_ring_plan *p,
                          int multiprocessors)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
@@ -133,7 +111,7 @@ static int64_t planes_of(const struct wd_resample_shape *s, const struct plan *p
 
 /* Elements of any alignment, by a warp each. */
 static void set_elements(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
-                         int multiprocessors, struct plan *p)
+                         int multiprocessors, struct wd_resample_ring_plan *p)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     int64_t columns;
@@ -158,7 +136,7 @@ static void set_elements(const struct wd_resample_shape *s, const struct wd_resa
 }
 
 static void set_runs(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
-                     struct plan *p)
+                     struct wd_resample_ring_plan *p)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     p->units = out[2] * s->inner / wd_resample_run(s);
@@ -170,7 +148,7 @@ static void set_runs(const struct wd_resample_shape *s, const struct wd_resample
 
 /* Elements of any alignment: planes are gone through as if they were one line, of which the calls have one
  * word more where lines begin between two. */
-static void set_words(const struct wd_resample_shape *s, struct plan *p)
+static void set_words(const struct wd_resample_shape *s, struct wd_resample_ring_plan *p)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     const int64_t length = out[2] * s->inner;
@@ -181,7 +159,15 @@ static void set_words(const struct wd_resample_shape *s, struct plan *p)
     p->outer = 1;
 }
 
-static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
+int64_t wd_resample_ring_words(const struct wd_resample_shape *s,
+                               const struct wd_resample_ring_plan *p, const void *to)
+{
+    const int64_t *out = s->backward ? s->image : s->windows;
+    const bool between = (uintptr_t)to / s->size % p->each != 0;
+    return out[2] * s->inner / p->each + between;
+}
+
+static int kernel_of(const struct wd_resample_shape *s, const struct wd_resample_ring_plan *p)
 {
     static const int narrow[] = {KERNEL_resample_ring_f32_2_0, KERNEL_resample_ring_f16_2_0,
                                  KERNEL_resample_ring_bf16_2_0};
@@ -197,9 +183,8 @@ static int kernel_of(const struct wd_resample_shape *s, const struct plan *p)
     return narrow[s->type] + p->form;
 }
 
-/* False where it is no work for rings. Lines that no window has a part of would be read all the same. */
-static bool plan_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
-                    int multiprocessors, struct plan *p)
+bool wd_resample_ring_plan_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
+                              int multiprocessors, struct wd_resample_ring_plan *p)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     const int axis = s->axis[1];
@@ -251,7 +236,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_resample_shape s;
     struct wd_resample_tables t;
     struct resample_up_args up;
-    struct plan p;
+    struct wd_resample_ring_plan p;
     if (!wd_resample_shape_of(problem, &s, reason)) return false;
     if (s.max) {
         struct resample_ring_pick_args pick;
@@ -264,7 +249,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     if (!wd_resample_can_sum(&s, reason)) return false;
     if (wd_resample_up_args_of(&s, &aligned, multiprocessors, &up) >= 0) return true;
     t = tables_of(&s);
-    WD_NEED(plan_of(&s, &t, multiprocessors, &p), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(wd_resample_ring_plan_of(&s, &t, multiprocessors, &p), reason, NOT_SUPPORTED_SHAPE,
             "a volume, lines that are too long for a ring or that no window has a part of, or too "
             "many rows that share");
     return true;
@@ -280,7 +265,7 @@ static int64_t workspace(const struct wd_problem *problem)
 
 /* All of the arguments that is known before a call. */
 static void set_args(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
-                     const struct plan *p, struct resample_ring_args *a)
+                     const struct wd_resample_ring_plan *p, struct resample_ring_args *a)
 {
     const int64_t *out = s->backward ? s->image : s->windows;
     const int64_t *from = s->backward ? s->windows : s->image;
@@ -313,7 +298,7 @@ static void set_args(const struct wd_resample_shape *s, const struct wd_resample
 struct work {
     struct wd_resample_shape shape;
     struct wd_resample_tables tables;
-    struct plan plan;
+    struct wd_resample_ring_plan plan;
     bool rings; /* they do it, at some alignment */
     struct resample_ring_args args;
 };
@@ -325,7 +310,8 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     memset(w, 0, sizeof *w);
     if (!wd_resample_shape_of(problem, &w->shape, &reason) || w->shape.max) return;
     w->tables = tables_of(&w->shape);
-    w->rings = plan_of(&w->shape, &w->tables, problem->device->multiprocessors, &w->plan);
+    w->rings =
+        wd_resample_ring_plan_of(&w->shape, &w->tables, problem->device->multiprocessors, &w->plan);
     if (w->rings) set_args(&w->shape, &w->tables, &w->plan, &w->args);
 }
 
@@ -334,14 +320,13 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct work *work,
 {
     const struct wd_resample_shape *s = &work->shape;
     const struct wd_resample_tables *t = &work->tables;
-    const struct plan *p = &work->plan;
+    const struct wd_resample_ring_plan *p = &work->plan;
     const int64_t *out = s->backward ? s->image : s->windows;
     int64_t segments = p->segments;
     struct resample_ring_args a = work->args;
     WD_TRY(wd_resample_walk_call(queue, s, t, m, &a.walk));
     if (p->words) {
-        const bool between = (uintptr_t)m->out / s->size % p->each != 0;
-        const int64_t words = out[2] * s->inner / p->each + between;
+        const int64_t words = wd_resample_ring_words(s, p, m->out);
         a.by_line = wd_fastdiv_of((uint32_t)words);
         a.walk.units = (uint32_t)(words * s->outer);
         segments = wd_ceil_div(words * s->outer, p->segment);
