@@ -281,6 +281,32 @@ static void enlarging(int type)
     }
 }
 
+/* By two with samples on corners, of planes and channels that are no whole runs: lines that begin between two
+ * words and those that do not, one row, one column, several batches of rows, the last of them not whole. */
+static void corners_of_odd_lines(int type)
+{
+    for (int k = 0; k < 48; ++k) {
+        const bool backward = k % 2;
+        const enum layout layout = k / 2 % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
+        const enum resample_lie lie = k / 4 % 2 ? LIE_ODD : LIE_ALIKE;
+        struct geometry g;
+        if (!case_begin("resample corners of odd lines %s layout %d %s %s %d", node_type_name[type],
+                        (int)layout, lie == LIE_ODD ? "odd" : "alike",
+                        backward ? "backward" : "forward", k)) {
+            continue;
+        }
+        form_geometry(&forms[0], 4, layout == LAYOUT_NHWC ? random_of(3, 5, 13, 61) : 3, &g);
+        g.x[2] = random_of(1, 7, 17, 20);
+        g.x[3] = random_of(1, 3, 9, 17);
+        if (layout == LAYOUT_NHWC && k / 8 % 2) g.x[3] += 3;
+        if (k >= 40) g.x[0] = 33; /* threads enough for several batches each */
+        if (!set_output(&g)) case_fail("no output");
+        else if (backward) resample_backward(&g, type, type, layout, lie);
+        else resample_forward(&g, type, type, layout, lie);
+        case_end();
+    }
+}
+
 /* Many rows of lines that are longer than what a warp has of them, of planes and odd channels: sums by
  * each number of taps, and maxima. */
 static void long_walks(int type)
@@ -322,6 +348,7 @@ static void long_walks(int type)
 
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
+#include "ops/resample/resample_batch_kernels.def"
 #include "ops/resample/resample_ring_kernels.def"
 #include "ops/resample/resample_ring_max_kernels.def"
 #include "ops/resample/resample_vector_back_kernels.def"
@@ -349,6 +376,7 @@ int main(int argc, char **argv)
         odd_channels(types[i]);
         narrow_planes(types[i]);
         enlarging(types[i]);
+        corners_of_odd_lines(types[i]);
         long_walks(types[i]);
     }
     enlarging(CUDNN_DATA_DOUBLE);

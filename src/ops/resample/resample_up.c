@@ -44,6 +44,15 @@ static int times_of(const struct wd_resample_shape *s, int d, int *way, bool *ne
     return centre == unit || centre == stride ? (int)times : 0;
 }
 
+bool wd_resample_is_by_two(const struct wd_resample_shape *s)
+{
+    bool near = false;
+    int way[RESAMPLE_AXES] = {0};
+    return s->axis[0] < 0 && times_of(s, 1, &way[1], &near) == 2 &&
+           times_of(s, 2, &way[2], &near) == 2 && way[1] == RESAMPLE_UP_CORNERS &&
+           way[2] == RESAMPLE_UP_CORNERS && s->attr->mode == CUDNN_RESAMPLE_BILINEAR;
+}
+
 int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
                            int multiprocessors, struct resample_up_args *a)
 {

@@ -37,6 +37,10 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s,
                            const struct wd_resample_memory *memory, int multiprocessors,
                            struct resample_up_args *a);
 
+/* Whether images of two dimensions are enlarged by two, bilinear, with samples on corners and edges
+ * repeated. */
+bool wd_resample_is_by_two(const struct wd_resample_shape *s);
+
 /* Gradients of maxima by windows of two or three, by two, through rings: `launch` says how; false where they
  * are none, or lines do not fit, or go by aligned runs or tiles. */
 struct resample_ring_pick_args;

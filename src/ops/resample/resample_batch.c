@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Planes and odd channels on the GPU that are enlarged by two with samples on the corners of pixels, and the
+ * gradients of that, at any alignment: straight from memory, by batches of lines. */
+#include "ops/resample/resample_batch_args.h"
+
+#include <string.h>
+
+#include "base/sizes.h"
+#include "ops/resample/resample_walk.h"
+
+#define WD_KERNELS_MODULE resample_batch
+#define WD_KERNELS_ROWS "ops/resample/resample_batch_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    ROWS = 16,     /* of a thread: what it finds out at its beginning is paid once in as many */
+    ENOUGH = 2048, /* threads of a multiprocessor; with fewer each has a batch */
+};
+
+/* Whether lines are whole runs of channels, or of planes as many columns as fill a run of y: those have kernels
+ * whose threads load and store 16 bytes. */
+static bool is_whole(const struct wd_resample_shape *s)
+{
+    const int64_t run = wd_resample_run(s);
+    return s->inner == 1 ? s->image[2] % (run / 2) == 0 : s->inner % run == 0;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    struct wd_resample_shape s;
+    if (!wd_resample_shape_of(problem, &s, reason)) return false;
+    WD_NEED(!s.max && wd_resample_is_by_two(&s), reason, NOT_SUPPORTED_SHAPE,
+            "no images that are enlarged by two with samples on corners");
+    WD_NEED(s.size == 2 || (s.type == 0 && s.backward), reason, NOT_SUPPORTED_DATA_TYPE,
+            "neither 16-bit numbers nor gradients of single precision");
+    WD_NEED(!is_whole(&s), reason, NOT_SUPPORTED_SHAPE, "whole runs of channels or columns");
+    return wd_resample_can_sum(&s, reason);
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct wd_reason reason;
+    struct wd_resample_shape s;
+    wd_resample_shape_of(problem, &s, &reason);
+    return wd_resample_sum_bytes(&s); /* of calls that blend */
+}
+
+static void set_args(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
+                     int multiprocessors, struct resample_batch_args *a)
+{
+    const int batch = s->backward ? BATCH_ROWS : BATCH_LINES;
+    const int64_t high = s->image[1];
+    int64_t units = s->image[2] * s->inner; /* of y as many words */
+    memset(a, 0, sizeof *a);
+    a->from = m->from;
+    a->out = m->out;
+    a->alpha = (float)m->alpha;
+    a->high = (int32_t)high;
+    a->wide = (int32_t)s->image[2];
+    a->inner = (uint32_t)s->inner;
+    a->before = !s->backward && (uintptr_t)m->out / (uintptr_t)s->size % BATCH_WORD != 0;
+    units += a->before;
+    a->rows = ROWS;
+    if (s->outer * units * wd_ceil_div(high, ROWS) < (int64_t)multiprocessors * ENOUGH) {
+        a->rows = batch;
+    }
+    a->by_line = wd_fastdiv_of((uint32_t)units);
+    a->by_band = wd_fastdiv_of((uint32_t)wd_ceil_div(high, a->rows));
+    a->by_run = wd_fastdiv_of((uint32_t)s->inner);
+    a->count = (uint32_t)(s->outer * units * wd_ceil_div(high, a->rows));
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    static const int backward[] = {KERNEL_resample_batch_back_f32, KERNEL_resample_batch_back_f16,
+                                   KERNEL_resample_batch_back_bf16};
+    struct wd_reason reason;
+    struct wd_resample_shape s;
+    struct wd_resample_memory m;
+    struct resample_batch_args a;
+    int which;
+    wd_resample_shape_of(&call->problem, &s, &reason);
+    m = wd_resample_memory_of(call, &s, queue->device);
+    if (m.alpha == 0.0 || m.beta != 0.0) return wd_resample_sum(queue, &s, &m);
+    set_args(&s, &m, queue->device->multiprocessors, &a);
+    if (s.backward) which = backward[s.type];
+    else {
+        which =
+            (s.type == 1 ? KERNEL_resample_batch_f16_planes : KERNEL_resample_batch_bf16_planes) +
+            (s.inner > 1);
+    }
+    return wd_emit_kernel(queue, &kernel_rows[which], wd_ceil_div(a.count, BATCH_THREADS),
+                          BATCH_THREADS, 0, &a);
+}
+
+const struct wd_engine wd_engine_resample_forward_batch = {
+    .name = "resample_forward_batch",
+    .op = WD_OP_RESAMPLE_FORWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .match = match,
+    .workspace = workspace,
+    .kernels = &kernels,
+    .emit = emit,
+};
+
+const struct wd_engine wd_engine_resample_backward_batch = {
+    .name = "resample_backward_batch",
+    .op = WD_OP_RESAMPLE_BACKWARD,
+    .device = WD_GPU,
+    .untried = true,
+    .match = match,
+    .workspace = workspace,
+    .kernels = &kernels,
+    .emit = emit,
+};

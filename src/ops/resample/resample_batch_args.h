@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of the resample_batch kernels, shared by host and device: images enlarged by two with samples on
+ * the corners of pixels, and the gradients of that, at any alignment. */
+#ifndef WD_OPS_RESAMPLE_BATCH_ARGS_H
+#define WD_OPS_RESAMPLE_BATCH_ARGS_H
+
+#include "base/fastdiv.h"
+
+enum {
+    BATCH_THREADS = 128,
+    BATCH_LINES = 8, /* of x, forward, that a thread asks for at once */
+    BATCH_ROWS = 4,  /* of dx, backward, for which it asks for twice as many lines of dy */
+    BATCH_WORD = 2,  /* elements of 16 bits that are stored at once */
+};
+
+struct resample_batch_args {
+    const void *from; /* x, or dy */
+    void *out;        /* y, or dx; nothing is blended in */
+    float alpha;
+    int32_t rows; /* of a thread, of x: whole batches */
+    int32_t high; /* of x */
+    int32_t wide;
+    uint32_t inner;
+    uint32_t before; /* 1: lines of y begin between two words */
+    uint32_t count;  /* threads */
+    uint32_t unused;
+    struct wd_fastdiv by_line; /* threads of a line: words of y, elements of dx */
+    struct wd_fastdiv by_band;
+    struct wd_fastdiv by_run; /* elements of a pixel */
+};
+
+#endif
