@@ -23,7 +23,7 @@ enum {
 static bool is_whole(const struct wd_resample_shape *s)
 {
     const int64_t run = wd_resample_run(s);
-    return s->inner == 1 ? s->image[2] % (run / 2) == 0 : s->inner % run == 0;
+    return (s->inner == 1 ? 2 * s->image[2] : s->inner) % run == 0;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
