@@ -12,29 +12,11 @@
 
 #include "base/sizes.h"
 #include "ops/norm/bn_grid_cut.h"
+#include "unit/devices.h"
 
 enum { TURNS = 20000 };
 
-static const struct wd_device devices[] = {
-    {.kind = WD_GPU,
-     .capability = 90,
-     .multiprocessors = 132,
-     .shared_per_block = 232448,
-     .shared_per_processor = 233472,
-     .cooperative = true,
-     .grids_meet = true},
-    {.kind = WD_GPU,
-     .capability = 80,
-     .multiprocessors = 108,
-     .shared_per_block = 166912,
-     .shared_per_processor = 167936,
-     .grids_meet = true},
-    {.kind = WD_GPU,
-     .capability = 86,
-     .multiprocessors = 28,
-     .shared_per_block = 101376,
-     .shared_per_processor = 102400},
-};
+static const struct wd_device devices[] = {DEVICE_NEW(90, 132), DEVICE_OLD(108), DEVICE_SMALL(28)};
 
 static struct wd_bn_gpu_space space(int64_t outer, int64_t params, int64_t inner)
 {

@@ -16,25 +16,11 @@
 #include "ops/norm/norm_groups_cut.h"
 #include "ops/norm/norm_kept_args.h"
 #include "ops/norm/norm_kept_cut.h"
+#include "unit/devices.h"
 
 enum { RUN = NORM_GROUPS_RUN, TURNS = 20000 };
 
-static const struct wd_device devices[] = {
-    {.kind = WD_GPU,
-     .capability = 90,
-     .multiprocessors = 132,
-     .shared_per_block = 232448,
-     .shared_per_processor = 233472,
-     .l2_bytes = 62914560,
-     .cooperative = true,
-     .grids_meet = true},
-    {.kind = WD_GPU,
-     .capability = 80,
-     .multiprocessors = 108,
-     .shared_per_block = 166912,
-     .shared_per_processor = 167936,
-     .l2_bytes = 41943040},
-};
+static const struct wd_device devices[] = {DEVICE_NEW(90, 132), DEVICE_OLD(108)};
 
 static struct norm_groups_shape image(int64_t samples, int64_t channels, int64_t groups,
                                       int64_t plane, int size, int arrays, bool columns)

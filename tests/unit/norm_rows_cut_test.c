@@ -14,6 +14,7 @@
 
 #include "base/sizes.h"
 #include "ops/norm/norm_rows.h"
+#include "unit/devices.h"
 
 enum {
     TURNS = 12000,
@@ -31,47 +32,9 @@ enum { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAYS };
 static const int64_t columns_of[WAYS] = {8, 24, 32, 32, 32, 16};
 static const int64_t threads_back[WAYS] = {640, 512, 384, 512, 512, 512};
 
-static const struct wd_device devices[] = {
-    {.kind = WD_GPU,
-     .capability = 90,
-     .multiprocessors = 132,
-     .shared_per_block = 232448,
-     .shared_per_processor = 233472,
-     .cooperative = true,
-     .grids_meet = true},
-    {.kind = WD_GPU,
-     .capability = 90,
-     .multiprocessors = 114,
-     .shared_per_block = 232448,
-     .shared_per_processor = 233472,
-     .cooperative = true},
-    {.kind = WD_GPU,
-     .capability = 100,
-     .multiprocessors = 148,
-     .shared_per_block = 232448,
-     .shared_per_processor = 233472,
-     .cooperative = true,
-     .grids_meet = true},
-    {.kind = WD_GPU,
-     .capability = 90,
-     .multiprocessors = 2,
-     .shared_per_block = 232448,
-     .shared_per_processor = 233472,
-     .cooperative = true,
-     .grids_meet = true},
-    {.kind = WD_GPU,
-     .capability = 86,
-     .multiprocessors = 2,
-     .shared_per_block = 101376,
-     .shared_per_processor = 102400},
-    {.kind = WD_GPU,
-     .capability = 80,
-     .multiprocessors = 108,
-     .shared_per_block = 166912,
-     .shared_per_processor = 167936,
-     .cooperative = true,
-     .grids_meet = true},
-};
+static const struct wd_device devices[] = {DEVICE_NEW(90, 132),  DEVICE_NEW(90, 114),
+                                           DEVICE_NEW(100, 148), DEVICE_NEW(90, 2),
+                                           DEVICE_SMALL(2),      DEVICE_OLD(108)};
 enum { DEVICES = sizeof devices / sizeof devices[0] };
 
 /* ---- Problems ---- */
