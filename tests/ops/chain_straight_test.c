@@ -6,9 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "chain_case.h"
-#include "launched.h"
+#include "kernels_reached.h"
 
 enum { ADD = CUDNN_POINTWISE_ADD, MUL = CUDNN_POINTWISE_MUL, RELU = CUDNN_POINTWISE_RELU_FWD };
 enum { LENGTH_MOST = 5, END = -1 };
@@ -136,6 +137,6 @@ int main(int argc, char **argv)
             count += 1;
         }
     }
-    check_launched(argc, symbols, count);
+    if (argc == 1) kernels_reached(symbols, count);
     return harness_finish();
 }

@@ -6,12 +6,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "fake_driver/fakecuda.h"
 #include "support/harness.h"
-
-/* As the fake driver's header has it. */
-struct fakecuda_launch {
-    unsigned int grid[3], block[3], cluster, shared, meets;
-};
 
 void kernels_reached(const char *const *symbols, int count)
 {
