@@ -180,7 +180,8 @@ def environment(args):
 
 
 def count(result, code, expired, timeout):
-    lines = [line for line in result.output.splitlines() if line.strip()]
+    # after the last line of a test a sanitizer that it runs under may still speak
+    lines = [line for line in result.output.splitlines() if line.strip() and not line.startswith("========= ")]
     match = COUNTS.match(lines[-1]) if lines else None
     if match:
         result.passed, result.failed = int(match.group(1)), int(match.group(2))

@@ -22,6 +22,8 @@ RUNS = [
     (["echo 2 passed, 1 failed; exit 1"], "2 passed, 1 failed", False),
     (["echo 2 passed, 1 failed"], "2 passed, 1 failed", False),
     (["echo 2 passed, 0 failed; exit 3"], "2 passed, 1 failed", False),
+    (["echo 2 passed, 0 failed; echo ========= ERROR SUMMARY: 0 errors"], "2 passed, 0 failed", True),
+    (["echo 2 passed, 0 failed; echo ========= ERROR SUMMARY: 1 error; exit 99"], "2 passed, 1 failed", False),
     (["echo all is well"], "0 passed, 1 failed", False),
     (["kill -SEGV $$"], "0 passed, 1 failed", False),
     (["sleep 60 & sleep 60"], "0 passed, 1 failed", False),
