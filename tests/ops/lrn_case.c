@@ -52,29 +52,6 @@ static double value_at(const struct part *p, int64_t logical)
     return p ? p->whole->value[part_index(p, logical)] : 0.0;
 }
 
-/* The logical index of `at` moved by step k of the window; -1 outside of the tensor. Steps run
- * through n channels, or through n pixels of each spatial dimension. */
-static int64_t moved(const struct lrn_call *c, const int *at, int64_t step)
-{
-    int back = (c->n - 1) / 2;
-    int64_t index = 0;
-    int to[8];
-    memcpy(to, at, sizeof to);
-    if (!c->divisive) {
-        to[1] += (int)step - back;
-    } else {
-        for (int d = c->x->rank - 1; d >= 2; --d) {
-            to[d] += (int)(step % c->n) - back;
-            step /= c->n;
-        }
-    }
-    for (int d = 0; d < c->x->rank; ++d) {
-        if (to[d] < 0 || to[d] >= c->x->dim[d]) return -1;
-        index = index * c->x->dim[d] + to[d];
-    }
-    return index;
-}
-
 static int64_t steps(const struct lrn_call *c)
 {
     int64_t n = c->n;
@@ -82,21 +59,84 @@ static int64_t steps(const struct lrn_call *c)
     return n;
 }
 
-/* Of an element, as the window around `centre` sees it. */
-static double deviation(const struct lrn_call *c, int64_t logical, int64_t centre)
+/* What judges an element: inputs by logical index, and the window that is moved over them. Its steps run through n
+ * channels, or through n pixels of each spatial dimension. */
+struct judge {
+    const struct lrn_call *c;
+    double *x, *means;
+    int64_t steps, *offset, *member; /* member: logical indices of the terms of the last window */
+    int (*delta)[8];
+};
+
+static double *logical_values(const struct part *p, int64_t count)
 {
-    return value_at(c->x, logical) - value_at(c->means, centre);
+    double *value = calloc((size_t)count, sizeof *value);
+    for (int64_t i = 0; i < count; ++i) value[i] = value_at(p, i);
+    return value;
 }
 
-/* What an element is divided by the power of. */
-static double strength(const struct lrn_call *c, int64_t i, const int *at)
+static struct judge judge_of(const struct lrn_call *c)
+{
+    struct judge j = {.c = c, .steps = steps(c)};
+    const int first = c->divisive ? 2 : 1, last = c->divisive ? c->x->rank - 1 : 1;
+    j.x = logical_values(c->x, c->x->count);
+    j.means = logical_values(c->means, c->x->count);
+    j.offset = calloc((size_t)j.steps, sizeof *j.offset);
+    j.member = calloc((size_t)j.steps, sizeof *j.member);
+    j.delta = calloc((size_t)j.steps, sizeof *j.delta);
+    for (int64_t k = 0; k < j.steps; ++k) {
+        int64_t left = k, stride = 1;
+        for (int d = c->x->rank - 1; d >= 0; --d) {
+            if (d >= first && d <= last) {
+                j.delta[k][d] = (int)(left % c->n) - (c->n - 1) / 2;
+                left /= c->n;
+            }
+            j.offset[k] += j.delta[k][d] * stride;
+            stride *= c->x->dim[d];
+        }
+    }
+    return j;
+}
+
+static void judge_free(struct judge *j)
+{
+    free(j->x);
+    free(j->means);
+    free(j->offset);
+    free(j->member);
+    free(j->delta);
+}
+
+/* Finds the terms of the window around element i, at `at`, that are in the tensor; their number. */
+static int64_t window_around(const struct judge *j, int64_t i, const int *at)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < j->steps; ++k) {
+        bool inside = true;
+        for (int d = 1; d < j->c->x->rank; ++d) {
+            const int to = at[d] + j->delta[k][d];
+            inside &= to >= 0 && to < j->c->x->dim[d];
+        }
+        if (inside) j->member[count++] = i + j->offset[k];
+    }
+    return count;
+}
+
+/* Of an element, as the window around `centre` sees it. */
+static double deviation(const struct judge *j, int64_t logical, int64_t centre)
+{
+    return j->x[logical] - j->means[centre];
+}
+
+/* What element i, with so many terms around it, is divided by the power of. */
+static double strength(const struct judge *j, int64_t i, int64_t terms)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < steps(c); ++k) {
-        int64_t j = moved(c, at, k);
-        if (j >= 0) sum += deviation(c, j, i) * deviation(c, j, i);
+    for (int64_t k = 0; k < terms; ++k) {
+        const double apart = deviation(j, j->member[k], i);
+        sum += apart * apart;
     }
-    return c->k + c->a / (double)steps(c) * sum;
+    return j->c->k + j->c->a / (double)j->steps * sum;
 }
 
 static cudnnDataType_t compute_type(const struct lrn_call *c)
@@ -119,17 +159,19 @@ static double roundings(const struct lrn_call *c)
 void lrn_check_forward(const struct lrn_call *c, double *before)
 {
     double *magnitude = calloc((size_t)c->y->whole->count, sizeof *magnitude);
+    struct judge j = judge_of(c);
     for (int64_t i = 0; i < c->y->count; ++i) {
         int64_t index = part_index(c->y, i);
         double y, old = c->beta != 0 ? fabs(c->beta * before[index]) : 0.0;
         int at[8];
         part_coordinates(c->x, i, at);
-        y = value_at(c->x, i) * pow(strength(c, i, at), -c->b);
+        y = j.x[i] * pow(strength(&j, i, window_around(&j, i, at)), -c->b);
         before[index] = blended(c, y, before[index]);
         magnitude[index] = fabs(c->alpha * y) * roundings(c) + old;
         if (!isfinite(magnitude[index])) magnitude[index] = 0;
     }
     check_values("y", c->y->whole, before, NULL, magnitude, compute_type(c));
+    judge_free(&j);
     free(magnitude);
 }
 
@@ -153,29 +195,32 @@ void lrn_check_backward(const struct lrn_call *c, double *dx, double *dmeans)
     size_t count = (size_t)c->x->count;
     double *sum = calloc(count, sizeof *sum), *size = calloc(count, sizeof *size);
     double *means = calloc(count, sizeof *means), *means_size = calloc(count, sizeof *means);
+    struct judge j = judge_of(c);
     for (int64_t i = 0; i < c->x->count; ++i) {
-        double dy = value_at(c->dy, i);
-        double s, share;
+        const double dy = value_at(c->dy, i);
+        double power, share;
+        int64_t terms;
         int at[8];
         part_coordinates(c->x, i, at);
-        s = strength(c, i, at);
-        sum[i] += dy * pow(s, -c->b);
-        size[i] += fabs(dy) * pow(s, -c->b);
+        terms = window_around(&j, i, at);
+        power = strength(&j, i, terms);
         /* d(s^-b) / ds, and ds / dx_j = 2 a / steps * (x_j - means_i) */
-        share = dy * value_at(c->x, i) * -c->b * pow(s, -c->b - 1.0);
-        for (int64_t k = 0; k < steps(c); ++k) {
-            int64_t j = moved(c, at, k);
-            double part;
-            if (j < 0) continue;
-            part = share * 2.0 * c->a / (double)steps(c) * deviation(c, j, i);
-            sum[j] += part;
-            size[j] += fabs(part);
+        share = dy * j.x[i] * -c->b * pow(power, -c->b - 1.0) * 2.0 * c->a / (double)j.steps;
+        power = pow(power, -c->b);
+        sum[i] += dy * power;
+        size[i] += fabs(dy) * power;
+        for (int64_t k = 0; k < terms; ++k) {
+            const int64_t to = j.member[k];
+            const double part = share * deviation(&j, to, i);
+            sum[to] += part;
+            size[to] += fabs(part);
             means[i] -= part;
             means_size[i] += fabs(part);
         }
     }
     finish(c, "dx", c->dx, sum, size, dx);
     if (c->dmeans) finish(c, "dMeans", c->dmeans, means, means_size, dmeans);
+    judge_free(&j);
     free(sum);
     free(size);
     free(means);
