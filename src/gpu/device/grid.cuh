@@ -49,7 +49,7 @@ static __device__ __forceinline__ void wd_meet(uint32_t *counter, uint32_t block
 
 // By one thread: the next of a counter's numbers, from 0 on. Blocks that draw them need not be there at
 // once.
-static __device__ __forceinline__ uint32_t wd_draw(uint32_t *counter)
+static __device__ __forceinline__ uint32_t wd_draw_number(uint32_t *counter)
 {
     uint32_t before;
     asm volatile("atom.add.relaxed.gpu.global.u32 %0, [%1], 1;"

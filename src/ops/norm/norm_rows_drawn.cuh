@@ -58,7 +58,7 @@ __device__ __forceinline__ uint32_t drawn_show(const norm_rows_args &a, const dr
         if (lane == 0) wd_drawn(a.counters, number, rest + w.step);
         if (number >= rest) return 0;
     }
-    if (rank == 0 && lane == 0 && turn + 1 >= w.own) number = wd_draw(a.counters);
+    if (rank == 0 && lane == 0 && turn + 1 >= w.own) number = wd_draw_number(a.counters);
     return number;
 }
 

@@ -312,8 +312,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (way == FLAT) return emit_flat(queue, &a, kernel, RNG_BYTES / bytes, a.shift / bytes);
     a.channels = (uint32_t)y->dim[1];
     a.plane = (uint32_t)plane_of(y);
-    a.by_plane = wd_fastdiv_of(a.plane);
-    a.by_image = wd_fastdiv_of(a.channels);
     if (kernel >= 0 && y->dim[1] % 2 == 0 && y->dim[1] * bytes >= PAIRS_BYTES &&
         plane_of(y) % block == 0 && a.shift % (2 * bytes) == 0) {
         return emit_pairs(queue, &a, kernel, y, block);

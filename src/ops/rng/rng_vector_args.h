@@ -62,8 +62,6 @@ struct rng_vector_args {
     struct wd_fastdiv by_groups; /* tiles of a pixel */
     struct wd_fastdiv by_spans;  /* tiles of a plane */
     int32_t units;
-    struct wd_fastdiv by_plane; /* of all pixels, and of all channels */
-    struct wd_fastdiv by_image;
 };
 
 #endif

@@ -25,7 +25,7 @@ static inline void wd_meet(uint32_t *counter, uint32_t blocks, bool first)
     __syncthreads();
 }
 
-static inline uint32_t wd_draw(uint32_t *counter)
+static inline uint32_t wd_draw_number(uint32_t *counter)
 {
     return emulator_come(counter, 1) & ~WD_MEETING;
 }
