@@ -270,14 +270,15 @@ __device__ __forceinline__ void outputs_of_shares(const norm_kept_args &a, const
     for (uint32_t u = threadIdx.x / a.lanes; u - threadIdx.x % WARP / a.lanes < a.beside;
          u += blockDim.x / a.lanes) {
         const bool some = u < a.beside && u * size < s.length;
+        const uint32_t own = some ? size : 0;
         const uint32_t group = (uint32_t)((first + u) % a.groups);
         T *x = kept + s.skip + (some ? u : 0) * size;
-        const float origin = wd_widen(x[0]);
+        const float origin = some ? wd_widen(x[0]) : 0.0f;
         float scale = 0.0f, bias = 0.0f;
         if (some && a.each == 1) scale = param_at(a.scale, group), bias = param_at(a.bias, group);
         float v[SLOTS<T>], sum = 0.0f, squares = 0.0f;
         for_slots<T>(a.lanes, size, [&](int k, uint32_t i) {
-            v[k] = i < size ? wd_widen(x[i]) : origin;
+            v[k] = i < own ? wd_widen(x[i]) : origin;
             sum += v[k] - origin;
         });
         const float mean = fmaf(sum_of_lanes(sum, a.lanes), inverse, origin);
@@ -299,8 +300,8 @@ __device__ __forceinline__ void outputs_of_shares(const norm_kept_args &a, const
                 const float base = fmaf(-rest, factor, param_at(a.bias, group * a.each + c));
                 table[u * a.each + c] = {mean, factor, base, 0.0f};
             }
-            __syncwarp();
         }
+        __syncwarp(); // all have seen the share's first element, and the table is there
         if (!some) continue;
         if (threadIdx.x % a.lanes == 0) {
             if (a.mean) a.mean[first + u] = mean + rest;

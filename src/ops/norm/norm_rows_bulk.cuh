@@ -123,8 +123,8 @@ __device__ __forceinline__ void bulk_say(const norm_rows_args &a, uint32_t rank,
     wd_counter_wait(&of.arrived[copy], turn / BULK_COPIES & 1);
     if (lane < warps) mine = of.of_block[copy][lane];
     const float4 all = bulk_join<KIND>(mine, bulk_warps<T, C>(a));
+    __syncwarp(); // who waits for the arrival may overwrite what all lanes have read
     if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
-    __syncwarp();
     if (lane < a.cluster) wd_counter_send(&of.of_cluster[copy][rank], &of.here[copy], lane, all);
 }
 

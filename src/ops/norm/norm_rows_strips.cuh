@@ -127,8 +127,8 @@ __device__ __forceinline__ void strip_say(const norm_rows_args &a, uint32_t rank
     if (lane < blockDim.x / WARP) sums = of.of_block[copy][lane];
     sums.y = sum_of_warp(sums.y);
     if (KIND != SQUARES) sums.x = sum_of_warp(sums.x);
+    __syncwarp(); // who waits for the arrival may overwrite what all lanes have read
     if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
-    __syncwarp();
     if (lane < a.cluster) {
         wd_counter_send(&of.of_cluster[copy][rank], &of.here[copy], lane,
                         make_float4(sums.x, sums.y, 0.0f, 0.0f));
