@@ -265,6 +265,7 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
                     mine, {RAGGED ? (float)(units * E) : C,
                            RAGGED && warp == warps - 1 ? a.by_left : 1.0f / (WARP * C)});
                 if (lane == 0) {
+                    remind<BULK_COPIES>(of.arrived, turn);
                     of.of_block[turn % BULK_COPIES][warp] = all;
                     wd_arrive(&of.arrived[turn % BULK_COPIES], a.lanes / WARP);
                 }

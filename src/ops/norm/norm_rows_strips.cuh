@@ -204,6 +204,7 @@ __device__ __forceinline__ void strips_walk(const norm_rows_args &a)
             mine.rest = sum_of_warp(mine.rest);
             if (KIND != SQUARES) mine.pivot = sum_of_warp(mine.pivot);
             if (lane == 0) {
+                remind<STRIP_COPIES>(of.arrived, turn);
                 of.of_block[turn % STRIP_COPIES][warp] = make_float2(mine.pivot, mine.rest);
                 wd_arrive(&of.arrived[turn % STRIP_COPIES], blockDim.x / WARP);
             }
