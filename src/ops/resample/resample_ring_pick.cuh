@@ -42,15 +42,13 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
     const int begin = (int)((wd_take_rest(n, a.p.by_row) * a.walks + walk) * a.rows);
     const int end = min(begin + (int)a.rows, (h.image + h.pad + 1) / 2);
     if (begin >= end) return;
-    const uint32_t inner = a.p.inner;
     const bool overlap = w.window == 3;
     // the windows that count, of which there may be none at either end
-    const int c0 = (int)wd_fastdiv_quotient(unit, a.by_inner) - (overlap ? 1 : 0);
-    const int c1 = (int)wd_fastdiv_quotient(unit + units - 1, a.by_inner) + 1;
-    const uint32_t skip = (uint32_t)max(-c0, 0) * inner;
-    const uint32_t length = (uint32_t)max(min(c1, w.windows) - c0, 0) * inner;
-    const uint32_t all = (uint32_t)(c1 - c0) * inner;
-    const size_t line_windows = (size_t)(uint32_t)w.windows * inner;
+    const int c0 = (int)unit - (overlap ? 1 : 0), c1 = (int)(unit + units);
+    const uint32_t skip = (uint32_t)max(-c0, 0);
+    const uint32_t length = (uint32_t)max(min(c1, w.windows) - c0, 0);
+    const uint32_t all = (uint32_t)(c1 - c0);
+    const size_t line_windows = (uint32_t)w.windows;
     line_ring<T> dy;
     dy.memory = wd_dynamic_shared<unsigned char>() + walk * a.size;
     dy.begin = (uintptr_t)a.p.from;
@@ -58,8 +56,7 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
     dy.used = max(begin - (overlap ? 1 : 0), 0);
     dy.last = min(end, h.windows) - 1;
     const intptr_t first =
-        (intptr_t)((n * (size_t)(uint32_t)h.windows + (uint32_t)dy.used) * line_windows) +
-        (intptr_t)c0 * (intptr_t)inner;
+        (intptr_t)((n * (size_t)(uint32_t)h.windows + (uint32_t)dy.used) * line_windows) + c0;
     dy.next = dy.begin + (uintptr_t)(first * (intptr_t)sizeof(T));
     dy.line_bytes = (uint32_t)(line_windows * sizeof(T));
     dy.skip = skip * (uint32_t)sizeof(T);
@@ -92,31 +89,24 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
     places.look_around();
 #pragma unroll 1
     for (uint32_t i = 0; i < dy.mask; ++i) ask(dy.used + (int)i);
-    // The window before a thread's, counted from the first one, and where its columns lie. Of planes
-    // they are handed around, so that a warp stores what lies side by side.
-    uint32_t at[L], to[L], is_there = 0;
-    const bool planes = inner == 1;
-    const uint32_t apart = (planes ? RING_WARP : inner) * (uint32_t)sizeof(T);
+    // The window before a thread's, counted from the first one, and where its columns lie: they are handed
+    // around, so that a warp stores what lies side by side.
+    uint32_t at[L], is_there = 0;
 #pragma unroll
     for (int l = 0; l < L; ++l) {
-        uint32_t pair = unit + min(lane + l * RING_WARP, units - 1);
-        const uint32_t channel = wd_take_rest(pair, a.by_inner);
-        at[l] = ((uint32_t)((int)pair - c0) - (overlap ? 1 : 0)) * inner + channel;
-        const uint32_t column = planes ? 2 * (unit + l * RING_WARP) + lane : 2 * pair;
-        to[l] = (column * inner + channel) * (uint32_t)sizeof(T);
+        const uint32_t pair = unit + min(lane + l * RING_WARP, units - 1);
+        at[l] = (uint32_t)((int)pair - c0) - (overlap ? 1 : 0);
 #pragma unroll
         for (int b = 0; b < 2; ++b) {
-            const uint32_t mine = column + (planes ? b * RING_WARP : b);
-            const bool counts = planes ? mine < 2 * (unit + units) : lane + l * RING_WARP < units;
-            if (counts && mine - (uint32_t)w.pad < (uint32_t)w.image) {
+            const uint32_t mine = 2 * (unit + l * RING_WARP) + lane + b * RING_WARP;
+            if (mine < 2 * (unit + units) && mine - (uint32_t)w.pad < (uint32_t)w.image) {
                 is_there |= 1u << (2 * l + b);
             }
         }
     }
-    const uint32_t own = overlap ? inner : 0; // from the window before to a thread's
-    const int behind = overlap ? 2 : NONE;    // its column of a thread's first
+    const uint32_t own = overlap ? 1 : 0;  // from the window before to a thread's
+    const int behind = overlap ? 2 : NONE; // its column of a thread's first
     const ring_out result(a.p);
-    const bool simple = result.plain && !planes;
     float open[3][2 * L];
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
@@ -158,34 +148,20 @@ __device__ __forceinline__ void resample_ring_pick(const resample_ring_pick_args
             }
         }
     };
-    const size_t out_line = (size_t)(uint32_t)w.image * inner;
+    const size_t out_line = (uint32_t)w.image;
     // where the line's first two columns would be, of which there may be one
-    T *image = static_cast<T *>(a.p.out) + n * (size_t)(uint32_t)h.image * out_line -
-               (size_t)((uint32_t)w.pad * inner);
+    T *image = static_cast<T *>(a.p.out) + n * (size_t)(uint32_t)h.image * out_line + 2 * unit +
+               lane - (size_t)(uint32_t)w.pad;
     auto put = [&](int row, float *sum) {
-        unsigned char *line =
-            reinterpret_cast<unsigned char *>(image + (size_t)(uint32_t)row * out_line);
-        unsigned char *right = line + apart;
-        if (simple) {
-#pragma unroll
-            for (int l = 0; l < L; ++l) {
-                if (l / TWO * TWO * RING_WARP >= units) break;
-                T narrow[2];
-                wd_narrow(narrow[0], sum[2 * l]);
-                wd_narrow(narrow[1], sum[2 * l + 1]);
-                if (is_there >> (2 * l) & 1) *reinterpret_cast<T *>(line + to[l]) = narrow[0];
-                if (is_there >> (2 * l) & 2) *reinterpret_cast<T *>(right + to[l]) = narrow[1];
-            }
-            return;
-        }
+        T *line = image + (size_t)(uint32_t)row * out_line;
 #pragma unroll
         for (int l = 0; l < L; ++l) {
             if (l / TWO * TWO * RING_WARP >= units) break;
             float *pair = sum + 2 * l;
-            if (planes) pick_exchange(pair, lane);
+            pick_exchange(pair, lane);
 #pragma unroll
             for (int b = 0; b < 2; ++b) {
-                T *mine = reinterpret_cast<T *>((b ? right : line) + to[l]);
+                T *mine = line + (2 * l + b) * RING_WARP;
                 if (!(is_there >> (2 * l + b) & 1)) continue;
                 pair[b] = result.scales ? result.alpha * pair[b] : 0.0f;
                 if (result.blends) pair[b] += result.beta * wd_widen(*mine);
