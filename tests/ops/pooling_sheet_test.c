@@ -58,14 +58,30 @@ static void long_geometry(struct pooling_geometry *g)
     }
 }
 
-/* A stride of 0: long windows. */
+/* Windows of five around every element, of whole runs and not: a run of a line, several, rows for several bands. */
+static void five_geometry(struct pooling_geometry *g, int turn)
+{
+    g->rank = 4;
+    g->propagate = random_chance(0.5);
+    g->x[0] = g->y[0] = random_of(1, 2, 3);
+    g->x[1] = g->y[1] = random_of(1, 3, 40);
+    g->x[2] = g->y[2] = random_of(1, 2, 5, 12, 67, 150);
+    g->x[3] = g->y[3] = random_of(4, 8, 12, 36, 140) + (turn == FEW ? 1 : 0);
+    for (int d = 0; d < 2; ++d) {
+        g->window[d] = 5;
+        g->stride[d] = 1;
+        g->pad[d] = 2;
+    }
+}
+
+/* A stride of 0: long windows; below it windows of five. */
 static void sheet_case(int mode, int type, int stride, int turn)
 {
     struct pooling_geometry g = {.mode = mode};
     struct pooling_call c = {.alpha = 1.0};
     const cudnnDataType_t dtype = (cudnnDataType_t)type;
     const int margin[8] = {1};
-    const int *extra = turn > 1 ? margin : NULL;
+    const int *extra = turn > 1 && (stride >= 0 || turn == 3) ? margin : NULL;
     double *before;
     enum layout layout;
     bool nan;
@@ -74,7 +90,8 @@ static void sheet_case(int mode, int type, int stride, int turn)
         return;
     }
     if (stride > 0) random_geometry(&g, stride, RESULTS, turn == FEW);
-    else long_geometry(&g);
+    else if (stride == 0) long_geometry(&g);
+    else five_geometry(&g, turn);
     layout = turn % 2 && stride > 0 ? LAYOUT_NHWC : LAYOUT_NCHW;
     if (random_chance(0.2)) c.alpha = 0.5;
     if (random_chance(0.05)) c.beta = -1.5;
@@ -117,6 +134,7 @@ int main(int argc, char **argv)
                 sheet_case(mode, types[t], 1 + turn / 5, turn % 5);
             }
             for (int turn = 0; turn < 6; ++turn) sheet_case(mode, types[t], 0, turn);
+            for (int turn = 0; turn < 8; ++turn) sheet_case(mode, types[t], -1, turn);
         }
         for (int stride = 1; stride <= 2; ++stride) {
             sheet_case(mode, CUDNN_DATA_DOUBLE, stride, FEW);

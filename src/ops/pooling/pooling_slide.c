@@ -17,6 +17,9 @@ enum {
     BYTES = 44 << 10,      /* of a block's shared memory: five blocks a processor */
     BYTES_MOST = 96 << 10, /* where windows are so long that small blocks read much twice */
     BLOCKS_EACH = 4,       /* blocks of a processor that joining planes leaves */
+    RUN = 4,               /* straight from memory: columns of a thread, */
+    ROW_BLOCKS = 5,        /* blocks of a processor, as registers let, */
+    ROWS_MOST = 64,        /* and rows of a thread */
 };
 
 struct cut {
@@ -137,6 +140,35 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
     return true;
 }
 
+/* Windows of five around every element of whole runs of single precision, where all of a window counts. */
+static bool is_rows(const struct wd_pool_shape *s, const struct wd_pool_memory *m)
+{
+    if (s->backward || s->max || s->exclude || s->type != 0 || wd_pool_blends(m)) return false;
+    for (int d = 1; d < 3; ++d) {
+        if (s->window[d] != POOL_SLIDE_ROWS || s->pad[d] != POOL_SLIDE_ROWS / 2) return false;
+        if (s->windows[d] != s->image[d]) return false;
+    }
+    return s->image[2] % RUN == 0 && ((uintptr_t)m->x | (uintptr_t)m->out) % 16 == 0;
+}
+
+static cudnnStatus_t emit_rows(struct wd_queue *queue, const struct wd_pool_shape *s,
+                               struct pool_slide_args *a)
+{
+    const int64_t columns = s->image[2] / RUN;
+    const int64_t segments = wd_ceil_div(s->outer * columns, POOL_SLIDE_ROW_THREADS);
+    const int64_t blocks = (int64_t)queue->device->multiprocessors * ROW_BLOCKS;
+    /* as many bands as are resident together, but no rows that are mostly read twice */
+    int64_t bands = wd_most(blocks / segments, wd_ceil_div(s->image[1], ROWS_MOST));
+    bands = wd_least(bands, wd_ceil_div(s->image[1], 2 * POOL_SLIDE_ROWS));
+    a->rows = (int32_t)wd_ceil_div(s->image[1], wd_most(bands, 1));
+    a->total = (uint32_t)(s->outer * columns);
+    a->by_columns = wd_fastdiv_of((uint32_t)columns);
+    a->by_groups = wd_fastdiv_of((uint32_t)segments);
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_pool_slide_rows_f32],
+                          segments * wd_ceil_div(s->image[1], a->rows), POOL_SLIDE_ROW_THREADS, 0,
+                          a);
+}
+
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *m)
 {
@@ -150,6 +182,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     a.scales = m->alpha != 0.0;
     a.blends = m->beta != 0.0;
     a.streaming = m->streaming;
+    if (is_rows(s, m)) return emit_rows(queue, s, &a);
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_pool_slide_f32 + s->type], blocks,
                           POOL_SLIDE_THREADS, (uint32_t)bytes, &a);
 }

@@ -11,6 +11,9 @@
 
 enum { POOL_SLIDE_THREADS = 256 };
 
+/* Rows and columns of the windows that are made straight from memory. */
+enum { POOL_SLIDE_ROWS = 5, POOL_SLIDE_ROW_THREADS = 128 };
+
 /* Neighbours that a thread makes at once, by how long windows are along the axis. */
 enum { POOL_SLIDE_FEW = 4, POOL_SLIDE_MANY = 8 };
 
@@ -40,7 +43,7 @@ struct pool_slide_args {
     uint32_t outer;
     uint32_t images; /* of a block */
     int32_t rows;    /* of `out` of each of them */
-    uint32_t total;  /* elements of `from` */
+    uint32_t total;  /* elements of `from`; straight from memory threads of a band */
     uint32_t middle_pitch;
     uint32_t out_pitch;
     uint32_t middle_at; /* bytes of shared memory; `from` is at 0, later what is made */
