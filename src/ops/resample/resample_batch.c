@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Planes and odd channels on the GPU that are enlarged by two with samples on the corners of pixels, and the
- * gradients of that, at any alignment: straight from memory, by batches of lines. */
+ * Odd channels on the GPU that are enlarged by two with samples on the corners of pixels, and the gradients of
+ * that, of planes as well, at any alignment: straight from memory, by batches of lines. */
 #include "ops/resample/resample_batch_args.h"
 
 #include <string.h>
@@ -14,8 +14,11 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    ROWS = 16,     /* of a thread: what it finds out at its beginning is paid once in as many */
-    ENOUGH = 2048, /* threads of a multiprocessor; with fewer each has a batch */
+    ROWS = 16,      /* of a thread: what it finds out at its beginning is paid once in as many */
+    ENOUGH = 2048,  /* threads of a multiprocessor; with fewer each has a batch */
+    LINE_ROWS = 64, /* of x, of a warp that has lines, at most */
+    WARPS = 32,     /* of them that a multiprocessor has, as registers let */
+    RUN_LATE = 7,   /* elements of a line before its first whole 16 bytes, at most */
 };
 
 /* Whether lines are whole runs of channels, or of planes as many columns as fill a run of y: those have kernels
@@ -71,10 +74,24 @@ static void set_args(const struct wd_resample_shape *s, const struct wd_resample
     a->count = (uint32_t)(s->outer * units * wd_ceil_div(high, a->rows));
 }
 
+/* Planes, forward: a warp has a segment of a line. One more where lines begin anywhere. */
+static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample_shape *s,
+                                struct resample_batch_args *a)
+{
+    const int64_t segments = wd_ceil_div(2 * s->image[2] + RUN_LATE, 2 * BATCH_HALF);
+    a->rows = (int32_t)wd_resample_walk_rows(s->outer * segments, s->image[1], LINE_ROWS,
+                                             (int64_t)queue->device->multiprocessors * WARPS);
+    a->bytes = s->outer * wd_resample_image(s) * s->size;
+    a->by_line = wd_fastdiv_of((uint32_t)segments);
+    a->by_band = wd_fastdiv_of((uint32_t)wd_ceil_div(s->image[1], a->rows));
+    a->count = (uint32_t)(s->outer * segments * wd_ceil_div(s->image[1], a->rows));
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_batch_lines_f16 + s->type - 1],
+                          wd_ceil_div(a->count, BATCH_WALKS), RING_WARP * BATCH_WALKS,
+                          BATCH_WALKS * BATCH_RING, a);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    static const int backward[] = {KERNEL_resample_batch_back_f32, KERNEL_resample_batch_back_f16,
-                                   KERNEL_resample_batch_back_bf16};
     struct wd_reason reason;
     struct wd_resample_shape s;
     struct wd_resample_memory m;
@@ -84,12 +101,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     m = wd_resample_memory_of(call, &s, queue->device);
     if (m.alpha == 0.0 || m.beta != 0.0) return wd_resample_sum(queue, &s, &m);
     set_args(&s, &m, queue->device->multiprocessors, &a);
-    if (s.backward) which = backward[s.type];
-    else {
-        which =
-            (s.type == 1 ? KERNEL_resample_batch_f16_planes : KERNEL_resample_batch_bf16_planes) +
-            (s.inner > 1);
-    }
+    if (!s.backward && s.inner == 1) return emit_lines(queue, &s, &a);
+    which = s.backward ? KERNEL_resample_batch_back_f32 + s.type
+                       : KERNEL_resample_batch_f16 + s.type - 1;
     return wd_emit_kernel(queue, &kernel_rows[which], wd_ceil_div(a.count, BATCH_THREADS),
                           BATCH_THREADS, 0, &a);
 }
@@ -98,7 +112,6 @@ const struct wd_engine wd_engine_resample_forward_batch = {
     .name = "resample_forward_batch",
     .op = WD_OP_RESAMPLE_FORWARD,
     .device = WD_GPU,
-    .untried = true,
     .match = match,
     .workspace = workspace,
     .kernels = &kernels,
@@ -109,7 +122,6 @@ const struct wd_engine wd_engine_resample_backward_batch = {
     .name = "resample_backward_batch",
     .op = WD_OP_RESAMPLE_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .match = match,
     .workspace = workspace,
     .kernels = &kernels,

@@ -6,6 +6,7 @@
 // is asked about but the walk's end.
 #include "gpu/device/words.cuh"
 #include "ops/resample/resample_batch_args.h"
+#include "ops/resample/resample_batch_lines.cuh"
 #include "ops/resample/resample_vector.cuh"
 
 namespace {
@@ -36,21 +37,18 @@ template <class T> __device__ __forceinline__ T *of_line(T *first, int row, uint
 }
 
 // A thread has a word of every line of y, two elements; where lines begin between two words, the first and the
-// last word have one. Planes: sample 2p is pixel p, sample 2p + 1 lies between p and p + 1; a word has one of
-// either kind, of the same two pixels. Runs: an element by itself, of two pixels, which of a sample on a pixel are
-// the same one.
-template <class T, bool PLANES> struct batch_word {
-    static constexpr int LOADS = PLANES ? 2 : 2 * BATCH_WORD;
+// last word have one. An element is of two pixels, which of a sample on a pixel are the same one.
+template <class T> struct batch_word {
+    static constexpr int LOADS = 2 * BATCH_WORD;
     const T *from[LOADS]; // of the first line
     T *to;
     bool whole;
     uint32_t lone; // the element that is there, where not both are
     uint32_t pitch;
-    bool between; // planes: the word begins between two pixels
-    float alpha;
+    float half; // of alpha
 
     __device__ __forceinline__ batch_word(const resample_batch_args &a, const batch_place &at)
-        : between(a.before != 0), alpha(a.alpha)
+        : half(0.5f * a.alpha)
     {
         const uint32_t line = (uint32_t)a.wide * a.inner;
         const size_t plane = (size_t)(uint32_t)a.high * line * at.outer;
@@ -61,20 +59,14 @@ template <class T, bool PLANES> struct batch_word {
         to = static_cast<T *>(a.out) + plane * 4 + begin;
         lone = begin < 0 ? 1 : 0;
         whole = begin >= 0 && begin + 1 < length;
-        if constexpr (PLANES) {
-            const int column = (int)at.unit - (int)a.before;
-            from[0] = x + min(max(column, 0), a.wide - 1);
-            from[1] = x + min(column + 1, a.wide - 1);
-        } else {
 #pragma unroll
-            for (int e = 0; e < BATCH_WORD; ++e) {
-                uint32_t sample = (uint32_t)min(max(begin + e, 0), length - 1);
-                const uint32_t channel = wd_take_rest(sample, a.by_run);
-                const uint32_t column = sample / 2;
-                const uint32_t next = min(column + sample % 2, (uint32_t)a.wide - 1);
-                from[2 * e] = x + (column * a.inner + channel);
-                from[2 * e + 1] = x + (next * a.inner + channel);
-            }
+        for (int e = 0; e < BATCH_WORD; ++e) {
+            uint32_t sample = (uint32_t)min(max(begin + e, 0), length - 1);
+            const uint32_t channel = wd_take_rest(sample, a.by_run);
+            const uint32_t column = sample / 2;
+            const uint32_t next = min(column + sample % 2, (uint32_t)a.wide - 1);
+            from[2 * e] = x + (column * a.inner + channel);
+            from[2 * e + 1] = x + (next * a.inner + channel);
         }
     }
 
@@ -86,17 +78,9 @@ template <class T, bool PLANES> struct batch_word {
 
     __device__ __forceinline__ void spread(const T *raw, float *sum) const
     {
-        if constexpr (PLANES) {
-            const float left = alpha * wd_widen(raw[0]), right = alpha * wd_widen(raw[1]);
-            const float middle = 0.5f * left + 0.5f * right;
-            sum[0] = between ? middle : left;
-            sum[1] = between ? right : middle;
-        } else {
-            const float half = 0.5f * alpha;
 #pragma unroll
-            for (int e = 0; e < BATCH_WORD; ++e) {
-                sum[e] = half * wd_widen(raw[2 * e]) + half * wd_widen(raw[2 * e + 1]);
-            }
+        for (int e = 0; e < BATCH_WORD; ++e) {
+            sum[e] = half * wd_widen(raw[2 * e]) + half * wd_widen(raw[2 * e + 1]);
         }
     }
 
@@ -110,13 +94,12 @@ template <class T, bool PLANES> struct batch_word {
     }
 };
 
-template <class T, bool PLANES>
-__device__ __forceinline__ void resample_batch(const resample_batch_args &a)
+template <class T> __device__ __forceinline__ void resample_batch(const resample_batch_args &a)
 {
     wd_wait_for_previous();
     const batch_place at(a);
     if (!at.there) return;
-    const batch_word<T, PLANES> word(a, at);
+    const batch_word<T> word(a, at);
     T last[word.LOADS];
     word.load(at.begin, last);
 #pragma unroll 1

@@ -5,13 +5,18 @@
 #ifndef WD_OPS_RESAMPLE_BATCH_ARGS_H
 #define WD_OPS_RESAMPLE_BATCH_ARGS_H
 
-#include "base/fastdiv.h"
+#include "ops/resample/resample_ring_args.h"
 
 enum {
     BATCH_THREADS = 128,
     BATCH_LINES = 8, /* of x, forward, that a thread asks for at once */
     BATCH_ROWS = 4,  /* of dx, backward, for which it asks for twice as many lines of dy */
     BATCH_WORD = 2,  /* elements of 16 bits that are stored at once */
+    /* planes, forward, by lines in shared memory: */
+    BATCH_WALKS = 4,   /* warps of a block */
+    BATCH_HALF = 128,  /* columns of x for what a warp has of a line of y */
+    BATCH_PITCH = 304, /* bytes of a line of these, at any alignment, with what is beside them */
+    BATCH_RING = RING_LONG * BATCH_PITCH + 16,
 };
 
 struct resample_batch_args {
@@ -23,9 +28,10 @@ struct resample_batch_args {
     int32_t wide;
     uint32_t inner;
     uint32_t before; /* 1: lines of y begin between two words */
-    uint32_t count;  /* threads */
+    uint32_t count;  /* threads; of planes, forward, warps */
     uint32_t unused;
-    struct wd_fastdiv by_line; /* threads of a line: words of y, elements of dx */
+    int64_t bytes;             /* of `from` */
+    struct wd_fastdiv by_line; /* threads of a line: words of y, elements of dx; or warps */
     struct wd_fastdiv by_band;
     struct wd_fastdiv by_run; /* elements of a pixel */
 };

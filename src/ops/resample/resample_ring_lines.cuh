@@ -11,6 +11,13 @@
 
 namespace {
 
+// What lies `line` lines of so many bytes behind `first`.
+template <class T> __device__ __forceinline__ T *line_at(T *first, int line, uint32_t pitch)
+{
+    typedef unsigned char byte;
+    return (T *)((byte *)first + (size_t)(uint32_t)line * pitch);
+}
+
 // Where results go, as wd_put_run has it: scalars converted once, not at every store; most calls are plain.
 struct ring_out {
     void *out;
