@@ -37,6 +37,9 @@ static const struct {
 } forms[] = {{2, 0, true}, {4, 3, true}, {8, 6, false}};
 enum { FORMS = sizeof forms / sizeof forms[0], RUN_FORMS = 2 /* the first ones */, WORD_FORM = 1 };
 
+/* Kernels of a type, of runs, by the taps: two, at most two lines a row, or these and more, and three open rows. */
+enum { RUN_KERNELS = 3, RUN_TAPS = 3 };
+
 static struct wd_resample_tables tables_of(const struct wd_resample_shape *s)
 {
     return wd_resample_tables_of(s, s->backward ? RESAMPLE_SHARES : RESAMPLE_PIXELS, 0);
@@ -74,8 +77,10 @@ static void set_rows(const struct wd_resample_shape *s, const struct wd_resample
 static bool set_walks(int64_t out, int64_t most, struct wd_resample_ring_plan *p)
 {
     for (p->walks = wd_least(most, wd_ceil_div(out, p->rows)); p->walks > 0; --p->walks) {
-        const int64_t ring = p->runs ? p->ring * p->size * 16 * p->threads : p->words ? 0 : p->size;
-        p->shared = p->walks * (p->rows * RECORD + p->weights_size + ring);
+        const int64_t lines = p->runs    ? p->ring * p->size * RING_RUN_BYTES * RING_RUN_THREADS
+                              : p->words ? 0
+                                         : p->walks * p->size;
+        p->shared = p->walks * (p->rows * RECORD + p->weights_size) + lines;
         p->bands = wd_ceil_div(out, p->rows * p->walks);
         if (p->shared <= SHARED_MAX) return true;
     }
@@ -142,8 +147,8 @@ static void set_runs(const struct wd_resample_shape *s, const struct wd_resample
     p->units = out[2] * s->inner / wd_resample_run(s);
     p->threads = wd_least(wd_ceil_div(p->units, RING_WARP), RING_WALKS) * RING_WARP;
     p->segment = p->threads;
-    p->ring = t->taps[2] <= 2 ? RING_LONG : RING_SHORT;
-    p->size = t->taps[2];
+    p->size = p->form == 0 ? 2 : wd_most(t->taps[2], RUN_TAPS);
+    p->ring = RING_RUN_LINES(p->size);
 }
 
 /* Elements of any alignment: planes are gone through as if they were one line, of which the calls have one
@@ -174,7 +179,8 @@ static int kernel_of(const struct wd_resample_shape *s, const struct wd_resample
     static const int wide[] = {KERNEL_resample_ring_f32_4_3_long - 1, /* of two taps none */
                                KERNEL_resample_ring_f16_2_0_long,
                                KERNEL_resample_ring_bf16_2_0_long};
-    if (p->runs) return KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_FORMS + p->form;
+    if (p->runs)
+        return KERNEL_resample_ring_runs_f32_2_0 + s->type * RUN_KERNELS + (int)p->size - 2;
     if (p->words && p->each == 1) return KERNEL_resample_ring_words_f32 + s->type;
     if (p->words) return KERNEL_resample_ring_words_f16_pairs + s->type - 1;
     if (p->planes > 1 || p->segment > (int64_t)RING_WARP * WALK_PLACES) {

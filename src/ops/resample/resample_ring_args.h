@@ -15,10 +15,16 @@ enum {
     RING_LONG = 8,
     RING_PLACES = 8,      /* of a thread, at most, of maxima and of sums of few taps */
     RING_PLANES_TAPS = 4, /* of the sums whose walks may have several planes */
-    RING_WORDS = 4,       /* elements of a thread, where they come straight from memory: */
-    RING_WORD_TAPS = 3,   /* taps along a line, at most */
-    RING_WORD_OPEN = 2,   /* rows that are open at a time */
+    RING_RUN_BYTES = 16,  /* of channels, that a thread has */
+    RING_RUN_THREADS = RING_WARP * RING_WALKS, /* of a block of them, at most */
+    RING_WORDS = 4,     /* elements of a thread, where they come straight from memory: */
+    RING_WORD_TAPS = 3, /* taps along a line, at most */
+    RING_WORD_OPEN = 2, /* rows that are open at a time */
+    RING_MAX_ROWS = 4,  /* of windows, for which a thread asks at once, straight from memory */
 };
+
+/* Lines of a ring of runs, by the taps along a line. */
+#define RING_RUN_LINES(taps) ((taps) <= 2 ? RING_LONG : RING_SHORT)
 
 struct resample_ring_args {
     struct resample_walk_args
@@ -46,7 +52,8 @@ struct resample_ring_max_args {
     uint32_t size;    /* of a ring */
     uint32_t unused;
     struct wd_fastdiv by_inner;
-    int64_t bytes; /* of `from` */
+    struct wd_fastdiv by_line; /* units: straight from memory all images' are counted on */
+    int64_t bytes;             /* of `from` */
 };
 
 /* Gradients of maxima of windows by two: a ring of dy and one of places. Segments and rows are of windows,

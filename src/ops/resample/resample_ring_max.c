@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Maxima with an index tensor on the GPU, of whole pixels, where neither runs of channels nor tiles of
- * planes are aligned: through rings of lines, a warp a walk down the rows. */
+ * planes are aligned: through rings of lines, a warp a walk down the rows, or straight from memory. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -18,7 +18,34 @@ enum {
     WARPS = 32,            /* of a multiprocessor, where there is as much work */
     SHARED_MAX = 40 << 10, /* bytes of a block */
     LINE_SHORT = 512,      /* bytes of which a ring has more */
+    WORD_ROWS = 16, /* straight from memory, where there are so many warps a multiprocessor: */
+    WORD_WARPS = 64,
 };
+
+/* Windows of three rows, by two, and three columns, of pixels of several channels: straight from memory. */
+static bool is_words(const struct wd_resample_shape *s, const struct resample_ring_max_args *a)
+{
+    const struct resample_places_axis *h = &a->p.axis[1];
+    return s->inner > 1 && h->window == 3 && h->stride == 2 && a->p.axis[2].window == 3 &&
+           s->outer * s->windows[2] * s->inner <= INT32_MAX;
+}
+
+/* A thread has a window of a line: all images' lines are one. */
+static void cut_words(const struct wd_resample_shape *s, int multiprocessors,
+                      struct resample_ring_max_args *a)
+{
+    const int64_t units = s->windows[2] * s->inner;
+    const int64_t segments = wd_ceil_div(s->outer * units, RING_WARP * RING_WALKS);
+    const bool is_long = segments * RING_WALKS * wd_ceil_div(s->windows[1], WORD_ROWS) >=
+                         (int64_t)multiprocessors * WORD_WARPS;
+    a->rows = is_long ? WORD_ROWS : RING_MAX_ROWS;
+    a->walks = RING_WALKS;
+    a->units = (uint32_t)(s->outer * units);
+    a->by_inner = wd_fastdiv_of((uint32_t)s->inner);
+    a->by_line = wd_fastdiv_of((uint32_t)units);
+    a->p.by_column = wd_fastdiv_of((uint32_t)segments);
+    a->p.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(s->windows[1], a->rows));
+}
 
 /* The arguments but for memory, and the bands of a problem; false where lines do not fit. */
 static bool cut(const struct wd_resample_shape *s, int multiprocessors,
@@ -38,6 +65,10 @@ static bool cut(const struct wd_resample_shape *s, int multiprocessors,
     const int64_t ring = pitch <= LINE_SHORT ? RING_LONG : RING_SHORT;
     int64_t rows = ROWS;
     int64_t walks = RING_WALKS;
+    if (is_words(s, a)) {
+        cut_words(s, multiprocessors, a);
+        return true;
+    }
     while (walks > 0 && walks * ring * pitch > SHARED_MAX) --walks;
     if (walks == 0) return false;
     while (rows > ROWS_FEW && s->outer * segments * wd_ceil_div(s->windows[1], rows) <
@@ -93,6 +124,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_reason reason;
     struct wd_resample_shape s;
     struct resample_ring_max_args a;
+    int64_t blocks;
     int kernel;
     wd_resample_shape_of(&call->problem, &s, &reason);
     m = wd_resample_memory_of(call, &s, queue->device);
@@ -100,9 +132,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.p = wd_resample_places_args_of(&s, &m);
     if (!cut(&s, queue->device->multiprocessors, &a)) return CUDNN_STATUS_INTERNAL_ERROR;
     kernel = KERNEL_resample_ring_max_f32_3 + s.type * 2 + (a.p.axis[2].window == 3 ? 0 : 1);
-    return wd_emit_kernel(queue, &kernel_rows[kernel],
-                          s.outer * (int64_t)a.p.by_row.divisor * (int64_t)a.p.by_column.divisor,
-                          RING_WARP * a.walks, a.walks * a.size, &a);
+    blocks = (int64_t)a.p.by_row.divisor * (int64_t)a.p.by_column.divisor;
+    if (is_words(&s, &a)) kernel = KERNEL_resample_ring_max_words_f32 + s.type;
+    else blocks *= s.outer;
+    return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, RING_WARP * a.walks,
+                          a.walks * a.size, &a);
 }
 
 const struct wd_engine wd_engine_resample_forward_ring_max = {

@@ -20,14 +20,16 @@ template <class LINE> struct ahead {
     }
     __device__ __forceinline__ void sums(const LINE &across, int wanted, typename LINE::A *sum)
     {
-        if (!LINE::AHEAD || across.is_deep()) {
-            across.sums(wanted, sum);
-            return;
+        if constexpr (LINE::AHEAD) {
+            if (!across.is_deep()) {
+                if (line != wanted) across.fetch(wanted, raw);
+                across.reduce(raw, sum);
+                line = wanted + 1 < limit ? wanted + 1 : -1;
+                if (line >= 0) across.fetch(line, raw);
+                return;
+            }
         }
-        if (line != wanted) across.fetch(wanted, raw);
-        across.reduce(raw, sum);
-        line = wanted + 1 < limit ? wanted + 1 : -1;
-        if (line >= 0) across.fetch(line, raw);
+        across.sums(wanted, sum);
     }
 };
 
