@@ -110,6 +110,7 @@ static void lengths(int type)
         {"seven rows", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 84, 12, 36, 24, 12, 12},
         {"four rows", CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, 48, 12, 24, 36, 24, 12},
         {"rows apart", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 36, 60, 0, 36, 60, 12},
+        {"with gaps", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 27, 33, 0, 27, 33, 6},
         {"by four", CUDNN_RESAMPLE_BILINEAR, 3, 3, 0, 3, 3, 0},
         {"by seven", CUDNN_RESAMPLE_BILINEAR, 36, 18, 0, 84, 24, 24},
     };
@@ -300,8 +301,11 @@ static void corners_of_odd_lines(int type)
         g.x[3] = random_of(1, 3, 9, 17);
         if (layout == LAYOUT_NHWC && k / 8 % 2) g.x[3] += 3;
         if (k >= 40) g.x[0] = 33; /* threads enough for several batches each */
-        if (!set_output(&g)) case_fail("no output");
-        else if (backward) resample_backward(&g, type, type, layout, lie);
+        /* and lines of more than one warp */
+        if (k / 8 == 2 && layout == LAYOUT_NCHW) g.x[3] = random_of(121, 127, 131, 263);
+        for (int s = 0; s < 2; ++s) g.y[2 + s] = 2 * g.x[2 + s];
+        g.y[0] = g.x[0];
+        if (backward) resample_backward(&g, type, type, layout, lie);
         else resample_forward(&g, type, type, layout, lie);
         case_end();
     }
@@ -346,17 +350,66 @@ static void long_walks(int type)
     }
 }
 
+/* Maxima by two, of odd channels, each thread a window: where padding is, how wide lines are, how many rows. */
+static void odd_maxima(int type)
+{
+    for (int k = 0; k < 48; ++k) {
+        const bool backward = k % 2;
+        const int window = k / 2 % 4 ? 3 : 2;
+        const enum resample_lie lie = k / 8 % 2 ? LIE_ODD : LIE_ALIKE;
+        const int pad = window == 3 && k / 16 == 1 ? 2 : k / 2 % 4 / 2;
+        struct geometry g;
+        if (!case_begin("resample odd maxima %s by %d %s %d", node_type_name[type], window,
+                        backward ? "backward" : "forward", k)) {
+            continue;
+        }
+        form_geometry(&forms[11], 4, random_of(3, 5, 13, 61), &g);
+        g.x[0] = g.y[0] = k >= 40 ? 33 : 2; /* threads enough for several batches each */
+        g.x[2] = random_of(3, 4, 9, 45);
+        g.x[3] = random_of(3, 5, 8, 17);
+        for (int s = 0; s < 2; ++s) {
+            g.window[s] = window * UNIT;
+            g.stride[s] = (s == 1 && !backward && k / 8 % 3 == 2 ? 3 : 2) * UNIT;
+            g.pre[s] = g.post[s] = pad * UNIT;
+        }
+        if (!set_output(&g)) case_fail("no output");
+        else if (backward) resample_backward(&g, type, type, LAYOUT_NHWC, lie);
+        else resample_forward(&g, type, type, LAYOUT_NHWC, lie);
+        case_end();
+    }
+}
+
+/* Averages of five rows and columns around every pixel of planes, where padding repeats the edge and where it counts
+ * as 0: lines of one run and of several. */
+static void averages_of_five(int type)
+{
+    for (int k = 0; k < 16; ++k) {
+        const enum resample_lie lie = k % 4 == 3 ? LIE_ODD : LIE_ALIKE;
+        struct geometry g;
+        if (!case_begin("resample averages of five %s %d", node_type_name[type], k)) continue;
+        form_geometry(&forms[AT_EDGES], 4, random_of(1, 3, 40), &g);
+        if (k % 2) g.padding = CUDNN_ZERO_PAD;
+        g.x[2] = random_of(1, 4, 11, 40);
+        g.x[3] = k % 8 == 6 ? 17 : random_of(4, 8, 36);
+        for (int s = 0; s < 2; ++s) {
+            g.window[s] = 5 * UNIT;
+            g.stride[s] = UNIT;
+            g.pre[s] = g.post[s] = 2 * UNIT;
+        }
+        if (!set_output(&g)) case_fail("no output");
+        else resample_forward(&g, type, type, LAYOUT_NCHW, lie);
+        case_end();
+    }
+}
+
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
+#include "ops/resample/resample_batch_kernels.def"
 #include "ops/resample/resample_ring_kernels.def"
 #include "ops/resample/resample_ring_max_kernels.def"
 #include "ops/resample/resample_vector_back_kernels.def"
 #include "ops/resample/resample_vector_kernels.def"
 #include "ops/resample/resample_walk_kernels.def"
-};
-/* of engines that take part only where they are named */
-static const char *const untried[] = {
-#include "ops/resample/resample_batch_kernels.def"
 };
 #undef WD_KERNEL
 
@@ -381,6 +434,8 @@ int main(int argc, char **argv)
         enlarging(types[i]);
         corners_of_odd_lines(types[i]);
         long_walks(types[i]);
+        odd_maxima(types[i]);
+        averages_of_five(types[i]);
     }
     enlarging(CUDNN_DATA_DOUBLE);
     lengths(CUDNN_DATA_FLOAT);
@@ -388,8 +443,5 @@ int main(int argc, char **argv)
     lengths(CUDNN_DATA_BFLOAT16);
     lengths(CUDNN_DATA_DOUBLE);
     if (argc == 1) kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));
-    if (argc == 1 && getenv("WARPDNN_ENGINES")) {
-        kernels_reached(untried, (int)(sizeof untried / sizeof *untried));
-    }
     return harness_finish();
 }
