@@ -13,6 +13,7 @@
 
 #include "base/sizes.h"
 #include "ops/lrn/divnorm_vector.h"
+#include "devices.h"
 
 enum {
     TURNS = 3000,
@@ -58,7 +59,7 @@ static bool cut(struct divnorm_walk_args *w, int kind, int64_t planes, int64_t h
                 int64_t width, int multiprocessors)
 {
     static const float dy = 0;
-    const struct wd_device device = {.kind = WD_GPU, .multiprocessors = multiprocessors};
+    const struct wd_device device = DEVICE_NEW(90, multiprocessors);
     const int window = kinds[kind].window;
     const struct divnorm_vector_args a = {.dy = kinds[kind].backward ? &dy : NULL,
                                           .window = window,

@@ -316,14 +316,31 @@ static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_a
     w->by_channel = a->by_channel;
 }
 
+/* Of shared memory of a block. */
+static int64_t walk_bytes(bool backward, int window, int dtype)
+{
+    const int64_t columns = dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD;
+    if (backward) return (int64_t)WALK_WARPS * DIVNORM_WALK_FLOATS(window) * 4;
+    return WALK_WARPS * DIVNORM_RING_ROWS * DIVNORM_RING_LANES * columns * wd_dtype_bytes(dtype);
+}
+
+/* Blocks that the device has at once, with so many bytes of shared memory each. */
+static int64_t blocks_at_once(const struct wd_kernel_row *kernel, int64_t shared,
+                              const struct wd_device *device)
+{
+    const int64_t blocks = wd_least(REGISTERS / (kernel->threads * kernel->registers),
+                                    device->shared_per_processor / (shared + BYTES_OWN));
+    return wd_most(blocks, 1) * device->multiprocessors;
+}
+
 bool wd_divnorm_cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a,
                          const struct wd_kernel_row *kernel, int64_t planes, int dtype,
                          const struct wd_device *device)
 {
     const int64_t groups = a->width / walk_columns(a, dtype);
     const int64_t parts = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
-    const int64_t at_once = REGISTERS / (kernel->threads * kernel->registers) * WALK_WARPS *
-                            (int64_t)device->multiprocessors;
+    const int64_t at_once =
+        WALK_WARPS * blocks_at_once(kernel, walk_bytes(a->dy, a->window, dtype), device);
     const int32_t margin = parts > 1; /* lanes that see what is beside their strip */
     const int32_t lanes = (int32_t)wd_ceil_div(groups, parts) + 2 * margin;
     const int32_t around = (a->dy ? 2 : 1) * (a->window - 1); /* rows a strip has beside its own */
@@ -353,14 +370,9 @@ bool wd_divnorm_cut_walk(struct divnorm_walk_args *w, const struct divnorm_vecto
 static cudnnStatus_t emit_walk(struct wd_queue *queue, int kernel,
                                const struct divnorm_walk_args *w, int window, int dtype)
 {
-    const int64_t bytes =
-        w->dy ? (int64_t)DIVNORM_WALK_QUADS(window) * DIVNORM_RING_LANES * DIVNORM_QUAD * 4
-              : (int64_t)DIVNORM_RING_ROWS * DIVNORM_RING_LANES *
-                    (dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD) *
-                    wd_dtype_bytes(dtype);
     return wd_emit_kernel(queue, &kernel_rows[kernel],
                           wd_ceil_div(wd_ceil_div(w->items, w->strips), WALK_WARPS),
-                          DIVNORM_WALK_THREADS, (uint32_t)(WALK_WARPS * bytes), w);
+                          DIVNORM_WALK_THREADS, (uint32_t)walk_bytes(w->dy, window, dtype), w);
 }
 
 /* As many images at a time as there are numbers for. */

@@ -73,6 +73,9 @@ struct divnorm_vector_args {
 
 /* Quads of shared memory of a lane that goes down rows, backward: rings of shares, products and direct parts. */
 #define DIVNORM_WALK_QUADS(n) ((n) + 1 + 2 + ((n)-1) / 2 + 1)
+/* Floats of a warp: those, and what three sums down the columns have of rows before. */
+#define DIVNORM_WALK_FLOATS(n)                                                                     \
+    (DIVNORM_QUAD * (DIVNORM_WALK_QUADS(n) * DIVNORM_RING_LANES + 3 * DIVNORM_WALK_PHASES * 32))
 
 /* Going down rows: their groups; forward, rings of rows in shared memory. */
 enum {

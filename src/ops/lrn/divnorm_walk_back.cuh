@@ -10,6 +10,53 @@
 
 namespace {
 
+// column_sums, but what windows have of groups before is in shared memory, in quads of the lane's own: so a processor
+// has a block more.
+template <int N, int W> struct shared_sums {
+    static_assert(N == PHASES + 1 && W == DIVNORM_QUAD, "what windows have of one group before");
+    typedef pack<float, W> quad;
+    float *behind;
+    float begun[W];
+
+    __device__ __forceinline__ quad &row(int j) const
+    {
+        return *reinterpret_cast<quad *>(behind + j * 32 * W);
+    }
+    __device__ __forceinline__ void store(int j, const quad &q) const
+    {
+        wd_store_wide(behind + j * 32 * W, q.v[0], q.v[1], q.v[2], q.v[3]);
+    }
+    __device__ __forceinline__ void begin(float *at)
+    {
+        const quad none = {};
+        behind = at;
+#pragma unroll
+        for (int j = 0; j < PHASES; ++j) store(j, none);
+    }
+    // Row J of its group; out may be in.
+    template <int J> __device__ __forceinline__ void push(const float *in, float *out)
+    {
+        const quad before = row(J);
+        quad one;
+#pragma unroll
+        for (int v = 0; v < W; ++v) {
+            one.v[v] = in[v];
+            begun[v] = J ? begun[v] + in[v] : in[v];
+            out[v] = before.v[v] + begun[v];
+        }
+        store(J, one);
+        if constexpr (J == PHASES - 1) {
+#pragma unroll
+            for (int j = PHASES - 2; j >= 0; --j) {
+                const quad own = row(j);
+#pragma unroll
+                for (int v = 0; v < W; ++v) one.v[v] += own.v[v];
+                store(j, one);
+            }
+        }
+    }
+};
+
 template <class T, int N, bool MEANS, bool DMEANS> struct walk_backward : walk<T, N, DIVNORM_QUAD> {
     static constexpr int COLS = DIVNORM_QUAD;
     typedef walk<T, N, COLS> base;
@@ -31,7 +78,8 @@ template <class T, int N, bool MEANS, bool DMEANS> struct walk_backward : walk<T
     static constexpr int PITCH = DIVNORM_RING_LANES * COLS;
     static_assert(QUADS == DIVNORM_WALK_QUADS(N), "as the host counts");
 
-    column_sums<N, COLS> sums, squares, share_sums, product_sums;
+    column_sums<N, COLS> sums;
+    shared_sums<N, COLS> squares, share_sums, product_sums;
     float *own;  // the lane's first quad
     bool stores; // results of this lane are its own, not another strip's
     int share_slot, direct_slot;
@@ -209,7 +257,8 @@ template <class T, int N, bool MEANS, bool DMEANS> struct walk_backward : walk<T
     // A lane whose quad is the `place`th of its warp's rows.
     __device__ __forceinline__ void go(int place)
     {
-        float *all = wd_dynamic_shared<float>() + (int)(threadIdx.x / 32) * QUADS * PITCH;
+        float *all = wd_dynamic_shared<float>() + (int)(threadIdx.x / 32) * DIVNORM_WALK_FLOATS(N);
+        float *columns = all + QUADS * PITCH + (int)(threadIdx.x % 32) * COLS;
         const float none[COLS] = {};
         for (int i = (int)(threadIdx.x % 32); i < QUADS * DIVNORM_RING_LANES; i += 32) {
             own = all + i * COLS;
@@ -217,7 +266,10 @@ template <class T, int N, bool MEANS, bool DMEANS> struct walk_backward : walk<T
         }
         __syncwarp();
         own = all + place * COLS;
-        sums.clear(), squares.clear(), share_sums.clear(), product_sums.clear();
+        sums.clear();
+        share_sums.begin(columns);
+        product_sums.begin(columns + PHASES * 32 * COLS);
+        squares.begin(columns + 2 * PHASES * 32 * COLS);
         this->empty(last);
         largest_share = largest_mean = 0;
         share_slot = direct_slot = 0;
