@@ -47,14 +47,15 @@ static void walk_cases(void)
     } rows[] = {
         {4, {2, 61, 4, 6}}, {4, {1, 64, 3, 8}},    {4, {3, 3, 7, 5}},  {4, {1, 130, 1, 9}},
         {3, {2, 16, 40}},   {5, {1, 24, 2, 3, 4}}, {4, {9, 40, 1, 1}}, {4, {300, 2, 5, 8}},
-        {4, {2, 1, 9, 8}},  {5, {2, 31, 1, 5, 1}},
+        {4, {2, 1, 9, 8}},  {5, {2, 31, 1, 5, 1}}, {4, {2, 12, 7, 9}}, {4, {1, 88, 5, 7}},
+        {4, {2, 40, 7, 9}}, {4, {1, 9, 19, 35}},
     };
-    static const int windows[] = {5, 1, 3, 10, 16, 4};
+    static const int windows[] = {5, 1, 3, 10, 16, 4, 9};
     static const double powers[] = {0.75, 0.5, 1.0, 0.9};
     static const int skips[][2] = {{0, 0}, {1, 1}, {1, 0}};
     for (int i = 0; i < (int)(sizeof rows / sizeof rows[0]); ++i) {
         for (int type = 0; type < 4; ++type) {
-            for (int w = 0; w < 6; ++w) {
+            for (int w = 0; w < 7; ++w) {
                 for (int s = 0; s < 3; ++s) {
                     if (w > 1 && (i + w + s) % 3 != 0) continue; /* these run as others do */
                     walk_case(type, windows[w], powers[(i + w) % 4], rows[i].rank, rows[i].dim,

@@ -12,12 +12,14 @@ enum { BACKWARD_Y, BACKWARD_DY, BACKWARD_X, BACKWARD_DX };
 enum { ALPHA, BETA };
 
 enum {
-    CHUNK = 24, /* channels that a thread walks along, at least */
-    CHUNK_BACKWARD = 32,
-    CHUNK_FEW = 4,         /* where there are few threads */
-    THREADS_ENOUGH = 8192, /* a processor; with as many, all channels are one chunk */
-    THREADS_FEW = 1024,
+    CHUNK = 24,                 /* channels that a thread walks along, at least */
+    CHUNK_AROUND = 6,           /* times those that it reads beside its own */
+    CHUNK_FEW = 4,              /* where there are few threads */
+    THREADS_FEW = 1024,         /* a processor */
     THREADS_FEW_BACKWARD = 512, /* that have twice as much on its way */
+    THREADS_LEAST = 512,        /* for which chunks are cut that read much beside their own */
+    WARP = 32,
+    WASTE = 16, /* of so many pixels one, and no more, may have a thread in vain */
 };
 
 int wd_lrn_type(int dtype)
@@ -167,28 +169,43 @@ bool wd_lrn_runs_fit(struct lrn_vector_args *a, int64_t plane, int64_t run, int6
     return true;
 }
 
-static int64_t chunk_of(int64_t channels, int64_t threads, int64_t processors, bool backward)
+int64_t wd_lrn_chunk(int64_t channels, int64_t threads, int64_t around, bool backward,
+                     int64_t processors)
 {
-    int64_t least = backward ? CHUNK_BACKWARD : CHUNK;
-    int64_t chunks = wd_ceil_div(THREADS_ENOUGH * processors, threads);
-    int64_t few = (backward ? THREADS_FEW_BACKWARD : THREADS_FEW) * processors;
-    if (threads * wd_ceil_div(channels, least) < few) least = CHUNK_FEW;
-    if (chunks > LRN_ITEMS_MAX / threads) chunks = LRN_ITEMS_MAX / threads;
-    return wd_least(wd_most(wd_ceil_div(channels, chunks), least), channels);
+    const int64_t few = (backward ? THREADS_FEW_BACKWARD : THREADS_FEW) * processors;
+    const int64_t most = LRN_ITEMS_MAX / threads;
+    const int64_t shortest = wd_most((channels + CHUNK / 2) / CHUNK, 1);
+    const int64_t longer = wd_most(CHUNK, CHUNK_AROUND * around);
+    int64_t chunks = (channels + longer / 2) / longer;
+    if (threads * wd_ceil_div(channels, CHUNK) < few) return wd_least(CHUNK_FEW, channels);
+    chunks = wd_most(chunks, wd_ceil_div(THREADS_LEAST * processors, threads));
+    chunks = wd_least(wd_least(chunks, shortest), most);
+    return wd_ceil_div(channels, wd_most(chunks, 1));
+}
+
+bool wd_lrn_has_pairs(int64_t plane)
+{
+    const int64_t pairs = LRN_SPREAD * WARP;
+    return wd_ceil_div(plane, pairs) * pairs <= plane + plane / WASTE;
 }
 
 int64_t wd_lrn_cut_planes(const struct wd_tensor *x, const struct wd_device *device, int64_t run,
-                          struct lrn_vector_args *a)
+                          bool spreads, struct lrn_vector_args *a)
 {
+    const bool backward = a->dy.data != NULL;
     const int64_t plane = wd_lrn_plane(x);
-    const int64_t runs = wd_ceil_div(plane, run);
+    const bool pairs = spreads && run == LRN_SPREAD && wd_lrn_has_pairs(plane);
+    const int64_t runs = pairs ? wd_ceil_div(plane, run * WARP) * WARP : wd_ceil_div(plane, run);
     const int64_t threads = x->dim[0] * runs;
-    const int64_t chunk = chunk_of(x->dim[1], threads, device->multiprocessors, a->dy.data != NULL);
+    const int64_t around = (int64_t)(a->window - 1) * (backward ? 2 : 1);
+    const int64_t chunk =
+        wd_lrn_chunk(x->dim[1], threads, around, backward, device->multiprocessors);
     const int64_t chunks = wd_ceil_div(x->dim[1], chunk);
     a->chunk = (int32_t)chunk;
     a->plane = plane;
     a->count = (uint32_t)(threads * chunks);
     a->by_run = wd_fastdiv_of((uint32_t)runs);
+    a->by_spread = wd_fastdiv_of((uint32_t)(pairs ? WARP : runs));
     a->by_chunk = wd_fastdiv_of((uint32_t)chunks);
     return threads * chunks;
 }

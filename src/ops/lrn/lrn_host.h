@@ -31,8 +31,15 @@ struct lrn_vector_args wd_lrn_args(const struct wd_call *call, const struct wd_d
 int wd_lrn_pointers(struct lrn_vector_args *a, struct lrn_operand **operand);
 /* Whether every plane begins at, and is made of, runs of this many elements. */
 bool wd_lrn_runs_fit(struct lrn_vector_args *a, int64_t plane, int64_t run, int64_t bytes);
-/* Cuts planes into runs and chunks of channels, one a thread; the number of these. */
+/* Channels of a chunk, of which each of `threads` walks along one at a time and reads as many as `around` beside its
+ * own: longer chunks, the more is read twice, where there are threads enough. They aren't longer than that: the further
+ * threads walk, the less their neighbours are where they are, with what both have a part of. */
+int64_t wd_lrn_chunk(int64_t channels, int64_t threads, int64_t around, bool backward,
+                     int64_t processors);
+/* Whether planes are so large that a thread's two pixels are a warp apart, and a warp's are neighbours. */
+bool wd_lrn_has_pairs(int64_t plane);
+/* Cuts planes into runs (or pixels that are spread) and chunks of channels, one a thread; the number of these. */
 int64_t wd_lrn_cut_planes(const struct wd_tensor *x, const struct wd_device *device, int64_t run,
-                          struct lrn_vector_args *a);
+                          bool spreads, struct lrn_vector_args *a);
 
 #endif

@@ -344,6 +344,100 @@ __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
     put_run<T, V>(a, r, power);
 }
 
+// Sums from either end of a tile's runs: a window that is longer than a run is the end of one, all of those
+// between, of which there is at most one, and the beginning of another. Element v of thread t's run is in row v
+// (from it to the end) and row V + v (from the beginning to it).
+template <class A, int V> struct run_ends {
+    static constexpr int ROW = LRN_TILE_THREADS + 2;
+    A *at;
+    __device__ __forceinline__ run_ends(int which)
+        : at(reinterpret_cast<A *>(lrn_shared()) + which * 2 * V * ROW + 1 + threadIdx.x)
+    {
+    }
+    __device__ __forceinline__ A set(const A *own) const
+    {
+        A begin = own[0], end = own[V - 1];
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            if (v > 0) begin += own[v], end += own[V - 1 - v];
+            at[(V + v) * ROW] = begin;
+            at[(V - 1 - v) * ROW] = end;
+        }
+        return begin;
+    }
+    // For each of the own elements the sum of those from `back` before it to `ahead` behind it. COVERS: each such
+    // window has all of the own run, whose sum is `total`. left, right: the runs beside it are of its pixel.
+    template <bool COVERS>
+    __device__ __forceinline__ void sum(int back, int ahead, bool left, bool right, A total,
+                                        A *sums) const
+    {
+        const A *before = at - 1 + (V - back) * ROW, *behind = at + 1 + ahead * ROW;
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            sums[v] = total;
+            if (!COVERS && v + ahead < V) sums[v] = at[(V + v + ahead) * ROW];
+            else if (!COVERS && v >= back) sums[v] = at[(v - back) * ROW];
+            A one = 0;
+            if (left && ((COVERS && v < V - 1) || v < back)) one = before[v * ROW];
+            sums[v] += one;
+            one = 0;
+            if (right && ((COVERS && v > 0) || v + ahead >= V)) one = behind[v * ROW];
+            sums[v] += one;
+        }
+    }
+    __device__ __forceinline__ void sum(int back, int ahead, bool left, bool right, A total,
+                                        A *sums) const
+    {
+        if (back >= V - 1 && ahead >= V - 1) sum<true>(back, ahead, left, right, total, sums);
+        else sum<false>(back, ahead, left, right, total, sums);
+    }
+};
+
+// Windows of more than a run, up to two. Pixels are whole runs.
+template <class T, int V> __device__ __forceinline__ void backward_long(const lrn_vector_args &a)
+{
+    typedef typename wd_accumulator<T>::type A;
+    static_assert(LRN_WINDOW_MAX <= 2 * V, "one run at most between those that a window ends in");
+    const int t = (int)threadIdx.x;
+    const int r = (int)blockIdx.x * (LRN_TILE_THREADS - 2 * a.margin) - a.margin + t;
+    const bool in = (uint32_t)r < a.count;
+    const run_ends<A, V> squares(0), shares(1);
+    wd_run<T, V> x, dy;
+    uint32_t pixel = in ? (uint32_t)r : 0;
+    const int in_pixel = (int)wd_take_rest(pixel, a.by_run);
+    // no thread is beside the first and the last one: their results are others'
+    const bool left = in_pixel > 0 && t > 0;
+    const bool right = in_pixel + 1 < (int)a.by_run.divisor && t + 1 < LRN_TILE_THREADS;
+    A s[V], power[V], inverse[V];
+    wd_wait_for_previous();
+    clear(x);
+    clear(dy);
+    if (in) {
+        load_run<T, V>(a, a.x.data, r, x);
+        load_run<T, V>(a, a.dy.data, r, dy);
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) power[v] = wd_widen(x.get(v)) * wd_widen(x.get(v)); // for now
+    A total = squares.set(power);
+    __syncthreads();
+    squares.sum(a.back, a.ahead, left, right, total, s);
+#pragma unroll
+    for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
+    powers<V>(a, s, power, inverse);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        power[v] *= wd_widen(dy.get(v));
+        inverse[v] *= power[v] * wd_widen(x.get(v)); // now the share
+    }
+    total = shares.set(inverse);
+    __syncthreads();
+    if (!in || t < a.margin || t >= LRN_TILE_THREADS - a.margin) return;
+    shares.sum(a.ahead, a.back, left, right, total, s);
+#pragma unroll
+    for (int v = 0; v < V; ++v) power[v] += wd_widen(x.get(v)) * numbers<A>(a).share * s[v];
+    put_run<T, V>(a, r, power);
+}
+
 } // namespace pixels
 } // namespace
 

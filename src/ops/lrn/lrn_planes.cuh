@@ -17,7 +17,8 @@ namespace {
 namespace planes {
 
 // What a thread has of a channel: V neighbours (a run), or, where planes are not made of aligned runs, V
-// pixels that are as far apart as the plane has threads: neighbouring threads have neighbouring pixels.
+// pixels that are as far apart as a warp has threads, or as the plane has: neighbouring threads have
+// neighbouring pixels.
 template <class T, int V, bool SPREADS> struct few {
     wd_run<T, V> run;
     T one[V];
@@ -49,14 +50,22 @@ template <class T, int V, bool SPREADS> struct place {
     int last;
     uint32_t
         apart; // its pixels, where they are spread; 0: the second is none, and the first is done twice
+    bool none;  // there is no pixel
     const T *x; // channel 0
     const T *dy;
     T *out;
     __device__ __forceinline__ place(const lrn_vector_args &a, uint32_t item)
     {
         int64_t pixel = wd_take_rest(item, a.by_run);
-        apart = pixel + a.by_run.divisor < a.plane ? a.by_run.divisor : 0;
-        if (!SPREADS) pixel *= V;
+        if (SPREADS && V > 1) {
+            uint32_t group = (uint32_t)pixel;
+            pixel = wd_take_rest(group, a.by_spread);
+            pixel += (int64_t)group * V * a.by_spread.divisor;
+        } else if (!SPREADS) {
+            pixel *= V;
+        }
+        apart = pixel + a.by_spread.divisor < a.plane ? a.by_spread.divisor : 0;
+        none = pixel >= a.plane;
         first = (int)wd_take_rest(item, a.by_chunk) * a.chunk;
         last = min(first + a.chunk, a.channels);
         x = static_cast<const T *>(a.x.data) + item * a.x.image + pixel;
@@ -133,6 +142,7 @@ __device__ __forceinline__ void forward_window(const lrn_vector_args &a)
     wd_wait_for_previous();
     if (item >= a.count) return;
     const place<T, V, SPREADS> at(a, item);
+    if (SPREADS && V > 1 && at.none) return;
     const int64_t step = a.out.plane * (int)sizeof(T), in_step = a.x.plane * (int)sizeof(T);
     const int end = min(at.last + AHEAD, a.channels), coming = at.first + AHEAD;
     few<T, V, SPREADS> before[N - 1], in[U];
@@ -181,6 +191,7 @@ __device__ __forceinline__ void forward_batches(const lrn_vector_args &a)
     wd_wait_for_previous();
     if (item >= a.count) return;
     const place<T, V, SPREADS> at(a, item);
+    if (SPREADS && V > 1 && at.none) return;
     const int64_t step = a.out.plane * (int)sizeof(T);
     const int begin = max(at.first - (N - 1) / 2, 0);
     const int end = min(at.last + AHEAD, a.channels);
@@ -224,6 +235,7 @@ __device__ __forceinline__ void backward_window(const lrn_vector_args &a)
     wd_wait_for_previous();
     if (item >= a.count) return;
     const place<T, V, SPREADS> at(a, item);
+    if (SPREADS && V > 1 && at.none) return;
     const int64_t step = a.out.plane * (int)sizeof(T);
     const int begin = max(at.first - (N - 1), 0);
     const int end = min(at.last + N - 1, a.channels);
@@ -308,6 +320,7 @@ __device__ __forceinline__ void forward_any(const lrn_vector_args &a)
     wd_wait_for_previous();
     if (item >= a.count) return;
     const place<T, V, SPREADS> at(a, item);
+    if (SPREADS && V > 1 && at.none) return;
     const int64_t step = a.out.plane * (int)sizeof(T);
     const int end = min(at.last + a.ahead, a.channels);
     window_sum<A, V> squares(0, n);
@@ -350,6 +363,7 @@ __device__ __forceinline__ void backward_any(const lrn_vector_args &a)
     wd_wait_for_previous();
     if (item >= a.count) return;
     const place<T, V, SPREADS> at(a, item);
+    if (SPREADS && V > 1 && at.none) return;
     const int64_t step = a.out.plane * (int)sizeof(T);
     const int end = min(at.last + n - 1, a.channels);
     const int low = max(at.first - a.ahead, 0);

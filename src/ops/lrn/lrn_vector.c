@@ -14,6 +14,7 @@
 enum {
     RUN_BYTES = 16,
     WINDOW = 5, /* that has kernels of its own */
+    TYPE_F16 = 1,
     TYPE_F64 = 3,
     FLAT_RUN = 4,           /* elements at most, of flat runs and any window: each term is masked */
     ELEMENTS_MAX = 1 << 29, /* pixels of a launch: three times as many fit 31 bits */
@@ -85,16 +86,20 @@ static cudnnStatus_t emit_planes(const struct wd_call *call, struct wd_queue *qu
     const bool spreads_only = any && type == TYPE_F64;
     int64_t run = type == TYPE_F64 || (any && backward) ? 2 : 4;
     bool spreads = spreads_only;
+    /* fp32 forward: a pixel a thread where a warp's two times as many are not neighbours */
+    const bool is_single = type == 0 && !any && !backward, pairs = wd_lrn_has_pairs(plane);
     int64_t threads;
+    int kernel;
     if (spreads || !wd_lrn_runs_fit(a, plane, run, bytes) ||
         (any && column_bytes(problem, run) > queue->device->shared_per_block)) {
-        run = type == 0 && !any && !backward ? 1 : LRN_SPREAD;
+        run = is_single && !pairs ? 1 : LRN_SPREAD;
         spreads = true;
     }
-    threads = wd_lrn_cut_planes(x, queue->device, run, a);
-    return wd_emit_kernel(queue, &kernel_rows[first + 2 * type + (spreads && !spreads_only)],
-                          wd_ceil_div(threads, LRN_THREADS), LRN_THREADS,
-                          any ? (uint32_t)column_bytes(problem, run) : 0, a);
+    kernel = is_single && spreads && pairs ? KERNEL_lrn_plane_forward_5_f32_pairs
+                                           : first + 2 * type + (spreads && !spreads_only);
+    threads = wd_lrn_cut_planes(x, queue->device, run, spreads, a);
+    return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(threads, LRN_THREADS),
+                          LRN_THREADS, any ? (uint32_t)column_bytes(problem, run) : 0, a);
 }
 
 /* ---- Pixels ---- */
@@ -149,6 +154,10 @@ static cudnnStatus_t emit_images(struct wd_queue *queue, struct lrn_vector_args 
         int64_t shared = 2 * run * row * wd_lrn_accumulator_bytes(dtype);
         a->margin = (int32_t)wd_ceil_div(a->window - 1, run);
         kernel = KERNEL_lrn_pixel_backward_any_f32_whole + instance_of(type, way);
+        if (way == WHOLE && bytes == 2 && a->window > run) {
+            kernel = KERNEL_lrn_pixel_backward_long_f16_whole + type - TYPE_F16;
+            shared = 4 * run * (LRN_TILE_THREADS + 2) * wd_lrn_accumulator_bytes(dtype);
+        }
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(runs, LRN_TILE_THREADS - 2 * a->margin), LRN_TILE_THREADS,
                               (uint32_t)shared, a);

@@ -12,7 +12,8 @@
 enum {
     LRN_THREADS = 128,
     LRN_TILE_THREADS = 256, /* of the blocks that exchange through shared memory */
-    LRN_SPREAD = 2,         /* pixels of a thread, where planes have no runs; of fp32 forward, 1 */
+    LRN_SPREAD =
+        2, /* pixels of a thread, where planes have no runs; of small ones in fp32 forward, 1 */
     LRN_WINDOW_MAX = 16,
     LRN_BACK_MAX = 7, /* of a window that long */
     LRN_AHEAD_MAX = 8,
@@ -50,6 +51,7 @@ struct lrn_vector_args {
     struct wd_fastdiv by_run;     /* planes: runs of a plane; whole pixels: runs of a pixel */
     struct wd_fastdiv by_chunk;   /* planes: chunks of an image */
     struct wd_fastdiv by_channel; /* pixels: channels */
+    struct wd_fastdiv by_spread;  /* planes, spread: from one pixel of a thread to its next */
 };
 
 #endif
