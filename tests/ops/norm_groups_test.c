@@ -70,13 +70,15 @@ static void check_engine(const struct norms_case *c)
                                         "norm_backward_groups"};
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
     static const char *const spot[] = {"", "norm_training_spot", ""};
+    static const char *const shares[] = {"", "norm_training_shares", "norm_backward_shares"};
     const char *name = "";
     bool right;
     if (!by_groups()) return;
     warpdnnGetLastEngine(harness_handle, &name);
     right = strcmp(name, names[c->phase]) == 0;
     if (!twice) {
-        right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, spot[c->phase]) == 0;
+        right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, spot[c->phase]) == 0 ||
+                strcmp(name, shares[c->phase]) == 0;
     }
     if (!right) case_fail("%s ran, not %s", name, names[c->phase]);
 }
@@ -142,6 +144,9 @@ static struct norms_case start(const struct image *m, int phase, int type, bool 
     return c;
 }
 
+/* Scale and bias, both, in fp32, as some engines ask. */
+static bool fp32_params;
+
 static void run_image(const struct image *m, const char *name, int layout, int phase, int type,
                       bool off)
 {
@@ -152,7 +157,8 @@ static void run_image(const struct image *m, const char *name, int layout, int p
                     m->spatial[0], m->spatial[1], m->spatial[2], off ? "off" : "on")) {
         return;
     }
-    c = start(m, phase, type, random_chance(0.3));
+    c = start(m, phase, type, random_chance(0.3) && !fp32_params);
+    c.bias = c.bias || fp32_params;
     make_tensors(&c, &o);
     run_made(&c);
     case_end();
@@ -232,6 +238,26 @@ static void spots(void)
     }
 }
 
+/* With channels first, shares that a few threads have in registers: planes beside each other, all of a warp's or none,
+ * and whole units of two bytes, whose planes end anywhere in them; one share too many for a block, and for a thread. */
+static void shares(void)
+{
+    static const struct image list[] = {
+        {3, 16, 0, {6, 6}},  {5, 8, 0, {3, 11}},  {9, 24, 0, {7, 7}},   {2, 12, 0, {8, 8}},
+        {3, 64, 2, {7, 7}},  {5, 128, 2, {7, 7}}, {3, 40, 1, {14, 14}}, {1, 3, 0, {24, 24}},
+        {3, 5, 0, {36, 56}}, {2, 48, 2, {5, 5}},  {1, 80, 1, {103}},    {2, 16, 0, {2, 8, 32}},
+        {1, 8, 1, {32, 33}},
+    };
+    fp32_params = true;
+    for (int k = 0; k < 4 * COUNT(list) * TYPES; ++k) {
+        bool off = k / 2 / TYPES % 2 != 0;
+        int phase = k % 2 ? NORMS_BACKWARD : NORMS_TRAINING;
+        if (off && k % 5 > 1) continue;
+        run_image(&list[k / 4 / TYPES], "shares", 0, phase, k / 2 % TYPES, off);
+    }
+    fp32_params = false;
+}
+
 /* A sample that is longer than what blocks that meet keep. */
 static void long_samples(void)
 {
@@ -272,8 +298,11 @@ static void random_cases(int turns)
 /* An offset that swallows the variance in plain sums. */
 static void offsets(void)
 {
-    static const struct image list[] = {
-        {3, 6, 3, {5, 5}}, {2, 32, 4, {20, 20}}, {1, 16, 1, {64, 64}}, {1, 8, 0, {120, 120}}};
+    static const struct image list[] = {{3, 6, 3, {5, 5}},
+                                        {2, 32, 4, {20, 20}},
+                                        {1, 16, 1, {64, 64}},
+                                        {1, 8, 0, {120, 120}},
+                                        {3, 8, 0, {7, 7}}};
     for (int k = 0; k < COUNT(list) * LAYOUTS; ++k) {
         struct options o = {k % LAYOUTS ? LAYOUT_NHWC : LAYOUT_NCHW, false, 9998.3, 10001.7};
         struct norms_case c;
@@ -289,7 +318,7 @@ static void offsets(void)
 static void in_place(void)
 {
     static const struct image list[] = {
-        {3, 6, 3, {5, 5}}, {2, 32, 4, {20, 20}}, {1, 16, 1, {96, 96}}};
+        {3, 6, 3, {5, 5}}, {2, 32, 4, {20, 20}}, {1, 16, 1, {96, 96}}, {3, 8, 0, {7, 7}}};
     for (int k = 0; k < COUNT(list) * LAYOUTS * PHASES; ++k) {
         int phase = k % PHASES;
         int layout = k / PHASES % LAYOUTS;
@@ -405,10 +434,20 @@ static void all_reached(void)
     static const char *const directions[] = {"forward", "backward"};
     static const char *const steps[] = {"whole", "sums", "apply"};
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
-    static const char *const others[] = {"wd_norm_groups_statistics", "wd_norm_groups_gradients",
-                                         "wd_norm_groups_params",     "wd_norm_kept_params",
-                                         "wd_norm_spot_f32",          "wd_norm_spot_f16",
-                                         "wd_norm_spot_bf16"};
+    static const char *const others[] = {"wd_norm_groups_statistics",
+                                         "wd_norm_groups_gradients",
+                                         "wd_norm_groups_params",
+                                         "wd_norm_kept_params",
+                                         "wd_norm_spot_f32",
+                                         "wd_norm_spot_f16",
+                                         "wd_norm_spot_bf16",
+                                         "wd_norm_shares_whole_f16",
+                                         "wd_norm_shares_whole_bf16",
+                                         "wd_norm_shares_beside_f32",
+                                         "wd_norm_shares_beside_f16",
+                                         "wd_norm_shares_beside_bf16",
+                                         "wd_norm_shares_backward_f16",
+                                         "wd_norm_shares_backward_bf16"};
     static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",
                                        "columns_%s"};
     enum { KEPT = COUNT(kept) * 2 * TYPES, MOST = KEPT > KERNELS ? KEPT : KERNELS };
@@ -442,6 +481,7 @@ int main(int argc, char **argv)
     random_cases(120);
     shared_samples();
     spots();
+    shares();
     long_samples();
     read_twice();
     offsets();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instance and group norm of more than what the chip holds, channels last: one launch and several, one team of blocks
+ * Instance and group norm of about what the chip holds and more, channels last: one launch and several, one team of blocks
  * and several, channels that share statistics, in place, NaN, and off the boundaries, where another engine has them. A driver that is a
  * stand-in says that its device has few processors, so that little is much. */
 #include <math.h>
@@ -103,7 +103,8 @@ int main(int argc, char **argv)
                               fours = {2, 32, 8, 257, {530, 530}},
                               eights = {1, 72, 9, 242, {500, 500}},
                               twelves = {3, 72, 6, 140, {288, 289}},
-                              many = {20, 32, 16, 82, {168, 168}};
+                              many = {20, 32, 16, 82, {168, 168}},
+                              half = {2, 32, 1, 129, {346, 347}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
@@ -115,6 +116,7 @@ int main(int argc, char **argv)
     run("twelves", &twelves, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
     run("many", &many, NORMS_TRAINING, CUDNN_DATA_HALF,
         ON_DEVICE); /* of several launches, the last with fewer */
+    run("half", &half, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE); /* of what the chip holds */
     run("in_place", &one, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
     run("off", &one, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, OFF);
     run("grouped_off", &fours, NORMS_TRAINING, CUDNN_DATA_HALF, OFF);

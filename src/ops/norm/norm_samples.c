@@ -18,7 +18,8 @@ extern const struct wd_engine wd_engine_norm_backward_kept;
 extern const struct wd_engine wd_engine_norm_backward_groups;
 
 enum {
-    CHIPS = 1,           /* bytes of x: times what the chip holds (README.md) */
+    HALVES = 1,          /* bytes of x, forward: halves of what the chip holds (README.md), */
+    HALVES_BACK = 2,     /* and backward */
     MEMBERS = 64,        /* of a group: a thread joins them one by one */
     COLUMNS_MOST = 320,  /* of a team of blocks: each processor's have room on the board */
     COLUMNS_LEAST = 128, /* of a team, where there are as many */
@@ -116,6 +117,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_device *device = problem->device;
     struct wd_norm_places p = wd_norm_places(problem->node->op);
+    int halves = is_backward(problem) ? HALVES_BACK : HALVES;
     struct work w;
     int64_t bytes;
     if (!wd_norm_groups_match(problem, reason)) return false;
@@ -131,9 +133,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(w.shape.each <= MEMBERS, reason, NOT_SUPPORTED_SHAPE,
             "groups of %lld channels, %d at most", (long long)w.shape.each, MEMBERS);
     bytes = w.shape.samples * w.shape.channels * w.shape.plane * w.shape.size;
-    WD_NEED(bytes >= CHIPS * device->multiprocessors * device->shared_per_block, reason,
-            NOT_SUPPORTED_SHAPE, "x has %lld bytes, less than %d times what the chip holds",
-            (long long)bytes, CHIPS);
+    WD_NEED(2 * bytes >= halves * device->multiprocessors * device->shared_per_block, reason,
+            NOT_SUPPORTED_SHAPE, "x has %lld bytes, less than %d halves of what the chip holds",
+            (long long)bytes, halves);
     WD_NEED(bytes / BN_GRID_UNIT <= INT32_MAX, reason, NOT_SUPPORTED_SHAPE,
             "x has %lld bytes, more than 2^31 units", (long long)bytes);
     WD_NEED(see(&w, problem), reason, NOT_SUPPORTED_SHAPE,
