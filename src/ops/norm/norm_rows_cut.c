@@ -95,21 +95,34 @@ static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return false;
 }
 
-/* Forward, twice as many blocks to a row where processors are the fuller for it: blocks of few warps leave some idle,
- * and more of them are at different phases (H200, us): layer norm 14592x9216 162 is 146, 6528x20480 158 is 151,
- * 3264x40960 185 is 158. */
+/* Threads that a processor has at work, of blocks of so many. */
+static int64_t at_work(const struct wd_norm_cut *c)
+{
+    int64_t most = ways[c->way].threads[0];
+    return most / c->lanes * c->lanes;
+}
+
+/* Forward, more blocks to a row where processors are the fuller for it: blocks of few warps leave some idle, and more of
+ * them are at different phases (H200, us): layer norm 14592x9216 162 is 146, 6528x20480 158 is 151, 3264x40960 185 is
+ * 158. Twice as many; or any number whose blocks share a row evenly. */
 static void fill(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
-    struct wd_norm_cut wide = *c;
+    struct wd_norm_cut best = *c;
     int64_t most = ways[c->way].threads[0];
-    wide.cluster *= 2;
-    if (wide.cluster > wd_norm_cluster_max(device)) return;
-    if (!fits(&wide, r, WAY_32, most)) {
-        wide.ragged = true;
-        if (!fits(&wide, r, WAY_32, most)) return;
+    int64_t least = 11 * at_work(c); /* tenths: what is worth it */
+    for (int64_t cluster = c->cluster + 1; cluster <= wd_norm_cluster_max(device); ++cluster) {
+        struct wd_norm_cut wide = *c;
+        wide.cluster = cluster;
+        wide.ragged = false;
+        if (!fits(&wide, r, WAY_32, most)) {
+            wide.ragged = true;
+            if (cluster != 2 * c->cluster || !fits(&wide, r, WAY_32, most)) continue;
+        }
+        if (wide.lanes < FILL_WARPS * WARP || 10 * at_work(&wide) <= least) continue;
+        best = wide;
+        least = 10 * at_work(&wide);
     }
-    if (wide.lanes < FILL_WARPS * WARP) return;
-    if (10 * (most / wide.lanes * wide.lanes) > 11 * (most / c->lanes * c->lanes)) *c = wide;
+    *c = best;
 }
 
 /* In clusters: a block has a processor to itself, and sixteen warps. */
