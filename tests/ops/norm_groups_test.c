@@ -70,7 +70,7 @@ static void check_engine(const struct norms_case *c)
                                         "norm_backward_groups"};
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
     static const char *const spot[] = {"", "norm_training_spot", ""};
-    static const char *const shares[] = {"", "norm_training_shares", "norm_backward_shares"};
+    static const char *const shares[] = {"", "norm_training_shares", ""};
     const char *name = "";
     bool right;
     if (!by_groups()) return;
@@ -249,11 +249,10 @@ static void shares(void)
         {1, 8, 1, {32, 33}},
     };
     fp32_params = true;
-    for (int k = 0; k < 4 * COUNT(list) * TYPES; ++k) {
-        bool off = k / 2 / TYPES % 2 != 0;
-        int phase = k % 2 ? NORMS_BACKWARD : NORMS_TRAINING;
+    for (int k = 0; k < 2 * COUNT(list) * TYPES; ++k) {
+        bool off = k / TYPES % 2 != 0;
         if (off && k % 5 > 1) continue;
-        run_image(&list[k / 4 / TYPES], "shares", 0, phase, k / 2 % TYPES, off);
+        run_image(&list[k / 2 / TYPES], "shares", 0, NORMS_TRAINING, k % TYPES, off);
     }
     fp32_params = false;
 }
@@ -434,20 +433,11 @@ static void all_reached(void)
     static const char *const directions[] = {"forward", "backward"};
     static const char *const steps[] = {"whole", "sums", "apply"};
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
-    static const char *const others[] = {"wd_norm_groups_statistics",
-                                         "wd_norm_groups_gradients",
-                                         "wd_norm_groups_params",
-                                         "wd_norm_kept_params",
-                                         "wd_norm_spot_f32",
-                                         "wd_norm_spot_f16",
-                                         "wd_norm_spot_bf16",
-                                         "wd_norm_shares_whole_f16",
-                                         "wd_norm_shares_whole_bf16",
-                                         "wd_norm_shares_beside_f32",
-                                         "wd_norm_shares_beside_f16",
-                                         "wd_norm_shares_beside_bf16",
-                                         "wd_norm_shares_backward_f16",
-                                         "wd_norm_shares_backward_bf16"};
+    static const char *const others[] = {
+        "wd_norm_groups_statistics", "wd_norm_groups_gradients",  "wd_norm_groups_params",
+        "wd_norm_kept_params",       "wd_norm_spot_f32",          "wd_norm_spot_f16",
+        "wd_norm_spot_bf16",         "wd_norm_shares_whole_f16",  "wd_norm_shares_whole_bf16",
+        "wd_norm_shares_beside_f32", "wd_norm_shares_beside_f16", "wd_norm_shares_beside_bf16"};
     static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",
                                        "columns_%s"};
     enum { KEPT = COUNT(kept) * 2 * TYPES, MOST = KEPT > KERNELS ? KEPT : KERNELS };

@@ -167,9 +167,7 @@ static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
     assert_true(threads <= (is_backward(s) ? threads_back[c->way] : JOINED_WARPS * WARP));
     assert_true(c->lanes <= WARP || c->groups <= NORM_ROWS_GROUPS);
     assert_true(c->cluster == 1 || c->groups == 1);
-    /* any number of blocks shares a row evenly in one way alone */
-    assert_true((c->cluster & (c->cluster - 1)) == 0 ||
-                (!is_backward(s) && !c->edges && !c->ragged && !c->draws && !c->posts));
+    assert_true((c->cluster & (c->cluster - 1)) == 0);
     if (c->posts) { /* all are there at once */
         assert_true(device->grids_meet && !c->edges && c->cluster <= NORM_ROWS_POSTING);
         assert_true(c->clusters * c->cluster <= device->multiprocessors);
@@ -314,6 +312,16 @@ static void test_draws(void **state)
         s.given = true;
         assert_true(cut(&c, &s, h200) && !c.draws);
     }
+    /* rows that one block could have */
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 8192, 16384);
+    assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 2);
+    check(&c, &s, h200);
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 11264, 12288);
+    assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 1);
+    s.mode = CUDNN_RMS_NORM;
+    assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 2);
+    s.rows = 2000;
+    assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 1);
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_FLOAT, 4096, 32768);
     assert_true(cut(&c, &s, h200) && !c.draws);
     check(&c, &s, h200);

@@ -40,6 +40,7 @@ struct rows_of {
     int64_t units;
     bool backward;
     bool squares;  /* RMS norm without dbias */
+    bool centred;  /* not RMS norm */
     bool computes; /* statistics, forward */
 };
 
@@ -95,34 +96,38 @@ static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return false;
 }
 
-/* Threads that a processor has at work, of blocks of so many. */
-static int64_t at_work(const struct wd_norm_cut *c)
-{
-    int64_t most = ways[c->way].threads[0];
-    return most / c->lanes * c->lanes;
-}
-
-/* Forward, more blocks to a row where processors are the fuller for it: blocks of few warps leave some idle, and more of
- * them are at different phases (H200, us): layer norm 14592x9216 162 is 146, 6528x20480 158 is 151, 3264x40960 185 is
- * 158. Twice as many; or any number whose blocks share a row evenly. */
+/* Forward, twice as many blocks to a row where processors are the fuller for it: blocks of few warps leave some idle,
+ * and more of them are at different phases (H200, us): layer norm 14592x9216 162 is 146, 6528x20480 158 is 151,
+ * 3264x40960 185 is 158. */
 static void fill(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
-    struct wd_norm_cut best = *c;
+    struct wd_norm_cut wide = *c;
     int64_t most = ways[c->way].threads[0];
-    int64_t least = 11 * at_work(c); /* tenths: what is worth it */
-    for (int64_t cluster = c->cluster + 1; cluster <= wd_norm_cluster_max(device); ++cluster) {
-        struct wd_norm_cut wide = *c;
-        wide.cluster = cluster;
-        wide.ragged = false;
-        if (!fits(&wide, r, WAY_32, most)) {
-            wide.ragged = true;
-            if (cluster != 2 * c->cluster || !fits(&wide, r, WAY_32, most)) continue;
-        }
-        if (wide.lanes < FILL_WARPS * WARP || 10 * at_work(&wide) <= least) continue;
-        best = wide;
-        least = 10 * at_work(&wide);
+    wide.cluster *= 2;
+    if (wide.cluster > wd_norm_cluster_max(device)) return;
+    if (!fits(&wide, r, WAY_32, most)) {
+        wide.ragged = true;
+        if (!fits(&wide, r, WAY_32, most)) return;
     }
-    *c = best;
+    if (wide.lanes < FILL_WARPS * WARP) return;
+    if (10 * (most / wide.lanes * wide.lanes) > 11 * (most / c->lanes * c->lanes)) *c = wide;
+}
+
+/* Forward, a pair of blocks for one, since pairs draw rows: RMS norm's always, those of layer norm that fill a block (H200,
+ * us): layer norm 8192x16384 144 is 136, but 11264x12288 148 is 161; RMS norm 11264x12288 148 is 143. */
+static bool cut_pair(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
+{
+    struct wd_norm_cut pair = *c;
+    int64_t most = ways[c->way].threads[0];
+    if (c->cluster != 1 || c->edges || c->ragged || c->posts || wd_norm_cluster_max(device) < 2) {
+        return false;
+    }
+    if (!r->computes || r->each <= 4 || (r->centred && c->lanes < most)) return false;
+    pair.cluster = 2;
+    if (!fits(&pair, r, WAY_32, most) || pair.lanes < FILL_WARPS * WARP) return false;
+    if (r->rows < DRAW_TURNS * (device->multiprocessors * (most / pair.lanes) / 2)) return false;
+    *c = pair;
+    return true;
 }
 
 /* In clusters: a block has a processor to itself, and sixteen warps. */
@@ -165,7 +170,7 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
         return true;
     }
     if (!c->edges && cut_long(c, r, device)) {
-        if (!r->backward) fill(c, r, device);
+        if (!r->backward && !cut_pair(c, r, device)) fill(c, r, device);
         return true;
     }
     /* forward a block's last warp may have less of a row */
@@ -307,8 +312,8 @@ bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
     r.computes =
         problem->node->op == WD_OP_NORM_TRAINING ||
         (!r.backward && !wd_norm_tensor(problem, wd_norm_places(problem->node->op).inv_std));
-    r.squares = r.backward && problem->node->attr.norms.mode == CUDNN_RMS_NORM &&
-                !wd_norm_tensor(problem, NORM_GRAD_DBIAS);
+    r.centred = problem->node->attr.norms.mode != CUDNN_RMS_NORM;
+    r.squares = r.backward && !r.centred && !wd_norm_tensor(problem, NORM_GRAD_DBIAS);
     c->edges = edges;
     r.units = wd_ceil_div(s->length, r.each);
     if (cut(c, &r, problem->device)) return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Group and instance norm on the GPU in training, and instance norm's gradients, channels first, of shares that the
- * registers of a few threads hold: small images. norm_shares_args.h says who has what; what lies off the boundaries goes the way of norm_kept. */
+ * Group and instance norm on the GPU in training, channels first, of shares that the registers of a few threads hold:
+ * small images. norm_shares_args.h says who has what; what lies off the boundaries goes the way of norm_kept. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -57,11 +57,6 @@ static bool cut_whole(struct cut *c)
     return true;
 }
 
-static bool is_backward(const struct wd_problem *problem)
-{
-    return problem->node->op == WD_OP_NORM_BACKWARD;
-}
-
 static bool see(struct cut *c, const struct wd_problem *problem)
 {
     const struct norm_groups_shape *s = &c->shape;
@@ -70,7 +65,6 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     c->shares = s->samples * s->groups;
     c->length = s->each * s->plane;
     if (s->columns) return false;
-    if (is_backward(problem)) return s->each == 1 && cut_whole(c);
     return cut_beside(c) || cut_whole(c);
 }
 
@@ -85,27 +79,12 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_norm_places p = wd_norm_places(problem->node->op);
     struct cut c;
     if (!wd_norm_groups_match(problem, reason)) return false;
-    WD_NEED(is_fp32(problem, p.scale) && (is_backward(problem) || is_fp32(problem, p.bias)), reason,
-            NOT_SUPPORTED_DATA_TYPE, "scale or bias is missing or not fp32");
+    WD_NEED(is_fp32(problem, p.scale) && is_fp32(problem, p.bias), reason, NOT_SUPPORTED_DATA_TYPE,
+            "scale or bias is missing or not fp32");
     WD_NEED(see(&c, problem) && wd_norm_kept_takes(problem), reason, NOT_SUPPORTED_SHAPE,
             "channels are last, or %lld elements of a sample and group are many, or no whole units",
             (long long)c.length);
     return true;
-}
-
-/* Bytes of what is found of shares. */
-static int64_t found_bytes(const struct wd_problem *problem, int64_t shares)
-{
-    struct wd_norm_places p = wd_norm_places(problem->node->op);
-    if (!wd_norm_tensor(problem, p.dscale) && !wd_norm_tensor(problem, p.dbias)) return 0;
-    return shares * (int64_t)sizeof(struct norm_kept_sums);
-}
-
-static int64_t workspace(const struct wd_problem *problem)
-{
-    struct cut c;
-    (void)see(&c, problem);
-    return wd_most(found_bytes(problem, c.shares), wd_norm_kept_workspace(problem));
 }
 
 static struct norm_shares_args args_of(const struct wd_call *call, const struct cut *c,
@@ -115,19 +94,12 @@ static struct norm_shares_args args_of(const struct wd_call *call, const struct 
     struct norm_shares_args a;
     memset(&a, 0, sizeof a);
     a.of.x = wd_norm_data(call, p.x);
-    a.of.dy = wd_norm_data(call, p.dy);
     a.of.y = wd_norm_data(call, p.y);
     a.of.scale = wd_norm_param(call, p.scale);
     a.of.bias = wd_norm_param(call, p.bias);
-    if (is_backward(&call->problem)) {
-        a.of.given_mean = wd_norm_data(call, p.mean);
-        a.of.given_inv_std = wd_norm_data(call, p.inv_std);
-        if (found_bytes(&call->problem, c->shares) > 0) a.found = call->workspace;
-    } else {
-        a.of.mean = wd_norm_data(call, p.mean);
-        a.of.inv_std = wd_norm_data(call, p.inv_std);
-        a.of.epsilon = (float)wd_call_view(call, NORM_TRAIN_EPSILON).value;
-    }
+    a.of.mean = wd_norm_data(call, p.mean);
+    a.of.inv_std = wd_norm_data(call, p.inv_std);
+    a.of.epsilon = (float)wd_call_view(call, NORM_TRAIN_EPSILON).value;
     a.of.inverse = 1.0F / (float)c->length;
     a.of.rows = c->shares;
     a.of.length = (uint32_t)c->length;
@@ -150,18 +122,13 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct norm_shares_args a;
     if (!see(&c, &call->problem)) return CUDNN_STATUS_INTERNAL_ERROR;
     a = args_of(call, &c, queue->device);
-    if (!wd_norm_aligned(a.of.x) || !wd_norm_aligned(a.of.dy) || !wd_norm_aligned(a.of.y)) {
+    if (!wd_norm_aligned(a.of.x) || !wd_norm_aligned(a.of.y)) {
         struct wd_norm_kept_work own;
         return wd_norm_kept_emit(call, queue, wd_call_prepared(call, wd_norm_kept_prepare, &own));
     }
-    type += c.beside                      ? KERNEL_norm_shares_beside_f32
-            : is_backward(&call->problem) ? KERNEL_norm_shares_backward_f16 - NORM_ROWS_F16
-                                          : KERNEL_norm_shares_whole_f16 - NORM_ROWS_F16;
-    WD_TRY(wd_emit_kernel(queue, &kernel_rows[type], wd_ceil_div(c.shares, c.groups),
-                          (uint32_t)c.threads, 0, &a));
-    if (!a.found) return CUDNN_STATUS_SUCCESS;
-    return wd_norm_kept_sum_params(queue, &c.shape, a.found, wd_norm_param(call, p.dscale),
-                                   wd_norm_param(call, p.dbias));
+    type += c.beside ? KERNEL_norm_shares_beside_f32 : KERNEL_norm_shares_whole_f16 - NORM_ROWS_F16;
+    return wd_emit_kernel(queue, &kernel_rows[type], wd_ceil_div(c.shares, c.groups),
+                          (uint32_t)c.threads, 0, &a);
 }
 
 const struct wd_engine wd_engine_norm_training_shares = {
@@ -170,20 +137,8 @@ const struct wd_engine wd_engine_norm_training_shares = {
     .device = WD_GPU,
     .kernels = &kernels,
     .match = match,
-    .workspace = workspace,
+    .workspace = wd_norm_kept_workspace,
     .prepare = wd_norm_kept_prepare, /* for what is off the boundaries */
-    .prepared_bytes = sizeof(struct wd_norm_kept_work),
-    .emit = emit,
-};
-
-const struct wd_engine wd_engine_norm_backward_shares = {
-    .name = "norm_backward_shares",
-    .op = WD_OP_NORM_BACKWARD,
-    .device = WD_GPU,
-    .kernels = &kernels,
-    .match = match,
-    .workspace = workspace,
-    .prepare = wd_norm_kept_prepare, /* likewise */
     .prepared_bytes = sizeof(struct wd_norm_kept_work),
     .emit = emit,
 };

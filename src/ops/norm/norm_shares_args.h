@@ -9,12 +9,12 @@
 #ifndef WD_OPS_NORM_SHARES_ARGS_H
 #define WD_OPS_NORM_SHARES_ARGS_H
 
-#include "ops/norm/norm_kept_args.h"
+#include "base/fastdiv.h"
+#include "ops/norm/norm_rows_args.h"
 
 enum {
     NORM_SHARES_COLUMNS = 32,   /* of a thread that has a part of a share of whole units */
     NORM_SHARES_LONGEST = 8192, /* elements of such a share */
-    NORM_SHARES_WARPS_MOST = 8, /* of a block */
     NORM_SHARES_PLANE = 64,     /* elements of planes that lie beside each other, at most, */
     NORM_SHARES_UNITS = 2,      /* units of a lane's columns there, */
     NORM_SHARES_WARPS = 4,      /* and warps of a block */
@@ -25,8 +25,7 @@ struct norm_shares_args {
     struct wd_fastdiv by_plane;
     struct wd_fastdiv by_groups;
     struct wd_fastdiv by_lanes;
-    struct norm_kept_sums *found; /* of each share, for dscale and dbias; null: neither is wanted */
-    uint32_t each;                /* channels of a share */
+    uint32_t each; /* channels of a share */
 };
 
 #endif
