@@ -14,4 +14,17 @@ static __device__ __forceinline__ int64_t wd_opaque(int64_t value)
     return value;
 }
 
+static __device__ __forceinline__ uint32_t wd_opaque(uint32_t value)
+{
+    asm volatile("// opaque" : "+r"(value));
+    return value;
+}
+
+// Likewise the same address, of device memory, which an address of which nothing is known would not be.
+template <class T> static __device__ __forceinline__ T *wd_opaque_global(T *at)
+{
+    const int64_t number = wd_opaque((int64_t)__cvta_generic_to_global(at));
+    return static_cast<T *>(__cvta_global_to_generic((size_t)number));
+}
+
 #endif

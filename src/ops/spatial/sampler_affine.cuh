@@ -25,15 +25,19 @@ namespace {
 
 // ---- The map of an image's grid ----
 
-// What a place looks at, as sight::coordinate has it.
+// What a place looks at, as sight::coordinate has it, of what the grid says.
+__device__ __forceinline__ float2 looked_at(const sampler_vector_args &a, float2 s)
+{
+    s.x = (s.x + 1) * a.scale_w32;
+    s.y = (s.y + 1) * a.scale_h32;
+    return s;
+}
 __device__ __forceinline__ float2 looked_at(const sampler_vector_args &a, const float *places,
                                             int number)
 {
     const float *at = places + 2 * (int64_t)number;
-    float2 s = a.pairs ? *reinterpret_cast<const float2 *>(at) : make_float2(at[0], at[1]);
-    s.x = (s.x + 1) * a.scale_w32;
-    s.y = (s.y + 1) * a.scale_h32;
-    return s;
+    return looked_at(a,
+                     a.pairs ? *reinterpret_cast<const float2 *>(at) : make_float2(at[0], at[1]));
 }
 
 __device__ __forceinline__ const float *grid_of(const sampler_vector_args &a, uint32_t n)
@@ -157,7 +161,7 @@ struct affine_tile {
     int p0, q0, rows, units; // the places that may look at the tile, in 4 columns
     float *dy, *x;
     float2 *where;   // what places look at
-    uint32_t *owned; // the places of cells of the tile, in no order: where in dy and in x
+    uint16_t *owned; // the places of cells of the tile, in no order: where in dy
     uint32_t *count; // of them
 
     __device__ __forceinline__ affine_tile(const sampler_vector_args &args) : a(args)
@@ -170,8 +174,8 @@ struct affine_tile {
         dy = wd_dynamic_shared<float>();
         x = dy + U * ROOM;
         where = reinterpret_cast<float2 *>(x + U * X_ROOM);
-        owned = reinterpret_cast<uint32_t *>(where + ROOM);
-        count = owned + ROOM;
+        owned = reinterpret_cast<uint16_t *>(where + ROOM);
+        count = reinterpret_cast<uint32_t *>(owned + ROOM);
     }
 
     // The map; whether it leaves few enough places to an element and to a tile.
@@ -287,46 +291,55 @@ struct affine_tile {
     {
         return s >= part.x && s < part.y;
     }
-    // Where all places look, and which are the tile's own. A warp a row, two places a lane.
-    __device__ __forceinline__ void look() const
+    // What the grid says of two places of row r, a warp a row; so far away of those that are not there that
+    // nothing is near them.
+    struct pair {
+        float2 g[2];
+    };
+    __device__ __forceinline__ pair read(int r) const
+    {
+        const float away = -1e5f;
+        const int lane = (int)threadIdx.x % 32, p = p0 + r, q = q0 + 2 * lane;
+        const float *const at = grid_of(a, n) + 2 * (p * a.columns + q);
+        const bool in = r < rows && lane < 2 * units && (uint32_t)p < (uint32_t)a.rows;
+        pair two;
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            two.g[e] = make_float2(away, away);
+            if (!in || (uint32_t)(q + e) >= (uint32_t)a.columns) continue;
+            two.g[e] = a.pairs ? reinterpret_cast<const float2 *>(at)[e]
+                               : make_float2(at[2 * e], at[2 * e + 1]);
+        }
+        return two;
+    }
+    // Where all places look, and which are the tile's own. `next` is the warp's first row; the one after is
+    // asked for ahead.
+    __device__ __forceinline__ void look(pair next) const
     {
         const uint32_t lane = threadIdx.x % 32, before = (1u << lane) - 1;
-        const float *places = grid_of(a, n);
-        const float nowhere = -1e9f;
         const float2 across = own_part(a.width, left, WIDTH),
                      along = own_part(a.height, top, HEIGHT);
 #pragma unroll 1
         for (int r = (int)threadIdx.x / 32; r < rows; r += WARPS) {
-            const int p = p0 + r, q = q0 + 2 * (int)lane;
-            float2 s[2] = {make_float2(nowhere, nowhere), make_float2(nowhere, nowhere)};
+            const float2 s[2] = {looked_at(a, next.g[0]), looked_at(a, next.g[1])};
             uint32_t own[2], at = 0;
             bool is[2];
+            next = read(r + WARPS);
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                if ((uint32_t)p >= (uint32_t)a.rows || (uint32_t)(q + e) >= (uint32_t)a.columns) {
-                    continue;
-                }
-                if ((int)lane < 2 * units) s[e] = looked_at(a, places, p * a.columns + q + e);
-            }
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                is[e] = is_in(s[e].x, across) && is_in(s[e].y, along);
+                is[e] = is_in(s[e].x, across) & is_in(s[e].y, along);
                 own[e] = wd_ballot(is[e]);
             }
             if ((int)lane < 2 * units) {
                 *reinterpret_cast<float4 *>(where + r * PITCH + 2 * lane) =
                     make_float4(s[0].x, s[0].y, s[1].x, s[1].y);
             }
-            if (lane == 0) at = atomicAdd(count, wd_bits(own[0]) + wd_bits(own[1]));
+            if (lane == 0) at = wd_add_alone(count, wd_bits(own[0]) + wd_bits(own[1]));
             at = __shfl_sync(0xffffffffu, at, 0) + wd_bits(own[0] & before) +
                  wd_bits(own[1] & before);
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                const int row = (int)floorf(s[e].y) - top + 1;
-                const int column = (int)floorf(s[e].x) - left + X_PAD;
-                if (!is[e]) continue;
-                owned[at++] = (uint32_t)(r * PITCH + 2 * (int)lane + e) |
-                              (uint32_t)(row * X_PITCH + column) << 16;
+                if (is[e]) owned[at++] = (uint16_t)(r * PITCH + 2 * (int)lane + e);
             }
         }
     }
@@ -419,12 +432,12 @@ struct affine_tile {
     // The gradients of place i of the tile's own, from its steps as in back_tile.
     __device__ __forceinline__ void put_own(uint32_t i) const
     {
-        const int at = (int)(owned[i] & 0xffff);
-        const float *f = x + (owned[i] >> 16);
+        const int at = owned[i];
         const float2 s = where[at];
-        const float down = s.y - floorf(s.y), right = s.x - floorf(s.x);
+        const float row = floorf(s.y), column = floorf(s.x);
+        const float down = s.y - row, right = s.x - column;
+        const float *f = x + ((int)row - top + 1) * X_PITCH + (int)column - left + X_PAD;
         float steps[4] = {0, 0, 0, 0};
-        spot k;
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             if (u >= a.channels) break;
@@ -436,10 +449,9 @@ struct affine_tile {
             steps[3] += g * (f3 - f1);
             f += X_ROOM;
         }
-        k.n = n;
-        k.p = p0 + at / PITCH;
-        k.q = q0 + at % PITCH;
-        put_slopes<float>(a, k.number(a), (1 - down) * steps[0] + down * steps[1],
+        const int place = (p0 + at / PITCH) * a.columns + q0 + at % PITCH;
+        put_slopes<float>(a, (int64_t)n * a.rows * a.columns + place,
+                          (1 - down) * steps[0] + down * steps[1],
                           (1 - right) * steps[2] + right * steps[3]);
     }
 };
@@ -459,10 +471,11 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
     }
     if (!few) return;
     t.find_places();
+    const affine_tile::pair first = t.read((int)threadIdx.x / 32);
     t.clear();
     __syncthreads();
     t.bring();
-    t.look();
+    t.look(first);
     __syncthreads();
     const uint32_t count = *t.count;
 #pragma unroll

@@ -82,11 +82,11 @@ __device__ __forceinline__ void back_few(const back_tile<T> &tile, uint32_t coun
 }
 
 // Any number of places: portions of them, for all channels of the image, then for slopes.
-template <class T>
-__device__ __forceinline__ void back_many(back_tile<T> &tile, uint32_t count, uint32_t next)
+template <class T, int LINE>
+__device__ __forceinline__ void back_many(back_tile<T, LINE> &tile, uint32_t count, uint32_t next)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int P = pack_of<T>;
+    constexpr int P = back_tile<T, LINE>::P, U = LINE == 0 ? 4 : 1; // there registers are scarce
     const sampler_vector_args &a = tile.a;
     const bool whole = next >= tile.candidates;
     const bool lost = tile.first && !a.boxes;
@@ -98,7 +98,7 @@ __device__ __forceinline__ void back_many(back_tile<T> &tile, uint32_t count, ui
         for (int v = 0; v < P; ++v) sums[v] = 0;
         if (!whole && c > 0) {
             next = 0;
-            count = tile.collect(next, false);
+            count = tile.template collect<U>(next, false);
         }
 #pragma unroll 1
         for (;;) {
@@ -107,13 +107,13 @@ __device__ __forceinline__ void back_many(back_tile<T> &tile, uint32_t count, ui
             __syncthreads();
             tile.collect_element(sums);
             if (next >= tile.candidates) break;
-            count = tile.collect(next, c == 0 && lost);
+            count = tile.template collect<U>(next, c == 0 && lost);
         }
-        if (tile.own_element(to, c)) put_pack<T>(a, a.dx, to, a.channels - c, sums);
+        if (tile.own_element(to, c)) put_pack<T, LINE == 0, P>(a, a.dx, to, a.channels - c, sums);
     }
 #pragma unroll 1
     for (next = 0; next < tile.candidates;) {
-        count = tile.collect(next, false);
+        count = tile.template collect<U>(next, false);
 #pragma unroll 1
         for (int c = 0; c < a.channels; c += P) {
             __syncthreads();

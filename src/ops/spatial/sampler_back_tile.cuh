@@ -6,6 +6,8 @@
 #ifndef WD_OPS_SPATIAL_SAMPLER_BACK_TILE_CUH
 #define WD_OPS_SPATIAL_SAMPLER_BACK_TILE_CUH
 
+#include <type_traits>
+
 #include "ops/spatial/sampler_tiles.cuh"
 
 namespace {
@@ -95,9 +97,12 @@ __device__ __forceinline__ uint32_t sum_before(uint32_t *shared, uint32_t own, u
     return before + upto - own;
 }
 
-// A block's tile of the image, and its shared memory: see wd_back_bytes.
-template <class T> struct back_tile {
+// A block's tile of the image, and its shared memory: see wd_back_bytes. LINE: its lanes_log2, if it is known; then
+// channels are no runs.
+template <class T, int LINE = 0> struct back_tile {
     typedef typename accumulator<T>::type A;
+    typedef typename std::conditional<LINE == 0, T, A>::type S; // in shared memory
+    static constexpr int P = pack_of<S>;
     const sampler_vector_args &a;
     uint32_t n; // the image
     uint32_t in_batch;
@@ -120,14 +125,14 @@ template <class T> struct back_tile {
     {
         uint32_t b = blockIdx.x;
         const int room = a.room;
-        left = (int)take_rest(b, a.by_column) << a.lanes_log2;
-        top = (int)take_rest(b, a.by_row) * (SPATIAL_THREADS >> a.lanes_log2);
+        left = (int)take_rest(b, a.by_column) << lanes_log2();
+        top = (int)take_rest(b, a.by_row) * (SPATIAL_THREADS >> lanes_log2());
         first = top == 0 && left == 0;
         in_batch = b;
         n = a.first_image + b;
-        across = (1 << a.lanes_log2) + 1;
-        cells = across * ((SPATIAL_THREADS >> a.lanes_log2) + 1);
-        frame = {top - 1, left - 1, (SPATIAL_THREADS >> a.lanes_log2) + 2, across + 1};
+        across = (1 << lanes_log2()) + 1;
+        cells = across * ((SPATIAL_THREADS >> lanes_log2()) + 1);
+        frame = {top - 1, left - 1, (SPATIAL_THREADS >> lanes_log2()) + 2, across + 1};
         dy = wd_dynamic_shared<uint4>();
         x = dy + room;
         fraction = reinterpret_cast<A *>(x + frame.height * frame.width);
@@ -139,11 +144,16 @@ template <class T> struct back_tile {
         near = cell + room;
     }
 
+    __device__ __forceinline__ int lanes_log2() const
+    {
+        return LINE ? LINE : a.lanes_log2;
+    }
+
     // The cell of the tile that a place looks into, or -1.
     __device__ __forceinline__ int cell_of(const sight<A> &k) const
     {
         const int r = k.row - top + 1, c = k.column - left + 1;
-        const bool in = k.seen && (uint32_t)r <= (uint32_t)(SPATIAL_THREADS >> a.lanes_log2) &&
+        const bool in = k.seen && (uint32_t)r <= (uint32_t)(SPATIAL_THREADS >> lanes_log2()) &&
                         (uint32_t)c < (uint32_t)across;
         return in ? r * across + c : -1;
     }
@@ -154,7 +164,7 @@ template <class T> struct back_tile {
         const uint32_t boxes = a.by_boxes.divisor;
         const uint32_t each = (boxes + SPATIAL_THREADS - 1) / SPATIAL_THREADS;
         const uint32_t from = threadIdx.x * each, to = min(from + each, boxes);
-        const int bottom = top + (SPATIAL_THREADS >> a.lanes_log2), right = left + across - 1;
+        const int bottom = top + (SPATIAL_THREADS >> lanes_log2()), right = left + across - 1;
         uint32_t hits = 0, total = boxes;
         uint32_t mask = 0;
         if (a.boxes) {
@@ -216,10 +226,10 @@ template <class T> struct back_tile {
     }
 
     // Places from candidate `next` on, as many as there is room for; `next` moves on. Returns their
-    // number. `lost`: those that see nothing are seen to.
-    __device__ __forceinline__ uint32_t collect(uint32_t &next, bool lost)
+    // number. `lost`: those that see nothing are seen to. U: candidates of a thread that are asked for together.
+    template <int U = 4> __device__ __forceinline__ uint32_t collect(uint32_t &next, bool lost)
     {
-        constexpr uint32_t U = 4, STEP = SPATIAL_THREADS;
+        constexpr uint32_t STEP = SPATIAL_THREADS;
         uint32_t *cursor = shared + SPATIAL_THREADS / 32;
         uint32_t most = 0;
         __syncthreads();
@@ -317,11 +327,11 @@ template <class T> struct back_tile {
         const T *from = channel_of(a.y, c);
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
-            pack<T> one;
-            load_pack(a.y, from + offset_of(i), true, a.channels - c, one);
-            store_shared<T>(dy + i, one);
+            pack<S> one;
+            load_pack<LINE == 0>(a.y, from + offset_of(i), true, a.channels - c, one);
+            store_shared<S>(dy + i, one);
         }
-        stager<T, 2> image;
+        stager<T, 2, LINE == 0, S> image;
         image.find(a.x, a.height, a.width, frame);
         image.load(a.x, channel_of(a.x, c), a.channels - c);
         image.store(x);
@@ -338,8 +348,8 @@ template <class T> struct back_tile {
     // The upper left one of the cells around the thread's element.
     __device__ __forceinline__ int own_cell() const
     {
-        const int w = (int)threadIdx.x & ((1 << a.lanes_log2) - 1);
-        return ((int)threadIdx.x >> a.lanes_log2) * across + w;
+        const int w = (int)threadIdx.x & ((1 << lanes_log2()) - 1);
+        return ((int)threadIdx.x >> lanes_log2()) * across + w;
     }
 
     // Adds up what the thread's own element gets.
@@ -355,9 +365,9 @@ template <class T> struct back_tile {
     }
     __device__ __forceinline__ void add(A *sums, A share, uint32_t i) const
     {
-        const pack<T> one = load_shared<T>(dy + i);
+        const pack<S> one = load_shared<S>(dy + i);
 #pragma unroll
-        for (int v = 0; v < pack_of<T>; ++v) sums[v] += share * wd_widen(one.get(v));
+        for (int v = 0; v < P; ++v) sums[v] += share * wd_widen(one.get(v));
     }
 
     // Whether place i's cell is the tile's own: it is of one tile's only. `corner`: in the frame.
@@ -372,12 +382,12 @@ template <class T> struct back_tile {
     __device__ __forceinline__ void add_steps(uint32_t i, int corner, A *steps) const
     {
         const uint4 *from = x + corner;
-        const pack<T> g = load_shared<T>(dy + i);
-        const pack<T> x00 = load_shared<T>(from), x01 = load_shared<T>(from + 1),
-                      x10 = load_shared<T>(from + across + 1),
-                      x11 = load_shared<T>(from + across + 2);
+        const pack<S> g = load_shared<S>(dy + i);
+        const pack<S> x00 = load_shared<S>(from), x01 = load_shared<S>(from + 1),
+                      x10 = load_shared<S>(from + across + 1),
+                      x11 = load_shared<S>(from + across + 2);
 #pragma unroll
-        for (int v = 0; v < pack_of<T>; ++v) {
+        for (int v = 0; v < P; ++v) {
             const A f00 = wd_widen(x00.get(v)), f01 = wd_widen(x01.get(v)),
                     f10 = wd_widen(x10.get(v)), f11 = wd_widen(x11.get(v));
             const A share = wd_widen(g.get(v));
@@ -399,8 +409,8 @@ template <class T> struct back_tile {
     // The thread's element of dx.
     __device__ __forceinline__ bool own_element(T *&to, int c) const
     {
-        const int w = left + ((int)threadIdx.x & ((1 << a.lanes_log2) - 1));
-        const int h = top + ((int)threadIdx.x >> a.lanes_log2);
+        const int w = left + ((int)threadIdx.x & ((1 << lanes_log2()) - 1));
+        const int h = top + ((int)threadIdx.x >> lanes_log2());
         to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
              (int64_t)w * a.dx.column + c * a.dx.channel;
         return h < a.height && w < a.width;

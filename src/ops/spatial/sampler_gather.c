@@ -81,11 +81,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             "neither channels nor rows are runs of %d bytes", SPATIAL_RUN_BYTES);
     WD_NEED(x->dim[1] >= CHANNELS_LEAST && x->dim[2] >= NARROW && x->dim[3] >= NARROW, reason,
             NOT_SUPPORTED_SHAPE, "fewer than %d channels, or narrow images", CHANNELS_LEAST);
-    /* As measured, an element costs half of what it does in back_tiles, but a place of fp32 planes, whose
+    /* As measured, an element costs half of what it does in back_tiles, but a place of planes, whose
      * gradients are a kernel of their own here, twice as much. */
-    WD_NEED((planes && x->dtype == CUDNN_DATA_FLOAT ? 2 : 1) * places <= elements, reason,
-            NOT_SUPPORTED_SHAPE, "%lld places for %lld elements", (long long)places,
-            (long long)elements);
+    WD_NEED((planes ? 2 : 1) * places <= elements, reason, NOT_SUPPORTED_SHAPE,
+            "%lld places for %lld elements", (long long)places, (long long)elements);
     WD_NEED(x->dim[0] * elements >=
                 (int64_t)BLOCKS_LEAST * SIDE * SIDE * problem->device->multiprocessors,
             reason, NOT_SUPPORTED_SHAPE, "fewer than %d blocks a processor", BLOCKS_LEAST);

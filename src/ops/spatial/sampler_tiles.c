@@ -15,7 +15,6 @@
 
 enum {
     LINE_LEAST_LOG2 = 2, /* so that a thread brings two elements of a tile and its frame */
-    LINE_LOG2 = 5,       /* threads of a line of a tile, where there are as many places */
     BOX_LOG2 = 6,        /* places of the smallest box */
     BOX_ROW_LOG2 = 3,    /* that has so many rows */
     BOXED_FROM = 8192,   /* places; of smaller grids all are looked at */
@@ -76,6 +75,26 @@ static int64_t room_of(const struct sampler_vector_args *a, int64_t bytes,
     return room;
 }
 
+/* Whether 31 bits count the elements of an image that channels are brought of, and one stage more. */
+static bool is_little(const struct sampler_image *i, int64_t rows, int64_t columns,
+                      int64_t channels)
+{
+    return (rows - 1) * i->row + (columns - 1) * i->column +
+               (channels + SPATIAL_STAGE) * i->channel <=
+           INT32_MAX;
+}
+
+/* Whether back_planes takes a call: tiles of whole lines, channels that are no runs, and room for two
+ * buffers of what a tile with few places needs. */
+static bool has_planes(const struct sampler_vector_args *a, int type)
+{
+    return type != KERNEL_back_tiles_f64 - KERNEL_back_tiles_f32 &&
+           a->lanes_log2 == SPATIAL_LINE_LOG2 && !a->x.runs && !a->y.runs && !a->dx.runs &&
+           a->room >= ROOM_LEAST && is_little(&a->x, a->height, a->width, a->channels) &&
+           is_little(&a->y, a->rows, a->columns, a->channels) &&
+           is_little(&a->dx, a->height, a->width, a->channels);
+}
+
 static bool backward_match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     if (!wd_sampler_match(problem, reason)) return false;
@@ -98,6 +117,7 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     int64_t batch = boxed_images(grid, boxes);
     int64_t tiles;
     int lines;
+    int kernel = KERNEL_back_tiles_f32 + type;
     a.x = wd_sampler_image(call, SAMPLER_BACK_X);
     a.y = wd_sampler_image(call, SAMPLER_BACK_DY);
     a.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
@@ -111,13 +131,14 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.boxes = boxes ? call->workspace : NULL;
     a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
     a.by_boxes = wd_fastdiv_of((uint32_t)(boxes ? boxes : (int64_t)a.rows * a.columns));
-    a.lanes_log2 = (int32_t)wd_most(wd_spatial_log2(a.width, LINE_LOG2), LINE_LEAST_LOG2);
+    a.lanes_log2 = (int32_t)wd_most(wd_spatial_log2(a.width, SPATIAL_LINE_LOG2), LINE_LEAST_LOG2);
     lines = SPATIAL_THREADS >> a.lanes_log2;
     a.by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a.width, 1 << a.lanes_log2));
     a.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a.height, lines));
     tiles = (int64_t)a.by_column.divisor * a.by_row.divisor;
     batch = wd_least(batch, SPATIAL_ITEMS_MAX / tiles);
     a.room = (int32_t)room_of(&a, number, queue->device);
+    if (has_planes(&a, type)) kernel = KERNEL_back_planes_f32 + type;
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
         a.first_image = (uint32_t)first;
@@ -127,8 +148,7 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
                                   wd_ceil_div(a.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
                                   &a));
         }
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_tiles_f32 + type], now * tiles,
-                              SPATIAL_THREADS,
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[kernel], now * tiles, SPATIAL_THREADS,
                               (uint32_t)wd_back_bytes(a.lanes_log2, a.room, number), &a));
     }
     return CUDNN_STATUS_SUCCESS;

@@ -15,36 +15,51 @@ template <class T> constexpr int pack_of = 16 / (int)sizeof(T);
 
 template <class T> using pack = wd_run<T, pack_of<T>>;
 
-// Channels `first` .. of one element, 0 where there are none; `at` is that of channel `first`.
-template <class T>
+// Channels `first` .. of one element as numbers of type S, 0 where there are none; `at` is that of channel `first`.
+// RUNS: channels may be runs; S is then T.
+template <bool RUNS = true, class T, class S>
 __device__ __forceinline__ void load_pack(const sampler_image &from, const T *at, bool in,
-                                          int channels, pack<T> &run)
+                                          int channels, wd_run<S, pack_of<S>> &run)
 {
-    T zero;
-    wd_narrow(zero, (typename accumulator<T>::type)0);
-    if (from.runs) {
-        run_if(in, at, run);
-        return;
+    if constexpr (RUNS) {
+        if (from.runs) {
+            run_if(in, at, run);
+            return;
+        }
     }
 #pragma unroll
-    for (int v = 0; v < pack_of<T>; ++v) {
-        T value = zero;
-        if (in && v < channels) value = at[v * from.channel];
+    for (int v = 0; v < pack_of<S>; ++v) {
+        S value;
+        wd_narrow(value, (typename accumulator<S>::type)0);
+        if (in && v < channels) {
+            if constexpr (sizeof(S) == sizeof(T)) value = at[v * from.channel];
+            else value = wd_widen(at[v * from.channel]);
+        }
         run.put(v, value);
     }
 }
 
-template <class T, class A>
+// P channels of one element.
+template <class T, bool RUNS = true, int P = pack_of<T>, class A>
 __device__ __forceinline__ void put_pack(const sampler_vector_args &a, const sampler_image &to,
                                          T *at, int channels, const A *value)
 {
-    if (to.runs) {
-        put<T, pack_of<T>>(a, at, value);
-        return;
+    if constexpr (RUNS) {
+        if (to.runs) {
+            put<T, P>(a, at, value);
+            return;
+        }
     }
 #pragma unroll
-    for (int v = 0; v < pack_of<T>; ++v) {
-        if (v < channels) put<T, 1>(a, at + v * to.channel, value + v);
+    for (int v = 0; v < P; ++v) {
+        if (v >= channels) break;
+        T *const one = at + v * to.channel;
+        if constexpr (RUNS) {
+            put<T, 1>(a, one, value + v);
+        } else {
+            const A old = a.blends ? wd_widen(*one) : (A)0;
+            wd_narrow(*one, blended<A>(a.scales, a.alpha, value[v], a.blends, a.beta, old));
+        }
     }
 }
 
@@ -68,10 +83,10 @@ struct rectangle {
 
 // The part of an image that a block brings to shared memory, run of channels by run: which elements a
 // thread brings, and their runs on the way.
-template <class T, int M> struct stager {
-    static constexpr int P = pack_of<T>;
+template <class T, int M, bool RUNS = true, class S = T> struct stager {
+    static constexpr int P = pack_of<S>;
     int from[M]; // in a plane; -1: 0 instead, -2: none
-    pack<T> run[M];
+    pack<S> run[M];
 
     __device__ __forceinline__ void find(const sampler_image &image, int height, int width,
                                          const rectangle &r)
@@ -96,14 +111,14 @@ template <class T, int M> struct stager {
     {
 #pragma unroll
         for (int m = 0; m < M; ++m) {
-            load_pack(image, x + from[m], from[m] >= 0, channels, run[m]);
+            load_pack<RUNS>(image, x + from[m], from[m] >= 0, channels, run[m]);
         }
     }
     __device__ __forceinline__ void store(uint4 *to) const
     {
 #pragma unroll
         for (int m = 0; m < M; ++m) {
-            if (from[m] > -2) store_shared<T>(to + m * SPATIAL_THREADS + threadIdx.x, run[m]);
+            if (from[m] > -2) store_shared<S>(to + m * SPATIAL_THREADS + threadIdx.x, run[m]);
         }
     }
 };

@@ -11,6 +11,8 @@ enum {
     SPATIAL_STRIP = 32,
     SPATIAL_TILE = 4,
     SPATIAL_FEW = 8,          /* places that a thread keeps in registers */
+    SPATIAL_LINE_LOG2 = 5,    /* threads of a line of a tile, where there are as many elements */
+    SPATIAL_STAGE = 4,        /* channels of planes that are brought together */
     SPATIAL_BOXES_MAX = 1024, /* of an image's grid */
     SPATIAL_LISTED = 32,      /* places that a warp adds at a time */
 };
@@ -143,13 +145,14 @@ enum {
     AFFINE_HEIGHT = 16,
     AFFINE_CHANNELS = 3, /* at most */
     AFFINE_PITCH = 56,   /* places that may look at a tile */
-    AFFINE_ROWS = 40,
-    AFFINE_X_PITCH = 48, /* the image around the tile */
+    AFFINE_ROWS = 39,
+    AFFINE_X_PITCH = 40, /* the image around the tile */
     AFFINE_SIDE = 4096,  /* rows and columns at most, of image and grid: fp32 has places of them */
-    /* dy and x, where places look, those that are the tile's own, and how many these are */
+    /* dy and x, where places look, those that are the tile's own, and how many these are: four blocks a
+     * processor */
     AFFINE_SHARED =
         4 * AFFINE_CHANNELS * (AFFINE_PITCH * AFFINE_ROWS + AFFINE_X_PITCH * (AFFINE_HEIGHT + 2)) +
-        12 * AFFINE_PITCH * AFFINE_ROWS + 16,
+        10 * AFFINE_PITCH * AFFINE_ROWS + 16,
 };
 
 /* The affine map from an image's coordinates to its grid's (p its rows, q its columns), and how far off

@@ -11,4 +11,14 @@ static inline int64_t wd_opaque(int64_t value)
     return value;
 }
 
+static inline uint32_t wd_opaque(uint32_t value)
+{
+    return value;
+}
+
+template <class T> static inline T *wd_opaque_global(T *at)
+{
+    return at;
+}
+
 #endif

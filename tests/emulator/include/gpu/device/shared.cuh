@@ -12,4 +12,9 @@ template <class T> static inline T *wd_dynamic_shared(void)
 #define WD_DYNAMIC_SHARED(type, name)                                                              \
     type *const name = static_cast<type *>(emulator_now->dynamic_shared)
 
+static inline uint32_t wd_add_alone(uint32_t *shared, uint32_t value)
+{
+    return atomicAdd(shared, value);
+}
+
 #endif
