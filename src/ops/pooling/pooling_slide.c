@@ -158,7 +158,7 @@ static cudnnStatus_t emit_rows(struct wd_queue *queue, const struct wd_pool_shap
     const int64_t segments = wd_ceil_div(s->outer * columns, POOL_SLIDE_ROW_THREADS);
     const int64_t blocks = (int64_t)queue->device->multiprocessors * ROW_BLOCKS;
     /* as many bands as are resident together, but no rows that are mostly read twice */
-    int64_t bands = wd_most(blocks / segments, wd_ceil_div(s->image[1], ROWS_MOST));
+    int64_t bands = wd_most(blocks / wd_most(segments, 1), wd_ceil_div(s->image[1], ROWS_MOST));
     bands = wd_least(bands, wd_ceil_div(s->image[1], 2 * POOL_SLIDE_ROWS));
     a->rows = (int32_t)wd_ceil_div(s->image[1], wd_most(bands, 1));
     a->total = (uint32_t)(s->outer * columns);
