@@ -25,6 +25,7 @@ struct bulk_sums {
     float4 of_block[BULK_COPIES][BULK_WARPS];
     uint64_t here[BULK_COPIES];    // what all blocks said
     uint64_t arrived[BULK_COPIES]; // the warps of this one
+    uint64_t read[BULK_COPIES];    // lanes that have read what a warp left
     uint64_t landed[NORM_ROWS_AHEAD_MAX + 1][BULK_WARPS];
 };
 
@@ -103,6 +104,7 @@ __device__ __forceinline__ void bulk_begin(const norm_rows_args &a, bulk_sums &o
     }
     if (threadIdx.x < BULK_COPIES) {
         wd_arrivals_begin(&of.arrived[threadIdx.x], a.lanes / WARP);
+        wd_arrivals_begin(&of.read[threadIdx.x], a.lanes / WARP);
         wd_counter_begin(&of.here[threadIdx.x]);
     }
     if (a.cluster == 1) {
@@ -121,9 +123,11 @@ __device__ __forceinline__ void bulk_say(const norm_rows_args &a, uint32_t rank,
     const uint32_t lane = threadIdx.x % WARP, warps = a.lanes / WARP, copy = turn % BULK_COPIES;
     float4 mine = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     wd_counter_wait(&of.arrived[copy], turn / BULK_COPIES & 1);
-    if (lane < warps) mine = of.of_block[copy][lane];
+    if (lane < warps) {
+        mine = of.of_block[copy][lane];
+        wd_arrive(&of.read[copy], warps);
+    }
     const float4 all = bulk_join<KIND>(mine, bulk_warps<T, C>(a));
-    __syncwarp(); // who waits for the arrival may overwrite what all lanes have read
     if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
     if (lane < a.cluster) wd_counter_send(&of.of_cluster[copy][rank], &of.here[copy], lane, all);
 }
@@ -265,7 +269,7 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
                     mine, {RAGGED ? (float)(units * E) : C,
                            RAGGED && warp == warps - 1 ? a.by_left : 1.0f / (WARP * C)});
                 if (lane == 0) {
-                    remind<BULK_COPIES>(of.arrived, turn);
+                    if (a.cluster > 1) wait_for_readers<BULK_COPIES>(of.read, turn);
                     of.of_block[turn % BULK_COPIES][warp] = all;
                     wd_arrive(&of.arrived[turn % BULK_COPIES], a.lanes / WARP);
                 }

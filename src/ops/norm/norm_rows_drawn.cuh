@@ -116,7 +116,7 @@ __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &o
             const float4 mine = bulk_look<T, C, KIND, false>(strips + next * stride + lane, U);
             const float4 all = bulk_join<KIND>(mine, {C, 1.0f / (WARP * C)});
             if (lane == 0) {
-                remind<BULK_COPIES>(of.arrived, turn);
+                wait_for_readers<BULK_COPIES>(of.read, turn);
                 of.of_block[turn % BULK_COPIES][warp] = all;
                 wd_arrive(&of.arrived[turn % BULK_COPIES], a.lanes / WARP);
             }

@@ -162,15 +162,13 @@ __device__ __forceinline__ void begin_exchange(const norm_rows_args &a, slots &o
     wd_cluster_wait();
 }
 
-// By the thread of a warp that leaves its part of a turn, before that, where there are eight copies: waits at times
-// for the arrivals of three turns ago, which have long been there. Who read this copy eight turns ago is past it in
-// any case, for all warps have heard since what the cluster made of it; but bytes from other blocks are no order
-// that compute-sanitizer's racecheck knows, and arrivals are.
-template <uint32_t COPIES> __device__ __forceinline__ void remind(uint64_t *arrived, uint32_t turn)
+// By the thread of a warp that leaves its part of a turn, before that: nobody still reads what the copy had of an
+// earlier turn. That is so long before, for all warps have heard since what the cluster made of it; but an order by
+// bytes of other blocks is none that compute-sanitizer's racecheck knows, and one by arrivals is.
+template <uint32_t COPIES>
+__device__ __forceinline__ void wait_for_readers(uint64_t *read, uint32_t turn)
 {
-    static_assert(COPIES == 8, "a multiple of four turns, and three of them, leave no copy out");
-    if (turn % 4 != 0 || turn == 0) return;
-    wd_counter_wait(&arrived[(turn - 3) % COPIES], (turn - 3) / COPIES & 1);
+    if (turn >= COPIES) wd_counter_wait(&read[turn % COPIES], (turn / COPIES - 1) & 1);
 }
 
 // Says what a warp found of the row of a turn; all lanes have it.

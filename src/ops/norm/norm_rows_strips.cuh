@@ -23,6 +23,7 @@ struct strip_sums {
     float2 of_block[STRIP_COPIES][STRIP_WARPS];
     uint64_t here[STRIP_COPIES];    // what all blocks said
     uint64_t arrived[STRIP_COPIES]; // the warps of this one
+    uint64_t read[STRIP_COPIES];    // lanes that have read what a warp left
     uint64_t landed[NORM_ROWS_AHEAD_MAX + 1][STRIP_WARPS];
 };
 
@@ -110,6 +111,7 @@ __device__ __forceinline__ void strip_begin(const norm_rows_args &a, strip_sums 
         of.of_cluster[0][i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (threadIdx.x < STRIP_COPIES) {
         wd_arrivals_begin(&of.arrived[threadIdx.x], blockDim.x / WARP);
+        wd_arrivals_begin(&of.read[threadIdx.x], blockDim.x / WARP);
         wd_counter_begin(&of.here[threadIdx.x]);
     }
     wd_cluster_arrive();
@@ -124,10 +126,12 @@ __device__ __forceinline__ void strip_say(const norm_rows_args &a, uint32_t rank
     const uint32_t lane = threadIdx.x % WARP, copy = turn % STRIP_COPIES;
     float2 sums = make_float2(0.0f, 0.0f);
     wd_counter_wait(&of.arrived[copy], turn / STRIP_COPIES & 1);
-    if (lane < blockDim.x / WARP) sums = of.of_block[copy][lane];
+    if (lane < blockDim.x / WARP) {
+        sums = of.of_block[copy][lane];
+        wd_arrive(&of.read[copy], blockDim.x / WARP);
+    }
     sums.y = sum_of_warp(sums.y);
     if (KIND != SQUARES) sums.x = sum_of_warp(sums.x);
-    __syncwarp(); // who waits for the arrival may overwrite what all lanes have read
     if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
     if (lane < a.cluster) {
         wd_counter_send(&of.of_cluster[copy][rank], &of.here[copy], lane,
@@ -204,7 +208,7 @@ __device__ __forceinline__ void strips_walk(const norm_rows_args &a)
             mine.rest = sum_of_warp(mine.rest);
             if (KIND != SQUARES) mine.pivot = sum_of_warp(mine.pivot);
             if (lane == 0) {
-                remind<STRIP_COPIES>(of.arrived, turn);
+                wait_for_readers<STRIP_COPIES>(of.read, turn);
                 of.of_block[turn % STRIP_COPIES][warp] = make_float2(mine.pivot, mine.rest);
                 wd_arrive(&of.arrived[turn % STRIP_COPIES], blockDim.x / WARP);
             }
