@@ -47,7 +47,8 @@ struct sampler_image {
     int64_t channel;
     int32_t row;
     int32_t column;
-    int32_t runs; /* its channels are whole runs of 16 bytes, aligned */
+    int32_t runs;   /* its channels are whole runs of 16 bytes, aligned */
+    int32_t unused; /* no padding: what was prepared is compared with what would have been */
 };
 
 struct sampler_vector_args {
