@@ -28,15 +28,18 @@ int64_t *norms_map(const struct norms_case *c, const int *own)
 {
     int64_t count = norms_count(c->rank, c->dim);
     int64_t *map = calloc((size_t)(count > 0 ? count : 1), sizeof *map);
-    for (int64_t i = 0; i < count; ++i) {
-        int at[8];
-        int64_t rest = i;
-        for (int d = c->rank - 1; d >= 0; --d) {
-            at[d] = (int)(rest % c->dim[d]);
+    int line = c->dim[c->rank - 1], line_own = own[c->rank - 1];
+    for (int64_t i = 0; i < count; i += line) { /* a line: last dimension */
+        int64_t first = 0;
+        int64_t before = 1;
+        int64_t rest = i / line;
+        for (int d = c->rank - 2; d >= 0; --d) {
+            first += rest % c->dim[d] / (c->dim[d] / own[d]) * before;
+            before *= own[d];
             rest /= c->dim[d];
         }
-        for (int d = 0; d < c->rank; ++d) {
-            map[i] = map[i] * own[d] + at[d] / (c->dim[d] / own[d]);
+        for (int k = 0; k < line; ++k) {
+            map[i + k] = first * line_own + (line_own == 1 ? 0 : k / (line / line_own));
         }
     }
     return map;

@@ -62,7 +62,8 @@ struct tensor {
     int64_t bytes;
     bool output; /* written by the call */
     /* private */
-    bool packed; /* elements lie one behind the other in their logical order */
+    bool packed;     /* elements lie one behind the other in their logical order */
+    int64_t *places; /* byte offsets, unless packed */
     unsigned char *initial;
     unsigned char *result;
     void *base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between the files of the harness: the list of the case's tensors, and capture on a GPU. */
+ * Between the files of the harness: elements, the list of the case's tensors, and capture on a GPU. */
 #ifndef TESTS_SUPPORT_HARNESS_INTERNAL_H
 #define TESTS_SUPPORT_HARNESS_INTERNAL_H
 
@@ -11,6 +11,15 @@ bool tensors_download(const char *way); /* results, after the red zones were che
 bool tensors_compare(const char *way);  /* results again, bitwise as the downloaded ones */
 bool tensors_untouched(void);           /* every byte as uploaded */
 void tensors_free(void);
+
+/* harness_element.c: conversions of the harness's own */
+int element_bytes(cudnnDataType_t dtype);
+bool element_is_integer(cudnnDataType_t dtype);
+/* Elements one behind the other, or at byte offsets. */
+void elements_load(cudnnDataType_t dtype, const unsigned char *from, const int64_t *places,
+                   int64_t count, double *value);
+void elements_store(cudnnDataType_t dtype, unsigned char *to, const int64_t *places, int64_t count,
+                    const double *value);
 
 void case_count(void); /* case_end, but the tensors stay */
 
