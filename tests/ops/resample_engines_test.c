@@ -379,6 +379,21 @@ static void odd_maxima(int type)
     }
 }
 
+/* Maxima of odd channels that are looked at again one by one, and blended: once. */
+static void hard_maxima(int type)
+{
+    for (int k = 0; k < 8; ++k) {
+        struct geometry g;
+        if (!case_begin("resample hard maxima %s %d", node_type_name[type], k)) continue;
+        form_geometry(&forms[11], 4, k & 4 ? 8 : random_of(3, 5, 13, 61), &g);
+        g.propagate = k & 1;
+        g.x[2] = random_of(9, 13);
+        if (!set_output(&g)) case_fail("no output");
+        else resample_hard_maxima(&g, type, LAYOUT_NHWC, k & 2 ? LIE_ODD : LIE_ALIKE);
+        case_end();
+    }
+}
+
 /* Averages of five rows and columns around every pixel of planes, where padding repeats the edge and where it counts
  * as 0: lines of one run and of several. */
 static void averages_of_five(int type)
@@ -435,6 +450,7 @@ int main(int argc, char **argv)
         corners_of_odd_lines(types[i]);
         long_walks(types[i]);
         odd_maxima(types[i]);
+        hard_maxima(types[i]);
         averages_of_five(types[i]);
     }
     enlarging(CUDNN_DATA_DOUBLE);

@@ -162,11 +162,12 @@ static void draw_scalars(double *alpha, double *beta)
     *beta = plain ? 0.0 : random_scalar();
 }
 
-void resample_forward(const struct geometry *g, int xtype, int ytype, enum layout layout,
-                      enum resample_lie lie)
+/* An index tensor, the scalars, and what is done to x are the caller's. */
+static void forward(const struct geometry *g, int xtype, int ytype, enum layout layout,
+                    enum resample_lie lie, double alpha, double beta, void (*mark)(struct tensor *),
+                    double with_index)
 {
     struct node_run r = {0};
-    double alpha, beta;
     int lanes = resample_lanes(xtype);
     enum layout beside = layout_beside(lie, layout, lanes);
     struct tensor *x, *y, *idx = NULL;
@@ -174,15 +175,14 @@ void resample_forward(const struct geometry *g, int xtype, int ytype, enum layou
     be_desc resample = be_final(
         resample_open(g, resample_arithmetic((cudnnDataType_t)xtype, (cudnnDataType_t)ytype)));
     be_desc dx, dy, didx = NULL;
-    draw_scalars(&alpha, &beta);
     tensor_odd = lie == LIE_ODD;
     x = tensor_input((cudnnDataType_t)xtype, g->rank, g->x, layout,
                      xtype == CUDNN_DATA_UINT8 ? 0 : -5, 5);
     y = beta != 0.0 ? tensor_inout((cudnnDataType_t)ytype, g->rank, g->y, beside, -4, 4)
                     : tensor_output((cudnnDataType_t)ytype, g->rank, g->y, beside);
     before = resample_copy(y);
-    spoil(x);
-    if (is_max(g) && lanes == 1 && random_chance(0.6)) {
+    mark(x);
+    if (is_max(g) && lanes == 1 && random_chance(with_index)) {
         idx = tensor_output((cudnnDataType_t)index_type(g), g->rank, g->y,
                             layout_beside(lie, layout, 1));
     }
@@ -195,6 +195,31 @@ void resample_forward(const struct geometry *g, int xtype, int ytype, enum layou
     }
     free(before);
     be_free_all();
+}
+
+void resample_forward(const struct geometry *g, int xtype, int ytype, enum layout layout,
+                      enum resample_lie lie)
+{
+    double alpha, beta;
+    draw_scalars(&alpha, &beta);
+    forward(g, xtype, ytype, layout, lie, alpha, beta, spoil, 0.6);
+}
+
+/* A first image of minus infinity alone, and beside numbers NaNs and minus infinities. */
+static void spoil_much(struct tensor *x)
+{
+    const int64_t image = x->count / x->dim[0];
+    for (int64_t i = 0; i < x->count; ++i) {
+        if (random_chance(0.1)) x->value[i] = NAN;
+        if (random_chance(0.1) || i < image) x->value[i] = -INFINITY;
+    }
+    tensor_write(x);
+}
+
+void resample_hard_maxima(const struct geometry *g, int type, enum layout layout,
+                          enum resample_lie lie)
+{
+    forward(g, type, type, layout, lie, 1.0, random_of(1, -1) * 0.5, spoil_much, 1.0);
 }
 
 void resample_backward(const struct geometry *g, int dytype, int dxtype, enum layout layout,

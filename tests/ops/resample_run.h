@@ -18,6 +18,10 @@ void resample_forward(const struct geometry *g, int xtype, int ytype, enum layou
 void resample_backward(const struct geometry *g, int dytype, int dxtype, enum layout layout,
                        enum resample_lie lie);
 
+/* Maxima with an index tensor, blended with what is there: NaNs, minus infinities, and windows of nothing else. */
+void resample_hard_maxima(const struct geometry *g, int type, enum layout layout,
+                          enum resample_lie lie);
+
 /* The type that sums are judged by. */
 cudnnDataType_t resample_arithmetic(cudnnDataType_t a, cudnnDataType_t b);
 int resample_lanes(int type);

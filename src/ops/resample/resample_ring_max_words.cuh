@@ -114,7 +114,7 @@ __device__ __forceinline__ void max_walk(const resample_ring_max_args &a,
                 wd_narrow(narrow, value);
                 if (there) y[(uint32_t)r * (size_t)out_line] = narrow;
                 if (there) places[(uint32_t)r * (size_t)out_line] = (uint8_t)place;
-            } else if (there) {
+            } else if (there && !(again >> r & 1)) { // blended once, there or here
                 wd_put_run<T, 1>(result, out + (uint32_t)r * (size_t)out_line, &value);
                 store_places<1>(a.p.places, a.p.place_size, out + (uint32_t)r * (size_t)out_line,
                                 &place);
