@@ -417,6 +417,28 @@ static void averages_of_five(int type)
     }
 }
 
+/* Averages of four over repeated edges, where the outermost windows have fewer taps: shares of a constant channel add up
+ * to it. */
+static void constants(int type)
+{
+    for (int k = 0; k < 8; ++k) {
+        struct geometry g;
+        if (!case_begin("resample constant %s %d", node_type_name[type], k)) continue;
+        form_geometry(&forms[AT_EDGES], 4, k & 1 ? 256 : 61, &g);
+        for (int s = 0; s < 2; ++s) {
+            g.x[2 + s] = random_of(6, 12, 16);
+            g.window[s] = 4 * UNIT;
+            g.stride[s] = 2 * UNIT;
+            g.pre[s] = g.post[s] = 2 * UNIT;
+        }
+        if (!set_output(&g)) case_fail("no output");
+        else
+            resample_constant(&g, type, k & 2 ? LAYOUT_NCHW : LAYOUT_NHWC,
+                              k & 4 ? LIE_ODD : LIE_ALIKE);
+        case_end();
+    }
+}
+
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
 static const char *const kernels[] = {
 #include "ops/resample/resample_batch_kernels.def"
@@ -452,6 +474,7 @@ int main(int argc, char **argv)
         odd_maxima(types[i]);
         hard_maxima(types[i]);
         averages_of_five(types[i]);
+        constants(types[i]);
     }
     enlarging(CUDNN_DATA_DOUBLE);
     lengths(CUDNN_DATA_FLOAT);

@@ -22,6 +22,10 @@ void resample_backward(const struct geometry *g, int dytype, int dxtype, enum la
 void resample_hard_maxima(const struct geometry *g, int type, enum layout layout,
                           enum resample_lie lie);
 
+/* Constant channels, which have to remain exactly that: averages by shares that are quarters. */
+void resample_constant(const struct geometry *g, int type, enum layout layout,
+                       enum resample_lie lie);
+
 /* The type that sums are judged by. */
 cudnnDataType_t resample_arithmetic(cudnnDataType_t a, cudnnDataType_t b);
 int resample_lanes(int type);

@@ -55,11 +55,10 @@ static const struct wd_kernel_row *row_of(const char *name)
     return NULL;
 }
 
-static bool cut(struct divnorm_walk_args *w, int kind, int64_t planes, int64_t height,
-                int64_t width, int multiprocessors)
+static bool cut_for(struct divnorm_walk_args *w, int kind, int64_t planes, int64_t height,
+                    int64_t width, const struct wd_device *device)
 {
     static const float dy = 0;
-    const struct wd_device device = DEVICE_NEW(90, multiprocessors);
     const int window = kinds[kind].window;
     const struct divnorm_vector_args a = {.dy = kinds[kind].backward ? &dy : NULL,
                                           .window = window,
@@ -69,7 +68,14 @@ static bool cut(struct divnorm_walk_args *w, int kind, int64_t planes, int64_t h
                                           .width = (int32_t)width};
     const struct wd_kernel_row *row = row_of(kinds[kind].kernel);
     assert_non_null(row);
-    return wd_divnorm_cut_walk(w, &a, row, planes, kinds[kind].dtype, &device);
+    return wd_divnorm_cut_walk(w, &a, row, planes, kinds[kind].dtype, device);
+}
+
+static bool cut(struct divnorm_walk_args *w, int kind, int64_t planes, int64_t height,
+                int64_t width, int multiprocessors)
+{
+    const struct wd_device device = DEVICE_NEW(90, multiprocessors);
+    return cut_for(w, kind, planes, height, width, &device);
 }
 
 /* Strip number `strip`, a lane after the other, as the kernels find them. */
@@ -155,11 +161,25 @@ static void test_choices(void **state)
     }
 }
 
+/* The gradients' shared memory leaves a small processor one block: tiles. */
+static void test_small_processors(void **state)
+{
+    const struct wd_device old = DEVICE_OLD(108), small = DEVICE_SMALL(84);
+    (void)state;
+    for (int kind = 0; kind < KINDS; ++kind) {
+        struct divnorm_walk_args w = {0};
+        assert_true(cut_for(&w, kind, 4096, 112, 112, &old));
+        check(&w, kind, 4096);
+        assert_int_equal(cut_for(&w, kind, 4096, 112, 112, &small), !kinds[kind].backward);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_small_processors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

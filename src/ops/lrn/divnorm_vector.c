@@ -34,7 +34,9 @@ enum {
     WARP = 32,
     REGISTERS = 65536, /* of a processor */
     WALK_WARPS = DIVNORM_WALK_THREADS / WARP,
-    WALKS_LEAST = 256,  /* threads of a processor that go down rows, else tiles */
+    WALKS_LEAST = 256, /* threads of a processor that go down rows, else tiles */
+    BLOCKS_LEAST =
+        2, /* of theirs, that a processor has, else tiles: one leaves it idle between rows */
     SEGMENTS_MOST = 16, /* of a plane */
     ROWS_OF_START = 6,  /* that a strip could go down in the time until its first is there */
     RUN_BYTES = 16,     /* alignment of a run, at most */
@@ -324,13 +326,12 @@ static int64_t walk_bytes(bool backward, int window, int dtype)
     return WALK_WARPS * DIVNORM_RING_ROWS * DIVNORM_RING_LANES * columns * wd_dtype_bytes(dtype);
 }
 
-/* Blocks that the device has at once, with so many bytes of shared memory each. */
+/* Blocks that a processor has at once, with so many bytes of shared memory each. */
 static int64_t blocks_at_once(const struct wd_kernel_row *kernel, int64_t shared,
                               const struct wd_device *device)
 {
-    const int64_t blocks = wd_least(REGISTERS / (kernel->threads * kernel->registers),
-                                    device->shared_per_processor / (shared + BYTES_OWN));
-    return wd_most(blocks, 1) * device->multiprocessors;
+    return wd_least(REGISTERS / (kernel->threads * kernel->registers),
+                    device->shared_per_processor / (shared + BYTES_OWN));
 }
 
 bool wd_divnorm_cut_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a,
@@ -339,12 +340,13 @@ bool wd_divnorm_cut_walk(struct divnorm_walk_args *w, const struct divnorm_vecto
 {
     const int64_t groups = a->width / walk_columns(a, dtype);
     const int64_t parts = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
-    const int64_t at_once =
-        WALK_WARPS * blocks_at_once(kernel, walk_bytes(a->dy, a->window, dtype), device);
+    const int64_t blocks = blocks_at_once(kernel, walk_bytes(a->dy, a->window, dtype), device);
+    const int64_t at_once = WALK_WARPS * blocks * device->multiprocessors;
     const int32_t margin = parts > 1; /* lanes that see what is beside their strip */
     const int32_t lanes = (int32_t)wd_ceil_div(groups, parts) + 2 * margin;
     const int32_t around = (a->dy ? 2 : 1) * (a->window - 1); /* rows a strip has beside its own */
     int64_t segments = 1, best = INT64_MAX;
+    if (blocks < BLOCKS_LEAST) return false;
     fill_walk(w, a, dtype);
     w->margin = margin;
     w->strips = (int32_t)wd_least(WARP / lanes, a->dy ? DIVNORM_BACK_STRIPS : DIVNORM_RING_STRIPS);

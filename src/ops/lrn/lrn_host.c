@@ -12,7 +12,7 @@ enum { BACKWARD_Y, BACKWARD_DY, BACKWARD_X, BACKWARD_DX };
 enum { ALPHA, BETA };
 
 enum {
-    CHUNK = 24,                 /* channels that a thread walks along, at least */
+    CHUNK = 24,                 /* channels that a thread walks along, about */
     CHUNK_AROUND = 6,           /* times those that it reads beside its own */
     CHUNK_FEW = 4,              /* where there are few threads */
     THREADS_FEW = 1024,         /* a processor */

@@ -49,8 +49,8 @@ struct pool_slide_args {
     uint32_t middle_at; /* bytes of shared memory; `from` is at 0, later what is made */
     uint32_t weights_at;
     struct wd_fastdiv by_tiles;   /* of a plane */
-    struct wd_fastdiv by_columns; /* of `from` */
-    struct wd_fastdiv by_groups;  /* of a block's rows of a plane */
+    struct wd_fastdiv by_columns; /* of `from`; of whole lines: runs of one */
+    struct wd_fastdiv by_groups;  /* of a block's rows of a plane; of whole lines: its segments */
     struct wd_fastdiv by_rows;    /* a block's, of all its planes */
     struct pool_slide_axis high;
     struct pool_slide_axis wide;

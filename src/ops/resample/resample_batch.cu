@@ -29,13 +29,6 @@ struct batch_place {
     }
 };
 
-// Of line `row`, so many bytes each, what lies where `first` does in the first one.
-template <class T> __device__ __forceinline__ T *of_line(T *first, int row, uint32_t pitch)
-{
-    typedef unsigned char byte;
-    return (T *)((byte *)first + (size_t)(uint32_t)row * pitch);
-}
-
 // A thread has a word of every line of y, two elements; where lines begin between two words, the first and the
 // last word have one. An element is of two pixels, which of a sample on a pixel are the same one.
 template <class T> struct batch_word {
@@ -73,7 +66,7 @@ template <class T> struct batch_word {
     __device__ __forceinline__ void load(int row, T *raw) const
     {
 #pragma unroll
-        for (int i = 0; i < LOADS; ++i) raw[i] = *of_line(from[i], row, pitch);
+        for (int i = 0; i < LOADS; ++i) raw[i] = *line_at(from[i], row, pitch);
     }
 
     __device__ __forceinline__ void spread(const T *raw, float *sum) const
@@ -86,7 +79,7 @@ template <class T> struct batch_word {
 
     __device__ __forceinline__ void put(int row, const float (&sum)[BATCH_WORD]) const
     {
-        T *at = of_line(to, row, 2 * pitch);
+        T *at = line_at(to, row, 2 * pitch);
         wd_run<T, BATCH_WORD> run;
         wd_narrow_run(run, sum);
         if (whole) run.store(at);
@@ -156,7 +149,7 @@ template <class T> struct batch_taps {
     __device__ __forceinline__ void load(int row, T *raw) const
     {
 #pragma unroll
-        for (int t = 0; t < TAPS; ++t) raw[t] = *of_line(from[t], row, pitch);
+        for (int t = 0; t < TAPS; ++t) raw[t] = *line_at(from[t], row, pitch);
     }
 
     __device__ __forceinline__ float gather(const T *raw) const
@@ -194,7 +187,7 @@ template <class T> __device__ __forceinline__ void resample_batch_back(const res
             const float own = taps.gather(raw[2 * r]), below = taps.gather(raw[2 * r + 1]);
             const float sum = 0.5f * above + (row > 0 ? 1.0f : 0.5f) * own +
                               (row + 1 < a.high ? 0.5f : 1.0f) * below;
-            wd_narrow(*of_line(to, row, line * (uint32_t)sizeof(T)), sum);
+            wd_narrow(*line_at(to, row, line * (uint32_t)sizeof(T)), sum);
             above = below;
         }
 #pragma unroll

@@ -45,7 +45,7 @@ struct resample_ring_max_args {
     struct resample_places_args p;
     uint32_t rows;    /* of a walk */
     uint32_t walks;   /* of a block */
-    uint32_t units;   /* elements of a line of `out` */
+    uint32_t units;   /* elements of a line of `out`; straight from memory: of all images */
     uint32_t segment; /* of which a walk has */
     uint32_t ring;    /* lines of a ring */
     uint32_t pitch;   /* bytes of one */

@@ -51,12 +51,11 @@ template <class T, int V, int TAPS> struct ring_run {
 #pragma unroll
         for (int t = 0; t < TAPS; ++t) {
             const int tap = max(min(t, count - 1), 0);
-            // a weight of 0 would make NaN of what is infinite
+            // a weight of 0 would make NaN of what is infinite; shares are powers of two, so that nothing is rounded
             const int times = TAPS - max(count, 1) + 1;
-            const A share = times == 1   ? (A)1
-                            : times == 2 ? (A)(1.0 / 2)
-                            : times == 3 ? (A)(1.0 / 3)
-                                         : (A)(1.0 / 4);
+            const A share = times == 1                                             ? (A)1
+                            : times == 2 || (times == 3 && t == max(count, 1) - 1) ? (A)(1.0 / 2)
+                                                                                   : (A)(1.0 / 4);
             weight[t] = empty ? (A)0 : across.weight(a, 2, tap);
             if (t >= count - 1) weight[t] *= share;
             from[t] = reinterpret_cast<const unsigned char *>(
