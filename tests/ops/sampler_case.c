@@ -49,45 +49,76 @@ static double slope(double s, int i)
     return i == (int)floor(s) ? -1.0 : i == (int)floor(s) + 1 ? 1.0 : 0.0;
 }
 
-/* Visits the elements of the image that the grid's pixel sees, with their weights and slopes. */
+/* An element of the image that a pixel of the grid sees, with its weight and slopes. */
 struct sight {
     int h, w;
     double weight, by_x, by_y;
 };
 
-static int look(const struct spatial_call *c, const struct spatial_shape *s, int64_t pixel,
-                struct sight *sights)
+/* What a pixel of the grid sees; blur: how far its place may be off, in roundings of the compute type; lost: 0,
+ * or NaN where that coordinate of its place (0: column, 1: row) is not finite. */
+struct view {
+    struct sight sight[9];
+    int count;
+    double blur;
+    double lost[2];
+};
+
+static void look(const struct spatial_call *c, const struct spatial_shape *s, int64_t pixel,
+                 struct view *view)
 {
-    double sx = place(c->grid->value[c->skip + 2 * pixel], s->w);
-    double sy = place(c->grid->value[c->skip + 2 * pixel + 1], s->h);
-    int count = 0;
-    if (!(sx > -1 && sx < s->w && sy > -1 && sy < s->h)) return 0;
-    for (int h = 0; h < s->h; ++h) {
+    const double gx = c->grid->value[c->skip + 2 * pixel];
+    const double gy = c->grid->value[c->skip + 2 * pixel + 1];
+    const double sx = place(gx, s->w), sy = place(gy, s->h);
+    view->count = 0;
+    view->blur = isfinite(gx + gy) ? (fabs(gx) + 1) * s->w + (fabs(gy) + 1) * s->h : 0.0;
+    view->lost[0] = isfinite(sx) ? 0.0 : NAN;
+    view->lost[1] = isfinite(sy) ? 0.0 : NAN;
+    if (!(sx > -1 && sx < s->w && sy > -1 && sy < s->h)) return;
+    for (int h = (int)fmax(0.0, floor(sy) - 1); h < s->h && h <= sy + 1; ++h) {
         if (fabs(sy - h) > 1.0) continue;
-        for (int w = 0; w < s->w; ++w) {
+        for (int w = (int)fmax(0.0, floor(sx) - 1); w < s->w && w <= sx + 1; ++w) {
             struct sight see = {h, w, tent(sy, h) * tent(sx, w), slope(sx, w) * tent(sy, h),
                                 slope(sy, h) * tent(sx, w)};
             if (fabs(sx - w) > 1.0 || (see.weight == 0 && see.by_x == 0 && see.by_y == 0)) continue;
-            sights[count++] = see;
+            view->sight[view->count++] = see;
         }
     }
-    return count;
 }
 
-/* 0, or NaN where a coordinate of the pixel's place (0: column, 1: row) is not finite. */
-static double lost(const struct spatial_call *c, const struct spatial_shape *s, int64_t pixel,
-                   int coordinate)
+/* A row of the grid: the same for all channels. */
+static void look_along(const struct spatial_call *c, const struct spatial_shape *s, int n, int row,
+                       struct view *views)
 {
-    double t = place(c->grid->value[c->skip + 2 * pixel + coordinate], coordinate ? s->h : s->w);
-    return isfinite(t) ? 0.0 : NAN;
+    for (int q = 0; q < s->q; ++q) look(c, s, ((int64_t)n * s->p + row) * s->q + q, &views[q]);
 }
 
-/* How far a place may be off, in roundings of the compute type. */
-static double blur(const struct spatial_call *c, const struct spatial_shape *s, int64_t pixel)
+/* A row of elements in whole->value: the first, and how far apart they are. */
+struct row {
+    int64_t first, step;
+};
+
+static struct row row_of(const struct part *t, int n, int channel, int row)
 {
-    double gx = fabs(c->grid->value[c->skip + 2 * pixel]);
-    double gy = fabs(c->grid->value[c->skip + 2 * pixel + 1]);
-    return isfinite(gx + gy) ? (gx + 1) * s->w + (gy + 1) * s->h : 0.0;
+    const int at[8] = {n, channel, row, 0}, next[8] = {n, channel, row, 1};
+    const int64_t first = part_at(t, at);
+    return (struct row){first, part_at(t, next) - first};
+}
+
+/* An image of one channel, likewise. */
+struct plane {
+    int64_t first, down, right;
+};
+
+static struct plane plane_of(const struct part *t, int n, int channel)
+{
+    const struct row top = row_of(t, n, channel, 0);
+    return (struct plane){top.first, row_of(t, n, channel, 1).first - top.first, top.step};
+}
+
+static int64_t in_plane(const struct plane *p, const struct sight *sight)
+{
+    return p->first + sight->h * p->down + sight->w * p->right;
 }
 
 /* A factor of 0 means that what it stands before does not count. */
@@ -100,83 +131,102 @@ static void check_forward(const struct spatial_call *c, const struct spatial_sha
                           double *before)
 {
     double *magnitude = calloc((size_t)c->y->whole->count, sizeof *magnitude);
-    for (int64_t i = 0; i < c->y->count; ++i) {
-        struct sight sights[9];
-        int at[8];
-        int64_t index, pixel;
-        int count;
-        double sum = 0, size = 0;
-        part_coordinates(c->y, i, at);
-        index = part_at(c->y, at);
-        pixel = ((int64_t)at[0] * s->p + at[2]) * s->q + at[3];
-        count = look(c, s, pixel, sights);
-        for (int k = 0; k < count; ++k) {
-            int from[8] = {at[0], at[1], sights[k].h, sights[k].w};
-            double x = c->x->whole->value[part_at(c->x, from)];
-            sum += x * sights[k].weight;
-            size += fabs(x) * (1 + blur(c, s, pixel));
+    struct view *views = malloc((size_t)s->q * sizeof *views);
+    for (int i = 0; i < s->n * s->p * s->c; ++i) {
+        const int n = i / s->c / s->p, p = i / s->c % s->p;
+        const struct plane from = plane_of(c->x, n, i % s->c);
+        const struct row row = row_of(c->y, n, i % s->c, p);
+        if (i % s->c == 0) look_along(c, s, n, p, views);
+        for (int q = 0; q < s->q; ++q) {
+            const struct view *view = &views[q];
+            const int64_t index = row.first + q * row.step;
+            double sum = 0, size = 0;
+            for (int k = 0; k < view->count; ++k) {
+                double x = c->x->whole->value[in_plane(&from, &view->sight[k])];
+                sum += x * view->sight[k].weight;
+                size += fabs(x) * (1 + view->blur);
+            }
+            sum += view->lost[0] + view->lost[1];
+            before[index] = blended(c->alpha, sum, c->beta, before[index]);
+            magnitude[index] = fabs(c->alpha) * size + fabs(before[index]);
+            if (isnan(magnitude[index])) magnitude[index] = 0;
         }
-        sum += lost(c, s, pixel, 0) + lost(c, s, pixel, 1);
-        before[index] = blended(c->alpha, sum, c->beta, before[index]);
-        magnitude[index] = fabs(c->alpha) * size + fabs(before[index]);
-        if (isnan(magnitude[index])) magnitude[index] = 0;
     }
     check_values("y", c->y->whole, before, NULL, magnitude,
                  spatial_compute_type(c->y->whole->dtype));
+    free(views);
     free(magnitude);
+}
+
+/* What a call's gradients are before they are blended, and how large what they were summed of. */
+struct gradients {
+    double *dx, *dx_size;
+    double *grid, *grid_size;
+};
+
+/* One channel of a row of the grid; image: 2 * s->q of dgrid's elements. */
+static void add_row(const struct spatial_call *c, const struct spatial_shape *s,
+                    const struct view *views, int n, int channel, int p, const struct gradients *to)
+{
+    const struct plane from = plane_of(c->x, n, channel), into = plane_of(c->dx, n, channel);
+    const struct row row = row_of(c->dy, n, channel, p);
+    const int64_t first = c->skip + ((int64_t)n * s->p + p) * s->q * 2;
+    for (int q = 0; q < s->q; ++q) {
+        const struct view *view = &views[q];
+        const double dy = c->dy->whole->value[row.first + q * row.step];
+        const double factor_x = dy * (s->w - 1) / 2.0, factor_y = dy * (s->h - 1) / 2.0;
+        double *grid = to->grid + first + 2 * q, *grid_size = to->grid_size + first + 2 * q;
+        grid[0] += view->lost[1];
+        grid[1] += view->lost[0];
+        for (int k = 0; k < view->count; ++k) {
+            const struct sight *sight = &view->sight[k];
+            const double x = c->x->whole->value[in_plane(&from, sight)];
+            const int64_t index = in_plane(&into, sight);
+            to->dx[index] += dy * sight->weight;
+            to->dx_size[index] += fabs(dy) * (1 + view->blur);
+            grid[0] += factor_x * x * sight->by_x;
+            grid[1] += factor_y * x * sight->by_y;
+            grid_size[0] += fabs(factor_x * x) * (1 + view->blur);
+            grid_size[1] += fabs(factor_y * x) * (1 + view->blur);
+        }
+    }
 }
 
 static void check_backward(const struct spatial_call *c, const struct spatial_shape *s, double *dx,
                            double *dgrid)
 {
-    size_t images = (size_t)c->dx->whole->count;
-    size_t places = (size_t)c->dgrid->count;
-    double *sum = calloc(images, sizeof *sum), *size = calloc(images, sizeof *size);
-    double *grid_sums = calloc(places, sizeof *sum), *grid_sizes = calloc(places, sizeof *size);
-    double *grid_sum = grid_sums + c->skip, *grid_size = grid_sizes + c->skip;
-    for (int64_t i = 0; i < c->dy->count; ++i) {
-        struct sight sights[9];
-        int at[8];
-        int64_t pixel;
-        int count;
-        double dy;
-        part_coordinates(c->dy, i, at);
-        dy = c->dy->whole->value[part_at(c->dy, at)];
-        pixel = ((int64_t)at[0] * s->p + at[2]) * s->q + at[3];
-        count = look(c, s, pixel, sights);
-        grid_sum[2 * pixel] += lost(c, s, pixel, 1);
-        grid_sum[2 * pixel + 1] += lost(c, s, pixel, 0);
-        for (int k = 0; k < count; ++k) {
-            int to[8] = {at[0], at[1], sights[k].h, sights[k].w};
-            int64_t index = part_at(c->x, to);
-            double x = c->x->whole->value[index];
-            double factor_x = dy * (s->w - 1) / 2.0, factor_y = dy * (s->h - 1) / 2.0;
-            index = part_at(c->dx, to);
-            sum[index] += dy * sights[k].weight;
-            size[index] += fabs(dy) * (1 + blur(c, s, pixel));
-            grid_sum[2 * pixel] += factor_x * x * sights[k].by_x;
-            grid_sum[2 * pixel + 1] += factor_y * x * sights[k].by_y;
-            grid_size[2 * pixel] += fabs(factor_x * x) * (1 + blur(c, s, pixel));
-            grid_size[2 * pixel + 1] += fabs(factor_y * x) * (1 + blur(c, s, pixel));
+    const size_t images = (size_t)c->dx->whole->count, places = (size_t)c->dgrid->count;
+    const struct gradients to = {calloc(images, sizeof *to.dx), calloc(images, sizeof *to.dx_size),
+                                 calloc(places, sizeof *to.grid),
+                                 calloc(places, sizeof *to.grid_size)};
+    struct view *views = malloc((size_t)s->q * sizeof *views);
+    for (int i = 0; i < s->n * s->p * s->c; ++i) {
+        const int n = i / s->c / s->p, p = i / s->c % s->p;
+        if (i % s->c == 0) look_along(c, s, n, p, views);
+        add_row(c, s, views, n, i % s->c, p, &to);
+    }
+    for (int i = 0; i < s->n * s->c * s->h; ++i) {
+        const struct row row = row_of(c->dx, i / s->h / s->c, i / s->h % s->c, i % s->h);
+        for (int w = 0; w < s->w; ++w) {
+            const int64_t index = row.first + w * row.step;
+            dx[index] = c->alpha * to.dx[index] + (c->beta != 0 ? c->beta * dx[index] : 0.0);
+            to.dx_size[index] = fabs(c->alpha) * to.dx_size[index] + fabs(dx[index]);
         }
     }
-    for (int64_t i = 0; i < c->dx->count; ++i) {
-        int64_t index = part_index(c->dx, i);
-        dx[index] = c->alpha * sum[index] + (c->beta != 0 ? c->beta * dx[index] : 0.0);
-        size[index] = fabs(c->alpha) * size[index] + fabs(dx[index]);
-    }
     for (size_t i = (size_t)c->skip; i < places; ++i) {
-        dgrid[i] = blended(c->alpha_grid, grid_sums[i], c->beta_grid, dgrid[i]);
-        grid_sizes[i] = fabs(c->alpha_grid) * grid_sizes[i] + fabs(dgrid[i]);
-        if (isnan(grid_sizes[i])) grid_sizes[i] = 0;
+        dgrid[i] = blended(c->alpha_grid, to.grid[i], c->beta_grid, dgrid[i]);
+        to.grid_size[i] = fabs(c->alpha_grid) * to.grid_size[i] + fabs(dgrid[i]);
+        if (isnan(to.grid_size[i])) to.grid_size[i] = 0;
     }
-    check_values("dx", c->dx->whole, dx, NULL, size, spatial_compute_type(c->dx->whole->dtype));
-    check_values("dgrid", c->dgrid, dgrid, NULL, grid_sizes,
+    check_values("dx", c->dx->whole, dx, NULL, to.dx_size,
                  spatial_compute_type(c->dx->whole->dtype));
-    free(sum);
-    free(size);
-    free(grid_sums);
-    free(grid_sizes);
+    check_values("dgrid", c->dgrid, dgrid, NULL, to.grid_size,
+                 spatial_compute_type(c->dx->whole->dtype));
+    free(views);
+    free(to.dx);
+    free(to.dx_size);
+    free(to.grid);
+    free(to.grid_size);
 }
 
 /* Well within a cell, so that rounding does not take it to the next; or at a corner exactly. */
