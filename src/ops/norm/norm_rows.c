@@ -105,9 +105,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-/* Forward rows that nobody walks down: each has its threads, which end with it. Of two bytes an
- * element, where there are bulk copies, the longer ones are faster by blocks that stay: layer norm 13104x10240 146 us for 151, RMS norm 144 for 139, 8192x16384 144 for 168
- * and 140 for 152 (H200). */
+/* Forward rows that nobody walks down: each has its threads, which end with it. Of two bytes an element, where there are
+ * bulk copies, the longer ones are faster by blocks that stay (H200, us): layer norm 13104x10240 146 for 151, 8192x16384,
+ * since pairs draw, 136 for 168; RMS norm 13104x10240 144 for 139, so that it is not, 8192x16384 132 for 152. */
 static bool is_plain(const struct wd_norm_rows *s, const struct wd_problem *problem, bool edges)
 {
     int64_t bytes = wd_norm_bytes(wd_norm_tensor(problem, 0));
