@@ -156,6 +156,14 @@ static void gpu_shapes(void)
         }
         skip_case(0, rows, length - 8, 1, 0, true, 0.0);
     }
+    /* columns of 16 bits that begin anywhere, by words: several blocks, one, and channels of even lengths */
+    for (int type = 2; type < 4; ++type) {
+        shape_case(type % 3, 1, 14, 1023, 301, type);
+        shape_case((type + 1) % 3, 1, 27, 600, 251, type);
+        shape_case((type + 2) % 3, 1, 250, 96, 189, type);
+        skip_case(1, 60, 350, 190, type, true, 0.0);
+        skip_case(1, 61, 349, 191, type, true, 0.0);
+    }
     /* rings of rows: in step with the boundaries, and apart and blended. They take nothing smaller, and
      * to the CPU it would be more of the same. */
     if (harness_on_gpu) {
@@ -214,6 +222,8 @@ static const char *const kernels[] = {
     "wd_softmax_columns_one_f64",
     "wd_softmax_columns_long",
     "wd_softmax_columns_long_f64",
+    "wd_softmax_columns_pairs_f16",
+    "wd_softmax_columns_pairs_bf16",
     "wd_softmax_columns_wide8",
     "wd_softmax_columns_word32",
     "wd_softmax_columns_odd32",

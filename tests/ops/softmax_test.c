@@ -67,48 +67,81 @@ static void in_place_case(int algorithm, int mode, int channels)
 }
 
 /* Rows with values that break a careless softmax; what is due is written out. */
-static void special_case(int algorithm, int type, int copies)
+/* Rows of four elements, each many times over. */
+static const double special_rows[][4] = {
+    {-INFINITY, 0.0, 0.0, -INFINITY}, /* half, half */
+    {-INFINITY, -INFINITY, -INFINITY, -INFINITY},
+    {NAN, 0.0, 1.0, 2.0},
+    {INFINITY, 0.0, 1.0, 2.0},
+    {30000.0, 30000.0, -30000.0, -30000.0},
+    {-30000.0, -30000.0, -30000.0, -30000.0},
+    {0.0, -200.0, -200.0, -200.0},
+};
+enum { SPECIAL_ROWS = sizeof special_rows / sizeof special_rows[0] };
+
+/* Judges what became of element `element` of a row of so many copies. */
+static void judge_special(const struct softmax_call *c, int type, int64_t i, int row, int element,
+                          int copies)
 {
-    static const double rows[][4] = {
-        {-INFINITY, 0.0, 0.0, -INFINITY}, /* half, half */
-        {-INFINITY, -INFINITY, -INFINITY, -INFINITY},
-        {NAN, 0.0, 1.0, 2.0},
-        {INFINITY, 0.0, 1.0, 2.0},
-        {30000.0, 30000.0, -30000.0, -30000.0},
-        {-30000.0, -30000.0, -30000.0, -30000.0},
-        {0.0, -200.0, -200.0, -200.0},
-    };
     static const double due[][4] = {
         {0.0, 0.5, 0.5, 0.0}, {NAN, NAN, NAN, NAN},     {NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN},
         {0.5, 0.5, 0.0, 0.0}, {0.25, 0.25, 0.25, 0.25}, {1.0, 0.0, 0.0, 0.0},
     };
-    enum { ROWS = sizeof rows / sizeof rows[0] };
+    double want = due[row][element] / copies;
+    double got = c->y->whole->value[i];
+    double slack;
+    if (c->algorithm == CUDNN_SOFTMAX_LOG) {
+        /* the logarithm of a vanishing probability is not minus infinity */
+        if (row == 4 && want == 0.0) want = -60000.0 - log(2.0 * copies);
+        else if (row == 6 && want == 0.0) want = -200.0 - log(copies);
+        else want = log(want);
+    }
+    slack = 4.0 * tensor_epsilon(softmax_types[type]) * fabs(want) + 1e-5;
+    if (isnan(want) ? isnan(got) : got == want || fabs(got - want) <= slack) return;
+    case_fail("y[%d][%d] is %g, due is %g", row, element, got, want);
+}
+
+static void special_case(int algorithm, int type, int copies)
+{
     struct softmax_call c = {(cudnnSoftmaxAlgorithm_t)algorithm, CUDNN_SOFTMAX_MODE_INSTANCE,
                              .alpha = 1.0};
-    int dim[3] = {ROWS, 4, copies}; /* copies: long rows become reductions */
+    int dim[3] = {SPECIAL_ROWS, 4, copies}; /* copies: long rows become reductions */
     if (!case_begin("softmax/special/algo%d/%s/%d", algorithm, softmax_type_name[type], copies))
         return;
     c.x = part_input(softmax_types[type], 3, dim, LAYOUT_NCHW, NULL, 0.0, 0.0);
     c.y = part_output(softmax_types[type], 3, dim, LAYOUT_NCHW, NULL, true);
     for (int64_t i = 0; i < c.x->count; ++i) {
-        c.x->whole->value[i] = rows[i / (4 * copies)][i / copies % 4];
+        c.x->whole->value[i] = special_rows[i / (4 * copies)][i / copies % 4];
     }
     tensor_write(c.x->whole);
     if (run_call(softmax_forward, &c) && harness_values) {
         for (int64_t i = 0; i < c.y->count; ++i) {
-            int row = (int)(i / (4 * copies));
-            double want = due[row][i / copies % 4] / copies;
-            double got = c.y->whole->value[i];
-            double slack;
-            if (algorithm == CUDNN_SOFTMAX_LOG) {
-                /* the logarithm of a vanishing probability is not minus infinity */
-                if (row == 4 && want == 0.0) want = -60000.0 - log(2.0 * copies);
-                else if (row == 6 && want == 0.0) want = -200.0 - log(copies);
-                else want = log(want);
-            }
-            slack = 4.0 * tensor_epsilon(softmax_types[type]) * fabs(want) + 1e-5;
-            if (isnan(want) ? isnan(got) : got == want || fabs(got - want) <= slack) continue;
-            case_fail("y[%d][%lld] is %g, due is %g", row, (long long)(i / copies % 4), got, want);
+            judge_special(&c, type, i, (int)(i / (4 * copies)), (int)(i / copies % 4), copies);
+        }
+    }
+    parts_free();
+    case_end();
+}
+
+/* The same as columns, of so many neighbours that engines have words of two. */
+static void special_columns(int algorithm, int type)
+{
+    enum { COPIES = 24, CHANNELS = 4 * COPIES, WIDTH = 189 };
+    struct softmax_call c = {(cudnnSoftmaxAlgorithm_t)algorithm, CUDNN_SOFTMAX_MODE_CHANNEL,
+                             .alpha = 1.0};
+    int dim[3] = {harness_on_gpu ? 180 : 3, CHANNELS, WIDTH};
+    if (!case_begin("softmax/special/algo%d/%s/columns", algorithm, softmax_type_name[type]))
+        return;
+    c.x = part_input(softmax_types[type], 3, dim, LAYOUT_NCHW, NULL, 0.0, 0.0);
+    c.y = part_output(softmax_types[type], 3, dim, LAYOUT_NCHW, NULL, true);
+    for (int64_t i = 0; i < c.x->count; ++i) {
+        c.x->whole->value[i] = special_rows[i % WIDTH % SPECIAL_ROWS][i / WIDTH % 4];
+    }
+    tensor_write(c.x->whole);
+    if (run_call(softmax_forward, &c) && harness_values) {
+        for (int64_t i = 0; i < c.y->count; ++i) {
+            judge_special(&c, type, i, (int)(i % WIDTH % SPECIAL_ROWS), (int)(i / WIDTH % 4),
+                          COPIES);
         }
     }
     parts_free();
@@ -180,6 +213,7 @@ int main(int argc, char **argv)
         for (int type = 0; type < 4; ++type) {
             special_case(algorithm, type, 1);
             special_case(algorithm, type, 100);
+            if (type > 1) special_columns(algorithm, type);
         }
     }
     return harness_finish();

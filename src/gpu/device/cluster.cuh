@@ -16,6 +16,26 @@ static __device__ __forceinline__ void wd_cluster_arrive(void)
 #endif
 }
 
+// The same where what others read was written by the block's first warp, or before a barrier of the block: the
+// other warps need not wait for memory too, of which a release is a barrier for all of it. Blocks of one
+// dimension.
+static __device__ __forceinline__ void wd_cluster_arrive_first(void)
+{
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x < 32) asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+    else asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+#endif
+}
+
+// After a block's last reading of others' shared memory: what it has read has come by then, and it has
+// written nothing that the others wait for.
+static __device__ __forceinline__ void wd_cluster_arrive_done(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+#endif
+}
+
 static __device__ __forceinline__ void wd_cluster_wait(void)
 {
 #if __CUDA_ARCH__ >= 900

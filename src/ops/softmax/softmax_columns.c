@@ -22,6 +22,9 @@ enum {
     HELD_CHANNELS = 32,   /* at most */
     RUN = 4,              /* positions of a thread, where there are several */
     HELD_FILL = 64,       /* such threads that a processor must have for them to pay */
+    PAIR_POSITIONS = 63,  /* of a warp's words, wherever a channel begins */
+    PAIR_ROWS = SOFTMAX_COLUMN_THREADS / SOFTMAX_WARP, /* warps of a block that has such words */
+    PAIR_FILL = 16, /* such warps that a processor must have for them to pay */
 };
 
 /* The kernels of a direction. There may be no packed ones, fp16 and bf16, and no word32. */
@@ -198,6 +201,39 @@ static int held_kernel(const struct direction *d, const struct wd_softmax_shape 
     return kernel;
 }
 
+/* By words of two positions, forward; *fits is false where threads would idle: where planes are little more
+ * than tiles of a warp's words, or tiles are few. */
+static cudnnStatus_t emit_pairs(const struct wd_softmax_shape *s, struct wd_queue *queue,
+                                struct softmax_vector_args *a, bool *fits)
+{
+    const int64_t most = wd_softmax_gpu_cluster(queue->device);
+    int64_t tiles = wd_ceil_div(s->inner, PAIR_POSITIONS); /* of a plane */
+    int64_t width = wd_ceil_div(s->inner, tiles);
+    int64_t cluster = 1;
+    int64_t down;
+    int64_t shared;
+    while (cluster < most && wd_ceil_div(s->length, cluster) > PAIR_ROWS * SOFTMAX_PAIR_CHANNELS) {
+        cluster *= 2;
+    }
+    down = wd_ceil_div(wd_ceil_div(s->length, cluster), SOFTMAX_PAIR_CHANNELS);
+    down = wd_softmax_multiple_up(down, 2);
+    *fits =
+        down <= PAIR_ROWS && width * 4 >= PAIR_POSITIONS * 3 &&
+        s->length * 4 >= cluster * down * SOFTMAX_PAIR_CHANNELS * 3 &&
+        s->outer * tiles * cluster * down >= PAIR_FILL * (int64_t)queue->device->multiprocessors;
+    if (!*fits) return CUDNN_STATUS_SUCCESS;
+    a->runs = wd_ceil_div(s->length, cluster);
+    a->segments = (uint32_t)tiles;
+    a->by_inner = wd_fastdiv_of((uint32_t)tiles);
+    a->lanes = (uint32_t)width;
+    wd_softmax_set_cluster(a, cluster);
+    shared = (down + 1 + (cluster > 1)) * (PAIR_POSITIONS + 2) * s->pair;
+    return wd_emit_cluster_kernel(
+        queue, &kernel_rows[KERNEL_softmax_columns_pairs_f16 + (s->type == TYPE_BF16)],
+        s->outer * tiles * cluster, (uint32_t)(down * WARP), (uint32_t)cluster, (uint32_t)shared,
+        a);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct direction *d = wd_softmax_gpu_inputs(&call->problem) > 1 ? &backward : &forward;
@@ -217,6 +253,13 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         set_positions(&a, &s, s.outer * s.inner + HELD_THREADS * positions);
         return wd_emit_kernel(queue, &kernel_rows[kernel],
                               wd_ceil_div(a.rows, HELD_THREADS * positions), HELD_THREADS, 0, &a);
+    }
+    if (d == &forward && s.bytes == 2 && a.plain &&
+        (at_once < RUN * s.bytes || s.inner % RUN != 0) &&
+        ((uintptr_t)a.x ^ (uintptr_t)a.y) % 4 == 0) {
+        bool fits;
+        WD_TRY(emit_pairs(&s, queue, &a, &fits));
+        if (fits) return CUDNN_STATUS_SUCCESS;
     }
     return emit_tiles(d, &s, at_once, queue, &a);
 }

@@ -2,6 +2,7 @@
 //
 // Softmax over columns: the channels of a position are `inner` elements apart. See softmax_columns.c.
 #include "ops/softmax/softmax_columns_held.cuh"
+#include "ops/softmax/softmax_columns_pairs.cuh"
 
 namespace {
 
@@ -56,24 +57,6 @@ template <int V> __device__ __forceinline__ column_place column_at(const softmax
     return p;
 }
 
-// The totals of `width` positions, of which `fetch(place, part)` has those of each of `parts`, up to 16: a few
-// lanes have a position's.
-template <class A, class FETCH>
-__device__ __forceinline__ void join_parts(uint32_t width, uint32_t parts, totals<A> *to,
-                                           FETCH fetch)
-{
-    uint32_t bits = 0;
-    while (1u << bits < parts) ++bits;
-#pragma unroll 1
-    for (uint32_t t = threadIdx.x; t - threadIdx.x % 32 < width << bits; t += blockDim.x) {
-        const uint32_t place = t >> bits, part = t & ((1u << bits) - 1);
-        totals<A> one = {lowest<A>(), 0};
-        if (place < width && part < parts) one = fetch(place, part);
-        one = join_lanes(one, 1u << bits);
-        if (place < width && part == 0) to[place] = one;
-    }
-}
-
 // Joins what the threads have of each position, over the block and its cluster. All threads come;
 // those of a cluster wait for it once more at their end.
 template <int V, class A>
@@ -88,7 +71,7 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     WD_DYNAMIC_SHARED(unsigned char, shared);
     totals<A> *part = reinterpret_cast<totals<A> *>(shared);
     totals<A> *block = part + slices * pitch;
-    totals<A> *source = block;
+    const totals<A> *source;
     if (by_warp) {
         A max[V];
 #pragma unroll
@@ -120,21 +103,7 @@ __device__ __forceinline__ void join_columns(const softmax_vector_args &a, const
     __syncthreads();
     join_parts(width, slices, block,
                [&](uint32_t place, uint32_t s) { return part[s * pitch + place]; });
-    if (a.cluster == 1) {
-        __syncthreads();
-    } else {
-        source = block + width;
-        wd_cluster_arrive();
-        wd_cluster_wait();
-        join_parts(width, a.cluster, source, [&](uint32_t place, uint32_t rank) -> totals<A> {
-            if constexpr (sizeof(A) == 4) return wd_of_cluster(&block[place], rank);
-            else
-                return {wd_of_cluster(&block[place].max, rank),
-                        wd_of_cluster(&block[place].sum, rank)};
-        });
-        wd_cluster_arrive();
-        __syncthreads();
-    }
+    source = join_blocks(width, a.cluster, block);
 #pragma unroll
     for (int j = 0; j < V; ++j) mine[j] = source[p.across * V + j];
 }

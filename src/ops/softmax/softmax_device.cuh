@@ -139,11 +139,11 @@ __device__ __forceinline__ totals<A> join_cluster(const totals<A> &mine, uint32_
     const uint32_t lane = threadIdx.x % 32;
     totals<A> all = {lowest<A>(), (A)0};
     if (threadIdx.x == 0) own = mine;
-    wd_cluster_arrive();
+    wd_cluster_arrive_first();
     wd_cluster_wait();
     if (lane < cluster) all = {wd_of_cluster(&own.max, lane), wd_of_cluster(&own.sum, lane)};
     all = join_lanes(all, 32);
-    wd_cluster_arrive();
+    wd_cluster_arrive_done();
     return all;
 }
 

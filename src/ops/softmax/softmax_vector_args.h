@@ -9,6 +9,8 @@
  *   columns  a block has `across` runs of positions side by side, by `down` threads that share the
  *            channels of each; the blocks of a cluster share them too; or a thread has all channels
  *            of its positions
+ *   pairs    columns of 16 bits by words: an [outer] has `segments` tiles of `lanes` positions, a
+ *            channel of which is a warp's; `by_inner` divides by `segments`
  *
  * Forward a row has a maximum and a sum of exponentials, backward a sum alone. */
 #ifndef WD_OPS_SOFTMAX_VECTOR_ARGS_H
@@ -23,6 +25,7 @@ enum {
     SOFTMAX_COLUMN_THREADS = 512,  /* of a block of columns, at most */
     SOFTMAX_LONG_THREADS = 256,    /* of a block that has a segment of a row */
     SOFTMAX_LONG_RUNS = 4,         /* runs that such a thread loads at once */
+    SOFTMAX_PAIR_CHANNELS = 32,    /* channels of a thread that has words of two positions */
     SOFTMAX_COLUMNS_LONG_RUNS = 4, /* elements that a thread of long columns loads at once */
 };
 

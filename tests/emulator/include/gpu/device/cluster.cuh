@@ -9,6 +9,16 @@ static inline void wd_cluster_arrive(void)
     emulator_cluster_arrive();
 }
 
+static inline void wd_cluster_arrive_first(void)
+{
+    emulator_cluster_arrive();
+}
+
+static inline void wd_cluster_arrive_done(void)
+{
+    emulator_cluster_arrive();
+}
+
 static inline void wd_cluster_wait(void)
 {
     emulator_cluster_wait();
