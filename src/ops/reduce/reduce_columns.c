@@ -22,6 +22,7 @@ enum {
     JOINED_MIN = 1 << 16,  /* elements of x that pay for it */
     FINISH_ROWS = 4,       /* states of a thread, twice at most */
     BLOCKS_A_PROCESSOR = 4,
+    PLACES = 1 << 16, /* rows that go into a number with what is picked */
 };
 
 /* How x is walked. */
@@ -136,6 +137,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.joined = t.joined;
     a.by_run = wd_fastdiv_of((uint32_t)(t.joined ? t.positions : s.k2 / t.elements));
     a.by_r1 = wd_fastdiv_of((uint32_t)(t.joined ? t.rows : s.r1));
+    /* rows that follow one another, and that 16 bits count */
+    if (kernel == KERNEL_reduce_columns_one_pick_16 && s.r1 >= t.rows && t.rows <= PLACES &&
+        !t.joined && a.counted == 0) {
+        kernel = KERNEL_reduce_columns_places_16;
+    }
     WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[kernel], t.tiles * t.cut.segments,
                                   REDUCE_THREADS, (uint32_t)t.cut.cluster,
                                   wd_reduce_gpu_shared(&s, REDUCE_THREADS, t.across, t.elements),

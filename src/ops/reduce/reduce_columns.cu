@@ -144,14 +144,23 @@ __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_ar
                                                           uint32_t down)
 {
     constexpr int ROWS = 16;
+    const uint32_t first_row = row;
     int32_t best = INT32_MIN;
     // Two rows make a word, of which the order is found at once. Where all of them are there, rows are counted
-    // within the turn, and the turn's first greatest is found before it meets the others'.
+    // within the turn, and the turn's first greatest is found before it meets the others'. The last turn
+    // ends with the last row: what it has looked at before changes nothing.
     const char *at = reinterpret_cast<const char *>(from + (uint64_t)row * a.pitch);
     const int64_t step = (int64_t)((uint64_t)down * a.pitch * sizeof(T));
-    for (; row + (ROWS - 1) * down < end; row += ROWS * down) {
+    while (row < end) {
         uint16_t bits[ROWS];
         int32_t most = INT32_MIN;
+        if (row + (ROWS - 1) * down >= end) {
+            if (row == first_row) break;
+            // what is left is few rows, and `down` the block's threads by the lanes
+            const uint32_t back = ROWS - 1 - ((end - 1 - row) << a.lane_bits) / REDUCE_THREADS;
+            row -= back * down;
+            at -= back * step;
+        }
 #pragma unroll
         for (int i = 0; i < ROWS; ++i, at += step)
             bits[i] = *reinterpret_cast<const uint16_t *>(at);
@@ -163,6 +172,7 @@ __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_ar
         }
         const uint32_t first = row + (ROWS - 1 - ((uint32_t)most & (ROWS - 1))) * down;
         best = max(best, (int32_t)(((uint32_t)most & 0xffff0000u) | (0xffffu - first)));
+        row += ROWS * down;
     }
     // the last row stands in for those behind it
     for (; row < end; row += ROWS * down) {
@@ -184,11 +194,34 @@ __device__ __forceinline__ state<PICK, float> pick_column(const reduce_vector_ar
     return picked(a, best);
 }
 
+// Outputs of which pick_column finds what is picked, one a thread.
+template <class T> __device__ void reduce_places(const reduce_vector_args &a)
+{
+    const uint32_t tile = a.segments == 1 ? blockIdx.x : blockIdx.x / a.segments;
+    const uint32_t segment = blockIdx.x - tile * a.segments;
+    const uint32_t down = blockDim.x >> a.lane_bits;
+    const uint32_t position = tile * a.lanes + (threadIdx.x & (a.lanes - 1));
+    const uint32_t k01 = wd_fastdiv_quotient(position, a.by_run);
+    const uint32_t k0 = wd_fastdiv_quotient(k01, a.by_k1);
+    const T *from = static_cast<const T *>(a.x) + k0 * a.slice +
+                    (k01 - k0 * a.by_k1.divisor) * a.line + (position - k01 * a.by_run.divisor);
+    const uint32_t row = segment * a.per_segment + (threadIdx.x >> a.lane_bits);
+    const uint32_t end = position < a.positions ? min((segment + 1) * a.per_segment, a.units) : 0;
+    wd_wait_for_previous();
+    state<PICK, float> one[1] = {a.bfloat ? pick_column<true>(a, from, row, end, down)
+                                          : pick_column<false>(a, from, row, end, down)};
+    if (down == 1 && a.segments == 1) {
+        if (position < a.positions) put<PICK, float>(a, position, one[0]);
+        return;
+    }
+    conclude<PICK, float, 1>(a, one, a.lanes, tile * a.lanes, segment);
+}
+
 // V outputs a thread: a run, or one.
 template <int OP, class T, int V> __device__ void reduce_columns(const reduce_vector_args &a)
 {
     using A = acc<T>;
-    // what is picked of two bytes goes by pick_column where there is much
+    // what is picked of two bytes goes by reduce_places where there is much
     constexpr int ROWS = V == 1 && OP == PICK && sizeof(T) == 2 ? 4
                          : V == 1                               ? 32 / (int)sizeof(T)
                                                                 : 4;
@@ -214,15 +247,6 @@ template <int OP, class T, int V> __device__ void reduce_columns(const reduce_ve
     const uint32_t first_whole = a.joined ? 1 : 0;
     const uint32_t end_whole = !follow ? 0 : a.joined ? min(end, max(a.units, 2u) - 2) : end;
     const int64_t step = (int64_t)((uint64_t)down * a.pitch);
-    if constexpr (OP == PICK && sizeof(T) == 2 && V == 1) {
-        if (follow && a.units <= 0x10000 && !a.joined && !a.counted) {
-            wd_wait_for_previous();
-            state<PICK, A> one[1] = {a.bfloat ? pick_column<true>(a, x + base, row, end, down)
-                                              : pick_column<false>(a, x + base, row, end, down)};
-            conclude<OP, A, 1>(a, one, a.lanes, tile * a.lanes, segment);
-            return;
-        }
-    }
     columns<OP, A, V> sum;
     sum.begin(a, row < end ? row : INT32_MAX);
     wd_wait_for_previous();
@@ -340,6 +364,6 @@ template <int OP, class A> __device__ void reduce_finish(const reduce_vector_arg
 // What is picked, and products of fp64, spill otherwise.
 // Sums would not have all rows under way.
 #define WD_KERNELS_BOUNDS(threads, registers)                                                      \
-    threads, (registers) == 80 ? 3 : (registers) == 112 ? 2 : 0
+    threads, (registers) == 40 ? 6 : (registers) == 80 ? 3 : (registers) == 112 ? 2 : 0
 #define WD_KERNELS_ROWS "ops/reduce/reduce_columns_kernels.def"
 #include "ops/kernels_device.inc"

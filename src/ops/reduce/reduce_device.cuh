@@ -12,6 +12,7 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/math.cuh"
 #include "gpu/device/shared.cuh"
+#include "gpu/device/signs.cuh"
 #include "gpu/device/vector.cuh"
 #include "ops/reduce/reduce_vector_args.h"
 
@@ -199,7 +200,7 @@ __device__ __forceinline__ uint32_t ordered(const reduce_vector_args &a, uint32_
     const uint32_t keep = a.keep >> 16 | (a.keep & 0xffff0000u), flip = a.flip >> 16 | a.flip;
     two = (two & keep) ^ flip;
     two = BFLOAT ? wd_plus_zero_bf16(two) : wd_plus_zero_f16(two);
-    two ^= (two >> 15 & 0x00010001u) * 0x7fffu;
+    two ^= wd_signs<0xbb99>(two, 0) & 0x7fff7fffu;
     // NaN, the greatest, becomes the least
     return a.propagate ? two : two + 0x00010001u;
 }

@@ -185,24 +185,41 @@ template <int OP, class T> __device__ void reduce_rows(const reduce_vector_args 
 
 // The greatest of a row of elements of two bytes, in words of which the first and the last may be half
 // a neighbour's.
-template <class T>
+template <bool BFLOAT, class T>
 __device__ __forceinline__ state<PICK, float> pick_row(const reduce_vector_args &a, const T *row,
                                                        uint32_t n, uint32_t lane)
 {
+    constexpr int WORDS = 4;
     const uint32_t odd = (uint32_t)(reinterpret_cast<uintptr_t>(row) / 2 & 1);
     const uint32_t *in = reinterpret_cast<const uint32_t *>(row - odd);
     const uint32_t whole = (odd + n) / 2; // behind the last word that is all the row's
     int32_t best = INT32_MIN;
-#pragma unroll 4
-    for (uint32_t k = odd + lane; k < whole; k += a.lanes) {
-        const uint32_t two = ordered(a, in[k]), place = 0xffff + odd - 2 * k;
+    uint32_t k = odd + lane;
+    // several words at once, whose elements are counted among themselves, so that places are constants
+#pragma unroll 1
+    for (; k + (WORDS - 1) * a.lanes < whole; k += WORDS * a.lanes) {
+        int32_t most = INT32_MIN;
+#pragma unroll
+        for (int i = 0; i < WORDS; ++i) {
+            const uint32_t two = ordered<BFLOAT>(a, in[k + i * a.lanes]);
+            most = max(most, (int32_t)(two << 16 | (uint32_t)(2 * (WORDS - i) - 1)));
+            most = max(most, (int32_t)((two & 0xffff0000u) | (uint32_t)(2 * (WORDS - i) - 2)));
+        }
+        const uint32_t element = 2 * WORDS - 1 - ((uint32_t)most & (2 * WORDS - 1));
+        const uint32_t place = 2 * (k + element / 2 * a.lanes) + element % 2 - odd;
+        best = max(best, (int32_t)(((uint32_t)most & 0xffff0000u) | (0xffff - place)));
+    }
+#pragma unroll 1
+    for (; k < whole; k += a.lanes) {
+        const uint32_t two = ordered<BFLOAT>(a, in[k]), place = 0xffff + odd - 2 * k;
         best = max(best, (int32_t)(two << 16 | place));
         best = max(best, (int32_t)((two & 0xffff0000u) | (place - 1)));
     }
     if (lane == 0 && n > 0) {
-        if (odd) best = max(best, (int32_t)((ordered(a, in[0]) & 0xffff0000u) | 0xffff));
+        if (odd) best = max(best, (int32_t)((ordered<BFLOAT>(a, in[0]) & 0xffff0000u) | 0xffff));
         if ((odd + n) % 2 != 0) {
-            best = max(best, (int32_t)(ordered(a, in[whole]) << 16 | (0xffff + odd - 2 * whole)));
+            best = max(best,
+                       (int32_t)(ordered<BFLOAT>(a, in[whole]) << 16 | (0xffff + odd - 2 * whole)));
         }
     }
     return picked(a, best);
@@ -222,11 +239,18 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
     const uint32_t shift = (uint32_t)((a.shift + start) & (V - 1));
     const uint32_t lane = threadIdx.x & (a.lanes - 1);
     wd_wait_for_previous();
-    for (uint32_t at = threadIdx.x * V; at < shift + rows * line; at += blockDim.x * V) {
-        const int64_t from = start + (int64_t)at - shift;
-        if (from >= 0 && from + V <= a.total) {
-            wd_copy_async<16, false>(staged + at, x + from);
-        } else {
+    const uint32_t length = shift + rows * line;
+    if (start >= shift && start - shift + (length + V - 1) / V * V <= a.total) {
+        for (uint32_t at = threadIdx.x * V; at < length; at += blockDim.x * V) {
+            wd_copy_async<16, false>(staged + at, x + (start - shift) + at);
+        }
+    } else { // with an end of x
+        for (uint32_t at = threadIdx.x * V; at < length; at += blockDim.x * V) {
+            const int64_t from = start + (int64_t)at - shift;
+            if (from >= 0 && from + V <= a.total) {
+                wd_copy_async<16, false>(staged + at, x + from);
+                continue;
+            }
             for (int j = 0; j < V; ++j) {
                 if (from + j >= 0 && from + j < a.total) staged[at + j] = x[from + j];
             }
@@ -242,7 +266,10 @@ template <int OP, class T> __device__ void reduce_short(const reduce_vector_args
         const uint32_t end = row < rows ? line : 0;
         const uint32_t output = row < rows ? first + row : a.outputs;
         if constexpr (OP == PICK && sizeof(T) == 2) {
-            conclude_lanes<OP, A>(a, pick_row(a, mine, end, lane), output, lane);
+            conclude_lanes<OP, A>(a,
+                                  a.bfloat ? pick_row<true>(a, mine, end, lane)
+                                           : pick_row<false>(a, mine, end, lane),
+                                  output, lane);
             continue;
         }
         terms<OP, A, 1> sum;
