@@ -314,6 +314,12 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, const struct wd_walk *w,
     /* rows of an odd number of words, so that neighbours begin in other banks */
     a->pitch = (uint32_t)(x_units * run + (bytes == 2 ? 2 : 1));
     if (a->x_way == TURN_CHUNK) a->pitch = (uint32_t)ea;
+    if (a->x_way == TURN_SHIFTED) {
+        /* as in x modulo a run, where rows so begin in other banks; else with room for where each begins */
+        a->by_runs = a->x_step % 2 != 0 || (bytes == 2 && a->x_step % 4 != 0);
+        a->pitch += (uint32_t)run;
+        if (a->by_runs) a->pitch = (uint32_t)(x_units * run) + a->x_step;
+    }
     if (a->y_way == TURN_SHIFTED) { /* runs that stick out read what is not used */
         a->lead = (uint32_t)(wd_ceil_div((run - 1) * a->pitch, run) * run);
         a->streaming = 0; /* tiles side by side share lines */

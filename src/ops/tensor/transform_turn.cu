@@ -117,7 +117,8 @@ __device__ __forceinline__ void load_runs(const turn_args &a, const tile &t, T *
     }
 }
 
-// Rows that begin anywhere: aligned runs from the boundary at or before each, stored as they come.
+// Rows that begin anywhere: aligned runs from the boundary at or before each. Their elements lie a pitch apart
+// in shared memory, from `shared` on: where the pitch is that of x, modulo a run, by whole runs.
 template <class T>
 __device__ __forceinline__ void load_shifted(const turn_args &a, const tile &t, T *shared)
 {
@@ -127,7 +128,7 @@ __device__ __forceinline__ void load_shifted(const turn_args &a, const tile &t, 
     const uint32_t start = (uint32_t)(a.x_shift + t.x);
     for (uint32_t first = threadIdx.x; first < units; first += RUNS * blockDim.x) {
         wd_run<T, V> run[RUNS];
-        uint32_t to[RUNS];
+        int to[RUNS];
 #pragma unroll
         for (int i = 0; i < RUNS; ++i) {
             const uint32_t u = first + i * blockDim.x;
@@ -135,8 +136,8 @@ __device__ __forceinline__ void load_shifted(const turn_args &a, const tile &t, 
             const uint32_t k = (u - row * a.by_x.divisor) * V;
             const uint32_t before = (start + row * a.x_step) & (V - 1);
             const int64_t at = t.x + row * a.x_row + k - before;
-            to[i] = u < units && k < t.na + before ? row * a.pitch + k : UINT32_MAX;
-            if (to[i] == UINT32_MAX) continue;
+            to[i] = u < units && k < t.na + before ? (int)(row * a.pitch + k - before) : INT32_MIN;
+            if (to[i] == INT32_MIN) continue;
             if (at >= 0 && at + V <= a.total) {
                 run[i].load(x + at);
             } else {
@@ -148,7 +149,9 @@ __device__ __forceinline__ void load_shifted(const turn_args &a, const tile &t, 
         }
 #pragma unroll
         for (int i = 0; i < RUNS; ++i) {
-            if (to[i] != UINT32_MAX) put_row<T>(shared + to[i], run[i]);
+            if (to[i] == INT32_MIN) continue;
+            if (a.by_runs) run[i].store(shared + to[i]);
+            else put_row<T>(shared + to[i], run[i]);
         }
     }
 }
@@ -185,24 +188,20 @@ __device__ __forceinline__ void load_chunk(const turn_args &a, const tile &t, T 
     }
 }
 
-// Where the element (k along b, row along a) lies in shared memory. SHIFTED: rows lie as far behind
-// runs as they do in x.
-template <class T, bool SHIFTED> struct tile_rows {
+// Where the element (k along b, row along a) lies in shared memory.
+template <class T> struct tile_rows {
     const T *first;
     uint32_t pitch;
-    uint32_t start;
-    uint32_t step;
 
     __device__ __forceinline__ T at(int k, uint32_t row) const
     {
-        int offset = k * (int)pitch + (int)row;
-        if (SHIFTED) offset += (int)((start + (uint32_t)k * step) & (run_of<T> - 1));
-        return first[offset];
+        return first[k * (int)pitch + (int)row];
     }
 };
 
-template <class T, class R>
-__device__ __forceinline__ void store_runs(const turn_args &a, const tile &t, const R &rows)
+template <class T>
+__device__ __forceinline__ void store_runs(const turn_args &a, const tile &t,
+                                           const tile_rows<T> &rows)
 {
     constexpr int V = run_of<T>;
     T *y = static_cast<T *>(a.y) + t.y;
@@ -238,8 +237,9 @@ __device__ __forceinline__ void put_part(const turn_args &a, wd_run<T, run_of<T>
 }
 
 // Rows of y that begin anywhere. Shared memory has room for the elements before a row and behind it.
-template <class T, class R>
-__device__ __forceinline__ void store_shifted(const turn_args &a, const tile &t, const R &rows)
+template <class T>
+__device__ __forceinline__ void store_shifted(const turn_args &a, const tile &t,
+                                              const tile_rows<T> &rows)
 {
     constexpr int V = run_of<T>;
     T *y = static_cast<T *>(a.y) + t.y;
@@ -260,8 +260,9 @@ __device__ __forceinline__ void store_shifted(const turn_args &a, const tile &t,
 }
 
 // The tile is a piece of y.
-template <class T, class R>
-__device__ __forceinline__ void store_chunk(const turn_args &a, const tile &t, const R &rows)
+template <class T>
+__device__ __forceinline__ void store_chunk(const turn_args &a, const tile &t,
+                                            const tile_rows<T> &rows)
 {
     constexpr int V = run_of<T>;
     T *y = static_cast<T *>(a.y) + t.y;
@@ -274,10 +275,20 @@ __device__ __forceinline__ void store_chunk(const turn_args &a, const tile &t, c
         int k = (int)(from - row * a.by_y.divisor);
         wd_run<T, V> run;
         if (e >= 0 && e + V <= length) {
+            if (n >= V) { // a row of y ends in it once at most
+                const int on = (int)rows.pitch, back = on - (n * on - 1);
+                const T *at = rows.first + (k * on + (int)row);
 #pragma unroll
-            for (int j = 0; j < V; ++j) {
-                run.put(j, rows.at(k, row));
-                if (++k == n) k = 0, row += 1;
+                for (int j = 0; j < V; ++j) {
+                    run.put(j, *at);
+                    at += k + j + 1 == n ? back : on;
+                }
+            } else {
+#pragma unroll
+                for (int j = 0; j < V; ++j) {
+                    run.put(j, rows.at(k, row));
+                    if (++k == n) k = 0, row += 1;
+                }
             }
             put_run(a, run, y + e);
             continue;
@@ -300,12 +311,12 @@ template <class T, bool SHIFTED> __device__ void turn_tiles(const turn_args &a)
     const tile t = tile_of(a);
     const uint32_t start = (uint32_t)(a.x_shift + t.x) & (run_of<T> - 1);
     wd_wait_for_previous();
-    if (SHIFTED) load_shifted<T>(a, t, first);
+    if (SHIFTED) load_shifted<T>(a, t, first += start);
     else if (a.x_way == TURN_RUNS) load_runs<T>(a, t, first);
     else load_chunk<T>(a, t, first);
     __syncthreads();
     if (!SHIFTED && a.x_way == TURN_CHUNK) first += start;
-    const tile_rows<T, SHIFTED> rows = {first, a.pitch, start, a.x_step};
+    const tile_rows<T> rows = {first, a.pitch};
     if (a.y_way == TURN_RUNS) store_runs<T>(a, t, rows);
     else if (a.y_way == TURN_CHUNK) store_chunk<T>(a, t, rows);
     else store_shifted<T>(a, t, rows);

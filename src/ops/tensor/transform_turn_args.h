@@ -42,6 +42,7 @@ struct turn_args {
     int32_t plain; /* alpha is 1, beta 0 */
     int32_t bfloat;
     int32_t streaming;
+    int32_t by_runs;             /* rows of x that begin anywhere are stored by whole runs */
     int32_t rank;                /* of the dims beside a and b */
     struct wd_fastdiv by_x;      /* units of a row of x in a tile, by its way */
     struct wd_fastdiv by_y;      /* likewise of y */
