@@ -69,6 +69,8 @@ static void large_samplers(void)
         {"many_pixels16", CUDNN_DATA_HALF, {2, 32, 50, 51, 40, 44}, 107, TURNED, &nhwc},
         {"many_pixels_bf16", CUDNN_DATA_BFLOAT16, {2, 32, 50, 51, 40, 44}, 107, ANYWHERE, &nhwc},
         {"many_pixels_odd", CUDNN_DATA_FLOAT, {1, 32, 68, 67, 65, 64}, 60, TURNED, &odd_nhwc},
+        {"many_pixels_nan", CUDNN_DATA_FLOAT, {1, 36, 68, 67, 65, 68}, 60, TURNED_NAN, &nhwc},
+        {"many_pixels_one_place", CUDNN_DATA_HALF, {2, 32, 50, 51, 48, 50}, 107, ONE_PLACE, &nhwc},
         {"blended", CUDNN_DATA_FLOAT, {1, 35, 90, 96, 65, 64}, 32, TURNED, &blended},
         {"blended16", CUDNN_DATA_HALF, {2, 37, 56, 48, 56, 48}, 101, TURNED, &blended},
         {"blended_apart", CUDNN_DATA_FLOAT, {1, 33, 90, 96, 65, 64}, 32, ANYWHERE, &blended},

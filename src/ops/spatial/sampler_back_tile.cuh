@@ -120,10 +120,11 @@ template <class T, int LINE = 0> struct back_tile {
     uint32_t *shared;
     uint32_t candidates; // places to look at
 
-    __device__ __forceinline__ back_tile(const sampler_vector_args &args, uint32_t *scratch)
+    __device__ __forceinline__ back_tile(const sampler_vector_args &args, uint32_t *scratch,
+                                         uint32_t block = blockIdx.x)
         : a(args), shared(scratch)
     {
-        uint32_t b = blockIdx.x;
+        uint32_t b = block;
         const int room = a.room;
         left = (int)take_rest(b, a.by_column) << lanes_log2();
         top = (int)take_rest(b, a.by_row) * (SPATIAL_THREADS >> lanes_log2());

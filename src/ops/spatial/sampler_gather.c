@@ -152,17 +152,6 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     *(struct cuts *)prepared = (struct cuts){a.places, a.elements, a.listed};
 }
 
-static void set_pixels(struct sampler_vector_args *a, int64_t run)
-{
-    const int64_t runs = a->channels / run;
-    int side;
-    a->tiled = a->rows % SPATIAL_TILE == 0 && a->columns % SPATIAL_TILE == 0;
-    side = a->tiled ? SPATIAL_TILE : 1;
-    a->by_column = wd_fastdiv_of((uint32_t)(a->columns / side));
-    a->by_row = wd_fastdiv_of((uint32_t)(a->rows / side));
-    while ((int64_t)2 << a->lanes_log2 <= wd_least(runs, 32)) a->lanes_log2 += 1;
-}
-
 static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_BACK_X);
@@ -170,12 +159,9 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     const int type = wd_spatial_type(x->dtype);
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t images = x->dim[0];
-    const int64_t places = grid->dim[1] * grid->dim[2];
-    const int64_t run = SPATIAL_RUN_BYTES / bytes;
     struct sampler_window_args a = {
         .all = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID)),
     };
-    struct sampler_vector_args pixels;
     struct cuts own;
     const struct cuts *cuts;
     bool of_pixels;
@@ -189,8 +175,9 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.all.x.runs = wd_sampler_has_runs(&a.all.x, a.all.channels, bytes);
     a.all.y.runs = wd_sampler_has_runs(&a.all.y, a.all.channels, bytes);
     a.all.dx.runs = a.all.y.runs && wd_sampler_has_runs(&a.all.dx, a.all.channels, bytes);
-    a.all.by_run = wd_fastdiv_of((uint32_t)wd_most(a.all.channels / run, 1));
-    of_pixels = a.all.x.runs && a.all.y.runs;
+    a.all.by_run =
+        wd_fastdiv_of((uint32_t)wd_most(a.all.channels / (SPATIAL_RUN_BYTES / bytes), 1));
+    of_pixels = a.all.x.runs && a.all.dx.runs;
     wd_sampler_back_scalars(call, &a.all);
     a.all.streaming =
         wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
@@ -205,14 +192,11 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.listed = cuts->listed;
     a.elements.wide = wd_sampler_is_wide(&a.all.y, a.all.columns, bytes);
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
-    pixels = a.all;
-    set_pixels(&pixels, run);
     threads = wd_most(a.places.by_tile.divisor, a.elements.by_tile.divisor) * GATHER_THREADS;
-    threads = wd_most(threads, places << pixels.lanes_log2);
     batch = wd_least(batch, wd_spatial_images(threads));
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
-        a.all.first_image = pixels.first_image = (uint32_t)first;
+        a.all.first_image = (uint32_t)first;
         a.all.count = (uint32_t)(now * boxes);
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_gather_boxes_f32 + type],
                               wd_ceil_div(a.all.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
@@ -221,16 +205,11 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_slope_windows_f32 + type],
                                   now * a.places.by_tile.divisor, WINDOW_THREADS, SHARED_PLACES,
                                   &a));
-        } else {
-            pixels.count = (uint32_t)(now * places);
-            WD_TRY(wd_emit_kernel(
-                queue, &kernel_rows[KERNEL_slope_pixels_f32 + type],
-                wd_ceil_div((int64_t)pixels.count << pixels.lanes_log2, SPATIAL_THREADS),
-                SPATIAL_THREADS, 0, &pixels));
         }
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_gather_tiles_f32 + type],
-                              now * a.elements.by_tile.divisor, GATHER_THREADS,
-                              (uint32_t)wd_gather_bytes(&a), &a));
+        WD_TRY(wd_emit_kernel(
+            queue,
+            &kernel_rows[(of_pixels ? KERNEL_gather_pixels_f32 : KERNEL_gather_tiles_f32) + type],
+            now * a.elements.by_tile.divisor, GATHER_THREADS, (uint32_t)wd_gather_bytes(&a), &a));
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -9,7 +9,7 @@
 #ifndef WD_OPS_SPATIAL_SAMPLER_GATHER_CUH
 #define WD_OPS_SPATIAL_SAMPLER_GATHER_CUH
 
-#include "ops/spatial/sampler_slopes.cuh"
+#include "ops/spatial/sampler_back_tile.cuh"
 #include "ops/spatial/sampler_window.cuh"
 
 namespace {
@@ -17,7 +17,8 @@ namespace {
 // Places of an element that stay in registers.
 template <class T> constexpr int gather_kept = sizeof(T) == 4 ? 6 : 5;
 
-template <class T> struct gatherer {
+// NUMBERS: what the places in order are is kept; then no windows come there.
+template <class T, bool NUMBERS = false> struct gatherer {
     static constexpr int U = 16 / (int)sizeof(T);
     static constexpr int WARPS = GATHER_THREADS / 32;
     const sampler_window_args &a;
@@ -191,6 +192,11 @@ template <class T> struct gatherer {
         sort(*cursor);
     }
 
+    __device__ __forceinline__ uint32_t *number() const
+    {
+        return listed + a.listed;
+    }
+
     // Puts the places that were kept in the order of cells, then of places.
     __device__ __forceinline__ void sort(uint32_t count)
     {
@@ -222,6 +228,7 @@ template <class T> struct gatherer {
 #pragma unroll 1
             for (uint32_t j = begin[one.y]; j < end; ++j) rank += listed[j] < one.x;
             const int q = (int)take_rest(p, all.by_line);
+            if constexpr (NUMBERS) number()[rank] = one.x;
             fraction[rank] = make_float2(__uint_as_float(one.z), __uint_as_float(one.w));
             where[rank] = fits ? w.offset((int)p, q) : (int)p * all.y.row + q * all.y.column;
         }

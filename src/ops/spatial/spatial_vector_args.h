@@ -145,9 +145,9 @@ enum {
     AFFINE_WIDTH = 32,  /* a block's elements */
     AFFINE_HEIGHT = 16,
     AFFINE_CHANNELS = 3, /* at most */
-    AFFINE_PITCH = 56,   /* places that may look at a tile */
+    AFFINE_PITCH = 52,   /* places that may look at a tile */
     AFFINE_ROWS = 39,
-    AFFINE_X_PITCH = 40, /* the image around the tile */
+    AFFINE_X_PITCH = 48, /* the image around the tile */
     AFFINE_SIDE = 4096,  /* rows and columns at most, of image and grid: fp32 has places of them */
     /* dy and x, where places look, those that are the tile's own, and how many these are: four blocks a
      * processor */

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Both gradients where channels are neighbours, from one reading of dy and the image: by the lists of sampler_gather.cuh
+// eight threads have an element, a run of its channels each at a time. They collect what it gets of the places around it, and
+// multiply it with each of them; the products with the four elements of a place's cell come together in shared
+// memory, where their differences are the place's steps. Of elements right and below of the tile, which are
+// other tiles', only the products are found.
+#ifndef WD_OPS_SPATIAL_SAMPLER_GATHER_PIXELS_CUH
+#define WD_OPS_SPATIAL_SAMPLER_GATHER_PIXELS_CUH
+
+#include "gpu/device/opaque.cuh"
+#include "ops/spatial/sampler_gather.cuh"
+
+namespace {
+
+template <class T> struct pixel_gatherer : gatherer<T, true> {
+    typedef gatherer<T, true> base;
+    using base::U, base::a, base::all, base::n, base::top, base::left, base::across, base::cells,
+        base::begin, base::where, base::candidates;
+    static constexpr int LANES = 8, GROUPS = GATHER_THREADS / LANES,
+                         KEPT = gather_kept<T>, // places of an element, in registers
+        TOGETHER = 3;                           // of which are asked for at once
+    float4 *product;                            // of a place with its cell, over what listed it
+
+    __device__ __forceinline__ pixel_gatherer(const sampler_window_args &args, int *shared)
+        : base(args, shared), product(reinterpret_cast<float4 *>(base::found))
+    {
+    }
+
+    // An element that has the upper left one of its cells, and its places; of the tile's last column of cells only
+    // those on the left, of the last row those above are there.
+    struct element {
+        typename base::walk places;
+        bool in, own; // the image's, the tile's
+        int row, column;
+    };
+    __device__ __forceinline__ element element_of(int cell) const
+    {
+        element e;
+        typename base::walk &l = e.places;
+        const bool is = cell < cells;
+        if (!is) cell = 0;
+        e.row = cell / across;
+        e.column = cell - e.row * across;
+        const int wide = e.column < a.elements.width ? 2 : 1;
+        const bool upper = e.row < a.elements.height;
+        e.in = is && top + e.row < all.height && left + e.column < all.width;
+        e.own = e.in && wide == 2 && upper;
+        l.first = begin[cell];
+        l.middle_above = begin[cell + 1];
+        l.above = begin[cell + wide] - l.first;
+        l.below = l.middle_below = l.first;
+        l.count = l.above;
+        if (upper) {
+            l.below = begin[cell + across];
+            l.middle_below = begin[cell + across + 1];
+            l.count += begin[cell + across + wide] - l.below;
+        }
+        if (!e.in) l.count = 0;
+        return e;
+    }
+
+    // A place's product with an element, of what its lanes have of it, to where the place finds it.
+    __device__ __forceinline__ void show(const typename base::walk &l, uint32_t m, float sum) const
+    {
+#pragma unroll
+        for (int step = 1; step < LANES; step *= 2) {
+            sum += __shfl_xor_sync(0xffffffffu, sum, step);
+        }
+        if (m >= l.count || threadIdx.x % LANES != m % LANES) return;
+        const bool lower = m >= l.above;
+        const uint32_t i = lower ? l.below + m - l.above : l.first + m;
+        const bool right = i < (lower ? l.middle_below : l.middle_above);
+        reinterpret_cast<float *>(product + i)[(lower ? 0 : 2) + (right ? 1 : 0)] = sum;
+    }
+
+    template <int V>
+    static __device__ __forceinline__ float dot(const wd_run<T, V> &x, const wd_run<T, V> &y)
+    {
+        float sum = 0;
+#pragma unroll
+        for (int v = 0; v < V; ++v) sum += wd_widen(x.get(v)) * wd_widen(y.get(v));
+        return sum;
+    }
+
+    // The thread's element again: its places are not kept in registers over all channels.
+    __device__ __forceinline__ element same_element(int first) const
+    {
+        return element_of(first + (int)wd_opaque(threadIdx.x) / LANES);
+    }
+    // Of the places that are not kept.
+    __device__ __forceinline__ void add_rest(int first, int c, const T *dy, float *sums) const
+    {
+        const element e = same_element(first);
+#pragma unroll 1
+        for (uint32_t m = KEPT; m < e.places.count; ++m) {
+            float share;
+            wd_run<T, U> g;
+            g.load(dy + c + this->place_of(e.places, m, share));
+#pragma unroll
+            for (int u = 0; u < U; ++u) sums[u] += share * wd_widen(g.get(u));
+        }
+    }
+    __device__ __forceinline__ void show_all(int first, const float *sum, const T *own,
+                                             const T *dy) const
+    {
+        const element e = same_element(first);
+        const uint32_t most = (uint32_t)__reduce_max_sync(0xffffffffu, (int)e.places.count);
+#pragma unroll
+        for (int m = 0; m < KEPT; ++m) {
+            if ((uint32_t)m < most) show(e.places, (uint32_t)m, sum[m]);
+        }
+#pragma unroll 1
+        for (uint32_t m = KEPT; m < most; ++m) {
+            const bool is = m < e.places.count;
+            float rest = 0, share;
+            const T *const from = is ? dy + this->place_of(e.places, m, share) : dy;
+#pragma unroll 1
+            for (int c = (int)threadIdx.x % LANES * U; is && c < all.channels; c += LANES * U) {
+                wd_run<T, U> f, g;
+                f.load(own + c);
+                g.load(from + c);
+                rest += dot<U>(f, g);
+            }
+            show(e.places, m, rest);
+        }
+    }
+
+    __device__ __forceinline__ void gather(const T *x, const T *dy, T *dx) const
+    {
+        const int lane = (int)threadIdx.x % LANES;
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < begin[cells]; i += GATHER_THREADS) {
+            product[i] = make_float4(0, 0, 0, 0); // with elements outside of the image
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (int first = 0; first < cells; first += GROUPS) {
+            const element e = element_of(first + (int)threadIdx.x / LANES);
+            const bool in = e.in, own = e.own;
+            const uint32_t count = e.places.count;
+            const int own_at = (top + e.row) * all.x.row + (left + e.column) * all.x.column,
+                      to = (top + e.row) * all.dx.row + (left + e.column) * all.dx.column;
+            int at[KEPT];
+            float share[KEPT], sum[KEPT];
+#pragma unroll
+            for (int m = 0; m < KEPT; ++m) {
+                at[m] = 0;
+                share[m] = sum[m] = 0;
+                if ((uint32_t)m < count) at[m] = this->place_of(e.places, (uint32_t)m, share[m]);
+            }
+#pragma unroll 1
+            for (int c = lane * U; c < all.channels; c += LANES * U) {
+                wd_run<T, U> f;
+                float sums[U];
+                run_if(in, x + (own_at + c), f);
+#pragma unroll
+                for (int u = 0; u < U; ++u) sums[u] = 0;
+#pragma unroll
+                for (int m = 0; m < KEPT; m += TOGETHER) {
+                    wd_run<T, U> g[TOGETHER];
+#pragma unroll
+                    for (int k = 0; k < TOGETHER && m + k < KEPT; ++k) {
+                        run_if((uint32_t)(m + k) < count, dy + (at[m + k] + c), g[k]);
+                    }
+#pragma unroll
+                    for (int k = 0; k < TOGETHER && m + k < KEPT; ++k) {
+#pragma unroll
+                        for (int u = 0; u < U; ++u) sums[u] += share[m + k] * wd_widen(g[k].get(u));
+                        sum[m + k] += dot<U>(f, g[k]);
+                    }
+                }
+                if (!own) continue;
+                if (count > KEPT) add_rest(first, c, dy, sums);
+                ::put<T, U>(all, dx + (to + c), sums);
+            }
+            show_all(first, sum, x + own_at, dy);
+        }
+        __syncthreads();
+        put_places<true>(x, dy);
+    }
+
+    // The gradients of the tile's own places, by their products, or else channel by channel.
+    template <bool PRODUCTS>
+    __device__ __forceinline__ void put_places(const T *x, const T *dy) const
+    {
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < begin[cells]; i += GATHER_THREADS) {
+            const int64_t place = (int64_t)n * all.rows * all.columns + this->number()[i];
+            float steps[4] = {0, 0, 0, 0};
+            sight<float> k;
+            k.template look<T>(all, place);
+            // it is of one tile's only
+            if (!((k.row >= top || top == 0) && (k.column >= left || left == 0))) continue;
+            bool done = false;
+            if constexpr (PRODUCTS) {
+                const float4 f = product[i];
+                done = fabsf(f.x) + fabsf(f.y) + fabsf(f.z) + fabsf(f.w) <= 3e38f;
+                steps[0] = f.y - f.x;
+                steps[1] = f.w - f.z;
+                steps[2] = f.z - f.x;
+                steps[3] = f.w - f.y;
+            }
+            if (!done) find_steps(x, dy + where[i], k, steps);
+            put_slopes<T>(all, place, (1 - k.down) * steps[0] + k.down * steps[1],
+                          (1 - k.right) * steps[2] + k.right * steps[3]);
+        }
+    }
+    __device__ __forceinline__ void find_steps(const T *x, const T *dy, const sight<float> &k,
+                                               float *steps) const
+    {
+        const T *at = x + (int64_t)k.row * all.x.row + (int64_t)k.column * all.x.column;
+#pragma unroll
+        for (int s = 0; s < 4; ++s) steps[s] = 0;
+#pragma unroll 1
+        for (int c = 0; c < all.channels; ++c) {
+            const float g = wd_widen(dy[c]);
+            float f[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                f[i] = element_if<T>(k.has(all, i / 2, i % 2),
+                                     at + c + i / 2 * all.x.row + i % 2 * all.x.column);
+            }
+            steps[0] += g * (f[1] - f[0]);
+            steps[1] += g * (f[3] - f[2]);
+            steps[2] += g * (f[2] - f[0]);
+            steps[3] += g * (f[3] - f[1]);
+        }
+    }
+};
+
+template <class T> __device__ __forceinline__ void gather_pixels(const sampler_window_args &a)
+{
+    __shared__ int scratch[4 * GATHER_THREADS / 32 + 1];
+    pixel_gatherer<T> g(a, scratch);
+    uint32_t next = 0;
+    wd_wait_for_previous();
+    g.find_boxes();
+    const T *const x = static_cast<const T *>(a.all.x.data) + g.n * a.all.x.image;
+    const T *const dy = static_cast<const T *>(a.all.y.data) + g.n * a.all.y.image;
+    T *const dx = static_cast<T *>(a.all.dx.data) + g.n * a.all.dx.image;
+#pragma unroll 1
+    do {
+        const bool first = next == 0;
+        g.collect(next);
+        if (first && next >= g.candidates) {
+            g.gather(x, dy, dx);
+            return;
+        }
+        g.template put_places<false>(x, dy);
+    } while (next < g.candidates);
+    g.all_portions(dy, dx, next);
+}
+
+} // namespace
+
+#endif
