@@ -292,6 +292,34 @@ template <class A, int V> struct tile {
     }
 };
 
+// x and dy of a tile's run, which may lie beyond the tensor: 0 there.
+template <class T, int V>
+__device__ __forceinline__ void load_both(const lrn_vector_args &a, int r, bool in, wd_run<T, V> &x,
+                                          wd_run<T, V> &dy)
+{
+    clear(x);
+    clear(dy);
+    if (!in) return;
+    load_run<T, V>(a, a.x.data, r, x);
+    load_run<T, V>(a, a.dy.data, r, dy);
+}
+
+// Of a run's sums of squares what dx has of its own dy, and what each element's share in those around it is.
+template <class T, int V, class A>
+__device__ __forceinline__ void own_and_shares(const lrn_vector_args &a, const wd_run<T, V> &x,
+                                               const wd_run<T, V> &dy, A (&sums)[V], A (&own)[V],
+                                               A (&share)[V])
+{
+#pragma unroll
+    for (int v = 0; v < V; ++v) sums[v] = numbers<A>(a).k + numbers<A>(a).factor * sums[v];
+    powers<V>(a, sums, own, share);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        own[v] *= wd_widen(dy.get(v));
+        share[v] *= own[v] * wd_widen(x.get(v));
+    }
+}
+
 // WHOLE: pixels are whole runs.
 template <class T, int V, bool WHOLE>
 __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
@@ -304,14 +332,9 @@ __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
     wd_run<T, V> x, dy;
     int c[V];
     int in_pixel = 0;
-    A s[V], power[V], inverse[V], sum[V];
+    A s[V], power[V], share[V], sum[V];
     wd_wait_for_previous();
-    clear(x);
-    clear(dy);
-    if (in) {
-        load_run<T, V>(a, a.x.data, r, x);
-        load_run<T, V>(a, a.dy.data, r, dy);
-    }
+    load_both<T, V>(a, r, in, x, dy);
     if (WHOLE) {
         uint32_t pixel = in ? (uint32_t)r : 0;
         in_pixel = (int)wd_take_rest(pixel, a.by_run);
@@ -326,18 +349,12 @@ __device__ __forceinline__ void backward_tile(const lrn_vector_args &a)
     __syncthreads();
     if (WHOLE) squares.sum_whole(a, power, in_pixel, a.back, a.ahead, s);
     else squares.template sum<-LRN_BACK_MAX, LRN_AHEAD_MAX>(a, -a.back, a.ahead, c, s);
+    own_and_shares<T, V>(a, x, dy, s, power, share);
 #pragma unroll
-    for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
-    powers<V>(a, s, power, inverse);
-#pragma unroll
-    for (int v = 0; v < V; ++v) {
-        power[v] *= wd_widen(dy.get(v));
-        inverse[v] *= power[v] * wd_widen(x.get(v)); // now the share
-        shares.set(v, inverse[v]);
-    }
+    for (int v = 0; v < V; ++v) shares.set(v, share[v]);
     __syncthreads();
     if (!in || t < a.margin || t >= LRN_TILE_THREADS - a.margin) return;
-    if (WHOLE) shares.sum_whole(a, inverse, in_pixel, a.ahead, a.back, sum);
+    if (WHOLE) shares.sum_whole(a, share, in_pixel, a.ahead, a.back, sum);
     else shares.template sum<-LRN_AHEAD_MAX, LRN_BACK_MAX>(a, -a.ahead, a.back, c, sum);
 #pragma unroll
     for (int v = 0; v < V; ++v) power[v] += wd_widen(x.get(v)) * numbers<A>(a).share * sum[v];
@@ -408,28 +425,16 @@ template <class T, int V> __device__ __forceinline__ void backward_long(const lr
     // no thread is beside the first and the last one: their results are others'
     const bool left = in_pixel > 0 && t > 0;
     const bool right = in_pixel + 1 < (int)a.by_run.divisor && t + 1 < LRN_TILE_THREADS;
-    A s[V], power[V], inverse[V];
+    A s[V], power[V], share[V];
     wd_wait_for_previous();
-    clear(x);
-    clear(dy);
-    if (in) {
-        load_run<T, V>(a, a.x.data, r, x);
-        load_run<T, V>(a, a.dy.data, r, dy);
-    }
+    load_both<T, V>(a, r, in, x, dy);
 #pragma unroll
     for (int v = 0; v < V; ++v) power[v] = wd_widen(x.get(v)) * wd_widen(x.get(v)); // for now
     A total = squares.set(power);
     __syncthreads();
     squares.sum(a.back, a.ahead, left, right, total, s);
-#pragma unroll
-    for (int v = 0; v < V; ++v) s[v] = numbers<A>(a).k + numbers<A>(a).factor * s[v];
-    powers<V>(a, s, power, inverse);
-#pragma unroll
-    for (int v = 0; v < V; ++v) {
-        power[v] *= wd_widen(dy.get(v));
-        inverse[v] *= power[v] * wd_widen(x.get(v)); // now the share
-    }
-    total = shares.set(inverse);
+    own_and_shares<T, V>(a, x, dy, s, power, share);
+    total = shares.set(share);
     __syncthreads();
     if (!in || t < a.margin || t >= LRN_TILE_THREADS - a.margin) return;
     shares.sum(a.ahead, a.back, left, right, total, s);
