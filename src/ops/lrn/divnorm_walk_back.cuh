@@ -201,6 +201,8 @@ template <class T, int N, bool MEANS, bool DMEANS> struct walk_backward : walk<T
         float s[COLS], q[COLS], w[COLS + 2 * HALO];
         float share[COLS], product[COLS], direct[COLS];
         const int h = row - HALO - 1;
+        // of the second-level cache, whose latency the sums hide
+        if (is_result(h - HALO)) result_x.load(this->input(a.result));
         this->template row_sums<MEANS || DMEANS>(last, s, q);
         squares.template push<J>(q, q);
         if (MEANS || DMEANS) sums.template push<J>(s, s);
@@ -222,7 +224,6 @@ template <class T, int N, bool MEANS, bool DMEANS> struct walk_backward : walk<T
             dy.load(this->input(a.own_dy));
             if (MEANS) means.load(this->input(a.own_means));
         }
-        if (is_result(h - HALO)) result_x.load(this->input(a.result));
         keep(SHARES + share_slot, share);
         if (MEANS) keep(PRODUCTS + (J & 1), product);
         keep(DIRECT + direct_slot, direct);
