@@ -18,7 +18,10 @@ enum {
     ENOUGH = 2048,  /* threads of a multiprocessor; with fewer each has a batch */
     LINE_ROWS = 64, /* of x, of a warp that has lines, at most */
     WARPS = 32,     /* of them that a multiprocessor has, as registers let */
-    RUN_LATE = 7,   /* elements of a line before its first whole 16 bytes, at most */
+    SHARED_MAX = 48 << 10, /* bytes of a block that has lines, where it is more than a warp */
+    ALIGN = 16,
+    /* bytes of shared memory that a lane looks at, of columns that are not there, or that are not stored yet */
+    BESIDE = 320,
 };
 
 /* Whether lines are whole runs of channels, or of planes as many columns as fill a run of y: those have kernels
@@ -37,6 +40,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             "no images that are enlarged by two with samples on corners");
     WD_NEED(s.size == 2 || (s.type == 0 && s.backward), reason, NOT_SUPPORTED_DATA_TYPE,
             "neither 16-bit numbers nor gradients of single precision");
+    WD_NEED(s.backward || s.inner > 1 || s.image[2] <= BATCH_WIDEST, reason, NOT_SUPPORTED_SHAPE,
+            "longer lines of planes than shared memory has room for");
     WD_NEED(!is_whole(&s), reason, NOT_SUPPORTED_SHAPE, "whole runs of channels or columns");
     return wd_resample_can_sum(&s, reason);
 }
@@ -74,20 +79,25 @@ static void set_args(const struct wd_resample_shape *s, const struct wd_resample
     a->count = (uint32_t)(s->outer * units * wd_ceil_div(high, a->rows));
 }
 
-/* Planes, forward: a warp has a segment of a line. One more where lines begin anywhere. */
+/* Planes, forward: a warp has whole lines of some rows. */
 static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample_shape *s,
                                 struct resample_batch_args *a)
 {
-    const int64_t segments = wd_ceil_div(2 * s->image[2] + RUN_LATE, 2 * BATCH_HALF);
-    a->rows = (int32_t)wd_resample_walk_rows(s->outer * segments, s->image[1], LINE_ROWS,
+    const int64_t wide = s->image[2];
+    int64_t walks = BATCH_WALKS;
+    a->rows = (int32_t)wd_resample_walk_rows(s->outer, s->image[1], LINE_ROWS,
                                              (int64_t)queue->device->multiprocessors * WARPS);
     a->bytes = s->outer * wd_resample_image(s) * s->size;
-    a->by_line = wd_fastdiv_of((uint32_t)segments);
     a->by_band = wd_fastdiv_of((uint32_t)wd_ceil_div(s->image[1], a->rows));
-    a->count = (uint32_t)(s->outer * segments * wd_ceil_div(s->image[1], a->rows));
+    a->count = (uint32_t)(s->outer * wd_ceil_div(s->image[1], a->rows));
+    a->pitch =
+        (uint32_t)(wd_ceil_div(BATCH_TURN * wide * s->size + ALIGN - s->size, ALIGN) * ALIGN);
+    a->size = RING_SHORT * a->pitch + (uint32_t)(BATCH_TURN * 4 * wide * s->size) + BESIDE;
+    a->size = (uint32_t)wd_ceil_div(a->size, ALIGN) * ALIGN;
+    while (walks > 1 && walks * a->size > SHARED_MAX) --walks;
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_batch_lines_f16 + s->type - 1],
-                          wd_ceil_div(a->count, BATCH_WALKS), RING_WARP * BATCH_WALKS,
-                          BATCH_WALKS * BATCH_RING, a);
+                          wd_ceil_div(a->count, walks), (uint32_t)(RING_WARP * walks),
+                          (uint32_t)(walks * a->size), a);
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)

@@ -13,10 +13,9 @@ enum {
     BATCH_ROWS = 4,  /* of dx, backward, for which it asks for twice as many lines of dy */
     BATCH_WORD = 2,  /* elements of 16 bits that are stored at once */
     /* planes, forward, by lines in shared memory: */
-    BATCH_WALKS = 4,   /* warps of a block */
-    BATCH_HALF = 128,  /* columns of x for what a warp has of a line of y */
-    BATCH_PITCH = 304, /* bytes of a line of these, at any alignment, with what is beside them */
-    BATCH_RING = RING_LONG * BATCH_PITCH + 16,
+    BATCH_WALKS = 4,    /* warps of a block, at most */
+    BATCH_TURN = 4,     /* rows of x that are made before they are stored */
+    BATCH_WIDEST = 512, /* columns of x, at most */
 };
 
 struct resample_batch_args {
@@ -29,6 +28,8 @@ struct resample_batch_args {
     uint32_t inner;
     uint32_t before; /* 1: lines of y begin between two words */
     uint32_t count;  /* threads; of planes, forward, warps */
+    uint32_t pitch;  /* of planes, forward: bytes of a turn's lines of x in shared memory */
+    uint32_t size;   /* and of all that a warp has there */
     uint32_t unused;
     int64_t bytes;             /* of `from` */
     struct wd_fastdiv by_line; /* threads of a line: words of y, elements of dx; or warps */
