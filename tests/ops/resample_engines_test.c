@@ -217,6 +217,10 @@ static void odd_channels(int type)
         form_geometry(&forms[11], 4, random_of(3, 5, 13, 61), &g);
         g.x[2] = random_of(1, 6, 9, 40);
         g.x[3] = random_of(3, 6, 8, 31);
+        if (k % 8 == 7) { /* blocks of most threads, and more channels than they have */
+            g.x[1] = random_of(251, 513, 1021, 1031);
+            g.x[2] = random_of(3, 6), g.x[3] = random_of(3, 5);
+        }
         for (int s = 0; s < 2; ++s) {
             g.window[s] = (2 + k % 2) * UNIT;
             g.stride[s] = 2 * UNIT;
@@ -253,6 +257,31 @@ static void narrow_planes(int type)
     }
 }
 
+/* Averages of windows of three pixels at most of planes whose lines are whole runs of 16 bytes: lines of several
+ * warps, planes side by side, the last ones fewer, results that are blended. */
+static void planes_of_whole_lines(int type)
+{
+    for (int k = 0; k < 24; ++k) {
+        struct geometry g;
+        if (!case_begin("resample planes of whole lines %s %d", node_type_name[type], k)) continue;
+        form_geometry(&forms[k % 2 ? 10 : 7], 4, random_of(1, 5, 7, 40), &g);
+        g.x[2] = random_of(4, 11, 40, 67);
+        g.x[3] = random_of(8, 24, 64, 120, 136, 264, 520, 1000);
+        if (k % 4 < 2) { /* an even number of windows of a line */
+            g.pre[1] = g.post[1] = 0;
+            g.window[1] = k % 2 ? 30 : 24;
+            g.stride[1] = k % 2 ? 18 : 24;
+        }
+        if (k % 3 == 2) g.window[0] = 42, g.stride[0] = 24; /* and four rows */
+        for (int s = 0; s < 2; ++s) {
+            g.y[2 + s] = 1 + (g.x[2 + s] * UNIT + g.pre[s] + g.post[s] - g.window[s]) / g.stride[s];
+        }
+        g.y[0] = g.x[0], g.y[1] = g.x[1];
+        resample_forward(&g, type, type, LAYOUT_NCHW, k % 8 == 7 ? LIE_ODD : LIE_ALIKE);
+        case_end();
+    }
+}
+
 /* By two and four, of runs and planes that are aligned, of one row, one column and many. */
 static void enlarging(int type)
 {
@@ -271,6 +300,7 @@ static void enlarging(int type)
         form_geometry(f, 4, k / 4 % 2 ? 8 : 3, &g);
         g.x[2] = k / 16 == 0 ? 1 : k / 16 == 1 ? 3 : 19 / divide;
         g.x[3] = k / 16 == 1 ? 4 : divide > 1 ? 8 : 20;
+        if (layout == LAYOUT_NHWC && k / 16 != 1) g.x[3] = k / 16 == 0 ? 1 : g.x[3] - 1;
         for (int s = 0; s < SPATIAL; ++s) {
             g.window[s] /= divide;
             g.stride[s] /= divide;
@@ -278,6 +308,24 @@ static void enlarging(int type)
         if (!set_output(&g)) case_fail("no output");
         else if (k / 8 % 2) resample_backward(&g, type, type, layout, LIE_ALIKE);
         else resample_forward(&g, type, type, layout, LIE_ALIKE);
+        case_end();
+    }
+}
+
+/* Volumes by two, of runs of channels: an odd number of columns, an even one, one. */
+static void enlarging_volumes(int type)
+{
+    for (int k = 0; k < 3 * 2 * 3; ++k) {
+        const struct form *f = &forms[k % 3 == 2 ? 5 : k % 3];
+        struct geometry g;
+        if (!case_begin("resample enlarging volumes %d %s %s", k, f->name, node_type_name[type]))
+            continue;
+        form_geometry(f, 5, 4, &g);
+        g.x[0] = 1, g.x[2] = g.x[3] = 3;
+        g.x[4] = k / 6 == 0 ? 1 : k / 6 + 3;
+        if (!set_output(&g)) case_fail("no output");
+        else if (k / 3 % 2) resample_backward(&g, type, type, LAYOUT_NHWC, LIE_ALIKE);
+        else resample_forward(&g, type, type, LAYOUT_NHWC, LIE_ALIKE);
         case_end();
     }
 }
@@ -303,6 +351,8 @@ static void corners_of_odd_lines(int type)
         if (k >= 40) g.x[0] = 33; /* threads enough for several batches each */
         /* and lines of more than one warp */
         if (k / 8 == 2 && layout == LAYOUT_NCHW) g.x[3] = random_of(121, 127, 131, 263);
+        /* and as long as shared memory has room for, and longer */
+        if (k / 8 == 4 && layout == LAYOUT_NCHW) g.x[3] = random_of(385, 511, 513);
         for (int s = 0; s < 2; ++s) g.y[2 + s] = 2 * g.x[2 + s];
         g.y[0] = g.x[0];
         if (backward) resample_backward(&g, type, type, layout, lie);
@@ -468,7 +518,9 @@ int main(int argc, char **argv)
         threes(types[i]);
         odd_channels(types[i]);
         narrow_planes(types[i]);
+        planes_of_whole_lines(types[i]);
         enlarging(types[i]);
+        enlarging_volumes(types[i]);
         corners_of_odd_lines(types[i]);
         long_walks(types[i]);
         odd_maxima(types[i]);

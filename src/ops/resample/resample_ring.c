@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Weighted sums on the GPU, forward and backward: images that are enlarged by two or four, by kernels that
- * know their taps; sums of three taps straight from memory, by words; and all else through rings of lines: by a
- * warp a walk down the rows, or, of runs of channels, by threads that each have their own. Gradients of maxima:
- * planes through rings, channels by words. */
+ * know their taps; sums of three taps straight from memory, by words, or, of planes, first down the columns;
+ * and all else through rings of lines: by a warp a walk down the rows, or, of runs of channels, by threads that
+ * each have their own. Gradients of maxima: of planes through rings, of channels by sums in shared memory. */
 #include "ops/resample/resample_ring.h"
 
 #include <string.h>
@@ -246,10 +246,13 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     if (!wd_resample_shape_of(problem, &s, reason)) return false;
     if (s.max) {
         struct resample_ring_pick_args pick;
+        struct resample_ring_scatter_args scatter;
         struct wd_resample_launch_size launch;
-        WD_NEED(wd_resample_ring_pick_args_of(&s, &aligned, multiprocessors, &pick, &launch),
-                reason, NOT_SUPPORTED_SHAPE,
-                "a maximum, and no gradient of one by two of planes or odd channels");
+        WD_NEED(
+            wd_resample_ring_pick_args_of(&s, &aligned, multiprocessors, &pick, &launch) ||
+                wd_resample_ring_scatter_args_of(&s, &aligned, multiprocessors, &scatter, &launch),
+            reason, NOT_SUPPORTED_SHAPE,
+            "a maximum, and no gradient of one by two of planes or odd channels");
         return true;
     }
     if (!wd_resample_can_sum(&s, reason)) return false;
@@ -307,18 +310,29 @@ struct work {
     struct wd_resample_ring_plan plan;
     bool rings; /* they do it, at some alignment */
     struct resample_ring_args args;
+    struct wd_resample_ring_plan down; /* where there are such args */
+    struct resample_ring_args down_args;
 };
 
 static void prepare(const struct wd_problem *problem, void *prepared)
 {
     struct work *w = prepared;
     struct wd_reason reason;
+    int64_t chunks;
     memset(w, 0, sizeof *w);
     if (!wd_resample_shape_of(problem, &w->shape, &reason) || w->shape.max) return;
     w->tables = tables_of(&w->shape);
     w->rings =
         wd_resample_ring_plan_of(&w->shape, &w->tables, problem->device->multiprocessors, &w->plan);
-    if (w->rings) set_args(&w->shape, &w->tables, &w->plan, &w->args);
+    if (!w->rings) return;
+    set_args(&w->shape, &w->tables, &w->plan, &w->args);
+    chunks = w->plan.words ? wd_resample_ring_down_of(&w->shape, &w->tables,
+                                                      problem->device->multiprocessors, &w->down)
+                           : 0;
+    if (chunks == 0) return;
+    set_args(&w->shape, &w->tables, &w->down, &w->down_args);
+    w->down_args.chunks = (uint32_t)chunks;
+    w->down_args.walk.stage_at = (uint32_t)(w->down.shared - w->down.walks * w->down.size);
 }
 
 static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct work *work,
@@ -343,6 +357,17 @@ static cudnnStatus_t emit_ring(struct wd_queue *queue, const struct work *work,
                           (uint32_t)(p->threads * p->walks), (uint32_t)p->shared, &a);
 }
 
+static cudnnStatus_t emit_down(struct wd_queue *queue, const struct work *w,
+                               const struct wd_resample_memory *m)
+{
+    const struct wd_resample_ring_plan *p = &w->down;
+    struct resample_ring_args a = w->down_args;
+    WD_TRY(wd_resample_walk_call(queue, &w->shape, &w->tables, m, &a.walk));
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_ring_down_f32 + w->shape.type],
+                          p->outer * p->bands * p->segments, (uint32_t)(p->threads * p->walks),
+                          (uint32_t)p->shared, &a);
+}
+
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
     const int multiprocessors = queue->device->multiprocessors;
@@ -354,15 +379,17 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int which;
     if (s->max) {
         struct resample_ring_pick_args pick;
+        struct resample_ring_scatter_args scatter;
         struct wd_resample_launch_size launch;
+        if (wd_resample_ring_scatter_args_of(s, &m, multiprocessors, &scatter, &launch)) {
+            return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_ring_scatter_f32 + s->type],
+                                  launch.blocks, launch.threads, launch.shared, &scatter);
+        }
         if (!wd_resample_ring_pick_args_of(s, &m, multiprocessors, &pick, &launch)) {
             return CUDNN_STATUS_INTERNAL_ERROR;
         }
-        which = s->inner > 1 ? KERNEL_resample_ring_pick_words_f32_2 + 2 * s->type +
-                                   (pick.p.axis[2].window == 3)
-                             : KERNEL_resample_ring_pick_f32 + s->type;
-        return wd_emit_kernel(queue, &kernel_rows[which], launch.blocks, launch.threads,
-                              launch.shared, &pick);
+        return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_ring_pick_f32 + s->type],
+                              launch.blocks, launch.threads, launch.shared, &pick);
     }
     which = wd_resample_up_args_of(s, &m, multiprocessors, &up);
     if (which >= RESAMPLE_UP_SINGLES && w->plan.words) which = -1;
@@ -376,6 +403,10 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         which += s->backward ? up_back[s->type] : up_forward[s->type];
         return wd_emit_kernel(queue, &kernel_rows[which], wd_ceil_div(up.count, UP_THREADS),
                               UP_THREADS, 0, &up);
+    }
+    if (w->down_args.chunks > 0 && m.alpha != 0.0 && m.beta == 0.0 && (uintptr_t)m.from % 16 == 0 &&
+        (uintptr_t)m.out % 4 == 0) {
+        return emit_down(queue, w, &m);
     }
     if (w->rings &&
         (!w->plan.runs || ((uintptr_t)m.from % 16 == 0 && (uintptr_t)m.out % 16 == 0))) {

@@ -2,9 +2,10 @@
 //
 // Weighted sums and gradients of maxima by rings of lines, images that are enlarged: the instances.
 #include "ops/resample/resample_ring.cuh"
+#include "ops/resample/resample_ring_down.cuh"
 #include "ops/resample/resample_ring_pick.cuh"
-#include "ops/resample/resample_ring_pick_words.cuh"
 #include "ops/resample/resample_ring_runs.cuh"
+#include "ops/resample/resample_ring_scatter.cuh"
 #include "ops/resample/resample_ring_words.cuh"
 #include "ops/resample/resample_up.cuh"
 

@@ -33,6 +33,12 @@ struct wd_resample_ring_plan {
 bool wd_resample_ring_plan_of(const struct wd_resample_shape *s, const struct wd_resample_tables *t,
                               int multiprocessors, struct wd_resample_ring_plan *p);
 
+/* The same of planes by sums that go down the columns first, of what is aligned and blends nothing: the lanes
+ * that a plane has, or 0. */
+int64_t wd_resample_ring_down_of(const struct wd_resample_shape *s,
+                                 const struct wd_resample_tables *t, int multiprocessors,
+                                 struct wd_resample_ring_plan *p);
+
 /* Of elements straight from memory: words of a line of what begins at `to`, one more where lines begin between two. */
 int64_t wd_resample_ring_words(const struct wd_resample_shape *s,
                                const struct wd_resample_ring_plan *p, const void *to);

@@ -17,10 +17,19 @@ enum {
     RING_PLANES_TAPS = 4, /* of the sums whose walks may have several planes */
     RING_RUN_BYTES = 16,  /* of channels, that a thread has */
     RING_RUN_THREADS = RING_WARP * RING_WALKS, /* of a block of them, at most */
-    RING_WORDS = 4,     /* elements of a thread, where they come straight from memory: */
-    RING_WORD_TAPS = 3, /* taps along a line, at most */
-    RING_WORD_OPEN = 2, /* rows that are open at a time */
-    RING_MAX_ROWS = 4,  /* of windows, for which a thread asks at once, straight from memory */
+    RING_WORDS = 4,         /* elements of a thread, where they come straight from memory: */
+    RING_WORD_TAPS = 3,     /* taps along a line, at most */
+    RING_WORD_OPEN = 2,     /* rows that are open at a time */
+    RING_DOWN_LINES = 4,    /* lines of a row, at most, of sums that go down the columns first */
+    RING_DOWN_PLACES = 6,   /* elements of a lane, at most, then */
+    RING_SCATTER_UNITS = 4, /* windows of a thread whose gradients are added up in shared memory */
+    RING_SCATTER_RUN = 4,   /* elements of dx that are stored at once then */
+    RING_SCATTER_NOTES =
+        2 * 16 + 4 * 8,    /* words of what threads note for the block: places, rows of 32 bytes */
+    RING_SCATTER_ROWS = 6, /* of dx, in shared memory */
+    RING_SCATTER_THREADS = 512, /* of a block, at most */
+    RING_SCATTER_PLACES = 16,   /* of a window, at most: whole runs */
+    RING_MAX_ROWS = 4, /* of windows, for which a thread asks at once, straight from memory */
 };
 
 /* Lines of a ring of runs, by the taps along a line. */
@@ -35,7 +44,7 @@ struct resample_ring_args {
     uint32_t outer;       /* planes in all */
     uint32_t plane_bytes; /* of `from` */
     uint32_t between;     /* elements of `out` from the end of a plane's line to the next one's */
-    uint32_t unused;
+    uint32_t chunks;      /* lanes of a plane, where sums go down the columns first */
     struct wd_fastdiv by_columns; /* of `out` */
     struct wd_fastdiv by_line;    /* words of a line of `out`, where threads have words */
 };
@@ -68,9 +77,19 @@ struct resample_ring_pick_args {
     uint32_t place_pitch;
     uint32_t size; /* of both rings */
     struct wd_fastdiv by_inner;
-    struct wd_fastdiv by_line; /* units: straight from memory all images' are counted on */
-    int64_t bytes;             /* of `from` */
+    int64_t bytes; /* of `from` */
     int64_t place_bytes;
+};
+
+/* Gradients of such maxima where a pixel has several channels: a block has `windows` of a line, or where some
+ * would begin, and rows of them. by_column are stretches of a line, by_row groups of rows. */
+struct resample_ring_scatter_args {
+    struct resample_places_args p;
+    uint32_t rows;
+    uint32_t windows;
+    uint32_t pitch; /* elements of a row in shared memory */
+    uint32_t unused;
+    struct wd_fastdiv by_inner;
 };
 
 /* Samples lie on the corners or in the middles of pixels, edges are repeated. */

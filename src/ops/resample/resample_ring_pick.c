@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which gradients of maxima go through rings of lines, and how they are shared out among warps. */
+ * Which gradients of maxima go through rings of lines, or are added up in shared memory, and how they are shared
+ * out among warps and blocks. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -8,10 +9,13 @@
 #include "ops/resample/resample_walk.h"
 
 enum {
-    ROWS = 32,             /* of windows, of a walk, at most */
-    WARPS = 20,            /* of a multiprocessor, as the registers have it */
-    SHARED_MAX = 40 << 10, /* bytes of a block */
-    LINE_SHORT = 512,      /* bytes of which a ring has more */
+    ROWS = 32,              /* of windows, of a walk, at most */
+    WARPS = 20,             /* of a multiprocessor, as the registers have it */
+    SHARED_MAX = 40 << 10,  /* bytes of a block */
+    SCATTER_THREADS = 256,  /* of a block whose pixels have no more channels than that lets */
+    SCATTER_WARPS = 40,     /* of a multiprocessor, by which blocks have as many rows */
+    SCATTER_MAX = 96 << 10, /* bytes of a block that adds up in shared memory */
+    LINE_SHORT = 512,       /* bytes of which a ring has more */
 };
 
 /* Windows of two or three, by two, along both axes of a plane. */
@@ -48,7 +52,7 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     if (!s->max || !wd_resample_whole(s)) return false;
     memset(a, 0, sizeof *a);
     a->p = wd_resample_places_args_of(s, memory);
-    if (!is_by_two(s, &a->p) || wd_resample_by_runs(s, &aligned) ||
+    if (!is_by_two(s, &a->p) || s->inner > 1 || wd_resample_by_runs(s, &aligned) ||
         wd_resample_tiles(s, &aligned, &tiles) ||
         wd_resample_threes(s, &aligned, multiprocessors, &threes)) {
         return false;
@@ -59,20 +63,6 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     units = columns * s->inner;
     segments = wd_ceil_div(units, segment);
     a->by_inner = wd_fastdiv_of((uint32_t)s->inner);
-    if (s->inner > 1) { /* straight from memory, all planes as one line */
-        if (s->outer * units > INT32_MAX) return false;
-        a->by_line = wd_fastdiv_of((uint32_t)units);
-        a->units = (uint32_t)(s->outer * units);
-        segments = wd_ceil_div(s->outer * units, segment * RING_WALKS);
-        rows = wd_resample_walk_rows(segments * RING_WALKS, lines, ROWS,
-                                     (int64_t)multiprocessors * WARPS);
-        a->rows = (uint32_t)rows;
-        a->p.by_column = wd_fastdiv_of((uint32_t)segments);
-        launch->blocks = segments * wd_ceil_div(lines, rows);
-        launch->threads = RING_WARP * RING_WALKS;
-        launch->shared = 0;
-        return true;
-    }
     /* those of a segment, which begins anywhere, and the one before it */
     elements = wd_least(segment + 1, columns) + 1;
     pitch = wd_ceil_div(elements * s->size, 16) * 16 + 16;
@@ -99,4 +89,46 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
     launch->threads = (uint32_t)(RING_WARP * walks);
     launch->shared = (uint32_t)(walks * size);
     return true;
+}
+
+bool wd_resample_ring_scatter_args_of(const struct wd_resample_shape *s,
+                                      const struct wd_resample_memory *memory, int multiprocessors,
+                                      struct resample_ring_scatter_args *a,
+                                      struct wd_resample_launch_size *launch)
+{
+    static const struct wd_resample_memory aligned;
+    int64_t threads = SCATTER_THREADS;
+    int64_t columns;
+    int64_t lines;
+    int64_t segments;
+    int64_t windows;
+    int64_t rows;
+    if (!s->max || !wd_resample_whole(s) || s->inner == 1) return false;
+    memset(a, 0, sizeof *a);
+    a->p = wd_resample_places_args_of(s, memory);
+    if (!is_by_two(s, &a->p) || wd_resample_by_runs(s, &aligned)) return false;
+    /* windows, and where some would begin behind the last */
+    columns = wd_ceil_div(s->image[2] + a->p.axis[2].pad, 2);
+    lines = wd_ceil_div(s->image[1] + a->p.axis[1].pad, 2);
+    /* half of a thread's are of even place; one is another block's */
+    if (s->inner > threads * RING_SCATTER_UNITS / 2) threads = RING_SCATTER_THREADS;
+    windows = threads * RING_SCATTER_UNITS / 2 / s->inner * 2 - 1;
+    if (windows < 1) return false;
+    segments = wd_ceil_div(columns, windows);
+    windows = wd_ceil_div(columns, segments);
+    threads = wd_ceil_div(wd_ceil_div(windows + 1, 2) * s->inner, RING_SCATTER_UNITS / 2);
+    threads = wd_ceil_div(threads, RING_WARP) * RING_WARP;
+    rows = wd_resample_walk_rows(s->outer * segments * (threads / RING_WARP), lines, ROWS,
+                                 (int64_t)multiprocessors * SCATTER_WARPS);
+    a->rows = (uint32_t)rows;
+    a->windows = (uint32_t)windows;
+    a->pitch = (uint32_t)(wd_ceil_div((2 * windows + 3) * s->inner, RING_SCATTER_RUN) + 3) *
+               RING_SCATTER_RUN;
+    a->by_inner = wd_fastdiv_of((uint32_t)s->inner);
+    a->p.by_column = wd_fastdiv_of((uint32_t)segments);
+    a->p.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(lines, rows));
+    launch->blocks = s->outer * segments * wd_ceil_div(lines, rows);
+    launch->threads = (uint32_t)threads;
+    launch->shared = 4 * (RING_SCATTER_NOTES + RING_SCATTER_ROWS * a->pitch);
+    return launch->shared <= SCATTER_MAX;
 }

@@ -8,10 +8,12 @@
 #include "ops/resample/resample_walk.h"
 
 enum {
-    ROWS = 16,      /* of a thread, at most */
-    ROWS_FEW = 2,   /* and where multiprocessors would be idle */
-    ENOUGH = 2048,  /* threads of a multiprocessor */
-    VOLUME_RUN = 4, /* elements, for want of registers */
+    ROWS = 16,       /* of a thread, at most */
+    ROWS_FEW = 2,    /* and where multiprocessors would be idle */
+    ROWS_BACK = 32,  /* of gradients of runs by four, at most */
+    WARPS_BACK = 20, /* of them that a multiprocessor has, as registers let */
+    ENOUGH = 2048,   /* threads of a multiprocessor */
+    VOLUME_RUN = 4,  /* elements, for want of registers */
 };
 
 /* How many times, and which way, along an axis; 0 where it is something else. */
@@ -85,7 +87,9 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
         run = 1;
         planes = false;
     }
-    columns = planes ? run / times : 1;
+    /* gradients of volumes, in runs, gather many samples: two columns share some */
+    columns = planes ? run / times : s->backward && volume ? 2 : 1;
+    if (columns > s->image[2]) return -1;
     memset(a, 0, sizeof *a);
     a->from = m->from;
     a->out = m->out;
@@ -98,11 +102,12 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     a->wide = (int32_t)s->image[2];
     a->inner = (uint32_t)s->inner;
     a->by_run = wd_fastdiv_of((uint32_t)(planes ? 1 : s->inner / run));
-    a->by_column = wd_fastdiv_of((uint32_t)(s->image[2] / columns));
+    columns = wd_ceil_div(s->image[2], columns);
+    a->by_column = wd_fastdiv_of((uint32_t)columns);
     depth = s->image[0] + (volume && !s->backward && way[1] == RESAMPLE_UP_MIDDLES);
     a->by_pair = wd_fastdiv_of(volume && s->backward && !planes && depth % 2 == 0 ? 2 : 1);
     a->by_depth = wd_fastdiv_of((uint32_t)(depth / a->by_pair.divisor));
-    columns = s->outer * depth * (s->image[2] / columns) * (planes ? 1 : s->inner / run);
+    columns = s->outer * depth * columns * (planes ? 1 : s->inner / run);
     gaps = s->image[1] + (!s->backward && way[1] == RESAMPLE_UP_MIDDLES);
     a->rows = ROWS;
     do {
@@ -110,6 +115,12 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
         if (columns * bands >= (int64_t)multiprocessors * ENOUGH || a->rows == ROWS_FEW) break;
         a->rows /= 2;
     } while (true);
+    if (s->backward && !planes && times == 4) {
+        /* where rows meet lines are read twice, of which these have many: as few as that lets all be resident */
+        a->rows = (int32_t)wd_resample_walk_rows(wd_ceil_div(columns, RING_WARP), gaps, ROWS_BACK,
+                                                 (int64_t)multiprocessors * WARPS_BACK);
+        bands = wd_ceil_div(gaps, a->rows);
+    }
     a->by_band = wd_fastdiv_of((uint32_t)bands);
     a->count = (uint32_t)(columns * bands);
     /* planes, runs (by four backward only), volumes of both, singles */

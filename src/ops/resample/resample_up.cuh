@@ -60,7 +60,8 @@ template <int V, int K> struct up_place {
         uint32_t n = item;
         channel = wd_take_rest(n, a.by_run) * V;
         const uint32_t side = volume ? wd_take_rest(n, a.by_pair) : 0;
-        column = (int)wd_take_rest(n, a.by_column) * K;
+        // of an odd number of columns the last thread has one that another has, too
+        column = min((int)wd_take_rest(n, a.by_column) * K, a.wide - K);
         begin = (int)wd_take_rest(n, a.by_band) * a.rows;
         end = min(begin + a.rows, rows);
         depth = volume ? (int)(wd_take_rest(n, a.by_depth) * a.by_pair.divisor + side) : 0;
@@ -220,7 +221,7 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
     // mirrored at it would hand to the edge: of runs, and of planes of a volume, these are loaded there.
     constexpr bool MIRRORS = V > 1 && way::MIDDLES, MIRRORS_DEEP = VOLUME && way::MIDDLES;
     struct samples {
-        wd_run<T, (APART ? V : U * K)> own[APART ? U : 1];
+        wd_run<T, (APART ? V : U * K)> own[APART ? U * K : 1];
         wd_run<T, (APART ? V : BEFORE)> before[APART ? BEFORE : 1];
         wd_run<T, (APART ? V : ASIDE)> behind[APART ? ASIDE : 1];
     };
@@ -269,7 +270,7 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
     auto load_one = [&](const T *p, samples &s) {
         if constexpr (APART) {
 #pragma unroll
-            for (int i = 0; i < U; ++i) s.own[i].load(p + i * a.inner);
+            for (int i = 0; i < U * K; ++i) s.own[i].load(p + i * a.inner);
 #pragma unroll
             for (int i = 0; i < BEFORE; ++i) {
                 if (MIRRORS) s.before[i].load(p + (first ? BEFORE - 1 - i : i - BEFORE) * inner);
@@ -311,7 +312,7 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
                 if constexpr (APART) {
                     if (is_before) value = wd_widen(s.before[of_before].get(v));
                     else if (is_behind) value = wd_widen(s.behind[of_behind].get(v));
-                    else value = wd_widen(s.own[out >= 0 && out < U ? out : 0].get(v));
+                    else value = wd_widen(s.own[out >= 0 && out < U * K ? out : 0].get(v));
                 } else {
                     if (is_before) value = wd_widen(s.before[0].get(of_before));
                     else if (is_behind) value = wd_widen(s.behind[0].get(of_behind));
@@ -392,7 +393,13 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
                 for (int e = 0; e < K * V; ++e) lower[e] += down * made[e];
             }
         }
-        if (p >= at.begin) put_up<T, K * V, float>(a, dx + (uint32_t)p * pitch, upper);
+        if (p >= at.begin) {
+            constexpr int STORES = V > 1 ? K : 1, N = K * V / STORES;
+#pragma unroll
+            for (int k = 0; k < STORES; ++k) {
+                put_up<T, N, float>(a, dx + (uint32_t)p * pitch + k * a.inner, upper + k * N);
+            }
+        }
 #pragma unroll
         for (int e = 0; e < K * V; ++e) upper[e] = lower[e];
     }

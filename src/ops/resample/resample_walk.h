@@ -41,12 +41,18 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s,
  * repeated. */
 bool wd_resample_is_by_two(const struct wd_resample_shape *s);
 
-/* Gradients of maxima by windows of two or three, by two, through rings: `launch` says how; false where they
- * are none, or lines do not fit, or go by aligned runs or tiles. */
+/* Gradients of maxima by windows of two or three, by two, of planes through rings, or of several channels by sums
+ * in shared memory: `launch` says how; false where they are none, or lines do not fit, or go by aligned runs or
+ * tiles. */
 struct resample_ring_pick_args;
 bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
                                    const struct wd_resample_memory *memory, int multiprocessors,
                                    struct resample_ring_pick_args *a,
                                    struct wd_resample_launch_size *launch);
+struct resample_ring_scatter_args;
+bool wd_resample_ring_scatter_args_of(const struct wd_resample_shape *s,
+                                      const struct wd_resample_memory *memory, int multiprocessors,
+                                      struct resample_ring_scatter_args *a,
+                                      struct wd_resample_launch_size *launch);
 
 #endif
