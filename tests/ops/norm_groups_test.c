@@ -70,7 +70,7 @@ static void check_engine(const struct norms_case *c)
                                         "norm_backward_groups"};
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
     static const char *const spot[] = {"", "norm_training_spot", ""};
-    static const char *const shares[] = {"", "norm_training_shares", ""};
+    static const char *const shares[] = {"", "norm_training_shares", "norm_backward_shares"};
     const char *name = "";
     bool right;
     if (!by_groups()) return;
@@ -83,6 +83,9 @@ static void check_engine(const struct norms_case *c)
     if (!right) case_fail("%s ran, not %s", name, names[c->phase]);
 }
 
+/* Scale and bias, both, in fp32, as the engine of shares asks, which then runs. */
+static bool fp32_params;
+
 /* Of tensors that are made; `instead`, if not negative, is an element of x that the definition takes
  * for a NaN. */
 static void run_with(struct norms_case *c, int64_t instead)
@@ -92,7 +95,8 @@ static void run_with(struct norms_case *c, int64_t instead)
     be_desc op = norms_operation(&r, c);
     bool ran;
     if (instead >= 0) in.x[instead] = NAN;
-    twice = by_groups() && c->phase != NORMS_INFERENCE && (random_chance(0.3) || always_twice);
+    twice = by_groups() && c->phase != NORMS_INFERENCE && !fp32_params &&
+            (random_chance(0.3) || always_twice);
     if (twice) {
         int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;
         r.plan =
@@ -143,9 +147,6 @@ static struct norms_case start(const struct image *m, int phase, int type, bool 
     }
     return c;
 }
-
-/* Scale and bias, both, in fp32, as some engines ask. */
-static bool fp32_params;
 
 static void run_image(const struct image *m, const char *name, int layout, int phase, int type,
                       bool off)
@@ -249,10 +250,36 @@ static void shares(void)
         {1, 8, 1, {32, 33}},
     };
     fp32_params = true;
-    for (int k = 0; k < 2 * COUNT(list) * TYPES; ++k) {
-        bool off = k / TYPES % 2 != 0;
+    for (int k = 0; k < 4 * COUNT(list) * TYPES; ++k) {
+        bool off = k / 2 / TYPES % 2 != 0;
+        int phase = k % 2 ? NORMS_BACKWARD : NORMS_TRAINING;
         if (off && k % 5 > 1) continue;
-        run_image(&list[k / 2 / TYPES], "shares", 0, NORMS_TRAINING, k % TYPES, off);
+        run_image(&list[k / 4 / TYPES], "shares", 0, phase, k / 2 % TYPES, off);
+    }
+    fp32_params = false;
+}
+
+/* Shares that several blocks have, in more turns than few: of channels that begin within a warp's part, with a last block
+ * and a warp that have less, one share without a number; and gradients, whose warps' parts are of one channel each. */
+static void walking_shares(void)
+{
+    static const struct image forward = {30, 24, 12, {136, 250}},
+                              backward = {15, 12, 0, {264, 256}};
+    static const double values[] = {INFINITY, NAN, -INFINITY};
+    if (!harness_all_engines) return;
+    fp32_params = true;
+    for (int type = 0; type < TYPES; ++type) {
+        struct options o = {LAYOUT_NCHW, false, -3.0, 3.0};
+        struct norms_case c;
+        run_image(&backward, "walking", 0, NORMS_BACKWARD, type, false);
+        if (!case_begin("walking/nchw/training/%s", type_names[type])) continue;
+        c = start(&forward, NORMS_TRAINING, type, false);
+        c.bias = true;
+        make_tensors(&c, &o);
+        c.x->value[(2 * forward.channels + 2) * 136 * 250] = values[type]; /* its share's first */
+        tensor_write(c.x);
+        run_with(&c, (2 * forward.channels + 2) * 136 * 250);
+        case_end();
     }
     fp32_params = false;
 }
@@ -433,11 +460,26 @@ static void all_reached(void)
     static const char *const directions[] = {"forward", "backward"};
     static const char *const steps[] = {"whole", "sums", "apply"};
     enum { STEPS = 3, KERNELS = 2 * 2 * STEPS * TYPES, ROOM = 64 };
-    static const char *const others[] = {
-        "wd_norm_groups_statistics", "wd_norm_groups_gradients",  "wd_norm_groups_params",
-        "wd_norm_kept_params",       "wd_norm_spot_f32",          "wd_norm_spot_f16",
-        "wd_norm_spot_bf16",         "wd_norm_shares_whole_f16",  "wd_norm_shares_whole_bf16",
-        "wd_norm_shares_beside_f32", "wd_norm_shares_beside_f16", "wd_norm_shares_beside_bf16"};
+    static const char *const others[] = {"wd_norm_groups_statistics",
+                                         "wd_norm_groups_gradients",
+                                         "wd_norm_groups_params",
+                                         "wd_norm_kept_params",
+                                         "wd_norm_spot_f32",
+                                         "wd_norm_spot_f16",
+                                         "wd_norm_spot_bf16",
+                                         "wd_norm_shares_whole_f16",
+                                         "wd_norm_shares_whole_bf16",
+                                         "wd_norm_shares_beside_f32",
+                                         "wd_norm_shares_beside_f16",
+                                         "wd_norm_shares_beside_bf16",
+                                         "wd_norm_shares_backward_f16",
+                                         "wd_norm_shares_backward_bf16",
+                                         "wd_norm_shares_walk_f32",
+                                         "wd_norm_shares_walk_f16",
+                                         "wd_norm_shares_walk_bf16",
+                                         "wd_norm_shares_walk_back_f32",
+                                         "wd_norm_shares_walk_back_f16",
+                                         "wd_norm_shares_walk_back_bf16"};
     static const char *const kept[] = {"planes_%s_even", "planes_%s_odd", "planes_%s_beside",
                                        "columns_%s"};
     enum { KEPT = COUNT(kept) * 2 * TYPES, MOST = KEPT > KERNELS ? KEPT : KERNELS };
@@ -472,6 +514,7 @@ int main(int argc, char **argv)
     shared_samples();
     spots();
     shares();
+    walking_shares();
     long_samples();
     read_twice();
     offsets();

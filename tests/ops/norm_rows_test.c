@@ -345,20 +345,28 @@ static void walks(void)
     }
 }
 
-/* A few rows that no cluster holds, on the boundaries and off: of which each block of the chip has a
- * part. */
+/* A few rows that no cluster holds, of which each block of the chip has a part: on the boundaries and off, which
+ * begin at every place of a unit, of more columns than threads keep parameters of, and y apart from x. */
 static void wide(void)
 {
-    const int row[2] = {2, 140008}, stat[2] = {2, 1}, scale[2] = {1, 140008};
-    for (int k = 0; k < 2 * TYPES * 2; ++k) {
+    static const int list[][2] = {{2, 140008}, {8, 140001}, {5, 131087}, {1, 1200003}};
+    static const int skips[][2] = {{0, 0}, {1, 1}, {3, 3}, {1, 2}};
+    for (int k = 0; k < COUNT(list) * COUNT(skips) * 2 * TYPES; ++k) {
         int phase = k % 2 ? NORMS_BACKWARD : NORMS_TRAINING;
         int type = k / 2 % TYPES;
-        int turn = k / 2 / TYPES;
-        struct options o = {LAYOUT_NCHW, turn, turn, -3.0, 3.0};
+        int turn = k / 2 / TYPES % COUNT(skips);
+        const int *row = list[k / 2 / TYPES / COUNT(skips)];
+        const int stat[2] = {row[0], 1}, scale[2] = {1, row[1]};
+        struct options o = {LAYOUT_NCHW, skips[turn][0], skips[turn][1], -3.0, 3.0};
         struct norms_case c;
-        if (!case_begin("wide/%s/%s/%s", phase_names[phase], type_names[type], turn ? "off" : "on"))
+        bool rms = row[0] == 5;
+        if (row[0] != 2 && !harness_all_engines) continue;
+        if (row[0] != 2 && (k / 2 + turn) % 2 && row[0] != 8) continue;
+        if (row[0] != 2 && phase == NORMS_BACKWARD && (turn > 1 || row[0] == 1)) continue;
+        if (!case_begin("wide/%s/%s/%dx%d/%d", phase_names[phase], type_names[type], row[0], row[1],
+                        turn))
             continue;
-        c = start(CUDNN_LAYER_NORM, phase, type, k);
+        c = start(rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, phase, type, k / 2);
         c.statistics = true;
         set_dims(&c, 2, row, stat, scale);
         run_with(&c, &o, false);

@@ -190,6 +190,11 @@ static void norm_shares(bool large)
     norm(WD_OP_NORM_TRAINING, large ? 32 : 16, 640, 32, 14, 14, false, false);
 }
 
+static void norm_shares_back(bool large)
+{
+    norm(WD_OP_NORM_BACKWARD, large ? 32 : 16, 64, 64, 36, 56, false, false);
+}
+
 static void set_layer_norm(enum wd_op op, int64_t rows, int64_t length)
 {
     norm(op, rows, length, 1, 1, 1, false, true);
@@ -402,7 +407,8 @@ static const struct {
     {"norm_backward_rows", layer_norm_back, ALWAYS},
     {"norm_inference_rows", layer_norm_inference, ALWAYS},
     {"norm_training_spot", norm_spot, OFF},
-    {"norm_training_shares", norm_shares, OFF},
+    {"norm_training_shares", norm_shares, ALIGNED},
+    {"norm_backward_shares", norm_shares_back, ALIGNED},
     {"norm_training_samples", norm_samples, ALIGNED},
     {"norm_backward_samples", norm_samples_back, ALIGNED},
     {"norm_inference_samples", norm_samples_inference, ALIGNED},

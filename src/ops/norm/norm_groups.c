@@ -334,3 +334,17 @@ const struct wd_engine wd_engine_norm_backward_groups = {
     .prepared_bytes = sizeof(struct work),
     .emit = emit,
 };
+
+extern const struct wd_engine wd_engine_norm_training_kept;
+extern const struct wd_engine wd_engine_norm_backward_kept;
+
+const struct wd_engine *wd_norm_groups_any(const struct wd_problem *problem)
+{
+    bool kept = wd_norm_kept_takes(problem);
+    switch (problem->node->op) {
+    case WD_OP_NORM_INFERENCE: return &wd_engine_norm_inference_groups;
+    case WD_OP_NORM_TRAINING:
+        return kept ? &wd_engine_norm_training_kept : &wd_engine_norm_training_groups;
+    default: return kept ? &wd_engine_norm_backward_kept : &wd_engine_norm_backward_groups;
+    }
+}

@@ -18,6 +18,9 @@ bool wd_norm_groups_match(const struct wd_problem *problem, struct wd_reason *re
 /* Whether statistics are given, so that outputs are all there is to do. */
 bool wd_norm_groups_given(const struct wd_problem *problem);
 
+/* The engine that takes a problem that matches wherever its tensors lie. */
+const struct wd_engine *wd_norm_groups_any(const struct wd_problem *problem);
+
 /* Whether a problem that matches is read once; inference may be. */
 bool wd_norm_kept_takes(const struct wd_problem *problem);
 int64_t wd_norm_kept_workspace(const struct wd_problem *problem);

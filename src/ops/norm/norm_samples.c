@@ -11,12 +11,6 @@
 #include "ops/norm/bn_grid_cut.h"
 #include "ops/norm/norm_groups.h"
 
-extern const struct wd_engine wd_engine_norm_training_kept;
-extern const struct wd_engine wd_engine_norm_training_groups;
-extern const struct wd_engine wd_engine_norm_inference_groups;
-extern const struct wd_engine wd_engine_norm_backward_kept;
-extern const struct wd_engine wd_engine_norm_backward_groups;
-
 enum {
     HALVES = 1,          /* bytes of x, forward: halves of what the chip holds (README.md), */
     HALVES_BACK = 2,     /* and backward */
@@ -144,18 +138,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-/* What takes tensors that lie otherwise. */
-static const struct wd_engine *other(const struct wd_problem *problem)
-{
-    if (is_backward(problem)) {
-        return wd_norm_kept_takes(problem) ? &wd_engine_norm_backward_kept
-                                           : &wd_engine_norm_backward_groups;
-    }
-    if (is_inference(problem)) return &wd_engine_norm_inference_groups;
-    return wd_norm_kept_takes(problem) ? &wd_engine_norm_training_kept
-                                       : &wd_engine_norm_training_groups;
-}
-
 /* Bytes of what is found of channels. */
 static int64_t found_bytes(const struct wd_problem *problem, const struct norm_groups_shape *s)
 {
@@ -169,7 +151,7 @@ static int64_t workspace(const struct wd_problem *problem)
 {
     struct norm_groups_shape s;
     (void)wd_norm_groups_see(&s, problem);
-    return wd_most(found_bytes(problem, &s), other(problem)->workspace(problem));
+    return wd_most(found_bytes(problem, &s), wd_norm_groups_any(problem)->workspace(problem));
 }
 
 static struct bn_grid_args args_of(const struct wd_call *call, const struct work *w,
@@ -224,7 +206,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t bytes = w->cut.space.total * s->size;
     if (!wd_norm_aligned(a.bn.x) || !wd_norm_aligned(a.bn.y) ||
         (backward && !wd_norm_aligned(a.bn.dy))) {
-        return other(&call->problem)->emit(call, queue);
+        return wd_norm_groups_any(&call->problem)->emit(call, queue);
     }
     for (int64_t n = 0; n < s->samples; n += w->cut.samples) {
         struct wd_bn_grid_cut c = w->cut;

@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Group and instance norm, channels first, of shares that registers hold, by threads that end with them: as rows of
-// layer norm, whose parameters are a channel's. Many small blocks at different phases keep memory busy.
+// Group and instance norm, channels first, and instance norm's gradients, of shares that registers hold, by threads that
+// end with them: as rows of layer norm, whose parameters are a channel's. Many small blocks at different phases keep
+// memory busy. Larger shares: norm_shares_walk.cuh.
 #include "gpu/device/depend.cuh"
 #include "ops/norm/norm_plain.cuh"
-#include "ops/norm/norm_shares_args.h"
+#include "ops/norm/norm_shares_walk_back.cuh"
 
 namespace {
-
-// xhat = (x - mean) inv_std + shift, then scale and bias: of x - mean.
-struct line {
-    float slope;
-    float base;
-};
-
-__device__ __forceinline__ line line_of(const numbers &n, float scale, float bias)
-{
-    return {n.inv_std * scale, fmaf(n.shift, scale, bias)};
-}
-
-__device__ __forceinline__ void put_statistics(const norm_rows_args &a, uint32_t row,
-                                               const numbers &n)
-{
-    // of an infinity there is no mean either
-    if (a.mean) a.mean[row] = n.inv_std == n.inv_std ? n.mean : n.inv_std;
-    if (a.inv_std) a.inv_std[row] = n.inv_std;
-}
 
 // ---- Whole units ----
 
@@ -122,6 +104,84 @@ template <class T> __device__ __forceinline__ void whole(const norm_shares_args 
         }
         if (a.streaming) out.store_streaming(y + at * E);
         else out.store(y + at * E);
+    }
+}
+
+// ---- Gradients: a share is a plane of whole units ----
+
+// Sums of the threads of a share, which all of them get.
+__device__ __forceinline__ part sums_of(const norm_rows_args &a, part p, uint32_t group)
+{
+    __shared__ part of_warp[NORM_SHARES_WARPS_MOST];
+    const uint32_t warps = a.lanes / WARP;
+    p = join_warp<false>(p, 0.0f);
+    if (warps == 1) return p;
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = p;
+    __syncthreads(); // all shares of the block have as many warps
+    return join_all<false>(&of_warp[group * warps], warps, 0.0f);
+}
+
+// dx = scale inv_std (dy - (sum of dy + xhat sum of dy xhat) / length)
+template <class T> __device__ __forceinline__ void backward(const norm_shares_args &w)
+{
+    constexpr int E = EACH<T>, U = NORM_SHARES_COLUMNS / E;
+    const norm_rows_args &a = w.of;
+    const uint32_t group = wd_fastdiv_quotient(threadIdx.x, w.by_lanes);
+    const uint32_t lane = threadIdx.x - group * a.lanes;
+    const uint32_t row = blockIdx.x * a.groups + group; // less than 2^31
+    const uint32_t units = row < a.rows ? a.length / E : 0;
+    const int64_t begin = (int64_t)row * a.length + lane * E;
+    const uint32_t step = a.lanes * E;
+    const T *x = static_cast<const T *>(a.x) + begin;
+    const T *dy = static_cast<const T *>(a.dy) + begin;
+    T *dx = static_cast<T *>(a.y) + begin;
+    unit<T> of_x[U], of_dy[U];
+    part p = {0.0f, 0.0f, 0.0f, 0.0f};
+    float mean = 0.0f, inv_std = 0.0f, scale = 0.0f;
+    wd_wait_for_previous();
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        if (v * a.lanes + lane >= units) continue;
+        of_x[v].load(x + v * step);
+        of_dy[v].load(dy + v * step);
+    }
+    if (row < a.rows) {
+        const uint32_t channel = row - wd_fastdiv_quotient(row, w.by_groups) * w.by_groups.divisor;
+        mean = given(a.given_mean, a, row);
+        inv_std = a.given_inv_std[row];
+        scale = static_cast<const float *>(a.scale.data)[channel];
+    }
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        if (v * a.lanes + lane >= units) continue;
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            const float d = wide_of<T>(of_dy[v], i);
+            p.pivot += d;
+            p.rest = fmaf(d, wide_of<T>(of_x[v], i) - mean, p.rest);
+        }
+    }
+    p = sums_of(a, p, group);
+    if (w.found && lane == 0 && row < a.rows) w.found[row] = {p.pivot, p.rest * inv_std};
+    const float factor = scale * inv_std;
+    const float level = p.pivot * a.inverse;
+    const float slope = (p.rest * a.inverse) * (inv_std * inv_std);
+#pragma unroll
+    for (int v = 0; v < U; ++v) {
+        if (v * a.lanes + lane >= units) continue;
+        unit<T> out;
+#pragma unroll
+        for (int i = 0; i < E; i += 2) {
+            float to[2];
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                const float g = wide_of<T>(of_dy[v], i + j) - level;
+                to[j] = factor * fmaf(-slope, wide_of<T>(of_x[v], i + j) - mean, g);
+            }
+            narrow_pair(out, i, to[0], to[1]);
+        }
+        if (a.streaming) out.store_streaming(dx + v * step);
+        else out.store(dx + v * step);
     }
 }
 
