@@ -20,7 +20,8 @@ enum bulk_kind { KNOWN, RAW, CENTRED };
 constexpr uint32_t BULK_WARPS = 16;
 constexpr uint32_t BULK_COPIES =
     8; // a warp that is ahead writes when another still reads of five turns before
-struct bulk_sums {
+struct __align__(128) bulk_sums
+{
     float4 of_cluster[BULK_COPIES][NORM_ROWS_CLUSTER_MAX];
     float4 of_block[BULK_COPIES][BULK_WARPS];
     uint64_t here[BULK_COPIES];    // what all blocks said

@@ -14,7 +14,8 @@ constexpr uint32_t NEVER = 0xffffffffu; // a turn
 
 // A row is told `ahead` turns before it is looked at and put by all warps two lags and a turn after: less than these.
 constexpr uint32_t DRAWN = 16;
-struct drawn_sums {
+struct __align__(128) drawn_sums
+{
     float4 drawn[DRAWN]; // rows that the cluster has drawn: the bits of the first word
     uint64_t told[DRAWN];
 };

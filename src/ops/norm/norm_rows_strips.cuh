@@ -18,7 +18,8 @@ namespace {
 constexpr uint32_t STRIP_WARPS = 16;
 constexpr uint32_t STRIP_COPIES =
     8; // a warp that is ahead writes when another still reads of earlier turns
-struct strip_sums {
+struct __align__(128) strip_sums
+{
     float4 of_cluster[STRIP_COPIES][NORM_ROWS_CLUSTER_MAX];
     float2 of_block[STRIP_COPIES][STRIP_WARPS];
     uint64_t here[STRIP_COPIES];    // what all blocks said
