@@ -55,6 +55,32 @@ static void random_cases(int type, int mode, int padding, enum layout layout)
     }
 }
 
+/* Windows of a quarter of a pixel, most of which have none, before the image, in it and beyond its end. */
+static void sparse_windows(int type, int padding, enum layout layout)
+{
+    struct geometry g = {
+        .mode = CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, .padding = padding, .rank = 4};
+    if (!case_begin("resample sparse %s padding %d layout %d", node_type_name[type], padding,
+                    (int)layout)) {
+        return;
+    }
+    g.x[0] = 2;
+    g.x[1] = 8;
+    for (int s = 0; s < 2; ++s) {
+        g.x[2 + s] = 9 + 4 * s;
+        g.window[s] = UNIT / 4;
+        g.stride[s] = 2 * UNIT / 3;
+        g.pre[s] = UNIT;
+        g.post[s] = 2 * UNIT / 3 + 2 * UNIT * s;
+    }
+    if (!set_output(&g)) case_fail("no output");
+    for (int lie = LIE_MIXED; lie <= LIE_ODD; ++lie) {
+        resample_forward(&g, type, type, layout, (enum resample_lie)lie);
+        resample_backward(&g, type, type, layout, (enum resample_lie)lie);
+    }
+    case_end();
+}
+
 /* Windows of whole images, and of more than a hundred places: reductions, and wide indices. */
 static void long_window(int mode, int type, int extent)
 {
@@ -146,6 +172,10 @@ int main(int argc, char **argv)
                 for (int l = vector ? LAYOUT_VECT : LAYOUT_NCHW;
                      l <= (vector ? LAYOUT_VECT : LAYOUT_GAPS); ++l) {
                     random_cases(types[t], mode, padding, (enum layout)l);
+                    if (mode == CUDNN_RESAMPLE_NEAREST && padding != CUDNN_NEG_INF_PAD &&
+                        resample_is_float(types[t])) {
+                        sparse_windows(types[t], padding, (enum layout)l);
+                    }
                 }
             }
         }

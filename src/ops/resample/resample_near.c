@@ -56,14 +56,14 @@ static void taps_of(const struct wd_resample_shape *s, int d, int64_t i, int64_t
     if (*last < *first) *last = *first;
 }
 
-/* Whether window o is in the image as a whole. */
+/* Whether window o is in the image as a whole: also one of no pixel, if that is before the end. */
 static bool is_inside(const struct wd_resample_shape *s, int d, int64_t o)
 {
     int64_t low;
     int64_t high;
     if (o < 0 || o >= s->windows[d]) return false;
     resample_range(s->attr, s->axis[d], o, &low, &high);
-    return low >= 0 && high <= s->image[d];
+    return low >= 0 && low < s->image[d] && high <= s->image[d];
 }
 
 /* Whether entry i is as all others are, but for its place. */
