@@ -60,8 +60,9 @@ template <int V, int K> struct up_place {
         uint32_t n = item;
         channel = wd_take_rest(n, a.by_run) * V;
         const uint32_t side = volume ? wd_take_rest(n, a.by_pair) : 0;
+        column = (int)wd_take_rest(n, a.by_column) * K;
         // of an odd number of columns the last thread has one that another has, too
-        column = min((int)wd_take_rest(n, a.by_column) * K, a.wide - K);
+        if (K > 1) column = min(column, a.wide - K);
         begin = (int)wd_take_rest(n, a.by_band) * a.rows;
         end = min(begin + a.rows, rows);
         depth = volume ? (int)(wd_take_rest(n, a.by_depth) * a.by_pair.divisor + side) : 0;
