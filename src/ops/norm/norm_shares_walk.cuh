@@ -42,7 +42,7 @@ struct walk_sums {
     float4 of_block[WALK_COPIES][WALK_WARPS];
     float4 of_share[WALK_COPIES];  // its numbers
     uint64_t arrived[WALK_COPIES]; // the warps, with what they found
-    uint64_t heard[WALK_COPIES];   // the numbers are there
+    uint64_t heard[WALK_COPIES];   // the numbers are there, and what they are of has been read
     uint64_t landed[NORM_ROWS_AHEAD_MAX + 1][WALK_WARPS];
 };
 static_assert(sizeof(walk_sums) % 128 == 0, "the ring behind it begins at a line");
@@ -75,6 +75,13 @@ __device__ __forceinline__ uint64_t *walk_post(const norm_rows_args &a, uint32_t
     return a.posts + (block * WALK_COPIES + turn % WALK_COPIES) * NORM_ROWS_POST;
 }
 
+// Of the lane that leaves a share's numbers, and of those that have read what the block's warps found of it, which may
+// then be overwritten.
+__device__ __forceinline__ uint32_t walk_arrivals()
+{
+    return 1 + blockDim.x / WARP;
+}
+
 __device__ __forceinline__ void walk_begin(const norm_rows_args &a, walk_sums &of, uint32_t rank)
 {
     if (threadIdx.x % WARP == 0) {
@@ -82,7 +89,7 @@ __device__ __forceinline__ void walk_begin(const norm_rows_args &a, walk_sums &o
     }
     if (threadIdx.x < WALK_COPIES) {
         wd_arrivals_begin(&of.arrived[threadIdx.x], blockDim.x / WARP);
-        wd_arrivals_begin(&of.heard[threadIdx.x], 1);
+        wd_arrivals_begin(&of.heard[threadIdx.x], walk_arrivals());
     }
     __syncthreads();
     wd_wait_for_previous();
@@ -102,6 +109,7 @@ __device__ __forceinline__ void walk_say(const norm_rows_args &a, const walk_sea
     float4 mine = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     wd_counter_wait(&of.arrived[copy], turn / WALK_COPIES & 1);
     if (units > 0) mine = of.of_block[copy][lane];
+    if (lane < blockDim.x / WARP) wd_arrive(&of.heard[copy], walk_arrivals());
     const float4 all = bulk_join<CENTRED>(mine, {(float)(units * E), 1.0f / (float)(s.block * E)});
     const float number = lane == 0 ? all.x : lane == 1 ? all.y : all.z;
     if (lane < 3) wd_post(walk_post(a, turn, rank) + lane, number, turn + 1);
@@ -159,8 +167,18 @@ __device__ __forceinline__ void walk_hear(const norm_rows_args &a, uint32_t all,
         numbers_of(a, {pivot, fmaf(sum, a.inverse, around), squares < 0.0f ? 0.0f : squares, 0.0f});
     if (lane != 0) return;
     of.of_share[copy] = make_float4(n.mean, n.inv_std, n.shift, 0.0f);
-    wd_arrive(&of.heard[copy], 1);
+    wd_arrive(&of.heard[copy], walk_arrivals());
     if (blockIdx.x % a.cluster == 0) put_statistics(a, row, n);
+}
+
+// What was heard of a share: read by the lane alone that lets it be overwritten, by arriving with the warp's next find.
+__device__ __forceinline__ float4 walk_heard(walk_sums &of, uint32_t copy, uint32_t phase)
+{
+    float4 its = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    wd_counter_wait(&of.heard[copy], phase);
+    if (threadIdx.x % WARP == 0) its = of.of_share[copy];
+    return make_float4(__shfl_sync(WHOLE_WARP, its.x, 0), __shfl_sync(WHOLE_WARP, its.y, 0),
+                       __shfl_sync(WHOLE_WARP, its.z, 0), 0.0f);
 }
 
 template <class T, bool RAGGED>
@@ -258,8 +276,7 @@ template <class T> __device__ __forceinline__ void walk(const norm_shares_args &
         if (++says == warps) says = 0;
         if (puts) {
             const uint32_t copy = (turn - a.lag) % WALK_COPIES;
-            wd_counter_wait(&of.heard[copy], (turn - a.lag) / WALK_COPIES & 1);
-            const float4 its = of.of_share[copy];
+            const float4 its = walk_heard(of, copy, (turn - a.lag) / WALK_COPIES & 1);
             const numbers n = {its.x, its.y, its.z};
             const uint4 *at = strips + present * stride + lane;
             if (whole) walk_put<T, false>(a, at, to, WALK_UNITS, n, scale, bias);

@@ -77,6 +77,7 @@ __device__ __forceinline__ void walk_say_back(const norm_rows_args &a, const wal
     float4 mine = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     wd_counter_wait(&of.arrived[copy], turn / WALK_COPIES & 1);
     if (lane * WALK_STRIP < s.block) mine = of.of_block[copy][lane];
+    if (lane < blockDim.x / WARP) wd_arrive(&of.heard[copy], walk_arrivals());
     mine.x = sum_of_warp(mine.x);
     mine.y = sum_of_warp(mine.y);
     if (lane < 2) wd_post(walk_post(a, turn, rank) + lane, lane == 0 ? mine.x : mine.y, turn + 1);
@@ -96,7 +97,7 @@ __device__ __forceinline__ void walk_hear_back(const norm_rows_args &a, uint32_t
     sums.y = sum_of_warp(sums.y);
     if (threadIdx.x % WARP != 0) return;
     of.of_share[copy] = make_float4(sums.x * a.inverse, sums.y * a.inverse, 0.0f, 0.0f);
-    wd_arrive(&of.heard[copy], 1);
+    wd_arrive(&of.heard[copy], walk_arrivals());
 }
 
 // dx = inv_std (scale dy - (sum of scale dy + xhat sum of scale dy xhat) / length)
@@ -185,8 +186,7 @@ template <class T> __device__ __forceinline__ void walk_back(const norm_shares_a
         if (++says == warps) says = 0;
         if (puts) {
             const uint32_t copy = (turn - a.lag) % WALK_COPIES;
-            wd_counter_wait(&of.heard[copy], (turn - a.lag) / WALK_COPIES & 1);
-            const float4 sums = of.of_share[copy];
+            const float4 sums = walk_heard(of, copy, (turn - a.lag) / WALK_COPIES & 1);
             const walk_given its = {a.lag == 1 ? known1.mean : known2.mean,
                                     a.lag == 1 ? known1.inv_std : known2.inv_std,
                                     a.lag == 1 ? known1.scale : known2.scale};

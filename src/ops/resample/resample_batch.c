@@ -92,7 +92,8 @@ static cudnnStatus_t emit_lines(struct wd_queue *queue, const struct wd_resample
     a->count = (uint32_t)(s->outer * wd_ceil_div(s->image[1], a->rows));
     a->pitch =
         (uint32_t)(wd_ceil_div(BATCH_TURN * wide * s->size + ALIGN - s->size, ALIGN) * ALIGN);
-    a->size = RING_SHORT * a->pitch + (uint32_t)(BATCH_TURN * 4 * wide * s->size) + BESIDE;
+    a->size =
+        RING_SHORT * a->pitch + BATCH_OVER + (uint32_t)(BATCH_TURN * 4 * wide * s->size) + BESIDE;
     a->size = (uint32_t)wd_ceil_div(a->size, ALIGN) * ALIGN;
     while (walks > 1 && walks * a->size > SHARED_MAX) --walks;
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_batch_lines_f16 + s->type - 1],

@@ -16,6 +16,7 @@ enum {
     BATCH_WALKS = 4,    /* warps of a block, at most */
     BATCH_TURN = 4,     /* rows of x that are made before they are stored */
     BATCH_WIDEST = 512, /* columns of x, at most */
+    BATCH_OVER = 256,   /* bytes behind lines, which lanes of no columns read and nobody writes */
 };
 
 struct resample_batch_args {

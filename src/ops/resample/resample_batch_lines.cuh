@@ -128,7 +128,7 @@ __device__ __forceinline__ void resample_batch_lines(const resample_batch_args &
     auto first_of = [&](int turn) {
         return ring.slot(turn) + (phase + (uint32_t)turn * ring.line_bytes) % 16;
     };
-    batch_stage<T> stage(ring.memory + RING_SHORT * a.pitch,
+    batch_stage<T> stage(ring.memory + RING_SHORT * a.pitch + BATCH_OVER,
                          static_cast<T *>(a.out) + plane * 4 + (size_t)(uint32_t)begin * (wide * 4),
                          lane);
     const float alpha = a.alpha, half = 0.5f * a.alpha;
