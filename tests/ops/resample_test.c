@@ -55,30 +55,49 @@ static void random_cases(int type, int mode, int padding, enum layout layout)
     }
 }
 
-/* Windows of a quarter of a pixel, most of which have none, before the image, in it and beyond its end. */
+/* Windows of a quarter of a pixel, most of which have none: before the image, in it and beyond its end; along the
+ * columns the same, or whole ones. */
 static void sparse_windows(int type, int padding, enum layout layout)
 {
-    struct geometry g = {
-        .mode = CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, .padding = padding, .rank = 4};
-    if (!case_begin("resample sparse %s padding %d layout %d", node_type_name[type], padding,
-                    (int)layout)) {
-        return;
+    static const struct {
+        int image, stride, pre, post; /* of rows */
+        int window, step;             /* of columns */
+    } forms[] = {
+        {9, 2 * UNIT / 3, UNIT, 2 * UNIT / 3, UNIT / 4, 2 * UNIT / 3},
+        {8, UNIT / 2, 0, 0, UNIT / 4, UNIT / 2},
+        {8, UNIT / 2, 0, 0, 3 * UNIT, UNIT},
+        {9, 2 * UNIT / 3, 2 * UNIT, 2 * UNIT, 3 * UNIT, UNIT},
+    };
+    for (int k = 0; k < (int)(sizeof forms / sizeof forms[0]); ++k) {
+        struct geometry g = {
+            .mode = CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, .padding = padding, .rank = 4};
+        if (!case_begin("resample sparse %d %s padding %d layout %d", k, node_type_name[type],
+                        padding, (int)layout)) {
+            continue;
+        }
+        g.x[0] = 2;
+        g.x[1] = 8;
+        g.x[2] = g.x[3] = forms[k].image;
+        g.window[0] = UNIT / 4;
+        g.window[1] = forms[k].window;
+        g.stride[0] = forms[k].stride;
+        g.stride[1] = forms[k].step;
+        g.pre[0] = g.pre[1] = forms[k].pre;
+        g.post[0] = g.post[1] = forms[k].post;
+        if (!set_output(&g)) case_fail("no output");
+        for (int lie = LIE_MIXED; lie <= LIE_ODD; ++lie) {
+            resample_forward(&g, type, type, layout, (enum resample_lie)lie);
+        }
+        case_end();
+        if (!case_begin("resample sparse %d backward %s padding %d layout %d", k,
+                        node_type_name[type], padding, (int)layout)) {
+            continue;
+        }
+        for (int lie = LIE_MIXED; lie <= LIE_ODD; ++lie) {
+            resample_backward(&g, type, type, layout, (enum resample_lie)lie);
+        }
+        case_end();
     }
-    g.x[0] = 2;
-    g.x[1] = 8;
-    for (int s = 0; s < 2; ++s) {
-        g.x[2 + s] = 9 + 4 * s;
-        g.window[s] = UNIT / 4;
-        g.stride[s] = 2 * UNIT / 3;
-        g.pre[s] = UNIT;
-        g.post[s] = 2 * UNIT / 3 + 2 * UNIT * s;
-    }
-    if (!set_output(&g)) case_fail("no output");
-    for (int lie = LIE_MIXED; lie <= LIE_ODD; ++lie) {
-        resample_forward(&g, type, type, layout, (enum resample_lie)lie);
-        resample_backward(&g, type, type, layout, (enum resample_lie)lie);
-    }
-    case_end();
 }
 
 /* Windows of whole images, and of more than a hundred places: reductions, and wide indices. */

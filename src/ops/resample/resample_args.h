@@ -119,10 +119,8 @@ WD_FN int resample_repeats(const struct wd_resample_attr *p)
 WD_FN void resample_clip(const struct wd_resample_attr *p, int64_t image, int64_t *low,
                          int64_t *high)
 {
-    if (*high <= *low) { /* nothing, at a place that is none behind the next window's */
-        *low = *low < 0 ? 0 : resample_repeats(p) && *low >= image ? image - 1 : *low;
-        *high = *low;
-    } else if (resample_repeats(p)) { /* whatever is beyond an edge is that edge */
+    if (*high <= *low) return;
+    if (resample_repeats(p)) { /* whatever is beyond an edge is that edge */
         *high -= 1;
         *low = *low < 0 ? 0 : *low < image ? *low : image - 1;
         *high = (*high < 0 ? 0 : *high < image ? *high : image - 1) + 1;

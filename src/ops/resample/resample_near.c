@@ -21,6 +21,21 @@ int64_t wd_resample_reach(const struct wd_resample_shape *s, int d, int64_t outs
     return wd_least(most, from);
 }
 
+bool wd_resample_can_walk(const struct wd_resample_shape *s, struct wd_reason *reason)
+{
+    const struct wd_resample_attr *attr = s->attr;
+    bool sparse = false;
+    for (int d = 0; d < RESAMPLE_AXES; ++d) {
+        const int axis = s->axis[d];
+        if (axis >= 0 && attr->window[axis] < attr->unit[axis]) sparse = true;
+    }
+    WD_NEED(s->backward || !sparse || attr->mode == CUDNN_RESAMPLE_NEAREST ||
+                attr->mode == CUDNN_RESAMPLE_BILINEAR,
+            reason, NOT_SUPPORTED_SHAPE,
+            "averages over less than a pixel, of which some have none and are nowhere in order");
+    return true;
+}
+
 int64_t wd_resample_walk_rows(int64_t warps, int64_t out, int64_t most, int64_t resident)
 {
     enum { BEGINNING = 4, FEW = 4 }; /* rows */
@@ -56,14 +71,14 @@ static void taps_of(const struct wd_resample_shape *s, int d, int64_t i, int64_t
     if (*last < *first) *last = *first;
 }
 
-/* Whether window o is in the image as a whole: also one of no pixel, if that is before the end. */
+/* Whether window o is in the image as a whole. */
 static bool is_inside(const struct wd_resample_shape *s, int d, int64_t o)
 {
     int64_t low;
     int64_t high;
     if (o < 0 || o >= s->windows[d]) return false;
     resample_range(s->attr, s->axis[d], o, &low, &high);
-    return low >= 0 && low < s->image[d] && high <= s->image[d];
+    return low >= 0 && high <= s->image[d];
 }
 
 /* Whether entry i is as all others are, but for its place. */

@@ -255,7 +255,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             "a maximum, and no gradient of one by two of planes or odd channels");
         return true;
     }
-    if (!wd_resample_can_sum(&s, reason)) return false;
+    if (!wd_resample_can_sum(&s, reason) || !wd_resample_can_walk(&s, reason)) return false;
     if (wd_resample_up_args_of(&s, &aligned, multiprocessors, &up) >= 0) return true;
     t = tables_of(&s);
     WD_NEED(wd_resample_ring_plan_of(&s, &t, multiprocessors, &p), reason, NOT_SUPPORTED_SHAPE,

@@ -159,7 +159,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct plan p;
     if (!wd_resample_shape_of(problem, &s, reason)) return false;
     WD_NEED(!s.max, reason, NOT_SUPPORTED, "a maximum");
-    if (!wd_resample_can_sum(&s, reason)) return false;
+    if (!wd_resample_can_sum(&s, reason) || !wd_resample_can_walk(&s, reason)) return false;
     t = tables_of(&s);
     WD_NEED(plan_of(&s, &t, problem->device->multiprocessors, true, &p), reason,
             NOT_SUPPORTED_SHAPE, "more lines or open rows than a block holds");

@@ -8,6 +8,9 @@
 #include "ops/resample/resample_walk_args.h"
 
 /* As many elements of `from` along an axis as `out` that lie side by side reach over, at most. */
+/* Whether windows begin and end in the order of their numbers, as all walks take for granted. */
+bool wd_resample_can_walk(const struct wd_resample_shape *s, struct wd_reason *reason);
+
 int64_t wd_resample_reach(const struct wd_resample_shape *s, int d, int64_t outs, int64_t taps);
 
 /* Rows of a walk of `out`, at most `most`: as many as leave the least to do to a processor that has so many
