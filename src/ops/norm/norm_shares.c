@@ -98,6 +98,7 @@ static bool cut_walk(struct cut *c, const struct wd_problem *problem)
         int64_t teams = wd_least(places / blocks, c->shares);
         int64_t turns = wd_ceil_div(c->shares, teams);
         int64_t cost = (turns + WALK_TURNS) * (share + WALK_UNITS);
+        if ((blocks - 1) * share >= units) continue; /* for a block without a part nobody waits */
         if (best > 0 && cost >= best) continue;
         best = cost;
         turns_of_best = turns;

@@ -4,8 +4,8 @@
 // are an odd number of elements long, every other one begins in the middle of a word. A thread's
 // channels are an even number apart, so all of its words hold the same two positions of the tile: in
 // every other row of threads those one position before. What they come to is put together by positions in
-// shared memory. The first and the last word of a tile's channel may hold an element of a neighbour's, whose
-// results go nowhere. See softmax_columns.c.
+// shared memory. The first and the last word of a tile's channel may hold an element of a neighbour's, or of the tensor's
+// first and last word one that lies beside it, whose results go nowhere. See softmax_columns.c.
 #ifndef WD_OPS_SOFTMAX_COLUMNS_PAIRS_CUH
 #define WD_OPS_SOFTMAX_COLUMNS_PAIRS_CUH
 

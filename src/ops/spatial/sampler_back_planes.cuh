@@ -65,7 +65,7 @@ __device__ __forceinline__ void steps_again(const Tile &tile, const planes<T> &f
 // A tile all of whose places are in shared memory, few for each element. A thread has an element of the image: what
 // it gets of the places around it, and, of the same reading of dy, its products with them. Those with the four
 // elements of a place's cell are brought together at the end, and their differences are the place's steps. Of elements
-// that are the next tile's to the right and below, only the products are found, by the first threads besides.
+// that are the next tile's to the right and below, only the products are found, by the last threads besides.
 template <class T> struct lean_tile {
     static constexpr int U = SPATIAL_STAGE, EACH = SPATIAL_FEW / 2, ROOM = 2 * SPATIAL_THREADS,
                          LINE = 1 << SPATIAL_LINE_LOG2, LINES = SPATIAL_THREADS / LINE;
