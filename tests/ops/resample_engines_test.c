@@ -3,59 +3,12 @@
  * Resampling as networks have it, of packed tensors that lie alike, aligned and not: what fast engines
  * take. */
 #include "kernels_reached.h"
-#include "resample_run.h"
-
-/* Geometries that networks have, in twelfths of a pixel, of packed tensors that lie alike: what fast
- * engines take. */
-static const struct form {
-    const char *name;
-    int mode, padding, window, stride, pre, post;
-} forms[] = {
-    {"by two", CUDNN_RESAMPLE_BILINEAR, CUDNN_EDGE_VAL_PAD, 24, 6, 6, 12},
-    {"by two, half pixels", CUDNN_RESAMPLE_BILINEAR, CUDNN_EDGE_VAL_PAD, 6, 6, 0, 0},
-    {"by three", CUDNN_RESAMPLE_BILINEAR, CUDNN_ZERO_PAD, 24, 4, 8, 8},
-    {"by half", CUDNN_RESAMPLE_BILINEAR, CUDNN_EDGE_VAL_PAD, 24, 24, 0, 0},
-    {"by a third", CUDNN_RESAMPLE_BILINEAR, CUDNN_ZERO_PAD, 72, 36, 12, 24},
-    {"nearest by two", CUDNN_RESAMPLE_NEAREST, CUDNN_ZERO_PAD, 6, 6, 0, 0},
-    {"nearest by half", CUDNN_RESAMPLE_NEAREST, CUDNN_EDGE_VAL_PAD, 24, 24, 12, 12},
-    {"average", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, CUDNN_ZERO_PAD, 36, 24, 12, 12},
-    {"average at edges", CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, CUDNN_EDGE_VAL_PAD, 36, 12, 24,
-     24},
-    {"average without padding", CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, CUDNN_EDGE_VAL_PAD, 36, 24,
-     12, 24},
-    {"average of 5/2", CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, CUDNN_ZERO_PAD, 30, 18, 6, 12},
-    {"maximum", CUDNN_RESAMPLE_MAXPOOL, CUDNN_NEG_INF_PAD, 36, 24, 12, 12},
-    {"maximum by two", CUDNN_RESAMPLE_MAXPOOL, CUDNN_NEG_INF_PAD, 24, 24, 0, 0},
-    {"maximum over zeros", CUDNN_RESAMPLE_MAXPOOL, CUDNN_ZERO_PAD, 36, 12, 24, 12},
-    {"maximum at edges", CUDNN_RESAMPLE_MAXPOOL, CUDNN_EDGE_VAL_PAD, 36, 24, 36, 24},
-    {"maximum of 7/2", CUDNN_RESAMPLE_MAXPOOL, CUDNN_ZERO_PAD, 42, 30, 6, 18},
-};
-enum { BY_HALF = 3, AT_EDGES = 8 };
-
-static bool form_geometry(const struct form *f, int rank, int channels, struct geometry *g)
-{
-    static const int extents[SPATIAL] = {3, 5, 8};
-    memset(g, 0, sizeof *g);
-    g->mode = f->mode;
-    g->padding = f->padding;
-    g->propagate = random_chance(0.5);
-    g->rank = rank;
-    g->x[0] = 2;
-    g->x[1] = channels;
-    for (int s = 0; s < rank - 2; ++s) {
-        g->x[2 + s] = extents[s + SPATIAL - (rank - 2)];
-        g->window[s] = f->window;
-        g->stride[s] = f->stride;
-        g->pre[s] = f->pre;
-        g->post[s] = f->post;
-    }
-    return set_output(g);
-}
+#include "resample_forms.h"
 
 static void aimed_cases(int type)
 {
     static const char *const lie_name[] = {"mixed", "alike", "odd"};
-    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; ++f) {
+    for (size_t f = 0; f < RESAMPLE_FORMS; ++f) {
         for (int k = 0; k < 3 * 2 * 2 * 2; ++k) {
             int rank = 3 + k % 3;
             enum layout layout = k / 3 % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
@@ -63,16 +16,17 @@ static void aimed_cases(int type)
             int channels = lie == LIE_ODD || rank == 5 ? 8 : random_of(3, 8, 16);
             struct geometry g;
             /* the oracle looks long at images of three dimensions */
-            if (rank == 5 &&
-                (lie == LIE_ODD || (type != CUDNN_DATA_FLOAT && f > BY_HALF && f != AT_EDGES))) {
+            if (rank == 5 && (lie == LIE_ODD || (type != CUDNN_DATA_FLOAT && f > FORM_BY_HALF &&
+                                                 f != FORM_AVERAGE_AT_EDGES))) {
                 continue;
             }
-            if (!case_begin("resample %s %s rank %d layout %d %s %s", forms[f].name,
+            if (!case_begin("resample %s %s rank %d layout %d %s %s", resample_forms[f].name,
                             node_type_name[type], rank, (int)layout, lie_name[lie],
                             k < 12 ? "forward" : "backward")) {
                 continue;
             }
-            if (!form_geometry(&forms[f], rank, channels, &g)) case_fail("no output");
+            if (!resample_form_geometry(&resample_forms[f], rank, channels, &g))
+                case_fail("no output");
             else if (k < 12) resample_forward(&g, type, type, layout, lie);
             else resample_backward(&g, type, type, layout, lie);
             case_end();
@@ -85,7 +39,7 @@ static void many_rows(void)
 {
     struct geometry g;
     if (!case_begin("resample many rows")) return;
-    form_geometry(&forms[0], 4, 401, &g);
+    resample_form_geometry(&resample_forms[FORM_BY_TWO], 4, 401, &g);
     g.x[0] = 17;
     g.x[2] = 20;
     g.x[3] = 1;
@@ -123,7 +77,7 @@ static void lengths(int type)
                             (int)layout, k & 2 ? "odd" : "alike", k & 4 ? "backward" : "forward")) {
                 continue;
             }
-            form_geometry(&forms[0], 4, 8, &g);
+            resample_form_geometry(&resample_forms[FORM_BY_TWO], 4, 8, &g);
             g.mode = cases[i].mode;
             g.x[2] = cases[i].stride < UNIT ? 7 : 23;
             g.x[3] = cases[i].stride < UNIT ? 4 : 9;
@@ -141,112 +95,20 @@ static void lengths(int type)
     }
 }
 
-/* Maxima of whole pixels, NHWC: windows by two of two and three, which have kernels of their own, and
- * others. */
-static void whole_windows(int type)
-{
-    for (int k = 0; k < 4 * 32; ++k) {
-        int edge = 2 + k % 4;
-        bool backward = k / 4 % 2;
-        enum layout layout = k / 8 % 4 == 3 ? LAYOUT_NCHW : LAYOUT_NHWC;
-        enum resample_lie lie = k / 8 % 4 == 2 ? LIE_ODD : LIE_ALIKE;
-        struct geometry g;
-        if (!case_begin("resample maximum of %d %s layout %d %s %s %d", edge, node_type_name[type],
-                        (int)layout, lie == LIE_ODD ? "odd" : "alike",
-                        backward ? "backward" : "forward", k)) {
-            continue;
-        }
-        form_geometry(&forms[11], 4, k & 64 ? 8 : 24, &g);
-        g.x[2] = random_of(5, 6, 7, 12);
-        g.x[3] = random_of(5, 6, 9, 34);
-        for (int s = 0; s < 2; ++s) {
-            g.window[s] = edge * UNIT;
-            g.stride[s] = (edge > 4 ? random_of(1, 2, 3, 5) : edge > 3 ? 1 : 2) * UNIT;
-            g.pre[s] = random_of(0, 0, 1, edge - 1) * UNIT;
-            g.post[s] = random_of(0, 0, 1, edge - 1) * UNIT;
-        }
-        if (edge == 5) g.window[1] = 3 * UNIT;
-        if (edge == 2 && k & 64) { /* they tile the image */
-            if (lie == LIE_ALIKE) layout = LAYOUT_NCHW;
-            g.x[2] = 6;
-            g.x[3] = 32;
-            for (int s = 0; s < 2; ++s) g.pre[s] = g.post[s] = 0;
-        }
-        if (!set_output(&g)) case_fail("no output");
-        else if (backward) resample_backward(&g, type, type, layout, lie);
-        else resample_forward(&g, type, type, layout, lie);
-        case_end();
-    }
-}
-
-/* Maxima of planes by windows of three, by two, with half as many windows as columns. */
-static void threes(int type)
-{
-    for (int k = 0; k < 4 * 16; ++k) {
-        const bool backward = k / 4 % 2;
-        struct geometry g;
-        if (!case_begin("resample maximum of planes by three %s %s %d", node_type_name[type],
-                        backward ? "backward" : "forward", k)) {
-            continue;
-        }
-        form_geometry(&forms[11], 4, 3, &g);
-        g.x[2] = random_of(1, 5, 8, 37, 50);
-        g.x[3] = random_of(8, 16, 24, 80);
-        for (int s = 0; s < 2; ++s) {
-            g.window[s] = 3 * UNIT;
-            g.stride[s] = 2 * UNIT;
-            g.pre[s] = (k >> s & 1) * UNIT;
-            g.post[s] = s == 0 ? random_of(0, 1, 2) * UNIT : UNIT;
-        }
-        if (g.x[2] == 1) g.pre[0] = g.post[0] = UNIT;
-        if (!set_output(&g)) case_fail("no output");
-        else if (backward) resample_backward(&g, type, type, LAYOUT_NCHW, LIE_ALIKE);
-        else resample_forward(&g, type, type, LAYOUT_NCHW, LIE_ALIKE);
-        case_end();
-    }
-}
-
-/* Gradients of maxima by two of channels that are no whole runs: windows of which some begin before the image
- * or would begin behind the last, lines of several warps, walks of several bands. */
-static void odd_channels(int type)
-{
-    for (int k = 0; k < 32; ++k) {
-        struct geometry g;
-        if (!case_begin("resample maximum of odd channels %s %d", node_type_name[type], k))
-            continue;
-        form_geometry(&forms[11], 4, random_of(3, 5, 13, 61), &g);
-        g.x[2] = random_of(1, 6, 9, 40);
-        g.x[3] = random_of(3, 6, 8, 31);
-        if (k % 8 == 7) { /* blocks of most threads, and more channels than they have */
-            g.x[1] = random_of(251, 513, 1021, 1031);
-            g.x[2] = random_of(3, 6), g.x[3] = random_of(3, 5);
-        }
-        for (int s = 0; s < 2; ++s) {
-            g.window[s] = (2 + k % 2) * UNIT;
-            g.stride[s] = 2 * UNIT;
-            g.pre[s] = (k / 2 >> s & 1) * UNIT;
-            g.post[s] = random_of(0, 1) * UNIT;
-        }
-        if (g.x[2] == 1) g.pre[0] = g.post[0] = UNIT;
-        if (!set_output(&g)) case_fail("no output");
-        else resample_backward(&g, type, type, LAYOUT_NHWC, k / 8 % 2 ? LIE_ODD : LIE_ALIKE);
-        case_end();
-    }
-}
-
 /* Many narrow planes, of which a walk has several side by side, the last one fewer. */
 static void narrow_planes(int type)
 {
-    static const int which[] = {10, 8, 7, 4}; /* forms of three and four pixels a window */
+    static const int which[] = {FORM_AVERAGE_OF_5_2, FORM_AVERAGE_AT_EDGES, FORM_AVERAGE,
+                                FORM_BY_A_THIRD};
     for (int k = 0; k < 4 * 2 * 6; ++k) {
-        const struct form *f = &forms[which[k % 4]];
+        const struct resample_form *f = &resample_forms[which[k % 4]];
         const bool backward = k / 4 % 2;
         struct geometry g;
         if (!case_begin("resample narrow planes %s %s %s %d", f->name, node_type_name[type],
                         backward ? "backward" : "forward", k)) {
             continue;
         }
-        form_geometry(f, 4, random_of(17, 20, 33), &g);
+        resample_form_geometry(f, 4, random_of(17, 20, 33), &g);
         g.x[2] = random_of(16, 24, 33, 36);
         g.x[3] = random_of(3, 8, 16, 24, 36);
         if (!set_output(&g)) case_fail("no output");
@@ -264,7 +126,8 @@ static void planes_of_whole_lines(int type)
     for (int k = 0; k < 24; ++k) {
         struct geometry g;
         if (!case_begin("resample planes of whole lines %s %d", node_type_name[type], k)) continue;
-        form_geometry(&forms[k % 2 ? 10 : 7], 4, random_of(1, 5, 7, 40), &g);
+        resample_form_geometry(&resample_forms[k % 2 ? FORM_AVERAGE_OF_5_2 : FORM_AVERAGE], 4,
+                               random_of(1, 5, 7, 40), &g);
         g.x[2] = random_of(4, 11, 40, 67);
         g.x[3] = random_of(8, 24, 64, 120, 136, 264, 520, 1000);
         if (k % 4 < 2) { /* an even number of windows of a line */
@@ -287,9 +150,12 @@ static void enlarging(int type)
 {
     static const struct {
         int form, divide;
-    } ways[] = {{5, 1}, {0, 1}, {1, 1}, {1, 2}}; /* a stride of a half, or of a quarter */
+    } ways[] = {{FORM_NEAREST_BY_TWO, 1},
+                {FORM_BY_TWO, 1},
+                {FORM_HALF_PIXELS, 1},
+                {FORM_HALF_PIXELS, 2}}; /* a stride of a half, or of a quarter */
     for (int k = 0; k < 3 * 2 * 2 * 4; ++k) {
-        const struct form *f = &forms[ways[k % 4].form];
+        const struct resample_form *f = &resample_forms[ways[k % 4].form];
         const int divide = ways[k % 4].divide;
         enum layout layout = k / 4 % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
         struct geometry g;
@@ -297,7 +163,7 @@ static void enlarging(int type)
                         (int)layout)) {
             continue;
         }
-        form_geometry(f, 4, k / 4 % 2 ? 8 : 3, &g);
+        resample_form_geometry(f, 4, k / 4 % 2 ? 8 : 3, &g);
         g.x[2] = k / 16 == 0 ? 1 : k / 16 == 1 ? 3 : 19 / divide;
         g.x[3] = k / 16 == 1 ? 4 : divide > 1 ? 8 : 20;
         if (layout == LAYOUT_NHWC && k / 16 != 1) g.x[3] = k / 16 == 0 ? 1 : g.x[3] - 1;
@@ -316,11 +182,11 @@ static void enlarging(int type)
 static void enlarging_volumes(int type)
 {
     for (int k = 0; k < 3 * 2 * 3; ++k) {
-        const struct form *f = &forms[k % 3 == 2 ? 5 : k % 3];
+        const struct resample_form *f = &resample_forms[k % 3 == 2 ? FORM_NEAREST_BY_TWO : k % 3];
         struct geometry g;
         if (!case_begin("resample enlarging volumes %d %s %s", k, f->name, node_type_name[type]))
             continue;
-        form_geometry(f, 5, 4, &g);
+        resample_form_geometry(f, 5, 4, &g);
         g.x[0] = 1, g.x[2] = g.x[3] = 3;
         g.x[4] = k / 6 == 0 ? 1 : k / 6 + 3;
         if (!set_output(&g)) case_fail("no output");
@@ -344,7 +210,8 @@ static void corners_of_odd_lines(int type)
                         backward ? "backward" : "forward", k)) {
             continue;
         }
-        form_geometry(&forms[0], 4, layout == LAYOUT_NHWC ? random_of(3, 5, 13, 61) : 3, &g);
+        resample_form_geometry(&resample_forms[FORM_BY_TWO], 4,
+                               layout == LAYOUT_NHWC ? random_of(3, 5, 13, 61) : 3, &g);
         g.x[2] = random_of(1, 7, 17, 20);
         g.x[3] = random_of(1, 3, 9, 17);
         if (layout == LAYOUT_NHWC && k / 8 % 2) g.x[3] += 3;
@@ -378,11 +245,13 @@ static void long_walks(int type)
         const size_t k = i / 2;
         enum layout layout = i % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
         struct geometry g;
-        if (!case_begin("resample long walks %s %d %s layout %d", forms[cases[k].form].name, (int)i,
-                        node_type_name[type], (int)layout)) {
+        if (!case_begin("resample long walks %s %d %s layout %d",
+                        resample_forms[cases[k].form].name, (int)i, node_type_name[type],
+                        (int)layout)) {
             continue;
         }
-        form_geometry(&forms[cases[k].form], 4, i % 2 ? random_of(13, 16, 24) : 3, &g);
+        resample_form_geometry(&resample_forms[cases[k].form], 4, i % 2 ? random_of(13, 16, 24) : 3,
+                               &g);
         /* every other one is enough work for threads to have all the places that they can */
         g.x[0] = g.y[0] = (int)(k + (type == CUDNN_DATA_HALF)) % 2 ? 1 : 6;
         g.x[2] = random_of(9, 37, 45, 70);
@@ -400,50 +269,6 @@ static void long_walks(int type)
     }
 }
 
-/* Maxima by two, of odd channels, each thread a window: where padding is, how wide lines are, how many rows. */
-static void odd_maxima(int type)
-{
-    for (int k = 0; k < 48; ++k) {
-        const bool backward = k % 2;
-        const int window = k / 2 % 4 ? 3 : 2;
-        const enum resample_lie lie = k / 8 % 2 ? LIE_ODD : LIE_ALIKE;
-        const int pad = window == 3 && k / 16 == 1 ? 2 : k / 2 % 4 / 2;
-        struct geometry g;
-        if (!case_begin("resample odd maxima %s by %d %s %d", node_type_name[type], window,
-                        backward ? "backward" : "forward", k)) {
-            continue;
-        }
-        form_geometry(&forms[11], 4, random_of(3, 5, 13, 61), &g);
-        g.x[0] = g.y[0] = k >= 40 ? 33 : 2; /* threads enough for several batches each */
-        g.x[2] = random_of(3, 4, 9, 45);
-        g.x[3] = random_of(3, 5, 8, 17);
-        for (int s = 0; s < 2; ++s) {
-            g.window[s] = window * UNIT;
-            g.stride[s] = (s == 1 && !backward && k / 8 % 3 == 2 ? 3 : 2) * UNIT;
-            g.pre[s] = g.post[s] = pad * UNIT;
-        }
-        if (!set_output(&g)) case_fail("no output");
-        else if (backward) resample_backward(&g, type, type, LAYOUT_NHWC, lie);
-        else resample_forward(&g, type, type, LAYOUT_NHWC, lie);
-        case_end();
-    }
-}
-
-/* Maxima of odd channels that are looked at again one by one, and blended: once. */
-static void hard_maxima(int type)
-{
-    for (int k = 0; k < 8; ++k) {
-        struct geometry g;
-        if (!case_begin("resample hard maxima %s %d", node_type_name[type], k)) continue;
-        form_geometry(&forms[11], 4, k & 4 ? 8 : random_of(3, 5, 13, 61), &g);
-        g.propagate = k & 1;
-        g.x[2] = random_of(9, 13);
-        if (!set_output(&g)) case_fail("no output");
-        else resample_hard_maxima(&g, type, LAYOUT_NHWC, k & 2 ? LIE_ODD : LIE_ALIKE);
-        case_end();
-    }
-}
-
 /* Averages of five rows and columns around every pixel of planes, where padding repeats the edge and where it counts
  * as 0: lines of one run and of several. */
 static void averages_of_five(int type)
@@ -452,7 +277,7 @@ static void averages_of_five(int type)
         const enum resample_lie lie = k % 4 == 3 ? LIE_ODD : LIE_ALIKE;
         struct geometry g;
         if (!case_begin("resample averages of five %s %d", node_type_name[type], k)) continue;
-        form_geometry(&forms[AT_EDGES], 4, random_of(1, 3, 40), &g);
+        resample_form_geometry(&resample_forms[FORM_AVERAGE_AT_EDGES], 4, random_of(1, 3, 40), &g);
         if (k % 2) g.padding = CUDNN_ZERO_PAD;
         g.x[2] = random_of(1, 4, 11, 40);
         g.x[3] = k % 8 == 6 ? 17 : random_of(4, 8, 36);
@@ -474,7 +299,7 @@ static void constants(int type)
     for (int k = 0; k < 8; ++k) {
         struct geometry g;
         if (!case_begin("resample constant %s %d", node_type_name[type], k)) continue;
-        form_geometry(&forms[AT_EDGES], 4, k & 1 ? 256 : 61, &g);
+        resample_form_geometry(&resample_forms[FORM_AVERAGE_AT_EDGES], 4, k & 1 ? 256 : 61, &g);
         for (int s = 0; s < 2; ++s) {
             g.x[2 + s] = random_of(6, 12, 16);
             g.window[s] = 4 * UNIT;
@@ -509,25 +334,19 @@ int main(int argc, char **argv)
     aimed_cases(CUDNN_DATA_BFLOAT16);
     aimed_cases(CUDNN_DATA_DOUBLE);
     many_rows();
-    whole_windows(CUDNN_DATA_FLOAT);
-    whole_windows(CUDNN_DATA_HALF);
-    whole_windows(CUDNN_DATA_BFLOAT16);
-    whole_windows(CUDNN_DATA_DOUBLE);
     for (int i = 0; i < 3; ++i) {
         static const int types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
-        threes(types[i]);
-        odd_channels(types[i]);
+        resample_maxima_cases(types[i]);
         narrow_planes(types[i]);
         planes_of_whole_lines(types[i]);
         enlarging(types[i]);
         enlarging_volumes(types[i]);
         corners_of_odd_lines(types[i]);
         long_walks(types[i]);
-        odd_maxima(types[i]);
-        hard_maxima(types[i]);
         averages_of_five(types[i]);
         constants(types[i]);
     }
+    resample_maxima_cases(CUDNN_DATA_DOUBLE);
     enlarging(CUDNN_DATA_DOUBLE);
     lengths(CUDNN_DATA_FLOAT);
     lengths(CUDNN_DATA_HALF);
