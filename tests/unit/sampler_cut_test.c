@@ -38,10 +38,10 @@ static struct sampler_vector_args plane(int64_t height, int64_t width, int64_t r
 }
 
 static void check_size(const struct sampler_vector_args *a, int64_t capacity, int64_t room,
-                       int64_t bytes)
+                       int64_t bytes, int64_t unit)
 {
     struct sampler_cut cut = {0};
-    const int64_t window = wd_sampler_cut_places(&cut, a, capacity, room, bytes);
+    const int64_t window = wd_sampler_cut_places(&cut, a, capacity, room, bytes, unit);
     const int64_t across = cut.by_column.divisor;
     const int64_t tiles = cut.by_tile.divisor;
     assert_true(cut.width >= 1 && cut.height >= 1 && across >= 1 && window >= 1);
@@ -60,7 +60,8 @@ static void check(int64_t height, int64_t width, int64_t rows, int64_t columns)
     const struct sampler_vector_args a = plane(height, width, rows, columns);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
         for (int64_t bytes = 2; bytes <= 4; bytes += 2) {
-            check_size(&a, sizes[i].capacity, sizes[i].room, bytes);
+            check_size(&a, sizes[i].capacity, sizes[i].room, bytes, 1);
+            check_size(&a, sizes[i].capacity, sizes[i].room, bytes, 32 / bytes);
         }
     }
 }
@@ -78,6 +79,22 @@ static void test_long(void **state)
         for (size_t y = 0; y < count; ++y) {
             check(shapes[x][0], shapes[x][1], shapes[y][0], shapes[y][1]);
         }
+    }
+}
+
+/* Rows of whole sectors are cut between sectors, also where that takes lower tiles. */
+static void test_sectors(void **state)
+{
+    static const int64_t sides[][2] = {{112, 112}, {64, 64}, {96, 96}, {224, 224}, {64, 128}};
+    (void)state;
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; ++i) {
+        const struct sampler_vector_args a =
+            plane(sides[i][0], sides[i][0], sides[i][1], sides[i][1]);
+        struct sampler_cut cut = {0};
+        const int64_t window =
+            wd_sampler_cut_places(&cut, &a, 8 * WINDOW_THREADS, SAMPLE_ROOM, 2, 16);
+        assert_int_equal(cut.width % 16, 0);
+        assert_true(window <= SAMPLE_ROOM && cut.width * cut.height >= 4 * WINDOW_THREADS);
     }
 }
 
@@ -197,9 +214,8 @@ static void test_images(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_long),   cmocka_unit_test(test_sectors),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,7 +210,7 @@ template <class T, int LINE = 0> struct back_tile {
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             in[u] = candidate(next + u * SPATIAL_THREADS + threadIdx.x, at[u]);
-            if (in[u]) k[u].template look<T>(a, at[u].number(a));
+            if (in[u]) k[u].template look<T>(a, n, at[u].p * a.columns + at[u].q);
         }
 #pragma unroll
         for (int u = 0; u < U; ++u) {

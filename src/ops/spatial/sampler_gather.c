@@ -146,7 +146,7 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     struct sampler_window_args a = {.all = wd_sampler_args(x, grid, NULL)};
     set_elements(&a, bytes);
     for (int64_t capacity = CAPACITY;; capacity /= 2) { /* blocks enough for all processors */
-        wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes);
+        wd_sampler_cut_places(&a.places, &a.all, capacity, SLOPE_ROOM, bytes, 1);
         if (capacity <= WINDOW_THREADS || x->dim[0] * a.places.by_tile.divisor >= enough) break;
     }
     *(struct cuts *)prepared = (struct cuts){a.places, a.elements, a.listed};
@@ -190,6 +190,8 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     a.elements = cuts->elements;
     a.places = cuts->places;
     a.listed = cuts->listed;
+    a.by_across =
+        (1U << 16) / (uint32_t)(a.elements.width + 1) + 1; /* exact: SIDE bounds the cells */
     a.elements.wide = wd_sampler_is_wide(&a.all.y, a.all.columns, bytes);
     a.places.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
     threads = wd_most(a.places.by_tile.divisor, a.elements.by_tile.divisor) * GATHER_THREADS;

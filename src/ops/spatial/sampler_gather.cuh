@@ -130,7 +130,7 @@ template <class T, bool NUMBERS = false> struct gatherer {
 #pragma unroll
         for (int m = 0; m < M; ++m) {
             in[m] = candidate(next + m * GATHER_THREADS + threadIdx.x, at[m]);
-            if (in[m]) k[m].template look<T>(all, at[m].number(all));
+            if (in[m]) k[m].template look<T>(all, n, at[m].p * all.columns + at[m].q);
         }
 #pragma unroll
         for (int m = 0; m < M; ++m) {
@@ -328,7 +328,7 @@ template <class T, bool NUMBERS = false> struct gatherer {
         return (uint32_t)(a.elements.width * a.elements.height);
     }
     // Some channels of one element, that are no run: as ::put, with one question about blending for all of
-    // them and factors in fp32, for registers are scarce.
+    // them, for registers are scarce.
     template <bool OLD>
     __device__ __forceinline__ void put_apart(T *dx, int channels, const float *sums) const
     {
@@ -342,6 +342,14 @@ template <class T, bool NUMBERS = false> struct gatherer {
     }
     __device__ __forceinline__ void put(T *dx, int channels, const float *sums) const
     {
+        if (all.scales && !all.blends && channels >= U) {
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                wd_narrow(*dx, all.alpha32 * sums[u]);
+                dx += all.dx.channel;
+            }
+            return;
+        }
         if (all.blends) put_apart<true>(dx, channels, sums);
         else put_apart<false>(dx, channels, sums);
     }
@@ -360,15 +368,16 @@ template <class T, bool NUMBERS = false> struct gatherer {
             put(dx + to, channels, sums);
         }
     }
-    // dy from windows. The first places of an element stay in registers; where there are fewer, those
-    // left look at a zero.
+    // dy from windows. The first places of an element stay in registers; where there are fewer than of another of the
+    // warp's, those left look at a zero.
     __device__ __forceinline__ void gather_windows(const T *dy, T *dx) const
     {
         constexpr int M = gather_kept<T>, E = GATHER_EACH, STAGE = U * GATHER_ROOM;
         int at[E][M], to[E], cell[E];
         float share[E][M];
         bool is[E], more[E];
-        __syncthreads(); // what was there has been read
+        uint32_t most = 0; // places of any of the warp's elements
+        __syncthreads();   // what was there has been read
         if (threadIdx.x < GATHER_STAGES * U) {
             wd_narrow(stages[(int)threadIdx.x * GATHER_ROOM], 0.0f);
         }
@@ -384,6 +393,7 @@ template <class T, bool NUMBERS = false> struct gatherer {
             walk l = {0, 0, 0, 0, 0, 0};
             if (is[e]) l = walk_of(cell[e]);
             more[e] = l.count > (uint32_t)M;
+            most = max(most, l.count);
 #pragma unroll
             for (int m = 0; m < M; ++m) {
                 at[e][m] = 0;
@@ -391,6 +401,7 @@ template <class T, bool NUMBERS = false> struct gatherer {
                 if ((uint32_t)m < l.count) at[e][m] = place_of(l, m, share[e][m]);
             }
         }
+        most = __reduce_max_sync(0xffffffffu, most);
         int second = 0;
 #pragma unroll 1
         for (int channels = all.channels; channels > 0; channels -= U) {
@@ -405,6 +416,7 @@ template <class T, bool NUMBERS = false> struct gatherer {
                 for (int u = 0; u < U; ++u) sums[u] = 0;
 #pragma unroll
                 for (int m = 0; m < M; ++m) {
+                    if (m > 0 && most <= (uint32_t)m) break;
                     const T *from = in + at[e][m];
 #pragma unroll
                     for (int u = 0; u < U; ++u) {

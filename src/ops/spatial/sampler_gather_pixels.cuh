@@ -18,9 +18,9 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
     using base::U, base::a, base::all, base::n, base::top, base::left, base::across, base::cells,
         base::begin, base::where, base::candidates;
     static constexpr int LANES = 8, GROUPS = GATHER_THREADS / LANES,
-                         KEPT = gather_kept<T>, // places of an element, in registers
-        TOGETHER = 3;                           // of which are asked for at once
-    float4 *product;                            // of a place with its cell, over what listed it
+                         KEPT = LANES,     // places of an element, one found by each lane
+        TOGETHER = sizeof(T) == 4 ? 4 : 3; // of which are asked for at once
+    float4 *product;                       // of a place with its cell, over what listed it
 
     __device__ __forceinline__ pixel_gatherer(const sampler_window_args &args, int *shared)
         : base(args, shared), product(reinterpret_cast<float4 *>(base::found))
@@ -40,7 +40,7 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
         typename base::walk &l = e.places;
         const bool is = cell < cells;
         if (!is) cell = 0;
-        e.row = cell / across;
+        e.row = (int)((uint32_t)cell * a.by_across >> 16);
         e.column = cell - e.row * across;
         const int wide = e.column < a.elements.width ? 2 : 1;
         const bool upper = e.row < a.elements.height;
@@ -60,7 +60,26 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
         return e;
     }
 
-    // A place's product with an element, of what its lanes have of it, to where the place finds it.
+    // Place m of an element.
+    struct listed_place {
+        uint32_t i;
+        bool lower, right; // its cell is below of the element, on its right
+    };
+    static __device__ __forceinline__ listed_place listed_of(const typename base::walk &l,
+                                                             uint32_t m)
+    {
+        listed_place one;
+        one.lower = m >= l.above;
+        one.i = one.lower ? l.below + m - l.above : l.first + m;
+        one.right = one.i >= (one.lower ? l.middle_below : l.middle_above);
+        return one;
+    }
+    // Where the product of a place with an element comes to, in floats of `product`.
+    static __device__ __forceinline__ uint32_t slot_of(const listed_place &one)
+    {
+        return 4 * one.i + (one.lower ? 0 : 2) + (one.right ? 0 : 1);
+    }
+    // The sum of what an element's lanes have of place m, KEPT and later, to where the place finds it.
     __device__ __forceinline__ void show(const typename base::walk &l, uint32_t m, float sum) const
     {
 #pragma unroll
@@ -68,19 +87,30 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
             sum += __shfl_xor_sync(0xffffffffu, sum, step);
         }
         if (m >= l.count || threadIdx.x % LANES != m % LANES) return;
-        const bool lower = m >= l.above;
-        const uint32_t i = lower ? l.below + m - l.above : l.first + m;
-        const bool right = i < (lower ? l.middle_below : l.middle_above);
-        reinterpret_cast<float *>(product + i)[(lower ? 0 : 2) + (right ? 1 : 0)] = sum;
+        reinterpret_cast<float *>(product)[slot_of(listed_of(l, m))] = sum;
+    }
+    // Of LANES numbers of each of an element's lanes: the sum of those of the lane's own number.
+    static __device__ __forceinline__ float sum_of_own(float *sum)
+    {
+#pragma unroll
+        for (int step = LANES / 2; step > 0; step /= 2) {
+            const bool upper = (threadIdx.x & (uint32_t)step) != 0;
+#pragma unroll
+            for (int i = 0; i < step; ++i) {
+                const float given = upper ? sum[i] : sum[i + step];
+                const float kept = upper ? sum[i + step] : sum[i];
+                sum[i] = kept + __shfl_xor_sync(0xffffffffu, given, step);
+            }
+        }
+        return sum[0];
     }
 
     template <int V>
-    static __device__ __forceinline__ float dot(const wd_run<T, V> &x, const wd_run<T, V> &y)
+    static __device__ __forceinline__ void multiply(float &sum, const wd_run<T, V> &x,
+                                                    const wd_run<T, V> &y)
     {
-        float sum = 0;
 #pragma unroll
         for (int v = 0; v < V; ++v) sum += wd_widen(x.get(v)) * wd_widen(y.get(v));
-        return sum;
     }
 
     // The thread's element again: its places are not kept in registers over all channels.
@@ -101,15 +131,18 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
             for (int u = 0; u < U; ++u) sums[u] += share * wd_widen(g.get(u));
         }
     }
-    __device__ __forceinline__ void show_all(int first, const float *sum, const T *own,
-                                             const T *dy) const
+    // The products with places that are kept, each by its lane.
+    __device__ __forceinline__ void show_kept(int first, float sum) const
     {
         const element e = same_element(first);
-        const uint32_t most = (uint32_t)__reduce_max_sync(0xffffffffu, (int)e.places.count);
-#pragma unroll
-        for (int m = 0; m < KEPT; ++m) {
-            if ((uint32_t)m < most) show(e.places, (uint32_t)m, sum[m]);
-        }
+        const uint32_t lane = threadIdx.x % LANES;
+        if (lane >= e.places.count) return;
+        reinterpret_cast<float *>(product)[slot_of(listed_of(e.places, lane))] = sum;
+    }
+    __device__ __forceinline__ void show_rest(int first, uint32_t most, const T *own,
+                                              const T *dy) const
+    {
+        const element e = same_element(first);
 #pragma unroll 1
         for (uint32_t m = KEPT; m < most; ++m) {
             const bool is = m < e.places.count;
@@ -120,7 +153,7 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
                 wd_run<T, U> f, g;
                 f.load(own + c);
                 g.load(from + c);
-                rest += dot<U>(f, g);
+                multiply<U>(rest, f, g);
             }
             show(e.places, m, rest);
         }
@@ -141,40 +174,54 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
             const uint32_t count = e.places.count;
             const int own_at = (top + e.row) * all.x.row + (left + e.column) * all.x.column,
                       to = (top + e.row) * all.dx.row + (left + e.column) * all.dx.column;
-            int at[KEPT];
-            float share[KEPT], sum[KEPT];
+            const uint32_t most = __reduce_max_sync(0xffffffffu, count);
+            // Each lane finds one place for all, and is asked for it again by every run.
+            int found = 0;
+            float share[KEPT], sum[LANES], found_share = 0;
+            if ((uint32_t)lane < count) {
+                const listed_place place = listed_of(e.places, (uint32_t)lane);
+                const float2 f = base::fraction[place.i];
+                found_share = (place.lower ? 1 - f.x : f.x) * (place.right ? 1 - f.y : f.y);
+                found = where[place.i];
+            }
+#pragma unroll
+            for (int m = 0; m < LANES; ++m) sum[m] = 0;
 #pragma unroll
             for (int m = 0; m < KEPT; ++m) {
-                at[m] = 0;
-                share[m] = sum[m] = 0;
-                if ((uint32_t)m < count) at[m] = this->place_of(e.places, (uint32_t)m, share[m]);
+                share[m] = __shfl_sync(0xffffffffu, found_share, m, LANES);
             }
 #pragma unroll 1
-            for (int c = lane * U; c < all.channels; c += LANES * U) {
+            for (int at_first = 0; at_first < all.channels; at_first += LANES * U) {
+                const int c = at_first + lane * U;
+                const bool is = c < all.channels;
                 wd_run<T, U> f;
                 float sums[U];
-                run_if(in, x + (own_at + c), f);
+                run_if(in && is, x + (own_at + c), f);
 #pragma unroll
                 for (int u = 0; u < U; ++u) sums[u] = 0;
 #pragma unroll
                 for (int m = 0; m < KEPT; m += TOGETHER) {
+                    if (m > 0 && most <= (uint32_t)m) break;
                     wd_run<T, U> g[TOGETHER];
 #pragma unroll
                     for (int k = 0; k < TOGETHER && m + k < KEPT; ++k) {
-                        run_if((uint32_t)(m + k) < count, dy + (at[m + k] + c), g[k]);
+                        const int at = __shfl_sync(0xffffffffu, found, m + k, LANES);
+                        run_if(is && (uint32_t)(m + k) < count, dy + (at + c), g[k]);
                     }
 #pragma unroll
                     for (int k = 0; k < TOGETHER && m + k < KEPT; ++k) {
 #pragma unroll
                         for (int u = 0; u < U; ++u) sums[u] += share[m + k] * wd_widen(g[k].get(u));
-                        sum[m + k] += dot<U>(f, g[k]);
+                        multiply<U>(sum[m + k], f, g[k]);
                     }
                 }
-                if (!own) continue;
-                if (count > KEPT) add_rest(first, c, dy, sums);
-                ::put<T, U>(all, dx + (to + c), sums);
+                if (own && is) {
+                    if (count > KEPT) add_rest(first, c, dy, sums);
+                    ::put<T, U>(all, dx + (to + c), sums);
+                }
             }
-            show_all(first, sum, x + own_at, dy);
+            show_kept(first, sum_of_own(sum));
+            if (most > KEPT) show_rest(first, most, x + own_at, dy);
         }
         __syncthreads();
         put_places<true>(x, dy);

@@ -47,10 +47,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t threads = SPATIAL_THREADS;
     a.x = wd_sampler_image(call, SAMPLER_X);
     a.y = wd_sampler_image(call, SAMPLER_Y);
-    a.alpha = call->scalars[SAMPLER_ALPHA];
-    a.beta = call->scalars[SAMPLER_BETA];
-    a.scales = a.alpha != 0.0;
-    a.blends = a.beta != 0.0;
+    wd_sampler_scalars(call, &a);
     a.tiled = a.columns >= STRIPS_FROM && a.rows > 1;
     if (a.tiled) {
         positions = (int64_t)a.rows * wd_ceil_div(a.columns, SPATIAL_STRIP) * SPATIAL_STRIP;

@@ -202,7 +202,7 @@ template <class T> __device__ __forceinline__ void sample_lean(const sampler_vec
 {
     typedef typename accumulator<T>::type A;
     uint32_t n = blockIdx.x;
-    const factors<A> f = {(A)a.alpha, (A)a.beta};
+    const factors<A> f = {factor<A>(a.alpha, a.alpha32), factor<A>(a.beta, a.beta32)};
     uint32_t position = take_rest(n, a.by_position) * blockDim.x * (uint32_t)a.room + threadIdx.x;
     const int first = (int)take_rest(n, a.by_chunk) * a.chunk;
     const int left = min(a.chunk, a.channels - first);

@@ -33,15 +33,6 @@ __device__ __forceinline__ void position_of(const sampler_vector_args &a, uint32
     }
 }
 
-// The element of the image at the corner of a cell, in channel 0; it may lie outside.
-template <class T, class A>
-__device__ __forceinline__ const T *corner_of(const sampler_vector_args &a, uint32_t n,
-                                              const sight<A> &k)
-{
-    return static_cast<const T *>(a.x.data) + n * a.x.image + (int64_t)k.row * a.x.row +
-           (int64_t)k.column * a.x.column;
-}
-
 template <class T> __device__ __forceinline__ T *element_of(const sampler_image &y, const spot &at)
 {
     return static_cast<T *>(y.data) + at.n * y.image + (int64_t)at.p * y.row +
@@ -67,7 +58,83 @@ __device__ __forceinline__ void run_if(bool in, const T *at, wd_run<T, V> &run)
     for (int v = 0; v < V; ++v) run.put(v, zero);
 }
 
-// Channels first; tiles of 4 x 4 places see much of the same.
+// The pixels around a place: where the upper left one is that counts, how far the next are, and what each counts. One that
+// lies outside of the image is replaced by its neighbour in the cell, and the two share its weight.
+template <class A> struct pixels_around {
+    int row, column;
+    int64_t down, right; // elements to the pixels below and to the right
+    A weight[2][2];
+
+    // Of two pixels, of which an extent has at least one: what each counts; `step` is 0 where both are one pixel.
+    static __device__ __forceinline__ void pair(int first, int extent, A beyond, int &low,
+                                                int64_t &step, A &low_weight, A &high_weight)
+    {
+        low = first;
+        low_weight = 1 - beyond;
+        high_weight = beyond;
+        if ((uint32_t)first < (uint32_t)(extent - 1)) return;
+        low_weight = high_weight = (first < 0 ? beyond : 1 - beyond) / 2;
+        low = max(first, 0);
+        step = 0;
+    }
+    __device__ __forceinline__ pixels_around(const sampler_vector_args &a, const sight<A> &k,
+                                             A alpha)
+        : down(a.x.row), right(a.x.column)
+    {
+        A up, below, before, behind;
+        pair(k.row, a.height, k.down, row, down, up, below);
+        pair(k.column, a.width, k.right, column, right, before, behind);
+        up *= alpha;
+        below *= alpha;
+        weight[0][0] = up * before;
+        weight[0][1] = up * behind;
+        weight[1][0] = below * before;
+        weight[1][1] = below * behind;
+    }
+};
+
+// Runs of a place that sees something, `chunk` elements apart.
+template <class T, int V, bool OLD, class A>
+__device__ __forceinline__ void sample_runs(const sampler_vector_args &a,
+                                            const pixels_around<A> &around, const T *x, T *y)
+{
+    int left = a.room;
+#pragma unroll 1
+    do {
+        wd_run<T, V> x00, x01, x10, x11;
+        A value[V];
+        x00.load(x);
+        x01.load(x + around.right);
+        x10.load(x + around.down);
+        x11.load(x + around.down + around.right);
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            value[v] = around.weight[0][0] * wd_widen(x00.get(v)) +
+                       around.weight[0][1] * wd_widen(x01.get(v)) +
+                       around.weight[1][0] * wd_widen(x10.get(v)) +
+                       around.weight[1][1] * wd_widen(x11.get(v));
+        }
+        put_run<T, V, OLD>(a, y, value);
+        x += (uint32_t)a.chunk;
+        y += (uint32_t)a.chunk;
+    } while (--left > 0);
+}
+
+// The same of a place that sees nothing.
+template <class T, int V, bool OLD, class A>
+__device__ __forceinline__ void put_nothing(const sampler_vector_args &a, A nothing, T *y)
+{
+    A value[V];
+#pragma unroll
+    for (int v = 0; v < V; ++v) value[v] = nothing;
+#pragma unroll 1
+    for (int i = 0; i < a.room; ++i) {
+        put_run<T, V, OLD>(a, y, value);
+        y += (uint32_t)a.chunk;
+    }
+}
+
+// Channels first; square tiles of places see much of the same. A thread looks once for `room` runs of a place.
 template <class T, int V>
 __device__ __forceinline__ void sample_pixels(const sampler_vector_args &a)
 {
@@ -77,7 +144,7 @@ __device__ __forceinline__ void sample_pixels(const sampler_vector_args &a)
     sight<A> k;
     wd_wait_for_previous();
     if (item >= a.count) return;
-    const int c = (int)take_rest(item, a.by_run) * V;
+    const uint32_t c = take_rest(item, a.by_run) * V;
     if (a.tiled) { // by_column and by_row count tiles
         const int in_tile = (int)(item % (SPATIAL_TILE * SPATIAL_TILE));
         item /= SPATIAL_TILE * SPATIAL_TILE;
@@ -88,24 +155,24 @@ __device__ __forceinline__ void sample_pixels(const sampler_vector_args &a)
         at.p = (int)take_rest(item, a.by_row);
     }
     at.n = item;
-    k.template look<T>(a, at.number(a));
-    const A w00 = (1 - k.down) * (1 - k.right), w01 = (1 - k.down) * k.right,
-            w10 = k.down * (1 - k.right), w11 = k.down * k.right;
-    const A nothing = k.nothing();
-    const T *x = corner_of<T>(a, at.n, k) + c;
-    wd_run<T, V> x00, x01, x10, x11;
-    A value[V];
-    run_if(k.has(a, 0, 0), x, x00);
-    run_if(k.has(a, 0, 1), x + a.x.column, x01);
-    run_if(k.has(a, 1, 0), x + a.x.row, x10);
-    run_if(k.has(a, 1, 1), x + a.x.row + a.x.column, x11);
-#pragma unroll
-    for (int v = 0; v < V; ++v) {
-        value[v] = k.seen ? w00 * wd_widen(x00.get(v)) + w01 * wd_widen(x01.get(v)) +
-                                (w10 * wd_widen(x10.get(v)) + w11 * wd_widen(x11.get(v)))
-                          : nothing;
+    const uint32_t place =
+        (at.n * (uint32_t)a.rows + (uint32_t)at.p) * (uint32_t)a.columns + (uint32_t)at.q;
+    A gx, gy;
+    sight<A>::template read<T>(a, static_cast<const T *>(a.grid) + 2 * place, gx, gy);
+    k.set(a, gx, gy);
+    const A alpha = factor<A>(a.alpha, a.alpha32);
+    T *y = element_of<T>(a.y, at) + c;
+    if (!k.seen || !a.scales) {
+        const A nothing = a.scales ? alpha * k.nothing() : (A)0;
+        if (a.blends) put_nothing<T, V, true>(a, nothing, y);
+        else put_nothing<T, V, false>(a, nothing, y);
+        return;
     }
-    put<T, V>(a, element_of<T>(a.y, at) + c, value);
+    const pixels_around<A> around(a, k, alpha);
+    const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image +
+                 (int64_t)around.row * a.x.row + (int64_t)around.column * a.x.column + c;
+    if (a.blends) sample_runs<T, V, true>(a, around, x, y);
+    else sample_runs<T, V, false>(a, around, x, y);
 }
 
 } // namespace

@@ -23,8 +23,10 @@ enum {
     CHUNK = 16,                  /* channels of a block, at least: they pay for looking */
     BLOCKS_LEAST = 3,            /* a processor: as many as it has room for */
     BLOCKS_ENOUGH = 15,
-    BYTES_MOST = 8,       /* of a window for two places: more are not worth it ... */
-    BYTES_MOST_ROWS = 13, /* ... but where a tile has whole rows, and so no margin at their ends */
+    SECTOR = 32,          /* bytes */
+    TILE_COST = 400,      /* a tile costs as much as so many elements besides */
+    BYTES_MOST = 17,      /* of a window for four places: more are not worth it ... */
+    BYTES_MOST_ROWS = 26, /* ... but where a tile has whole rows, and so no margin at their ends */
     SHARED_MOST = WINDOW_STAGES * WINDOW_BYTES * SAMPLE_ROOM,
 };
 _Static_assert((int)CHUNK >= (int)SPATIAL_WINDOWS_FROM, "windows that 31 bits count");
@@ -39,60 +41,108 @@ bool wd_sampler_is_wide(const struct sampler_image *i, int64_t width, int64_t by
            (uintptr_t)i->data % SPATIAL_RUN_BYTES == 0;
 }
 
-/* Tiles of at most `capacity` places, `split` of them side by side. Returns the elements of a window. */
-static int64_t cut_by(struct sampler_cut *cut, const struct sampler_vector_args *a, int64_t split,
-                      int64_t capacity, int64_t run)
+/* Elements of a window of a tile of width x height places. */
+static int64_t window_of(const struct sampler_vector_args *a, int64_t width, int64_t height,
+                         int64_t run)
 {
     const double across = (double)a->width / a->columns;
     const double along = (double)a->height / a->rows;
-    const int64_t width = wd_ceil_div(a->columns, split);
-    const int64_t parts = wd_ceil_div(a->rows, wd_least(capacity / width, a->rows));
-    const int64_t height = wd_ceil_div(a->rows, parts);
     int64_t columns = (int64_t)(across * ((double)width + TURN * (double)height)) + 2;
     int64_t rows = (int64_t)(along * ((double)height + TURN * (double)width)) + 2;
-    cut->width = (int32_t)width;
-    cut->height = (int32_t)height;
-    cut->by_tile = wd_fastdiv_of((uint32_t)(split * parts));
-    cut->by_width = wd_fastdiv_of((uint32_t)width);
-    cut->by_column = wd_fastdiv_of((uint32_t)split);
     columns = wd_ceil_div(wd_least(columns, a->width) + run - 1, run) * run + run;
     rows = wd_least(rows, a->height) + 2;
     return columns * rows + run;
 }
 
-/* How to split rows so that windows have room in `most` elements and bring least; 0: none has room. */
-static int64_t best_split(const struct sampler_vector_args *a, int64_t capacity, int64_t most,
+/* Tiles of so many places across, `parts` of them below each other. Returns the elements of a window. */
+static int64_t cut_by(struct sampler_cut *cut, const struct sampler_vector_args *a, int64_t width,
+                      int64_t parts, int64_t run)
+{
+    const int64_t height = wd_ceil_div(a->rows, parts);
+    const int64_t split = wd_ceil_div(a->columns, width);
+    cut->width = (int32_t)width;
+    cut->height = (int32_t)height;
+    cut->by_tile = wd_fastdiv_of((uint32_t)(split * parts));
+    cut->by_width = wd_fastdiv_of((uint32_t)width);
+    cut->by_column = wd_fastdiv_of((uint32_t)split);
+    return window_of(a, width, height, run);
+}
+
+/* The fewest tiles below each other that have at most `capacity` places. */
+static int64_t fewest_parts(const struct sampler_vector_args *a, int64_t width, int64_t capacity)
+{
+    return wd_ceil_div(a->rows, wd_least(capacity / width, a->rows));
+}
+
+/* The width of tiles whose windows have room in `most` elements and bring least; 0: none has room. */
+static int64_t best_width(const struct sampler_vector_args *a, int64_t capacity, int64_t most,
                           int64_t run)
 {
     const int64_t first = wd_ceil_div(a->columns, wd_least(capacity, WIDEST));
     double least = 0.0;
     int64_t best = 0;
     for (int64_t split = first; split < first + SPLITS && split <= a->columns; ++split) {
-        struct sampler_cut cut;
-        const int64_t window = cut_by(&cut, a, split, capacity, run);
-        const int64_t brought = window + (int64_t)cut.width * cut.height;
-        const double cost = (double)cut.by_tile.divisor * (double)brought;
+        const int64_t width = wd_ceil_div(a->columns, split);
+        const int64_t parts = fewest_parts(a, width, capacity);
+        const int64_t height = wd_ceil_div(a->rows, parts);
+        const int64_t window = window_of(a, width, height, run);
+        const double cost = (double)(split * parts) * (double)(window + width * height);
         if (window > most || (best > 0 && cost >= least)) continue;
         least = cost;
-        best = split;
+        best = width;
+    }
+    return best;
+}
+
+/* Likewise of widths that are multiples of `unit`, tiles being as low as windows need, but at least of half as many
+ * places; how many of them are below each other. */
+static int64_t best_aligned(const struct sampler_vector_args *a, int64_t capacity, int64_t most,
+                            int64_t run, int64_t unit, int64_t *width)
+{
+    const int64_t widest = wd_least(a->columns, wd_least(capacity, WIDEST));
+    double least = 0.0;
+    int64_t best = 0;
+    for (int64_t w = unit; w <= widest; w += unit) {
+        const int64_t across = wd_ceil_div(a->columns, w);
+        const int64_t last = a->columns - (across - 1) * w;
+        int64_t height = wd_least(capacity / w, a->rows);
+        int64_t parts;
+        int64_t brought;
+        double cost;
+        while (window_of(a, w, height, run) > most && 2 * w * height >= capacity) --height;
+        parts = wd_ceil_div(a->rows, wd_most(height, 1));
+        height = wd_ceil_div(a->rows, parts);
+        if (2 * w * height < capacity || window_of(a, w, height, run) > most) continue;
+        brought = (across - 1) * window_of(a, w, height, run) + window_of(a, last, height, run) +
+                  a->columns * height + across * TILE_COST;
+        cost = (double)parts * (double)brought;
+        if (best > 0 && cost >= least) continue;
+        least = cost;
+        best = parts;
+        *width = w;
     }
     return best;
 }
 
 int64_t wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
-                              int64_t capacity, int64_t most, int64_t bytes)
+                              int64_t capacity, int64_t most, int64_t bytes, int64_t unit)
 {
     const int64_t run = SPATIAL_RUN_BYTES / bytes;
-    int64_t split = best_split(a, capacity, most, run);
-    while (split == 0 && capacity >= 2 * PLACES_FEW) {
+    int64_t width = 0;
+    if (unit > 1 && a->columns % unit == 0) {
+        const int64_t parts = best_aligned(a, capacity, most, run, unit, &width);
+        if (parts > 0) return cut_by(cut, a, width, parts, run);
+    }
+    width = best_width(a, capacity, most, run);
+    while (width == 0 && capacity >= 2 * PLACES_FEW) {
         capacity /= 2;
-        split = best_split(a, capacity, most, run);
+        width = best_width(a, capacity, most, run);
     }
-    if (split == 0) { /* far apart: no window will fit, and places look into device memory */
+    if (width == 0) { /* far apart: no window will fit, and places look into device memory */
         capacity = WINDOW_THREADS;
-        split = wd_ceil_div(a->columns, capacity);
+        width = wd_ceil_div(a->columns, wd_ceil_div(a->columns, capacity));
     }
-    return cut_by(cut, a, split, capacity, run);
+    return cut_by(cut, a, width, fewest_parts(a, width, capacity), run);
 }
 
 bool wd_sampler_lies_in_runs(const struct wd_tensor *t, int d)
@@ -128,10 +178,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(problem->device->shared_per_block >= SHARED_MOST, reason, NOT_SUPPORTED_ARCH_MISMATCH,
             "%d bytes of shared memory a block are needed", SHARED_MOST);
     a = wd_sampler_args(x, grid, NULL);
-    window = wd_sampler_cut_places(&cut, &a, CAPACITY, SAMPLE_ROOM, bytes);
+    window = wd_sampler_cut_places(&cut, &a, CAPACITY, SAMPLE_ROOM, bytes, SECTOR / bytes);
     places = (int64_t)cut.width * cut.height;
     WD_NEED(places >= PLACES_LEAST &&
-                2 * window * bytes <=
+                4 * window * bytes <=
                     (cut.width == a.columns ? BYTES_MOST_ROWS : BYTES_MOST) * places,
             reason, NOT_SUPPORTED_SHAPE,
             "%lld places see %lld pixels: too few for them to be worth a copy", (long long)places,
@@ -146,9 +196,10 @@ static void prepare(const struct wd_problem *problem, void *prepared)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_X);
     const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_GRID);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
     struct sampler_vector_args a = wd_sampler_args(x, grid, NULL);
     memset(prepared, 0, sizeof(struct sampler_cut));
-    wd_sampler_cut_places(prepared, &a, CAPACITY, SAMPLE_ROOM, wd_dtype_bytes(x->dtype));
+    wd_sampler_cut_places(prepared, &a, CAPACITY, SAMPLE_ROOM, bytes, SECTOR / bytes);
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
@@ -169,10 +220,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t most;
     a.all.x = wd_sampler_image(call, SAMPLER_X);
     a.all.y = wd_sampler_image(call, SAMPLER_Y);
-    a.all.alpha = call->scalars[SAMPLER_ALPHA];
-    a.all.beta = call->scalars[SAMPLER_BETA];
-    a.all.scales = a.all.alpha != 0.0;
-    a.all.blends = a.all.beta != 0.0;
+    wd_sampler_scalars(call, &a.all);
     cut = *(const struct sampler_cut *)wd_call_prepared(call, prepare, &cut);
     cut.wide = wd_sampler_is_wide(&a.all.x, a.all.width, bytes);
     a.places = cut;

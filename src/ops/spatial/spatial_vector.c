@@ -12,6 +12,13 @@
 #define WD_KERNELS_ROWS "ops/spatial/spatial_vector_kernels.def"
 #include "ops/kernels_host.inc"
 
+enum {
+    RUNS_LEAST =
+        4, /* of a pixel that are read side by side: two sectors; a thread may have two such runs ... */
+    BLOCKS_ENOUGH =
+        12, /* ... where there are so many blocks a processor, twice those that it has room for */
+};
+
 /* ---- The sampler ---- */
 
 static const struct wd_tensor *sampler_tensor(const struct wd_problem *problem, int forward,
@@ -97,16 +104,21 @@ struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const stru
     return a;
 }
 
-void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_args *a)
+void wd_sampler_scalars(const struct wd_call *call, struct sampler_vector_args *a)
 {
     a->alpha = call->scalars[SAMPLER_ALPHA];
     a->beta = call->scalars[SAMPLER_BETA];
-    a->alpha_grid = call->scalars[SAMPLER_ALPHA_GRID];
-    a->beta_grid = call->scalars[SAMPLER_BETA_GRID];
     a->alpha32 = (float)a->alpha;
     a->beta32 = (float)a->beta;
     a->scales = a->alpha != 0.0;
     a->blends = a->beta != 0.0;
+}
+
+void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_args *a)
+{
+    wd_sampler_scalars(call, a);
+    a->alpha_grid = call->scalars[SAMPLER_ALPHA_GRID];
+    a->beta_grid = call->scalars[SAMPLER_BETA_GRID];
     a->scales_grid = a->alpha_grid != 0.0;
     a->blends_grid = a->beta_grid != 0.0;
 }
@@ -152,13 +164,12 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
     struct sampler_vector_args a =
         wd_sampler_args(x, wd_call_tensor(call, SAMPLER_GRID), wd_call_data(call, SAMPLER_GRID));
     int64_t run = 1;
+    int64_t runs;
     int64_t side = 1;
+    int64_t enough;
     a.x = wd_sampler_image(call, SAMPLER_X);
     a.y = wd_sampler_image(call, SAMPLER_Y);
-    a.alpha = call->scalars[SAMPLER_ALPHA];
-    a.beta = call->scalars[SAMPLER_BETA];
-    a.scales = a.alpha != 0.0;
-    a.blends = a.beta != 0.0;
+    wd_sampler_scalars(call, &a);
     a.streaming = wd_tensor_extent(y) > queue->device->l2_bytes;
     if (wd_sampler_has_runs(&a.x, a.channels, bytes) &&
         wd_sampler_has_runs(&a.y, a.channels, bytes)) {
@@ -166,11 +177,18 @@ static cudnnStatus_t sampler_forward(const struct wd_call *call, struct wd_queue
     }
     a.tiled = a.rows % SPATIAL_TILE == 0 && a.columns % SPATIAL_TILE == 0;
     if (a.tiled) side = SPATIAL_TILE;
-    a.by_run = wd_fastdiv_of((uint32_t)(a.channels / run));
+    runs = a.channels / run;
+    enough = (int64_t)BLOCKS_ENOUGH * SPATIAL_THREADS * queue->device->multiprocessors;
+    a.room = runs % 2 == 0 && runs >= 2 * RUNS_LEAST &&
+                     x->dim[0] * a.rows * a.columns * runs >= 2 * enough
+                 ? 2
+                 : 1;
+    a.chunk = (int32_t)(a.channels / a.room);
+    a.by_run = wd_fastdiv_of((uint32_t)(a.chunk / run));
     a.by_column = wd_fastdiv_of((uint32_t)(a.columns / side));
     a.by_row = wd_fastdiv_of((uint32_t)(a.rows / side));
     return emit_images(queue, KERNEL_sample_pixels_f32_run + 2 * type + (run == 1), &a, x->dim[0],
-                       (int64_t)a.rows * a.columns * (a.channels / run), bytes);
+                       (int64_t)a.rows * a.columns * (a.chunk / run), bytes);
 }
 
 /* ---- Engines ---- */

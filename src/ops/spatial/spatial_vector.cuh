@@ -36,6 +36,13 @@ __device__ __forceinline__ double round_down(double s)
     return floor(s);
 }
 
+// A number of the arguments, which hold it in fp64 and in fp32: a conversion is as long as 16 additions.
+template <class A> __device__ __forceinline__ A factor(double in64, float in32)
+{
+    if constexpr (sizeof(A) == 8) return in64;
+    else return in32;
+}
+
 // Where a place looks.
 template <class A> struct sight {
     int row, column; // the upper left corner of its cell
@@ -61,6 +68,16 @@ template <class A> struct sight {
         read<T>(a, static_cast<const T *>(a.grid) + 2 * place, gx, gy);
         set(a, gx, gy);
     }
+    // The same of place `number` of image n, which all threads have.
+    template <class T>
+    __device__ __forceinline__ void look(const sampler_vector_args &a, uint32_t n, int number)
+    {
+        const T *image =
+            static_cast<const T *>(a.grid) + 2 * ((int64_t)n * (uint32_t)(a.rows * a.columns));
+        A gx, gy;
+        read<T>(a, image + 2 * (uint32_t)number, gx, gy);
+        set(a, gx, gy);
+    }
     // A place's numbers.
     template <class T>
     static __device__ __forceinline__ void read(const sampler_vector_args &a, const T *at, A &gx,
@@ -78,8 +95,9 @@ template <class A> struct sight {
     }
     __device__ __forceinline__ void set(const sampler_vector_args &a, A gx, A gy)
     {
-        const bool across = coordinate(gx, (A)a.scale_w, a.width, column, right);
-        seen = coordinate(gy, (A)a.scale_h, a.height, row, down) && across;
+        const bool across =
+            coordinate(gx, factor<A>(a.scale_w, a.scale_w32), a.width, column, right);
+        seen = coordinate(gy, factor<A>(a.scale_h, a.scale_h32), a.height, row, down) && across;
     }
 
     // What y is where nothing is seen: NaN of a coordinate that is not finite.
@@ -97,25 +115,43 @@ template <class A> struct sight {
 };
 
 template <class A>
-__device__ __forceinline__ A blended(bool scales, double alpha, A value, bool blends, double beta,
-                                     A old)
+__device__ __forceinline__ A blended(bool scales, A alpha, A value, bool blends, A beta, A old)
 {
-    A r = scales ? (A)alpha * value : (A)0;
-    if (blends) r += (A)beta * old;
+    A r = scales ? alpha * value : (A)0;
+    if (blends) r += beta * old;
     return r;
 }
 
-// alpha * value + beta * what is there, of y or dx.
+// alpha * value + beta * what is there, of dx.
 template <class T, int V, class A>
 __device__ __forceinline__ void put(const sampler_vector_args &a, T *to, const A *value)
 {
+    const A alpha = factor<A>(a.alpha, a.alpha32), beta = factor<A>(a.beta, a.beta32);
     wd_run<T, V> run;
     if (a.blends) run.load(to);
 #pragma unroll
     for (int v = 0; v < V; ++v) {
         T narrow;
         const A old = a.blends ? wd_widen(run.get(v)) : (A)0;
-        wd_narrow(narrow, blended<A>(a.scales, a.alpha, value[v], a.blends, a.beta, old));
+        wd_narrow(narrow, blended<A>(a.scales, alpha, value[v], a.blends, beta, old));
+        run.put(v, narrow);
+    }
+    if (a.streaming) run.store_streaming(to);
+    else run.store(to);
+}
+
+// value + beta * what is there, which counts if OLD; alpha is in the value.
+template <class T, int V, bool OLD, class A>
+__device__ __forceinline__ void put_run(const sampler_vector_args &a, T *to, const A *value)
+{
+    wd_run<T, V> run;
+    if (OLD) run.load(to);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        T narrow;
+        A sum = value[v];
+        if (OLD) sum += factor<A>(a.beta, a.beta32) * wd_widen(run.get(v));
+        wd_narrow(narrow, sum);
         run.put(v, narrow);
     }
     if (a.streaming) run.store_streaming(to);

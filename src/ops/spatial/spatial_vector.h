@@ -87,7 +87,8 @@ bool wd_sampler_has_runs(const struct sampler_image *i, int64_t channels, int64_
 /* What both directions need of the shapes and of the grid's place in memory. */
 struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const struct wd_tensor *grid,
                                            const void *places);
-/* What a call of the backward pass says of factors. */
+/* What a call says of factors; of the backward pass also those of the grid's gradients. */
+void wd_sampler_scalars(const struct wd_call *call, struct sampler_vector_args *a);
 void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_args *a);
 /* The forward pass from `images` images on. */
 void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t bytes);
@@ -98,9 +99,10 @@ bool wd_sampler_is_wide(const struct sampler_image *i, int64_t width, int64_t by
  * are aligned, the call must see. */
 bool wd_sampler_lies_in_runs(const struct wd_tensor *t, int d);
 /* Cuts the places of a grid into tiles of at most `capacity` places, whose windows of x have room in
- * `most` elements if there are such tiles (else any: places look into device memory); returns the elements of a window. */
+ * `most` elements if there are such tiles (else any: places look into device memory); returns the elements of a window.
+ * Where rows are multiples of `unit` places, tiles are too, if such have windows with room. */
 int64_t wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vector_args *a,
-                              int64_t capacity, int64_t most, int64_t bytes);
+                              int64_t capacity, int64_t most, int64_t bytes, int64_t unit);
 
 /* Of gradients, from the shapes in the arguments (wd_sampler_args). Grids of few places: a block's tile of the image, in
  * lanes_log2 and across_log2 (a thread an element), its channels, and how many of both there are. */

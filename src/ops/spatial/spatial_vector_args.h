@@ -9,7 +9,7 @@
 enum {
     SPATIAL_THREADS = 256,
     SPATIAL_STRIP = 32,
-    SPATIAL_TILE = 4,
+    SPATIAL_TILE = 8,
     SPATIAL_FEW = 8,          /* places that a thread keeps in registers */
     SPATIAL_LINE_LOG2 = 5,    /* threads of a line of a tile, where there are as many elements */
     SPATIAL_STAGE = 4,        /* channels of planes that are brought together */
@@ -116,6 +116,7 @@ struct sampler_window_args {
     struct sampler_cut elements;
     struct wd_fastdiv by_block; /* forward: blocks of an image, tiles of all its chunks */
     int32_t listed;             /* places of a tile of elements that there is room for */
+    uint32_t by_across; /* of a tile of elements: a cell times it is the cell's row, times 2^16 */
 };
 
 enum {
