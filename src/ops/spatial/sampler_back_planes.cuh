@@ -79,16 +79,18 @@ template <class T> struct lean_tile {
     // Which places the thread brings, which elements it has, and how many places any element of the warp has above or
     // below: one register.
     uint32_t flags;
-    float4 *dy; // two buffers of ROOM each
+    // What four channels of a place are in shared memory: of two bytes as they are, for that memory is what is waited for.
+    typedef typename std::conditional<sizeof(T) == 2, uint2, float4>::type four;
+    four *dy; // two buffers of ROOM each
     // Of the cells above an element and of those below: its first place, and what it gets of that and of the
     // EACH - 1 after it; nothing of those that look elsewhere. Their products with it; whichever they are.
-    const float4 *from[2], *edge_from;
+    const four *from[2], *edge_from;
     float share[2][EACH], product[2][EACH], edge_product[EACH];
 
     __device__ __forceinline__ lean_tile(const back_tile<T, SPATIAL_LINE_LOG2> &t)
         : a(t.a), tile(t), from_x(t.a.x, t.n), from_y(t.a.y, t.n), to(t.a.dx, t.n)
     {
-        dy = reinterpret_cast<float4 *>(t.dy);
+        dy = reinterpret_cast<four *>(t.dy);
         plain = a.scales && !a.blends;
     }
 
@@ -151,7 +153,7 @@ template <class T> struct lean_tile {
             y_at[m] = i < count ? (uint32_t)tile.offset_of(i) : 0;
 #pragma unroll
             for (int b = 0; b < 2; ++b) {
-                if (i >= count && i < count + EACH) dy[i + b * ROOM] = make_float4(0, 0, 0, 0);
+                if (i >= count && i < count + EACH) dy[i + b * ROOM] = four{};
             }
         }
         load(a.channels);
@@ -232,6 +234,29 @@ template <class T> struct lean_tile {
         return make_float4(wd_widen(value[0]), wd_widen(value[1]), wd_widen(value[2]),
                            wd_widen(value[3]));
     }
+    static __device__ __forceinline__ float4 widened(const float4 &values)
+    {
+        return values;
+    }
+    static __device__ __forceinline__ float4 widened(const uint2 &values)
+    {
+        wd_run<T, U> run;
+        run.word[0] = values.x;
+        run.word[1] = values.y;
+        return make_float4(wd_widen(run.get(0)), wd_widen(run.get(1)), wd_widen(run.get(2)),
+                           wd_widen(run.get(3)));
+    }
+    static __device__ __forceinline__ void keep(float4 &to, const T *value)
+    {
+        to = widened(value);
+    }
+    static __device__ __forceinline__ void keep(uint2 &to, const T *value)
+    {
+        wd_run<T, U> run;
+#pragma unroll
+        for (int u = 0; u < U; ++u) run.put(u, value[u]);
+        to = make_uint2(run.word[0], run.word[1]);
+    }
     // Again by those places alone that look at the element: nothing of what is not finite is NaN.
     template <int B> __device__ __forceinline__ void add_again(float *sums) const
     {
@@ -243,7 +268,7 @@ template <class T> struct lean_tile {
             const pair p = own_pair(wd_opaque(threadIdx.x), r);
 #pragma unroll 1
             for (uint32_t i = p.first; i < p.end; ++i) {
-                add(sums, alpha * tile.share_of(i, r, p.middle), dy[i + B * ROOM]);
+                add(sums, alpha * tile.share_of(i, r, p.middle), widened(dy[i + B * ROOM]));
             }
         }
     }
@@ -252,11 +277,11 @@ template <class T> struct lean_tile {
         float sums[U] = {0, 0, 0, 0};
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            const float4 *const in = from[r] + B * ROOM;
+            const four *const in = from[r] + B * ROOM;
 #pragma unroll
             for (int m = 0; m < EACH; ++m) {
                 if (m >= 2 && flags >> MOST <= (uint32_t)m) break;
-                const float4 one = in[m];
+                const float4 one = widened(in[m]);
                 add(sums, share[r][m], one);
                 multiply(product[r][m], x, one);
             }
@@ -282,11 +307,11 @@ template <class T> struct lean_tile {
     }
     template <int B> __device__ __forceinline__ void multiply_edge(const float4 &x)
     {
-        const float4 *const in = edge_from + B * ROOM;
+        const four *const in = edge_from + B * ROOM;
 #pragma unroll
         for (int m = 0; m < EACH; ++m) {
             if (m >= 2 && flags >> MOST <= (uint32_t)m) break;
-            multiply(edge_product[m], x, in[m]);
+            multiply(edge_product[m], x, widened(in[m]));
         }
     }
 
@@ -296,7 +321,7 @@ template <class T> struct lean_tile {
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
             if (flags >> (PLACES + m) & 1) {
-                dy[threadIdx.x + m * SPATIAL_THREADS + B * ROOM] = widened(y_value[m]);
+                keep(dy[threadIdx.x + m * SPATIAL_THREADS + B * ROOM], y_value[m]);
             }
         }
         __syncthreads();
@@ -309,7 +334,7 @@ template <class T> struct lean_tile {
     // Products to their places, by where in a place's cell the element is.
     __device__ __forceinline__ void show(const pair &p, bool above, const float *from) const
     {
-        float *const to_place = reinterpret_cast<float *>(dy) + (above ? 2 : 0);
+        float *const to_place = reinterpret_cast<float *>(tile.dy) + (above ? 2 : 0);
 #pragma unroll
         for (int m = 0; m < EACH; ++m) {
             const uint32_t i = p.first + m;
@@ -322,7 +347,7 @@ template <class T> struct lean_tile {
         __syncthreads();
 #pragma unroll 1
         for (uint32_t i = t; i < count; i += SPATIAL_THREADS) {
-            dy[i] = make_float4(0, 0, 0, 0); // with elements outside of the image
+            tile.dy[i] = make_uint4(0, 0, 0, 0); // with elements outside of the image
         }
         __syncthreads();
         if (flags >> ELEMENT & 1) {
@@ -341,7 +366,7 @@ template <class T> struct lean_tile {
         for (uint32_t i = t; i < count; i += SPATIAL_THREADS) {
             int corner;
             if (!same.owns(i, corner)) continue;
-            const float4 f = dy[i];
+            const float4 f = reinterpret_cast<const float4 *>(tile.dy)[i];
             float steps[4] = {f.y - f.x, f.w - f.z, f.z - f.x, f.w - f.y};
             if (!(fabsf(f.x) + fabsf(f.y) + fabsf(f.z) + fabsf(f.w) <= 3e38f)) {
                 steps_again(same, from_x, from_y, i, steps);
