@@ -6,7 +6,9 @@
 #ifndef WD_OPS_RESAMPLE_PLACES_CUH
 #define WD_OPS_RESAMPLE_PLACES_CUH
 
+#include "gpu/device/packed.cuh"
 #include "gpu/device/pairs.cuh"
+#include "gpu/device/words.cuh"
 #include "ops/resample/resample_vector.cuh"
 
 namespace {
@@ -32,38 +34,94 @@ __device__ __forceinline__ void store_pairs(void *to, int size, size_t at, const
     store_places<V>(to, size, at, place);
 }
 
-template <int V>
-__device__ __forceinline__ void load_pairs(const void *from, int size, size_t at, uint32_t *pair)
-{
-    if (size == 1) {
-        const unsigned char *p = static_cast<const unsigned char *>(from) + at;
-        if constexpr (V == 2) {
-            pair[0] = __byte_perm(*reinterpret_cast<const uint16_t *>(p), 0, 0x4140);
+// Places of a run by pairs, as 16-bit numbers.
+template <int V> struct place_pairs {
+    uint32_t word[V / 2];
+
+    __device__ __forceinline__ void load(const void *from, int size, size_t at)
+    {
+        if (size == 1) {
+            const unsigned char *p = static_cast<const unsigned char *>(from) + at;
+            if constexpr (V == 2) {
+                word[0] = __byte_perm(*reinterpret_cast<const uint16_t *>(p), 0, 0x4140);
+                return;
+            }
+            uint32_t found[V / 4 > 0 ? V / 4 : 1];
+            if constexpr (V == 8) {
+                const uint2 v = *reinterpret_cast<const uint2 *>(p);
+                found[0] = v.x, found[V / 4 - 1] = v.y;
+            } else {
+                found[0] = *reinterpret_cast<const uint32_t *>(p);
+            }
+#pragma unroll
+            for (int i = 0; i < V / 4; ++i) {
+                word[2 * i] = __byte_perm(found[i], 0, 0x4140);
+                word[2 * i + 1] = __byte_perm(found[i], 0, 0x4342);
+            }
             return;
         }
-        uint32_t word[V / 4 > 0 ? V / 4 : 1];
-        if constexpr (V == 8) {
-            const uint2 v = *reinterpret_cast<const uint2 *>(p);
-            word[0] = v.x, word[V / 4 - 1] = v.y;
-        } else {
-            word[0] = *reinterpret_cast<const uint32_t *>(p);
-        }
+        // a place beyond 16 bits is no pixel
+        int32_t place[V];
+        load_places<V>(from, size, at, place);
 #pragma unroll
-        for (int i = 0; i < V / 4; ++i) {
-            pair[2 * i] = __byte_perm(word[i], 0, 0x4140);
-            pair[2 * i + 1] = __byte_perm(word[i], 0, 0x4342);
+        for (int i = 0; i < V / 2; ++i) {
+            word[i] = min((uint32_t)place[2 * i], 0xffffu) |
+                      min((uint32_t)place[2 * i + 1], 0xffffu) << 16;
         }
-        return;
     }
-    // a place beyond 16 bits is no pixel
-    int32_t place[V];
-    load_places<V>(from, size, at, place);
+    __device__ __forceinline__ int get(int i) const
+    {
+        return (int)(word[i / 2] >> (16 * (i & 1)) & 0xffff);
+    }
+    __device__ __forceinline__ uint32_t pair(int i) const
+    {
+        return word[i];
+    }
+};
+
+// Places of a run, a byte each; one of 255 is no pixel's. As bytes they come as they lie and nothing waits for
+// them but who compares them: numbers that are made smaller first would hold up all that is asked for behind.
+template <int V> struct place_bytes {
+    static constexpr int WORDS = V < 4 ? 1 : V / 4;
+    uint32_t word[WORDS];
+
+    __device__ __forceinline__ void clear()
+    {
 #pragma unroll
-    for (int i = 0; i < V / 2; ++i) {
-        pair[i] = min((uint32_t)place[2 * i], 0xffffu) | min((uint32_t)place[2 * i + 1], 0xffffu)
-                                                             << 16;
+        for (int i = 0; i < WORDS; ++i) word[i] = 0;
     }
-}
+    __device__ __forceinline__ void load(const void *from, int size, size_t at)
+    {
+        if (size == 1) {
+            const unsigned char *p = static_cast<const unsigned char *>(from) + at;
+            if constexpr (V == 8) {
+                const uint2 v = *reinterpret_cast<const uint2 *>(p);
+                word[0] = v.x, word[WORDS - 1] = v.y;
+            } else if constexpr (V == 4) {
+                word[0] = *reinterpret_cast<const uint32_t *>(p);
+            } else if constexpr (V == 2) {
+                word[0] = *reinterpret_cast<const uint16_t *>(p);
+            } else {
+                word[0] = *p;
+            }
+            return;
+        }
+        int32_t place[V];
+        load_places<V>(from, size, at, place);
+        clear();
+#pragma unroll
+        for (int i = 0; i < V; ++i) word[i / 4] |= min((uint32_t)place[i], 255u) << (8 * (i & 3));
+    }
+    __device__ __forceinline__ int get(int i) const
+    {
+        return (int)(word[i / 4] >> (8 * (i & 3)) & 0xff);
+    }
+    // Places 2i and 2i + 1 as 16-bit numbers.
+    __device__ __forceinline__ uint32_t pair(int i) const
+    {
+        return __byte_perm(word[i / 2], 0, i & 1 ? 0x4342 : 0x4140);
+    }
+};
 
 // A run as it is, or scaled.
 template <class T, int V>
@@ -245,33 +303,54 @@ __device__ __forceinline__ void resample_places(const resample_places_args &a)
 // ---- Gradients ----
 
 // Of a window's share what goes to place `at`, elsewhere 0.
-template <class T, int V>
-__device__ __forceinline__ void pick(const wd_run<T, V> &share, const uint32_t *place, int at,
+template <class T, int V, class PLACES>
+__device__ __forceinline__ void pick(const wd_run<T, V> &share, const PLACES &place, int at,
                                      wd_run<T, V> &mine)
 {
     if constexpr (sizeof(T) == 2) {
 #pragma unroll
         for (int i = 0; i < V / 2; ++i) {
             // as numbers of the type's they are all different
-            mine.word[i] = share.word[i] & wd_pair<T>::equal(place[i], (uint32_t)at * 0x10001u);
+            mine.word[i] =
+                share.word[i] & wd_pair<T>::equal(place.pair(i), (uint32_t)at * 0x10001u);
         }
     } else {
 #pragma unroll
-        for (int i = 0; i < V; ++i) {
-            const uint32_t found = place[i / 2] >> (16 * (i & 1)) & 0xffff;
-            mine.word[i] = found == (uint32_t)at ? share.word[i] : 0;
-        }
+        for (int i = 0; i < V; ++i) mine.word[i] = place.get(i) == at ? share.word[i] : 0;
     }
 }
 
-template <class T, int V>
-__device__ __forceinline__ void give(const wd_run<T, V> &share, const uint32_t *place, int at,
-                                     acc<T> *sum)
+// Sums of what windows hand to a run of a pixel, earlier ones first, and its place in dx. Two numbers of 16 bits are
+// added as they lie, which rounds them once, as single precision would; one needs no rounding.
+template <class T, int V, int N>
+__device__ __forceinline__ void put_given(const resample_places_args &a, size_t at,
+                                          const wd_run<T, V> (&of)[N])
 {
-    wd_run<T, V> mine;
-    pick<T, V>(share, place, at, mine);
+    if (sizeof(T) == 2 && N <= 2 && a.plain) {
+        wd_run<T, V> run = of[0];
+        if constexpr (sizeof(T) == 2 && N == 2) {
 #pragma unroll
-    for (int i = 0; i < V; ++i) sum[i] += wd_widen(mine.get(i));
+            for (int i = 0; i < V / 2; ++i) {
+                run.word[i] = wd_packed_add<T>(of[0].word[i], of[1].word[i]);
+            }
+        }
+        put_plain<T, V>(a, at, run);
+        return;
+    }
+    acc<T> sum[V];
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        sum[i] = wd_widen(of[0].get(i));
+#pragma unroll
+        for (int n = 1; n < N; ++n) sum[i] += wd_widen(of[n].get(i));
+    }
+    if (!a.plain) {
+        wd_put_run<T, V>(a, at, sum);
+        return;
+    }
+    wd_run<T, V> run;
+    wd_narrow_run(run, sum);
+    put_plain<T, V>(a, at, run);
 }
 
 // Windows by two, of K = 2 or 3 rows and columns: a thread the pixels between the beginnings of window
@@ -291,24 +370,28 @@ __device__ __forceinline__ void resample_collect_twos(const resample_places_args
     const size_t windows = (size_t)n * (uint32_t)h.windows * (uint32_t)w.windows;
     const size_t pixels = (size_t)n * (uint32_t)h.image * (uint32_t)w.image;
     wd_run<T, V> share[W][W];
-    uint32_t place[W][W][V / 2];
+    place_bytes<V> place[W][W];
 #pragma unroll
     for (int r = 0; r < W; ++r) {
 #pragma unroll
         for (int c = 0; c < W; ++c) {
+            const int line = p + r - (W - 1), column = q + c - (W - 1);
 #pragma unroll
             for (int i = 0; i < wd_run<T, V>::WORDS; ++i) share[r][c].word[i] = 0;
-#pragma unroll
-            for (int i = 0; i < V / 2; ++i) place[r][c][i] = 0;
-            if ((uint32_t)(p - r) < (uint32_t)h.windows &&
-                (uint32_t)(q - c) < (uint32_t)w.windows) {
+            place[r][c].clear();
+            if ((uint32_t)line < (uint32_t)h.windows && (uint32_t)column < (uint32_t)w.windows) {
                 const size_t at =
-                    (windows + (uint32_t)((p - r) * w.windows + q - c)) * a.inner + channel;
+                    (windows + (uint32_t)(line * w.windows + column)) * a.inner + channel;
                 share[r][c].load(static_cast<const T *>(a.from) + at);
-                load_pairs<V>(a.places, a.place_size, at, place[r][c]);
+                place[r][c].load(a.places, a.place_size, at);
             }
         }
     }
+    auto given = [&](int r, int c, int y, int x) {
+        wd_run<T, V> mine;
+        pick<T, V>(share[r][c], place[r][c], y * K + x, mine);
+        return mine;
+    };
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -317,20 +400,20 @@ __device__ __forceinline__ void resample_collect_twos(const resample_places_args
             if ((uint32_t)row >= (uint32_t)h.image || (uint32_t)column >= (uint32_t)w.image) {
                 continue;
             }
-            acc<T> sum[V];
-#pragma unroll
-            for (int e = 0; e < V; ++e) sum[e] = 0;
-                // earlier windows first
-#pragma unroll
-            for (int r = W - 1; r >= 0; --r) {
-#pragma unroll
-                for (int c = W - 1; c >= 0; --c) {
-                    const int y = i + 2 * r, x = j + 2 * c;
-                    if (y < K && x < K) give<T, V>(share[r][c], place[r][c], y * K + x, sum);
-                }
-            }
             const size_t pixel = pixels + (uint32_t)(row * w.image + column);
-            wd_put_run<T, V>(a, pixel * a.inner + channel, sum);
+            const size_t at = pixel * a.inner + channel;
+            constexpr int L = W - 1; // the window that begins at these pixels
+            if (K == 2 || (i == 1 && j == 1)) {
+                put_given<T, V, 1>(a, at, {given(L, L, i, j)});
+            } else if (i == 1) {
+                put_given<T, V, 2>(a, at, {given(L, 0, 1, 2), given(L, L, 1, 0)});
+            } else if (j == 1) {
+                put_given<T, V, 2>(a, at, {given(0, L, 2, 1), given(L, L, 0, 1)});
+            } else {
+                put_given<T, V, 4>(
+                    a, at,
+                    {given(0, 0, 2, 2), given(0, L, 2, 0), given(L, 0, 0, 2), given(L, L, 0, 0)});
+            }
         }
     }
 }

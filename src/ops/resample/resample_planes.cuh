@@ -98,9 +98,9 @@ __device__ __forceinline__ void resample_planes_back(const resample_places_args 
     const uint32_t row = wd_take_rest(n, a.by_row);
     const uint32_t slice = wd_take_rest(n, a.by_depth);
     wd_run<T, K> share;
-    uint32_t place[K / 2];
+    place_pairs<K> place;
     share.load(static_cast<const T *>(a.from) + (size_t)thread * K);
-    load_pairs<K>(a.places, a.place_size, (size_t)thread * K, place);
+    place.load(a.places, a.place_size, (size_t)thread * K);
     size_t to =
         (((size_t)n * (uint32_t)a.axis[0].image + slice * depth) * rows + 2 * row) * columns +
         2 * column;

@@ -149,6 +149,7 @@ template <class T>
 __device__ __forceinline__ void resample_threes_back(const resample_threes_args &a)
 {
     constexpr int C = 16 / (int)sizeof(T), V = C / 2, ALL = 2 * (V + 1) + 1;
+    constexpr int AHEAD = sizeof(T) == 4 ? 3 : 2; /* lines */
     const resample_places_axis &h = a.p.axis[1], &w = a.p.axis[2];
     wd_wait_for_previous();
     const threes_place t(a, V, (h.image + h.pad + 1) / 2);
@@ -163,24 +164,22 @@ __device__ __forceinline__ void resample_threes_back(const resample_threes_args 
     struct shares {
         wd_run<T, V> own;
         T side;
-        int place[V];
-        int side_place;
+        place_bytes<V> place;
+        place_bytes<1> side_place;
     };
     auto load = [&](int line, shares &to) {
         wd_narrow(to.side, 0.0f);
-        to.side_place = 0;
+        to.place.clear();
+        to.side_place.clear();
 #pragma unroll
-        for (int j = 0; j < V; ++j) {
-            to.own.put(j, to.side);
-            to.place[j] = 0;
-        }
+        for (int j = 0; j < V; ++j) to.own.put(j, to.side);
         if ((uint32_t)line >= (uint32_t)h.windows) return;
         const size_t at = windows + (size_t)(uint32_t)line * (uint32_t)w.windows;
         to.own.load(static_cast<const T *>(a.p.from) + at);
-        load_places<V>(a.p.places, a.p.place_size, at, to.place);
+        to.place.load(a.p.places, a.p.place_size, at);
         if (!has_side) return;
         to.side = static_cast<const T *>(a.p.from)[at + beside];
-        load_places<1>(a.p.places, a.p.place_size, at + beside, &to.side_place);
+        to.side_place.load(a.p.places, a.p.place_size, at + beside);
     };
     float open[3][ALL];
     auto add = [&](const shares &s) {
@@ -189,8 +188,8 @@ __device__ __forceinline__ void resample_threes_back(const resample_threes_args 
         for (int j = 0; j <= V; ++j) {
             const float later = wd_widen(j < V ? s.own.get(j < V ? j : 0) : s.side);
             const float earlier = wd_widen(j > 0 ? s.own.get(j > 0 ? j - 1 : 0) : s.side);
-            const int later_place = j < V ? s.place[j < V ? j : 0] : s.side_place;
-            const int earlier_place = j > 0 ? s.place[j > 0 ? j - 1 : 0] : s.side_place;
+            const int later_place = j < V ? s.place.get(j < V ? j : 0) : s.side_place.get(0);
+            const int earlier_place = j > 0 ? s.place.get(j > 0 ? j - 1 : 0) : s.side_place.get(0);
             const float share = behind ? later : earlier;
             const int place = behind ? later_place : earlier_place;
 #pragma unroll
@@ -234,17 +233,24 @@ __device__ __forceinline__ void resample_threes_back(const resample_threes_args 
 #pragma unroll
         for (int i = 0; i < ALL; ++i) open[k][i] = 0.0f;
     }
-    shares s;
-    load(t.begin - 1, s);
-    add(s);
-    load(t.begin, s);
+    // as many lines ahead
+    shares s[AHEAD];
+    load(t.begin - 1, s[0]);
+    add(s[0]);
+#pragma unroll
+    for (int l = 0; l < AHEAD; ++l) load(t.begin + l, s[l]);
 #pragma unroll 1
-    for (int line = t.begin; line < t.end; ++line) {
-        turn();
-        add(s);
-        if (line + 1 < t.end) load(line + 1, s);
-        put(2 * line - h.pad, open[0]);
-        put(2 * line - h.pad + 1, open[1]);
+    for (int begin = t.begin; begin < t.end; begin += AHEAD) {
+#pragma unroll
+        for (int l = 0; l < AHEAD; ++l) {
+            const int line = begin + l;
+            if (line >= t.end) break;
+            turn();
+            add(s[l]);
+            if (line + AHEAD < t.end) load(line + AHEAD, s[l]);
+            put(2 * line - h.pad, open[0]);
+            put(2 * line - h.pad + 1, open[1]);
+        }
     }
 }
 
