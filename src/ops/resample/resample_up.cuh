@@ -217,6 +217,8 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
     // little of each; or one, where that is not too much
     constexpr int SLOTS = !APART && !VOLUME ? U : 1;
     constexpr bool AHEAD = V == 1 || ALL <= 4;
+    // Of a volume in 16 bits each plane's next line, once its samples are added up, while the other planes' are.
+    constexpr bool ROUND = VOLUME && V > 1 && way::MIDDLES && sizeof(T) == 2;
     constexpr int ASIDE = BEHIND > 0 ? BEHIND : 1;
     // In the middles what an edge's samples hand beyond it, where the edge is again, is as much as those
     // mirrored at it would hand to the edge: of runs, and of planes of a volume, these are loaded there.
@@ -337,8 +339,11 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
             for (int k = 0; k < K; ++k) sum[k * V + v] = pixel[k];
         }
     };
-    auto gather = [&](const samples *s, float *sum) {
+    // ROUND: then line `next` is asked for, where `more` is
+    auto gather = [&](samples *s, float *sum, bool more, int next) {
+        const T *after = dy + (uint32_t)next * (size_t)from_pitch;
         gather_one(s[0], sum);
+        if (ROUND && more) load_one(after + plane_of[0] * dy_plane, s[0]);
         if constexpr (VOLUME) {
 #pragma unroll
             for (int e = 0; e < K * V; ++e) sum[e] = share[0] != 0.0f ? share[0] * sum[e] : 0.0f;
@@ -347,6 +352,7 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
                 float other[K * V];
                 if (share[d] == 0.0f) continue;
                 gather_one(s[d], other);
+                if (ROUND && more) load_one(after + plane_of[d] * dy_plane, s[d]);
 #pragma unroll
                 for (int e = 0; e < K * V; ++e) sum[e] += share[d] * other[e];
             }
@@ -380,10 +386,10 @@ __device__ __forceinline__ void resample_up_back(const resample_up_args &a)
                 (uint32_t)row < (uint32_t)rows && (p >= at.begin || way::right(j) != 0.0f);
             if (SLOTS == 1 && !wanted) continue;
             if (SLOTS == 1 && !have) load(row, s[0]);
-            gather(s[slot], made);
-            have = AHEAD && row + NEXT < rows &&
+            have = (AHEAD || ROUND) && row + NEXT < rows &&
                    (SLOTS > 1 ? p + 1 < at.end : !(p + 1 >= at.end && j + 1 == U));
-            if (have) load(row + NEXT, s[slot]);
+            gather(s[slot], made, have, row + NEXT);
+            if (!ROUND && have) load(row + NEXT, s[slot]);
             if (!wanted) continue;
             const float up = near || p + 1 >= a.high ? 1.0f : way::left(j);
             const float down = p < 0 ? 1.0f : way::right(j);
