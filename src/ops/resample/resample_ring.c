@@ -376,6 +376,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const struct wd_resample_shape *s = &w->shape;
     struct wd_resample_memory m = wd_resample_memory_of(call, s, queue->device);
     struct resample_up_args up;
+    cudnnStatus_t status;
     int which;
     if (s->max) {
         struct resample_ring_pick_args pick;
@@ -404,6 +405,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         return wd_emit_kernel(queue, &kernel_rows[which], wd_ceil_div(up.count, UP_THREADS),
                               UP_THREADS, 0, &up);
     }
+    if (wd_resample_emits_halves(s, &m, queue, &status)) return status;
     if (w->down_args.chunks > 0 && m.alpha != 0.0 && m.beta == 0.0 && (uintptr_t)m.from % 16 == 0 &&
         (uintptr_t)m.out % 4 == 0) {
         return emit_down(queue, w, &m);

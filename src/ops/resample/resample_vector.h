@@ -96,6 +96,11 @@ struct wd_resample_memory wd_resample_memory_of(const struct wd_call *call,
                                                 const struct wd_resample_shape *shape,
                                                 const struct wd_device *device);
 
+/* Bilinear windows of two whole pixels, by two, which average them, and their gradients, by pooling's kernels,
+ * aligned and nothing blended in; false where it is not that, or they have not that shape. */
+bool wd_resample_emits_halves(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
+                              struct wd_queue *queue, cudnnStatus_t *status);
+
 /* Weighted sums, and with their tables. */
 bool wd_resample_can_sum(const struct wd_resample_shape *s, struct wd_reason *reason);
 int64_t wd_resample_sum_bytes(const struct wd_resample_shape *s);
