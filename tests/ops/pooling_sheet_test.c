@@ -74,14 +74,35 @@ static void five_geometry(struct pooling_geometry *g, int turn)
     }
 }
 
-/* A stride of 0: long windows; below it windows of five. */
+/* Windows of three around every element of pixels of whole runs: few channels, columns and rows and many, an uneven
+ * number of each. */
+static void runs_geometry(struct pooling_geometry *g)
+{
+    g->rank = 4;
+    g->propagate = random_chance(0.5);
+    g->x[0] = g->y[0] = random_of(1, 2, 3);
+    g->x[1] = g->y[1] = random_of(8, 16, 24, 40, 64, 72, 136, 288, 520);
+    for (int d = 0; d < 2; ++d) {
+        const int longest = g->x[1] > 100 ? 24 : g->x[1] > 30 ? 60 : 150;
+        g->window[d] = 3;
+        g->stride[d] = 1;
+        g->pad[d] = (int)random_int(0, 2);
+        g->x[2 + d] = random_chance(0.2) ? random_of(1, 2, 3, 4) : (int)random_int(4, longest);
+        if (g->x[2 + d] + 2 * g->pad[d] < 3) g->pad[d] = 1;
+        g->y[2 + d] = g->x[2 + d] + 2 * g->pad[d] - 2;
+        if (g->y[2 + d] > 1 && random_chance(0.2)) g->y[2 + d] -= 1;
+        else if (g->y[2 + d] < g->x[2 + d] + g->pad[d] && random_chance(0.2)) g->y[2 + d] += 1;
+    }
+}
+
+/* A stride of 0: long windows; below it windows of five, and of three over runs of channels. */
 static void sheet_case(int mode, int type, int stride, int turn)
 {
     struct pooling_geometry g = {.mode = mode};
     struct pooling_call c = {.alpha = 1.0};
     const cudnnDataType_t dtype = (cudnnDataType_t)type;
     const int margin[8] = {1};
-    const int *extra = turn > 1 && (stride >= 0 || turn == 3) ? margin : NULL;
+    const int *extra = turn > 1 && stride > -2 && (stride >= 0 || turn == 3) ? margin : NULL;
     double *before;
     enum layout layout;
     bool nan;
@@ -91,8 +112,9 @@ static void sheet_case(int mode, int type, int stride, int turn)
     }
     if (stride > 0) random_geometry(&g, stride, RESULTS, turn == FEW);
     else if (stride == 0) long_geometry(&g);
-    else five_geometry(&g, turn);
-    layout = turn % 2 && stride > 0 ? LAYOUT_NHWC : LAYOUT_NCHW;
+    else if (stride == -1) five_geometry(&g, turn);
+    else runs_geometry(&g);
+    layout = (turn % 2 && stride > 0) || stride == -2 ? LAYOUT_NHWC : LAYOUT_NCHW;
     if (random_chance(0.2)) c.alpha = 0.5;
     if (random_chance(0.05)) c.beta = -1.5;
     nan = random_chance(0.4);
@@ -135,6 +157,9 @@ int main(int argc, char **argv)
             }
             for (int turn = 0; turn < 6; ++turn) sheet_case(mode, types[t], 0, turn);
             for (int turn = 0; turn < 8; ++turn) sheet_case(mode, types[t], -1, turn);
+            for (int turn = 0; turn < 12 && mode != CUDNN_POOLING_MAX; ++turn) {
+                sheet_case(mode, types[t], -2, turn);
+            }
         }
         for (int stride = 1; stride <= 2; ++stride) {
             sheet_case(mode, CUDNN_DATA_DOUBLE, stride, FEW);

@@ -2,7 +2,7 @@
  *
  * Resampling at its limits: the one bilinear form that is documented, value by value; no images, images
  * without pixels, padding beyond counting; and everything that is refused, with its text. */
-#include "resample_case.h"
+#include "resample_run.h"
 
 /* The documented factor-of-two upsampling, whose values are told here one by one. */
 static void upsample_by_two(void)
@@ -215,9 +215,39 @@ static void refusals(void)
     case_end();
 }
 
+/* Averages of three rows and columns around every pixel of channels, where padding repeats the edge: images of one
+ * pixel, of few and of many, an uneven number of columns and of rows. Where less or more is padded there are fewer
+ * windows or more than pixels. */
+static void averages_at_edges(int type)
+{
+    for (int k = 0; k < 16; ++k) {
+        struct geometry g = {.mode = CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING,
+                             .padding = CUDNN_EDGE_VAL_PAD,
+                             .rank = 4};
+        const int pad = k % 8 == 7 ? 2 : k % 8 == 6 ? 0 : 1;
+        if (!case_begin("resample averages at edges %s %d", node_type_name[type], k)) continue;
+        g.x[0] = random_of(1, 2);
+        g.x[1] = random_of(8, 16, 40, 72, 136, 264);
+        for (int s = 0; s < 2; ++s) {
+            g.x[2 + s] = random_chance(0.3) ? random_of(1, 2, 3) : (int)random_int(3, 40);
+            if (pad == 0 && g.x[2 + s] < 3) g.x[2 + s] = 3;
+            g.window[s] = 3 * UNIT;
+            g.stride[s] = UNIT;
+            g.pre[s] = g.post[s] = pad * UNIT;
+        }
+        if (!set_output(&g)) case_fail("no output");
+        else if (k % 2) resample_forward(&g, type, type, LAYOUT_NHWC, LIE_ALIKE);
+        else resample_backward(&g, type, type, LAYOUT_NHWC, LIE_ALIKE);
+        case_end();
+    }
+}
+
 int main(int argc, char **argv)
 {
     harness_start(argc, argv);
+    averages_at_edges(CUDNN_DATA_FLOAT);
+    averages_at_edges(CUDNN_DATA_HALF);
+    averages_at_edges(CUDNN_DATA_BFLOAT16);
     upsample_by_two();
     nothing();
     wide_padding();
