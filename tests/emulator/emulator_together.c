@@ -128,6 +128,8 @@ void emulator_counter_send(void *mine, uint64_t *counter, uint32_t rank, const v
                            uint32_t bytes)
 {
     struct counter *c = emulator_of_cluster(counter, rank);
+    /* a device says that this is an illegal instruction */
+    if (emulator_here->cluster->size == 1) emulator_give_up("sends where there are no clusters");
     memcpy(emulator_of_cluster(mine, rank), value, bytes);
     races_show(c);
     count(c, -(int32_t)bytes);

@@ -321,7 +321,14 @@ static void walks(void)
                                   {1100, 32768, FORWARD},
                                   {1110, 32768, FORWARD, F16},
                                   {2130, 16384, FORWARD},
-                                  {2120, 12288, FORWARD}};
+                                  {2120, 12288, FORWARD},
+                                  {2130, 18944, FORWARD},
+                                  {540, 18952, FORWARD},
+                                  {190, 50304, FORWARD},
+                                  {190, 50304, FORWARD},
+                                  {6400, 10240, FORWARD, F16},
+                                  {6400, 12288, FORWARD},
+                                  {1060, 40960, FORWARD, F16}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {
             const int stat[2] = {list[s][0], 1};

@@ -28,9 +28,9 @@ enum {
 };
 
 /* In the order of `way`: columns of a thread, and threads of the backward kernels. */
-enum { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAYS };
-static const int64_t columns_of[WAYS] = {8, 24, 32, 32, 32, 16};
-static const int64_t threads_back[WAYS] = {640, 512, 384, 512, 512, 512};
+enum { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAY_40, WAYS };
+static const int64_t columns_of[WAYS] = {8, 24, 32, 32, 32, 16, 40};
+static const int64_t threads_back[WAYS] = {640, 512, 384, 512, 512, 512, 0};
 
 static const struct wd_device devices[] = {DEVICE_NEW(90, 132),  DEVICE_NEW(90, 114),
                                            DEVICE_NEW(100, 148), DEVICE_NEW(90, 2),
@@ -174,7 +174,7 @@ static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
     } else {
         assert_true(c->cluster <= wd_norm_cluster_max(device));
     }
-    assert_true(is_backward(s) || c->way == WAY_32);
+    assert_true(is_backward(s) || c->way == (c->wide ? WAY_40 : WAY_32));
     assert_true(!by_strips(c) || (c->cluster > 1 && !c->posts && !c->edges));
 }
 
@@ -202,11 +202,20 @@ static void check_ring(const struct wd_norm_cut *c, const struct shape *s,
     assert_true(c->shared + FIXED <= device->shared_per_block);
 }
 
+/* Those of forty columns a thread are never many rows in a block, and the kernel never comes to draw where it may not. */
+static void check_wide(const struct wd_norm_cut *c, const struct shape *s)
+{
+    assert_true(s->op != WD_OP_NORM_BACKWARD && !s->given && s->each == TWO_BYTES);
+    assert_true(c->groups == 1 && !c->edges && !c->posts && c->ragged);
+    if (!c->draws) assert_true(c->later > s->rows);
+}
+
 /* Only what norm_rows_drawn.cuh takes. */
 static void check_draws(const struct wd_norm_cut *c, const struct shape *s)
 {
     assert_true(s->op != WD_OP_NORM_BACKWARD && !s->given && s->each == TWO_BYTES);
-    assert_true(c->cluster > 1 && c->groups == 1 && !c->edges && !c->ragged && !c->posts);
+    assert_true(c->groups == 1 && !c->edges && !c->posts &&
+                (c->wide || (c->cluster > 1 && !c->ragged)));
     assert_true(c->later > c->ahead);
     assert_true(c->ahead + 2 * c->lag + 1 < DRAWN);
     assert_int_equal(c->step, c->clusters);
@@ -219,6 +228,7 @@ static void check(const struct wd_norm_cut *c, const struct shape *s,
     check_blocks(c, s, device);
     check_columns(c, s);
     check_ring(c, s, device);
+    if (c->wide) check_wide(c, s);
     if (c->draws) check_draws(c, s);
     check_rows(c, s);
 }
@@ -316,10 +326,10 @@ static void test_draws(void **state)
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 8192, 16384);
     assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 2);
     check(&c, &s, h200);
-    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 11264, 12288);
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 9360, 14336);
     assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 1);
     s.mode = CUDNN_RMS_NORM;
-    assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 2);
+    assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 2 && !c.wide);
     s.rows = 2000;
     assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 1);
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_FLOAT, 4096, 32768);
@@ -331,8 +341,42 @@ static void test_draws(void **state)
     /* too few to be worth it, and clusters of four */
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 512, 32768);
     assert_true(cut(&c, &s, h200) && !c.draws);
-    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 3264, 40960);
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 2048, 65536);
     assert_true(cut(&c, &s, h200) && !c.draws && c.cluster > 2);
+}
+
+/* Lengths of which forty columns a thread fill processors that thirty-two leave idle, and others. */
+static void test_wide(void **state)
+{
+    static const int64_t list[][3] = {{14592, 9216, 1}, {13104, 10240, 1}, {11264, 12288, 2},
+                                      {7168, 18944, 1}, {7081, 18952, 1},  {6528, 20480, 1},
+                                      {3640, 36864, 2}, {3264, 40960, 2}};
+    static const int64_t others[][2] = {{8192, 16384}, {4096, 32768}, {2048, 65536}};
+    const struct wd_device *h200 = &devices[0];
+    struct wd_norm_cut c;
+    struct shape s;
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; ++i) {
+        s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, list[i][0], list[i][1]);
+        assert_true(cut(&c, &s, h200) && c.wide && c.draws && c.cluster == list[i][2]);
+        check(&c, &s, h200);
+        /* too few to be drawn; too few to be worth it */
+        s.rows = 600 * c.cluster;
+        assert_true(cut(&c, &s, h200));
+        check(&c, &s, h200);
+        s.rows = 60;
+        assert_true(cut(&c, &s, h200) && !c.wide);
+        /* nothing to wait for, and columns of four bytes */
+        s = layer_norm(WD_OP_NORM_INFERENCE, CUDNN_DATA_BFLOAT16, list[i][0], list[i][1]);
+        s.given = true;
+        assert_true(!cut(&c, &s, h200) || !c.wide);
+        s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_FLOAT, list[i][0], list[i][1]);
+        assert_true(!cut(&c, &s, h200) || !c.wide);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i) {
+        s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_HALF, others[i][0], others[i][1]);
+        assert_true(cut(&c, &s, h200) && !c.wide);
+    }
 }
 
 int main(void)
@@ -341,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,16 +47,22 @@ static __device__ __forceinline__ void wd_meet(uint32_t *counter, uint32_t block
     __syncthreads();
 }
 
-// By one thread: the next of a counter's numbers, from 0 on. Blocks that draw them need not be there at
-// once.
+// By one thread: a word with the next of a counter's numbers, from 0 on, which may be on its way until wd_number_of
+// is asked. Blocks that draw them need not be there at once. No addition: of these the compiler asks how many lanes
+// make it, and waits for what comes back to share it out.
 static __device__ __forceinline__ uint32_t wd_draw_number(uint32_t *counter)
 {
     uint32_t before;
-    asm volatile("atom.add.relaxed.gpu.global.u32 %0, [%1], 1;"
+    asm volatile("atom.inc.relaxed.gpu.global.u32 %0, [%1], 0xfffffffe;"
                  : "=r"(before)
                  : "l"(counter)
                  : "memory");
-    return before & ~WD_MEETING;
+    return before;
+}
+
+static __device__ __forceinline__ uint32_t wd_number_of(uint32_t drawn)
+{
+    return drawn & ~WD_MEETING;
 }
 
 // By a thread that has drawn a number, of `all` that a kernel draws: the last one sets the counter back.

@@ -27,4 +27,12 @@ template <class T> static __device__ __forceinline__ T *wd_opaque_global(T *at)
     return static_cast<T *>(__cvta_global_to_generic((size_t)number));
 }
 
+// Likewise of shared memory, which where there are clusters is made of the block's rank anew wherever it is used, with
+// some 30 clocks' wait.
+template <class T> static __device__ __forceinline__ T *wd_opaque_shared(T *at)
+{
+    const uint32_t number = wd_opaque((uint32_t)__cvta_generic_to_shared(at));
+    return static_cast<T *>(__cvta_shared_to_generic((size_t)number));
+}
+
 #endif

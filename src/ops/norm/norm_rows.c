@@ -280,6 +280,7 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
         return wd_norm_long_forward(call, queue);
     }
     type += c->edges    ? KERNEL_norm_rows_odd_f32
+            : c->wide   ? KERNEL_norm_rows_wide_f16 - NORM_ROWS_F16
             : c->draws  ? KERNEL_norm_rows_drawn_f16 - NORM_ROWS_F16
             : c->posts  ? KERNEL_norm_rows_parted_f32
             : c->ragged ? KERNEL_norm_rows_ragged_f32

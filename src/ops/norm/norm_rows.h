@@ -36,7 +36,7 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
 
 /* How rows are cut, see norm_rows_args.h. */
 struct wd_norm_cut {
-    int way; /* columns of a thread: 8, 24, 32, and others in RMS norm without dbias and by strips */
+    int way; /* columns of a thread: 8, 24, 32, 40, and others in RMS norm without dbias and by strips */
     bool edges;   /* rows begin and end off boundaries of units, or threads lack some */
     bool odd;     /* such rows of more than a part of a warp */
     bool ragged;  /* the last warp of a block has fewer units: */
@@ -54,6 +54,7 @@ struct wd_norm_cut {
     int64_t ring;
     int64_t lag;
     int64_t shared; /* bytes */
+    bool wide;      /* forward: threads of forty columns */
     bool draws;     /* forward: a cluster draws the rows behind its first `later` ones */
     bool posts;     /* the blocks of a row are no cluster, but all there at once */
 };

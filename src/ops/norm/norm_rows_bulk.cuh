@@ -10,6 +10,7 @@
 #define WD_OPS_NORM_ROWS_BULK_CUH
 
 #include "gpu/device/bulk.cuh"
+#include "gpu/device/opaque.cuh"
 #include "ops/norm/norm_rows_walk.cuh"
 
 namespace {
@@ -36,32 +37,33 @@ struct bulk_parts {
     float inverse;
 };
 
-// From parts, pivot, distance of the mean from it, squares around the mean, those of all of them. All lanes get the
-// same. Sums and squares are taken at once, around the first part's mean, which is that of the others but for some of
-// their deviations.
-template <int KIND>
+// From parts, pivot, distance of the mean from it, squares around the mean, those of all of them: of the parts that
+// WIDTH lanes have, who all get the same. Sums and squares are taken at once, around the first part's mean, which is
+// that of the others but for some of their deviations.
+template <int KIND, uint32_t WIDTH = WARP>
 __device__ __forceinline__ float4 bulk_join(float4 mine, const bulk_parts &parts)
 {
-    if (KIND == RAW) return make_float4(0.0f, 0.0f, sum_of_warp(mine.z), 0.0f);
-    const float pivot = __shfl_sync(WHOLE_WARP, mine.x, 0);
-    float around = __shfl_sync(WHOLE_WARP, mine.y, 0);
+    if (KIND == RAW) return make_float4(0.0f, 0.0f, sum_of_lanes(mine.z, WIDTH), 0.0f);
+    const float pivot = __shfl_sync(WHOLE_WARP, mine.x, 0, WIDTH);
+    float around = __shfl_sync(WHOLE_WARP, mine.y, 0, WIDTH);
     if (!(fabsf(around) <= 3.0e38f)) around = 0.0f;
     const bool there = parts.count > 0.0f;
     const float d = there ? (mine.x - pivot) + (mine.y - around) : 0.0f;
     const float counted = parts.count * d;
-    const float sum = sum_of_warp(counted);
-    const float squares = sum_of_warp(there ? fmaf(counted, d, mine.z) : 0.0f);
+    const float sum = sum_of_lanes(counted, WIDTH);
+    const float squares = sum_of_lanes(there ? fmaf(counted, d, mine.z) : 0.0f, WIDTH);
     const float all = fmaf(-sum, sum * parts.inverse, squares);
     // a NaN stays one
     return make_float4(pivot, fmaf(sum, parts.inverse, around), all < 0.0f ? 0.0f : all, 0.0f);
 }
 
-// The warps of a block, a lane each: all have as many columns but for the last one.
-template <class T, int C> __device__ __forceinline__ bulk_parts bulk_warps(const norm_rows_args &a)
+// Part i of those that the warps of a block left: all have as many columns but for the last one.
+template <class T, int C>
+__device__ __forceinline__ bulk_parts bulk_warps(const norm_rows_args &a, uint32_t i)
 {
-    const uint32_t lane = threadIdx.x % WARP, last = a.lanes / WARP - 1;
+    const uint32_t last = a.lanes / WARP - 1;
     const uint32_t left = a.share * EACH<T> - last * (WARP * C);
-    const uint32_t columns = lane < last ? WARP * C : lane == last ? left : 0;
+    const uint32_t columns = i < last ? WARP * C : i == last ? left : 0;
     return {(float)columns, a.inverse * (float)a.cluster};
 }
 
@@ -101,6 +103,7 @@ __device__ __forceinline__ float4 bulk_look(const uint4 *at, int units)
 __device__ __forceinline__ void bulk_begin(const norm_rows_args &a, bulk_sums &of)
 {
     if (threadIdx.x % WARP == 0) {
+#pragma unroll 1
         for (uint32_t i = 0; i < a.ring; ++i) wd_counter_begin(&of.landed[i][threadIdx.x / WARP]);
     }
     if (threadIdx.x < BULK_COPIES) {
@@ -128,38 +131,42 @@ __device__ __forceinline__ void bulk_say(const norm_rows_args &a, uint32_t rank,
         mine = of.of_block[copy][lane];
         wd_arrive(&of.read[copy], warps);
     }
-    const float4 all = bulk_join<KIND>(mine, bulk_warps<T, C>(a));
+    const float4 all = bulk_join<KIND, BULK_WARPS>(mine, bulk_warps<T, C>(a, lane));
     if (lane == 0) wd_counter_expect(&of.here[copy], a.cluster * (uint32_t)sizeof(float4));
     if (lane < a.cluster) wd_counter_send(&of.of_cluster[copy][rank], &of.here[copy], lane, all);
 }
 
+// As numbers_of, without a branch: a root's and a quotient's are waited for by each warp, in each turn.
+__device__ __forceinline__ numbers bulk_numbers(const norm_rows_args &a, const float4 &all)
+{
+    numbers n;
+    const float v = fmaf(all.z, a.inverse, a.epsilon);
+    const float root = rsqrtf(v);
+    const float off = fmaf(-v * root, root, 1.0f);
+    // none of a root that is zero or infinite
+    n.inv_std = fabsf(off) <= 1.0f ? fmaf(0.5f * root, off, root) : root;
+    n.mean = all.x + all.y;
+    n.shift = ((n.mean - all.x) - all.y) * n.inv_std;
+    return n;
+}
+
+// By all warps, each for itself.
 template <class T, int C, int KIND>
 __device__ __forceinline__ numbers bulk_hear(const norm_rows_args &a, bulk_sums &of, uint32_t turn)
 {
-    const uint32_t lane = threadIdx.x % WARP, warps = a.lanes / WARP, copy = turn % BULK_COPIES;
+    const uint32_t lane = threadIdx.x % WARP, copy = turn % BULK_COPIES;
     float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (a.cluster == 1) {
+        const uint32_t i = lane % BULK_WARPS;
         wd_counter_wait(&of.arrived[copy], turn / BULK_COPIES & 1);
-        if (lane < warps) all = of.of_block[copy][lane];
-        all = bulk_join<KIND>(all, bulk_warps<T, C>(a));
-    } else {
-        const float4 *said = of.of_cluster[copy];
-        wd_counter_wait(&of.here[copy], turn / BULK_COPIES & 1);
-        const float pivot = said[0].x;
-        const float columns = (float)(a.share * EACH<T>); // of a block
-        float rest = 0.0f;
-        for (uint32_t i = 0; i < a.cluster && KIND == CENTRED; ++i)
-            rest += (said[i].x - pivot) + said[i].y;
-        rest *= columns * a.inverse; // one over the blocks
-        for (uint32_t i = 0; i < a.cluster; ++i) {
-            const float4 v = said[i];
-            const float d = KIND == RAW ? 0.0f : ((v.x - pivot) + v.y) - rest;
-            all.z += fmaf(columns * d, d, v.z);
-        }
-        all.x = pivot, all.y = rest;
+        if (i < a.lanes / WARP) all = of.of_block[copy][i];
+        return bulk_numbers(a, bulk_join<KIND, BULK_WARPS>(all, bulk_warps<T, C>(a, i)));
     }
-    const part whole = {all.x, all.y, all.z, 0.0f};
-    return numbers_of(a, whole);
+    const uint32_t i = lane % NORM_ROWS_CLUSTER_MAX;
+    const float columns = i < a.cluster ? (float)(a.share * EACH<T>) : 0.0f; // of a block
+    wd_counter_wait(&of.here[copy], turn / BULK_COPIES & 1);
+    if (i < a.cluster) all = of.of_cluster[copy][i];
+    return bulk_numbers(a, bulk_join<KIND, NORM_ROWS_CLUSTER_MAX>(all, {columns, a.inverse}));
 }
 
 template <class T, int C, int KIND, bool RAGGED>
@@ -231,6 +238,7 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
     const char *from = static_cast<const char *>(a.x) + begin * (int64_t)sizeof(T);
     char *to = static_cast<char *>(a.y) + (begin + lane * E) * (int64_t)sizeof(T) - a.lag * far;
     uint32_t asked = row, last = 0;
+#pragma unroll 1
     for (uint32_t r = 0; r < a.ahead; ++r, asked += step, from += far) {
         if (lane == 0 && asked < rows)
             bulk_ask(strips + last * stride, from, strip, landed + last * BULK_WARPS);
@@ -277,11 +285,6 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
             }
             if (++next == a.ring) next = 0, phase ^= 1;
         }
-        if (KIND != KNOWN && a.cluster > 1 && looks) {
-            // in turn, so that none is later than the others
-            if (warp == says) bulk_say<T, C, KIND>(a, rank, of, turn);
-            if (++says == a.lanes / WARP) says = 0;
-        }
         if (puts) {
             const float2 its = a.lag == 1 ? given1 : given2;
             numbers n = {its.x, its.y, 0.0f};
@@ -297,6 +300,11 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
         }
+        // in turn, so that none is later than the others, and when these have had time to look too
+        if (KIND != KNOWN && a.cluster > 1 && looks) {
+            if (warp == says) bulk_say<T, C, KIND>(a, rank, of, turn);
+            if (++says == a.lanes / WARP) says = 0;
+        }
         given2 = given1;
         given1 = known;
     }
@@ -309,9 +317,11 @@ __device__ __forceinline__ void rows_bulk(const norm_rows_args &a)
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     __shared__ bulk_sums of;
     WD_DYNAMIC_SHARED(uint4, places);
-    if (a.given_inv_std) bulk_walk<T, C, KNOWN, RAGGED>(a, of, places);
-    else if (a.centered) bulk_walk<T, C, CENTRED, RAGGED>(a, of, places);
-    else bulk_walk<T, C, RAW, RAGGED>(a, of, places);
+    bulk_sums &here = *wd_opaque_shared(&of);
+    uint4 *ring = wd_opaque_shared(places);
+    if (a.given_inv_std) bulk_walk<T, C, KNOWN, RAGGED>(a, here, ring);
+    else if (a.centered) bulk_walk<T, C, CENTRED, RAGGED>(a, here, ring);
+    else bulk_walk<T, C, RAW, RAGGED>(a, here, ring);
 #endif
 }
 

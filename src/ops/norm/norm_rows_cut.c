@@ -16,22 +16,24 @@ enum {
     LAG_RING = 5,            /* places that leave room for two rows that wait */
     ODD_UNITS = 2,           /* at the ends of a row off the boundaries, which are not whole */
     FILL_WARPS = 4,          /* of a block, at least */
-    DRAW_TURNS = 16,         /* of a cluster that draws rows, at least */
-    DRAW_BYTES = 40 << 10,   /* on their way to a processor, beside the row that is looked at */
-    TAIL_TURNS = 16,         /* of a block: of fewer the last ones are no small part */
-    TAIL_SHARE = 12,         /* of its turns are for whoever is free */
-    TAIL_ROWS = 160,         /* of all rows for one more row of partial sums */
+    WIDE_CLUSTER = 4,
+    WIDE_TURNS = 4,        /* of a cluster of forty columns a thread, at least */
+    DRAW_TURNS = 16,       /* of a cluster that draws rows, at least */
+    DRAW_BYTES = 40 << 10, /* on their way to a processor, beside the row that is looked at */
+    TAIL_TURNS = 16,       /* of a block: of fewer the last ones are no small part */
+    TAIL_SHARE = 12,       /* of its turns are for whoever is free */
+    TAIL_ROWS = 160,       /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
  * allow. All threads of WAY_24, of WAY_SQUARES and WAY_STRIPS (RMS norm without dbias) and of WAY_STRIPS_16 (others)
  * have all their units. */
-enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAYS };
+enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAY_40, WAYS };
 static const struct {
     int64_t columns;
     int64_t threads[2]; /* forward, backward */
-} ways[WAYS] = {{8, {0, 640}},  {24, {0, 512}}, {32, {512, 384}},
-                {32, {0, 512}}, {32, {0, 512}}, {16, {0, 512}}};
+} ways[WAYS] = {{8, {0, 640}},  {24, {0, 512}}, {32, {512, 384}}, {32, {0, 512}},
+                {32, {0, 512}}, {16, {0, 512}}, {40, {512, 0}}};
 
 struct rows_of {
     int64_t rows;
@@ -73,7 +75,7 @@ static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, i
     int64_t units = c->edges ? r->length / r->each : r->units; /* whole ones */
     if (c->ragged) unit = c->cluster;
     if (ways[way].threads[r->backward] == 0 || r->units % unit > 0) return false;
-    if ((c->edges || c->ragged) && way != WAY_32) return false;
+    if ((c->edges || c->ragged) && way != WAY_32 && way != WAY_40) return false;
     if (way == WAY_SQUARES && !r->squares) return false;
     c->way = way;
     c->odd = c->edges;
@@ -130,6 +132,37 @@ static bool cut_pair(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return true;
 }
 
+/* Columns that a processor has at once, by the share of processors that there are clusters for. */
+static int64_t filled(const struct wd_norm_cut *c)
+{
+    return ways[c->way].threads[0] / c->lanes * c->share * (c->cluster <= 2 ? 11 : 10);
+}
+
+static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cut *c,
+                                const struct wd_device *device);
+
+/* Forward, forty columns a thread, in as many blocks as leave the fewest of a processor's threads idle; for a cut that
+ * there is already, where they are fewer by a tenth. */
+static bool cut_wide(struct wd_norm_cut *c, bool there, const struct rows_of *r,
+                     const struct wd_device *device)
+{
+    struct wd_norm_cut wide = *c;
+    int64_t least = there ? filled(c) * 11 / 10 : 0;
+    int64_t most = wd_most(2, there ? c->cluster : WIDE_CLUSTER);
+    if (c->edges || c->posts || wd_norm_cluster_max(device) < 2) return false;
+    if (!r->computes || r->each <= 4 || r->length % r->each > 0) return false;
+    wide.wide = wide.ragged = true;
+    wide.groups = 1;
+    for (wide.cluster = 1; wide.cluster <= most; wide.cluster *= 2) {
+        if (!fits(&wide, r, WAY_40, ways[WAY_40].threads[0])) continue;
+        if (wide.lanes < FILL_WARPS * WARP || filled(&wide) <= least) continue;
+        if (r->rows < WIDE_TURNS * clusters_at_once(r, &wide, device)) continue;
+        least = filled(&wide);
+        *c = wide;
+    }
+    return c->wide;
+}
+
 /* In clusters: a block has a processor to itself, and sixteen warps. */
 static bool cut_strips(struct wd_norm_cut *c, const struct rows_of *r,
                        const struct wd_device *device)
@@ -170,7 +203,9 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
         return true;
     }
     if (!c->edges && cut_long(c, r, device)) {
-        if (!r->backward && !cut_pair(c, r, device)) fill(c, r, device);
+        if (r->backward) return true;
+        if (!cut_pair(c, r, device)) fill(c, r, device);
+        (void)cut_wide(c, true, r, device);
         return true;
     }
     /* forward a block's last warp may have less of a row */
@@ -178,9 +213,11 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
         !c->edges && !r->backward && r->length % r->each == 0 && wd_norm_cluster_max(device) > 1;
     if (c->ragged && cut_long(c, r, device)) {
         fill(c, r, device);
+        (void)cut_wide(c, true, r, device);
         return true;
     }
     c->ragged = false;
+    if (cut_wide(c, false, r, device)) return true;
     c->edges = true;
     return cut_long(c, r, device);
 }
@@ -232,6 +269,7 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
  * 171 is 182, 3264x40960 158 is 220. */
 static bool can_draw(const struct wd_norm_cut *c, const struct rows_of *r)
 {
+    if (c->wide) return c->cluster <= 2 && r->rows >= DRAW_TURNS * c->clusters;
     return r->computes && r->each > 4 && c->cluster == 2 && !c->edges && !c->ragged && !c->posts &&
            r->rows >= DRAW_TURNS * c->clusters;
 }
@@ -244,7 +282,7 @@ static void cut_tail(struct wd_norm_cut *c, const struct rows_of *r)
     int64_t each = wd_ceil_div(turns, TAIL_TURNS);
     c->first = c->clusters;
     c->early = r->rows;
-    c->later = c->draws ? turns / 2 : 1;
+    c->later = c->draws ? turns / 2 : c->wide ? INT32_MAX : 1;
     if (!by_strips(c)) return;
     if (turns < TAIL_TURNS || most == 0) return;
     c->early = (turns - wd_ceil_div(turns, TAIL_SHARE)) * c->clusters * c->groups;
@@ -278,14 +316,14 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     else if (!fits_cluster) return false;
     /* rows go side by side where there are enough for all processors */
     each = c->lanes < WARP ? WARP / c->lanes : 1;
-    most = c->cluster > 1 ? 1 : threads_at_once(r, c) / c->lanes;
+    most = c->cluster > 1 || c->wide ? 1 : threads_at_once(r, c) / c->lanes;
     if (c->lanes > WARP) most = wd_least(most, NORM_ROWS_GROUPS);
     c->groups = wd_ceil_div(wd_ceil_div(r->rows, device->multiprocessors), each) * each;
     for (c->groups = wd_least(c->groups, most); c->groups > 0; c->groups -= each) {
         int64_t wanted = wd_ceil_div(r->rows, c->groups);
         /* as many rows for each */
         c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
-        if (c->odd) c->clusters = wd_least(wanted, clusters_at_once(r, c, device));
+        if (c->odd || c->wide) c->clusters = wd_least(wanted, clusters_at_once(r, c, device));
         c->step = step_of(c, r);
         c->draws = can_draw(c, r);
         if (c->step == 0 || !cut_ring(c, r, device)) continue;

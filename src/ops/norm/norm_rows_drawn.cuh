@@ -51,11 +51,16 @@ __device__ __forceinline__ uint32_t drawn_show(const norm_rows_args &a, const dr
     const uint32_t lane = threadIdx.x, rest = (uint32_t)a.rows - w.own * w.step;
     if (turn >= w.own) {
         const uint32_t at = (turn - w.own) % DRAWN;
-        if (lane == 0) wd_counter_expect(&of.told[at], sizeof(float4));
+        if (lane == 0 && a.cluster > 1) wd_counter_expect(&of.told[at], sizeof(float4));
         if (rank > 0) return 0;
-        number = __shfl_sync(WHOLE_WARP, number, 0);
+        number = wd_number_of(__shfl_sync(WHOLE_WARP, number, 0));
         const float4 row = make_float4(__uint_as_float(w.own * w.step + number), 0.0f, 0.0f, 0.0f);
-        if (lane < a.cluster) wd_counter_send(&of.drawn[at], &of.told[at], lane, row);
+        if (a.cluster > 1) {
+            if (lane < a.cluster) wd_counter_send(&of.drawn[at], &of.told[at], lane, row);
+        } else if (lane == 0) { // where there are no clusters nothing can be sent
+            of.drawn[at] = row;
+            wd_arrive(&of.told[at], 1);
+        }
         if (lane == 0) wd_drawn(a.counters, number, rest + w.step);
         if (number >= rest) return 0;
     }
@@ -63,16 +68,21 @@ __device__ __forceinline__ uint32_t drawn_show(const norm_rows_args &a, const dr
     return number;
 }
 
-template <class T, int C, int KIND>
+template <class T, int C, int KIND, bool RAGGED>
 __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &of,
                                            drawn_sums &drawn, uint4 *places)
 {
     constexpr int E = EACH<T>, U = UNITS<T, C>;
     constexpr uint32_t STRIP = U * WARP; // units
     const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const uint32_t rank = blockIdx.x % a.cluster;
+    const uint32_t rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
     const uint32_t rows = (uint32_t)a.rows; // less than 2^31, and a step less than 2^20
     const uint32_t stride = U * blockDim.x;
+    const uint32_t warps = a.lanes / WARP, left = a.share - (warps - 1) * STRIP;
+    const bool less =
+        RAGGED && warp == warps - 1; // of all warps only this one asks which units it has
+    const uint32_t strip = less ? left : STRIP;
+    const int units = less ? (lane < left ? (int)((left - lane - 1) / WARP + 1) : 0) : U;
     seat s = seat_of<T, C, false>(a);
     s.stride = WARP * E;
     s.first = s.before + warp * (WARP * C) + lane * E;
@@ -88,23 +98,29 @@ __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &o
         static_cast<const char *>(a.x) + (int64_t)(s.first - lane * E) * (int64_t)sizeof(T);
     char *to = static_cast<char *>(a.y) + (int64_t)s.first * (int64_t)sizeof(T);
     uint32_t last = 0;
-    for (uint32_t r = 0; r < a.ahead;
-         ++r) { // fewer than are the cluster's own, which are all there
-        if (lane == 0)
-            bulk_ask(strips + last * stride, from + drawn_row(w, drawn, r) * far, STRIP,
-                     landed + last * BULK_WARPS);
+#pragma unroll 1
+    for (uint32_t r = 0; r < a.ahead; ++r) { // fewer than are the cluster's own
+        const uint32_t row = drawn_row(w, drawn, r);
+        if (lane == 0 && row < rows)
+            bulk_ask(strips + last * stride, from + row * far, strip, landed + last * BULK_WARPS);
+        if (row >= rows && w.end == NEVER) w.end = r;
         if (++last == a.ring) last = 0;
     }
     uint32_t next = 0, present = 0, phase = 0, says = 0, number = 0;
-    read_param<T, C, false>(s, a.scale, scale);
-    read_param<T, C, false>(s, a.bias, bias);
+    if (RAGGED) {
+        bulk_params<T, C>(s, units, a.scale, scale);
+        bulk_params<T, C>(s, units, a.bias, bias);
+    } else {
+        read_param<T, C, false>(s, a.scale, scale);
+        read_param<T, C, false>(s, a.bias, bias);
+    }
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn) {
         if (turn > 0 && w.end == NEVER) {
             const uint32_t row = drawn_next(w, drawn, turn + a.ahead - 1);
             if (row >= rows) w.end = turn + a.ahead - 1;
             else if (lane == 0)
-                bulk_ask(strips + last * stride, from + row * far, STRIP,
+                bulk_ask(strips + last * stride, from + row * far, strip,
                          landed + last * BULK_WARPS);
             if (++last == a.ring) last = 0;
         }
@@ -114,17 +130,17 @@ __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &o
             number = drawn_show(a, w, rank, drawn, turn + a.ahead, number);
         if (looks) {
             wd_counter_wait(landed + next * BULK_WARPS, phase);
-            const float4 mine = bulk_look<T, C, KIND, false>(strips + next * stride + lane, U);
-            const float4 all = bulk_join<KIND>(mine, {C, 1.0f / (WARP * C)});
+            const uint4 *at = strips + next * stride + lane;
+            const float4 mine =
+                less ? bulk_look<T, C, KIND, true>(at, units) : bulk_look<T, C, KIND, false>(at, U);
+            const float4 all = bulk_join<KIND>(
+                mine, {less ? (float)(units * E) : C, less ? a.by_left : 1.0f / (WARP * C)});
             if (lane == 0) {
-                wait_for_readers<BULK_COPIES>(of.read, turn);
+                if (a.cluster > 1) wait_for_readers<BULK_COPIES>(of.read, turn);
                 of.of_block[turn % BULK_COPIES][warp] = all;
-                wd_arrive(&of.arrived[turn % BULK_COPIES], a.lanes / WARP);
+                wd_arrive(&of.arrived[turn % BULK_COPIES], warps);
             }
             if (++next == a.ring) next = 0, phase ^= 1;
-            // in turn, so that none is later than the others
-            if (warp == says) bulk_say<T, C, KIND>(a, rank, of, turn);
-            if (++says == a.lanes / WARP) says = 0;
         }
         if (puts) {
             const uint32_t row = drawn_row(w, drawn, turn - a.lag);
@@ -133,22 +149,33 @@ __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &o
                 if (a.mean) a.mean[row] = n.mean;
                 if (a.inv_std) a.inv_std[row] = n.inv_std;
             }
-            bulk_put<T, C, KIND, false>(a, strips + present * stride + lane, to + row * far, U, n,
-                                        scale, bias);
+            const uint4 *at = strips + present * stride + lane;
+            if (less) bulk_put<T, C, KIND, true>(a, at, to + row * far, units, n, scale, bias);
+            else bulk_put<T, C, KIND, false>(a, at, to + row * far, U, n, scale, bias);
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
+        }
+        // in turn, so that none is later than the others, and when these have had time to look too
+        if (a.cluster > 1 && looks) {
+            if (warp == says) bulk_say<T, C, KIND>(a, rank, of, turn);
+            if (++says == warps) says = 0;
         }
     }
 }
 
-template <class T, int C> __device__ __forceinline__ void rows_drawn(const norm_rows_args &a)
+// RAGGED: the last warp of a block may have fewer units of a row.
+template <class T, int C, bool RAGGED = false>
+__device__ __forceinline__ void rows_drawn(const norm_rows_args &a)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     __shared__ bulk_sums of;
     __shared__ drawn_sums drawn;
     WD_DYNAMIC_SHARED(uint4, places);
-    if (a.centered) drawn_walk<T, C, CENTRED>(a, of, drawn, places);
-    else drawn_walk<T, C, RAW>(a, of, drawn, places);
+    bulk_sums &here = *wd_opaque_shared(&of);
+    drawn_sums &told = *wd_opaque_shared(&drawn);
+    uint4 *ring = wd_opaque_shared(places);
+    if (a.centered) drawn_walk<T, C, CENTRED, RAGGED>(a, here, told, ring);
+    else drawn_walk<T, C, RAW, RAGGED>(a, here, told, ring);
 #endif
 }
 

@@ -11,6 +11,7 @@
 #define WD_OPS_NORM_ROWS_STRIPS_CUH
 
 #include "gpu/device/bulk.cuh"
+#include "gpu/device/opaque.cuh"
 #include "ops/norm/norm_rows_gradient.cuh"
 
 namespace {
@@ -106,6 +107,7 @@ __device__ __forceinline__ void strip_put(const norm_rows_args &a, const uint4 *
 __device__ __forceinline__ void strip_begin(const norm_rows_args &a, strip_sums &of)
 {
     if (threadIdx.x % WARP == 0) {
+#pragma unroll 1
         for (uint32_t i = 0; i < a.ring; ++i) wd_counter_begin(&of.landed[i][threadIdx.x / WARP]);
     }
     for (uint32_t i = threadIdx.x; i < STRIP_COPIES * NORM_ROWS_CLUSTER_MAX; i += blockDim.x)
@@ -161,8 +163,10 @@ template <class T, int C, kind KIND>
 __device__ __forceinline__ void strips_walk(const norm_rows_args &a)
 {
     constexpr uint32_t STRIP = UNITS<T, C> * WARP; // units
-    __shared__ strip_sums of;
-    WD_DYNAMIC_SHARED(uint4, ring);
+    __shared__ strip_sums shared;
+    WD_DYNAMIC_SHARED(uint4, places);
+    strip_sums &of = *wd_opaque_shared(&shared);
+    uint4 *ring = wd_opaque_shared(places);
     const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const strip_rows w = strip_rows_of(a);
     seat s = seat_of<T, C, false>(a);
@@ -214,9 +218,6 @@ __device__ __forceinline__ void strips_walk(const norm_rows_args &a)
                 wd_arrive(&of.arrived[turn % STRIP_COPIES], blockDim.x / WARP);
             }
             if (++next == a.ring) next = 0, phase ^= 1;
-            // in turn, so that none is later than the others
-            if (warp == says) strip_say<KIND>(a, s.rank, of, turn);
-            if (++says == blockDim.x / WARP) says = 0;
         }
         if (puts) {
             part sum = strip_hear(a, of, turn - a.lag);
@@ -226,6 +227,11 @@ __device__ __forceinline__ void strips_walk(const norm_rows_args &a)
             strip_put<T, C, KIND>(a, strips + present * stride + lane, to, its, sum, scale);
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
+        }
+        // in turn, so that none is later than the others, and when these have had time to look too
+        if (looks) {
+            if (warp == says) strip_say<KIND>(a, s.rank, of, turn);
+            if (++says == blockDim.x / WARP) says = 0;
         }
         k2 = k1;
         k1 = k;

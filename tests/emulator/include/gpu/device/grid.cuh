@@ -27,7 +27,12 @@ static inline void wd_meet(uint32_t *counter, uint32_t blocks, bool first)
 
 static inline uint32_t wd_draw_number(uint32_t *counter)
 {
-    return emulator_come(counter, 1) & ~WD_MEETING;
+    return emulator_come(counter, 1);
+}
+
+static inline uint32_t wd_number_of(uint32_t drawn)
+{
+    return drawn & ~WD_MEETING;
 }
 
 static inline void wd_drawn(uint32_t *counter, uint32_t number, uint32_t all)

@@ -21,4 +21,9 @@ template <class T> static inline T *wd_opaque_global(T *at)
     return at;
 }
 
+template <class T> static inline T *wd_opaque_shared(T *at)
+{
+    return at;
+}
+
 #endif
