@@ -324,8 +324,10 @@ static void walks(void)
                                   {2120, 12288, FORWARD},
                                   {2130, 18944, FORWARD},
                                   {540, 18952, FORWARD},
-                                  {190, 50304, FORWARD},
-                                  {190, 50304, FORWARD},
+                                  {490, 50304, FORWARD},
+                                  {490, 65536, FORWARD},
+                                  {2130, 14336, FORWARD},
+                                  {2130, 13832, FORWARD},
                                   {6400, 10240, FORWARD, F16},
                                   {6400, 12288, FORWARD},
                                   {1060, 40960, FORWARD, F16}};

@@ -214,8 +214,7 @@ static void check_wide(const struct wd_norm_cut *c, const struct shape *s)
 static void check_draws(const struct wd_norm_cut *c, const struct shape *s)
 {
     assert_true(s->op != WD_OP_NORM_BACKWARD && !s->given && s->each == TWO_BYTES);
-    assert_true(c->groups == 1 && !c->edges && !c->posts &&
-                (c->wide || (c->cluster > 1 && !c->ragged)));
+    assert_true(c->groups == 1 && !c->edges && !c->posts);
     assert_true(c->later > c->ahead);
     assert_true(c->ahead + 2 * c->lag + 1 < DRAWN);
     assert_int_equal(c->step, c->clusters);
@@ -327,10 +326,11 @@ static void test_draws(void **state)
     assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 2);
     check(&c, &s, h200);
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 9360, 14336);
-    assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 1);
+    assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 1 && !c.wide);
+    check(&c, &s, h200);
     s.mode = CUDNN_RMS_NORM;
     assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 2 && !c.wide);
-    s.rows = 2000;
+    s.rows = 1900;
     assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 1);
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_FLOAT, 4096, 32768);
     assert_true(cut(&c, &s, h200) && !c.draws);
@@ -338,11 +338,17 @@ static void test_draws(void **state)
     s = layer_norm(WD_OP_NORM_BACKWARD, CUDNN_DATA_BFLOAT16, 4096, 32768);
     assert_true(cut(&c, &s, h200) && !c.draws);
     check(&c, &s, h200);
-    /* too few to be worth it, and clusters of four */
+    /* clusters of four, also where their last warps have less */
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 2048, 65536);
+    assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 4);
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 2688, 50304);
+    assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 4 && c.ragged);
+    check(&c, &s, h200);
+    /* too few to be worth it, and larger clusters */
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 512, 32768);
     assert_true(cut(&c, &s, h200) && !c.draws);
-    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 2048, 65536);
-    assert_true(cut(&c, &s, h200) && !c.draws && c.cluster > 2);
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 1024, 131072);
+    assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 8);
 }
 
 /* Lengths of which forty columns a thread fill processors that thirty-two leave idle, and others. */

@@ -16,9 +16,10 @@ enum {
     LAG_RING = 5,            /* places that leave room for two rows that wait */
     ODD_UNITS = 2,           /* at the ends of a row off the boundaries, which are not whole */
     FILL_WARPS = 4,          /* of a block, at least */
-    WIDE_CLUSTER = 4,
-    WIDE_TURNS = 4,        /* of a cluster of forty columns a thread, at least */
-    DRAW_TURNS = 16,       /* of a cluster that draws rows, at least */
+    WIDE_CLUSTER = 4, /* blocks of a row of forty columns a thread that has no other cut, at most */
+    WIDE_TURNS = 4,   /* of such a cluster, at least */
+    DRAW_CLUSTER = 4, /* blocks of a cluster that draws rows, at most */
+    DRAW_TURNS = 16,  /* of a cluster that draws rows, at least */
     DRAW_BYTES = 40 << 10, /* on their way to a processor, beside the row that is looked at */
     TAIL_TURNS = 16,       /* of a block: of fewer the last ones are no small part */
     TAIL_SHARE = 12,       /* of its turns are for whoever is free */
@@ -132,7 +133,7 @@ static bool cut_pair(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return true;
 }
 
-/* Columns that a processor has at once, by the share of processors that there are clusters for. */
+/* Columns that a processor has at once, weighed by the processors that there are clusters for. */
 static int64_t filled(const struct wd_norm_cut *c)
 {
     return ways[c->way].threads[0] / c->lanes * c->share * (c->cluster <= 2 ? 11 : 10);
@@ -141,8 +142,9 @@ static int64_t filled(const struct wd_norm_cut *c)
 static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cut *c,
                                 const struct wd_device *device);
 
-/* Forward, forty columns a thread, in as many blocks as leave the fewest of a processor's threads idle; for a cut that
- * there is already, where they are fewer by a tenth. */
+/* Forward, forty columns a thread, in as many blocks as give a processor the most columns; for a cut that there is
+ * already, where these are more by a tenth, and in no larger clusters: by eights for fours 2688x50304 is 168 us for 150
+ * (H200). */
 static bool cut_wide(struct wd_norm_cut *c, bool there, const struct rows_of *r,
                      const struct wd_device *device)
 {
@@ -265,13 +267,11 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return c->ahead >= 1 && c->shared <= device->shared_per_block - SHARED_FIXED;
 }
 
-/* Pairs draw rows (H200, us): layer norm 4096x32768 146 is 140, 13104x10240 level; clusters of 4 lose by it, 7168x18944
- * 171 is 182, 3264x40960 158 is 220. */
+/* Rows of two bytes an element that blocks and small clusters have are drawn where there are enough of them: see ROWS.md. */
 static bool can_draw(const struct wd_norm_cut *c, const struct rows_of *r)
 {
-    if (c->wide) return c->cluster <= 2 && r->rows >= DRAW_TURNS * c->clusters;
-    return r->computes && r->each > 4 && c->cluster == 2 && !c->edges && !c->ragged && !c->posts &&
-           r->rows >= DRAW_TURNS * c->clusters;
+    return r->computes && r->each > 4 && c->cluster <= DRAW_CLUSTER && c->groups == 1 &&
+           !c->edges && !c->posts && r->rows >= DRAW_TURNS * c->clusters;
 }
 
 /* By strips: the last turns are in clusters of their own, which begin where others have ended. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// As norm_rows_bulk.cuh, of rows that a cluster shares evenly and whose statistics are not given: clusters draw the
-// rows behind their first ones from a counter. Memory does not serve all parts of the chip alike, and who has a fixed
-// share of the rows waits for the slowest.
+// As norm_rows_bulk.cuh, of rows whose statistics are not given: clusters, of one block too, draw the rows behind
+// their first ones from a counter. Memory does not serve all parts of the chip alike, and who has a fixed share of the
+// rows waits for the slowest. Where rows are too few for that, all are a cluster's first ones.
 #ifndef WD_OPS_NORM_ROWS_DRAWN_CUH
 #define WD_OPS_NORM_ROWS_DRAWN_CUH
 
