@@ -70,10 +70,11 @@ struct norm_rows_args {
                      * clusters that have most of the rows, */
     uint32_t early; /* how many these are, */
     uint32_t
-        later; /* and rows of each cluster after them; forward rows that are drawn: of each before */
+        later; /* and rows of each cluster after them; forward rows that are drawn: of each before (more
+               * than there are: none is drawn) */
     float epsilon;
     float inverse; /* of the length */
-    float by_left; /* ragged: of the columns of a block's last warp */
+    float by_left; /* of the columns of a block's last warp */
     uint32_t length;
     uint32_t lanes;
     uint32_t share;
