@@ -83,18 +83,24 @@ static void large_case(const struct rng_distribution *d, int type, enum layout l
     }
 }
 
-/* Normal numbers of 16 bits of which there are so many that blocks of threads stay and spread all sizes. */
-static void many_normals(const int *dim, int type, enum layout layout, int odd, double mean,
-                         double deviation)
+/* So many that blocks of threads stay. */
+static void many(int kind, double first, double second, const int *dim, int type,
+                 enum layout layout, int odd)
 {
-    const struct rng_distribution d = {CUDNN_RNG_DISTRIBUTION_NORMAL, mean, deviation};
-    if (!case_begin("rng many normal %s of %g %g layout %d odd %d %dx%dx%dx%d",
-                    node_type_name[type], mean, deviation, (int)layout, odd, dim[0], dim[1], dim[2],
+    const struct rng_distribution d = {kind, first, second};
+    if (!case_begin("rng many %s %s of %g %g layout %d odd %d %dx%dx%dx%d", rng_kind_name[kind],
+                    node_type_name[type], first, second, (int)layout, odd, dim[0], dim[1], dim[2],
                     dim[3])) {
         return;
     }
     rng_draw(&d, type, 4, dim, layout, odd);
     case_end();
+}
+
+static void many_normals(const int *dim, int type, enum layout layout, int odd, double mean,
+                         double deviation)
+{
+    many(CUDNN_RNG_DISTRIBUTION_NORMAL, mean, deviation, dim, type, layout, odd);
 }
 
 /* One plan, whose offset the caller counts on in memory: other numbers each time, the same again. */
@@ -361,6 +367,11 @@ int main(int argc, char **argv)
     many_normals((const int[]){5, 2048, 49, 1}, CUDNN_DATA_BFLOAT16, LAYOUT_NCHW, 0, 0, 1);
     many_normals((const int[]){13, 2048, 7, 7}, CUDNN_DATA_HALF, LAYOUT_NHWC, 0, 0, 2);
     many_normals((const int[]){3, 61, 87, 89}, CUDNN_DATA_HALF, LAYOUT_NHWC, 1, 0, 1);
+    if (harness_on_gpu) { /* tiles of whole planes: several of a block that stays, and one of other blocks */
+        many_normals((const int[]){27, 2048, 7, 7}, CUDNN_DATA_HALF, LAYOUT_NHWC, 0, 0, 1);
+        many(CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0, (const int[]){5, 2048, 7, 7},
+             CUDNN_DATA_HALF, LAYOUT_NHWC, 0);
+    }
     offsets_count();
     mask_case(false);
     mask_case(true);

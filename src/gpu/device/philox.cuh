@@ -48,6 +48,39 @@ static __device__ __forceinline__ void wd_draw(const wd_drawing &d, uint32_t blo
     }
 }
 
+// What the first two rounds' products come to for all blocks, for kernels that draw in loops.
+struct wd_prepared : wd_drawing {
+    uint32_t low1; // of the offset's
+    uint32_t low0; // of the second round, of what the offset's comes to
+    uint32_t high0;
+};
+
+static __device__ __forceinline__ void wd_prepare(wd_prepared &d)
+{
+    uint32_t high1;
+    wd_product((uint32_t)d.offset, WD_PHILOX_FACTOR1, d.low1, high1);
+    wd_product(high1 ^ d.key[0], WD_PHILOX_FACTOR0, d.low0, d.high0);
+    wd_forget<0>(d.low1);
+    wd_forget<1>(d.low0);
+    wd_forget<2>(d.high0);
+}
+
+static __device__ __forceinline__ void wd_draw(const wd_prepared &d, uint32_t block,
+                                               uint32_t *number)
+{
+    uint32_t low0, high0, low1, high1;
+    wd_product(block, WD_PHILOX_FACTOR0, low0, high0);
+    wd_product(high0 ^ (uint32_t)(d.offset >> 32) ^ d.key[1], WD_PHILOX_FACTOR1, low1, high1);
+    number[0] = high1 ^ d.low1 ^ d.key[2];
+    number[1] = low1;
+    number[2] = d.high0 ^ low0 ^ d.key[3];
+    number[3] = d.low0;
+#pragma unroll
+    for (int round = 2; round < WD_PHILOX_ROUNDS; ++round) {
+        wd_draw_round(number, d.key + 2 * round);
+    }
+}
+
 // The block that is asked for rarely: little code, few registers.
 static __device__ __forceinline__ void wd_draw_second(const wd_drawing &d, uint32_t block,
                                                       uint32_t *number)
@@ -79,7 +112,8 @@ static __device__ __forceinline__ uint32_t wd_ties(const uint32_t *number, uint3
 
 // The numbers of 16 bits of a block compared with the threshold: bit 15 of word w is set where number 2 w
 // is not below it, bit 31 where number 2 w + 1 is not. Other bits hold anything.
-static __device__ __forceinline__ void wd_draw_chances(const wd_drawing &d, const wd_threshold &t,
+template <class D>
+static __device__ __forceinline__ void wd_draw_chances(const D &d, const wd_threshold &t,
                                                        uint32_t block, uint32_t *flags)
 {
     wd_draw(d, block, flags);

@@ -4,11 +4,16 @@
 #ifndef WD_OPS_RNG_RNG_CHANNELS_CUH
 #define WD_OPS_RNG_RNG_CHANNELS_CUH
 
+#include "gpu/device/grid.cuh"
 #include "gpu/device/shared.cuh"
 #include "ops/rng/rng_normal.cuh"
 #include "ops/rng/rng_store.cuh"
 
 namespace {
+
+// What is drawn with: numbers of two bytes have the least time each.
+template <class M>
+using drawing_of = std::conditional_t<sizeof(typename M::stored) == 2, wd_prepared, wd_drawing>;
 
 // Element i of two blocks, side by side.
 template <class P>
@@ -24,37 +29,46 @@ __device__ __forceinline__ void store_two(P *to, const uint32_t *one, const uint
 
 // Planes are whole blocks of bits: a thread makes those of two channels at a time, neighbouring threads those of
 // neighbouring channels, and stores two elements of a pixel at once.
-template <class M>
-__device__ __forceinline__ void pairs_of(const rng_vector_args &a, const wd_drawing &d)
+template <class M, class D>
+__device__ __forceinline__ void pairs_of(const rng_vector_args &a, const D &d)
 {
     typedef piece<sizeof(typename M::stored)> P;
     constexpr int COUNT = M::IN_BLOCK;
-    const uint32_t all = gridDim.x * blockDim.x;
-    uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x;
+    // rows of blocks of bits; a thread has the same channels in all turns
+    const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
+    const uint32_t step = wd_fastdiv_quotient(gridDim.x * blockDim.x, a.by_units);
+    uint32_t row = wd_fastdiv_quotient(thread, a.by_units);
+    const uint32_t channel = 2 * (thread - row * a.by_units.divisor);
+    if (row >= step) return;
+    const uint32_t stride = a.channels * (uint32_t)sizeof(P);
+    uint32_t bits = channel * a.row_blocks, further = (a.channels - 1) * a.row_blocks;
+    uint32_t at = row * (COUNT * a.channels) + channel, ahead = step * (COUNT * a.channels);
+    wd_forget<0>(bits);
+    wd_forget<1>(further);
+    wd_forget<2>(at);
+    wd_forget<3>(ahead);
 #pragma unroll 1
-    for (uint32_t turn = 0; turn < a.turns && unit < a.all_units; ++turn, unit += all) {
-        const uint32_t row = wd_fastdiv_quotient(unit, a.by_units);
-        const uint32_t pair = unit - row * a.by_units.divisor;
-        const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
-        const uint32_t block =
-            (image * a.channels + 2 * pair) * a.row_blocks + row - image * a.row_blocks;
-        P *to = static_cast<P *>(a.y) + (int64_t)row * (int)(COUNT * a.channels) + 2 * pair;
+    for (; row < a.all_rows; row += step, at += ahead) {
+        const uint32_t block = bits + row + wd_fastdiv_quotient(row, a.by_spans) * further;
+        char *to = reinterpret_cast<char *>(static_cast<P *>(a.y) + at);
         uint32_t one[COUNT * (int)sizeof(P) / 4], other[COUNT * (int)sizeof(P) / 4];
         M::all(a, d, block, one);
         M::all(a, d, block + a.row_blocks, other);
 #pragma unroll
-        for (int i = 0; i < COUNT; ++i, to += a.channels) store_two(to, one, other, i);
+        for (uint32_t i = 0; i < (uint32_t)COUNT; ++i) {
+            store_two(reinterpret_cast<P *>(to + (uint64_t)stride * i), one, other, (int)i);
+        }
     }
 }
 
 template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &a)
 {
-    pairs_of<M>(a, begin(a));
+    pairs_of<M>(a, begin<drawing_of<M>>(a));
 }
 
 __device__ __forceinline__ void pairs_of_normals(const rng_vector_args &a)
 {
-    const wd_drawing d = begin(a);
+    const wd_prepared d = begin<wd_prepared>(a);
     if (a.near) {
         bring_radii();
         pairs_of<normal_halves<true>>(a, d);
@@ -63,67 +77,87 @@ __device__ __forceinline__ void pairs_of_normals(const rng_vector_args &a)
     }
 }
 
-// A tile of whole planes of some channels, which are whole blocks of bits: it is made in the order of the index, and
-// turned where it is stored, 16 bytes of a pixel at a time. A thread has the same channels of some pixels.
-template <class M>
-__device__ __forceinline__ void turned_tile(const rng_vector_args &a, const wd_drawing &d,
-                                            uint32_t number, unsigned char *shared)
+// Tiles of whole planes of some channels, which are whole blocks of bits: a tile is made in the order of the index, and
+// turned where it is stored, 16 bytes of a pixel at a time. A thread has the same channels of the same pixels in all
+// tiles of its block, so that it knows where they are before the first one.
+template <class M, class D>
+__device__ __forceinline__ void turned_tiles(const rng_vector_args &a, const D &d,
+                                             unsigned char *shared)
 {
     typedef piece<sizeof(typename M::stored)> P;
     constexpr uint32_t BYTES = sizeof(P), COUNT = M::IN_BLOCK, WORDS = COUNT * BYTES / 4;
     constexpr uint32_t UNIT = RNG_BYTES / BYTES, UNITS = RNG_ROW / RNG_BYTES;
-    const uint32_t step = blockDim.x / UNITS; // pixels
-    const uint32_t image = wd_fastdiv_quotient(number, a.by_groups);
-    const uint32_t channel = (number - image * a.by_groups.divisor) * a.tile_channels;
-    const uint32_t channels = min(a.tile_channels, a.channels - channel);
-    const uint32_t block = (image * a.channels + channel) * a.plane / COUNT;
-    const uint32_t blocks = channels * a.plane / COUNT;
-    uint4 *made = reinterpret_cast<uint4 *>(shared);
+    uint32_t step = blockDim.x / UNITS; // pixels
+    const uint32_t c = threadIdx.x % UNITS * UNIT, first = threadIdx.x / UNITS;
+    // what nvcc would make anew for each tile and pixel
+    uint32_t plane = a.plane, own = c * plane + first, other = 0;
+    uint32_t before = first * a.channels + c, further = step * a.channels; // the tensor is small
+    wd_forget<0>(plane);
+    wd_forget<1>(own);
+    wd_forget<2>(before);
+    wd_forget<3>(further);
+    wd_forget<4>(step);
+    // Blocks that stay draw their tiles: they are not equally fast.
+    __shared__ uint32_t following[2];
+    uint32_t number = blockIdx.x, parity = 0;
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < blocks; i += blockDim.x) {
-        uint32_t word[WORDS];
-        M::all(a, d, block + i, word);
-#pragma unroll
-        for (uint32_t w = 0; w < WORDS; w += 4) {
-            made[i * (WORDS / 4) + w / 4] =
-                make_uint4(word[w], word[w + 1], word[w + 2], word[w + 3]);
-        }
-    }
-    __syncthreads();
-    const uint32_t c = threadIdx.x % UNITS * UNIT;
-    if (c >= channels) return;
-    uint32_t p = threadIdx.x / UNITS;
-    const P *from = reinterpret_cast<const P *>(shared) + c * a.plane + p;
-    P *to = static_cast<P *>(a.y) + ((int64_t)image * a.plane + p) * a.channels + channel + c;
+    while (number < a.all_tiles) {
+        uint32_t drawn = 0;
+        if (M::TABLE && threadIdx.x == 0) drawn = wd_draw_number(a.counter);
+        const uint32_t image = wd_fastdiv_quotient(number, a.by_groups);
+        const uint32_t channel = (number - image * a.by_groups.divisor) * a.tile_channels;
+        const uint32_t channels = min(a.tile_channels, a.channels - channel);
+        const uint32_t block = (image * a.channels + channel) * a.plane / COUNT;
+        const uint32_t blocks = channels * a.plane / COUNT;
+        uint4 *made = reinterpret_cast<uint4 *>(shared + other);
 #pragma unroll 1
-    for (; p < a.plane; p += step) {
-        uint32_t word[4];
+        for (uint32_t i = threadIdx.x; i < blocks; i += blockDim.x) {
+            uint32_t word[WORDS];
+            M::all(a, d, block + i, word);
 #pragma unroll
-        for (uint32_t w = 0; w < 4; ++w) {
-            if constexpr (BYTES == 4) {
-                word[w] = from[w * a.plane];
-            } else {
-                word[w] = __byte_perm(from[2 * w * a.plane], from[(2 * w + 1) * a.plane], 0x5410);
+            for (uint32_t w = 0; w < WORDS; w += 4) {
+                made[i * (WORDS / 4) + w / 4] =
+                    make_uint4(word[w], word[w + 1], word[w + 2], word[w + 3]);
             }
         }
-        *reinterpret_cast<uint4 *>(to) = make_uint4(word[0], word[1], word[2], word[3]);
-        from += step;
-        to += (int64_t)step * a.channels;
+        if (M::TABLE && threadIdx.x == 0) {
+            following[parity] = drawn + gridDim.x;
+            wd_drawn(a.counter, drawn, a.all_tiles);
+        }
+        // by turns in two places: when a tile is made, all have stored the one before the last
+        __syncthreads();
+        if constexpr (M::TABLE) number = following[parity];
+        else number += gridDim.x;
+        parity ^= 1;
+        const P *from = reinterpret_cast<const P *>(shared + other) + own;
+        uint32_t to = image * a.plane * a.channels + channel + before;
+        other = a.tile_bytes - other;
+        if (c >= channels) continue;
+#pragma unroll 1
+        for (uint32_t p = first; p < plane; p += step) {
+            uint32_t word[4];
+#pragma unroll
+            for (uint32_t w = 0; w < 4; ++w) {
+                if constexpr (BYTES == 4) {
+                    word[w] = from[w * plane];
+                } else {
+                    word[w] = __byte_perm(from[2 * w * plane], from[(2 * w + 1) * plane], 0x5410);
+                }
+            }
+            *reinterpret_cast<uint4 *>(static_cast<P *>(a.y) + to) =
+                make_uint4(word[0], word[1], word[2], word[3]);
+            from += step;
+            to += further;
+        }
     }
 }
 
-template <class M>
-__device__ __forceinline__ void tile(const rng_vector_args &a, const wd_drawing &d, uint32_t number,
+template <class M, class D>
+__device__ __forceinline__ void tile(const rng_vector_args &a, const D &d, uint32_t number,
                                      unsigned char *shared)
 {
     typedef piece<sizeof(typename M::stored)> P;
     constexpr int COUNT = M::IN_BLOCK, UNIT = RNG_BYTES / (int)sizeof(P);
-    if constexpr (sizeof(P) == 2 || sizeof(P) == 4) {
-        if (a.turned) {
-            turned_tile<M>(a, d, number, shared);
-            return;
-        }
-    }
     P *y = static_cast<P *>(a.y);
     const uint32_t row = wd_fastdiv_quotient(number, a.by_groups);
     const uint32_t channel = (number - row * a.by_groups.divisor) * a.tile_channels;
@@ -207,15 +241,21 @@ __device__ __forceinline__ void tile(const rng_vector_args &a, const wd_drawing 
 template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &a)
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
-    const wd_drawing d = begin(a);
+    constexpr int BYTES = (int)sizeof(typename M::stored);
+    const auto d = begin<drawing_of<M>>(a);
+    if constexpr (M::TABLE) bring_radii();
+    if constexpr (BYTES == 2 || BYTES == 4) {
+        if (a.turned) {
+            turned_tiles<M>(a, d, shared);
+            return;
+        }
+    }
     if constexpr (!M::TABLE) {
         tile<M>(a, d, blockIdx.x, shared);
     } else { // which is worth several tiles
-        bring_radii();
 #pragma unroll 1
         for (uint32_t number = blockIdx.x, other = 0; number < a.all_tiles; number += gridDim.x) {
-            // by turns in two places: when a tile is made, all have stored the one before the last
-            tile<M>(a, d, number, shared + other);
+            tile<M>(a, d, number, shared + other); // in two places likewise
             other = a.tile_bytes - other;
         }
     }

@@ -17,10 +17,10 @@ namespace {
 
 enum { CHANCE, UNIFORM, NORMAL };
 
-// Keys of a seed that the host knew lie with the arguments.
-__device__ __forceinline__ wd_drawing begin(const rng_vector_args &a)
+// Keys of a seed that the host knew lie with the arguments. D is wd_prepared where instructions bind.
+template <class D> __device__ __forceinline__ D begin(const rng_vector_args &a)
 {
-    wd_drawing d;
+    D d;
     wd_wait_for_previous();
     d.offset = rng_integer(a.offset, a.offset_dtype, a.offset_value);
     if (a.seed) {
@@ -29,6 +29,7 @@ __device__ __forceinline__ wd_drawing begin(const rng_vector_args &a)
 #pragma unroll
         for (int i = 0; i < 2 * WD_PHILOX_ROUNDS; ++i) d.key[i] = a.key[i];
     }
+    if constexpr (std::is_same<D, wd_prepared>::value) wd_prepare(d);
     return d;
 }
 
@@ -113,7 +114,8 @@ template <class T, int WAY> struct elements {
     static constexpr int IN_BLOCK = HALVES ? WD_PHILOX_HALVES : 4;
     static constexpr bool TABLE = false;
 
-    static __device__ __forceinline__ void draw(const rng_vector_args &a, const wd_drawing &d,
+    template <class D>
+    static __device__ __forceinline__ void draw(const rng_vector_args &a, const D &d,
                                                 uint32_t block, uint32_t *number)
     {
         if constexpr (WAY == CHANCE) wd_draw_chances(d, a.threshold, block, number);
@@ -121,8 +123,9 @@ template <class T, int WAY> struct elements {
     }
 
     // All of a block, packed.
-    static __device__ __forceinline__ void all(const rng_vector_args &a, const wd_drawing &d,
-                                               uint32_t block, uint32_t *word)
+    template <class D>
+    static __device__ __forceinline__ void all(const rng_vector_args &a, const D &d, uint32_t block,
+                                               uint32_t *word)
     {
         uint32_t number[4];
         draw(a, d, block, number);

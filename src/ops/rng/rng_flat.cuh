@@ -21,9 +21,9 @@ template <class T, int WAY> struct shares {
 };
 
 // 16 bytes from block `block` on, or part `part` of it, which neighbours draw as well.
-template <class T, int WAY>
-__device__ __forceinline__ void make_run(const rng_vector_args &a, const wd_drawing &d,
-                                         uint32_t block, uint32_t part, uint32_t *word)
+template <class T, int WAY, class D>
+__device__ __forceinline__ void make_run(const rng_vector_args &a, const D &d, uint32_t block,
+                                         uint32_t part, uint32_t *word)
 {
     typedef elements<T, WAY> made;
     constexpr int BLOCKS = shares<T, WAY>::BLOCKS, PARTS = shares<T, WAY>::PARTS;
@@ -84,7 +84,10 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
 {
     typedef piece<sizeof(T)> P;
     typedef shares<T, WAY> in;
-    const wd_drawing d = begin(a);
+    // as the host's much_each() has it
+    constexpr bool BOUND =
+        WAY == CHANCE ? sizeof(T) == 1 : WAY == NORMAL && std::is_same<T, float>::value;
+    const auto d = begin<std::conditional_t<BOUND, wd_prepared, wd_drawing>>(a);
     const uint32_t threads = blockDim.x, lane = threadIdx.x % 32;
     uint32_t word[8]; // what is stored is behind the first four
     if (a.shift == 0) {
@@ -174,7 +177,7 @@ __device__ __forceinline__ void shifted_normals(const rng_vector_args &a, const 
 
 __device__ __forceinline__ void flat_normals(const rng_vector_args &a)
 {
-    const wd_drawing d = begin(a);
+    const wd_drawing d = begin<wd_drawing>(a);
     if (a.near) {
         bring_radii();
         if (a.shift != 0) shifted_normals<normal_halves<true>>(a, d);
@@ -190,7 +193,7 @@ __device__ __forceinline__ void flat_normals(const rng_vector_args &a)
 __device__ __forceinline__ void flat_bits(const rng_vector_args &a)
 {
     uint8_t *y = static_cast<uint8_t *>(a.y);
-    const wd_drawing d = begin(a);
+    const wd_drawing d = begin<wd_drawing>(a);
     const int64_t first = (int64_t)blockIdx.x * blockDim.x * RNG_RUNS + threadIdx.x;
 #pragma unroll 1
     for (int u = 0; u < RNG_RUNS; ++u) {

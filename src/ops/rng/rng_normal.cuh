@@ -110,8 +110,9 @@ template <bool NEAR> struct normal_halves {
     static constexpr int IN_BLOCK = WD_PHILOX_HALVES;
     static constexpr bool TABLE = NEAR;
 
-    static __device__ __forceinline__ void all(const rng_vector_args &a, const wd_drawing &d,
-                                               uint32_t block, uint32_t *word)
+    template <class D>
+    static __device__ __forceinline__ void all(const rng_vector_args &a, const D &d, uint32_t block,
+                                               uint32_t *word)
     {
         uint32_t number[4];
         wd_draw(d, block, number);

@@ -181,23 +181,33 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
 static cudnnStatus_t emit_pairs(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
                                 const struct wd_tensor *y, int64_t block)
 {
-    int64_t units = a->count / (2 * block);
+    int64_t pairs = a->channels / 2;
+    int64_t rows = a->count / (2 * block * pairs), units = rows * pairs;
     int64_t threads = RNG_THREADS;
     int64_t blocks;
     a->row_blocks = (uint32_t)(plane_of(y) / block);
-    a->by_units = wd_fastdiv_of((uint32_t)(a->channels / 2));
+    a->by_units = wd_fastdiv_of((uint32_t)pairs);
     a->by_spans = wd_fastdiv_of(a->row_blocks);
-    a->all_units = (uint32_t)units;
+    a->all_rows = (uint32_t)rows;
     if (may_stay(kernel)) {
         threads = kernel_rows[kernel].threads;
         if (units < queue->device->multiprocessors * threads) threads = THREADS_FEW;
         blocks = stay(queue, a, kernel, units, threads);
     } else {
         if (units < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
-        blocks = wd_ceil_div(units, threads * RNG_RUNS);
-        a->turns = RNG_RUNS;
+        blocks = wd_ceil_div(pairs * wd_ceil_div(rows, RNG_RUNS), threads);
     }
+    blocks = wd_most(blocks, wd_ceil_div(pairs, threads)); /* at least a row at a time */
     return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, 0, a);
+}
+
+/* How many blocks a processor has at once. A quarter of it has a quarter of the registers and takes every fourth warp. */
+static int64_t resident(const struct wd_queue *queue, int kernel, int64_t threads, int64_t shared)
+{
+    int64_t by_warps = REGISTERS / (32 * (int64_t)kernel_rows[kernel].registers) /
+                       (4 * wd_ceil_div(threads, 4 * 32));
+    int64_t by_shared = queue->device->shared_per_processor / (shared + BLOCK_SHARED);
+    return wd_most(wd_least(by_warps, by_shared), 1);
 }
 
 /* Tiles have all channels where these are few, else some of them, in whole units of memory. */
@@ -249,12 +259,12 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     blocks = a->all_tiles;
     shared = a->tile_bytes;
     if (kernel == KERNEL_rng_tiles_normal_16) { /* by blocks that stay, for they have a table */
-        const struct wd_device *device = queue->device;
-        int64_t room;
+        void *counters = NULL;
+        WD_TRY(queue->ops->counters(queue, &counters));
+        a->counter = counters;
         shared *= 2;
-        room = wd_least(device->shared_per_processor / (shared + TABLE_BYTES + BLOCK_SHARED),
-                        REGISTERS / (threads * (int64_t)kernel_rows[kernel].registers));
-        blocks = wd_least(blocks, wd_most(room, 1) * device->multiprocessors);
+        blocks = wd_least(blocks, queue->device->multiprocessors *
+                                      resident(queue, kernel, threads, shared + TABLE_BYTES));
     }
     return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, shared, a);
 }

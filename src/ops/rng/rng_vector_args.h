@@ -42,7 +42,7 @@ struct rng_vector_args {
     int32_t near;       /* normal, of 16 bits: the table is brought to shared memory */
     int32_t plain;      /* likewise: of mean 0 and deviation 1 */
     uint32_t turns;     /* of a thread that stays */
-    uint32_t all_units; /* pairs: of all threads */
+    uint32_t all_rows;  /* pairs: of blocks of bits, of all channels */
     uint32_t all_tiles; /* tiles: of all blocks */
     uint32_t tile_bytes;
     int32_t shift; /* flat: bytes between the boundary before y and y; of a mask, elements */
@@ -62,6 +62,7 @@ struct rng_vector_args {
     struct wd_fastdiv by_groups; /* tiles of a pixel */
     struct wd_fastdiv by_spans;  /* tiles of a plane */
     int32_t units;
+    uint32_t *counter; /* tiles that blocks draw */
 };
 
 #endif
