@@ -66,9 +66,9 @@ static __device__ __forceinline__ uint32_t wd_number_of(uint32_t drawn)
 }
 
 // By a thread that has drawn a number, of `all` that a kernel draws: the last one sets the counter back.
-static __device__ __forceinline__ void wd_drawn(uint32_t *counter, uint32_t number, uint32_t all)
+static __device__ __forceinline__ void wd_drawn(uint32_t *counter, uint32_t drawn, uint32_t all)
 {
-    if (number != all - 1) return;
+    if (wd_number_of(drawn) != all - 1) return;
     asm volatile("red.add.relaxed.gpu.global.u32 [%0], %1;" ::"l"(counter), "r"(0u - all)
                  : "memory");
 }

@@ -121,7 +121,7 @@ __device__ __forceinline__ void turned_tiles(const rng_vector_args &a, const D &
             }
         }
         if (M::TABLE && threadIdx.x == 0) {
-            following[parity] = drawn + gridDim.x;
+            following[parity] = wd_number_of(drawn) + gridDim.x;
             wd_drawn(a.counter, drawn, a.all_tiles);
         }
         // by turns in two places: when a tile is made, all have stored the one before the last

@@ -260,7 +260,7 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     shared = a->tile_bytes;
     if (kernel == KERNEL_rng_tiles_normal_16) { /* by blocks that stay, for they have a table */
         void *counters = NULL;
-        WD_TRY(queue->ops->counters(queue, &counters));
+        if (a->turned) WD_TRY(queue->ops->counters(queue, &counters)); /* which draws its tiles */
         a->counter = counters;
         shared *= 2;
         blocks = wd_least(blocks, queue->device->multiprocessors *

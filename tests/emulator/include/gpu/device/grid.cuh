@@ -35,9 +35,9 @@ static inline uint32_t wd_number_of(uint32_t drawn)
     return drawn & ~WD_MEETING;
 }
 
-static inline void wd_drawn(uint32_t *counter, uint32_t number, uint32_t all)
+static inline void wd_drawn(uint32_t *counter, uint32_t drawn, uint32_t all)
 {
-    if (number == all - 1) (void)emulator_come(counter, 0u - all);
+    if (wd_number_of(drawn) == all - 1) (void)emulator_come(counter, 0u - all);
 }
 
 #endif
