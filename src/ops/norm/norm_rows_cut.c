@@ -116,8 +116,8 @@ static void fill(struct wd_norm_cut *c, const struct rows_of *r, const struct wd
     if (10 * (most / wide.lanes * wide.lanes) > 11 * (most / c->lanes * c->lanes)) *c = wide;
 }
 
-/* Forward, a pair of blocks for one, since pairs draw rows: RMS norm's always (13,824 columns are not measured both ways), those of layer norm that fill a block (H200,
- * us): layer norm 8192x16384 144 is 136, but 11264x12288 148 is 161; RMS norm 11264x12288 148 is 143, 8192x16384 141 is 132. */
+/* Forward, a pair of blocks for one: RMS norm's always (13,824 columns are not measured both ways), those of layer norm that fill a block (H200, us, when
+ * single blocks did not draw rows yet): layer norm 8192x16384 144 is 136, RMS norm 11264x12288 148 is 143, 8192x16384 141 is 132. */
 static bool cut_pair(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
     struct wd_norm_cut pair = *c;
@@ -151,7 +151,8 @@ static bool cut_wide(struct wd_norm_cut *c, bool there, const struct rows_of *r,
     struct wd_norm_cut wide = *c;
     int64_t least = there ? filled(c) * 11 / 10 : 0;
     int64_t most = wd_most(2, there ? c->cluster : WIDE_CLUSTER);
-    if (c->edges || c->posts || wd_norm_cluster_max(device) < 2) return false;
+    most = wd_least(most, wd_norm_cluster_max(device));
+    if (c->edges || c->posts || most < 2) return false;
     if (!r->computes || r->each <= 4 || r->length % r->each > 0) return false;
     wide.wide = wide.ragged = true;
     wide.groups = 1;
@@ -226,7 +227,7 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
 
 /* A pair always fits; of larger clusters not all processors can be had, since parts of the chip differ
  * in size (an H200 of 132: 15 clusters of 8, 30 of 4).
- * Threads have 32 columns at most: rows that are at work at once are some megabytes, counted in 32 bits. */
+ * Rows that are at work at once are some megabytes, which strips count in 32 bits. */
 static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cut *c,
                                 const struct wd_device *device)
 {
@@ -268,10 +269,12 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
 }
 
 /* Rows of two bytes an element that blocks and small clusters have are drawn where there are enough of them: see ROWS.md. */
-static bool can_draw(const struct wd_norm_cut *c, const struct rows_of *r)
+static bool can_draw(const struct wd_norm_cut *c, const struct rows_of *r,
+                     const struct wd_device *device)
 {
-    return r->computes && r->each > 4 && c->cluster <= DRAW_CLUSTER && c->groups == 1 &&
-           !c->edges && !c->posts && r->rows >= DRAW_TURNS * c->clusters;
+    return wd_norm_cluster_max(device) > 1 && r->computes && r->each > 4 &&
+           c->cluster <= DRAW_CLUSTER && c->groups == 1 && !c->edges && !c->posts &&
+           r->rows >= DRAW_TURNS * c->clusters;
 }
 
 /* By strips: the last turns are in clusters of their own, which begin where others have ended. */
@@ -325,7 +328,7 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
         c->clusters = wd_ceil_div(wanted, wd_ceil_div(wanted, clusters_at_once(r, c, device)));
         if (c->odd || c->wide) c->clusters = wd_least(wanted, clusters_at_once(r, c, device));
         c->step = step_of(c, r);
-        c->draws = can_draw(c, r);
+        c->draws = can_draw(c, r, device);
         if (c->step == 0 || !cut_ring(c, r, device)) continue;
         cut_tail(c, r);
         c->left = c->share * r->each - (c->lanes / WARP - 1) * WARP * ways[c->way].columns;

@@ -68,7 +68,7 @@ __device__ __forceinline__ uint32_t drawn_show(const norm_rows_args &a, const dr
     return number;
 }
 
-template <class T, int C, int KIND, bool RAGGED>
+template <class T, int C, int KIND>
 __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &of,
                                            drawn_sums &drawn, uint4 *places)
 {
@@ -79,8 +79,7 @@ __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &o
     const uint32_t rows = (uint32_t)a.rows; // less than 2^31, and a step less than 2^20
     const uint32_t stride = U * blockDim.x;
     const uint32_t warps = a.lanes / WARP, left = a.share - (warps - 1) * STRIP;
-    const bool less =
-        RAGGED && warp == warps - 1; // of all warps only this one asks which units it has
+    const bool less = warp == warps - 1; // which may have fewer units: it alone asks for each
     const uint32_t strip = less ? left : STRIP;
     const int units = less ? (lane < left ? (int)((left - lane - 1) / WARP + 1) : 0) : U;
     seat s = seat_of<T, C, false>(a);
@@ -107,13 +106,8 @@ __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &o
         if (++last == a.ring) last = 0;
     }
     uint32_t next = 0, present = 0, phase = 0, says = 0, number = 0;
-    if (RAGGED) {
-        bulk_params<T, C>(s, units, a.scale, scale);
-        bulk_params<T, C>(s, units, a.bias, bias);
-    } else {
-        read_param<T, C, false>(s, a.scale, scale);
-        read_param<T, C, false>(s, a.bias, bias);
-    }
+    bulk_params<T, C>(s, units, a.scale, scale);
+    bulk_params<T, C>(s, units, a.bias, bias);
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn) {
         if (turn > 0 && w.end == NEVER) {
@@ -163,9 +157,7 @@ __device__ __forceinline__ void drawn_walk(const norm_rows_args &a, bulk_sums &o
     }
 }
 
-// RAGGED: the last warp of a block may have fewer units of a row.
-template <class T, int C, bool RAGGED = false>
-__device__ __forceinline__ void rows_drawn(const norm_rows_args &a)
+template <class T, int C> __device__ __forceinline__ void rows_drawn(const norm_rows_args &a)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     __shared__ bulk_sums of;
@@ -174,8 +166,8 @@ __device__ __forceinline__ void rows_drawn(const norm_rows_args &a)
     bulk_sums &here = *wd_opaque_shared(&of);
     drawn_sums &told = *wd_opaque_shared(&drawn);
     uint4 *ring = wd_opaque_shared(places);
-    if (a.centered) drawn_walk<T, C, CENTRED, RAGGED>(a, here, told, ring);
-    else drawn_walk<T, C, RAW, RAGGED>(a, here, told, ring);
+    if (a.centered) drawn_walk<T, C, CENTRED>(a, here, told, ring);
+    else drawn_walk<T, C, RAW>(a, here, told, ring);
 #endif
 }
 

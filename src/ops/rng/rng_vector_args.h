@@ -41,7 +41,7 @@ struct rng_vector_args {
     int32_t bfloat;     /* of 16 bits: y is bf16, else fp16 */
     int32_t near;       /* normal, of 16 bits: the table is brought to shared memory */
     int32_t plain;      /* likewise: of mean 0 and deviation 1 */
-    uint32_t turns;     /* of a thread that stays */
+    uint32_t turns;     /* of a thread that stays, of memory in the order of the index */
     uint32_t all_rows;  /* pairs: of blocks of bits, of all channels */
     uint32_t all_tiles; /* tiles: of all blocks */
     uint32_t tile_bytes;

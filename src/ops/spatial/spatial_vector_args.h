@@ -78,18 +78,19 @@ struct sampler_vector_args {
     int32_t columns; /* of the grid */
     int32_t rows;
     int32_t channels;
-    int32_t chunk;                 /* channels of a thread */
-    int32_t tiled;                 /* planes: positions go by strips; pixels: by tiles */
-    uint32_t count;                /* threads with work, or places */
+    int32_t chunk;  /* channels of a thread; pixels: from a run of a thread to its next */
+    int32_t tiled;  /* planes: positions go by strips; pixels: by tiles */
+    uint32_t count; /* threads with work, or places */
     struct wd_fastdiv by_position; /* of a plane */
     struct wd_fastdiv by_chunk;
-    struct wd_fastdiv by_run; /* pixels: runs of a pixel */
+    struct wd_fastdiv by_run; /* pixels: runs of a chunk */
     struct wd_fastdiv by_column;
     struct wd_fastdiv by_row;
     /* tiles: by_column and by_row count them, those of an image */
     int32_t lanes_log2;  /* threads of a line of a tile; other lines are below */
     int32_t across_log2; /* places of a thread beside each other, its others are below */
-    int32_t room;        /* elements of the image, or places, that fit into shared memory */
+    int32_t
+        room; /* elements of the image, or places, that fit into shared memory; pixels: runs of a thread */
     /* gradients: see sampler_back.cuh */
     void *boxes; /* four numbers each; null: all places are looked at */
     uint32_t first_image;
