@@ -342,7 +342,7 @@ static void test_draws(void **state)
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 2048, 65536);
     assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 4);
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 2688, 50304);
-    assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 4 && c.ragged);
+    assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 4 && c.ragged && c.ragged);
     check(&c, &s, h200);
     /* too few to be worth it, and larger clusters */
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 512, 32768);

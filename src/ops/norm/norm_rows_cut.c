@@ -268,13 +268,14 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
     return c->ahead >= 1 && c->shared <= device->shared_per_block - SHARED_FIXED;
 }
 
-/* Rows of two bytes an element that blocks and small clusters have are drawn where there are enough of them: see ROWS.md. */
+/* Rows of two bytes an element that blocks and small clusters have are drawn where there are enough of them, but for those of fours
+ * whose last warp has less (H200, us): layer norm 2688x50304 150 is 159 (2048x65536, where it has not, 141 is 135). */
 static bool can_draw(const struct wd_norm_cut *c, const struct rows_of *r,
                      const struct wd_device *device)
 {
     return wd_norm_cluster_max(device) > 1 && r->computes && r->each > 4 &&
-           c->cluster <= DRAW_CLUSTER && c->groups == 1 && !c->edges && !c->posts &&
-           r->rows >= DRAW_TURNS * c->clusters;
+           c->cluster <= DRAW_CLUSTER && (c->cluster <= 2 || !c->ragged) && c->groups == 1 &&
+           !c->edges && !c->posts && r->rows >= DRAW_TURNS * c->clusters;
 }
 
 /* By strips: the last turns are in clusters of their own, which begin where others have ended. */

@@ -93,25 +93,20 @@ template <class T> __device__ __forceinline__ void resample_batch(const resample
     const batch_place at(a);
     if (!at.there) return;
     const batch_word<T> word(a, at);
-    T raw[BATCH_LINES][word.LOADS];
-    float above[BATCH_WORD];
-    {
-        T first[word.LOADS];
-        word.load(at.begin, first);
-#pragma unroll
-        for (int l = 0; l < BATCH_LINES; ++l) word.load(min(at.begin + l + 1, a.high - 1), raw[l]);
-        word.spread(first, above);
-    }
+    T last[word.LOADS];
+    word.load(at.begin, last);
 #pragma unroll 1
     for (int begin = at.begin; begin < at.end; begin += BATCH_LINES) {
-        const bool more = begin + BATCH_LINES < at.end;
+        T raw[BATCH_LINES][word.LOADS];
+        float above[BATCH_WORD];
+#pragma unroll
+        for (int l = 0; l < BATCH_LINES; ++l) word.load(min(begin + l + 1, a.high - 1), raw[l]);
+        word.spread(last, above);
 #pragma unroll
         for (int l = 0; l < BATCH_LINES; ++l) {
             float middle[BATCH_WORD], below[BATCH_WORD];
             if (begin + l >= at.end) return;
             word.spread(raw[l], below);
-            // the same line of the next batch, while the others of this one are made
-            if (more) word.load(min(begin + BATCH_LINES + l + 1, a.high - 1), raw[l]);
             word.put(2 * (begin + l), above);
 #pragma unroll
             for (int e = 0; e < BATCH_WORD; ++e) {
@@ -120,6 +115,8 @@ template <class T> __device__ __forceinline__ void resample_batch(const resample
             }
             word.put(2 * (begin + l) + 1, middle);
         }
+#pragma unroll
+        for (int i = 0; i < word.LOADS; ++i) last[i] = raw[BATCH_LINES - 1][i];
     }
 }
 
