@@ -338,7 +338,7 @@ static void test_draws(void **state)
     s = layer_norm(WD_OP_NORM_BACKWARD, CUDNN_DATA_BFLOAT16, 4096, 32768);
     assert_true(cut(&c, &s, h200) && !c.draws);
     check(&c, &s, h200);
-    /* clusters of four, also where their last warps have less */
+    /* clusters of four, but where their last warps have less */
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 2048, 65536);
     assert_true(cut(&c, &s, h200) && c.draws && c.cluster == 4);
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 2688, 50304);
