@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The main function of a test of the CPU module's engines: without arguments the program runs itself
- * with 1, 2 and 64 threads (all cases with two; WARPDNN_TEST_QUICK with the others, which are there
- * to see that the cut by threads is right) and adds the counts up. */
+ * with 1, 2 and 64 threads (all cases with two, whatever WARPDNN_TEST_SAMPLE says; WARPDNN_TEST_QUICK
+ * with the others, which are there to see that the cut by threads is right) and adds the counts up. */
 #ifndef TESTS_OPS_CPU_RUNS_H
 #define TESTS_OPS_CPU_RUNS_H
 

@@ -416,6 +416,7 @@ int main(int argc, char **argv)
     long failed = 0;
     if (argc > 1 || getenv("WARPDNN_THREADS")) return run_cases(argc, argv);
     if (why) return cpu_runs_skipped(why);
+    unsetenv("WARPDNN_TEST_SAMPLE");
     for (int i = 0; i < COUNT(threads); ++i) {
         run_self(argv[0], threads[i], &passed, &failed, said[i]);
         for (int k = 0; k < (threads[i] ? 2 : 1); ++k) {
