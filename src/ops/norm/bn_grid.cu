@@ -21,7 +21,7 @@ __device__ __forceinline__ uint32_t sign_of(double v)
 }
 
 // PLAIN: neither z nor an activation, and y takes nothing of what it was.
-template <class T, bool LED, bool ADDS, bool PLAIN> struct forward_writer {
+template <class T, bool LED, bool ADDS, bool TURNS, bool PLAIN> struct forward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V];
@@ -29,11 +29,10 @@ template <class T, bool LED, bool ADDS, bool PLAIN> struct forward_writer {
     __device__ __forceinline__ void begin(const bn_grid_args &a, const spot &p)
     {
         const column_numbers<A> *n = reinterpret_cast<const column_numbers<A> *>(memory());
-#pragma unroll
-        for (int i = 0; i < V; ++i) {
-            const column_numbers<A> one = n[item_of_column<T>(a, p.run, i)];
+        each_item<T, TURNS>(a, p.run, [&](int i, uint32_t item) {
+            const column_numbers<A> one = n[item];
             mean[i] = one.mean, factor[i] = one.factor, base[i] = one.base;
-        }
+        });
     }
 
     // All threads of a warp come here together; those that are not `there` write nothing.
@@ -109,6 +108,7 @@ __device__ void grid_forward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     constexpr bool JUMPS = !BOARD, ADDS = !BOARD; // what goes by the board has neither
+    constexpr bool TURNS = BOARD && !SAMPLES;
     using A = acc<T>;
     constexpr int HELD = SAMPLES ? BN_GRID_HELD(1) : 0;
     spot p = spot_of<LED, SAMPLES>(a);
@@ -137,6 +137,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         }
     };
     wd_wait_for_previous();
+    ask_for_pivots(a, p);
     unit<T> held[HELD > 0 ? HELD : 1] = {};
     if (holds) {
 #pragma unroll
@@ -164,7 +165,7 @@ __device__ void grid_forward(const bn_grid_args &a)
                 old_var = old_param<A>(a.bn.running_var, c, kept_share);
             }
         }
-        if (!single_columns(a)) pivots_of_items<T>(a, p, own_pivot, pivot);
+        if (!single_columns(a)) pivots_of_items<T, TURNS>(a, p, own_pivot, pivot);
         if (LED && p.active && p.rounds > 0 && p.base == 0) {
             // what is before x adds nothing; the thread itself has put the others of the unit there
             T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, 0, 0, 0)) + threadIdx.x * V;
@@ -242,7 +243,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         if (ADDS && a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
     }
-    const double2 all = exchange<T, BOARD>(a, p, value);
+    const double2 all = exchange<T, BOARD, TURNS>(a, p, value);
     double mean = 0, inv_std = 0, around = 0, cut_off = 0;
     if (mine) {
         const double rest = all.x * a.inv_terms;
@@ -263,7 +264,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    forward_writer<T, LED, ADDS, PLAIN> w;
+    forward_writer<T, LED, ADDS, TURNS, PLAIN> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together; `full` as above, of threads that have units
     uint32_t beside = 0;

@@ -16,6 +16,8 @@ enum {
     BN_GRID_AREA = 16 << 10, /* of shared memory, for what threads and blocks join */
     BN_GRID_COLUMNS = 512,   /* of a group of several parameters */
     BN_GRID_AHEAD = 4,       /* parts that are under way at once: 64 KB of a processor */
+    BN_GRID_SEEN = 17,       /* words of the board that a thread asks for at once, ... */
+    BN_GRID_FETCHED = 8,     /* ... and sums that blocks which meet have left */
 };
 
 /* Rounds that a thread of the kernels of samples may hold in registers: all that are left. */
@@ -63,8 +65,10 @@ struct bn_grid_args {
     uint32_t
         half_warp;   /* lanes of a warp that have the same columns differ by this and more, or 32 */
     uint32_t shown;  /* bytes of shared memory before what blocks of a cluster show each other */
-    uint32_t shares; /* threads that join the sums of an item: all there are */
-    uint32_t column_shares;     /* likewise of a column */
+    uint32_t few;    /* no more items than a unit has elements, and several columns each */
+    uint32_t shares; /* threads that join the sums of an item's columns, ... */
+    uint32_t column_shares;     /* ... of a column's rows, ... */
+    uint32_t readers;           /* ... and of other blocks */
     struct wd_fastdiv by_plane; /* rows of a plane, or of an outer index */
     struct wd_fastdiv by_blocks;
     struct wd_fastdiv by_ranges;

@@ -52,10 +52,11 @@ static int64_t part_of(int64_t plane, int64_t unit)
     return best;
 }
 
-/* The parameters of a group of small planes: units are whole ones, and most threads have one. */
-static int64_t planes_of(int64_t plane, int64_t unit)
+/* The parameters of a group of small planes: units are whole ones, or bytes of bits, and most threads have one. */
+static int64_t planes_of(int64_t plane, int64_t unit, bool loose)
 {
-    int64_t least = BN_RUN / wd_gcd(plane, BN_RUN);
+    int64_t whole = loose ? unit : BN_RUN;
+    int64_t least = whole / wd_gcd(plane, whole);
     int64_t best = least;
     for (int64_t n = least; n * plane <= BN_GRID_COLUMNS; n += least) {
         if (busy(n * plane / unit) >= busy(best * plane / unit)) best = n;
@@ -86,6 +87,18 @@ static void narrow(struct wd_bn_grid_cut *c, const struct wd_device *device)
     if (wanted(&own, HALF) <= CLUSTER_MOST) *c = own;
 }
 
+/* Where a block of half a processor holds half of a group's columns, but not all, and there are groups enough, no two blocks need to
+ * meet. */
+static void halve(struct wd_bn_grid_cut *c, const struct wd_device *device)
+{
+    int64_t room = device->shared_per_processor / 2 - BLOCK_RESERVED - BN_GRID_AREA;
+    int64_t bytes = c->rows * (c->width / c->unit) * BN_GRID_UNIT * c->arrays;
+    if (c->width < HALF || bytes <= room || bytes / 2 > room) return;
+    if (c->groups < 2 * device->multiprocessors) return;
+    c->items = c->width = c->width / 2;
+    c->groups = wd_ceil_div(c->space.params, c->items) * c->samples;
+}
+
 /* How rows and groups lie. False where they would be too wide, or would not begin at units. */
 static bool lay(struct wd_bn_grid_cut *c)
 {
@@ -100,7 +113,7 @@ static bool lay(struct wd_bn_grid_cut *c)
     if (c->pitch == own && inner == 1) {
         c->items = c->width = c->whole ? own : c->columns > 0 ? c->columns : columns_of(own);
     } else if (c->pitch == own && inner <= BN_GRID_COLUMNS) {
-        c->items = wd_least(planes_of(inner, c->unit), s->params);
+        c->items = wd_least(planes_of(inner, c->unit, c->loose), s->params);
         c->width = c->items * inner;
     } else if (inner > BN_GRID_COLUMNS) {
         if (inner % BN_RUN != 0) return false;
@@ -218,8 +231,11 @@ bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
     c->arrays = arrays;
     c->held = 0;
     if (!lay(c)) return false;
-    if (c->span == 1 && c->items == c->width && device->cooperative && !c->whole && c->columns == 0)
+    if (c->span == 1 && c->items == c->width && device->cooperative && !c->whole &&
+        c->columns == 0) {
         narrow(c, device);
+        halve(c, device);
+    }
     return c->rows <= INT32_MAX / 2 && s->total / c->unit <= INT32_MAX && s->params <= INT32_MAX &&
            spread(c, device) && c->groups * c->blocks <= INT32_MAX;
 }
@@ -243,6 +259,7 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool
     c->holds = 0;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
     c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE) ? MASK_BYTES : 0;
+    c->loose = is_training(problem) ? !has(problem, WD_BN_TRAIN_RESERVE) : c->masks == 0;
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
 }
 
@@ -358,6 +375,18 @@ static bool too_shallow(const struct wd_bn_grid_cut *c)
            (c->adds && c->beside < BN_GRID_AHEAD && c->beside < all);
 }
 
+/* Threads that join sums: no more than have any, since they meet once for each halving. */
+static void say_shares(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
+{
+    int64_t shares = c->threads / c->items;
+    int64_t rows = wd_least(a->half_warp < WARP ? c->threads / WARP : c->lanes, a->together);
+    int64_t each = !c->meets ? 1 : wd_bn_grid_has_board(c) ? BN_GRID_SEEN : BN_GRID_FETCHED;
+    a->few = a->span == 1 && a->copies > 1 && c->items > 1 && c->items <= c->unit;
+    a->shares = (uint32_t)wd_least(shares, (int64_t)a->span * a->copies);
+    a->column_shares = (uint32_t)wd_least(c->threads / c->width, rows);
+    a->readers = (uint32_t)wd_least(shares, wd_ceil_div(c->blocks, each));
+}
+
 void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
 {
     int64_t runs = c->width / c->unit;
@@ -386,8 +415,7 @@ void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
     a->together = (uint32_t)wd_most(BN_GRID_AREA / (c->width * SUM_BYTES), 1);
     a->half_warp = runs < 32 && (runs & (runs - 1)) == 0 && a->copying == 0 ? (uint32_t)runs : 32;
     a->shown = (uint32_t)(c->shared - c->items * SUM_BYTES);
-    a->shares = (uint32_t)(c->threads / c->items);
-    a->column_shares = (uint32_t)(c->threads / c->width);
+    say_shares(a, c);
     a->sample = (uint32_t)(c->space.total / c->unit);
     a->by_blocks = wd_fastdiv_of(a->blocks);
     a->by_members = wd_fastdiv_of(wd_most(a->members, 1));

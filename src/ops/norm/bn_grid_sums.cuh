@@ -7,6 +7,7 @@
 #define WD_OPS_NORM_BN_GRID_SUMS_CUH
 
 #include "gpu/device/board.cuh"
+#include "gpu/device/prefetch.cuh"
 #include "ops/norm/bn_grid_device.cuh"
 #include "ops/norm/norm_middle.cuh"
 
@@ -36,6 +37,29 @@ __device__ __forceinline__ uint32_t item_of_column(const bn_grid_args &a, uint32
     return param - wd_fastdiv_quotient(param, a.by_items) * a.items;
 }
 
+// f(i, item) of a run's columns. TURNS: of which each is a parameter's, so that several copies of all take turns.
+template <class T, bool TURNS, class F>
+__device__ __forceinline__ void each_item(const bn_grid_args &a, uint32_t run, F f)
+{
+    if constexpr (TURNS) {
+        const bool single = single_columns(a);
+        const uint32_t step = single ? a.runs : 1, end = single ? UNIT<T> * a.runs : a.items;
+        uint32_t item = run;
+        if (!single) {
+            item = element_of_column(a, run * UNIT<T>, a.runs * UNIT<T>);
+            item -= wd_fastdiv_quotient(item, a.by_items) * a.items;
+        }
+#pragma unroll
+        for (int i = 0; i < UNIT<T>; ++i) {
+            f(i, item);
+            item = item + step == end ? 0 : item + step;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < UNIT<T>; ++i) f(i, item_of_column<T>(a, run, i));
+    }
+}
+
 // The parameter of the thread's column i; beyond the last one, where there is none.
 template <class T>
 __device__ __forceinline__ uint32_t param_of_column(const bn_grid_args &a, const spot &p,
@@ -45,6 +69,18 @@ __device__ __forceinline__ uint32_t param_of_column(const bn_grid_args &a, const
     if (!single_columns(a)) return first + item_of_column<T>(a, run, i);
     const uint32_t column = first + run * UNIT<T> + i;
     return column < a.bn.params ? element_of_column(a, column, a.bn.params) : column;
+}
+
+// Likewise f(i, parameter).
+template <class T, bool TURNS, class F>
+__device__ __forceinline__ void each_param(const bn_grid_args &a, const spot &p, F f)
+{
+    if (TURNS && !single_columns(a)) {
+        each_item<T, true>(a, p.run, [&](int i, uint32_t item) { f(i, p.range * a.items + item); });
+    } else {
+#pragma unroll
+        for (int i = 0; i < UNIT<T>; ++i) f(i, param_of_column<T>(a, p, p.run, i));
+    }
 }
 
 template <class T>
@@ -154,8 +190,49 @@ template <class T> __device__ __forceinline__ double2 sums_of_items(const bn_gri
     return tree(all, item, share, a.items, a.shares);
 }
 
-// The block's sums: thread `item` of the first a.items has those of its item. value: two a column.
+// The block's sums of a few items, of which a row has several columns each: of the thread's columns those of an item
+// are joined first, so that all lanes have the same ones.
 template <class T>
+__device__ __forceinline__ double2 sums_of_few(const bn_grid_args &a, const spot &p,
+                                               const acc<T> (&value)[2 * UNIT<T>])
+{
+    constexpr int V = UNIT<T>;
+    using A = acc<T>;
+    double2 *area = area_of();
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    uint32_t item[V];
+    each_item<T, true>(a, p.run, [&](int i, uint32_t one) { item[i] = one; });
+#pragma unroll 1
+    for (uint32_t k = 0; k < a.items; ++k) {
+        A first = 0, second = 0;
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            if (item[i] != k) continue;
+            first += value[2 * i];
+            second += value[2 * i + 1];
+        }
+        // half of the lanes go on with one of the two
+        const bool upper = lane >= 16;
+        const A given = upper ? first : second;
+        A own = upper ? second : first;
+        own += __shfl_xor_sync(0xffffffffu, given, 16);
+#pragma unroll
+        for (uint32_t m = 8; m > 0; m /= 2) own += __shfl_xor_sync(0xffffffffu, own, m);
+        if (lane % 16 == 0) reinterpret_cast<double *>(area + warp * a.items + k)[lane / 16] = own;
+    }
+    __syncthreads();
+    double2 all = make_double2(0.0, 0.0);
+    if (threadIdx.x < a.items) {
+#pragma unroll 4
+        for (uint32_t w = 0; w < blockDim.x / 32; ++w)
+            all = plus(all, area[w * a.items + threadIdx.x]);
+    }
+    __syncthreads();
+    return all;
+}
+
+// The block's sums: thread `item` of the first a.items has those of its item. value: two a column.
+template <class T, bool TURNS>
 __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const spot &p,
                                                  acc<T> (&value)[2 * UNIT<T>])
 {
@@ -172,6 +249,7 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
         }
         return sum_of_block(make_double2(value[0], value[1]));
     }
+    if (TURNS && a.few) return sums_of_few<T>(a, p, value);
     const uint32_t columns = a.runs * V;
     uint32_t row = p.lane, rows = a.lanes;
     uint32_t first = 0, count = V; // columns that this thread goes on with
@@ -208,6 +286,17 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
     if (share == 0) area[item] = all;
     __syncthreads();
     return sums_of_items<T>(a);
+}
+
+// Asks for where pivots are, before all else: nothing is added without.
+__device__ __forceinline__ void ask_for_pivots(const bn_grid_args &a, const spot &p)
+{
+    if (!p.active || p.lane > 0 || (a.items == 1 && p.run > 0)) return;
+#pragma unroll
+    for (uint32_t k = 0; k < 3; ++k) {
+        const uint32_t row = a.rows / 8 * (1 + 3 * k);
+        wd_prefetch_line(static_cast<const uint4 *>(a.bn.x) + p.first + at_row(a, row));
+    }
 }
 
 // An element near the others of item `item`: of three from all over the group the middle one, so that
@@ -250,7 +339,7 @@ __device__ __forceinline__ void pivots_of_columns(const bn_grid_args &a, const s
 
 // Those of columns of which a parameter has several; `own` is that of item threadIdx.x. All threads come here
 // together.
-template <class T>
+template <class T, bool TURNS>
 __device__ __forceinline__ void pivots_of_items(const bn_grid_args &a, const spot &p, acc<T> own,
                                                 acc<T> (&pivot)[UNIT<T>])
 {
@@ -258,8 +347,7 @@ __device__ __forceinline__ void pivots_of_items(const bn_grid_args &a, const spo
     acc<T> *of_item = reinterpret_cast<acc<T> *>(memory() + a.shown);
     if (threadIdx.x < a.items) of_item[threadIdx.x] = own;
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < UNIT<T>; ++i) pivot[i] = of_item[item_of_column<T>(a, p.run, i)];
+    each_item<T, TURNS>(a, p.run, [&](int i, uint32_t item) { pivot[i] = of_item[item]; });
 }
 
 // The sums of the group's blocks, by the board. In single precision: as much as those of a thread are.
@@ -271,9 +359,9 @@ __device__ __forceinline__ double2 sums_by_board(const bn_grid_args &a, const sp
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     constexpr int BATCH = 9;
 #else
-    constexpr int BATCH = 17;
+    constexpr int BATCH = BN_GRID_SEEN;
 #endif
-    const uint32_t shares = a.shares, share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
+    const uint32_t shares = a.readers, share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
     const uint32_t item = threadIdx.x - share * a.items;
     const wd_board board = wd_board_of(a.board, asked);
     uint64_t *of_group = board.bank + p.group * a.blocks * a.items;
@@ -300,7 +388,7 @@ __device__ __forceinline__ double2 sums_by_board(const bn_grid_args &a, const sp
 // Likewise of the group's blocks. Those of a cluster leave by leave().
 __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const spot &p, double2 all)
 {
-    const uint32_t shares = a.shares, share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
+    const uint32_t shares = a.readers, share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
     const uint32_t item = threadIdx.x - share * a.items;
     if (!a.counters) {
         double *shown = reinterpret_cast<double *>(memory() + a.shown);
@@ -317,9 +405,9 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
             }
         }
         wd_cluster_arrive();
-        return tree(all, item, share, a.items, min(shares, a.blocks));
+        return tree(all, item, share, a.items, shares);
     }
-    constexpr uint32_t BATCH = 8;
+    constexpr uint32_t BATCH = BN_GRID_FETCHED;
     double2 *sums = reinterpret_cast<double2 *>(a.sums) + (size_t)p.group * a.blocks * a.items;
     if (threadIdx.x < a.items) sums[p.block * a.items + threadIdx.x] = all;
     wd_meet(a.counters + p.group * WD_COUNTER_WORDS, a.blocks, p.block == 0);
@@ -337,18 +425,18 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
             }
         }
     }
-    return tree(all, item, share, a.items, min(shares, a.blocks));
+    return tree(all, item, share, a.items, shares);
 }
 
-template <class T, bool BOARD>
+template <class T, bool BOARD, bool TURNS>
 __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p,
                                             acc<T> (&value)[2 * UNIT<T>])
 {
     if constexpr (BOARD) {
         const uint4 asked = wd_board_ask(a.board);
-        return sums_by_board(a, p, sums_of_block<T>(a, p, value), asked);
+        return sums_by_board(a, p, sums_of_block<T, TURNS>(a, p, value), asked);
     } else {
-        const double2 all = sums_of_block<T>(a, p, value);
+        const double2 all = sums_of_block<T, TURNS>(a, p, value);
         return a.blocks == 1 ? all : sums_of_group(a, p, all);
     }
 }
