@@ -52,11 +52,10 @@ static int64_t part_of(int64_t plane, int64_t unit)
     return best;
 }
 
-/* The parameters of a group of small planes: units are whole ones, or bytes of bits, and most threads have one. */
-static int64_t planes_of(int64_t plane, int64_t unit, bool loose)
+/* The parameters of a group of small planes: units are whole ones, and most threads have one. */
+static int64_t planes_of(int64_t plane, int64_t unit)
 {
-    int64_t whole = loose ? unit : BN_RUN;
-    int64_t least = whole / wd_gcd(plane, whole);
+    int64_t least = BN_RUN / wd_gcd(plane, BN_RUN);
     int64_t best = least;
     for (int64_t n = least; n * plane <= BN_GRID_COLUMNS; n += least) {
         if (busy(n * plane / unit) >= busy(best * plane / unit)) best = n;
@@ -87,12 +86,13 @@ static void narrow(struct wd_bn_grid_cut *c, const struct wd_device *device)
     if (wanted(&own, HALF) <= CLUSTER_MOST) *c = own;
 }
 
-/* Where a block of half a processor holds half of a group's columns, but not all, and there are groups enough, no two blocks need to
- * meet. */
+/* Where half of the columns of a group fit a block of half a processor, but not all, and groups are many: half of
+ * them, so that no blocks wait for one another. Measured on an H200, training per-activation fp16 256x64x56x56:
+ * 84.4 us by clusters of two blocks, 74.7 so. */
 static void halve(struct wd_bn_grid_cut *c, const struct wd_device *device)
 {
     int64_t room = device->shared_per_processor / 2 - BLOCK_RESERVED - BN_GRID_AREA;
-    int64_t bytes = c->rows * (c->width / c->unit) * BN_GRID_UNIT * c->arrays;
+    int64_t bytes = c->rows * (c->width / c->unit) * c->arrays * BN_GRID_UNIT;
     if (c->width < HALF || bytes <= room || bytes / 2 > room) return;
     if (c->groups < 2 * device->multiprocessors) return;
     c->items = c->width = c->width / 2;
@@ -113,7 +113,7 @@ static bool lay(struct wd_bn_grid_cut *c)
     if (c->pitch == own && inner == 1) {
         c->items = c->width = c->whole ? own : c->columns > 0 ? c->columns : columns_of(own);
     } else if (c->pitch == own && inner <= BN_GRID_COLUMNS) {
-        c->items = wd_least(planes_of(inner, c->unit, c->loose), s->params);
+        c->items = wd_least(planes_of(inner, c->unit), s->params);
         c->width = c->items * inner;
     } else if (inner > BN_GRID_COLUMNS) {
         if (inner % BN_RUN != 0) return false;
@@ -259,7 +259,6 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool
     c->holds = 0;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
     c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE) ? MASK_BYTES : 0;
-    c->loose = is_training(problem) ? !has(problem, WD_BN_TRAIN_RESERVE) : c->masks == 0;
     return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
 }
 

@@ -20,7 +20,6 @@ struct wd_bn_grid_cut {
     int64_t held;  /* that they do, before c->rows and c->rounds */
     int64_t masks; /* bytes of a thread of a round that bits come with, or 0 */
     bool adds;     /* z, of which a few parts are in shared memory too */
-    bool loose;    /* nothing of eight elements goes beside x: planes share a group by units */
     int64_t pitch; /* elements of an outer index */
     int64_t width; /* elements of a group's row */
     int64_t plane; /* rows of a plane */

@@ -299,6 +299,15 @@ __device__ __forceinline__ void ask_for_pivots(const bn_grid_args &a, const spot
     }
 }
 
+// Likewise for the means of backward.
+template <class A>
+__device__ __forceinline__ void ask_for_means(const bn_grid_args &a, const spot &p)
+{
+    const uint32_t c = p.range * a.items + threadIdx.x;
+    if (threadIdx.x >= a.items || c >= a.bn.params) return;
+    wd_prefetch_line(static_cast<const A *>(a.bn.mean.data) + c * a.bn.mean.stride);
+}
+
 // An element near the others of item `item`: of three from all over the group the middle one, so that
 // a single one that lies far out does no harm. All blocks have the same.
 template <class T>
