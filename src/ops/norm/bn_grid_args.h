@@ -66,6 +66,7 @@ struct bn_grid_args {
         half_warp;   /* lanes of a warp that have the same columns differ by this and more, or 32 */
     uint32_t shown;  /* bytes of shared memory before what blocks of a cluster show each other */
     uint32_t few;    /* no more items than a unit has elements, and several columns each */
+    uint32_t planes; /* items are neighbours, no smaller than a unit */
     uint32_t shares; /* threads that join the sums of an item's columns, ... */
     uint32_t column_shares;     /* ... of a column's rows, ... */
     uint32_t readers;           /* ... and of other blocks */

@@ -231,8 +231,59 @@ __device__ __forceinline__ double2 sums_of_few(const bn_grid_args &a, const spot
     return all;
 }
 
+// The block's sums where items are planes side by side, no smaller than a unit: a unit is of one or two of them, of which
+// a thread has the sums. An item is a warp's.
+template <class T>
+__device__ __forceinline__ double2 sums_of_planes(const bn_grid_args &a, const spot &p,
+                                                  const acc<T> (&value)[2 * UNIT<T>])
+{
+    constexpr uint32_t V = UNIT<T>;
+    using A = acc<T>;
+    struct alignas(4 * sizeof(A)) pairs {
+        A of[4];
+    };
+    pairs *units = reinterpret_cast<pairs *>(memory());
+    double2 *shown = reinterpret_cast<double2 *>(memory() + a.shown);
+    const uint32_t lane = threadIdx.x % 32;
+    const uint32_t begins = p.run * V; // the unit's first column
+    const uint32_t next = (wd_fastdiv_quotient(begins, a.by_span) + 1) * a.span; // of an item
+    pairs own = {};
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        const bool second = begins + i >= next;
+        own.of[0] += second ? (A)0 : value[2 * i];
+        own.of[1] += second ? (A)0 : value[2 * i + 1];
+        own.of[2] += second ? value[2 * i] : (A)0;
+        own.of[3] += second ? value[2 * i + 1] : (A)0;
+    }
+    if (p.lane < a.lanes) units[p.lane * a.runs + p.run] = own;
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t item = threadIdx.x / 32; item < a.items; item += blockDim.x / 32) {
+        const uint32_t first = item * a.span / V, end = (item * a.span + a.span - 1) / V + 1;
+        double2 all = make_double2(0.0, 0.0);
+#pragma unroll 1
+        for (uint32_t run = first + lane; run < end; run += 32) {
+            const int at = run * V < item * a.span ? 2 : 0;
+#pragma unroll 4
+            for (uint32_t row = 0; row < a.lanes; ++row) {
+                const A *of = units[row * a.runs + run].of + at;
+                all = plus(all, make_double2(of[0], of[1]));
+            }
+        }
+#pragma unroll
+        for (uint32_t m = 16; m > 0; m /= 2) {
+            all.x += __shfl_xor_sync(0xffffffffu, all.x, m);
+            all.y += __shfl_xor_sync(0xffffffffu, all.y, m);
+        }
+        if (lane == 0) shown[item] = all;
+    }
+    __syncthreads();
+    return threadIdx.x < a.items ? shown[threadIdx.x] : make_double2(0.0, 0.0);
+}
+
 // The block's sums: thread `item` of the first a.items has those of its item. value: two a column.
-template <class T, bool TURNS>
+template <class T, bool BOARD, bool TURNS>
 __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const spot &p,
                                                  acc<T> (&value)[2 * UNIT<T>])
 {
@@ -250,6 +301,7 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
         return sum_of_block(make_double2(value[0], value[1]));
     }
     if (TURNS && a.few) return sums_of_few<T>(a, p, value);
+    if (!BOARD && a.planes) return sums_of_planes<T>(a, p, value);
     const uint32_t columns = a.runs * V;
     uint32_t row = p.lane, rows = a.lanes;
     uint32_t first = 0, count = V; // columns that this thread goes on with
@@ -443,9 +495,9 @@ __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p
 {
     if constexpr (BOARD) {
         const uint4 asked = wd_board_ask(a.board);
-        return sums_by_board(a, p, sums_of_block<T, TURNS>(a, p, value), asked);
+        return sums_by_board(a, p, sums_of_block<T, BOARD, TURNS>(a, p, value), asked);
     } else {
-        const double2 all = sums_of_block<T, TURNS>(a, p, value);
+        const double2 all = sums_of_block<T, BOARD, TURNS>(a, p, value);
         return a.blocks == 1 ? all : sums_of_group(a, p, all);
     }
 }
