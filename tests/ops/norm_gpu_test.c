@@ -31,6 +31,7 @@ static const struct {
     {"planes_of_elements", SPATIAL, LAYOUT_NCHW, {3, 9, 75, 77}},
     {"planes_in_clusters", SPATIAL, LAYOUT_NCHW, {9, 2, 64, 64}},
     {"planes_many", SPATIAL, LAYOUT_NCHW, {250, 6, 7, 7}},
+    {"planes_beside", SPATIAL, LAYOUT_NCHW, {350, 16, 7, 7}},
     {"columns_of_runs", SPATIAL, LAYOUT_NHWC, {8, 64, 5, 5}},
     {"columns_of_halves", SPATIAL, LAYOUT_NHWC, {8, 140, 5, 7}},
     {"columns_of_elements", SPATIAL, LAYOUT_NHWC, {8, 37, 5, 7}},
@@ -55,6 +56,7 @@ static const struct {
     {"planes_of_elements", LAYOUT_NCHW, {3, 1, 601, 633}},
     {"columns", LAYOUT_NHWC, {9, 16, 90, 75}},
     {"columns_three", LAYOUT_NHWC, {11, 3, 297, 300}},
+    {"columns_five", LAYOUT_NHWC, {3, 5, 300, 301}},
 };
 
 static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF,

@@ -143,6 +143,11 @@ static void test_choices(void **state)
     c.space = space(2 * 56, 148, 1);
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
     assert_true(!c.meets && c.groups == 1 && c.threads == 320 && c.blocks == 4 && c.rounds == 2);
+    /* per activation: by blocks that hold their columns alone, not by clusters */
+    c.space = space(256, 64 * 56 * 56, 1);
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    assert_true(!c.meets && c.blocks == 1 && c.width == 128 && c.kept == c.rounds);
+    check(&c, 2, 1, h200);
     /* planes of 49: several to a group */
     c.space = space(256, 2048, 49);
     assert_true(wd_bn_grid_cut(&c, 4, 1, h200));
@@ -172,12 +177,49 @@ static void test_choices(void **state)
     assert_true(c.held == 0 && c.kept == c.rounds);
 }
 
+/* Who joins sums: of three channels each thread its own columns first; no more threads than have something to add. */
+static void test_shares(void **state)
+{
+    const struct wd_device *h200 = &devices[0];
+    struct wd_bn_grid_cut c = {.space = space(128 * 224 * 224, 3, 1), .samples = 1};
+    struct bn_grid_args a = {.bn = {.terms = c.space.outer}};
+    (void)state;
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    wd_bn_grid_say(&a, &c);
+    assert_true(a.few && !a.planes && a.items == 3 && a.copies == 8);
+    assert_true(wd_bn_grid_has_board(&c) && a.readers * BN_GRID_SEEN >= a.blocks && a.readers < 10);
+    /* as many channels as a unit has elements are single columns; more of them than that are not few */
+    c.space = space(128 * 224 * 224, 8, 1);
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    wd_bn_grid_say(&a, &c);
+    assert_true(!a.few && a.copies == 1);
+    c.space = space(63 * 111 * 113, 61, 1);
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    wd_bn_grid_say(&a, &c);
+    assert_true(!a.few && a.copies == 8 && a.column_shares == 1);
+    /* planes side by side */
+    c.space = space(256, 2048, 49);
+    assert_true(wd_bn_grid_cut(&c, 4, 1, h200));
+    wd_bn_grid_say(&a, &c);
+    assert_true(a.planes && !a.few && a.items == 8 && a.span == 49);
+    /* smaller than a unit, or one alone */
+    c.space = space(1000, 2048, 3);
+    assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
+    wd_bn_grid_say(&a, &c);
+    assert_true(!a.planes);
+    c.space = space(64, 256, 56 * 56);
+    assert_true(wd_bn_grid_cut(&c, 4, 1, h200));
+    wd_bn_grid_say(&a, &c);
+    assert_true(!a.planes && a.items == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

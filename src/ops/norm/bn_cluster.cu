@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batch normalization in one kernel and one reading, where the elements of a group of parameters fit
-// the shared memory of a cluster of blocks (bn_cluster_args.h): they are summed as they come in, training as
-// differences from an element of the parameter's, and written from shared memory. Sums are added in an order that
-// the cut fixes.
+// the shared memory of a cluster of blocks (bn_cluster_args.h): they are summed as they come in, the
+// squares around the mean are summed from shared memory, and written from there. Sums are added in
+// an order that the cut fixes.
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/shared.cuh"
 #include "ops/norm/bn_cluster_args.h"
 #include "ops/norm/bn_device.cuh"
-#include "ops/norm/norm_middle.cuh"
 
 namespace {
 
@@ -18,7 +17,8 @@ __device__ __forceinline__ unsigned char *memory(void)
     return bytes;
 }
 
-// What is behind a block's elements: sums of the block, which others of the cluster read, what follows from them for every column, and sums of warps.
+// What is behind a block's elements: sums of the block (two rounds, since others of the cluster read
+// them), what follows from them for every column, and sums of warps.
 struct workplace {
     double *own;
     float4 *numbers;
@@ -42,7 +42,7 @@ __device__ __forceinline__ workplace workplace_of(const bn_cluster_args &a)
     workplace w;
     w.own = reinterpret_cast<double *>(memory() +
                                        (size_t)ARRAYS * a.share * L * sizeof(T) / 16 * 16 + 16);
-    w.numbers = reinterpret_cast<float4 *>(w.own + 2 * a.columns);
+    w.numbers = reinterpret_cast<float4 *>(w.own + 4 * a.columns);
     w.of_warp = reinterpret_cast<float *>(w.numbers + a.columns);
     return w;
 }
@@ -91,35 +91,14 @@ __device__ __forceinline__ void load(wd_run<T, L> &r, const void *from, int64_t 
     for (int i = 0; i < L; ++i) r.put(i, first[i]);
 }
 
-// Whether results are stored as they are: y or dx is all there is.
-__device__ __forceinline__ bool is_plain(const bn_vector_args &a)
-{
-    return a.aligned && !a.z && !a.activates && !a.dz && a.alpha == 1.0f && a.beta == 0.0f;
-}
-
-template <class T, int L>
-__device__ __forceinline__ void put_plain(const bn_vector_args &a, const float (&v)[L], int64_t at)
-{
-    wd_run<T, L> u;
-    T *first = static_cast<T *>(a.y) + at;
-#pragma unroll
-    for (int i = 0; i < L; ++i) {
-        T one;
-        wd_narrow(one, v[i]);
-        u.put(i, one);
-    }
-    if (a.streaming) u.store_streaming(first);
-    else u.store(first);
-}
-
 // Sums of N numbers of every column over the cluster; the thread that owns a column gets its own.
 template <int N, int P>
 __device__ __forceinline__ void group_sums(const bn_cluster_args &a, const workplace &w,
-                                           bool columns, const float *mine, double *sum)
+                                           bool columns, int round, const float *mine, double *sum)
 {
     const uint32_t lane = threadIdx.x % 32, runs = columns ? a.by_row.divisor : 1;
     const uint32_t all = N * a.columns;
-    double *own = w.own;
+    double *own = w.own + round * 2 * a.columns;
 #pragma unroll
     for (int n = 0; n < N; ++n) {
 #pragma unroll
@@ -151,28 +130,6 @@ __device__ __forceinline__ void group_sums(const bn_cluster_args &a, const workp
     }
 }
 
-// Where three elements of the group's first column lie, from all over it; the other columns' are beside them.
-template <int L, bool COLUMNS>
-__device__ __forceinline__ void near_at(const bn_cluster_args &a, const place &p, int64_t (&at)[3])
-{
-    const uint32_t rows = wd_fastdiv_quotient(a.units, a.by_row);
-#pragma unroll
-    for (uint32_t k = 0; k < 3; ++k) {
-        const uint32_t unit = a.units / 8 * (1 + 3 * k);
-        const uint32_t row = COLUMNS ? rows / 8 * (1 + 3 * k) : wd_fastdiv_quotient(unit, a.by_row);
-        at[k] =
-            p.base + row * a.pitch + (COLUMNS ? 0 : (int64_t)(unit - row * a.by_row.divisor) * L);
-    }
-}
-
-// What differences are from: of three elements the middle one, all threads the same.
-template <class T>
-__device__ __forceinline__ float pivot_of(const T *x, const int64_t (&at)[3], uint32_t column)
-{
-    return wd_middle_of(wd_widen(x[at[0] + column]), wd_widen(x[at[1] + column]),
-                        wd_widen(x[at[2] + column]));
-}
-
 template <class T, int L, bool COLUMNS>
 __device__ __forceinline__ void forward(const bn_cluster_args &a)
 {
@@ -180,28 +137,25 @@ __device__ __forceinline__ void forward(const bn_cluster_args &a)
     constexpr int BATCH = L * sizeof(T) >= 32 ? 2 : L > 1 ? 4 : 8;
     const place p = place_of<L, COLUMNS>(a);
     const workplace w = workplace_of<T, L, 1>(a);
-    const double terms = (double)a.bn.terms, inv_terms = 1.0 / terms;
+    const double terms = (double)a.bn.terms;
     const T *x = static_cast<const T *>(a.bn.x);
     T *held = reinterpret_cast<T *>(memory());
     float part[2 * P], pivot[P], own_pivot = 0.0f, scale = 0.0f, bias = 0.0f;
     float old_mean = 0.0f, old_var = 0.0f;
     double sum[2];
-    int64_t near[3];
-    near_at<L, COLUMNS>(a, p, near);
 #pragma unroll
     for (int i = 0; i < 2 * P; ++i) part[i] = 0.0f;
     wd_wait_for_previous();
     if (p.owns) {
-        own_pivot = pivot_of(x, near, threadIdx.x);
+        own_pivot = wd_widen(x[COLUMNS ? p.owned : p.base]);
         scale = param(a.bn.scale, p.owned);
         bias = param(a.bn.bias, p.owned);
         old_mean = old_param(a.bn.running_mean, p.owned, 1.0 - a.bn.factor);
         old_var = old_param(a.bn.running_var, p.owned, 1.0 - a.bn.factor);
     }
     if (p.active) {
-        const uint32_t column = COLUMNS ? threadIdx.x % a.by_row.divisor * L : 0;
 #pragma unroll
-        for (int i = 0; i < P; ++i) pivot[i] = pivot_of(x, near, column + i);
+        for (int i = 0; i < P; ++i) pivot[i] = wd_widen(x[(COLUMNS ? p.column : p.base) + i]);
     }
     for (uint32_t u = threadIdx.x; u < p.units; u += BATCH * blockDim.x) {
         wd_run<T, L> r[BATCH];
@@ -214,26 +168,41 @@ __device__ __forceinline__ void forward(const bn_cluster_args &a)
             if (u + b * blockDim.x >= p.units) break;
             r[b].store(held + (u + b * blockDim.x) * L);
 #pragma unroll
-            for (int i = 0; i < L; ++i) {
-                const float d = wd_widen(r[b].get(i)) - pivot[i % P];
-                part[i % P] += d;
-                part[P + i % P] += d * d;
-            }
+            for (int i = 0; i < L; ++i) part[i % P] += wd_widen(r[b].get(i)) - pivot[i % P];
         }
     }
-    group_sums<2, P>(a, w, COLUMNS, part, sum);
+    group_sums<1, P>(a, w, COLUMNS, 0, part, sum);
+    if (threadIdx.x < a.columns) w.numbers[threadIdx.x].x = (float)(own_pivot + sum[0] / terms);
+    __syncthreads();
+    float mean[P];
+#pragma unroll
+    for (int i = 0; i < P; ++i) {
+        mean[i] = w.numbers[COLUMNS ? threadIdx.x % a.by_row.divisor * L + i : 0].x;
+        part[i] = part[P + i] = 0.0f;
+    }
+    for (uint32_t u = threadIdx.x; u < p.units; u += blockDim.x) {
+        wd_run<T, L> r;
+        r.load(held + u * L);
+#pragma unroll
+        for (int i = 0; i < L; ++i) {
+            const float d = wd_widen(r.get(i)) - mean[i % P];
+            part[i % P] += d;
+            part[P + i % P] += d * d;
+        }
+    }
+    group_sums<2, P>(a, w, COLUMNS, 1, part, sum);
     wd_cluster_arrive(); // all have read what others have
     if (threadIdx.x < a.columns) {
-        const double rest = sum[0] * inv_terms, exact = own_pivot + rest;
+        const float rounded = w.numbers[threadIdx.x].x;
+        const double rest = sum[0] / terms;
         double squares = sum[1] - sum[0] * rest;
         if (squares < 0.0) squares = 0.0;
-        const double inv_std = rsqrt(squares * inv_terms + a.bn.epsilon);
-        const float rounded = (float)exact, factor = scale * (float)inv_std;
-        // with what rounding cut off the mean
-        w.numbers[threadIdx.x] =
-            make_float4(rounded, factor, bias - factor * (float)(exact - rounded), 0.0f);
+        const double inv_std = 1.0 / sqrt(squares / terms + a.bn.epsilon);
+        const float factor = scale * (float)inv_std;
+        w.numbers[threadIdx.x] = make_float4(rounded, factor, bias - factor * (float)rest, 0.0f);
         if (p.writes) {
             const double unbiased = squares / (terms > 1.0 ? terms - 1.0 : terms);
+            const double exact = rounded + rest;
             const double factor_new = a.bn.factor, factor_old = 1.0 - factor_new;
             set_param(a.bn.mean, p.owned, 0.0f, exact, 1.0, 0.0);
             set_param(a.bn.var, p.owned, 0.0f, inv_std, 1.0, 0.0);
@@ -247,22 +216,15 @@ __device__ __forceinline__ void forward(const bn_cluster_args &a)
     for (int i = 0; i < P; ++i) {
         n[i] = w.numbers[COLUMNS ? threadIdx.x % a.by_row.divisor * L + i : 0];
     }
-    const auto each_unit = [&](auto finish) {
-        for (uint32_t u = threadIdx.x; u < p.units; u += blockDim.x) {
-            wd_run<T, L> r;
-            float v[L];
-            r.load(held + u * L);
+    for (uint32_t u = threadIdx.x; u < p.units; u += blockDim.x) {
+        wd_run<T, L> r;
+        float v[L];
+        r.load(held + u * L);
 #pragma unroll
-            for (int i = 0; i < L; ++i) {
-                v[i] = n[i % P].y * (wd_widen(r.get(i)) - n[i % P].x) + n[i % P].z;
-            }
-            finish(v, unit_at<L>(a, p, u));
+        for (int i = 0; i < L; ++i) {
+            v[i] = n[i % P].y * (wd_widen(r.get(i)) - n[i % P].x) + n[i % P].z;
         }
-    };
-    if (is_plain(a.bn)) {
-        each_unit([&](float(&v)[L], int64_t at) { put_plain<T, L>(a.bn, v, at); });
-    } else {
-        each_unit([&](float(&v)[L], int64_t at) { finish_forward<T, L>(a.bn, v, at); });
+        finish_forward<T, L>(a.bn, v, unit_at<L>(a, p, u));
     }
     wd_cluster_wait();
 }
@@ -315,7 +277,7 @@ __device__ __forceinline__ void backward(const bn_cluster_args &a)
             rdy[b].store(held_g + to);
         }
     }
-    group_sums<2, P>(a, w, COLUMNS, part, sum);
+    group_sums<2, P>(a, w, COLUMNS, 0, part, sum);
     wd_cluster_arrive();
     if (threadIdx.x < a.columns) {
         const double scaled = (double)scale * inv_std;
@@ -335,28 +297,18 @@ __device__ __forceinline__ void backward(const bn_cluster_args &a)
     for (int i = 0; i < P; ++i) {
         n[i] = w.numbers[COLUMNS ? threadIdx.x % a.by_row.divisor * L + i : 0];
     }
-    const auto each_unit = [&](auto finish) {
-        for (uint32_t u = threadIdx.x; u < p.units; u += blockDim.x) {
-            wd_run<T, L> rx, rg;
-            float g[L], dx[L];
-            rx.load(held + u * L);
-            rg.load(held_g + u * L);
+    for (uint32_t u = threadIdx.x; u < p.units; u += blockDim.x) {
+        wd_run<T, L> rx, rg;
+        float g[L], dx[L];
+        rx.load(held + u * L);
+        rg.load(held_g + u * L);
 #pragma unroll
-            for (int i = 0; i < L; ++i) {
-                const float4 m = n[i % P];
-                g[i] = wd_widen(rg.get(i));
-                dx[i] = m.y * g[i] + m.z + m.w * (wd_widen(rx.get(i)) - m.x);
-            }
-            finish(dx, g, unit_at<L>(a, p, u));
+        for (int i = 0; i < L; ++i) {
+            const float4 m = n[i % P];
+            g[i] = wd_widen(rg.get(i));
+            dx[i] = m.y * g[i] + m.z + m.w * (wd_widen(rx.get(i)) - m.x);
         }
-    };
-    if (is_plain(a.bn)) {
-        each_unit(
-            [&](float(&dx)[L], const float(&)[L], int64_t at) { put_plain<T, L>(a.bn, dx, at); });
-    } else {
-        each_unit([&](float(&dx)[L], const float(&g)[L], int64_t at) {
-            finish_backward<T, L>(a.bn, dx, g, at);
-        });
+        finish_backward<T, L>(a.bn, dx, g, unit_at<L>(a, p, u));
     }
     wd_cluster_wait();
 }

@@ -15,7 +15,7 @@ enum {
 };
 
 /* What a column's statistics take of a block's shared memory besides its elements. */
-#define BN_CLUSTER_EXTRA(columns, threads) ((columns) * (32 + (threads) / 32 * 8))
+#define BN_CLUSTER_EXTRA(columns, threads) ((columns) * (48 + (threads) / 32 * 8))
 
 struct bn_cluster_args {
     struct bn_vector_args bn;

@@ -35,9 +35,7 @@ template <class T, bool LED, bool ADDS, bool TURNS, bool PLAIN> struct forward_w
         });
     }
 
-    // All threads of a warp come here together; those that are not `there` write nothing. BEGINS: the unit may be the
-    // first of x.
-    template <bool BEGINS>
+    // All threads of a warp come here together; those that are not `there` write nothing.
     __device__ __forceinline__ void write(const bn_grid_args &a, const unit<T> &x, const unit<T> &z,
                                           uint32_t at, bool there) const
     {
@@ -48,7 +46,7 @@ template <class T, bool LED, bool ADDS, bool TURNS, bool PLAIN> struct forward_w
         if constexpr (PLAIN) {
             unit<T> u;
             wd_narrow_run(u, v);
-            put_unit<T, BEGINS>(a, a.bn.y, u, at, there);
+            put_unit<T, LED>(a, a.bn.y, u, at, there);
             return;
         }
         if (ADDS && a.bn.z) {
@@ -75,7 +73,7 @@ template <class T, bool LED, bool ADDS, bool TURNS, bool PLAIN> struct forward_w
             }
             if (a.bn.reserve) put_bits<T, LED>(a, bits, at, there);
         }
-        put_blended<T, BEGINS>(a, v, at, there);
+        put_blended<T, LED>(a, v, at, there);
     }
 };
 
@@ -121,15 +119,13 @@ __device__ void grid_forward(const bn_grid_args &a)
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
                    ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of differences from the pivot, and of their squares
-    // `full`: all threads that have units have all of the part. Part 0 may begin before x.
-    const auto send_part = [&](uint32_t place, uint32_t part, bool full, bool begins) {
+    // `full`: all threads that have units have all of the part
+    const auto send_part = [&](uint32_t place, uint32_t part, bool full) {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
-            unsigned char *row = row_of<1, EACH>(a, place, e, 0);
-            if (!(full ? p.active : r < p.rounds)) continue;
-            if (begins) send<T, LED>(a, row, x, at_round<JUMPS>(a, p, r));
-            else send<T, false>(a, row, x, at_round<JUMPS>(a, p, r));
+            if (full && !LED ? p.active : r < p.rounds)
+                send<T, LED>(a, row_of<1, EACH>(a, place, e, 0), x, at_round<JUMPS>(a, p, r));
         }
     };
     const auto send_z = [&](uint32_t place, uint32_t part) {
@@ -148,7 +144,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         for (int h = 0; h < HELD; ++h) get<T, LED>(a, held[h], x, at_held + h * p.step);
     }
     for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
-        if (part < min(ahead, parts)) send_part(part, part, false, true);
+        if (part < min(ahead, parts)) send_part(part, part, false);
         wd_copies_end();
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
@@ -208,7 +204,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         uint32_t part = 0;
         for (; part + ahead + 1 < parts; ++part) {
             receive_part();
-            send_part(next, part + ahead, true, false);
+            send_part(next, part + ahead, true);
             wd_copies_end();
             next = place_after(next, a.stays, a.parts);
 #pragma unroll
@@ -217,7 +213,7 @@ __device__ void grid_forward(const bn_grid_args &a)
 #pragma unroll 1
         for (; part + 1 < parts; ++part) {
             receive_part();
-            if (part + ahead < parts) send_part(next, part + ahead, false, false);
+            if (part + ahead < parts) send_part(next, part + ahead, false);
             wd_copies_end();
             next = place_after(next, a.stays, a.parts);
 #pragma unroll
@@ -247,7 +243,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         if (ADDS && a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
     }
-    const double2 all = exchange<T, BOARD, TURNS>(a, p, value);
+    const double2 all = exchange<T, LED, BOARD, TURNS>(a, p, value);
     double mean = 0, inv_std = 0, around = 0, cut_off = 0;
     if (mine) {
         const double rest = all.x * a.inv_terms;
@@ -272,7 +268,7 @@ __device__ void grid_forward(const bn_grid_args &a)
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together; `full` as above, of threads that have units
     uint32_t beside = 0;
-    const auto write_part = [&](uint32_t part, bool full, bool begins) {
+    const auto write_part = [&](uint32_t part, bool full) {
         unit<T> u[EACH], z[EACH];
         place = place_before(a, place, part);
         await_part(a);
@@ -281,41 +277,32 @@ __device__ void grid_forward(const bn_grid_args &a)
             receive<T>(u[e], row_of<1, EACH>(a, place, e, 0));
             if (ADDS && a.bn.z) receive<T>(z[e], row_of_z<EACH>(a, beside, e));
         }
-        // which is not the last one, but may be the first, where none stays
-        if (part >= a.parts) send_part(place, part - (a.parts - a.stays), true, true);
+        // which is not the last one
+        if (part >= a.parts) send_part(place, part - (a.parts - a.stays), true);
         if (ADDS && a.bn.z && part >= a.beside) send_z(beside, part - a.beside);
         wd_copies_end();
         if (ADDS) beside = place_after(beside, 0, a.beside);
 #pragma unroll
         for (int e = EACH - 1; e >= 0; --e) {
             const uint32_t r = part * EACH + e;
-            if (!full && r >= a.rounds) continue;
-            const uint32_t at = at_round<JUMPS>(a, p, r);
-            const bool there = (full ? p.active : r < p.rounds) && !p.copies;
-            if (begins) w.template write<LED>(a, u[e], z[e], at, there);
-            else w.template write<false>(a, u[e], z[e], at, there);
+            if (full || r < a.rounds) {
+                w.write(a, u[e], z[e], at_round<JUMPS>(a, p, r),
+                        full || (r < p.rounds && !p.copies));
+            }
         }
     };
     // nobody needs other lanes' bits
     if constexpr (!LED && (PLAIN || V == BN_RUN)) {
         if (p.active) {
-            write_part(parts - 1, false, false);
-            for (uint32_t part = parts - 1; part-- > 0;) write_part(part, true, false);
+            write_part(parts - 1, false);
+            for (uint32_t part = parts - 1; part-- > 0;) write_part(part, true);
         }
-    } else if constexpr (LED) {
-        uint32_t part = parts;
-#pragma unroll 1
-        do { // the last one, and what may begin before x
-            write_part(--part, false, true);
-            while (part > 1) write_part(--part, true, false);
-        } while (part > 0);
     } else {
-        for (uint32_t part = parts; part-- > 0;) write_part(part, false, false);
+        for (uint32_t part = parts; part-- > 0;) write_part(part, false);
     }
     if (holds) {
 #pragma unroll
-        for (int h = 0; h < HELD; ++h)
-            w.template write<LED>(a, held[h], held[h], at_held + h * p.step, true);
+        for (int h = 0; h < HELD; ++h) w.write(a, held[h], held[h], at_held + h * p.step, true);
     }
     if constexpr (SAMPLES) {
         if (mine && p.block == 0 && c % a.members == 0) {

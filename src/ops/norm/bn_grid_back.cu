@@ -21,9 +21,7 @@ template <class T, bool LED, bool TURNS, bool PLAIN> struct backward_writer {
         });
     }
 
-    // All threads of a warp come here together; those that are not `there` write nothing. BEGINS: the unit may be the
-    // first of x.
-    template <bool BEGINS>
+    // All threads of a warp come here together; those that are not `there` write nothing.
     __device__ __forceinline__ void write(const bn_grid_args &a, const unit<T> &x,
                                           const unit<T> &dy, uint32_t at, bool there) const
     {
@@ -36,11 +34,11 @@ template <class T, bool LED, bool TURNS, bool PLAIN> struct backward_writer {
         if constexpr (PLAIN) {
             unit<T> u;
             wd_narrow_run(u, dx);
-            put_unit<T, BEGINS>(a, a.bn.y, u, at, there);
+            put_unit<T, LED>(a, a.bn.y, u, at, there);
             return;
         }
-        put_blended<T, BEGINS>(a, dx, at, there);
-        if (a.bn.dz) put_unit<T, BEGINS>(a, a.bn.dz, dy, at, there);
+        put_blended<T, LED>(a, dx, at, there);
+        if (a.bn.dz) put_unit<T, LED>(a, a.bn.dz, dy, at, there);
     }
 };
 
@@ -64,13 +62,13 @@ __device__ void grid_backward(const bn_grid_args &a)
     A value[2 * V]; // sums of dy, and of dy times x - mean
     // a round is a part
     static_assert(BN_GRID_EACH(2) == 1, "");
-    // `full`: all threads that have units have the round. Round 0 may begin before x.
-    const auto send_round = [&](uint32_t to, uint32_t r, bool full, bool begins) {
-        if (!(full ? p.active : r < p.rounds)) return;
+    // `full`: all threads that have units have the round
+    const auto send_round = [&](uint32_t to, uint32_t r, bool full) {
+        if (full && !LED ? !p.active : r >= p.rounds) return;
         const uint32_t at = at_round<JUMPS>(a, p, r);
-        unsigned char *row = row_of<2, 1>(a, to, 0, 0), *row_dy = row + a.slots * BN_GRID_UNIT;
-        if (begins) send<T, LED>(a, row, x, at), send<T, LED>(a, row_dy, dy, at);
-        else send<T, false>(a, row, x, at), send<T, false>(a, row_dy, dy, at);
+        unsigned char *row = row_of<2, 1>(a, to, 0, 0);
+        send<T, LED>(a, row, x, at);
+        send<T, LED>(a, row + a.slots * BN_GRID_UNIT, dy, at);
         if (!PLAIN && a.bn.reserve) send_bits<T, LED>(a, row, at);
     };
     uint32_t place = 0; // of the round after the last one
@@ -84,7 +82,6 @@ __device__ void grid_backward(const bn_grid_args &a)
             mask_unit<T>(ug, receive_bits<T, LED>(a, row, at_round<JUMPS>(a, p, r)));
     };
     wd_wait_for_previous();
-    if constexpr (!SAMPLES) ask_for_means<A>(a, p);
     unit<T> held_x[HELD > 0 ? HELD : 1] = {}, held_dy[HELD > 0 ? HELD : 1] = {};
     if (holds) {
 #pragma unroll
@@ -94,7 +91,7 @@ __device__ void grid_backward(const bn_grid_args &a)
         }
     }
     for (uint32_t r = 0; r < BN_GRID_AHEAD; ++r) {
-        if (r < ahead) send_round(r, r, false, true);
+        if (r < ahead) send_round(r, r, false);
         wd_copies_end();
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
@@ -136,8 +133,8 @@ __device__ void grid_backward(const bn_grid_args &a)
             for (int h = 0; h < HELD; ++h) add(held_x[h], held_dy[h]);
         }
         const auto add_round = [&](uint32_t r, bool sends, bool full) {
-            receive_round(r, full);
-            if (sends || r + ahead < a.rounds) send_round(next, r + ahead, sends, false);
+            receive_round(r, full && !LED);
+            if (sends || r + ahead < a.rounds) send_round(next, r + ahead, sends);
             wd_copies_end();
             place = place_after(place, a.stays, a.parts);
             next = place_after(next, a.stays, a.parts);
@@ -164,7 +161,7 @@ __device__ void grid_backward(const bn_grid_args &a)
             }
         }
     }
-    const double2 all = exchange<T, BOARD, TURNS>(a, p, value);
+    const double2 all = exchange<T, LED, BOARD, TURNS>(a, p, value);
     double dscale = 0;
     double2 shared = make_double2(0.0, 0.0); // of all that share statistics, each times its scale
     if constexpr (SAMPLES) {
@@ -190,28 +187,26 @@ __device__ void grid_backward(const bn_grid_args &a)
     backward_writer<T, LED, TURNS, PLAIN> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together; `full` as above, of threads that have units
-    const auto write_round = [&](uint32_t r, bool full, bool begins) {
+    const auto write_round = [&](uint32_t r, bool full) {
         place = place_before(a, place, r);
         receive_round(r, full);
-        // which is not the last one, but may be the first, where none stays
-        if (r >= a.parts) send_round(place, r - (a.parts - a.stays), true, true);
+        // which is not the last one
+        if (r >= a.parts) send_round(place, r - (a.parts - a.stays), true);
         wd_copies_end();
-        const uint32_t at = at_round<JUMPS>(a, p, r);
-        if (begins) w.template write<LED>(a, ux, ug, at, full || r < p.rounds);
-        else w.template write<false>(a, ux, ug, at, full || r < p.rounds);
+        w.write(a, ux, ug, at_round<JUMPS>(a, p, r), full || r < p.rounds);
     };
-    if (p.active) {
-        uint32_t r = a.rounds;
-#pragma unroll 1
-        do { // the last one, and what may begin before x
-            write_round(--r, false, LED);
-            while (r > (LED ? 1 : 0)) write_round(--r, true, false);
-        } while (LED && r > 0);
+    if constexpr (!LED) {
+        if (p.active) {
+            write_round(a.rounds - 1, false);
+            for (uint32_t r = a.rounds - 1; r-- > 0;) write_round(r, true);
+        }
+    } else {
+        for (uint32_t r = a.rounds; r-- > 0;) write_round(r, false);
     }
     if (holds) {
 #pragma unroll
         for (int h = 0; h < HELD; ++h)
-            w.template write<LED>(a, held_x[h], held_dy[h], at_held + h * p.step, true);
+            w.write(a, held_x[h], held_dy[h], at_held + h * p.step, true);
     }
     if constexpr (SAMPLES) {
         if (mine && p.block == 0 && a.found) {
