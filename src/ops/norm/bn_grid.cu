@@ -20,8 +20,8 @@ __device__ __forceinline__ uint32_t sign_of(double v)
     return (uint32_t)__double2hiint(v) >> 31;
 }
 
-// PLAIN: neither z nor an activation, and y takes nothing of what it was.
-template <class T, bool LED, bool ADDS, bool TURNS, bool PLAIN> struct forward_writer {
+// PLAIN: neither z nor an activation, and y takes nothing of what it was. CYCLIC: columns as each_item() has them.
+template <class T, bool LED, bool ADDS, bool PLAIN, bool CYCLIC = false> struct forward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V];
@@ -29,7 +29,7 @@ template <class T, bool LED, bool ADDS, bool TURNS, bool PLAIN> struct forward_w
     __device__ __forceinline__ void begin(const bn_grid_args &a, const spot &p)
     {
         const column_numbers<A> *n = reinterpret_cast<const column_numbers<A> *>(memory());
-        each_item<T, TURNS>(a, p.run, [&](int i, uint32_t item) {
+        each_item<T, CYCLIC>(a, p.run, [&](int i, uint32_t item) {
             const column_numbers<A> one = n[item];
             mean[i] = one.mean, factor[i] = one.factor, base[i] = one.base;
         });
@@ -108,7 +108,7 @@ __device__ void grid_forward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, EACH = BN_GRID_EACH(1);
     constexpr bool JUMPS = !BOARD, ADDS = !BOARD; // what goes by the board has neither
-    constexpr bool TURNS = BOARD && !SAMPLES;
+    constexpr bool CYCLIC = BOARD && !SAMPLES;
     using A = acc<T>;
     constexpr int HELD = SAMPLES ? BN_GRID_HELD(1) : 0;
     spot p = spot_of<LED, SAMPLES>(a);
@@ -165,7 +165,7 @@ __device__ void grid_forward(const bn_grid_args &a)
                 old_var = old_param<A>(a.bn.running_var, c, kept_share);
             }
         }
-        if (!single_columns(a)) pivots_of_items<T, TURNS>(a, p, own_pivot, pivot);
+        if (!single_columns(a)) pivots_of_items<T, CYCLIC>(a, p, own_pivot, pivot);
         if (LED && p.active && p.rounds > 0 && p.base == 0) {
             // what is before x adds nothing; the thread itself has put the others of the unit there
             T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, 0, 0, 0)) + threadIdx.x * V;
@@ -243,7 +243,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         if (ADDS && a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
     }
-    const double2 all = exchange<T, LED, BOARD, TURNS>(a, p, value);
+    const double2 all = exchange<T, LED, BOARD, CYCLIC>(a, p, value);
     double mean = 0, inv_std = 0, around = 0, cut_off = 0;
     if (mine) {
         const double rest = all.x * a.inv_terms;
@@ -264,7 +264,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    forward_writer<T, LED, ADDS, TURNS, PLAIN> w;
+    forward_writer<T, LED, ADDS, PLAIN, CYCLIC> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together; `full` as above, of threads that have units
     uint32_t beside = 0;

@@ -6,8 +6,8 @@
 
 namespace {
 
-// PLAIN: no dz, and dx takes nothing of what it was.
-template <class T, bool LED, bool TURNS, bool PLAIN> struct backward_writer {
+// PLAIN: no dz, and dx takes nothing of what it was. CYCLIC: columns as each_item() has them.
+template <class T, bool LED, bool PLAIN, bool CYCLIC = false> struct backward_writer {
     static constexpr int V = UNIT<T>;
     using A = acc<T>;
     A mean[V], factor[V], base[V], slope[V];
@@ -15,7 +15,7 @@ template <class T, bool LED, bool TURNS, bool PLAIN> struct backward_writer {
     __device__ __forceinline__ void begin(const bn_grid_args &a, const spot &p)
     {
         const column_numbers<A> *n = reinterpret_cast<const column_numbers<A> *>(memory());
-        each_item<T, TURNS>(a, p.run, [&](int i, uint32_t item) {
+        each_item<T, CYCLIC>(a, p.run, [&](int i, uint32_t item) {
             const column_numbers<A> one = n[item];
             mean[i] = one.mean, factor[i] = one.factor, base[i] = one.base, slope[i] = one.slope;
         });
@@ -49,7 +49,7 @@ __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
     constexpr bool JUMPS = !BOARD; // what goes by the board does not
-    constexpr bool TURNS = BOARD && !SAMPLES;
+    constexpr bool CYCLIC = BOARD && !SAMPLES;
     using A = acc<T>;
     constexpr int HELD = SAMPLES ? BN_GRID_HELD(2) : 0;
     spot p = spot_of<LED, SAMPLES>(a);
@@ -101,7 +101,7 @@ __device__ void grid_backward(const bn_grid_args &a)
     {
         A mean[V];
         if (p.active) {
-            each_param<T, TURNS>(a, p, [&](int i, uint32_t column) {
+            each_param<T, CYCLIC>(a, p, [&](int i, uint32_t column) {
                 mean[i] = param<A>(a.bn.mean, statistic(column));
             });
         }
@@ -161,7 +161,7 @@ __device__ void grid_backward(const bn_grid_args &a)
             }
         }
     }
-    const double2 all = exchange<T, LED, BOARD, TURNS>(a, p, value);
+    const double2 all = exchange<T, LED, BOARD, CYCLIC>(a, p, value);
     double dscale = 0;
     double2 shared = make_double2(0.0, 0.0); // of all that share statistics, each times its scale
     if constexpr (SAMPLES) {
@@ -184,7 +184,7 @@ __device__ void grid_backward(const bn_grid_args &a)
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
-    backward_writer<T, LED, TURNS, PLAIN> w;
+    backward_writer<T, LED, PLAIN, CYCLIC> w;
     if (p.active) w.begin(a, p);
     // rounds of all threads, for those of a warp go together; `full` as above, of threads that have units
     const auto write_round = [&](uint32_t r, bool full) {

@@ -91,10 +91,11 @@ static void narrow(struct wd_bn_grid_cut *c, const struct wd_device *device)
  * 84.4 us by clusters of two blocks, 74.7 so. */
 static void halve(struct wd_bn_grid_cut *c, const struct wd_device *device)
 {
-    int64_t room = device->shared_per_processor / 2 - BLOCK_RESERVED - BN_GRID_AREA;
+    int64_t taken = BLOCK_RESERVED + BN_GRID_AREA + HALF / 2 * SUM_BYTES;
+    int64_t room = device->shared_per_processor / 2 - taken;
     int64_t bytes = c->rows * (c->width / c->unit) * c->arrays * BN_GRID_UNIT;
-    if (c->width < HALF || bytes <= room || bytes / 2 > room) return;
-    if (c->groups < 2 * device->multiprocessors) return;
+    if (c->width < HALF || c->groups < 2 * device->multiprocessors) return;
+    if (bytes <= room || bytes / 2 > room) return;
     c->items = c->width = c->width / 2;
     c->groups = wd_ceil_div(c->space.params, c->items) * c->samples;
 }

@@ -34,11 +34,11 @@ __device__ __forceinline__ uint32_t item_of_column(const bn_grid_args &a, uint32
     return param - wd_fastdiv_quotient(param, a.by_items) * a.items;
 }
 
-// f(i, item) of a run's columns. TURNS: of which each is a parameter's, so that several copies of all take turns.
-template <class T, bool TURNS, class F>
+// f(i, item) of a run's columns. CYCLIC: of which each is a parameter's, so that several copies of all take turns.
+template <class T, bool CYCLIC, class F>
 __device__ __forceinline__ void each_item(const bn_grid_args &a, uint32_t run, F f)
 {
-    if constexpr (TURNS) {
+    if constexpr (CYCLIC) {
         const bool single = single_columns(a);
         const uint32_t step = single ? a.runs : 1, end = single ? UNIT<T> * a.runs : a.items;
         uint32_t item = run;
@@ -69,10 +69,10 @@ __device__ __forceinline__ uint32_t param_of_column(const bn_grid_args &a, const
 }
 
 // Likewise f(i, parameter).
-template <class T, bool TURNS, class F>
+template <class T, bool CYCLIC, class F>
 __device__ __forceinline__ void each_param(const bn_grid_args &a, const spot &p, F f)
 {
-    if (TURNS && !single_columns(a)) {
+    if (CYCLIC && !single_columns(a)) {
         each_item<T, true>(a, p.run, [&](int i, uint32_t item) { f(i, p.range * a.items + item); });
     } else {
 #pragma unroll
@@ -140,7 +140,7 @@ __device__ __forceinline__ void pivots_of_columns(const bn_grid_args &a, const s
 
 // Those of columns of which a parameter has several; `own` is that of item threadIdx.x. All threads come here
 // together.
-template <class T, bool TURNS>
+template <class T, bool CYCLIC>
 __device__ __forceinline__ void pivots_of_items(const bn_grid_args &a, const spot &p, acc<T> own,
                                                 acc<T> (&pivot)[UNIT<T>])
 {
@@ -148,7 +148,7 @@ __device__ __forceinline__ void pivots_of_items(const bn_grid_args &a, const spo
     acc<T> *of_item = reinterpret_cast<acc<T> *>(memory() + a.shown);
     if (threadIdx.x < a.items) of_item[threadIdx.x] = own;
     __syncthreads();
-    each_item<T, TURNS>(a, p.run, [&](int i, uint32_t item) { pivot[i] = of_item[item]; });
+    each_item<T, CYCLIC>(a, p.run, [&](int i, uint32_t item) { pivot[i] = of_item[item]; });
 }
 
 } // namespace

@@ -202,8 +202,8 @@ __device__ __forceinline__ double2 sums_of_planes(const bn_grid_args &a, const s
 }
 
 // The block's sums: thread `item` of the first a.items has those of its item. value: two a column.
-// TURNS: columns as each_item() has them. PLANES: items may be as sums_of_planes() has them.
-template <class T, bool TURNS, bool PLANES>
+// CYCLIC: columns as each_item() has them. PLANES: items may be as sums_of_planes() has them.
+template <class T, bool CYCLIC, bool PLANES>
 __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const spot &p,
                                                  acc<T> (&value)[2 * UNIT<T>])
 {
@@ -220,7 +220,7 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
         }
         return sum_of_block(make_double2(value[0], value[1]));
     }
-    if (TURNS && a.few) return sums_of_few<T>(a, p, value);
+    if (CYCLIC && a.few) return sums_of_few<T>(a, p, value);
     if (PLANES && a.planes) return sums_of_planes<T>(a, p, value);
     const uint32_t columns = a.runs * V;
     uint32_t row = p.lane, rows = a.lanes;
@@ -338,16 +338,16 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
     return tree(all, item, share, a.items, shares);
 }
 
-template <class T, bool LED, bool BOARD, bool TURNS>
+template <class T, bool LED, bool BOARD, bool CYCLIC>
 __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p,
                                             acc<T> (&value)[2 * UNIT<T>])
 {
     if constexpr (BOARD) {
         const uint4 asked = wd_board_ask(a.board);
-        return sums_by_board(a, p, sums_of_block<T, TURNS, false>(a, p, value), asked);
+        return sums_by_board(a, p, sums_of_block<T, CYCLIC, false>(a, p, value), asked);
     } else {
         constexpr bool PLANES = !LED && sizeof(T) < 8; // no small ones are off the boundaries
-        const double2 all = sums_of_block<T, TURNS, PLANES>(a, p, value);
+        const double2 all = sums_of_block<T, CYCLIC, PLANES>(a, p, value);
         return a.blocks == 1 ? all : sums_of_group(a, p, all);
     }
 }
