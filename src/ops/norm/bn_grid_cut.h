@@ -67,6 +67,9 @@ void wd_bn_grid_prepare(const struct wd_problem *problem, void *work);
 int64_t wd_bn_grid_sums_bytes(const struct wd_bn_grid_cut *c);
 double *wd_bn_grid_sums(void *workspace);
 
+/* Bytes of a round: of all that is kept. */
+int64_t wd_bn_grid_round_bytes(const struct wd_bn_grid_cut *c);
+
 /* From the cut, a->bn and a->copying what else the arguments say, but for sums and counters. */
 void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c);
 
