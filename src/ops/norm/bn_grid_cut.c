@@ -365,13 +365,6 @@ static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, const struct 
     return true;
 }
 
-/* Whether what is written would take the place of what is read again, which the cache just has. */
-static bool evicts(const struct wd_bn_grid_cut *c, const struct wd_device *device)
-{
-    int64_t bytes = c->space.total / c->unit * BN_GRID_UNIT;
-    return c->kept < c->rounds && bytes * (c->arrays + 1) > device->l2_bytes;
-}
-
 void wd_bn_grid_prepare(const struct wd_problem *problem, void *prepared)
 {
     struct wd_bn_grid_work *w = prepared;
@@ -382,7 +375,6 @@ void wd_bn_grid_prepare(const struct wd_problem *problem, void *prepared)
         return;
     }
     w->args.bn = wd_bn_gpu_args(problem, &w->cut.space);
-    w->args.bn.streaming |= evicts(&w->cut, problem->device);
     wd_bn_grid_say(&w->args, &w->cut);
 }
 
