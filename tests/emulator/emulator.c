@@ -124,6 +124,16 @@ uint64_t emulator_posted(const uint64_t *from)
     }
 }
 
+uint64_t emulator_posted_in_turn(const uint64_t *from, uint32_t bit)
+{
+    const volatile uint32_t *upper = (const volatile uint32_t *)from + 1;
+    for (;;) {
+        const uint64_t word = __atomic_load_n(from, __ATOMIC_RELAXED);
+        if ((word >> 32 & 1) == bit) return word;
+        emulator_wait_while(upper, (uint32_t)(word >> 32));
+    }
+}
+
 uint32_t emulator_post_await(const uint64_t *from, uint32_t tag)
 {
     const volatile uint32_t *upper = (const volatile uint32_t *)from + 1;

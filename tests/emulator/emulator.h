@@ -52,6 +52,7 @@ uint32_t emulator_come(uint32_t *counter, uint32_t mine);
 void emulator_await(uint32_t *counter, uint32_t before);
 void emulator_post(uint64_t *to, uint32_t value, uint32_t tag);
 uint64_t emulator_posted(const uint64_t *from);
+uint64_t emulator_posted_in_turn(const uint64_t *from, uint32_t bit);
 uint32_t emulator_post_await(const uint64_t *from, uint32_t tag);
 /* Shows a value of up to 8 bytes to the warp; then every lane may look at the others'. */
 void emulator_warp_show(const void *value, size_t size);

@@ -104,7 +104,9 @@ int main(int argc, char **argv)
                               eights = {1, 72, 9, 242, {500, 500}},
                               twelves = {3, 72, 6, 140, {288, 289}},
                               many = {20, 32, 16, 82, {168, 168}},
-                              half = {2, 32, 1, 129, {346, 347}};
+                              half = {2, 32, 1, 129, {346, 347}},
+                              turns = {140, 32, 16, 24, {60, 60}},
+                              rings = {12, 32, 8, 120, {300, 300}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
@@ -115,7 +117,8 @@ int main(int argc, char **argv)
     run("eights", &eights, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
     run("twelves", &twelves, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
     run("many", &many, NORMS_TRAINING, CUDNN_DATA_HALF,
-        ON_DEVICE); /* of several launches, the last with fewer */
+        ON_DEVICE); /* the last launch, backward turn, has fewer */
+    run("rings", &rings, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, IN_PLACE);
     run("half", &half, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE); /* of what the chip holds */
     run("in_place", &one, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
     run("off", &one, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, OFF);
@@ -127,6 +130,10 @@ int main(int argc, char **argv)
     run("twelves", &twelves, NORMS_BACKWARD, CUDNN_DATA_HALF, 0);
     run("no_params", &teams, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, NO_PARAMS);
     run("many", &many, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    /* of several turns, of samples that are kept, and of such as are read again */
+    run("turns", &turns, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);
+    run("turns_f16", &turns, NORMS_BACKWARD, CUDNN_DATA_HALF, 0);
+    run("rings", &rings, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE);
     run("in_place", &fours, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
     run("off", &fours, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, OFF);
     return harness_finish();

@@ -95,6 +95,57 @@ static __device__ __forceinline__ void wd_board_see(const uint64_t *from, uint32
     }
 }
 
+// Of kernels that show pairs in turns: words are two sets, which turns have one after the other, since whoever shows
+// the next turn's has seen all of this one's. The lowest bit of a word's second number, which the number loses, says
+// whether it is that of the set's turn: 1, then 0, and so on.
+static __device__ __forceinline__ uint32_t wd_board_bit(uint32_t turn)
+{
+    return ~turn >> 1 & 1;
+}
+
+static __device__ __forceinline__ void wd_board_show_in_turn(uint64_t *to, float first,
+                                                             float second, uint32_t bit)
+{
+    const uint32_t upper = (~__float_as_uint(second) & ~1u) | bit;
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to),
+                 "l"((uint64_t)upper << 32 | __float_as_uint(first))
+                 : "memory");
+}
+
+// As wd_board_see.
+template <int N>
+static __device__ __forceinline__ void wd_board_see_in_turn(const uint64_t *from, uint32_t step,
+                                                            uint32_t count, uint32_t bit,
+                                                            float2 (&to)[N])
+{
+    uint64_t word[N];
+    uint32_t late;
+    const auto is_there = [&](uint64_t one) { return ((uint32_t)(one >> 32) & 1) == bit; };
+#pragma unroll
+    for (int k = 0; k < N; ++k) word[k] = (uint64_t)(bit ^ 1) << 32;
+    do {
+        late = 0;
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            if (k < count && !is_there(word[k])) word[k] = wd_board_word(from + k * step);
+        }
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            if (k < count && !is_there(word[k])) late = k + 1;
+        }
+        if (late > 0) {
+            while (!is_there(wd_board_word(from + (late - 1) * step))) {
+            }
+        }
+    } while (late > 0);
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        to[k] = k < count ? make_float2(__uint_as_float((uint32_t)word[k]),
+                                        __uint_as_float(~(uint32_t)(word[k] >> 32) & ~1u))
+                          : make_float2(0, 0);
+    }
+}
+
 // By all threads of all blocks, once: index of `threads`. Of one dimension.
 static __device__ __forceinline__ void wd_board_clear(const wd_board &b)
 {

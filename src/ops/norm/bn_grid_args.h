@@ -78,6 +78,9 @@ struct bn_grid_args {
     struct wd_fastdiv by_items;
     struct wd_fastdiv by_columns;
     struct wd_fastdiv by_span;
+    uint32_t samples;    /* kernels of samples in turns: all of them, ... */
+    uint32_t at_once;    /* ... those of a turn, ... */
+    uint32_t share_bits; /* ... and neighbouring lanes that join an item, as bits of a lane */
 };
 
 #endif

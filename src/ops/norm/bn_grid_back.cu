@@ -236,6 +236,8 @@ __device__ void grid_backward(const bn_grid_args &a)
 
 } // namespace
 
+#include "ops/norm/bn_grid_turns_backward.cuh"
+
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/norm/bn_grid_back_kernels.def"
 #include "ops/kernels_device.inc"

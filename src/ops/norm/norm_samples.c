@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Instance and group norm of much data, channels last: each sample is a batch norm of its own, in which the channels of
- * a group share statistics. One launch of bn_grid's kernels has as many samples as share out the processors well, and
+ * a group share statistics. One launch of bn_grid's kernels, or backward a turn of one, has as many samples as share out the processors well, and
  * keeps as much of them as shared memory and registers hold; the rest is read twice. The saved mean of a group with an infinity
  * may be that infinity, as of batch norm, where other engines say NaN. */
 #include <math.h>
 #include <string.h>
 
+#include "base/board.h"
 #include "base/sizes.h"
 #include "ops/norm/bn_grid_cut.h"
 #include "ops/norm/norm_groups.h"
@@ -18,6 +19,7 @@ enum {
     COLUMNS_MOST = 320,  /* of a team of blocks: each processor's have room on the board */
     COLUMNS_LEAST = 128, /* of a team, where there are as many */
     LAUNCHES_MOST = 32,
+    SHARE_BITS = 3,   /* eight lanes that join a column, at most */
     LAUNCH_MB = 28,   /* what could move while a launch begins */
     WORD_BYTES = 500, /* likewise while each block reads a word of the board: 132 x 256 take 4 us */
 };
@@ -28,7 +30,7 @@ struct work {
     struct wd_bn_grid_cut cut;
 };
 
-/* What moves, in bytes at the rate of all processors with all threads, if a launch has so many samples and a team of
+/* What moves, in bytes at the rate of all processors with all threads, if a launch or turn has so many samples and a team of
  * blocks so many columns; 0: a team would be one block. What registers hold is left out: as much whatever the
  * shares are, and the choice was measured without it. */
 static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t columns,
@@ -185,6 +187,8 @@ static struct bn_grid_args args_of(const struct wd_call *call, const struct work
     bn->params = (uint32_t)s->params;
     bn->by_params = wd_fastdiv_of(bn->params);
     a.members = (uint32_t)w->shape.each;
+    while (a.share_bits < SHARE_BITS && (2 << a.share_bits) * w->cut.items <= w->cut.threads)
+        ++a.share_bits;
     wd_bn_grid_say(&a, &w->cut);
     return a;
 }
@@ -204,13 +208,21 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_norm_places p = wd_norm_places(call->problem.node->op);
     bool backward = is_backward(&call->problem);
     int64_t bytes = w->cut.space.total * s->size;
+    /* backward all in one launch, in turns, where the board has room for two sets of sums; forward that gains nothing */
+    int64_t words = 2 * w->cut.groups * w->cut.blocks * w->cut.items;
+    int64_t turns =
+        backward && words <= WD_BOARD_WORDS ? wd_ceil_div(s->samples, w->cut.samples) : 1;
     if (!wd_norm_aligned(a.bn.x) || !wd_norm_aligned(a.bn.y) ||
         (backward && !wd_norm_aligned(a.bn.dy))) {
         return wd_norm_groups_any(&call->problem)->emit(call, queue);
     }
-    for (int64_t n = 0; n < s->samples; n += w->cut.samples) {
+    for (int64_t n = 0; n < s->samples; n += turns * w->cut.samples) {
         struct wd_bn_grid_cut c = w->cut;
         struct bn_grid_args one = a;
+        one.samples = (uint32_t)wd_least(turns * c.samples, s->samples - n);
+        one.at_once = (uint32_t)c.samples;
+        /* of what a turn asks for ahead, later parts are fewer than waits count with */
+        if (one.samples > one.at_once && one.parts < BN_GRID_AHEAD) one.shallow = 1;
         one.bn.x = (const char *)a.bn.x + n * bytes;
         one.bn.y = (char *)a.bn.y + n * bytes;
         one.bn.mean.data = behind(a.bn.mean.data, n * s->groups * (int64_t)sizeof(float));

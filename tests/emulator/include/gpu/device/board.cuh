@@ -46,6 +46,28 @@ static inline void wd_board_see(const uint64_t *from, uint32_t step, uint32_t co
     }
 }
 
+static inline uint32_t wd_board_bit(uint32_t turn)
+{
+    return ~turn >> 1 & 1;
+}
+
+static inline void wd_board_show_in_turn(uint64_t *to, float first, float second, uint32_t bit)
+{
+    emulator_post(to, __float_as_uint(first), (~__float_as_uint(second) & ~1u) | bit);
+}
+
+template <int N>
+static inline void wd_board_see_in_turn(const uint64_t *from, uint32_t step, uint32_t count,
+                                        uint32_t bit, float2 (&to)[N])
+{
+    for (uint32_t k = 0; k < N; ++k) {
+        const uint64_t word =
+            k < count ? emulator_posted_in_turn(from + k * step, bit) : ~(uint64_t)0 << 32;
+        to[k] = make_float2(__uint_as_float((uint32_t)word),
+                            __uint_as_float(~(uint32_t)(word >> 32) & ~1u));
+    }
+}
+
 static inline void wd_board_clear(const wd_board &b)
 {
     const uint32_t threads = gridDim.x * blockDim.x;
