@@ -48,35 +48,43 @@ static __device__ __forceinline__ void wd_draw(const wd_drawing &d, uint32_t blo
     }
 }
 
-// What the first two rounds' products come to for all blocks, for kernels that draw in loops.
+// What the first two rounds' products and keys come to for all blocks, for kernels that draw in loops.
 struct wd_prepared : wd_drawing {
-    uint32_t low1; // of the offset's
-    uint32_t low0; // of the second round, of what the offset's comes to
-    uint32_t high0;
+    uint32_t first; // of the second number after the first round
+    uint32_t even;  // of the two after the second
+    uint32_t odd;
+    uint32_t last; // of the second after the third
 };
 
 static __device__ __forceinline__ void wd_prepare(wd_prepared &d)
 {
-    uint32_t high1;
-    wd_product((uint32_t)d.offset, WD_PHILOX_FACTOR1, d.low1, high1);
-    wd_product(high1 ^ d.key[0], WD_PHILOX_FACTOR0, d.low0, d.high0);
-    wd_forget<0>(d.low1);
-    wd_forget<1>(d.low0);
-    wd_forget<2>(d.high0);
+    uint32_t low, high;
+    d.first = (uint32_t)(d.offset >> 32) ^ d.key[1];
+    wd_product((uint32_t)d.offset, WD_PHILOX_FACTOR1, low, high);
+    d.even = low ^ d.key[2];
+    wd_product(high ^ d.key[0], WD_PHILOX_FACTOR0, low, high);
+    d.odd = high ^ d.key[3];
+    d.last = low ^ d.key[5];
+    wd_forget<0>(d.first);
+    wd_forget<1>(d.even);
+    wd_forget<2>(d.odd);
+    wd_forget<3>(d.last);
 }
 
 static __device__ __forceinline__ void wd_draw(const wd_prepared &d, uint32_t block,
                                                uint32_t *number)
 {
-    uint32_t low0, high0, low1, high1;
+    uint32_t low0, high0, low1, high1, low2, high2;
     wd_product(block, WD_PHILOX_FACTOR0, low0, high0);
-    wd_product(high0 ^ (uint32_t)(d.offset >> 32) ^ d.key[1], WD_PHILOX_FACTOR1, low1, high1);
-    number[0] = high1 ^ d.low1 ^ d.key[2];
-    number[1] = low1;
-    number[2] = d.high0 ^ low0 ^ d.key[3];
-    number[3] = d.low0;
+    wd_product(high0 ^ d.first, WD_PHILOX_FACTOR1, low1, high1);
+    wd_product(high1 ^ d.even, WD_PHILOX_FACTOR0, low2, high2);
+    wd_product(low0 ^ d.odd, WD_PHILOX_FACTOR1, low0, high0);
+    number[0] = high0 ^ low1 ^ d.key[4];
+    number[1] = low0;
+    number[2] = high2 ^ d.last;
+    number[3] = low2;
 #pragma unroll
-    for (int round = 2; round < WD_PHILOX_ROUNDS; ++round) {
+    for (int round = 3; round < WD_PHILOX_ROUNDS; ++round) {
         wd_draw_round(number, d.key + 2 * round);
     }
 }

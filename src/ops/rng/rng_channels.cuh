@@ -4,6 +4,7 @@
 #ifndef WD_OPS_RNG_RNG_CHANNELS_CUH
 #define WD_OPS_RNG_RNG_CHANNELS_CUH
 
+#include "gpu/device/barrier.cuh"
 #include "gpu/device/grid.cuh"
 #include "gpu/device/shared.cuh"
 #include "ops/rng/rng_normal.cuh"
@@ -24,6 +25,19 @@ __device__ __forceinline__ void store_two(P *to, const uint32_t *one, const uint
             __byte_perm(one[i / 2], other[i / 2], i & 1 ? 0x7632 : 0x5410);
     } else {
         *reinterpret_cast<uint2 *>(to) = make_uint2(one[i], other[i]);
+    }
+}
+
+// All of two blocks of bits.
+template <class M, class D, int WORDS>
+__device__ __forceinline__ void make_two(const rng_vector_args &a, const D &d,
+                                         const uint32_t *block, uint32_t (*word)[WORDS])
+{
+    if constexpr (std::is_base_of<halves_of_normals, M>::value) {
+        M::template some<2>(a, d, block, word);
+    } else {
+        M::all(a, d, block[0], word[0]);
+        M::all(a, d, block[1], word[1]);
     }
 }
 
@@ -51,12 +65,12 @@ __device__ __forceinline__ void pairs_of(const rng_vector_args &a, const D &d)
     for (; row < a.all_rows; row += step, at += ahead) {
         const uint32_t block = bits + row + wd_fastdiv_quotient(row, a.by_spans) * further;
         char *to = reinterpret_cast<char *>(static_cast<P *>(a.y) + at);
-        uint32_t one[COUNT * (int)sizeof(P) / 4], other[COUNT * (int)sizeof(P) / 4];
-        M::all(a, d, block, one);
-        M::all(a, d, block + a.row_blocks, other);
+        const uint32_t two[2] = {block, block + a.row_blocks};
+        uint32_t word[2][COUNT * (int)sizeof(P) / 4];
+        make_two<M>(a, d, two, word);
 #pragma unroll
         for (uint32_t i = 0; i < (uint32_t)COUNT; ++i) {
-            store_two(reinterpret_cast<P *>(to + (uint64_t)stride * i), one, other, (int)i);
+            store_two(reinterpret_cast<P *>(to + (uint64_t)stride * i), word[0], word[1], (int)i);
         }
     }
 }
@@ -68,18 +82,49 @@ template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &
 
 __device__ __forceinline__ void pairs_of_normals(const rng_vector_args &a)
 {
-    const wd_prepared d = begin<wd_prepared>(a);
+    auto d = begin<with_radii<wd_prepared>>(a);
     if (a.near) {
         bring_radii();
+        d.radii = radii_table<true>();
         pairs_of<normal_halves<true>>(a, d);
     } else {
+        d.radii = radii_table<false>();
         pairs_of<normal_halves<false>>(a, d);
     }
 }
 
+// What the threads of a group have written to shared memory is seen by all of them: a warp's, or two warps'.
+__device__ __forceinline__ void group_meets(const rng_vector_args &a, uint32_t group)
+{
+    if (a.group == 32) __syncwarp();
+    else wd_barrier(1 + group, a.group);
+}
+
+// 16 bytes of every STEPth pixel, from `first` on.
+template <uint32_t STEP, class P>
+__device__ __forceinline__ void store_turned(const rng_vector_args &a, const P *from, P *to,
+                                             uint32_t first)
+{
+#pragma unroll 4
+    for (uint32_t p = first; p < a.plane; p += STEP) {
+        uint32_t word[4];
+#pragma unroll
+        for (uint32_t w = 0; w < 4; ++w) {
+            if constexpr (sizeof(P) == 4) {
+                word[w] = from[w * a.plane];
+            } else {
+                word[w] = __byte_perm(from[2 * w * a.plane], from[(2 * w + 1) * a.plane], 0x5410);
+            }
+        }
+        *reinterpret_cast<uint4 *>(to) = make_uint4(word[0], word[1], word[2], word[3]);
+        from += STEP;
+        to += STEP * a.channels;
+    }
+}
+
 // Tiles of whole planes of some channels, which are whole blocks of bits: a tile is made in the order of the index, and
-// turned where it is stored, 16 bytes of a pixel at a time. A thread has the same channels of the same pixels in all
-// tiles of its block, so that it knows where they are before the first one.
+// turned where it is stored, 16 bytes of a pixel at a time. A group of threads has a tile of its own, so that none waits
+// for others than its own warp, or two.
 template <class M, class D>
 __device__ __forceinline__ void turned_tiles(const rng_vector_args &a, const D &d,
                                              unsigned char *shared)
@@ -87,69 +132,60 @@ __device__ __forceinline__ void turned_tiles(const rng_vector_args &a, const D &
     typedef piece<sizeof(typename M::stored)> P;
     constexpr uint32_t BYTES = sizeof(P), COUNT = M::IN_BLOCK, WORDS = COUNT * BYTES / 4;
     constexpr uint32_t UNIT = RNG_BYTES / BYTES, UNITS = RNG_ROW / RNG_BYTES;
-    uint32_t step = blockDim.x / UNITS; // pixels
-    const uint32_t c = threadIdx.x % UNITS * UNIT, first = threadIdx.x / UNITS;
-    // what nvcc would make anew for each tile and pixel
-    uint32_t plane = a.plane, own = c * plane + first, other = 0;
-    uint32_t before = first * a.channels + c, further = step * a.channels; // the tensor is small
-    wd_forget<0>(plane);
-    wd_forget<1>(own);
-    wd_forget<2>(before);
-    wd_forget<3>(further);
-    wd_forget<4>(step);
-    // Blocks that stay draw their tiles: they are not equally fast.
-    __shared__ uint32_t following[2];
-    uint32_t number = blockIdx.x, parity = 0;
+    const uint32_t lane = threadIdx.x & (a.group - 1), group = threadIdx.x / a.group;
+    const uint32_t groups = blockDim.x / a.group;
+    const uint32_t c = lane % UNITS * UNIT, first = lane / UNITS;
+    unsigned char *own = wd_opaque_shared(shared + group * a.tile_bytes);
+    uint4 *made = reinterpret_cast<uint4 *>(own) + lane * (WORDS / 4);
+    const P *turned = reinterpret_cast<const P *>(own) + (c * a.plane + first);
+    // Where blocks stay their groups draw tiles: they are not equally fast.
+    __shared__ uint32_t following[RNG_GROUPS];
+    uint32_t number = blockIdx.x * groups + group;
 #pragma unroll 1
     while (number < a.all_tiles) {
         uint32_t drawn = 0;
-        if (M::TABLE && threadIdx.x == 0) drawn = wd_draw_number(a.counter);
+        if (M::TABLE && lane == 0) drawn = wd_draw_number(a.counter);
         const uint32_t image = wd_fastdiv_quotient(number, a.by_groups);
         const uint32_t channel = (number - image * a.by_groups.divisor) * a.tile_channels;
         const uint32_t channels = min(a.tile_channels, a.channels - channel);
-        const uint32_t block = (image * a.channels + channel) * a.plane / COUNT;
-        const uint32_t blocks = channels * a.plane / COUNT;
-        uint4 *made = reinterpret_cast<uint4 *>(shared + other);
+        const uint32_t end = (image * a.channels + channel + channels) * a.plane / COUNT;
+        uint32_t block = (image * a.channels + channel) * a.plane / COUNT + lane;
+        uint4 *to = made;
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < blocks; i += blockDim.x) {
+        for (; block < end; block += a.group, to += a.group * (WORDS / 4)) {
             uint32_t word[WORDS];
-            M::all(a, d, block + i, word);
+            M::all(a, d, block, word);
 #pragma unroll
             for (uint32_t w = 0; w < WORDS; w += 4) {
-                made[i * (WORDS / 4) + w / 4] =
-                    make_uint4(word[w], word[w + 1], word[w + 2], word[w + 3]);
+                to[w / 4] = make_uint4(word[w], word[w + 1], word[w + 2], word[w + 3]);
             }
         }
-        if (M::TABLE && threadIdx.x == 0) {
-            following[parity] = wd_number_of(drawn) + gridDim.x;
+        if (M::TABLE && lane == 0) {
+            following[group] = wd_number_of(drawn) + gridDim.x * groups;
             wd_drawn(a.counter, drawn, a.all_tiles);
         }
-        // by turns in two places: when a tile is made, all have stored the one before the last
-        __syncthreads();
-        if constexpr (M::TABLE) number = following[parity];
-        else number += gridDim.x;
-        parity ^= 1;
-        const P *from = reinterpret_cast<const P *>(shared + other) + own;
-        uint32_t to = image * a.plane * a.channels + channel + before;
-        other = a.tile_bytes - other;
-        if (c >= channels) continue;
-#pragma unroll 1
-        for (uint32_t p = first; p < plane; p += step) {
-            uint32_t word[4];
-#pragma unroll
-            for (uint32_t w = 0; w < 4; ++w) {
-                if constexpr (BYTES == 4) {
-                    word[w] = from[w * plane];
-                } else {
-                    word[w] = __byte_perm(from[2 * w * plane], from[(2 * w + 1) * plane], 0x5410);
-                }
-            }
-            *reinterpret_cast<uint4 *>(static_cast<P *>(a.y) + to) =
-                make_uint4(word[0], word[1], word[2], word[3]);
-            from += step;
-            to += further;
+        group_meets(a, group);
+        if constexpr (M::TABLE) number = following[group];
+        else number += gridDim.x * groups;
+        P *at = static_cast<P *>(a.y) +
+                ((uint64_t)(image * a.plane + first) * a.channels + channel + c);
+        if (c < channels) {
+            if (a.group == 32) store_turned<32 / UNITS>(a, turned, at, first);
+            else store_turned<64 / UNITS>(a, turned, at, first);
         }
+        group_meets(a, group);
     }
+}
+
+template <class M> __device__ __forceinline__ void turned(const rng_vector_args &a)
+{
+    WD_DYNAMIC_SHARED(unsigned char, shared);
+    auto d = begin<with_radii<drawing_of<M>>>(a);
+    if constexpr (M::TABLE) {
+        bring_radii();
+        d.radii = radii_table<true>();
+    }
+    turned_tiles<M>(a, d, shared);
 }
 
 template <class M, class D>
@@ -242,9 +278,12 @@ template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
     constexpr int BYTES = (int)sizeof(typename M::stored);
-    const auto d = begin<drawing_of<M>>(a);
-    if constexpr (M::TABLE) bring_radii();
-    if constexpr (BYTES == 2 || BYTES == 4) {
+    auto d = begin<with_radii<drawing_of<M>>>(a);
+    if constexpr (M::TABLE) {
+        bring_radii();
+        d.radii = radii_table<true>();
+    }
+    if constexpr (!M::TABLE && (BYTES == 2 || BYTES == 4)) {
         if (a.turned) {
             turned_tiles<M>(a, d, shared);
             return;

@@ -29,7 +29,7 @@ template <class D> __device__ __forceinline__ D begin(const rng_vector_args &a)
 #pragma unroll
         for (int i = 0; i < 2 * WD_PHILOX_ROUNDS; ++i) d.key[i] = a.key[i];
     }
-    if constexpr (std::is_same<D, wd_prepared>::value) wd_prepare(d);
+    if constexpr (std::is_base_of<wd_prepared, D>::value) wd_prepare(d);
     return d;
 }
 

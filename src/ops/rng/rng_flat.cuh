@@ -137,7 +137,8 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
 
 // Normal numbers of 16 bits, by blocks of threads that stay: a thread makes a block of bits, 16 bytes, at a time.
 template <class M>
-__device__ __forceinline__ void aligned_normals(const rng_vector_args &a, const wd_drawing &d)
+__device__ __forceinline__ void aligned_normals(const rng_vector_args &a,
+                                                const with_radii<wd_drawing> &d)
 {
     constexpr int COUNT = WD_PHILOX_HALVES;
     const uint32_t all = gridDim.x * blockDim.x;
@@ -158,7 +159,8 @@ __device__ __forceinline__ void aligned_normals(const rng_vector_args &a, const 
 // The same behind a boundary: a warp makes 32 runs of the index, of which the first one's are the last of the warp
 // before.
 template <class M>
-__device__ __forceinline__ void shifted_normals(const rng_vector_args &a, const wd_drawing &d)
+__device__ __forceinline__ void shifted_normals(const rng_vector_args &a,
+                                                const with_radii<wd_drawing> &d)
 {
     constexpr int COUNT = WD_PHILOX_HALVES;
     const uint32_t all = gridDim.x * blockDim.x, lane = threadIdx.x % 32;
@@ -175,17 +177,22 @@ __device__ __forceinline__ void shifted_normals(const rng_vector_args &a, const 
     }
 }
 
+template <bool NEAR>
+__device__ __forceinline__ void normals(const rng_vector_args &a, with_radii<wd_drawing> &d)
+{
+    d.radii = radii_table<NEAR>();
+    if (a.shift != 0) shifted_normals<normal_halves<NEAR>>(a, d);
+    else aligned_normals<normal_halves<NEAR>>(a, d);
+}
+
 __device__ __forceinline__ void flat_normals(const rng_vector_args &a)
 {
-    const wd_drawing d = begin<wd_drawing>(a);
+    auto d = begin<with_radii<wd_drawing>>(a);
     if (a.near) {
         bring_radii();
-        if (a.shift != 0) shifted_normals<normal_halves<true>>(a, d);
-        else aligned_normals<normal_halves<true>>(a, d);
-    } else if (a.shift != 0) {
-        shifted_normals<normal_halves<false>>(a, d);
+        normals<true>(a, d);
     } else {
-        aligned_normals<normal_halves<false>>(a, d);
+        normals<false>(a, d);
     }
 }
 

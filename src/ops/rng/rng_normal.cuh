@@ -6,6 +6,7 @@
 #define WD_OPS_RNG_NORMAL_CUH
 
 #include "gpu/device/halves.cuh"
+#include "gpu/device/opaque.cuh"
 #include "ops/rng/rng_elements.cuh"
 
 namespace {
@@ -56,11 +57,21 @@ __device__ __forceinline__ void bring_radii()
     __syncthreads();
 }
 
-// The radii of two pairs; in the tail there is an upper bit.
-template <bool NEAR> __device__ __forceinline__ uint32_t radii_of(uint32_t number)
+// What normal numbers of 16 bits are drawn with.
+template <class D> struct with_radii : D {
+    const char *radii;
+};
+
+// Of shared memory where the table is near, whose address would be made anew for each block of bits.
+template <bool NEAR> __device__ __forceinline__ const char *radii_table()
 {
-    const char *table = reinterpret_cast<const char *>(rng_radii);
-    if constexpr (NEAR) table = reinterpret_cast<const char *>(near_radii());
+    if constexpr (NEAR) return wd_opaque_shared(reinterpret_cast<const char *>(near_radii()));
+    else return reinterpret_cast<const char *>(rng_radii);
+}
+
+// The radii of two pairs; in the tail there is an upper bit.
+__device__ __forceinline__ uint32_t radii_of(const char *table, uint32_t number)
+{
     const uint32_t low = number & RNG_RADIUS_BITS, high = number >> 16 & RNG_RADIUS_BITS;
     return __byte_perm(*reinterpret_cast<const uint16_t *>(table + low),
                        *reinterpret_cast<const uint16_t *>(table + high), 0x5410);
@@ -105,28 +116,58 @@ __device__ __forceinline__ void two_pairs(uint32_t number, uint32_t angle, uint3
     word[1] = sines_of(wd_halves_fma(fine, 0x94009400u, left), radii) ^ (number & 0x80008000u);
 }
 
-template <bool NEAR> struct normal_halves {
+struct halves_of_normals {};
+
+template <bool NEAR> struct normal_halves : halves_of_normals {
     typedef uint16_t stored;
     static constexpr int IN_BLOCK = WD_PHILOX_HALVES;
     static constexpr bool TABLE = NEAR;
+
+    // Those of several blocks, whose instructions are not each other's: a branch asks for all of them at once.
+    template <int BLOCKS, class D>
+    static __device__ __forceinline__ void some(const rng_vector_args &a, const with_radii<D> &d,
+                                                const uint32_t *block, uint32_t (*word)[4])
+    {
+        uint32_t number[BLOCKS][4], radii[BLOCKS][2], any = 0;
+#pragma unroll
+        for (int b = 0; b < BLOCKS; ++b) wd_draw(d, block[b], number[b]);
+#pragma unroll
+        for (int b = 0; b < BLOCKS; ++b) {
+            radii[b][0] = radii_of(d.radii, number[b][0]);
+            radii[b][1] = radii_of(d.radii, number[b][2]);
+            any |= radii[b][0] | radii[b][1];
+        }
+        if ((any & 0x80008000u) != 0) {
+#pragma unroll
+            for (int b = 0; b < BLOCKS; ++b) {
+                uint32_t second[4];
+                if (BLOCKS > 1 && ((radii[b][0] | radii[b][1]) & 0x80008000u) == 0) continue;
+                wd_draw_second(d, block[b], second);
+                mend_tails(number[b][0], second[0], radii[b][0]);
+                mend_tails(number[b][2], second[2], radii[b][1]);
+            }
+        }
+#pragma unroll
+        for (int b = 0; b < BLOCKS; ++b) {
+            two_pairs(number[b][0], number[b][1], radii[b][0], word[b]);
+            two_pairs(number[b][2], number[b][3], radii[b][1], word[b] + 2);
+        }
+        if (a.halves) return;
+#pragma unroll
+        for (int b = 0; b < BLOCKS; ++b) {
+            if (a.plain) convert<4>(word[b]);
+            else scale<4>(a, word[b]);
+        }
+    }
 
     template <class D>
     static __device__ __forceinline__ void all(const rng_vector_args &a, const D &d, uint32_t block,
                                                uint32_t *word)
     {
-        uint32_t number[4];
-        wd_draw(d, block, number);
-        uint32_t radii[2] = {radii_of<NEAR>(number[0]), radii_of<NEAR>(number[2])};
-        if (((radii[0] | radii[1]) & 0x80008000u) != 0) {
-            uint32_t second[4];
-            wd_draw_second(d, block, second);
-            mend_tails(number[0], second[0], radii[0]);
-            mend_tails(number[2], second[2], radii[1]);
-        }
-        two_pairs(number[0], number[1], radii[0], word);
-        two_pairs(number[2], number[3], radii[1], word + 2);
-        if (!a.plain) scale<4>(a, word);
-        else if (a.bfloat) convert<4>(word);
+        uint32_t made[1][4];
+        some<1>(a, d, &block, made);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) word[w] = made[0][w];
     }
 };
 

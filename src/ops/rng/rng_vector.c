@@ -34,6 +34,8 @@ enum {
     TILE_PIXELS = 128,
     TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
     TABLE_BYTES = 2 * RNG_RADII,
+    WARP_TILE_BYTES = 8192, /* up to which a warp turns a tile alone */
+    TURNED_THREADS = 128,
     PAIRS_BYTES =
         64, /* of a pixel, at least: two channels a thread are stored a sector at a time */
     BLOCK_SHARED = 1024, /* what a block takes besides */
@@ -145,7 +147,6 @@ static int64_t stay(const struct wd_queue *queue, struct rng_vector_args *a, int
         REGISTERS / (int64_t)(row->threads * row->registers) * queue->device->multiprocessors;
     a->near = units >= blocks * threads;
     if (!a->near) blocks = wd_ceil_div(units, threads);
-    a->turns = (uint32_t)wd_ceil_div(units, blocks * threads);
     return blocks;
 }
 
@@ -166,6 +167,7 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
         threads = kernel_rows[kernel].threads;
         if (warps < queue->device->multiprocessors * (threads / 32)) threads = THREADS_FEW;
         blocks = stay(queue, a, kernel, 32 * warps, threads);
+        a->turns = (uint32_t)wd_ceil_div(32 * warps, blocks * threads);
         return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)threads, 0, a);
     }
     a->runs = RNG_RUNS;
@@ -210,6 +212,31 @@ static int64_t resident(const struct wd_queue *queue, int kernel, int64_t thread
     return wd_most(wd_least(by_warps, by_shared), 1);
 }
 
+/* Tiles that are turned, by a warp each, or two where they are large. With a table a processor has one block, whose
+ * groups draw their tiles. */
+static cudnnStatus_t emit_turned(struct wd_queue *queue, struct rng_vector_args *a, int kernel)
+{
+    int64_t most = queue->device->shared_per_block - TABLE_BYTES - BLOCK_SHARED;
+    int64_t groups, blocks;
+    a->tile_bytes = (uint32_t)(a->plane * RNG_ROW);
+    a->group = a->tile_bytes <= WARP_TILE_BYTES ? 32 : 64;
+    if (kernel != KERNEL_rng_tiles_normal_16) {
+        groups = TURNED_THREADS / a->group;
+        blocks = wd_ceil_div(a->all_tiles, groups);
+    } else {
+        void *counters = NULL;
+        WD_TRY(queue->ops->counters(queue, &counters));
+        a->counter = counters;
+        kernel = KERNEL_rng_turned_normal_16;
+        /* two warps meet at a barrier of their own, of which a block has 15 */
+        groups = wd_least(most / a->tile_bytes, a->group == 32 ? RNG_GROUPS : 15);
+        groups = wd_clamp(wd_ceil_div(a->all_tiles, queue->device->multiprocessors), 1, groups);
+        blocks = wd_least(wd_ceil_div(a->all_tiles, groups), queue->device->multiprocessors);
+    }
+    return wd_emit_kernel(queue, &kernel_rows[kernel], blocks, (uint32_t)(groups * a->group),
+                          (uint32_t)(groups * a->tile_bytes), a);
+}
+
 /* Tiles have all channels where these are few, else some of them, in whole units of memory. */
 static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
                                 const struct wd_tensor *y, int64_t block)
@@ -243,10 +270,6 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     /* 4 and 2 bytes have such kernels; 16 bytes of channels are a block of bits or two */
     a->turned = a->small && a->units > 0 && (bytes == 2 || bytes == 4) && channels % block == 0 &&
                 wide % block == 0;
-    if (a->turned) { /* with as few idle in the last turn as can be */
-        int64_t items = pixels * a->units;
-        threads = 32 * wd_ceil_div(items, 32 * wd_ceil_div(items, threads));
-    }
     a->tile_channels = (uint32_t)wide;
     a->tile_pixels = (uint32_t)pixels;
     a->by_channels = wd_fastdiv_of((uint32_t)wide);
@@ -256,12 +279,10 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     a->all_tiles = (uint32_t)(images * spans * groups);
     a->tile_bytes =
         (uint32_t)(RNG_BYTES * wd_ceil_div(pixels * wide * bytes + RNG_BYTES, RNG_BYTES));
+    if (a->turned) return emit_turned(queue, a, kernel);
     blocks = a->all_tiles;
     shared = a->tile_bytes;
     if (kernel == KERNEL_rng_tiles_normal_16) { /* by blocks that stay, for they have a table */
-        void *counters = NULL;
-        if (a->turned) WD_TRY(queue->ops->counters(queue, &counters)); /* which draws its tiles */
-        a->counter = counters;
         shared *= 2;
         blocks = wd_least(blocks, queue->device->multiprocessors *
                                       resident(queue, kernel, threads, shared + TABLE_BYTES));
@@ -305,6 +326,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.scale = numbers.scale;
     a.bfloat = y->dtype == CUDNN_DATA_BFLOAT16;
     a.plain = a.scale.step_f == 1.0f && a.scale.base_f == 0.0f;
+    a.halves = a.plain && !a.bfloat;
     a.byte_least = y->dtype == CUDNN_DATA_INT8 ? -128.0f : 0.0f;
     a.byte_most = a.byte_least + 255.0f;
     if (numbers.how == RNG_CHANCE) {

@@ -15,10 +15,11 @@
 
 enum {
     RNG_THREADS = 256,
-    RNG_BYTES = 16, /* of a store */
-    RNG_RUNS = 4,   /* of a thread; where instructions bind, twice as many */
-    RNG_ROW = 128,  /* bytes of a pixel in a tile, where there are more */
-    RNG_WORD = 32,  /* elements of a run of a mask */
+    RNG_BYTES = 16,  /* of a store */
+    RNG_RUNS = 4,    /* of a thread; where instructions bind, twice as many */
+    RNG_ROW = 128,   /* bytes of a pixel in a tile, where there are more */
+    RNG_GROUPS = 32, /* of threads in a block, at most, each with a tile */
+    RNG_WORD = 32,   /* elements of a run of a mask */
 };
 
 struct rng_vector_args {
@@ -40,8 +41,9 @@ struct rng_vector_args {
     float byte_most;
     int32_t bfloat;     /* of 16 bits: y is bf16, else fp16 */
     int32_t near;       /* normal, of 16 bits: the table is brought to shared memory */
-    int32_t plain;      /* likewise: of mean 0 and deviation 1 */
-    uint32_t turns;     /* of a thread that stays, of memory in the order of the index */
+    int32_t plain;      /* likewise: of mean 0 and deviation 1, */
+    int32_t halves;     /* and y is fp16: as they are made */
+    uint32_t turns;     /* of a thread that stays, where y begins behind a boundary */
     uint32_t all_rows;  /* pairs: of blocks of bits, of all channels */
     uint32_t all_tiles; /* tiles: of all blocks */
     uint32_t tile_bytes;
@@ -50,7 +52,8 @@ struct rng_vector_args {
     uint32_t runs;         /* flat: of a thread */
     uint32_t whole_blocks; /* flat: of threads, all of whose runs are y's */
     int32_t small;  /* tiles: have whole planes, whose elements are neighbours in the index */
-    int32_t turned; /* and are whole blocks of bits, channels by 16 bytes */
+    int32_t turned; /* and are whole blocks of bits, channels by 16 bytes; */
+    uint32_t group; /* so many threads have one, 32 or 64 */
     uint32_t channels;
     uint32_t plane;
     uint32_t tile_channels;
