@@ -80,6 +80,27 @@ __device__ __forceinline__ void flat_by_two(const rng_vector_args &a, const wd_d
     }
 }
 
+// Elements of four bytes behind a boundary, in blocks of threads all of whose runs are y's: what the loop asks for
+// again and again is known before it.
+template <class T, int WAY, int WORDS, class D>
+__device__ __forceinline__ void shifted_runs(const rng_vector_args &a, const D &d, uint32_t block,
+                                             char *to)
+{
+    uint32_t step = blockDim.x / 32 * 31, bytes = step * RNG_BYTES;
+    uint32_t before = lane_before(), turns = a.runs;
+    wd_forget<0>(step);
+    wd_forget<1>(bytes);
+    wd_forget<2>(before);
+    wd_forget<3>(turns);
+#pragma unroll 1
+    for (; turns > 0; --turns, block += step, to += bytes) {
+        uint32_t word[4], shifted[4];
+        make_run<T, WAY>(a, d, block, 0, word);
+        take_over<WORDS, true>(word, before, 0, shifted);
+        if (before != 31) store_run(a, to, shifted);
+    }
+}
+
 template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vector_args &a)
 {
     typedef piece<sizeof(T)> P;
@@ -121,6 +142,15 @@ template <class T, int WAY> __device__ __forceinline__ void flat(const rng_vecto
     const int before = a.shift / (int)sizeof(T);
     const bool whole = blockIdx.x > 0 && blockIdx.x < a.whole_blocks;
     char *to = static_cast<char *>(a.y) - a.shift + (base + lane) * RNG_BYTES;
+    if constexpr (BOUND && sizeof(T) == 4) {
+        if (whole) {
+            const uint32_t block = (uint32_t)(base + lane);
+            if (a.shift == 4) shifted_runs<T, WAY, 3>(a, d, block, to);
+            else if (a.shift == 8) shifted_runs<T, WAY, 2>(a, d, block, to);
+            else shifted_runs<T, WAY, 1>(a, d, block, to);
+            return;
+        }
+    }
 #pragma unroll 1
     for (int u = 0; u < a.runs; ++u, base += step, to += step * RNG_BYTES) {
         const int64_t run = base + lane;

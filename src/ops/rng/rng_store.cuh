@@ -4,6 +4,7 @@
 #ifndef WD_OPS_RNG_RNG_STORE_CUH
 #define WD_OPS_RNG_RNG_STORE_CUH
 
+#include "gpu/device/wide.cuh"
 #include "ops/rng/rng_elements.cuh"
 
 namespace {
@@ -26,7 +27,7 @@ __device__ __forceinline__ void store_run(const rng_vector_args &a, void *to, co
 {
     const uint4 run = make_uint4(word[0], word[1], word[2], word[3]);
     if (a.streaming) __stcs(static_cast<uint4 *>(to), run);
-    else *static_cast<uint4 *>(to) = run;
+    else wd_store_global(static_cast<uint4 *>(to), run);
 }
 
 // The same at element `at`, those elements of it that are y's.
@@ -45,14 +46,21 @@ __device__ __forceinline__ void store(const rng_vector_args &a, int64_t at, cons
     }
 }
 
+// The lane before, and before the first the last.
+__device__ __forceinline__ uint32_t lane_before()
+{
+    return (threadIdx.x + 31) % 32;
+}
+
 // The 16 bytes behind the first 4 WORDS bytes and `bits` bits of those of the lane before and its own.
 template <int WORDS, bool IN_WORDS>
-__device__ __forceinline__ void take_over(const uint32_t *own, uint32_t bits, uint32_t *to)
+__device__ __forceinline__ void take_over(const uint32_t *own, uint32_t before, uint32_t bits,
+                                          uint32_t *to)
 {
     uint32_t all[8];
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-        if (w >= WORDS) all[w] = __shfl_sync(0xffffffffu, own[w], (threadIdx.x + 31) % 32);
+        if (w >= WORDS) all[w] = __shfl_sync(0xffffffffu, own[w], before);
         all[w + 4] = own[w];
     }
 #pragma unroll
@@ -68,11 +76,11 @@ template <int SIZE>
 __device__ __forceinline__ void take_from(const uint32_t *own, uint32_t bytes, uint32_t *to)
 {
     constexpr bool IN_WORDS = SIZE >= 4;
-    const uint32_t bits = bytes % 4 * 8;
-    if (bytes < 4) take_over<0, IN_WORDS>(own, bits, to);
-    else if (bytes < 8) take_over<1, IN_WORDS>(own, bits, to);
-    else if (bytes < 12) take_over<2, IN_WORDS>(own, bits, to);
-    else take_over<3, IN_WORDS>(own, bits, to);
+    const uint32_t bits = bytes % 4 * 8, before = lane_before();
+    if (bytes < 4) take_over<0, IN_WORDS>(own, before, bits, to);
+    else if (bytes < 8) take_over<1, IN_WORDS>(own, before, bits, to);
+    else if (bytes < 12) take_over<2, IN_WORDS>(own, before, bits, to);
+    else take_over<3, IN_WORDS>(own, before, bits, to);
 }
 
 } // namespace

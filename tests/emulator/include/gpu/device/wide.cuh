@@ -4,6 +4,11 @@
 #ifndef EMULATOR_WIDE_CUH
 #define EMULATOR_WIDE_CUH
 
+static inline void wd_store_global(uint4 *to, uint4 run)
+{
+    *to = run;
+}
+
 template <class A> static inline void wd_store_wide(A *shared, A a, A b)
 {
     shared[0] = a;
