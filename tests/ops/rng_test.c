@@ -73,7 +73,7 @@ static void large_case(const struct rng_distribution *d, int type, enum layout l
                                     {2, 7, 4, 5, 1},   {3, 8, 3, 7, 1},   {2, 33, 5, 3, 3},
                                     {1, 5, 31, 37, 1}, {4, 2, 3, 2, 64},  {1, 1, 1, 1, 4099},
                                     {3, 34, 4, 6, 1},  {2, 200, 7, 7, 1}, {1, 136, 1, 5, 5},
-                                    {2, 136, 9, 9, 1}};
+                                    {2, 136, 9, 9, 1}, {1, 333, 3, 5, 1}};
     for (int s = 0; s < COUNT(shapes); ++s) {
         if (!case_begin("rng large %s of %g %s layout %d odd %d shape %d", rng_kind_name[d->kind],
                         d->a, node_type_name[type], (int)layout, odd, s)) {

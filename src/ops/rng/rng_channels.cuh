@@ -12,9 +12,9 @@
 
 namespace {
 
-// What is drawn with: numbers of two bytes have the least time each.
+// What is drawn with: of eight bytes other things bind.
 template <class M>
-using drawing_of = std::conditional_t<sizeof(typename M::stored) == 2, wd_prepared, wd_drawing>;
+using drawing_of = std::conditional_t<sizeof(typename M::stored) <= 4, wd_prepared, wd_drawing>;
 
 // Element i of two blocks, side by side.
 template <class P>
@@ -205,41 +205,51 @@ __device__ __forceinline__ void tile(const rng_vector_args &a, const D &d, uint3
     // as far behind a boundary as in y
     const int shift = a.contiguous ? (int)(reinterpret_cast<uintptr_t>(y + start) % RNG_BYTES) : 0;
     P *made = reinterpret_cast<P *>(shared + shift);
-    // Neighbours have neighbouring channels. Of whole planes a block of bits goes on from one channel to the
-    // next: it is made with the one that it begins in, or, that before the tile, last.
+    // Neighbours have neighbouring channels, a thread the same one in all turns. Of whole planes a block of bits goes on
+    // from one channel to the next: it is made with the one that it begins in, or, that before the tile, last.
     const uint32_t origin = (image * a.channels + channel) * a.plane + pixel;
     const uint32_t end = origin + (uint32_t)channels * a.plane;
-    const uint32_t own = a.tile_channels * a.row_blocks;
-    const uint32_t all = own + (a.small && origin % COUNT != 0);
-    for (uint32_t i = threadIdx.x; i < all; i += blockDim.x) {
-        uint32_t word[COUNT * (int)sizeof(P) / 4];
-        const uint32_t k = wd_fastdiv_quotient(i, a.by_channels);
-        int c = (int)(i - k * a.tile_channels);
-        const uint32_t index = origin + (uint32_t)c * a.plane;
-        uint32_t block = (a.small ? index + COUNT - 1 : index) / COUNT + k;
+    const uint32_t part = wd_fastdiv_quotient(threadIdx.x, a.by_channels);
+    uint32_t step = a.parts * COUNT, further = step * a.tile_channels;
+    wd_forget<0>(step);
+    wd_forget<1>(further);
+#pragma unroll 1
+    for (uint32_t c = threadIdx.x - part * a.tile_channels; c < (uint32_t)channels;
+         c += blockDim.x) {
+        const uint32_t index = origin + c * a.plane;
+        uint32_t block = (a.small ? index + COUNT - 1 : index) / COUNT + part, skip = 0;
         int p = (int)(block * COUNT - index);
-        uint32_t skip = 0;
-        if (i >= own) block = origin / COUNT, c = 0, p = 0, skip = origin % COUNT;
-        if (c >= channels || p >= pixels) continue;
-        M::all(a, d, block, word);
-        P *to = made + p * (int)a.tile_channels + c;
-        if (skip == 0 && p >= 0 && p + COUNT <= pixels) {
-#pragma unroll
-            for (int j = 0; j < COUNT; ++j, to += a.tile_channels) *to = element<P>(word, j);
-        } else if (a.small) {
-            const uint32_t back =
-                a.plane * a.tile_channels - 1; // to the next channel's first pixel
-#pragma unroll
-            for (uint32_t j = 0; j < (uint32_t)COUNT; ++j) {
-                if (j < skip || block * COUNT + j >= end) continue;
-                *to = element<P>(word, (int)j);
-                to += a.tile_channels;
-                if (++p == pixels) p = 0, to -= back;
+        P *first = made + p * (int)a.tile_channels + (int)c;
+        const bool before = a.small && origin % COUNT != 0 && part == 0 && c == 0;
+#pragma unroll 1
+        for (;; block += a.parts, p += (int)step, first += further) {
+            uint32_t word[COUNT * (int)sizeof(P) / 4];
+            if (p >= pixels) {
+                if (!before) break;
+                block = origin / COUNT, p = 0, first = made, skip = origin % COUNT;
             }
-        } else {
+            M::all(a, d, block, word);
+            P *to = first;
+            if (skip == 0 && p >= 0 && p + COUNT <= pixels) {
 #pragma unroll
-            for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {
-                if ((uint32_t)(p + j) < (uint32_t)pixels) *to = element<P>(word, j);
+                for (int j = 0; j < COUNT; ++j, to += a.tile_channels) *to = element<P>(word, j);
+            } else if (a.small) {
+                const uint32_t back =
+                    a.plane * a.tile_channels - 1; // to the next channel's first pixel
+                int q = p;
+#pragma unroll
+                for (uint32_t j = 0; j < (uint32_t)COUNT; ++j) {
+                    if (j < skip || block * COUNT + j >= end) continue;
+                    *to = element<P>(word, (int)j);
+                    to += a.tile_channels;
+                    if (++q == pixels) q = 0, to -= back;
+                }
+                if (skip > 0) break;
+            } else {
+#pragma unroll
+                for (int j = 0; j < COUNT; ++j, to += a.tile_channels) {
+                    if ((uint32_t)(p + j) < (uint32_t)pixels) *to = element<P>(word, j);
+                }
             }
         }
     }

@@ -265,8 +265,6 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     pixels = wd_least(pixels, plane);
     spans = wd_ceil_div(plane, pixels);
     a->small = spans == 1 && plane % block != 0;
-    a->row_blocks = (uint32_t)(a->small || plane % block == 0 ? wd_ceil_div(pixels, block)
-                                                              : (pixels + 2 * block - 2) / block);
     /* 4 and 2 bytes have such kernels; 16 bytes of channels are a block of bits or two */
     a->turned = a->small && a->units > 0 && (bytes == 2 || bytes == 4) && channels % block == 0 &&
                 wide % block == 0;
@@ -280,6 +278,8 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     a->tile_bytes =
         (uint32_t)(RNG_BYTES * wd_ceil_div(pixels * wide * bytes + RNG_BYTES, RNG_BYTES));
     if (a->turned) return emit_turned(queue, a, kernel);
+    a->parts = (uint32_t)wd_most(threads / wide, 1);
+    if (wide <= threads) threads = a->parts * wide;
     blocks = a->all_tiles;
     shared = a->tile_bytes;
     if (kernel == KERNEL_rng_tiles_normal_16) { /* by blocks that stay, for they have a table */

@@ -58,7 +58,8 @@ struct rng_vector_args {
     uint32_t plane;
     uint32_t tile_channels;
     uint32_t tile_pixels;
-    uint32_t row_blocks;           /* of random bits, of a channel in a tile */
+    uint32_t row_blocks;           /* pairs: of random bits, of a channel */
+    uint32_t parts;                /* tiles: of a block's threads, each of which has all channels */
     int32_t contiguous;            /* a tile has all channels: it is one piece of memory */
     struct wd_fastdiv by_channels; /* of a tile */
     struct wd_fastdiv by_units;  /* a pixel of a tile is `units` of 16 bytes, where that is not 0 */
