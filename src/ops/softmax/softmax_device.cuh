@@ -8,6 +8,7 @@
 #ifndef WD_OPS_SOFTMAX_DEVICE_CUH
 #define WD_OPS_SOFTMAX_DEVICE_CUH
 
+#include "gpu/device/barrier.cuh"
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/depend.cuh"
 #include "gpu/device/format.cuh"
@@ -130,21 +131,41 @@ template <class A> __device__ __forceinline__ totals<A> join_block(const totals<
 
 // ---- Clusters ----
 
-// All threads of the cluster; `mine` is what their block has. Whoever calls this waits for the
-// cluster once more before its end: until then others may read what this block has.
+// What the blocks of a cluster have of a row, which they send each other: to read it where it lies takes a barrier of the
+// cluster, which waits for all that was written before, and a way there and back.
+template <class A> struct cluster_totals {
+    static_assert(sizeof(totals<A>) <= sizeof(float4), "what is sent at once");
+    float4 of_block[SOFTMAX_CLUSTER_BLOCKS];
+    uint64_t here;
+};
+
+// All threads of the cluster, once, before join_cluster: nobody may send to a block that has not begun.
 template <class A>
-__device__ __forceinline__ totals<A> join_cluster(const totals<A> &mine, uint32_t cluster)
+__device__ __forceinline__ void begin_cluster(cluster_totals<A> &of, uint32_t cluster)
 {
-    __shared__ totals<A> own;
+    if (threadIdx.x == 0) {
+        wd_counter_begin(&of.here);
+        wd_counter_expect(&of.here, cluster * (uint32_t)sizeof(float4));
+    }
+    wd_cluster_arrive_done();
+}
+
+// All threads of the cluster; `mine` is what their block has, the cluster's block `rank`.
+template <class A>
+__device__ __forceinline__ totals<A> join_cluster(cluster_totals<A> &of, const totals<A> &mine,
+                                                  uint32_t cluster, uint32_t rank)
+{
     const uint32_t lane = threadIdx.x % 32;
     totals<A> all = {lowest<A>(), (A)0};
-    if (threadIdx.x == 0) own = mine;
-    wd_cluster_arrive_first();
     wd_cluster_wait();
-    if (lane < cluster) all = {wd_of_cluster(&own.max, lane), wd_of_cluster(&own.sum, lane)};
-    all = join_lanes(all, 32);
-    wd_cluster_arrive_done();
-    return all;
+    if (threadIdx.x < cluster) {
+        float4 word = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        memcpy(&word, &mine, sizeof mine);
+        wd_counter_send(&of.of_block[rank], &of.here, lane, word);
+    }
+    wd_counter_wait(&of.here, 0);
+    if (lane < cluster) memcpy(&all, &of.of_block[lane], sizeof all);
+    return join_lanes(all, 32);
 }
 
 // ---- What elements give ----

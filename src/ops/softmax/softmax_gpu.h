@@ -10,7 +10,7 @@
 #include "ops/kernels.h"
 #include "ops/softmax/softmax_vector_args.h"
 
-enum { SOFTMAX_WARP = 32, SOFTMAX_CLUSTER_MAX = 8 };
+enum { SOFTMAX_WARP = 32, SOFTMAX_CLUSTER_MAX = SOFTMAX_CLUSTER_BLOCKS };
 
 /* A tensor as [outer][length][inner]. */
 struct wd_softmax_shape {

@@ -138,6 +138,7 @@ template <class T, bool BACKWARD> __device__ void rows_block(const softmax_vecto
 {
     using A = acc<T>;
     constexpr int V = run_of<T>;
+    __shared__ cluster_totals<A> of_cluster;
     uint4 *shared = wd_dynamic_shared<uint4>();
     const uint32_t segment = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
     const part_of_row<T> p(a, blockIdx.x / a.cluster, segment);
@@ -147,6 +148,7 @@ template <class T, bool BACKWARD> __device__ void rows_block(const softmax_vecto
     T *to = static_cast<T *>(a.y) + p.at;
     totals<A> all = {BACKWARD ? (A)0 : lowest<A>(), 0};
     A edge, edge_dy;
+    if (a.cluster > 1) begin_cluster(of_cluster, a.cluster);
     wd_wait_for_previous();
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < p.runs; i += blockDim.x) {
@@ -179,12 +181,11 @@ template <class T, bool BACKWARD> __device__ void rows_block(const softmax_vecto
         }
     }
     all = join_block(join_lanes(all, 32));
-    if (a.cluster > 1) all = join_cluster(all, a.cluster);
+    if (a.cluster > 1) all = join_cluster(of_cluster, all, a.cluster, segment);
     const A number = BACKWARD ? (A)0 : prepared<T>(all.sum, a.log);
     if (a.log) store_shared<T, BACKWARD, true>(a, to, x, dy, p.runs, all, number);
     else store_shared<T, BACKWARD, false>(a, to, x, dy, p.runs, all, number);
     store_edge<T, BACKWARD>(a, p, edge, edge_dy, all, number);
-    if (a.cluster > 1) wd_cluster_wait();
 }
 
 // Runs that a thread loads at once of a long row.

@@ -21,6 +21,7 @@
 
 enum {
     SOFTMAX_BYTES = 16,            /* of a run */
+    SOFTMAX_CLUSTER_BLOCKS = 8,    /* of a cluster, at most */
     SOFTMAX_BLOCK_THREADS = 1024,  /* of a block that has a row, at most */
     SOFTMAX_COLUMN_THREADS = 512,  /* of a block of columns, at most */
     SOFTMAX_LONG_THREADS = 256,    /* of a block that has a segment of a row */
