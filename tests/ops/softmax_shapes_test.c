@@ -169,6 +169,8 @@ static void gpu_shapes(void)
     if (harness_on_gpu) {
         shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 49, 262144, 1, 0);
         skip_case(0, 41, 307221, 1, 0, false, 0.5);
+        /* rows of clusters whose blocks are alone on a processor, which ask for the rows behind them */
+        skip_case(0, 18, 400003, 1, 2, true, 0.0);
     }
     /* rows of a thread */
     for (int length = 1; length < 8; ++length) {
