@@ -55,20 +55,15 @@ __device__ __forceinline__ void pairs_of(const rng_vector_args &a, const D &d)
     const uint32_t channel = 2 * (thread - row * a.by_units.divisor);
     if (row >= step) return;
     const uint32_t stride = a.channels * (uint32_t)sizeof(P);
-    // of an image's channel all blocks follow one another, those of the next image are `further` behind
-    const uint32_t further = (a.channels - 1) * a.row_blocks;
-    const uint32_t images = wd_fastdiv_quotient(step, a.by_spans);
-    const uint32_t image = wd_fastdiv_quotient(row, a.by_spans);
-    uint32_t block = channel * a.row_blocks + row + image * further;
-    uint32_t forward = step + images * further, in_image = row - image * a.row_blocks;
-    uint32_t rest = step - images * a.row_blocks;
+    uint32_t bits = channel * a.row_blocks, further = (a.channels - 1) * a.row_blocks;
     uint32_t at = row * (COUNT * a.channels) + channel, ahead = step * (COUNT * a.channels);
-    wd_forget<0>(forward);
-    wd_forget<1>(rest);
+    wd_forget<0>(bits);
+    wd_forget<1>(further);
     wd_forget<2>(at);
     wd_forget<3>(ahead);
 #pragma unroll 1
     for (; row < a.all_rows; row += step, at += ahead) {
+        const uint32_t block = bits + row + wd_fastdiv_quotient(row, a.by_spans) * further;
         char *to = reinterpret_cast<char *>(static_cast<P *>(a.y) + at);
         const uint32_t two[2] = {block, block + a.row_blocks};
         uint32_t word[2][COUNT * (int)sizeof(P) / 4];
@@ -77,8 +72,6 @@ __device__ __forceinline__ void pairs_of(const rng_vector_args &a, const D &d)
         for (uint32_t i = 0; i < (uint32_t)COUNT; ++i) {
             store_two(reinterpret_cast<P *>(to + (uint64_t)stride * i), word[0], word[1], (int)i);
         }
-        block += forward, in_image += rest;
-        if (in_image >= a.row_blocks) in_image -= a.row_blocks, block += further;
     }
 }
 
@@ -89,9 +82,9 @@ template <class M> __device__ __forceinline__ void pairs(const rng_vector_args &
 
 __device__ __forceinline__ void pairs_of_normals(const rng_vector_args &a)
 {
+    if (a.near) bring_radii();
     auto d = begin<with_radii<wd_prepared>>(a);
     if (a.near) {
-        bring_radii();
         d.radii = radii_table<true>();
         pairs_of<normal_halves<true>>(a, d);
     } else {
@@ -187,11 +180,9 @@ __device__ __forceinline__ void turned_tiles(const rng_vector_args &a, const D &
 template <class M> __device__ __forceinline__ void turned(const rng_vector_args &a)
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
+    if constexpr (M::TABLE) bring_radii();
     auto d = begin<with_radii<drawing_of<M>>>(a);
-    if constexpr (M::TABLE) {
-        bring_radii();
-        d.radii = radii_table<true>();
-    }
+    if constexpr (M::TABLE) d.radii = radii_table<true>();
     turned_tiles<M>(a, d, shared);
 }
 
@@ -295,11 +286,9 @@ template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
     constexpr int BYTES = (int)sizeof(typename M::stored);
+    if constexpr (M::TABLE) bring_radii();
     auto d = begin<with_radii<drawing_of<M>>>(a);
-    if constexpr (M::TABLE) {
-        bring_radii();
-        d.radii = radii_table<true>();
-    }
+    if constexpr (M::TABLE) d.radii = radii_table<true>();
     if constexpr (!M::TABLE && (BYTES == 2 || BYTES == 4)) {
         if (a.turned) {
             turned_tiles<M>(a, d, shared);

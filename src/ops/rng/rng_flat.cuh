@@ -92,13 +92,12 @@ __device__ __forceinline__ void shifted_runs(const rng_vector_args &a, const D &
     wd_forget<1>(bytes);
     wd_forget<2>(before);
     wd_forget<3>(turns);
-    const bool streams = before != 31 && a.streaming, stays = before != 31 && !a.streaming;
 #pragma unroll 1
     for (; turns > 0; --turns, block += step, to += bytes) {
         uint32_t word[4], shifted[4];
         make_run<T, WAY>(a, d, block, 0, word);
         take_over<WORDS, true>(word, before, 0, shifted);
-        store_run_if(streams, stays, to, shifted);
+        if (before != 31) store_run(a, to, shifted);
     }
 }
 
@@ -218,13 +217,10 @@ __device__ __forceinline__ void normals(const rng_vector_args &a, with_radii<wd_
 
 __device__ __forceinline__ void flat_normals(const rng_vector_args &a)
 {
+    if (a.near) bring_radii();
     auto d = begin<with_radii<wd_drawing>>(a);
-    if (a.near) {
-        bring_radii();
-        normals<true>(a, d);
-    } else {
-        normals<false>(a, d);
-    }
+    if (a.near) normals<true>(a, d);
+    else normals<false>(a, d);
 }
 
 // A mask: a thread has a word, 32 elements. What is in a byte behind the last element stays.

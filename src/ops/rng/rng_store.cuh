@@ -22,15 +22,6 @@ template <class P> __device__ __forceinline__ P element(const uint32_t *word, in
     else return (P)(word[i * (int)sizeof(P) / 4] >> (8 * (i * (int)sizeof(P) & 3)));
 }
 
-// 16 bytes to a boundary, where one of the two is: neither of lanes that store nothing.
-__device__ __forceinline__ void store_run_if(bool streams, bool stays, void *to,
-                                             const uint32_t *word)
-{
-    const uint4 run = make_uint4(word[0], word[1], word[2], word[3]);
-    if (streams) __stcs(static_cast<uint4 *>(to), run);
-    if (stays) wd_store_global(static_cast<uint4 *>(to), run);
-}
-
 // 16 bytes to a boundary.
 __device__ __forceinline__ void store_run(const rng_vector_args &a, void *to, const uint32_t *word)
 {

@@ -97,8 +97,7 @@ template <class T> struct ring_worker {
         }
     }
 
-    // What the thread has of a row. But for logarithms exponentials relative to the thread's maximum take the places of
-    // their elements, so that each is made once.
+    // What the thread has of a row.
     __device__ __forceinline__ totals<A> look(uint32_t index, int64_t row) const
     {
         const ring_part<T> p(r, rank, row);
@@ -124,28 +123,16 @@ template <class T> struct ring_worker {
             one.load(x + i * V);
 #pragma unroll
             for (int j = 0; j < V; ++j) {
-                const A e = term<T, false>(wd_widen(one.get(j)), (A)0, base, a.log);
-                sum[j % 2] += e;
-                one.put(j, narrow<T>(e));
+                sum[j % 2] += term<T, false>(wd_widen(one.get(j)), (A)0, base, a.log);
             }
-            if (!a.log) one.store(x + i * V);
         }
         return {max, sum[0] + sum[1]};
     }
 
     template <bool LOG>
-    static __device__ __forceinline__ A value_of(A x, const ring_answer<A> &answer, A factor)
-    {
-        if constexpr (LOG) return result<T, false>(x, (A)0, answer.all, answer.number, true);
-        else return x * factor;
-    }
-
-    // `max` is the thread's.
-    template <bool LOG>
     __device__ __forceinline__ void answer_as(const ring_part<T> &p, const T *x,
-                                              const ring_answer<A> &answer, A max) const
+                                              const ring_answer<A> &answer) const
     {
-        const A factor = LOG ? (A)1 : exp_of(max - base_of(answer.all.max)) * answer.number;
         T *to = static_cast<T *>(a.y) + p.at;
         const bool at_once = a.plain && !r.apart;
 #pragma unroll 2
@@ -155,27 +142,30 @@ template <class T> struct ring_worker {
 #pragma unroll 1
                 for (uint32_t k = i * V; k < min((i + 1) * V, p.inside); ++k) {
                     if (k < p.before) continue;
-                    blend<T>(a, to + k, value_of<LOG>(wd_widen(x[k]), answer, factor));
+                    blend<T>(
+                        a, to + k,
+                        result<T, false>(wd_widen(x[k]), (A)0, answer.all, answer.number, LOG));
                 }
                 continue;
             }
             one.load(x + i * V);
 #pragma unroll
             for (int j = 0; j < V; ++j) {
-                out.put(j, narrow<T>(value_of<LOG>(wd_widen(one.get(j)), answer, factor)));
+                out.put(j, narrow<T>(result<T, false>(wd_widen(one.get(j)), (A)0, answer.all,
+                                                      answer.number, LOG)));
             }
             if (a.streaming) out.store_streaming(to + i * V);
             else out.store(to + i * V);
         }
     }
 
-    __device__ __forceinline__ void answer(uint32_t index, int64_t row, const ring_answer<A> &all,
-                                           A max) const
+    __device__ __forceinline__ void answer(uint32_t index, int64_t row,
+                                           const ring_answer<A> &all) const
     {
         const ring_part<T> p(r, rank, row);
         const T *x = slot(index);
-        if (a.log) answer_as<true>(p, x, all, max);
-        else answer_as<false>(p, x, all, max);
+        if (a.log) answer_as<true>(p, x, all);
+        else answer_as<false>(p, x, all);
     }
 };
 
@@ -206,21 +196,17 @@ __device__ __forceinline__ void work(const softmax_ring_args &r, ring_shared<acc
         next += 1;
         wd_copies_end();
     }
-    static_assert(delay == 2, "so many turns' maxima");
-    A newest = lowest<A>(), newer = lowest<A>(), old = lowest<A>(); // the thread's
     for (uint32_t t = 0; t < turns + delay; ++t) {
         wait_but(ahead - 1);
-        old = newer, newer = newest;
         if (t < turns) {
             totals<A> mine = w.look(now, team + (int64_t)t * r.teams);
-            newest = mine.max;
             mine = join_lanes(mine, 32);
             if (threadIdx.x % 32 == 0) shared.of_warp[t & 1][threadIdx.x / 32] = mine;
             now = now + 1 == r.slots ? 0 : now + 1;
         }
         __syncthreads();
         if (t >= delay) {
-            w.answer(last, team + (int64_t)(t - delay) * r.teams, shared.answer[t & 1], old);
+            w.answer(last, team + (int64_t)(t - delay) * r.teams, shared.answer[t & 1]);
             last = last + 1 == r.slots ? 0 : last + 1;
         }
         if (next == r.slots) next = 0;

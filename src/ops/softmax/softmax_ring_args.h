@@ -12,7 +12,7 @@
 #include "ops/softmax/softmax_vector_args.h"
 
 enum {
-    SOFTMAX_RING_THREADS = 544, /* of a block, at most: 16 warps that compute */
+    SOFTMAX_RING_THREADS = 512, /* of a block, at most */
     SOFTMAX_RING_SLOTS = 8,     /* at most */
     SOFTMAX_RING_DELAY = 2,     /* turns from a row's sums to its results */
     SOFTMAX_RING_KEPT = 4,      /* turns that what was told is kept */

@@ -174,8 +174,8 @@ template <class T, bool BACKWARD> __device__ void rows_block(const softmax_vecto
         if (BACKWARD) wd_copy_async<16, false>(dy + i * V, from_dy + i * V);
     }
     load_edge<T, BACKWARD>(a, p, edge, edge_dy);
-    wd_copies_wait_all();
     if (a.segments > 0) ask_ahead<T, BACKWARD>(a, blockIdx.x / a.cluster + a.segments, segment);
+    wd_copies_wait_all();
     if (!BACKWARD) {
         all.max = larger(all.max, edge);
 #pragma unroll(sizeof(T) == 8 ? 1 : 2)
