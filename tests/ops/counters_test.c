@@ -9,11 +9,11 @@
 
 enum { ROUNDS = 3 };
 
-/* Tiles more than blocks, of channels last and two bytes: they are drawn. */
+/* Tiles more than warps, of channels last and two bytes: they are drawn. */
 static void random_tiles(int round)
 {
     static const struct rng_distribution normal = {CUDNN_RNG_DISTRIBUTION_NORMAL, 0.0, 1.0};
-    static const int dim[4] = {30, 2048, 7, 7};
+    static const int dim[4] = {140, 2048, 3, 3};
     if (!case_begin("counters/rng/%d", round)) return;
     rng_draw(&normal, CUDNN_DATA_HALF, 4, dim, LAYOUT_NHWC, 0);
     case_end();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Random tensors so large that a thread makes eight runs of them: whole blocks of threads and a part of
- * one, on the boundaries of 16 bytes and off them. */
+ * one, on the boundaries of 16 bytes and off them; and tiles more than there are warps that turn them, one or two a tile. */
 #include "rng_case.h"
 
 int main(int argc, char **argv)
@@ -30,6 +30,15 @@ int main(int argc, char **argv)
             rng_draw(&list[k].d, list[k].type, 2, dim, LAYOUT_NCHW, odd);
             case_end();
         }
+    }
+    /* 32 warps of a processor's block have 64 tiles, 15 pairs of warps 17; the last tile of a row is narrow */
+    for (int pairs = 0; pairs < 2; ++pairs) {
+        static const struct rng_distribution normal = {CUDNN_RNG_DISTRIBUTION_NORMAL, 0.0, 1.0};
+        const int dim[4] = {(pairs ? 1 : 2) * processors, pairs ? 1032 : 2000, pairs ? 5 : 3,
+                            pairs ? 13 : 3};
+        if (!case_begin("rng tiles of %s", pairs ? "two warps" : "a warp")) continue;
+        rng_draw(&normal, CUDNN_DATA_HALF, 4, dim, LAYOUT_NHWC, 0);
+        case_end();
     }
     return harness_finish();
 }
