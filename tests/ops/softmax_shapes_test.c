@@ -169,7 +169,7 @@ static void gpu_shapes(void)
     if (harness_on_gpu) {
         shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 49, 262144, 1, 0);
         skip_case(0, 41, 307221, 1, 0, false, 0.5);
-        /* rows of clusters whose blocks are alone on a processor, which ask for the rows behind them */
+        /* rows of clusters whose blocks are alone on a processor, more than are there at once */
         skip_case(0, 18, 400003, 1, 2, true, 0.0);
     }
     /* rows of a thread */

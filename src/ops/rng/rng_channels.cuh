@@ -180,8 +180,8 @@ __device__ __forceinline__ void turned_tiles(const rng_vector_args &a, const D &
 template <class M> __device__ __forceinline__ void turned(const rng_vector_args &a)
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
-    if constexpr (M::TABLE) bring_radii();
     auto d = begin<with_radii<drawing_of<M>>>(a);
+    if constexpr (M::TABLE) bring_radii();
     if constexpr (M::TABLE) d.radii = radii_table<true>();
     turned_tiles<M>(a, d, shared);
 }
@@ -286,8 +286,8 @@ template <class M> __device__ __forceinline__ void tiles(const rng_vector_args &
 {
     WD_DYNAMIC_SHARED(unsigned char, shared);
     constexpr int BYTES = (int)sizeof(typename M::stored);
-    if constexpr (M::TABLE) bring_radii();
     auto d = begin<with_radii<drawing_of<M>>>(a);
+    if constexpr (M::TABLE) bring_radii();
     if constexpr (M::TABLE) d.radii = radii_table<true>();
     if constexpr (!M::TABLE && (BYTES == 2 || BYTES == 4)) {
         if (a.turned) {

@@ -217,8 +217,8 @@ __device__ __forceinline__ void normals(const rng_vector_args &a, with_radii<wd_
 
 __device__ __forceinline__ void flat_normals(const rng_vector_args &a)
 {
-    if (a.near) bring_radii();
     auto d = begin<with_radii<wd_drawing>>(a);
+    if (a.near) bring_radii();
     if (a.near) normals<true>(a, d);
     else normals<false>(a, d);
 }

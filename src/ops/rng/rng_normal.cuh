@@ -47,8 +47,7 @@ __device__ __forceinline__ uint4 *near_radii()
     return radii;
 }
 
-// All threads of a block come, before begin(): nobody writes to the table, so that it comes while the kernel before this
-// one ends.
+// All threads of a block come. Nobody writes to the table, so that it may come while the kernel before this one ends.
 __device__ __forceinline__ void bring_radii()
 {
     uint4 *to = near_radii();

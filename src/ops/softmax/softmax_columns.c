@@ -24,8 +24,7 @@ enum {
     HELD_FILL = 64,       /* such threads that a processor must have for them to pay */
     PAIR_POSITIONS = 63,  /* of a warp's words, wherever a channel begins */
     PAIR_ROWS = SOFTMAX_COLUMN_THREADS / SOFTMAX_WARP, /* warps of a block that has such words */
-    PAIR_BLOCKS = 2, /* of SOFTMAX_COLUMN_THREADS, of a processor */
-    PAIR_FILL = 16,  /* such warps that a processor must have for them to pay */
+    PAIR_FILL = 16, /* such warps that a processor must have for them to pay */
 };
 
 /* The kernels of a direction. There may be no packed ones, fp16 and bf16, and no word32. */
@@ -228,9 +227,6 @@ static cudnnStatus_t emit_pairs(const struct wd_softmax_shape *s, struct wd_queu
     a->by_inner = wd_fastdiv_of((uint32_t)tiles);
     a->lanes = (uint32_t)width;
     wd_softmax_set_cluster(a, cluster);
-    /* the tiles that a device has at once */
-    a->first = wd_most(1, SOFTMAX_COLUMN_THREADS * PAIR_BLOCKS / (down * WARP)) *
-               queue->device->multiprocessors / cluster;
     shared = (down + 1 + (cluster > 1)) * (PAIR_POSITIONS + 2) * s->pair;
     return wd_emit_cluster_kernel(
         queue, &kernel_rows[KERNEL_softmax_columns_pairs_f16 + (s->type == TYPE_BF16)],

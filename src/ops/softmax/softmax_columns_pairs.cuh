@@ -13,7 +13,6 @@
 
 #include "gpu/device/opaque.cuh"
 #include "gpu/device/packed.cuh"
-#include "gpu/device/prefetch.cuh"
 #include "ops/softmax/softmax_columns_join.cuh"
 
 namespace {
@@ -125,25 +124,6 @@ __device__ __forceinline__ void store_pairs(const softmax_vector_args &a, const 
     }
 }
 
-// The block's part of the tile that is likely to come next where this one is: asked for, up to the second-level cache,
-// while this one is on its way, so that memory has something to read while blocks join and store. Eight lanes a channel.
-__device__ __forceinline__ void ask_pairs_ahead(const softmax_vector_args &a)
-{
-    const uint32_t tile = (blockIdx.x >> a.cluster_bits) + (uint32_t)a.first;
-    const uint32_t outer = wd_fastdiv_quotient(tile, a.by_inner);
-    const int64_t first = (int64_t)(tile - outer * a.segments) * a.lanes;
-    const int32_t width = (int32_t)min((int64_t)a.lanes, a.inner - first);
-    const uint32_t rank = blockIdx.x & (a.cluster - 1), step = blockDim.x / 8;
-    const int64_t end = min(a.length, (rank + 1) * a.runs);
-    int64_t channel = rank * a.runs + threadIdx.x / 8;
-    if (tile >= gridDim.x >> a.cluster_bits) return;
-    const char *at = static_cast<const char *>(a.x) +
-                     2 * ((outer * a.length + channel) * a.inner + first) +
-                     min(16 * ((int32_t)threadIdx.x % 8), 2 * width - 2);
-#pragma unroll 1
-    for (; channel < end; channel += step, at += 2 * step * a.inner) wd_prefetch_line(at);
-}
-
 template <class T> __device__ void columns_pairs(const softmax_vector_args &a)
 {
     constexpr int R = SOFTMAX_PAIR_CHANNELS;
@@ -159,7 +139,6 @@ template <class T> __device__ void columns_pairs(const softmax_vector_args &a)
         if (r < p.held) word[r] = *reinterpret_cast<const uint32_t *>(from);
         from += wd_opaque(p.step);
     }
-    ask_pairs_ahead(a);
 #pragma unroll
     for (int r = 0; r < R; ++r) most[r % 2] = wd_packed_larger<T, false>(most[r % 2], word[r]);
     most[0] = wd_packed_larger<T, false>(most[0], most[1]);

@@ -20,7 +20,6 @@ enum {
     SEGMENTS_MAX = 1024, /* of a row: what a block joins */
     BLOCK_RUNS = 4,      /* of a thread, where there is a choice */
     BLOCK_THREADS = 256, /* likewise; more where the block is alone on its processor */
-    RESIDENT_FEW = 1,    /* blocks of a processor that leave memory idle while they sum */
 };
 
 /* The kernels of a direction, the first of each four. */
@@ -127,17 +126,12 @@ static cudnnStatus_t emit_block(const struct direction *d, const struct wd_softm
         cluster *= 2;
     }
     each = wd_ceil_div(runs, cluster);
-    a->segments = 0;
     threads = wd_softmax_multiple_up(wd_ceil_div(each, BLOCK_RUNS), WARP);
     if (threads > BLOCK_THREADS) {
         int64_t bytes = each * SOFTMAX_BYTES * d->tensors + SHARED_FIXED;
         int64_t resident = wd_most(1, device->shared_per_processor / bytes);
         threads = wd_least(threads, wd_most(BLOCK_THREADS, SOFTMAX_BLOCK_THREADS / resident));
         threads = wd_least(threads, kernel_rows[d->block + s->type].threads) / WARP * WARP;
-        /* where nothing else of the processor loads meanwhile */
-        if (resident <= RESIDENT_FEW) {
-            a->segments = (uint32_t)(device->multiprocessors * resident / cluster);
-        }
     }
     a->runs = each;
     a->cluster = (uint32_t)cluster;

@@ -5,7 +5,6 @@
 // one store (block), so that several blocks of a processor load, sum and store at different times.
 // Rows too long for that are read twice (sums, spread). See softmax_vector.c.
 #include "gpu/device/async.cuh"
-#include "gpu/device/prefetch_bulk.cuh"
 #include "ops/softmax/softmax_device.cuh"
 
 namespace {
@@ -134,23 +133,6 @@ __device__ __forceinline__ void store_shared(const softmax_vector_args &a, T *to
     }
 }
 
-// The block's part of the row that is likely to come next to where this one is: asked for, up to the second-level cache,
-// when this row has come, so that memory reads while the row is summed and stored.
-template <class T, bool BACKWARD>
-__device__ __forceinline__ void ask_ahead(const softmax_vector_args &a, uint32_t row,
-                                          uint32_t segment)
-{
-    constexpr uint32_t EACH = 4096 / SOFTMAX_BYTES; // runs of a thread
-    if (row >= gridDim.x / a.cluster) return;
-    const part_of_row<T> p(a, row, segment);
-    for (uint32_t i = threadIdx.x * EACH; i < p.runs; i += blockDim.x * EACH) {
-        const uint32_t bytes = min(EACH, p.runs - i) * SOFTMAX_BYTES;
-        const int64_t at = p.at + (int64_t)i * run_of<T>;
-        wd_prefetch_bytes(static_cast<const T *>(a.x) + at, bytes);
-        if (BACKWARD) wd_prefetch_bytes(static_cast<const T *>(a.dy) + at, bytes);
-    }
-}
-
 // A row a block, or a cluster of them. A thread uses only those runs that it has copied itself.
 template <class T, bool BACKWARD> __device__ void rows_block(const softmax_vector_args &a)
 {
@@ -174,7 +156,6 @@ template <class T, bool BACKWARD> __device__ void rows_block(const softmax_vecto
         if (BACKWARD) wd_copy_async<16, false>(dy + i * V, from_dy + i * V);
     }
     load_edge<T, BACKWARD>(a, p, edge, edge_dy);
-    if (a.segments > 0) ask_ahead<T, BACKWARD>(a, blockIdx.x / a.cluster + a.segments, segment);
     wd_copies_wait_all();
     if (!BACKWARD) {
         all.max = larger(all.max, edge);

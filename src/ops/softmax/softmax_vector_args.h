@@ -12,9 +12,6 @@
  *   pairs    columns of 16 bits by words: an [outer] has `segments` tiles of `lanes` positions, a
  *            channel of which is a warp's; `by_inner` divides by `segments`
  *
- *   blocks  a row a block or a cluster: `segments` rows behind it is the one that is likely to come next where
- *           this one is, which is asked for up to the cache; 0 where none is
- *
  * Forward a row has a maximum and a sum of exponentials, backward a sum alone. */
 #ifndef WD_OPS_SOFTMAX_VECTOR_ARGS_H
 #define WD_OPS_SOFTMAX_VECTOR_ARGS_H
@@ -56,7 +53,7 @@ struct softmax_vector_args {
     uint32_t lane_bits;
     uint32_t cluster;      /* blocks of a row or of a tile of columns */
     uint32_t cluster_bits; /* its binary logarithm, but of a ring's */
-    uint32_t segments; /* of rows that a block or a cluster has: to the one that comes next there */
+    uint32_t segments;
     struct wd_fastdiv by_inner;
 };
 
