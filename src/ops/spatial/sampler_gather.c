@@ -21,7 +21,7 @@ enum {
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     CAPACITY = 4 * WINDOW_THREADS,
     SIDE = 32,               /* of a tile of elements */
-    LISTED = 2048,           /* places of such a tile, at most */
+    LISTED = 1984,           /* places of such a tile, at most: two blocks of runs leave 92 KiB */
     SHARED_MOST = 113 << 10, /* two */
     SHARED_PLACES = WINDOW_STAGES * WINDOW_BYTES * SLOPE_ROOM,
 };
@@ -211,7 +211,8 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
         WD_TRY(wd_emit_kernel(
             queue,
             &kernel_rows[(of_pixels ? KERNEL_gather_pixels_f32 : KERNEL_gather_tiles_f32) + type],
-            now * a.elements.by_tile.divisor, GATHER_THREADS, (uint32_t)wd_gather_bytes(&a), &a));
+            now * a.elements.by_tile.divisor, GATHER_THREADS,
+            (uint32_t)wd_gather_bytes(&a, of_pixels), &a));
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -50,8 +50,10 @@ template <class T, bool NUMBERS = false> struct gatherer {
         stages = wd_dynamic_shared<T>();
         found = wd_dynamic_shared<uint4>();
         listed = reinterpret_cast<uint32_t *>(found + a.listed);
-        const int windows = GATHER_STAGES * GATHER_ROOM; // in 16 bytes
-        fraction = reinterpret_cast<float2 *>(found + max(windows, (5 * a.listed + 3) / 4));
+        // in 16 bytes
+        const int windows = NUMBERS ? 0 : GATHER_STAGES * GATHER_ROOM,
+                  before = ((NUMBERS ? 6 : 5) * a.listed + 3) / 4;
+        fraction = reinterpret_cast<float2 *>(found + max(windows, before));
         where = reinterpret_cast<int *>(fraction + a.listed);
         begin = reinterpret_cast<uint32_t *>(where + a.listed);
         filled = begin + cells + 1;

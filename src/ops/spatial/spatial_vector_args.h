@@ -132,11 +132,12 @@ enum {
     GATHER_EACH = 2,    /* elements of a thread */
 };
 
-/* Shared memory of a tile of elements: its windows or, before them, places on the way; then lists. */
-static inline int64_t wd_gather_bytes(const struct sampler_window_args *a)
+/* Shared memory of a tile of elements: its windows or, before them, places on the way; then lists. Of runs of channels
+ * there are no windows: what is not asked for is the first-level cache's. */
+static inline int64_t wd_gather_bytes(const struct sampler_window_args *a, int runs)
 {
-    int64_t windows = (int64_t)GATHER_STAGES * 16 * GATHER_ROOM;
-    int64_t before = (int64_t)20 * a->listed;
+    int64_t windows = runs ? 0 : (int64_t)GATHER_STAGES * 16 * GATHER_ROOM;
+    int64_t before = (int64_t)(runs ? 24 : 20) * a->listed;
     int64_t cells = (int64_t)(a->elements.width + 1) * (a->elements.height + 1);
     return (windows > before ? windows : before) + 12 * (int64_t)a->listed + 4 * (2 * cells + 1) +
            2 * SPATIAL_BOXES_MAX;
