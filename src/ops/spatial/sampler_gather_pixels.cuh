@@ -9,6 +9,7 @@
 #define WD_OPS_SPATIAL_SAMPLER_GATHER_PIXELS_CUH
 
 #include "gpu/device/opaque.cuh"
+#include "gpu/device/prefetch.cuh"
 #include "ops/spatial/sampler_gather.cuh"
 
 namespace {
@@ -159,6 +160,27 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
         }
     }
 
+    // The first lines of elements from `first` on, and of the places that these see first, come to the second-level cache
+    // while others are worked at.
+    __device__ __forceinline__ void ask_ahead(int first, const T *x, const T *dy) const
+    {
+        constexpr uint32_t LINES = 2, ELEMENTS = GROUPS * LINES;
+        const uint32_t t = wd_opaque(threadIdx.x); // nothing of this is kept
+        const int c = (int)(t % LINES) * (WD_LINE / (int)sizeof(T));
+        if (c >= all.channels || first >= cells) return;
+        if (t < ELEMENTS) {
+            const int cell = first + (int)(t / LINES);
+            const int row = (int)((uint32_t)cell * a.by_across >> 16);
+            const int h = top + row, w = left + cell - row * across;
+            if (cell >= cells || h >= all.height || w >= all.width) return;
+            wd_prefetch_line(x + (h * all.x.row + w * all.x.column + c));
+        } else {
+            const int from = min(first + across + 1, cells), to = min(from + GROUPS, cells);
+            const uint32_t i = begin[from] + (t - ELEMENTS) / LINES;
+            if (i < begin[to]) wd_prefetch_line(dy + (where[i] + c));
+        }
+    }
+
     __device__ __forceinline__ void gather(const T *x, const T *dy, T *dx) const
     {
         const int lane = (int)threadIdx.x % LANES;
@@ -169,6 +191,7 @@ template <class T> struct pixel_gatherer : gatherer<T, true> {
         __syncthreads();
 #pragma unroll 1
         for (int first = 0; first < cells; first += GROUPS) {
+            ask_ahead(first + GROUPS, x, dy);
             const element e = element_of(first + (int)threadIdx.x / LANES);
             const bool in = e.in, own = e.own;
             const uint32_t count = e.places.count;
