@@ -16,118 +16,13 @@
 #define WD_OPS_SPATIAL_SAMPLER_AFFINE_CUH
 
 #include "gpu/device/async.cuh"
+#include "gpu/device/opaque.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/warp.cuh"
-#include "ops/spatial/sampler_back_tile.cuh"
+#include "ops/spatial/sampler_map.cuh"
 #include "ops/spatial/sampler_planes.cuh"
 
 namespace {
-
-// ---- The map of an image's grid ----
-
-// What a place looks at, as sight::coordinate has it, of what the grid says.
-__device__ __forceinline__ float2 looked_at(const sampler_vector_args &a, float2 s)
-{
-    s.x = (s.x + 1) * a.scale_w32;
-    s.y = (s.y + 1) * a.scale_h32;
-    return s;
-}
-__device__ __forceinline__ float2 looked_at(const sampler_vector_args &a, const float *places,
-                                            int number)
-{
-    const float *at = places + 2 * (int64_t)number;
-    return looked_at(a,
-                     a.pairs ? *reinterpret_cast<const float2 *>(at) : make_float2(at[0], at[1]));
-}
-
-__device__ __forceinline__ const float *grid_of(const sampler_vector_args &a, uint32_t n)
-{
-    return static_cast<const float *>(a.grid) + 2 * ((int64_t)n * a.rows * a.columns);
-}
-
-// From an image's coordinates to the grid's: that which is right at three corners. Numbers that are not
-// finite come out where these lie on a line.
-__device__ __forceinline__ void fit_map(const sampler_vector_args &a, const float *places,
-                                        sampler_map &m)
-{
-    const float2 first = looked_at(a, places, 0), across = looked_at(a, places, a.columns - 1),
-                 down = looked_at(a, places, (a.rows - 1) * a.columns);
-    const float columns = (float)(a.columns - 1), rows = (float)(a.rows - 1);
-    const float xq = (across.x - first.x) / columns, yq = (across.y - first.y) / columns;
-    const float xp = (down.x - first.x) / rows, yp = (down.y - first.y) / rows;
-    const float turned = 1 / (xq * yp - xp * yq);
-    m.qx = yp * turned;
-    m.qy = -xp * turned;
-    m.px = -yq * turned;
-    m.py = xq * turned;
-    m.q0 = -(m.qx * first.x + m.qy * first.y);
-    m.p0 = -(m.px * first.x + m.py * first.y);
-}
-
-// SPATIAL_PARTS blocks an image: its map, how far off places are, and the gradients of those that see
-// nothing.
-__device__ __forceinline__ void fit_maps(const sampler_affine_args &args)
-{
-    constexpr int EACH = 4, WARPS = SPATIAL_THREADS / 32;
-    __shared__ int off_of[2][WARPS];
-    const sampler_vector_args &a = args.all;
-    const uint32_t in_batch = blockIdx.x / SPATIAL_PARTS, part = blockIdx.x % SPATIAL_PARTS;
-    const int count = a.rows * a.columns;
-    int off[2] = {0, 0};
-    sampler_map m;
-    spot at;
-    wd_wait_for_previous();
-    at.n = a.first_image + in_batch;
-    const float *places = grid_of(a, at.n);
-    fit_map(a, places, m);
-#pragma unroll 1
-    for (int i = (int)(part * SPATIAL_THREADS + threadIdx.x); i < count;
-         i += EACH * SPATIAL_PARTS * SPATIAL_THREADS) {
-        float2 s[EACH];
-#pragma unroll
-        for (int e = 0; e < EACH; ++e) {
-            s[e] = looked_at(a, places, min(i + e * SPATIAL_PARTS * SPATIAL_THREADS, count - 1));
-        }
-#pragma unroll
-        for (int e = 0; e < EACH; ++e) {
-            uint32_t p = (uint32_t)min(i + e * SPATIAL_PARTS * SPATIAL_THREADS, count - 1);
-            const bool again = (int)p != i + e * SPATIAL_PARTS * SPATIAL_THREADS;
-            const uint32_t number = p, q = take_rest(p, a.by_line);
-            const float by_q = m.qx * s[e].x + m.qy * s[e].y + (m.q0 - (float)q);
-            const float by_p = m.px * s[e].x + m.py * s[e].y + (m.p0 - (float)p);
-            off[0] = max(off[0], __float_as_int(fabsf(by_p))); // that of NaN is the largest
-            off[1] = max(off[1], __float_as_int(fabsf(by_q)));
-            if (again || (s[e].x > -1 && s[e].x < (float)a.width && s[e].y > -1 &&
-                          s[e].y < (float)a.height)) {
-                continue;
-            }
-            sight<float> k;
-            at.p = (int)p;
-            at.q = (int)q;
-            k.template look<float>(a, (int64_t)at.n * count + number);
-            put_lost<float>(a, at, k);
-        }
-    }
-#pragma unroll
-    for (int d = 0; d < 2; ++d) {
-        off[d] = __reduce_max_sync(0xffffffffu, off[d]);
-        if (threadIdx.x % 32 == 0) off_of[d][threadIdx.x / 32] = off[d];
-    }
-    __syncthreads();
-    if (threadIdx.x >= 2) return;
-    sampler_map *to = static_cast<sampler_map *>(args.maps) + in_batch;
-    int most = 0;
-#pragma unroll
-    for (int w = 0; w < WARPS; ++w) most = max(most, off_of[threadIdx.x][w]);
-    to->off[threadIdx.x][part] = most;
-    if (part > 0 || threadIdx.x > 0) return;
-    to->px = m.px;
-    to->py = m.py;
-    to->p0 = m.p0;
-    to->qx = m.qx;
-    to->qy = m.qy;
-    to->q0 = m.q0;
-}
 
 // Whether an image of a batch of `images` is marked: the block asks together.
 __device__ __forceinline__ bool any_marked(const sampler_map *maps, uint32_t images)
@@ -153,16 +48,18 @@ struct affine_tile {
                          X_PAD = 4, WARPS = SPATIAL_THREADS / 32;
     static constexpr int ROOM = PITCH * ROWS, X_ROOM = X_PITCH * X_ROWS;
     static constexpr int ELEMENTS = WIDTH * HEIGHT / SPATIAL_THREADS;
+    static constexpr int OWN_ROW = 64;
     const sampler_vector_args &a;
     uint32_t n, in_batch;
     int top, left;
     sampler_map m;
     float reach_p, reach_q;  // of an element, in places
     int p0, q0, rows, units; // the places that may look at the tile, in 4 columns
+    const float *places;     // of the image's grid
     float *dy, *x;
-    float2 *where;   // what places look at
-    uint16_t *owned; // the places of cells of the tile, in no order: where in dy
-    uint32_t *count; // of them
+    float2 *where; // what places look at
+    // The places of cells of the tile that the warp found: their row times OWN_ROW, and column.
+    uint16_t *owned;
 
     __device__ __forceinline__ affine_tile(const sampler_vector_args &args) : a(args)
     {
@@ -171,11 +68,11 @@ struct affine_tile {
         top = (int)take_rest(b, a.by_row) * HEIGHT;
         in_batch = b;
         n = a.first_image + b;
-        dy = wd_dynamic_shared<float>();
+        places = grid_of(a, n);
+        dy = wd_opaque_shared(wd_dynamic_shared<float>());
         x = dy + U * ROOM;
         where = reinterpret_cast<float2 *>(x + U * X_ROOM);
-        owned = reinterpret_cast<uint16_t *>(where + ROOM);
-        count = reinterpret_cast<uint32_t *>(owned + ROOM);
+        owned = reinterpret_cast<uint16_t *>(where + ROOM) + threadIdx.x / 32 * AFFINE_OWNED;
     }
 
     // The map; whether it leaves few enough places to an element and to a tile.
@@ -242,20 +139,22 @@ struct affine_tile {
                                          int width, int row, int some, int column, int wide,
                                          bool runs, float *to) const
     {
-        constexpr int SIDE = 16; // threads of a row
-        const int c = column + (int)threadIdx.x % SIDE * 4;
+        constexpr int SIDE = 16, TURN = SPATIAL_THREADS / SIDE; // threads of a row, rows of a turn
+        const int c = column + (int)threadIdx.x % SIDE * 4, first = (int)threadIdx.x / SIDE;
         if ((int)threadIdx.x % SIDE >= wide || c + 3 < 0 || c >= width) return;
+        const float *from = plane + ((int64_t)(row + first) * image.row + c);
+        float *put = to + (first * PITCH_OF + c - column);
 #pragma unroll 1
-        for (int i = (int)threadIdx.x / SIDE; i < some; i += SPATIAL_THREADS / SIDE) {
+        for (int i = first; i < some;
+             i += TURN, from += TURN * (int64_t)image.row, put += TURN * PITCH_OF) {
             if ((uint32_t)(row + i) >= (uint32_t)height) continue;
-            const float *from = plane + (int64_t)(row + i) * image.row + c;
-            float *put = to + i * PITCH_OF + (c - column);
+            const float *one = from;
             if (runs) {
 #pragma unroll
                 for (int u = 0; u < U; ++u) {
                     if (u >= a.channels) break;
-                    wd_copy_async<16, false>(put + u * ROOM_OF, from);
-                    from += image.channel;
+                    wd_copy_async<16, false>(put + u * ROOM_OF, one);
+                    one += image.channel;
                 }
                 continue;
             }
@@ -264,10 +163,9 @@ struct affine_tile {
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
                     if ((uint32_t)(c + e) >= (uint32_t)width) continue;
-                    wd_copy_async<4, true>(put + e, from + e);
+                    wd_copy_async<4, true>(put + u * ROOM_OF + e, one + e);
                 }
-                from += image.channel;
-                put += ROOM_OF;
+                one += image.channel;
             }
         }
     }
@@ -291,57 +189,89 @@ struct affine_tile {
     {
         return s >= part.x && s < part.y;
     }
-    // What the grid says of two places of row r, a warp a row; so far away of those that are not there that
-    // nothing is near them.
+    // Whether two places whose column is even may be read at once.
+    __device__ __forceinline__ bool reads_twos() const
+    {
+        return a.columns % 2 == 0 && reinterpret_cast<uintptr_t>(a.grid) % 16 == 0;
+    }
+    // What the grid says of two places of a row, a warp a row; so far away of those that are not there that nothing is
+    // near them.
     struct pair {
         float2 g[2];
     };
-    __device__ __forceinline__ pair read(int r) const
+    // Rows of a warp: where it reads the next one, of which rows of the tile's places that is, whether a thread's columns are
+    // there, and whether both are read at once.
+    struct reader {
+        const float *at;
+        int row;
+        bool in[2], twos;
+    };
+    __device__ __forceinline__ reader first_row() const
     {
-        const float away = -1e5f;
-        const int lane = (int)threadIdx.x % 32, p = p0 + r, q = q0 + 2 * lane;
-        const float *const at = grid_of(a, n) + 2 * (p * a.columns + q);
-        const bool in = r < rows && lane < 2 * units && (uint32_t)p < (uint32_t)a.rows;
-        pair two;
+        const int lane = (int)threadIdx.x % 32, q = q0 + 2 * lane;
+        reader from;
+        from.row = (int)threadIdx.x / 32;
+        from.at = places + 2 * ((p0 + from.row) * a.columns + q);
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-            two.g[e] = make_float2(away, away);
-            if (!in || (uint32_t)(q + e) >= (uint32_t)a.columns) continue;
-            two.g[e] = a.pairs ? reinterpret_cast<const float2 *>(at)[e]
-                               : make_float2(at[2 * e], at[2 * e + 1]);
+            from.in[e] = lane < 2 * units && (uint32_t)(q + e) < (uint32_t)a.columns;
         }
+        from.twos = reads_twos();
+        return from;
+    }
+    __device__ __forceinline__ pair read(reader &from) const
+    {
+        const float away = -1e5f;
+        const bool in = from.row < rows && (uint32_t)(p0 + from.row) < (uint32_t)a.rows;
+        pair two = {{make_float2(away, away), make_float2(away, away)}};
+        if (from.twos) {
+            if (in && from.in[0]) {
+                const float4 both = *reinterpret_cast<const float4 *>(from.at);
+                two.g[0] = make_float2(both.x, both.y);
+                two.g[1] = make_float2(both.z, both.w);
+            }
+        } else {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                if (in && from.in[e]) two.g[e] = make_float2(from.at[2 * e], from.at[2 * e + 1]);
+            }
+        }
+        from.at += 2 * WARPS * (int64_t)a.columns;
+        from.row += WARPS;
         return two;
     }
-    // Where all places look, and which are the tile's own. `next` is the warp's first row; the one after is
-    // asked for ahead.
-    __device__ __forceinline__ void look(pair next) const
+    // Where all places look, and which are the tile's own: returns how many the warp finds. `next` is the warp's first
+    // row; the one after is asked for ahead.
+    __device__ __forceinline__ uint32_t look(pair next, reader from) const
     {
-        const uint32_t lane = threadIdx.x % 32, before = (1u << lane) - 1;
+        const uint32_t lane = threadIdx.x % 32, before = wd_opaque((1u << lane) - 1);
         const float2 across = own_part(a.width, left, WIDTH),
                      along = own_part(a.height, top, HEIGHT);
+        const int first = (int)threadIdx.x / 32, place = 2 * (int)lane;
+        float4 *at = wd_opaque_shared(reinterpret_cast<float4 *>(where + first * PITCH + place));
+        uint16_t *to = wd_opaque_shared(owned);
+        uint32_t number = (uint32_t)(first * OWN_ROW + place), found = 0;
+        const bool keeps = place < 4 * units;
 #pragma unroll 1
-        for (int r = (int)threadIdx.x / 32; r < rows; r += WARPS) {
+        for (int r = first; r < rows; r += WARPS) {
             const float2 s[2] = {looked_at(a, next.g[0]), looked_at(a, next.g[1])};
-            uint32_t own[2], at = 0;
+            uint32_t own[2];
             bool is[2];
-            next = read(r + WARPS);
+            next = read(from);
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 is[e] = is_in(s[e].x, across) & is_in(s[e].y, along);
                 own[e] = wd_ballot(is[e]);
             }
-            if ((int)lane < 2 * units) {
-                *reinterpret_cast<float4 *>(where + r * PITCH + 2 * lane) =
-                    make_float4(s[0].x, s[0].y, s[1].x, s[1].y);
-            }
-            if (lane == 0) at = wd_add_alone(count, wd_bits(own[0]) + wd_bits(own[1]));
-            at = __shfl_sync(0xffffffffu, at, 0) + wd_bits(own[0] & before) +
-                 wd_bits(own[1] & before);
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                if (is[e]) owned[at++] = (uint16_t)(r * PITCH + 2 * (int)lane + e);
-            }
+            if (keeps) *at = make_float4(s[0].x, s[0].y, s[1].x, s[1].y);
+            const uint32_t i = found + wd_bits(own[0] & before) + wd_bits(own[1] & before);
+            if (is[0]) to[i] = (uint16_t)number;
+            if (is[1]) to[i + (is[0] ? 1 : 0)] = (uint16_t)(number + 1);
+            found += wd_bits(own[0]) + wd_bits(own[1]);
+            at += WARPS * PITCH / 2;
+            number += WARPS * OWN_ROW;
         }
+        return found;
     }
 
     __device__ __forceinline__ int column_of_element() const
@@ -377,20 +307,25 @@ struct affine_tile {
             }
         }
     }
-    __device__ __forceinline__ float sum_of(const element &e, int u) const
+    // Of C channels.
+    template <int C>
+    __device__ __forceinline__ void sums_of(const element &e, const float *from, float *sums) const
     {
-        const float *from = dy + u * ROOM + e.from;
-        float sum = 0;
+#pragma unroll
+        for (int u = 0; u < C; ++u) sums[u] = 0;
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
-                const float2 d = *reinterpret_cast<const float2 *>(from + i * PITCH + 2 * j);
-                sum += e.weight[4 * i + 2 * j] * d.x;
-                sum += e.weight[4 * i + 2 * j + 1] * d.y;
+#pragma unroll
+                for (int u = 0; u < C; ++u) {
+                    const float2 d = *reinterpret_cast<const float2 *>(from + u * ROOM + e.from +
+                                                                       i * PITCH + 2 * j);
+                    sums[u] += e.weight[4 * i + 2 * j] * d.x;
+                    sums[u] += e.weight[4 * i + 2 * j + 1] * d.y;
+                }
             }
         }
-        return sum;
     }
     // The same by those places alone that look at the element.
     __device__ __forceinline__ float sum_again(int from, int w, int h, int u) const
@@ -410,49 +345,88 @@ struct affine_tile {
         }
         return sum;
     }
-    // An element, of all channels.
+    static __device__ __forceinline__ bool is_finite(float sum)
+    {
+        return fabsf(sum) <= 3e38f;
+    }
+    // An element, of all channels; PLAIN: these are U, and nothing is blended.
+    template <bool PLAIN>
     __device__ __forceinline__ void put_element(int number, const element &e) const
     {
         const int w = column_of_element(), h = row_of_element(number);
         if (h >= a.height || w >= a.width) return;
-        float *to = static_cast<float *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
-                    (int64_t)w * a.dx.column;
-        const factors<float> f = {a.alpha32, a.beta32};
+        float *to =
+            static_cast<float *>(a.dx.data) + n * a.dx.image + (h * a.dx.row + w * a.dx.column);
+        if constexpr (PLAIN) {
+            float sums[U];
+            sums_of<U>(e, dy, sums);
+            if (!is_finite(fabsf(sums[0]) + fabsf(sums[1]) + fabsf(sums[2]))) {
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (u >= a.channels) break;
-            float sum = sum_of(e, u);
-            if (!(fabsf(sum) <= 3e38f)) sum = sum_again(e.from, w, h, u);
+                for (int u = 0; u < U; ++u) {
+                    if (!is_finite(sums[u])) sums[u] = sum_again(e.from, w, h, u);
+                }
+            }
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                *to = a.alpha32 * sums[u];
+                to += a.dx.channel;
+            }
+            return;
+        }
+        const factors<float> f = {a.alpha32, a.beta32};
+#pragma unroll 1
+        for (int u = 0; u < a.channels; ++u) {
+            float sum;
+            sums_of<1>(e, dy + u * ROOM, &sum);
+            if (!is_finite(sum)) sum = sum_again(e.from, w, h, u);
             if (a.blends) put_value<float, true>(a, f, to, sum);
             else put_value<float, false>(a, f, to, sum);
             to += a.dx.channel;
         }
     }
 
-    // The gradients of place i of the tile's own, from its steps as in back_tile.
-    __device__ __forceinline__ void put_own(uint32_t i) const
+    // What the gradients of a place add up of a channel, of the image around it and of dy there.
+    static __device__ __forceinline__ void add_steps(const float *f, float g, float *steps)
     {
-        const int at = owned[i];
+        const float f0 = f[0], f1 = f[1], f2 = f[X_PITCH], f3 = f[X_PITCH + 1];
+        steps[0] += g * (f1 - f0);
+        steps[1] += g * (f3 - f2);
+        steps[2] += g * (f2 - f0);
+        steps[3] += g * (f3 - f1);
+    }
+    // The gradients of the warp's place i of the tile's own, from its steps as in back_tile. PLAIN: of U channels, and
+    // nothing is blended.
+    // `to`: those of the image.
+    template <bool PLAIN> __device__ __forceinline__ void put_own(uint32_t i, float *to) const
+    {
+        const int number = owned[i], r = number / OWN_ROW, at = number - r * (OWN_ROW - PITCH);
         const float2 s = where[at];
         const float row = floorf(s.y), column = floorf(s.x);
         const float down = s.y - row, right = s.x - column;
-        const float *f = x + ((int)row - top + 1) * X_PITCH + (int)column - left + X_PAD;
+        // in fp32 as well, of AFFINE_SIDE rows, and converted once
+        const float corner = row * X_PITCH + (column + (float)((1 - top) * X_PITCH + X_PAD - left));
+        const float *f = x + (int)corner;
+        const int place = p0 * a.columns + q0 + r * (a.columns - OWN_ROW) + number;
         float steps[4] = {0, 0, 0, 0};
+        if constexpr (PLAIN) {
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (u >= a.channels) break;
-            const float g = dy[u * ROOM + at];
-            const float f0 = f[0], f1 = f[1], f2 = f[X_PITCH], f3 = f[X_PITCH + 1];
-            steps[0] += g * (f1 - f0);
-            steps[1] += g * (f3 - f2);
-            steps[2] += g * (f2 - f0);
-            steps[3] += g * (f3 - f1);
-            f += X_ROOM;
+            for (int u = 0; u < U; ++u) add_steps(f + u * X_ROOM, dy[u * ROOM + at], steps);
+        } else {
+#pragma unroll 1
+            for (int u = 0; u < a.channels; ++u) {
+                add_steps(f + u * X_ROOM, dy[u * ROOM + at], steps);
+            }
         }
-        const int place = (p0 + at / PITCH) * a.columns + q0 + at % PITCH;
-        put_slopes<float>(a, (int64_t)n * a.rows * a.columns + place,
-                          (1 - down) * steps[0] + down * steps[1],
-                          (1 - right) * steps[2] + right * steps[3]);
+        const float by_x = (1 - down) * steps[0] + down * steps[1],
+                    by_y = (1 - right) * steps[2] + right * steps[3];
+        if constexpr (PLAIN) {
+            to += 2 * place;
+            const float alpha = (float)a.alpha_grid;
+            to[0] = alpha * (by_x * (float)(a.width - 1) / 2);
+            to[1] = alpha * (by_y * (float)(a.height - 1) / 2);
+        } else {
+            put_slopes<float>(a, (int64_t)n * a.rows * a.columns + place, by_x, by_y);
+        }
     }
 };
 
@@ -463,29 +437,37 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
     affine_tile::element e[affine_tile::ELEMENTS];
     wd_wait_for_previous();
     const bool few = t.find_map(static_cast<const sampler_map *>(args.maps));
-    if (threadIdx.x == 0) {
-        if (t.top == 0 && t.left == 0) {
-            static_cast<sampler_map *>(args.maps)[t.in_batch].marked = few ? 0 : 1;
-        }
-        *t.count = 0;
+    if (threadIdx.x == 0 && t.top == 0 && t.left == 0) {
+        static_cast<sampler_map *>(args.maps)[t.in_batch].marked = few ? 0 : 1;
     }
     if (!few) return;
+    const sampler_vector_args &a = args.all;
     t.find_places();
-    const affine_tile::pair first = t.read((int)threadIdx.x / 32);
+    affine_tile::reader rows = t.first_row();
+    const affine_tile::pair first = t.read(rows);
     t.clear();
     __syncthreads();
     t.bring();
-    t.look(first);
+    const uint32_t found = t.look(first, rows);
     __syncthreads();
-    const uint32_t count = *t.count;
 #pragma unroll
     for (int i = 0; i < affine_tile::ELEMENTS; ++i) t.weigh(i, e[i]);
     wd_copies_wait_all();
     __syncthreads();
+    const uint32_t lane = threadIdx.x % 32;
+    float *const to =
+        wd_opaque_global(static_cast<float *>(a.dgrid) + 2 * (int64_t)t.n * a.rows * a.columns);
+    if (a.channels == affine_tile::U && a.scales && !a.blends && a.scales_grid && !a.blends_grid) {
 #pragma unroll
-    for (int i = 0; i < affine_tile::ELEMENTS; ++i) t.put_element(i, e[i]);
+        for (int i = 0; i < affine_tile::ELEMENTS; ++i) t.put_element<true>(i, e[i]);
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) t.put_own(i);
+        for (uint32_t i = lane; i < found; i += 32) t.put_own<true>(i, to);
+    } else {
+#pragma unroll
+        for (int i = 0; i < affine_tile::ELEMENTS; ++i) t.put_element<false>(i, e[i]);
+#pragma unroll 1
+        for (uint32_t i = lane; i < found; i += 32) t.put_own<false>(i, to);
+    }
 }
 
 } // namespace

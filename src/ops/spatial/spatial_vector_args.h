@@ -152,11 +152,11 @@ enum {
     AFFINE_ROWS = 39,
     AFFINE_X_PITCH = 48, /* the image around the tile */
     AFFINE_SIDE = 4096,  /* rows and columns at most, of image and grid: fp32 has places of them */
-    /* dy and x, where places look, those that are the tile's own, and how many these are: four blocks a
-     * processor */
+    AFFINE_OWNED = 5 * AFFINE_PITCH, /* of a warp: every eighth row */
+    /* dy and x, where places look, and those that are the tile's own: four blocks a processor */
     AFFINE_SHARED =
         4 * AFFINE_CHANNELS * (AFFINE_PITCH * AFFINE_ROWS + AFFINE_X_PITCH * (AFFINE_HEIGHT + 2)) +
-        10 * AFFINE_PITCH * AFFINE_ROWS + 16,
+        8 * AFFINE_PITCH * AFFINE_ROWS + SPATIAL_THREADS / 32 * 2 * AFFINE_OWNED,
 };
 
 /* The affine map from an image's coordinates to its grid's (p its rows, q its columns), and how far off
