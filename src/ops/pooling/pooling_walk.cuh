@@ -8,6 +8,7 @@
 #define WD_OPS_POOLING_WALK_CUH
 
 #include "gpu/device/packed.cuh"
+#include "gpu/device/prefetch.cuh"
 #include "ops/pooling/pooling_walk_args.h"
 #include "ops/pooling/pooling_window.cuh"
 
@@ -102,7 +103,16 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
     }
     // Under way: the next row, of deep images up to three of its depths.
     constexpr int DEPTHS = FLAT ? 1 : 3;
+    constexpr int AHEAD = 2;
+    const int asked = min(end, high.ins);
     wd_run<T, V> next[DEPTHS][IN];
+    // Of sums over flat images one row ahead is few bytes, so the L2 is asked for later ones: a thread for the other
+    // of its sector.
+    auto ask = [&](int h) {
+        if (!FLAT || !SUM || run % (2 * V) != 0 || !in[IN / 2] || h >= asked) return;
+        const uint32_t row = image * (uint32_t)high.ins + (uint32_t)h;
+        wd_prefetch_line(x + ((size_t)row * ((uint32_t)wide.ins * a.inner) + column[IN / 2]));
+    };
     // Row h at depth d: sums take nothing beyond the last one, maxima see that again.
     auto fetch = [&](wd_run<T, V>(&to)[IN], int d, int h) {
         bool there = true;
@@ -114,6 +124,7 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
         }
         const uint32_t row = (image + (uint32_t)d) * (uint32_t)high.ins + (uint32_t)h;
         const T *line = x + (size_t)row * ((uint32_t)wide.ins * a.inner);
+        if (there) ask(h + AHEAD);
 #pragma unroll
         for (int j = 0; j < IN; ++j) {
             if (SUM) {
@@ -126,6 +137,7 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
         }
     };
     int h = first * S - high.pad;
+    ask(max(h, 0) + 1);
     state row[K][N];
     // Row h into `to`; what follows is fetched.
     auto read = [&](state *to) {

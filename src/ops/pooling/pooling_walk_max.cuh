@@ -10,6 +10,7 @@
 #define WD_OPS_POOLING_WALK_MAX_CUH
 
 #include "gpu/device/packed.cuh"
+#include "gpu/device/prefetch.cuh"
 #include "ops/pooling/pooling_walk_args.h"
 #include "ops/pooling/pooling_window.cuh"
 
@@ -159,6 +160,30 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
             }
         }
     };
+    // What the next step has of x and dy comes as far as the L2 before: a thread for the other of its sector.
+    auto prefetch = [&](int p) {
+        const int h = 2 * p - high.pad;
+        if (run % (2 * V) != 0 || p >= last) return;
+#pragma unroll
+        for (int r = 2; r < 4; ++r) {
+            const uint32_t row = n * (uint32_t)high.outs + (uint32_t)(h + r);
+#pragma unroll
+            for (int c = 2; c < 2 + 2 * PAIRS; ++c) {
+                if ((uint32_t)(h + r) >= (uint32_t)high.outs ||
+                    (uint32_t)(w0 + c) >= (uint32_t)wide.outs)
+                    continue;
+                wd_prefetch_line(x + ((size_t)row * row_elements + (uint32_t)(w0 + c) * a.inner));
+            }
+        }
+#pragma unroll
+        for (int k = 1; k < OVER; ++k) {
+            if ((uint32_t)p >= (uint32_t)high.ins || (uint32_t)(j - 1 + k) >= (uint32_t)wide.ins)
+                continue;
+            const uint32_t row = n * (uint32_t)high.ins + (uint32_t)p;
+            wd_prefetch_line(dy +
+                             ((size_t)row * (uint32_t)wide.ins + (uint32_t)(j - 1 + k)) * a.inner);
+        }
+    };
     // What a window hands to a pixel if it is at code `at`.
     auto given = [&](int i, const uint32_t(&of)[WORDS], const wd_run<T, V> &dys, uint32_t at) {
         return dys.word[i] & wd_packed_same_code<T>(of[i], at);
@@ -181,11 +206,13 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
     };
 
     // Windows above the first rows, then step by step; a step has rows 2p, 2p + 1 and windows p.
+    prefetch(first - 1);
     fetch(2 * (first - 1) - high.pad);
     for (int p = first - 1; p < last; ++p) {
         const int h = 2 * p - high.pad;
         place now[OVER];
         fetch_shares(p);
+        prefetch(p + 1);
         if (p < first) read(now, 0, h + 1, true);
         else {
 #pragma unroll
