@@ -11,8 +11,10 @@
 #include <cmocka.h>
 
 #include "base/sizes.h"
+#include "ops/pooling/pooling_block.h"
 #include "ops/resample/resample_ring.h"
 #include "ops/resample/resample_ring_args.h"
+#include "unit/devices.h"
 
 enum { TURNS = 4000, SHARED_MAX = 40 << 10, RUN_BYTES = 16 };
 
@@ -185,11 +187,54 @@ static void test_words(void **state)
     }
 }
 
+/* Bilinear windows of two, by two, have a job of pooling's with their plan: runs of channels and pairs of columns,
+ * either way, and nothing else has. */
+static void test_halves(void **state)
+{
+    static const struct wd_device device = DEVICE_NEW(90, 132);
+    static const struct {
+        int64_t dim[4];
+        bool pixels;
+        int mode;
+        int64_t window, stride;
+        bool is;
+    } list[] = {
+        {{4, 64, 32, 32}, true, CUDNN_RESAMPLE_BILINEAR, 2, 2, true},
+        {{4, 64, 32, 32}, false, CUDNN_RESAMPLE_BILINEAR, 2, 2, true},
+        {{4, 61, 32, 32}, true, CUDNN_RESAMPLE_BILINEAR, 2, 2, false},
+        {{4, 64, 32, 32}, true, CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 2, 2, false},
+        {{4, 64, 33, 33}, true, CUDNN_RESAMPLE_BILINEAR, 3, 2, false},
+        {{4, 64, 32, 32}, true, CUDNN_RESAMPLE_BILINEAR, 2, 1, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; ++i) {
+        for (int backward = 0; backward < 2; ++backward) {
+            struct problem p;
+            struct wd_pool_job job;
+            assert_true(see(&p, backward, CUDNN_DATA_HALF, list[i].dim, list[i].pixels,
+                            list[i].window, list[i].stride));
+            p.single.node.attr.resample.mode = list[i].mode;
+            assert_int_equal(wd_resample_halves_of(&p.shape, &device, &job), list[i].is);
+            assert_int_equal(job.way != NULL, list[i].is);
+            if (!list[i].is) continue;
+            assert_ptr_equal(job.way,
+                             backward ? &wd_pool_backward_vector : &wd_pool_forward_vector);
+            for (int d = 1; d < 3; ++d) {
+                assert_int_equal(job.shape.image[d], list[i].dim[1 + d]);
+                assert_int_equal(job.shape.windows[d], list[i].dim[1 + d] / 2);
+                assert_true(job.shape.window[d] == 2 && job.shape.stride[d] == 2);
+            }
+            assert_true(job.shape.inverse == 0.25 && !job.shape.max);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,42 +69,53 @@ static bool pool_of(const struct wd_problem *problem, struct wd_pool_shape *pool
     return true;
 }
 
-bool wd_resample_emits_halves(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
-                              struct wd_queue *queue, cudnnStatus_t *status)
+bool wd_resample_halves_of(const struct wd_resample_shape *s, const struct wd_device *device,
+                           struct wd_pool_job *job)
 {
     const struct wd_resample_attr *p = s->attr;
-    const struct wd_pool_way *way =
-        s->backward ? &wd_pool_backward_vector : &wd_pool_forward_vector;
-    const struct wd_pool_memory memory = {
-        .x = m->from, .dy = m->from, .out = m->out, .alpha = m->alpha, .streaming = m->streaming};
-    struct wd_pool_shape pool = {.type = s->type,
-                                 .size = s->size,
-                                 .backward = s->backward,
-                                 .pixels = s->pixels,
-                                 .inverse = 1.0,
-                                 .outer = s->outer,
-                                 .inner = s->inner};
+    struct wd_pool_shape *pool = &job->shape;
     struct wd_reason reason;
-    if (p->mode != CUDNN_RESAMPLE_BILINEAR || m->alpha == 0.0 || m->beta != 0.0 ||
-        ((uintptr_t)m->from | (uintptr_t)m->out) % 16 != 0 || wd_resample_pads(s) ||
+    *pool = (struct wd_pool_shape){.type = s->type,
+                                   .size = s->size,
+                                   .backward = s->backward,
+                                   .pixels = s->pixels,
+                                   .inverse = 1.0,
+                                   .outer = s->outer,
+                                   .inner = s->inner};
+    job->way = NULL;
+    if (p->mode != CUDNN_RESAMPLE_BILINEAR || wd_resample_pads(s) ||
         (s->inner > 1 && s->inner % wd_resample_run(s) != 0)) {
         return false;
     }
     for (int d = 0; d < RESAMPLE_AXES; ++d) {
         const int axis = s->axis[d];
         const int64_t u = axis < 0 ? 1 : p->unit[axis];
-        pool.image[d] = s->image[d];
-        pool.windows[d] = s->windows[d];
-        pool.window[d] = pool.stride[d] = 1;
+        pool->image[d] = s->image[d];
+        pool->windows[d] = s->windows[d];
+        pool->window[d] = pool->stride[d] = 1;
         if (axis < 0) continue;
         if (p->window[axis] != 2 * u || p->stride[axis] != 2 * u || p->pad_before[axis] != 0) {
             return false;
         }
-        pool.window[d] = pool.stride[d] = 2;
-        pool.inverse /= 2;
+        pool->window[d] = pool->stride[d] = 2;
+        pool->inverse /= 2;
     }
-    if (!way->takes(queue->device, &pool, &reason)) return false;
-    *status = way->emit(queue, &pool, &memory);
+    job->way = s->backward ? &wd_pool_backward_vector : &wd_pool_forward_vector;
+    if (!job->way->takes(device, pool, &reason)) job->way = NULL;
+    else wd_pool_job_prepare(job, device);
+    return job->way != NULL;
+}
+
+bool wd_resample_emits_halves(const struct wd_pool_job *job, const struct wd_resample_memory *m,
+                              struct wd_queue *queue, cudnnStatus_t *status)
+{
+    struct wd_pool_memory memory = {
+        .x = m->from, .dy = m->from, .out = m->out, .alpha = m->alpha, .streaming = m->streaming};
+    if (!job->way || m->alpha == 0.0 || m->beta != 0.0 ||
+        ((uintptr_t)m->from | (uintptr_t)m->out) % 16 != 0) {
+        return false;
+    }
+    *status = wd_pool_job_emit(job, queue, &memory);
     return true;
 }
 

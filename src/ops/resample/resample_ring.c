@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "ops/pooling/pooling_block.h"
 #include "ops/resample/resample_ring_args.h"
 
 #define WD_KERNELS_MODULE resample_ring
@@ -312,6 +313,7 @@ struct work {
     struct resample_ring_args args;
     struct wd_resample_ring_plan down; /* where there are such args */
     struct resample_ring_args down_args;
+    struct wd_pool_job halves; /* where pooling does it, aligned */
 };
 
 static void prepare(const struct wd_problem *problem, void *prepared)
@@ -324,6 +326,7 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     w->tables = tables_of(&w->shape);
     w->rings =
         wd_resample_ring_plan_of(&w->shape, &w->tables, problem->device->multiprocessors, &w->plan);
+    wd_resample_halves_of(&w->shape, problem->device, &w->halves);
     if (!w->rings) return;
     set_args(&w->shape, &w->tables, &w->plan, &w->args);
     chunks = w->plan.words ? wd_resample_ring_down_of(&w->shape, &w->tables,
@@ -405,7 +408,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         return wd_emit_kernel(queue, &kernel_rows[which], wd_ceil_div(up.count, UP_THREADS),
                               UP_THREADS, 0, &up);
     }
-    if (wd_resample_emits_halves(s, &m, queue, &status)) return status;
+    if (wd_resample_emits_halves(&w->halves, &m, queue, &status)) return status;
     if (w->down_args.chunks > 0 && m.alpha != 0.0 && m.beta == 0.0 && (uintptr_t)m.from % 16 == 0 &&
         (uintptr_t)m.out % 4 == 0) {
         return emit_down(queue, w, &m);

@@ -96,9 +96,13 @@ struct wd_resample_memory wd_resample_memory_of(const struct wd_call *call,
                                                 const struct wd_resample_shape *shape,
                                                 const struct wd_device *device);
 
-/* Bilinear windows of two whole pixels, by two, which average them, and their gradients, by pooling's kernels,
- * aligned and nothing blended in; false where it is not that, or they have not that shape. */
-bool wd_resample_emits_halves(const struct wd_resample_shape *s, const struct wd_resample_memory *m,
+/* Bilinear windows of two whole pixels, by two, which average them, and their gradients, as a job of pooling's
+ * kernels, which has a way then; false where it is not that, or they have not that shape. */
+struct wd_pool_job;
+bool wd_resample_halves_of(const struct wd_resample_shape *s, const struct wd_device *device,
+                           struct wd_pool_job *job);
+/* Emits it, where there is one, memory is aligned and nothing blended in; else false. */
+bool wd_resample_emits_halves(const struct wd_pool_job *job, const struct wd_resample_memory *m,
                               struct wd_queue *queue, cudnnStatus_t *status);
 
 /* Weighted sums, and with their tables. */
