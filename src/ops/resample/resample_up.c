@@ -70,6 +70,7 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     int64_t gaps;
     int64_t depth;
     int64_t bands;
+    int64_t enough;
     if ((volume && (times != 2 || times_of(s, 0, &way[0], &near) != 2 || way[0] != way[1])) ||
         times == 0 || times != times_of(s, 2, &way[2], &near) || way[1] != way[2] ||
         (times == 4 && (way[1] != RESAMPLE_UP_MIDDLES || (!planes && !s->backward)))) {
@@ -110,9 +111,11 @@ int wd_resample_up_args_of(const struct wd_resample_shape *s, const struct wd_re
     columns = s->outer * depth * columns * (planes ? 1 : s->inner / run);
     gaps = s->image[1] + (!s->backward && way[1] == RESAMPLE_UP_MIDDLES);
     a->rows = ROWS;
+    /* by four these are bytes for several waves: measured, twice as many threads are faster than longer walks */
+    enough = times == 4 && !s->backward ? 2 * ENOUGH : ENOUGH;
     do {
         bands = wd_ceil_div(gaps, a->rows);
-        if (columns * bands >= (int64_t)multiprocessors * ENOUGH || a->rows == ROWS_FEW) break;
+        if (columns * bands >= (int64_t)multiprocessors * enough || a->rows == ROWS_FEW) break;
         a->rows /= 2;
     } while (true);
     if (s->backward && !planes && times == 4) {
