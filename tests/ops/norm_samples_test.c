@@ -98,15 +98,17 @@ static void run(const char *name, const struct shape *s, enum norms_phase phase,
 
 int main(int argc, char **argv)
 {
-    static const struct shape two = {2, 32, 0, 257, {530, 530}}, one = {1, 32, 0, 363, {750, 750}},
-                              teams = {2, 72, 0, 172, {353, 354}},
-                              fours = {2, 32, 8, 257, {530, 530}},
-                              eights = {1, 72, 9, 242, {500, 500}},
-                              twelves = {3, 72, 6, 140, {288, 289}},
-                              many = {20, 32, 16, 82, {168, 168}},
-                              half = {2, 32, 1, 129, {346, 347}},
-                              turns = {140, 32, 16, 24, {60, 60}},
-                              rings = {12, 32, 8, 120, {300, 300}};
+    static const struct shape
+        two = {2, 32, 0, 257, {530, 530}},
+        one = {1, 32, 0, 363, {750, 750}}, teams = {2, 72, 0, 172, {353, 354}},
+        fours = {2, 32, 8, 257, {530, 530}}, eights = {1, 72, 9, 242, {500, 500}},
+        twelves = {3, 72, 6, 140, {288, 289}}, many = {20, 32, 16, 82, {168, 168}},
+        half = {2, 32, 1, 129, {346, 347}}, turns = {140, 32, 16, 24, {60, 60}},
+        rings = {12, 32, 8, 120, {300, 300}},
+        /* ranges of columns, the last with fewer, and threads without any; shares of all
+                               * sizes, members of a group more than the blocks that join them */
+        ranges = {9, 408, 34, 24, {90, 90}}, halves = {7, 520, 65, 24, {90, 90}},
+        wide = {8, 640, 32, 24, {64, 64}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
@@ -117,7 +119,7 @@ int main(int argc, char **argv)
     run("eights", &eights, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
     run("twelves", &twelves, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
     run("many", &many, NORMS_TRAINING, CUDNN_DATA_HALF,
-        ON_DEVICE); /* the last launch, backward turn, has fewer */
+        ON_DEVICE); /* of 18 processors the last launch, backward turn, has fewer */
     run("rings", &rings, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, IN_PLACE);
     run("half", &half, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE); /* of what the chip holds */
     run("in_place", &one, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
@@ -133,7 +135,10 @@ int main(int argc, char **argv)
     /* of several turns, of samples that are kept, and of such as are read again */
     run("turns", &turns, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);
     run("turns_f16", &turns, NORMS_BACKWARD, CUDNN_DATA_HALF, 0);
-    run("rings", &rings, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE);
+    run("rings", &rings, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
+    run("ranges", &ranges, NORMS_BACKWARD, CUDNN_DATA_HALF, WITH_NAN);
+    run("halves", &halves, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, 0);
+    run("wide", &wide, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
     run("in_place", &fours, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
     run("off", &fours, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, OFF);
     return harness_finish();

@@ -33,12 +33,24 @@ int main(int argc, char **argv)
     }
     /* 32 warps of a processor's block have 64 tiles, 15 pairs of warps 17; the last tile of a row is narrow */
     for (int pairs = 0; pairs < 2; ++pairs) {
-        static const struct rng_distribution normal = {CUDNN_RNG_DISTRIBUTION_NORMAL, 0.0, 1.0};
+        static const struct {
+            struct rng_distribution d;
+            int type;
+        } tiles[] = {{{CUDNN_RNG_DISTRIBUTION_NORMAL, 0.0, 1.0}, CUDNN_DATA_HALF},
+                     {{CUDNN_RNG_DISTRIBUTION_NORMAL, 0.0, 1.0}, CUDNN_DATA_FLOAT},
+                     {{CUDNN_RNG_DISTRIBUTION_UNIFORM, -1.0, 2.0}, CUDNN_DATA_BFLOAT16},
+                     {{CUDNN_RNG_DISTRIBUTION_UNIFORM, -1.0, 2.0}, CUDNN_DATA_FLOAT},
+                     {{CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0}, CUDNN_DATA_HALF},
+                     {{CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0}, CUDNN_DATA_FLOAT}};
         const int dim[4] = {(pairs ? 1 : 2) * processors, pairs ? 1032 : 2000, pairs ? 5 : 3,
                             pairs ? 13 : 3};
-        if (!case_begin("rng tiles of %s", pairs ? "two warps" : "a warp")) continue;
-        rng_draw(&normal, CUDNN_DATA_HALF, 4, dim, LAYOUT_NHWC, 0);
-        case_end();
+        for (size_t k = 0; k < sizeof tiles / sizeof tiles[0]; ++k) {
+            if (!case_begin("rng tiles of %s, %s %s", pairs ? "two warps" : "a warp",
+                            rng_kind_name[tiles[k].d.kind], node_type_name[tiles[k].type]))
+                continue;
+            rng_draw(&tiles[k].d, tiles[k].type, 4, dim, LAYOUT_NHWC, 0);
+            case_end();
+        }
     }
     return harness_finish();
 }

@@ -103,6 +103,7 @@ static __device__ __forceinline__ uint32_t wd_board_bit(uint32_t turn)
     return ~turn >> 1 & 1;
 }
 
+// The second number is moved towards zero by a last place at most; a NaN has to be a quiet one.
 static __device__ __forceinline__ void wd_board_show_in_turn(uint64_t *to, float first,
                                                              float second, uint32_t bit)
 {

@@ -85,20 +85,6 @@ static void narrow(struct wd_bn_grid_cut *c, const struct wd_device *device)
     if (wanted(&own, HALF) <= CLUSTER_MOST) *c = own;
 }
 
-/* Where half of the columns of a group fit a block of half a processor, but not all, and groups are many: half of
- * them, so that no blocks wait for one another. Measured on an H200, training per-activation fp16 256x64x56x56:
- * 84.4 us by clusters of two blocks, 74.7 so. */
-static void halve(struct wd_bn_grid_cut *c, const struct wd_device *device)
-{
-    int64_t taken = BLOCK_RESERVED + BN_GRID_AREA + HALF / 2 * SUM_BYTES;
-    int64_t room = device->shared_per_processor / 2 - taken;
-    int64_t bytes = c->rows * (c->width / c->unit) * c->arrays * BN_GRID_UNIT;
-    if (c->width < HALF || c->groups < 2 * device->multiprocessors) return;
-    if (bytes <= room || bytes / 2 > room) return;
-    c->items = c->width = c->width / 2;
-    c->groups = wd_ceil_div(c->space.params, c->items) * c->samples;
-}
-
 /* How rows and groups lie. False where they would be too wide, or would not begin at units. */
 static bool lay(struct wd_bn_grid_cut *c)
 {
@@ -158,6 +144,21 @@ static bool share(struct wd_bn_grid_cut *c, int64_t threads, int64_t blocks, int
     c->room = room - BN_GRID_AREA - c->items * SUM_BYTES;
     lay_rings(c, threads);
     return c->kept == c->rounds;
+}
+
+/* Where half of the columns of a group fit a block of half a processor, but not all, and groups are many: half of
+ * them, so that no blocks wait for one another. Measured on an H200, training per-activation fp16 256x64x56x56:
+ * 84.4 us by clusters of two blocks, 74.7 so. */
+static void halve(struct wd_bn_grid_cut *c, const struct wd_device *device)
+{
+    struct wd_bn_grid_cut all = *c;
+    struct wd_bn_grid_cut half = *c;
+    int64_t room = device->shared_per_processor / 2 - BLOCK_RESERVED;
+    if (c->width < HALF || c->groups < 2 * device->multiprocessors) return;
+    half.items = half.width = c->width / 2;
+    if (share(&all, HALF, 1, room) || !share(&half, HALF, 1, room)) return;
+    c->items = c->width = half.width;
+    c->groups = wd_ceil_div(c->space.params, c->items) * c->samples;
 }
 
 /* What shared memory does not keep, registers may: the first rounds, which all threads have. */

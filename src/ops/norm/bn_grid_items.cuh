@@ -92,7 +92,7 @@ __device__ __forceinline__ uint32_t param_of_item(const bn_grid_args &a, const s
 // Asks for where pivots are, before all else: nothing is added without.
 __device__ __forceinline__ void ask_for_pivots(const bn_grid_args &a, const spot &p)
 {
-    if (!p.active || p.lane > 0 || (a.items == 1 && p.run > 0)) return;
+    if (!p.active || p.lane > 0 || (a.items == 1 && p.run > 0) || a.rows == 0) return;
 #pragma unroll
     for (uint32_t k = 0; k < 3; ++k) {
         const uint32_t row = a.rows / 8 * (1 + 3 * k);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Backward of samples (bn_grid_turns.cuh): as bn_grid_back.cu, but in turns, by single columns and the board alone.
+// Included by it, whose writers it uses.
 #ifndef WD_OPS_NORM_BN_GRID_TURNS_BACKWARD_CUH
 #define WD_OPS_NORM_BN_GRID_TURNS_BACKWARD_CUH
 

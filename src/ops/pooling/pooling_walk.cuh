@@ -14,6 +14,9 @@
 
 namespace {
 
+// A row ahead in registers is few bytes under way: the L2 is asked for a row behind it, by each thread for its own column.
+constexpr int ASKED_AHEAD = 2;
+
 // A run of sums, or of maxima as they lie in memory.
 template <class T, int V, int MODE> struct walked {
     wd_run<T, V> run;
@@ -101,18 +104,10 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
         weight[j] = 1.0f;
         if (SPREAD && a.exclude) weight[j] = in[j] ? inverse<float>(covers(wide, w, 1)) : 0.0f;
     }
+    const int ask_end = min(end, high.ins);
     // Under way: the next row, of deep images up to three of its depths.
     constexpr int DEPTHS = FLAT ? 1 : 3;
-    constexpr int AHEAD = 2;
-    const int asked = min(end, high.ins);
     wd_run<T, V> next[DEPTHS][IN];
-    // Of sums over flat images one row ahead is few bytes, so the L2 is asked for later ones: a thread for the other
-    // of its sector.
-    auto ask = [&](int h) {
-        if (!FLAT || !SUM || run % (2 * V) != 0 || !in[IN / 2] || h >= asked) return;
-        const uint32_t row = image * (uint32_t)high.ins + (uint32_t)h;
-        wd_prefetch_line(x + ((size_t)row * ((uint32_t)wide.ins * a.inner) + column[IN / 2]));
-    };
     // Row h at depth d: sums take nothing beyond the last one, maxima see that again.
     auto fetch = [&](wd_run<T, V>(&to)[IN], int d, int h) {
         bool there = true;
@@ -124,7 +119,6 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
         }
         const uint32_t row = (image + (uint32_t)d) * (uint32_t)high.ins + (uint32_t)h;
         const T *line = x + (size_t)row * ((uint32_t)wide.ins * a.inner);
-        if (there) ask(h + AHEAD);
 #pragma unroll
         for (int j = 0; j < IN; ++j) {
             if (SUM) {
@@ -135,9 +129,13 @@ __device__ __forceinline__ void walk(const pool_walk_args &a)
                 to[j].load(line + column[j]);
             }
         }
+        const int ahead = h + ASKED_AHEAD;
+        if (FLAT && SUM && (uint32_t)ahead < (uint32_t)ask_end) {
+            const uint32_t other = image * (uint32_t)high.ins + (uint32_t)ahead;
+            wd_prefetch_line(x + (size_t)other * ((uint32_t)wide.ins * a.inner) + column[K / 2]);
+        }
     };
     int h = first * S - high.pad;
-    ask(max(h, 0) + 1);
     state row[K][N];
     // Row h into `to`; what follows is fetched.
     auto read = [&](state *to) {

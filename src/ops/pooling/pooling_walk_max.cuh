@@ -16,6 +16,9 @@
 
 namespace {
 
+// Rows of x that the L2 is asked for beyond the one that is loaded.
+constexpr int MAXIMA_AHEAD = 2;
+
 // Where maxima are: the row of a window times 4, and the column. None has all bits.
 constexpr uint32_t NO_PLACE = 0xffffffffu;
 
@@ -91,6 +94,7 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
     const T *dy = static_cast<const T *>(a.dy) + run;
     const uint32_t row_elements = (uint32_t)wide.outs * a.inner;
 
+    const int ask_end = min(2 * last - high.pad + 1, high.outs);
     wd_run<T, V> next[IN];
     bool next_in = false;
     // Row h of x; rows and columns outside are NaN.
@@ -106,6 +110,14 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
             if (next_in && (uint32_t)(w0 + c) < (uint32_t)wide.outs) {
                 next[c].load(line + (w0 + c) * (int)a.inner);
             }
+        }
+        // its own two columns, some rows ahead
+        const int ahead = h + MAXIMA_AHEAD;
+        if ((uint32_t)ahead < (uint32_t)ask_end) {
+            const uint32_t other = (n * (uint32_t)high.outs + (uint32_t)ahead) * row_elements;
+            const T *own = x + (size_t)other + (w0 + 2) * (int)a.inner;
+            if (w0 + 2 >= 0) wd_prefetch_line(own);
+            if (w0 + 3 < wide.outs) wd_prefetch_line(own + a.inner);
         }
     };
     // Of row h, as row `r` of windows.
@@ -156,32 +168,11 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
             for (int i = 0; i < WORDS; ++i) share[k].word[i] = 0;
             if ((uint32_t)p < (uint32_t)high.ins && (uint32_t)q < (uint32_t)wide.ins) {
                 const uint32_t row = n * (uint32_t)high.ins + (uint32_t)p;
-                share[k].load(dy + ((size_t)row * (uint32_t)wide.ins + (uint32_t)q) * a.inner);
+                const T *at = dy + ((size_t)row * (uint32_t)wide.ins + (uint32_t)q) * a.inner;
+                share[k].load(at);
+                if (k == PAIRS && p + 1 < high.ins)
+                    wd_prefetch_line(at + (uint32_t)wide.ins * a.inner);
             }
-        }
-    };
-    // What the next step has of x and dy comes as far as the L2 before: a thread for the other of its sector.
-    auto prefetch = [&](int p) {
-        const int h = 2 * p - high.pad;
-        if (run % (2 * V) != 0 || p >= last) return;
-#pragma unroll
-        for (int r = 2; r < 4; ++r) {
-            const uint32_t row = n * (uint32_t)high.outs + (uint32_t)(h + r);
-#pragma unroll
-            for (int c = 2; c < 2 + 2 * PAIRS; ++c) {
-                if ((uint32_t)(h + r) >= (uint32_t)high.outs ||
-                    (uint32_t)(w0 + c) >= (uint32_t)wide.outs)
-                    continue;
-                wd_prefetch_line(x + ((size_t)row * row_elements + (uint32_t)(w0 + c) * a.inner));
-            }
-        }
-#pragma unroll
-        for (int k = 1; k < OVER; ++k) {
-            if ((uint32_t)p >= (uint32_t)high.ins || (uint32_t)(j - 1 + k) >= (uint32_t)wide.ins)
-                continue;
-            const uint32_t row = n * (uint32_t)high.ins + (uint32_t)p;
-            wd_prefetch_line(dy +
-                             ((size_t)row * (uint32_t)wide.ins + (uint32_t)(j - 1 + k)) * a.inner);
         }
     };
     // What a window hands to a pixel if it is at code `at`.
@@ -206,13 +197,11 @@ __device__ __forceinline__ void walk_maxima(const pool_walk_args &a)
     };
 
     // Windows above the first rows, then step by step; a step has rows 2p, 2p + 1 and windows p.
-    prefetch(first - 1);
     fetch(2 * (first - 1) - high.pad);
     for (int p = first - 1; p < last; ++p) {
         const int h = 2 * p - high.pad;
         place now[OVER];
         fetch_shares(p);
-        prefetch(p + 1);
         if (p < first) read(now, 0, h + 1, true);
         else {
 #pragma unroll

@@ -355,8 +355,8 @@ struct affine_tile {
     {
         const int w = column_of_element(), h = row_of_element(number);
         if (h >= a.height || w >= a.width) return;
-        float *to =
-            static_cast<float *>(a.dx.data) + n * a.dx.image + (h * a.dx.row + w * a.dx.column);
+        float *to = static_cast<float *>(a.dx.data) + n * a.dx.image +
+                    ((int64_t)h * a.dx.row + (int64_t)w * a.dx.column);
         if constexpr (PLAIN) {
             float sums[U];
             sums_of<U>(e, dy, sums);

@@ -152,11 +152,13 @@ enum {
     AFFINE_ROWS = 39,
     AFFINE_X_PITCH = 48, /* the image around the tile */
     AFFINE_SIDE = 4096,  /* rows and columns at most, of image and grid: fp32 has places of them */
-    AFFINE_OWNED = 5 * AFFINE_PITCH, /* of a warp: every eighth row */
+    AFFINE_WARPS = SPATIAL_THREADS / 32,
+    /* of a warp: every eighth row */
+    AFFINE_OWNED = (AFFINE_ROWS + AFFINE_WARPS - 1) / AFFINE_WARPS * AFFINE_PITCH,
     /* dy and x, where places look, and those that are the tile's own: four blocks a processor */
     AFFINE_SHARED =
         4 * AFFINE_CHANNELS * (AFFINE_PITCH * AFFINE_ROWS + AFFINE_X_PITCH * (AFFINE_HEIGHT + 2)) +
-        8 * AFFINE_PITCH * AFFINE_ROWS + SPATIAL_THREADS / 32 * 2 * AFFINE_OWNED,
+        8 * AFFINE_PITCH * AFFINE_ROWS + AFFINE_WARPS * 2 * AFFINE_OWNED,
 };
 
 /* The affine map from an image's coordinates to its grid's (p its rows, q its columns), and how far off
