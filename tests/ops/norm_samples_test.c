@@ -105,10 +105,12 @@ int main(int argc, char **argv)
         twelves = {3, 72, 6, 140, {288, 289}}, many = {20, 32, 16, 82, {168, 168}},
         half = {2, 32, 1, 129, {346, 347}}, turns = {140, 32, 16, 24, {60, 60}},
         rings = {12, 32, 8, 120, {300, 300}},
-        /* ranges of columns, the last with fewer, and threads without any; shares of all
-                               * sizes, members of a group more than the blocks that join them */
+        /* ranges of columns, the last with fewer, and threads without any; shares of all sizes,
+         * members of a group more than the blocks that join them */
         ranges = {9, 408, 34, 24, {90, 90}}, halves = {7, 520, 65, 24, {90, 90}},
-        wide = {8, 640, 32, 24, {64, 64}};
+        wide = {8, 640, 32, 24, {64, 64}},
+        /* whose words the board of 132 processors has no room for twice */
+        launches = {8, 960, 32, 24, {64, 64}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
@@ -139,6 +141,7 @@ int main(int argc, char **argv)
     run("ranges", &ranges, NORMS_BACKWARD, CUDNN_DATA_HALF, WITH_NAN);
     run("halves", &halves, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, 0);
     run("wide", &wide, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("launches", &launches, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
     run("in_place", &fours, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
     run("off", &fours, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, OFF);
     return harness_finish();

@@ -23,6 +23,20 @@ static struct wd_bn_gpu_space space(int64_t outer, int64_t params, int64_t inner
     return (struct wd_bn_gpu_space){outer, params, inner, outer * params * inner};
 }
 
+/* What kernels take as given: threads that join sums, and where a block's lie. */
+static void check_said(const struct wd_bn_grid_cut *c)
+{
+    struct bn_grid_args a = {.bn = {.terms = 2}};
+    wd_bn_grid_say(&a, c);
+    assert_true(a.shares >= 1 && a.shares * a.items <= (uint32_t)c->threads);
+    assert_true(a.items == 1 || a.column_shares >= 1);
+    assert_true(a.readers >= 1 && a.readers <= a.blocks);
+    assert_true(a.readers * a.items <= (uint32_t)c->threads);
+    assert_true(!a.few || (int64_t)a.copies * a.items * a.span == c->width);
+    assert_true(!a.planes || (int64_t)a.lanes * a.runs * BN_GRID_UNIT <= BN_GRID_AREA);
+    assert_true(!(a.few && a.planes));
+}
+
 static void check(const struct wd_bn_grid_cut *c, int size, int arrays,
                   const struct wd_device *device)
 {
@@ -59,6 +73,7 @@ static void check(const struct wd_bn_grid_cut *c, int size, int arrays,
                                  c->beside * each * c->slots * BN_GRID_UNIT +
                                  c->items * BN_GRID_UNIT);
     assert_true(c->parts >= 1 && (!c->adds || c->beside >= 1));
+    check_said(c);
     if (c->meets) {
         assert_true(device->grids_meet && c->groups * c->blocks <= device->multiprocessors);
     } else {
