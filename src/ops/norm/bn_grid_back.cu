@@ -6,6 +6,21 @@
 
 namespace {
 
+// A unit's part of the sums of dy, and of dy times x - mean.
+template <class T>
+__device__ __forceinline__ void add_products(acc<T> (&value)[2 * UNIT<T>], const unit<T> &x,
+                                             const unit<T> &dy, const acc<T> (&mean)[UNIT<T>])
+{
+    acc<T> g[UNIT<T>], d[UNIT<T>];
+    widen_unit<T>(g, dy);
+    widen_unit<T>(d, x);
+#pragma unroll
+    for (int i = 0; i < UNIT<T>; ++i) {
+        value[2 * i] += g[i];
+        value[2 * i + 1] += g[i] * (d[i] - mean[i]);
+    }
+}
+
 // PLAIN: no dz, and dx takes nothing of what it was. CYCLIC: columns as each_item() has them.
 template <class T, bool LED, bool PLAIN, bool CYCLIC = false> struct backward_writer {
     static constexpr int V = UNIT<T>;
@@ -119,14 +134,7 @@ __device__ void grid_backward(const bn_grid_args &a)
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
         uint32_t next = ahead == a.parts ? a.stays : ahead;
         const auto add = [&](const unit<T> &one_x, const unit<T> &one_dy) {
-            A g[V], d[V];
-            widen_unit<T>(g, one_dy);
-            widen_unit<T>(d, one_x);
-#pragma unroll
-            for (int i = 0; i < V; ++i) {
-                value[2 * i] += g[i];
-                value[2 * i + 1] += g[i] * (d[i] - mean[i]);
-            }
+            add_products<T>(value, one_x, one_dy, mean);
         };
         if (holds) {
 #pragma unroll

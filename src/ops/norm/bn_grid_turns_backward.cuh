@@ -79,14 +79,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
 #pragma unroll
             for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
             const auto add = [&](const unit<T> &one_x, const unit<T> &one_dy) {
-                A g[V], d[V];
-                widen_unit<T>(g, one_dy);
-                widen_unit<T>(d, one_x);
-#pragma unroll
-                for (int i = 0; i < V; ++i) {
-                    value[2 * i] += g[i];
-                    value[2 * i + 1] += g[i] * (d[i] - mean[i]);
-                }
+                add_products<T>(value, one_x, one_dy, mean);
             };
             if (holds) {
 #pragma unroll
