@@ -368,7 +368,7 @@ int main(int argc, char **argv)
     many_normals((const int[]){5, 2048, 49, 1}, CUDNN_DATA_BFLOAT16, LAYOUT_NCHW, 0, 0, 1);
     many_normals((const int[]){13, 2048, 7, 7}, CUDNN_DATA_HALF, LAYOUT_NHWC, 0, 0, 2);
     many_normals((const int[]){3, 61, 87, 89}, CUDNN_DATA_HALF, LAYOUT_NHWC, 1, 0, 1);
-    if (harness_on_gpu) { /* tiles of whole planes, by several warps of a block that stays, and of others */
+    if (harness_on_gpu) { /* tiles of whole planes, by warps of blocks that stay, and of parts of planes */
         many_normals((const int[]){27, 2048, 7, 7}, CUDNN_DATA_HALF, LAYOUT_NHWC, 0, 0, 1);
         many(CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0, (const int[]){5, 2048, 7, 7},
              CUDNN_DATA_HALF, LAYOUT_NHWC, 0);

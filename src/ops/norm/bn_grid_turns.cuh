@@ -150,9 +150,9 @@ struct turns_places {
     }
 };
 
-__device__ __forceinline__ turns_places places_of(const bn_grid_args &a, int each)
+__device__ __forceinline__ turns_places places_of(const bn_grid_args &a)
 {
-    return {BN_GRID_AREA, each * a.round_bytes};
+    return {BN_GRID_AREA, a.round_bytes};
 }
 
 __device__ __forceinline__ void turn_places(const bn_grid_args &a, turns_places &s)

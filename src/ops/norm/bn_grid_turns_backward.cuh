@@ -19,7 +19,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
     const bool holds = a.held > 0 && p.active;
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t rounds = a.rounds, ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
-    turns_places places = places_of(a, 1);
+    turns_places places = places_of(a);
     uint32_t at = p.base + (a.held > 0 ? HELD * p.step : 0); // of round 0 in the ring, this turn
     // `full`: all threads that have units have the round
     const auto send_round = [&](uint32_t place, uint32_t r, uint32_t from, bool full) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Instance and group norm of much data, channels last: each sample is a batch norm of its own, in which the channels of
- * a group share statistics. One launch of bn_grid's kernels, or backward a turn of one, has as many samples as share out the processors well, and
- * keeps as much of them as shared memory and registers hold; the rest is read twice. The saved mean of a group with an infinity
- * may be that infinity, as of batch norm, where other engines say NaN. */
+ * a group share statistics. One launch of bn_grid's kernels, or backward a turn of one, has as many samples as share out
+ * the processors well, and keeps as much of them as shared memory and registers hold; the rest is read twice. The saved
+ * mean of a group with an infinity may be that infinity, as of batch norm, where other engines say NaN. */
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +28,7 @@ enum {
 struct work {
     struct norm_groups_shape shape;
     struct wd_bn_grid_cut cut;
+    int64_t at_launch; /* samples */
 };
 
 /* What moves, in bytes at the rate of all processors with all threads, if a launch or turn has so many samples and a team of
@@ -73,6 +74,15 @@ static bool share(struct work *w, const struct wd_device *device)
     return least > 0;
 }
 
+/* Backward all samples in one launch, in turns, where the board has room for two sets of sums; forward that gains
+ * nothing. */
+static int64_t samples_of_launch(const struct work *w)
+{
+    const struct wd_bn_grid_cut *c = &w->cut;
+    int64_t words = 2 * c->groups * c->blocks * c->items;
+    return w->shape.arrays > 1 && words <= WD_BOARD_WORDS ? w->shape.samples : c->samples;
+}
+
 /* False where blocks would not meet. */
 static bool see(struct work *w, const struct wd_problem *problem)
 {
@@ -83,8 +93,10 @@ static bool see(struct work *w, const struct wd_problem *problem)
     c->space = (struct wd_bn_gpu_space){
         .outer = s->plane, .params = s->channels, .inner = 1, .total = s->channels * s->plane};
     c->holds = BN_GRID_HELD(s->arrays);
-    return share(w, problem->device) && wd_bn_grid_cut(c, s->size, s->arrays, problem->device) &&
-           wd_bn_grid_has_board(c);
+    if (!share(w, problem->device)) return false;
+    if (!wd_bn_grid_cut(c, s->size, s->arrays, problem->device)) return false;
+    w->at_launch = samples_of_launch(w);
+    return wd_bn_grid_has_board(c);
 }
 
 static void prepare(const struct wd_problem *problem, void *prepared)
@@ -208,18 +220,14 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct wd_norm_places p = wd_norm_places(call->problem.node->op);
     bool backward = is_backward(&call->problem);
     int64_t bytes = w->cut.space.total * s->size;
-    /* backward all in one launch, in turns, where the board has room for two sets of sums; forward that gains nothing */
-    int64_t words = 2 * w->cut.groups * w->cut.blocks * w->cut.items;
-    int64_t turns =
-        backward && words <= WD_BOARD_WORDS ? wd_ceil_div(s->samples, w->cut.samples) : 1;
     if (!wd_norm_aligned(a.bn.x) || !wd_norm_aligned(a.bn.y) ||
         (backward && !wd_norm_aligned(a.bn.dy))) {
         return wd_norm_groups_any(&call->problem)->emit(call, queue);
     }
-    for (int64_t n = 0; n < s->samples; n += turns * w->cut.samples) {
+    for (int64_t n = 0; n < s->samples; n += w->at_launch) {
         struct wd_bn_grid_cut c = w->cut;
         struct bn_grid_args one = a;
-        one.samples = (uint32_t)wd_least(turns * c.samples, s->samples - n);
+        one.samples = (uint32_t)wd_least(w->at_launch, s->samples - n);
         one.at_once = (uint32_t)c.samples;
         /* of what a turn asks for ahead, later parts are fewer than waits count with */
         if (one.samples > one.at_once && one.parts < BN_GRID_AHEAD) one.shallow = 1;
