@@ -2,6 +2,7 @@
 #
 # build/tests/libemulator.so: the engines' kernels, compiled for the host by clang++ (tests/emulator), so
 # that the fake driver runs them; under the thread sanitizer it looks for races between their threads.
+# WARPDNN_EMULATE=OFF leaves the kernels out, which take long to compile, so that they do nothing there.
 # Where clang++ is missing, for other processors, and under the other sanitizers (which do not know its
 # fibres), there is none, and the fake driver launches kernels that do nothing.
 
@@ -25,7 +26,11 @@ if(WARPDNN_SANITIZE)
     list(APPEND emulator_flags -g -fsanitize=thread)
 endif()
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/emulator)
-file(GLOB_RECURSE emulated CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cu)
+option(WARPDNN_EMULATE "Compile the engines' kernels for the emulator" ON)
+set(emulated "")
+if(WARPDNN_EMULATE)
+    file(GLOB_RECURSE emulated CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cu)
+endif()
 list(FILTER emulated EXCLUDE REGEX "_def\\.cu$") # definitions have host functions of their own
 set(emulator_objects "")
 set(launcher "")
