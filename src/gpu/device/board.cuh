@@ -173,4 +173,18 @@ static __device__ __forceinline__ void wd_board_leave(uint32_t *head, uint4 aske
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(head), "r"(mine) : "memory");
 }
 
+// Likewise where others wait for what the block has written: all have come when wd_await(head, asked.x) ends.
+static __device__ __forceinline__ void wd_board_leave_told(uint32_t *head, uint4 asked,
+                                                           uint32_t words)
+{
+    const bool first = blockIdx.x == 0;
+    if (first) {
+        asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(
+                         head + ((asked.x & WD_MEETING) != 0 ? 2 : 1)),
+                     "r"(words)
+                     : "memory");
+    }
+    (void)wd_come(head, gridDim.x, first);
+}
+
 #endif

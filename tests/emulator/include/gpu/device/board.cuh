@@ -85,4 +85,13 @@ static inline void wd_board_leave(uint32_t *head, uint4 asked, uint32_t words)
     __atomic_fetch_add(head, first ? WD_MEETING - (gridDim.x - 1) : 1u, __ATOMIC_RELAXED);
 }
 
+static inline void wd_board_leave_told(uint32_t *head, uint4 asked, uint32_t words)
+{
+    const bool first = blockIdx.x == 0;
+    if (first) {
+        __atomic_store_n(head + ((asked.x & WD_MEETING) != 0 ? 2 : 1), words, __ATOMIC_RELAXED);
+    }
+    (void)wd_come(head, gridDim.x, first);
+}
+
 #endif
