@@ -6,7 +6,7 @@
 // the last round to the first, since the cache has what was read last. Training: sums are of
 // differences from an element of the parameter's, the same for all.
 #include "ops/norm/bn_grid_ring.cuh"
-#include "ops/norm/bn_grid_sums.cuh"
+#include "ops/norm/bn_grid_sets.cuh"
 
 namespace {
 
@@ -46,7 +46,7 @@ template <class T, bool LED, bool ADDS, bool PLAIN, bool CYCLIC = false> struct 
         if constexpr (PLAIN) {
             unit<T> u;
             wd_narrow_run(u, v);
-            put_unit<T, LED>(a, a.bn.y, u, at, there);
+            put_whole_unit<T>(a, a.bn.y, u, at, there);
             return;
         }
         if (ADDS && a.bn.z) {
@@ -101,6 +101,62 @@ __device__ __forceinline__ void join_members(const bn_grid_args &a, bool mine, d
     __syncthreads();
 }
 
+// What channels of sets follow from their sums: of samples. All threads come here together; `scale` and `bias` are those of
+// item threadIdx.x, if it is `mine`.
+template <class T>
+__device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p, bool mine,
+                                          acc<T> scale, acc<T> bias, acc<T> pivot,
+                                          const acc<T> (&value)[2 * UNIT<T>])
+{
+    using A = acc<T>;
+    struct alignas(4 * sizeof(A)) set_numbers {
+        A mean, inv_std, cut_off;
+    };
+    set_numbers *numbers = reinterpret_cast<set_numbers *>(memory() + a.shown);
+    const set_share s = set_of(a);
+    const uint32_t next = sets_of_unit<T>(a, p.run).next, c = channel_of_set(a, p, s.set);
+    set_pairs<A> own = {};
+#pragma unroll
+    for (int i = 0; i < UNIT<T>; ++i) {
+        const bool second = i >= next;
+        own.of[0] += second ? (A)0 : value[2 * i];
+        own.of[1] += second ? (A)0 : value[2 * i + 1];
+        own.of[2] += second ? value[2 * i] : (A)0;
+        own.of[3] += second ? value[2 * i + 1] : (A)0;
+    }
+    const uint4 asked = wd_board_ask(a.board);
+    const wd_board board = wd_board_of(a.board, asked);
+    double2 all = sums_of_set<T>(a, p, own);
+    uint64_t *words = words_of_set(a, p, board.bank);
+    if (s.set < a.sets && s.share == 0) wd_board_show(words + p.block, (float)all.x, (float)all.y);
+    wd_board_clear(board);
+    all = sums_of_blocks(a, words,
+                         [](const uint64_t *from, uint32_t step, uint32_t count,
+                            float2(&to)[SET_BATCH]) { wd_board_see(from, step, count, to); });
+    if (s.set < a.sets && s.share == 0) {
+        const double rest = all.x * a.inv_set, left = all.y - all.x * rest;
+        const double around = left > 0.0 || left != left ? left : 0.0, mean = (double)pivot + rest;
+        const double inv_std = rsqrt(around * a.inv_set + a.bn.epsilon);
+        numbers[s.set] = {(A)mean, (A)inv_std, (A)(mean - (A)mean)};
+        if (p.block == 0 && c < a.bn.params) {
+            const uint32_t at = statistic_of(a, p, c);
+            set_param<A>(a.bn.mean, at, 0, mean, 1.0, 0.0);
+            set_param<A>(a.bn.var, at, 0, inv_std, 1.0, 0.0);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) wd_board_leave(a.board, asked, gridDim.x * a.sets);
+    if (mine) {
+        const set_numbers of = numbers[set_of_item<T>(a, threadIdx.x)];
+        column_numbers<A> n;
+        n.mean = of.mean;
+        n.factor = scale * of.inv_std;
+        n.base = bias - n.factor * of.cut_off;
+        n.slope = 0;
+        reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
+    }
+}
+
 // EACH rounds are a part of the ring. SAMPLES: as many batch norms at once, by single columns of which a.members
 // share statistics, and nothing behind whole rows. PLAIN: as the writer has it.
 template <class T, bool LED, bool BOARD, bool SAMPLES = false, bool PLAIN = SAMPLES>
@@ -112,6 +168,7 @@ __device__ void grid_forward(const bn_grid_args &a)
     using A = acc<T>;
     constexpr int HELD = SAMPLES ? BN_GRID_HELD(1) : 0;
     spot p = spot_of<LED, SAMPLES>(a);
+    unsigned char *const ring = ring_of<PLAIN>();
     const bool holds = HELD > 0 && a.held > 0 && p.active;
     const uint32_t at_held = p.base;
     if (holds) p.base += HELD * p.step;
@@ -125,7 +182,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         for (int e = 0; e < EACH; ++e) {
             const uint32_t r = part * EACH + e;
             if (full && !LED ? p.active : r < p.rounds)
-                send<T, LED>(a, row_of<1, EACH>(a, place, e, 0), x, at_round<JUMPS>(a, p, r));
+                send<T, LED>(a, row_of<1, EACH>(a, ring, place, e, 0), x, at_round<JUMPS>(a, p, r));
         }
     };
     const auto send_z = [&](uint32_t place, uint32_t part) {
@@ -137,6 +194,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         }
     };
     wd_wait_for_previous();
+    const bool sets = SAMPLES && a.sets > 0;
     ask_for_pivots(a, p);
     unit<T> held[HELD > 0 ? HELD : 1] = {};
     if (holds) {
@@ -154,9 +212,22 @@ __device__ void grid_forward(const bn_grid_args &a)
     uint32_t place = 0; // of the part after the last one
     {
         A pivot[V] = {};
-        if (single_columns(a) && p.active) pivots_of_columns<T>(a, p, pivot);
+        if (sets) {
+            const uint32_t set = set_of(a).set;
+            if (set < a.sets && channel_of_set(a, p, set) < a.bn.params)
+                own_pivot = pivot_of_set<T>(a, p, set);
+            if (p.active) {
+                const unit_sets of = sets_of_unit<T>(a, p.run);
+                const A first = pivot_of_set<T>(a, p, of.first);
+                const A second = of.next < V ? pivot_of_set<T>(a, p, of.first + 1) : first;
+#pragma unroll
+                for (int i = 0; i < V; ++i) pivot[i] = i < of.next ? first : second;
+            }
+        } else if (single_columns(a) && p.active) {
+            pivots_of_columns<T>(a, p, pivot);
+        }
         if (mine) {
-            own_pivot = pivot_of<T>(a, p, threadIdx.x);
+            if (!sets) own_pivot = pivot_of<T>(a, p, threadIdx.x);
             scale = param<A>(a.bn.scale, c);
             bias = param<A>(a.bn.bias, c);
             if (p.block ==
@@ -168,7 +239,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         if (!single_columns(a)) pivots_of_items<T, CYCLIC>(a, p, own_pivot, pivot);
         if (LED && p.active && p.rounds > 0 && p.base == 0) {
             // what is before x adds nothing; the thread itself has put the others of the unit there
-            T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, 0, 0, 0)) + threadIdx.x * V;
+            T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, ring, 0, 0, 0)) + threadIdx.x * V;
 #pragma unroll
             for (int i = 0; i < V; ++i) {
                 if (i < a.bn.lead) wd_narrow(first[i], pivot[i]);
@@ -182,7 +253,7 @@ __device__ void grid_forward(const bn_grid_args &a)
             await_part(a);
 #pragma unroll
             for (int e = 0; e < EACH; ++e) {
-                receive<T>(u[e], row_of<1, EACH>(a, place, e, 0));
+                receive<T>(u[e], row_of<1, EACH>(a, ring, place, e, 0));
             }
             place = place_after(place, a.stays, a.parts);
         };
@@ -243,25 +314,30 @@ __device__ void grid_forward(const bn_grid_args &a)
         if (ADDS && a.bn.z && k < min(a.beside, parts)) send_z(k, parts - 1 - k);
         wd_copies_end();
     }
-    const double2 all = exchange<T, LED, BOARD, CYCLIC>(a, p, value);
-    double mean = 0, inv_std = 0, around = 0, cut_off = 0;
-    if (mine) {
-        const double rest = all.x * a.inv_terms;
-        const double left = all.y - all.x * rest;
-        around = left > 0.0 || left != left ? left : 0.0;
-        mean = (double)own_pivot + rest;
-        cut_off = rest - (mean - (double)own_pivot);
-    }
-    if constexpr (SAMPLES) join_members<T>(a, mine, mean, around);
-    if (mine) {
-        inv_std = rsqrt(around * a.inv_terms + a.bn.epsilon);
-        column_numbers<A> n;
-        n.mean = (A)mean;
-        n.factor = scale * (A)inv_std;
-        // what rounding cut off the mean
-        n.base = bias - n.factor * (A)(sizeof(A) == 4 ? mean - n.mean : cut_off);
-        n.slope = 0;
-        reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
+    double mean = 0, inv_std = 0, around = 0;
+    if (sets) {
+        join_sets<T>(a, p, mine, scale, bias, own_pivot, value);
+    } else {
+        const double2 all = exchange<T, LED, BOARD, CYCLIC>(a, p, value);
+        double cut_off = 0;
+        if (mine) {
+            const double rest = all.x * a.inv_terms;
+            const double left = all.y - all.x * rest;
+            around = left > 0.0 || left != left ? left : 0.0;
+            mean = (double)own_pivot + rest;
+            cut_off = rest - (mean - (double)own_pivot);
+        }
+        if constexpr (SAMPLES) join_members<T>(a, mine, mean, around);
+        if (mine) {
+            inv_std = rsqrt(around * a.inv_terms + a.bn.epsilon);
+            column_numbers<A> n;
+            n.mean = (A)mean;
+            n.factor = scale * (A)inv_std;
+            // what rounding cut off the mean
+            n.base = bias - n.factor * (A)(sizeof(A) == 4 ? mean - n.mean : cut_off);
+            n.slope = 0;
+            reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
+        }
     }
     __syncthreads();
     forward_writer<T, LED, ADDS, PLAIN, CYCLIC> w;
@@ -274,7 +350,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         await_part(a);
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            receive<T>(u[e], row_of<1, EACH>(a, place, e, 0));
+            receive<T>(u[e], row_of<1, EACH>(a, ring, place, e, 0));
             if (ADDS && a.bn.z) receive<T>(z[e], row_of_z<EACH>(a, beside, e));
         }
         // which is not the last one
@@ -305,7 +381,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         for (int h = 0; h < HELD; ++h) w.write(a, held[h], held[h], at_held + h * p.step, true);
     }
     if constexpr (SAMPLES) {
-        if (mine && p.block == 0 && c % a.members == 0) {
+        if (!sets && mine && p.block == 0 && c % a.members == 0) {
             const uint32_t at = statistic_of(a, p, c);
             set_param<A>(a.bn.mean, at, 0, mean, 1.0, 0.0);
             set_param<A>(a.bn.var, at, 0, inv_std, 1.0, 0.0);

@@ -9,6 +9,7 @@
 #define WD_OPS_NORM_BN_GRID_ARGS_H
 
 #include "ops/norm/bn_vector_args.h"
+#include "ops/norm/norm_rows_args.h"
 
 enum {
     BN_GRID_THREADS = 512,   /* of a block at most */
@@ -81,6 +82,12 @@ struct bn_grid_args {
     uint32_t samples;    /* kernels of samples in turns: all of them, ... */
     uint32_t at_once;    /* ... those of a turn, ... */
     uint32_t share_bits; /* ... and neighbouring lanes that join an item, as bits of a lane */
+    uint32_t sets; /* of neighbours that share statistics (bn_grid_sets.cuh), of a group; or 0 */
+    uint32_t set_bits;   /* likewise lanes that join one */
+    double inv_set;      /* 1 / (terms members) */
+    uint32_t found_rows; /* of sums in `found`, of which blocks make these; 0: others do */
+    struct norm_rows_param dscale;
+    struct norm_rows_param dbias;
 };
 
 #endif

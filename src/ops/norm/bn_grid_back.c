@@ -16,9 +16,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 cudnnStatus_t wd_bn_grid_back_samples(struct wd_queue *queue, const struct wd_bn_grid_cut *c,
                                       struct bn_grid_args *a, int type)
 {
-    int kernel = a->samples > a->at_once ? KERNEL_bn_grid_backward_turns_f16
-                                         : KERNEL_bn_grid_backward_samples_f16;
-    return wd_bn_grid_launch_board(queue, c, a, &kernel_rows[kernel + type - 1]);
+    return wd_bn_grid_launch_board(queue, c, a,
+                                   &kernel_rows[KERNEL_bn_grid_backward_turns_f16 + type - 1]);
 }
 
 const struct wd_engine wd_engine_bn_backward_grid = {

@@ -57,21 +57,16 @@ template <class T, bool LED, bool PLAIN, bool CYCLIC = false> struct backward_wr
     }
 };
 
-// SAMPLES: of as many batch norms at once, by single columns of which a.members share statistics, and nothing behind
-// whole rows. PLAIN: as the writer has it, and no reserve space.
-template <class T, bool LED, bool BOARD, bool SAMPLES = false, bool PLAIN = SAMPLES>
+// PLAIN: as the writer has it, and no reserve space.
+template <class T, bool LED, bool BOARD, bool PLAIN = false>
 __device__ void grid_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>;
     constexpr bool JUMPS = !BOARD; // what goes by the board does not
-    constexpr bool CYCLIC = BOARD && !SAMPLES;
+    constexpr bool CYCLIC = BOARD;
     using A = acc<T>;
-    constexpr int HELD = SAMPLES ? BN_GRID_HELD(2) : 0;
-    spot p = spot_of<LED, SAMPLES>(a);
-    const bool holds = HELD > 0 && a.held > 0 && p.active;
-    const uint32_t at_held = p.base;
-    if (holds) p.base += HELD * p.step;
-    const auto statistic = [&](uint32_t c) { return SAMPLES ? statistic_of(a, p, c) : c; };
+    const spot p = spot_of<LED>(a);
+    unsigned char *const ring = ring_of<false>();
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of dy, and of dy times x - mean
@@ -81,7 +76,7 @@ __device__ void grid_backward(const bn_grid_args &a)
     const auto send_round = [&](uint32_t to, uint32_t r, bool full) {
         if (full && !LED ? !p.active : r >= p.rounds) return;
         const uint32_t at = at_round<JUMPS>(a, p, r);
-        unsigned char *row = row_of<2, 1>(a, to, 0, 0);
+        unsigned char *row = row_of<2, 1>(a, ring, to, 0, 0);
         send<T, LED>(a, row, x, at);
         send<T, LED>(a, row + a.slots * BN_GRID_UNIT, dy, at);
         if (!PLAIN && a.bn.reserve) send_bits<T, LED>(a, row, at);
@@ -89,7 +84,7 @@ __device__ void grid_backward(const bn_grid_args &a)
     uint32_t place = 0; // of the round after the last one
     unit<T> ux, ug;
     const auto receive_round = [&](uint32_t r, bool full) {
-        const unsigned char *row = row_of<2, 1>(a, place, 0, 0);
+        const unsigned char *row = row_of<2, 1>(a, ring, place, 0, 0);
         await_part(a);
         receive<T>(ux, row);
         receive<T>(ug, row + a.slots * BN_GRID_UNIT);
@@ -97,14 +92,6 @@ __device__ void grid_backward(const bn_grid_args &a)
             mask_unit<T>(ug, receive_bits<T, LED>(a, row, at_round<JUMPS>(a, p, r)));
     };
     wd_wait_for_previous();
-    unit<T> held_x[HELD > 0 ? HELD : 1] = {}, held_dy[HELD > 0 ? HELD : 1] = {};
-    if (holds) {
-#pragma unroll
-        for (int h = 0; h < HELD; ++h) {
-            get<T, LED>(a, held_x[h], x, at_held + h * p.step);
-            get<T, LED>(a, held_dy[h], dy, at_held + h * p.step);
-        }
-    }
     for (uint32_t r = 0; r < BN_GRID_AHEAD; ++r) {
         if (r < ahead) send_round(r, r, false);
         wd_copies_end();
@@ -116,13 +103,12 @@ __device__ void grid_backward(const bn_grid_args &a)
     {
         A mean[V];
         if (p.active) {
-            each_param<T, CYCLIC>(a, p, [&](int i, uint32_t column) {
-                mean[i] = param<A>(a.bn.mean, statistic(column));
-            });
+            each_param<T, CYCLIC>(
+                a, p, [&](int i, uint32_t column) { mean[i] = param<A>(a.bn.mean, column); });
         }
         if (mine) {
-            n.mean = param<A>(a.bn.mean, statistic(c));
-            inv_std = param<A>(a.bn.var, statistic(c));
+            n.mean = param<A>(a.bn.mean, c);
+            inv_std = param<A>(a.bn.var, c);
             scale = param<A>(a.bn.scale, c);
             if (p.block ==
                 0) { // which writes them, too, and with a board waits for nobody's reading
@@ -136,10 +122,6 @@ __device__ void grid_backward(const bn_grid_args &a)
         const auto add = [&](const unit<T> &one_x, const unit<T> &one_dy) {
             add_products<T>(value, one_x, one_dy, mean);
         };
-        if (holds) {
-#pragma unroll
-            for (int h = 0; h < HELD; ++h) add(held_x[h], held_dy[h]);
-        }
         const auto add_round = [&](uint32_t r, bool sends, bool full) {
             receive_round(r, full && !LED);
             if (sends || r + ahead < a.rounds) send_round(next, r + ahead, sends);
@@ -155,7 +137,7 @@ __device__ void grid_backward(const bn_grid_args &a)
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
         const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
-        if (!SAMPLES && p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
+        if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
             const int64_t element = tail - a.bn.lead;
 #pragma unroll
             for (int i = 0; i < V; ++i) {
@@ -171,24 +153,12 @@ __device__ void grid_backward(const bn_grid_args &a)
     }
     const double2 all = exchange<T, LED, BOARD, CYCLIC>(a, p, value);
     double dscale = 0;
-    double2 shared = make_double2(0.0, 0.0); // of all that share statistics, each times its scale
-    if constexpr (SAMPLES) {
-        show_to_members(mine, make_double2(scale * all.x, scale * all.y));
-        if (mine) each_member<T>(a, [&](const double2 &one) { shared = plus(shared, one); });
-        __syncthreads();
-    }
     if (mine) {
         const double scaled = (double)scale * inv_std;
         dscale = all.y * inv_std;
         n.factor = (A)scaled;
-        if constexpr (SAMPLES) {
-            const double each = inv_std * a.inv_terms / a.members;
-            n.base = (A)(-each * shared.x);
-            n.slope = (A)(-each * shared.y * inv_std * inv_std);
-        } else {
-            n.base = (A)(-scaled * all.x * a.inv_terms);
-            n.slope = (A)(-scaled * dscale * inv_std * a.inv_terms);
-        }
+        n.base = (A)(-scaled * all.x * a.inv_terms);
+        n.slope = (A)(-scaled * dscale * inv_std * a.inv_terms);
         reinterpret_cast<column_numbers<A> *>(memory())[threadIdx.x] = n;
     }
     __syncthreads();
@@ -210,19 +180,6 @@ __device__ void grid_backward(const bn_grid_args &a)
         }
     } else {
         for (uint32_t r = a.rounds; r-- > 0;) write_round(r, false);
-    }
-    if (holds) {
-#pragma unroll
-        for (int h = 0; h < HELD; ++h)
-            w.write(a, held_x[h], held_dy[h], at_held + h * p.step, true);
-    }
-    if constexpr (SAMPLES) {
-        if (mine && p.block == 0 && a.found) {
-            float *found = a.found + 2 * (p.sample * a.bn.params + c);
-            found[0] = (float)all.x;
-            found[1] = (float)dscale;
-        }
-        return; // rows are whole
     }
     behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {
         if (!behind) return;

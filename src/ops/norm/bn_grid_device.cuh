@@ -8,6 +8,7 @@
 #include "gpu/device/async.cuh"
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/grid.cuh"
+#include "gpu/device/opaque.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/words.cuh"
 #include "ops/norm/bn_device.cuh"
@@ -139,6 +140,17 @@ __device__ __forceinline__ void put_unit(const bn_grid_args &a, void *to, const 
         }
         return;
     }
+    if (a.bn.streaming) u.store_streaming(first);
+    else u.store(first);
+}
+
+// Likewise, not LED: the address is found once, whichever way it is stored.
+template <class T>
+__device__ __forceinline__ void put_whole_unit(const bn_grid_args &a, void *to, const unit<T> &u,
+                                               uint32_t at, bool there)
+{
+    if (!there) return;
+    T *first = reinterpret_cast<T *>(wd_opaque_global(static_cast<uint4 *>(to) + at));
     if (a.bn.streaming) u.store_streaming(first);
     else u.store(first);
 }

@@ -7,6 +7,7 @@
 #ifndef WD_OPS_NORM_BN_GRID_RING_CUH
 #define WD_OPS_NORM_BN_GRID_RING_CUH
 
+#include "gpu/device/opaque.cuh"
 #include "ops/norm/bn_grid_device.cuh"
 
 namespace {
@@ -56,13 +57,18 @@ __device__ __forceinline__ void await_part(const bn_grid_args &a)
     else wd_copies_wait<BN_GRID_AHEAD - 1>();
 }
 
+// The first place. OPAQUE: of its address the compiler knows nothing, so that it does not find it anew for each part.
+template <bool OPAQUE> __device__ __forceinline__ unsigned char *ring_of(void)
+{
+    return OPAQUE ? wd_opaque_shared(memory() + BN_GRID_AREA) : memory() + BN_GRID_AREA;
+}
+
 // Rows of places: of array `array` of round `e` of a part at `place`; those of z lie behind them all.
 template <int ARRAYS, int EACH>
-__device__ __forceinline__ unsigned char *row_of(const bn_grid_args &a, uint32_t place, int e,
-                                                 int array)
+__device__ __forceinline__ unsigned char *row_of(const bn_grid_args &a, unsigned char *ring,
+                                                 uint32_t place, int e, int array)
 {
-    return memory() + BN_GRID_AREA + (place * EACH + e) * a.round_bytes +
-           array * a.slots * BN_GRID_UNIT;
+    return ring + (place * EACH + e) * a.round_bytes + array * a.slots * BN_GRID_UNIT;
 }
 
 template <int EACH>

@@ -7,7 +7,7 @@
 #define WD_OPS_NORM_BN_GRID_TURNS_CUH
 
 #include "ops/norm/bn_grid_ring.cuh"
-#include "ops/norm/bn_grid_sums.cuh"
+#include "ops/norm/bn_grid_sets.cuh"
 
 namespace {
 
@@ -22,12 +22,19 @@ __device__ __forceinline__ uint64_t *bank_of(const bn_grid_args &a, const turns_
     return wd_board_of(a.board, make_uint4(b.asked, 0, 0, 0)).bank;
 }
 
-// By all threads.
-__device__ __forceinline__ turns_board turns_board_of(const bn_grid_args &a)
+// Before a turn's sums, which hide what the first one waits for; then by all threads clear_in_turn().
+__device__ __forceinline__ uint4 ask_in_turn(const bn_grid_args &a, turns_board &b)
 {
+    if (b.turn > 0) return make_uint4(b.asked, 0, 0, 0);
     const uint4 asked = wd_board_ask(a.board);
+    b.asked = asked.x;
+    return asked;
+}
+
+// After a turn's words are shown: in the first one what another kernel left.
+__device__ __forceinline__ void clear_in_turn(const bn_grid_args &a, uint4 asked)
+{
     wd_board_clear(wd_board_of(a.board, asked));
-    return {asked.x, 0};
 }
 
 // Neighbouring lanes, a power of two, that join the sums of an item.
@@ -48,17 +55,16 @@ __device__ __forceinline__ double sum_of_shares(const bn_grid_args &a, double v)
     return v;
 }
 
-// The sums of an item over the block, and then over the team's blocks, in this turn: all its lanes have them. Sums of
-// threads are in single precision, so they lie in shared memory as such, half of each thread's at once.
+// The sums of an item over the block: all its lanes have them. Sums of threads are in single precision, so they lie in
+// shared memory as such, half of each thread's at once.
 template <class T>
-__device__ __forceinline__ double2 sums_of_team(const bn_grid_args &a, const spot &p,
-                                                acc<T> (&value)[2 * UNIT<T>], turns_board &b)
+__device__ __forceinline__ double2 sums_of_item(const bn_grid_args &a,
+                                                const acc<T> (&value)[2 * UNIT<T>])
 {
-    constexpr int V = UNIT<T>, BATCH = 8;
+    constexpr int V = UNIT<T>;
     static_assert(BN_GRID_THREADS * V / 2 * sizeof(float2) <= BN_GRID_AREA, "");
     float2 *area = reinterpret_cast<float2 *>(memory());
     const turns_share own = share_of(a);
-    const uint32_t shares = 1u << a.share_bits, bit = wd_board_bit(b.turn);
     const uint32_t place = wd_fastdiv_quotient(own.item, a.by_runs);
     double2 all = make_double2(0.0, 0.0);
 #pragma unroll
@@ -73,19 +79,32 @@ __device__ __forceinline__ double2 sums_of_team(const bn_grid_args &a, const spo
         if (own.item < a.items && place / (V / 2) == half) {
             const float2 *from = area + place % (V / 2) * blockDim.x + (own.item - place * a.runs);
 #pragma unroll 4
-            for (uint32_t r = own.share; r < a.lanes; r += shares) {
+            for (uint32_t r = own.share; r < a.lanes; r += 1u << a.share_bits) {
                 const float2 one = from[r * a.runs];
                 all = plus(all, make_double2(one.x, one.y));
             }
         }
     }
-    all = make_double2(sum_of_shares(a, all.x), sum_of_shares(a, all.y));
+    return make_double2(sum_of_shares(a, all.x), sum_of_shares(a, all.y));
+}
+
+// Likewise over the team's blocks, in this turn.
+template <class T>
+__device__ __forceinline__ double2 sums_of_team(const bn_grid_args &a, const spot &p,
+                                                const acc<T> (&value)[2 * UNIT<T>], turns_board &b)
+{
+    constexpr int BATCH = 8;
+    const turns_share own = share_of(a);
+    const uint32_t shares = 1u << a.share_bits, bit = wd_board_bit(b.turn);
+    const uint4 asked = ask_in_turn(a, b);
+    double2 all = sums_of_item<T>(a, value);
     uint64_t *words =
         bank_of(a, b) + (b.turn % 2 * gridDim.x + p.group * a.blocks) * a.items + own.item;
+    if (own.item < a.items && own.share == 0)
+        wd_board_show_in_turn(words + p.block * a.items, (float)all.x, (float)all.y, bit);
+    clear_in_turn(a, asked);
+    all = make_double2(0.0, 0.0);
     if (own.item < a.items) {
-        if (own.share == 0)
-            wd_board_show_in_turn(words + p.block * a.items, (float)all.x, (float)all.y, bit);
-        all = make_double2(0.0, 0.0);
 #pragma unroll 1
         for (uint32_t k = own.share; k < a.blocks; k += BATCH * shares) {
             float2 some[BATCH];
@@ -113,7 +132,7 @@ __device__ __forceinline__ void show_to_neighbours(const bn_grid_args &a, const 
     if (mine && s.share == 0) shown_of(a)[s.item] = own;
     __syncthreads();
     if (last && threadIdx.x == 0) {
-        wd_board_leave(a.board, make_uint4(b.asked, 0, 0, 0), 2 * gridDim.x * a.items);
+        wd_board_leave_told(a.board, make_uint4(b.asked, 0, 0, 0), 2 * gridDim.x * a.items);
     }
 }
 
@@ -150,9 +169,9 @@ struct turns_places {
     }
 };
 
-__device__ __forceinline__ turns_places places_of(const bn_grid_args &a)
+__device__ __forceinline__ turns_places places_of(const bn_grid_args &a, uint32_t each)
 {
-    return {BN_GRID_AREA, a.round_bytes};
+    return {BN_GRID_AREA, each * a.round_bytes};
 }
 
 __device__ __forceinline__ void turn_places(const bn_grid_args &a, turns_places &s)

@@ -16,11 +16,14 @@ enum {
     HALVES = 1,          /* bytes of x, forward: halves of what the chip holds (README.md), */
     HALVES_BACK = 2,     /* and backward */
     MEMBERS = 64,        /* of a group: a thread joins them one by one */
-    COLUMNS_MOST = 320,  /* of a team of blocks: each processor's have room on the board */
+    COLUMNS_MOST = 320,  /* of a team of blocks: each processor's have room on the board, ... */
+    COLUMNS_TWICE = 160, /* ... twice, as turns that show columns need it */
     COLUMNS_LEAST = 128, /* of a team, where there are as many */
     LAUNCHES_MOST = 32,
-    SHARE_BITS = 3,   /* eight lanes that join a column, at most */
-    LAUNCH_MB = 28,   /* what could move while a launch begins */
+    SHARE_BITS = 3,   /* eight lanes that join a column, at most, */
+    SET_BITS = 5,     /* and a warp a set of channels, */
+    SET_LEAST = 10,   /* of which forward there are so many */
+    LAUNCH_MB = 28,   /* what could move while a launch, or a turn, begins */
     WORD_BYTES = 500, /* likewise while each block reads a word of the board: 132 x 256 take 4 us */
 };
 
@@ -30,6 +33,15 @@ struct work {
     struct wd_bn_grid_cut cut;
     int64_t at_launch; /* samples */
 };
+
+/* Whether channels that share statistics are joined as sets (bn_grid_sets.cuh): not where a unit may have some of three, nor
+ * forward where they are so few that joining them one by one takes no longer. Measured on an H200, us: training 16x1280x32x32
+ * g32 31.9 is 30.1, 8x640x64x64 g32 31.3 is 30.4, 8x320x128x128 g32 62.2 is 61.4, 64x256x56x56 g32 68.0 is 69.0. */
+static bool has_sets(const struct norm_groups_shape *s)
+{
+    if (s->arrays == 1) return s->each >= SET_LEAST;
+    return s->each >= BN_RUN || 2 * s->each == BN_RUN;
+}
 
 /* What moves, in bytes at the rate of all processors with all threads, if a launch or turn has so many samples and a team of
  * blocks so many columns; 0: a team would be one block. What registers hold is left out: as much whatever the
@@ -60,10 +72,11 @@ static bool share(struct work *w, const struct wd_device *device)
     const struct norm_groups_shape *s = &w->shape;
     int64_t step = s->each / wd_gcd(s->each, BN_RUN) * BN_RUN;
     int64_t first = wd_least(COLUMNS_LEAST, s->channels);
+    int64_t most = s->arrays > 1 && !has_sets(s) ? COLUMNS_TWICE : COLUMNS_MOST;
     double least = 0;
     for (int64_t launches = 1; launches <= wd_least(s->samples, LAUNCHES_MOST); ++launches) {
         int64_t samples = wd_ceil_div(s->samples, launches);
-        for (int64_t c = wd_ceil_div(first, step) * step; c <= COLUMNS_MOST; c += step) {
+        for (int64_t c = wd_ceil_div(first, step) * step; c <= most; c += step) {
             double all = cost(s, samples, c, device);
             if (all == 0 || (least > 0 && all >= least)) continue;
             least = all;
@@ -74,13 +87,22 @@ static bool share(struct work *w, const struct wd_device *device)
     return least > 0;
 }
 
-/* Backward all samples in one launch, in turns, where the board has room for two sets of sums; forward that gains
- * nothing. */
-static int64_t samples_of_launch(const struct work *w)
+static int64_t sets_of(const struct work *w)
 {
-    const struct wd_bn_grid_cut *c = &w->cut;
-    int64_t words = 2 * c->groups * c->blocks * c->items;
-    return w->shape.arrays > 1 && words <= WD_BOARD_WORDS ? w->shape.samples : c->samples;
+    return has_sets(&w->shape) ? w->cut.items / w->shape.each : 0;
+}
+
+/* Backward all samples in one launch, in turns; forward that gains nothing. */
+static bool has_turns(const struct work *w)
+{
+    return w->shape.arrays > 1;
+}
+
+/* Words of the board, of which turns have two sets. */
+static int64_t words_of(const struct work *w)
+{
+    int64_t sets = sets_of(w), words = w->cut.groups * w->cut.blocks;
+    return words * (sets > 0 ? sets : w->cut.items) * (has_turns(w) ? 2 : 1);
 }
 
 /* False where blocks would not meet. */
@@ -95,8 +117,8 @@ static bool see(struct work *w, const struct wd_problem *problem)
     c->holds = BN_GRID_HELD(s->arrays);
     if (!share(w, problem->device)) return false;
     if (!wd_bn_grid_cut(c, s->size, s->arrays, problem->device)) return false;
-    w->at_launch = samples_of_launch(w);
-    return wd_bn_grid_has_board(c);
+    w->at_launch = has_turns(w) ? s->samples : c->samples;
+    return wd_bn_grid_has_board(c) && words_of(w) <= WD_BOARD_WORDS;
 }
 
 static void prepare(const struct wd_problem *problem, void *prepared)
@@ -152,20 +174,25 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-/* Bytes of what is found of channels. */
-static int64_t found_bytes(const struct wd_problem *problem, const struct norm_groups_shape *s)
+/* Rows of what is found of channels: of each block where they are sets. */
+static int64_t found_rows(const struct work *w)
+{
+    return w->shape.samples * (sets_of(w) > 0 ? w->cut.blocks : 1);
+}
+
+static int64_t found_bytes(const struct wd_problem *problem, const struct work *w)
 {
     struct wd_norm_places p = wd_norm_places(problem->node->op);
     if (!is_backward(problem)) return 0;
     if (!wd_norm_tensor(problem, p.dscale) && !wd_norm_tensor(problem, p.dbias)) return 0;
-    return s->samples * s->channels * (int64_t)sizeof(struct norm_kept_sums);
+    return found_rows(w) * w->shape.channels * (int64_t)sizeof(struct norm_kept_sums);
 }
 
 static int64_t workspace(const struct wd_problem *problem)
 {
-    struct norm_groups_shape s;
-    (void)wd_norm_groups_see(&s, problem);
-    return wd_most(found_bytes(problem, &s), wd_norm_groups_any(problem)->workspace(problem));
+    int64_t bytes = wd_norm_groups_any(problem)->workspace(problem);
+    struct work w;
+    return see(&w, problem) ? wd_most(found_bytes(problem, &w), bytes) : bytes;
 }
 
 static struct bn_grid_args args_of(const struct wd_call *call, const struct work *w,
@@ -184,7 +211,10 @@ static struct bn_grid_args args_of(const struct wd_call *call, const struct work
     bn->mean = (struct bn_param){wd_norm_data(call, p.mean), 1};
     bn->var = (struct bn_param){wd_norm_data(call, p.inv_std), 1};
     if (is_backward(&call->problem)) {
-        a.found = found_bytes(&call->problem, &w->shape) > 0 ? call->workspace : NULL;
+        a.dscale = wd_norm_param(call, p.dscale);
+        a.dbias = wd_norm_param(call, p.dbias);
+        a.found = found_bytes(&call->problem, w) > 0 ? call->workspace : NULL;
+        a.found_rows = a.found ? (uint32_t)found_rows(w) : 0;
     } else {
         int epsilon = is_inference(&call->problem) ? NORM_INFER_EPSILON : NORM_TRAIN_EPSILON;
         bn->epsilon = wd_call_view(call, epsilon).value;
@@ -201,6 +231,9 @@ static struct bn_grid_args args_of(const struct wd_call *call, const struct work
     a.members = (uint32_t)w->shape.each;
     while (a.share_bits < SHARE_BITS && (2 << a.share_bits) * w->cut.items <= w->cut.threads)
         ++a.share_bits;
+    a.sets = (uint32_t)sets_of(w);
+    while (a.set_bits < SET_BITS && (2 << a.set_bits) * a.sets <= w->cut.threads) ++a.set_bits;
+    a.inv_set = 1.0 / ((double)w->shape.each * (double)s->outer);
     wd_bn_grid_say(&a, &w->cut);
     return a;
 }
@@ -217,7 +250,6 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int type = wd_norm_type(wd_call_tensor(call, 0)->dtype);
     struct bn_grid_args a = args_of(call, w, queue->device);
     const struct norm_groups_shape *s = &w->shape;
-    struct wd_norm_places p = wd_norm_places(call->problem.node->op);
     bool backward = is_backward(&call->problem);
     int64_t bytes = w->cut.space.total * s->size;
     if (!wd_norm_aligned(a.bn.x) || !wd_norm_aligned(a.bn.y) ||
@@ -238,15 +270,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         c.groups = c.groups / c.samples * wd_least(c.samples, s->samples - n);
         if (backward) {
             one.bn.dy = (const char *)a.bn.dy + n * bytes;
-            if (a.found) one.found = a.found + 2 * n * s->channels;
             WD_TRY(wd_bn_grid_back_samples(queue, &c, &one, type));
         } else {
             WD_TRY(wd_bn_grid_train_samples(queue, &c, &one, type));
         }
     }
-    if (!a.found) return CUDNN_STATUS_SUCCESS;
-    return wd_norm_kept_sum_params(queue, s, (struct norm_kept_sums *)a.found,
-                                   wd_norm_param(call, p.dscale), wd_norm_param(call, p.dbias));
+    return CUDNN_STATUS_SUCCESS;
 }
 
 const struct wd_engine wd_engine_norm_training_samples = {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums of samples whose channels share statistics: neighbours that do are a set, of which a unit has channels of two at
+// most, so that a thread joins its columns before any others are asked. Blocks show each other what sets have, not
+// columns, and a set's lanes do all that follows by themselves.
+#ifndef WD_OPS_NORM_BN_GRID_SETS_CUH
+#define WD_OPS_NORM_BN_GRID_SETS_CUH
+
+#include "gpu/device/opaque.cuh"
+#include "ops/norm/bn_grid_sums.cuh"
+
+namespace {
+
+// Words of other blocks that a lane asks for at once: of 132 blocks, by 16 lanes; where code for sm_80 has units in registers
+// besides, that is more than there are registers for.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr int SET_BATCH = 5;
+#else
+constexpr int SET_BATCH = 9;
+#endif
+
+// Neighbouring lanes, a power of two, that join a set.
+struct set_share {
+    uint32_t set, share;
+};
+
+__device__ __forceinline__ set_share set_of(const bn_grid_args &a)
+{
+    return {threadIdx.x >> a.set_bits, threadIdx.x & ((1u << a.set_bits) - 1)};
+}
+
+// Over a set's lanes, all of which have it then. All threads come here together.
+__device__ __forceinline__ double2 sum_of_lanes(const bn_grid_args &a, double2 v)
+{
+#pragma unroll 1
+    for (uint32_t m = 1; m < 1u << a.set_bits; m *= 2) {
+        v.x += __shfl_xor_sync(0xffffffffu, v.x, m);
+        v.y += __shfl_xor_sync(0xffffffffu, v.y, m);
+    }
+    return v;
+}
+
+// The set of a unit's first column, and which columns from there on are the next one's.
+struct unit_sets {
+    uint32_t first, next;
+};
+
+template <class T>
+__device__ __forceinline__ unit_sets sets_of_unit(const bn_grid_args &a, uint32_t run)
+{
+    const uint32_t set = wd_fastdiv_quotient(run * UNIT<T>, a.by_members);
+    return {set, (set + 1) * a.members - run * UNIT<T>};
+}
+
+// The set of an item.
+template <class T>
+__device__ __forceinline__ uint32_t set_of_item(const bn_grid_args &a, uint32_t item)
+{
+    const uint32_t place = wd_fastdiv_quotient(item, a.by_runs);
+    return wd_fastdiv_quotient((item - place * a.runs) * UNIT<T> + place, a.by_members);
+}
+
+// The first channel of a set, which the last team may not have.
+__device__ __forceinline__ uint32_t channel_of_set(const bn_grid_args &a, const spot &p,
+                                                   uint32_t set)
+{
+    return p.range * a.items + set * a.members;
+}
+
+// An element near a set's others: the middle one of three, from three of its columns. All blocks have the same.
+template <class T>
+__device__ __forceinline__ acc<T> pivot_of_set(const bn_grid_args &a, const spot &p, uint32_t set)
+{
+    const T *x = static_cast<const T *>(a.bn.x);
+    const uint32_t origin = p.range * a.stride + p.sample * a.sample;
+    acc<T> some[3];
+#pragma unroll
+    for (uint32_t k = 0; k < 3; ++k) {
+        const uint32_t column = set * a.members + k * (a.members - 1) / 2;
+        const uint32_t row = a.rows / 8 * (1 + 3 * k);
+        some[k] = wd_widen(x[(int64_t)(origin + row * a.width) * UNIT<T> + column]);
+    }
+    return wd_middle_of(some[0], some[1], some[2]);
+}
+
+// What a thread has of its unit's two sets.
+template <class A> struct alignas(4 * sizeof(A)) set_pairs {
+    A of[4];
+};
+
+// The block's sums of the lane's set. An entry's neighbours are rows, one more than a multiple of two, so that lanes
+// meet in no bank.
+template <class T>
+__device__ __forceinline__ double2 sums_of_set(const bn_grid_args &a, const spot &p,
+                                               const set_pairs<acc<T>> &own)
+{
+    using A = acc<T>;
+    constexpr uint32_t V = UNIT<T>;
+    set_pairs<A> *entries = reinterpret_cast<set_pairs<A> *>(memory());
+    const set_share s = set_of(a);
+    const uint32_t pitch = a.lanes | 1;
+    double2 all = make_double2(0.0, 0.0);
+    if (p.lane < a.lanes) entries[p.run * pitch + p.lane] = own;
+    __syncthreads();
+    if (s.set < a.sets) {
+        const uint32_t begin = s.set * a.members, end = (begin + a.members - 1) / V + 1;
+#pragma unroll 1
+        for (uint32_t row = s.share; row < a.lanes; row += 1u << a.set_bits) {
+#pragma unroll 4
+            for (uint32_t u = begin / V; u < end; ++u) {
+                const A *of = entries[u * pitch + row].of + (u * V < begin ? 2 : 0);
+                all = plus(all, make_double2(of[0], of[1]));
+            }
+        }
+    }
+    return sum_of_lanes(a, all);
+}
+
+// A set's words on a bank of the board, one a block.
+__device__ __forceinline__ uint64_t *words_of_set(const bn_grid_args &a, const spot &p,
+                                                  uint64_t *bank)
+{
+    // found anew in every turn, for registers are few
+    return bank + (wd_opaque(p.group) * a.sets + set_of(a).set) * a.blocks;
+}
+
+// see(first word, step, count, numbers): the sums of all blocks.
+template <class F>
+__device__ __forceinline__ double2 sums_of_blocks(const bn_grid_args &a, uint64_t *words, F see)
+{
+    const set_share s = set_of(a);
+    const uint32_t lanes = 1u << a.set_bits;
+    double2 all = make_double2(0.0, 0.0);
+    if (s.set < a.sets) {
+#pragma unroll 1
+        for (uint32_t k = s.share; k < a.blocks; k += SET_BATCH * lanes) {
+            float2 some[SET_BATCH];
+            see(words + k, lanes, (a.blocks - k + lanes - 1) / lanes, some);
+#pragma unroll
+            for (int i = 0; i < SET_BATCH; ++i) all = plus(all, make_double2(some[i].x, some[i].y));
+        }
+    }
+    return sum_of_lanes(a, all);
+}
+
+} // namespace
+
+#endif
