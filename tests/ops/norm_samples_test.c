@@ -108,9 +108,9 @@ int main(int argc, char **argv)
         /* ranges of columns, the last with fewer, and threads without any; shares of all sizes,
          * members of a group more than the blocks that join them */
         ranges = {9, 408, 34, 24, {90, 90}}, halves = {7, 520, 65, 24, {90, 90}},
-        wide = {8, 640, 32, 24, {64, 64}},
-        /* whose words the board of 132 processors has no room for twice */
-        launches = {8, 960, 32, 24, {64, 64}};
+        wide = {8, 640, 32, 24, {64, 64}}, thirties = {8, 960, 32, 24, {64, 64}},
+        /* of more columns than the board has room for twice */
+        columns = {3, 192, 0, 62, {170, 170}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
@@ -124,6 +124,9 @@ int main(int argc, char **argv)
         ON_DEVICE); /* of 18 processors the last launch, backward turn, has fewer */
     run("rings", &rings, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, IN_PLACE);
     run("half", &half, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE); /* of what the chip holds */
+    /* groups of so many channels that blocks show each other what these have together */
+    run("wide", &wide, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);
+    run("thirties", &thirties, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
     run("in_place", &one, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
     run("off", &one, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, OFF);
     run("grouped_off", &fours, NORMS_TRAINING, CUDNN_DATA_HALF, OFF);
@@ -141,7 +144,8 @@ int main(int argc, char **argv)
     run("ranges", &ranges, NORMS_BACKWARD, CUDNN_DATA_HALF, WITH_NAN);
     run("halves", &halves, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, 0);
     run("wide", &wide, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
-    run("launches", &launches, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
+    run("thirties", &thirties, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
+    run("columns", &columns, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
     run("in_place", &fours, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
     run("off", &fours, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, OFF);
     return harness_finish();
