@@ -27,10 +27,11 @@ enum {
 
 enum {
     THREADS_FEW = 64,
-    ELEMENTS_MAX_LOG2 = 34,  /* blocks of bits are counted in 32 bits */
-    TILE_BYTES = 16384,      /* wanted, and */
-    TILE_BYTES_MOST = 39000, /* of which a block has two where it has a table */
-    TILE_ROW_WHOLE = 256,    /* up to which a tile has all channels */
+    ELEMENTS_MAX_LOG2 = 34,   /* blocks of bits are counted in 32 bits */
+    TILE_BYTES = 16384,       /* wanted with a table, */
+    TILE_BYTES_ALONE = 32768, /* and without, */
+    TILE_BYTES_MOST = 39000,  /* of which a block has two where it has a table */
+    TILE_ROW_WHOLE = 256,     /* up to which a tile has all channels */
     TILE_PIXELS = 128,
     TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
     TABLE_BYTES = 2 * RNG_RADII,
@@ -237,7 +238,9 @@ static cudnnStatus_t emit_turned(struct wd_queue *queue, struct rng_vector_args 
                           (uint32_t)(groups * a->tile_bytes), a);
 }
 
-/* Tiles have all channels where these are few, else some of them, in whole units of memory. */
+/* Tiles have all channels where these are few, else some of them, in whole units of memory. What a block finds out
+ * before its first number is much: without a table, which takes room, tiles are large (uniform fp32 NHWC
+ * 63x61x111x113, odd pointer: 66.7 us by half as many pixels, 57.0). */
 static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *a, int kernel,
                                 const struct wd_tensor *y, int64_t block)
 {
@@ -247,6 +250,7 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     int64_t channels = y->dim[1];
     int64_t wide = channels;
     int64_t threads = RNG_THREADS;
+    int64_t wanted = kernel == KERNEL_rng_tiles_normal_16 ? TILE_BYTES : TILE_BYTES_ALONE;
     int64_t pixels, groups, spans, blocks;
     uint32_t shared;
     if (channels * bytes > TILE_ROW_WHOLE && channels * bytes % RNG_BYTES == 0 && a->shift == 0) {
@@ -256,7 +260,7 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
         wide = 2 * RNG_ROW / bytes;
     }
     a->contiguous = wide == channels;
-    pixels = wd_clamp(TILE_BYTES / (wide * bytes) / block * block, block, TILE_PIXELS);
+    pixels = wd_clamp(wanted / (wide * bytes) / block * block, block, TILE_PIXELS);
     groups = wd_ceil_div(channels, wide);
     while (pixels >= 2 * block && images * wd_ceil_div(plane, pixels) * groups <
                                       TILES_A_PROCESSOR * (int64_t)queue->device->multiprocessors) {
