@@ -16,8 +16,9 @@ enum {
     CLUSTER_CAPABILITY = 90,
     CLUSTER_BYTES = 2 << 20, /* of x: below, a second launch takes longer than it saves */
     BLOCKS_A_PROCESSOR = 4,  /* of 256 threads: what it has at once; */
-    BLOCKS_OF_MUCH = 12,     /* more where there is much, so that none is waited for, */
-    BLOCK_BYTES = 128 << 10, /* but not for less of x than this */
+    WAVES_MOST = 3,          /* of blocks that are all there at once, */
+    WORTH_A_WAVE = 25,       /* percent of places that another one fills more; */
+    BLOCK_BYTES = 128 << 10, /* more where there is much, but not for less of x than this */
     ELEMENTS_MAX_LOG2 = 35,  /* of x: keeps the count of blocks below 2^31 */
 };
 
@@ -135,13 +136,27 @@ struct wd_reduce_space wd_reduce_gpu_see(const struct wd_problem *problem)
 
 /* ---- Cuts ---- */
 
+int64_t wd_reduce_gpu_fill(int64_t tiles, int64_t wave)
+{
+    int64_t best = 1, most = 0;
+    for (int64_t waves = 1; waves <= WAVES_MOST; ++waves) {
+        int64_t segments = wd_most(waves * wave / tiles, 1);
+        int64_t blocks = tiles * segments;
+        int64_t percent = 100 * blocks / (wd_ceil_div(blocks, wave) * wave);
+        if (percent < most + WORTH_A_WAVE) continue;
+        best = segments;
+        most = percent;
+    }
+    return best;
+}
+
 struct wd_reduce_cut wd_reduce_gpu_cut(const struct wd_reduce_space *s,
-                                       const struct wd_device *device, int64_t tiles, int64_t worth)
+                                       const struct wd_device *device, int64_t tiles, int64_t worth,
+                                       int64_t blocks)
 {
     struct wd_reduce_cut cut = {1, 1};
     bool much = s->total * s->bytes > CLUSTER_BYTES;
-    int64_t blocks = much ? BLOCKS_OF_MUCH : BLOCKS_A_PROCESSOR;
-    int64_t all = (int64_t)device->multiprocessors * blocks;
+    int64_t all = (int64_t)device->multiprocessors * (much ? blocks : (int64_t)BLOCKS_A_PROCESSOR);
     int64_t wanted;
     bool clusters = device->cooperative && device->capability >= CLUSTER_CAPABILITY;
     if (much) {
@@ -149,6 +164,9 @@ struct wd_reduce_cut wd_reduce_gpu_cut(const struct wd_reduce_space *s,
         all = wd_clamp(s->total * s->bytes / BLOCK_BYTES, one, all);
     }
     wanted = all / tiles;
+    if (much && blocks < WD_REDUCE_BLOCKS && all == (int64_t)device->multiprocessors * blocks) {
+        wanted = wd_reduce_gpu_fill(tiles, all);
+    }
     /* several waves balance themselves: cut only what is less than one */
     if (much && tiles >= (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR) return cut;
     cut.segments = wd_most(1, wd_least(wanted, worth));
