@@ -87,6 +87,17 @@ static void walk_cases(void)
         {3, 5, {107, 107, 4, 24}, true, false, false},
         {3, 5, {93, 184, 32, 8}, false, false, false},
         {0, 5, {16, 33, 5, 264}, true, true, false},
+        /* gradients of blocks that have whole rows: a whole plane, several blocks of one, fewer rows than threads */
+        {0, 9, {20, 20, 33, 28}, true, true, false},
+        {0, 9, {10, 10, 61, 132}, true, true, false},
+        {0, 9, {20, 20, 18, 24}, true, true, true},
+        {0, 9, {25, 16, 17, 16}, false, false, false},
+        {0, 5, {10, 10, 100, 132}, true, true, true},
+        {0, 5, {25, 16, 16, 40}, true, false, false},
+        {0, 5, {199, 2, 7, 44}, false, false, false},
+        {0, 5, {10, 9, 20, 604}, true, true, false},
+        {0, 9, {10, 9, 23, 452}, true, true, true},
+        {0, 9, {10, 10, 17, 476}, false, false, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         tile_case(cases[i].type, cases[i].n, cases[i].dim, cases[i].means, cases[i].dmeans, 0,

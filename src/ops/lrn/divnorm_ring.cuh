@@ -123,7 +123,7 @@ template <class T, int N, int COLS, bool MEANS> struct ring_forward : rings<T, N
         if (MEANS) one.load(this->template mean_of<J>());
 #pragma unroll
         for (int v = 0; v < COLS; ++v) m[v] = MEANS ? wd_widen(one.get(v)) : 0;
-        this->template strengths<MEANS, false>(h, m, s, q);
+        this->template strengths<MEANS>(h, m, s, q);
         powers_of<COLS>(a, q, power, inverse);
         one.load(this->template row_of<J - HALO>());
 #pragma unroll

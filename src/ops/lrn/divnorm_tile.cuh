@@ -84,6 +84,32 @@ __device__ __forceinline__ void window_sums(const A *in, A *out)
     }
 }
 
+// Sums of N neighbours' squares: of COUNT windows, as window_sums.
+template <int COUNT, int N>
+__device__ __forceinline__ void window_squares(const float *in, float *out)
+{
+    constexpr int GROUP = COUNT < N - 1 ? COUNT : N - 1;
+#pragma unroll
+    for (int g = 0; g < COUNT; g += GROUP) {
+        float sum = in[g + GROUP - 1] * in[g + GROUP - 1];
+#pragma unroll
+        for (int i = GROUP; i < N; ++i) sum = fmaf(in[g + i], in[g + i], sum);
+        out[g + GROUP - 1] = sum;
+#pragma unroll
+        for (int i = GROUP - 2; i >= 0; --i) {
+            sum = fmaf(in[g + i], in[g + i], sum);
+            out[g + i] = sum;
+        }
+        sum = in[g + N] * in[g + N];
+        out[g + 1] += sum;
+#pragma unroll
+        for (int i = 2; i < GROUP; ++i) {
+            sum = fmaf(in[g + N - 1 + i], in[g + N - 1 + i], sum);
+            out[g + i] += sum;
+        }
+    }
+}
+
 // What a block works on. N: the window, 0 for any. QUADS of a thread, along a row.
 template <class T, int N, int QUADS> struct tile {
     typedef typename wd_accumulator<T>::type A;

@@ -274,21 +274,21 @@ static void *moved(const void *data, int64_t elements, int dtype)
     return data ? (char *)(uintptr_t)data + elements * wd_dtype_bytes(dtype) : NULL;
 }
 
-/* The kernel that goes down rows for a call, or -1 where there is none: windows of 5 (forward of fp32 also 9; backward
- * of fp32 alone), planes of whole aligned runs, results that are not blended. */
+/* The kernel that goes down rows for a call, backward one whose blocks have rows, or -1 where there is none: windows of
+ * 5 (of fp32 also 9; backward of fp32 alone), planes of whole aligned runs, results that are not blended. */
 static int walk_of(const struct divnorm_vector_args *a, const struct wd_call *call)
 {
     const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
     const int64_t run = walk_columns(a, x->dtype);
     if (!has_kernel(a->window, x->dtype) || !a->scales || a->blends) return -1;
-    if (a->dy && (x->dtype != CUDNN_DATA_FLOAT || a->window != 5)) return -1;
+    if (a->dy && x->dtype != CUDNN_DATA_FLOAT) return -1;
     if (a->dmeans && !a->means) return -1;
     if (!is_whole(&a->in, x, run) || !is_whole(&a->to, x, run)) return -1;
     if (!is_aligned(a->x, x->dtype, run) || !is_aligned(a->means, x->dtype, run) ||
         !is_aligned(a->dy, x->dtype, run) || !is_aligned(a->out, x->dtype, run) ||
         !is_aligned(a->dmeans, x->dtype, run))
         return -1;
-    if (a->dy) return KERNEL_divnorm_walk_backward_f32_5;
+    if (a->dy) return KERNEL_divnorm_sheet_backward_f32_5 + (a->window == 9);
     return KERNEL_divnorm_walk_forward_f32_5 +
            (x->dtype == CUDNN_DATA_FLOAT ? a->window == 9 : wd_lrn_type(x->dtype) + 1);
 }
@@ -298,20 +298,17 @@ static int64_t bytes_between(const void *from, const void *to)
     return to ? (int64_t)(uintptr_t)to - (int64_t)(uintptr_t)from : 0;
 }
 
-/* What of a walk neither its direction nor its cut says. */
+/* What of a walk its cut does not say. */
 static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_args *a, int dtype)
 {
     const int64_t bytes = wd_dtype_bytes(dtype);
     memset(w, 0, sizeof *w);
-    w->x = a->x, w->means = a->means, w->dy = a->dy, w->out = a->out, w->dmeans = a->dmeans;
+    w->x = a->x, w->means = a->means, w->out = a->out;
     w->in = a->in, w->to = a->to;
     w->in_row = a->in.row * bytes;
     w->to_row = a->to.row * bytes;
     w->own = -a->ahead * w->in_row;
     w->own_means = w->own + bytes_between(a->x, a->means);
-    w->own_dy = w->own + bytes_between(a->x, a->dy);
-    w->result = 2 * w->own - w->in_row;
-    w->to_dmeans = a->ahead * w->to_row + bytes_between(a->out, a->dmeans);
     w->single = a->single;
     w->power = a->power;
     w->height = a->height, w->width = a->width;
@@ -319,10 +316,9 @@ static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_a
 }
 
 /* Of shared memory of a block. */
-static int64_t walk_bytes(bool backward, int window, int dtype)
+static int64_t walk_bytes(int dtype)
 {
     const int64_t columns = dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD;
-    if (backward) return (int64_t)WALK_WARPS * DIVNORM_WALK_FLOATS(window) * 4;
     return WALK_WARPS * DIVNORM_RING_ROWS * DIVNORM_RING_LANES * columns * wd_dtype_bytes(dtype);
 }
 
@@ -340,16 +336,16 @@ bool wd_divnorm_cut_walk(struct divnorm_walk_args *w, const struct divnorm_vecto
 {
     const int64_t groups = a->width / walk_columns(a, dtype);
     const int64_t parts = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
-    const int64_t blocks = blocks_at_once(kernel, walk_bytes(a->dy, a->window, dtype), device);
+    const int64_t blocks = blocks_at_once(kernel, walk_bytes(dtype), device);
     const int64_t at_once = WALK_WARPS * blocks * device->multiprocessors;
     const int32_t margin = parts > 1; /* lanes that see what is beside their strip */
     const int32_t lanes = (int32_t)wd_ceil_div(groups, parts) + 2 * margin;
-    const int32_t around = (a->dy ? 2 : 1) * (a->window - 1); /* rows a strip has beside its own */
+    const int32_t around = a->window - 1; /* rows a strip has beside its own */
     int64_t segments = 1, best = INT64_MAX;
     if (blocks < BLOCKS_LEAST) return false;
     fill_walk(w, a, dtype);
     w->margin = margin;
-    w->strips = (int32_t)wd_least(WARP / lanes, a->dy ? DIVNORM_BACK_STRIPS : DIVNORM_RING_STRIPS);
+    w->strips = (int32_t)wd_least(WARP / lanes, DIVNORM_RING_STRIPS);
     for (int64_t n = 1; n <= SEGMENTS_MOST; ++n) {
         const int64_t rows =
             wd_ceil_div(wd_ceil_div(a->height, n), DIVNORM_WALK_PHASES) * DIVNORM_WALK_PHASES;
@@ -365,16 +361,15 @@ bool wd_divnorm_cut_walk(struct divnorm_walk_args *w, const struct divnorm_vecto
     w->by_group = wd_fastdiv_of((uint32_t)lanes);
     w->by_part = wd_fastdiv_of((uint32_t)parts);
     w->items = (uint32_t)(planes * parts * segments);
-    w->lead = segments > 1 ? 2 * a->ahead : 0;
     return true;
 }
 
 static cudnnStatus_t emit_walk(struct wd_queue *queue, int kernel,
-                               const struct divnorm_walk_args *w, int window, int dtype)
+                               const struct divnorm_walk_args *w, int dtype)
 {
     return wd_emit_kernel(queue, &kernel_rows[kernel],
                           wd_ceil_div(wd_ceil_div(w->items, w->strips), WALK_WARPS),
-                          DIVNORM_WALK_THREADS, (uint32_t)walk_bytes(w->dy, window, dtype), w);
+                          DIVNORM_WALK_THREADS, (uint32_t)walk_bytes(dtype), w);
 }
 
 /* As many images at a time as there are numbers for. */
@@ -392,15 +387,25 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         const int64_t planes = wd_least(most, x->dim[0] - first) * x->dim[1];
         struct divnorm_vector_args piece = a;
         struct divnorm_walk_args down;
+        struct divnorm_sheet_args sheet;
+        struct wd_divnorm_launch l;
         int64_t shared, items;
         piece.x = moved(a.x, first * a.in.image, x->dtype);
         piece.means = moved(a.means, first * a.in.image, x->dtype);
         piece.dy = moved(a.dy, first * a.in.image, x->dtype);
         piece.out = moved(a.out, first * a.to.image, x->dtype);
         piece.dmeans = moved(a.dmeans, first * a.to.image, x->dtype);
-        if (walk >= 0 && wd_divnorm_cut_walk(&down, &piece, &kernel_rows[walk], planes, x->dtype,
-                                             queue->device)) {
-            WD_TRY(emit_walk(queue, walk, &down, piece.window, x->dtype));
+        if (walk >= 0 && backward &&
+            wd_divnorm_cut_sheet(&sheet, &piece, planes, kernel_rows[walk].threads, queue->device,
+                                 &l)) {
+            WD_TRY(
+                wd_emit_kernel(queue, &kernel_rows[walk], l.blocks, l.threads, l.shared, &sheet));
+            continue;
+        }
+        if (walk >= 0 && !backward &&
+            wd_divnorm_cut_walk(&down, &piece, &kernel_rows[walk], planes, x->dtype,
+                                queue->device)) {
+            WD_TRY(emit_walk(queue, walk, &down, x->dtype));
             continue;
         }
         shared = cut(&piece, planes, x->dtype, queue->device);

@@ -2,8 +2,8 @@
 //
 // Divisive normalization: the kernels' entry points.
 #include "ops/lrn/divnorm_ring.cuh"
+#include "ops/lrn/divnorm_sheet.cuh"
 #include "ops/lrn/divnorm_vector.cuh"
-#include "ops/lrn/divnorm_walk_back.cuh"
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/lrn/divnorm_vector_kernels.def"

@@ -71,18 +71,11 @@ struct divnorm_vector_args {
     struct wd_fastdiv by_own_row;
 };
 
-/* Quads of shared memory of a lane that goes down rows, backward: rings of shares, products and direct parts. */
-#define DIVNORM_WALK_QUADS(n) ((n) + 1 + 2 + ((n)-1) / 2 + 1)
-/* Floats of a warp: those, and what three sums down the columns have of rows before. */
-#define DIVNORM_WALK_FLOATS(n)                                                                     \
-    (DIVNORM_QUAD * (DIVNORM_WALK_QUADS(n) * DIVNORM_RING_LANES + 3 * DIVNORM_WALK_PHASES * 32))
-
-/* Going down rows: their groups; forward, rings of rows in shared memory. */
+/* Going down rows: their groups, rings of rows in shared memory. */
 enum {
     DIVNORM_WALK_PHASES = 4, /* rows of a group, of which a thread has whole ones */
     DIVNORM_RING_LANES = 40, /* runs of a row: of 32 lanes, and those around strips */
     DIVNORM_RING_STRIPS = 4, /* of a warp, each with a run at both ends */
-    DIVNORM_BACK_STRIPS = 7, /* likewise, where two neighbours share the run between them */
     DIVNORM_RING_ROWS = 12,  /* eight of x and four of the means */
     DIVNORM_RING_EARLY = 3   /* rows before one is used it is copied */
 };
@@ -91,20 +84,14 @@ enum {
 struct divnorm_walk_args {
     const void *x;
     const void *means; /* null: 0 */
-    const void *dy;
-    void *out;               /* y, or dx */
-    void *dmeans;            /* null: not wanted, as without means */
-    struct divnorm_steps in; /* of x, means and dy */
-    struct divnorm_steps to; /* of out and dmeans */
-    int64_t in_row;          /* bytes from a row to the next */
+    void *out;
+    struct divnorm_steps in; /* of x and the means */
+    struct divnorm_steps to;
+    int64_t in_row; /* bytes from a row to the next */
     int64_t to_row;
-    /* Bytes from the row of x that is loaded next: to the row whose windows it completes, of x, the means and dy;
-     * backward to the row of x before that whose gradient it completes. */
-    int64_t own;
-    int64_t own_means;
-    int64_t own_dy;
-    int64_t result;
-    int64_t to_dmeans; /* from the row of dx that is stored to that of dmeans */
+    int64_t
+        own; /* bytes from the row of x that is loaded next to the row whose windows it completes, */
+    int64_t own_means; /* and to that of the means */
     struct lrn_floats single;
     int32_t power;
     int32_t height;
@@ -113,10 +100,50 @@ struct divnorm_walk_args {
     uint32_t items;               /* strips, a segment's rows of a part of a plane */
     int32_t strips;               /* of a warp */
     int32_t margin;               /* lanes at each side of a strip whose results are another's */
-    int32_t lead;                 /* backward: rows that are gone down before the first result's */
     struct wd_fastdiv by_part;    /* strips side by side */
     struct wd_fastdiv by_group;   /* lanes of a strip */
     struct wd_fastdiv by_segment; /* of a plane, one below the other */
+    struct wd_fastdiv by_channel;
+};
+
+/* Of the kernels whose blocks have whole rows of a plane (divnorm_sheet.cuh). */
+/* At most: a processor has room for three blocks of 80 registers. */
+enum { DIVNORM_SHEET_THREADS = 256 };
+
+struct divnorm_sheet_args {
+    const void *x;
+    const void *means; /* null: 0 */
+    const void *dy;
+    void *out;
+    void *dmeans;            /* null: not wanted */
+    struct divnorm_steps in; /* of x, means and dy */
+    struct divnorm_steps to; /* of out and dmeans */
+    int64_t in_row;          /* bytes from a row to the next */
+    int64_t to_row;
+    int64_t in_step; /* bytes from one of a thread's rows to its next */
+    int64_t to_step;
+    int64_t to_means; /* bytes from x to the means, and to dy; from dx to dmeans */
+    int64_t to_dy;
+    int64_t to_dmeans;
+    struct lrn_floats single;
+    int32_t power;
+    int32_t height;
+    int32_t width;
+    int32_t asks;              /* rows follow one another without gaps, and are asked for at once */
+    int32_t rows;              /* of results of a block */
+    int32_t quads;             /* of a row of them */
+    int32_t lead;              /* quads that are stored before those */
+    int32_t rows_at_once;      /* that threads have, a quad each */
+    int32_t chunks_at_once;    /* of DIVNORM_DOWN rows, a pair of columns each */
+    int32_t pitch;             /* floats from a stored row to the next */
+    int32_t step;              /* from one of a thread's rows to its next */
+    int32_t sums_rows;         /* stored of sums */
+    int32_t sums;              /* floats of all of them */
+    int32_t shares;            /* and of shares */
+    struct wd_fastdiv by_quad; /* threads of a stored row: one of that of zeros may be idle */
+    struct wd_fastdiv by_pair; /* likewise of its pairs of columns */
+    struct wd_fastdiv by_part; /* blocks side by side */
+    struct wd_fastdiv by_segment; /* and one below the other */
     struct wd_fastdiv by_channel;
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Divisive normalization of planes that are made of whole runs: a thread goes down some rows of a run of columns,
-// together with those beside it in its warp (divnorm_ring.cuh forward, divnorm_walk_back.cuh backward). Sums are taken
-// along each row, then down the rows, in registers. What a window's deviations are put together from is as in
-// divnorm_tile.cuh.
+// together with those beside it in its warp (divnorm_ring.cuh). Sums are taken along each row, then down the rows, in
+// registers. What a window's deviations are put together from is as in divnorm_tile.cuh.
 #ifndef WD_OPS_LRN_DIVNORM_WALK_CUH
 #define WD_OPS_LRN_DIVNORM_WALK_CUH
 
@@ -15,32 +14,6 @@ namespace {
 
 enum { PHASES = DIVNORM_WALK_PHASES };
 enum { AHEAD_ASKED = 4 }; // rows before one is loaded it is asked for, up to the second-level cache
-
-// Sums of N neighbours' squares: of COUNT windows, as window_sums.
-template <int COUNT, int N>
-__device__ __forceinline__ void window_squares(const float *in, float *out)
-{
-    constexpr int GROUP = COUNT < N - 1 ? COUNT : N - 1;
-#pragma unroll
-    for (int g = 0; g < COUNT; g += GROUP) {
-        float sum = in[g + GROUP - 1] * in[g + GROUP - 1];
-#pragma unroll
-        for (int i = GROUP; i < N; ++i) sum = fmaf(in[g + i], in[g + i], sum);
-        out[g + GROUP - 1] = sum;
-#pragma unroll
-        for (int i = GROUP - 2; i >= 0; --i) {
-            sum = fmaf(in[g + i], in[g + i], sum);
-            out[g + i] = sum;
-        }
-        sum = in[g + N] * in[g + N];
-        out[g + 1] += sum;
-#pragma unroll
-        for (int i = 2; i < GROUP; ++i) {
-            sum = fmaf(in[g + N - 1 + i], in[g + N - 1 + i], sum);
-            out[g + i] += sum;
-        }
-    }
-}
 
 // Sums of the last N rows of W columns. Rows come in groups of PHASES: a window is the end of one group, for N = 9
 // the whole of the next, and the beginning of the last.
@@ -166,7 +139,6 @@ template <class T, int N, int COLS> struct walk {
             if (begin + i >= end) continue;
             const int64_t to_result = (begin + i - row) * a.in_row - a.own;
             if (a.means) wd_prefetch_line(input(a.own_means + to_result));
-            if (a.dy) wd_prefetch_line(input(a.own_dy + to_result));
         }
     }
     __device__ __forceinline__ bool is_row(int h) const
@@ -192,27 +164,6 @@ template <class T, int N, int COLS> struct walk {
         return wd_widen(input(bytes + (h - row) * a.in_row)[w - column]);
     }
 
-    // The next row of x with what is beside it. What is the plane's alone: r was empty before.
-    __device__ __forceinline__ void load_wide(wide &r) const
-    {
-        if (is_row(row)) {
-            if (has_own) r.own.load(input(0));
-            if (has_left) r.left.load(input(0) - HALO);
-            if (has_right) r.right.load(input(0) + COLS);
-        } else if (row == a.height) {
-            wd_seldom();
-            empty(r);
-        }
-    }
-    __device__ __forceinline__ void empty(wide &r) const
-    {
-        const T fill = narrowed<T>(reference); // which it is
-#pragma unroll
-        for (int v = 0; v < COLS; ++v) r.own.put(v, fill);
-#pragma unroll
-        for (int v = 0; v < HALO; ++v) r.left.put(v, fill), r.right.put(v, fill);
-    }
-
     // Sums along a row of x - reference and of its square.
     template <bool BOTH>
     __device__ __forceinline__ void row_sums(const wide &r, float *s, float *q) const
@@ -225,13 +176,13 @@ template <class T, int N, int COLS> struct walk {
     }
 
     // As tile::deviations, but of q the strengths are made; without MEANS there is nothing to put together.
-    template <bool MEANS, bool SUMS>
+    template <bool MEANS>
     __device__ __forceinline__ void strengths(int h, const float *m, float *s, float *q) const
     {
         const float k = a.single.k, factor = a.single.factor;
         if (MEANS) {
             const float down = (float)inside(h);
-            const float part = (SUMS ? 1.0f : factor) / DIVNORM_TRUST;
+            const float part = factor / DIVNORM_TRUST;
             const float less_left = has_left ? 0.0f : down, less_right = has_right ? 0.0f : down;
             float all[COLS], strength[COLS];
             bool fine = true;
@@ -243,9 +194,8 @@ template <class T, int N, int COLS> struct walk {
                 if (v >= COLS - HALO) count -= (float)(v + 1 + HALO - COLS) * less_right;
                 all[v] = q[v];
                 q[v] = q[v] - by * (2 * s[v] - count * by);
-                if (SUMS) s[v] = s[v] - count * by;
                 strength[v] = k + factor * q[v];
-                fine = fine & (part * all[v] <= (SUMS ? q[v] : strength[v]));
+                fine = fine & (part * all[v] <= strength[v]);
             }
             if (__builtin_expect(!fine, 0)) {
                 add_terms(h, m, s, q);
