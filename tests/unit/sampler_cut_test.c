@@ -167,7 +167,7 @@ static bool check_affine(struct sampler_vector_args a, int64_t images)
 {
     const bool mapped = wd_sampler_cut_affine(&a, images, 132);
     if (!mapped) return false;
-    assert_true(a.width >= AFFINE_WIDTH && a.height >= AFFINE_HEIGHT);
+    assert_true(a.width >= AFFINE_LEAST_WIDTH && a.height >= AFFINE_LEAST_HEIGHT);
     assert_true(a.rows > 1 && a.columns > 1 && a.channels <= AFFINE_CHANNELS);
     assert_true((int64_t)a.by_column.divisor * AFFINE_WIDTH >= a.width);
     assert_true((int64_t)a.by_row.divisor * AFFINE_HEIGHT >= a.height);
@@ -190,7 +190,7 @@ static void test_gradients(void **state)
         a.channels = (int32_t)any(1, 1 << any(0, 12));
         check_gradients(a);
         a.channels = (int32_t)any(1, 4);
-        a.x.column = a.y.column = 1;
+        a.x.column = a.y.column = a.pairs = 1;
         mapped += check_affine(a, any(1, 1 << any(0, 8)));
     }
     assert_true(mapped > TURNS / 100);

@@ -2,7 +2,7 @@
  *
  * The gradients of the sampler on the GPU where there are few channels or narrow images, in fp32: a warp
  * a region of the image. There are two launches, the first of which finds where parts of the grid look;
- * the scratch holds that. Of up to three channels two launches before take the images whose grid is an affine
+ * the scratch holds that. Of up to three channels launches before take the images whose grid is an affine
  * map, or nearly. All sums have one order. No state. */
 #include "base/sizes.h"
 #include "base/status.h"
@@ -27,8 +27,9 @@ enum {
     AREA_LEAST_LOG2 = 5,
     COLUMNS_LOG2 = 5,
     SUMS = SAMPLER_REGION_SUMS,
-    MAPPED_LEAST = 16, /* tiles a processor: fewer do not pay for two more launches */
-    LOOKERS = 8,       /* blocks a processor that look for marked images */
+    MAPPED_LEAST = 5, /* tiles a processor: fewer do not pay for two more launches */
+    LOOKERS = 8,      /* blocks a processor that look for marked images */
+    SPATIAL_PAIR_BYTES = 8,
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
 };
 
@@ -113,9 +114,10 @@ bool wd_sampler_cut_affine(struct sampler_vector_args *a, int64_t images, int mu
     a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, AFFINE_HEIGHT));
     a->by_line = wd_fastdiv_of((uint32_t)a->columns);
     a->x.runs = wd_sampler_is_wide(&a->x, a->width, sizeof(float));
-    a->y.runs = wd_sampler_is_wide(&a->y, a->columns, sizeof(float));
-    return a->channels <= AFFINE_CHANNELS && a->x.column == 1 && a->y.column == 1 && a->rows > 1 &&
-           a->columns > 1 && a->width >= AFFINE_WIDTH && a->height >= AFFINE_HEIGHT &&
+    a->dx.runs = wd_sampler_is_wide(&a->dx, a->width, sizeof(float));
+    return a->pairs && (uintptr_t)a->dgrid % SPATIAL_PAIR_BYTES == 0 &&
+           a->channels <= AFFINE_CHANNELS && a->x.column == 1 && a->y.column == 1 && a->rows > 1 &&
+           a->columns > 1 && a->width >= AFFINE_LEAST_WIDTH && a->height >= AFFINE_LEAST_HEIGHT &&
            a->width <= AFFINE_SIDE && a->height <= AFFINE_SIDE && a->rows <= AFFINE_SIDE &&
            a->columns <= AFFINE_SIDE &&
            images * a->by_column.divisor * a->by_row.divisor >=
@@ -139,6 +141,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     int64_t most;
     int64_t shared;
     bool mapped;
+    bool apart;
     int area_log2 = AREA_LOG2 - (x->dim[1] > CHANNELS_WIDE);
     a->x = wd_sampler_image(call, SAMPLER_BACK_X);
     a->y = wd_sampler_image(call, SAMPLER_BACK_DY);
@@ -149,9 +152,16 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
     a->by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a->columns, (int64_t)1 << a->box_column_log2));
     a->by_boxes = wd_fastdiv_of((uint32_t)boxes);
+    args.by_x = (float)(a->alpha_grid * a->scale_w);
+    args.by_y = (float)(a->alpha_grid * a->scale_h);
     tiles = args;
     mapped = wd_sampler_cut_affine(&tiles.all, images, processors);
     if (mapped) args.maps = tiles.maps = call->workspace;
+    /* What is blended cannot be done again by other kernels: places are looked at before. */
+    apart = a->blends || a->blends_grid;
+    tiles.plain = tiles.all.x.runs && tiles.all.dx.runs && a->channels == AFFINE_CHANNELS &&
+                  a->scales && !a->blends && a->scales_grid && !a->blends_grid &&
+                  (AFFINE_CHANNELS - 1) * a->y.channel + (int64_t)a->rows * a->y.row <= INT32_MAX;
     a->boxes = (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map);
     wd_sampler_cut_regions(a, area_log2);
     while (area_log2 > AREA_LEAST_LOG2 &&
@@ -171,10 +181,18 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         args.images = (uint32_t)now;
         if (mapped) {
             const int64_t each = (int64_t)tiles.all.by_column.divisor * tiles.all.by_row.divisor;
-            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_fit_maps_f32], now * SPATIAL_PARTS,
-                                  SPATIAL_THREADS, 0, &tiles));
+            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_fit_maps_f32], now, SPATIAL_THREADS, 0,
+                                  &tiles));
+            tiles.fills = !apart;
+            tiles.checks = true;
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_affine_tiles_f32], now * each,
                                   SPATIAL_THREADS, AFFINE_SHARED, &tiles));
+            if (apart) {
+                tiles.fills = true;
+                tiles.checks = false;
+                WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_affine_tiles_f32], now * each,
+                                      SPATIAL_THREADS, AFFINE_SHARED, &tiles));
+            }
         }
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_region_boxes_f32],
                               wd_least(lookers, wd_ceil_div(a->count, WARPS)), SPATIAL_THREADS, 0,

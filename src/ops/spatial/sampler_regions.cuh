@@ -365,11 +365,14 @@ template <class T> __device__ __forceinline__ void back_regions(const sampler_af
     own.first = (int)number * a.chunk;
     const uint32_t given = block * boxes; // of this image
     if (own.first >= a.channels) return;
+    if (args.maps) {
+        wd_wait_for_previous();
+        if (!__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
+    }
 #pragma unroll 1
     for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
     __syncwarp();
     wd_wait_for_previous();
-    if (args.maps && !__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
 #pragma unroll 1
     for (uint32_t base = 0; base < boxes; base += 32) {
         const bool near =

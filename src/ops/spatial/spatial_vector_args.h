@@ -144,41 +144,48 @@ static inline int64_t wd_gather_bytes(const struct sampler_window_args *a, int r
 }
 
 enum {
-    SPATIAL_PARTS = 16, /* of a grid whose map is fitted */
-    AFFINE_WIDTH = 32,  /* a block's elements */
-    AFFINE_HEIGHT = 16,
+    AFFINE_LEAST_WIDTH = 32, /* of an image */
+    AFFINE_LEAST_HEIGHT = 16,
+    AFFINE_WIDTH = 56, /* a block's elements */
+    AFFINE_HEIGHT = 28,
     AFFINE_CHANNELS = 3, /* at most */
-    AFFINE_PITCH = 52,   /* places that may look at a tile */
-    AFFINE_ROWS = 39,
-    AFFINE_X_PITCH = 48, /* the image around the tile */
-    AFFINE_SIDE = 4096,  /* rows and columns at most, of image and grid: fp32 has places of them */
-    AFFINE_WARPS = SPATIAL_THREADS / 32,
-    /* of a warp: every eighth row */
-    AFFINE_OWNED = (AFFINE_ROWS + AFFINE_WARPS - 1) / AFFINE_WARPS * AFFINE_PITCH,
-    /* dy and x, where places look, and those that are the tile's own: four blocks a processor */
-    AFFINE_SHARED =
-        4 * AFFINE_CHANNELS * (AFFINE_PITCH * AFFINE_ROWS + AFFINE_X_PITCH * (AFFINE_HEIGHT + 2)) +
-        8 * AFFINE_PITCH * AFFINE_ROWS + AFFINE_WARPS * 2 * AFFINE_OWNED,
+    AFFINE_PITCH = 64, /* of the image around the tile: neighbours of all rows are in other banks */
+    AFFINE_SIDE = 4096, /* rows and columns at most, of image and grid: fp32 has places of them */
+    /* x and sums: four blocks a processor */
+    AFFINE_SHARED = 2 * 4 * AFFINE_CHANNELS * AFFINE_PITCH * (AFFINE_HEIGHT + 2),
 };
 
 /* The affine map from an image's coordinates to its grid's (p its rows, q its columns), and how far off
- * places are at most, in places: of each part of the grid, as the bits of an fp32 number. */
+ * places may be, in places. */
 struct sampler_map {
     float px;
     float py;
     float p0;
+    float off_p;
     float qx;
     float qy;
     float q0;
-    uint32_t marked; /* too far off */
-    uint32_t unused;
-    int32_t off[2][SPATIAL_PARTS];
+    float off_q;
+    /* Along rows of the grid, that coordinate of x and y which moves more: */
+    float first;     /* of the first place, */
+    float per_step;  /* columns of the grid for one of it, */
+    float slope;     /* columns more of the next row, where it is the same, */
+    float margin;    /* and columns more that places off the map need */
+    int32_t along;   /* it is x */
+    int32_t apart;   /* rows of places that have no elements in common */
+    uint32_t mapped; /* places are far enough apart, and the map is good enough, for tiles */
+    uint32_t marked; /* not, or a place was found that is too far off */
 };
 
 struct sampler_affine_args {
     struct sampler_vector_args all;
     void *maps;      /* of the batch; null: no images are mapped */
     uint32_t images; /* of the batch */
+    float by_x;      /* tiles by maps: what the gradients of the grid are times */
+    float by_y;
+    int32_t checks; /* tiles find out whether places are where the map has them */
+    int32_t fills;  /* tiles are filled */
+    int32_t plain;  /* see affine_tiles */
 };
 
 /* Shared memory of a tile of 1 << lanes_log2 elements across, with so much room for places, and numbers
