@@ -279,14 +279,24 @@ static double turned_reach(const struct spatial_shape *s)
     return fmax((fabs(yq) + fabs(xq)) / area + off[0], (fabs(yp) + fabs(xp)) / area + off[1]);
 }
 
-static void fill_turned(const struct spatial_call *c, const struct spatial_shape *s, int first)
+static void fill_turned(const struct spatial_call *c, const struct spatial_shape *s,
+                        enum places places)
 {
-    for (int64_t i = (int64_t)first * s->p * s->q; 2 * i + c->skip < c->grid->count; ++i) {
+    const int64_t first = places == TURNED_REST ? (int64_t)s->p * s->q : 0;
+    for (int64_t i = first; 2 * i + c->skip < c->grid->count; ++i) {
         double u = (double)(i % s->q) / s->q;
         double v = (double)(i / s->q % s->p) / s->p;
+        if (places == ACROSS) {
+            double along = u;
+            u = v;
+            v = 1.0 - along;
+        }
         c->grid->value[c->skip + 2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, v));
         c->grid->value[c->skip + 2 * i + 1] =
             tensor_round(c->grid->dtype, turned_place(s->h, v, -u));
+    }
+    if (places == TURNED_BUT_ONE) {
+        c->grid->value[c->grid->count - s->p * s->q - 6] = c->grid->value[c->skip];
     }
     tensor_write(c->grid);
 }
@@ -340,7 +350,7 @@ void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct s
     c.x = image_part(walk, x_skip, dtype, x_dim, layout, x_extra, false, false);
     c.grid = tensor_input(dtype, 2, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
     fill_grid(&c, s, !plain);
-    if (places >= TURNED) fill_turned(&c, s, places == TURNED_REST);
+    if (places >= TURNED) fill_turned(&c, s, places);
     if (places == ONE_PLACE) {
         for (int64_t i = 0; i < c.grid->count; ++i) c.grid->value[i] = 0.25 + (double)(i % 2) / 8;
         tensor_write(c.grid);

@@ -17,8 +17,9 @@ struct walk {
 };
 
 /* Where the places of a case look: anywhere, all at one place, as a turned grid, as one in all images but
- * the first, or as one while some elements of dy are NaN. */
-enum places { ANYWHERE, ONE_PLACE, TURNED, TURNED_REST, TURNED_NAN };
+ * the first, as one while some elements of dy are NaN, as one but for a place of the last image, or as one whose rows
+ * are columns of the image, upside down. */
+enum places { ANYWHERE, ONE_PLACE, TURNED, TURNED_REST, TURNED_NAN, TURNED_BUT_ONE, ACROSS };
 
 /* For run_call. */
 cudnnStatus_t sampler_forward(void *context);

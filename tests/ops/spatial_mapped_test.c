@@ -10,15 +10,26 @@ int main(int argc, char **argv)
 {
     static const struct walk nchw = {LAYOUT_NCHW, 0, 0, 0, false},
                              odd = {LAYOUT_NCHW, 1, 3, 1, false},
+                             odd_images = {LAYOUT_NCHW, 1, 3, 0, false},
                              blended = {LAYOUT_NCHW, 0, 0, 0, true};
     static const struct sampler_large rows[] = {
         {"mapped", CUDNN_DATA_FLOAT, {2, 2, 90, 100, 80, 88}, 88, TURNED, &nchw},
         {"mapped_three", CUDNN_DATA_FLOAT, {2, 3, 96, 128, 80, 100}, 88, TURNED, &nchw},
-        {"mapped_odd", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 106, TURNED, &odd},
+        {"mapped_odd", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 106, TURNED, &odd_images},
+        {"mapped_odd_grid", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 106, TURNED, &odd},
         {"mapped_reduced", CUDNN_DATA_FLOAT, {2, 1, 150, 160, 66, 88}, 43, TURNED, &nchw},
         {"mapped_blended", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, TURNED, &blended},
         {"mapped_some", CUDNN_DATA_FLOAT, {3, 2, 90, 100, 80, 88}, 88, TURNED_REST, &blended},
         {"mapped_nan", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, TURNED_NAN, &nchw},
+        {"mapped_but_one", CUDNN_DATA_FLOAT, {3, 3, 90, 100, 80, 88}, 88, TURNED_BUT_ONE, &nchw},
+        {"mapped_but_one_blended",
+         CUDNN_DATA_FLOAT,
+         {3, 3, 90, 100, 80, 88},
+         88,
+         TURNED_BUT_ONE,
+         &blended},
+        {"across", CUDNN_DATA_FLOAT, {2, 3, 100, 90, 96, 100}, 88, ACROSS, &nchw},
+        {"across_far", CUDNN_DATA_FLOAT, {1, 3, 80, 60, 200, 210}, 22, ACROSS, &nchw},
         {"many_lean", CUDNN_DATA_FLOAT, {3, 19, 40, 41, 64, 67}, 175, TURNED, &odd},
         {"many_lean_strips", CUDNN_DATA_FLOAT, {2, 17, 50, 49, 47, 199}, 90, TURNED, &nchw},
     };
