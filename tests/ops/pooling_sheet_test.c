@@ -95,14 +95,36 @@ static void runs_geometry(struct pooling_geometry *g)
     }
 }
 
-/* A stride of 0: long windows; below it windows of five, and of three over runs of channels. */
+/* Gradients of maxima of odd channels: several pixels a warp, one, and several warps a pixel. */
+static void odd_geometry(struct pooling_geometry *g)
+{
+    int64_t image = 1;
+    g->rank = 4;
+    g->x[1] = g->y[1] = random_of(3, 5, 7, 15, 21, 31, 49, 61, 63, 12, 30, 62);
+    for (int d = 0; d < 2; ++d) {
+        const int longest = g->x[1] > 16 ? 40 : 150;
+        g->x[2 + d] = random_chance(0.2) ? random_of(3, 4, 5, 6) : (int)random_int(4, longest);
+        g->window[d] = 3;
+        g->stride[d] = 2;
+        g->pad[d] = (int)random_int(0, 2);
+        g->y[2 + d] = (g->x[2 + d] + 2 * g->pad[d] - 3) / 2 + 1;
+        if (g->y[2 + d] * 2 < g->x[2 + d] + g->pad[d] && random_chance(0.3)) g->y[2 + d] += 1;
+        else if (g->y[2 + d] > 1 && random_chance(0.1)) g->y[2 + d] -= 1;
+        image *= g->x[2 + d];
+    }
+    g->x[0] = g->y[0] = (int)(RESULTS / (image * g->x[1]) + 1 + random_int(0, 2));
+}
+
+/* A stride of 0: long windows; below it windows of five, of three over runs of channels, and odd channels. */
 static void sheet_case(int mode, int type, int stride, int turn)
 {
     struct pooling_geometry g = {.mode = mode};
     struct pooling_call c = {.alpha = 1.0};
     const cudnnDataType_t dtype = (cudnnDataType_t)type;
     const int margin[8] = {1};
-    const int *extra = turn > 1 && stride > -2 && (stride >= 0 || turn == 3) ? margin : NULL;
+    const bool moves =
+        stride == -3 ? turn % 2 : turn > 1 && stride > -2 && (stride >= 0 || turn == 3);
+    const int *extra = moves ? margin : NULL;
     double *before;
     enum layout layout;
     bool nan;
@@ -113,10 +135,11 @@ static void sheet_case(int mode, int type, int stride, int turn)
     if (stride > 0) random_geometry(&g, stride, RESULTS, turn == FEW);
     else if (stride == 0) long_geometry(&g);
     else if (stride == -1) five_geometry(&g, turn);
-    else runs_geometry(&g);
-    layout = (turn % 2 && stride > 0) || stride == -2 ? LAYOUT_NHWC : LAYOUT_NCHW;
-    if (random_chance(0.2)) c.alpha = 0.5;
-    if (random_chance(0.05)) c.beta = -1.5;
+    else if (stride == -2) runs_geometry(&g);
+    else odd_geometry(&g);
+    layout = (turn % 2 && stride > 0) || stride < -1 ? LAYOUT_NHWC : LAYOUT_NCHW;
+    if (stride > -3 && random_chance(0.2)) c.alpha = 0.5;
+    if (stride > -3 && random_chance(0.05)) c.beta = -1.5;
     nan = random_chance(0.4);
     c.pooling = pooling_descriptor(&g);
     c.x = part_input(dtype, g.rank, g.x, layout, extra, -4.0, 4.0);
@@ -159,6 +182,9 @@ int main(int argc, char **argv)
             for (int turn = 0; turn < 8; ++turn) sheet_case(mode, types[t], -1, turn);
             for (int turn = 0; turn < 12 && mode != CUDNN_POOLING_MAX; ++turn) {
                 sheet_case(mode, types[t], -2, turn);
+            }
+            for (int turn = 0; turn < 24 && t > 0; ++turn) {
+                sheet_case(mode, types[t], -3, turn);
             }
         }
         for (int stride = 1; stride <= 2; ++stride) {

@@ -5,6 +5,7 @@
  * for pixels of whole runs at a stride of 1, and of maxima of pixels that are no whole runs at a stride of 2. */
 #include "base/sizes.h"
 #include "ops/pooling/pooling_band.h"
+#include "ops/pooling/pooling_warp.h"
 
 #define WD_KERNELS_MODULE pooling_sheet
 #define WD_KERNELS_ROWS "ops/pooling/pooling_sheet_kernels.def"
@@ -13,6 +14,8 @@
 enum {
     BOX_LEAST = 4,           /* results along both axes */
     RESULTS_LEAST = 1 << 16, /* fewer are sooner by boxes */
+    RESIDENT = 768,          /* threads of a processor */
+    RESIDENT_MAXIMA = 640,
 };
 
 static enum wd_pool_band_work work_of(const struct wd_pool_shape *s)
@@ -69,11 +72,28 @@ static void prepare_shape(const struct wd_device *device, const struct wd_pool_s
     wd_pool_band_of(device, s, work_of(s), 1, prepared);
 }
 
+static bool emit_warps(struct wd_queue *queue, const struct wd_pool_shape *s,
+                       const struct wd_pool_memory *m, cudnnStatus_t *status)
+{
+    const int kernel = (s->max ? KERNEL_maxima_warp_f16 : KERNEL_pairs_warp_f16) + s->type - 1;
+    const int64_t pairs = s->max ? POOL_WARP_MAXIMA : POOL_WARP_SUMS;
+    struct pool_warp_args a;
+    int64_t blocks;
+    if (s->stride[1] != 2 || (s->max && (s->propagate || m->alpha != 1.0))) return false;
+    blocks = wd_pool_warps_of(queue->device, s, m, pairs, s->max ? RESIDENT_MAXIMA : RESIDENT, &a);
+    if (blocks == 0) return false;
+    *status = wd_emit_kernel(queue, &kernel_rows[kernel], blocks, POOL_WARP_THREADS,
+                             wd_pool_warp_bytes(pairs), &a);
+    return true;
+}
+
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
                                 const struct wd_pool_memory *m)
 {
     struct wd_pool_band band;
+    cudnnStatus_t status;
     if (wd_pool_blends(m)) return wd_pool_backward_tile.emit(queue, s, m);
+    if (emit_warps(queue, s, m, &status)) return status;
     wd_pool_band_call(queue->device, s, work_of(s), 1, m, &wd_pool_backward_sheet, &band);
     return wd_emit_kernel(queue, &kernel_rows[kernel_of(s)], band.blocks, band.threads,
                           (uint32_t)band.bytes, &band.args);

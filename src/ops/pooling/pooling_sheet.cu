@@ -3,6 +3,8 @@
 // Gradients of windows of 3x3, by sheets.
 #include "ops/pooling/pooling_sheet.cuh"
 #include "ops/pooling/pooling_sheet_max.cuh"
+#include "ops/pooling/pooling_warp_max.cuh"
+#include "ops/pooling/pooling_warp_sum.cuh"
 
 namespace {
 
@@ -18,6 +20,18 @@ template <class T> __device__ __forceinline__ void sheet_of_pairs(const pool_ban
 {
     wd_wait_for_previous();
     sheet_pairs<T>(a);
+}
+
+template <class T> __device__ __forceinline__ void warp_max(const pool_warp_args &a)
+{
+    wd_wait_for_previous();
+    warp_maxima<T>(a);
+}
+
+template <class T> __device__ __forceinline__ void warp_pairs(const pool_warp_args &a)
+{
+    wd_wait_for_previous();
+    warp_sums<T>(a);
 }
 
 } // namespace

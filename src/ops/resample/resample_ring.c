@@ -10,6 +10,7 @@
 
 #include "base/sizes.h"
 #include "ops/pooling/pooling_block.h"
+#include "ops/pooling/pooling_warp.h"
 #include "ops/resample/resample_ring_args.h"
 
 #define WD_KERNELS_MODULE resample_ring
@@ -28,6 +29,7 @@ enum {
     REGISTERS = 65536,     /* of a multiprocessor */
     SHARED_MAX = 40 << 10, /* bytes of a block */
     LINE_SHORT = 512,      /* bytes of which a ring has more */
+    RESIDENT = 768,        /* threads of a multiprocessor, of pooling's warps */
 };
 
 /* Kernels of a type: by the taps along a line, and rows that are open at a time. */
@@ -386,6 +388,14 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         struct resample_ring_scatter_args scatter;
         struct wd_resample_launch_size launch;
         if (wd_resample_ring_scatter_args_of(s, &m, multiprocessors, &scatter, &launch)) {
+            struct pool_warp_args warps;
+            const int64_t blocks =
+                wd_resample_warps_of(queue->device, s, &m, &scatter.p, RESIDENT, &warps);
+            if (blocks > 0) {
+                return wd_emit_kernel(
+                    queue, &kernel_rows[KERNEL_resample_warp_pick_f16 + s->type - 1], blocks,
+                    POOL_WARP_THREADS, wd_pool_warp_bytes(POOL_WARP_PLACES), &warps);
+            }
             return wd_emit_kernel(queue, &kernel_rows[KERNEL_resample_ring_scatter_f32 + s->type],
                                   launch.blocks, launch.threads, launch.shared, &scatter);
         }

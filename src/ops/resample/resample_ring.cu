@@ -8,6 +8,7 @@
 #include "ops/resample/resample_ring_scatter.cuh"
 #include "ops/resample/resample_ring_words.cuh"
 #include "ops/resample/resample_up.cuh"
+#include "ops/resample/resample_warp_pick.cuh"
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/resample/resample_ring_kernels.def"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "ops/pooling/pooling_warp.h"
 #include "ops/resample/resample_ring_args.h"
 #include "ops/resample/resample_walk.h"
 
@@ -131,4 +132,22 @@ bool wd_resample_ring_scatter_args_of(const struct wd_resample_shape *s,
     launch->threads = (uint32_t)threads;
     launch->shared = 4 * (RING_SCATTER_NOTES + RING_SCATTER_ROWS * a->pitch);
     return launch->shared <= SCATTER_MAX;
+}
+
+int64_t wd_resample_warps_of(const struct wd_device *device, const struct wd_resample_shape *s,
+                             const struct wd_resample_memory *m,
+                             const struct resample_places_args *p, int64_t resident,
+                             struct pool_warp_args *a)
+{
+    struct wd_pool_shape shape = {
+        .size = s->size, .pixels = s->inner > 1, .max = true, .outer = s->outer, .inner = s->inner};
+    const struct wd_pool_memory memory = {.x = m->places, .dy = m->from, .out = m->out};
+    if (!p->plain || p->place_size != 1 || p->axis[1].window != 3 || s->size != 2) return 0;
+    for (int d = 0; d < RESAMPLE_AXES; ++d) {
+        if (d > 0 && (p->axis[d].pad < 0 || p->axis[d].pad > 2)) return 0;
+        shape.image[d] = s->image[d];
+        shape.windows[d] = s->windows[d];
+        shape.pad[d] = p->axis[d].pad;
+    }
+    return wd_pool_warps_of(device, &shape, &memory, POOL_WARP_PLACES, resident, a);
 }

@@ -52,6 +52,13 @@ bool wd_resample_ring_pick_args_of(const struct wd_resample_shape *s,
                                    const struct wd_resample_memory *memory, int multiprocessors,
                                    struct resample_ring_pick_args *a,
                                    struct wd_resample_launch_size *launch);
+/* Gradients of such maxima by pooling's warps: how many blocks, or 0. */
+struct pool_warp_args;
+struct resample_places_args;
+int64_t wd_resample_warps_of(const struct wd_device *device, const struct wd_resample_shape *s,
+                             const struct wd_resample_memory *memory,
+                             const struct resample_places_args *places, int64_t resident,
+                             struct pool_warp_args *a);
 struct resample_ring_scatter_args;
 bool wd_resample_ring_scatter_args_of(const struct wd_resample_shape *s,
                                       const struct wd_resample_memory *memory, int multiprocessors,
