@@ -12,16 +12,11 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    WARP = 32,
-    LEAST_UNITS = 96, /* of a row in a block: less is not worth a meeting */
-    LEAST_THREADS = 32 * NORM_WIDE_BATCH,
+    LEAST_UNITS = 96,    /* of a row in a block: less is not worth a meeting */
     SHARED_FIXED = 8192, /* of a block, at most, beside the ring */
     PART_BYTES = 16,
-    COLUMNS = 32, /* of a thread, at most */
+    COLUMNS = 32, /* of a thread backward, at most: registers */
 };
-
-/* Of a block, at most: registers. */
-static const int64_t threads_most[2] = {NORM_WIDE_THREADS, 256}; /* forward, backward */
 
 static bool is_backward(const struct wd_problem *problem)
 {
@@ -42,9 +37,8 @@ bool wd_norm_wide_cut(struct wd_norm_wide *c, const struct wd_problem *problem,
     c->share = wd_ceil_div(units, wd_least(device->multiprocessors, NORM_WIDE_BLOCKS));
     if (c->share < LEAST_UNITS) return false;
     c->blocks = wd_ceil_div(units, c->share);
-    c->threads =
-        wd_clamp(wd_ceil_div(c->share, WARP) * WARP, LEAST_THREADS, threads_most[tensors - 1]);
-    if (c->share * each > c->threads * COLUMNS) return false;
+    c->threads = is_backward(problem) ? NORM_WIDE_THREADS_BACKWARD : NORM_WIDE_THREADS;
+    if (is_backward(problem) && c->share * each > c->threads * COLUMNS) return false;
     /* one more where rows begin anywhere: where pointers lie is not known yet */
     c->row_units = c->share + 1;
     row = c->row_units * NORM_ROWS_UNIT * tensors;
@@ -70,6 +64,7 @@ cudnnStatus_t wd_norm_wide_emit(const struct wd_call *call, struct wd_queue *que
     memset(&a, 0, sizeof a);
     a.of = *of;
     a.of.share = (uint32_t)c->share;
+    a.of.apart = ((uintptr_t)of->x - (uintptr_t)of->y) % NORM_ROWS_UNIT != 0;
     a.parts = call->workspace;
     a.batch = (uint32_t)c->batch;
     a.row_units = (uint32_t)c->row_units;

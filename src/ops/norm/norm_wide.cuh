@@ -16,25 +16,42 @@
 namespace {
 
 constexpr int BATCH = NORM_WIDE_BATCH;
-constexpr uint32_t WIDE_WARPS = NORM_WIDE_THREADS / WARP;
 constexpr int PARTS_EACH = NORM_WIDE_BLOCKS / (int)WARP;
+
+// Threads of a block. Forward nothing stays in registers but a unit's parameters.
+template <bool FORWARD>
+constexpr uint32_t WIDE_THREADS = FORWARD ? NORM_WIDE_THREADS : NORM_WIDE_THREADS_BACKWARD;
+constexpr uint32_t WIDE_WARPS = NORM_WIDE_THREADS / WARP;
+
+// xhat of a row, which element of the ring is its first one of the block, and where the unit of that one goes (forward).
+struct __align__(16) wide_row
+{
+    float mean;
+    float inv_std;
+    float shift;
+    uint32_t at;
+    void *to;
+};
 
 struct room {
     part of_warp[BATCH][WIDE_WARPS];
-    part of_row[BATCH]; // forward: numbers
-    float mean[BATCH];  // backward: what is given of the rows
+    part of_row[BATCH];      // backward
+    wide_row numbers[BATCH]; // forward
+    uint64_t landed[BATCH];  // rows, forward
+    float mean[BATCH];       // backward: what is given of the rows
     float inv_std[BATCH];
 };
 
 // The columns of a block, and where those of a thread are: its units of runs, or every so many of
-// singles, C of them at most.
+// singles.
 struct strip {
     uint32_t first;
     uint32_t count;
     uint32_t mine; // columns of the thread
 };
 
-template <class T, bool RUNS> __device__ __forceinline__ strip strip_of(const norm_wide_args &w)
+template <class T, bool RUNS, uint32_t THREADS>
+__device__ __forceinline__ strip strip_of(const norm_wide_args &w)
 {
     constexpr uint32_t E = EACH<T>;
     const norm_rows_args &a = w.of;
@@ -42,17 +59,18 @@ template <class T, bool RUNS> __device__ __forceinline__ strip strip_of(const no
     s.first = min(blockIdx.x * a.share * E, a.length);
     s.count = min(a.share * E, a.length - s.first);
     const uint32_t places = RUNS ? s.count / E : s.count;
-    s.mine = threadIdx.x < places ? (places - threadIdx.x - 1) / blockDim.x + 1 : 0;
+    s.mine = threadIdx.x < places ? (places - threadIdx.x - 1) / THREADS + 1 : 0;
     if (RUNS) s.mine *= E;
     return s;
 }
 
 // Column i of the thread, from the strip's first.
-template <class T, bool RUNS> __device__ __forceinline__ uint32_t place_of_column(int i)
+template <class T, bool RUNS, uint32_t THREADS>
+__device__ __forceinline__ uint32_t place_of_column(uint32_t i)
 {
-    constexpr int E = EACH<T>;
-    if (RUNS) return (i / E * blockDim.x + threadIdx.x) * E + i % E;
-    return i * blockDim.x + threadIdx.x;
+    constexpr uint32_t E = EACH<T>;
+    if (RUNS) return (i / E * THREADS + threadIdx.x) * E + i % E;
+    return i * THREADS + threadIdx.x;
 }
 
 // Elements between the first aligned sixteen bytes of a block's part of a row and its first column.
@@ -66,7 +84,7 @@ __device__ __forceinline__ uint32_t wide_shift_of(const norm_wide_args &w, const
 
 // The block's part of a row on its way to place `at` of the ring, whole units: a little of what lies
 // beside may come too.
-template <class T, bool RUNS>
+template <class T, bool RUNS, uint32_t THREADS>
 __device__ __forceinline__ void ask_row(const norm_wide_args &w, const strip &s, uint4 *ring,
                                         uint32_t at, const void *from, int64_t row)
 {
@@ -76,13 +94,14 @@ __device__ __forceinline__ void ask_row(const norm_wide_args &w, const strip &s,
     const uint32_t shift = RUNS ? 0 : wide_shift_of<T>(w, s, from, row);
     const uint32_t units = (shift + s.count + E - 1) / E;
     const T *first = static_cast<const T *>(from) + (row * a.length + s.first) - shift;
-    for (uint32_t u = threadIdx.x; u < units; u += blockDim.x) {
+#pragma unroll 1
+    for (uint32_t u = threadIdx.x; u < units; u += THREADS) {
         wd_copy_async<16, false>(&ring[at * w.row_units + u], first + u * E);
     }
 }
 
 // All rows, a group of copies each.
-template <class T, bool RUNS, int TENSORS>
+template <class T, bool RUNS, int TENSORS, uint32_t THREADS>
 __device__ __forceinline__ void ask_rows(const norm_wide_args &w, const strip &s, room &of,
                                          uint4 *ring)
 {
@@ -93,8 +112,8 @@ __device__ __forceinline__ void ask_rows(const norm_wide_args &w, const strip &s
         wd_copy_async<4, false>(&of.inv_std[mine], w.of.given_inv_std + mine);
     }
     for (uint32_t r = 0; r < w.batch; ++r) {
-        ask_row<T, RUNS>(w, s, ring, r * TENSORS, w.of.x, r);
-        if (TENSORS == 2) ask_row<T, RUNS>(w, s, ring, r * TENSORS + 1, w.of.dy, r);
+        ask_row<T, RUNS, THREADS>(w, s, ring, r * TENSORS, w.of.x, r);
+        if (TENSORS == 2) ask_row<T, RUNS, THREADS>(w, s, ring, r * TENSORS + 1, w.of.dy, r);
         wd_copies_end();
     }
 }
@@ -121,7 +140,7 @@ __device__ __forceinline__ void take_some(const norm_wide_args &w, const uint4 *
 {
     constexpr int E = EACH<T>;
     if constexpr (RUNS) {
-        const uint4 word = ring[at * w.row_units + i / E * blockDim.x + threadIdx.x];
+        const uint4 word = ring[at * w.row_units + i / E * WIDE_THREADS<false> + threadIdx.x];
         unit<T> u;
         u.word[0] = word.x, u.word[1] = word.y, u.word[2] = word.z, u.word[3] = word.w;
 #pragma unroll
@@ -131,7 +150,8 @@ __device__ __forceinline__ void take_some(const norm_wide_args &w, const uint4 *
 #pragma unroll
         for (int k = 0; k < E; ++k) {
             to[k] = 0.0f;
-            if ((uint32_t)(i + k) < mine) to[k] = wd_widen(from[place_of_column<T, RUNS>(i + k)]);
+            if ((uint32_t)(i + k) < mine)
+                to[k] = wd_widen(from[place_of_column<T, RUNS, WIDE_THREADS<false>>(i + k)]);
         }
     }
 }
@@ -147,14 +167,14 @@ __device__ __forceinline__ void put_some(const norm_wide_args &w, const strip &s
         unit<T> out;
 #pragma unroll
         for (int k = 0; k < E; k += 2) narrow_pair(out, k, value[k], value[k + 1]);
-        to += place_of_column<T, RUNS>(i);
+        to += place_of_column<T, RUNS, WIDE_THREADS<false>>(i);
         if (a.streaming) out.store_streaming(to);
         else out.store(to);
     } else {
 #pragma unroll
         for (int k = 0; k < E; ++k) {
             if ((uint32_t)(i + k) < s.mine)
-                wd_narrow(to[place_of_column<T, RUNS>(i + k)], value[k]);
+                wd_narrow(to[place_of_column<T, RUNS, WIDE_THREADS<false>>(i + k)], value[k]);
         }
     }
 }
@@ -166,7 +186,7 @@ __device__ __forceinline__ void read_some(const norm_wide_args &w, const strip &
 #pragma unroll
     for (int i = 0; i < C; ++i) {
         to[i] = 0.0f;
-        const uint32_t column = s.first + place_of_column<T, RUNS>(i);
+        const uint32_t column = s.first + place_of_column<T, RUNS, WIDE_THREADS<false>>(i);
         if ((uint32_t)i >= s.mine || !p.data) continue;
         if (p.type == NORM_ROWS_F32) to[i] = static_cast<const float *>(p.data)[column];
         else if (p.type == NORM_ROWS_F16)
@@ -176,36 +196,6 @@ __device__ __forceinline__ void read_some(const norm_wide_args &w, const strip &
 }
 
 // ---- What is found of a row ----
-
-template <class T, int C, bool RUNS>
-__device__ __forceinline__ part look_forward(const norm_wide_args &w, const strip &s,
-                                             const uint4 *ring, uint32_t at, int64_t row)
-{
-    constexpr int E = EACH<T>;
-    const uint32_t shift = RUNS ? 0 : wide_shift_of<T>(w, s, w.of.x, row);
-    part p = {0.0f, 0.0f, 0.0f, (float)s.mine};
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < C; i += E) {
-        float x[E];
-        if ((uint32_t)i >= s.mine) continue;
-        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, x);
-        if (i == 0 && w.of.centered) p.pivot = x[0];
-#pragma unroll
-        for (int k = 0; k < E; ++k) {
-            float d = x[k] - p.pivot;
-            if (!RUNS && (uint32_t)(i + k) >= s.mine) d = 0.0f;
-            sum += d;
-            p.squares = fmaf(d, d, p.squares);
-        }
-    }
-    if (w.of.centered && s.mine > 0) {
-        p.rest = sum * (1.0f / p.count);
-        p.squares = fmaf(-sum, p.rest, p.squares);
-        if (p.squares < 0.0f) p.squares = 0.0f;
-    }
-    return p;
-}
 
 template <class T, int C, bool RUNS>
 __device__ __forceinline__ part look_backward(const norm_wide_args &w, const strip &s,
@@ -237,42 +227,20 @@ __device__ __forceinline__ part look_backward(const norm_wide_args &w, const str
     return p;
 }
 
-// Looks at the rows and tells the other blocks; returns what to wait with.
-template <class T, int C, bool RUNS, bool FORWARD>
-__device__ __forceinline__ uint32_t tell(const norm_wide_args &w, const strip &s, room &of,
-                                         const uint4 *ring, const float *scale, float *dscale,
-                                         float *dbias)
+// Tells the other blocks what its warps found of the rows; returns what to wait with.
+template <bool FORWARD>
+__device__ __forceinline__ uint32_t tell(const norm_wide_args &w, const strip &s, room &of)
 {
-    const uint32_t warps = blockDim.x / WARP;
     const uint32_t warp = threadIdx.x / WARP;
-    const uint32_t lane = threadIdx.x % WARP;
-    float columns = 0.0f, inverse = 0.0f;
     uint32_t before = 0;
-    if (FORWARD) {
-        columns = sum_of_lanes((float)s.mine, WARP);
-        inverse = columns > 0.0f ? 1.0f / columns : 0.0f;
-    }
-#pragma unroll 1
-    for (uint32_t r = 0; r < w.batch; ++r) {
-        part p;
-        wait_but(w.batch - 1 - r);
-        __syncthreads(); // what others copied
-        if constexpr (FORWARD) {
-            p = look_forward<T, C, RUNS>(w, s, ring, r, r);
-        } else {
-            p = look_backward<T, C, RUNS>(w, s, ring, 2 * r, r, of.mean[r], of.inv_std[r], scale,
-                                          dscale, dbias);
-        }
-        p = join<FORWARD>(p, WARP, inverse);
-        p.count = columns;
-        if (lane == 0) of.of_warp[r][warp] = p;
-    }
     __syncthreads();
     if (warp < w.batch) {
         const float count = (float)s.count;
-        part p = join_all<FORWARD>(of.of_warp[warp], warps, count > 0.0f ? 1.0f / count : 0.0f);
+        part p = join_all<FORWARD>(of.of_warp[warp], WIDE_THREADS<FORWARD> / WARP,
+                                   count > 0.0f ? 1.0f / count : 0.0f);
         p.count = count;
-        if (lane == 0) static_cast<part *>(w.parts)[warp * gridDim.x + blockIdx.x] = p;
+        if (threadIdx.x % WARP == 0)
+            static_cast<part *>(w.parts)[warp * gridDim.x + blockIdx.x] = p;
     }
     __syncthreads();
     if (threadIdx.x == 0) before = wd_come(w.counter, gridDim.x, blockIdx.x == 0);
@@ -326,26 +294,6 @@ __device__ __forceinline__ part join_parts(const norm_wide_args &w, const part (
 // ---- What becomes of it ----
 
 template <class T, int C, bool RUNS>
-__device__ __forceinline__ void put_forward(const norm_wide_args &w, const strip &s,
-                                            const uint4 *ring, uint32_t at, int64_t row,
-                                            const numbers &n, const float *scale, const float *bias)
-{
-    constexpr int E = EACH<T>;
-    const uint32_t shift = RUNS ? 0 : wide_shift_of<T>(w, s, w.of.x, row);
-#pragma unroll
-    for (int i = 0; i < C; i += E) {
-        float v[E];
-        if ((uint32_t)i >= s.mine) continue;
-        take_some<T, RUNS>(w, ring, at, shift, s.mine, i, v);
-#pragma unroll
-        for (int k = 0; k < E; ++k) {
-            v[k] = fmaf(scale[i + k], fmaf(v[k] - n.mean, n.inv_std, n.shift), bias[i + k]);
-        }
-        put_some<T, RUNS>(w, s, row, i, v);
-    }
-}
-
-template <class T, int C, bool RUNS>
 __device__ __forceinline__ void put_backward(const norm_wide_args &w, const strip &s,
                                              const uint4 *ring, uint32_t at, int64_t row,
                                              float mean, float inv_std, const part &all,
@@ -372,56 +320,50 @@ __device__ __forceinline__ void put_backward(const norm_wide_args &w, const stri
     }
 }
 
-template <class T, int C, bool RUNS, bool FORWARD>
-__device__ __forceinline__ void wide(const norm_wide_args &w)
+template <class T, int C, bool RUNS>
+__device__ __forceinline__ void wide_backward(const norm_wide_args &w)
 {
-    constexpr int TENSORS = FORWARD ? 1 : 2;
+    constexpr uint32_t THREADS = WIDE_THREADS<false>;
     __shared__ room of;
     WD_DYNAMIC_SHARED(uint4, ring);
     const norm_rows_args &a = w.of;
-    const strip s = strip_of<T, RUNS>(w);
+    const strip s = strip_of<T, RUNS, THREADS>(w);
     const uint32_t warp = threadIdx.x / WARP;
-    float scale[C], bias[C]; // backward: dbias
-    float dscale[FORWARD ? 1 : C];
+    float scale[C], dscale[C], dbias[C];
     wd_wait_for_previous();
     if (threadIdx.x < BATCH) of.mean[threadIdx.x] = 0.0f; // of RMS norm none comes
     __syncwarp();
-    ask_rows<T, RUNS, TENSORS>(w, s, of, ring);
+    ask_rows<T, RUNS, 2, THREADS>(w, s, of, ring);
     read_some<T, C, RUNS>(w, s, a.scale, scale);
-    read_some<T, C, RUNS>(w, s, a.bias, bias); // backward has none: zeros
 #pragma unroll
-    for (int i = 0; i < C && !FORWARD; ++i) dscale[FORWARD ? 0 : i] = 0.0f;
-    const uint32_t before = tell<T, C, RUNS, FORWARD>(w, s, of, ring, scale, dscale, bias);
+    for (int i = 0; i < C; ++i) dscale[i] = dbias[i] = 0.0f;
+#pragma unroll 1
+    for (uint32_t r = 0; r < w.batch; ++r) {
+        wait_but(w.batch - 1 - r);
+        __syncthreads(); // what others copied
+        const part p = join<false>(look_backward<T, C, RUNS>(w, s, ring, 2 * r, r, of.mean[r],
+                                                             of.inv_std[r], scale, dscale, dbias),
+                                   WARP, 0.0f);
+        if (threadIdx.x % WARP == 0) of.of_warp[r][warp] = p;
+    }
+    const uint32_t before = tell<false>(w, s, of);
     part parts[PARTS_EACH];
     if (threadIdx.x == 0) wd_await(w.counter, before);
     __syncthreads();
     fetch_parts(w, parts);
-    part all = join_parts<FORWARD>(w, parts);
-    if (FORWARD) {
-        const numbers n = numbers_of(a, all);
-        all = {n.mean, n.inv_std, n.shift, 0.0f};
-    }
+    const part all = join_parts<false>(w, parts);
     if (warp < w.batch && threadIdx.x % WARP == 0) of.of_row[warp] = all;
     __syncthreads();
 #pragma unroll 1
-    for (uint32_t r = 0; r < w.batch; ++r) {
-        const part p = of.of_row[r];
-        if constexpr (FORWARD) {
-            const numbers n = {p.pivot, p.rest, p.squares};
-            put_forward<T, C, RUNS>(w, s, ring, r, r, n, scale, bias);
-            if (blockIdx.x != 0 || threadIdx.x != r) continue;
-            if (a.mean) a.mean[r] = n.mean;
-            if (a.inv_std) a.inv_std[r] = n.inv_std;
-        } else {
-            put_backward<T, C, RUNS>(w, s, ring, 2 * r, r, of.mean[r], of.inv_std[r], p, scale);
-        }
-    }
+    for (uint32_t r = 0; r < w.batch; ++r)
+        put_backward<T, C, RUNS>(w, s, ring, 2 * r, r, of.mean[r], of.inv_std[r], of.of_row[r],
+                                 scale);
 #pragma unroll
-    for (int i = 0; i < C && !FORWARD; ++i) {
-        const uint32_t column = s.first + place_of_column<T, RUNS>(i);
+    for (int i = 0; i < C; ++i) {
+        const uint32_t column = s.first + place_of_column<T, RUNS, THREADS>(i);
         if ((uint32_t)i >= s.mine) continue;
-        write_param(a.dscale, column, dscale[FORWARD ? 0 : i]);
-        write_param(a.dbias, column, bias[i]);
+        write_param(a.dscale, column, dscale[i]);
+        write_param(a.dbias, column, dbias[i]);
     }
 }
 

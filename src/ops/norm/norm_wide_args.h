@@ -9,9 +9,10 @@
 #include "ops/norm/norm_rows_args.h"
 
 enum {
-    NORM_WIDE_THREADS = 512, /* of a block, at most */
-    NORM_WIDE_BATCH = 8,     /* rows, at most: a warp has one of them */
-    NORM_WIDE_BLOCKS = 160,  /* at most: what a warp reads at once of them */
+    NORM_WIDE_THREADS = 512, /* of a block */
+    NORM_WIDE_THREADS_BACKWARD = 256,
+    NORM_WIDE_BATCH = 8,    /* rows, at most: a warp has one of them */
+    NORM_WIDE_BLOCKS = 160, /* at most: what a warp reads at once of them */
 };
 
 struct norm_wide_args {
