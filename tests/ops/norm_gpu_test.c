@@ -33,6 +33,7 @@ static const struct {
     {"planes_many", SPATIAL, LAYOUT_NCHW, {250, 6, 7, 7}},
     {"planes_beside", SPATIAL, LAYOUT_NCHW, {350, 16, 7, 7}},
     {"planes_beside_ragged", SPATIAL, LAYOUT_NCHW, {350, 34, 4, 5}},
+    {"planes_walked", SPATIAL, LAYOUT_NCHW, {5, 601, 4, 8}},
     {"columns_of_runs", SPATIAL, LAYOUT_NHWC, {8, 64, 5, 5}},
     {"columns_of_halves", SPATIAL, LAYOUT_NHWC, {8, 140, 5, 7}},
     {"columns_of_elements", SPATIAL, LAYOUT_NHWC, {8, 37, 5, 7}},

@@ -26,6 +26,11 @@ enum {
     UNITS_PAY = 512,        /* of a block, for one more in the cluster */
     NARROW_MOST = 1 << 20,  /* bytes of x that narrow stripes pay for */
     SINGLE_MOST = 16 << 20, /* likewise single elements of planes, in training */
+    WALK_SLOTS = 3,         /* at least: one is looked at and written, two are on their way */
+    WALK_SLOTS_BACK = 2,
+    WALK_UNIT = 16,       /* bytes */
+    WALK_TURNS = 4,       /* of a block that walks, at least */
+    WALK_FIXED = 1 << 10, /* bytes of its shared memory beside the ring, at most */
 };
 
 /* The ways: planes by units of 4 and 1 elements, columns by 4 and 1; in training also planes by 8. */
@@ -43,6 +48,7 @@ struct cut {
     int64_t share; /* units of a block */
     int64_t threads;
     int64_t bytes; /* of a block's shared memory */
+    int64_t slots; /* channels of a block that walks; 0: blocks do not */
 };
 
 static int64_t columns_of(const struct cut *c)
@@ -142,6 +148,21 @@ static struct wd_kernel_row *row_of(const struct wd_problem *problem, const stru
     return &kernel_rows[first + TYPES * way + type];
 }
 
+int64_t wd_bn_cluster_slots(const struct wd_problem *problem, const struct wd_bn_gpu_space *s)
+{
+    const struct wd_device *device = problem->device;
+    int64_t size = wd_dtype_bytes(wd_slot(problem->graph, problem->node, 0)->dtype);
+    bool training = is_training(problem);
+    int64_t bytes = s->outer * s->inner * size * (training ? 1 : 2);
+    int64_t slots;
+    if (has_reserve(problem) || s->inner * size % WALK_UNIT != 0) return 0;
+    if (size != 4) return 0; /* of two bytes not measured */
+    if (!training && !wd_slot(problem->graph, problem->node, WD_BN_GRAD_SAVED_MEAN)) return 0;
+    if (s->params <= (WALK_TURNS - 1) * (int64_t)device->multiprocessors) return 0;
+    slots = wd_least((device->shared_per_block - WALK_FIXED) / bytes, BN_CLUSTER_SLOTS);
+    return slots >= (training ? WALK_SLOTS : WALK_SLOTS_BACK) ? slots : 0;
+}
+
 /* False where x does not fit. */
 static bool cut(struct cut *c, const struct wd_problem *problem)
 {
@@ -161,6 +182,7 @@ static bool cut(struct cut *c, const struct wd_problem *problem)
     c->width = c->row;
     c->units = s->total / s->params / c->length;
     c->groups = s->params;
+    c->slots = wd_bn_cluster_slots(problem, s);
     return c->width <= INT32_MAX && fit(c, true, problem->device);
 }
 
@@ -227,7 +249,15 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     a->units = (uint32_t)c->units;
     a->share = (uint32_t)c->share;
     a->columns = (uint32_t)columns_of(c);
+    a->slots = (uint32_t)c->slots;
+    a->inverse = 1.0 / (double)a->bn.terms;
     a->by_row = wd_fastdiv_of((uint32_t)c->width);
+}
+
+/* Whether results are what follows from x alone, in whole units. */
+static bool is_plain(const struct bn_vector_args *a)
+{
+    return a->aligned && !a->z && !a->dz && !a->activates && a->alpha == 1.0f && a->beta == 0.0f;
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
@@ -237,6 +267,14 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     const struct cut *c = &w->cut;
     struct bn_cluster_args a = w->args;
     wd_bn_gpu_bind(&a.bn, call);
+    if (c->slots > 0 && is_plain(&a.bn)) {
+        int64_t turns = wd_ceil_div(c->groups, queue->device->multiprocessors);
+        int which = is_training(&call->problem) ? KERNEL_bn_cluster_walk_f32
+                                                : KERNEL_bn_cluster_walk_back_f32;
+        int64_t bytes = c->slots * c->units * c->length * c->size;
+        return wd_emit_kernel(queue, &kernel_rows[which], wd_ceil_div(c->groups, turns),
+                              BN_CLUSTER_WALK_THREADS, (uint32_t)bytes, &a);
+    }
     return wd_emit_cluster_kernel(queue, row_of(&call->problem, c), c->groups * c->cluster,
                                   (uint32_t)c->threads, a.cluster, (uint32_t)c->bytes, &a);
 }

@@ -6,8 +6,7 @@
 // an order that the cut fixes.
 #include "gpu/device/cluster.cuh"
 #include "gpu/device/shared.cuh"
-#include "ops/norm/bn_cluster_args.h"
-#include "ops/norm/bn_device.cuh"
+#include "ops/norm/bn_cluster_walk.cuh"
 
 namespace {
 

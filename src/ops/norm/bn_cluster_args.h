@@ -12,6 +12,8 @@
 enum {
     BN_CLUSTER_COLUMNS = 128, /* of a stripe at most, and no fewer threads in its blocks */
     BN_CLUSTER_MOST = 8,      /* blocks of a cluster */
+    BN_CLUSTER_SLOTS = 4,     /* channels of a block that walks, at most */
+    BN_CLUSTER_WALK_THREADS = 256,
 };
 
 /* What a column's statistics take of a block's shared memory besides its elements. */
@@ -24,6 +26,8 @@ struct bn_cluster_args {
     uint32_t units;           /* of a group */
     uint32_t share;           /* of a block: by columns whole rows */
     uint32_t columns;         /* of a group: parameters */
+    uint32_t slots;           /* of a block that walks: channels that it holds */
+    double inverse;           /* likewise: of the elements of a channel */
     struct wd_fastdiv by_row; /* units of a group's row; by columns a power of two up to 32 */
 };
 

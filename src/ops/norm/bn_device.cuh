@@ -8,6 +8,7 @@
 
 #include "gpu/device/depend.cuh"
 #include "gpu/device/vector.cuh"
+#include "gpu/device/warp.cuh"
 #include "ops/norm/bn_vector_args.h"
 
 namespace {
@@ -65,11 +66,36 @@ __device__ __forceinline__ void fetch(wd_run<T, N> &to, const void *from, int64_
     }
 }
 
+// Of fp32 a lane's whole run of eight, beside its neighbours' of the warp: of a pair of lanes each writes half of either's
+// run, so that sectors are written whole (in halves they cost twice).
+__device__ __forceinline__ void put_pairs(void *to, const float *value, int64_t at, bool streaming)
+{
+    constexpr int HALF = BN_RUN / 2;
+    const bool odd = threadIdx.x & 1;
+    wd_run<float, HALF> first, second;
+#pragma unroll
+    for (int i = 0; i < HALF; ++i) {
+        const float got = __shfl_xor_sync(0xffffffffu, odd ? value[i] : value[HALF + i], 1);
+        first.put(i, odd ? got : value[i]);
+        second.put(i, odd ? value[HALF + i] : got);
+    }
+    float *own = static_cast<float *>(to) + (odd ? at - HALF : at);
+    if (streaming) first.store_streaming(own), second.store_streaming(own + BN_RUN);
+    else first.store(own), second.store(own + BN_RUN);
+}
+
+// `paired`: of all lanes of a warp (put_pairs).
 template <class T, int N = BN_RUN>
 __device__ __forceinline__ void put(void *to, const acc<T> *value, int64_t at, int64_t end,
-                                    bool aligned, bool streaming)
+                                    bool aligned, bool streaming, bool paired = false)
 {
     T *first = static_cast<T *>(to) + at;
+    if constexpr (sizeof(T) == 4 && N == BN_RUN) {
+        if (paired) {
+            put_pairs(to, value, at, streaming);
+            return;
+        }
+    }
     if (aligned && at >= 0 && at + N <= end) {
         wd_run<T, N> all;
 #pragma unroll
@@ -122,7 +148,7 @@ template <class A> struct scalars_of {
 
 template <class T, int N>
 __device__ __forceinline__ void blend_data(const bn_vector_args &a, const scalars_of<acc<T>> &s,
-                                           acc<T> *v, int64_t at)
+                                           acc<T> *v, int64_t at, bool paired = false)
 {
     if (s.alpha != (acc<T>)1) {
 #pragma unroll
@@ -134,7 +160,7 @@ __device__ __forceinline__ void blend_data(const bn_vector_args &a, const scalar
 #pragma unroll
         for (int i = 0; i < N; ++i) v[i] += s.beta * wd_widen(old.get(i));
     }
-    put<T, N>(a.y, v, at, a.total, a.aligned, a.streaming);
+    put<T, N>(a.y, v, at, a.total, a.aligned, a.streaming, paired);
 }
 
 template <class T, int N = BN_RUN>
@@ -172,23 +198,24 @@ __device__ __forceinline__ uint32_t bits_there(const bn_vector_args &a, uint32_t
 // v of one run (or, where there is no reserve space, of N elements) to y, and its bits to the reserve
 // space.
 template <class T, int N = BN_RUN>
-__device__ __forceinline__ void finish_forward(const bn_vector_args &a, acc<T> *v, int64_t at)
+__device__ __forceinline__ void finish_forward(const bn_vector_args &a, acc<T> *v, int64_t at,
+                                               bool paired = false)
 {
     add_z<T, N>(a, v, at);
     if (a.activates) {
         uint32_t bits = activate<acc<T>, N>(a, v);
         if (N == BN_RUN && a.reserve) a.reserve[at / BN_RUN] = (uint8_t)bits_there(a, bits, at);
     }
-    blend_data<T, N>(a, scalars_of<acc<T>>(a), v, at);
+    blend_data<T, N>(a, scalars_of<acc<T>>(a), v, at, paired);
 }
 
 // dx (and dz) of one run; g is dy where the activation lets it pass.
 template <class T, int N = BN_RUN>
 __device__ __forceinline__ void finish_backward(const bn_vector_args &a, acc<T> *dx,
-                                                const acc<T> *g, int64_t at)
+                                                const acc<T> *g, int64_t at, bool paired = false)
 {
-    blend_data<T, N>(a, scalars_of<acc<T>>(a), dx, at);
-    if (a.dz) put<T, N>(a.dz, g, at, a.total, a.aligned, a.streaming);
+    blend_data<T, N>(a, scalars_of<acc<T>>(a), dx, at, paired);
+    if (a.dz) put<T, N>(a.dz, g, at, a.total, a.aligned, a.streaming, paired);
 }
 
 // The bits of a run: of one that begins before x, or is off the bytes by a.lead elements, from two of them.

@@ -38,6 +38,9 @@ struct bn_vector_args wd_bn_gpu_args(const struct wd_problem *problem,
                                      const struct wd_bn_gpu_space *space);
 void wd_bn_gpu_bind(struct bn_vector_args *a, const struct wd_call *call);
 
+/* Channels that a block of bn_cluster holds where its blocks, one a processor, walk down them; 0: they do not. */
+int64_t wd_bn_cluster_slots(const struct wd_problem *problem, const struct wd_bn_gpu_space *s);
+
 /* Training and backward of parameters whose elements fit the registers of a block, wherever pointers lie. */
 cudnnStatus_t wd_bn_chip_emit(const struct wd_call *call, struct wd_queue *queue);
 

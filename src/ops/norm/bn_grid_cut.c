@@ -276,6 +276,7 @@ static bool pays(const struct wd_bn_grid_cut *c, const struct wd_problem *proble
                s->params < problem->device->multiprocessors ||
                s->outer * s->inner / c->unit * BN_GRID_UNIT > CLUSTER_HOLDS;
     }
+    if (!training && c->plane == 1 && wd_bn_cluster_slots(problem, s) > 0) return false;
     return training || c->plane == 1 || !has(problem, WD_BN_GRAD_RESERVE) ||
            s->total / c->unit * BN_GRID_UNIT < BN_LARGE;
 }

@@ -239,6 +239,13 @@ __device__ __forceinline__ plane_place plane_at(const bn_vector_args &a)
     return p;
 }
 
+// Whether all lanes of the warp have whole runs, neighbours, of a type whose runs are wider than a store.
+template <class T> __device__ __forceinline__ bool in_pairs(const bn_vector_args &a, int64_t at)
+{
+    return sizeof(T) == 4 &&
+           wd_ballot(a.aligned && at >= 0 && at + BN_RUN <= a.total) == 0xffffffffu;
+}
+
 template <class T>
 __device__ __forceinline__ void normalize_run(const bn_vector_args &a, const plane_place &p,
                                               const run<T> &x, acc<T> *v)
@@ -264,10 +271,11 @@ template <class T> __device__ void apply_planes(const bn_vector_args &a)
     run<T> x;
     acc<T> v[BN_RUN];
     wd_wait_for_previous();
+    const bool paired = in_pairs<T>(a, p.at);
     if (p.at >= a.total) return;
     fetch(x, a.x, p.at, a.total, a.aligned);
     normalize_run<T>(a, p, x, v);
-    finish_forward<T>(a, v, p.at);
+    finish_forward<T>(a, v, p.at, paired);
 }
 
 // With a reserve space whose bytes runs are off by a.lead elements: a byte is of the end of one run and the beginning of
@@ -278,6 +286,7 @@ template <class T> __device__ void apply_planes_led(const bn_vector_args &a)
     __shared__ uint8_t shown[BN_THREADS + 1];
     const plane_place p = plane_at<true>(a);
     const bool own = threadIdx.x < blockDim.x - a.copying;
+    const bool paired = in_pairs<T>(a, own ? p.at : a.total);
     uint32_t bits = 0;
     wd_wait_for_previous();
     if (p.at < a.total) {
@@ -291,7 +300,7 @@ template <class T> __device__ void apply_planes_led(const bn_vector_args &a)
             for (int i = 0; i < BN_RUN; ++i) v[i] += wd_widen(z.get(i));
         }
         if (a.activates) bits = bits_there(a, activate<A>(a, v), p.at);
-        if (own) blend_data<T, BN_RUN>(a, scalars_of<A>(a), v, p.at);
+        if (own) blend_data<T, BN_RUN>(a, scalars_of<A>(a), v, p.at, paired);
     }
     if (!a.activates) return;
     shown[threadIdx.x] = (uint8_t)bits;
@@ -308,10 +317,12 @@ template <class T> __device__ void grad_planes(const bn_vector_args &a)
     run<T> x;
     A g[BN_RUN], dx[BN_RUN];
     wd_wait_for_previous();
+    const bool paired = in_pairs<T>(a, p.at);
     if (p.at >= a.total) return;
+    // before the bits, which the compiler waits for
+    const numbers_of<A> n = static_cast<const numbers_of<A> *>(a.numbers)[p.param];
     fetch(x, a.x, p.at, a.total, a.aligned);
     fetch_gradient<T>(a, g, p.at);
-    const numbers_of<A> n = static_cast<const numbers_of<A> *>(a.numbers)[p.param];
 #pragma unroll
     for (int i = 0; i < BN_RUN; ++i) {
         dx[i] = n.factor * g[i] + n.base + n.slope * (wd_widen(x.get(i)) - n.mean);
@@ -325,7 +336,7 @@ template <class T> __device__ void grad_planes(const bn_vector_args &a)
             }
         }
     }
-    finish_backward<T>(a, dx, g, p.at);
+    finish_backward<T>(a, dx, g, p.at, paired);
 }
 
 } // namespace
