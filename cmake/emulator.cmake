@@ -2,10 +2,13 @@
 #
 # build/tests/libemulator.so: the engines' kernels, compiled for the host by clang++ (tests/emulator), so
 # that the fake driver runs them; under the thread sanitizer it looks for races between their threads.
-# WARPDNN_EMULATE=OFF leaves the kernels out, which take long to compile, so that they do nothing there.
+# WARPDNN_EMULATE=OFF leaves the kernels out, which take long to compile, so that they do nothing there;
+# emulated.txt beside it says that they are in.
 # Where clang++ is missing, for other processors, and under the other sanitizers (which do not know its
 # fibres), there is none, and the fake driver launches kernels that do nothing.
 
+option(WARPDNN_EMULATE "Compile the engines' kernels for the emulator" ON)
+file(REMOVE ${test_dir}/emulated.txt)
 find_program(WARPDNN_CLANGXX NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18)
 mark_as_advanced(WARPDNN_CLANGXX)
 set(emulator_allowed ON)
@@ -16,7 +19,12 @@ if(NOT WARPDNN_CLANGXX OR NOT emulator_allowed OR NOT CMAKE_SYSTEM_PROCESSOR MAT
     message(STATUS "Emulator of kernels: off")
     return()
 endif()
-message(STATUS "Emulator of kernels: ${WARPDNN_CLANGXX}")
+if(WARPDNN_EMULATE)
+    message(STATUS "Emulator of kernels: ${WARPDNN_CLANGXX}")
+    file(WRITE ${test_dir}/emulated.txt "libemulator.so has the engines' kernels\n")
+else()
+    message(STATUS "Emulator of kernels: ${WARPDNN_CLANGXX}, without the kernels (WARPDNN_EMULATE=OFF)")
+endif()
 
 set(emulator_dir ${PROJECT_SOURCE_DIR}/tests/emulator)
 set(emulator_flags -x c++ -std=c++17 -O1 -fPIC -fvisibility=hidden -w -DWARPDNN_NO_CUDA_HEADERS
@@ -26,7 +34,6 @@ if(WARPDNN_SANITIZE)
     list(APPEND emulator_flags -g -fsanitize=thread)
 endif()
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/emulator)
-option(WARPDNN_EMULATE "Compile the engines' kernels for the emulator" ON)
 set(emulated "")
 if(WARPDNN_EMULATE)
     file(GLOB_RECURSE emulated CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cu)

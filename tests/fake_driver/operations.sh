@@ -44,10 +44,10 @@ run_all() {
         [ ! -x "$program" ] || run "$program"
     done
 }
-# Where the emulator is not built, the host side of engines runs, whose values nobody looks at.
+# Where the kernels are not emulated, the host side of engines runs, whose values nobody looks at.
 with_engines() {
     export WARPDNN_TEST_LAUNCHES="$launches"
-    [ -f "$build/libemulator.so" ] || export WARPDNN_TEST_VALUES=0
+    [ -f "$build/emulated.txt" ] || export WARPDNN_TEST_VALUES=0
 }
 # finish_engines FAMILY...: some case launches each kernel of their tables, and so does some case of the
 # small list. A build without kernels launches none.
@@ -55,7 +55,7 @@ finish_engines() {
     if ls "$build"/../kernels/*.packed >/dev/null 2>&1; then
         python3 "${WARPDNN_SOURCE:-.}/tests/gpu/small_list.py" --check "$launches" "$@" || failed=$((failed + 1))
     fi
-    if [ ! -f "$build/libemulator.so" ]; then
+    if [ ! -f "$build/emulated.txt" ]; then
         echo "$passed cases were launched, their values not looked at"
         skipped=$((skipped + passed))
         passed=0

@@ -14,11 +14,11 @@ PROPERTIES = re.compile(r"Function properties for (\w+)")
 # nvcc spills beside free registers, whatever the budget: bytes that are let pass.
 EXCUSED = {
     ("gather_planes_f64_few", "sm_80"): 24,
-    # measured: a fifth less time than sheets with them
-    ("maxima_warp_f16", "sm_80"): 140,
-    ("maxima_warp_f16", "sm_90a"): 40,
-    ("maxima_warp_bf16", "sm_80"): 140,
-    ("maxima_warp_bf16", "sm_90a"): 40,
+    # five blocks a processor, measured: with 128 registers there would be four
+    ("maxima_warp_f16", "sm_80"): 136,
+    ("maxima_warp_f16", "sm_90a"): 36,
+    ("maxima_warp_bf16", "sm_80"): 16,
+    ("maxima_warp_bf16", "sm_90a"): 36,
 }
 # Bytes of the packed images of all modules but those of matrix products and convolutions.
 BUDGET = 8_000_000

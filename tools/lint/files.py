@@ -26,6 +26,8 @@ WORDS = ("/wor" + "k/", "far" + "m-bench")
 HEAD_LINES = 12
 INSTRUCTION = re.compile(r"\basm\b|\bextern\s+__shared__")
 DEVICE = re.compile(r"^src/gpu/device/")
+# Machine code comes of PTX that knows nothing of them (cmake/cuda.cmake).
+ONE_ARCH = re.compile(r"__CUDA_ARCH_(FEAT|HAS_FEATURE|SPECIFIC|FAMILY_SPECIFIC)")
 
 
 def tracked(root):
@@ -85,6 +87,8 @@ def main():
                 say("carriage return", number)
             if path.endswith((".cu", ".cuh")) and INSTRUCTION.search(line) and not DEVICE.search(path):
                 say("an instruction outside of src/gpu/device", number)
+            if path.endswith(C_LIKE) and ONE_ARCH.search(line):
+                say("asks for what one architecture alone has, which cmake/cuda.cmake has no rule for", number)
             if path.endswith(C_LIKE) and "\t" in line:
                 say("tab", number)
     for line in faults:

@@ -9,7 +9,7 @@
 #include "ops/pooling/pooling_warp_args.h"
 
 /* The arguments for kernels of `pairs`, and how many blocks, of processors that have `resident` threads; or 0 where many
- * lanes would be idle or words shared. Nothing may be blended in; x, where there is one, may be places, bytes. */
+ * lanes would be idle, words shared, or what is read beside a row not there. Nothing may be blended in; x, where there is one, may be places, bytes. */
 int64_t wd_pool_warps_of(const struct wd_device *device, const struct wd_pool_shape *shape,
                          const struct wd_pool_memory *memory, int64_t pairs, int64_t resident,
                          struct pool_warp_args *args);
