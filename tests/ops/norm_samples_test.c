@@ -26,7 +26,15 @@ static const char *const engines[] = {"norm_inference_samples", "norm_training_s
 
 /* What a case asks for besides. On a device, whose samples are large, the plain loops that judge take their time:
  * those that say so. */
-enum { OFF = 1, IN_PLACE = 2, WITH_NAN = 4, NO_PARAMS = 8, ON_DEVICE = 16 };
+enum {
+    OFF = 1,
+    IN_PLACE = 2,
+    WITH_NAN = 4,
+    NO_DSCALE = 8,
+    NO_DBIAS = 16,
+    NO_PARAMS = NO_DSCALE | NO_DBIAS,
+    ON_DEVICE = 32
+};
 
 static void make(struct norms_case *c, const int *dim, const int *stat, const int *scale, int wants)
 {
@@ -49,9 +57,11 @@ static void make(struct norms_case *c, const int *dim, const int *stat, const in
     c->scale = tensor_input(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW, 0.25, 2.0);
     if (!backward) {
         c->bias_tensor = tensor_input(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW, -1.0, 1.0);
-    } else if (!(wants & NO_PARAMS)) {
-        c->dscale = norms_fresh(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW);
-        c->dbias = norms_fresh(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW);
+    } else {
+        if (!(wants & NO_DSCALE)) {
+            c->dscale = norms_fresh(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW);
+        }
+        if (!(wants & NO_DBIAS)) c->dbias = norms_fresh(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW);
     }
     if (c->phase == NORMS_INFERENCE) return;
     if (backward) {
@@ -78,7 +88,7 @@ static void run(const char *name, const struct shape *s, enum norms_phase phase,
                            .y_type = type,
                            .param_type = CUDNN_DATA_FLOAT,
                            .stat_type = CUDNN_DATA_FLOAT,
-                           .bias = !(wants & NO_PARAMS),
+                           .bias = !(wants & NO_DBIAS),
                            .statistics = phase != NORMS_INFERENCE,
                            .single = true,
                            .epsilon = 0x1p-17};
@@ -110,7 +120,13 @@ int main(int argc, char **argv)
         ranges = {9, 408, 34, 24, {90, 90}}, halves = {7, 520, 65, 24, {90, 90}},
         wide = {8, 640, 32, 24, {64, 64}}, thirties = {8, 960, 32, 24, {64, 64}},
         /* of more columns than the board has room for twice */
-        columns = {3, 192, 0, 62, {170, 170}};
+        columns = {3, 192, 0, 62, {170, 170}},
+        /* groups that backward are columns, one team and two; those that forward are just no sets, and just are; sets,
+         * backward */
+        fives = {1, 40, 8, 230, {670, 671}}, sixes = {1, 48, 8, 210, {612, 613}},
+        sevens = {1, 56, 8, 195, {567, 568}}, nines = {1, 72, 8, 125, {355, 356}},
+        tens = {1, 80, 8, 118, {340, 340}}, strips = {2, 224, 32, 70, {201, 202}},
+        sets = {1, 72, 9, 172, {500, 501}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
@@ -127,6 +143,8 @@ int main(int argc, char **argv)
     /* groups of so many channels that blocks show each other what these have together */
     run("wide", &wide, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);
     run("thirties", &thirties, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
+    run("nines", &nines, NORMS_TRAINING, CUDNN_DATA_HALF, 0);
+    run("tens", &tens, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, 0);
     run("in_place", &one, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE);
     run("off", &one, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, OFF);
     run("grouped_off", &fours, NORMS_TRAINING, CUDNN_DATA_HALF, OFF);
@@ -146,6 +164,13 @@ int main(int argc, char **argv)
     run("wide", &wide, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
     run("thirties", &thirties, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
     run("columns", &columns, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("fives", &fives, NORMS_BACKWARD, CUDNN_DATA_HALF, 0);
+    run("sixes", &sixes, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, 0);
+    run("sevens", &sevens, NORMS_BACKWARD, CUDNN_DATA_HALF, 0);
+    run("strips", &strips, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("no_dscale", &sets, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_DSCALE);
+    run("no_dbias", &sets, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, NO_DBIAS);
+    run("no_params", &sets, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_PARAMS);
     run("in_place", &fours, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
     run("off", &fours, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, OFF);
     return harness_finish();

@@ -29,7 +29,9 @@ static __device__ __forceinline__ uint32_t wd_come(uint32_t *counter, uint32_t b
     return before;
 }
 
-// By the same thread; a barrier of its block follows.
+// By the same thread; a barrier of its block follows. Or by a lane of any warp that has `before` of this meeting, read
+// before its block came, so that the bit is the one that turns; __syncwarp follows, and what others wrote is seen by
+// that warp.
 static __device__ __forceinline__ void wd_await(uint32_t *counter, uint32_t before)
 {
     uint32_t now;

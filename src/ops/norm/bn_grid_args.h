@@ -30,7 +30,8 @@ enum {
 struct bn_grid_args {
     struct bn_vector_args bn;
     float *
-        found; /* backward of samples: sums of dy and of dy times xhat, a pair a channel; null: not asked for */
+        found; /* backward of samples: sums of dy and of dy times xhat, a pair a channel of each sample,
+                  and with sets of each block; null: not asked for */
     uint32_t *counters; /* of groups that meet: one each, WD_COUNTER_WORDS apart; null: clusters */
     uint32_t *board;    /* of groups that meet, for their sums (gpu/device/board.cuh), or ... */
     double *sums;       /* ... two an item of each block, and a meeting */
@@ -85,7 +86,7 @@ struct bn_grid_args {
     uint32_t sets; /* of neighbours that share statistics (bn_grid_sets.cuh), of a group; or 0 */
     uint32_t set_bits;   /* likewise lanes that join one */
     double inv_set;      /* 1 / (terms members) */
-    uint32_t found_rows; /* of sums in `found`, of which blocks make these; 0: others do */
+    uint32_t found_rows; /* of sums in `found`, of which blocks make these; 0: not asked for */
     struct norm_rows_param dscale;
     struct norm_rows_param dbias;
 };

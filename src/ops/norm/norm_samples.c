@@ -15,10 +15,10 @@
 enum {
     HALVES = 1,          /* bytes of x, forward: halves of what the chip holds (README.md), */
     HALVES_BACK = 2,     /* and backward */
-    MEMBERS = 64,        /* of a group: a thread joins them one by one */
-    COLUMNS_MOST = 320,  /* of a team of blocks: each processor's have room on the board, ... */
-    COLUMNS_TWICE = 160, /* ... twice, as turns that show columns need it */
-    COLUMNS_LEAST = 128, /* of a team, where there are as many */
+    MEMBERS = 64,        /* of a group: a thread joins them one by one, where they are no set */
+    COLUMNS_MOST = 320,  /* of a team of blocks, ... */
+    COLUMNS_TWICE = 160, /* ... and where turns show columns, so that the board has them twice */
+    COLUMNS_LEAST = 128, /* of a team, where there are as many, unless teams are even with fewer */
     LAUNCHES_MOST = 32,
     SHARE_BITS = 3,   /* eight lanes that join a column, at most, */
     SET_BITS = 5,     /* and a warp a set of channels, */
@@ -45,7 +45,9 @@ static bool has_sets(const struct norm_groups_shape *s)
 
 /* What moves, in bytes at the rate of all processors with all threads, if a launch or turn has so many samples and a team of
  * blocks so many columns; 0: a team would be one block. What registers hold is left out: as much whatever the
- * shares are, and the choice was measured without it. */
+ * shares are, and the choice was measured without it. Likewise each column counts as a word of the board, also where
+ * blocks show sets: with words of sets what has been measured is cut the same, but other shapes get more and smaller turns,
+ * which lost where they were tried (GROUPS.md). */
 static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t columns,
                    const struct wd_device *device)
 {
@@ -65,18 +67,31 @@ static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t c
             ((double)LAUNCH_MB * (1 << 20)) + (double)(WORD_BYTES * blocks * columns));
 }
 
-/* The samples of a launch and the columns of a team, which are whole units and whole groups. False where there are
- * none. */
+/* The most columns of a team. Where blocks show columns, the board has a word for each of them from as many blocks as
+ * there are processors; sets are fewer, and need no such bound. */
+static int64_t most_columns(const struct norm_groups_shape *s, const struct wd_device *device)
+{
+    int64_t banks = s->arrays > 1 ? 2 : 1;
+    if (has_sets(s)) return COLUMNS_MOST;
+    return wd_least(banks > 1 ? COLUMNS_TWICE : COLUMNS_MOST,
+                    WD_BOARD_WORDS / (banks * device->multiprocessors));
+}
+
+/* The samples of a launch and the columns of a team, which are whole units and whole groups; where a team cannot have all
+ * channels, down to equal shares of as few teams as can (192 backward: 96 twice). False where there are none. */
 static bool share(struct work *w, const struct wd_device *device)
 {
     const struct norm_groups_shape *s = &w->shape;
     int64_t step = s->each / wd_gcd(s->each, BN_RUN) * BN_RUN;
+    int64_t most = most_columns(s, device) / step * step;
     int64_t first = wd_least(COLUMNS_LEAST, s->channels);
-    int64_t most = s->arrays > 1 && !has_sets(s) ? COLUMNS_TWICE : COLUMNS_MOST;
     double least = 0;
+    if (most == 0) return false;
+    first = wd_least(first, wd_ceil_div(s->channels, wd_ceil_div(s->channels, most)));
+    first = wd_least(wd_ceil_div(first, step) * step, most);
     for (int64_t launches = 1; launches <= wd_least(s->samples, LAUNCHES_MOST); ++launches) {
         int64_t samples = wd_ceil_div(s->samples, launches);
-        for (int64_t c = wd_ceil_div(first, step) * step; c <= most; c += step) {
+        for (int64_t c = first; c <= most; c += step) {
             double all = cost(s, samples, c, device);
             if (all == 0 || (least > 0 && all >= least)) continue;
             least = all;
@@ -118,7 +133,7 @@ static bool see(struct work *w, const struct wd_problem *problem)
     if (!share(w, problem->device)) return false;
     if (!wd_bn_grid_cut(c, s->size, s->arrays, problem->device)) return false;
     w->at_launch = has_turns(w) ? s->samples : c->samples;
-    return wd_bn_grid_has_board(c) && words_of(w) <= WD_BOARD_WORDS;
+    return c->meets && c->blocks > 1 && words_of(w) <= WD_BOARD_WORDS;
 }
 
 static void prepare(const struct wd_problem *problem, void *prepared)
