@@ -33,7 +33,8 @@ static const struct {
     {"planes_many", SPATIAL, LAYOUT_NCHW, {250, 6, 7, 7}},
     {"planes_beside", SPATIAL, LAYOUT_NCHW, {350, 16, 7, 7}},
     {"planes_beside_ragged", SPATIAL, LAYOUT_NCHW, {350, 34, 4, 5}},
-    {"planes_walked", SPATIAL, LAYOUT_NCHW, {5, 601, 4, 8}},
+    {"planes_many_short", SPATIAL, LAYOUT_NCHW, {5, 601, 4, 8}},
+    {"planes_walked", SPATIAL, LAYOUT_NCHW, {3, 401, 8, 8}},
     {"columns_of_runs", SPATIAL, LAYOUT_NHWC, {8, 64, 5, 5}},
     {"columns_of_halves", SPATIAL, LAYOUT_NHWC, {8, 140, 5, 7}},
     {"columns_of_elements", SPATIAL, LAYOUT_NHWC, {8, 37, 5, 7}},
@@ -194,6 +195,63 @@ static void many_planes(void)
     }
 }
 
+/* Channels that blocks walk down, as long as several fit a block. */
+static void long_walks(void)
+{
+    static const int dims[][4] = {{9, 401, 10, 14}, {40, 400, 14, 14}};
+    for (int run = 0; run < COUNT(dims) * KINDS; ++run) {
+        const int *dim = dims[run / KINDS];
+        enum kind kind = (enum kind)(run % KINDS);
+        struct norm_case c = case_of(SPATIAL, CUDNN_DATA_FLOAT, LAYOUT_NCHW, kind);
+        if (kind != PLAIN && (!harness_on_gpu || run >= KINDS)) continue;
+        if (run >= KINDS && !harness_all_engines) continue;
+        if (!case_begin("long_walks/n%d/c%d/%s", dim[0], dim[1], kind_names[kind])) continue;
+        norm_shape_make(&c.shape, c.mode, 4, dim);
+        norm_run(&c, (struct norm_range){-3.0, 3.0});
+    }
+}
+
+/* Far out are corners of the first and of the last image: the statistics to all their digits. */
+static void outliers(void)
+{
+    static const int dim[4] = {32, 401, 8, 8};
+    static const double far[] = {1000.0, -30000.0};
+    for (int run = 0; run < COUNT(far); ++run) {
+        struct norm_case c = case_of(SPATIAL, CUDNN_DATA_FLOAT, LAYOUT_NCHW, PLAIN);
+        int64_t plane = (int64_t)dim[2] * dim[3];
+        int64_t last = (int64_t)(dim[0] - 1) * dim[1] * plane;
+        c.backward = false;
+        if (!case_begin("outliers/%g", far[run])) continue;
+        norm_shape_make(&c.shape, c.mode, 4, dim);
+        norm_make_tensors(&c, (struct norm_range){-1.0, 1.0});
+        for (int64_t p = 0; p < c.shape.params; ++p) {
+            c.x->value[p * plane] = far[run];
+            c.x->value[last + (p + 1) * plane - 1] = far[run];
+        }
+        tensor_write(c.x);
+        if (run_call(norm_call, &c)) {
+            norm_wide *mean = norm_wide_zeros(c.shape.params);
+            norm_wide *var = norm_wide_zeros(c.shape.params);
+            double *spread = norm_zeros(c.shape.params);
+            norm_statistics(&c.shape, c.x->value, mean, var, spread);
+            for (int64_t p = 0; p < c.shape.params; ++p) {
+                double inv = 1.0 / sqrt((double)var[p] + c.epsilon);
+                if (fabs(c.saved_inv->value[p] - inv) <= 0x1p-20 * inv &&
+                    fabs(c.saved_mean->value[p] - (double)mean[p]) <= 0x1p-20 * spread[p]) {
+                    continue;
+                }
+                case_fail("parameter %lld: mean %.9g, exactly %.9g, inverse deviation %.9g, %.9g",
+                          (long long)p, c.saved_mean->value[p], (double)mean[p],
+                          c.saved_inv->value[p], inv);
+                break;
+            }
+            free(mean), free(var), free(spread);
+        }
+        free(c.shape.param_of);
+        case_end();
+    }
+}
+
 static void large_shapes(void)
 {
     for (int s = 0; s < COUNT(large); ++s) {
@@ -339,6 +397,8 @@ int main(int argc, char **argv)
     last_bits();
     few_rows();
     many_planes();
+    long_walks();
+    outliers();
     large_shapes();
     far_values();
     nan_values();

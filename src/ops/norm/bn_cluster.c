@@ -2,8 +2,9 @@
  *
  * Batch normalization on the GPU in one kernel, where the elements of a parameter (by columns, those
  * of a stripe of neighbours) fit the shared memory of up to eight blocks: training, and backward with
- * saved statistics, without a reserve space. bn_cluster_args.h says how x is cut; the cut depends on the shape and
- * the device alone. */
+ * saved statistics, without a reserve space. Of fp32 planes of which a block holds several channels, blocks
+ * walk down these (bn_cluster_walk.cuh). bn_cluster_args.h says how x is cut; the cut depends on the problem
+ * and the device alone. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -27,10 +28,11 @@ enum {
     NARROW_MOST = 1 << 20,  /* bytes of x that narrow stripes pay for */
     SINGLE_MOST = 16 << 20, /* likewise single elements of planes, in training */
     WALK_SLOTS = 3,         /* at least: one is looked at and written, two are on their way */
-    WALK_SLOTS_BACK = 2,
-    WALK_UNIT = 16,       /* bytes */
-    WALK_TURNS = 4,       /* of a block that walks, at least */
-    WALK_FIXED = 1 << 10, /* bytes of its shared memory beside the ring, at most */
+    WALK_SLOTS_BACK = 2,    /* of two tensors each: one on its way is about as many bytes */
+    WALK_UNIT = 16,         /* bytes */
+    WALK_PLANE = 256,       /* bytes at least: of shorter ones sectors are written in parts */
+    WALK_TURNS = 4,         /* of a block that walks, at least */
+    WALK_FIXED = 1 << 10,   /* bytes of its shared memory beside the ring, at most */
 };
 
 /* The ways: planes by units of 4 and 1 elements, columns by 4 and 1; in training also planes by 8. */
@@ -148,6 +150,15 @@ static struct wd_kernel_row *row_of(const struct wd_problem *problem, const stru
     return &kernel_rows[first + TYPES * way + type];
 }
 
+/* Whether results are more than what follows from x, by what the problem says; of a call's scalars it does not know. */
+static bool is_more(const struct wd_problem *problem)
+{
+    const struct wd_norm_attr *attr = &problem->node->attr.norm;
+    int slot = is_training(problem) ? WD_BN_TRAIN_Z : WD_BN_GRAD_DZ;
+    if (wd_slot(problem->graph, problem->node, slot) || has_reserve(problem)) return true;
+    return attr->ops != CUDNN_BATCHNORM_OPS_BN && attr->activation.mode != CUDNN_POINTWISE_IDENTITY;
+}
+
 int64_t wd_bn_cluster_slots(const struct wd_problem *problem, const struct wd_bn_gpu_space *s)
 {
     const struct wd_device *device = problem->device;
@@ -155,7 +166,8 @@ int64_t wd_bn_cluster_slots(const struct wd_problem *problem, const struct wd_bn
     bool training = is_training(problem);
     int64_t bytes = s->outer * s->inner * size * (training ? 1 : 2);
     int64_t slots;
-    if (has_reserve(problem) || s->inner * size % WALK_UNIT != 0) return 0;
+    if (is_more(problem) || s->inner * size % WALK_UNIT != 0) return 0;
+    if (s->inner * size < WALK_PLANE) return 0;
     if (size != 4) return 0; /* of two bytes not measured */
     if (!training && !wd_slot(problem->graph, problem->node, WD_BN_GRAD_SAVED_MEAN)) return 0;
     if (s->params <= (WALK_TURNS - 1) * (int64_t)device->multiprocessors) return 0;

@@ -10,10 +10,10 @@
 #include "ops/norm/bn_vector_args.h"
 
 enum {
-    BN_CLUSTER_COLUMNS = 128, /* of a stripe at most, and no fewer threads in its blocks */
-    BN_CLUSTER_MOST = 8,      /* blocks of a cluster */
-    BN_CLUSTER_SLOTS = 4,     /* channels of a block that walks, at most */
-    BN_CLUSTER_WALK_THREADS = 256,
+    BN_CLUSTER_COLUMNS = 128,      /* of a stripe at most, and no fewer threads in its blocks */
+    BN_CLUSTER_MOST = 8,           /* blocks of a cluster */
+    BN_CLUSTER_SLOTS = 4,          /* channels of a block that walks, at most */
+    BN_CLUSTER_WALK_THREADS = 256, /* each warp adds up all the block's sums: more are slower */
 };
 
 /* What a column's statistics take of a block's shared memory besides its elements. */

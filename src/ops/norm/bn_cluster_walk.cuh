@@ -2,8 +2,8 @@
 //
 // bn_cluster where a block holds several channels of planes of whole units: a block a processor walks down the channels,
 // of which it looks at one and writes it while the next ones are on their way, so that memory reads and writes at the
-// same time. Nothing is added to results or made of them. A thread reads what it copied itself. Sums are of differences from the middle of three of the channel's
-// elements, in single precision by a warp, in double from there on.
+// same time. Nothing is added to results or made of them. A thread reads what it copied itself. Sums are of differences
+// from the middle of three of the channel's elements, in single precision by a warp, in double from there on.
 #ifndef WD_OPS_NORM_BN_CLUSTER_WALK_CUH
 #define WD_OPS_NORM_BN_CLUSTER_WALK_CUH
 
@@ -16,10 +16,11 @@
 namespace {
 
 constexpr uint32_t WALK_WARPS = BN_CLUSTER_WALK_THREADS / 32;
+static_assert(BN_CLUSTER_SLOTS <= 4, "walk_wait knows no more");
 
-// What is asked for of a channel before its turn.
+// What is asked for of a channel before its turn: with its parameters three elements.
 struct walk_known {
-    float first, middle, last;
+    float some[3];
     float scale, bias, old_mean, old_var;
 };
 
@@ -30,14 +31,24 @@ __device__ __forceinline__ walk_known walk_known_of(const bn_cluster_args &a, ui
     const T *x = static_cast<const T *>(a.bn.x) + (int64_t)c * a.bn.inner;
     const uint32_t rows = a.units / a.by_row.divisor;
     if (c >= a.bn.params) return k;
-    k.first = wd_widen(x[0]);
-    k.middle = wd_widen(x[rows / 2 * a.pitch + a.bn.inner / 2]);
-    k.last = wd_widen(x[(rows - 1) * a.pitch + a.bn.inner - 1]);
+    const uint32_t inner = (uint32_t)a.bn.inner; // less than 2^16
+    // from all over the samples, and off the edges of images, where padding makes elements alike: of few widths is more
+    // than one at an edge
+    k.some[0] = wd_widen(x[rows / 8 * a.pitch + inner / 3]);
+    k.some[1] = wd_widen(x[rows / 2 * a.pitch + inner * 3 / 7]);
+    k.some[2] = wd_widen(x[rows * 7 / 8 * a.pitch + inner * 3 / 5]);
     k.scale = param(a.bn.scale, c);
     k.bias = param(a.bn.bias, c);
     k.old_mean = old_param(a.bn.running_mean, c, 1.0 - a.bn.factor);
     k.old_var = old_param(a.bn.running_var, c, 1.0 - a.bn.factor);
     return k;
+}
+
+// 0 where nothing can be taken from the middle one: the mean of what has an infinity is one.
+__device__ __forceinline__ float walk_pivot_of(const walk_known &k)
+{
+    const float middle = wd_middle_of(k.some[0], k.some[1], k.some[2]);
+    return fabsf(middle) <= 3.0e38f ? middle : 0.0f;
 }
 
 // Where unit `u` of a channel is, from the channel's first element.
@@ -121,7 +132,7 @@ template <class T, int L> __device__ __forceinline__ void walk_forward(const bn_
     for (uint32_t turn = 0; c < a.bn.params; ++turn, c += gridDim.x, asked += gridDim.x) {
         uint4 *const slot = ring + place * a.units;
         const walk_known later = walk_known_of<T>(a, c + gridDim.x);
-        const float pivot = wd_middle_of(k.first, k.middle, k.last);
+        const float pivot = walk_pivot_of(k);
         float sum = 0.0f, squares = 0.0f;
         const int64_t begin = (int64_t)c * a.bn.inner;
         walk_wait(a.slots);
