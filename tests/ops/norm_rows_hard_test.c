@@ -106,6 +106,28 @@ static void judge_row(const struct norms_case *c, int row, double within)
     }
 }
 
+/* Of row r those of the columns `at` are far out that the bits of r say. */
+static void outlier_case(const struct shape *s, int type, double far, const int *at, double within)
+{
+    struct norms_case c = start(s, CUDNN_LAYER_NORM, NORMS_TRAINING, types[type], -1.0, 1.0);
+    struct graph_run r = {.count = 0};
+    be_desc op;
+    for (int row = 0; row < s->rows; ++row) {
+        double *x = c.x->value + (int64_t)row * s->length;
+        for (int i = 0; i < 3; ++i) {
+            if (row >> i & 1) x[at[i]] = tensor_round(types[type], far);
+        }
+    }
+    tensor_write(c.x);
+    op = norms_operation(&r, &c);
+    if (graph_run(&r, 1, &op)) {
+        check_engine(&c, s);
+        for (int row = 0; row < s->rows && harness_values; ++row) judge_row(&c, row, within);
+    }
+    be_free_all();
+    case_end();
+}
+
 /* Far out are the elements that one number for a whole row may be taken from: the first, the middle and the
  * last one. Rows that several blocks share are not here: the README says how far off those are. */
 static void outliers(void)
@@ -123,28 +145,25 @@ static void outliers(void)
         double far = k % 2 ? -30000.0 : 1000.0;
         /* a thread that sums around an outlier of its own loses some digits of its few elements */
         double within = strcmp(s->engine, "norm_training_few") == 0 ? 0x1p-21 : 0x1p-16;
-        struct norms_case c;
-        struct graph_run r = {.count = 0};
-        be_desc op;
+        const int at[] = {0, s->length / 2, s->length - 1};
         if (s->large && (!harness_all_engines || type > 0)) continue;
         if (!case_begin("outliers/%s/%dx%d/%g", type_names[type], s->rows, s->length, far))
             continue;
-        c = start(s, CUDNN_LAYER_NORM, NORMS_TRAINING, types[type], -1.0, 1.0);
-        for (int row = 0; row < s->rows; ++row) {
-            const int at[] = {0, s->length / 2, s->length - 1};
-            double *x = c.x->value + (int64_t)row * s->length;
-            for (int i = 0; i < COUNT(at); ++i) {
-                if (row >> i & 1) x[at[i]] = tensor_round(types[type], far);
-            }
-        }
-        tensor_write(c.x);
-        op = norms_operation(&r, &c);
-        if (graph_run(&r, 1, &op)) {
-            check_engine(&c, s);
-            for (int row = 0; row < s->rows && harness_values; ++row) judge_row(&c, row, within);
-        }
-        be_free_all();
-        case_end();
+        outlier_case(s, type, far, at, within);
+    }
+}
+
+/* Likewise those that few long rows take numbers from: the first columns of three lanes of the first warp. */
+static void outliers_of_lanes(void)
+{
+    static const struct shape list[] = {{8, 140008, "norm_training_long", true},
+                                        {8, 140001, "norm_training_long", true}};
+    for (int k = 0; k < COUNT(list); ++k) {
+        int each = list[k].length % 8 ? 1 : 4;
+        const int at[] = {0, 16 * each, 31 * each};
+        if (!harness_all_engines || !case_begin("lanes/%dx%d", list[k].rows, list[k].length))
+            continue;
+        outlier_case(&list[k], 0, 1000.0, at, 0x1p-14);
     }
 }
 
@@ -210,6 +229,7 @@ int main(int argc, char **argv)
     harness_start(argc, argv);
     offsets();
     outliers();
+    outliers_of_lanes();
     special_values();
     return harness_finish();
 }

@@ -67,7 +67,7 @@ __device__ __forceinline__ void fetch(wd_run<T, N> &to, const void *from, int64_
 }
 
 // Of fp32 a lane's whole run of eight, beside its neighbours' of the warp: of a pair of lanes each writes half of either's
-// run, so that sectors are written whole (in halves they cost twice).
+// run, so that where runs begin at sectors these are written whole (in halves they cost twice).
 __device__ __forceinline__ void put_pairs(void *to, const float *value, int64_t at, bool streaming)
 {
     constexpr int HALF = BN_RUN / 2;

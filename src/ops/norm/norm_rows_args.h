@@ -4,7 +4,8 @@
  * unit is sixteen bytes of a row, aligned, or where rows do not begin on boundaries as many elements.
  *
  * A row has `lanes` threads of each block of its cluster (a cluster of one block: all of them), a block
- * `share` units of the row, a lane every `lanes`-th of these. A block has `groups` rows side by side,
+ * `share` units of the row, a lane every `lanes`-th of these (off the boundaries forward a warp a strip of
+ * them, of which a lane has every 32nd). A block has `groups` rows side by side,
  * and walks on by `step`; `ahead` rows of a group are on their way while it has one, in a ring of
  * `ring` places.
  *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Layer norm and RMS norm, and their gradients, over a few rows that no cluster holds: the whole chip has
-// all of them. Each block has the same columns of every row, their parameters (backward their sums) in
-// registers, and looks at a row while the next ones are on their way; then all blocks meet, once. So a row
+// all of them. Each block has the same columns of every row (backward their parameters and sums in
+// registers) and looks at a row while the next ones are on their way; then all blocks meet, once. So a row
 // is read once.
 #ifndef WD_OPS_NORM_WIDE_CUH
 #define WD_OPS_NORM_WIDE_CUH
@@ -18,10 +18,13 @@ namespace {
 constexpr int BATCH = NORM_WIDE_BATCH;
 constexpr int PARTS_EACH = NORM_WIDE_BLOCKS / (int)WARP;
 
-// Threads of a block. Forward nothing stays in registers but a unit's parameters.
+// Threads of a block. Forward nothing stays in registers but the parameters of some columns.
 template <bool FORWARD>
 constexpr uint32_t WIDE_THREADS = FORWARD ? NORM_WIDE_THREADS : NORM_WIDE_THREADS_BACKWARD;
 constexpr uint32_t WIDE_WARPS = NORM_WIDE_THREADS / WARP;
+static_assert(NORM_WIDE_THREADS >= NORM_WIDE_THREADS_BACKWARD &&
+                  NORM_WIDE_THREADS_BACKWARD / WARP >= NORM_WIDE_BATCH,
+              "a warp joins the parts of a row");
 
 // xhat of a row, which element of the ring is its first one of the block, and where the unit of that one goes (forward).
 struct __align__(16) wide_row

@@ -79,7 +79,8 @@ __device__ __forceinline__ void wide_put_units(const norm_wide_args &w, const st
         const unit<T> one = strip_take<T>(row + u);
         T *at = reinterpret_cast<T *>(to + u);
         if ((uint32_t)(u - whole) < (uint32_t)wholes) {
-            one.store_streaming(at);
+            if (w.of.streaming) one.store_streaming(at);
+            else one.store(at);
             continue;
         }
 #pragma unroll
