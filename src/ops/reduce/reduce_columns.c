@@ -58,13 +58,15 @@ static bool join(struct tiling *t, const struct wd_reduce_space *s)
     return true;
 }
 
-/* Much of two bytes is cut into as many blocks as the device has at once: two waves of them took longer (add fp16
- * NHWC 128x64x112x112 to channels: 59.4 us, then 55.2). Of fp32 they did not (add NHWC 64x64x112x112: 55.9, 56.3). */
+/* Sums of much of two bytes are cut into as many blocks as the device has at once: two waves of them took longer (add
+ * fp16 NHWC 128x64x112x112 to channels: 59.4 us, then 55.2). Of fp32 they did not (add NHWC 64x64x112x112: 55.9, 56.3).
+ * What else is reduced has other counts of blocks at once, and has not been measured. */
 static void fill_wave(struct tiling *t, const struct wd_reduce_space *s, int64_t worth,
                       const struct wd_device *device)
 {
     int64_t wave = (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR;
-    if (s->bytes != 2 || t->cut.segments == 1 || t->cut.cluster > 1 || t->tiles > wave) return;
+    if (s->class != WD_REDUCE_SUM || s->bytes != 2) return;
+    if (t->cut.segments == 1 || t->cut.cluster > 1 || t->tiles > wave) return;
     t->cut.segments = wd_most(1, wd_least(wd_reduce_gpu_fill(t->tiles, wave), worth));
 }
 
@@ -91,7 +93,7 @@ static struct tiling tile(const struct wd_reduce_space *s, bool aligned,
         t.tiles = wd_ceil_div(t.positions, t.across);
     }
     worth = t.rows * t.across / (REDUCE_THREADS * THREAD_ROWS);
-    t.cut = wd_reduce_gpu_cut(s, device, t.tiles, worth, WD_REDUCE_BLOCKS);
+    t.cut = wd_reduce_gpu_cut(s, device, t.tiles, worth, WD_REDUCE_BLOCKS, false);
     fill_wave(&t, s, worth, device);
     return t;
 }

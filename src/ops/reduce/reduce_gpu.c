@@ -18,7 +18,7 @@ enum {
     BLOCKS_A_PROCESSOR = 4,  /* of 256 threads: what it has at once; */
     WAVES_MOST = 3,          /* of blocks that are all there at once, */
     WORTH_A_WAVE = 25,       /* percent of places that another one fills more; */
-    BLOCK_BYTES = 128 << 10, /* more where there is much, but not for less of x than this */
+    BLOCK_BYTES = 128 << 10, /* of x, that pay for a block more than a processor has at once */
     ELEMENTS_MAX_LOG2 = 35,  /* of x: keeps the count of blocks below 2^31 */
 };
 
@@ -152,7 +152,7 @@ int64_t wd_reduce_gpu_fill(int64_t tiles, int64_t wave)
 
 struct wd_reduce_cut wd_reduce_gpu_cut(const struct wd_reduce_space *s,
                                        const struct wd_device *device, int64_t tiles, int64_t worth,
-                                       int64_t blocks)
+                                       int64_t blocks, bool fills)
 {
     struct wd_reduce_cut cut = {1, 1};
     bool much = s->total * s->bytes > CLUSTER_BYTES;
@@ -164,7 +164,7 @@ struct wd_reduce_cut wd_reduce_gpu_cut(const struct wd_reduce_space *s,
         all = wd_clamp(s->total * s->bytes / BLOCK_BYTES, one, all);
     }
     wanted = all / tiles;
-    if (much && blocks < WD_REDUCE_BLOCKS && all == (int64_t)device->multiprocessors * blocks) {
+    if (much && fills && all == (int64_t)device->multiprocessors * blocks) {
         wanted = wd_reduce_gpu_fill(tiles, all);
     }
     /* several waves balance themselves: cut only what is less than one */

@@ -48,10 +48,11 @@ struct wd_reduce_cut {
 /* Segments of so many blocks without a cut, for a wave of blocks: of one, or where that is far from full, of a few. */
 int64_t wd_reduce_gpu_fill(int64_t tiles, int64_t wave);
 enum { WD_REDUCE_BLOCKS = 12 }; /* of a processor, several waves, so that none is waited for */
-/* `tiles` blocks without a cut; `worth` segments that pay; `blocks` of a processor, where there is much. */
+/* `tiles` blocks without a cut; `worth` segments that pay; `blocks` of a processor, where there is much;
+ * `fills`: these are there at once, and segments fill them (wd_reduce_gpu_fill), where x is enough for all of them. */
 struct wd_reduce_cut wd_reduce_gpu_cut(const struct wd_reduce_space *space,
                                        const struct wd_device *device, int64_t tiles, int64_t worth,
-                                       int64_t blocks);
+                                       int64_t blocks, bool fills);
 int64_t wd_reduce_gpu_workspace(const struct wd_reduce_space *space,
                                 const struct wd_reduce_cut *cut);
 

@@ -51,16 +51,16 @@ static struct wd_reduce_cut cut_of(const struct wd_reduce_space *s, const struct
 {
     int64_t tiles = s->r0 * tiles_of(s, true);
     int64_t turns;
-    struct wd_reduce_cut cut = {1, 1};
-    if (!by_block(s, device)) return cut;
     /* Sums by one wave of blocks (add fp16 128x64x112x112 to channels: 56.6 us, then 51.8), but of one output, of which
      * whole turns made more than a wave (36.3, then 42.2); products have not been measured. */
-    cut =
-        wd_reduce_gpu_cut(s, device, s->outputs, tiles / (BLOCK_WARPS * SEGMENT_TILES),
-                          s->outputs > 1 && s->class == WD_REDUCE_SUM ? (int64_t)BLOCKS_OF_SUMS
-                                                                      : (int64_t)WD_REDUCE_BLOCKS);
+    bool fills = s->outputs > 1 && s->class == WD_REDUCE_SUM;
+    struct wd_reduce_cut cut = {1, 1};
+    if (!by_block(s, device)) return cut;
+    cut = wd_reduce_gpu_cut(s, device, s->outputs, tiles / (BLOCK_WARPS * SEGMENT_TILES),
+                            fills ? (int64_t)BLOCKS_OF_SUMS : (int64_t)WD_REDUCE_BLOCKS, fills);
     if (cut.segments == 1) return cut;
-    turns = (tiles / cut.segments + BLOCK_WARPS / 2) / BLOCK_WARPS;
+    if (fills) turns = wd_ceil_div(tiles, cut.segments * BLOCK_WARPS); /* no more than a wave */
+    else turns = (tiles / cut.segments + BLOCK_WARPS / 2) / BLOCK_WARPS;
     cut.segments = wd_ceil_div(tiles, wd_most(turns, 1) * BLOCK_WARPS);
     return cut;
 }

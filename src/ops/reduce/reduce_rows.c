@@ -63,7 +63,7 @@ static struct wd_reduce_cut cut_of(const struct wd_reduce_space *s, const struct
     int64_t units = units_of(s);
     if (is_short(s) || is_few(s, device)) return (struct wd_reduce_cut){1, 1};
     return wd_reduce_gpu_cut(s, device, s->outputs, units / (block_threads(units) * SEGMENT_UNITS),
-                             WD_REDUCE_BLOCKS);
+                             WD_REDUCE_BLOCKS, false);
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
