@@ -31,16 +31,23 @@ static int64_t rounded(int64_t rows)
     return wd_ceil_div(rows, DOWN) * DOWN;
 }
 
-/* Sets what a block with so many rows of results stores; returns how many floats. */
+/* Rows that a block with so many rows of results stores, or has room for, in all. Threads add up eight rows at a time,
+ * of which the last ones may be no results. */
+static int64_t all_rows(int64_t height, int64_t rows, int32_t around)
+{
+    const int64_t shares = rows + around;
+    return 2 * rounded(wd_least(height, shares)) + shares +
+           wd_most(shares + rows, rounded(rows) + around);
+}
+
+/* Sets what such a block stores; returns how many floats. */
 static int64_t stores(struct divnorm_sheet_args *s, int64_t rows, int32_t around)
 {
     const int64_t shares = rows + around;
     s->sums_rows = (int32_t)rounded(wd_least(s->height, shares));
     s->sums = s->sums_rows * s->pitch;
     s->shares = (int32_t)(shares * s->pitch);
-    /* threads add up eight rows at a time, of which the last ones may be no results */
-    return QUAD + 2 * (int64_t)s->sums + s->shares +
-           wd_most(s->shares + rows * s->pitch, (rounded(rows) + around) * s->pitch);
+    return QUAD + all_rows(s->height, rows, around) * s->pitch;
 }
 
 /* Quads that a block of a plane that is cut into parts stores of a row. */
@@ -58,17 +65,25 @@ static int64_t row_lanes(int64_t least, int64_t wanted, int64_t rows, int64_t th
     return fits ? wanted : least;
 }
 
-/* Rows of results of a block, as many as it has room for: equal ones. 0 where they are too few. */
-static int64_t rows_of(struct divnorm_sheet_args *s, int64_t stored, int32_t around, int64_t room)
+static int64_t pitch_of(int64_t stored)
 {
-    int64_t segments = 1, rows = s->height;
-    s->pitch = (int32_t)(stored + 1) * QUAD;
-    while (stores(s, rows, around) * FLOAT_BYTES > room) {
-        if (rows <= ROWS_LEAST) return 0;
-        segments += 1;
-        rows = wd_ceil_div(s->height, segments);
-    }
-    return rows;
+    return (stored + 1) * QUAD;
+}
+
+/* Rows of results of a block, as many as it has room for: equal ones. 0 where they are too few. */
+static int64_t rows_of(int64_t height, int64_t stored, int32_t around, int64_t room)
+{
+    const int64_t all = (room / FLOAT_BYTES - QUAD) / pitch_of(stored);
+    /* without rounding up, where rows with those around them are not, or are, the plane's */
+    int64_t most = wd_most((all - 4 * around) / 5, (all - 2 * height - 2 * around) / 3);
+    int64_t segments;
+    most = wd_least(most, height);
+    while (most > 0 && all_rows(height, most, around) > all) most -= 1;
+    if (most <= 0) return 0;
+    segments = wd_ceil_div(height, most);
+    /* were they too few already with less segments than there is room for */
+    if (segments > 1 && wd_ceil_div(height, segments - 1) <= ROWS_LEAST) return 0;
+    return wd_ceil_div(height, segments);
 }
 
 bool wd_divnorm_cut_sheet(struct divnorm_sheet_args *s, const struct divnorm_vector_args *a,
@@ -87,18 +102,24 @@ bool wd_divnorm_cut_sheet(struct divnorm_sheet_args *s, const struct divnorm_vec
     /* the cut that has most results of what it makes shares of, and threads for all pairs of a row */
     for (int64_t n = 1; n <= wd_least(quads, PARTS_MOST); ++n) {
         const int64_t across = stored_quads(quads, n);
-        const int64_t down = 2 * across <= threads ? rows_of(s, across, around, room) : 0;
-        const double part =
-            (double)quads / (double)(across * n) * (double)s->height /
-            (double)(s->height + (wd_ceil_div(s->height, wd_most(down, 1)) - 1) * around);
-        if (down == 0 || part <= best || (n - 1) * wd_ceil_div(quads, n) >= quads) continue;
+        const double part_across = (double)quads / (double)(across * n);
+        int64_t down;
+        double part;
+        if (2 * across > threads || part_across <= best) continue;
+        if ((n - 1) * wd_ceil_div(quads, n) >= quads) continue; /* the last would have none */
+        down = rows_of(s->height, across, around, room);
+        if (down == 0) continue;
+        part = part_across * (double)s->height /
+               (double)(s->height + (wd_ceil_div(s->height, down) - 1) * around);
+        if (part <= best) continue;
         best = part;
         parts = n;
         rows = down;
     }
     if (parts == 0) return false;
     stored = stored_quads(quads, parts);
-    rows = rows_of(s, stored, around, room);
+    s->pitch = (int32_t)pitch_of(stored);
+    l->shared = (uint32_t)(stores(s, rows, around) * FLOAT_BYTES);
     segments = wd_ceil_div(a->height, rows);
     s->quads = (int32_t)wd_ceil_div(quads, parts);
     if (rows * s->quads < BLOCK_LEAST ||
@@ -115,7 +136,6 @@ bool wd_divnorm_cut_sheet(struct divnorm_sheet_args *s, const struct divnorm_vec
     l->threads =
         (uint32_t)(wd_ceil_div(wd_most(s->rows_at_once * lanes, s->chunks_at_once * pairs), WARP) *
                    WARP);
-    l->shared = (uint32_t)(stores(s, rows, around) * FLOAT_BYTES);
     l->blocks = planes * segments * parts;
     s->rows = (int32_t)rows;
     s->by_quad = wd_fastdiv_of((uint32_t)lanes);
