@@ -6,7 +6,6 @@
 #ifndef WD_OPS_LRN_DIVNORM_WALK_CUH
 #define WD_OPS_LRN_DIVNORM_WALK_CUH
 
-#include "gpu/device/branch.cuh"
 #include "gpu/device/prefetch.cuh"
 #include "ops/lrn/divnorm_tile.cuh"
 
