@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t ODD_LANES = 8;  // that have singles, at one end
 constexpr uint32_t ODD_PLACES = 2; // units of singles of a group
 constexpr uint32_t ODD_NONE = 0xffffffffu;
+constexpr uint32_t ODD_TENSORS = 2;
 
 struct odd_seat : seat { // `count` is of units
     uint32_t single;     // its column, or none
@@ -55,32 +56,32 @@ __device__ __forceinline__ odd_seat odd_seat_of(const norm_rows_args &a, int64_t
     return s;
 }
 
-// Of tensor `which` of TENSORS in place `at`: the thread's unit v, and the unit of its single.
-template <int TENSORS, int U>
+// Of x or dy (`which`) in place `at`: the thread's unit v, and the unit of its single.
+template <int U>
 __device__ __forceinline__ uint4 *odd_place(const norm_rows_args &a, uint4 *ring, uint32_t at,
                                             int which, int v)
 {
-    return ring + (at * TENSORS + which) * (U * blockDim.x + ODD_PLACES * a.groups) +
+    return ring + (at * ODD_TENSORS + which) * (U * blockDim.x + ODD_PLACES * a.groups) +
            v * blockDim.x + threadIdx.x;
 }
-template <int TENSORS, int U>
+template <int U>
 __device__ __forceinline__ uint4 *odd_unit(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
                                            uint32_t at, int which)
 {
-    return ring + (at * TENSORS + which) * (U * blockDim.x + ODD_PLACES * a.groups) +
+    return ring + (at * ODD_TENSORS + which) * (U * blockDim.x + ODD_PLACES * a.groups) +
            U * blockDim.x + ODD_PLACES * s.group + s.lane / ODD_LANES;
 }
-template <class T, int TENSORS, int U>
+template <class T, int U>
 __device__ __forceinline__ float odd_take(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
                                           uint32_t at, int which)
 {
-    const T *unit = reinterpret_cast<const T *>(odd_unit<TENSORS, U>(a, s, ring, at, which));
+    const T *unit = reinterpret_cast<const T *>(odd_unit<U>(a, s, ring, at, which));
     return wd_widen(unit[s.lane % ODD_LANES + s.back]);
 }
 
 // A row on its way to the ring. The units of singles have some elements of the rows beside, or lie beside the
 // tensor, but in the same sixteen aligned bytes.
-template <class T, int C, int TENSORS>
+template <class T, int C>
 __device__ __forceinline__ void odd_ask(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
                                         uint32_t at, int which, const void *from, int64_t row)
 {
@@ -90,23 +91,22 @@ __device__ __forceinline__ void odd_ask(const norm_rows_args &a, const odd_seat 
 #pragma unroll
     for (int v = 0; v < U; ++v) {
         if ((uint32_t)v < s.count) {
-            wd_copy_async<16, false>(odd_place<TENSORS, U>(a, ring, at, which, v),
+            wd_copy_async<16, false>(odd_place<U>(a, ring, at, which, v),
                                      of_row + s.first + v * s.stride);
         }
     }
     if (s.single != ODD_NONE && s.lane % ODD_LANES == 0)
-        wd_copy_async<16, false>(odd_unit<TENSORS, U>(a, s, ring, at, which),
-                                 of_row + s.single - s.back);
+        wd_copy_async<16, false>(odd_unit<U>(a, s, ring, at, which), of_row + s.single - s.back);
 }
 
 // The next row for the place that was put a turn ago, whose singles all have read.
-template <class T, int C, int TENSORS>
+template <class T, int C>
 __device__ __forceinline__ void odd_ask_next(const norm_rows_args &a, const odd_seat &s,
                                              uint4 *ring, uint32_t at, int64_t row)
 {
     __syncwarp();
-    odd_ask<T, C, TENSORS>(a, s, ring, at, 0, a.x, row);
-    if (TENSORS == 2) odd_ask<T, C, TENSORS>(a, s, ring, at, TENSORS - 1, a.dy, row);
+    odd_ask<T, C>(a, s, ring, at, 0, a.x, row);
+    odd_ask<T, C>(a, s, ring, at, 1, a.dy, row);
     wd_copies_end();
 }
 
@@ -143,8 +143,8 @@ __device__ __forceinline__ part odd_look_back(const norm_rows_args &a, const odd
 #pragma unroll
     for (int v = 0; v < U; ++v) {
         if ((uint32_t)v >= s.count) continue;
-        const unit<T> x = strip_take<T>(odd_place<2, U>(a, ring, at, 0, v));
-        const unit<T> dy = strip_take<T>(odd_place<2, U>(a, ring, at, 1, v));
+        const unit<T> x = strip_take<T>(odd_place<U>(a, ring, at, 0, v));
+        const unit<T> dy = strip_take<T>(odd_place<U>(a, ring, at, 1, v));
 #pragma unroll
         for (int i = 0; i < E; ++i) {
             add_column<ROWS>(p, k, wide_of<T>(x, i), wide_of<T>(dy, i), scale[v * E + i],
@@ -152,8 +152,8 @@ __device__ __forceinline__ part odd_look_back(const norm_rows_args &a, const odd
         }
     }
     if (s.single != ODD_NONE) {
-        add_column<ROWS>(p, k, odd_take<T, 2, U>(a, s, ring, at, 0),
-                         odd_take<T, 2, U>(a, s, ring, at, 1), scale[C], dscale[C], dbias[C]);
+        add_column<ROWS>(p, k, odd_take<T, U>(a, s, ring, at, 0), odd_take<T, U>(a, s, ring, at, 1),
+                         scale[C], dscale[C], dbias[C]);
     }
     return p;
 }
@@ -171,8 +171,8 @@ __device__ __forceinline__ void odd_put_back(const norm_rows_args &a, const odd_
     for (int v = 0; v < U; ++v) {
         float dx[E];
         if ((uint32_t)v >= s.count) continue;
-        const unit<T> x = strip_take<T>(odd_place<2, U>(a, ring, at, 0, v));
-        const unit<T> dy = strip_take<T>(odd_place<2, U>(a, ring, at, 1, v));
+        const unit<T> x = strip_take<T>(odd_place<U>(a, ring, at, 0, v));
+        const unit<T> dy = strip_take<T>(odd_place<U>(a, ring, at, 1, v));
 #pragma unroll
         for (int i = 0; i < E; ++i) {
             const float g = fmaf(wide_of<T>(dy, i), scale[v * E + i], -level);
@@ -181,8 +181,8 @@ __device__ __forceinline__ void odd_put_back(const norm_rows_args &a, const odd_
         put<T>(a, to + s.first + v * s.stride, dx);
     }
     if (s.single != ODD_NONE) {
-        const float g = fmaf(odd_take<T, 2, U>(a, s, ring, at, 1), scale[C], -level);
-        const float centred = odd_take<T, 2, U>(a, s, ring, at, 0) - k.mean;
+        const float g = fmaf(odd_take<T, U>(a, s, ring, at, 1), scale[C], -level);
+        const float centred = odd_take<T, U>(a, s, ring, at, 0) - k.mean;
         wd_narrow(to[s.single], k.inv_std * fmaf(-slope, centred, g));
     }
 }
@@ -230,7 +230,7 @@ template <class T, int C> __device__ __forceinline__ void odd_backward(const nor
     begin_exchange(a, of);
     wd_wait_for_previous();
     for (uint32_t r = 0; r < a.ahead; ++r) {
-        odd_ask_next<T, C, 2>(a, s, ring, r, row + r * a.step);
+        odd_ask_next<T, C>(a, s, ring, r, row + r * a.step);
     }
     known of_next = known_of(a, row);
     odd_param<T, C>(s, a.scale, scale);
@@ -244,7 +244,7 @@ template <class T, int C> __device__ __forceinline__ void odd_backward(const nor
         const known later = known_of(a, row + a.step);
         if (more) {
             if (turn > 0) {
-                odd_ask_next<T, C, 2>(a, s, ring, last, row + (a.ahead - 1) * a.step);
+                odd_ask_next<T, C>(a, s, ring, last, row + (a.ahead - 1) * a.step);
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);

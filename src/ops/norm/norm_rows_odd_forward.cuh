@@ -39,7 +39,6 @@ __device__ __forceinline__ odd_seat odd_seat_of(const norm_rows_args &a, int64_t
     s.rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
     s.group = threadIdx.x / a.lanes;
     s.lane = threadIdx.x - s.group * a.lanes;
-    s.width = WARP;
     s.stride = WARP * E;
     const uint32_t at = (uint32_t)(reinterpret_cast<uintptr_t>(a.x) / sizeof(T));
     const uint32_t shift = (at + (uint32_t)row * a.length) % E;
@@ -51,8 +50,6 @@ __device__ __forceinline__ odd_seat odd_seat_of(const norm_rows_args &a, int64_t
     const uint32_t mine = begin + s.lane / WARP * (U * WARP) + s.lane % WARP;
     s.first = head + mine * E;
     s.count = mine < end ? min((end - mine - 1) / WARP + 1, U) : 0;
-    s.before = a.cluster > 1 ? head + begin * E : 0;
-    s.part = a.cluster > 1 ? (end - begin) * E : a.length;
     const uint32_t l = s.lane % ODD_LANES;
     s.single = ODD_NONE;
     s.back = 0;
