@@ -52,5 +52,13 @@ int main(int argc, char **argv)
             case_end();
         }
     }
+    /* tiles as large as there are, where a processor has several; whose ends are no whole runs */
+    for (int k = 0; k < 3; ++k) {
+        static const struct rng_distribution uniform = {CUDNN_RNG_DISTRIBUTION_UNIFORM, -1.0, 2.0};
+        const int dim[4] = {(k < 2 ? 2 : 8) * processors, 61, k < 2 ? 30 : 7, k < 2 ? 31 : 13};
+        if (!case_begin("rng large tiles %d,%d odd %d", dim[2], dim[3], k == 1)) continue;
+        rng_draw(&uniform, CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NHWC, k == 1);
+        case_end();
+    }
     return harness_finish();
 }
