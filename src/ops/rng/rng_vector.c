@@ -31,6 +31,7 @@ enum {
     TILE_BYTES = 16384,       /* wanted with a table, */
     TILE_BYTES_ALONE = 32768, /* and without, */
     TILE_BYTES_MOST = 39000,  /* of which a block has two where it has a table */
+    TILES_AT_ONCE = 6,        /* of a processor, for which there is room at least */
     TILE_ROW_WHOLE = 256,     /* up to which a tile has all channels */
     TILE_PIXELS = 128,
     TILES_A_PROCESSOR = 4, /* at least, where tiles can be smaller */
@@ -253,6 +254,10 @@ static cudnnStatus_t emit_tiles(struct wd_queue *queue, struct rng_vector_args *
     int64_t wanted = kernel == KERNEL_rng_tiles_normal_16 ? TILE_BYTES : TILE_BYTES_ALONE;
     int64_t pixels, groups, spans, blocks;
     uint32_t shared;
+    if (wanted == TILE_BYTES_ALONE) {
+        wanted =
+            wd_least(wanted, queue->device->shared_per_processor / TILES_AT_ONCE - BLOCK_SHARED);
+    }
     if (channels * bytes > TILE_ROW_WHOLE && channels * bytes % RNG_BYTES == 0 && a->shift == 0) {
         wide = RNG_ROW / bytes;
         a->units = RNG_ROW / RNG_BYTES;
