@@ -9,52 +9,11 @@
 #define WD_OPS_NORM_ROWS_ODD_CUH
 
 #include "ops/norm/norm_rows_gradient.cuh"
+#include "ops/norm/norm_rows_odd_seat.cuh"
 
 namespace {
 
-constexpr uint32_t ODD_LANES = 8;  // that have singles, at one end
-constexpr uint32_t ODD_PLACES = 2; // units of singles of a group
-constexpr uint32_t ODD_NONE = 0xffffffffu;
 constexpr uint32_t ODD_TENSORS = 2;
-
-struct odd_seat : seat { // `count` is of units
-    uint32_t single;     // its column, or none
-    uint32_t back;       // elements from the unit's begin to the first lane's single
-};
-
-template <class T>
-__device__ __forceinline__ odd_seat odd_seat_of(const norm_rows_args &a, int64_t row)
-{
-    constexpr uint32_t E = EACH<T>;
-    odd_seat s;
-    s.rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
-    s.group = threadIdx.x / a.lanes;
-    s.lane = threadIdx.x - s.group * a.lanes;
-    s.width = WARP;
-    s.stride = a.lanes * E;
-    const uint32_t at = (uint32_t)(reinterpret_cast<uintptr_t>(a.x) / sizeof(T));
-    const uint32_t shift = (at + (uint32_t)row * a.length) % E;
-    const uint32_t head = (E - shift) % E;
-    const uint32_t whole = (a.length - head) / E;
-    const uint32_t tail = a.length - head - whole * E;
-    const uint32_t begin = min(s.rank * a.share, whole);
-    const uint32_t end = min(begin + a.share, whole);
-    const uint32_t mine = begin + s.lane;
-    s.first = head + mine * E;
-    s.count = mine < end ? (end - mine - 1) / a.lanes + 1 : 0;
-    s.before = a.cluster > 1 ? head + begin * E : 0;
-    s.part = a.cluster > 1 ? (end - begin) * E : a.length;
-    const uint32_t l = s.lane % ODD_LANES;
-    s.single = ODD_NONE;
-    s.back = 0;
-    if (s.rank == 0 && s.lane < ODD_LANES && l < head) {
-        s.single = l;
-        s.back = shift;
-    } else if (s.rank == 0 && s.lane / ODD_LANES == 1 && l < tail) {
-        s.single = head + whole * E + l;
-    }
-    return s;
-}
 
 // Of x or dy (`which`) in place `at`: the thread's unit v, and the unit of its single.
 template <int U>
@@ -222,7 +181,7 @@ template <class T, int C> __device__ __forceinline__ void odd_backward(const nor
     WD_DYNAMIC_SHARED(uint4, ring);
     const uint32_t slot = blockIdx.x / a.cluster * a.groups + threadIdx.x / a.lanes;
     int64_t row = slot < a.step ? (int64_t)slot : a.rows;
-    const odd_seat s = odd_seat_of<T>(a, row);
+    const odd_seat s = odd_seat_of<T, 0>(a, row);
     const bool alone = a.lanes == WARP && a.cluster == 1;
     float scale[C + 1], dscale[C + 1], dbias[C + 1]; // the last is the single's
     known k = {0.0f, 0.0f};

@@ -9,58 +9,9 @@
 #define WD_OPS_NORM_ROWS_ODD_FORWARD_CUH
 
 #include "ops/norm/norm_rows_bulk.cuh"
+#include "ops/norm/norm_rows_odd_seat.cuh"
 
 namespace {
-
-constexpr uint32_t ODD_LANES = 8;  // that have singles, at one end
-constexpr uint32_t ODD_PLACES = 2; // units of singles of a group
-constexpr uint32_t ODD_NONE = 0xffffffffu;
-
-struct odd_seat : seat { // `count` is of units
-    uint32_t single;     // its column, or none
-    uint32_t back;       // elements from the unit's begin to the first lane's single
-
-    __device__ __forceinline__ bool has_single() const
-    {
-        return single != ODD_NONE;
-    }
-    __device__ __forceinline__ float columns(uint32_t each) const
-    {
-        return (float)(count * each + (has_single() ? 1 : 0));
-    }
-};
-
-// A warp has a strip of the row's units, its lanes side by side.
-template <class T, int C>
-__device__ __forceinline__ odd_seat odd_seat_of(const norm_rows_args &a, int64_t row)
-{
-    constexpr uint32_t E = EACH<T>, U = UNITS<T, C>;
-    odd_seat s;
-    s.rank = a.cluster > 1 ? blockIdx.x % a.cluster : 0;
-    s.group = threadIdx.x / a.lanes;
-    s.lane = threadIdx.x - s.group * a.lanes;
-    s.stride = WARP * E;
-    const uint32_t at = (uint32_t)(reinterpret_cast<uintptr_t>(a.x) / sizeof(T));
-    const uint32_t shift = (at + (uint32_t)row * a.length) % E;
-    const uint32_t head = (E - shift) % E;
-    const uint32_t whole = (a.length - head) / E;
-    const uint32_t tail = a.length - head - whole * E;
-    const uint32_t begin = min(s.rank * a.share, whole);
-    const uint32_t end = min(begin + a.share, whole);
-    const uint32_t mine = begin + s.lane / WARP * (U * WARP) + s.lane % WARP;
-    s.first = head + mine * E;
-    s.count = mine < end ? min((end - mine - 1) / WARP + 1, U) : 0;
-    const uint32_t l = s.lane % ODD_LANES;
-    s.single = ODD_NONE;
-    s.back = 0;
-    if (s.rank == 0 && s.lane < ODD_LANES && l < head) {
-        s.single = l;
-        s.back = shift;
-    } else if (s.rank == 0 && s.lane / ODD_LANES == 1 && l < tail) {
-        s.single = head + whole * E + l;
-    }
-    return s;
-}
 
 // Where a thread's units, and the unit of its single, are: in the ring's first place, and from its first column in
 // memory. Places are `slot` units apart.
@@ -323,7 +274,7 @@ template <class T, int C> __device__ __forceinline__ void odd_forward(const norm
     WD_DYNAMIC_SHARED(uint4, places);
     slots &of = *wd_opaque_shared(&sums);
     const uint32_t row = odd_row_of(a);
-    const odd_seat s = odd_seat_of<T, C>(a, row);
+    const odd_seat s = odd_seat_of<T, UNITS<T, C>>(a, row);
     const odd_path<T> path = odd_path_of<T, C>(a, s, wd_opaque_shared(places));
     odd_turns<T> t = odd_turns_of(a, s, path, row);
     float scale[C + 1], bias[C + 1]; // the last is the single's
