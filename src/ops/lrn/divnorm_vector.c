@@ -120,10 +120,10 @@ static int instance_of(int dtype, int window)
     return first[type] + (window == 9);
 }
 
-/* Columns of a thread that goes down rows. */
-static int64_t walk_columns(const struct divnorm_vector_args *a, int dtype)
+/* Columns of a thread that goes down rows, or has runs of some. */
+static int64_t walk_columns(int dtype)
 {
-    return a->dy || dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD;
+    return dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD;
 }
 
 /* Whether a plane's rows are made of aligned runs, wherever it begins. */
@@ -279,7 +279,7 @@ static void *moved(const void *data, int64_t elements, int dtype)
 static int walk_of(const struct divnorm_vector_args *a, const struct wd_call *call)
 {
     const struct wd_tensor *x = wd_call_tensor(call, DIV_X);
-    const int64_t run = walk_columns(a, x->dtype);
+    const int64_t run = walk_columns(x->dtype);
     if (!has_kernel(a->window, x->dtype) || !a->scales || a->blends) return -1;
     if (a->dy && x->dtype != CUDNN_DATA_FLOAT) return -1;
     if (a->dmeans && !a->means) return -1;
@@ -318,8 +318,8 @@ static void fill_walk(struct divnorm_walk_args *w, const struct divnorm_vector_a
 /* Of shared memory of a block. */
 static int64_t walk_bytes(int dtype)
 {
-    const int64_t columns = dtype == CUDNN_DATA_FLOAT ? DIVNORM_QUAD : 2 * DIVNORM_QUAD;
-    return WALK_WARPS * DIVNORM_RING_ROWS * DIVNORM_RING_LANES * columns * wd_dtype_bytes(dtype);
+    return WALK_WARPS * DIVNORM_RING_ROWS * DIVNORM_RING_LANES * walk_columns(dtype) *
+           wd_dtype_bytes(dtype);
 }
 
 /* Blocks that a processor has at once, with so many bytes of shared memory each. */
@@ -334,7 +334,7 @@ bool wd_divnorm_cut_walk(struct divnorm_walk_args *w, const struct divnorm_vecto
                          const struct wd_kernel_row *kernel, int64_t planes, int dtype,
                          const struct wd_device *device)
 {
-    const int64_t groups = a->width / walk_columns(a, dtype);
+    const int64_t groups = a->width / walk_columns(dtype);
     const int64_t parts = groups <= WARP ? 1 : wd_ceil_div(groups, WARP - 2);
     const int64_t blocks = blocks_at_once(kernel, walk_bytes(dtype), device);
     const int64_t at_once = WALK_WARPS * blocks * device->multiprocessors;

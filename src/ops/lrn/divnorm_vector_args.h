@@ -106,10 +106,10 @@ struct divnorm_walk_args {
     struct wd_fastdiv by_channel;
 };
 
-/* Of the kernels whose blocks have whole rows of a plane (divnorm_sheet.cuh). */
 /* At most: a processor has room for three blocks of 80 registers. */
 enum { DIVNORM_SHEET_THREADS = 256 };
 
+/* Of the kernels whose blocks have whole rows of a plane (divnorm_sheet.cuh). */
 struct divnorm_sheet_args {
     const void *x;
     const void *means; /* null: 0 */
