@@ -114,6 +114,11 @@ static void odd_maxima(int type)
         g.x[0] = g.y[0] = k >= 40 ? 33 : 2; /* threads enough for several batches each */
         g.x[2] = random_of(3, 4, 9, 45);
         g.x[3] = random_of(3, 5, 8, 17);
+        if (window == 3 && backward && k % 8 > 3) { /* several units of a warp side by side */
+            g.x[1] = g.y[1] = k % 16 > 7 ? 13 : 61;
+            g.x[2] = 9;
+            g.x[3] = 41;
+        }
         for (int s = 0; s < 2; ++s) {
             g.window[s] = window * UNIT;
             g.stride[s] = (s == 1 && !backward && k / 8 % 3 == 2 ? 3 : 2) * UNIT;

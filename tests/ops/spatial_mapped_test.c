@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     static const struct sampler_large rows[] = {
         {"mapped", CUDNN_DATA_FLOAT, {2, 2, 90, 100, 80, 88}, 88, TURNED, &nchw},
         {"mapped_three", CUDNN_DATA_FLOAT, {2, 3, 96, 128, 80, 100}, 88, TURNED, &nchw},
-        {"mapped_odd", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 106, TURNED, &odd_images},
+        {"mapped_odd", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 112, TURNED, &odd_images},
         {"mapped_odd_grid", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 106, TURNED, &odd},
         {"mapped_reduced", CUDNN_DATA_FLOAT, {2, 1, 150, 160, 66, 88}, 43, TURNED, &nchw},
         {"mapped_blended", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, TURNED, &blended},

@@ -9,7 +9,7 @@
 
 enum {
     WARP = 32,
-    CHANNELS_LEAST = 48, /* of a warp, in the mean over a row of pixels */
+    CHANNELS_LEAST = 40, /* of a warp, in the mean over a row of pixels */
     PIXEL_LEAST = 8,     /* 16 bytes: a whole run */
     STRIP_LEAST = 8,     /* pairs of rows of a warp */
 };

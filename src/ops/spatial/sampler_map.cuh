@@ -168,6 +168,9 @@ struct places_check {
     __device__ __forceinline__ void run(const sampler_map &m, sampler_map *map)
     {
         const float right = (float)a.width, bottom = (float)a.height;
+        // Less than tiles are cut for, whose borders are rounded.
+        constexpr float LESS = 1.0f / 64;
+        const float most_p = m.off_p - LESS, most_q = m.off_q - LESS;
         bool near = true;
 #pragma unroll 1
         while (p < a.rows) {
@@ -180,7 +183,7 @@ struct places_check {
                 const float by_p = m.px * at.x + (m.py * at.y + off_p),
                             by_q = m.qx * at.x + (m.qy * at.y + (off_q - (float)(32 * e)));
                 const bool seen = (at.x > -1) & (at.x < right) & (at.y > -1) & (at.y < bottom);
-                near &= (fabsf(by_p) <= m.off_p) & (fabsf(by_q) <= m.off_q);
+                near &= (fabsf(by_p) <= most_p) & (fabsf(by_q) <= most_q);
                 lost |= (uint32_t)!seen << e;
             }
 #pragma unroll 1
