@@ -6,7 +6,7 @@
 
 A file includes from its own floor and from floors to the right. gpu and cpu do not know each other.
 Families in ops/ do not include each other's headers, except for what is made to be shared: arguments,
-definitions and loops over blocks (*_args.h, *_def.h, *_block.h). Programs on the public API (examples, tools
+definitions and loops over blocks (*_args.h, *_def.h, *_block.h, *_block.cuh). Programs on the public API (examples, tools
 and some test folders) and oracles of tests keep out of the library's inside.
 
     tools/lint/floors.py [ROOT]      prints what is wrong, exits 1 if anything is
@@ -79,8 +79,8 @@ def fault(path, target):
     if FLOOR[other] < FLOOR[floor] or {floor, other} == {"gpu", "cpu"}:
         return f"{floor} may not include from {other}"
     mine, theirs = family(path), family(target)
-    if mine and theirs and mine != theirs and not target.endswith(("_args.h", "_def.h", "_block.h")):
-        return f"the family {mine} includes the family {theirs} (only *_args.h, *_def.h and *_block.h are shared)"
+    if mine and theirs and mine != theirs and not target.endswith(("_args.h", "_def.h", "_block.h", "_block.cuh")):
+        return f"the family {mine} includes the family {theirs} (only *_args.h, *_def.h and *_block.h, *_block.cuh are shared)"
     return None
 
 

@@ -3,10 +3,10 @@
  * Gradients of windows of 3x3 in a plane on the GPU at any alignment, in fp32, fp16 and bf16, by boxes of which
  * what is made is put together in shared memory and goes out by lines: of averages at strides of 1 and 2, but
  * for pixels of whole runs at a stride of 1, and of maxima of pixels that are no whole runs at a stride of 2. At a stride
- * of 2 some pixels of 16 bits go by warps instead (pooling_warp.h). */
+ * of 2 some pixels of 16 bits go by warps instead (pooling_warp_block.h). */
 #include "base/sizes.h"
 #include "ops/pooling/pooling_band.h"
-#include "ops/pooling/pooling_warp.h"
+#include "ops/pooling/pooling_warp_block.h"
 
 #define WD_KERNELS_MODULE pooling_sheet
 #define WD_KERNELS_ROWS "ops/pooling/pooling_sheet_kernels.def"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of maxima as pooling_warp.cuh has them: a window hands its dy to the first element, in row-major order, that
+// Gradients of maxima as pooling_warp_block.cuh has them: a window hands its dy to the first element, in row-major order, that
 // is its largest; elements outside of the image are NaN, which no number is.
 #ifndef WD_OPS_POOLING_WARP_MAX_CUH
 #define WD_OPS_POOLING_WARP_MAX_CUH
 
-#include "ops/pooling/pooling_warp.cuh"
+#include "ops/pooling/pooling_warp_block.cuh"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of averages as pooling_warp.cuh has them.
+// Gradients of averages as pooling_warp_block.cuh has them.
 #ifndef WD_OPS_POOLING_WARP_SUM_CUH
 #define WD_OPS_POOLING_WARP_SUM_CUH
 
-#include "ops/pooling/pooling_warp.cuh"
+#include "ops/pooling/pooling_warp_block.cuh"
 
 namespace {
 

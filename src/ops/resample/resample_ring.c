@@ -10,7 +10,7 @@
 
 #include "base/sizes.h"
 #include "ops/pooling/pooling_block.h"
-#include "ops/pooling/pooling_warp.h"
+#include "ops/pooling/pooling_warp_block.h"
 #include "ops/resample/resample_ring_args.h"
 
 #define WD_KERNELS_MODULE resample_ring

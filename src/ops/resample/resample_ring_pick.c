@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "ops/pooling/pooling_warp.h"
+#include "ops/pooling/pooling_warp_block.h"
 #include "ops/resample/resample_ring_args.h"
 #include "ops/resample/resample_walk.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradients of maxima by windows of 3x3, by two, of pixels of 16 bits at any alignment whose places are bytes, as
-// pooling's warps have them (pooling_warp.cuh): a lane has two channels, and collects from the windows over its columns.
+// pooling's warps have them (pooling_warp_block.cuh): a lane has two channels, and collects from the windows over its columns.
 #ifndef WD_OPS_RESAMPLE_WARP_PICK_CUH
 #define WD_OPS_RESAMPLE_WARP_PICK_CUH
 
-#include "ops/pooling/pooling_warp.cuh"
+#include "ops/pooling/pooling_warp_block.cuh"
 
 namespace {
 

@@ -7,8 +7,8 @@
 //
 // Columns and rows are counted within the padded image: of a pair 2j, 2j + 1 the first is in the windows j - 1
 // (on the right) and j (on the left), the second in the middle of window j.
-#ifndef WD_OPS_POOLING_WARP_CUH
-#define WD_OPS_POOLING_WARP_CUH
+#ifndef WD_OPS_POOLING_WARP_BLOCK_CUH
+#define WD_OPS_POOLING_WARP_BLOCK_CUH
 
 #include "gpu/device/opaque.cuh"
 #include "gpu/device/packed.cuh"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See pooling_warp.h. No state. */
-#include "ops/pooling/pooling_warp.h"
+ * See pooling_warp_block.h. No state. */
+#include "ops/pooling/pooling_warp_block.h"
 
 #include "ops/pooling/pooling_walk.h"
 

@@ -2,8 +2,8 @@
  *
  * Gradients of windows of 3x3 at a stride of 2 over pixels of 16 bits that are no whole runs, straight from memory: a
  * warp's lanes have two channels each. Pure functions. */
-#ifndef WD_OPS_POOLING_WARP_H
-#define WD_OPS_POOLING_WARP_H
+#ifndef WD_OPS_POOLING_WARP_BLOCK_H
+#define WD_OPS_POOLING_WARP_BLOCK_H
 
 #include "ops/pooling/pooling_shape.h"
 #include "ops/pooling/pooling_warp_args.h"
