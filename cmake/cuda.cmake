@@ -116,8 +116,8 @@ function(warpdnn_embed_kernels out)
                 endif()
                 set(image ${dir}/${name}.${arch}.${suffix})
                 set(report ${dir}/${name}.${arch}.ptxas.txt)
-                # Machine code comes of the PTX that is there anyway: the same instructions as from the source, in
-                # a quarter less time for all kernels. So no source may ask for what sm_90a has beyond sm_90: lint
+                # Machine code comes of the PTX that is there anyway: the same instructions as from the source,
+                # which the compiler then reads twice, not three times. So no source may ask for what sm_90a has beyond sm_90: lint
                 # refuses the macros for it (tools/lint/files.py), until a kernel needs it and this a rule.
                 string(REGEX REPLACE "[af]$" "" base ${virtual})
                 set(assembling "")

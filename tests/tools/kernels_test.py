@@ -14,7 +14,7 @@ PROPERTIES = re.compile(r"Function properties for (\w+)")
 # nvcc spills beside free registers, whatever the budget: bytes that are let pass.
 EXCUSED = {
     ("gather_planes_f64_few", "sm_80"): 24,
-    # five blocks a processor, measured: with 128 registers there would be four
+    # five blocks a processor are what was timed; 128 registers, with four, were not (src/ops/pooling/README.md)
     ("maxima_warp_f16", "sm_80"): 136,
     ("maxima_warp_f16", "sm_90a"): 36,
     ("maxima_warp_bf16", "sm_80"): 16,
