@@ -12,6 +12,8 @@ if [ ! -f "$WARPDNN_CUDA_DRIVER" ]; then
     echo "0 passed, 1 failed"
     exit 1
 fi
+small=${WARPDNN_SOURCE:-.}/tests/gpu/small_list.txt
+asked=${WARPDNN_TEST_SAMPLE:-}
 passed=0
 failed=0
 skipped=0
@@ -36,12 +38,21 @@ run() {
         grep -v '^  rerun' "$log" | tail -n 20
     fi
 }
-# run_all ENGINES PROGRAM...: with these engines and the definitions
-run_all() {
-    export WARPDNN_ENGINES="$1"
-    shift
+# run_some N ENGINES PROGRAM...: the cases of the small list, and one of N of all (or of WARPDNN_TEST_SAMPLE,
+# where that is given: 1 for every case)
+run_some() {
+    every=${asked:-$1}
+    export WARPDNN_ENGINES="$2"
+    shift 2
     for program in "$@"; do
-        [ ! -x "$program" ] || run "$program"
+        [ -x "$program" ] || continue
+        if [ "$every" -gt 1 ] && grep -qF "$WARPDNN_ENGINES$(printf '\t')${program##*/}$(printf '\t')" "$small"; then
+            export WARPDNN_TEST_SAMPLE=1 WARPDNN_TEST_CASES="$small"
+            run "$program"
+            unset WARPDNN_TEST_CASES
+        fi
+        export WARPDNN_TEST_SAMPLE="$every"
+        run "$program"
     done
 }
 # Where the kernels are not emulated, the host side of engines runs, whose values nobody looks at.
