@@ -65,7 +65,7 @@ static void fill_wave(struct tiling *t, const struct wd_reduce_space *s, int64_t
                       const struct wd_device *device)
 {
     int64_t wave = (int64_t)device->multiprocessors * BLOCKS_A_PROCESSOR;
-    if (s->class != WD_REDUCE_SUM || s->bytes != 2) return;
+    if (s->class != WD_REDUCE_SUM || s->bytes != 2 || s->total * s->bytes <= SMALL_BYTES) return;
     if (t->cut.segments == 1 || t->cut.cluster > 1 || t->tiles > wave) return;
     t->cut.segments = wd_most(1, wd_least(wd_reduce_gpu_fill(t->tiles, wave), worth));
 }
@@ -143,10 +143,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         !t.joined && a.counted == 0) {
         kernel = KERNEL_reduce_columns_places_16;
     }
-    WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[kernel], t.tiles * t.cut.segments,
-                                  REDUCE_THREADS, (uint32_t)t.cut.cluster,
-                                  wd_reduce_gpu_shared(&s, REDUCE_THREADS, t.across, t.elements),
-                                  &a));
+    WD_TRY(wd_emit_cluster_kernel(
+        queue, &kernel_rows[kernel], t.tiles * a.segments, REDUCE_THREADS, (uint32_t)t.cut.cluster,
+        wd_reduce_gpu_shared(&s, REDUCE_THREADS, t.across, t.elements), &a));
     return wd_reduce_gpu_finish(queue, &s, &a);
 }
 

@@ -185,10 +185,11 @@ int64_t wd_reduce_gpu_workspace(const struct wd_reduce_space *s, const struct wd
 void wd_reduce_gpu_set_cut(struct reduce_vector_args *a, const struct wd_reduce_cut *cut,
                            int64_t units)
 {
+    const int64_t each = wd_ceil_div(units, cut->segments);
     a->units = (uint32_t)units;
-    a->segments = (uint32_t)cut->segments;
     a->cluster = (uint32_t)cut->cluster;
-    a->per_segment = (uint32_t)wd_ceil_div(units, cut->segments);
+    a->per_segment = (uint32_t)each;
+    a->segments = (uint32_t)(cut->cluster > 1 ? cut->segments : wd_ceil_div(units, each));
 }
 
 void wd_reduce_gpu_set_lanes(struct reduce_vector_args *a, int64_t lanes)

@@ -59,7 +59,7 @@ int64_t wd_reduce_gpu_workspace(const struct wd_reduce_space *space,
 /* Everything but how x is walked. */
 cudnnStatus_t wd_reduce_gpu_args(const struct wd_call *call, const struct wd_reduce_space *space,
                                  struct reduce_vector_args *args);
-/* The cut: `units` of them, and the scratch. */
+/* The cut of `units`, but for segments that would have none; a cluster has all its blocks. */
 void wd_reduce_gpu_set_cut(struct reduce_vector_args *args, const struct wd_reduce_cut *cut,
                            int64_t units);
 void wd_reduce_gpu_set_lanes(struct reduce_vector_args *args, int64_t lanes);

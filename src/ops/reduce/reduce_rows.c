@@ -140,7 +140,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     threads = block_threads(units);
     wd_reduce_gpu_set_lanes(&a, 2 * WARP); /* a block */
-    WD_TRY(wd_emit_cluster_kernel(queue, row, s.outputs * cut.segments, (uint32_t)threads,
+    WD_TRY(wd_emit_cluster_kernel(queue, row, s.outputs * a.segments, (uint32_t)threads,
                                   (uint32_t)cut.cluster, wd_reduce_gpu_shared(&s, threads, 1, 1),
                                   &a));
     return wd_reduce_gpu_finish(queue, &s, &a);
