@@ -209,8 +209,9 @@ static void check_backward(const struct spatial_call *c, const struct spatial_sh
         const struct row row = row_of(c->dx, i / s->h / s->c, i / s->h % s->c, i % s->h);
         for (int w = 0; w < s->w; ++w) {
             const int64_t index = row.first + w * row.step;
-            dx[index] = c->alpha * to.dx[index] + (c->beta != 0 ? c->beta * dx[index] : 0.0);
+            dx[index] = blended(c->alpha, to.dx[index], c->beta, dx[index]);
             to.dx_size[index] = fabs(c->alpha) * to.dx_size[index] + fabs(dx[index]);
+            if (isnan(to.dx_size[index])) to.dx_size[index] = 0;
         }
     }
     for (size_t i = (size_t)c->skip; i < places; ++i) {
@@ -251,39 +252,56 @@ static double turned_place(int extent, double along, double across)
     return extent > 1 ? 2.0 * s / (extent - 1) - 1.0 : s - 0.5;
 }
 
-/* How far from an element of the image the places may lie that see it, in places, by the affine map
- * that is right at three corners of a turned grid. */
-static double turned_reach(const struct spatial_shape *s)
+/* Whether the kernels of affine maps take an image (sampler_map.cuh): of the map that is right at three corners, places
+ * are no further off than some of them say, and less than a place; and two neighbours of a row are a pixel apart. */
+static bool is_mapped(const struct spatial_call *c, const struct spatial_shape *s, int image)
 {
-    double corner[3][2];
-    double off[2] = {0, 0};
-    for (int k = 0; k < 3; ++k) {
-        double u = k == 1 ? (double)(s->q - 1) / s->q : 0;
-        double v = k == 2 ? (double)(s->p - 1) / s->p : 0;
-        corner[k][0] = turned_pixel(s->w, u, v);
-        corner[k][1] = turned_pixel(s->h, v, -u);
+    const int64_t looks = 1024, count = (int64_t)s->p * s->q;
+    const double *grid = c->grid->value + c->skip + image * count * 2;
+    const double x0 = place(grid[0], s->w), y0 = place(grid[1], s->h), slack = 1.0 / 256;
+    const double *across = grid + 2 * (s->q - 1), *down = grid + 2 * (count - s->q);
+    const double xq = (place(across[0], s->w) - x0) / (s->q - 1),
+                 yq = (place(across[1], s->h) - y0) / (s->q - 1),
+                 xp = (place(down[0], s->w) - x0) / (s->p - 1),
+                 yp = (place(down[1], s->h) - y0) / (s->p - 1), area = xq * yp - xp * yq;
+    double off[2] = {0, 0}, most[2] = {0, 0};
+    for (int64_t i = 0; i < count; ++i) {
+        const double x = place(grid[2 * i], s->w) - x0, y = place(grid[2 * i + 1], s->h) - y0;
+        const double by[2] = {fabs((xq * y - yq * x) / area - (double)(i / s->q)),
+                              fabs((yp * x - xp * y) / area - (double)(i % s->q))};
+        const bool looked_at = (i * looks + count - 1) / count * count / looks == i;
+        for (int d = 0; d < 2; ++d) {
+            if (!(by[d] < 1)) return false;
+            off[d] = fmax(off[d], by[d]);
+            if (looked_at) most[d] = fmax(most[d], 1.25 * by[d] + 1.0 / 32);
+        }
     }
-    const double xq = (corner[1][0] - corner[0][0]) / (s->q - 1);
-    const double yq = (corner[1][1] - corner[0][1]) / (s->q - 1);
-    const double xp = (corner[2][0] - corner[0][0]) / (s->p - 1);
-    const double yp = (corner[2][1] - corner[0][1]) / (s->p - 1);
-    const double area = xq * yp - xp * yq;
-    for (int i = 0; i < s->p * s->q; ++i) {
-        double u = (double)(i % s->q) / s->q;
-        double v = (double)(i / s->q) / s->p;
-        double x = turned_pixel(s->w, u, v) - corner[0][0];
-        double y = turned_pixel(s->h, v, -u) - corner[0][1];
-        off[0] = fmax(off[0], fabs((xq * y - yq * x) / area - i / s->q));
-        off[1] = fmax(off[1], fabs((yp * x - xp * y) / area - i % s->q));
+    for (int d = 0; d < 2; ++d) {
+        if (off[d] > most[d] - 1.0 / 64 - slack || most[d] > 1 - slack) return false;
     }
-    return fmax((fabs(yq) + fabs(xq)) / area + off[0], (fabs(yp) + fabs(xp)) / area + off[1]);
+    return fmax(fabs(xq), fabs(yq)) - fmax(fabs(xq) * most[1] + fabs(xp) * most[0],
+                                           fabs(yq) * most[1] + fabs(yp) * most[0]) >=
+           0.5 + slack;
+}
+
+/* Of a case that is called so, some images are mapped, and all but where its places say so. */
+static void check_mapped(const struct spatial_call *c, const struct spatial_shape *s,
+                         enum places places)
+{
+    const bool all = places != TURNED_REST && places != TURNED_BUT_ONE && places != TURNED_LOST;
+    int mapped = 0;
+    for (int n = 0; n < s->n; ++n) mapped += is_mapped(c, s, n);
+    if (mapped == 0 || all != (mapped == s->n))
+        case_fail("of %d images %d are mapped", s->n, mapped);
+    if (c->skip % 2) case_fail("places that are no pairs are not mapped");
 }
 
 static void fill_turned(const struct spatial_call *c, const struct spatial_shape *s,
                         enum places places)
 {
-    const int64_t first = places == TURNED_REST ? (int64_t)s->p * s->q : 0;
-    for (int64_t i = first; 2 * i + c->skip < c->grid->count; ++i) {
+    const int64_t count = (int64_t)s->p * s->q;
+    double *const grid = c->grid->value + c->skip;
+    for (int64_t i = places == TURNED_REST ? count : 0; i < s->n * count; ++i) {
         double u = (double)(i % s->q) / s->q;
         double v = (double)(i / s->q % s->p) / s->p;
         if (places == ACROSS) {
@@ -291,12 +309,17 @@ static void fill_turned(const struct spatial_call *c, const struct spatial_shape
             u = v;
             v = 1.0 - along;
         }
-        c->grid->value[c->skip + 2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, v));
-        c->grid->value[c->skip + 2 * i + 1] =
-            tensor_round(c->grid->dtype, turned_place(s->h, v, -u));
+        if (places == MIRRORED) u = 1.0 - u;
+        if (places == BEYOND) u = 2.5 * u - 0.75, v = 2.5 * v - 0.75;
+        grid[2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, v));
+        grid[2 * i + 1] = tensor_round(c->grid->dtype, turned_place(s->h, v, -u));
     }
-    if (places == TURNED_BUT_ONE) {
-        c->grid->value[c->grid->count - s->p * s->q - 6] = c->grid->value[c->skip];
+    if (places == TURNED_BUT_ONE) grid[(2 * s->n - 1) * count - 6] = grid[0];
+    if (places ==
+        TURNED_LOST) { /* the map of image 1 is right at all places that are looked at before */
+        double *const between = grid + 2 * (count + count / 2 + 2);
+        between[0] = NAN, between[3] = -INFINITY;
+        grid[4 * count + 2 * (s->q - 1)] = INFINITY;
     }
     tensor_write(c->grid);
 }
@@ -330,8 +353,14 @@ static struct part *image_part(const struct walk *walk, int skip, cudnnDataType_
                   : part_input(dtype, 4, dim, layout, extra, -4.0, 4.0);
 }
 
-void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
-                  bool plain, enum places places)
+static void put_nan(struct tensor *t, int64_t first, int64_t step)
+{
+    for (int64_t i = first; i < t->count; i += step) t->value[i] = NAN;
+    tensor_write(t);
+}
+
+static void run_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
+                     bool plain, enum places places, bool mapped)
 {
     struct spatial_call c = {.alpha = 1.0, .alpha_grid = 1.0, .skip = walk ? walk->grid_skip : 0};
     int x_dim[4] = {s->n, s->c, s->h, s->w}, y_dim[4] = {s->n, s->c, s->p, s->q};
@@ -348,9 +377,11 @@ void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct s
         c.alpha_grid = random_scalar(), c.beta_grid = random_scalar();
     }
     c.x = image_part(walk, x_skip, dtype, x_dim, layout, x_extra, false, false);
+    if (places == TURNED_NAN) put_nan(c.x->whole, 7, 2063);
     c.grid = tensor_input(dtype, 2, grid_dim, LAYOUT_NCHW, -1.0, 1.0);
     fill_grid(&c, s, !plain);
     if (places >= TURNED) fill_turned(&c, s, places);
+    if (mapped) check_mapped(&c, s, places);
     if (places == ONE_PLACE) {
         for (int64_t i = 0; i < c.grid->count; ++i) c.grid->value[i] = 0.25 + (double)(i % 2) / 8;
         tensor_write(c.grid);
@@ -360,10 +391,7 @@ void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct s
     if (run_call(sampler_forward, &c)) check_forward(&c, s, before);
     free(before);
     c.dy = image_part(walk, y_skip, dtype, y_dim, layout, y_extra, false, false);
-    for (int64_t i = 5; places == TURNED_NAN && i < c.dy->whole->count; i += 1031) {
-        c.dy->whole->value[i] = NAN;
-    }
-    tensor_write(c.dy->whole);
+    if (places == TURNED_NAN) put_nan(c.dy->whole, 5, 1031);
     c.dx = image_part(walk, x_skip, dtype, x_dim, layout, x_extra, true, c.beta == 0.0);
     c.dgrid = old_or_poison(dtype, 2, grid_dim, c.beta_grid == 0.0 && c.skip == 0);
     c.y->whole->output = false;
@@ -377,18 +405,22 @@ void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct s
     parts_free();
 }
 
+void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
+                  bool plain, enum places places)
+{
+    run_case(walk, dtype, s, plain, places, false);
+}
+
 void sampler_large_cases(const struct sampler_large *rows, size_t count)
 {
     const bool fake = !harness_on_gpu || getenv("WARPDNN_CUDA_DRIVER");
     for (size_t i = 0; i < count; ++i) {
+        const struct walk *walk = rows[i].walk;
+        const bool mapped = strncmp(rows[i].name, "mapped", 6) == 0;
         struct spatial_shape shape = rows[i].shape;
         if (!case_begin("sampler/large/%s", rows[i].name)) continue;
         if (rows[i].images > 0 && !fake) shape.n = rows[i].images;
-        /* the engine of affine maps takes images whose places reach less than 1.5, rounding included */
-        if (!strncmp(rows[i].name, "mapped", 6) && turned_reach(&shape) > 1.5 - 1.0 / 64) {
-            case_fail("a grid whose places reach %g is not mapped", turned_reach(&shape));
-        }
-        sampler_case(rows[i].walk, rows[i].type, &shape, !rows[i].walk->blends, rows[i].places);
+        run_case(walk, rows[i].type, &shape, !walk->blends, rows[i].places, mapped);
         case_end();
     }
 }

@@ -16,10 +16,26 @@ struct walk {
     bool blends;                   /* large ones: with factors, and places that are not finite */
 };
 
-/* Where the places of a case look: anywhere, all at one place, as a turned grid, as one in all images but
- * the first, as one while some elements of dy are NaN, as one but for a place of the last image, or as one whose rows
- * are columns of the image, upside down. */
-enum places { ANYWHERE, ONE_PLACE, TURNED, TURNED_REST, TURNED_NAN, TURNED_BUT_ONE, ACROSS };
+/* Where the places of a case look: anywhere, all at one place, or as a turned grid, and that
+ *   REST      in all images but the first
+ *   NAN       while some elements of x and of dy are NaN
+ *   BUT_ONE   but for a place of the last image
+ *   LOST      but for some places of images 1 and 2, which are not finite
+ *   ACROSS    whose rows are columns of the image, upside down
+ *   MIRRORED  whose rows run from right to left
+ *   BEYOND    that reaches far beyond the image. */
+enum places {
+    ANYWHERE,
+    ONE_PLACE,
+    TURNED,
+    TURNED_REST,
+    TURNED_NAN,
+    TURNED_BUT_ONE,
+    TURNED_LOST,
+    ACROSS,
+    MIRRORED,
+    BEYOND
+};
 
 /* For run_call. */
 cudnnStatus_t sampler_forward(void *context);
@@ -30,7 +46,8 @@ cudnnStatus_t sampler_backward(void *context);
 void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
                   bool plain, enum places places);
 
-/* A large case by name; images: how many there are for 132 processors (0: as the shape says). */
+/* A large case by name; images: how many there are for 132 processors (0: as the shape says). Of one whose name begins
+ * with "mapped" the grids are held to what the engine of affine maps takes. */
 struct sampler_large {
     const char *name;
     cudnnDataType_t type;
