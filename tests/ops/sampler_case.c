@@ -300,6 +300,7 @@ static void fill_turned(const struct spatial_call *c, const struct spatial_shape
                         enum places places)
 {
     const int64_t count = (int64_t)s->p * s->q;
+    const double turn = places == STRAIGHT ? 0.0 : 1.0;
     double *const grid = c->grid->value + c->skip;
     for (int64_t i = places == TURNED_REST ? count : 0; i < s->n * count; ++i) {
         double u = (double)(i % s->q) / s->q;
@@ -310,9 +311,15 @@ static void fill_turned(const struct spatial_call *c, const struct spatial_shape
             v = 1.0 - along;
         }
         if (places == MIRRORED) u = 1.0 - u;
+        /* the corners that the map is made of are where it has them */
+        if (places >= SLANTED && places <= STRAIGHT && i % s->q && i / s->q % s->p) {
+            u += random_real(-0.2, 0.2) / s->w;
+            v += random_real(-0.2, 0.2) / s->h;
+        }
+        if (places == SLANTED) u += 0.25 - 0.5 * v;
         if (places == BEYOND) u = 2.5 * u - 0.75, v = 2.5 * v - 0.75;
-        grid[2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, v));
-        grid[2 * i + 1] = tensor_round(c->grid->dtype, turned_place(s->h, v, -u));
+        grid[2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, turn * v));
+        grid[2 * i + 1] = tensor_round(c->grid->dtype, turned_place(s->h, v, -turn * u));
     }
     if (places == TURNED_BUT_ONE) grid[(2 * s->n - 1) * count - 6] = grid[0];
     if (places ==

@@ -23,6 +23,8 @@ struct walk {
  *   LOST      but for some places of images 1 and 2, which are not finite
  *   ACROSS    whose rows are columns of the image, upside down
  *   MIRRORED  whose rows run from right to left
+ *   SLANTED   whose rows begin further left, one after the other; places are a little off
+ *   STRAIGHT  not turned at all; likewise
  *   BEYOND    that reaches far beyond the image. */
 enum places {
     ANYWHERE,
@@ -34,6 +36,8 @@ enum places {
     TURNED_LOST,
     ACROSS,
     MIRRORED,
+    SLANTED,
+    STRAIGHT,
     BEYOND
 };
 

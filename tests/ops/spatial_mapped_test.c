@@ -20,10 +20,12 @@ int main(int argc, char **argv)
         {"mapped_odd_pairs", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 112, TURNED, &odd_pairs},
         {"mapped_reduced", CUDNN_DATA_FLOAT, {2, 1, 150, 160, 66, 88}, 43, TURNED, &nchw},
         {"mapped_mirrored", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, MIRRORED, &nchw},
+        {"mapped_slanted", CUDNN_DATA_FLOAT, {2, 3, 150, 160, 84, 80}, 43, SLANTED, &nchw},
         {"mapped_across", CUDNN_DATA_FLOAT, {2, 3, 140, 92, 96, 100}, 68, ACROSS, &nchw},
         /* rows of places that are near each other: what adds to the same elements is many rows */
         {"mapped_far", CUDNN_DATA_FLOAT, {2, 3, 40, 120, 160, 100}, 112, TURNED, &nchw},
         {"mapped_across_far", CUDNN_DATA_FLOAT, {3, 3, 112, 40, 160, 80}, 168, ACROSS, &blended},
+        {"mapped_straight", CUDNN_DATA_FLOAT, {2, 3, 150, 160, 66, 88}, 43, STRAIGHT, &nchw},
         {"mapped_beyond", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, BEYOND, &nchw},
         {"mapped_beyond_blended", CUDNN_DATA_FLOAT, {2, 2, 90, 99, 80, 88}, 88, BEYOND, &blended},
         {"mapped_blended", CUDNN_DATA_FLOAT, {2, 3, 90, 100, 80, 88}, 88, TURNED, &blended},
