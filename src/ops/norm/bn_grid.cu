@@ -113,8 +113,8 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p, 
         A mean, inv_std, cut_off;
     };
     set_numbers *numbers = reinterpret_cast<set_numbers *>(memory() + a.shown);
-    const set_share s = set_of(a);
-    const uint32_t next = sets_of_unit<T>(a, p.run).next, c = channel_of_set(a, p, s.set);
+    const lane_share s = set_of(a);
+    const uint32_t next = sets_of_unit<T>(a, p.run).next, c = channel_of_set(a, p, s.index);
     set_pairs<A> own = {};
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) {
@@ -128,16 +128,16 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p, 
     const wd_board board = wd_board_of(a.board, asked);
     double2 all = sums_of_set<T>(a, p, own);
     uint64_t *words = words_of_set(a, p, board.bank);
-    if (s.set < a.sets && s.share == 0) wd_board_show(words + p.block, (float)all.x, (float)all.y);
+    if (s.index < a.sets && s.share == 0) wd_board_show(words + p.block, (float)all.x, (float)all.y);
     wd_board_clear(board);
     all = sums_of_blocks(a, words,
                          [](const uint64_t *from, uint32_t step, uint32_t count,
                             float2(&to)[SET_BATCH]) { wd_board_see(from, step, count, to); });
-    if (s.set < a.sets && s.share == 0) {
+    if (s.index < a.sets && s.share == 0) {
         const double rest = all.x * a.inv_set, left = all.y - all.x * rest;
         const double around = left > 0.0 || left != left ? left : 0.0, mean = (double)pivot + rest;
         const double inv_std = rsqrt(around * a.inv_set + a.bn.epsilon);
-        numbers[s.set] = {(A)mean, (A)inv_std, (A)(mean - (A)mean)};
+        numbers[s.index] = {(A)mean, (A)inv_std, (A)(mean - (A)mean)};
         if (p.block == 0 && c < a.bn.params) {
             const uint32_t at = statistic_of(a, p, c);
             set_param<A>(a.bn.mean, at, 0, mean, 1.0, 0.0);
@@ -213,7 +213,7 @@ __device__ void grid_forward(const bn_grid_args &a)
     {
         A pivot[V] = {};
         if (sets) {
-            const uint32_t set = set_of(a).set;
+            const uint32_t set = set_of(a).index;
             if (set < a.sets && channel_of_set(a, p, set) < a.bn.params)
                 own_pivot = pivot_of_set<T>(a, p, set);
             if (p.active) {

@@ -7,6 +7,7 @@
 #define WD_OPS_NORM_BN_GRID_SETS_CUH
 
 #include "gpu/device/opaque.cuh"
+#include "ops/norm/bn_grid_shares.cuh"
 #include "ops/norm/bn_grid_sums.cuh"
 
 namespace {
@@ -19,25 +20,10 @@ constexpr int SET_BATCH = 5;
 constexpr int SET_BATCH = 9;
 #endif
 
-// Neighbouring lanes, a power of two, that join a set.
-struct set_share {
-    uint32_t set, share;
-};
-
-__device__ __forceinline__ set_share set_of(const bn_grid_args &a)
+// The thread's share of a set.
+__device__ __forceinline__ lane_share set_of(const bn_grid_args &a)
 {
-    return {threadIdx.x >> a.set_bits, threadIdx.x & ((1u << a.set_bits) - 1)};
-}
-
-// Over a set's lanes, all of which have it then. All threads come here together.
-__device__ __forceinline__ double2 sum_of_lanes(const bn_grid_args &a, double2 v)
-{
-#pragma unroll 1
-    for (uint32_t m = 1; m < 1u << a.set_bits; m *= 2) {
-        v.x += __shfl_xor_sync(0xffffffffu, v.x, m);
-        v.y += __shfl_xor_sync(0xffffffffu, v.y, m);
-    }
-    return v;
+    return share_of_lane(a.set_bits);
 }
 
 // The set of a unit's first column, and which columns from there on are the next one's.
@@ -97,13 +83,13 @@ __device__ __forceinline__ double2 sums_of_set(const bn_grid_args &a, const spot
     using A = acc<T>;
     constexpr uint32_t V = UNIT<T>;
     set_pairs<A> *entries = reinterpret_cast<set_pairs<A> *>(memory());
-    const set_share s = set_of(a);
+    const lane_share s = set_of(a);
     const uint32_t pitch = a.lanes | 1;
     double2 all = make_double2(0.0, 0.0);
     if (p.lane < a.lanes) entries[p.run * pitch + p.lane] = own;
     __syncthreads();
-    if (s.set < a.sets) {
-        const uint32_t begin = s.set * a.members, end = (begin + a.members - 1) / V + 1;
+    if (s.index < a.sets) {
+        const uint32_t begin = s.index * a.members, end = (begin + a.members - 1) / V + 1;
 #pragma unroll 1
         for (uint32_t row = s.share; row < a.lanes; row += 1u << a.set_bits) {
 #pragma unroll 4
@@ -113,7 +99,7 @@ __device__ __forceinline__ double2 sums_of_set(const bn_grid_args &a, const spot
             }
         }
     }
-    return sum_of_lanes(a, all);
+    return sum_of_lanes(a.set_bits, all);
 }
 
 // A set's words on a bank of the board, one a block.
@@ -121,17 +107,17 @@ __device__ __forceinline__ uint64_t *words_of_set(const bn_grid_args &a, const s
                                                   uint64_t *bank)
 {
     // found anew in every turn, for registers are few
-    return bank + (wd_opaque(p.group) * a.sets + set_of(a).set) * a.blocks;
+    return bank + (wd_opaque(p.group) * a.sets + set_of(a).index) * a.blocks;
 }
 
 // see(first word, step, count, numbers): the sums of all blocks.
 template <class F>
 __device__ __forceinline__ double2 sums_of_blocks(const bn_grid_args &a, uint64_t *words, F see)
 {
-    const set_share s = set_of(a);
+    const lane_share s = set_of(a);
     const uint32_t lanes = 1u << a.set_bits;
     double2 all = make_double2(0.0, 0.0);
-    if (s.set < a.sets) {
+    if (s.index < a.sets) {
 #pragma unroll 1
         for (uint32_t k = s.share; k < a.blocks; k += SET_BATCH * lanes) {
             float2 some[SET_BATCH];
@@ -140,7 +126,7 @@ __device__ __forceinline__ double2 sums_of_blocks(const bn_grid_args &a, uint64_
             for (int i = 0; i < SET_BATCH; ++i) all = plus(all, make_double2(some[i].x, some[i].y));
         }
     }
-    return sum_of_lanes(a, all);
+    return sum_of_lanes(a.set_bits, all);
 }
 
 } // namespace

@@ -37,22 +37,10 @@ __device__ __forceinline__ void clear_in_turn(const bn_grid_args &a, uint4 asked
     wd_board_clear(wd_board_of(a.board, asked));
 }
 
-// Neighbouring lanes, a power of two, that join the sums of an item.
-struct turns_share {
-    uint32_t item, share;
-};
-
-__device__ __forceinline__ turns_share share_of(const bn_grid_args &a)
+// The thread's share of an item.
+__device__ __forceinline__ lane_share item_of(const bn_grid_args &a)
 {
-    return {threadIdx.x >> a.share_bits, threadIdx.x & ((1u << a.share_bits) - 1)};
-}
-
-// The sum over an item's lanes, which all of them have. All threads come here together.
-__device__ __forceinline__ double sum_of_shares(const bn_grid_args &a, double v)
-{
-#pragma unroll 1
-    for (uint32_t m = 1; m < 1u << a.share_bits; m *= 2) v += __shfl_xor_sync(0xffffffffu, v, m);
-    return v;
+    return share_of_lane(a.share_bits);
 }
 
 // The sums of an item over the block: all its lanes have them. Sums of threads are in single precision, so they lie in
@@ -64,8 +52,8 @@ __device__ __forceinline__ double2 sums_of_item(const bn_grid_args &a,
     constexpr int V = UNIT<T>;
     static_assert(BN_GRID_THREADS * V / 2 * sizeof(float2) <= BN_GRID_AREA, "");
     float2 *area = reinterpret_cast<float2 *>(memory());
-    const turns_share own = share_of(a);
-    const uint32_t place = wd_fastdiv_quotient(own.item, a.by_runs);
+    const lane_share own = item_of(a);
+    const uint32_t place = wd_fastdiv_quotient(own.index, a.by_runs);
     double2 all = make_double2(0.0, 0.0);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -76,8 +64,8 @@ __device__ __forceinline__ double2 sums_of_item(const bn_grid_args &a,
             area[i * blockDim.x + threadIdx.x] = make_float2(value[of], value[of + 1]);
         }
         __syncthreads();
-        if (own.item < a.items && place / (V / 2) == half) {
-            const float2 *from = area + place % (V / 2) * blockDim.x + (own.item - place * a.runs);
+        if (own.index < a.items && place / (V / 2) == half) {
+            const float2 *from = area + place % (V / 2) * blockDim.x + (own.index - place * a.runs);
 #pragma unroll 4
             for (uint32_t r = own.share; r < a.lanes; r += 1u << a.share_bits) {
                 const float2 one = from[r * a.runs];
@@ -85,7 +73,7 @@ __device__ __forceinline__ double2 sums_of_item(const bn_grid_args &a,
             }
         }
     }
-    return make_double2(sum_of_shares(a, all.x), sum_of_shares(a, all.y));
+    return make_double2(sum_of_lanes(a.share_bits, all.x), sum_of_lanes(a.share_bits, all.y));
 }
 
 // Likewise over the team's blocks, in this turn.
@@ -94,17 +82,17 @@ __device__ __forceinline__ double2 sums_of_team(const bn_grid_args &a, const spo
                                                 const acc<T> (&value)[2 * UNIT<T>], turns_board &b)
 {
     constexpr int BATCH = 8;
-    const turns_share own = share_of(a);
+    const lane_share own = item_of(a);
     const uint32_t shares = 1u << a.share_bits, bit = wd_board_bit(b.turn);
     const uint4 asked = ask_in_turn(a, b);
     double2 all = sums_of_item<T>(a, value);
     uint64_t *words =
-        bank_of(a, b) + (b.turn % 2 * gridDim.x + p.group * a.blocks) * a.items + own.item;
-    if (own.item < a.items && own.share == 0)
+        bank_of(a, b) + (b.turn % 2 * gridDim.x + p.group * a.blocks) * a.items + own.index;
+    if (own.index < a.items && own.share == 0)
         wd_board_show_in_turn(words + p.block * a.items, (float)all.x, (float)all.y, bit);
     clear_in_turn(a, asked);
     all = make_double2(0.0, 0.0);
-    if (own.item < a.items) {
+    if (own.index < a.items) {
 #pragma unroll 1
         for (uint32_t k = own.share; k < a.blocks; k += BATCH * shares) {
             float2 some[BATCH];
@@ -115,7 +103,7 @@ __device__ __forceinline__ double2 sums_of_team(const bn_grid_args &a, const spo
         }
     }
     b.turn += 1;
-    return make_double2(sum_of_shares(a, all.x), sum_of_shares(a, all.y));
+    return make_double2(sum_of_lanes(a.share_bits, all.x), sum_of_lanes(a.share_bits, all.y));
 }
 
 // What neighbours that share statistics show each other: a pair an item, where a turn's beginning had other things.
@@ -128,8 +116,8 @@ __device__ __forceinline__ double2 *shown_of(const bn_grid_args &a)
 __device__ __forceinline__ void show_to_neighbours(const bn_grid_args &a, const turns_board &b,
                                                    bool mine, double2 own, bool last)
 {
-    const turns_share s = share_of(a);
-    if (mine && s.share == 0) shown_of(a)[s.item] = own;
+    const lane_share s = item_of(a);
+    if (mine && s.share == 0) shown_of(a)[s.index] = own;
     __syncthreads();
     if (last && threadIdx.x == 0) {
         wd_board_leave_told(a.board, make_uint4(b.asked, 0, 0, 0), 2 * gridDim.x * a.items);
@@ -138,7 +126,7 @@ __device__ __forceinline__ void show_to_neighbours(const bn_grid_args &a, const 
 
 template <class T> __device__ __forceinline__ uint32_t first_neighbour(const bn_grid_args &a)
 {
-    const uint32_t item = share_of(a).item, place = wd_fastdiv_quotient(item, a.by_runs);
+    const uint32_t item = item_of(a).index, place = wd_fastdiv_quotient(item, a.by_runs);
     const uint32_t column = (item - place * a.runs) * UNIT<T> + place;
     return wd_fastdiv_quotient(column, a.by_members) * a.members;
 }
@@ -155,7 +143,7 @@ __device__ __forceinline__ void each_neighbour(const bn_grid_args &a, F f)
 {
     const uint32_t first = first_neighbour<T>(a);
 #pragma unroll 4
-    for (uint32_t k = share_of(a).share; k < a.members; k += 1u << a.share_bits)
+    for (uint32_t k = item_of(a).share; k < a.members; k += 1u << a.share_bits)
         f(neighbour_at<T>(a, first + k));
 }
 

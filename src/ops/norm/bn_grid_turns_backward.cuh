@@ -34,7 +34,7 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p,
 {
     using A = acc<T>;
     const turns_numbers<A> numbers = turns_numbers_of<A>(a);
-    const set_share s = set_of(a);
+    const lane_share s = set_of(a);
     const uint32_t next = sets_of_unit<T>(a, p.run).next, bit = wd_board_bit(b.turn);
     set_pairs<A> own = {};
 #pragma unroll
@@ -49,13 +49,13 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p,
     const uint4 asked = ask_in_turn(a, b);
     double2 all = sums_of_set<T>(a, p, own);
     uint64_t *words = words_of_set(a, p, bank_of(a, b) + b.turn % 2 * gridDim.x * a.sets);
-    if (s.set < a.sets && s.share == 0)
+    if (s.index < a.sets && s.share == 0)
         wd_board_show_in_turn(words + p.block, (float)all.x, (float)all.y, bit);
     clear_in_turn(a, asked);
     if (a.found) {
         __syncthreads();
         const double2 item = sums_of_item<T>(a, value);
-        if (mine && share_of(a).share == 0) {
+        if (mine && item_of(a).share == 0) {
             float *found = a.found + 2 * ((p.sample * a.blocks + p.block) * a.bn.params + c);
             found[0] = (float)item.x;
             found[1] = (float)(item.y * inv_std);
@@ -65,7 +65,7 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p,
         a, words, [&](const uint64_t *from, uint32_t step, uint32_t count, float2(&to)[SET_BATCH]) {
             wd_board_see_in_turn(from, step, count, bit, to);
         });
-    if (s.set < a.sets && s.share == 0) numbers.sets[s.set] = all;
+    if (s.index < a.sets && s.share == 0) numbers.sets[s.index] = all;
     b.turn += 1;
     __syncthreads();
     if (last && threadIdx.x == 0)
@@ -112,11 +112,7 @@ __device__ __forceinline__ void finish_params(const bn_grid_args &a, uint32_t as
             const float2 one = __ldcg(found + (int64_t)row * a.bn.params + c);
             all = plus(all, make_double2(one.x, one.y));
         }
-#pragma unroll 1
-        for (uint32_t m = 1; m < 32; m *= 2) {
-            all.x += __shfl_xor_sync(0xffffffffu, all.x, m);
-            all.y += __shfl_xor_sync(0xffffffffu, all.y, m);
-        }
+        all = sum_of_lanes(5, all);
         if (threadIdx.x % 32 == 0) {
             set_param(a.dbias, c, (float)all.x);
             set_param(a.dscale, c, (float)all.y);
@@ -187,9 +183,9 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
         if (r < ahead) send_round(r, r, at, false);
         wd_copies_end();
     }
-    const turns_share share = share_of(a);
-    const uint32_t c = param_of_item<T>(a, p, share.item);
-    const bool mine = share.item < a.items && c < a.bn.params;
+    const lane_share share = item_of(a);
+    const uint32_t c = param_of_item<T>(a, p, share.index);
+    const bool mine = share.index < a.items && c < a.bn.params;
     A scale = 0, inv_std = 0, own_mean = 0;
     if (mine) {
         own_mean = param<A>(a.bn.mean, statistic_of(a, p, c));
@@ -197,9 +193,9 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
         scale = param<A>(a.bn.scale, c);
     }
     const turns_numbers<A> numbers = turns_numbers_of<A>(a);
-    if (share.item < a.items && share.share == 0) {
-        numbers.means[share.item] = own_mean;
-        if (a.sets > 0) numbers.scales[share.item] = scale;
+    if (share.index < a.items && share.share == 0) {
+        numbers.means[share.index] = own_mean;
+        if (a.sets > 0) numbers.scales[share.index] = scale;
     }
     turns_board board = {0, 0};
     A value[2 * V]; // sums of dy, and of dy times x - mean
@@ -275,7 +271,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
                 shared = all; // of all that share statistics, each times its scale
         if (a.sets > 0) {
             join_sets<T>(a, p, value, board, mine, c, inv_std, !more);
-            if (mine) shared = numbers.sets[set_of_item<T>(a, share.item)];
+            if (mine) shared = numbers.sets[set_of_item<T>(a, share.index)];
         } else {
             all = sums_of_team<T>(a, p, value, board);
             if (mine && share.share == 0 && p.block == 0 && a.found) {
@@ -285,7 +281,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
             }
             show_to_neighbours(a, board, mine, make_double2(scale * all.x, scale * all.y), !more);
             if (mine) each_neighbour<T>(a, [&](const double2 &one) { shared = plus(shared, one); });
-            shared = make_double2(sum_of_shares(a, shared.x), sum_of_shares(a, shared.y));
+            shared = make_double2(sum_of_lanes(a.share_bits, shared.x), sum_of_lanes(a.share_bits, shared.y));
         }
         if (mine && share.share == 0) {
             column_numbers<A> n;
@@ -294,10 +290,10 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
             n.factor = (A)((double)scale * inv_std);
             n.slope = (A)(-each * shared.y * inv_std * inv_std);
             n.base = (A)(-each * shared.x - (double)n.slope * own_mean);
-            reinterpret_cast<column_numbers<A> *>(memory())[share.item] = n;
+            reinterpret_cast<column_numbers<A> *>(memory())[share.index] = n;
         }
         own_mean = next_mean, inv_std = next_inv_std;
-        if (share.item < a.items && share.share == 0) numbers.means[share.item] = own_mean;
+        if (share.index < a.items && share.share == 0) numbers.means[share.index] = own_mean;
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;
         p.sample += a.at_once;
