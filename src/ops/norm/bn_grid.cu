@@ -115,20 +115,13 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p, 
     set_numbers *numbers = reinterpret_cast<set_numbers *>(memory() + a.shown);
     const lane_share s = set_of(a);
     const uint32_t next = sets_of_unit<T>(a, p.run).next, c = channel_of_set(a, p, s.index);
-    set_pairs<A> own = {};
-#pragma unroll
-    for (int i = 0; i < UNIT<T>; ++i) {
-        const bool second = i >= next;
-        own.of[0] += second ? (A)0 : value[2 * i];
-        own.of[1] += second ? (A)0 : value[2 * i + 1];
-        own.of[2] += second ? value[2 * i] : (A)0;
-        own.of[3] += second ? value[2 * i + 1] : (A)0;
-    }
+    const unit_pairs<A> own = pairs_of_unit<T>(0, next, value);
     const uint4 asked = wd_board_ask(a.board);
     const wd_board board = wd_board_of(a.board, asked);
     double2 all = sums_of_set<T>(a, p, own);
     uint64_t *words = words_of_set(a, p, board.bank);
-    if (s.index < a.sets && s.share == 0) wd_board_show(words + p.block, (float)all.x, (float)all.y);
+    if (s.index < a.sets && s.share == 0)
+        wd_board_show(words + p.block, (float)all.x, (float)all.y);
     wd_board_clear(board);
     all = sums_of_blocks(a, words,
                          [](const uint64_t *from, uint32_t step, uint32_t count,

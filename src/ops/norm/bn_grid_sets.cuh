@@ -69,20 +69,15 @@ __device__ __forceinline__ acc<T> pivot_of_set(const bn_grid_args &a, const spot
     return wd_middle_of(some[0], some[1], some[2]);
 }
 
-// What a thread has of its unit's two sets.
-template <class A> struct alignas(4 * sizeof(A)) set_pairs {
-    A of[4];
-};
-
 // The block's sums of the lane's set. An entry's neighbours are rows, one more than a multiple of two, so that lanes
 // meet in no bank.
 template <class T>
 __device__ __forceinline__ double2 sums_of_set(const bn_grid_args &a, const spot &p,
-                                               const set_pairs<acc<T>> &own)
+                                               const unit_pairs<acc<T>> &own)
 {
     using A = acc<T>;
     constexpr uint32_t V = UNIT<T>;
-    set_pairs<A> *entries = reinterpret_cast<set_pairs<A> *>(memory());
+    unit_pairs<A> *entries = reinterpret_cast<unit_pairs<A> *>(memory());
     const lane_share s = set_of(a);
     const uint32_t pitch = a.lanes | 1;
     double2 all = make_double2(0.0, 0.0);

@@ -150,6 +150,29 @@ __device__ __forceinline__ double2 sums_of_few(const bn_grid_args &a, const spot
     return all;
 }
 
+// A unit's sums where its columns, from `begins` on, are of two items or sets at most: two of the one that they begin in,
+// and two of that whose columns `next` is the first of.
+template <class A> struct alignas(4 * sizeof(A)) unit_pairs {
+    A of[4] = {};
+};
+
+template <class T>
+__device__ __forceinline__ unit_pairs<acc<T>> pairs_of_unit(uint32_t begins, uint32_t next,
+                                                            const acc<T> (&value)[2 * UNIT<T>])
+{
+    using A = acc<T>;
+    unit_pairs<A> own;
+#pragma unroll
+    for (int i = 0; i < UNIT<T>; ++i) {
+        const bool second = begins + i >= next;
+        own.of[0] += second ? (A)0 : value[2 * i];
+        own.of[1] += second ? (A)0 : value[2 * i + 1];
+        own.of[2] += second ? value[2 * i] : (A)0;
+        own.of[3] += second ? value[2 * i + 1] : (A)0;
+    }
+    return own;
+}
+
 // The block's sums where items are planes side by side, no smaller than a unit: a unit is of one or two of them, of which
 // a thread has the sums. An item is a warp's.
 template <class T>
@@ -158,23 +181,12 @@ __device__ __forceinline__ double2 sums_of_planes(const bn_grid_args &a, const s
 {
     constexpr uint32_t V = UNIT<T>;
     using A = acc<T>;
-    struct alignas(4 * sizeof(A)) pairs {
-        A of[4];
-    };
-    pairs *units = reinterpret_cast<pairs *>(memory());
+    unit_pairs<A> *units = reinterpret_cast<unit_pairs<A> *>(memory());
     double2 *shown = reinterpret_cast<double2 *>(memory() + a.shown);
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t begins = p.run * V; // the unit's first column
     const uint32_t next = (wd_fastdiv_quotient(begins, a.by_span) + 1) * a.span; // of an item
-    pairs own = {};
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-        const bool second = begins + i >= next;
-        own.of[0] += second ? (A)0 : value[2 * i];
-        own.of[1] += second ? (A)0 : value[2 * i + 1];
-        own.of[2] += second ? value[2 * i] : (A)0;
-        own.of[3] += second ? value[2 * i + 1] : (A)0;
-    }
+    const unit_pairs<A> own = pairs_of_unit<T>(begins, next, value);
     if (p.lane < a.lanes) units[p.lane * a.runs + p.run] = own;
     __syncthreads();
 #pragma unroll 1

@@ -36,7 +36,7 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p,
     const turns_numbers<A> numbers = turns_numbers_of<A>(a);
     const lane_share s = set_of(a);
     const uint32_t next = sets_of_unit<T>(a, p.run).next, bit = wd_board_bit(b.turn);
-    set_pairs<A> own = {};
+    unit_pairs<A> own = {};
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) {
         const A scale = p.active ? numbers.scales[i * a.runs + p.run] : (A)0;
@@ -281,7 +281,8 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
             }
             show_to_neighbours(a, board, mine, make_double2(scale * all.x, scale * all.y), !more);
             if (mine) each_neighbour<T>(a, [&](const double2 &one) { shared = plus(shared, one); });
-            shared = make_double2(sum_of_lanes(a.share_bits, shared.x), sum_of_lanes(a.share_bits, shared.y));
+            shared = make_double2(sum_of_lanes(a.share_bits, shared.x),
+                                  sum_of_lanes(a.share_bits, shared.y));
         }
         if (mine && share.share == 0) {
             column_numbers<A> n;
