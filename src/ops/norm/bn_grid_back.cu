@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Backward of batch normalization as bn_grid.cu does training: x and dy are kept together.
-#include "ops/norm/bn_grid_ring.cuh"
+#include "ops/norm/bn_grid_products.cuh"
 #include "ops/norm/bn_grid_sums.cuh"
+#include "ops/norm/bn_grid_turns_backward.cuh"
 
 namespace {
-
-// A unit's part of the sums of dy, and of dy times x - mean.
-template <class T>
-__device__ __forceinline__ void add_products(acc<T> (&value)[2 * UNIT<T>], const unit<T> &x,
-                                             const unit<T> &dy, const acc<T> (&mean)[UNIT<T>])
-{
-    acc<T> g[UNIT<T>], d[UNIT<T>];
-    widen_unit<T>(g, dy);
-    widen_unit<T>(d, x);
-#pragma unroll
-    for (int i = 0; i < UNIT<T>; ++i) {
-        value[2 * i] += g[i];
-        value[2 * i + 1] += g[i] * (d[i] - mean[i]);
-    }
-}
 
 // PLAIN: no dz, and dx takes nothing of what it was. CYCLIC: columns as each_item() has them.
 template <class T, bool LED, bool PLAIN, bool CYCLIC = false> struct backward_writer {
@@ -70,15 +56,12 @@ __device__ void grid_backward(const bn_grid_args &a)
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
     A value[2 * V]; // sums of dy, and of dy times x - mean
-    // a round is a part
-    static_assert(BN_GRID_EACH(2) == 1, "");
     // `full`: all threads that have units have the round
     const auto send_round = [&](uint32_t to, uint32_t r, bool full) {
         if (full && !LED ? !p.active : r >= p.rounds) return;
         const uint32_t at = at_round<JUMPS>(a, p, r);
         unsigned char *row = row_of<2, 1>(a, ring, to, 0, 0);
-        send<T, LED>(a, row, x, at);
-        send<T, LED>(a, row + a.slots * BN_GRID_UNIT, dy, at);
+        send_both<T, LED>(a, row, x, dy, at);
         if (!PLAIN && a.bn.reserve) send_bits<T, LED>(a, row, at);
     };
     uint32_t place = 0; // of the round after the last one
@@ -86,8 +69,7 @@ __device__ void grid_backward(const bn_grid_args &a)
     const auto receive_round = [&](uint32_t r, bool full) {
         const unsigned char *row = row_of<2, 1>(a, ring, place, 0, 0);
         await_part(a);
-        receive<T>(ux, row);
-        receive<T>(ug, row + a.slots * BN_GRID_UNIT);
+        receive_both<T>(a, ux, ug, row);
         if (!PLAIN && a.bn.reserve && (full || r < p.rounds))
             mask_unit<T>(ug, receive_bits<T, LED>(a, row, at_round<JUMPS>(a, p, r)));
     };
@@ -200,8 +182,6 @@ __device__ void grid_backward(const bn_grid_args &a)
 }
 
 } // namespace
-
-#include "ops/norm/bn_grid_turns_backward.cuh"
 
 #define WD_KERNELS_BOUNDS WD_KERNELS_BUDGET
 #define WD_KERNELS_ROWS "ops/norm/bn_grid_back_kernels.def"

@@ -37,6 +37,14 @@ __device__ __forceinline__ void clear_in_turn(const bn_grid_args &a, uint4 asked
     wd_board_clear(wd_board_of(a.board, asked));
 }
 
+// After a turn's words have been read, of which a block has `each`: in the last one.
+__device__ __forceinline__ void leave_in_turn(const bn_grid_args &a, const turns_board &b,
+                                              bool last, uint32_t each)
+{
+    if (last && threadIdx.x == 0)
+        wd_board_leave_told(a.board, make_uint4(b.asked, 0, 0, 0), 2 * gridDim.x * each);
+}
+
 // The thread's share of an item.
 __device__ __forceinline__ lane_share item_of(const bn_grid_args &a)
 {
@@ -119,9 +127,7 @@ __device__ __forceinline__ void show_to_neighbours(const bn_grid_args &a, const 
     const lane_share s = item_of(a);
     if (mine && s.share == 0) shown_of(a)[s.index] = own;
     __syncthreads();
-    if (last && threadIdx.x == 0) {
-        wd_board_leave_told(a.board, make_uint4(b.asked, 0, 0, 0), 2 * gridDim.x * a.items);
-    }
+    leave_in_turn(a, b, last, a.items);
 }
 
 template <class T> __device__ __forceinline__ uint32_t first_neighbour(const bn_grid_args &a)

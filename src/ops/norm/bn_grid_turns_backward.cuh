@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Backward of samples (bn_grid_turns.cuh): as bn_grid_back.cu, but in turns, by single columns and the board alone.
-// Included by it, whose writers it uses.
 #ifndef WD_OPS_NORM_BN_GRID_TURNS_BACKWARD_CUH
 #define WD_OPS_NORM_BN_GRID_TURNS_BACKWARD_CUH
 
+#include "ops/norm/bn_grid_products.cuh"
 #include "ops/norm/bn_grid_turns.cuh"
 #include "ops/norm/norm_param.cuh"
 
@@ -23,6 +23,16 @@ __device__ __forceinline__ turns_numbers<A> turns_numbers_of(const bn_grid_args 
     A *means = reinterpret_cast<A *>(memory() + BN_GRID_AREA / 2);
     A *scales = reinterpret_cast<A *>(memory() + a.shown);
     return {means, scales, reinterpret_cast<double2 *>(scales + 2 * a.items)};
+}
+
+// What a sample's sums, or a block's part of them, add to a channel's dbias and dscale, to a row of what is found.
+template <class A>
+__device__ __forceinline__ void put_found(const bn_grid_args &a, uint32_t row, uint32_t c,
+                                          double2 sums, A inv_std)
+{
+    float *found = a.found + 2 * (row * a.bn.params + c);
+    found[0] = (float)sums.x;
+    found[1] = (float)(sums.y * inv_std);
 }
 
 // Of each set the sums of what its channels have, times their scales, to shared memory; while the other blocks' are on their
@@ -56,9 +66,7 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p,
         __syncthreads();
         const double2 item = sums_of_item<T>(a, value);
         if (mine && item_of(a).share == 0) {
-            float *found = a.found + 2 * ((p.sample * a.blocks + p.block) * a.bn.params + c);
-            found[0] = (float)item.x;
-            found[1] = (float)(item.y * inv_std);
+            put_found(a, p.sample * a.blocks + p.block, c, item, inv_std);
         }
     }
     all = sums_of_blocks(
@@ -68,8 +76,7 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p,
     if (s.index < a.sets && s.share == 0) numbers.sets[s.index] = all;
     b.turn += 1;
     __syncthreads();
-    if (last && threadIdx.x == 0)
-        wd_board_leave_told(a.board, make_uint4(b.asked, 0, 0, 0), 2 * gridDim.x * a.sets);
+    leave_in_turn(a, b, last, a.sets);
 }
 
 // dscale and dbias, a channel a warp, from what all blocks have found by the last turn: rows of it are asked for while others
@@ -154,8 +161,6 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
 {
     constexpr int V = UNIT<T>, HELD = BN_GRID_HELD(2);
     using A = acc<T>;
-    // a round is a part
-    static_assert(BN_GRID_EACH(2) == 1, "");
     spot p = spot_of<false, true>(a);
     const bool holds = a.held > 0 && p.active;
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
@@ -166,8 +171,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
     const auto send_round = [&](uint32_t place, uint32_t r, uint32_t from, bool full) {
         if (full ? !p.active : r >= p.rounds) return;
         unsigned char *row = places.at(place);
-        send<T, false>(a, row, x, from + r * p.step);
-        send<T, false>(a, row + a.slots * BN_GRID_UNIT, dy, from + r * p.step);
+        send_both<T, false>(a, row, x, dy, from + r * p.step);
     };
     unit<T> held_x[HELD] = {}, held_dy[HELD] = {};
     const auto get_held = [&](int h, uint32_t from) {
@@ -218,8 +222,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
         const auto receive_round = [&]() {
             const unsigned char *row = places.at(place);
             await_part(a);
-            receive<T>(ux, row);
-            receive<T>(ug, row + a.slots * BN_GRID_UNIT);
+            receive_both<T>(a, ux, ug, row);
         };
         {
             A mean[V];
@@ -275,9 +278,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
         } else {
             all = sums_of_team<T>(a, p, value, board);
             if (mine && share.share == 0 && p.block == 0 && a.found) {
-                float *found = a.found + 2 * (p.sample * a.bn.params + c);
-                found[0] = (float)all.x;
-                found[1] = (float)(all.y * inv_std);
+                put_found(a, p.sample, c, all, inv_std);
             }
             show_to_neighbours(a, board, mine, make_double2(scale * all.x, scale * all.y), !more);
             if (mine) each_neighbour<T>(a, [&](const double2 &one) { shared = plus(shared, one); });
@@ -325,8 +326,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
 #pragma unroll 1
             for (; added < here; ++added) {
                 const unsigned char *row = places.at(a.parts - 1 - added);
-                receive<T>(ux, row);
-                receive<T>(ug, row + a.slots * BN_GRID_UNIT);
+                receive_both<T>(a, ux, ug, row);
                 add_products<T>(value, ux, ug, mean);
             }
         };
