@@ -19,6 +19,24 @@
 
 namespace {
 
+// Steps of a walk down the rows of windows.
+struct warp_steps {
+    int first;
+    uint32_t count;
+
+    __device__ __forceinline__ bool have(int p) const
+    {
+        return (uint32_t)(p - first) < count;
+    }
+};
+
+// Rows of windows from `first` on, up to where the image has not all of a window's rows.
+__device__ __forceinline__ warp_steps warp_steps_within(const pool_warp_args &a, int first)
+{
+    const int end = min(a.windows_h, (a.image_h - 1 + a.pad_h) / 2);
+    return {first, (uint32_t)(end - first)};
+}
+
 // Where a lane is; of all of these, PAIRS are the pairs of columns of a unit.
 template <int PAIRS> struct warp_place {
     uint32_t lane;
@@ -57,11 +75,12 @@ template <int PAIRS> struct warp_place {
         return first < (a.pad_h + a.image_h + 1) / 2;
     }
     // Of rows from .. to-1 of windows, those that whole words may be loaded of, for all that is read is there.
-    __device__ __forceinline__ void whole_rows(int &from, int &to) const
+    __device__ __forceinline__ warp_steps whole_rows(int from, int to) const
     {
         from += begins ? 2 : 0;
         to -= finishes ? 2 : 0;
         to = min(to, last);
+        return {from, (uint32_t)max(to - from, 0)};
     }
     // A word of a lane's, by its halves but for channels that there are not; `other` where it is not there.
     __device__ __forceinline__ uint32_t halves(const pool_warp_args &a, const uint32_t *words,

@@ -28,11 +28,8 @@ template <class T> __device__ __forceinline__ void warp_maxima(const pool_warp_a
     }
     const bool sides = wd_ballot(outside != 0) != 0;
     // Steps of which all rows and windows are there.
-    const int whole = a.pad_h / 2;
-    const int wholes = min(a.windows_h, (a.image_h - 1 + a.pad_h) / 2) - whole;
-    int fast = whole, fast_end = whole + wholes;
-    m.whole_rows(fast, fast_end);
-    const uint32_t fasts = (uint32_t)max(fast_end - fast, 0);
+    const warp_steps whole = warp_steps_within(a, a.pad_h / 2);
+    const warp_steps fast = m.whole_rows(whole.first, whole.first + (int)whole.count);
 
     // Rows come by two, which are `row` words. Where a lane's words of the second and third row of the first
     // windows lie, of the first two columns, and how it takes its channels out of them.
@@ -100,7 +97,7 @@ template <class T> __device__ __forceinline__ void warp_maxima(const pool_warp_a
         }
 #pragma unroll
         for (int k = 0; k < OVER; ++k) give[k][0] = shares.take(share_raw, inner, k);
-        if (sides || (uint32_t)(p - whole) >= (uint32_t)wholes) {
+        if (sides || !whole.have(p)) {
             blank(middle, h + 1);
             blank(bottom, h + 2);
 #pragma unroll
@@ -111,7 +108,7 @@ template <class T> __device__ __forceinline__ void warp_maxima(const pool_warp_a
         }
         from += row;
         shares.at += shares.row;
-        if ((uint32_t)(p + 1 - fast) < fasts) {
+        if (fast.have(p + 1)) {
             load(next[0], 0);
             load(next[1], 1);
             shares.load(share_raw, inner, 0);

@@ -32,11 +32,8 @@ template <class T> __device__ __forceinline__ void warp_sums(const pool_warp_arg
     }
     const bool sides = wd_ballot(outside != 0) != 0;
     // Rows of windows that are all within the image.
-    const int whole = (a.pad_h + 1) / 2;
-    const int wholes = min(a.windows_h, (a.image_h - 1 + a.pad_h) / 2) - whole;
-    int fast = 0, fast_end = a.windows_h;
-    m.whole_rows(fast, fast_end);
-    const uint32_t fasts = (uint32_t)max(fast_end - fast, 0);
+    const warp_steps whole = warp_steps_within(a, (a.pad_h + 1) / 2);
+    const warp_steps fast = m.whole_rows(0, a.windows_h);
     int p = m.first - 2, h = 2 * p - a.pad_h; // earlier, for the windows above the first rows
     warp_shares<PAIRS> shares(a, m, p);
     warp_rows<PAIRS> rows(a, m, h);
@@ -55,10 +52,10 @@ template <class T> __device__ __forceinline__ void warp_sums(const pool_warp_arg
 #pragma unroll
             for (int e = 0; e < 2; ++e) share[k][e] = weight[k] * wd_packed_get<T>(dy, e);
         }
-        if ((uint32_t)(p + 1 - fast) < fasts) shares.load(raw, inner, 1);
+        if (fast.have(p + 1)) shares.load(raw, inner, 1);
         else if (p + 1 < m.last) shares.load_any(raw, a, m, 1, p + 1);
         shares.at += shares.row;
-        if (sides || (uint32_t)(p - whole) >= (uint32_t)wholes) {
+        if (sides || !whole.have(p)) {
             const bool none = (uint32_t)p >= (uint32_t)a.windows_h;
             const float more = a.exclude ? 3.0f * warp_share(p, a.pad_h, a.image_h) : 1.0f;
 #pragma unroll

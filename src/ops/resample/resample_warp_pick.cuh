@@ -68,9 +68,7 @@ template <class T> __device__ __forceinline__ void resample_warp_pick(const pool
         if ((uint32_t)(m.j - 1 + k) >= (uint32_t)a.windows_w) outside |= 1u << k;
     }
     const bool sides = wd_ballot(outside != 0) != 0;
-    int fast = 0, fast_end = a.windows_h;
-    m.whole_rows(fast, fast_end);
-    const uint32_t fasts = (uint32_t)max(fast_end - fast, 0);
+    const warp_steps fast = m.whole_rows(0, a.windows_h);
     int p = m.first - 2, h = 2 * p - a.pad_h; // earlier, for the windows above the first rows
     warp_shares<PAIRS> shares(a, m, p);
     warp_codes<PAIRS> codes(a, m, p);
@@ -87,7 +85,7 @@ template <class T> __device__ __forceinline__ void resample_warp_pick(const pool
             share[k] = shares.take(share_raw, inner, k);
             code[k] = codes.take(code_raw, inner, k);
         }
-        if ((uint32_t)(p + 1 - fast) < fasts) {
+        if (fast.have(p + 1)) {
             shares.load(share_raw, inner, 1);
             codes.load(code_raw, inner, 1);
         } else if (p + 1 < m.last) {
