@@ -8,6 +8,7 @@
 
 #include <type_traits>
 
+#include "ops/spatial/sampler_cells.cuh"
 #include "ops/spatial/sampler_tiles.cuh"
 
 namespace {
@@ -268,31 +269,18 @@ template <class T, int LINE = 0> struct back_tile {
         uint32_t *listed = reinterpret_cast<uint32_t *>(slope); // places by cell, in no order
         const int each = (cells + SPATIAL_THREADS - 1) / SPATIAL_THREADS;
         const int from = (int)threadIdx.x * each, to = min(from + each, cells);
-        uint32_t own = 0, total;
-#pragma unroll 1
-        for (int i = from; i < to; ++i) own += filled[i];
-        uint32_t at = sum_before(shared, own, total);
-#pragma unroll 1
-        for (int i = from; i < to; ++i) {
-            begin[i] = at;
-            at += filled[i];
-            filled[i] = 0;
-        }
+        uint32_t total;
+        const uint32_t own = places_of_cells(filled, from, to);
+        const uint32_t at = sum_before(shared, own, total);
+        begin_cells(begin, filled, from, to, at);
         if (threadIdx.x == 0) begin[cells] = total;
         __syncthreads();
-#pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
-            const uint4 one = dy[i];
-            listed[begin[one.y] + atomicAdd(filled + one.y, 1u)] = one.x;
-        }
+        list_by_cell<SPATIAL_THREADS>(dy, count, begin, filled, listed);
         __syncthreads();
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < count; i += SPATIAL_THREADS) {
             const uint4 one = dy[i];
-            const uint32_t end = begin[one.y + 1];
-            uint32_t rank = begin[one.y];
-#pragma unroll 1
-            for (uint32_t j = begin[one.y]; j < end; ++j) rank += listed[j] < one.x;
+            const uint32_t rank = rank_of(one, begin, listed);
             place[rank] = one.x;
             cell[rank] = (uint16_t)one.y;
             if constexpr (sizeof(A) == 4) {

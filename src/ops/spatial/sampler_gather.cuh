@@ -10,6 +10,7 @@
 #define WD_OPS_SPATIAL_SAMPLER_GATHER_CUH
 
 #include "ops/spatial/sampler_back_tile.cuh"
+#include "ops/spatial/sampler_cells.cuh"
 #include "ops/spatial/sampler_window.cuh"
 
 namespace {
@@ -204,31 +205,19 @@ template <class T, bool NUMBERS = false> struct gatherer {
     {
         const int each = (cells + GATHER_THREADS - 1) / GATHER_THREADS;
         const int from = min((int)threadIdx.x * each, cells), to = min(from + each, cells);
-        uint32_t own = 0, total;
-#pragma unroll 1
-        for (int i = from; i < to; ++i) own += filled[i];
-        uint32_t at = before(own, total);
-#pragma unroll 1
-        for (int i = from; i < to; ++i) {
-            begin[i] = at;
-            at += filled[i];
-            filled[i] = 0;
-        }
+        uint32_t total;
+        const uint32_t own = places_of_cells(filled, from, to);
+        const uint32_t at = before(own, total);
+        begin_cells(begin, filled, from, to, at);
         if (threadIdx.x == 0) begin[cells] = total;
         __syncthreads();
-#pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < count; i += GATHER_THREADS) {
-            const uint4 one = found[i];
-            listed[begin[one.y] + atomicAdd(filled + one.y, 1u)] = one.x;
-        }
+        list_by_cell<GATHER_THREADS>(found, count, begin, filled, listed);
         __syncthreads();
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < count; i += GATHER_THREADS) {
             const uint4 one = found[i];
-            const uint32_t end = begin[one.y + 1];
-            uint32_t rank = begin[one.y], p = one.x;
-#pragma unroll 1
-            for (uint32_t j = begin[one.y]; j < end; ++j) rank += listed[j] < one.x;
+            const uint32_t rank = rank_of(one, begin, listed);
+            uint32_t p = one.x;
             const int q = (int)take_rest(p, all.by_line);
             if constexpr (NUMBERS) number()[rank] = one.x;
             fraction[rank] = make_float2(__uint_as_float(one.z), __uint_as_float(one.w));
