@@ -47,6 +47,16 @@ __device__ __forceinline__ void box_corner(const sampler_vector_args &a, uint32_
     at.p = (int)b << a.box_row_log2;
 }
 
+// Place `number` of box `b`, if the grid has it.
+__device__ __forceinline__ bool box_place(const sampler_vector_args &a, uint32_t b, uint32_t number,
+                                          spot &at)
+{
+    box_corner(a, b, at);
+    at.p += (int)(number >> a.box_column_log2 & ((1u << a.box_row_log2) - 1));
+    at.q += (int)(number & ((1u << a.box_column_log2) - 1));
+    return at.p < a.rows && at.q < a.columns;
+}
+
 // A warp a box: where in the image its places look, and the gradients of those that see nothing.
 template <class T> __device__ __forceinline__ void sampler_boxes(const sampler_vector_args &a)
 {
@@ -194,11 +204,8 @@ template <class T, int LINE = 0> struct back_tile {
     {
         const uint32_t box = number >> box_log2(a);
         if (number >= candidates) return false;
-        box_corner(a, a.boxes ? near[box] : box, at);
         at.n = n;
-        at.p += (int)(number >> a.box_column_log2 & ((1u << a.box_row_log2) - 1));
-        at.q += (int)(number & ((1u << a.box_column_log2) - 1));
-        return at.p < a.rows && at.q < a.columns;
+        return box_place(a, a.boxes ? near[box] : box, number, at);
     }
 
     // Keeps those of U candidates of each thread, from `next` on, that look into the tile.

@@ -116,11 +116,8 @@ template <class T, bool NUMBERS = false> struct gatherer {
     __device__ __forceinline__ bool candidate(uint32_t number, spot &at) const
     {
         if (number >= candidates) return false;
-        box_corner(all, near[number >> box_log2(all)], at);
         at.n = n;
-        at.p += (int)(number >> all.box_column_log2 & ((1u << all.box_row_log2) - 1));
-        at.q += (int)(number & ((1u << all.box_column_log2) - 1));
-        return at.p < all.rows && at.q < all.columns;
+        return box_place(all, near[number >> box_log2(all)], number, at);
     }
 
     // Keeps those of U candidates of each thread, from `next` on, that look into the tile.
