@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Mean and squared deviations of parts of a sample, and how parts make a whole: each thread sums
-// differences from the first element it sees, in single precision, and what it found is joined in
+// differences from the first element it sees, in single precision but for doubles, and what it found is joined in
 // double (Chan, Golub and LeVeque 1983). A first element that lies far out makes its own part's
 // deviations large by itself, so that no digits are lost that the result would have.
 #ifndef WD_GPU_DEVICE_STATISTICS_CUH
@@ -16,19 +16,19 @@ struct wd_part {
 };
 
 // What one thread sees of one sample: begun with an element of it.
-struct wd_shifted {
-    float pivot;
-    float sum;
-    float squares;
+template <class A> struct wd_shifted {
+    A pivot;
+    A sum;
+    A squares;
 
-    __device__ __forceinline__ void begin(float x)
+    __device__ __forceinline__ void begin(A x)
     {
-        pivot = x, sum = squares = 0.0f;
+        pivot = x, sum = squares = (A)0;
     }
 
-    __device__ __forceinline__ void add(float x)
+    __device__ __forceinline__ void add(A x)
     {
-        const float d = x - pivot;
+        const A d = x - pivot;
         sum += d;
         squares += d * d;
     }
@@ -38,7 +38,7 @@ struct wd_shifted {
     {
         wd_part p = {(double)count, 0.0, 0.0};
         if (count > 0) {
-            const float rest = sum / (float)count;
+            const A rest = sum / (A)count;
             p.mean = (double)pivot + rest;
             p.squares = (double)squares - (double)sum * rest;
             if (p.squares < 0.0) p.squares = 0.0;

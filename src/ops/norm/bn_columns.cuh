@@ -141,7 +141,7 @@ template <class T> __device__ void stats_columns(const bn_vector_args &a)
     const uint32_t step = a.segments * a.tile_rows;
     const int64_t column = (int64_t)p.column - a.lead;
     const T *x = static_cast<const T *>(a.x);
-    shifted<A> mine[BN_RUN];
+    wd_shifted<A> mine[BN_RUN];
     A origin[BN_RUN];
     uint32_t more[BN_RUN]; // elements beyond those of whole rows
     wd_part part[BN_RUN];

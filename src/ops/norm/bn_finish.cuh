@@ -11,37 +11,6 @@
 
 namespace {
 
-// What one thread sees of one sample: differences from its first element, as wd_shifted.
-template <class A> struct shifted {
-    A pivot;
-    A sum;
-    A squares;
-
-    __device__ __forceinline__ void begin(A x)
-    {
-        pivot = x, sum = squares = (A)0;
-    }
-
-    __device__ __forceinline__ void add(A x)
-    {
-        const A d = x - pivot;
-        sum += d;
-        squares += d * d;
-    }
-
-    __device__ __forceinline__ wd_part part(uint32_t count) const
-    {
-        wd_part p = {(double)count, 0.0, 0.0};
-        if (count > 0) {
-            const A rest = sum / (A)count;
-            p.mean = (double)pivot + rest;
-            p.squares = (double)squares - (double)sum * rest;
-            if (p.squares < 0.0) p.squares = 0.0;
-        }
-        return p;
-    }
-};
-
 template <class A> __device__ __forceinline__ void join(wd_part &into, const wd_part &from)
 {
     if constexpr (sizeof(A) == 4) {

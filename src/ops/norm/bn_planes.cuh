@@ -83,7 +83,7 @@ template <class T> __device__ void stats_planes(const bn_vector_args &a)
     const T *x = static_cast<const T *>(a.x);
     __shared__ wd_part warp_part[BN_THREADS / 32];
     uint32_t count = 0;
-    shifted<A> mine;
+    wd_shifted<A> mine;
     wd_wait_for_previous();
     const A origin = origin_of<T>(a, c);
     const auto add = [&](T one) { mine.add(wd_widen(one) - origin); };

@@ -90,8 +90,8 @@ union forward_room {
 
 // What the rows of the block have of each column, pairwise in an order that their number fixes.
 __device__ __forceinline__ void join_rows(const norm_groups_args &a, const column_seat &s,
-                                          const wd_shifted *mine, uint32_t rows, forward_room &room,
-                                          wd_part *of_column)
+                                          const wd_shifted<float> *mine, uint32_t rows,
+                                          forward_room &room, wd_part *of_column)
 {
     const uint32_t columns = s.across * HALF;
     const uint32_t place = threadIdx.x - s.row * s.across;
@@ -175,7 +175,7 @@ __device__ __forceinline__ void column_statistics(const norm_groups_args &a, con
                                                   wd_part *of_column)
 {
     constexpr int BATCH = COLUMN_BATCH<T>;
-    wd_shifted mine[RUN];
+    wd_shifted<float> mine[RUN];
     uint32_t rows = 0;
 #pragma unroll
     for (int i = 0; i < RUN; ++i) mine[i].begin(0.0f);

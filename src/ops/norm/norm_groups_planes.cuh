@@ -101,7 +101,7 @@ template <class T>
 __device__ __forceinline__ wd_part plane_statistics(const norm_groups_args &a, const plane_seat &s)
 {
     constexpr int BATCH = PLANE_BATCH<T>;
-    wd_shifted mine;
+    wd_shifted<float> mine;
     uint32_t count = 0;
     mine.begin(0.0f);
     for (uint32_t round = 0; round < s.rounds; ++round) {

@@ -153,7 +153,7 @@ template <class T, bool RUNS> __device__ __forceinline__ void statistics(const n
     __shared__ wd_part of_warp[WARPS];
     const place p = place_of<RUNS>(a);
     const T *x = static_cast<const T *>(a.of.x) + p.row * a.of.length;
-    wd_shifted seen;
+    wd_shifted<float> seen;
     uint32_t count = 0;
     seen.begin(0.0f);
     wd_wait_for_previous();
