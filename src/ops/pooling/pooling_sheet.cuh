@@ -73,6 +73,35 @@ __device__ __forceinline__ void sheet_out(const pool_band_args &a, const placed 
               });
 }
 
+// What a thread has of a box, whose first pairs of columns and rows are first_j and first_i: of an image's channel a pair of
+// columns, and of these a.sheet_rows pairs of rows.
+struct sheet_pair {
+    uint32_t m; // the image
+    uint32_t c;
+    int j; // the pair of columns
+    int i; // the first pair of rows
+    int w; // these within the box
+    int h;
+    int h_end;
+    bool left; // of the columns, that there are
+    bool right;
+
+    __device__ __forceinline__ sheet_pair(const pool_band_args &a, const reach *made, int first_j,
+                                          int first_i, uint32_t item)
+        : m(item)
+    {
+        const pool_band_axis &high = a.axis[1], &wide = a.axis[2];
+        c = a.inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
+        j = first_j + (int)wd_take_rest(m, wide.by_class);
+        i = first_i + (int)wd_take_rest(m, high.by_class) * a.sheet_rows;
+        w = 2 * j - wide.pad - made[2].low;
+        h = 2 * i - high.pad - made[1].low;
+        h_end = min(h + 2 * a.sheet_rows, made[1].count);
+        left = (uint32_t)w < (uint32_t)made[2].count;
+        right = (uint32_t)(w + 1) < (uint32_t)made[2].count;
+    }
+};
+
 // Gradients of averages at a stride of 2. Columns and rows are counted within the padded image: of a pair
 // 2j, 2j + 1 the first is in the windows j - 1 and j, the second in window j. A thread has a pair of
 // columns.
@@ -106,38 +135,33 @@ template <class T> __device__ __forceinline__ void sheet_pairs(const pool_band_a
         first_whole = max(first_whole, 0);
     }
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
-        uint32_t m = item;
-        const uint32_t c = a.inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
-        const int j = first_j + (int)wd_take_rest(m, wide.by_class);
-        const int i = first_i + (int)wd_take_rest(m, high.by_class) * a.sheet_rows;
-        const int w = 2 * j - wide.pad - made[2].low; // within the box
-        int h = 2 * i - high.pad - made[1].low;
-        const int h_end = min(h + 2 * a.sheet_rows, made[1].count);
-        const bool left = (uint32_t)w < (uint32_t)made[2].count;
-        const bool right = (uint32_t)(w + 1) < (uint32_t)made[2].count;
+        const sheet_pair own(a, made, first_j, first_i, item);
+        int h = own.h;
         bool in[2];
         float weight[2];
         uint32_t column[2];
 #pragma unroll
         for (int s = 0; s < 2; ++s) {
-            const int q = j - 1 + s - over[2].low;
+            const int q = own.j - 1 + s - over[2].low;
             in[s] = (uint32_t)q < (uint32_t)over[2].count;
             column[s] = in[s] ? (uint32_t)q * step : 0;
             weight[s] = alpha * (float)a.inverse;
             if (a.exclude) {
                 weight[s] = alpha * (1.0f / 3.0f) *
-                            inverse_of_three<float>(band_covers(wide, j - 1 + s, 2));
+                            inverse_of_three<float>(band_covers(wide, own.j - 1 + s, 2));
             }
         }
-        int p = i - 1 - over[1].low;
+        int p = own.i - 1 - over[1].low;
         // rows of windows, or of the box, that there are not are neither read nor written
-        const int32_t line = (int32_t)(base + m * a.from.pitch[0] + c * (uint32_t)sizeof(T)) +
-                             p * (int32_t)a.from.pitch[2];
+        const int32_t line =
+            (int32_t)(base + own.m * a.from.pitch[0] + own.c * (uint32_t)sizeof(T)) +
+            p * (int32_t)a.from.pitch[2];
         const unsigned char *one = wd_dynamic_shared<unsigned char>() + line + (int32_t)column[0];
         const unsigned char *two = wd_dynamic_shared<unsigned char>() + line + (int32_t)column[1];
-        unsigned char *to = wd_dynamic_shared<unsigned char>() +
-                            ((int32_t)(to_base + m * a.to.pitch[0] + c * (uint32_t)sizeof(T)) +
-                             h * (int32_t)a.to.pitch[2] + w * (int32_t)step);
+        unsigned char *to =
+            wd_dynamic_shared<unsigned char>() +
+            ((int32_t)(to_base + own.m * a.to.pitch[0] + own.c * (uint32_t)sizeof(T)) +
+             h * (int32_t)a.to.pitch[2] + own.w * (int32_t)step);
         unsigned char *next = to + step;
         const auto read = [&](float &both, float &second) {
             const float first = sheet_get<T>(one);
@@ -166,26 +190,26 @@ template <class T> __device__ __forceinline__ void sheet_pairs(const pool_band_a
         };
         // a pair of rows, of which the windows of the first are those above, too
         const auto put_pair = [&](float both, float second, float now_both, float now_second) {
-            sheet_put_pair<T>(to, next, both + now_both, second + now_second, left, right);
-            sheet_put_pair<T>(to + a.to.pitch[2], next + a.to.pitch[2], now_both, now_second, left,
-                              right);
+            sheet_put_pair<T>(to, next, both + now_both, second + now_second, own.left, own.right);
+            sheet_put_pair<T>(to + a.to.pitch[2], next + a.to.pitch[2], now_both, now_second,
+                              own.left, own.right);
             to += 2 * a.to.pitch[2];
             next += 2 * a.to.pitch[2];
         };
         float both, second, now_both, now_second;
         read_any(both, second);
-        if (h < 0 && h_end > 0) { // the box begins within a pair of rows
+        if (h < 0 && own.h_end > 0) { // the box begins within a pair of rows
             read_any(both, second);
             to += a.to.pitch[2];
             next += a.to.pitch[2];
-            sheet_put_pair<T>(to, next, both, second, left, right);
+            sheet_put_pair<T>(to, next, both, second, own.left, own.right);
             to += a.to.pitch[2];
             next += a.to.pitch[2];
             h = 1;
         }
-        while (h + 1 < h_end) {
+        while (h + 1 < own.h_end) {
             if (p >= first_whole && p < whole) {
-                int n = min((h_end - h) / 2, whole - p);
+                int n = min((own.h_end - h) / 2, whole - p);
                 h += 2 * n;
                 p += n;
 #pragma unroll 2
@@ -203,9 +227,9 @@ template <class T> __device__ __forceinline__ void sheet_pairs(const pool_band_a
                 h += 2;
             }
         }
-        if (h < h_end) {
+        if (h < own.h_end) {
             read_any(now_both, now_second);
-            sheet_put_pair<T>(to, next, both + now_both, second + now_second, left, right);
+            sheet_put_pair<T>(to, next, both + now_both, second + now_second, own.left, own.right);
         }
     }
     sheet_out<T>(a, out);

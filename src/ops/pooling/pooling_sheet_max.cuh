@@ -206,35 +206,30 @@ __device__ __forceinline__ void sheet_collect(const pool_band_args &a, const she
     const int first_j = (made[2].low + wide.pad) / 2, first_i = (made[1].low + high.pad) / 2;
     const float alpha = (float)a.alpha;
     for (uint32_t item = threadIdx.x; item < items; item += blockDim.x) {
-        uint32_t m = item;
-        const uint32_t c = a.inner == 1 ? 0 : wd_take_rest(m, a.by_inner);
-        const int j = first_j + (int)wd_take_rest(m, wide.by_class);
-        const int i = first_i + (int)wd_take_rest(m, high.by_class) * a.sheet_rows;
-        const int w = 2 * j - wide.pad - made[2].low; // within the box
-        int h = 2 * i - high.pad - made[1].low;
-        const int h_end = min(h + 2 * a.sheet_rows, made[1].count);
-        const bool left = (uint32_t)w < (uint32_t)made[2].count;
-        const bool right = (uint32_t)(w + 1) < (uint32_t)made[2].count;
-        int p = i - 1 - over[1].low;
+        const sheet_pair own(a, made, first_j, first_i, item);
+        int h = own.h;
+        int p = own.i - 1 - over[1].low;
         // rows of windows that there are not are not read
-        const int32_t line = (int32_t)(base + m * a.shares.pitch[0] + c * (uint32_t)sizeof(T)) +
-                             p * (int32_t)a.shares.pitch[2];
-        const int32_t places =
-            (int32_t)(a.sheet_places + c) + ((int32_t)(m * a.sheet_windows) + p) * (int32_t)b.pitch;
+        const int32_t line =
+            (int32_t)(base + own.m * a.shares.pitch[0] + own.c * (uint32_t)sizeof(T)) +
+            p * (int32_t)a.shares.pitch[2];
+        const int32_t places = (int32_t)(a.sheet_places + own.c) +
+                               ((int32_t)(own.m * a.sheet_windows) + p) * (int32_t)b.pitch;
         const unsigned char *share[2], *place[2];
         uint32_t none[2]; // of a window that there is not, no place
 #pragma unroll
         for (int s = 0; s < 2; ++s) {
-            int q = j - 1 + s - over[2].low;
+            int q = own.j - 1 + s - over[2].low;
             const bool in = (uint32_t)q < (uint32_t)over[2].count;
             none[s] = in ? 0 : SHEET_NO_PLACE;
             q = in ? q : 0;
             share[s] = wd_dynamic_shared<unsigned char>() + (line + q * step);
             place[s] = wd_dynamic_shared<unsigned char>() + (places + q * (int32_t)a.inner);
         }
-        unsigned char *to = wd_dynamic_shared<unsigned char>() +
-                            ((int32_t)(to_base + m * a.to.pitch[0] + c * (uint32_t)sizeof(T)) +
-                             h * (int32_t)a.to.pitch[2] + w * step);
+        unsigned char *to =
+            wd_dynamic_shared<unsigned char>() +
+            ((int32_t)(to_base + own.m * a.to.pitch[0] + own.c * (uint32_t)sizeof(T)) +
+             h * (int32_t)a.to.pitch[2] + own.w * step);
         unsigned char *next = to + step;
         float dy[2], above[2];
         uint32_t code[2], code_above[2];
@@ -266,7 +261,7 @@ __device__ __forceinline__ void sheet_collect(const pool_band_args &a, const she
             p += 1;
         };
         const auto put = [&](float first, float second) {
-            sheet_put_pair<T>(to, next, first, second, left, right);
+            sheet_put_pair<T>(to, next, first, second, own.left, own.right);
             to += a.to.pitch[2];
             next += a.to.pitch[2];
         };
@@ -288,15 +283,15 @@ __device__ __forceinline__ void sheet_collect(const pool_band_args &a, const she
         dy[0] = dy[1] = 0.0f;
         code[0] = code[1] = SHEET_NO_PLACE;
         read_any();
-        if (h < 0 && h_end > 0) { // the box begins within a pair of rows
+        if (h < 0 && own.h_end > 0) { // the box begins within a pair of rows
             read_any();
             to += a.to.pitch[2];
             next += a.to.pitch[2];
             lower();
             h = 1;
         }
-        while (h + 1 < h_end) {
-            int n = p < 0 ? 0 : min((h_end - h) / 2, over[1].count - p);
+        while (h + 1 < own.h_end) {
+            int n = p < 0 ? 0 : min((own.h_end - h) / 2, over[1].count - p);
             if (n > 0) {
                 p += n;
                 h += 2 * n;
@@ -313,7 +308,7 @@ __device__ __forceinline__ void sheet_collect(const pool_band_args &a, const she
                 h += 2;
             }
         }
-        if (h < h_end) {
+        if (h < own.h_end) {
             read_any();
             upper();
         }
