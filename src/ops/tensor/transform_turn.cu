@@ -117,6 +117,21 @@ __device__ __forceinline__ void load_runs(const turn_args &a, const tile &t, T *
     }
 }
 
+// The run of x from element `at` on, which the tensor may not have all of.
+template <class T>
+__device__ __forceinline__ void get_run(const turn_args &a, wd_run<T, run_of<T>> &run, const T *x,
+                                        int64_t at)
+{
+    if (at >= 0 && at + run_of<T> <= a.total) {
+        run.load(x + at);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < run_of<T>; ++j) {
+        if (at + j >= 0 && at + j < a.total) run.put(j, x[at + j]);
+    }
+}
+
 // Rows that begin anywhere: aligned runs from the boundary at or before each. Their elements lie a pitch apart
 // in shared memory, from `shared` on: where the pitch is that of x, modulo a run, by whole runs.
 template <class T>
@@ -138,14 +153,7 @@ __device__ __forceinline__ void load_shifted(const turn_args &a, const tile &t, 
             const int64_t at = t.x + row * a.x_row + k - before;
             to[i] = u < units && k < t.na + before ? (int)(row * a.pitch + k - before) : INT32_MIN;
             if (to[i] == INT32_MIN) continue;
-            if (at >= 0 && at + V <= a.total) {
-                run[i].load(x + at);
-            } else {
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    if (at + j >= 0 && at + j < a.total) run[i].put(j, x[at + j]);
-                }
-            }
+            get_run(a, run[i], x, at);
         }
 #pragma unroll
         for (int i = 0; i < RUNS; ++i) {
@@ -171,14 +179,7 @@ __device__ __forceinline__ void load_chunk(const turn_args &a, const tile &t, T 
             const int e = first + i * V * (int)blockDim.x;
             const int64_t at = t.x + e - before;
             if (e >= length) continue;
-            if (at >= 0 && at + V <= a.total) {
-                run[i].load(x + at);
-            } else {
-#pragma unroll
-                for (int j = 0; j < V; ++j) {
-                    if (at + j >= 0 && at + j < a.total) run[i].put(j, x[at + j]);
-                }
-            }
+            get_run(a, run[i], x, at);
         }
 #pragma unroll
         for (int i = 0; i < RUNS; ++i) {
