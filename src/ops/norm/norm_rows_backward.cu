@@ -63,9 +63,9 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
             take_singles<T>(of_dy, dy, s.stride, i, count);
 #pragma unroll
             for (int j = 0; j < SOME; ++j) {
-                const float g = fmaf(wide_of<T>(of_dy[j / E], j % E), scale[i + j], -level);
-                const float centred = wide_of<T>(of_x[j / E], j % E) - k.mean;
-                dx[j] = k.inv_std * fmaf(-slope, centred, g);
+                const float d = wide_of<T>(of_dy[j / E], j % E),
+                            x_j = wide_of<T>(of_x[j / E], j % E);
+                dx[j] = dx_of<KIND>(k, x_j, d, scale[i + j], slope, level);
             }
             put_singles<T>(x, s.stride, i, count, dx);
         }
@@ -80,12 +80,7 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
 #pragma unroll
             for (int i = 0; i < E; ++i) {
                 const float d = wide_of<T>(dy, i), of_x = wide_of<T>(x, i);
-                if (KIND == SQUARES) {
-                    dx[i] = k.inv_std * fmaf(-slope, of_x, d * scale[v * E + i]);
-                } else {
-                    const float g = fmaf(d, scale[v * E + i], -level);
-                    dx[i] = k.inv_std * fmaf(-slope, of_x - k.mean, g);
-                }
+                dx[i] = dx_of<KIND>(k, of_x, d, scale[v * E + i], slope, level);
             }
             put<T>(a, to + v * s.stride, dx);
         }

@@ -38,6 +38,16 @@ __device__ __forceinline__ void add_column(part &p, const known &k, float x, flo
     p.pivot = fmaf(dy, scale, p.pivot);
 }
 
+// dx of a column, where `level` is the mean of g = dy scale and `slope` that of g xhat, times inv_std.
+template <kind KIND>
+__device__ __forceinline__ float dx_of(const known &k, float x, float dy, float scale, float slope,
+                                       float level)
+{
+    if (KIND == SQUARES) return k.inv_std * fmaf(-slope, x, dy * scale);
+    const float g = fmaf(dy, scale, -level);
+    return k.inv_std * fmaf(-slope, x - k.mean, g);
+}
+
 // ---- dscale and dbias ----
 
 __device__ __forceinline__ const norm_rows_param &param_of(const norm_rows_args &a, uint32_t which)

@@ -134,15 +134,14 @@ __device__ __forceinline__ void odd_put_back(const norm_rows_args &a, const odd_
         const unit<T> dy = strip_take<T>(odd_place<U>(a, ring, at, 1, v));
 #pragma unroll
         for (int i = 0; i < E; ++i) {
-            const float g = fmaf(wide_of<T>(dy, i), scale[v * E + i], -level);
-            dx[i] = k.inv_std * fmaf(-slope, wide_of<T>(x, i) - k.mean, g);
+            const float d = wide_of<T>(dy, i), of_x = wide_of<T>(x, i);
+            dx[i] = dx_of<ROWS>(k, of_x, d, scale[v * E + i], slope, level);
         }
         put<T>(a, to + s.first + v * s.stride, dx);
     }
     if (s.single != ODD_NONE) {
-        const float g = fmaf(odd_take<T, U>(a, s, ring, at, 1), scale[C], -level);
-        const float centred = odd_take<T, U>(a, s, ring, at, 0) - k.mean;
-        wd_narrow(to[s.single], k.inv_std * fmaf(-slope, centred, g));
+        const float dy = odd_take<T, U>(a, s, ring, at, 1), x = odd_take<T, U>(a, s, ring, at, 0);
+        wd_narrow(to[s.single], dx_of<ROWS>(k, x, dy, scale[C], slope, level));
     }
 }
 

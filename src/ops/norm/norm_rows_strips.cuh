@@ -92,12 +92,7 @@ __device__ __forceinline__ void strip_put(const norm_rows_args &a, const uint4 *
 #pragma unroll
         for (int i = 0; i < E; ++i) {
             const float d = wide_of<T>(dy, i), of_x = wide_of<T>(x, i);
-            if (KIND == SQUARES) {
-                dx[i] = k.inv_std * fmaf(-slope, of_x, d * scale[v * E + i]);
-            } else {
-                const float g = fmaf(d, scale[v * E + i], -level);
-                dx[i] = k.inv_std * fmaf(-slope, of_x - k.mean, g);
-            }
+            dx[i] = dx_of<KIND>(k, of_x, d, scale[v * E + i], slope, level);
         }
         put<T>(a, reinterpret_cast<T *>(to + v * WARP * NORM_ROWS_UNIT), dx);
     }
