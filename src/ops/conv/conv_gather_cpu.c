@@ -34,17 +34,5 @@ static void inside(const struct wd_conv_axis *axis, int64_t offset, int64_t exte
     if (*low > *high) *low = *high;
 }
 
-#define WD_ACC float
-#define WD_NAME(x) x##_f32
-#define WD_ACC_DTYPE CUDNN_DATA_FLOAT
-#include "ops/conv/conv_gather_cpu.inc"
-#undef WD_ACC
-#undef WD_NAME
-#undef WD_ACC_DTYPE
-#define WD_ACC double
-#define WD_NAME(x) x##_f64
-#define WD_ACC_DTYPE CUDNN_DATA_DOUBLE
-#include "ops/conv/conv_gather_cpu.inc"
-#undef WD_ACC
-#undef WD_NAME
-#undef WD_ACC_DTYPE
+#define WD_REALS_BODY "ops/conv/conv_gather_cpu.inc"
+#include "ops/reals.inc"

@@ -82,17 +82,5 @@ static void fill_owned(const struct wd_conv_image *to, const struct wd_conv_axis
     }
 }
 
-#define WD_ACC float
-#define WD_NAME(x) x##_f32
-#define WD_ACC_DTYPE CUDNN_DATA_FLOAT
-#include "ops/conv/conv_scatter_cpu.inc"
-#undef WD_ACC
-#undef WD_NAME
-#undef WD_ACC_DTYPE
-#define WD_ACC double
-#define WD_NAME(x) x##_f64
-#define WD_ACC_DTYPE CUDNN_DATA_DOUBLE
-#include "ops/conv/conv_scatter_cpu.inc"
-#undef WD_ACC
-#undef WD_NAME
-#undef WD_ACC_DTYPE
+#define WD_REALS_BODY "ops/conv/conv_scatter_cpu.inc"
+#include "ops/reals.inc"

@@ -43,21 +43,8 @@ static void finish_sums(const struct wd_bn_args *a, int64_t param)
     wd_bn_put_param(a, &a->dscale, param, dscale, a->alpha_param, a->beta_param);
 }
 
-#define REAL float
-#define T(name) name##_f32
-#define REAL_DTYPE CUDNN_DATA_FLOAT
-#include "ops/norm/bn_backward.inc"
-#undef REAL
-#undef T
-#undef REAL_DTYPE
-
-#define REAL double
-#define T(name) name##_f64
-#define REAL_DTYPE CUDNN_DATA_DOUBLE
-#include "ops/norm/bn_backward.inc"
-#undef REAL
-#undef T
-#undef REAL_DTYPE
+#define WD_REALS_BODY "ops/norm/bn_backward.inc"
+#include "ops/reals.inc"
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {

@@ -8,14 +8,5 @@
 
 #define PICK(loop) WD_PICK(loop) /* expands the name first */
 
-#define REAL float
-#define T(name) name##_f32
-#include "ops/norm/bn_block_pick.inc"
-#undef REAL
-#undef T
-
-#define REAL double
-#define T(name) name##_f64
-#include "ops/norm/bn_block_pick.inc"
-#undef REAL
-#undef T
+#define WD_REALS_BODY "ops/norm/bn_block_pick.inc"
+#include "ops/reals.inc"

@@ -217,21 +217,8 @@ bool wd_bn_next(const struct wd_bn_args *a, struct wd_bn_block *block, int max_r
     return true;
 }
 
-#define REAL float
-#define T(name) name##_f32
-#define REAL_DTYPE CUDNN_DATA_FLOAT
-#include "ops/norm/bn_rows.inc"
-#undef REAL
-#undef T
-#undef REAL_DTYPE
-
-#define REAL double
-#define T(name) name##_f64
-#define REAL_DTYPE CUDNN_DATA_DOUBLE
-#include "ops/norm/bn_rows.inc"
-#undef REAL
-#undef T
-#undef REAL_DTYPE
+#define WD_REALS_BODY "ops/norm/bn_rows.inc"
+#include "ops/reals.inc"
 
 /* ---- Numbers ---- */
 

@@ -191,21 +191,8 @@ static void sum_columns_f64(const struct wd_bn_args *a, struct wd_bn_block *b)
     put_columns(a, b, width, sum);
 }
 
-#define REAL float
-#define T(name) name##_f32
-#define REAL_DTYPE CUDNN_DATA_FLOAT
-#include "ops/norm/bn_forward.inc"
-#undef REAL
-#undef T
-#undef REAL_DTYPE
-
-#define REAL double
-#define T(name) name##_f64
-#define REAL_DTYPE CUDNN_DATA_DOUBLE
-#include "ops/norm/bn_forward.inc"
-#undef REAL
-#undef T
-#undef REAL_DTYPE
+#define WD_REALS_BODY "ops/norm/bn_forward.inc"
+#include "ops/reals.inc"
 
 int wd_bn_statistics(const struct wd_bn_args *a, struct wd_bn_step *steps)
 {

@@ -68,17 +68,8 @@ static void next_row(const struct args *a, int64_t *at)
     }
 }
 
-#define REAL float
-#define NAME(name) name##_f32
-#include "ops/pointwise/pointwise_cpu.inc"
-#undef REAL
-#undef NAME
-
-#define REAL double
-#define NAME(name) name##_f64
-#include "ops/pointwise/pointwise_cpu.inc"
-#undef REAL
-#undef NAME
+#define WD_REALS_BODY "ops/pointwise/pointwise_cpu.inc"
+#include "ops/reals.inc"
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
