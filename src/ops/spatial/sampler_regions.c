@@ -41,13 +41,7 @@ static int64_t boxes_of(const struct wd_tensor *grid, int *row_log2, int *column
     *column_log2 = wd_spatial_log2(columns, BOX_COLUMN_LOG2);
     *row_log2 = wd_spatial_log2(rows, BOX_LOG2 - *column_log2);
     *column_log2 = BOX_LOG2 - *row_log2;
-    for (;;) {
-        int64_t boxes = wd_ceil_div(rows, (int64_t)1 << *row_log2) *
-                        wd_ceil_div(columns, (int64_t)1 << *column_log2);
-        if (boxes <= BOXES_MOST) return boxes;
-        if ((int64_t)1 << *row_log2 < rows) *row_log2 += 1;
-        if ((int64_t)1 << *column_log2 < columns) *column_log2 += 1;
-    }
+    return wd_spatial_boxes(rows, columns, BOXES_MOST, row_log2, column_log2);
 }
 
 /* Scratch of an image: its boxes and, whether or not it is needed, its map. */

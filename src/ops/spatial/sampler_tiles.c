@@ -35,13 +35,7 @@ static int64_t boxes_of(const struct wd_tensor *grid, int *row_log2, int *column
     if (rows * columns < BOXED_FROM) return 0;
     *row_log2 = wd_spatial_log2(rows, BOX_ROW_LOG2);
     *column_log2 = BOX_LOG2 - *row_log2;
-    for (;;) {
-        int64_t boxes = wd_ceil_div(rows, (int64_t)1 << *row_log2) *
-                        wd_ceil_div(columns, (int64_t)1 << *column_log2);
-        if (boxes <= SPATIAL_BOXES_MAX) return boxes;
-        if ((int64_t)1 << *row_log2 < rows) *row_log2 += 1;
-        if ((int64_t)1 << *column_log2 < columns) *column_log2 += 1;
-    }
+    return wd_spatial_boxes(rows, columns, SPATIAL_BOXES_MAX, row_log2, column_log2);
 }
 
 /* Images whose boxes there is room for at once. */

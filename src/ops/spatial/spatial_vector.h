@@ -67,6 +67,19 @@ static inline int wd_spatial_log2(int64_t n, int most)
     return log2;
 }
 
+/* How many boxes there are of a grid, at most `most`: they become taller and wider until so few are enough. */
+static inline int64_t wd_spatial_boxes(int64_t rows, int64_t columns, int64_t most, int *row_log2,
+                                       int *column_log2)
+{
+    for (;;) {
+        int64_t boxes = wd_ceil_div(rows, (int64_t)1 << *row_log2) *
+                        wd_ceil_div(columns, (int64_t)1 << *column_log2);
+        if (boxes <= most) return boxes;
+        if ((int64_t)1 << *row_log2 < rows) *row_log2 += 1;
+        if ((int64_t)1 << *column_log2 < columns) *column_log2 += 1;
+    }
+}
+
 /* Packed grids. `kernels` is the first of four, by wd_spatial_type (forward: of four pairs; `many32`
  * is for many runs of fp32). */
 bool wd_grid_vector_match(const struct wd_problem *problem, struct wd_reason *reason);
