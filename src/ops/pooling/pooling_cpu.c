@@ -31,6 +31,8 @@ struct args {
 /* Places are as wide as values. */
 typedef int32_t wd_pool_place_of_f32;
 typedef int64_t wd_pool_place_of_f64;
+typedef uint32_t wd_pool_unsigned_place_of_f32;
+typedef uint64_t wd_pool_unsigned_place_of_f64;
 
 static double wd_pool_lowest(int32_t dtype, bool wide)
 {
