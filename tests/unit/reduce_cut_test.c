@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/sizes.h"
-#include "devices.h"
 #include "ops/reduce/reduce_gpu.h"
+#include "reduce_devices.h"
 
 enum {
     TURNS = 500000,
@@ -23,17 +23,6 @@ enum {
     BETTER = 25,             /* percent that another wave is to fill more */
     OUTPUTS = 3,
 };
-
-static const struct wd_device devices[] = {
-    DEVICE_NEW(90, 132), DEVICE_NEW(90, 114), DEVICE_NEW(100, 148), DEVICE_NEW(90, 2),
-    DEVICE_SMALL(2),     DEVICE_SMALL(84),    DEVICE_OLD(108),
-};
-enum { DEVICES = sizeof devices / sizeof devices[0] };
-
-static int64_t any(int64_t low, int64_t high)
-{
-    return low + (((int64_t)rand() << 31) ^ rand()) % (high - low + 1);
-}
 
 /* Places of a device's waves that blocks fill, in percent. */
 static int64_t filled(int64_t blocks, int64_t wave)

@@ -6,21 +6,10 @@
 #define TESTS_UNIT_REDUCE_PROBLEMS_H
 
 #include "base/sizes.h"
-#include "devices.h"
 #include "ops/reduce/reduce_gpu.h"
+#include "reduce_devices.h"
 
 enum { LAUNCHES_MAX = 2 };
-
-static const struct wd_device devices[] = {
-    DEVICE_NEW(90, 132), DEVICE_NEW(90, 114), DEVICE_NEW(100, 148), DEVICE_NEW(90, 2),
-    DEVICE_SMALL(2),     DEVICE_SMALL(84),    DEVICE_OLD(108),
-};
-enum { DEVICES = sizeof devices / sizeof devices[0] };
-
-static int64_t any(int64_t low, int64_t high)
-{
-    return low + (((int64_t)rand() << 31) ^ rand()) % (high - low + 1);
-}
 
 /* ---- Problems ---- */
 
