@@ -172,7 +172,7 @@ static int count_of(const char *option, const char *value)
 static struct options read_options(int argc, char **argv)
 {
     struct options o = {WARPDNN_EXAMPLES_DATA "/digits.csv.gz", "train_digits.svg", 0, 0, 3, 1};
-    for (int i = 1; i < argc; ++i) {
+    for (int i = 1; i < argc; i += 2) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (value && !strcmp(option, "--data") && !strcmp(value, "fashion-mnist")) o.fashion = 1;
         else if (value && !strcmp(option, "--data") && !strcmp(value, "digits")) o.fashion = 0;
@@ -189,7 +189,6 @@ static struct options read_options(int argc, char **argv)
                     argv[0]);
             exit(!strcmp(option, "--help") ? 0 : 2);
         }
-        ++i;
     }
     if (o.epochs > EPOCHS_MAX) {
         fprintf(stderr, "--epochs %d: at most %d\n", o.epochs, EPOCHS_MAX);

@@ -10,8 +10,9 @@ static void check_sizes(const char *name, int act, cudnnDataType_t type, size_t 
 {
     size_t got = 12345;
     cudnnActivationDescriptor_t a;
-    cudnnTensorDescriptor_t x = norm_tensor(CUDNN_TENSOR_NCHW, type, 4, shape);
+    cudnnTensorDescriptor_t x;
     if (!case_begin("reserve/%s", name)) return;
+    x = norm_tensor(CUDNN_TENSOR_NCHW, type, 4, shape);
     cudnnCreateActivationDescriptor(&a);
     cudnnSetActivationDescriptor(a, (cudnnActivationMode_t)act, CUDNN_PROPAGATE_NAN, 1.0);
     if (cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
@@ -38,9 +39,7 @@ static void derived(void)
     for (int t = 0; t < 4; ++t) {
         for (int rank = 3; rank <= 6; ++rank) {
             for (int mode = 0; mode < 3; ++mode) {
-                cudnnTensorDescriptor_t x =
-                    norm_tensor(t % 2 ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
-                                (cudnnDataType_t)types[t].type, rank, dims);
+                cudnnTensorDescriptor_t x;
                 cudnnTensorDescriptor_t d;
                 cudnnDataType_t type;
                 int dim[8];
@@ -48,6 +47,8 @@ static void derived(void)
                 int got_rank;
                 int next = 1;
                 if (!case_begin("derive/type%d/rank%d/mode%d", types[t].type, rank, mode)) continue;
+                x = norm_tensor(t % 2 ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
+                                (cudnnDataType_t)types[t].type, rank, dims);
                 cudnnCreateTensorDescriptor(&d);
                 if (cudnnDeriveBNTensorDescriptor(d, x, (cudnnBatchNormMode_t)mode) !=
                     CUDNN_STATUS_SUCCESS) {
