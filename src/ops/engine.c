@@ -28,6 +28,8 @@ static const struct wd_engine_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
+static const char untried_word[] = "untried"; /* in WARPDNN_ENGINES: engines that are untried */
+
 typedef const void *(*module_lookup)(int id);
 static _Atomic(module_lookup) cpu_module;
 
@@ -100,12 +102,15 @@ static bool next_pattern(const char **at, char *pattern, size_t size)
     return true;
 }
 
-/* Whether the list names the engine: patterns of fnmatch(3). */
-static bool is_named(const char *name, const char *list)
+/* Whether the list names the engine: patterns of fnmatch(3). An untried engine goes before others and would
+ * hide them from tests of all: `*` does not name it, the word `untried` does. */
+static bool is_named(const struct wd_engine *engine, const char *list)
 {
     char pattern[128];
     while (next_pattern(&list, pattern, sizeof pattern)) {
-        if (fnmatch(pattern, name, 0) == 0) return true;
+        if (engine->untried && strcmp(pattern, "*") == 0) continue;
+        if (engine->untried && strcmp(pattern, untried_word) == 0) return true;
+        if (fnmatch(pattern, engine->name, 0) == 0) return true;
     }
     return false;
 }
@@ -114,13 +119,13 @@ static bool is_wanted(const struct wd_engine *engine, struct wd_reason *reason)
 {
     const char *list = wd_env()->engines;
     if (engine->last_resort) return true;
-    if (!list) {
-        WD_NEED(!engine->untried, reason, NOT_SUPPORTED,
+    if (engine->untried) {
+        WD_NEED(list && is_named(engine, list), reason, NOT_SUPPORTED,
                 "has not run on a device yet; WARPDNN_ENGINES=%s would let it", engine->name);
         return true;
     }
-    WD_NEED(is_named(engine->name, list), reason, NOT_SUPPORTED, "is not among WARPDNN_ENGINES=%s",
-            list);
+    WD_NEED(!list || is_named(engine, list), reason, NOT_SUPPORTED,
+            "is not among WARPDNN_ENGINES=%s", list);
     return true;
 }
 
@@ -128,7 +133,7 @@ bool wd_engines_unknown(enum wd_device_kind kind, char *pattern, size_t size)
 {
     const char *at = wd_env()->engines;
     while (at && next_pattern(&at, pattern, size)) {
-        bool known = strcmp(pattern, "none") == 0;
+        bool known = strcmp(pattern, "none") == 0 || strcmp(pattern, untried_word) == 0;
         for (int i = 0; i < wd_engine_rows() && !known; ++i) {
             const struct wd_engine *engine = wd_engine_row(i).engine;
             known = engine && engine->device == kind && fnmatch(pattern, engine->name, 0) == 0;

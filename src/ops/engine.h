@@ -96,7 +96,7 @@ struct wd_engine {
     /* The definition, or another engine that takes anything and hurries nowhere. */
     bool last_resort;
     /* It has not run on a real device yet, and takes part only where WARPDNN_ENGINES has a pattern
-     * for it. */
+     * for it other than `*`, or the word `untried`. */
     bool untried;
     /* cudnnBackendNumericalNote_t as a mask; always true ones. */
     uint32_t notes;

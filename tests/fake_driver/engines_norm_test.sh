@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The tests of norms on the fake driver, with the engines' kernels in the emulator, also those that
-# have not run on a device yet.
+# The tests of norms on the fake driver, with the engines' kernels in the emulator.
 # shellcheck source=tests/fake_driver/operations.sh
 . "$(dirname "$0")/operations.sh"
 with_engines

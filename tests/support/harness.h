@@ -29,6 +29,8 @@ extern bool harness_values;
 /* Whether all engines of the GPU take part, in all cases or those of a list: on one, WARPDNN_ENGINES leaves
  * none out and WARPDNN_TEST_SAMPLE draws none. */
 extern bool harness_all_engines;
+/* Likewise where engines that are untried go before all others: `*,untried`. */
+extern bool harness_untried;
 
 /* Repeatable random numbers: each case starts from (seed, its name); what is drawn between cases does
  * not depend on which of them run. */
