@@ -21,4 +21,12 @@ static __device__ __forceinline__ void wd_bulk_copy(void *shared, const void *fr
 #endif
 }
 
+// Likewise up to the second-level cache, and no further: nobody is told.
+static __device__ __forceinline__ void wd_bulk_prefetch(const void *from, uint32_t bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
+}
+
 #endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Group and instance norm on the GPU, channels last, of samples that the shared memory of the chip holds, several at once and
+ * one turn of them after the other: norm_staged_args.h says who has what. What lies off the boundaries goes another way. */
+#include <string.h>
+
+#include "base/board.h"
+#include "base/sizes.h"
+#include "ops/norm/norm_groups.h"
+#include "ops/norm/norm_staged_args.h"
+
+#define WD_KERNELS_MODULE norm_staged
+#define WD_KERNELS_ROWS "ops/norm/norm_staged_kernels.def"
+#include "ops/kernels_host.inc"
+
+enum {
+    RUN = 8,               /* elements of a unit */
+    MEMBERS_LEAST = 8,     /* of a set, else it has to be half of a unit, or a channel */
+    BUSY_LEAST = 7,        /* eighths of a group of threads that have a unit */
+    AHEAD_MB = 20,         /* of the next turn that the second-level cache is asked to have */
+    JOIN_BYTES = 20 << 20, /* what memory could move while blocks join */
+    WARP = 32,
+    SET_BYTES = 16,
+    COUNTER_BYTES = 8,
+};
+
+struct work {
+    struct norm_groups_shape shape;
+    struct norm_staged_args args; /* but for pointers */
+    int64_t shared;
+    int64_t groups; /* of blocks that have a sample each */
+};
+
+/* Neighbouring lanes, a power of two, for each of so many. */
+static uint32_t bits_for(int64_t many)
+{
+    uint32_t bits = 0;
+    while (bits < 5 && (many << (bits + 1)) <= NORM_STAGED_GROUP) bits += 1;
+    return bits;
+}
+
+/* What lies behind a ring of so many places. */
+static int64_t lay(struct norm_staged_args *a, int64_t places)
+{
+    int64_t at = places * NORM_STAGED_EACH * NORM_STAGED_ROUND;
+    int64_t pitch = a->lanes | 1;
+    a->places = (uint32_t)places;
+    a->entries = (uint32_t)at;
+    at += a->runs * pitch * SET_BYTES;
+    a->numbers = (uint32_t)at;
+    at += (int64_t)(2 * SET_BYTES) * a->sets;
+    a->params = (uint32_t)at;
+    at += (int64_t)(2 * RUN * sizeof(float)) * a->runs;
+    a->counters = (uint32_t)at;
+    at += (2 * places + 1) * COUNTER_BYTES;
+    a->pivots = (uint32_t)at;
+    at += (int64_t)(2 * sizeof(float)) * a->sets;
+    return at;
+}
+
+/* Of a block's sample. */
+static int64_t places_of(const struct norm_staged_args *a)
+{
+    return wd_ceil_div(a->rounds, NORM_STAGED_EACH);
+}
+
+/* What a cut costs in bytes that memory could move: to begin with a turn's reading, then its writing and the next one's
+ * reading, which joins hide behind, or the other way round. */
+static int64_t cost(const struct norm_staged_args *a, int64_t turns, int64_t processors)
+{
+    int64_t turn = a->rounds * processors * (int64_t)(a->lanes * a->runs) * NORM_STAGED_UNIT;
+    return turn + turns * turn + (turns - 1) * wd_most(turn, JOIN_BYTES) + JOIN_BYTES;
+}
+
+/* Samples of a turn, and blocks of each. False where their shared memory does not hold them. */
+static bool share(struct work *w, const struct wd_device *device)
+{
+    struct norm_staged_args *a = &w->args;
+    int64_t samples = w->shape.samples, best = 0;
+    int64_t most = device->shared_per_block / (NORM_STAGED_EACH * NORM_STAGED_ROUND);
+    while (most > 0 && lay(a, most) > device->shared_per_block) most -= 1;
+    for (int64_t turns = 1; turns <= samples; ++turns) {
+        struct norm_staged_args one = *a;
+        int64_t at_once = wd_ceil_div(samples, turns), blocks, all;
+        if (wd_ceil_div(samples, at_once) != turns) continue;
+        blocks = wd_least(device->multiprocessors / at_once, wd_ceil_div(a->rows, a->lanes));
+        if (blocks < 1) continue;
+        one.at_once = (uint32_t)at_once;
+        one.rounds = (uint32_t)wd_ceil_div(a->rows, blocks * a->lanes);
+        one.blocks = (uint32_t)wd_ceil_div(a->rows, (int64_t)one.rounds * a->lanes);
+        if (places_of(&one) > most) continue;
+        if (2 * at_once * one.blocks * one.sets > WD_BOARD_WORDS) continue;
+        all = cost(&one, turns, device->multiprocessors);
+        if (best > 0 && all >= best) continue;
+        best = all;
+        *a = one;
+        w->groups = at_once;
+    }
+    if (best == 0) return false;
+    /* so that nobody begins the turn after next before all have begun this one */
+    w->shared = lay(a, wd_least(most, 2 * places_of(a) - 1));
+    a->ahead =
+        (uint32_t)((int64_t)AHEAD_MB * (1 << 20) / (device->multiprocessors * NORM_STAGED_ROUND));
+    a->ahead = (uint32_t)wd_least(a->ahead, NORM_STAGED_GROUP);
+    return true;
+}
+
+static bool see(struct work *w, const struct wd_problem *problem)
+{
+    struct norm_staged_args *a = &w->args;
+    const struct norm_groups_shape *s = &w->shape;
+    memset(w, 0, sizeof *w);
+    (void)wd_norm_groups_see(&w->shape, problem);
+    a->runs = (uint32_t)(s->channels / RUN);
+    a->lanes = NORM_STAGED_GROUP / a->runs;
+    if (a->lanes * a->runs * RUN < NORM_STAGED_GROUP * BUSY_LEAST) return false;
+    a->rows = (uint32_t)s->plane;
+    a->members = (uint32_t)s->each;
+    a->sets = (uint32_t)s->groups;
+    a->set_bits = bits_for(a->sets);
+    a->pair_bits = bits_for(2 * (int64_t)a->runs);
+    a->samples = (uint32_t)s->samples;
+    a->sample = s->plane * s->channels * s->size;
+    a->inv_terms = 1.0 / ((double)s->each * (double)s->plane);
+    if (!share(w, problem->device)) return false;
+    a->step = (int64_t)(a->blocks * a->lanes * a->runs) * NORM_STAGED_UNIT;
+    a->by_blocks = wd_fastdiv_of(a->blocks);
+    a->by_runs = wd_fastdiv_of(a->runs);
+    a->by_members = wd_fastdiv_of(a->members);
+    return true;
+}
+
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    (void)see(prepared, problem);
+}
+
+static bool is_fp32(const struct wd_problem *problem, int slot)
+{
+    const struct wd_tensor *t = wd_norm_tensor(problem, slot);
+    return t && t->dtype == CUDNN_DATA_FLOAT;
+}
+
+static bool match(const struct wd_problem *problem, struct wd_reason *reason)
+{
+    const struct wd_device *device = problem->device;
+    struct wd_norm_places p = wd_norm_places(problem->node->op);
+    struct work w;
+    const struct norm_groups_shape *s = &w.shape;
+    if (!wd_norm_groups_match(problem, reason)) return false;
+    WD_NEED(!wd_norm_groups_given(problem), reason, NOT_SUPPORTED, "the statistics are given");
+    WD_NEED(device->grids_meet && wd_norm_cluster_max(device) > 1, reason, NOT_SUPPORTED,
+            "the device has no bulk copies, or no grids that meet");
+    (void)wd_norm_groups_see(&w.shape, problem);
+    WD_NEED(is_fp32(problem, p.scale) && is_fp32(problem, p.bias), reason, NOT_SUPPORTED_DATA_TYPE,
+            "scale or bias is missing or not fp32");
+    WD_NEED(s->columns, reason, NOT_SUPPORTED_LAYOUT, "channels are not last");
+    WD_NEED(s->size == 2 && s->channels % RUN == 0 && s->channels <= RUN * NORM_STAGED_GROUP,
+            reason, NOT_SUPPORTED_SHAPE,
+            "%lld channels of %d bytes, needed are multiples of %d up to %d, of two bytes",
+            (long long)s->channels, s->size, RUN, RUN * NORM_STAGED_GROUP);
+    WD_NEED(s->each == 1 || 2 * s->each == RUN || s->each >= MEMBERS_LEAST, reason,
+            NOT_SUPPORTED_SHAPE, "groups of %lld channels, of which a unit has some of three",
+            (long long)s->each);
+    WD_NEED(
+        see(&w, problem), reason, NOT_SUPPORTED_SHAPE,
+        "samples of %lld rows of %lld channels are more than the chip holds, or leave threads idle",
+        (long long)s->plane, (long long)s->channels);
+    return true;
+}
+
+static int64_t workspace(const struct wd_problem *problem)
+{
+    return wd_norm_groups_any(problem)->workspace(problem);
+}
+
+static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
+{
+    struct wd_norm_places p = wd_norm_places(call->problem.node->op);
+    bool inference = call->problem.node->op == WD_OP_NORM_INFERENCE;
+    int type = wd_norm_type(wd_call_tensor(call, p.x)->dtype);
+    struct work own;
+    const struct work *w = wd_call_prepared(call, prepare, &own);
+    struct norm_staged_args a = w->args;
+    void *counters = NULL;
+    a.x = wd_norm_data(call, p.x);
+    a.y = wd_norm_data(call, p.y);
+    if (!wd_norm_aligned(a.x) || !wd_norm_aligned(a.y))
+        return wd_norm_groups_any(&call->problem)->emit(call, queue);
+    a.scale = wd_norm_data(call, p.scale);
+    a.bias = wd_norm_data(call, p.bias);
+    a.mean = wd_norm_data(call, p.mean);
+    a.inv_std = wd_norm_data(call, p.inv_std);
+    a.epsilon = wd_call_view(call, inference ? NORM_INFER_EPSILON : NORM_TRAIN_EPSILON).value;
+    WD_TRY(queue->ops->counters(queue, &counters));
+    a.board = (uint32_t *)counters + WD_COUNTERS_BYTES / sizeof(uint32_t);
+    return wd_emit_meeting_kernel(
+        queue, &kernel_rows[KERNEL_norm_staged_f16 + type - NORM_ROWS_F16], w->groups * a.blocks,
+        NORM_STAGED_THREADS, (uint32_t)w->shared, &a);
+}
+
+const struct wd_engine wd_engine_norm_training_staged = {
+    .name = "norm_training_staged",
+    .op = WD_OP_NORM_TRAINING,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
+    .emit = emit,
+};
+
+const struct wd_engine wd_engine_norm_inference_staged = {
+    .name = "norm_inference_staged",
+    .op = WD_OP_NORM_INFERENCE,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
+    .emit = emit,
+};

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Group and instance norm, channels last, of samples that the chip holds (norm_staged_args.h): forward. Sums are of
+// differences from an element of the set's, the same for all blocks.
+#include "ops/norm/norm_staged.cuh"
+
+namespace {
+
+struct set_numbers {
+    float mean, inv_std, cut_off, unused; // what rounding cut off the mean
+};
+
+__device__ __forceinline__ set_numbers *numbers_of(const norm_staged_args &a, uint32_t turn)
+{
+    return reinterpret_cast<set_numbers *>(memory() + a.numbers) + turn % 2 * a.sets;
+}
+
+__device__ __forceinline__ float *pivots_of(const norm_staged_args &a, uint32_t turn)
+{
+    return reinterpret_cast<float *>(memory() + a.pivots) + turn % 2 * a.sets;
+}
+
+// An element near a set's others: the middle one of three, of three of its columns.
+template <class T>
+__device__ __forceinline__ float pivot_of(const norm_staged_args &a, uint32_t sample, uint32_t set)
+{
+    const T *x = reinterpret_cast<const T *>(static_cast<const char *>(a.x) + sample * a.sample);
+    float some[3];
+#pragma unroll
+    for (uint32_t k = 0; k < 3; ++k) {
+        const uint32_t column = set * a.members + k * (a.members - 1) / 2;
+        const uint32_t row = a.rows / 8 * (1 + 3 * k);
+        some[k] = wd_widen(x[(int64_t)row * (a.runs * E) + column]);
+    }
+    return wd_middle_of(some[0], some[1], some[2]);
+}
+
+// f(column of the unit, set).
+template <class F>
+__device__ __forceinline__ void each_column(const norm_staged_args &a, const seat &s, F f)
+{
+    uint32_t set = wd_fastdiv_quotient(s.run * E, a.by_members);
+    uint32_t end = (set + 1) * a.members - s.run * E;
+#pragma unroll
+    for (int i = 0; i < E; ++i) {
+        if (i == end) set += 1, end += a.members;
+        f(i, set);
+    }
+}
+
+constexpr uint32_t PLACE = EACH * ROUND;
+
+// Rows of round e of the last place.
+__device__ __forceinline__ uint32_t rows_of_last(const norm_staged_args &a, const seat &s,
+                                                 uint32_t e)
+{
+    const uint32_t k = (s.rounds - 1) / EACH * EACH + e;
+    return k + 1 < s.rounds ? a.lanes : k < s.rounds ? s.last : 0;
+}
+
+template <class T>
+__device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, const ring<1> &r)
+{
+    const uint4 asked = wd_board_ask(a.board);
+    uint64_t *const bank = wd_board_of(a.board, asked).bank;
+    const unsigned char *const own = r.first + s.index * NORM_STAGED_UNIT;
+    ring_at at = {0, 0};
+    uint32_t turn = 0;
+    each_of(a.sets, 0, [&](uint32_t set, bool is, uint32_t) {
+        if (is) pivots_of(a, 0)[set] = pivot_of<T>(a, s.team, set);
+    });
+    wd_barrier(ADDING, GROUP);
+#pragma unroll 1
+    for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
+        const uint32_t bit = wd_board_bit(turn);
+        float value[2 * E], pivot[E];
+        each_column(a, s, [&](int i, uint32_t set) {
+            pivot[i] = s.active ? pivots_of(a, turn)[set] : 0.0f;
+        });
+#pragma unroll
+        for (int i = 0; i < 2 * E; ++i) value[i] = 0.0f;
+        const auto receive = [&](unit<T>(&u)[EACH]) {
+            wd_counter_wait(r.landed + at.place, at.parity);
+#pragma unroll
+            for (uint32_t e = 0; e < EACH; ++e)
+                u[e].load(reinterpret_cast<const T *>(own + at.place * PLACE + e * ROUND));
+            at.advance(a);
+        };
+        const auto add = [&](const unit<T> &u) {
+            float v[E];
+            widen_unit<T>(v, u);
+#pragma unroll
+            for (int i = 0; i < E; ++i) {
+                const float d = v[i] - pivot[i];
+                value[2 * i] += d;
+                value[2 * i + 1] += d * d;
+            }
+        };
+        unit<T> u[EACH];
+#pragma unroll 1
+        for (uint32_t k = EACH; k < s.rounds; k += EACH) {
+            receive(u);
+#pragma unroll
+            for (uint32_t e = 0; e < EACH; ++e) add(u[e]);
+        }
+        receive(u);
+#pragma unroll
+        for (uint32_t e = 0; e < EACH; ++e) {
+            if (s.lane < rows_of_last(a, s, e)) add(u[e]);
+        }
+        const uint32_t later = sample + a.at_once;
+        ask_ahead(a, s, a.x, later);
+        sums_of_sets(a, s, value, [&](uint32_t set, double2 all) {
+            wd_board_show_in_turn(words_of(a, s, bank, turn, set) + s.block, (float)all.x,
+                                  (float)all.y, bit);
+        });
+        if (turn == 0) wd_board_clear(wd_board_of(a.board, asked));
+        each_of(a.sets, a.set_bits, [&](uint32_t set, bool is, uint32_t lane) {
+            const bool joins = is && lane == 0;
+            float next = 0.0f;
+            if (joins && later < a.samples) next = pivot_of<T>(a, later, set);
+            const double2 all = sums_of_team(a, words_of(a, s, bank, turn, set), is, lane, bit);
+            if (!joins) return;
+            const double rest = all.x * a.inv_terms, left = all.y - all.x * rest;
+            const double around = left > 0.0 || left != left ? left : 0.0;
+            const double mean = (double)pivots_of(a, turn)[set] + rest;
+            const float inv_std = (float)rsqrt(around * a.inv_terms + a.epsilon);
+            numbers_of(a, turn)[set] = {(float)mean, inv_std, (float)(mean - (float)mean), 0.0f};
+            pivots_of(a, turn + 1)[set] = next;
+            if (s.block > 0) return;
+            if (a.mean) a.mean[sample * (int64_t)a.sets + set] = (float)mean;
+            if (a.inv_std) a.inv_std[sample * (int64_t)a.sets + set] = inv_std;
+        });
+        wd_barrier(ADDING, GROUP);
+        if (threadIdx.x != 0) continue;
+        wd_arrive(r.told, 1);
+        if (later >= a.samples) wd_board_leave(a.board, asked, 2 * gridDim.x * a.sets);
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s, const ring<1> &r)
+{
+    const float *params = reinterpret_cast<const float *>(memory() + a.params) + s.run * E;
+    const unsigned char *const own = r.first + s.index * NORM_STAGED_UNIT;
+    ring_at at = {0, 0};
+    uint32_t turn = 0;
+#pragma unroll 1
+    for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
+        float factor[E], base[E];
+        char *to =
+            static_cast<char *>(a.y) + first_round(a, s, sample) + s.index * NORM_STAGED_UNIT;
+        wd_counter_wait(r.told, turn % 2);
+        each_column(a, s, [&](int i, uint32_t set) {
+            factor[i] = base[i] = 0.0f;
+            if (!s.active) return;
+            const set_numbers n = numbers_of(a, turn)[set];
+            factor[i] = params[i] * n.inv_std;
+            // of two bytes an element the mean may be in the base
+            base[i] = fmaf(-factor[i], n.cut_off, fmaf(-factor[i], n.mean, params[a.runs * E + i]));
+        });
+        // adding warps have seen that the rounds are there, and told of it
+        const auto receive = [&](unit<T>(&u)[EACH]) {
+#pragma unroll
+            for (uint32_t e = 0; e < EACH; ++e)
+                u[e].load(reinterpret_cast<const T *>(own + at.place * PLACE + e * ROUND));
+            leave_place(r, at.place);
+            at.advance(a);
+        };
+        const auto write = [&](const unit<T> &u, bool there) {
+            float v[E];
+            unit<T> result;
+            widen_unit<T>(v, u);
+#pragma unroll
+            for (int i = 0; i < E; ++i) v[i] = fmaf(factor[i], v[i], base[i]);
+            wd_narrow_run(result, v);
+            T *at_y = reinterpret_cast<T *>(wd_opaque_global(to));
+            to += a.step;
+            if (there) result.store(at_y);
+        };
+        unit<T> u[EACH];
+#pragma unroll 1
+        for (uint32_t k = EACH; k < s.rounds; k += EACH) {
+            receive(u);
+#pragma unroll
+            for (uint32_t e = 0; e < EACH; ++e) write(u[e], s.active);
+        }
+        receive(u);
+#pragma unroll
+        for (uint32_t e = 0; e < EACH; ++e) write(u[e], s.lane < rows_of_last(a, s, e));
+    }
+}
+
+template <class T> __device__ __forceinline__ void staged(const norm_staged_args &a)
+{
+    const seat s = seat_of(a);
+    const ring<1> r = ring_of<1>(a);
+    begin(a, r);
+    __syncthreads();
+    if (threadIdx.x < GROUP) {
+        adds<T>(a, s, r);
+        return;
+    }
+    // what an earlier kernel left on the board: the adding group has its share of that later
+    wd_board_clear(wd_board_of(a.board, wd_board_ask(a.board)));
+    if (threadIdx.x < 2 * GROUP) {
+        writes<T>(a, s, r);
+    } else if (threadIdx.x == 2 * GROUP) {
+        ask_for_rounds<1>(a, s, r, {a.x});
+    }
+}
+
+} // namespace
+
+#define WD_KERNELS_BOUNDS(threads, registers) WD_KERNELS_BUDGET(threads, registers)
+#define WD_KERNELS_ROWS "ops/norm/norm_staged_kernels.def"
+#include "ops/kernels_device.inc"

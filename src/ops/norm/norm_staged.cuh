@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of norm_staged share (norm_staged_args.h): a block's place in its team, the ring and the warp that asks
+// for its rounds, and how the sums of threads become those of sets of channels: of the block by way of shared memory, of
+// the team by the board, whose words have turns.
+#ifndef WD_OPS_NORM_STAGED_CUH
+#define WD_OPS_NORM_STAGED_CUH
+
+#include "gpu/device/barrier.cuh"
+#include "gpu/device/board.cuh"
+#include "gpu/device/bulk.cuh"
+#include "gpu/device/depend.cuh"
+#include "gpu/device/opaque.cuh"
+#include "gpu/device/shared.cuh"
+#include "gpu/device/vector.cuh"
+#include "gpu/device/words.cuh"
+#include "ops/norm/norm_middle.cuh"
+#include "ops/norm/norm_staged_args.h"
+
+namespace {
+
+constexpr uint32_t WARP = 32;
+constexpr uint32_t GROUP = NORM_STAGED_GROUP;
+constexpr uint32_t GROUP_WARPS = GROUP / WARP;
+constexpr uint32_t ADDING = 1; // names of barriers
+constexpr int E = 8;           // elements of a unit
+template <class T> using unit = wd_run<T, E>;
+
+// Of bf16 by an instruction each.
+template <class T> __device__ __forceinline__ void widen_unit(float (&to)[E], const unit<T> &u)
+{
+#pragma unroll
+    for (int i = 0; i < E; ++i) to[i] = wd_widen(u.get(i));
+}
+template <>
+__device__ __forceinline__ void widen_unit<bfloat16>(float (&to)[E], const unit<bfloat16> &u)
+{
+#pragma unroll
+    for (int i = 0; i < E / 2; ++i) {
+        to[2 * i] = __uint_as_float(u.word[i] << 16);
+        to[2 * i + 1] = __uint_as_float(u.word[i] & 0xffff0000u);
+    }
+}
+
+// What a thread of either group has, and its block.
+struct seat {
+    uint32_t index;  // in the group: its unit of a round
+    uint32_t run;    // unit of a row
+    uint32_t lane;   // row of a round
+    uint32_t team;   // also its first sample
+    uint32_t block;  // of the team
+    uint32_t rounds; // of the block, ...
+    uint32_t last;   // ... and rows of the last one
+    bool active;
+};
+
+__device__ __forceinline__ seat seat_of(const norm_staged_args &a)
+{
+    seat s;
+    s.index = threadIdx.x < GROUP ? threadIdx.x : threadIdx.x - GROUP;
+    s.lane = wd_fastdiv_quotient(s.index, a.by_runs);
+    s.run = s.index - s.lane * a.runs;
+    s.active = s.lane < a.lanes;
+    s.team = wd_fastdiv_quotient(blockIdx.x, a.by_blocks);
+    s.block = blockIdx.x - s.team * a.blocks;
+    // all rounds but the last one are full
+    const uint32_t rows = a.blocks * a.lanes, first = s.block * a.lanes;
+    s.rounds = a.rounds - ((a.rounds - 1) * rows + first >= a.rows);
+    s.last = min(a.lanes, a.rows - min((s.rounds - 1) * rows + first, a.rows));
+    return s;
+}
+
+// Bytes from a tensor's beginning to the block's first round of a sample.
+__device__ __forceinline__ int64_t first_round(const norm_staged_args &a, const seat &s,
+                                               uint32_t sample)
+{
+    return sample * a.sample + (int64_t)(s.block * a.lanes * a.runs) * NORM_STAGED_UNIT;
+}
+
+__device__ __forceinline__ unsigned char *memory(void)
+{
+    return wd_dynamic_shared<unsigned char>();
+}
+
+// Which place of the ring comes next; what it has at one time and another has parities in turn.
+struct ring_at {
+    uint32_t place, parity;
+
+    __device__ __forceinline__ void advance(const norm_staged_args &a)
+    {
+        place += 1;
+        if (place == a.places) place = 0, parity ^= 1;
+    }
+};
+
+constexpr uint32_t EACH = NORM_STAGED_EACH;
+constexpr uint32_t ROUND = NORM_STAGED_ROUND;
+
+template <int ARRAYS> struct ring {
+    unsigned char *first;
+    uint64_t *landed, *free, *told; // counters: of places, and of what has been told of a turn
+
+    __device__ __forceinline__ unsigned char *at(uint32_t place) const
+    {
+        return first + place * (ARRAYS * EACH * ROUND);
+    }
+};
+
+template <int ARRAYS> __device__ __forceinline__ ring<ARRAYS> ring_of(const norm_staged_args &a)
+{
+    uint64_t *counters = reinterpret_cast<uint64_t *>(memory() + a.counters);
+    return {wd_opaque_shared(memory()), counters, counters + a.places, counters + 2 * a.places};
+}
+
+// By all threads: counters, and parameters to shared memory.
+template <int ARRAYS>
+__device__ __forceinline__ void begin(const norm_staged_args &a, const ring<ARRAYS> &r)
+{
+    float *params = reinterpret_cast<float *>(memory() + a.params);
+    const uint32_t channels = a.runs * E;
+    if (threadIdx.x < a.places) {
+        wd_counter_begin(r.landed + threadIdx.x);
+        wd_arrivals_begin(r.free + threadIdx.x, GROUP_WARPS);
+    }
+    if (threadIdx.x == 0) wd_arrivals_begin(r.told, 1);
+    wd_wait_for_previous();
+    for (uint32_t c = threadIdx.x; c < channels; c += blockDim.x) {
+        params[c] = a.scale[c];
+        if (a.bias) params[channels + c] = a.bias[c];
+    }
+}
+
+// Bytes of a block's round k of one tensor, 0 behind its last one.
+__device__ __forceinline__ uint32_t round_bytes(const norm_staged_args &a, const seat &s,
+                                                uint32_t k)
+{
+    const uint32_t rows = k + 1 < s.rounds ? a.lanes : k < s.rounds ? s.last : 0;
+    return rows * a.runs * NORM_STAGED_UNIT;
+}
+
+// By one lane: asks for all rounds of all turns, of ARRAYS tensors each, as places become free.
+template <int ARRAYS>
+__device__ __forceinline__ void ask_for_rounds(const norm_staged_args &a, const seat &s,
+                                               const ring<ARRAYS> &r,
+                                               const void *const (&from)[ARRAYS])
+{
+    ring_at at = {0, 1};
+    bool again = false; // places have had rounds before
+#pragma unroll 1
+    for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once) {
+        int64_t offset = first_round(a, s, sample);
+#pragma unroll 1
+        for (uint32_t k = 0; k < s.rounds; k += EACH) {
+            uint32_t bytes[EACH], all = 0;
+#pragma unroll
+            for (uint32_t e = 0; e < EACH; ++e) all += bytes[e] = round_bytes(a, s, k + e);
+            if (again) wd_counter_wait(r.free + at.place, at.parity);
+            wd_counter_expect(r.landed + at.place, ARRAYS * all);
+#pragma unroll
+            for (uint32_t e = 0; e < EACH; ++e) {
+                if (bytes[e] == 0) break;
+#pragma unroll
+                for (int i = 0; i < ARRAYS; ++i)
+                    wd_bulk_copy(r.at(at.place) + (i * EACH + e) * ROUND,
+                                 static_cast<const char *>(from[i]) + offset, bytes[e],
+                                 r.landed + at.place);
+                offset += a.step;
+            }
+            at.advance(a);
+            again = again || at.place == 0;
+        }
+    }
+}
+
+// By the adding group, when it has added up a turn: what the next one has no places for yet is asked for up to the
+// second-level cache, since memory has nothing to do while blocks join.
+__device__ __forceinline__ void ask_ahead(const norm_staged_args &a, const seat &s,
+                                          const void *from, uint32_t sample)
+{
+    const uint32_t has = (s.rounds + EACH - 1) / EACH; // places
+    const uint32_t k = EACH * (a.places - has) + s.index;
+    if (s.index >= a.ahead || k >= s.rounds || sample >= a.samples) return;
+    wd_bulk_prefetch(static_cast<const char *>(from) + first_round(a, s, sample) + k * a.step,
+                     round_bytes(a, s, k));
+}
+
+// Words of the board: of a set one a block, and of turns in turn.
+__device__ __forceinline__ uint64_t *words_of(const norm_staged_args &a, const seat &s,
+                                              uint64_t *bank, uint32_t turn, uint32_t set)
+{
+    return bank + ((turn % 2 * gridDim.x + s.team * a.blocks) * a.sets + set * a.blocks);
+}
+
+__device__ __forceinline__ double2 plus(double2 a, float first, float second)
+{
+    return make_double2(a.x + first, a.y + second);
+}
+
+__device__ __forceinline__ double2 sum_of_lanes(double2 v, uint32_t bits)
+{
+#pragma unroll 1
+    for (uint32_t m = 1; m < 1u << bits; m *= 2) {
+        v.x += __shfl_xor_sync(0xffffffffu, v.x, m);
+        v.y += __shfl_xor_sync(0xffffffffu, v.y, m);
+    }
+    return v;
+}
+
+// f(set, whether it is one, lane of it), of the adding group's threads: all lanes of a warp are there together.
+template <class F> __device__ __forceinline__ void each_of(uint32_t count, uint32_t bits, F f)
+{
+#pragma unroll 1
+    for (uint32_t first = 0; first < count; first += GROUP >> bits) {
+        const uint32_t one = first + (threadIdx.x >> bits);
+        f(one, one < count, threadIdx.x & ((1u << bits) - 1));
+    }
+}
+
+// A thread's sums, a pair a column, as those of the block: show(set, sums), by one thread each. Channels are sets
+// themselves, or a unit has channels of two at most. The group's barriers are between.
+template <class F>
+__device__ __forceinline__ void sums_of_sets(const norm_staged_args &a, const seat &s,
+                                             const float (&value)[2 * E], F show)
+{
+    float4 *entries = reinterpret_cast<float4 *>(memory() + a.entries);
+    // one more than a multiple of two, so that lanes meet in no bank
+    const uint32_t pitch = a.lanes | 1;
+    float4 *own = entries + s.run * pitch + s.lane;
+    if (a.members == 1) {
+#pragma unroll
+        for (int pair = 0; pair < E / 2; ++pair) {
+            if (pair > 0) wd_barrier(ADDING, GROUP);
+            if (s.active)
+                *own = make_float4(value[4 * pair], value[4 * pair + 1], value[4 * pair + 2],
+                                   value[4 * pair + 3]);
+            wd_barrier(ADDING, GROUP);
+            each_of(2 * a.runs, a.pair_bits, [&](uint32_t column, bool is, uint32_t lane) {
+                double2 all = make_double2(0.0, 0.0);
+                if (is) {
+                    const float2 *of = reinterpret_cast<const float2 *>(entries) + column % 2;
+#pragma unroll 4
+                    for (uint32_t row = lane; row < a.lanes; row += 1u << a.pair_bits) {
+                        const float2 one = of[2 * (column / 2 * pitch + row)];
+                        all = plus(all, one.x, one.y);
+                    }
+                }
+                all = sum_of_lanes(all, a.pair_bits);
+                if (is && lane == 0) show(column / 2 * E + 2 * pair + column % 2, all);
+            });
+        }
+        return;
+    }
+    const uint32_t set = wd_fastdiv_quotient(s.run * E, a.by_members);
+    const uint32_t next =
+        (set + 1) * a.members - s.run * E; // columns from there on are the next one's
+    float4 both = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+    for (int i = 0; i < E; ++i) {
+        both.x += i < next ? value[2 * i] : 0.0f;
+        both.y += i < next ? value[2 * i + 1] : 0.0f;
+        both.z += i < next ? 0.0f : value[2 * i];
+        both.w += i < next ? 0.0f : value[2 * i + 1];
+    }
+    if (s.active) *own = both;
+    wd_barrier(ADDING, GROUP);
+    each_of(a.sets, a.set_bits, [&](uint32_t one, bool is, uint32_t lane) {
+        double2 all = make_double2(0.0, 0.0);
+        if (is) {
+            const uint32_t first = one * a.members, end = (first + a.members - 1) / E + 1;
+            const float2 *of = reinterpret_cast<const float2 *>(entries);
+#pragma unroll 1
+            for (uint32_t row = lane; row < a.lanes; row += 1u << a.set_bits) {
+#pragma unroll 4
+                for (uint32_t u = first / E; u < end; ++u) {
+                    const float2 pair = of[2 * (u * pitch + row) + (u * E < first ? 1 : 0)];
+                    all = plus(all, pair.x, pair.y);
+                }
+            }
+        }
+        all = sum_of_lanes(all, a.set_bits);
+        if (is && lane == 0) show(one, all);
+    });
+}
+
+// The team's sums of a set, from the words of its blocks, which lanes share: all of them have it.
+__device__ __forceinline__ double2 sums_of_team(const norm_staged_args &a, const uint64_t *words,
+                                                bool is, uint32_t lane, uint32_t bit)
+{
+    constexpr int BATCH = 9; // of 66 blocks by eight lanes
+    const uint32_t lanes = 1u << a.set_bits;
+    double2 all = make_double2(0.0, 0.0);
+    if (is) {
+#pragma unroll 1
+        for (uint32_t k = lane; k < a.blocks; k += BATCH * lanes) {
+            float2 some[BATCH];
+            wd_board_see_in_turn(words + k, lanes, (a.blocks - k + lanes - 1) / lanes, bit, some);
+#pragma unroll
+            for (int i = 0; i < BATCH; ++i) all = plus(all, some[i].x, some[i].y);
+        }
+    }
+    return sum_of_lanes(all, a.set_bits);
+}
+
+// A warp of the writing group has read a place.
+template <int ARRAYS>
+__device__ __forceinline__ void leave_place(const ring<ARRAYS> &r, uint32_t place)
+{
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) wd_arrive(r.free + place, GROUP_WARPS);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Instance and group norm of samples that the chip holds, channels last, which are added up while others are written: one turn and
+ * several, the last with fewer samples, one round of a block and several, rows that end within a round, sets of all
+ * kinds, in place, NaN, and off the boundaries, where another engine has them. A driver that is a stand-in says that its device has
+ * few processors, so that little is much. */
+#include "norm_samples_case.h"
+
+#define PROCESSORS "18"
+
+const char *const samples_engines[] = {"norm_inference_staged", "norm_training_staged", NULL};
+
+int main(int argc, char **argv)
+{
+    static const struct shape
+        /* of 18 processors: a turn of all, one round; turns of some, the last of one; a ring that goes round */
+        once = {3, 64, 0, 21, {40, 41}},
+        some = {7, 64, 0, 90, {160, 161}}, ring = {3, 32, 0, 160, {400, 401}},
+        /* sets: eight channels and more, four, a single group, and of units that begin in one and end in the next */
+        eights = {5, 96, 12, 61, {150, 151}}, fours = {4, 32, 8, 77, {160, 161}},
+        all = {5, 40, 1, 83, {170, 170}}, tens = {6, 320, 32, 47, {100, 101}},
+        wide = {9, 1280, 32, 23, {40, 41}}, odd = {5, 72, 8, 71, {150, 151}},
+        /* a block a sample, and more sets than lanes to join them */
+        alone = {40, 16, 2, 19, {30, 31}}, many = {4, 960, 0, 17, {50, 51}};
+    stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
+    listed = getenv("WARPDNN_TEST_CASES") != NULL;
+    if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
+    harness_start(argc, argv);
+    run("once", &once, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
+    run("some", &some, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);
+    run("some", &some, NORMS_INFERENCE, CUDNN_DATA_HALF, ON_DEVICE);
+    run("ring", &ring, NORMS_TRAINING, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
+    run("eights", &eights, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("fours", &fours, NORMS_TRAINING, CUDNN_DATA_HALF, WITH_NAN | ON_DEVICE);
+    run("all", &all, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
+    run("tens", &tens, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
+    run("wide", &wide, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("odd", &odd, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
+    run("ring", &ring, NORMS_INFERENCE, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
+    run("alone", &alone, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
+    run("many", &many, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("off", &some, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, OFF | ON_DEVICE);
+    return harness_finish();
+}
