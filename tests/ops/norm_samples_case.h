@@ -99,7 +99,9 @@ static void run(const char *name, const struct shape *s, enum norms_phase phase,
     make(&c, dim, stat, scale, wants);
     if (norms_run(&c) && large && samples_engines[phase]) {
         warpdnnGetLastEngine(harness_handle, &engine);
-        if (strcmp(engine, samples_engines[phase]) != 0) case_fail("%s ran", engine);
+        /* one that has not run on a device yet stands before */
+        if (strcmp(engine, samples_engines[phase]) != 0 && !strstr(engine, "_staged"))
+            case_fail("%s ran", engine);
     }
     case_end();
 }

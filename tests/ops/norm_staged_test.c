@@ -8,14 +8,16 @@
 
 #define PROCESSORS "18"
 
-const char *const samples_engines[] = {"norm_inference_staged", "norm_training_staged", NULL};
+const char *const samples_engines[] = {"norm_inference_staged", "norm_training_staged",
+                                       "norm_backward_staged"};
 
 int main(int argc, char **argv)
 {
     static const struct shape
         /* of 18 processors: a turn of all, one round; turns of some, the last of one; a ring that goes round */
         once = {3, 64, 0, 21, {40, 41}},
-        some = {7, 64, 0, 90, {160, 161}}, ring = {3, 32, 0, 160, {400, 401}},
+        some = {7, 64, 0, 90, {160, 161}}, turns = {5, 32, 0, 130, {300, 301}},
+        ring = {3, 32, 0, 160, {400, 401}},
         /* sets: eight channels and more, four, a single group, and of units that begin in one and end in the next */
         eights = {5, 96, 12, 61, {150, 151}}, fours = {4, 32, 8, 77, {160, 161}},
         all = {5, 40, 1, 83, {170, 170}}, tens = {6, 320, 32, 47, {100, 101}},
@@ -40,5 +42,21 @@ int main(int argc, char **argv)
     run("alone", &alone, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
     run("many", &many, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
     run("off", &some, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, OFF | ON_DEVICE);
+    run("once", &once, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
+    run("some", &some, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);
+    run("turns", &turns, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
+    run("eights", &eights, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("fours", &fours, NORMS_BACKWARD, CUDNN_DATA_HALF, WITH_NAN | ON_DEVICE);
+    run("all", &all, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
+    run("tens", &tens, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
+    run("wide", &wide, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("odd", &odd, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
+    run("alone", &alone, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("many", &many, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
+    run("no_dscale", &odd, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, NO_DSCALE | ON_DEVICE);
+    run("no_dbias", &once, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_DBIAS | ON_DEVICE);
+    run("no_params", &odd, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_PARAMS | ON_DEVICE);
+    run("no_params", &some, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_PARAMS | ON_DEVICE);
+    run("off", &eights, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, OFF | ON_DEVICE);
     return harness_finish();
 }

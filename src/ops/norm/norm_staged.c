@@ -21,6 +21,7 @@ enum {
     JOIN_BYTES = 20 << 20, /* what memory could move while blocks join */
     WARP = 32,
     SET_BYTES = 16,
+    KNOWN_BYTES = 8,
     COUNTER_BYTES = 8,
 };
 
@@ -40,36 +41,41 @@ static uint32_t bits_for(int64_t many)
 }
 
 /* What lies behind a ring of so many places. */
-static int64_t lay(struct norm_staged_args *a, int64_t places)
+static int64_t lay(struct work *w, int64_t places)
 {
-    int64_t at = places * NORM_STAGED_EACH * NORM_STAGED_ROUND;
-    int64_t pitch = a->lanes | 1;
+    struct norm_staged_args *a = &w->args;
+    int64_t at = places * NORM_STAGED_PLACE;
+    int64_t pitch = a->lanes | 1, channels = (int64_t)a->runs * RUN;
     a->places = (uint32_t)places;
     a->entries = (uint32_t)at;
     at += a->runs * pitch * SET_BYTES;
     a->numbers = (uint32_t)at;
-    at += (int64_t)(2 * SET_BYTES) * a->sets;
+    at += (int64_t)2 * SET_BYTES * a->sets;
     a->params = (uint32_t)at;
-    at += (int64_t)(2 * RUN * sizeof(float)) * a->runs;
+    at += 2 * (int64_t)sizeof(float) * channels;
     a->counters = (uint32_t)at;
     at += (2 * places + 1) * COUNTER_BYTES;
-    a->pivots = (uint32_t)at;
-    at += (int64_t)(2 * sizeof(float)) * a->sets;
+    a->known = (uint32_t)at;
+    at += (int64_t)2 * KNOWN_BYTES * a->sets;
+    a->totals = (uint32_t)at;
+    if (w->shape.arrays > 1) at += channels * KNOWN_BYTES;
     return at;
 }
 
 /* Of a block's sample. */
-static int64_t places_of(const struct norm_staged_args *a)
+static int64_t places_of(const struct work *w, int64_t rounds)
 {
-    return wd_ceil_div(a->rounds, NORM_STAGED_EACH);
+    return wd_ceil_div(rounds, NORM_STAGED_EACH(w->shape.arrays));
 }
 
 /* What a cut costs in bytes that memory could move: to begin with a turn's reading, then its writing and the next one's
  * reading, which joins hide behind, or the other way round. */
-static int64_t cost(const struct norm_staged_args *a, int64_t turns, int64_t processors)
+static int64_t cost(const struct work *w, const struct norm_staged_args *a, int64_t turns,
+                    int64_t processors)
 {
-    int64_t turn = a->rounds * processors * (int64_t)(a->lanes * a->runs) * NORM_STAGED_UNIT;
-    return turn + turns * turn + (turns - 1) * wd_most(turn, JOIN_BYTES) + JOIN_BYTES;
+    int64_t one = a->rounds * processors * (int64_t)(a->lanes * a->runs) * NORM_STAGED_UNIT;
+    int64_t read = w->shape.arrays * one;
+    return read + turns * one + (turns - 1) * wd_most(read, JOIN_BYTES) + JOIN_BYTES;
 }
 
 /* Samples of a turn, and blocks of each. False where their shared memory does not hold them. */
@@ -77,8 +83,8 @@ static bool share(struct work *w, const struct wd_device *device)
 {
     struct norm_staged_args *a = &w->args;
     int64_t samples = w->shape.samples, best = 0;
-    int64_t most = device->shared_per_block / (NORM_STAGED_EACH * NORM_STAGED_ROUND);
-    while (most > 0 && lay(a, most) > device->shared_per_block) most -= 1;
+    int64_t most = device->shared_per_block / NORM_STAGED_PLACE;
+    while (most > 0 && lay(w, most) > device->shared_per_block) most -= 1;
     for (int64_t turns = 1; turns <= samples; ++turns) {
         struct norm_staged_args one = *a;
         int64_t at_once = wd_ceil_div(samples, turns), blocks, all;
@@ -88,9 +94,9 @@ static bool share(struct work *w, const struct wd_device *device)
         one.at_once = (uint32_t)at_once;
         one.rounds = (uint32_t)wd_ceil_div(a->rows, blocks * a->lanes);
         one.blocks = (uint32_t)wd_ceil_div(a->rows, (int64_t)one.rounds * a->lanes);
-        if (places_of(&one) > most) continue;
+        if (places_of(w, one.rounds) > most) continue;
         if (2 * at_once * one.blocks * one.sets > WD_BOARD_WORDS) continue;
-        all = cost(&one, turns, device->multiprocessors);
+        all = cost(w, &one, turns, device->multiprocessors);
         if (best > 0 && all >= best) continue;
         best = all;
         *a = one;
@@ -98,9 +104,9 @@ static bool share(struct work *w, const struct wd_device *device)
     }
     if (best == 0) return false;
     /* so that nobody begins the turn after next before all have begun this one */
-    w->shared = lay(a, wd_least(most, 2 * places_of(a) - 1));
-    a->ahead =
-        (uint32_t)((int64_t)AHEAD_MB * (1 << 20) / (device->multiprocessors * NORM_STAGED_ROUND));
+    w->shared = lay(w, wd_least(most, 2 * places_of(w, a->rounds) - 1));
+    a->ahead = (uint32_t)((int64_t)AHEAD_MB * (1 << 20) /
+                          (device->multiprocessors * w->shape.arrays * NORM_STAGED_ROUND));
     a->ahead = (uint32_t)wd_least(a->ahead, NORM_STAGED_GROUP);
     return true;
 }
@@ -141,6 +147,11 @@ static bool is_fp32(const struct wd_problem *problem, int slot)
     return t && t->dtype == CUDNN_DATA_FLOAT;
 }
 
+static bool is_backward(const struct wd_problem *problem)
+{
+    return problem->node->op == WD_OP_NORM_BACKWARD;
+}
+
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_device *device = problem->device;
@@ -152,8 +163,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(device->grids_meet && wd_norm_cluster_max(device) > 1, reason, NOT_SUPPORTED,
             "the device has no bulk copies, or no grids that meet");
     (void)wd_norm_groups_see(&w.shape, problem);
-    WD_NEED(is_fp32(problem, p.scale) && is_fp32(problem, p.bias), reason, NOT_SUPPORTED_DATA_TYPE,
-            "scale or bias is missing or not fp32");
+    WD_NEED(is_fp32(problem, p.scale) && (is_backward(problem) || is_fp32(problem, p.bias)), reason,
+            NOT_SUPPORTED_DATA_TYPE, "scale or bias is missing or not fp32");
     WD_NEED(s->columns, reason, NOT_SUPPORTED_LAYOUT, "channels are not last");
     WD_NEED(s->size == 2 && s->channels % RUN == 0 && s->channels <= RUN * NORM_STAGED_GROUP,
             reason, NOT_SUPPORTED_SHAPE,
@@ -169,34 +180,54 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+/* Of what blocks find for dscale and dbias. */
+static int64_t found_bytes(const struct wd_problem *problem, const struct work *w)
+{
+    struct wd_norm_places p = wd_norm_places(problem->node->op);
+    if (!is_backward(problem)) return 0;
+    if (!wd_norm_tensor(problem, p.dscale) && !wd_norm_tensor(problem, p.dbias)) return 0;
+    return w->groups * w->args.blocks * w->shape.channels * (int64_t)sizeof(struct norm_kept_sums);
+}
+
 static int64_t workspace(const struct wd_problem *problem)
 {
-    return wd_norm_groups_any(problem)->workspace(problem);
+    int64_t bytes = wd_norm_groups_any(problem)->workspace(problem);
+    struct work w;
+    return see(&w, problem) ? wd_most(found_bytes(problem, &w), bytes) : bytes;
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
 {
-    struct wd_norm_places p = wd_norm_places(call->problem.node->op);
-    bool inference = call->problem.node->op == WD_OP_NORM_INFERENCE;
-    int type = wd_norm_type(wd_call_tensor(call, p.x)->dtype);
+    enum wd_op op = call->problem.node->op;
+    struct wd_norm_places p = wd_norm_places(op);
+    bool backward = is_backward(&call->problem);
+    int type = wd_norm_type(wd_call_tensor(call, p.x)->dtype) - NORM_ROWS_F16;
     struct work own;
     const struct work *w = wd_call_prepared(call, prepare, &own);
     struct norm_staged_args a = w->args;
     void *counters = NULL;
     a.x = wd_norm_data(call, p.x);
     a.y = wd_norm_data(call, p.y);
-    if (!wd_norm_aligned(a.x) || !wd_norm_aligned(a.y))
+    a.dy = wd_norm_data(call, p.dy);
+    if (!wd_norm_aligned(a.x) || !wd_norm_aligned(a.y) || (backward && !wd_norm_aligned(a.dy)))
         return wd_norm_groups_any(&call->problem)->emit(call, queue);
     a.scale = wd_norm_data(call, p.scale);
     a.bias = wd_norm_data(call, p.bias);
     a.mean = wd_norm_data(call, p.mean);
     a.inv_std = wd_norm_data(call, p.inv_std);
-    a.epsilon = wd_call_view(call, inference ? NORM_INFER_EPSILON : NORM_TRAIN_EPSILON).value;
+    if (backward) {
+        a.dscale = wd_norm_param(call, p.dscale);
+        a.dbias = wd_norm_param(call, p.dbias);
+        if (found_bytes(&call->problem, w) > 0) a.found = call->workspace;
+    } else {
+        int epsilon = op == WD_OP_NORM_INFERENCE ? NORM_INFER_EPSILON : NORM_TRAIN_EPSILON;
+        a.epsilon = wd_call_view(call, epsilon).value;
+    }
     WD_TRY(queue->ops->counters(queue, &counters));
     a.board = (uint32_t *)counters + WD_COUNTERS_BYTES / sizeof(uint32_t);
-    return wd_emit_meeting_kernel(
-        queue, &kernel_rows[KERNEL_norm_staged_f16 + type - NORM_ROWS_F16], w->groups * a.blocks,
-        NORM_STAGED_THREADS, (uint32_t)w->shared, &a);
+    type += backward ? KERNEL_norm_staged_back_f16 : KERNEL_norm_staged_f16;
+    return wd_emit_meeting_kernel(queue, &kernel_rows[type], w->groups * a.blocks,
+                                  NORM_STAGED_THREADS, (uint32_t)w->shared, &a);
 }
 
 const struct wd_engine wd_engine_norm_training_staged = {
@@ -215,6 +246,19 @@ const struct wd_engine wd_engine_norm_training_staged = {
 const struct wd_engine wd_engine_norm_inference_staged = {
     .name = "norm_inference_staged",
     .op = WD_OP_NORM_INFERENCE,
+    .device = WD_GPU,
+    .untried = true,
+    .kernels = &kernels,
+    .match = match,
+    .workspace = workspace,
+    .prepare = prepare,
+    .prepared_bytes = sizeof(struct work),
+    .emit = emit,
+};
+
+const struct wd_engine wd_engine_norm_backward_staged = {
+    .name = "norm_backward_staged",
+    .op = WD_OP_NORM_BACKWARD,
     .device = WD_GPU,
     .untried = true,
     .kernels = &kernels,

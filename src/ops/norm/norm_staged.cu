@@ -2,7 +2,8 @@
 //
 // Group and instance norm, channels last, of samples that the chip holds (norm_staged_args.h): forward. Sums are of
 // differences from an element of the set's, the same for all blocks.
-#include "ops/norm/norm_staged.cuh"
+#include "ops/norm/norm_middle.cuh"
+#include "ops/norm/norm_staged_back.cuh"
 
 namespace {
 
@@ -17,7 +18,7 @@ __device__ __forceinline__ set_numbers *numbers_of(const norm_staged_args &a, ui
 
 __device__ __forceinline__ float *pivots_of(const norm_staged_args &a, uint32_t turn)
 {
-    return reinterpret_cast<float *>(memory() + a.pivots) + turn % 2 * a.sets;
+    return reinterpret_cast<float *>(memory() + a.known) + turn % 2 * a.sets;
 }
 
 // An element near a set's others: the middle one of three, of three of its columns.
@@ -35,35 +36,11 @@ __device__ __forceinline__ float pivot_of(const norm_staged_args &a, uint32_t sa
     return wd_middle_of(some[0], some[1], some[2]);
 }
 
-// f(column of the unit, set).
-template <class F>
-__device__ __forceinline__ void each_column(const norm_staged_args &a, const seat &s, F f)
-{
-    uint32_t set = wd_fastdiv_quotient(s.run * E, a.by_members);
-    uint32_t end = (set + 1) * a.members - s.run * E;
-#pragma unroll
-    for (int i = 0; i < E; ++i) {
-        if (i == end) set += 1, end += a.members;
-        f(i, set);
-    }
-}
-
-constexpr uint32_t PLACE = EACH * ROUND;
-
-// Rows of round e of the last place.
-__device__ __forceinline__ uint32_t rows_of_last(const norm_staged_args &a, const seat &s,
-                                                 uint32_t e)
-{
-    const uint32_t k = (s.rounds - 1) / EACH * EACH + e;
-    return k + 1 < s.rounds ? a.lanes : k < s.rounds ? s.last : 0;
-}
-
 template <class T>
-__device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, const ring<1> &r)
+__device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, const ring<1> &r,
+                                     uint4 asked)
 {
-    const uint4 asked = wd_board_ask(a.board);
     uint64_t *const bank = wd_board_of(a.board, asked).bank;
-    const unsigned char *const own = r.first + s.index * NORM_STAGED_UNIT;
     ring_at at = {0, 0};
     uint32_t turn = 0;
     each_of(a.sets, 0, [&](uint32_t set, bool is, uint32_t) {
@@ -79,11 +56,10 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
         });
 #pragma unroll
         for (int i = 0; i < 2 * E; ++i) value[i] = 0.0f;
-        const auto receive = [&](unit<T>(&u)[EACH]) {
+        const auto receive = [&](unit<T>(&u)[EACH<1>]) {
             wd_counter_wait(r.landed + at.place, at.parity);
 #pragma unroll
-            for (uint32_t e = 0; e < EACH; ++e)
-                u[e].load(reinterpret_cast<const T *>(own + at.place * PLACE + e * ROUND));
+            for (uint32_t e = 0; e < EACH<1>; ++e) r.load(u[e], s, at.place, e, 0);
             at.advance(a);
         };
         const auto add = [&](const unit<T> &u) {
@@ -96,24 +72,27 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
                 value[2 * i + 1] += d * d;
             }
         };
-        unit<T> u[EACH];
+        unit<T> u[EACH<1>];
 #pragma unroll 1
-        for (uint32_t k = EACH; k < s.rounds; k += EACH) {
+        for (uint32_t k = EACH<1>; k < s.rounds; k += EACH<1>) {
             receive(u);
 #pragma unroll
-            for (uint32_t e = 0; e < EACH; ++e) add(u[e]);
+            for (uint32_t e = 0; e < EACH<1>; ++e) add(u[e]);
         }
         receive(u);
 #pragma unroll
-        for (uint32_t e = 0; e < EACH; ++e) {
-            if (s.lane < rows_of_last(a, s, e)) add(u[e]);
+        for (uint32_t e = 0; e < EACH<1>; ++e) {
+            if (s.lane < rows_of_last<1>(a, s, e)) add(u[e]);
         }
         const uint32_t later = sample + a.at_once;
-        ask_ahead(a, s, a.x, later);
-        sums_of_sets(a, s, value, [&](uint32_t set, double2 all) {
-            wd_board_show_in_turn(words_of(a, s, bank, turn, set) + s.block, (float)all.x,
-                                  (float)all.y, bit);
-        });
+        ask_ahead<1>(a, s, {a.x}, later);
+        const auto shows = [&](uint32_t set, double2 all) { show(a, s, bank, turn, set, all); };
+        if (a.members == 1) {
+            sums_of_columns(a, s, value, shows);
+        } else {
+            sums_of_sets(
+                a, s, value, [](int) { return 1.0f; }, shows);
+        }
         if (turn == 0) wd_board_clear(wd_board_of(a.board, asked));
         each_of(a.sets, a.set_bits, [&](uint32_t set, bool is, uint32_t lane) {
             const bool joins = is && lane == 0;
@@ -142,7 +121,6 @@ template <class T>
 __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s, const ring<1> &r)
 {
     const float *params = reinterpret_cast<const float *>(memory() + a.params) + s.run * E;
-    const unsigned char *const own = r.first + s.index * NORM_STAGED_UNIT;
     ring_at at = {0, 0};
     uint32_t turn = 0;
 #pragma unroll 1
@@ -160,10 +138,9 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
             base[i] = fmaf(-factor[i], n.cut_off, fmaf(-factor[i], n.mean, params[a.runs * E + i]));
         });
         // adding warps have seen that the rounds are there, and told of it
-        const auto receive = [&](unit<T>(&u)[EACH]) {
+        const auto receive = [&](unit<T>(&u)[EACH<1>]) {
 #pragma unroll
-            for (uint32_t e = 0; e < EACH; ++e)
-                u[e].load(reinterpret_cast<const T *>(own + at.place * PLACE + e * ROUND));
+            for (uint32_t e = 0; e < EACH<1>; ++e) r.load(u[e], s, at.place, e, 0);
             leave_place(r, at.place);
             at.advance(a);
         };
@@ -178,16 +155,16 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
             to += a.step;
             if (there) result.store(at_y);
         };
-        unit<T> u[EACH];
+        unit<T> u[EACH<1>];
 #pragma unroll 1
-        for (uint32_t k = EACH; k < s.rounds; k += EACH) {
+        for (uint32_t k = EACH<1>; k < s.rounds; k += EACH<1>) {
             receive(u);
 #pragma unroll
-            for (uint32_t e = 0; e < EACH; ++e) write(u[e], s.active);
+            for (uint32_t e = 0; e < EACH<1>; ++e) write(u[e], s.active);
         }
         receive(u);
 #pragma unroll
-        for (uint32_t e = 0; e < EACH; ++e) write(u[e], s.lane < rows_of_last(a, s, e));
+        for (uint32_t e = 0; e < EACH<1>; ++e) write(u[e], s.lane < rows_of_last<1>(a, s, e));
     }
 }
 
@@ -195,14 +172,13 @@ template <class T> __device__ __forceinline__ void staged(const norm_staged_args
 {
     const seat s = seat_of(a);
     const ring<1> r = ring_of<1>(a);
-    begin(a, r);
-    __syncthreads();
+    const uint4 asked = begin(a, r);
     if (threadIdx.x < GROUP) {
-        adds<T>(a, s, r);
+        adds<T>(a, s, r, asked);
         return;
     }
-    // what an earlier kernel left on the board: the adding group has its share of that later
-    wd_board_clear(wd_board_of(a.board, wd_board_ask(a.board)));
+    // of the board, what an earlier kernel left; the adding group has its share of that later
+    wd_board_clear(wd_board_of(a.board, asked));
     if (threadIdx.x < 2 * GROUP) {
         writes<T>(a, s, r);
     } else if (threadIdx.x == 2 * GROUP) {

@@ -12,14 +12,12 @@
 #include "gpu/device/depend.cuh"
 #include "gpu/device/opaque.cuh"
 #include "gpu/device/shared.cuh"
-#include "gpu/device/vector.cuh"
 #include "gpu/device/words.cuh"
-#include "ops/norm/norm_middle.cuh"
+#include "ops/norm/norm_param.cuh"
 #include "ops/norm/norm_staged_args.h"
 
 namespace {
 
-constexpr uint32_t WARP = 32;
 constexpr uint32_t GROUP = NORM_STAGED_GROUP;
 constexpr uint32_t GROUP_WARPS = GROUP / WARP;
 constexpr uint32_t ADDING = 1; // names of barriers
@@ -93,7 +91,8 @@ struct ring_at {
     }
 };
 
-constexpr uint32_t EACH = NORM_STAGED_EACH;
+// Rounds of a place, of ARRAYS tensors.
+template <int ARRAYS> constexpr uint32_t EACH = NORM_STAGED_EACH(ARRAYS);
 constexpr uint32_t ROUND = NORM_STAGED_ROUND;
 
 template <int ARRAYS> struct ring {
@@ -102,7 +101,16 @@ template <int ARRAYS> struct ring {
 
     __device__ __forceinline__ unsigned char *at(uint32_t place) const
     {
-        return first + place * (ARRAYS * EACH * ROUND);
+        return first + place * NORM_STAGED_PLACE;
+    }
+
+    // A thread's unit of round e of a place.
+    template <class T>
+    __device__ __forceinline__ void load(unit<T> &u, const seat &s, uint32_t place, uint32_t e,
+                                         int array) const
+    {
+        u.load(reinterpret_cast<const T *>(at(place) + s.index * NORM_STAGED_UNIT +
+                                           (array * EACH<ARRAYS> + e) * ROUND));
     }
 };
 
@@ -112,9 +120,9 @@ template <int ARRAYS> __device__ __forceinline__ ring<ARRAYS> ring_of(const norm
     return {wd_opaque_shared(memory()), counters, counters + a.places, counters + 2 * a.places};
 }
 
-// By all threads: counters, and parameters to shared memory.
+// By all threads: counters, parameters to shared memory, and the head of the board.
 template <int ARRAYS>
-__device__ __forceinline__ void begin(const norm_staged_args &a, const ring<ARRAYS> &r)
+__device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARRAYS> &r)
 {
     float *params = reinterpret_cast<float *>(memory() + a.params);
     const uint32_t channels = a.runs * E;
@@ -124,10 +132,13 @@ __device__ __forceinline__ void begin(const norm_staged_args &a, const ring<ARRA
     }
     if (threadIdx.x == 0) wd_arrivals_begin(r.told, 1);
     wd_wait_for_previous();
+    const uint4 asked = wd_board_ask(a.board);
     for (uint32_t c = threadIdx.x; c < channels; c += blockDim.x) {
         params[c] = a.scale[c];
-        if (a.bias) params[channels + c] = a.bias[c];
+        if (ARRAYS == 1) params[channels + c] = a.bias[c];
     }
+    __syncthreads();
+    return asked;
 }
 
 // Bytes of a block's round k of one tensor, 0 behind its last one.
@@ -150,18 +161,18 @@ __device__ __forceinline__ void ask_for_rounds(const norm_staged_args &a, const 
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once) {
         int64_t offset = first_round(a, s, sample);
 #pragma unroll 1
-        for (uint32_t k = 0; k < s.rounds; k += EACH) {
-            uint32_t bytes[EACH], all = 0;
+        for (uint32_t k = 0; k < s.rounds; k += EACH<ARRAYS>) {
+            uint32_t bytes[EACH<ARRAYS>], all = 0;
 #pragma unroll
-            for (uint32_t e = 0; e < EACH; ++e) all += bytes[e] = round_bytes(a, s, k + e);
+            for (uint32_t e = 0; e < EACH<ARRAYS>; ++e) all += bytes[e] = round_bytes(a, s, k + e);
             if (again) wd_counter_wait(r.free + at.place, at.parity);
             wd_counter_expect(r.landed + at.place, ARRAYS * all);
 #pragma unroll
-            for (uint32_t e = 0; e < EACH; ++e) {
+            for (uint32_t e = 0; e < EACH<ARRAYS>; ++e) {
                 if (bytes[e] == 0) break;
 #pragma unroll
                 for (int i = 0; i < ARRAYS; ++i)
-                    wd_bulk_copy(r.at(at.place) + (i * EACH + e) * ROUND,
+                    wd_bulk_copy(r.at(at.place) + (i * EACH<ARRAYS> + e) * ROUND,
                                  static_cast<const char *>(from[i]) + offset, bytes[e],
                                  r.landed + at.place);
                 offset += a.step;
@@ -174,14 +185,17 @@ __device__ __forceinline__ void ask_for_rounds(const norm_staged_args &a, const 
 
 // By the adding group, when it has added up a turn: what the next one has no places for yet is asked for up to the
 // second-level cache, since memory has nothing to do while blocks join.
+template <int ARRAYS>
 __device__ __forceinline__ void ask_ahead(const norm_staged_args &a, const seat &s,
-                                          const void *from, uint32_t sample)
+                                          const void *const (&from)[ARRAYS], uint32_t sample)
 {
-    const uint32_t has = (s.rounds + EACH - 1) / EACH; // places
-    const uint32_t k = EACH * (a.places - has) + s.index;
+    const uint32_t has = (s.rounds + EACH<ARRAYS> - 1) / EACH<ARRAYS>; // places
+    const uint32_t k = EACH<ARRAYS> * (a.places - has) + s.index;
     if (s.index >= a.ahead || k >= s.rounds || sample >= a.samples) return;
-    wd_bulk_prefetch(static_cast<const char *>(from) + first_round(a, s, sample) + k * a.step,
-                     round_bytes(a, s, k));
+    const int64_t offset = first_round(a, s, sample) + k * a.step;
+#pragma unroll
+    for (int i = 0; i < ARRAYS; ++i)
+        wd_bulk_prefetch(static_cast<const char *>(from[i]) + offset, round_bytes(a, s, k));
 }
 
 // Words of the board: of a set one a block, and of turns in turn.
@@ -216,58 +230,76 @@ template <class F> __device__ __forceinline__ void each_of(uint32_t count, uint3
     }
 }
 
-// A thread's sums, a pair a column, as those of the block: show(set, sums), by one thread each. Channels are sets
-// themselves, or a unit has channels of two at most. The group's barriers are between.
-template <class F>
-__device__ __forceinline__ void sums_of_sets(const norm_staged_args &a, const seat &s,
-                                             const float (&value)[2 * E], F show)
+__device__ __forceinline__ float4 *entries_of(const norm_staged_args &a)
 {
-    float4 *entries = reinterpret_cast<float4 *>(memory() + a.entries);
-    // one more than a multiple of two, so that lanes meet in no bank
-    const uint32_t pitch = a.lanes | 1;
-    float4 *own = entries + s.run * pitch + s.lane;
-    if (a.members == 1) {
+    return reinterpret_cast<float4 *>(memory() + a.entries);
+}
+
+// An entry's neighbours are rows, one more than a multiple of two, so that lanes meet in no bank.
+__device__ __forceinline__ uint32_t pitch_of(const norm_staged_args &a)
+{
+    return a.lanes | 1;
+}
+
+__device__ __forceinline__ void leave_entry(const norm_staged_args &a, const seat &s, float4 entry)
+{
+    if (s.active) entries_of(a)[s.run * pitch_of(a) + s.lane] = entry;
+    wd_barrier(ADDING, GROUP);
+}
+
+// A thread's sums, a pair a column, as those of the block: see(channel, sums), by one thread each. The group's barriers
+// are between.
+template <class F>
+__device__ __forceinline__ void sums_of_columns(const norm_staged_args &a, const seat &s,
+                                                const float (&value)[2 * E], F see)
+{
+    const float2 *of = reinterpret_cast<const float2 *>(entries_of(a));
+    const uint32_t pitch = pitch_of(a);
 #pragma unroll
-        for (int pair = 0; pair < E / 2; ++pair) {
-            if (pair > 0) wd_barrier(ADDING, GROUP);
-            if (s.active)
-                *own = make_float4(value[4 * pair], value[4 * pair + 1], value[4 * pair + 2],
-                                   value[4 * pair + 3]);
-            wd_barrier(ADDING, GROUP);
-            each_of(2 * a.runs, a.pair_bits, [&](uint32_t column, bool is, uint32_t lane) {
-                double2 all = make_double2(0.0, 0.0);
-                if (is) {
-                    const float2 *of = reinterpret_cast<const float2 *>(entries) + column % 2;
+    for (int pair = 0; pair < E / 2; ++pair) {
+        if (pair > 0) wd_barrier(ADDING, GROUP);
+        leave_entry(a, s,
+                    make_float4(value[4 * pair], value[4 * pair + 1], value[4 * pair + 2],
+                                value[4 * pair + 3]));
+        each_of(2 * a.runs, a.pair_bits, [&](uint32_t column, bool is, uint32_t lane) {
+            double2 all = make_double2(0.0, 0.0);
+            if (is) {
 #pragma unroll 4
-                    for (uint32_t row = lane; row < a.lanes; row += 1u << a.pair_bits) {
-                        const float2 one = of[2 * (column / 2 * pitch + row)];
-                        all = plus(all, one.x, one.y);
-                    }
+                for (uint32_t row = lane; row < a.lanes; row += 1u << a.pair_bits) {
+                    const float2 one = of[2 * (column / 2 * pitch + row) + column % 2];
+                    all = plus(all, one.x, one.y);
                 }
-                all = sum_of_lanes(all, a.pair_bits);
-                if (is && lane == 0) show(column / 2 * E + 2 * pair + column % 2, all);
-            });
-        }
-        return;
+            }
+            all = sum_of_lanes(all, a.pair_bits);
+            if (is && lane == 0) see(column / 2 * E + 2 * pair + column % 2, all);
+        });
     }
+}
+
+// Likewise of sets, of which a unit has channels of two at most: see(set, sums). Of each pair a column counts as what
+// weigh(column of the unit) says.
+template <class W, class F>
+__device__ __forceinline__ void sums_of_sets(const norm_staged_args &a, const seat &s,
+                                             const float (&value)[2 * E], W weigh, F see)
+{
+    const float2 *of = reinterpret_cast<const float2 *>(entries_of(a));
+    const uint32_t pitch = pitch_of(a);
     const uint32_t set = wd_fastdiv_quotient(s.run * E, a.by_members);
-    const uint32_t next =
-        (set + 1) * a.members - s.run * E; // columns from there on are the next one's
+    const uint32_t next = (set + 1) * a.members - s.run * E; // columns from there on are the next's
     float4 both = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
     for (int i = 0; i < E; ++i) {
-        both.x += i < next ? value[2 * i] : 0.0f;
-        both.y += i < next ? value[2 * i + 1] : 0.0f;
-        both.z += i < next ? 0.0f : value[2 * i];
-        both.w += i < next ? 0.0f : value[2 * i + 1];
+        const float first = weigh(i) * value[2 * i], second = weigh(i) * value[2 * i + 1];
+        both.x += i < next ? first : 0.0f;
+        both.y += i < next ? second : 0.0f;
+        both.z += i < next ? 0.0f : first;
+        both.w += i < next ? 0.0f : second;
     }
-    if (s.active) *own = both;
-    wd_barrier(ADDING, GROUP);
+    leave_entry(a, s, both);
     each_of(a.sets, a.set_bits, [&](uint32_t one, bool is, uint32_t lane) {
         double2 all = make_double2(0.0, 0.0);
         if (is) {
             const uint32_t first = one * a.members, end = (first + a.members - 1) / E + 1;
-            const float2 *of = reinterpret_cast<const float2 *>(entries);
 #pragma unroll 1
             for (uint32_t row = lane; row < a.lanes; row += 1u << a.set_bits) {
 #pragma unroll 4
@@ -278,7 +310,7 @@ __device__ __forceinline__ void sums_of_sets(const norm_staged_args &a, const se
             }
         }
         all = sum_of_lanes(all, a.set_bits);
-        if (is && lane == 0) show(one, all);
+        if (is && lane == 0) see(one, all);
     });
 }
 
@@ -307,6 +339,36 @@ __device__ __forceinline__ void leave_place(const ring<ARRAYS> &r, uint32_t plac
 {
     __syncwarp();
     if (threadIdx.x % WARP == 0) wd_arrive(r.free + place, GROUP_WARPS);
+}
+
+// f(column of the unit, its set).
+template <class F>
+__device__ __forceinline__ void each_column(const norm_staged_args &a, const seat &s, F f)
+{
+    uint32_t set = wd_fastdiv_quotient(s.run * E, a.by_members);
+    uint32_t end = (set + 1) * a.members - s.run * E;
+#pragma unroll
+    for (int i = 0; i < E; ++i) {
+        if (i == end) set += 1, end += a.members;
+        f(i, set);
+    }
+}
+
+// Rows of round e of a sample's last place.
+template <int ARRAYS>
+__device__ __forceinline__ uint32_t rows_of_last(const norm_staged_args &a, const seat &s,
+                                                 uint32_t e)
+{
+    const uint32_t k = (s.rounds - 1) / EACH<ARRAYS> * EACH<ARRAYS> + e;
+    return k + 1 < s.rounds ? a.lanes : k < s.rounds ? s.last : 0;
+}
+
+// Shows a block's sums of a set.
+__device__ __forceinline__ void show(const norm_staged_args &a, const seat &s, uint64_t *bank,
+                                     uint32_t turn, uint32_t set, double2 all)
+{
+    wd_board_show_in_turn(words_of(a, s, bank, turn, set) + s.block, (float)all.x, (float)all.y,
+                          wd_board_bit(turn));
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #define WD_OPS_NORM_STAGED_ARGS_H
 
 #include "base/fastdiv.h"
+#include "ops/norm/norm_rows_args.h"
 
 enum {
     NORM_STAGED_UNIT = 16,   /* bytes */
@@ -16,16 +17,24 @@ enum {
     NORM_STAGED_THREADS =
         2 * NORM_STAGED_GROUP + 32, /* as many write, and a warp asks for rounds */
     NORM_STAGED_ROUND = NORM_STAGED_GROUP * NORM_STAGED_UNIT, /* bytes of one in shared memory */
-    NORM_STAGED_EACH = 2,                                     /* rounds of a place of the ring */
+    NORM_STAGED_PLACE = 2 * NORM_STAGED_ROUND,                /* likewise of a place of the ring */
 };
+
+/* Rounds of a place, of so many tensors. */
+#define NORM_STAGED_EACH(arrays) (3 - (arrays))
 
 struct norm_staged_args {
     const void *x;
-    void *y;
+    const void *dy;
+    void *y;            /* backward: dx */
     const float *scale; /* a number a channel */
     const float *bias;
-    float *mean; /* a number a set; null: not asked for */
+    float *mean; /* a number a set; forward null: not asked for */
     float *inv_std;
+    float *
+        found; /* backward: pairs of a channel's sums (dy, dy xhat), of each block; null: not asked for */
+    struct norm_rows_param dscale;
+    struct norm_rows_param dbias;
     uint32_t *board;
     double epsilon;
     double inv_terms;   /* 1 / elements of a set */
@@ -47,7 +56,8 @@ struct norm_staged_args {
     /* where in shared memory, behind the ring */
     uint32_t entries; /* what threads have found */
     uint32_t numbers; /* what follows for sets, of two turns, */
-    uint32_t pivots;  /* likewise an element near the others, */
+    uint32_t known;   /* likewise an element near the others, or backward statistics, */
+    uint32_t totals;  /* backward: a block's sums for dscale and dbias */
     uint32_t params;  /* scale and bias, */
     uint32_t counters;
     struct wd_fastdiv by_blocks;
