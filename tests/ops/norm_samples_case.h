@@ -13,7 +13,8 @@
 
 extern const char *const samples_engines[3];
 
-static bool stands_in, listed; /* listed: a list of cases says what runs */
+static enum layout samples_layout = LAYOUT_NHWC; /* of x and what has its shape */
+static bool stands_in, listed;                   /* listed: a list of cases says what runs */
 
 struct shape {
     int samples, channels, groups; /* 0: instance norm */
@@ -39,17 +40,17 @@ static void make(struct norms_case *c, const int *dim, const int *stat, const in
     const cudnnDataType_t type = c->x_type;
     const bool backward = c->phase == NORMS_BACKWARD, in_place = wants & IN_PLACE;
     tensor_odd = wants & OFF ? 3 : 0;
-    c->x =
-        (in_place && !backward ? tensor_inout : tensor_input)(type, 4, dim, LAYOUT_NHWC, -3.0, 5.0);
+    c->x = (in_place && !backward ? tensor_inout : tensor_input)(type, 4, dim, samples_layout, -3.0,
+                                                                 5.0);
     if (wants & WITH_NAN) {
         c->x->value[c->x->count - 1] = NAN;
         tensor_write(c->x);
     }
     if (backward) {
-        c->dy = (in_place ? tensor_inout : tensor_input)(type, 4, dim, LAYOUT_NHWC, -2.0, 2.0);
-        c->dx = in_place ? c->dy : norms_fresh(type, 4, dim, LAYOUT_NHWC);
+        c->dy = (in_place ? tensor_inout : tensor_input)(type, 4, dim, samples_layout, -2.0, 2.0);
+        c->dx = in_place ? c->dy : norms_fresh(type, 4, dim, samples_layout);
     } else {
-        c->y = in_place ? c->x : norms_fresh(type, 4, dim, LAYOUT_NHWC);
+        c->y = in_place ? c->x : norms_fresh(type, 4, dim, samples_layout);
     }
     tensor_odd = 0;
     c->scale = tensor_input(CUDNN_DATA_FLOAT, 4, scale, LAYOUT_NCHW, 0.25, 2.0);

@@ -23,6 +23,7 @@ int main(int argc, char **argv)
         all = {5, 40, 1, 83, {170, 170}}, tens = {6, 320, 32, 47, {100, 101}},
         wide = {9, 1280, 32, 23, {40, 41}}, odd = {5, 72, 8, 71, {150, 151}},
         /* a block a sample, and more sets than lanes to join them */
+        planes = {2, 3, 0, 728, {1000, 1000}}, large = {3, 2, 0, 844, {2000, 2000}},
         alone = {40, 16, 2, 19, {30, 31}}, many = {4, 960, 0, 17, {50, 51}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
@@ -58,5 +59,13 @@ int main(int argc, char **argv)
     run("no_params", &odd, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_PARAMS | ON_DEVICE);
     run("no_params", &some, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_PARAMS | ON_DEVICE);
     run("off", &eights, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, OFF | ON_DEVICE);
+    samples_layout = LAYOUT_NCHW;
+    run("planes", &planes, NORMS_TRAINING, CUDNN_DATA_HALF, WITH_NAN | ON_DEVICE);
+    run("planes", &planes, NORMS_INFERENCE, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("large", &large, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
+    run("planes", &planes, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);
+    run("large", &large, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
+    run("planes_no_params", &planes, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_PARAMS | ON_DEVICE);
+    run("planes_off", &planes, NORMS_BACKWARD, CUDNN_DATA_HALF, OFF | ON_DEVICE);
     return harness_finish();
 }

@@ -19,7 +19,8 @@ enum {
     BUSY_LEAST = 7,        /* eighths of a group of threads that have a unit */
     AHEAD_MB = 20,         /* of the next turn that the second-level cache is asked to have */
     JOIN_BYTES = 20 << 20, /* what memory could move while blocks join */
-    WARP = 32,
+    PLANE_LEAST =
+        1 << 20, /* bytes of what is read of a plane, with channels first: clusters have less */
     SET_BYTES = 16,
     KNOWN_BYTES = 8,
     COUNTER_BYTES = 8,
@@ -82,7 +83,7 @@ static int64_t cost(const struct work *w, const struct norm_staged_args *a, int6
 static bool share(struct work *w, const struct wd_device *device)
 {
     struct norm_staged_args *a = &w->args;
-    int64_t samples = w->shape.samples, best = 0;
+    int64_t samples = a->samples, best = 0;
     int64_t most = device->shared_per_block / NORM_STAGED_PLACE;
     while (most > 0 && lay(w, most) > device->shared_per_block) most -= 1;
     for (int64_t turns = 1; turns <= samples; ++turns) {
@@ -115,24 +116,27 @@ static bool see(struct work *w, const struct wd_problem *problem)
 {
     struct norm_staged_args *a = &w->args;
     const struct norm_groups_shape *s = &w->shape;
+    bool planes;
     memset(w, 0, sizeof *w);
     (void)wd_norm_groups_see(&w->shape, problem);
-    a->runs = (uint32_t)(s->channels / RUN);
+    planes = !s->columns;
+    a->runs = planes ? 1 : (uint32_t)(s->channels / RUN);
     a->lanes = NORM_STAGED_GROUP / a->runs;
     if (a->lanes * a->runs * RUN < NORM_STAGED_GROUP * BUSY_LEAST) return false;
-    a->rows = (uint32_t)s->plane;
-    a->members = (uint32_t)s->each;
-    a->sets = (uint32_t)s->groups;
+    a->rows = (uint32_t)(planes ? s->plane / RUN : s->plane);
+    a->members = planes ? RUN : (uint32_t)s->each;
+    a->sets = planes ? 1 : (uint32_t)s->groups;
+    a->samples = (uint32_t)(planes ? s->samples * s->channels : s->samples);
     a->set_bits = bits_for(a->sets);
     a->pair_bits = bits_for(2 * (int64_t)a->runs);
-    a->samples = (uint32_t)s->samples;
-    a->sample = s->plane * s->channels * s->size;
+    a->sample = (int64_t)a->rows * a->runs * NORM_STAGED_UNIT;
     a->inv_terms = 1.0 / ((double)s->each * (double)s->plane);
     if (!share(w, problem->device)) return false;
     a->step = (int64_t)(a->blocks * a->lanes * a->runs) * NORM_STAGED_UNIT;
     a->by_blocks = wd_fastdiv_of(a->blocks);
     a->by_runs = wd_fastdiv_of(a->runs);
     a->by_members = wd_fastdiv_of(a->members);
+    a->by_channels = wd_fastdiv_of((uint32_t)s->channels);
     return true;
 }
 
@@ -165,8 +169,14 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     (void)wd_norm_groups_see(&w.shape, problem);
     WD_NEED(is_fp32(problem, p.scale) && (is_backward(problem) || is_fp32(problem, p.bias)), reason,
             NOT_SUPPORTED_DATA_TYPE, "scale or bias is missing or not fp32");
-    WD_NEED(s->columns, reason, NOT_SUPPORTED_LAYOUT, "channels are not last");
-    WD_NEED(s->size == 2 && s->channels % RUN == 0 && s->channels <= RUN * NORM_STAGED_GROUP,
+    WD_NEED(s->columns || (s->each == 1 && s->plane % RUN == 0 &&
+                           s->plane * s->size * s->arrays >= PLANE_LEAST),
+            reason, NOT_SUPPORTED_LAYOUT,
+            "channels are not last, and planes of %lld elements are not a channel's, of whole "
+            "units and large",
+            (long long)s->plane);
+    WD_NEED(s->size == 2 &&
+                (!s->columns || (s->channels % RUN == 0 && s->channels <= RUN * NORM_STAGED_GROUP)),
             reason, NOT_SUPPORTED_SHAPE,
             "%lld channels of %d bytes, needed are multiples of %d up to %d, of two bytes",
             (long long)s->channels, s->size, RUN, RUN * NORM_STAGED_GROUP);
@@ -184,9 +194,11 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static int64_t found_bytes(const struct wd_problem *problem, const struct work *w)
 {
     struct wd_norm_places p = wd_norm_places(problem->node->op);
+    int64_t rows;
     if (!is_backward(problem)) return 0;
     if (!wd_norm_tensor(problem, p.dscale) && !wd_norm_tensor(problem, p.dbias)) return 0;
-    return w->groups * w->args.blocks * w->shape.channels * (int64_t)sizeof(struct norm_kept_sums);
+    rows = w->shape.columns ? w->groups * w->args.blocks : w->shape.samples;
+    return rows * w->shape.channels * (int64_t)sizeof(struct norm_kept_sums);
 }
 
 static int64_t workspace(const struct wd_problem *problem)
@@ -225,7 +237,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     WD_TRY(queue->ops->counters(queue, &counters));
     a.board = (uint32_t *)counters + WD_COUNTERS_BYTES / sizeof(uint32_t);
-    type += backward ? KERNEL_norm_staged_back_f16 : KERNEL_norm_staged_f16;
+    if (w->shape.columns) type += backward ? KERNEL_norm_staged_back_f16 : KERNEL_norm_staged_f16;
+    else type += backward ? KERNEL_norm_staged_planes_back_f16 : KERNEL_norm_staged_planes_f16;
     return wd_emit_meeting_kernel(queue, &kernel_rows[type], w->groups * a.blocks,
                                   NORM_STAGED_THREADS, (uint32_t)w->shared, &a);
 }

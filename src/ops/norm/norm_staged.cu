@@ -117,25 +117,29 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
     }
 }
 
-template <class T>
+template <class T, bool PLANES>
 __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s, const ring<1> &r)
 {
+    constexpr int N = PLANES ? 1 : E; // parameters of a unit
     const float *params = reinterpret_cast<const float *>(memory() + a.params) + s.run * E;
     ring_at at = {0, 0};
     uint32_t turn = 0;
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
-        float factor[E], base[E];
+        float factor[N], base[N], scale = 0.0f, bias = 0.0f;
         char *to =
             static_cast<char *>(a.y) + first_round(a, s, sample) + s.index * NORM_STAGED_UNIT;
+        if (PLANES) scale = a.scale[channel_of(a, sample)], bias = a.bias[channel_of(a, sample)];
         wd_counter_wait(r.told, turn % 2);
         each_column(a, s, [&](int i, uint32_t set) {
+            if (i >= N) return;
             factor[i] = base[i] = 0.0f;
             if (!s.active) return;
             const set_numbers n = numbers_of(a, turn)[set];
-            factor[i] = params[i] * n.inv_std;
+            if (!PLANES) scale = params[i], bias = params[a.runs * E + i];
+            factor[i] = scale * n.inv_std;
             // of two bytes an element the mean may be in the base
-            base[i] = fmaf(-factor[i], n.cut_off, fmaf(-factor[i], n.mean, params[a.runs * E + i]));
+            base[i] = fmaf(-factor[i], n.cut_off, fmaf(-factor[i], n.mean, bias));
         });
         // adding warps have seen that the rounds are there, and told of it
         const auto receive = [&](unit<T>(&u)[EACH<1>]) {
@@ -149,7 +153,7 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
             unit<T> result;
             widen_unit<T>(v, u);
 #pragma unroll
-            for (int i = 0; i < E; ++i) v[i] = fmaf(factor[i], v[i], base[i]);
+            for (int i = 0; i < E; ++i) v[i] = fmaf(factor[i % N], v[i], base[i % N]);
             wd_narrow_run(result, v);
             T *at_y = reinterpret_cast<T *>(wd_opaque_global(to));
             to += a.step;
@@ -168,11 +172,12 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
     }
 }
 
-template <class T> __device__ __forceinline__ void staged(const norm_staged_args &a)
+template <class T, bool PLANES = false>
+__device__ __forceinline__ void staged(const norm_staged_args &a)
 {
     const seat s = seat_of(a);
     const ring<1> r = ring_of<1>(a);
-    const uint4 asked = begin(a, r);
+    const uint4 asked = begin<PLANES>(a, r);
     if (threadIdx.x < GROUP) {
         adds<T>(a, s, r, asked);
         return;
@@ -180,7 +185,7 @@ template <class T> __device__ __forceinline__ void staged(const norm_staged_args
     // of the board, what an earlier kernel left; the adding group has its share of that later
     wd_board_clear(wd_board_of(a.board, asked));
     if (threadIdx.x < 2 * GROUP) {
-        writes<T>(a, s, r);
+        writes<T, PLANES>(a, s, r);
     } else if (threadIdx.x == 2 * GROUP) {
         ask_for_rounds<1>(a, s, r, {a.x});
     }

@@ -120,8 +120,14 @@ template <int ARRAYS> __device__ __forceinline__ ring<ARRAYS> ring_of(const norm
     return {wd_opaque_shared(memory()), counters, counters + a.places, counters + 2 * a.places};
 }
 
-// By all threads: counters, parameters to shared memory, and the head of the board.
-template <int ARRAYS>
+// The channel of a sample that is a plane.
+__device__ __forceinline__ uint32_t channel_of(const norm_staged_args &a, uint32_t sample)
+{
+    return sample - wd_fastdiv_quotient(sample, a.by_channels) * a.by_channels.divisor;
+}
+
+// By all threads: counters, parameters of columns to shared memory, and the head of the board. PLANES: samples are planes.
+template <bool PLANES, int ARRAYS>
 __device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARRAYS> &r)
 {
     float *params = reinterpret_cast<float *>(memory() + a.params);
@@ -133,7 +139,7 @@ __device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARR
     if (threadIdx.x == 0) wd_arrivals_begin(r.told, 1);
     wd_wait_for_previous();
     const uint4 asked = wd_board_ask(a.board);
-    for (uint32_t c = threadIdx.x; c < channels; c += blockDim.x) {
+    for (uint32_t c = threadIdx.x; !PLANES && c < channels; c += blockDim.x) {
         params[c] = a.scale[c];
         if (ARRAYS == 1) params[channels + c] = a.bias[c];
     }

@@ -33,10 +33,11 @@ __device__ __forceinline__ float2 statistic_at(const norm_staged_args &a, uint32
     return make_float2(a.mean[at], a.inv_std[at]);
 }
 
-// A channel a warp, from what all blocks have found.
-__device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 asked)
+// A channel a warp, from rows of what has been found.
+__device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 asked, uint32_t rows,
+                                              uint32_t channels)
 {
-    const uint32_t channels = a.runs * E, lane = threadIdx.x % WARP;
+    const uint32_t lane = threadIdx.x % WARP;
     const float2 *found = reinterpret_cast<const float2 *>(a.found);
 #pragma unroll 1
     for (uint32_t c = blockIdx.x + threadIdx.x / WARP * gridDim.x; c < channels;
@@ -45,8 +46,8 @@ __device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 a
         if (lane == 0) wd_await(a.board, asked.x);
         __syncwarp();
 #pragma unroll 4
-        for (uint32_t row = lane; row < gridDim.x; row += WARP) {
-            const float2 one = __ldcg(found + row * channels + c);
+        for (uint32_t row = lane; row < rows; row += WARP) {
+            const float2 one = __ldcg(found + (int64_t)row * channels + c);
             all = plus(all, one.x, one.y);
         }
         all = sum_of_lanes(all, 5);
@@ -56,7 +57,7 @@ __device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 a
     }
 }
 
-template <class T>
+template <class T, bool PLANES>
 __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat &s,
                                           const ring<2> &r, uint4 asked)
 {
@@ -68,7 +69,8 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
     uint32_t turn = 0;
     for (uint32_t set = threadIdx.x; set < a.sets; set += GROUP)
         statistics_of(a, 0)[set] = statistic_at(a, s.team, set);
-    for (uint32_t c = threadIdx.x; c < channels; c += GROUP) totals[c] = make_float2(0.0f, 0.0f);
+    for (uint32_t c = threadIdx.x; !PLANES && c < channels; c += GROUP)
+        totals[c] = make_float2(0.0f, 0.0f);
     wd_barrier(ADDING, GROUP);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
@@ -109,7 +111,11 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
             totals[c].x += (float)all.x;
             totals[c].y += (float)(all.y * statistics_of(a, turn)[set].y);
         };
-        if (a.members == 1) {
+        if (PLANES) {
+            sums_of_sets(
+                a, s, value, [](int) { return 1.0f; },
+                [&](uint32_t set, double2 all) { show(a, s, bank, turn, set, all); });
+        } else if (a.members == 1) {
             sums_of_columns(a, s, value, [&](uint32_t c, double2 all) {
                 const double by = scale[c];
                 show(a, s, bank, turn, c, make_double2(by * all.x, by * all.y));
@@ -128,12 +134,20 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
         each_of(a.sets, a.set_bits, [&](uint32_t set, bool is, uint32_t lane) {
             const bool joins = is && lane == 0;
             float2 next = make_float2(0.0f, 0.0f);
+            double by = 1.0;
             if (joins && later < a.samples) next = statistic_at(a, later, set);
-            const double2 all =
+            if (PLANES && joins) by = a.scale[channel_of(a, sample)];
+            double2 all =
                 sums_of_team(a, words_of(a, s, bank, turn, set), is, lane, wd_board_bit(turn));
             if (!joins) return;
             const float2 own = statistics_of(a, turn)[set];
             const double each = own.y * a.inv_terms;
+            if (PLANES) {
+                float2 *found = reinterpret_cast<float2 *>(a.found);
+                if (found && s.block == 0)
+                    found[sample] = make_float2((float)all.x, (float)(all.y * own.y));
+                all = make_double2(by * all.x, by * all.y);
+            }
             const float slope = (float)(-each * all.y * own.y * own.y);
             const float base = (float)(-each * all.x - (double)slope * own.x);
             back_numbers_of(a, turn)[set] = {own.y, slope, base, 0.0f};
@@ -146,32 +160,42 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
         if (threadIdx.x == 0) wd_board_leave(a.board, asked, 2 * gridDim.x * a.sets);
         return;
     }
-    for (uint32_t c = threadIdx.x; c < channels; c += GROUP)
-        reinterpret_cast<float2 *>(a.found)[blockIdx.x * channels + c] = totals[c];
-    wd_barrier(ADDING, GROUP);
+    if (!PLANES) {
+        for (uint32_t c = threadIdx.x; c < channels; c += GROUP)
+            reinterpret_cast<float2 *>(a.found)[blockIdx.x * channels + c] = totals[c];
+        wd_barrier(ADDING, GROUP);
+    }
     if (threadIdx.x == 0) wd_board_leave_told(a.board, asked, 2 * gridDim.x * a.sets);
     __syncwarp();
-    finish_params(a, asked);
+    if (PLANES) {
+        finish_params(a, asked, wd_fastdiv_quotient(a.samples, a.by_channels),
+                      a.by_channels.divisor);
+    } else {
+        finish_params(a, asked, gridDim.x, channels);
+    }
 }
 
-template <class T>
+template <class T, bool PLANES>
 __device__ __forceinline__ void writes_back(const norm_staged_args &a, const seat &s,
                                             const ring<2> &r)
 {
-    const float *scale = reinterpret_cast<const float *>(memory() + a.params) + s.run * E;
+    constexpr int N = PLANES ? 1 : E; // parameters of a unit
+    const float *params = reinterpret_cast<const float *>(memory() + a.params) + s.run * E;
     ring_at at = {0, 0};
     uint32_t turn = 0;
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
-        float factor[E], slope[E], base[E];
+        float factor[N], slope[N], base[N], scale = 0.0f;
         char *to =
             static_cast<char *>(a.y) + first_round(a, s, sample) + s.index * NORM_STAGED_UNIT;
+        if (PLANES) scale = a.scale[channel_of(a, sample)];
         wd_counter_wait(r.told, turn % 2);
         each_column(a, s, [&](int i, uint32_t set) {
+            if (i >= N) return;
             factor[i] = slope[i] = base[i] = 0.0f;
             if (!s.active) return;
             const back_numbers n = back_numbers_of(a, turn)[set];
-            factor[i] = scale[i] * n.inv_std;
+            factor[i] = (PLANES ? scale : params[i]) * n.inv_std;
             slope[i] = n.slope;
             base[i] = n.base;
         });
@@ -185,7 +209,8 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
             widen_unit<T>(g, dy);
             widen_unit<T>(v, x);
 #pragma unroll
-            for (int i = 0; i < E; ++i) v[i] = fmaf(factor[i], g[i], fmaf(slope[i], v[i], base[i]));
+            for (int i = 0; i < E; ++i)
+                v[i] = fmaf(factor[i % N], g[i], fmaf(slope[i % N], v[i], base[i % N]));
             wd_narrow_run(result, v);
             T *at_y = reinterpret_cast<T *>(wd_opaque_global(to));
             to += a.step;
@@ -197,19 +222,20 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
     }
 }
 
-template <class T> __device__ __forceinline__ void staged_back(const norm_staged_args &a)
+template <class T, bool PLANES = false>
+__device__ __forceinline__ void staged_back(const norm_staged_args &a)
 {
     const seat s = seat_of(a);
     const ring<2> r = ring_of<2>(a);
-    const uint4 asked = begin(a, r);
+    const uint4 asked = begin<PLANES>(a, r);
     if (threadIdx.x < GROUP) {
-        adds_back<T>(a, s, r, asked);
+        adds_back<T, PLANES>(a, s, r, asked);
         return;
     }
     // of the board, what an earlier kernel left; the adding group has its share of that later
     wd_board_clear(wd_board_of(a.board, asked));
     if (threadIdx.x < 2 * GROUP) {
-        writes_back<T>(a, s, r);
+        writes_back<T, PLANES>(a, s, r);
     } else if (threadIdx.x == 2 * GROUP) {
         ask_for_rounds<2>(a, s, r, {a.x, a.dy});
     }
