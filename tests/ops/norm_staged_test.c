@@ -23,6 +23,9 @@ int main(int argc, char **argv)
         all = {5, 40, 1, 83, {170, 170}}, tens = {6, 320, 32, 47, {100, 101}},
         wide = {9, 1280, 32, 23, {40, 41}}, odd = {5, 72, 8, 71, {150, 151}},
         /* a block a sample, and more sets than lanes to join them */
+        /* larger than the ring: a turn of all, several turns, and one that is little more */
+        deep = {1, 32, 8, 363, {750, 750}}, pair = {2, 64, 0, 257, {530, 530}},
+        three = {3, 320, 32, 120, {400, 401}}, little = {1, 96, 3, 145, {400, 400}},
         planes = {2, 3, 0, 728, {1000, 1000}}, large = {3, 2, 0, 844, {2000, 2000}},
         alone = {40, 16, 2, 19, {30, 31}}, many = {4, 960, 0, 17, {50, 51}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
@@ -42,6 +45,11 @@ int main(int argc, char **argv)
     run("ring", &ring, NORMS_INFERENCE, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
     run("alone", &alone, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
     run("many", &many, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("deep", &deep, NORMS_TRAINING, CUDNN_DATA_HALF, WITH_NAN | ON_DEVICE);
+    run("pair", &pair, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
+    run("pair", &pair, NORMS_INFERENCE, CUDNN_DATA_HALF, ON_DEVICE);
+    run("three", &three, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("little", &little, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
     run("off", &some, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, OFF | ON_DEVICE);
     run("once", &once, NORMS_BACKWARD, CUDNN_DATA_HALF, ON_DEVICE);
     run("some", &some, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);

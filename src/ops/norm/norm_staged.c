@@ -30,6 +30,7 @@ struct work {
     struct norm_groups_shape shape;
     struct norm_staged_args args; /* but for pointers */
     int64_t shared;
+    bool deep;      /* samples are larger than the ring */
     int64_t groups; /* of blocks that have a sample each */
 };
 
@@ -70,22 +71,24 @@ static int64_t places_of(const struct work *w, int64_t rounds)
 }
 
 /* What a cut costs in bytes that memory could move: to begin with a turn's reading, then its writing and the next one's
- * reading, which joins hide behind, or the other way round. */
-static int64_t cost(const struct work *w, const struct norm_staged_args *a, int64_t turns,
-                    int64_t processors)
+ * reading, which joins hide behind, or the other way round; of samples that the ring does not hold their reading, a join and their
+ * writing, with what neither the ring nor the cache has kept. */
+static int64_t cost(const struct work *w, const struct norm_staged_args *a, int64_t places,
+                    const struct wd_device *device)
 {
+    int64_t turns = wd_ceil_div(a->samples, a->at_once), processors = device->multiprocessors;
     int64_t one = a->rounds * processors * (int64_t)(a->lanes * a->runs) * NORM_STAGED_UNIT;
     int64_t read = w->shape.arrays * one;
+    int64_t kept = processors * places * NORM_STAGED_PLACE + device->l2_bytes / 2;
+    if (w->deep) return turns * (2 * one + wd_most(one - kept, 0) + JOIN_BYTES);
     return read + turns * one + (turns - 1) * wd_most(read, JOIN_BYTES) + JOIN_BYTES;
 }
 
-/* Samples of a turn, and blocks of each. False where their shared memory does not hold them. */
-static bool share(struct work *w, const struct wd_device *device)
+/* Samples of a turn, and blocks of each, with a ring of `places`. False where that does not hold them; deep: where it does. */
+static bool share(struct work *w, int64_t places, const struct wd_device *device)
 {
     struct norm_staged_args *a = &w->args;
     int64_t samples = a->samples, best = 0;
-    int64_t most = device->shared_per_block / NORM_STAGED_PLACE;
-    while (most > 0 && lay(w, most) > device->shared_per_block) most -= 1;
     for (int64_t turns = 1; turns <= samples; ++turns) {
         struct norm_staged_args one = *a;
         int64_t at_once = wd_ceil_div(samples, turns), blocks, all;
@@ -95,17 +98,33 @@ static bool share(struct work *w, const struct wd_device *device)
         one.at_once = (uint32_t)at_once;
         one.rounds = (uint32_t)wd_ceil_div(a->rows, blocks * a->lanes);
         one.blocks = (uint32_t)wd_ceil_div(a->rows, (int64_t)one.rounds * a->lanes);
-        if (places_of(w, one.rounds) > most) continue;
+        /* the last block has a round less, or more */
+        if (w->deep ? places_of(w, one.rounds - 1) <= places : places_of(w, one.rounds) > places)
+            continue;
         if (2 * at_once * one.blocks * one.sets > WD_BOARD_WORDS) continue;
-        all = cost(w, &one, turns, device->multiprocessors);
+        all = cost(w, &one, places, device);
         if (best > 0 && all >= best) continue;
         best = all;
         *a = one;
         w->groups = at_once;
     }
-    if (best == 0) return false;
-    /* so that nobody begins the turn after next before all have begun this one */
-    w->shared = lay(w, wd_least(most, 2 * places_of(w, a->rounds) - 1));
+    return best > 0;
+}
+
+/* False where neither way does it: samples that the ring does not hold go forward, by columns. */
+static bool cut(struct work *w, const struct wd_device *device)
+{
+    struct norm_staged_args *a = &w->args;
+    int64_t most = device->shared_per_block / NORM_STAGED_PLACE;
+    while (most > 0 && lay(w, most) > device->shared_per_block) most -= 1;
+    if (!share(w, most, device)) {
+        w->deep = w->shape.columns && w->shape.arrays == 1;
+        if (!w->deep || most == 0 || !share(w, most, device)) return false;
+    } else {
+        /* so that nobody begins the turn after next before all have begun this one */
+        most = wd_least(most, 2 * places_of(w, a->rounds) - 1);
+    }
+    w->shared = lay(w, most);
     a->ahead = (uint32_t)((int64_t)AHEAD_MB * (1 << 20) /
                           (device->multiprocessors * w->shape.arrays * NORM_STAGED_ROUND));
     a->ahead = (uint32_t)wd_least(a->ahead, NORM_STAGED_GROUP);
@@ -131,7 +150,7 @@ static bool see(struct work *w, const struct wd_problem *problem)
     a->pair_bits = bits_for(2 * (int64_t)a->runs);
     a->sample = (int64_t)a->rows * a->runs * NORM_STAGED_UNIT;
     a->inv_terms = 1.0 / ((double)s->each * (double)s->plane);
-    if (!share(w, problem->device)) return false;
+    if (!cut(w, problem->device)) return false;
     a->step = (int64_t)(a->blocks * a->lanes * a->runs) * NORM_STAGED_UNIT;
     a->by_blocks = wd_fastdiv_of(a->blocks);
     a->by_runs = wd_fastdiv_of(a->runs);
@@ -237,7 +256,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     WD_TRY(queue->ops->counters(queue, &counters));
     a.board = (uint32_t *)counters + WD_COUNTERS_BYTES / sizeof(uint32_t);
-    if (w->shape.columns) type += backward ? KERNEL_norm_staged_back_f16 : KERNEL_norm_staged_f16;
+    if (w->deep) type += KERNEL_norm_staged_deep_f16;
+    else if (w->shape.columns)
+        type += backward ? KERNEL_norm_staged_back_f16 : KERNEL_norm_staged_f16;
     else type += backward ? KERNEL_norm_staged_planes_back_f16 : KERNEL_norm_staged_planes_f16;
     return wd_emit_meeting_kernel(queue, &kernel_rows[type], w->groups * a.blocks,
                                   NORM_STAGED_THREADS, (uint32_t)w->shared, &a);

@@ -91,6 +91,35 @@ struct ring_at {
     }
 };
 
+// Likewise where samples are larger than the ring: a turn goes up over its parts, each a place's rounds, and down again over those
+// that the ring has not kept. A part has the same place both times, and those of every other turn lie the other way
+// round, since the places of the first parts are free last. Of a turn each place has an odd number of loads, and as many
+// times it is left.
+struct deep_at {
+    uint32_t place, lap; // lap: of the ring, and the turn
+
+    __device__ __forceinline__ void begin(const norm_staged_args &a, uint32_t turn, uint32_t part)
+    {
+        const uint32_t laps = part / a.places;
+        place = part - laps * a.places;
+        lap = (turn + laps) & 1;
+    }
+    __device__ __forceinline__ void up(const norm_staged_args &a)
+    {
+        place += 1;
+        if (place == a.places) place = 0, lap ^= 1;
+    }
+    __device__ __forceinline__ void down(const norm_staged_args &a)
+    {
+        if (place == 0) place = a.places, lap ^= 1;
+        place -= 1;
+    }
+    __device__ __forceinline__ uint32_t where(const norm_staged_args &a, uint32_t turn) const
+    {
+        return turn % 2 ? a.places - 1 - place : place;
+    }
+};
+
 // Rounds of a place, of ARRAYS tensors.
 template <int ARRAYS> constexpr uint32_t EACH = NORM_STAGED_EACH(ARRAYS);
 constexpr uint32_t ROUND = NORM_STAGED_ROUND;
@@ -189,6 +218,51 @@ __device__ __forceinline__ void ask_for_rounds(const norm_staged_args &a, const 
     }
 }
 
+// Likewise of samples that are larger than the ring, of one tensor.
+__device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const seat &s,
+                                              const ring<1> &r)
+{
+    constexpr uint32_t N = EACH<1>;
+    const uint32_t parts = (s.rounds + N - 1) / N;
+    const char *x = static_cast<const char *>(a.x);
+    uint32_t turn = 0;
+    const auto ask = [&](uint32_t place, const char *from, uint32_t part) {
+        uint32_t bytes[N], all = 0;
+#pragma unroll
+        for (uint32_t e = 0; e < N; ++e) all += bytes[e] = round_bytes(a, s, part * N + e);
+        wd_counter_expect(r.landed + place, all);
+#pragma unroll
+        for (uint32_t e = 0; e < N; ++e) {
+            if (bytes[e] > 0)
+                wd_bulk_copy(r.at(place) + e * ROUND, from + e * a.step, bytes[e],
+                             r.landed + place);
+        }
+    };
+#pragma unroll 1
+    for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
+        const char *from = x + first_round(a, s, sample);
+        deep_at at;
+        at.begin(a, turn, 0);
+#pragma unroll 1
+        for (uint32_t part = 0; part < parts; ++part, at.up(a)) {
+            const uint32_t place = at.where(a, turn);
+            if (turn > 0 || part >= a.places) wd_counter_wait(r.free + place, at.lap ^ 1);
+            ask(place, from, part);
+            from += N * a.step;
+        }
+        if (parts <= a.places) continue;
+        at.begin(a, turn, parts - a.places - 1);
+        from -= (a.places + 1) * (N * a.step);
+#pragma unroll 1
+        for (uint32_t part = parts - a.places; part-- > 0; at.down(a)) {
+            const uint32_t place = at.where(a, turn);
+            wd_counter_wait(r.free + place, at.lap ^ 1);
+            ask(place, from, part);
+            from -= N * a.step;
+        }
+    }
+}
+
 // By the adding group, when it has added up a turn: what the next one has no places for yet is asked for up to the
 // second-level cache, since memory has nothing to do while blocks join.
 template <int ARRAYS>
@@ -254,19 +328,20 @@ __device__ __forceinline__ void leave_entry(const norm_staged_args &a, const sea
 }
 
 // A thread's sums, a pair a column, as those of the block: see(channel, sums), by one thread each. The group's barriers
-// are between.
+// are between. The sums are gone then.
 template <class F>
 __device__ __forceinline__ void sums_of_columns(const norm_staged_args &a, const seat &s,
-                                                const float (&value)[2 * E], F see)
+                                                float (&value)[2 * E], F see)
 {
     const float2 *of = reinterpret_cast<const float2 *>(entries_of(a));
     const uint32_t pitch = pitch_of(a);
-#pragma unroll
+#pragma unroll 1
     for (int pair = 0; pair < E / 2; ++pair) {
         if (pair > 0) wd_barrier(ADDING, GROUP);
-        leave_entry(a, s,
-                    make_float4(value[4 * pair], value[4 * pair + 1], value[4 * pair + 2],
-                                value[4 * pair + 3]));
+        leave_entry(a, s, make_float4(value[0], value[1], value[2], value[3]));
+        // a loop without an index, so that registers hold them
+#pragma unroll
+        for (int i = 4; i < 2 * E; ++i) value[i - 4] = value[i];
         each_of(2 * a.runs, a.pair_bits, [&](uint32_t column, bool is, uint32_t lane) {
             double2 all = make_double2(0.0, 0.0);
             if (is) {
@@ -339,7 +414,7 @@ __device__ __forceinline__ double2 sums_of_team(const norm_staged_args &a, const
     return sum_of_lanes(all, a.set_bits);
 }
 
-// A warp of the writing group has read a place.
+// A warp has read a place.
 template <int ARRAYS>
 __device__ __forceinline__ void leave_place(const ring<ARRAYS> &r, uint32_t place)
 {

@@ -225,6 +225,7 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
 template <class T, bool PLANES = false>
 __device__ __forceinline__ void staged_back(const norm_staged_args &a)
 {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     const seat s = seat_of(a);
     const ring<2> r = ring_of<2>(a);
     const uint4 asked = begin<PLANES>(a, r);
@@ -239,6 +240,7 @@ __device__ __forceinline__ void staged_back(const norm_staged_args &a)
     } else if (threadIdx.x == 2 * GROUP) {
         ask_for_rounds<2>(a, s, r, {a.x, a.dy});
     }
+#endif
 }
 
 } // namespace
