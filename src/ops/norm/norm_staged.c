@@ -125,9 +125,12 @@ static bool cut(struct work *w, const struct wd_device *device)
         most = wd_least(most, 2 * places_of(w, a->rounds) - 1);
     }
     w->shared = lay(w, most);
-    a->ahead = (uint32_t)((int64_t)AHEAD_MB * (1 << 20) /
-                          (device->multiprocessors * w->shape.arrays * NORM_STAGED_ROUND));
-    a->ahead = (uint32_t)wd_least(a->ahead, NORM_STAGED_GROUP);
+    if (w->deep) {
+        a->ahead = (uint32_t)(device->l2_bytes / 2 / (device->multiprocessors * NORM_STAGED_PLACE));
+    } else {
+        int64_t round = device->multiprocessors * w->shape.arrays * NORM_STAGED_ROUND;
+        a->ahead = (uint32_t)wd_least((AHEAD_MB << 20) / round, NORM_STAGED_GROUP);
+    }
     return true;
 }
 

@@ -20,9 +20,13 @@ namespace {
 
 constexpr uint32_t GROUP = NORM_STAGED_GROUP;
 constexpr uint32_t GROUP_WARPS = GROUP / WARP;
-constexpr uint32_t ADDING = 1; // names of barriers
-constexpr int E = 8;           // elements of a unit
+constexpr uint32_t ADDING = 1, MEETING = 2; // names of barriers
+constexpr int E = 8;                        // elements of a unit
 template <class T> using unit = wd_run<T, E>;
+
+// Not measured yet: what is read for the last time, and outputs, may be the first to leave the second-level cache.
+constexpr bool READS_ONCE = false;
+constexpr bool STREAMS = false;
 
 // Of bf16 by an instruction each.
 template <class T> __device__ __forceinline__ void widen_unit(float (&to)[E], const unit<T> &u)
@@ -155,12 +159,10 @@ __device__ __forceinline__ uint32_t channel_of(const norm_staged_args &a, uint32
     return sample - wd_fastdiv_quotient(sample, a.by_channels) * a.by_channels.divisor;
 }
 
-// By all threads: counters, parameters of columns to shared memory, and the head of the board. PLANES: samples are planes.
-template <bool PLANES, int ARRAYS>
+// By all threads: counters, and the head of the board.
+template <int ARRAYS>
 __device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARRAYS> &r)
 {
-    float *params = reinterpret_cast<float *>(memory() + a.params);
-    const uint32_t channels = a.runs * E;
     if (threadIdx.x < a.places) {
         wd_counter_begin(r.landed + threadIdx.x);
         wd_arrivals_begin(r.free + threadIdx.x, GROUP_WARPS);
@@ -168,12 +170,21 @@ __device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARR
     if (threadIdx.x == 0) wd_arrivals_begin(r.told, 1);
     wd_wait_for_previous();
     const uint4 asked = wd_board_ask(a.board);
-    for (uint32_t c = threadIdx.x; !PLANES && c < channels; c += blockDim.x) {
+    __syncthreads();
+    return asked;
+}
+
+// By the writing group: parameters of columns to shared memory; both groups meet then. PLANES: samples are planes.
+template <bool PLANES, int ARRAYS>
+__device__ __forceinline__ void get_params(const norm_staged_args &a)
+{
+    float *params = reinterpret_cast<float *>(memory() + a.params);
+    const uint32_t channels = a.runs * E;
+    for (uint32_t c = threadIdx.x - GROUP; !PLANES && c < channels; c += GROUP) {
         params[c] = a.scale[c];
         if (ARRAYS == 1) params[channels + c] = a.bias[c];
     }
-    __syncthreads();
-    return asked;
+    wd_barrier(MEETING, 2 * GROUP);
 }
 
 // Bytes of a block's round k of one tensor, 0 behind its last one.
@@ -182,6 +193,13 @@ __device__ __forceinline__ uint32_t round_bytes(const norm_staged_args &a, const
 {
     const uint32_t rows = k + 1 < s.rounds ? a.lanes : k < s.rounds ? s.last : 0;
     return rows * a.runs * NORM_STAGED_UNIT;
+}
+
+__device__ __forceinline__ void ask_for(void *to, const char *from, uint32_t bytes,
+                                        uint64_t *counter, bool once)
+{
+    if (READS_ONCE && once) wd_bulk_copy_once(to, from, bytes, counter);
+    else wd_bulk_copy(to, from, bytes, counter);
 }
 
 // By one lane: asks for all rounds of all turns, of ARRAYS tensors each, as places become free.
@@ -207,9 +225,9 @@ __device__ __forceinline__ void ask_for_rounds(const norm_staged_args &a, const 
                 if (bytes[e] == 0) break;
 #pragma unroll
                 for (int i = 0; i < ARRAYS; ++i)
-                    wd_bulk_copy(r.at(at.place) + (i * EACH<ARRAYS> + e) * ROUND,
-                                 static_cast<const char *>(from[i]) + offset, bytes[e],
-                                 r.landed + at.place);
+                    ask_for(r.at(at.place) + (i * EACH<ARRAYS> + e) * ROUND,
+                            static_cast<const char *>(from[i]) + offset, bytes[e],
+                            r.landed + at.place, true);
                 offset += a.step;
             }
             at.advance(a);
@@ -226,7 +244,7 @@ __device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const s
     const uint32_t parts = (s.rounds + N - 1) / N;
     const char *x = static_cast<const char *>(a.x);
     uint32_t turn = 0;
-    const auto ask = [&](uint32_t place, const char *from, uint32_t part) {
+    const auto ask = [&](uint32_t place, const char *from, uint32_t part, bool once) {
         uint32_t bytes[N], all = 0;
 #pragma unroll
         for (uint32_t e = 0; e < N; ++e) all += bytes[e] = round_bytes(a, s, part * N + e);
@@ -234,8 +252,8 @@ __device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const s
 #pragma unroll
         for (uint32_t e = 0; e < N; ++e) {
             if (bytes[e] > 0)
-                wd_bulk_copy(r.at(place) + e * ROUND, from + e * a.step, bytes[e],
-                             r.landed + place);
+                ask_for(r.at(place) + e * ROUND, from + e * a.step, bytes[e], r.landed + place,
+                        once);
         }
     };
 #pragma unroll 1
@@ -247,7 +265,7 @@ __device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const s
         for (uint32_t part = 0; part < parts; ++part, at.up(a)) {
             const uint32_t place = at.where(a, turn);
             if (turn > 0 || part >= a.places) wd_counter_wait(r.free + place, at.lap ^ 1);
-            ask(place, from, part);
+            ask(place, from, part, part + a.places + a.ahead < parts);
             from += N * a.step;
         }
         if (parts <= a.places) continue;
@@ -257,7 +275,7 @@ __device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const s
         for (uint32_t part = parts - a.places; part-- > 0; at.down(a)) {
             const uint32_t place = at.where(a, turn);
             wd_counter_wait(r.free + place, at.lap ^ 1);
-            ask(place, from, part);
+            ask(place, from, part, true);
             from -= N * a.step;
         }
     }
@@ -345,7 +363,7 @@ __device__ __forceinline__ void sums_of_columns(const norm_staged_args &a, const
         each_of(2 * a.runs, a.pair_bits, [&](uint32_t column, bool is, uint32_t lane) {
             double2 all = make_double2(0.0, 0.0);
             if (is) {
-#pragma unroll 4
+#pragma unroll 2
                 for (uint32_t row = lane; row < a.lanes; row += 1u << a.pair_bits) {
                     const float2 one = of[2 * (column / 2 * pitch + row) + column % 2];
                     all = plus(all, one.x, one.y);
@@ -383,7 +401,7 @@ __device__ __forceinline__ void sums_of_sets(const norm_staged_args &a, const se
             const uint32_t first = one * a.members, end = (first + a.members - 1) / E + 1;
 #pragma unroll 1
             for (uint32_t row = lane; row < a.lanes; row += 1u << a.set_bits) {
-#pragma unroll 4
+#pragma unroll 2
                 for (uint32_t u = first / E; u < end; ++u) {
                     const float2 pair = of[2 * (u * pitch + row) + (u * E < first ? 1 : 0)];
                     all = plus(all, pair.x, pair.y);

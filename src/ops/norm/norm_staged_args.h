@@ -52,7 +52,9 @@ struct norm_staged_args {
     uint32_t pair_bits; /* ... and a column, where two of each unit are joined at once */
     uint32_t samples;
     uint32_t at_once; /* samples of a turn */
-    uint32_t ahead;   /* rounds of the next turn that are asked for up to the second-level cache */
+    uint32_t
+        ahead; /* rounds of the next turn that are asked for up to the second-level cache; or parts that this
+                         has besides those of the ring */
     /* where in shared memory, behind the ring */
     uint32_t entries; /* what threads have found */
     uint32_t numbers; /* what follows for sets, of two turns, */

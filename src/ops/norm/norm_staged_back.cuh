@@ -45,7 +45,7 @@ __device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 a
         double2 all = make_double2(0.0, 0.0);
         if (lane == 0) wd_await(a.board, asked.x);
         __syncwarp();
-#pragma unroll 4
+#pragma unroll 2
         for (uint32_t row = lane; row < rows; row += WARP) {
             const float2 one = __ldcg(found + (int64_t)row * channels + c);
             all = plus(all, one.x, one.y);
@@ -71,7 +71,7 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
         statistics_of(a, 0)[set] = statistic_at(a, s.team, set);
     for (uint32_t c = threadIdx.x; !PLANES && c < channels; c += GROUP)
         totals[c] = make_float2(0.0f, 0.0f);
-    wd_barrier(ADDING, GROUP);
+    wd_barrier(MEETING, 2 * GROUP);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
         float value[2 * E], mean[E];
@@ -183,6 +183,7 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
     const float *params = reinterpret_cast<const float *>(memory() + a.params) + s.run * E;
     ring_at at = {0, 0};
     uint32_t turn = 0;
+    get_params<PLANES, 2>(a);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
         float factor[N], slope[N], base[N], scale = 0.0f;
@@ -214,7 +215,9 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
             wd_narrow_run(result, v);
             T *at_y = reinterpret_cast<T *>(wd_opaque_global(to));
             to += a.step;
-            if (there) result.store(at_y);
+            if (!there) return;
+            if (STREAMS) result.store_streaming(at_y);
+            else result.store(at_y);
         };
 #pragma unroll 2
         for (uint32_t k = 1; k < s.rounds; ++k) write(s.active);
@@ -228,7 +231,7 @@ __device__ __forceinline__ void staged_back(const norm_staged_args &a)
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     const seat s = seat_of(a);
     const ring<2> r = ring_of<2>(a);
-    const uint4 asked = begin<PLANES>(a, r);
+    const uint4 asked = begin(a, r);
     if (threadIdx.x < GROUP) {
         adds_back<T, PLANES>(a, s, r, asked);
         return;

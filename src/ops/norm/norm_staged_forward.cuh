@@ -50,7 +50,7 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
     each_of(a.sets, 0, [&](uint32_t set, bool is, uint32_t) {
         if (is) pivots_of(a, 0)[set] = pivot_of<T>(a, s.team, set);
     });
-    wd_barrier(ADDING, GROUP);
+    wd_barrier(MEETING, 2 * GROUP);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
         const uint32_t bit = wd_board_bit(turn);
@@ -136,6 +136,7 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
     ring_at at = {0, 0};
     deep_at deep = {0, 0};
     uint32_t turn = 0;
+    get_params<PLANES, 1>(a);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
         float factor[N], base[N], scale = 0.0f, bias = 0.0f;
@@ -166,7 +167,7 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
             to += step;
             if (!there) return;
             // what is read again is to stay in the cache
-            if (DEEP) result.store_streaming(at_y);
+            if (STREAMS || DEEP) result.store_streaming(at_y);
             else result.store(at_y);
         };
         unit<T> u[EACH<1>];
@@ -213,7 +214,7 @@ __device__ __forceinline__ void staged(const norm_staged_args &a)
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     const seat s = seat_of(a);
     const ring<1> r = ring_of<1>(a);
-    const uint4 asked = begin<PLANES>(a, r);
+    const uint4 asked = begin(a, r);
     if (threadIdx.x < GROUP) {
         adds<T, PLANES, DEEP>(a, s, r, asked);
         return;
