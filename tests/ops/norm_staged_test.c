@@ -14,20 +14,21 @@ const char *const samples_engines[] = {"norm_inference_staged", "norm_training_s
 int main(int argc, char **argv)
 {
     static const struct shape
-        /* of 18 processors: a turn of all, one round; turns of some, the last of one; a ring that goes round */
-        once = {3, 64, 0, 21, {40, 41}},
-        some = {7, 64, 0, 90, {160, 161}}, turns = {5, 32, 0, 130, {300, 301}},
-        ring = {3, 32, 0, 160, {400, 401}},
-        /* sets: eight channels and more, four, a single group, and of units that begin in one and end in the next */
-        eights = {5, 96, 12, 61, {150, 151}}, fours = {4, 32, 8, 77, {160, 161}},
-        all = {5, 40, 1, 83, {170, 170}}, tens = {6, 320, 32, 47, {100, 101}},
-        wide = {9, 1280, 32, 23, {40, 41}}, odd = {5, 72, 8, 71, {150, 151}},
-        /* a block a sample, and more sets than lanes to join them */
-        /* larger than the ring: a turn of all, several turns, and one that is little more */
+        /* of 18 processors: one turn, several, the last of fewer samples, and a ring that goes round */
+        once = {3, 64, 0, 105, {290, 291}},
+        some = {7, 64, 0, 90, {190, 191}}, ring = {3, 32, 0, 160, {410, 411}},
+        turns = {5, 32, 0, 130, {318, 319}},
+        /* sets: eight channels and more, four, a single one, and of units that begin in one and end in the next */
+        eights = {5, 96, 12, 67, {184, 185}}, fours = {4, 32, 8, 130, {355, 356}},
+        all = {5, 40, 1, 103, {284, 285}}, tens = {6, 320, 32, 47, {92, 93}},
+        wide = {9, 1280, 32, 23, {38, 39}}, odd = {5, 72, 8, 77, {212, 213}},
+        /* many samples, and more sets than lanes to join them */
+        alone = {40, 16, 2, 58, {159, 160}}, many = {4, 960, 0, 24, {65, 66}},
+        /* larger than the ring: a turn, several, and one that is little more */
         deep = {1, 32, 8, 363, {750, 750}}, pair = {2, 64, 0, 257, {530, 530}},
-        three = {3, 320, 32, 120, {400, 401}}, little = {1, 96, 3, 145, {400, 400}},
-        planes = {2, 3, 0, 728, {1000, 1000}}, large = {3, 2, 0, 844, {2000, 2000}},
-        alone = {40, 16, 2, 19, {30, 31}}, many = {4, 960, 0, 17, {50, 51}};
+        three = {3, 320, 32, 84, {220, 221}}, little = {1, 96, 3, 145, {410, 411}},
+        /* with channels first */
+        planes = {2, 3, 0, 728, {1640, 1640}}, large = {3, 2, 0, 844, {2000, 2000}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);

@@ -184,6 +184,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct wd_norm_places p = wd_norm_places(problem->node->op);
     struct work w;
     const struct norm_groups_shape *s = &w.shape;
+    int64_t bytes;
     if (!wd_norm_groups_match(problem, reason)) return false;
     WD_NEED(!wd_norm_groups_given(problem), reason, NOT_SUPPORTED, "the statistics are given");
     WD_NEED(device->grids_meet && wd_norm_cluster_max(device) > 1, reason, NOT_SUPPORTED,
@@ -202,6 +203,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             reason, NOT_SUPPORTED_SHAPE,
             "%lld channels of %d bytes, needed are multiples of %d up to %d, of two bytes",
             (long long)s->channels, s->size, RUN, RUN * NORM_STAGED_GROUP);
+    bytes = s->samples * s->channels * s->plane * s->size;
+    WD_NEED(2 * bytes >= s->arrays * device->multiprocessors * device->shared_per_block, reason,
+            NOT_SUPPORTED_SHAPE, "x has %lld bytes, less than %d halves of what the chip holds",
+            (long long)bytes, s->arrays);
     WD_NEED(s->each == 1 || 2 * s->each == RUN || s->each >= MEMBERS_LEAST, reason,
             NOT_SUPPORTED_SHAPE, "groups of %lld channels, of which a unit has some of three",
             (long long)s->each);
