@@ -28,7 +28,8 @@ int main(int argc, char **argv)
         deep = {1, 32, 8, 363, {750, 750}}, pair = {2, 64, 0, 257, {530, 530}},
         three = {3, 320, 32, 84, {220, 221}}, little = {1, 96, 3, 145, {410, 411}},
         /* with channels first */
-        planes = {2, 3, 0, 728, {1640, 1640}}, large = {3, 2, 0, 844, {2000, 2000}};
+        planes = {2, 3, 0, 728, {1640, 1640}}, large = {3, 2, 0, 844, {2000, 2000}},
+        volumes = {1, 2, 0, 1480, {3904, 3904}};
     stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
     listed = getenv("WARPDNN_TEST_CASES") != NULL;
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
     run("planes", &planes, NORMS_TRAINING, CUDNN_DATA_HALF, WITH_NAN | ON_DEVICE);
     run("planes", &planes, NORMS_INFERENCE, CUDNN_DATA_BFLOAT16, ON_DEVICE);
     run("large", &large, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
+    run("volumes", &volumes, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
     run("planes", &planes, NORMS_BACKWARD, CUDNN_DATA_BFLOAT16, WITH_NAN | ON_DEVICE);
     run("large", &large, NORMS_BACKWARD, CUDNN_DATA_HALF, IN_PLACE | ON_DEVICE);
     run("planes_no_params", &planes, NORMS_BACKWARD, CUDNN_DATA_HALF, NO_PARAMS | ON_DEVICE);

@@ -111,14 +111,14 @@ static bool share(struct work *w, int64_t places, const struct wd_device *device
     return best > 0;
 }
 
-/* False where neither way does it: samples that the ring does not hold go forward, by columns. */
+/* False where neither way does it: samples that the ring does not hold go forward alone. */
 static bool cut(struct work *w, const struct wd_device *device)
 {
     struct norm_staged_args *a = &w->args;
     int64_t most = device->shared_per_block / NORM_STAGED_PLACE;
     while (most > 0 && lay(w, most) > device->shared_per_block) most -= 1;
     if (!share(w, most, device)) {
-        w->deep = w->shape.columns && w->shape.arrays == 1;
+        w->deep = w->shape.arrays == 1;
         if (!w->deep || most == 0 || !share(w, most, device)) return false;
     } else {
         /* so that nobody begins the turn after next before all have begun this one */
@@ -148,6 +148,7 @@ static bool see(struct work *w, const struct wd_problem *problem)
     a->rows = (uint32_t)(planes ? s->plane / RUN : s->plane);
     a->members = planes ? RUN : (uint32_t)s->each;
     a->sets = planes ? 1 : (uint32_t)s->groups;
+    a->planes = planes;
     a->samples = (uint32_t)(planes ? s->samples * s->channels : s->samples);
     a->set_bits = bits_for(a->sets);
     a->pair_bits = bits_for(2 * (int64_t)a->runs);
@@ -264,10 +265,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     WD_TRY(queue->ops->counters(queue, &counters));
     a.board = (uint32_t *)counters + WD_COUNTERS_BYTES / sizeof(uint32_t);
-    if (w->deep) type += KERNEL_norm_staged_deep_f16;
-    else if (w->shape.columns)
-        type += backward ? KERNEL_norm_staged_back_f16 : KERNEL_norm_staged_f16;
-    else type += backward ? KERNEL_norm_staged_planes_back_f16 : KERNEL_norm_staged_planes_f16;
+    type += backward  ? KERNEL_norm_staged_back_f16
+            : w->deep ? KERNEL_norm_staged_deep_f16
+                      : KERNEL_norm_staged_f16;
     return wd_emit_meeting_kernel(queue, &kernel_rows[type], w->groups * a.blocks,
                                   NORM_STAGED_THREADS, (uint32_t)w->shared, &a);
 }

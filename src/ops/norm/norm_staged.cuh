@@ -174,13 +174,12 @@ __device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARR
     return asked;
 }
 
-// By the writing group: parameters of columns to shared memory; both groups meet then. PLANES: samples are planes.
-template <bool PLANES, int ARRAYS>
-__device__ __forceinline__ void get_params(const norm_staged_args &a)
+// By the writing group: parameters of columns to shared memory; both groups meet then.
+template <int ARRAYS> __device__ __forceinline__ void get_params(const norm_staged_args &a)
 {
     float *params = reinterpret_cast<float *>(memory() + a.params);
     const uint32_t channels = a.runs * E;
-    for (uint32_t c = threadIdx.x - GROUP; !PLANES && c < channels; c += GROUP) {
+    for (uint32_t c = threadIdx.x - GROUP; !a.planes && c < channels; c += GROUP) {
         params[c] = a.scale[c];
         if (ARRAYS == 1) params[channels + c] = a.bias[c];
     }

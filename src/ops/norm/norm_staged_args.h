@@ -65,7 +65,8 @@ struct norm_staged_args {
     struct wd_fastdiv by_blocks;
     struct wd_fastdiv by_runs;
     struct wd_fastdiv by_members;
-    struct wd_fastdiv by_channels; /* of samples that are a channel's */
+    uint32_t planes;               /* samples are planes, each a channel's, ... */
+    struct wd_fastdiv by_channels; /* ... of so many */
 };
 
 #endif

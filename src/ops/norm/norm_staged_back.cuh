@@ -57,7 +57,7 @@ __device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 a
     }
 }
 
-template <class T, bool PLANES>
+template <class T>
 __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat &s,
                                           const ring<2> &r, uint4 asked)
 {
@@ -69,7 +69,7 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
     uint32_t turn = 0;
     for (uint32_t set = threadIdx.x; set < a.sets; set += GROUP)
         statistics_of(a, 0)[set] = statistic_at(a, s.team, set);
-    for (uint32_t c = threadIdx.x; !PLANES && c < channels; c += GROUP)
+    for (uint32_t c = threadIdx.x; !a.planes && c < channels; c += GROUP)
         totals[c] = make_float2(0.0f, 0.0f);
     wd_barrier(MEETING, 2 * GROUP);
 #pragma unroll 1
@@ -111,11 +111,7 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
             totals[c].x += (float)all.x;
             totals[c].y += (float)(all.y * statistics_of(a, turn)[set].y);
         };
-        if (PLANES) {
-            sums_of_sets(
-                a, s, value, [](int) { return 1.0f; },
-                [&](uint32_t set, double2 all) { show(a, s, bank, turn, set, all); });
-        } else if (a.members == 1) {
+        if (a.members == 1) {
             sums_of_columns(a, s, value, [&](uint32_t c, double2 all) {
                 const double by = scale[c];
                 show(a, s, bank, turn, c, make_double2(by * all.x, by * all.y));
@@ -123,9 +119,10 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
             });
         } else {
             sums_of_sets(
-                a, s, value, [&](int i) { return s.active ? scale[s.run * E + i] : 0.0f; },
+                a, s, value,
+                [&](int i) { return a.planes || !s.active ? 1.0f : scale[s.run * E + i]; },
                 [&](uint32_t set, double2 all) { show(a, s, bank, turn, set, all); });
-            if (a.found) {
+            if (a.found && !a.planes) {
                 wd_barrier(ADDING, GROUP);
                 sums_of_columns(a, s, value, total);
             }
@@ -136,13 +133,13 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
             float2 next = make_float2(0.0f, 0.0f);
             double by = 1.0;
             if (joins && later < a.samples) next = statistic_at(a, later, set);
-            if (PLANES && joins) by = a.scale[channel_of(a, sample)];
+            if (a.planes && joins) by = a.scale[channel_of(a, sample)];
             double2 all =
                 sums_of_team(a, words_of(a, s, bank, turn, set), is, lane, wd_board_bit(turn));
             if (!joins) return;
             const float2 own = statistics_of(a, turn)[set];
             const double each = own.y * a.inv_terms;
-            if (PLANES) {
+            if (a.planes) {
                 float2 *found = reinterpret_cast<float2 *>(a.found);
                 if (found && s.block == 0)
                     found[sample] = make_float2((float)all.x, (float)(all.y * own.y));
@@ -160,14 +157,14 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
         if (threadIdx.x == 0) wd_board_leave(a.board, asked, 2 * gridDim.x * a.sets);
         return;
     }
-    if (!PLANES) {
+    if (!a.planes) {
         for (uint32_t c = threadIdx.x; c < channels; c += GROUP)
             reinterpret_cast<float2 *>(a.found)[blockIdx.x * channels + c] = totals[c];
         wd_barrier(ADDING, GROUP);
     }
     if (threadIdx.x == 0) wd_board_leave_told(a.board, asked, 2 * gridDim.x * a.sets);
     __syncwarp();
-    if (PLANES) {
+    if (a.planes) {
         finish_params(a, asked, wd_fastdiv_quotient(a.samples, a.by_channels),
                       a.by_channels.divisor);
     } else {
@@ -175,28 +172,26 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
     }
 }
 
-template <class T, bool PLANES>
+template <class T>
 __device__ __forceinline__ void writes_back(const norm_staged_args &a, const seat &s,
                                             const ring<2> &r)
 {
-    constexpr int N = PLANES ? 1 : E; // parameters of a unit
     const float *params = reinterpret_cast<const float *>(memory() + a.params) + s.run * E;
     ring_at at = {0, 0};
     uint32_t turn = 0;
-    get_params<PLANES, 2>(a);
+    get_params<2>(a);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
-        float factor[N], slope[N], base[N], scale = 0.0f;
+        float factor[E], slope[E], base[E], scale = 0.0f;
         char *to =
             static_cast<char *>(a.y) + first_round(a, s, sample) + s.index * NORM_STAGED_UNIT;
-        if (PLANES) scale = a.scale[channel_of(a, sample)];
+        if (a.planes) scale = a.scale[channel_of(a, sample)];
         wd_counter_wait(r.told, turn % 2);
         each_column(a, s, [&](int i, uint32_t set) {
-            if (i >= N) return;
             factor[i] = slope[i] = base[i] = 0.0f;
             if (!s.active) return;
             const back_numbers n = back_numbers_of(a, turn)[set];
-            factor[i] = (PLANES ? scale : params[i]) * n.inv_std;
+            factor[i] = (a.planes ? scale : params[i]) * n.inv_std;
             slope[i] = n.slope;
             base[i] = n.base;
         });
@@ -210,8 +205,7 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
             widen_unit<T>(g, dy);
             widen_unit<T>(v, x);
 #pragma unroll
-            for (int i = 0; i < E; ++i)
-                v[i] = fmaf(factor[i % N], g[i], fmaf(slope[i % N], v[i], base[i % N]));
+            for (int i = 0; i < E; ++i) v[i] = fmaf(factor[i], g[i], fmaf(slope[i], v[i], base[i]));
             wd_narrow_run(result, v);
             T *at_y = reinterpret_cast<T *>(wd_opaque_global(to));
             to += a.step;
@@ -225,21 +219,20 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
     }
 }
 
-template <class T, bool PLANES = false>
-__device__ __forceinline__ void staged_back(const norm_staged_args &a)
+template <class T> __device__ __forceinline__ void staged_back(const norm_staged_args &a)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     const seat s = seat_of(a);
     const ring<2> r = ring_of<2>(a);
     const uint4 asked = begin(a, r);
     if (threadIdx.x < GROUP) {
-        adds_back<T, PLANES>(a, s, r, asked);
+        adds_back<T>(a, s, r, asked);
         return;
     }
     // of the board, what an earlier kernel left; the adding group has its share of that later
     wd_board_clear(wd_board_of(a.board, asked));
     if (threadIdx.x < 2 * GROUP) {
-        writes_back<T, PLANES>(a, s, r);
+        writes_back<T>(a, s, r);
     } else if (threadIdx.x == 2 * GROUP) {
         ask_for_rounds<2>(a, s, r, {a.x, a.dy});
     }

@@ -39,7 +39,7 @@ __device__ __forceinline__ float pivot_of(const norm_staged_args &a, uint32_t sa
 }
 
 // DEEP: samples are larger than the ring.
-template <class T, bool PLANES, bool DEEP>
+template <class T, bool DEEP>
 __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, const ring<1> &r,
                                      uint4 asked)
 {
@@ -97,7 +97,7 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
         const uint32_t later = sample + a.at_once;
         if (!DEEP) ask_ahead<1>(a, s, {a.x}, later);
         const auto shows = [&](uint32_t set, double2 all) { show(a, s, bank, turn, set, all); };
-        if (!PLANES && a.members == 1) {
+        if (a.members == 1) {
             sums_of_columns(a, s, value, shows);
         } else {
             sums_of_sets(
@@ -128,28 +128,26 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
     }
 }
 
-template <class T, bool PLANES, bool DEEP>
+template <class T, bool DEEP>
 __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s, const ring<1> &r)
 {
-    constexpr int N = PLANES ? 1 : E; // parameters of a unit
     const float *params = reinterpret_cast<const float *>(memory() + a.params) + s.run * E;
     ring_at at = {0, 0};
     deep_at deep = {0, 0};
     uint32_t turn = 0;
-    get_params<PLANES, 1>(a);
+    get_params<1>(a);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
-        float factor[N], base[N], scale = 0.0f, bias = 0.0f;
+        float factor[E], base[E], scale = 0.0f, bias = 0.0f;
         char *to =
             static_cast<char *>(a.y) + first_round(a, s, sample) + s.index * NORM_STAGED_UNIT;
-        if (PLANES) scale = a.scale[channel_of(a, sample)], bias = a.bias[channel_of(a, sample)];
+        if (a.planes) scale = a.scale[channel_of(a, sample)], bias = a.bias[channel_of(a, sample)];
         wd_counter_wait(r.told, turn % 2);
         each_column(a, s, [&](int i, uint32_t set) {
-            if (i >= N) return;
             factor[i] = base[i] = 0.0f;
             if (!s.active) return;
             const set_numbers n = numbers_of(a, turn)[set];
-            if (!PLANES) scale = params[i], bias = params[a.runs * E + i];
+            if (!a.planes) scale = params[i], bias = params[a.runs * E + i];
             factor[i] = scale * n.inv_std;
             // of two bytes an element the mean may be in the base
             base[i] = fmaf(-factor[i], n.cut_off, fmaf(-factor[i], n.mean, bias));
@@ -161,7 +159,7 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
             unit<T> result;
             widen_unit<T>(v, u);
 #pragma unroll
-            for (int i = 0; i < E; ++i) v[i] = fmaf(factor[i % N], v[i], base[i % N]);
+            for (int i = 0; i < E; ++i) v[i] = fmaf(factor[i], v[i], base[i]);
             wd_narrow_run(result, v);
             T *at_y = reinterpret_cast<T *>(wd_opaque_global(to));
             to += step;
@@ -208,7 +206,7 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
     }
 }
 
-template <class T, bool PLANES = false, bool DEEP = false>
+template <class T, bool DEEP = false>
 __device__ __forceinline__ void staged(const norm_staged_args &a)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -216,13 +214,13 @@ __device__ __forceinline__ void staged(const norm_staged_args &a)
     const ring<1> r = ring_of<1>(a);
     const uint4 asked = begin(a, r);
     if (threadIdx.x < GROUP) {
-        adds<T, PLANES, DEEP>(a, s, r, asked);
+        adds<T, DEEP>(a, s, r, asked);
         return;
     }
     // of the board, what an earlier kernel left; the adding group has its share of that later
     wd_board_clear(wd_board_of(a.board, asked));
     if (threadIdx.x < 2 * GROUP) {
-        writes<T, PLANES, DEEP>(a, s, r);
+        writes<T, DEEP>(a, s, r);
     } else if (threadIdx.x == 2 * GROUP) {
         if (DEEP) ask_for_parts(a, s, r);
         else ask_for_rounds<1>(a, s, r, {a.x});
