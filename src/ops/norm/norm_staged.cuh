@@ -281,18 +281,23 @@ __device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const s
 }
 
 // By the adding group, when it has added up a turn: what the next one has no places for yet is asked for up to the
-// second-level cache, since memory has nothing to do while blocks join.
+// second-level cache, since memory has nothing to do while blocks join. A lane of each warp, for lanes would ask one after the
+// other.
 template <int ARRAYS>
 __device__ __forceinline__ void ask_ahead(const norm_staged_args &a, const seat &s,
                                           const void *const (&from)[ARRAYS], uint32_t sample)
 {
-    const uint32_t has = (s.rounds + EACH<ARRAYS> - 1) / EACH<ARRAYS>; // places
-    const uint32_t k = EACH<ARRAYS> * (a.places - has) + s.index;
-    if (s.index >= a.ahead || k >= s.rounds || sample >= a.samples) return;
-    const int64_t offset = first_round(a, s, sample) + k * a.step;
+    const uint32_t first =
+        EACH<ARRAYS> * a.places - (s.rounds + EACH<ARRAYS> - 1) / EACH<ARRAYS> * EACH<ARRAYS>;
+    const uint32_t end = min(s.rounds, first + a.ahead);
+    if (threadIdx.x % WARP > 0 || sample >= a.samples) return;
+#pragma unroll 1
+    for (uint32_t k = first + threadIdx.x / WARP; k < end; k += GROUP_WARPS) {
+        const int64_t offset = first_round(a, s, sample) + k * a.step;
 #pragma unroll
-    for (int i = 0; i < ARRAYS; ++i)
-        wd_bulk_prefetch(static_cast<const char *>(from[i]) + offset, round_bytes(a, s, k));
+        for (int i = 0; i < ARRAYS; ++i)
+            wd_bulk_prefetch(static_cast<const char *>(from[i]) + offset, round_bytes(a, s, k));
+    }
 }
 
 // Words of the board: of a set one a block, and of turns in turn.
