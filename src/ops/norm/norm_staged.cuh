@@ -11,6 +11,7 @@
 #include "gpu/device/bulk.cuh"
 #include "gpu/device/depend.cuh"
 #include "gpu/device/opaque.cuh"
+#include "gpu/device/pause.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/words.cuh"
 #include "ops/norm/norm_param.cuh"
@@ -27,6 +28,8 @@ template <class T> using unit = wd_run<T, E>;
 // Not measured yet: what is read for the last time, and outputs, may be the first to leave the second-level cache.
 constexpr bool READS_ONCE = false;
 constexpr bool STREAMS = false;
+// Likewise: every other team begins so many clocks later, so that one's joins fall into another's moving.
+constexpr int LATER = 0;
 
 // Of bf16 by an instruction each.
 template <class T> __device__ __forceinline__ void widen_unit(float (&to)[E], const unit<T> &u)
@@ -209,6 +212,7 @@ __device__ __forceinline__ void ask_for_rounds(const norm_staged_args &a, const 
 {
     ring_at at = {0, 1};
     bool again = false; // places have had rounds before
+    if (LATER > 0 && s.team % 2 > 0) wd_pause(LATER);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once) {
         int64_t offset = first_round(a, s, sample);
