@@ -14,13 +14,12 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    RUN = 8,               /* elements of a unit */
-    MEMBERS_LEAST = 8,     /* of a set, else it has to be half of a unit, or a channel */
-    BUSY_LEAST = 7,        /* eighths of a group of threads that have a unit */
-    AHEAD_MB = 20,         /* of the next turn that the second-level cache is asked to have */
-    JOIN_BYTES = 20 << 20, /* what memory could move while blocks join */
-    PLANE_LEAST =
-        1 << 20, /* bytes of what is read of a plane, with channels first: clusters have less */
+    RUN = 8,           /* elements of a unit */
+    MEMBERS_LEAST = 8, /* of a set, else it has to be half of a unit, or a channel */
+    BUSY_LEAST = 7,    /* eighths of a group of threads that have a unit */
+    AHEAD = 20, /* rounds that the second-level cache is asked for, of 132 processors 20 MB */
+    JOIN_BYTES = 155 << 10, /* of a processor, what memory could move while blocks join */
+    PLANE_LEAST = 1 << 20,  /* bytes of a plane of x (and dy), of which clusters have less */
     SET_BYTES = 16,
     KNOWN_BYTES = 8,
     COUNTER_BYTES = 8,
@@ -80,8 +79,9 @@ static int64_t cost(const struct work *w, const struct norm_staged_args *a, int6
     int64_t one = a->rounds * processors * (int64_t)(a->lanes * a->runs) * NORM_STAGED_UNIT;
     int64_t read = w->shape.arrays * one;
     int64_t kept = processors * places * NORM_STAGED_PLACE + device->l2_bytes / 2;
-    if (w->deep) return turns * (2 * one + wd_most(one - kept, 0) + JOIN_BYTES);
-    return read + turns * one + (turns - 1) * wd_most(read, JOIN_BYTES) + JOIN_BYTES;
+    int64_t join = processors * JOIN_BYTES;
+    if (w->deep) return turns * (2 * one + wd_most(one - kept, 0) + join);
+    return read + turns * one + (turns - 1) * wd_most(read, join) + join;
 }
 
 /* Samples of a turn, and blocks of each, with a ring of `places`. False where that does not hold them; deep: where it does. */
@@ -125,12 +125,9 @@ static bool cut(struct work *w, const struct wd_device *device)
         most = wd_least(most, 2 * places_of(w, a->rounds) - 1);
     }
     w->shared = lay(w, most);
-    if (w->deep) {
-        a->ahead = (uint32_t)(device->l2_bytes / 2 / (device->multiprocessors * NORM_STAGED_PLACE));
-    } else {
-        int64_t round = device->multiprocessors * w->shape.arrays * NORM_STAGED_ROUND;
-        a->ahead = (uint32_t)wd_least((AHEAD_MB << 20) / round, NORM_STAGED_GROUP);
-    }
+    a->ahead =
+        (uint32_t)(w->deep ? device->l2_bytes / 2 / (device->multiprocessors * NORM_STAGED_PLACE)
+                           : AHEAD / w->shape.arrays);
     return true;
 }
 

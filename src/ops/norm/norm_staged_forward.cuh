@@ -125,6 +125,13 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
             wd_arrive(r.told, 1);
             if (later >= a.samples) wd_board_leave(a.board, asked, 2 * gridDim.x * a.sets);
         }
+        if (!DEEP || later >= a.samples) continue;
+        // no wait may be two phases late: what is read again for those that write
+        const uint32_t parts = (s.rounds + EACH<1> - 1) / EACH<1>;
+        deep.begin(a, turn, parts - a.places - 1);
+#pragma unroll 1
+        for (uint32_t part = parts - a.places; part-- > 0; deep.down(a))
+            wd_counter_wait(r.landed + deep.where(a, turn), deep.lap);
     }
 }
 
