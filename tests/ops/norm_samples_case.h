@@ -32,7 +32,8 @@ enum {
     NO_DSCALE = 8,
     NO_DBIAS = 16,
     NO_PARAMS = NO_DSCALE | NO_DBIAS,
-    ON_DEVICE = 32
+    ON_DEVICE = 32,
+    FAR = 64 /* from 0, as deviations go */
 };
 
 static void make(struct norms_case *c, const int *dim, const int *stat, const int *scale, int wants)
@@ -40,8 +41,8 @@ static void make(struct norms_case *c, const int *dim, const int *stat, const in
     const cudnnDataType_t type = c->x_type;
     const bool backward = c->phase == NORMS_BACKWARD, in_place = wants & IN_PLACE;
     tensor_odd = wants & OFF ? 3 : 0;
-    c->x = (in_place && !backward ? tensor_inout : tensor_input)(type, 4, dim, samples_layout, -3.0,
-                                                                 5.0);
+    c->x = (in_place && !backward ? tensor_inout : tensor_input)(
+        type, 4, dim, samples_layout, wants & FAR ? 100.0 : -3.0, wants & FAR ? 104.0 : 5.0);
     if (wants & WITH_NAN) {
         c->x->value[c->x->count - 1] = NAN;
         tensor_write(c->x);

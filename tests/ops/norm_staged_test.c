@@ -47,6 +47,10 @@ int main(int argc, char **argv)
     run("ring", &ring, NORMS_INFERENCE, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
     run("alone", &alone, NORMS_TRAINING, CUDNN_DATA_HALF, ON_DEVICE);
     run("many", &many, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, ON_DEVICE);
+    run("far", &tens, NORMS_TRAINING, CUDNN_DATA_HALF, FAR | ON_DEVICE);
+    run("far", &some, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, FAR | ON_DEVICE);
+    run("far", &pair, NORMS_TRAINING, CUDNN_DATA_HALF, FAR | ON_DEVICE);
+    run("far", &eights, NORMS_BACKWARD, CUDNN_DATA_HALF, FAR | ON_DEVICE);
     run("deep", &deep, NORMS_TRAINING, CUDNN_DATA_HALF, WITH_NAN | ON_DEVICE);
     run("pair", &pair, NORMS_TRAINING, CUDNN_DATA_BFLOAT16, IN_PLACE | ON_DEVICE);
     run("pair", &pair, NORMS_INFERENCE, CUDNN_DATA_HALF, ON_DEVICE);

@@ -13,6 +13,7 @@
 #include "gpu/device/opaque.cuh"
 #include "gpu/device/pause.cuh"
 #include "gpu/device/shared.cuh"
+#include "gpu/device/warp.cuh"
 #include "gpu/device/words.cuh"
 #include "ops/norm/norm_param.cuh"
 #include "ops/norm/norm_staged_args.h"

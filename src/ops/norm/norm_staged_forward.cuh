@@ -38,6 +38,13 @@ __device__ __forceinline__ float pivot_of(const norm_staged_args &a, uint32_t sa
     return wd_middle_of(some[0], some[1], some[2]);
 }
 
+// Deviations from 0 up to which the mean may be in the base: of two bytes an element that says as much.
+constexpr float NEAR = 4.0f;
+
+template <bool IS> struct truth {
+    static constexpr bool is = IS;
+};
+
 // DEEP: samples are larger than the ring.
 template <class T, bool DEEP>
 __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, const ring<1> &r,
@@ -145,28 +152,39 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
     get_params<1>(a);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
-        float factor[E], base[E], scale = 0.0f, bias = 0.0f;
+        float factor[E], base[E], mean[E], scale = 0.0f, bias = 0.0f;
+        bool near = !DEEP; // means are no further from 0 than digits allow
         char *to =
             static_cast<char *>(a.y) + first_round(a, s, sample) + s.index * NORM_STAGED_UNIT;
         if (a.planes) scale = a.scale[channel_of(a, sample)], bias = a.bias[channel_of(a, sample)];
         wd_counter_wait(r.told, turn % 2);
         each_column(a, s, [&](int i, uint32_t set) {
-            factor[i] = base[i] = 0.0f;
+            factor[i] = base[i] = mean[i] = 0.0f;
             if (!s.active) return;
             const set_numbers n = numbers_of(a, turn)[set];
             if (!a.planes) scale = params[i], bias = params[a.runs * E + i];
             factor[i] = scale * n.inv_std;
-            // of two bytes an element the mean may be in the base
-            base[i] = fmaf(-factor[i], n.cut_off, fmaf(-factor[i], n.mean, bias));
+            base[i] = fmaf(-factor[i], n.cut_off, bias);
+            mean[i] = n.mean;
+            near = near && fabsf(n.mean) * n.inv_std <= NEAR;
         });
+        // then they are in the base
+        near = wd_ballot(near) == WHOLE_WARP;
+#pragma unroll
+        for (int i = 0; i < E; ++i) {
+            if (!near) continue;
+            base[i] = fmaf(-factor[i], mean[i], base[i]);
+            mean[i] = 0.0f;
+        }
         const uint32_t parts = (s.rounds + EACH<1> - 1) / EACH<1>;
         const int64_t step = DEEP ? -a.step : a.step;
-        const auto write = [&](const unit<T> &u, bool there) {
+        const auto write = [&](const unit<T> &u, bool there, auto subtracts) {
             float v[E];
             unit<T> result;
             widen_unit<T>(v, u);
 #pragma unroll
-            for (int i = 0; i < E; ++i) v[i] = fmaf(factor[i], v[i], base[i]);
+            for (int i = 0; i < E; ++i)
+                v[i] = fmaf(factor[i], subtracts.is ? v[i] - mean[i] : v[i], base[i]);
             wd_narrow_run(result, v);
             T *at_y = reinterpret_cast<T *>(wd_opaque_global(to));
             to += step;
@@ -190,7 +208,8 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
                 const bool whole = part + 1 < parts;
 #pragma unroll
                 for (uint32_t e = EACH<1>; e-- > 0;)
-                    write(u[e], whole ? s.active : s.lane < rows_of_last<1>(a, s, e));
+                    write(u[e], whole ? s.active : s.lane < rows_of_last<1>(a, s, e),
+                          truth<true>{});
             }
             continue;
         }
@@ -201,15 +220,21 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
             at.advance(a);
         };
         // adding warps have seen that the rounds are there, and told of it
+        const auto walk = [&](auto subtracts) {
 #pragma unroll 1
-        for (uint32_t part = 1; part < parts; ++part) {
-            receive(u);
+            for (uint32_t part = 1; part < parts; ++part) {
+                receive(u);
 #pragma unroll
-            for (uint32_t e = 0; e < EACH<1>; ++e) write(u[e], s.active);
-        }
+                for (uint32_t e = 0; e < EACH<1>; ++e) write(u[e], s.active, subtracts);
+            }
+        };
+        if (near) walk(truth<false>{});
+        else walk(truth<true>{});
         receive(u);
 #pragma unroll
-        for (uint32_t e = 0; e < EACH<1>; ++e) write(u[e], s.lane < rows_of_last<1>(a, s, e));
+        for (uint32_t e = 0; e < EACH<1>; ++e) {
+            write(u[e], s.lane < rows_of_last<1>(a, s, e), truth<true>{});
+        }
     }
 }
 
