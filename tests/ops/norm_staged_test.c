@@ -22,10 +22,10 @@ int main(int argc, char **argv)
         eights = {5, 96, 12, 67, {184, 185}}, fours = {4, 32, 8, 130, {355, 356}},
         all = {5, 40, 1, 103, {284, 285}}, tens = {6, 320, 32, 47, {92, 93}},
         wide = {9, 1280, 32, 23, {38, 39}}, odd = {5, 72, 8, 77, {212, 213}},
-        /* many samples, and more sets than lanes to join them */
-        alone = {40, 16, 2, 58, {159, 160}}, many = {4, 960, 0, 24, {65, 66}},
+        /* many samples, and many sets */
+        alone = {40, 16, 2, 58, {159, 160}}, many = {4, 160, 0, 58, {159, 160}},
         /* larger than the ring: a turn, several, and one that is little more */
-        deep = {1, 32, 8, 363, {750, 750}}, pair = {2, 64, 0, 257, {530, 530}},
+        deep = {1, 32, 8, 363, {750, 750}}, pair = {2, 64, 0, 400, {600, 601}},
         three = {3, 320, 32, 84, {220, 221}}, little = {1, 96, 3, 145, {410, 411}},
         /* with channels first */
         planes = {2, 3, 0, 728, {1640, 1640}}, large = {3, 2, 0, 844, {2000, 2000}},

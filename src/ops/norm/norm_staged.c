@@ -55,7 +55,7 @@ static int64_t lay(struct work *w, int64_t places)
     a->params = (uint32_t)at;
     at += 2 * (int64_t)sizeof(float) * channels;
     a->counters = (uint32_t)at;
-    at += (2 * places + 1) * COUNTER_BYTES;
+    at += (2 * places + 2) * COUNTER_BYTES;
     a->known = (uint32_t)at;
     at += (int64_t)2 * KNOWN_BYTES * a->sets;
     a->totals = (uint32_t)at;
@@ -89,10 +89,11 @@ static bool share(struct work *w, int64_t places, const struct wd_device *device
 {
     struct norm_staged_args *a = &w->args;
     int64_t samples = a->samples, best = 0;
-    for (int64_t turns = 1; turns <= samples; ++turns) {
+    for (int64_t at_once = wd_least(samples, device->multiprocessors); at_once > 0; --at_once) {
         struct norm_staged_args one = *a;
-        int64_t at_once = wd_ceil_div(samples, turns), blocks, all;
-        if (wd_ceil_div(samples, at_once) != turns) continue;
+        int64_t blocks, all;
+        /* as few of each turn as there can be of so many turns */
+        if (wd_ceil_div(samples, wd_ceil_div(samples, at_once)) != at_once) continue;
         blocks = wd_least(device->multiprocessors / at_once, wd_ceil_div(a->rows, a->lanes));
         if (blocks < 1) continue;
         one.at_once = (uint32_t)at_once;
@@ -120,9 +121,6 @@ static bool cut(struct work *w, const struct wd_device *device)
     if (!share(w, most, device)) {
         w->deep = w->shape.arrays == 1;
         if (!w->deep || most == 0 || !share(w, most, device)) return false;
-    } else {
-        /* so that nobody begins the turn after next before all have begun this one */
-        most = wd_least(most, 2 * places_of(w, a->rounds) - 1);
     }
     w->shared = lay(w, most);
     a->ahead =

@@ -134,7 +134,8 @@ constexpr uint32_t ROUND = NORM_STAGED_ROUND;
 
 template <int ARRAYS> struct ring {
     unsigned char *first;
-    uint64_t *landed, *free, *told; // counters: of places, and of what has been told of a turn
+    // counters: of places, of what has been told of a turn, and of warps that have heard it
+    uint64_t *landed, *free, *told, *heard;
 
     __device__ __forceinline__ unsigned char *at(uint32_t place) const
     {
@@ -154,7 +155,8 @@ template <int ARRAYS> struct ring {
 template <int ARRAYS> __device__ __forceinline__ ring<ARRAYS> ring_of(const norm_staged_args &a)
 {
     uint64_t *counters = reinterpret_cast<uint64_t *>(memory() + a.counters);
-    return {wd_opaque_shared(memory()), counters, counters + a.places, counters + 2 * a.places};
+    uint64_t *told = counters + 2 * a.places;
+    return {wd_opaque_shared(memory()), counters, counters + a.places, told, told + 1};
 }
 
 // The channel of a sample that is a plane.
@@ -171,7 +173,7 @@ __device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARR
         wd_counter_begin(r.landed + threadIdx.x);
         wd_arrivals_begin(r.free + threadIdx.x, GROUP_WARPS);
     }
-    if (threadIdx.x == 0) wd_arrivals_begin(r.told, 1);
+    if (threadIdx.x == 0) wd_arrivals_begin(r.told, 1), wd_arrivals_begin(r.heard, GROUP_WARPS);
     wd_wait_for_previous();
     const uint4 asked = wd_board_ask(a.board);
     __syncthreads();
@@ -272,7 +274,6 @@ __device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const s
             ask(place, from, part, part + a.places + a.ahead < parts);
             from += N * a.step;
         }
-        if (parts <= a.places) continue;
         at.begin(a, turn, parts - a.places - 1);
         from -= (a.places + 1) * (N * a.step);
 #pragma unroll 1
@@ -447,6 +448,21 @@ __device__ __forceinline__ void leave_place(const ring<ARRAYS> &r, uint32_t plac
 {
     __syncwarp();
     if (threadIdx.x % WARP == 0) wd_arrive(r.free + place, GROUP_WARPS);
+}
+
+// By one adding thread, which the others are waiting for or have told: what follows for a turn's sets is there. A warp that has
+// not heard of the turn before would wait for the same parity, so that is waited for.
+template <int ARRAYS> __device__ __forceinline__ void tell(const ring<ARRAYS> &r, uint32_t turn)
+{
+    if (turn > 0) wd_counter_wait(r.heard, (turn - 1) % 2);
+    wd_arrive(r.told, 1);
+}
+
+// By a writing warp, when it has read what was told.
+template <int ARRAYS> __device__ __forceinline__ void hear(const ring<ARRAYS> &r)
+{
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) wd_arrive(r.heard, GROUP_WARPS);
 }
 
 // f(column of the unit, its set).

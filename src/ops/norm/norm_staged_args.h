@@ -45,7 +45,7 @@ struct norm_staged_args {
     uint32_t rows;      /* of a sample */
     uint32_t blocks;    /* of a team */
     uint32_t rounds;    /* of the block that has most */
-    uint32_t places;    /* of the ring, less than twice those that they take */
+    uint32_t places;    /* of the ring */
     uint32_t members;   /* neighbouring channels that share statistics, ... */
     uint32_t sets;      /* ... of a sample */
     uint32_t set_bits;  /* neighbouring lanes that join a set, as bits of a lane, ... */

@@ -151,7 +151,7 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
             statistics_of(a, turn + 1)[set] = next;
         });
         wd_barrier(ADDING, GROUP);
-        if (threadIdx.x == 0) wd_arrive(r.told, 1);
+        if (threadIdx.x == 0) tell(r, turn);
     }
     if (!a.found) {
         if (threadIdx.x == 0) wd_board_leave(a.board, asked, 2 * gridDim.x * a.sets);
@@ -195,6 +195,7 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
             slope[i] = n.slope;
             base[i] = n.base;
         });
+        hear(r);
         const auto write = [&](bool there) {
             unit<T> x, dy, result;
             float g[E], v[E];

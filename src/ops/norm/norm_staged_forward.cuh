@@ -129,16 +129,13 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
         });
         wd_barrier(ADDING, GROUP);
         if (threadIdx.x == 0) {
-            wd_arrive(r.told, 1);
+            // of samples larger than the ring all have waited already
+            if (DEEP) wd_arrive(r.told, 1);
+            else tell(r, turn);
             if (later >= a.samples) wd_board_leave(a.board, asked, 2 * gridDim.x * a.sets);
         }
-        if (!DEEP || later >= a.samples) continue;
-        // no wait may be two phases late: what is read again for those that write
-        const uint32_t parts = (s.rounds + EACH<1> - 1) / EACH<1>;
-        deep.begin(a, turn, parts - a.places - 1);
-#pragma unroll 1
-        for (uint32_t part = parts - a.places; part-- > 0; deep.down(a))
-            wd_counter_wait(r.landed + deep.where(a, turn), deep.lap);
+        // what is read again for those that write is all there: no wait is two phases late
+        if (DEEP && later < a.samples) wd_counter_wait(r.heard, turn % 2);
     }
 }
 
@@ -176,6 +173,7 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
             base[i] = fmaf(-factor[i], mean[i], base[i]);
             mean[i] = 0.0f;
         }
+        if (!DEEP) hear(r);
         const uint32_t parts = (s.rounds + EACH<1> - 1) / EACH<1>;
         const int64_t step = DEEP ? -a.step : a.step;
         const auto write = [&](const unit<T> &u, bool there, auto subtracts) {
@@ -202,6 +200,7 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
             for (uint32_t part = parts; part-- > 0; deep.down(a)) {
                 const uint32_t place = deep.where(a, turn);
                 if (part + a.places < parts) wd_counter_wait(r.landed + place, deep.lap);
+                if (part == 0) hear(r);
 #pragma unroll
                 for (uint32_t e = 0; e < EACH<1>; ++e) r.load(u[e], s, place, e, 0);
                 leave_place(r, place);
