@@ -57,7 +57,7 @@ static void test_lists(void **state)
     } cases[] = {{NULL, TRIED | LAST},
                  {"*", TRIED | LAST},
                  {"none", LAST},
-                 {"", LAST},
+                 {"", TRIED | LAST}, /* as if unset */
                  {"relu_*", ALL},
                  {"relu_fast", TRIED | LAST},
                  {"relu_faster", UNTRIED | LAST},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Group and instance norm on the GPU, channels last, of samples that the shared memory of the chip holds, several at once and
- * one turn of them after the other: norm_staged_args.h says who has what. What lies off the boundaries goes another way. */
+ * Group and instance norm on the GPU, channels last, and large planes of instance norm: samples that the shared memory
+ * of the chip holds, several at once and one turn of them after the other, forward also larger ones.
+ * norm_staged_args.h says who has what. What lies off the boundaries goes another way. */
 #include <string.h>
 
 #include "base/board.h"
@@ -16,7 +17,7 @@
 enum {
     RUN = 8,           /* elements of a unit */
     MEMBERS_LEAST = 8, /* of a set, else it has to be half of a unit, or a channel */
-    BUSY_LEAST = 7,    /* eighths of a group of threads that have a unit */
+    BUSY_LEAST = 7,    /* of eight threads of a group those that have a unit */
     AHEAD = 20, /* rounds that the second-level cache is asked for, of 132 processors 20 MB */
     JOIN_BYTES = 155 << 10, /* of a processor, what memory could move while blocks join */
     PLANE_LEAST = 1 << 20,  /* bytes of a plane of x (and dy), of which clusters have less */
@@ -46,7 +47,7 @@ static int64_t lay(struct work *w, int64_t places)
 {
     struct norm_staged_args *a = &w->args;
     int64_t at = places * NORM_STAGED_PLACE;
-    int64_t pitch = a->lanes | 1, channels = (int64_t)a->runs * RUN;
+    int64_t pitch = NORM_STAGED_PITCH(a->lanes), channels = (int64_t)a->runs * RUN;
     a->places = (uint32_t)places;
     a->entries = (uint32_t)at;
     at += a->runs * pitch * SET_BYTES;
@@ -139,7 +140,7 @@ static bool see(struct work *w, const struct wd_problem *problem)
     planes = !s->columns;
     a->runs = planes ? 1 : (uint32_t)(s->channels / RUN);
     a->lanes = NORM_STAGED_GROUP / a->runs;
-    if (a->lanes * a->runs * RUN < NORM_STAGED_GROUP * BUSY_LEAST) return false;
+    if (8 * a->lanes * a->runs < NORM_STAGED_GROUP * BUSY_LEAST) return false;
     a->rows = (uint32_t)(planes ? s->plane / RUN : s->plane);
     a->members = planes ? RUN : (uint32_t)s->each;
     a->sets = planes ? 1 : (uint32_t)s->groups;
@@ -208,7 +209,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             (long long)s->each);
     WD_NEED(
         see(&w, problem), reason, NOT_SUPPORTED_SHAPE,
-        "samples of %lld rows of %lld channels are more than the chip holds, or leave threads idle",
+        "samples of %lld rows of %lld channels are more than the chip holds, have more sets than "
+        "the board has words for, or leave threads idle",
         (long long)s->plane, (long long)s->channels);
     return true;
 }

@@ -343,10 +343,9 @@ __device__ __forceinline__ float4 *entries_of(const norm_staged_args &a)
     return reinterpret_cast<float4 *>(memory() + a.entries);
 }
 
-// An entry's neighbours are rows, one more than a multiple of two, so that lanes meet in no bank.
 __device__ __forceinline__ uint32_t pitch_of(const norm_staged_args &a)
 {
-    return a.lanes | 1;
+    return NORM_STAGED_PITCH(a.lanes);
 }
 
 __device__ __forceinline__ void leave_entry(const norm_staged_args &a, const seat &s, float4 entry)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of the norm_staged kernels, shared by host and device: group and instance norm, channels last, of samples that
- * the chip's shared memory holds; and instance norm, channels first, whose planes are samples of their own with rows of a unit. A team of blocks has a sample, in rounds: neighbouring rows of all channels, as many as
- * a group of warps has a unit of 16 bytes each, which the team's blocks have in turn. Rounds come by bulk copies to a ring
- * of places; one group of warps adds them up, another writes what follows, so that a sample is added up while the one
+ * Arguments of the norm_staged kernels, shared by host and device: group and instance norm, channels last, of samples
+ * that the chip's shared memory holds; and instance norm, channels first, whose planes are samples of their own with
+ * rows of a unit. A team of blocks has a sample, in rounds: neighbouring rows of all channels, as many as a group of
+ * warps has a unit of 16 bytes each, which the team's blocks have in turn. Rounds come by bulk copies to a ring of
+ * places; one group of warps adds them up, another writes what follows, so that a sample is added up while the one
  * before it is written. */
 #ifndef WD_OPS_NORM_STAGED_ARGS_H
 #define WD_OPS_NORM_STAGED_ARGS_H
@@ -22,6 +23,9 @@ enum {
 
 /* Rounds of a place, of so many tensors. */
 #define NORM_STAGED_EACH(arrays) (3 - (arrays))
+/* Entries from what threads of a unit have found to the next unit's: those of its rows and, so that lanes meet in no
+ * bank, an odd number. */
+#define NORM_STAGED_PITCH(lanes) ((lanes) | 1)
 
 struct norm_staged_args {
     const void *x;
@@ -31,8 +35,8 @@ struct norm_staged_args {
     const float *bias;
     float *mean; /* a number a set; forward null: not asked for */
     float *inv_std;
-    float *
-        found; /* backward: pairs of a channel's sums (dy, dy xhat), of each block; null: not asked for */
+    /* backward: pairs of a channel's sums (dy, dy xhat), of each block; null: not asked for */
+    float *found;
     struct norm_rows_param dscale;
     struct norm_rows_param dbias;
     uint32_t *board;
@@ -52,9 +56,9 @@ struct norm_staged_args {
     uint32_t pair_bits; /* ... and a column, where two of each unit are joined at once */
     uint32_t samples;
     uint32_t at_once; /* samples of a turn */
-    uint32_t
-        ahead; /* rounds of the next turn that are asked for up to the second-level cache; or parts that this
-                         has besides those of the ring */
+    /* rounds of the next turn that are asked for up to the second-level cache; deep: parts that it has besides those of
+     * the ring */
+    uint32_t ahead;
     /* where in shared memory, behind the ring */
     uint32_t entries; /* what threads have found */
     uint32_t numbers; /* what follows for sets, of two turns, */
