@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of norm_staged share (norm_staged_args.h): a block's place in its team, the ring and the warp that asks
-// for its rounds, and how the sums of threads become those of sets of channels: of the block by way of shared memory, of
-// the team by the board, whose words have turns.
+// What the kernels of norm_staged share (norm_staged_args.h): a block's place in its team, the ring, and how the sums of
+// threads become those of sets of channels: of the block by way of shared memory, of the team by the board, whose words
+// have turns.
 #ifndef WD_OPS_NORM_STAGED_CUH
 #define WD_OPS_NORM_STAGED_CUH
 
 #include "gpu/device/barrier.cuh"
 #include "gpu/device/board.cuh"
-#include "gpu/device/bulk.cuh"
 #include "gpu/device/depend.cuh"
 #include "gpu/device/opaque.cuh"
-#include "gpu/device/pause.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/warp.cuh"
 #include "gpu/device/words.cuh"
@@ -99,10 +97,10 @@ struct ring_at {
     }
 };
 
-// Likewise where samples are larger than the ring: a turn goes up over its parts, each a place's rounds, and down again over those
-// that the ring has not kept. A part has the same place both times, and those of every other turn lie the other way
-// round, since the places of the first parts are free last. Of a turn each place has an odd number of loads, and as many
-// times it is left.
+// Likewise where samples are larger than the ring: a turn goes up over its parts, each a place's rounds, and down again
+// over those that the ring has not kept. A part has the same place both times, and those of every other turn lie the
+// other way round, since the places of the first parts are free last. Of a turn each place has an odd number of loads,
+// and as many times it is left.
 struct deep_at {
     uint32_t place, lap; // lap: of the ring, and the turn
 
@@ -190,120 +188,6 @@ template <int ARRAYS> __device__ __forceinline__ void get_params(const norm_stag
         if (ARRAYS == 1) params[channels + c] = a.bias[c];
     }
     wd_barrier(MEETING, 2 * GROUP);
-}
-
-// Bytes of a block's round k of one tensor, 0 behind its last one.
-__device__ __forceinline__ uint32_t round_bytes(const norm_staged_args &a, const seat &s,
-                                                uint32_t k)
-{
-    const uint32_t rows = k + 1 < s.rounds ? a.lanes : k < s.rounds ? s.last : 0;
-    return rows * a.runs * NORM_STAGED_UNIT;
-}
-
-__device__ __forceinline__ void ask_for(void *to, const char *from, uint32_t bytes,
-                                        uint64_t *counter, bool once)
-{
-    if (READS_ONCE && once) wd_bulk_copy_once(to, from, bytes, counter);
-    else wd_bulk_copy(to, from, bytes, counter);
-}
-
-// By one lane: asks for all rounds of all turns, of ARRAYS tensors each, as places become free.
-template <int ARRAYS>
-__device__ __forceinline__ void ask_for_rounds(const norm_staged_args &a, const seat &s,
-                                               const ring<ARRAYS> &r,
-                                               const void *const (&from)[ARRAYS])
-{
-    ring_at at = {0, 1};
-    bool again = false; // places have had rounds before
-    if (LATER > 0 && s.team % 2 > 0) wd_pause(LATER);
-#pragma unroll 1
-    for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once) {
-        int64_t offset = first_round(a, s, sample);
-#pragma unroll 1
-        for (uint32_t k = 0; k < s.rounds; k += EACH<ARRAYS>) {
-            uint32_t bytes[EACH<ARRAYS>], all = 0;
-#pragma unroll
-            for (uint32_t e = 0; e < EACH<ARRAYS>; ++e) all += bytes[e] = round_bytes(a, s, k + e);
-            if (again) wd_counter_wait(r.free + at.place, at.parity);
-            wd_counter_expect(r.landed + at.place, ARRAYS * all);
-#pragma unroll
-            for (uint32_t e = 0; e < EACH<ARRAYS>; ++e) {
-                if (bytes[e] == 0) break;
-#pragma unroll
-                for (int i = 0; i < ARRAYS; ++i)
-                    ask_for(r.at(at.place) + (i * EACH<ARRAYS> + e) * ROUND,
-                            static_cast<const char *>(from[i]) + offset, bytes[e],
-                            r.landed + at.place, true);
-                offset += a.step;
-            }
-            at.advance(a);
-            again = again || at.place == 0;
-        }
-    }
-}
-
-// Likewise of samples that are larger than the ring, of one tensor.
-__device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const seat &s,
-                                              const ring<1> &r)
-{
-    constexpr uint32_t N = EACH<1>;
-    const uint32_t parts = (s.rounds + N - 1) / N;
-    const char *x = static_cast<const char *>(a.x);
-    uint32_t turn = 0;
-    const auto ask = [&](uint32_t place, const char *from, uint32_t part, bool once) {
-        uint32_t bytes[N], all = 0;
-#pragma unroll
-        for (uint32_t e = 0; e < N; ++e) all += bytes[e] = round_bytes(a, s, part * N + e);
-        wd_counter_expect(r.landed + place, all);
-#pragma unroll
-        for (uint32_t e = 0; e < N; ++e) {
-            if (bytes[e] > 0)
-                ask_for(r.at(place) + e * ROUND, from + e * a.step, bytes[e], r.landed + place,
-                        once);
-        }
-    };
-#pragma unroll 1
-    for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
-        const char *from = x + first_round(a, s, sample);
-        deep_at at;
-        at.begin(a, turn, 0);
-#pragma unroll 1
-        for (uint32_t part = 0; part < parts; ++part, at.up(a)) {
-            const uint32_t place = at.where(a, turn);
-            if (turn > 0 || part >= a.places) wd_counter_wait(r.free + place, at.lap ^ 1);
-            ask(place, from, part, part + a.places + a.ahead < parts);
-            from += N * a.step;
-        }
-        at.begin(a, turn, parts - a.places - 1);
-        from -= (a.places + 1) * (N * a.step);
-#pragma unroll 1
-        for (uint32_t part = parts - a.places; part-- > 0; at.down(a)) {
-            const uint32_t place = at.where(a, turn);
-            wd_counter_wait(r.free + place, at.lap ^ 1);
-            ask(place, from, part, true);
-            from -= N * a.step;
-        }
-    }
-}
-
-// By the adding group, when it has added up a turn: what the next one has no places for yet is asked for up to the
-// second-level cache, since memory has nothing to do while blocks join. A lane of each warp, for lanes would ask one after the
-// other.
-template <int ARRAYS>
-__device__ __forceinline__ void ask_ahead(const norm_staged_args &a, const seat &s,
-                                          const void *const (&from)[ARRAYS], uint32_t sample)
-{
-    const uint32_t first =
-        EACH<ARRAYS> * a.places - (s.rounds + EACH<ARRAYS> - 1) / EACH<ARRAYS> * EACH<ARRAYS>;
-    const uint32_t end = min(s.rounds, first + a.ahead);
-    if (threadIdx.x % WARP > 0 || sample >= a.samples) return;
-#pragma unroll 1
-    for (uint32_t k = first + threadIdx.x / WARP; k < end; k += GROUP_WARPS) {
-        const int64_t offset = first_round(a, s, sample) + k * a.step;
-#pragma unroll
-        for (int i = 0; i < ARRAYS; ++i)
-            wd_bulk_prefetch(static_cast<const char *>(from[i]) + offset, round_bytes(a, s, k));
-    }
 }
 
 // Words of the board: of a set one a block, and of turns in turn.
@@ -449,8 +333,8 @@ __device__ __forceinline__ void leave_place(const ring<ARRAYS> &r, uint32_t plac
     if (threadIdx.x % WARP == 0) wd_arrive(r.free + place, GROUP_WARPS);
 }
 
-// By one adding thread, which the others are waiting for or have told: what follows for a turn's sets is there. A warp that has
-// not heard of the turn before would wait for the same parity, so that is waited for.
+// By one adding thread, which the others are waiting for or have told: what follows for a turn's sets is there. A warp
+// that has not heard of the turn before would wait for the same parity, so that is waited for.
 template <int ARRAYS> __device__ __forceinline__ void tell(const ring<ARRAYS> &r, uint32_t turn)
 {
     if (turn > 0) wd_counter_wait(r.heard, (turn - 1) % 2);

@@ -5,7 +5,7 @@
 #define WD_OPS_NORM_STAGED_FORWARD_CUH
 
 #include "ops/norm/norm_middle.cuh"
-#include "ops/norm/norm_staged.cuh"
+#include "ops/norm/norm_staged_ask.cuh"
 
 namespace {
 
