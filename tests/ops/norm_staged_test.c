@@ -23,7 +23,7 @@ int main(int argc, char **argv)
         all = {5, 40, 1, 103, {284, 285}}, tens = {6, 320, 32, 47, {92, 93}},
         wide = {9, 1280, 32, 23, {38, 39}}, odd = {5, 72, 8, 77, {212, 213}},
         /* many samples, and many sets */
-        alone = {40, 16, 2, 58, {159, 160}}, many = {4, 160, 0, 58, {159, 160}},
+        alone = {40, 16, 2, 66, {159, 160}}, many = {4, 160, 0, 58, {159, 160}},
         /* larger than the ring: a turn, several, and one that is little more */
         deep = {1, 32, 8, 363, {750, 750}}, pair = {2, 64, 0, 400, {600, 601}},
         three = {3, 320, 32, 84, {220, 221}}, little = {1, 96, 3, 145, {410, 411}},

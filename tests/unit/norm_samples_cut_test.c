@@ -271,12 +271,24 @@ static void test_staged_predicted(void **state)
     staged = false;
 }
 
+/* Samples so small that joins would take most of the time. */
+static void test_staged_small(void **state)
+{
+    (void)state;
+    staged = true;
+    assert_false(launch(&(struct shape){4096, 64, 64, 7 * 7}, false, 132));
+    assert_false(launch(&(struct shape){1024, 64, 64, 14 * 14}, false, 132));
+    assert_true(launch(&(struct shape){64, 64, 64, 64 * 64}, false, 132));
+    staged = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),   cmocka_unit_test(test_even),
-        cmocka_unit_test(test_measured), cmocka_unit_test(test_larger),
-        cmocka_unit_test(test_staged),   cmocka_unit_test(test_staged_predicted),
+        cmocka_unit_test(test_groups),       cmocka_unit_test(test_even),
+        cmocka_unit_test(test_measured),     cmocka_unit_test(test_larger),
+        cmocka_unit_test(test_staged),       cmocka_unit_test(test_staged_predicted),
+        cmocka_unit_test(test_staged_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@ enum {
     SET_BYTES = 16,
     KNOWN_BYTES = 8,
     COUNTER_BYTES = 8,
+    COST_MOST = 7, /* a cut's, of four times what x, dy and y have */
 };
 
 struct work {
@@ -32,6 +33,7 @@ struct work {
     int64_t shared;
     bool deep;      /* samples are larger than the ring */
     int64_t groups; /* of blocks that have a sample each */
+    int64_t cost;   /* of the cut */
 };
 
 /* Neighbouring lanes, a power of two, for each of so many. */
@@ -71,8 +73,8 @@ static int64_t places_of(const struct work *w, int64_t rounds)
 }
 
 /* What a cut costs in bytes that memory could move: to begin with a turn's reading, then its writing and the next one's
- * reading, which joins hide behind, or the other way round; of samples that the ring does not hold their reading, a join and their
- * writing, with what neither the ring nor the cache has kept. */
+ * reading, which joins hide behind, or the other way round; of samples that the ring does not hold their reading, a
+ * join and their writing, with what neither the ring nor the cache has kept. */
 static int64_t cost(const struct work *w, const struct norm_staged_args *a, int64_t places,
                     const struct wd_device *device)
 {
@@ -85,7 +87,8 @@ static int64_t cost(const struct work *w, const struct norm_staged_args *a, int6
     return read + turns * one + (turns - 1) * wd_most(read, join) + join;
 }
 
-/* Samples of a turn, and blocks of each, with a ring of `places`. False where that does not hold them; deep: where it does. */
+/* Samples of a turn, and blocks of each, with a ring of `places`. False where that does not hold them; deep: where it
+ * does. */
 static bool share(struct work *w, int64_t places, const struct wd_device *device)
 {
     struct norm_staged_args *a = &w->args;
@@ -109,6 +112,7 @@ static bool share(struct work *w, int64_t places, const struct wd_device *device
         best = all;
         *a = one;
         w->groups = at_once;
+        w->cost = best;
     }
     return best > 0;
 }
@@ -212,6 +216,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
         "samples of %lld rows of %lld channels are more than the chip holds, have more sets than "
         "the board has words for, or leave threads idle",
         (long long)s->plane, (long long)s->channels);
+    WD_NEED(4 * w.cost <= COST_MOST * (s->arrays + 1) * bytes, reason, NOT_SUPPORTED_SHAPE,
+            "samples of %lld rows of %lld channels: %lld at once cost more than %d quarters of "
+            "reading and writing them",
+            (long long)s->plane, (long long)s->channels, (long long)w.groups, COST_MOST);
     return true;
 }
 
