@@ -24,6 +24,7 @@ enum {
     SET_BYTES = 16,
     KNOWN_BYTES = 8,
     COUNTER_BYTES = 8,
+    HEAD_BYTES = 16,
     COST_MOST = 7, /* a cut's, of four times what x, dy and y have */
 };
 
@@ -61,6 +62,8 @@ static int64_t lay(struct work *w, int64_t places)
     at += (2 * places + 2) * COUNTER_BYTES;
     a->known = (uint32_t)at;
     at += (int64_t)2 * KNOWN_BYTES * a->sets;
+    a->head = (uint32_t)at;
+    at += HEAD_BYTES;
     a->totals = (uint32_t)at;
     if (w->shape.arrays > 1) at += channels * KNOWN_BYTES;
     return at;

@@ -163,9 +163,9 @@ __device__ __forceinline__ uint32_t channel_of(const norm_staged_args &a, uint32
     return sample - wd_fastdiv_quotient(sample, a.by_channels) * a.by_channels.divisor;
 }
 
-// By all threads: counters, and the head of the board.
+// By all threads: counters.
 template <int ARRAYS>
-__device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARRAYS> &r)
+__device__ __forceinline__ void begin(const norm_staged_args &a, const ring<ARRAYS> &r)
 {
     if (threadIdx.x < a.places) {
         wd_counter_begin(r.landed + threadIdx.x);
@@ -173,28 +173,52 @@ __device__ __forceinline__ uint4 begin(const norm_staged_args &a, const ring<ARR
     }
     if (threadIdx.x == 0) wd_arrivals_begin(r.told, 1), wd_arrivals_begin(r.heard, GROUP_WARPS);
     wd_wait_for_previous();
-    const uint4 asked = wd_board_ask(a.board);
     __syncthreads();
-    return asked;
 }
 
-// By the writing group: parameters of columns to shared memory; both groups meet then.
+// What a thread of the writing group has asked of the board, for both groups when they have met: the requests of many
+// threads for one sector would come one after the other.
+__device__ __forceinline__ uint4 *head_of(const norm_staged_args &a)
+{
+    return reinterpret_cast<uint4 *>(memory() + a.head);
+}
+
+__device__ __forceinline__ wd_board board_of(const norm_staged_args &a)
+{
+    return wd_board_of(a.board, *head_of(a));
+}
+
+// By both groups, once: of the board, what an earlier kernel left. The warp that asks for rounds has no time for that.
+__device__ __forceinline__ void clear_board(const norm_staged_args &a)
+{
+    const wd_board b = board_of(a);
+    const uint32_t threads = gridDim.x * 2 * GROUP;
+#pragma unroll 1
+    for (uint32_t i = blockIdx.x * 2 * GROUP + threadIdx.x; i < b.left; i += threads)
+        b.other[i] = 0;
+}
+
+// By the writing group: parameters of columns to shared memory, and the head of the board; both groups meet then.
 template <int ARRAYS> __device__ __forceinline__ void get_params(const norm_staged_args &a)
 {
     float *params = reinterpret_cast<float *>(memory() + a.params);
     const uint32_t channels = a.runs * E;
+    // the last thread, since the first ones have most channels
+    if (threadIdx.x == 2 * GROUP - 1) *head_of(a) = wd_board_ask(a.board);
     for (uint32_t c = threadIdx.x - GROUP; !a.planes && c < channels; c += GROUP) {
         params[c] = a.scale[c];
         if (ARRAYS == 1) params[channels + c] = a.bias[c];
     }
     wd_barrier(MEETING, 2 * GROUP);
+    clear_board(a);
 }
 
 // Words of the board: of a set one a block, and of turns in turn.
 __device__ __forceinline__ uint64_t *words_of(const norm_staged_args &a, const seat &s,
-                                              uint64_t *bank, uint32_t turn, uint32_t set)
+                                              uint32_t turn, uint32_t set)
 {
-    return bank + ((turn % 2 * gridDim.x + s.team * a.blocks) * a.sets + set * a.blocks);
+    return board_of(a).bank +
+           ((turn % 2 * gridDim.x + s.team * a.blocks) * a.sets + set * a.blocks);
 }
 
 __device__ __forceinline__ double2 plus(double2 a, float first, float second)
@@ -371,10 +395,10 @@ __device__ __forceinline__ uint32_t rows_of_last(const norm_staged_args &a, cons
 }
 
 // Shows a block's sums of a set.
-__device__ __forceinline__ void show(const norm_staged_args &a, const seat &s, uint64_t *bank,
-                                     uint32_t turn, uint32_t set, double2 all)
+__device__ __forceinline__ void show(const norm_staged_args &a, const seat &s, uint32_t turn,
+                                     uint32_t set, double2 all)
 {
-    wd_board_show_in_turn(words_of(a, s, bank, turn, set) + s.block, (float)all.x, (float)all.y,
+    wd_board_show_in_turn(words_of(a, s, turn, set) + s.block, (float)all.x, (float)all.y,
                           wd_board_bit(turn));
 }
 

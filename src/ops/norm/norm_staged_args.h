@@ -63,6 +63,7 @@ struct norm_staged_args {
     uint32_t entries; /* what threads have found */
     uint32_t numbers; /* what follows for sets, of two turns, */
     uint32_t known;   /* likewise an element near the others, or backward statistics, */
+    uint32_t head;    /* of the board, */
     uint32_t totals;  /* backward: a block's sums for dscale and dbias */
     uint32_t params;  /* scale and bias, */
     uint32_t counters;

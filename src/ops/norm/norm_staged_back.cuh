@@ -34,7 +34,7 @@ __device__ __forceinline__ float2 statistic_at(const norm_staged_args &a, uint32
 }
 
 // A channel a warp, from rows of what has been found.
-__device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 asked, uint32_t rows,
+__device__ __forceinline__ void finish_params(const norm_staged_args &a, uint32_t rows,
                                               uint32_t channels)
 {
     const uint32_t lane = threadIdx.x % WARP;
@@ -43,7 +43,7 @@ __device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 a
     for (uint32_t c = blockIdx.x + threadIdx.x / WARP * gridDim.x; c < channels;
          c += GROUP_WARPS * gridDim.x) {
         double2 all = make_double2(0.0, 0.0);
-        if (lane == 0) wd_await(a.board, asked.x);
+        if (lane == 0) wd_await(a.board, head_of(a)->x);
         __syncwarp();
 #pragma unroll 2
         for (uint32_t row = lane; row < rows; row += WARP) {
@@ -59,11 +59,10 @@ __device__ __forceinline__ void finish_params(const norm_staged_args &a, uint4 a
 
 template <class T>
 __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat &s,
-                                          const ring<2> &r, uint4 asked)
+                                          const ring<2> &r)
 {
     const float *scale = reinterpret_cast<const float *>(memory() + a.params);
     float2 *totals = reinterpret_cast<float2 *>(memory() + a.totals);
-    uint64_t *const bank = wd_board_of(a.board, asked).bank;
     const uint32_t channels = a.runs * E;
     ring_at at = {0, 0};
     uint32_t turn = 0;
@@ -114,28 +113,27 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
         if (a.members == 1) {
             sums_of_columns(a, s, value, [&](uint32_t c, double2 all) {
                 const double by = scale[c];
-                show(a, s, bank, turn, c, make_double2(by * all.x, by * all.y));
+                show(a, s, turn, c, make_double2(by * all.x, by * all.y));
                 total(c, all);
             });
         } else {
             sums_of_sets(
                 a, s, value,
                 [&](int i) { return a.planes || !s.active ? 1.0f : scale[s.run * E + i]; },
-                [&](uint32_t set, double2 all) { show(a, s, bank, turn, set, all); });
+                [&](uint32_t set, double2 all) { show(a, s, turn, set, all); });
             if (a.found && !a.planes) {
                 wd_barrier(ADDING, GROUP);
                 sums_of_columns(a, s, value, total);
             }
         }
-        if (turn == 0) wd_board_clear(wd_board_of(a.board, asked));
+        if (turn == 0) clear_board(a);
         each_of(a.sets, a.set_bits, [&](uint32_t set, bool is, uint32_t lane) {
             const bool joins = is && lane == 0;
             float2 next = make_float2(0.0f, 0.0f);
             double by = 1.0;
             if (joins && later < a.samples) next = statistic_at(a, later, set);
             if (a.planes && joins) by = a.scale[channel_of(a, sample)];
-            double2 all =
-                sums_of_team(a, words_of(a, s, bank, turn, set), is, lane, wd_board_bit(turn));
+            double2 all = sums_of_team(a, words_of(a, s, turn, set), is, lane, wd_board_bit(turn));
             if (!joins) return;
             const float2 own = statistics_of(a, turn)[set];
             const double each = own.y * a.inv_terms;
@@ -154,7 +152,7 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
         if (threadIdx.x == 0) tell(r, turn);
     }
     if (!a.found) {
-        if (threadIdx.x == 0) wd_board_leave(a.board, asked, 2 * gridDim.x * a.sets);
+        if (threadIdx.x == 0) wd_board_leave(a.board, *head_of(a), 2 * gridDim.x * a.sets);
         return;
     }
     if (!a.planes) {
@@ -162,13 +160,12 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
             reinterpret_cast<float2 *>(a.found)[blockIdx.x * channels + c] = totals[c];
         wd_barrier(ADDING, GROUP);
     }
-    if (threadIdx.x == 0) wd_board_leave_told(a.board, asked, 2 * gridDim.x * a.sets);
+    if (threadIdx.x == 0) wd_board_leave_told(a.board, *head_of(a), 2 * gridDim.x * a.sets);
     __syncwarp();
     if (a.planes) {
-        finish_params(a, asked, wd_fastdiv_quotient(a.samples, a.by_channels),
-                      a.by_channels.divisor);
+        finish_params(a, wd_fastdiv_quotient(a.samples, a.by_channels), a.by_channels.divisor);
     } else {
-        finish_params(a, asked, gridDim.x, channels);
+        finish_params(a, gridDim.x, channels);
     }
 }
 
@@ -225,14 +222,10 @@ template <class T> __device__ __forceinline__ void staged_back(const norm_staged
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     const seat s = seat_of(a);
     const ring<2> r = ring_of<2>(a);
-    const uint4 asked = begin(a, r);
+    begin(a, r);
     if (threadIdx.x < GROUP) {
-        adds_back<T>(a, s, r, asked);
-        return;
-    }
-    // of the board, what an earlier kernel left; the adding group has its share of that later
-    wd_board_clear(wd_board_of(a.board, asked));
-    if (threadIdx.x < 2 * GROUP) {
+        adds_back<T>(a, s, r);
+    } else if (threadIdx.x < 2 * GROUP) {
         writes_back<T>(a, s, r);
     } else if (threadIdx.x == 2 * GROUP) {
         ask_for_rounds<2>(a, s, r, {a.x, a.dy});

@@ -47,10 +47,8 @@ template <bool IS> struct truth {
 
 // DEEP: samples are larger than the ring.
 template <class T, bool DEEP>
-__device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, const ring<1> &r,
-                                     uint4 asked)
+__device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, const ring<1> &r)
 {
-    uint64_t *const bank = wd_board_of(a.board, asked).bank;
     ring_at at = {0, 0};
     deep_at deep = {0, 0};
     uint32_t turn = 0;
@@ -103,19 +101,19 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
         }
         const uint32_t later = sample + a.at_once;
         if (!DEEP) ask_ahead<1>(a, s, {a.x}, later);
-        const auto shows = [&](uint32_t set, double2 all) { show(a, s, bank, turn, set, all); };
+        const auto shows = [&](uint32_t set, double2 all) { show(a, s, turn, set, all); };
         if (a.members == 1) {
             sums_of_columns(a, s, value, shows);
         } else {
             sums_of_sets(
                 a, s, value, [](int) { return 1.0f; }, shows);
         }
-        if (turn == 0) wd_board_clear(wd_board_of(a.board, asked));
+        if (turn == 0) clear_board(a);
         each_of(a.sets, a.set_bits, [&](uint32_t set, bool is, uint32_t lane) {
             const bool joins = is && lane == 0;
             float next = 0.0f;
             if (joins && later < a.samples) next = pivot_of<T>(a, later, set);
-            const double2 all = sums_of_team(a, words_of(a, s, bank, turn, set), is, lane, bit);
+            const double2 all = sums_of_team(a, words_of(a, s, turn, set), is, lane, bit);
             if (!joins) return;
             const double rest = all.x * a.inv_terms, left = all.y - all.x * rest;
             const double around = left > 0.0 || left != left ? left : 0.0;
@@ -132,7 +130,7 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
             // of samples larger than the ring all have waited already
             if (DEEP) wd_arrive(r.told, 1);
             else tell(r, turn);
-            if (later >= a.samples) wd_board_leave(a.board, asked, 2 * gridDim.x * a.sets);
+            if (later >= a.samples) wd_board_leave(a.board, *head_of(a), 2 * gridDim.x * a.sets);
         }
         // what is read again for those that write is all there: no wait is two phases late
         if (DEEP && later < a.samples) wd_counter_wait(r.heard, turn % 2);
@@ -243,14 +241,10 @@ __device__ __forceinline__ void staged(const norm_staged_args &a)
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     const seat s = seat_of(a);
     const ring<1> r = ring_of<1>(a);
-    const uint4 asked = begin(a, r);
+    begin(a, r);
     if (threadIdx.x < GROUP) {
-        adds<T, DEEP>(a, s, r, asked);
-        return;
-    }
-    // of the board, what an earlier kernel left; the adding group has its share of that later
-    wd_board_clear(wd_board_of(a.board, asked));
-    if (threadIdx.x < 2 * GROUP) {
+        adds<T, DEEP>(a, s, r);
+    } else if (threadIdx.x < 2 * GROUP) {
         writes<T, DEEP>(a, s, r);
     } else if (threadIdx.x == 2 * GROUP) {
         if (DEEP) ask_for_parts(a, s, r);
