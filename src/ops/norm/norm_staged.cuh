@@ -49,7 +49,7 @@ __device__ __forceinline__ void widen_unit<bfloat16>(float (&to)[E], const unit<
 // What a thread of either group has, and its block.
 struct seat {
     uint32_t index;  // in the group: its unit of a round
-    uint32_t run;    // unit of a row
+    uint32_t run;    // unit of a row, also of a thread that has none
     uint32_t lane;   // row of a round
     uint32_t team;   // also its first sample
     uint32_t block;  // of the team

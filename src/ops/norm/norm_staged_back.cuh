@@ -11,7 +11,7 @@
 namespace {
 
 // dx = scale inv_std dy + slope x + base
-struct back_numbers {
+struct alignas(16) back_numbers {
     float inv_std, slope, base, unused;
 };
 
@@ -74,9 +74,7 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
         float value[2 * E], mean[E];
-        each_column(a, s, [&](int i, uint32_t set) {
-            mean[i] = s.active ? statistics_of(a, turn)[set].x : 0.0f;
-        });
+        each_column(a, s, [&](int i, uint32_t set) { mean[i] = statistics_of(a, turn)[set].x; });
 #pragma unroll
         for (int i = 0; i < 2 * E; ++i) value[i] = 0.0f;
         unit<T> x, dy;
@@ -118,8 +116,7 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
             });
         } else {
             sums_of_sets(
-                a, s, value,
-                [&](int i) { return a.planes || !s.active ? 1.0f : scale[s.run * E + i]; },
+                a, s, value, [&](int i) { return a.planes ? 1.0f : scale[s.run * E + i]; },
                 [&](uint32_t set, double2 all) { show(a, s, turn, set, all); });
             if (a.found && !a.planes) {
                 wd_barrier(ADDING, GROUP);
@@ -185,8 +182,6 @@ __device__ __forceinline__ void writes_back(const norm_staged_args &a, const sea
         if (a.planes) scale = a.scale[channel_of(a, sample)];
         wd_counter_wait(r.told, turn % 2);
         each_column(a, s, [&](int i, uint32_t set) {
-            factor[i] = slope[i] = base[i] = 0.0f;
-            if (!s.active) return;
             const back_numbers n = back_numbers_of(a, turn)[set];
             factor[i] = (a.planes ? scale : params[i]) * n.inv_std;
             slope[i] = n.slope;

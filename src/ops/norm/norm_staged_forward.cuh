@@ -9,7 +9,7 @@
 
 namespace {
 
-struct set_numbers {
+struct alignas(16) set_numbers {
     float mean, inv_std, cut_off, unused; // what rounding cut off the mean
 };
 
@@ -60,9 +60,7 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once, ++turn) {
         const uint32_t bit = wd_board_bit(turn);
         float value[2 * E], pivot[E];
-        each_column(a, s, [&](int i, uint32_t set) {
-            pivot[i] = s.active ? pivots_of(a, turn)[set] : 0.0f;
-        });
+        each_column(a, s, [&](int i, uint32_t set) { pivot[i] = pivots_of(a, turn)[set]; });
 #pragma unroll
         for (int i = 0; i < 2 * E; ++i) value[i] = 0.0f;
         const auto receive = [&](unit<T>(&u)[EACH<1>]) {
@@ -154,8 +152,6 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
         if (a.planes) scale = a.scale[channel_of(a, sample)], bias = a.bias[channel_of(a, sample)];
         wd_counter_wait(r.told, turn % 2);
         each_column(a, s, [&](int i, uint32_t set) {
-            factor[i] = base[i] = mean[i] = 0.0f;
-            if (!s.active) return;
             const set_numbers n = numbers_of(a, turn)[set];
             if (!a.planes) scale = params[i], bias = params[a.runs * E + i];
             factor[i] = scale * n.inv_std;
