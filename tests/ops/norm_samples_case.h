@@ -74,12 +74,16 @@ static void make(struct norms_case *c, const int *dim, const int *stat, const in
     }
 }
 
-static void run(const char *name, const struct shape *s, enum norms_phase phase,
-                cudnnDataType_t type, int wants)
+static bool is_large(void)
 {
-    const bool large = samples_untried ? harness_untried : harness_all_engines;
-    const int height = !large ? SMALL : stands_in ? s->side : s->far[0];
-    const int width = !large ? SMALL : stands_in ? s->side : s->far[1];
+    return samples_untried ? harness_untried : harness_all_engines;
+}
+
+static struct norms_case case_of(const struct shape *s, enum norms_phase phase,
+                                 cudnnDataType_t type, int wants)
+{
+    const int height = !is_large() ? SMALL : stands_in ? s->side : s->far[0];
+    const int width = !is_large() ? SMALL : stands_in ? s->side : s->far[1];
     const int dim[] = {s->samples, s->channels, height, width};
     const int stat[] = {s->samples, s->groups ? s->groups : s->channels, 1, 1};
     const int scale[] = {1, s->channels, 1, 1};
@@ -93,17 +97,29 @@ static void run(const char *name, const struct shape *s, enum norms_phase phase,
                            .statistics = phase != NORMS_INFERENCE,
                            .single = true,
                            .epsilon = 0x1p-17};
-    const char *engine = "";
-    if (large && !stands_in && !listed && !(wants & ON_DEVICE)) return;
-    /* without height and width, so that a list means the case on every device */
-    if (!case_begin("%s/%s/%dx%dg%d", norms_phase_names[phase], name, dim[0], dim[1], s->groups))
-        return;
     norms_set_dims(&c, 4, dim, stat, scale);
     make(&c, dim, stat, scale, wants);
-    if (norms_run(&c) && large && samples_engines[phase]) {
-        warpdnnGetLastEngine(harness_handle, &engine);
-        if (strcmp(engine, samples_engines[phase]) != 0) case_fail("%s ran", engine);
-    }
+    return c;
+}
+
+static void ran_last(const char *wanted)
+{
+    const char *engine = "";
+    warpdnnGetLastEngine(harness_handle, &engine);
+    if (strcmp(engine, wanted) != 0) case_fail("%s ran", engine);
+}
+
+static void run(const char *name, const struct shape *s, enum norms_phase phase,
+                cudnnDataType_t type, int wants)
+{
+    struct norms_case c;
+    if (is_large() && !stands_in && !listed && !(wants & ON_DEVICE)) return;
+    /* without height and width, so that a list means the case on every device */
+    if (!case_begin("%s/%s/%dx%dg%d", norms_phase_names[phase], name, s->samples, s->channels,
+                    s->groups))
+        return;
+    c = case_of(s, phase, type, wants);
+    if (norms_run(&c) && is_large() && samples_engines[phase]) ran_last(samples_engines[phase]);
     case_end();
 }
 
