@@ -90,7 +90,8 @@ __device__ __forceinline__ void ask_for_parts(const norm_staged_args &a, const s
         for (uint32_t part = 0; part < parts; ++part, at.up(a)) {
             const uint32_t place = at.where(a, turn);
             if (turn > 0 || part >= a.places) wd_counter_wait(r.free + place, at.lap ^ 1);
-            ask(place, from, part, part + a.places + a.ahead < parts);
+            // what the ring keeps is not read again, nor what the cache will not have kept
+            ask(place, from, part, part + a.places >= parts || part + a.places + a.ahead < parts);
             from += N * a.step;
         }
         at.begin(a, turn, parts - a.places - 1);
