@@ -29,6 +29,8 @@ constexpr bool READS_ONCE = false;
 constexpr bool STREAMS = false;
 // Likewise: every other team begins so many clocks later, so that one's joins fall into another's moving.
 constexpr int LATER = 0;
+// Likewise: the next turn is asked ahead for when the block has shown its sums, not before.
+constexpr bool AHEAD_LATE = true;
 
 // Of bf16 by an instruction each.
 template <class T> __device__ __forceinline__ void widen_unit(float (&to)[E], const unit<T> &u)

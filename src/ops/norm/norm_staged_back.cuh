@@ -102,7 +102,7 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
         receive();
         if (s.lane < s.last) add();
         const uint32_t later = sample + a.at_once;
-        ask_ahead<2>(a, s, {a.x, a.dy}, later);
+        if (!AHEAD_LATE) ask_ahead<2>(a, s, {a.x, a.dy}, later);
         const auto total = [&](uint32_t c, double2 all) {
             const uint32_t set = wd_fastdiv_quotient(c, a.by_members);
             totals[c].x += (float)all.x;
@@ -118,10 +118,11 @@ __device__ __forceinline__ void adds_back(const norm_staged_args &a, const seat 
             sums_of_sets(
                 a, s, value, [&](int i) { return a.planes ? 1.0f : scale[s.run * E + i]; },
                 [&](uint32_t set, double2 all) { show(a, s, turn, set, all); });
-            if (a.found && !a.planes) {
-                wd_barrier(ADDING, GROUP);
-                sums_of_columns(a, s, value, total);
-            }
+        }
+        if (AHEAD_LATE) ask_ahead<2>(a, s, {a.x, a.dy}, later);
+        if (a.members > 1 && a.found && !a.planes) {
+            wd_barrier(ADDING, GROUP);
+            sums_of_columns(a, s, value, total);
         }
         if (turn == 0) clear_board(a);
         each_of(a.sets, a.set_bits, [&](uint32_t set, bool is, uint32_t lane) {

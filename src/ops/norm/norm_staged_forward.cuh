@@ -98,7 +98,7 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
             if (s.lane < rows_of_last<1>(a, s, e)) add(u[e]);
         }
         const uint32_t later = sample + a.at_once;
-        if (!DEEP) ask_ahead<1>(a, s, {a.x}, later);
+        if (!DEEP && !AHEAD_LATE) ask_ahead<1>(a, s, {a.x}, later);
         const auto shows = [&](uint32_t set, double2 all) { show(a, s, turn, set, all); };
         if (a.members == 1) {
             sums_of_columns(a, s, value, shows);
@@ -106,6 +106,7 @@ __device__ __forceinline__ void adds(const norm_staged_args &a, const seat &s, c
             sums_of_sets(
                 a, s, value, [](int) { return 1.0f; }, shows);
         }
+        if (!DEEP && AHEAD_LATE) ask_ahead<1>(a, s, {a.x}, later);
         if (turn == 0) clear_board(a);
         each_of(a.sets, a.set_bits, [&](uint32_t set, bool is, uint32_t lane) {
             const bool joins = is && lane == 0;
