@@ -23,7 +23,8 @@ __device__ __forceinline__ float *pivots_of(const norm_staged_args &a, uint32_t 
     return reinterpret_cast<float *>(memory() + a.known) + turn % 2 * a.sets;
 }
 
-// An element near a set's others: the middle one of three, of three of its columns.
+// An element near a set's others: the middle one of three, of three of its columns; of infinite ones 0, so that the
+// mean is infinite, not NaN.
 template <class T>
 __device__ __forceinline__ float pivot_of(const norm_staged_args &a, uint32_t sample, uint32_t set)
 {
@@ -35,7 +36,8 @@ __device__ __forceinline__ float pivot_of(const norm_staged_args &a, uint32_t sa
         const uint32_t row = a.rows / 8 * (1 + 3 * k);
         some[k] = wd_widen(x[(int64_t)row * (a.runs * E) + column]);
     }
-    return wd_middle_of(some[0], some[1], some[2]);
+    const float middle = wd_middle_of(some[0], some[1], some[2]);
+    return middle - middle == 0.0f ? middle : 0.0f;
 }
 
 // Deviations from 0 up to which the mean may be in the base: of two bytes an element that says as much.
