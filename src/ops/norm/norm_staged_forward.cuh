@@ -190,23 +190,28 @@ __device__ __forceinline__ void writes(const norm_staged_args &a, const seat &s,
         };
         unit<T> u[EACH<1>];
         if constexpr (DEEP) {
-            to += (int64_t)(parts * EACH<1> - 1) * a.step;
-            deep.begin(a, turn, parts - 1);
-            // adding warps have seen that what the ring keeps is there, and told of it
-#pragma unroll 1
-            for (uint32_t part = parts; part-- > 0; deep.down(a)) {
+            const auto take = [&]() {
                 const uint32_t place = deep.where(a, turn);
-                if (part + a.places < parts) wd_counter_wait(r.landed + place, deep.lap);
-                if (part == 0) hear(r);
+                // of what the ring keeps that phase is over
+                wd_counter_wait(r.landed + place, deep.lap);
 #pragma unroll
                 for (uint32_t e = 0; e < EACH<1>; ++e) r.load(u[e], s, place, e, 0);
                 leave_place(r, place);
-                const bool whole = part + 1 < parts;
+                deep.down(a);
+            };
+            to += (int64_t)(parts * EACH<1> - 1) * a.step;
+            deep.begin(a, turn, parts - 1);
+            take();
 #pragma unroll
-                for (uint32_t e = EACH<1>; e-- > 0;)
-                    write(u[e], whole ? s.active : s.lane < rows_of_last<1>(a, s, e),
-                          truth<true>{});
+            for (uint32_t e = EACH<1>; e-- > 0;)
+                write(u[e], s.lane < rows_of_last<1>(a, s, e), truth<true>{});
+#pragma unroll 1
+            for (uint32_t part = 1; part < parts; ++part) {
+                take();
+#pragma unroll
+                for (uint32_t e = EACH<1>; e-- > 0;) write(u[e], s.active, truth<true>{});
             }
+            hear(r);
             continue;
         }
         const auto receive = [&](unit<T>(&u)[EACH<1>]) {
