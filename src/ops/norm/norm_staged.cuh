@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of norm_staged share (norm_staged_args.h): a block's place in its team, the ring, and how the sums of
-// threads become those of sets of channels: of the block by way of shared memory, of the team by the board, whose words
-// have turns.
+// What the kernels of norm_staged share (norm_staged_args.h): a block's place in its team, the ring, and how the sums
+// of threads become those of sets of channels: of the block by way of shared memory, of the team by the board, whose
+// words have turns.
 #ifndef WD_OPS_NORM_STAGED_CUH
 #define WD_OPS_NORM_STAGED_CUH
 
@@ -228,7 +228,8 @@ __device__ __forceinline__ double2 plus(double2 a, float first, float second)
     return make_double2(a.x + first, a.y + second);
 }
 
-__device__ __forceinline__ double2 sum_of_lanes(double2 v, uint32_t bits)
+// Of pairs.
+template <class P> __device__ __forceinline__ P sum_of_lanes(P v, uint32_t bits)
 {
 #pragma unroll 1
     for (uint32_t m = 1; m < 1u << bits; m *= 2) {
@@ -264,8 +265,8 @@ __device__ __forceinline__ void leave_entry(const norm_staged_args &a, const sea
     wd_barrier(ADDING, GROUP);
 }
 
-// A thread's sums, a pair a column, as those of the block: see(channel, sums), by one thread each. The group's barriers
-// are between. The sums are gone then.
+// A thread's sums, a pair a column, as those of the block: see(channel, sums), by one thread each. A lane has fifteen
+// rows at most, so that single precision does. The group's barriers are between. The sums are gone then.
 template <class F>
 __device__ __forceinline__ void sums_of_columns(const norm_staged_args &a, const seat &s,
                                                 float (&value)[2 * E], F see)
@@ -280,16 +281,17 @@ __device__ __forceinline__ void sums_of_columns(const norm_staged_args &a, const
 #pragma unroll
         for (int i = 4; i < 2 * E; ++i) value[i - 4] = value[i];
         each_of(2 * a.runs, a.pair_bits, [&](uint32_t column, bool is, uint32_t lane) {
-            double2 all = make_double2(0.0, 0.0);
+            float2 all = make_float2(0.0f, 0.0f);
             if (is) {
 #pragma unroll 2
                 for (uint32_t row = lane; row < a.lanes; row += 1u << a.pair_bits) {
                     const float2 one = of[2 * (column / 2 * pitch + row) + column % 2];
-                    all = plus(all, one.x, one.y);
+                    all = make_float2(all.x + one.x, all.y + one.y);
                 }
             }
             all = sum_of_lanes(all, a.pair_bits);
-            if (is && lane == 0) see(column / 2 * E + 2 * pair + column % 2, all);
+            if (is && lane == 0)
+                see(column / 2 * E + 2 * pair + column % 2, make_double2(all.x, all.y));
         });
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Backward of norm_staged: x and dy come together. While the other blocks' sums of a sample are on their way, a block
-// adds what it has found of channels to its totals, which all blocks add up for dscale and dbias when the last sample is
-// being written.
+// adds what it has found of channels to its totals, which all blocks add up for dscale and dbias when the last sample
+// is being written.
 #ifndef WD_OPS_NORM_STAGED_BACK_CUH
 #define WD_OPS_NORM_STAGED_BACK_CUH
 
