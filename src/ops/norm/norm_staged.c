@@ -25,7 +25,7 @@ enum {
     KNOWN_BYTES = 8,
     COUNTER_BYTES = 8,
     HEAD_BYTES = 16,
-    COST_MOST = 7, /* a cut's, of four times what x, dy and y have */
+    COST_MOST = 7, /* of a cut, in quarters of what reading and writing alone cost */
 };
 
 struct work {
