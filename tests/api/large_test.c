@@ -235,7 +235,7 @@ static void one_far(int far)
         /* an odd stride: what lies there is aligned to its elements and to no more */
         stride[far] = INT_MAX;
         far_there = open_scene(&far_scene, stride);
-        near_there = open_scene(&near_scene, packed); // both are closed
+        near_there = open_scene(&near_scene, packed); /* both are closed in any case */
         if (!far_there || !near_there) {
             skipped += 1;
         } else {

@@ -271,7 +271,7 @@ static void settings(void)
     RUN("a number that is none", "compute", OPEN, "WARPDNN_THREADS=many is ignored", PLAIN,
         "WARPDNN_THREADS", "many", "CUDNN_LOGLEVEL_DBG", "2", "CUDNN_LOGDEST_DBG", "stdout");
     RUN("an engine that is none", "compute", OPEN, "pool_fast* in WARPDNN_ENGINES names no engine",
-        PLAIN, "WARPDNN_ENGINES", "none,*_cpu,conv_*,pool_fast*", "CUDNN_LOGLEVEL_DBG", "2",
+        PLAIN, "WARPDNN_ENGINES", "none,untried,*_cpu,conv_*,pool_fast*", "CUDNN_LOGLEVEL_DBG", "2",
         "CUDNN_LOGDEST_DBG", "stdout");
     RUN("a device that is long", "refused", OPEN, NULL, "WARPDNN_DEVICE", long_text, "TEST_TEXT",
         "is none of auto, gpu, cpu");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A case of group or instance norm of samples, channels last, and the engine that has to take it, by phase: `samples_engines`
- * of the including program, null where that is of no matter. What is made belongs to that program. */
+ * A case of group or instance norm of samples (`samples_layout`), and the engine that has to take it, by phase:
+ * `samples_engines` of the including program. What is made belongs to that program. */
 #ifndef TESTS_OPS_NORM_SAMPLES_CASE_H
 #define TESTS_OPS_NORM_SAMPLES_CASE_H
 

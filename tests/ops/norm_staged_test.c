@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instance and group norm of samples that the chip holds, channels last, which are added up while others are written:
- * one turn and several, the last with fewer samples, one round of a block and several, rows that end within a round,
- * sets of all kinds, in place, NaN, and off the boundaries, where another engine has them; and launches one after the
- * other, also of another engine's kernel that has the board. A driver that is a stand-in says that its device has few
- * processors, so that little is much. */
+ * Instance and group norm of samples that the chip holds, channels last, which are added up while others are written,
+ * of larger ones, and of planes: one turn and several, the last with fewer samples, one round of a block and several,
+ * rows that end within a round, sets of all kinds, in place, NaN, and off the boundaries, where another engine has
+ * them; and launches one after the other, also of another engine's kernel that has the board. A driver that is a
+ * stand-in says that its device has few processors, so that little is much. */
 #include "norm_samples_case.h"
 
 #define PROCESSORS "18"

@@ -26,8 +26,8 @@ extern bool harness_on_gpu;
 /* Whether values count: WARPDNN_TEST_VALUES=0 says that the device computes nothing (the fake driver
  * with engines whose kernels have no twins), so that only calls and launches are judged. */
 extern bool harness_values;
-/* Whether all engines of the GPU take part, in all cases or those of a list: on one, WARPDNN_ENGINES leaves
- * none out and WARPDNN_TEST_SAMPLE draws none. */
+/* Whether all engines of the GPU but untried ones take part, in all cases or those of a list: on one, WARPDNN_ENGINES
+ * leaves none of them out and WARPDNN_TEST_SAMPLE draws none. */
 extern bool harness_all_engines;
 /* Likewise where engines that are untried go before all others: `*,untried`. */
 extern bool harness_untried;

@@ -201,8 +201,8 @@ static void test_larger(void **state)
     assert_int_equal(said.items, 320);
 }
 
-/* What norm_staged's kernels count on: rows that all blocks have, a ring that is less than two turns, or less than any block's
- * sample, and is there, and words that have room. */
+/* What norm_staged's kernels count on: rows that all blocks have, a ring that is there and, deep, is less than any
+ * block's sample, and words that have room. */
 static void check_staged(const struct shape *s, bool backward, int processors)
 {
     const int64_t each = NORM_STAGED_EACH(backward ? 2 : 1);

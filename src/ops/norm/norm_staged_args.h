@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arguments of the norm_staged kernels, shared by host and device: group and instance norm, channels last, of samples
- * that the chip's shared memory holds; and instance norm, channels first, whose planes are samples of their own with
+ * that the chip's shared memory holds (forward also of larger ones); and instance norm, channels first, whose planes are samples of their own with
  * rows of a unit. A team of blocks has a sample, in rounds: neighbouring rows of all channels, as many as a group of
  * warps has a unit of 16 bytes each, which the team's blocks have in turn. Rounds come by bulk copies to a ring of
  * places; one group of warps adds them up, another writes what follows, so that a sample is added up while the one
