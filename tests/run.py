@@ -12,8 +12,8 @@ is 0 only if something passed and nothing failed.
                  [--sample N] [--cases FILE] [--engines LIST] [--under COMMAND]
 
 Tests see: WARPDNN_BUILD and WARPDNN_SOURCE (absolute folders); WARPDNN_TEST_QUICK=1 under --quick,
-where a long test does a tenth of its random cases; WARPDNN_TEST_SAMPLE=N under --sample, where programs
-of operations run every N-th case, more or less; WARPDNN_TEST_CASES=FILE under --cases, where only the
+where a long test does a tenth of its random cases; WARPDNN_TEST_SAMPLE=N under --sample, in programs of operations
+alone, which run every N-th case, more or less; WARPDNN_TEST_CASES=FILE under --cases, where only the
 cases that the file lists for these engines run, and programs that have some; WARPDNN_ENGINES=LIST under --engines;
 WARPDNN_DEVICE=gpu under --gpu and, with the fake driver, --fake-gpu. Other variables of the library's
 are taken away, and without --gpu no real GPU is visible. Folders `gpu` run under --gpu only.
@@ -36,6 +36,7 @@ import time
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$")
 CMOCKA = re.compile(r"^\[  (PASSED |FAILED |SKIPPED) \] (?:.*: )?(\d+) test\(s\)", re.M)
+SAMPLED = ("ops", "fake_driver")
 GPU_FOLDERS = ("gpu", "ops", "api", "golden", "clients")
 # where no run has said it yet
 LONG = ("ops_norm", "ops_softmax_shapes", "ops_lrn", "ops_pointwise", "ops_spatial_sampler")
@@ -179,6 +180,12 @@ def environment(args):
     return env, ours, prefix
 
 
+def of_test(variables, test):
+    """What of the tests' variables this one sees: programs with few cases run them all."""
+    return {key: value for key, value in variables.items()
+            if key != "WARPDNN_TEST_SAMPLE" or test.folder in SAMPLED}
+
+
 def count(result, code, expired, timeout):
     # after the last line of a test a sanitizer that it runs under may still speak
     lines = [line for line in result.output.splitlines() if line.strip() and not line.startswith("========= ")]
@@ -265,7 +272,7 @@ def main():
     env, ours, prefix = environment(args)
     results = []
     with concurrent.futures.ThreadPoolExecutor(max_workers=max(args.jobs, 1)) as pool:
-        futures = [pool.submit(run, test, env, prefix, args.timeout) for test in tests]
+        futures = [pool.submit(run, test, of_test(env, test), prefix, args.timeout) for test in tests]
         for future in concurrent.futures.as_completed(futures):
             result = future.result()
             results.append(result)
@@ -277,7 +284,7 @@ def main():
     for result in results:
         if not result.failed:
             continue
-        settings = [f"{key}={shlex.quote(value)}" for key, value in ours.items()]
+        settings = [f"{key}={shlex.quote(value)}" for key, value in of_test(ours, result.test).items()]
         print(f"\n---- {result.test.name} ({result.test.path}): "
               f"{result.why or str(result.failed) + ' failed'}")
         print(result.output.rstrip())

@@ -82,11 +82,12 @@ static void filter_rows(void)
 {
     cudnnHandle_t h = harness_handle;
     cudnnTensorTransformDescriptor_t t = NULL;
-    cudnnFilterDescriptor_t w = filter(4, src_dim), v = filter(4, dest_dim), u = filter(4, wrong);
-    cudnnFilterDescriptor_t w5 = filter(5, dim5), unset = NULL;
+    cudnnFilterDescriptor_t w, v, u, w5, unset = NULL;
     struct tensor *src, *dest;
     char *odd_src, *odd_dest;
     if (!case_begin("transform filters")) return;
+    w = filter(4, src_dim), v = filter(4, dest_dim), u = filter(4, wrong);
+    w5 = filter(5, dim5);
     cudnnCreateTensorTransformDescriptor(&t);
     cudnnCreateFilterDescriptor(&unset);
     cudnnSetTensorTransformDescriptor(t, 4, CUDNN_TENSOR_NCHW, NULL, NULL, fold,
@@ -115,11 +116,11 @@ static void filter_rows(void)
     FILTER(BAD_PARAM, destData, h, t, &one, w, src->data, &one, v, src->data);
     cudnnDestroyTensorTransformDescriptor(t);
     cudnnDestroyFilterDescriptor(unset);
-    case_end();
     cudnnDestroyFilterDescriptor(w);
     cudnnDestroyFilterDescriptor(v);
     cudnnDestroyFilterDescriptor(u);
     cudnnDestroyFilterDescriptor(w5);
+    case_end();
 }
 
 /* A descriptor that was never set changes nothing but the layout. */

@@ -50,9 +50,13 @@ __device__ __forceinline__ void fit_map(const sampler_vector_args &a, const floa
     m.slope = -(m.along ? xp : yp) * m.per_step;
 }
 // What follows from how far off places are, in places. Whether they are so far apart, and the map so near to them, that what a
-// warp takes at once has cells of its own, two neighbours of a row apart.
-__device__ __forceinline__ void finish_map(sampler_map &m)
+// warp takes at once has cells of its own, two neighbours of a row apart; and terms so small that rounding them is less than
+// what places_check leaves.
+__device__ __forceinline__ void finish_map(const sampler_vector_args &a, sampler_map &m)
 {
+    constexpr float TERMS = 65536;
+    const float terms = fmaxf(fabsf(m.px), fabsf(m.qx)) * (float)a.width +
+                        fmaxf(fabsf(m.py), fabsf(m.qy)) * (float)a.height;
     const float area = m.px * m.qy - m.py * m.qx, turned = fabsf(1 / area);
     // Steps of a place along its row and to the next row, in pixels.
     const float xq = fabsf(m.py) * turned, xp = fabsf(m.qy) * turned, yq = fabsf(m.px) * turned,
@@ -61,8 +65,8 @@ __device__ __forceinline__ void finish_map(sampler_map &m)
     m.margin = fabsf(m.slope) * m.off_p + m.off_q;
     // Rows so far apart have no elements in common.
     const float apart = ceilf((2 + 2 * off) * (xq + yq) * fabsf(area));
-    m.mapped =
-        m.off_p < 1 && m.off_q < 1 && 2 * fmaxf(xq, yq) - 2 * off >= 1 && apart <= AFFINE_SIDE;
+    m.mapped = m.off_p < 1 && m.off_q < 1 && 2 * fmaxf(xq, yq) - 2 * off >= 1 &&
+               apart <= AFFINE_SIDE && terms <= TERMS;
     m.apart = m.mapped ? max((int)apart, 2) : 2;
     m.marked = !m.mapped;
 }
@@ -117,7 +121,7 @@ __device__ __forceinline__ void fit_maps(const sampler_affine_args &args)
     const float more = 1.25f, rounding = 1.0f / 32; // of AFFINE_SIDE, in fp32
     m.off_p = more * __int_as_float(off[0]) + rounding;
     m.off_q = more * __int_as_float(off[1]) + rounding;
-    finish_map(m);
+    finish_map(a, m);
     static_cast<sampler_map *>(args.maps)[blockIdx.x] = m;
 }
 
@@ -168,7 +172,7 @@ struct places_check {
     __device__ __forceinline__ void run(const sampler_map &m, sampler_map *map)
     {
         const float right = (float)a.width, bottom = (float)a.height;
-        // Less than tiles are cut for, whose borders are rounded.
+        // Less than tiles are cut for, whose borders are rounded (finish_map).
         constexpr float LESS = 1.0f / 64;
         const float most_p = m.off_p - LESS, most_q = m.off_q - LESS;
         bool near = true;
