@@ -27,8 +27,6 @@ template <class T> using unit = wd_run<T, E>;
 // Not measured yet: what is read for the last time, and outputs, may be the first to leave the second-level cache.
 constexpr bool READS_ONCE = false;
 constexpr bool STREAMS = false;
-// Likewise: every other team begins so many clocks later, so that one's joins fall into another's moving.
-constexpr int LATER = 0;
 // Likewise: the next turn is asked ahead for when the block has shown its sums, not before.
 constexpr bool AHEAD_LATE = true;
 

@@ -6,7 +6,6 @@
 #define WD_OPS_NORM_STAGED_ASK_CUH
 
 #include "gpu/device/bulk.cuh"
-#include "gpu/device/pause.cuh"
 #include "ops/norm/norm_staged.cuh"
 
 namespace {
@@ -34,7 +33,6 @@ __device__ __forceinline__ void ask_for_rounds(const norm_staged_args &a, const 
 {
     ring_at at = {0, 1};
     bool again = false; // places have had rounds before
-    if (LATER > 0 && s.team % 2 > 0) wd_pause(LATER);
 #pragma unroll 1
     for (uint32_t sample = s.team; sample < a.samples; sample += a.at_once) {
         int64_t offset = first_round(a, s, sample);
