@@ -53,8 +53,8 @@ template <class T> struct chunk_tile {
     static constexpr int K = PLANES ? 2 : 1; // chunks of a thread
     static constexpr int ROOM = K * CHUNK_ROOM;
     static constexpr uint32_t BANKED = PLANES ? 8 : 2; // chunks that have all banks
-    // Where lists are: after the first stage that is on its way before they are done, if there is one.
-    static constexpr int LISTS = PLANES ? 0 : (int)CHUNK_RING;
+    // Where lists are: after the first stage, which is on its way before they are done.
+    static constexpr int LISTS = PLANES ? (int)CHUNK_STAGE : (int)CHUNK_RING;
     static constexpr int COLUMN_BITS = 32 - CHUNK_ROW_BITS;
     const sampler_chunk_args &a;
     const sampler_vector_args &all;
@@ -66,8 +66,10 @@ template <class T> struct chunk_tile {
     little_divisor by_seen;   // columns
     char *const shared;
     chunk_counts &counts;
-    // Before the stages, where these will be.
-    uint4 *listed;    // places of a cell: which it is, later where; how far down and right it looks
+    // Before the stages, where these will be. Of places the first ones of all cells, then the second ones and so on,
+    // so that neighbours have all banks.
+    float2 *looks;    // how far down and right it looks
+    uint32_t *listed; // which it is, later where
     uint32_t *filled; // how many it has
     int *low, *high;  // of a row of the grid: columns, the lower one negative
     uint16_t *order;  // elements by how many places they have
@@ -93,8 +95,9 @@ template <class T> struct chunk_tile {
         by_seen = little_divisor(seen_across);
         row_chunks = (seen_across + PER - 1) / PER;
         x_chunks = row_chunks * seen_down;
-        listed = reinterpret_cast<uint4 *>(shared + LISTS);
-        filled = reinterpret_cast<uint32_t *>(listed + CHUNK_CELLS * CHUNK_LISTED);
+        looks = reinterpret_cast<float2 *>(shared + LISTS);
+        listed = reinterpret_cast<uint32_t *>(looks + CHUNK_CELLS * CHUNK_LISTED);
+        filled = listed + CHUNK_CELLS * CHUNK_LISTED;
         low = reinterpret_cast<int *>(filled + CHUNK_CELLS);
         high = low + CHUNK_ROWS;
         near = reinterpret_cast<uint32_t *>(high + CHUNK_ROWS);
@@ -103,7 +106,7 @@ template <class T> struct chunk_tile {
                                         8 * (CHUNK_ROWS + 1));
         base = reinterpret_cast<uint32_t *>(start + CHUNK_ROWS + 1);
     }
-    static_assert((16 * CHUNK_LISTED + 4) * CHUNK_CELLS + 8 * CHUNK_ROWS + 4 * CHUNK_NEAR +
+    static_assert((12 * CHUNK_LISTED + 4) * CHUNK_CELLS + 8 * CHUNK_ROWS + 4 * CHUNK_NEAR +
                           2 * CHUNK_ELEMENTS <=
                       CHUNK_ALL + 4 * CHUNK_OUT_PLANE - LISTS,
                   "lists have room where stages and dx will be");
@@ -209,9 +212,8 @@ template <class T> struct chunk_tile {
                     counts.lost = 1;
                     continue;
                 }
-                listed[cell * CHUNK_LISTED + to] =
-                    make_uint4(grid_row << COLUMN_BITS | (uint32_t)q[m], 0, __float_as_uint(k.down),
-                               __float_as_uint(k.right));
+                listed[to * CHUNK_CELLS + cell] = grid_row << COLUMN_BITS | (uint32_t)q[m];
+                looks[to * CHUNK_CELLS + cell] = make_float2(k.down, k.right);
                 wd_raise(low + grid_row, -q[m]);
                 wd_raise(high + grid_row, q[m]);
             }
@@ -313,20 +315,25 @@ template <class T> struct chunk_tile {
 #pragma unroll 1
         for (int cell = (int)threadIdx.x; cell < cells; cell += CHUNK_THREADS) {
             const uint32_t count = min(filled[cell], (uint32_t)CHUNK_LISTED);
-            uint4 *const own = listed + cell * CHUNK_LISTED;
+            const uint32_t end = (uint32_t)cell + count * CHUNK_CELLS;
 #pragma unroll 1
-            for (uint32_t i = 1; i < count; ++i) {
-                const uint4 one = own[i];
+            for (uint32_t i = (uint32_t)cell + CHUNK_CELLS; i < end; i += CHUNK_CELLS) {
+                const uint32_t one = listed[i];
+                const float2 look = looks[i];
                 uint32_t j = i;
 #pragma unroll 1
-                for (; j > 0 && own[j - 1].x > one.x; --j) own[j] = own[j - 1];
-                own[j] = one;
+                for (; j >= CHUNK_CELLS && listed[j - CHUNK_CELLS] > one; j -= CHUNK_CELLS) {
+                    listed[j] = listed[j - CHUNK_CELLS];
+                    looks[j] = looks[j - CHUNK_CELLS];
+                }
+                listed[j] = one;
+                looks[j] = look;
             }
 #pragma unroll 1
-            for (uint32_t i = 0; i < count; ++i) {
-                const uint32_t row = own[i].x >> COLUMN_BITS,
-                               column = own[i].x & ((1u << COLUMN_BITS) - 1);
-                own[i].x = cell_at(base[row] * PER + column - (uint32_t)start[row]);
+            for (uint32_t i = (uint32_t)cell; i < end; i += CHUNK_CELLS) {
+                const uint32_t row = listed[i] >> COLUMN_BITS,
+                               column = listed[i] & ((1u << COLUMN_BITS) - 1);
+                listed[i] = cell_at(base[row] * PER + column - (uint32_t)start[row]);
             }
         }
     }
@@ -349,10 +356,10 @@ template <class T> struct chunk_tile {
         a.upto[1] = a.upto[0] + (right ? filled[cell + 1] : 0);
         a.upto[2] = a.upto[1] + (lower ? filled[below] : 0);
         a.upto[3] = a.upto[2] + (right && lower ? filled[below + 1] : 0);
-        a.begin[0] = cell * CHUNK_LISTED;
-        a.begin[1] = (cell + 1) * CHUNK_LISTED - (int)a.upto[0];
-        a.begin[2] = below * CHUNK_LISTED - (int)a.upto[1];
-        a.begin[3] = (below + 1) * CHUNK_LISTED - (int)a.upto[2];
+        a.begin[0] = cell;
+        a.begin[1] = cell + 1 - (int)a.upto[0] * CHUNK_CELLS;
+        a.begin[2] = below - (int)a.upto[1] * CHUNK_CELLS;
+        a.begin[3] = below + 1 - (int)a.upto[2] * CHUNK_CELLS;
         return a;
     }
     // Place m of them; how much of it the element gets, and whether that is a lower or right one of its cell's
@@ -365,8 +372,8 @@ template <class T> struct chunk_tile {
         int at = second ? a.begin[1] : a.begin[0];
         at = below ? a.begin[2] : at;
         at = fourth ? a.begin[3] : at;
-        const uint4 one = listed[at + (int)m];
-        float lower = __uint_as_float(one.z), right = __uint_as_float(one.w);
+        at += (int)m * CHUNK_CELLS;
+        float lower = looks[at].x, right = looks[at].y;
         corner = 3;
         if (below) {
             lower = 1 - lower;
@@ -377,7 +384,7 @@ template <class T> struct chunk_tile {
             corner &= 2;
         }
         share = all.alpha32 * (lower * right);
-        return one.x;
+        return listed[at];
     }
 
     // Elements that have most places first: how many each of the thread's has, and its rank among those.

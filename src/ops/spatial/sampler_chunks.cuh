@@ -408,7 +408,7 @@ template <class T> struct chunk_stages {
         uint32_t cells = 0;
         clear_zeros();
         if (threadIdx.x == 0) tile.counts.first_cell = wd_locate(cells_of_stages());
-        ask(PLANES ? 0 : STEP, left - (AHEAD - 1) * U);
+        if constexpr (!PLANES) ask(STEP, left - U);
 #pragma unroll 1
         for (;;) {
             wd_copies_wait<AHEAD - 1>();
@@ -448,14 +448,18 @@ template <class T> __device__ __forceinline__ void back_chunks(const sampler_chu
     tile.count_places(ranks);
     __syncthreads();
     chunk_stages<T> stages(tile);
-    stages.find_chunks();
-    if (sizeof(T) == 2) stages.ask(0, a.all.channels); // of fp32 lists are there
-    tile.sort_places();
-    tile.sort_elements(ranks);
-    __syncthreads();
-    stages.find_elements();
-    __syncthreads();
-    if (tile.counts.lost) {
+    bool lost = tile.counts.lost;
+    if (!lost) {
+        stages.find_chunks();
+        stages.ask(0, a.all.channels);
+        tile.sort_places();
+        tile.sort_elements(ranks);
+        __syncthreads();
+        stages.find_elements();
+        __syncthreads();
+        lost = tile.counts.lost;
+    }
+    if (lost) {
         wd_copies_wait_all();
         if (threadIdx.x == 0) a.all.marks[tile.in_batch] = 1;
         return;
