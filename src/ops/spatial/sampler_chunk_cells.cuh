@@ -15,10 +15,6 @@ template <class T> struct chunk_cell {
     static constexpr bool PLANES = chunk_tile<T>::PLANES;
     static constexpr int U = CHUNK_CHANNELS, OUT_PLANES = PLANES ? 4 : 2;
 
-    static __device__ __forceinline__ uint32_t word(const uint4 &v, int i)
-    {
-        return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-    }
     // Two neighbouring cells, of two elements of each channel.
     static __device__ __forceinline__ uint4 pair_of(uint32_t w0, uint32_t w1, uint32_t w2,
                                                     uint32_t w3)

@@ -37,9 +37,9 @@ template <class T> struct chunk_stages {
     // Chunks that the thread brings, from a channel to the next (0 of none), and that which it writes.
     const T *from[K];
     uint32_t step[K];
-    T *to; // null of none
-    // Bits, in shared memory: elements that the thread brings of its warp's chunks between boundaries, and those of the one
-    // it writes.
+    T *to;
+    // Bits, in shared memory: elements of its warp's chunks between boundaries that the thread brings, and those that it
+    // writes.
     enum { WRITTEN = 16 };
     __device__ __forceinline__ uint32_t &parts() const
     {
@@ -59,9 +59,10 @@ template <class T> struct chunk_stages {
     }
 
     // In one number: how many places any of the warp's elements has, how many it has itself, which of `more` is its
-    // first, and which corner of its cell it is of each place in a slot.
-    enum { MOST = 28, COUNT = 24, MORE = 12 };
-    static_assert(CHUNK_PLACES < 16 && CHUNK_MORE <= 4096 && 2 * SLOTS <= MORE, "bits enough");
+    // first, and which corner of its cell it is of each place in a slot; of the first whether the thread writes a chunk.
+    enum { MOST = 28, COUNT = 24, MORE = 13, MORE_BITS = 2047, WRITES = 1 << 12 };
+    static_assert(CHUNK_PLACES < 16 && CHUNK_MORE <= MORE_BITS && 1 << 2 * SLOTS <= WRITES,
+                  "bits enough");
     __device__ __forceinline__ bool most_above(int e, int m) const
     {
         return about[e] >= (uint32_t)(m + 1) << MOST;
@@ -72,7 +73,7 @@ template <class T> struct chunk_stages {
     }
     __device__ __forceinline__ uint32_t more_of(int e) const
     {
-        return about[e] >> MORE & 4095;
+        return about[e] >> MORE & MORE_BITS;
     }
 
     __device__ __forceinline__ void find_chunks()
@@ -109,18 +110,20 @@ template <class T> struct chunk_stages {
         uint32_t mine = CHUNK_THREADS - 1 - threadIdx.x;
         const int column = (int)by_row.rest(mine) * PER, row = (int)mine;
         const int there_out = row < tile.down ? max(min(tile.across - column, PER), 0) : 0;
-        to = nullptr;
+        about[0] = there_out > 0 ? (int)WRITES : 0;
+        to = dx.data;
         if (there_out > 0) {
-            to = dx.data +
-                 ((uint32_t)((tile.top + row) * all.dx.row) + (uint32_t)(tile.left + column));
+            to += (uint32_t)((tile.top + row) * all.dx.row) + (uint32_t)(tile.left + column);
         }
         if constexpr (PLANES) {
             if (a.wide && a.wide_out) return;
-            uint32_t bits = ((1u << there_out) - 1) << WRITTEN;
+            uint32_t bits = 0;
 #pragma unroll
-            for (int i = 0; i < K * PER; ++i) {
-                const int count = __shfl_sync(0xffffffffu, there[i / PER], piece_of(i % PER));
-                bits |= (uint32_t)((int)threadIdx.x % PER < count) << i;
+            for (int i = 0; i < (K + 1) * PER; ++i) {
+                const int count = __shfl_sync(0xffffffffu, i < K * PER ? there[i / PER] : there_out,
+                                              piece_of(i % PER));
+                bits |= (uint32_t)((int)threadIdx.x % PER < count)
+                        << (i < K * PER ? i : i - K * PER + WRITTEN);
             }
             parts() = bits;
         }
@@ -189,6 +192,7 @@ template <class T> struct chunk_stages {
                 }
             }
             const uint32_t most = (uint32_t)__reduce_max_sync(0xffffffffu, (int)count);
+            if (e == 0) corners |= about[0]; // it writes
             about[e] = wd_opaque(most << MOST | count << COUNT | first << MORE | corners);
             __syncwarp(); // one after the other, for registers are scarce
         }
@@ -259,10 +263,10 @@ template <class T> struct chunk_stages {
             from[k] += (uint64_t)U * step[k];
         }
     }
-    static __device__ __forceinline__ const T *shuffled(const T *at, int lane)
+    template <class P> static __device__ __forceinline__ P *shuffled(P *at, int lane)
     {
         const long long number = (long long)(size_t)at;
-        return (const T *)(size_t)__shfl_sync(0xffffffffu, number, lane);
+        return (P *)(size_t)__shfl_sync(0xffffffffu, number, lane);
     }
 
     // What came of the thread's chunk, four channels of two bytes, into cells, by halves of the chunk: registers are
@@ -293,7 +297,13 @@ template <class T> struct chunk_stages {
     // The thread's chunk of dx of a stage, which has so many channels.
     __device__ __forceinline__ void put_out(uint32_t slot, int left)
     {
-        if (!to) return;
+        if constexpr (PLANES) {
+            if (!a.wide_out) {
+                put_pieces(left);
+                return;
+            }
+        }
+        if (!(about[0] & WRITES)) return;
         const uint32_t at = cell_of::out_cell((CHUNK_THREADS - 1 - threadIdx.x) * PER);
 #pragma unroll
         for (int p = 0; p < OUT_PLANES; ++p) {
@@ -316,17 +326,29 @@ template <class T> struct chunk_stages {
     }
     __device__ __forceinline__ void put_channel(const uint4 &v)
     {
-        if (!PLANES || a.wide_out) {
-            *reinterpret_cast<uint4 *>(to) = v;
-        } else {
-            const uint32_t bits = parts();
+        *reinterpret_cast<uint4 *>(wd_opaque_global(to)) = v;
+        to += (uint32_t)all.dx.channel;
+    }
+    // The warp's chunks, which later threads have earlier ones of: neighbours write neighbours.
+    __device__ __forceinline__ void put_pieces(int left)
+    {
+        const int lane = (int)(wd_opaque(threadIdx.x) % 32);
+        const uint32_t bits = parts() >> WRITTEN;
+        if (wd_ballot(bits) == 0) return; // the warp writes none
+        const char *const from_out = out + (CHUNK_THREADS - 1 - (int)threadIdx.x) * CHUNK_BYTES +
+                                     (lane - lane / PER) * CHUNK_BYTES + lane % PER * 4;
 #pragma unroll
-            for (int i = 0; i < PER; ++i) {
-                if (bits >> (WRITTEN + i) & 1)
-                    wd_narrow(to[i], __uint_as_float(cell_of::word(v, i)));
+        for (int i = 0; i < PER; ++i) {
+            T *at = wd_opaque_global(shuffled(to, lane / PER + 32 / PER * i)) + lane % PER;
+            if (!(bits >> i & 1)) continue;
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                if (u >= left) break;
+                *at = *reinterpret_cast<const T *>(from_out + u * CHUNK_OUT_PLANE - i * 128);
+                at += (uint32_t)all.dx.channel;
             }
         }
-        to += (uint32_t)all.dx.channel;
+        to += (uint64_t)U * (uint32_t)all.dx.channel;
     }
 
     // Of a stage whose cells are so far after those of the first, and its dx.
@@ -344,7 +366,7 @@ template <class T> struct chunk_stages {
                 }
                 if (most_above(e, SLOTS)) {
                     const uint32_t known = wd_opaque(about[e]); // few do: not kept in registers
-                    int i = (int)(known >> MORE & 4095);
+                    int i = (int)(known >> MORE & MORE_BITS);
                     const int end = i + (int)(known >> COUNT & 15) - SLOTS;
 #pragma unroll 1
                     for (; i < end; ++i) {
