@@ -23,8 +23,7 @@ template <class T> struct chunk_stages {
     static constexpr int U = CHUNK_CHANNELS, PER = tile_of::PER, K = tile_of::K,
                          ROOM = tile_of::ROOM, E = CHUNK_EACH, SLOTS = CHUNK_SLOTS;
     static constexpr bool PLANES = tile_of::PLANES;
-    static constexpr uint32_t ZERO = PLANES ? (int)CHUNK_PLANE - CHUNK_BYTES : (int)CHUNK_RING,
-                              TRASH = CHUNK_ELEMENTS;
+    static constexpr uint32_t ZERO = PLANES ? (int)CHUNK_PLANE - CHUNK_BYTES : (int)CHUNK_RING;
     // Stages on their way while one is worked on; and what lies in shared memory how far apart.
     static constexpr int AHEAD = PLANES ? 1 : 2, OUT_PLANES = cell_of::OUT_PLANES;
     static constexpr uint32_t STEP = PLANES ? (int)CHUNK_STAGE : (int)CHUNK_RING;
@@ -158,14 +157,10 @@ template <class T> struct chunk_stages {
             uint32_t count = is ? min(around.upto[3], (uint32_t)CHUNK_PLACES) : 0;
             uint32_t corners = 0, first = 0, corner;
             // what is no element, or not the tile's, has room there that nobody asks for
-            x_at[e] = cell(tile.cell_at(is ? (uint32_t)(row * tile.row_chunks * PER + column)
-                                           : (uint32_t)CHUNK_OUT - 1));
-            if constexpr (!PLANES) {
-                out_at[e] = wd_locate(
-                    out + cell_of::out_cell(is && row < tile.down && column < tile.across
-                                                ? (uint32_t)(row * tile.row_chunks * PER + column)
-                                                : TRASH));
-            }
+            const uint32_t own =
+                is ? (uint32_t)(row * tile.row_chunks * PER + column) : (uint32_t)CHUNK_OUT - 1;
+            x_at[e] = cell(tile.cell_at(own));
+            if constexpr (!PLANES) out_at[e] = wd_locate(out + cell_of::out_cell(own));
 #pragma unroll
             for (int m = 0; m < SLOTS; ++m) {
                 uint32_t where = ZERO;
