@@ -69,6 +69,15 @@ static int64_t workspace(const struct wd_problem *problem)
                    wd_engine_sampler_backward_tiles.workspace(problem));
 }
 
+static struct sampler_vector_args args_of(const struct wd_problem *problem)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
+    const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
+    struct sampler_vector_args a = wd_sampler_args(x, grid, NULL);
+    boxes_of(grid, &a.box_row_log2, &a.box_column_log2);
+    return a;
+}
+
 /* How an image is cut into tiles. */
 struct cut {
     int32_t width;
@@ -76,6 +85,15 @@ struct cut {
     int32_t across;
     int32_t down;
 };
+
+/* Along one side of the grid, which has so many rows or columns: how many boxes some of these touch at most, that are
+ * turned, as boxes are. */
+static int64_t boxes_along(double seen, int64_t all, int log2, int across_log2)
+{
+    const double box = (double)((int64_t)1 << log2);
+    const double across = TURN * (double)((int64_t)1 << across_log2);
+    return wd_least((int64_t)((seen + across) / box) + 2, wd_ceil_div(all, (int64_t)1 << log2));
+}
 
 /* Tiles so wide and as high as there is room for; what they bring and write of a channel, in elements, or
  * 0 where there is no room. */
@@ -100,12 +118,17 @@ static double cut_image(struct cut *cut, const struct sampler_vector_args *a, in
         const double rows = wd_least(
             (int64_t)(by_row * (double)(high + 1) + TURN * by_row * (double)(wide + 1)) + 2,
             a->rows);
+        const double columns =
+            by_column * (double)(wide + 1) + TURN * by_column * (double)(high + 1) + 2;
+        const int64_t near = (boxes_along(rows, a->rows, a->box_row_log2, a->box_column_log2) *
+                              boxes_along(columns, a->columns, a->box_column_log2, a->box_row_log2))
+                             << (a->box_row_log2 + a->box_column_log2 - BOX_LOG2);
         const double places = by_column * by_row * (double)(high + 1) * (double)(wide + 1) + rows;
         const double chunks =
             (places + rows * (double)run) / (double)run + rows * (bytes == 4 ? 4 : 1);
         const int64_t of_x = pitch / run * (high + (high < a->height));
-        if (rows > CHUNK_ROWS * 7 / 8 || (wide + 1) * (high + 1) > CHUNK_CELLS ||
-            chunks + (double)of_x > (double)room ||
+        if (rows > CHUNK_ROWS * 7 / 8 || near > CHUNK_NEAR ||
+            (wide + 1) * (high + 1) > CHUNK_CELLS || chunks + (double)of_x > (double)room ||
             pitch * (high + (high < a->height)) >= CHUNK_OUT) {
             continue;
         }
@@ -142,7 +165,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
     const struct wd_tensor *dy = wd_slot(problem->graph, problem->node, SAMPLER_BACK_DY);
     const struct wd_tensor *dx = wd_slot(problem->graph, problem->node, SAMPLER_BACK_DX);
-    const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
     const int64_t elements = x->dim[2] * x->dim[3];
     const int64_t places = dy->dim[2] * dy->dim[3];
     struct sampler_vector_args a;
@@ -163,7 +185,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             (long long)elements);
     WD_NEED(problem->device->shared_per_block >= CHUNK_SHARED, reason, NOT_SUPPORTED_ARCH_MISMATCH,
             "%d bytes of shared memory a block are needed", CHUNK_SHARED);
-    a = wd_sampler_args(x, grid, NULL);
+    a = args_of(problem);
     WD_NEED(find_cut(&cut, &a, wd_dtype_bytes(x->dtype)), reason, NOT_SUPPORTED_SHAPE,
             "tiles have no room");
     WD_NEED(x->dim[0] * cut.across * cut.down >=
@@ -175,8 +197,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 static void prepare(const struct wd_problem *problem, void *prepared)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
-    const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
-    const struct sampler_vector_args a = wd_sampler_args(x, grid, NULL);
+    const struct sampler_vector_args a = args_of(problem);
     find_cut(prepared, &a, wd_dtype_bytes(x->dtype));
 }
 

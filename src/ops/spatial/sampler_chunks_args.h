@@ -26,7 +26,7 @@ enum {
     CHUNK_MORE = 1248,              /* places of a tile that are more than an element's SLOTS */
     CHUNK_ROWS = 128,               /* of the grid that look into a tile */
     CHUNK_ROW_BITS = 7,             /* that number them */
-    CHUNK_NEAR = 192,               /* parts of boxes that come near, of 32 places */
+    CHUNK_NEAR = 1024,              /* parts of boxes that come near, of 32 places */
     CHUNK_SIDE_MOST = 1 << 16,      /* rows and columns of a grid */
     CHUNK_OUT = CHUNK_ELEMENTS + 8, /* of dx, and one where what nobody asks for goes */
 };
