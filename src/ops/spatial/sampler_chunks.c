@@ -15,11 +15,13 @@
 extern const struct wd_engine wd_engine_sampler_backward_tiles;
 
 enum {
-    CHANNELS_LEAST = 16, /* fewer are not worth lists */
-    NARROW = 24,         /* columns or rows: tiles would be mostly empty */
-    BLOCKS_LEAST = 1,    /* a processor */
-    BOX_LOG2 = 5,        /* places of the smallest box: a warp's */
-    BOX_ROW_LOG2 = 2,    /* that has so many rows */
+    CHANNELS_LEAST = 16,   /* fewer are not worth lists */
+    NARROW = 24,           /* columns or rows: tiles would be mostly empty */
+    BLOCKS_LEAST = 1,      /* a processor, */
+    BLOCKS_MOST = 2,       /* that has so many at a time, */
+    BLOCK_RESERVES = 1024, /* each with so much shared memory more */
+    BOX_LOG2 = 5,          /* places of the smallest box: a warp's */
+    BOX_ROW_LOG2 = 2,      /* that has so many rows */
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     SECTOR = 32,           /* bytes */
@@ -141,9 +143,20 @@ static double cut_image(struct cut *cut, const struct sampler_vector_args *a, in
     return 0;
 }
 
-/* The cut that moves least, between sectors, or at least chunks, where rows are whole ones. */
-static bool find_cut(struct cut *best, const struct sampler_vector_args *a, int64_t bytes)
+/* How much longer all tiles take than they would if the last turn of blocks were as full as the others. */
+static double turns_of(int64_t tiles, int64_t processors)
 {
+    const int64_t at_once = BLOCKS_MOST * processors;
+    return (double)(wd_ceil_div(tiles, at_once) * at_once) / (double)tiles;
+}
+
+/* The cut that takes least, by what it moves, between sectors, or at least chunks, where rows are whole ones. */
+static bool find_cut(struct cut *best, const struct wd_problem *problem)
+{
+    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
+    const struct sampler_vector_args args = args_of(problem);
+    const struct sampler_vector_args *a = &args;
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t sector = SECTOR / bytes;
     const int64_t run = CHUNK_BYTES / bytes;
     const int64_t unit = a->width % sector == 0 ? sector : a->width % run == 0 ? run : 1;
@@ -152,9 +165,11 @@ static bool find_cut(struct cut *best, const struct sampler_vector_args *a, int6
         const int64_t wide =
             across == 1 ? a->width : wd_ceil_div(wd_ceil_div(a->width, across), unit) * unit;
         struct cut cut;
-        const double moved = cut_image(&cut, a, wide, bytes);
-        if (moved == 0 || (least != 0 && moved >= least)) continue;
-        least = moved;
+        double takes = cut_image(&cut, a, wide, bytes);
+        if (takes == 0) continue;
+        takes *= turns_of(x->dim[0] * cut.across * cut.down, problem->device->multiprocessors);
+        if (least != 0 && takes >= least) continue;
+        least = takes;
         *best = cut;
     }
     return least != 0;
@@ -167,7 +182,6 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const struct wd_tensor *dx = wd_slot(problem->graph, problem->node, SAMPLER_BACK_DX);
     const int64_t elements = x->dim[2] * x->dim[3];
     const int64_t places = dy->dim[2] * dy->dim[3];
-    struct sampler_vector_args a;
     struct cut cut;
     if (!wd_sampler_match(problem, reason)) return false;
     WD_NEED(x->dtype != CUDNN_DATA_DOUBLE, reason, NOT_SUPPORTED, "the images are of fp64");
@@ -185,9 +199,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             (long long)elements);
     WD_NEED(problem->device->shared_per_block >= CHUNK_SHARED, reason, NOT_SUPPORTED_ARCH_MISMATCH,
             "%d bytes of shared memory a block are needed", CHUNK_SHARED);
-    a = args_of(problem);
-    WD_NEED(find_cut(&cut, &a, wd_dtype_bytes(x->dtype)), reason, NOT_SUPPORTED_SHAPE,
-            "tiles have no room");
+    WD_NEED(find_cut(&cut, problem), reason, NOT_SUPPORTED_SHAPE, "tiles have no room");
     WD_NEED(x->dim[0] * cut.across * cut.down >=
                 (int64_t)BLOCKS_LEAST * problem->device->multiprocessors,
             reason, NOT_SUPPORTED_SHAPE, "fewer than %d tiles a processor", BLOCKS_LEAST);
@@ -196,9 +208,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 
 static void prepare(const struct wd_problem *problem, void *prepared)
 {
-    const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
-    const struct sampler_vector_args a = args_of(problem);
-    find_cut(prepared, &a, wd_dtype_bytes(x->dtype));
+    find_cut(prepared, problem);
 }
 
 static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue)
