@@ -247,7 +247,8 @@ template <class T> struct chunk_tile {
     }
 
     // Which chunks each row of the grid has. Between rows lie as many that nobody brings as it takes for what is below
-    // each other in the grid to lie in the same banks, if there is room: neighbours that look into two rows meet in fewer.
+    // each other in the grid to lie in the same banks, if there is room: neighbours that look into two rows meet in
+    // fewer.
     __device__ __forceinline__ void find_chunks()
     {
         constexpr int EACH = CHUNK_ROWS / 32;
@@ -430,7 +431,8 @@ template <class T> struct chunk_tile {
             order[before[e] + r.at[e]] = (uint16_t)(own < elements ? own : CHUNK_ELEMENTS);
         }
     }
-    // Where an element or place is in its plane or buffer of cells, of which neighbouring threads spread into other banks.
+    // Where an element or place is in its plane or buffer of cells, of which neighbouring threads spread into other
+    // banks.
     static __device__ __forceinline__ uint32_t cell_at(uint32_t number)
     {
         if constexpr (PLANES) return 4 * number;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradients of the grid by chunks (sampler_chunks.cuh), after all channels: a place has four numbers in shared memory,
-// its products with the elements of its cell, in the order of the definition's names of these. What is not finite is
-// found again from device memory.
+// The gradients of the grid by chunks (sampler_chunks.cuh), after all channels: a place has four numbers in shared
+// memory, its products with the elements of its cell, in the order of the definition's names of these. What is not
+// finite is found again from device memory.
 #ifndef WD_OPS_SPATIAL_SAMPLER_CHUNK_STEPS_CUH
 #define WD_OPS_SPATIAL_SAMPLER_CHUNK_STEPS_CUH
 

@@ -2,7 +2,8 @@
  *
  * The sampler's gradients on the GPU of planes, in fp32, fp16 and bf16, by chunks of rows, both from one
  * reading of x and dy. A first kernel finds where parts of the grid look; images that there is no room for are
- * done again by tiles in a third. The scratch holds what these know of each other. All sums have one order. No state. */
+ * done again by tiles in a third. The scratch holds what these know of each other. All sums have one order. No
+ * state. */
 #include "base/sizes.h"
 #include "base/status.h"
 #include "ops/spatial/sampler_chunks_args.h"
@@ -27,8 +28,8 @@ enum {
     SECTOR = 32,           /* bytes */
     SPLITS_MOST = 64,      /* tiles side by side that are thought of */
 };
-/* How much denser than evenly spread places lie along a row or column where an image is seen, and how far a slight turn takes
- * a row. */
+/* How much denser than evenly spread places lie along a row or column where an image is seen, and how far a slight
+ * turn takes a row. */
 static const double CROWDED = 1.12;
 static const double TURN = 0.12;
 /* Places of an element on average that its slots are meant for. */

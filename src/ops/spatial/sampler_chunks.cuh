@@ -5,9 +5,10 @@
 // thread brings a chunk or two of x or dy, by asynchronous copies that are stages ahead, and of two bytes spreads what
 // came into cells of 8 bytes in shared memory, which are the channels of a stage of one element or place. Elements take
 // what they get of their places from there, multiply themselves with them in the same breath, and leave their dx in
-// shared memory, which threads write as chunks one stage later. So a stage has one barrier, device memory sees whole
-// chunks alone, and which thread has an element is free. At the end the products with the four elements of a place's cell come together; their
-// differences are the place's steps. Elements right and below of the tile only multiply.
+// shared memory, which threads write as chunks one stage later. So a stage has one barrier (of fp32, which has room for
+// dx once, two), device memory sees whole chunks alone, and which thread has an element is free. At the end the
+// products with the four elements of a place's cell come together; their differences are the place's steps. Elements
+// right and below of the tile only multiply.
 // Where there is no room for a tile its image is marked, for back_planes to do again.
 #ifndef WD_OPS_SPATIAL_SAMPLER_CHUNKS_CUH
 #define WD_OPS_SPATIAL_SAMPLER_CHUNKS_CUH
@@ -37,8 +38,8 @@ template <class T> struct chunk_stages {
     const T *from[K];
     uint32_t step[K];
     T *to;
-    // Bits, in shared memory: elements of its warp's chunks between boundaries that the thread brings, and those that it
-    // writes.
+    // Bits, in shared memory: elements of its warp's chunks between boundaries that the thread brings, and those
+    // that it writes.
     enum { WRITTEN = 16 };
     __device__ __forceinline__ uint32_t &parts() const
     {
@@ -58,7 +59,8 @@ template <class T> struct chunk_stages {
     }
 
     // In one number: how many places any of the warp's elements has, how many it has itself, which of `more` is its
-    // first, and which corner of its cell it is of each place in a slot; of the first whether the thread writes a chunk.
+    // first, and which corner of its cell it is of each place in a slot; of the thread's first element whether it
+    // writes a chunk.
     enum { MOST = 28, COUNT = 24, MORE = 13, MORE_BITS = 2047, WRITES = 1 << 12 };
     static_assert(CHUNK_PLACES < 16 && CHUNK_MORE <= MORE_BITS && 1 << 2 * SLOTS <= WRITES,
                   "bits enough");

@@ -43,9 +43,10 @@ struct sampler_chunk_args {
     struct wd_fastdiv by_down;
 };
 
-/* Shared memory of a block, which two share a processor with, by parts: the stages, dx, what elements have more, where
- * rows of the grid begin, and what threads do at boundaries. A stage of fp32 is four planes, with a chunk of zeros after
- * each; of two bytes two are on their way, and two more in cells, with zeros after these. */
+/* Shared memory of a block, of which a processor holds two, by parts: the stages, dx, what elements have more, where
+ * rows of the grid begin, and what threads do at boundaries. A stage of fp32 is four planes, with a chunk of zeros
+ * after each; of two bytes two are on their way, and two more in cells, with zeros after these. Lists lie behind the
+ * first stage, before the others and dx do. */
 enum {
     CHUNK_RING = CHUNK_ROOM * 4 * CHUNK_BYTES,
     CHUNK_SIDE = CHUNK_RING + CHUNK_BYTES,
