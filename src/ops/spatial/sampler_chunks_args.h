@@ -21,14 +21,14 @@ enum {
     /* Elements of fp32 go by their number of places, too; else by whether they have more than slots, some or none: then
      * more of a warp's are neighbours, and meet in fewer banks. */
     CHUNK_CLASSES = 0,
-    CHUNK_LISTED = 4,               /* of a cell */
-    CHUNK_CELLS = 912,              /* of a tile, and those left of it and above */
-    CHUNK_MORE = 1248,              /* places of a tile that are more than an element's SLOTS */
-    CHUNK_ROWS = 128,               /* of the grid that look into a tile */
-    CHUNK_ROW_BITS = 7,             /* that number them */
-    CHUNK_NEAR = 1024,              /* parts of boxes that come near, of 32 places */
-    CHUNK_SIDE_MOST = 1 << 16,      /* rows and columns of a grid */
-    CHUNK_OUT = CHUNK_ELEMENTS + 8, /* of dx, and one where what nobody asks for goes */
+    CHUNK_LISTED = 4,                  /* of a cell */
+    CHUNK_CELLS = CHUNK_ELEMENTS + 16, /* of a tile, and those left of it and above */
+    CHUNK_MORE = 1248,                 /* places of a tile that are more than an element's SLOTS */
+    CHUNK_ROWS = 128,                  /* of the grid that look into a tile */
+    CHUNK_ROW_BITS = 7,                /* that number them */
+    CHUNK_NEAR = 1024,                 /* parts of boxes that come near, of 32 places */
+    CHUNK_SIDE_MOST = 1 << 16,         /* rows and columns of a grid */
+    CHUNK_OUT = CHUNK_ELEMENTS + 8,    /* of dx, and one where what nobody asks for goes */
 };
 
 struct sampler_chunk_args {
