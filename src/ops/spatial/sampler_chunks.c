@@ -26,7 +26,8 @@ enum {
     BOX_BYTES = 16,
     BOXES_BYTES = 7 << 20, /* of the 8 MiB of calls without a workspace */
     SECTOR = 32,           /* bytes */
-    SPLITS_MOST = 64,      /* tiles side by side that are thought of */
+    ROWS_MOST = CHUNK_ROWS * 7 / 8,
+    SPLITS_MOST = 64, /* tiles side by side that are thought of */
 };
 /* How much denser than evenly spread places lie along a row or column where an image is seen, and how far a slight
  * turn takes a row. */
@@ -130,8 +131,8 @@ static double cut_image(struct cut *cut, const struct sampler_vector_args *a, in
         const double chunks =
             (places + rows * (double)run) / (double)run + rows * (bytes == 4 ? 4 : 1);
         const int64_t of_x = pitch / run * (high + (high < a->height));
-        if (rows > CHUNK_ROWS * 7 / 8 || near > CHUNK_NEAR ||
-            (wide + 1) * (high + 1) > CHUNK_CELLS || chunks + (double)of_x > (double)room ||
+        if (rows > ROWS_MOST || near > CHUNK_NEAR || (wide + 1) * (high + 1) > CHUNK_CELLS ||
+            chunks + (double)of_x > (double)room ||
             pitch * (high + (high < a->height)) >= CHUNK_OUT) {
             continue;
         }
@@ -165,7 +166,7 @@ static bool find_cut(struct cut *best, const struct wd_problem *problem)
     for (int64_t across = 1; across <= SPLITS_MOST && across <= a->width; ++across) {
         const int64_t wide =
             across == 1 ? a->width : wd_ceil_div(wd_ceil_div(a->width, across), unit) * unit;
-        struct cut cut;
+        struct cut cut = {0};
         double takes = cut_image(&cut, a, wide, bytes);
         if (takes == 0) continue;
         takes *= turns_of(x->dim[0] * cut.across * cut.down, problem->device->multiprocessors);
