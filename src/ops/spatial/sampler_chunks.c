@@ -184,7 +184,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const struct wd_tensor *dx = wd_slot(problem->graph, problem->node, SAMPLER_BACK_DX);
     const int64_t elements = x->dim[2] * x->dim[3];
     const int64_t places = dy->dim[2] * dy->dim[3];
-    struct cut cut;
+    struct cut cut = {0};
     if (!wd_sampler_match(problem, reason)) return false;
     WD_NEED(x->dtype != CUDNN_DATA_DOUBLE, reason, NOT_SUPPORTED, "the images are of fp64");
     WD_NEED(x->stride[3] == 1 && dy->stride[3] == 1 && dx->stride[3] == 1, reason,
