@@ -201,8 +201,9 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
             (long long)elements);
     WD_NEED(problem->device->shared_per_block >= CHUNK_SHARED, reason, NOT_SUPPORTED_ARCH_MISMATCH,
             "%d bytes of shared memory a block are needed", CHUNK_SHARED);
-    WD_NEED(problem->device->shared_per_processor >=
-                (int64_t)BLOCKS_MOST * (CHUNK_SHARED + BLOCK_RESERVES),
+    WD_NEED(problem->device->capability >= 90 &&
+                problem->device->shared_per_processor >=
+                    (int64_t)BLOCKS_MOST * (CHUNK_SHARED + BLOCK_RESERVES),
             reason, NOT_SUPPORTED_ARCH_MISMATCH, "a processor has no room for %d blocks",
             BLOCKS_MOST);
     WD_NEED(find_cut(&cut, problem), reason, NOT_SUPPORTED_SHAPE, "tiles have no room");

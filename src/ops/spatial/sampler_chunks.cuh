@@ -457,6 +457,7 @@ template <class T> struct chunk_stages {
 
 template <class T> __device__ __forceinline__ void back_chunks(const sampler_chunk_args &a)
 {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     chunk_tile<T> tile(a);
     tile.clear();
     wd_wait_for_previous();
@@ -484,6 +485,7 @@ template <class T> __device__ __forceinline__ void back_chunks(const sampler_chu
         return;
     }
     stages.run();
+#endif
 }
 
 } // namespace
