@@ -25,7 +25,8 @@ struct walk {
  *   MIRRORED  whose rows run from right to left
  *   SLANTED   whose rows begin further left, one after the other; places are a little off
  *   STRAIGHT  not turned at all; likewise
- *   BEYOND    that reaches far beyond the image. */
+ *   BEYOND    that reaches far beyond the image
+ *   ZOOMED    of the middle of the image. */
 enum places {
     ANYWHERE,
     ONE_PLACE,
@@ -38,7 +39,8 @@ enum places {
     MIRRORED,
     SLANTED,
     STRAIGHT,
-    BEYOND
+    BEYOND,
+    ZOOMED
 };
 
 /* For run_call. */
@@ -51,7 +53,8 @@ void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct s
                   bool plain, enum places places);
 
 /* A large case by name; images: how many there are for 132 processors (0: as the shape says). Of one whose name begins
- * with "mapped" the grids are held to what the engine of affine maps takes. */
+ * with "mapped" the grids are held to what the engine of affine maps takes, with "chunks" the engine by chunks is to
+ * be the one that runs, where untried engines go first or it ran before. */
 struct sampler_large {
     const char *name;
     cudnnDataType_t type;

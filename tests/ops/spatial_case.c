@@ -56,6 +56,7 @@ cudnnDataType_t spatial_compute_type(cudnnDataType_t dtype)
 
 static const char *const symbols[] = {
 #define WD_KERNEL(symbol, ...) "wd_" #symbol,
+#include "ops/spatial/sampler_chunks_kernels.def"
 #include "ops/spatial/sampler_gather_kernels.def"
 #include "ops/spatial/sampler_little_kernels.def"
 #include "ops/spatial/sampler_planes_kernels.def"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The spatial transformer's sampler (sampler_case.h) where grids are affine maps, or some of them, and of
- * planes where all processors have blocks. A program of its own, for large cases take the host long. */
+ * planes where all processors have blocks, also by chunks. A program of its own, for large cases take the host long. */
 #include <stdlib.h>
 
 #include "sampler_case.h"
@@ -51,6 +51,28 @@ int main(int argc, char **argv)
         {"odd_grid", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 112, TURNED, &odd},
         {"across", CUDNN_DATA_FLOAT, {2, 3, 100, 90, 96, 100}, 88, ACROSS, &nchw},
         {"across_few", CUDNN_DATA_FLOAT, {1, 3, 80, 60, 200, 210}, 22, ACROSS, &nchw},
+        /* chunks of planes: whole, between boundaries, of images whose lists have no room, blended */
+        {"chunks", CUDNN_DATA_FLOAT, {2, 37, 72, 80, 70, 76}, 33, TURNED, &nchw},
+        {"chunks_odd", CUDNN_DATA_FLOAT, {2, 19, 71, 79, 70, 75}, 18, TURNED, &odd},
+        {"chunks_odd_images", CUDNN_DATA_FLOAT, {2, 16, 72, 80, 70, 76}, 18, TURNED, &odd_images},
+        {"chunks_nan", CUDNN_DATA_FLOAT, {2, 18, 72, 80, 70, 76}, 18, TURNED_NAN, &nchw},
+        {"chunks_across", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 70, 76}, 18, ACROSS, &nchw},
+        {"chunks_apart", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 70, 76}, 18, ANYWHERE, &nchw},
+        {"chunks_one_place", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 70, 76}, 18, ONE_PLACE, &nchw},
+        {"chunks_but_one", CUDNN_DATA_FLOAT, {3, 17, 72, 80, 70, 76}, 18, TURNED_BUT_ONE, &nchw},
+        {"chunks_crowded", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 80, 92}, 18, TURNED, &nchw},
+        {"chunks_blended", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 70, 76}, 18, TURNED, &blended},
+        {"chunks_reduced", CUDNN_DATA_FLOAT, {2, 19, 121, 143, 63, 72}, 8, TURNED, &nchw},
+        {"chunks16", CUDNN_DATA_HALF, {2, 19, 60, 136, 56, 136}, 18, TURNED, &nchw},
+        {"chunks16_odd", CUDNN_DATA_BFLOAT16, {2, 18, 60, 136, 56, 136}, 18, TURNED, &odd},
+        {"chunks_bf16_nan", CUDNN_DATA_BFLOAT16, {2, 17, 60, 136, 56, 136}, 18, TURNED_NAN, &nchw},
+        {"chunks_square", CUDNN_DATA_FLOAT, {2, 21, 66, 66, 65, 65}, 24, TURNED, &nchw},
+        {"chunks_narrow", CUDNN_DATA_FLOAT, {2, 16, 131, 40, 70, 60}, 24, TURNED, &odd},
+        {"chunks_strips", CUDNN_DATA_HALF, {2, 18, 24, 400, 24, 376}, 18, TURNED, &nchw},
+        {"chunks16_across", CUDNN_DATA_HALF, {2, 17, 72, 80, 64, 72}, 18, ACROSS, &nchw},
+        /* more than 1,024 boxes of 32 places: two warps' each; more places of elements than tiles have room for */
+        {"chunks_parts", CUDNN_DATA_FLOAT, {2, 16, 192, 192, 192, 192}, 5, TURNED, &nchw},
+        {"chunks_zoomed", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 80, 92}, 26, ZOOMED, &nchw},
         {"many_lean", CUDNN_DATA_FLOAT, {3, 19, 40, 41, 64, 67}, 175, TURNED, &odd},
         {"many_lean_strips", CUDNN_DATA_FLOAT, {2, 17, 50, 49, 47, 199}, 90, TURNED, &nchw},
     };

@@ -69,6 +69,13 @@ static void large_samplers(void)
         {"many_pixels16", CUDNN_DATA_HALF, {2, 32, 50, 51, 40, 44}, 107, TURNED, &nhwc},
         {"many_pixels_bf16", CUDNN_DATA_BFLOAT16, {2, 32, 50, 51, 40, 44}, 107, ANYWHERE, &nhwc},
         {"many_pixels_odd", CUDNN_DATA_FLOAT, {1, 32, 68, 67, 65, 64}, 60, TURNED, &odd_nhwc},
+        {"many_pixels16_odd", CUDNN_DATA_HALF, {2, 32, 50, 51, 40, 44}, 107, TURNED, &odd_nhwc},
+        {"many_pixels_bf16_odd",
+         CUDNN_DATA_BFLOAT16,
+         {2, 32, 50, 51, 40, 44},
+         107,
+         TURNED,
+         &odd_nhwc},
         {"many_pixels_nan", CUDNN_DATA_FLOAT, {1, 36, 68, 67, 65, 68}, 60, TURNED_NAN, &nhwc},
         {"many_pixels_one_place", CUDNN_DATA_HALF, {2, 32, 50, 51, 48, 50}, 107, ONE_PLACE, &nhwc},
         /* two runs of channels a thread */

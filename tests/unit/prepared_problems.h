@@ -385,9 +385,9 @@ static void concat(bool large)
     for (int i = 1; i <= 4; ++i) bind(i, CUDNN_DATA_FLOAT, n, 64, 56, 56, false);
 }
 
-/* Which calls use what was prepared: all, or only those on the boundaries, or off them; the others are handed
- * on, or need none of it. */
-enum use { ALWAYS, ALIGNED, OFF };
+/* Which calls use what was prepared: all, or only those on the boundaries, or off them, or on them where nothing is
+ * blended; the others are handed on, or need none of it. */
+enum use { ALWAYS, ALIGNED, OFF, UNBLENDED };
 
 static const struct {
     const char *engine;
@@ -438,6 +438,7 @@ static const struct {
     {"softmax_forward_ring", softmax, ALWAYS},
     {"concat_copy", concat, ALWAYS},
     {"sampler_forward_windows", sampler, ALWAYS},
+    {"sampler_backward_chunks", sampler_back, UNBLENDED},
     {"sampler_backward_gather", sampler_back, ALWAYS},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };

@@ -126,7 +126,8 @@ static void check(int row, bool blends)
     assert_non_null(own);
     /* aligned pointers, and others */
     for (int off = 0; off < 2; ++off) {
-        const bool uses = rows[row].use == ALWAYS || (rows[row].use == OFF) == off;
+        const enum use use = rows[row].use;
+        const bool uses = use == UNBLENDED ? !off && !blends : use == ALWAYS || (use == OFF) == off;
         execute(plan, &first);
         step->prepared = NULL;
         execute(plan, &again);

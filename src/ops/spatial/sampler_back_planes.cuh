@@ -395,6 +395,7 @@ template <class T> __device__ __forceinline__ void back_planes(const sampler_vec
     back_tile<T, SPATIAL_LINE_LOG2> tile(a, scratch);
     uint32_t next = 0;
     wd_wait_for_previous();
+    if (a.marks && __ldcg(a.marks + tile.in_batch) == 0) return;
     tile.find_boxes();
     if (threadIdx.x == 0) many = 0;
     const uint32_t count = tile.collect(next, tile.first && !a.boxes);

@@ -68,6 +68,7 @@ template <class T> __device__ __forceinline__ void sampler_boxes(const sampler_v
     if (box >= a.count) return;
     const uint32_t b = take_rest(box, a.by_boxes);
     at.n = a.first_image + box;
+    if (a.marks && b == 0 && threadIdx.x % 32 == 0) a.marks[box] = 0;
     box_corner(a, b, corner);
     for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
         sight<typename accumulator<T>::type> k;

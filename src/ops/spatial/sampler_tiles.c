@@ -98,49 +98,70 @@ static bool backward_match(const struct wd_problem *problem, struct wd_reason *r
     return true;
 }
 
+bool wd_sampler_back_tiles(const struct wd_call *call, const struct wd_device *device,
+                           struct sampler_vector_args *a)
+{
+    const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_BACK_X);
+    const struct wd_tensor *grid = wd_call_tensor(call, SAMPLER_BACK_GRID);
+    const int64_t bytes = wd_dtype_bytes(x->dtype);
+    const int64_t number = wd_most(bytes, (int64_t)sizeof(float)); /* of the accumulator */
+    *a = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID));
+    a->x = wd_sampler_image(call, SAMPLER_BACK_X);
+    a->y = wd_sampler_image(call, SAMPLER_BACK_DY);
+    a->dx = wd_sampler_image(call, SAMPLER_BACK_DX);
+    a->x.runs = wd_sampler_has_runs(&a->x, a->channels, bytes);
+    a->y.runs = wd_sampler_has_runs(&a->y, a->channels, bytes);
+    a->dx.runs = wd_sampler_has_runs(&a->dx, a->channels, bytes);
+    a->dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
+    wd_sampler_back_scalars(call, a);
+    a->streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > device->l2_bytes;
+    a->by_line = wd_fastdiv_of((uint32_t)a->columns);
+    a->lanes_log2 = (int32_t)wd_most(wd_spatial_log2(a->width, SPATIAL_LINE_LOG2), LINE_LEAST_LOG2);
+    a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, 1 << a->lanes_log2));
+    a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, SPATIAL_THREADS >> a->lanes_log2));
+    a->room = (int32_t)room_of(a, number, device);
+    return has_planes(a, wd_spatial_type(x->dtype));
+}
+
+cudnnStatus_t wd_sampler_emit_boxes(struct wd_queue *queue, const struct sampler_vector_args *a,
+                                    int type)
+{
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_sampler_boxes_f32 + type],
+                          wd_ceil_div(a->count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0, a);
+}
+
+cudnnStatus_t wd_sampler_emit_planes(struct wd_queue *queue, const struct sampler_vector_args *a,
+                                     int type, int64_t images)
+{
+    return wd_emit_kernel(queue, &kernel_rows[KERNEL_back_planes_f32 + type],
+                          images * a->by_column.divisor * a->by_row.divisor, SPATIAL_THREADS,
+                          (uint32_t)wd_back_bytes(a->lanes_log2, a->room, (int64_t)sizeof(float)),
+                          a);
+}
+
 static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue)
 {
     const struct wd_tensor *x = wd_call_tensor(call, SAMPLER_BACK_X);
     const struct wd_tensor *grid = wd_call_tensor(call, SAMPLER_BACK_GRID);
     const int type = wd_spatial_type(x->dtype);
-    const int64_t bytes = wd_dtype_bytes(x->dtype);
-    const int64_t number = wd_most(bytes, (int64_t)sizeof(float)); /* of the accumulator */
+    const int64_t number = wd_most(wd_dtype_bytes(x->dtype), (int64_t)sizeof(float));
     const int64_t images = x->dim[0];
-    struct sampler_vector_args a = wd_sampler_args(x, grid, wd_call_data(call, SAMPLER_BACK_GRID));
-    int64_t boxes = boxes_of(grid, &a.box_row_log2, &a.box_column_log2);
-    int64_t batch = boxed_images(grid, boxes);
-    int64_t tiles;
-    int lines;
-    int kernel = KERNEL_back_tiles_f32 + type;
-    a.x = wd_sampler_image(call, SAMPLER_BACK_X);
-    a.y = wd_sampler_image(call, SAMPLER_BACK_DY);
-    a.dx = wd_sampler_image(call, SAMPLER_BACK_DX);
-    a.x.runs = wd_sampler_has_runs(&a.x, a.channels, bytes);
-    a.y.runs = wd_sampler_has_runs(&a.y, a.channels, bytes);
-    a.dx.runs = wd_sampler_has_runs(&a.dx, a.channels, bytes);
-    a.dgrid = wd_call_data(call, SAMPLER_BACK_DGRID);
-    wd_sampler_back_scalars(call, &a);
-    a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
-    a.by_line = wd_fastdiv_of((uint32_t)a.columns);
+    struct sampler_vector_args a;
+    const int kernel = wd_sampler_back_tiles(call, queue->device, &a)
+                           ? KERNEL_back_planes_f32 + type
+                           : KERNEL_back_tiles_f32 + type;
+    const int64_t boxes = boxes_of(grid, &a.box_row_log2, &a.box_column_log2);
+    const int64_t tiles = (int64_t)a.by_column.divisor * a.by_row.divisor;
+    const int64_t batch = wd_least(boxed_images(grid, boxes), SPATIAL_ITEMS_MAX / tiles);
     a.boxes = boxes ? call->workspace : NULL;
     a.by_box = wd_fastdiv_of((uint32_t)wd_ceil_div(a.columns, (int64_t)1 << a.box_column_log2));
     a.by_boxes = wd_fastdiv_of((uint32_t)(boxes ? boxes : (int64_t)a.rows * a.columns));
-    a.lanes_log2 = (int32_t)wd_most(wd_spatial_log2(a.width, SPATIAL_LINE_LOG2), LINE_LEAST_LOG2);
-    lines = SPATIAL_THREADS >> a.lanes_log2;
-    a.by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a.width, 1 << a.lanes_log2));
-    a.by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a.height, lines));
-    tiles = (int64_t)a.by_column.divisor * a.by_row.divisor;
-    batch = wd_least(batch, SPATIAL_ITEMS_MAX / tiles);
-    a.room = (int32_t)room_of(&a, number, queue->device);
-    if (has_planes(&a, type)) kernel = KERNEL_back_planes_f32 + type;
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
         a.first_image = (uint32_t)first;
         a.count = (uint32_t)(now * boxes);
         if (boxes) {
-            WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_sampler_boxes_f32 + type],
-                                  wd_ceil_div(a.count, SPATIAL_THREADS / 32), SPATIAL_THREADS, 0,
-                                  &a));
+            WD_TRY(wd_sampler_emit_boxes(queue, &a, type));
         }
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[kernel], now * tiles, SPATIAL_THREADS,
                               (uint32_t)wd_back_bytes(a.lanes_log2, a.room, number), &a));

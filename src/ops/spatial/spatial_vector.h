@@ -103,6 +103,14 @@ struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const stru
 /* What a call says of factors; of the backward pass also those of the grid's gradients. */
 void wd_sampler_scalars(const struct wd_call *call, struct sampler_vector_args *a);
 void wd_sampler_back_scalars(const struct wd_call *call, struct sampler_vector_args *a);
+/* Arguments of gradients by tiles, but for boxes; whether that is back_planes. */
+bool wd_sampler_back_tiles(const struct wd_call *call, const struct wd_device *device,
+                           struct sampler_vector_args *a);
+/* Its first kernel, and back_planes for so many images. */
+cudnnStatus_t wd_sampler_emit_boxes(struct wd_queue *queue, const struct sampler_vector_args *a,
+                                    int type);
+cudnnStatus_t wd_sampler_emit_planes(struct wd_queue *queue, const struct sampler_vector_args *a,
+                                     int type, int64_t images);
 /* The forward pass from `images` images on. */
 void wd_sampler_skip(struct sampler_vector_args *a, int64_t images, int64_t bytes);
 

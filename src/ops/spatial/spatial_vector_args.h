@@ -92,7 +92,8 @@ struct sampler_vector_args {
     int32_t
         room; /* elements of the image, or places, that fit into shared memory; pixels: runs of a thread */
     /* gradients: see sampler_back.cuh */
-    void *boxes; /* four numbers each; null: all places are looked at */
+    void *boxes;     /* four numbers each; null: all places are looked at */
+    uint32_t *marks; /* of the batch's images: back_planes does those that are marked; null: all */
     uint32_t first_image;
     int32_t box_row_log2; /* rows and columns of a box */
     int32_t box_column_log2;

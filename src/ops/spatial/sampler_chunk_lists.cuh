@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tile of the image for the sampler's gradients by chunks (sampler_chunks.cuh), before its channels: which
+// places look into it, found by boxes; which chunks of dy these are in, row by row of the grid from the first to the
+// last such place; and for each element its places, in the order of the grid. Elements are given to threads by how
+// many places they have, so that those of a warp have about as many; which thread has an element changes nothing of
+// its sums.
+#ifndef WD_OPS_SPATIAL_SAMPLER_CHUNK_LISTS_CUH
+#define WD_OPS_SPATIAL_SAMPLER_CHUNK_LISTS_CUH
+
+#include "gpu/device/async.cuh"
+#include "gpu/device/extremes.cuh"
+#include "gpu/device/located.cuh"
+#include "gpu/device/shared.cuh"
+#include "gpu/device/warp.cuh"
+#include "ops/spatial/sampler_back_planes.cuh"
+#include "ops/spatial/sampler_chunks_args.h"
+
+namespace {
+
+// Numbers that the threads of a block have in common.
+struct chunk_counts {
+    uint32_t near, more, chunks;
+    int first_row;                   // negative
+    uint32_t lost;                   // more than there is room for
+    uint32_t with[CHUNK_PLACES + 1]; // elements with so many places
+    // Of the first stage: kept here, for the compiler would keep how far after it what is in registers lies.
+    wd_located first_cell;
+};
+
+// Division of numbers up to CHUNK_ELEMENTS by one of them.
+struct little_divisor {
+    uint32_t by, times;
+    __device__ __forceinline__ explicit little_divisor(int divisor)
+        : by((uint32_t)divisor), times((1u << 20) / (uint32_t)divisor + 1)
+    {
+    }
+    // n = quotient * divisor + the result; n becomes the quotient.
+    __device__ __forceinline__ uint32_t rest(uint32_t &n) const
+    {
+        const uint32_t all = n;
+        n = all * times >> 20;
+        return all - n * by;
+    }
+};
+
+static_assert(sizeof(chunk_counts) <= CHUNK_COUNTS, "have room");
+
+template <class T> struct chunk_tile {
+    static constexpr bool PLANES = sizeof(T) == 4;           // not cells
+    static constexpr int PER = CHUNK_BYTES / (int)sizeof(T); // elements of a chunk
+    static constexpr int UNITS = PER / 2;    // of 16 bytes, that a chunk's cells are
+    static constexpr int K = PLANES ? 2 : 1; // chunks of a thread
+    static constexpr int ROOM = K * CHUNK_ROOM;
+    static constexpr uint32_t BANKED = PLANES ? 8 : 2; // chunks that have all banks
+    // Where lists are: after the first stage, which is on its way before they are done.
+    static constexpr int LISTS = PLANES ? (int)CHUNK_STAGE : (int)CHUNK_RING;
+    static constexpr int COLUMN_BITS = 32 - CHUNK_ROW_BITS;
+    const sampler_chunk_args &a;
+    const sampler_vector_args &all;
+    uint32_t n, in_batch;
+    int top, left;
+    int across, down; // elements of it, and with those right and below
+    int seen_across, seen_down;
+    int row_chunks, x_chunks; // of x: of a row, of all
+    little_divisor by_seen;   // columns
+    char *const shared;
+    chunk_counts &counts;
+    // Before the stages, where these will be. Of places the first ones of all cells, then the second ones and so on,
+    // so that neighbours have all banks.
+    float2 *looks;    // how far down and right it looks
+    uint32_t *listed; // which it is, later where
+    uint32_t *filled; // how many it has
+    int *low, *high;  // of a row of the grid: columns, the lower one negative
+    uint16_t *order;  // elements by how many places they have
+    uint32_t *near;   // of 32 places of a box: row, column of the first
+    // To the end.
+    int *start;     // of a row of the grid: its first column
+    uint32_t *base; // and its first chunk
+
+    __device__ __forceinline__ explicit chunk_tile(const sampler_chunk_args &args,
+                                                   uint32_t block = blockIdx.x)
+        : a(args), all(args.all), by_seen(1), shared(wd_opaque_shared(wd_dynamic_shared<char>())),
+          counts(*reinterpret_cast<chunk_counts *>(shared + CHUNK_SHARED - CHUNK_COUNTS))
+    {
+        uint32_t b = block;
+        left = (int)take_rest(b, a.by_across) * a.width;
+        top = (int)take_rest(b, a.by_down) * a.height;
+        in_batch = b;
+        n = all.first_image + b;
+        across = min(a.width, all.width - left);
+        down = min(a.height, all.height - top);
+        seen_across = min(a.width + 1, all.width - left);
+        seen_down = min(a.height + 1, all.height - top);
+        by_seen = little_divisor(seen_across);
+        row_chunks = (seen_across + PER - 1) / PER;
+        x_chunks = row_chunks * seen_down;
+        looks = reinterpret_cast<float2 *>(shared + LISTS);
+        listed = reinterpret_cast<uint32_t *>(looks + CHUNK_CELLS * CHUNK_LISTED);
+        filled = listed + CHUNK_CELLS * CHUNK_LISTED;
+        low = reinterpret_cast<int *>(filled + CHUNK_CELLS);
+        high = low + CHUNK_ROWS;
+        near = reinterpret_cast<uint32_t *>(high + CHUNK_ROWS);
+        order = reinterpret_cast<uint16_t *>(near + CHUNK_NEAR);
+        start = reinterpret_cast<int *>(shared + CHUNK_SHARED - CHUNK_COUNTS - CHUNK_PARTS -
+                                        8 * (CHUNK_ROWS + 1));
+        base = reinterpret_cast<uint32_t *>(start + CHUNK_ROWS + 1);
+    }
+    static_assert((12 * CHUNK_LISTED + 4) * CHUNK_CELLS + 8 * CHUNK_ROWS + 4 * CHUNK_NEAR +
+                          2 * CHUNK_ELEMENTS <=
+                      CHUNK_ALL + 4 * CHUNK_OUT_PLANE - LISTS,
+                  "lists have room where stages and dx will be");
+
+    __device__ __forceinline__ uint32_t *more_at() const
+    {
+        return reinterpret_cast<uint32_t *>(shared + CHUNK_SHARED - CHUNK_COUNTS - CHUNK_PARTS -
+                                            8 * (CHUNK_ROWS + 1) - 12 * CHUNK_MORE);
+    }
+    __device__ __forceinline__ float *more_share() const
+    {
+        return reinterpret_cast<float *>(more_at() + CHUNK_MORE);
+    }
+    __device__ __forceinline__ float *more_product() const
+    {
+        return more_share() + CHUNK_MORE;
+    }
+
+    __device__ __forceinline__ void clear()
+    {
+        for (int i = (int)threadIdx.x; i < CHUNK_CELLS; i += CHUNK_THREADS) filled[i] = 0;
+        if (threadIdx.x < CHUNK_ROWS) low[threadIdx.x] = high[threadIdx.x] = INT32_MIN;
+        if (threadIdx.x <= CHUNK_PLACES) counts.with[threadIdx.x] = 0;
+        if (threadIdx.x == 0) {
+            counts.near = counts.more = counts.chunks = counts.lost = 0;
+            counts.first_row = INT32_MIN;
+        }
+        __syncthreads();
+    }
+
+    // Place i of a box.
+    __device__ __forceinline__ int row_in_box(uint32_t i) const
+    {
+        return (int)(i >> all.box_column_log2);
+    }
+    __device__ __forceinline__ int column_in_box(uint32_t i) const
+    {
+        return (int)(i & ((1u << all.box_column_log2) - 1));
+    }
+    // The boxes whose places may look into the tile, in any order.
+    __device__ __forceinline__ void find_boxes()
+    {
+        const uint32_t boxes = all.by_boxes.divisor;
+        const int bottom = top + down, right = left + across;
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < boxes; i += CHUNK_THREADS) {
+            const uint4 box = __ldcg(static_cast<const uint4 *>(all.boxes) + in_batch * boxes + i);
+            if ((int)box.y < top - 1 || -(int)box.x >= bottom || (int)box.w < left - 1 ||
+                -(int)box.z >= right || (int)box.x == INT32_MIN) {
+                continue;
+            }
+            spot corner;
+            const uint32_t parts = 1u << (box_log2(all) - 5);
+            const uint32_t at = atomicAdd(&counts.near, parts);
+            box_corner(all, i, corner);
+            wd_raise(&counts.first_row, -corner.p);
+#pragma unroll 1
+            for (uint32_t part = 0; part < parts && at + part < CHUNK_NEAR; ++part) {
+                near[at + part] = (uint32_t)(corner.p + row_in_box(part * 32)) << 16 |
+                                  (uint32_t)(corner.q + column_in_box(part * 32));
+            }
+        }
+        __syncthreads();
+    }
+
+    // The places of these that do, a warp 32 of a box at a time.
+    __device__ __forceinline__ void find_places()
+    {
+        // M are asked for before the first is looked at
+        constexpr uint32_t M = 4, WARPS = CHUNK_THREADS / 32;
+
+        const uint32_t units = min(counts.near, (uint32_t)CHUNK_NEAR);
+        const int first_row = -counts.first_row;
+        const int row = row_in_box(threadIdx.x % 32), column = column_in_box(threadIdx.x % 32);
+        const T *const places = static_cast<const T *>(all.grid) +
+                                2 * ((int64_t)n * (uint32_t)(all.rows * all.columns));
+        if (counts.near > CHUNK_NEAR) counts.lost = 1;
+#pragma unroll 1
+        for (uint32_t unit = threadIdx.x / 32; unit < units; unit += M * WARPS) {
+            int p[M], q[M];
+            wd_run<T, 2> said[M];
+#pragma unroll
+            for (uint32_t m = 0; m < M; ++m) {
+                const uint32_t u = unit + m * WARPS;
+                p[m] = all.rows;
+                if (u >= units) continue;
+                p[m] = (int)(near[u] >> 16) + row;
+                q[m] = (int)(near[u] & 0xffff) + column;
+                if (q[m] >= all.columns) p[m] = all.rows;
+                if (p[m] < all.rows) read_place(places, p[m] * all.columns + q[m], said[m]);
+            }
+#pragma unroll
+            for (uint32_t m = 0; m < M; ++m) {
+                sight<float> k;
+                int r, c;
+                if (p[m] >= all.rows) continue;
+                k.set(all, wd_widen(said[m].get(0)), wd_widen(said[m].get(1)));
+                if (!k.seen || !cell_of(k, r, c)) continue;
+                const uint32_t cell = (uint32_t)(r * (across + 1) + c);
+                const uint32_t grid_row = (uint32_t)(p[m] - first_row);
+                const uint32_t to = atomicAdd(filled + cell, 1u);
+                if (to >= CHUNK_LISTED || grid_row >= CHUNK_ROWS) {
+                    counts.lost = 1;
+                    continue;
+                }
+                listed[to * CHUNK_CELLS + cell] = grid_row << COLUMN_BITS | (uint32_t)q[m];
+                looks[to * CHUNK_CELLS + cell] = make_float2(k.down, k.right);
+                wd_raise(low + grid_row, -q[m]);
+                wd_raise(high + grid_row, q[m]);
+            }
+        }
+        __syncthreads();
+    }
+    // What the grid says of a place.
+    __device__ __forceinline__ void read_place(const T *places, int number,
+                                               wd_run<T, 2> &said) const
+    {
+        const T *const at = reinterpret_cast<const T *>(
+            reinterpret_cast<const char *>(places) + (uint64_t)(uint32_t)number * (2 * sizeof(T)));
+        if (all.pairs) {
+            said.load(at);
+        } else {
+            said.put(0, at[0]);
+            said.put(1, at[1]);
+        }
+    }
+    // The cell of the tile that a place looks into: those of its first elements' left and above are 0.
+    __device__ __forceinline__ bool cell_of(const sight<float> &k, int &r, int &c) const
+    {
+        r = k.row - top + 1;
+        c = k.column - left + 1;
+        return (uint32_t)r <= (uint32_t)down && (uint32_t)c <= (uint32_t)across;
+    }
+    // Whether it is of no other tile.
+    __device__ __forceinline__ bool owns(int r, int c) const
+    {
+        return (r > 0 || top == 0) && (c > 0 || left == 0);
+    }
+
+    // Which chunks each row of the grid has. Between rows lie as many that nobody brings as it takes for what is below
+    // each other in the grid to lie in the same banks, if there is room: neighbours that look into two rows meet in
+    // fewer.
+    __device__ __forceinline__ void find_chunks()
+    {
+        constexpr int EACH = CHUNK_ROWS / 32;
+        uint32_t own[EACH], sum, upto;
+        int first[EACH];
+        if (threadIdx.x >= 32) return;
+#pragma unroll
+        for (int i = 0; i < EACH; ++i) {
+            const int row = EACH * (int)threadIdx.x + i;
+            first[i] = high[row] == INT32_MIN ? 0 : -low[row];
+            if (a.wide) first[i] &= ~(PER - 1);
+            start[row] = first[i];
+        }
+        const int after = __shfl_down_sync(0xffffffffu, first[0], 1);
+#pragma unroll 1
+        for (uint32_t banked = BANKED;; banked = 1) {
+            sum = 0;
+#pragma unroll
+            for (int i = 0; i < EACH; ++i) {
+                const int last = high[EACH * (int)threadIdx.x + i];
+                const int next = i + 1 < EACH ? first[(i + 1) % EACH] : after;
+                own[i] = 0;
+                if (last != INT32_MIN) {
+                    own[i] = (uint32_t)(last - first[i]) / PER + 1;
+                    own[i] += (uint32_t)((next - first[i]) / PER - (int)own[i]) & (banked - 1);
+                }
+                sum += own[i];
+            }
+            upto = sum;
+#pragma unroll
+            for (uint32_t step = 1; step < 32; step *= 2) {
+                const uint32_t other = __shfl_up_sync(0xffffffffu, upto, step);
+                if (threadIdx.x >= step) upto += other;
+            }
+            const uint32_t all = __shfl_sync(0xffffffffu, upto, 31) + (uint32_t)x_chunks;
+            if (all > (uint32_t)ROOM && banked > 1) continue;
+            if (threadIdx.x == 31) {
+                counts.chunks = base[CHUNK_ROWS] = all;
+                if (all > (uint32_t)ROOM) counts.lost = 1;
+            }
+            break;
+        }
+        upto += (uint32_t)x_chunks - sum;
+#pragma unroll
+        for (int i = 0; i < EACH; ++i) {
+            base[EACH * threadIdx.x + i] = upto;
+            upto += own[i];
+        }
+    }
+    // The row of the grid, from the first one on, that a chunk is of.
+    __device__ __forceinline__ int row_of(uint32_t chunk) const
+    {
+        int row = 0;
+#pragma unroll
+        for (int step = CHUNK_ROWS / 2; step > 0; step /= 2) {
+            if (base[row + step] <= chunk) row += step;
+        }
+        return row;
+    }
+
+    // The places of each cell in order, and where they are.
+    __device__ __forceinline__ void sort_places()
+    {
+        const int cells = (across + 1) * (down + 1);
+#pragma unroll 1
+        for (int cell = (int)threadIdx.x; cell < cells; cell += CHUNK_THREADS) {
+            const uint32_t count = min(filled[cell], (uint32_t)CHUNK_LISTED);
+            const uint32_t end = (uint32_t)cell + count * CHUNK_CELLS;
+#pragma unroll 1
+            for (uint32_t i = (uint32_t)cell + CHUNK_CELLS; i < end; i += CHUNK_CELLS) {
+                const uint32_t one = listed[i];
+                const float2 look = looks[i];
+                uint32_t j = i;
+#pragma unroll 1
+                for (; j >= CHUNK_CELLS && listed[j - CHUNK_CELLS] > one; j -= CHUNK_CELLS) {
+                    listed[j] = listed[j - CHUNK_CELLS];
+                    looks[j] = looks[j - CHUNK_CELLS];
+                }
+                listed[j] = one;
+                looks[j] = look;
+            }
+#pragma unroll 1
+            for (uint32_t i = (uint32_t)cell; i < end; i += CHUNK_CELLS) {
+                const uint32_t row = listed[i] >> COLUMN_BITS,
+                               column = listed[i] & ((1u << COLUMN_BITS) - 1);
+                listed[i] = cell_at(base[row] * PER + column - (uint32_t)start[row]);
+            }
+        }
+    }
+
+    // The places of the cells around an element, in the order of cells: where in the lists those of each would begin if
+    // these were all of that cell, and up to where they are.
+    struct around {
+        int row, column;
+        uint32_t upto[4];
+        int begin[4];
+    };
+    __device__ __forceinline__ around around_of(uint32_t element) const
+    {
+        around a;
+        a.column = (int)by_seen.rest(element);
+        a.row = (int)element;
+        const int cell = a.row * (across + 1) + a.column, below = cell + across + 1;
+        const bool right = a.column < across, lower = a.row < down;
+        a.upto[0] = filled[cell];
+        a.upto[1] = a.upto[0] + (right ? filled[cell + 1] : 0);
+        a.upto[2] = a.upto[1] + (lower ? filled[below] : 0);
+        a.upto[3] = a.upto[2] + (right && lower ? filled[below + 1] : 0);
+        a.begin[0] = cell;
+        a.begin[1] = cell + 1 - (int)a.upto[0] * CHUNK_CELLS;
+        a.begin[2] = below - (int)a.upto[1] * CHUNK_CELLS;
+        a.begin[3] = below + 1 - (int)a.upto[2] * CHUNK_CELLS;
+        return a;
+    }
+    // Place m of them; how much of it the element gets, and whether that is a lower or right one of its cell's
+    // elements, as two bits.
+    __device__ __forceinline__ uint32_t place_of(const around &a, uint32_t m, float &share,
+                                                 uint32_t &corner) const
+    {
+        const bool second = m >= a.upto[0], below = m >= a.upto[1], fourth = m >= a.upto[2];
+        const bool behind = below ? fourth : second;
+        int at = second ? a.begin[1] : a.begin[0];
+        at = below ? a.begin[2] : at;
+        at = fourth ? a.begin[3] : at;
+        at += (int)m * CHUNK_CELLS;
+        float lower = looks[at].x, right = looks[at].y;
+        corner = 3;
+        if (below) {
+            lower = 1 - lower;
+            corner &= 1;
+        }
+        if (behind) {
+            right = 1 - right;
+            corner &= 2;
+        }
+        share = all.alpha32 * (lower * right);
+        return listed[at];
+    }
+
+    // Elements that have most places first: how many each of the thread's has, and its rank among those.
+    struct ranks {
+        uint32_t places[CHUNK_EACH], at[CHUNK_EACH];
+    };
+    __device__ __forceinline__ void count_places(ranks &r)
+    {
+        const uint32_t lane = threadIdx.x % 32, elements = (uint32_t)(seen_across * seen_down);
+#pragma unroll
+        for (int e = 0; e < CHUNK_EACH; ++e) {
+            const uint32_t own = threadIdx.x + e * CHUNK_THREADS;
+            r.places[e] = own < elements ? around_of(own).upto[3] : 0;
+            if (r.places[e] > CHUNK_PLACES) {
+                counts.lost = 1;
+                r.places[e] = CHUNK_PLACES;
+            }
+            if (PLANES && !CHUNK_CLASSES && r.places[e] <= CHUNK_SLOTS) {
+                r.places[e] = r.places[e] > 0;
+            }
+            const uint32_t peers = wd_peers(r.places[e]), first = wd_lowest(peers);
+            uint32_t before = 0;
+            if (lane == first) before = atomicAdd(&counts.with[r.places[e]], wd_bits(peers));
+            r.at[e] =
+                __shfl_sync(0xffffffffu, before, (int)first) + wd_bits(peers & ((1u << lane) - 1));
+        }
+    }
+    __device__ __forceinline__ void sort_elements(const ranks &r)
+    {
+        const uint32_t elements = (uint32_t)(seen_across * seen_down);
+        uint32_t before[CHUNK_EACH] = {};
+#pragma unroll
+        for (int i = CHUNK_PLACES; i > 0; --i) {
+            const uint32_t with = counts.with[i];
+#pragma unroll
+            for (int e = 0; e < CHUNK_EACH; ++e) {
+                if (r.places[e] < (uint32_t)i) before[e] += with;
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < CHUNK_EACH; ++e) {
+            const uint32_t own = threadIdx.x + e * CHUNK_THREADS;
+            order[before[e] + r.at[e]] = (uint16_t)(own < elements ? own : CHUNK_ELEMENTS);
+        }
+    }
+    // Where an element or place is in its plane or buffer of cells, of which neighbouring threads spread into other
+    // banks.
+    static __device__ __forceinline__ uint32_t cell_at(uint32_t number)
+    {
+        if constexpr (PLANES) return 4 * number;
+        const uint32_t unit = number >> 1;
+        return (unit ^ (unit >> 3 & (UNITS - 1))) * 16 + (number & 1) * CHUNK_CELL;
+    }
+    // And the other way round.
+    static __device__ __forceinline__ uint32_t number_at(uint32_t at)
+    {
+        if constexpr (PLANES) return at / 4;
+        const uint32_t unit = at >> 4;
+        return (unit ^ (unit >> 3 & (UNITS - 1))) << 1 | (at >> 3 & 1);
+    }
+};
+
+} // namespace
+
+#endif

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sampler's gradients of images whose rows are neighbours in memory, from one reading of x and dy, all of it by
+// chunks of 16 bytes. A block has a tile of the image, and its lists (sampler_chunk_lists.cuh) for all channels. A
+// thread brings a chunk or two of x or dy, by asynchronous copies that are stages ahead, and of two bytes spreads what
+// came into cells of 8 bytes in shared memory, which are the channels of a stage of one element or place. Elements take
+// what they get of their places from there, multiply themselves with them in the same breath, and leave their dx in
+// shared memory, which threads write as chunks one stage later. So a stage has one barrier (of fp32, which has room for
+// dx once, two), device memory sees whole chunks alone, and which thread has an element is free. At the end the
+// products with the four elements of a place's cell come together; their differences are the place's steps. Elements
+// right and below of the tile only multiply.
+// Where there is no room for a tile its image is marked, for back_planes to do again.
+#ifndef WD_OPS_SPATIAL_SAMPLER_CHUNKS_CUH
+#define WD_OPS_SPATIAL_SAMPLER_CHUNKS_CUH
+
+#include "ops/spatial/sampler_chunk_cells.cuh"
+#include "ops/spatial/sampler_chunk_steps.cuh"
+
+namespace {
+
+template <class T> struct chunk_stages {
+    typedef chunk_tile<T> tile_of;
+    typedef chunk_cell<T> cell_of;
+    static constexpr int U = CHUNK_CHANNELS, PER = tile_of::PER, K = tile_of::K,
+                         ROOM = tile_of::ROOM, E = CHUNK_EACH, SLOTS = CHUNK_SLOTS;
+    static constexpr bool PLANES = tile_of::PLANES;
+    static constexpr uint32_t ZERO = PLANES ? (int)CHUNK_PLANE - CHUNK_BYTES : (int)CHUNK_RING;
+    // Stages on their way while one is worked on; and what lies in shared memory how far apart.
+    static constexpr int AHEAD = PLANES ? 1 : 2, OUT_PLANES = cell_of::OUT_PLANES;
+    static constexpr uint32_t STEP = PLANES ? (int)CHUNK_STAGE : (int)CHUNK_RING;
+    static constexpr uint32_t PLANE = PLANES ? (int)CHUNK_PLANE : ROOM * (int)CHUNK_BYTES;
+    static constexpr uint32_t OUT_STEP = PLANES ? 0 : 2 * (int)CHUNK_OUT_PLANE;
+    const tile_of &tile;
+    const sampler_chunk_args &a;
+    const sampler_vector_args &all;
+    char *const base, *const out; // the stages, and what is after them
+    // Chunks that the thread brings, from a channel to the next (0 of none), and that which it writes.
+    const T *from[K];
+    uint32_t step[K];
+    T *to;
+    // Bits, in shared memory: elements of its warp's chunks between boundaries that the thread brings, and those
+    // that it writes.
+    enum { WRITTEN = 16 };
+    __device__ __forceinline__ uint32_t &parts() const
+    {
+        return reinterpret_cast<uint32_t *>(base + CHUNK_SHARED - CHUNK_COUNTS -
+                                            CHUNK_PARTS)[threadIdx.x];
+    }
+    // Its elements: where they and their dx are, and what is known of their places, which follow.
+    // dx of fp32 lies there in its planes as x does in those of a stage.
+    wd_located x_at[E], out_at[PLANES ? 1 : E];
+    uint32_t about[E];
+    wd_located at[E][SLOTS];
+    float share[E][SLOTS], product[E][SLOTS];
+
+    __device__ __forceinline__ chunk_stages(const tile_of &t)
+        : tile(t), a(t.a), all(t.all), base(wd_dynamic_shared<char>()), out(base + CHUNK_ALL)
+    {
+    }
+
+    // In one number: how many places any of the warp's elements has, how many it has itself, which of `more` is its
+    // first, and which corner of its cell it is of each place in a slot; of the thread's first element whether it
+    // writes a chunk.
+    enum { MOST = 28, COUNT = 24, MORE = 13, MORE_BITS = 2047, WRITES = 1 << 12 };
+    static_assert(CHUNK_PLACES < 16 && CHUNK_MORE <= MORE_BITS && 1 << 2 * SLOTS <= WRITES,
+                  "bits enough");
+    __device__ __forceinline__ bool most_above(int e, int m) const
+    {
+        return about[e] >= (uint32_t)(m + 1) << MOST;
+    }
+    __device__ __forceinline__ uint32_t count_of(int e) const
+    {
+        return about[e] >> COUNT & 15;
+    }
+    __device__ __forceinline__ uint32_t more_of(int e) const
+    {
+        return about[e] >> MORE & MORE_BITS;
+    }
+
+    __device__ __forceinline__ void find_chunks()
+    {
+        const planes<T> x(all.x, tile.n), y(all.y, tile.n), dx(all.dx, tile.n);
+        const uint32_t chunks = min(tile.counts.chunks, (uint32_t)ROOM);
+        const little_divisor by_row(tile.row_chunks);
+        int there[K];
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            const uint32_t chunk = threadIdx.x + k * CHUNK_THREADS;
+            there[k] = 0;
+            from[k] = nullptr;
+            step[k] = 0;
+            if (chunk >= chunks) continue;
+            if (chunk < (uint32_t)tile.x_chunks) {
+                uint32_t quotient = chunk;
+                const int column = tile.left + (int)by_row.rest(quotient) * PER;
+                const int row = (int)quotient;
+                from[k] = x.data + ((uint32_t)((tile.top + row) * all.x.row) + (uint32_t)column);
+                step[k] = x.channel;
+                there[k] = min(all.width - column, PER);
+            } else {
+                const int row = tile.row_of(chunk);
+                const int column = tile.start[row] + (int)(chunk - tile.base[row]) * PER;
+                const int p = row - tile.counts.first_row;
+                if (column > tile.high[row]) continue; // nobody's
+                from[k] = y.data + ((uint32_t)(p * all.y.row) + (uint32_t)column);
+                step[k] = y.channel;
+                there[k] = min(all.columns - column, PER);
+            }
+        }
+        // dx by the last threads, for the first ones may bring two chunks
+        uint32_t mine = CHUNK_THREADS - 1 - threadIdx.x;
+        const int column = (int)by_row.rest(mine) * PER, row = (int)mine;
+        const int there_out = row < tile.down ? max(min(tile.across - column, PER), 0) : 0;
+        about[0] = there_out > 0 ? (int)WRITES : 0;
+        to = dx.data;
+        if (there_out > 0) {
+            to += (uint32_t)((tile.top + row) * all.dx.row) + (uint32_t)(tile.left + column);
+        }
+        if constexpr (PLANES) {
+            if (a.wide && a.wide_out) return;
+            uint32_t bits = 0;
+#pragma unroll
+            for (int i = 0; i < (K + 1) * PER; ++i) {
+                const int count = __shfl_sync(0xffffffffu, i < K * PER ? there[i / PER] : there_out,
+                                              piece_of(i % PER));
+                bits |= (uint32_t)((int)threadIdx.x % PER < count)
+                        << (i < K * PER ? i : i - K * PER + WRITTEN);
+            }
+            parts() = bits;
+        }
+    }
+    // Of piece i of the warp's chunks, an element of each, whose it is: neighbours bring neighbours.
+    static __device__ __forceinline__ int piece_of(int i)
+    {
+        return (int)threadIdx.x % 32 / PER + 32 / PER * i;
+    }
+
+    // Where the first stage has an element or place, or a zero.
+    __device__ __forceinline__ wd_located cell(uint32_t at_first) const
+    {
+        return wd_locate(cells_of_stages() + at_first);
+    }
+    __device__ __forceinline__ char *cells_of_stages() const
+    {
+        return base + (PLANES ? 0 : CHUNK_ALL - 2 * CHUNK_SIDE);
+    }
+
+    // The thread's elements and their places.
+    __device__ __forceinline__ void find_elements()
+    {
+#pragma unroll
+        for (int e = 0; e < E; ++e) {
+            const uint32_t rank =
+                e % 2 ? CHUNK_THREADS * (e + 1) - 1 - threadIdx.x : CHUNK_THREADS * e + threadIdx.x;
+            const uint32_t element = tile.order[rank];
+            const bool is = element < CHUNK_ELEMENTS;
+            const auto around = tile.around_of(is ? element : 0);
+            const int row = around.row, column = around.column;
+            uint32_t count = is ? min(around.upto[3], (uint32_t)CHUNK_PLACES) : 0;
+            uint32_t corners = 0, first = 0, corner;
+            // what is no element, or not the tile's, has room there that nobody asks for
+            const uint32_t own =
+                is ? (uint32_t)(row * tile.row_chunks * PER + column) : (uint32_t)CHUNK_OUT - 1;
+            x_at[e] = cell(tile.cell_at(own));
+            if constexpr (!PLANES) out_at[e] = wd_locate(out + cell_of::out_cell(own));
+#pragma unroll
+            for (int m = 0; m < SLOTS; ++m) {
+                uint32_t where = ZERO;
+                share[e][m] = product[e][m] = 0;
+                if ((uint32_t)m < count) {
+                    where = tile.place_of(around, (uint32_t)m, share[e][m], corner);
+                    corners |= corner << 2 * m;
+                }
+                at[e][m] = cell(where);
+            }
+            if (count > SLOTS) {
+                first = atomicAdd(&tile.counts.more, count - SLOTS);
+                if (first + count - SLOTS > CHUNK_MORE) {
+                    tile.counts.lost = 1;
+                    count = SLOTS;
+                    first = 0;
+                }
+#pragma unroll 1
+                for (uint32_t m = SLOTS; m < count; ++m) {
+                    const uint32_t i = first + m - SLOTS;
+                    const uint32_t where = tile.place_of(around, m, tile.more_share()[i], corner);
+                    tile.more_at()[i] = where << 2 | corner;
+                    tile.more_product()[i] = 0;
+                }
+            }
+            const uint32_t most = (uint32_t)__reduce_max_sync(0xffffffffu, (int)count);
+            if (e == 0) corners |= about[0]; // it writes
+            about[e] = wd_opaque(most << MOST | count << COUNT | first << MORE | corners);
+            __syncwarp(); // one after the other, for registers are scarce
+        }
+    }
+
+    // The chunks of a stage, of which so many channels are left.
+    __device__ __forceinline__ void ask(uint32_t slot, int left)
+    {
+        char *const into = base + slot;
+        if (a.wide && left >= U) {
+#pragma unroll
+            for (int k = 0; k < K; ++k) {
+                if (step[k] == 0) continue;
+#pragma unroll
+                for (int u = 0; u < U; ++u) {
+                    wd_copy_async<CHUNK_BYTES, false>(chunk_in(into, k, u), from[k]);
+                    from[k] += step[k];
+                }
+            }
+        } else if (left > 0) {
+            if (PLANES && !a.wide) ask_pieces(into, left);
+            else ask_some(into, left);
+        }
+        wd_copies_end();
+    }
+    static __device__ __forceinline__ char *chunk_in(char *slot, int k, int u)
+    {
+        return slot + u * PLANE + (threadIdx.x + k * CHUNK_THREADS) * CHUNK_BYTES;
+    }
+    // The last channels, and nothing of those that are not there.
+    __device__ __forceinline__ void ask_some(char *into, int left)
+    {
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            if (step[k] == 0) continue;
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                char *const at = chunk_in(into, k, u);
+                if (u < left) wd_copy_async<CHUNK_BYTES, false>(at, from[k]);
+                else *reinterpret_cast<uint4 *>(at) = make_uint4(0, 0, 0, 0);
+                from[k] += step[k];
+            }
+        }
+    }
+    __device__ __forceinline__ void ask_pieces(char *into, int left)
+    {
+        const int lane =
+            (int)(wd_opaque(threadIdx.x) % 32); // what follows is not kept in registers
+        const uint32_t bits = parts();
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            if (wd_ballot(bits >> k * PER & ((1 << PER) - 1)) == 0) continue; // the warp has none
+            char *const to = chunk_in(into, k, 0) - lane * (CHUNK_BYTES - 4);
+#pragma unroll
+            for (int i = 0; i < PER; ++i) {
+                const int whose = lane / PER + 32 / PER * i;
+                const T *at = shuffled(from[k], whose) + lane % PER;
+                const uint32_t by = __shfl_sync(0xffffffffu, step[k], whose);
+                if (!(bits >> (k * PER + i) & 1)) continue;
+#pragma unroll
+                for (int u = 0; u < U; ++u) {
+                    char *const one = to + u * PLANE + i * 128;
+                    if (u < left) wd_copy_async<4, true>(one, at);
+                    else *reinterpret_cast<uint32_t *>(one) = 0;
+                    at += by;
+                }
+            }
+            from[k] += (uint64_t)U * step[k];
+        }
+    }
+    template <class P> static __device__ __forceinline__ P *shuffled(P *at, int lane)
+    {
+        const long long number = (long long)(size_t)at;
+        return (P *)(size_t)__shfl_sync(0xffffffffu, number, lane);
+    }
+
+    // What came of the thread's chunk, four channels of two bytes, into cells, by halves of the chunk: registers are
+    // scarce. Of eight lanes and the eight after these one has the other half, so that reads meet in no bank.
+    __device__ __forceinline__ void spread(uint32_t slot, uint32_t cells) const
+    {
+        if (step[0] == 0) return;
+        const uint32_t turn = threadIdx.x & 8;
+        const char *const from_ring = chunk_in(base + slot, 0, 0) + turn;
+        char *const to_cells = cells_of_stages() + cells;
+        const uint32_t at = tile.cell_at(threadIdx.x * PER) ^ turn * 4;
+#pragma unroll
+        for (uint32_t half = 0; half < 2; ++half) {
+            uint2 v[U];
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                const char *const one = half == 0 ? from_ring : from_ring + 8 - 2 * turn;
+                v[u] = *reinterpret_cast<const uint2 *>(one + u * PLANE);
+            }
+#pragma unroll
+            for (uint32_t j = 0; j < 2; ++j) {
+                *reinterpret_cast<uint4 *>(to_cells + (at ^ (2 * half + j) * 16)) =
+                    cell_of::pair_of(j == 0 ? v[0].x : v[0].y, j == 0 ? v[1].x : v[1].y,
+                                     j == 0 ? v[2].x : v[2].y, j == 0 ? v[3].x : v[3].y);
+            }
+        }
+    }
+    // The thread's chunk of dx of a stage, which has so many channels.
+    __device__ __forceinline__ void put_out(uint32_t slot, int left)
+    {
+        if constexpr (PLANES) {
+            if (!a.wide_out) {
+                put_pieces(left);
+                return;
+            }
+        }
+        if (!(about[0] & WRITES)) return;
+        const uint32_t at = cell_of::out_cell((CHUNK_THREADS - 1 - threadIdx.x) * PER);
+#pragma unroll
+        for (int p = 0; p < OUT_PLANES; ++p) {
+            const char *const plane = out + slot + p * CHUNK_OUT_PLANE;
+            const uint4 v = *reinterpret_cast<const uint4 *>(plane + at);
+            if constexpr (PLANES) {
+                if (p < left) put_channel(v);
+            } else {
+                const uint4 w = *reinterpret_cast<const uint4 *>(plane + (at ^ 16));
+#pragma unroll
+                for (int u = 0; u < 2; ++u) {
+                    const uint32_t pick = u == 0 ? 0x5410 : 0x7632;
+                    if (2 * p + u >= left) break;
+                    put_channel(make_uint4(__byte_perm(v.x, v.y, pick), __byte_perm(v.z, v.w, pick),
+                                           __byte_perm(w.x, w.y, pick),
+                                           __byte_perm(w.z, w.w, pick)));
+                }
+            }
+        }
+    }
+    __device__ __forceinline__ void put_channel(const uint4 &v)
+    {
+        *reinterpret_cast<uint4 *>(wd_opaque_global(to)) = v;
+        to += (uint32_t)all.dx.channel;
+    }
+    // The warp's chunks, which later threads have earlier ones of: neighbours write neighbours.
+    __device__ __forceinline__ void put_pieces(int left)
+    {
+        const int lane = (int)(wd_opaque(threadIdx.x) % 32);
+        const uint32_t bits = parts() >> WRITTEN;
+        if (wd_ballot(bits) == 0) return; // the warp writes none
+        const char *const from_out = out + (CHUNK_THREADS - 1 - (int)threadIdx.x) * CHUNK_BYTES +
+                                     (lane - lane / PER) * CHUNK_BYTES + lane % PER * 4;
+#pragma unroll
+        for (int i = 0; i < PER; ++i) {
+            T *at = wd_opaque_global(shuffled(to, lane / PER + 32 / PER * i)) + lane % PER;
+            if (!(bits >> i & 1)) continue;
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                if (u >= left) break;
+                *at = *reinterpret_cast<const T *>(from_out + u * CHUNK_OUT_PLANE - i * 128);
+                at += (uint32_t)all.dx.channel;
+            }
+        }
+        to += (uint64_t)U * (uint32_t)all.dx.channel;
+    }
+
+    // Of a stage whose cells are so far after those of the first, and its dx.
+    __device__ __forceinline__ void collect(uint32_t cells, uint32_t into)
+    {
+#pragma unroll
+        for (int e = 0; e < E; ++e) {
+            float sums[U] = {}, x[U];
+            if (most_above(e, 0)) {
+                cell_of::read(x_at[e], cells, x);
+#pragma unroll
+                for (int m = 0; m < SLOTS; ++m) {
+                    if (m >= 2 && m != 3 && !most_above(e, m)) break;
+                    cell_of::take(at[e][m], cells, share[e][m], x, sums, product[e][m]);
+                }
+                if (most_above(e, SLOTS)) {
+                    const uint32_t known = wd_opaque(about[e]); // few do: not kept in registers
+                    int i = (int)(known >> MORE & MORE_BITS);
+                    const int end = i + (int)(known >> COUNT & 15) - SLOTS;
+#pragma unroll 1
+                    for (; i < end; ++i) {
+                        float *const kept = tile.more_product() + i;
+                        float sum = *kept;
+                        cell_of::take(wd_locate(cells_of_stages() + (tile.more_at()[i] >> 2)),
+                                      cells, tile.more_share()[i], x, sums, sum);
+                        *kept = sum;
+                    }
+                }
+            }
+            if constexpr (PLANES) cell_of::write(x_at[e], CHUNK_ALL, sums);
+            else cell_of::write(out_at[e], into, sums);
+        }
+    }
+
+    // Products to their places.
+    __device__ __forceinline__ void show() const
+    {
+        float *const products = reinterpret_cast<float *>(base);
+        const wd_located first = tile.counts.first_cell;
+#pragma unroll
+        for (int e = 0; e < E; ++e) {
+#pragma unroll
+            for (int m = 0; m < SLOTS; ++m) {
+                if ((uint32_t)m >= count_of(e)) continue;
+                products[4 * tile.number_at(wd_located_after(at[e][m], first)) +
+                         (about[e] >> 2 * m & 3)] = product[e][m];
+            }
+#pragma unroll 1
+            for (uint32_t m = SLOTS; m < count_of(e); ++m) {
+                const uint32_t i = more_of(e) + m - SLOTS, one = tile.more_at()[i];
+                products[4 * tile.number_at(one >> 2) + (one & 3)] = tile.more_product()[i];
+            }
+        }
+    }
+    __device__ __forceinline__ void put_places()
+    {
+        // else what is needed of it is kept from before the stages
+        const tile_of same(a, wd_opaque(blockIdx.x));
+        const chunk_steps<T> steps(same);
+        steps.clear();
+        __syncthreads();
+        show();
+        __syncthreads();
+        steps.put();
+    }
+
+    __device__ __forceinline__ void clear_zeros()
+    {
+        constexpr int PARTS = PLANES ? 2 * U : 2;
+        if (threadIdx.x >= PARTS) return;
+        const uint32_t part = PLANES ? threadIdx.x * CHUNK_PLANE
+                                     : CHUNK_ALL - 2 * CHUNK_SIDE + threadIdx.x * CHUNK_SIDE;
+        *reinterpret_cast<uint4 *>(base + part + ZERO) = make_uint4(0, 0, 0, 0);
+    }
+    __device__ __forceinline__ void run()
+    {
+        int left = all.channels;
+        uint32_t slot = 0, into = 0; // of the stage: from the first one's place
+        uint32_t cells = 0;
+        clear_zeros();
+        if (threadIdx.x == 0) tile.counts.first_cell = wd_locate(cells_of_stages());
+        if constexpr (!PLANES) ask(STEP, left - U);
+#pragma unroll 1
+        for (;;) {
+            wd_copies_wait<AHEAD - 1>();
+            if constexpr (!PLANES) {
+                spread(slot, cells);
+                ask(slot, left - AHEAD * U);
+            }
+            __syncthreads();
+            if constexpr (PLANES) ask(STEP - slot, left - AHEAD * U);
+            if (left < all.channels) put_out(OUT_STEP - into, U);
+            if constexpr (PLANES) __syncthreads(); // there is one buffer of dx
+            collect(PLANES ? slot : cells, into);
+            if (left <= U) break;
+            left -= U;
+            slot = STEP - slot;
+            into = OUT_STEP - into;
+            cells = CHUNK_SIDE - cells;
+        }
+        wd_copies_wait_all();
+        __syncthreads();
+        // anew, for the loop's own are not kept for this
+        const uint32_t last = ((uint32_t)all.channels - 1) / U;
+        put_out(last % 2 * OUT_STEP, all.channels - (int)last * U);
+        put_places();
+    }
+};
+
+template <class T> __device__ __forceinline__ void back_chunks(const sampler_chunk_args &a)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    chunk_tile<T> tile(a);
+    tile.clear();
+    wd_wait_for_previous();
+    tile.find_boxes();
+    tile.find_places();
+    typename chunk_tile<T>::ranks ranks;
+    tile.find_chunks();
+    tile.count_places(ranks);
+    __syncthreads();
+    chunk_stages<T> stages(tile);
+    bool lost = tile.counts.lost;
+    if (!lost) {
+        stages.find_chunks();
+        stages.ask(0, a.all.channels);
+        tile.sort_places();
+        tile.sort_elements(ranks);
+        __syncthreads();
+        stages.find_elements();
+        __syncthreads();
+        lost = tile.counts.lost;
+    }
+    if (lost) {
+        wd_copies_wait_all();
+        if (threadIdx.x == 0) a.all.marks[tile.in_batch] = 1;
+        return;
+    }
+    stages.run();
+#endif
+}
+
+} // namespace
+
+#endif
