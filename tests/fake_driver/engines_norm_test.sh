@@ -10,6 +10,4 @@ run_some 6 '*' "$build"/ops_bn_*_test "$build"/ops_norm*_test
 run_some 18 'bn_*_chip,bn_*_cluster,bn_*_vector' "$build"/ops_norm_test "$build"/ops_norm_gpu_test
 # blocks that walk down channels, which bn_chip or bn_grid have of shapes so small
 run_some 18 'bn_*_cluster' "$build"/ops_norm_gpu_test
-# engines that have not run on a device yet, going first; in_turn, by itself no new kernel, has another's launches between
-run_some 6 '*,untried' "$build"/ops_norm_staged_test
 finish_engines norm

@@ -17,29 +17,21 @@
 #include "graph/norms.h"
 #include "ops/engine.h"
 #include "ops/norm/bn_grid_args.h"
-#include "ops/norm/norm_staged_args.h"
 #include "unit/devices.h"
 
 extern const struct wd_engine wd_engine_norm_training_samples;
 extern const struct wd_engine wd_engine_norm_backward_samples;
-extern const struct wd_engine wd_engine_norm_training_staged;
-extern const struct wd_engine wd_engine_norm_backward_staged;
 
-static struct bn_grid_args said;     /* by the first launch of a call */
-static struct norm_staged_args told; /* likewise, of norm_staged, if it is that one's turn */
-static bool staged, deep;
-static uint32_t shared;
-static uint32_t grid; /* of it, in blocks */
+static struct bn_grid_args said; /* by the first launch of a call */
+static uint32_t grid;            /* of it, in blocks */
 static int launches;
 
 static cudnnStatus_t record(struct wd_queue *queue, const struct wd_launch *launch)
 {
     (void)queue;
     if (launches++ > 0) return CUDNN_STATUS_SUCCESS;
-    assert_int_equal(launch->param_size[0], staged ? sizeof told : sizeof said);
-    memcpy(staged ? (void *)&told : &said, launch->param[0], launch->param_size[0]);
-    deep = strstr(launch->kernel->symbol, "deep") != NULL;
-    shared = launch->shared;
+    assert_int_equal(launch->param_size[0], sizeof said);
+    memcpy(&said, launch->param[0], sizeof said);
     grid = launch->grid[0];
     return CUDNN_STATUS_SUCCESS;
 }
@@ -72,11 +64,8 @@ static bool launch(const struct shape *s, bool backward, int processors)
 {
     static const struct wd_queue_ops ops = {.kernel = record, .counters = counters};
     const struct wd_device device = DEVICE_NEW(90, processors);
-    const struct wd_engine *samples =
+    const struct wd_engine *engine =
         backward ? &wd_engine_norm_backward_samples : &wd_engine_norm_training_samples;
-    const struct wd_engine *engine = !staged    ? samples
-                                     : backward ? &wd_engine_norm_backward_staged
-                                                : &wd_engine_norm_training_staged;
     const struct wd_tensor x = tensor(CUDNN_DATA_HALF, s->samples, s->channels, s->plane);
     const struct wd_tensor param = tensor(CUDNN_DATA_FLOAT, 1, s->channels, 1);
     const struct wd_tensor stat = tensor(CUDNN_DATA_FLOAT, s->samples, s->groups, 1);
@@ -201,94 +190,13 @@ static void test_larger(void **state)
     assert_int_equal(said.items, 320);
 }
 
-/* What norm_staged's kernels count on: rows that all blocks have, a ring that is there and, deep, is less than any
- * block's sample, and words that have room. */
-static void check_staged(const struct shape *s, bool backward, int processors)
-{
-    const int64_t each = NORM_STAGED_EACH(backward ? 2 : 1);
-    const int64_t rows = (int64_t)told.blocks * told.lanes;
-    const int64_t parts = wd_ceil_div(told.rounds, each);
-    assert_true(told.runs * told.lanes <= NORM_STAGED_GROUP && told.runs == s->channels / 8);
-    assert_true(grid == told.blocks * told.at_once && grid <= (uint32_t)processors);
-    assert_true(told.at_once <= s->samples && told.rows == s->plane);
-    assert_true(rows - told.lanes < told.rows && rows * told.rounds >= told.rows);
-    assert_true(told.step == rows * told.runs * NORM_STAGED_UNIT);
-    assert_true(shared <= 232448 && told.places * NORM_STAGED_PLACE < shared);
-    assert_true(2 * (int64_t)grid * told.sets <= WD_BOARD_WORDS);
-    assert_int_equal(told.sets * told.members, s->channels);
-    if (deep) assert_true(!backward && wd_ceil_div(told.rounds - 1, each) > told.places);
-    else assert_true(parts <= told.places);
-}
-
-static void test_staged(void **state)
-{
-    int taken = 0;
-    (void)state;
-    staged = true;
-    for (int i = 0; i < 5; ++i) {
-        for (int64_t channels = 16; channels <= 1280; channels += 8) {
-            for (int64_t samples = 1; samples <= 64; samples *= 2) {
-                for (int64_t rows = 64; rows <= 1 << 20; rows = rows * 3 + 1) {
-                    const int64_t groups[] = {channels, channels / 8, 1};
-                    for (int k = 0; k < 6; ++k) {
-                        const struct shape s = {samples, channels, groups[k % 3], rows};
-                        if (samples * channels * rows > (int64_t)1 << 28) continue;
-                        if (!launch(&s, k >= 3, chips[i])) continue;
-                        check_staged(&s, k >= 3, chips[i]);
-                        taken += 1;
-                    }
-                }
-            }
-        }
-    }
-    staged = false;
-    assert_true(taken > 1000);
-}
-
-/* Samples at once, blocks of each and rounds of a block, forward and backward, as predicted (GROUPS.md). */
-static void test_staged_predicted(void **state)
-{
-    static const struct {
-        struct shape shape;
-        uint32_t at_once[2], blocks[2], rounds[2];
-    } rows[] = {
-        {{8, 640, 32, 64 * 64}, {4, 2}, {33, 63}, {21, 11}},
-        {{8, 320, 32, 128 * 128}, {2, 1}, {66, 125}, {21, 11}},
-        {{64, 256, 32, 56 * 56}, {13, 8}, {10, 15}, {21, 14}},
-        {{8, 64, 64, 256 * 256}, {2, 1}, {65, 122}, {17, 9}},
-    };
-    (void)state;
-    staged = true;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        for (int backward = 0; backward < 2; ++backward) {
-            assert_true(launch(&rows[i].shape, backward, 132));
-            assert_false(deep);
-            assert_int_equal(told.at_once, rows[i].at_once[backward]);
-            assert_int_equal(told.blocks, rows[i].blocks[backward]);
-            assert_int_equal(told.rounds, rows[i].rounds[backward]);
-        }
-    }
-    staged = false;
-}
-
-/* Samples so small that joins would take most of the time. */
-static void test_staged_small(void **state)
-{
-    (void)state;
-    staged = true;
-    assert_false(launch(&(struct shape){4096, 64, 64, 7 * 7}, false, 132));
-    assert_false(launch(&(struct shape){1024, 64, 64, 14 * 14}, false, 132));
-    assert_true(launch(&(struct shape){64, 64, 64, 64 * 64}, false, 132));
-    staged = false;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),       cmocka_unit_test(test_even),
-        cmocka_unit_test(test_measured),     cmocka_unit_test(test_larger),
-        cmocka_unit_test(test_staged),       cmocka_unit_test(test_staged_predicted),
-        cmocka_unit_test(test_staged_small),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_even),
+        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_larger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,12 +232,6 @@ static void norm_samples_inference(bool large)
     norm(WD_OP_NORM_INFERENCE, 8, 64, 64, 256, large ? 512 : 256, true, false);
 }
 
-/* Of samples that the chip holds. */
-static void norm_staged_back(bool large)
-{
-    norm(WD_OP_NORM_BACKWARD, large ? 16 : 8, 640, 32, 64, 64, true, false);
-}
-
 static void norm_kept(bool large)
 {
     norm(WD_OP_NORM_TRAINING, large ? 16 : 8, 640, 32, 64, 64, true, false);
@@ -415,9 +409,6 @@ static const struct {
     {"norm_training_spot", norm_spot, OFF},
     {"norm_training_shares", norm_shares, ALIGNED},
     {"norm_backward_shares", norm_shares_back, ALIGNED},
-    {"norm_training_staged", norm_kept, ALIGNED},
-    {"norm_backward_staged", norm_staged_back, ALIGNED},
-    {"norm_inference_staged", norm_samples_inference, ALIGNED},
     {"norm_training_samples", norm_samples, ALIGNED},
     {"norm_backward_samples", norm_samples_back, ALIGNED},
     {"norm_inference_samples", norm_samples_inference, ALIGNED},

@@ -21,28 +21,4 @@ static __device__ __forceinline__ void wd_bulk_copy(void *shared, const void *fr
 #endif
 }
 
-// Likewise of what is not read again: the second-level cache may have other things in its place.
-static __device__ __forceinline__ void wd_bulk_copy_once(void *shared, const void *from,
-                                                         uint32_t bytes, uint64_t *counter)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("{\n"
-                 ".reg .b64 policy;\n"
-                 "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
-                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-                 "[%0], [%1], %2, [%3], policy;\n"
-                 "}" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
-                 "l"(from), "r"(bytes), "r"((uint32_t)__cvta_generic_to_shared(counter))
-                 : "memory");
-#endif
-}
-
-// Likewise up to the second-level cache, and no further: nobody is told.
-static __device__ __forceinline__ void wd_bulk_prefetch(const void *from, uint32_t bytes)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-#endif
-}
-
 #endif

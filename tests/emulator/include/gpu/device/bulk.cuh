@@ -11,18 +11,4 @@ static inline void wd_bulk_copy(void *shared, const void *from, uint32_t bytes, 
     emulator_bulk(shared, from, bytes, counter);
 }
 
-static inline void wd_bulk_copy_once(void *shared, const void *from, uint32_t bytes,
-                                     uint64_t *counter)
-{
-    emulator_bulk(shared, from, bytes, counter);
-}
-
-static inline void wd_bulk_prefetch(const void *from, uint32_t bytes)
-{
-    if (((uintptr_t)from | bytes) % 16 != 0) __builtin_trap();
-    /* read, so that what is outside of a tensor's memory is found as a copy of it would be */
-    (void)*(const volatile char *)from;
-    (void)((const volatile char *)from)[bytes - 1];
-}
-
 #endif
