@@ -3,8 +3,9 @@
 // A tile of the image for the sampler's gradients by chunks (sampler_chunks.cuh), before its channels: which
 // places look into it, found by boxes; which chunks of dy these are in, row by row of the grid from the first to the
 // last such place; and for each element its places, in the order of the grid. Elements are given to threads by how
-// many places they have, so that those of a warp have about as many; which thread has an element changes nothing of
-// its sums.
+// many places they have, so that those of a warp have about as many; of fp32 by whether they have more than slots, some
+// or none, for then more of a warp's are neighbours, and meet in fewer banks. Which thread has an element changes nothing
+// of its sums.
 #ifndef WD_OPS_SPATIAL_SAMPLER_CHUNK_LISTS_CUH
 #define WD_OPS_SPATIAL_SAMPLER_CHUNK_LISTS_CUH
 
@@ -102,8 +103,8 @@ template <class T> struct chunk_tile {
         high = low + CHUNK_ROWS;
         near = reinterpret_cast<uint32_t *>(high + CHUNK_ROWS);
         order = reinterpret_cast<uint16_t *>(near + CHUNK_NEAR);
-        start = reinterpret_cast<int *>(shared + CHUNK_SHARED - CHUNK_COUNTS - CHUNK_PARTS -
-                                        8 * (CHUNK_ROWS + 1));
+        start =
+            reinterpret_cast<int *>(shared + CHUNK_SHARED - CHUNK_COUNTS - 8 * (CHUNK_ROWS + 1));
         base = reinterpret_cast<uint32_t *>(start + CHUNK_ROWS + 1);
     }
     static_assert((12 * CHUNK_LISTED + 4) * CHUNK_CELLS + 8 * CHUNK_ROWS + 4 * CHUNK_NEAR +
@@ -113,7 +114,7 @@ template <class T> struct chunk_tile {
 
     __device__ __forceinline__ uint32_t *more_at() const
     {
-        return reinterpret_cast<uint32_t *>(shared + CHUNK_SHARED - CHUNK_COUNTS - CHUNK_PARTS -
+        return reinterpret_cast<uint32_t *>(shared + CHUNK_SHARED - CHUNK_COUNTS -
                                             8 * (CHUNK_ROWS + 1) - 12 * CHUNK_MORE);
     }
     __device__ __forceinline__ float *more_share() const
@@ -258,8 +259,7 @@ template <class T> struct chunk_tile {
 #pragma unroll
         for (int i = 0; i < EACH; ++i) {
             const int row = EACH * (int)threadIdx.x + i;
-            first[i] = high[row] == INT32_MIN ? 0 : -low[row];
-            if (a.wide) first[i] &= ~(PER - 1);
+            first[i] = high[row] == INT32_MIN ? 0 : -low[row] & ~(PER - 1);
             start[row] = first[i];
         }
         const int after = __shfl_down_sync(0xffffffffu, first[0], 1);
@@ -403,9 +403,7 @@ template <class T> struct chunk_tile {
                 counts.lost = 1;
                 r.places[e] = CHUNK_PLACES;
             }
-            if (PLANES && !CHUNK_CLASSES && r.places[e] <= CHUNK_SLOTS) {
-                r.places[e] = r.places[e] > 0;
-            }
+            if (PLANES && r.places[e] <= CHUNK_SLOTS) r.places[e] = r.places[e] > 0;
             const uint32_t peers = wd_peers(r.places[e]), first = wd_lowest(peers);
             uint32_t before = 0;
             if (lane == first) before = atomicAdd(&counts.with[r.places[e]], wd_bits(peers));

@@ -38,14 +38,6 @@ template <class T> struct chunk_stages {
     const T *from[K];
     uint32_t step[K];
     T *to;
-    // Bits, in shared memory: elements of its warp's chunks between boundaries that the thread brings, and those
-    // that it writes.
-    enum { WRITTEN = 16 };
-    __device__ __forceinline__ uint32_t &parts() const
-    {
-        return reinterpret_cast<uint32_t *>(base + CHUNK_SHARED - CHUNK_COUNTS -
-                                            CHUNK_PARTS)[threadIdx.x];
-    }
     // Its elements: where they and their dx are, and what is known of their places, which follow.
     // dx of fp32 lies there in its planes as x does in those of a stage.
     wd_located x_at[E], out_at[PLANES ? 1 : E];
@@ -82,11 +74,9 @@ template <class T> struct chunk_stages {
         const planes<T> x(all.x, tile.n), y(all.y, tile.n), dx(all.dx, tile.n);
         const uint32_t chunks = min(tile.counts.chunks, (uint32_t)ROOM);
         const little_divisor by_row(tile.row_chunks);
-        int there[K];
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const uint32_t chunk = threadIdx.x + k * CHUNK_THREADS;
-            there[k] = 0;
             from[k] = nullptr;
             step[k] = 0;
             if (chunk >= chunks) continue;
@@ -96,7 +86,6 @@ template <class T> struct chunk_stages {
                 const int row = (int)quotient;
                 from[k] = x.data + ((uint32_t)((tile.top + row) * all.x.row) + (uint32_t)column);
                 step[k] = x.channel;
-                there[k] = min(all.width - column, PER);
             } else {
                 const int row = tile.row_of(chunk);
                 const int column = tile.start[row] + (int)(chunk - tile.base[row]) * PER;
@@ -104,35 +93,17 @@ template <class T> struct chunk_stages {
                 if (column > tile.high[row]) continue; // nobody's
                 from[k] = y.data + ((uint32_t)(p * all.y.row) + (uint32_t)column);
                 step[k] = y.channel;
-                there[k] = min(all.columns - column, PER);
             }
         }
         // dx by the last threads, for the first ones may bring two chunks
         uint32_t mine = CHUNK_THREADS - 1 - threadIdx.x;
         const int column = (int)by_row.rest(mine) * PER, row = (int)mine;
-        const int there_out = row < tile.down ? max(min(tile.across - column, PER), 0) : 0;
-        about[0] = there_out > 0 ? (int)WRITES : 0;
+        const bool writes = row < tile.down && column < tile.across;
+        about[0] = writes ? (int)WRITES : 0;
         to = dx.data;
-        if (there_out > 0) {
+        if (writes) {
             to += (uint32_t)((tile.top + row) * all.dx.row) + (uint32_t)(tile.left + column);
         }
-        if constexpr (PLANES) {
-            if (a.wide && a.wide_out) return;
-            uint32_t bits = 0;
-#pragma unroll
-            for (int i = 0; i < (K + 1) * PER; ++i) {
-                const int count = __shfl_sync(0xffffffffu, i < K * PER ? there[i / PER] : there_out,
-                                              piece_of(i % PER));
-                bits |= (uint32_t)((int)threadIdx.x % PER < count)
-                        << (i < K * PER ? i : i - K * PER + WRITTEN);
-            }
-            parts() = bits;
-        }
-    }
-    // Of piece i of the warp's chunks, an element of each, whose it is: neighbours bring neighbours.
-    static __device__ __forceinline__ int piece_of(int i)
-    {
-        return (int)threadIdx.x % 32 / PER + 32 / PER * i;
     }
 
     // Where the first stage has an element or place, or a zero.
@@ -199,7 +170,7 @@ template <class T> struct chunk_stages {
     __device__ __forceinline__ void ask(uint32_t slot, int left)
     {
         char *const into = base + slot;
-        if (a.wide && left >= U) {
+        if (left >= U) {
 #pragma unroll
             for (int k = 0; k < K; ++k) {
                 if (step[k] == 0) continue;
@@ -210,8 +181,7 @@ template <class T> struct chunk_stages {
                 }
             }
         } else if (left > 0) {
-            if (PLANES && !a.wide) ask_pieces(into, left);
-            else ask_some(into, left);
+            ask_some(into, left);
         }
         wd_copies_end();
     }
@@ -233,37 +203,6 @@ template <class T> struct chunk_stages {
                 from[k] += step[k];
             }
         }
-    }
-    __device__ __forceinline__ void ask_pieces(char *into, int left)
-    {
-        const int lane =
-            (int)(wd_opaque(threadIdx.x) % 32); // what follows is not kept in registers
-        const uint32_t bits = parts();
-#pragma unroll
-        for (int k = 0; k < K; ++k) {
-            if (wd_ballot(bits >> k * PER & ((1 << PER) - 1)) == 0) continue; // the warp has none
-            char *const to = chunk_in(into, k, 0) - lane * (CHUNK_BYTES - 4);
-#pragma unroll
-            for (int i = 0; i < PER; ++i) {
-                const int whose = lane / PER + 32 / PER * i;
-                const T *at = shuffled(from[k], whose) + lane % PER;
-                const uint32_t by = __shfl_sync(0xffffffffu, step[k], whose);
-                if (!(bits >> (k * PER + i) & 1)) continue;
-#pragma unroll
-                for (int u = 0; u < U; ++u) {
-                    char *const one = to + u * PLANE + i * 128;
-                    if (u < left) wd_copy_async<4, true>(one, at);
-                    else *reinterpret_cast<uint32_t *>(one) = 0;
-                    at += by;
-                }
-            }
-            from[k] += (uint64_t)U * step[k];
-        }
-    }
-    template <class P> static __device__ __forceinline__ P *shuffled(P *at, int lane)
-    {
-        const long long number = (long long)(size_t)at;
-        return (P *)(size_t)__shfl_sync(0xffffffffu, number, lane);
     }
 
     // What came of the thread's chunk, four channels of two bytes, into cells, by halves of the chunk: registers are
@@ -294,12 +233,6 @@ template <class T> struct chunk_stages {
     // The thread's chunk of dx of a stage, which has so many channels.
     __device__ __forceinline__ void put_out(uint32_t slot, int left)
     {
-        if constexpr (PLANES) {
-            if (!a.wide_out) {
-                put_pieces(left);
-                return;
-            }
-        }
         if (!(about[0] & WRITES)) return;
         const uint32_t at = cell_of::out_cell((CHUNK_THREADS - 1 - threadIdx.x) * PER);
 #pragma unroll
@@ -325,27 +258,6 @@ template <class T> struct chunk_stages {
     {
         *reinterpret_cast<uint4 *>(wd_opaque_global(to)) = v;
         to += (uint32_t)all.dx.channel;
-    }
-    // The warp's chunks, which later threads have earlier ones of: neighbours write neighbours.
-    __device__ __forceinline__ void put_pieces(int left)
-    {
-        const int lane = (int)(wd_opaque(threadIdx.x) % 32);
-        const uint32_t bits = parts() >> WRITTEN;
-        if (wd_ballot(bits) == 0) return; // the warp writes none
-        const char *const from_out = out + (CHUNK_THREADS - 1 - (int)threadIdx.x) * CHUNK_BYTES +
-                                     (lane - lane / PER) * CHUNK_BYTES + lane % PER * 4;
-#pragma unroll
-        for (int i = 0; i < PER; ++i) {
-            T *at = wd_opaque_global(shuffled(to, lane / PER + 32 / PER * i)) + lane % PER;
-            if (!(bits >> i & 1)) continue;
-#pragma unroll
-            for (int u = 0; u < U; ++u) {
-                if (u >= left) break;
-                *at = *reinterpret_cast<const T *>(from_out + u * CHUNK_OUT_PLANE - i * 128);
-                at += (uint32_t)all.dx.channel;
-            }
-        }
-        to += (uint64_t)U * (uint32_t)all.dx.channel;
     }
 
     // Of a stage whose cells are so far after those of the first, and its dx.
