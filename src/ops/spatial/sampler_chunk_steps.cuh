@@ -14,7 +14,7 @@ namespace {
 template <class T> struct chunk_steps {
     typedef chunk_tile<T> tile_of;
     static constexpr int PER = tile_of::PER;
-    static_assert(CHUNK_ALL >= tile_of::ROOM * PER * 16, "products lie where stages were");
+    static_assert(tile_of::ALL >= tile_of::ROOM * PER * 16, "products lie where stages were");
     const tile_of &tile;
     const sampler_chunk_args &a;
     const sampler_vector_args &all;
@@ -23,7 +23,7 @@ template <class T> struct chunk_steps {
 
     __device__ __forceinline__ explicit chunk_steps(const tile_of &t)
         : tile(t), a(t.a), all(t.all), products(reinterpret_cast<float4 *>(t.shared)),
-          first((uint32_t)t.x_chunks * PER), end(t.counts.chunks * PER)
+          first(t.base[0] * PER), end(t.counts.chunks * PER)
     {
     }
     // The steps of a place from device memory, as the definition has them.

@@ -106,7 +106,7 @@ static double cut_image(struct cut *cut, const struct sampler_vector_args *a, in
 {
     const int64_t run = CHUNK_BYTES / bytes;
     const int64_t sector = SECTOR / bytes;
-    const int64_t room = (int64_t)CHUNK_ROOM * (bytes / 2);   /* chunks */
+    const int64_t room = bytes == 4 ? CHUNK_ROOM32 : CHUNK_ROOM;
     const double by_column = CROWDED * a->columns / a->width; /* places for an element */
     const double by_row = CROWDED * a->rows / a->height;
     const int64_t seen = wd_least(wide + 1, a->width);
@@ -128,8 +128,7 @@ static double cut_image(struct cut *cut, const struct sampler_vector_args *a, in
                               boxes_along(columns, a->columns, a->box_column_log2, a->box_row_log2))
                              << (a->box_row_log2 + a->box_column_log2 - BOX_LOG2);
         const double places = by_column * by_row * (double)(high + 1) * (double)(wide + 1) + rows;
-        const double chunks =
-            (places + rows * (double)run) / (double)run + rows * (bytes == 4 ? 4 : 1);
+        const double chunks = (places + rows * (double)run) / (double)run + rows;
         const int64_t of_x = pitch / run * (high + (high < a->height));
         if (rows > ROWS_MOST || near > CHUNK_NEAR || (wide + 1) * (high + 1) > CHUNK_CELLS ||
             chunks + (double)of_x > (double)room ||
@@ -253,6 +252,8 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     args.by_y = (float)(a->alpha_grid * a->scale_h);
     args.width = cut->width;
     args.height = cut->height;
+    /* Where there are few places, x and dx are what is read and written: rows of these have all banks. */
+    args.paired = 2 * (int64_t)a->rows * a->columns >= (int64_t)a->height * a->width;
     args.by_across = wd_fastdiv_of((uint32_t)cut->across);
     args.by_down = wd_fastdiv_of((uint32_t)cut->down);
     most = wd_least(most, wd_spatial_images(wd_most(tiles, old_tiles) * CHUNK_THREADS));

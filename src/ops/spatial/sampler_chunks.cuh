@@ -5,8 +5,8 @@
 // thread brings a chunk or two of x or dy, by asynchronous copies that are stages ahead, and of two bytes spreads what
 // came into cells of 8 bytes in shared memory, which are the channels of a stage of one element or place. Elements take
 // what they get of their places from there, multiply themselves with them in the same breath, and leave their dx in
-// shared memory, which threads write as chunks one stage later. So a stage has one barrier (of fp32, which has room for
-// dx once, two), device memory sees whole chunks alone, and which thread has an element is free. At the end the
+// shared memory, which threads write as chunks one stage later. So a stage has one barrier, device memory sees whole
+// chunks alone, and which thread has an element is free. At the end the
 // products with the four elements of a place's cell come together; their differences are the place's steps. Elements
 // right and below of the tile only multiply.
 // Where there is no room for a tile its image is marked, for back_planes to do again.
@@ -29,7 +29,7 @@ template <class T> struct chunk_stages {
     static constexpr int AHEAD = PLANES ? 1 : 2, OUT_PLANES = cell_of::OUT_PLANES;
     static constexpr uint32_t STEP = PLANES ? (int)CHUNK_STAGE : (int)CHUNK_RING;
     static constexpr uint32_t PLANE = PLANES ? (int)CHUNK_PLANE : ROOM * (int)CHUNK_BYTES;
-    static constexpr uint32_t OUT_STEP = PLANES ? 0 : 2 * (int)CHUNK_OUT_PLANE;
+    static constexpr uint32_t OUT_STEP = OUT_PLANES * (int)CHUNK_OUT_PLANE;
     const tile_of &tile;
     const sampler_chunk_args &a;
     const sampler_vector_args &all;
@@ -46,7 +46,7 @@ template <class T> struct chunk_stages {
     float share[E][SLOTS], product[E][SLOTS];
 
     __device__ __forceinline__ chunk_stages(const tile_of &t)
-        : tile(t), a(t.a), all(t.all), base(wd_dynamic_shared<char>()), out(base + CHUNK_ALL)
+        : tile(t), a(t.a), all(t.all), base(wd_dynamic_shared<char>()), out(base + tile_of::ALL)
     {
     }
 
@@ -90,7 +90,7 @@ template <class T> struct chunk_stages {
                 const int row = tile.row_of(chunk);
                 const int column = tile.start[row] + (int)(chunk - tile.base[row]) * PER;
                 const int p = row - tile.counts.first_row;
-                if (column > tile.high[row]) continue; // nobody's
+                if (chunk < tile.base[0] || column > tile.high[row]) continue; // nobody's
                 from[k] = y.data + ((uint32_t)(p * all.y.row) + (uint32_t)column);
                 step[k] = y.channel;
             }
@@ -134,16 +134,20 @@ template <class T> struct chunk_stages {
                 is ? (uint32_t)(row * tile.row_chunks * PER + column) : (uint32_t)CHUNK_OUT - 1;
             x_at[e] = cell(tile.cell_at(own));
             if constexpr (!PLANES) out_at[e] = wd_locate(out + cell_of::out_cell(own));
+            uint64_t rest;
+            uint32_t taken;
+            const uint32_t in_slots = slots_of(around, count, taken, rest);
 #pragma unroll
             for (int m = 0; m < SLOTS; ++m) {
                 uint32_t where = ZERO;
                 share[e][m] = product[e][m] = 0;
-                if ((uint32_t)m < count) {
-                    where = tile.place_of(around, (uint32_t)m, share[e][m], corner);
+                if (taken >> m & 1) {
+                    where = tile.place_of(around, in_slots >> 4 * m & 15, share[e][m], corner);
                     corners |= corner << 2 * m;
                 }
                 at[e][m] = cell(where);
             }
+            uint32_t most = taken >> CHUNK_COLOURS ? (uint32_t)SLOTS : wd_bits(taken);
             if (count > SLOTS) {
                 first = atomicAdd(&tile.counts.more, count - SLOTS);
                 if (first + count - SLOTS > CHUNK_MORE) {
@@ -154,16 +158,52 @@ template <class T> struct chunk_stages {
 #pragma unroll 1
                 for (uint32_t m = SLOTS; m < count; ++m) {
                     const uint32_t i = first + m - SLOTS;
-                    const uint32_t where = tile.place_of(around, m, tile.more_share()[i], corner);
-                    tile.more_at()[i] = where << 2 | corner;
+                    const uint32_t where =
+                        tile.place_of(around, (uint32_t)rest & 15, tile.more_share()[i], corner);
+                    tile.more_at()[i] = (uint16_t)(where | corner);
                     tile.more_product()[i] = 0;
+                    rest >>= 4;
                 }
+                most = count;
             }
-            const uint32_t most = (uint32_t)__reduce_max_sync(0xffffffffu, (int)count);
+            most = (uint32_t)__reduce_max_sync(0xffffffffu, (int)most);
             if (e == 0) corners |= about[0]; // it writes
             about[e] = wd_opaque(most << MOST | count << COUNT | first << MORE | corners);
             __syncwarp(); // one after the other, for registers are scarce
         }
+    }
+
+    // Which of an element's places are in its slots, four bits each, which slots are taken, and what has none: that of
+    // its colour, as long as it is free, else any.
+    __device__ __forceinline__ uint32_t slots_of(const typename tile_of::around &around,
+                                                 uint32_t count, uint32_t &taken,
+                                                 uint64_t &rest) const
+    {
+        uint32_t slots = 0, left = 0;
+        rest = taken = 0;
+        if (count <= 2) { // these are first, whichever they are
+            taken = (1u << count) - 1;
+            return 0x10;
+        }
+#pragma unroll 1
+        for (uint32_t m = 0; m < count; ++m) {
+            const uint32_t slot = tile.listed[tile.at_of(around, m)] % CHUNK_COLOURS;
+            if (taken >> slot & 1) {
+                rest |= (uint64_t)m << 4 * left;
+                left += 1;
+            } else {
+                taken |= 1u << slot;
+                slots |= m << 4 * slot;
+            }
+        }
+#pragma unroll 1
+        for (; left > 0 && taken != (1u << SLOTS) - 1; --left) {
+            const uint32_t slot = wd_lowest(~taken);
+            taken |= 1u << slot;
+            slots |= ((uint32_t)rest & 15) << 4 * slot;
+            rest >>= 4;
+        }
+        return slots;
     }
 
     // The chunks of a stage, of which so many channels are left.
@@ -281,13 +321,13 @@ template <class T> struct chunk_stages {
                     for (; i < end; ++i) {
                         float *const kept = tile.more_product() + i;
                         float sum = *kept;
-                        cell_of::take(wd_locate(cells_of_stages() + (tile.more_at()[i] >> 2)),
+                        cell_of::take(wd_locate(cells_of_stages() + (tile.more_at()[i] & ~3)),
                                       cells, tile.more_share()[i], x, sums, sum);
                         *kept = sum;
                     }
                 }
             }
-            if constexpr (PLANES) cell_of::write(x_at[e], CHUNK_ALL, sums);
+            if constexpr (PLANES) cell_of::write(x_at[e], CHUNK_ALL32 + into, sums);
             else cell_of::write(out_at[e], into, sums);
         }
     }
@@ -301,14 +341,14 @@ template <class T> struct chunk_stages {
         for (int e = 0; e < E; ++e) {
 #pragma unroll
             for (int m = 0; m < SLOTS; ++m) {
-                if ((uint32_t)m >= count_of(e)) continue;
-                products[4 * tile.number_at(wd_located_after(at[e][m], first)) +
-                         (about[e] >> 2 * m & 3)] = product[e][m];
+                const uint32_t where = wd_located_after(at[e][m], first);
+                if (where == ZERO) continue;
+                products[4 * tile.number_at(where) + (about[e] >> 2 * m & 3)] = product[e][m];
             }
 #pragma unroll 1
             for (uint32_t m = SLOTS; m < count_of(e); ++m) {
                 const uint32_t i = more_of(e) + m - SLOTS, one = tile.more_at()[i];
-                products[4 * tile.number_at(one >> 2) + (one & 3)] = tile.more_product()[i];
+                products[4 * tile.number_at(one & ~3u) + (one & 3)] = tile.more_product()[i];
             }
         }
     }
@@ -350,7 +390,6 @@ template <class T> struct chunk_stages {
             __syncthreads();
             if constexpr (PLANES) ask(STEP - slot, left - AHEAD * U);
             if (left < all.channels) put_out(OUT_STEP - into, U);
-            if constexpr (PLANES) __syncthreads(); // there is one buffer of dx
             collect(PLANES ? slot : cells, into);
             if (left <= U) break;
             left -= U;
