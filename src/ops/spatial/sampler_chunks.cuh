@@ -24,16 +24,26 @@ template <class T> struct chunk_stages {
     static constexpr int U = CHUNK_CHANNELS, PER = tile_of::PER, K = tile_of::K,
                          ROOM = tile_of::ROOM, E = CHUNK_EACH, SLOTS = CHUNK_SLOTS;
     static constexpr bool PLANES = tile_of::PLANES;
-    static constexpr uint32_t ZERO = PLANES ? (int)CHUNK_PLANE - CHUNK_BYTES : (int)CHUNK_RING;
-    // Stages on their way while one is worked on; and what lies in shared memory how far apart.
-    static constexpr int AHEAD = PLANES ? 1 : 2, OUT_PLANES = cell_of::OUT_PLANES;
-    static constexpr uint32_t STEP = PLANES ? (int)CHUNK_STAGE : (int)CHUNK_RING;
-    static constexpr uint32_t PLANE = PLANES ? (int)CHUNK_PLANE : ROOM * (int)CHUNK_BYTES;
+    static constexpr int OUT_PLANES = cell_of::OUT_PLANES;
     static constexpr uint32_t OUT_STEP = OUT_PLANES * (int)CHUNK_OUT_PLANE;
     const tile_of &tile;
     const sampler_chunk_args &a;
     const sampler_vector_args &all;
     char *const base, *const out; // the stages, and what is after them
+    // How far apart planes of a stage lie, and stages; where zeros are; and stages on their way while one is worked on.
+    const uint32_t plane;
+    __device__ __forceinline__ uint32_t stage() const
+    {
+        return PLANES ? U * plane : (uint32_t)CHUNK_RING;
+    }
+    __device__ __forceinline__ uint32_t zero() const
+    {
+        return PLANES ? plane - CHUNK_BYTES : (uint32_t)CHUNK_RING;
+    }
+    __device__ __forceinline__ int ahead() const
+    {
+        return !PLANES || plane == CHUNK_PLANE3 ? 2 : 1;
+    }
     // Chunks that the thread brings, from a channel to the next (0 of none), and that which it writes.
     const T *from[K];
     uint32_t step[K];
@@ -46,8 +56,17 @@ template <class T> struct chunk_stages {
     float share[E][SLOTS], product[E][SLOTS];
 
     __device__ __forceinline__ chunk_stages(const tile_of &t)
-        : tile(t), a(t.a), all(t.all), base(wd_dynamic_shared<char>()), out(base + tile_of::ALL)
+        : tile(t), a(t.a), all(t.all), base(wd_dynamic_shared<char>()), out(base + tile_of::ALL),
+          plane(!PLANES                                        ? ROOM * CHUNK_BYTES
+                : t.counts.chunks * CHUNK_BYTES < CHUNK_PLANE3 ? of_warp(CHUNK_PLANE3)
+                                                               : of_warp(CHUNK_PLANE))
     {
+    }
+
+    // A number that all lanes have, as such.
+    static __device__ __forceinline__ uint32_t of_warp(int number)
+    {
+        return (uint32_t)__reduce_max_sync(0xffffffffu, number);
     }
 
     // In one number: how many places any of the warp's elements has, how many it has itself, which of `more` is its
@@ -139,7 +158,7 @@ template <class T> struct chunk_stages {
             const uint32_t in_slots = slots_of(around, count, taken, rest);
 #pragma unroll
             for (int m = 0; m < SLOTS; ++m) {
-                uint32_t where = ZERO;
+                uint32_t where = zero();
                 share[e][m] = product[e][m] = 0;
                 if (taken >> m & 1) {
                     where = tile.place_of(around, in_slots >> 4 * m & 15, share[e][m], corner);
@@ -225,9 +244,9 @@ template <class T> struct chunk_stages {
         }
         wd_copies_end();
     }
-    static __device__ __forceinline__ char *chunk_in(char *slot, int k, int u)
+    __device__ __forceinline__ char *chunk_in(char *slot, int k, int u) const
     {
-        return slot + u * PLANE + (threadIdx.x + k * CHUNK_THREADS) * CHUNK_BYTES;
+        return slot + u * plane + (threadIdx.x + k * CHUNK_THREADS) * CHUNK_BYTES;
     }
     // The last channels, and nothing of those that are not there.
     __device__ __forceinline__ void ask_some(char *into, int left)
@@ -260,7 +279,7 @@ template <class T> struct chunk_stages {
 #pragma unroll
             for (int u = 0; u < U; ++u) {
                 const char *const one = half == 0 ? from_ring : from_ring + 8 - 2 * turn;
-                v[u] = *reinterpret_cast<const uint2 *>(one + u * PLANE);
+                v[u] = *reinterpret_cast<const uint2 *>(one + u * plane);
             }
 #pragma unroll
             for (uint32_t j = 0; j < 2; ++j) {
@@ -303,15 +322,20 @@ template <class T> struct chunk_stages {
     // Of a stage whose cells are so far after those of the first, and its dx.
     __device__ __forceinline__ void collect(uint32_t cells, uint32_t into)
     {
+        uint32_t at_stage[U] = {cells}; // part of the instruction that reads
+        if constexpr (PLANES) {
+#pragma unroll
+            for (int u = 0; u < U; ++u) at_stage[u] = of_warp((int)(cells + u * plane));
+        }
 #pragma unroll
         for (int e = 0; e < E; ++e) {
             float sums[U] = {}, x[U];
             if (most_above(e, 0)) {
-                cell_of::read(x_at[e], cells, x);
+                cell_of::read(x_at[e], at_stage, x);
 #pragma unroll
                 for (int m = 0; m < SLOTS; ++m) {
                     if (m >= 2 && m != 3 && !most_above(e, m)) break;
-                    cell_of::take(at[e][m], cells, share[e][m], x, sums, product[e][m]);
+                    cell_of::take(at[e][m], at_stage, share[e][m], x, sums, product[e][m]);
                 }
                 if (most_above(e, SLOTS)) {
                     const uint32_t known = wd_opaque(about[e]); // few do: not kept in registers
@@ -322,7 +346,7 @@ template <class T> struct chunk_stages {
                         float *const kept = tile.more_product() + i;
                         float sum = *kept;
                         cell_of::take(wd_locate(cells_of_stages() + (tile.more_at()[i] & ~3)),
-                                      cells, tile.more_share()[i], x, sums, sum);
+                                      at_stage, tile.more_share()[i], x, sums, sum);
                         *kept = sum;
                     }
                 }
@@ -342,7 +366,7 @@ template <class T> struct chunk_stages {
 #pragma unroll
             for (int m = 0; m < SLOTS; ++m) {
                 const uint32_t where = wd_located_after(at[e][m], first);
-                if (where == ZERO) continue;
+                if (where == zero()) continue;
                 products[4 * tile.number_at(where) + (about[e] >> 2 * m & 3)] = product[e][m];
             }
 #pragma unroll 1
@@ -366,11 +390,11 @@ template <class T> struct chunk_stages {
 
     __device__ __forceinline__ void clear_zeros()
     {
-        constexpr int PARTS = PLANES ? 2 * U : 2;
-        if (threadIdx.x >= PARTS) return;
-        const uint32_t part = PLANES ? threadIdx.x * CHUNK_PLANE
-                                     : CHUNK_ALL - 2 * CHUNK_SIDE + threadIdx.x * CHUNK_SIDE;
-        *reinterpret_cast<uint4 *>(base + part + ZERO) = make_uint4(0, 0, 0, 0);
+        const uint32_t parts = PLANES ? (uint32_t)(ahead() + 1) * U : 2;
+        if (threadIdx.x >= parts) return;
+        const uint32_t part =
+            PLANES ? threadIdx.x * plane : CHUNK_ALL - 2 * CHUNK_SIDE + threadIdx.x * CHUNK_SIDE;
+        *reinterpret_cast<uint4 *>(base + part + zero()) = make_uint4(0, 0, 0, 0);
     }
     __device__ __forceinline__ void run()
     {
@@ -379,21 +403,29 @@ template <class T> struct chunk_stages {
         uint32_t cells = 0;
         clear_zeros();
         if (threadIdx.x == 0) tile.counts.first_cell = wd_locate(cells_of_stages());
-        if constexpr (!PLANES) ask(STEP, left - U);
+        uint32_t free =
+            PLANES ? (uint32_t)ahead() * stage() : 0; // where the next stage goes that is asked for
+        if (ahead() == 2) ask(stage(), left - U);
 #pragma unroll 1
         for (;;) {
-            wd_copies_wait<AHEAD - 1>();
+            if (ahead() == 2) wd_copies_wait<1>();
+            else wd_copies_wait<0>();
             if constexpr (!PLANES) {
                 spread(slot, cells);
-                ask(slot, left - AHEAD * U);
+                ask(slot, left - 2 * U);
             }
             __syncthreads();
-            if constexpr (PLANES) ask(STEP - slot, left - AHEAD * U);
+            if constexpr (PLANES) ask(free, left - ahead() * U);
             if (left < all.channels) put_out(OUT_STEP - into, U);
             collect(PLANES ? slot : cells, into);
             if (left <= U) break;
             left -= U;
-            slot = STEP - slot;
+            if constexpr (PLANES) {
+                free = slot;
+                slot = slot == (uint32_t)ahead() * stage() ? 0 : slot + stage();
+            } else {
+                slot = stage() - slot;
+            }
             into = OUT_STEP - into;
             cells = CHUNK_SIDE - cells;
         }

@@ -43,12 +43,13 @@ struct sampler_chunk_args {
 
 /* Shared memory of a block, of which a processor holds two, by parts: the stages, dx of two of these, what elements have
  * more, and where rows of the grid begin. A stage of fp32 is four planes, each with zeros after it, and as far apart as
- * keeps boundaries of 64 bytes, of which two are on their way in turn; of two bytes two are on their way, and two more
- * in cells, with zeros after these. Lists lie behind the first stage, before the others and dx do. */
+ * keeps boundaries of 64 bytes; there are two, or three of tiles that have few chunks. Of two bytes two are on their way,
+ * and two more in cells, with zeros after these. Lists lie behind the first stage, before the others and dx do. */
 enum {
     CHUNK_RING = CHUNK_ROOM * 4 * CHUNK_BYTES,
     CHUNK_SIDE = CHUNK_RING + CHUNK_BYTES,
     CHUNK_PLANE = CHUNK_ROOM32 * CHUNK_BYTES + 4 * CHUNK_BYTES,
+    CHUNK_PLANE3 = 2 * CHUNK_PLANE / 3 / 64 * 64, /* where three stages have room */
     CHUNK_STAGE = 4 * CHUNK_PLANE,
     CHUNK_ALL = 2 * (CHUNK_RING + CHUNK_SIDE),
     CHUNK_ALL32 = 2 * CHUNK_STAGE,
