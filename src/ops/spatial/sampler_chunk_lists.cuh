@@ -118,12 +118,18 @@ template <class T> struct chunk_tile {
                       (PLANES ? CHUNK_STAGES32 : CHUNK_STAGES) - LISTS,
                   "lists have room where stages and dx will be");
 
+    // Of a chunk of dy: its row of the grid, from the first one on.
+    __device__ __forceinline__ uint8_t *rows() const
+    {
+        return reinterpret_cast<uint8_t *>(shared + CHUNK_SHARED - CHUNK_COUNTS -
+                                           8 * (CHUNK_ROWS + 1) - CHUNK_ROOM32);
+    }
+    static_assert(ROOM <= CHUNK_ROOM32 && CHUNK_ROWS <= UINT8_MAX, "rows have room");
     // What is known of places that are more than an element's slots: what it gets of one, its products, and where and
     // which corner, as two bits.
     __device__ __forceinline__ float *more_share() const
     {
-        return reinterpret_cast<float *>(shared + CHUNK_SHARED - CHUNK_COUNTS -
-                                         8 * (CHUNK_ROWS + 1) - 10 * CHUNK_MORE);
+        return reinterpret_cast<float *>(rows() - 10 * CHUNK_MORE);
     }
     __device__ __forceinline__ float *more_product() const
     {

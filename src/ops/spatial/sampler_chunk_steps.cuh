@@ -107,7 +107,7 @@ template <class T> struct chunk_steps {
     // Place i of the stages.
     __device__ __forceinline__ void place_at(uint32_t i, spot &at) const
     {
-        const int row = tile.row_of(i / PER);
+        const int row = tile.rows()[i / PER];
         at.n = tile.n;
         at.p = row - tile.counts.first_row;
         at.q = tile.start[row] + (int)(i - tile.base[row] * PER);

@@ -107,6 +107,7 @@ template <class T> struct chunk_stages {
                 step[k] = x.channel;
             } else {
                 const int row = tile.row_of(chunk);
+                tile.rows()[chunk] = (uint8_t)row;
                 const int column = tile.start[row] + (int)(chunk - tile.base[row]) * PER;
                 const int p = row - tile.counts.first_row;
                 if (chunk < tile.base[0] || column > tile.high[row]) continue; // nobody's

@@ -42,7 +42,7 @@ struct sampler_chunk_args {
 };
 
 /* Shared memory of a block, of which a processor holds two, by parts: the stages, dx of two of these, what elements have
- * more, and where rows of the grid begin. A stage of fp32 is four planes, each with zeros after it, and as far apart as
+ * more, which row of the grid a chunk is of, and where these begin. A stage of fp32 is four planes, each with zeros after it, and as far apart as
  * keeps boundaries of 64 bytes; there are two, or three of tiles that have few chunks. Of two bytes two are on their way,
  * and two more in cells, with zeros after these. Lists lie behind the first stage, before the others and dx do. */
 enum {
@@ -58,7 +58,7 @@ enum {
     CHUNK_STAGES32 = CHUNK_ALL32 + 8 * CHUNK_OUT_PLANE,
     CHUNK_STAGES = CHUNK_ALL + 4 * CHUNK_OUT_PLANE,
     CHUNK_SHARED = (CHUNK_STAGES32 > CHUNK_STAGES ? CHUNK_STAGES32 : CHUNK_STAGES) +
-                   10 * CHUNK_MORE + 8 * (CHUNK_ROWS + 1) + 8 + CHUNK_COUNTS,
+                   10 * CHUNK_MORE + CHUNK_ROOM32 + 8 * (CHUNK_ROWS + 1) + 8 + CHUNK_COUNTS,
 };
 
 #endif
