@@ -154,20 +154,20 @@ template <class T> struct chunk_stages {
                 is ? (uint32_t)(row * tile.row_chunks * PER + column) : (uint32_t)CHUNK_OUT - 1;
             x_at[e] = cell(tile.cell_at(own));
             if constexpr (!PLANES) out_at[e] = wd_locate(out + cell_of::out_cell(own));
-            uint64_t rest;
-            uint32_t taken;
-            const uint32_t in_slots = slots_of(around, count, taken, rest);
+            uint32_t free;
+            const uint32_t in_slots = slots_of(around, count, free);
 #pragma unroll
             for (int m = 0; m < SLOTS; ++m) {
                 uint32_t where = zero();
                 share[e][m] = product[e][m] = 0;
-                if (taken >> m & 1) {
-                    where = tile.place_of(around, in_slots >> 4 * m & 15, share[e][m], corner);
+                if (!(free >> (SLOTS - 1 - m) & 1)) {
+                    where = tile.place_of(around, in_slots >> 4 * (SLOTS - 1 - m) & 15, share[e][m],
+                                          corner);
                     corners |= corner << 2 * m;
                 }
                 at[e][m] = cell(where);
             }
-            uint32_t most = taken >> CHUNK_COLOURS ? (uint32_t)SLOTS : wd_bits(taken);
+            uint32_t most = free & 1 ? SLOTS - wd_bits(free) : (uint32_t)SLOTS;
             if (count > SLOTS) {
                 first = atomicAdd(&tile.counts.more, count - SLOTS);
                 if (first + count - SLOTS > CHUNK_MORE) {
@@ -178,11 +178,9 @@ template <class T> struct chunk_stages {
 #pragma unroll 1
                 for (uint32_t m = SLOTS; m < count; ++m) {
                     const uint32_t i = first + m - SLOTS;
-                    const uint32_t where =
-                        tile.place_of(around, (uint32_t)rest & 15, tile.more_share()[i], corner);
+                    const uint32_t where = tile.place_of(around, m, tile.more_share()[i], corner);
                     tile.more_at()[i] = (uint16_t)(where | corner);
                     tile.more_product()[i] = 0;
-                    rest >>= 4;
                 }
                 most = count;
             }
@@ -193,36 +191,27 @@ template <class T> struct chunk_stages {
         }
     }
 
-    // Which of an element's places are in its slots, four bits each, which slots are taken, and what has none: that of
-    // its colour, as long as it is free, else any.
+    // Which of an element's first places are in its slots, four bits each, the last slot's first, and which slots are
+    // free, likewise: a place takes that of its colour, or else the last one that is free.
     __device__ __forceinline__ uint32_t slots_of(const typename tile_of::around &around,
-                                                 uint32_t count, uint32_t &taken,
-                                                 uint64_t &rest) const
+                                                 uint32_t count, uint32_t &free) const
     {
-        uint32_t slots = 0, left = 0;
-        rest = taken = 0;
-        if (count <= 2) { // these are first, whichever they are
-            taken = (1u << count) - 1;
-            return 0x10;
+        constexpr uint32_t FIRST = 1u << (SLOTS - 1), EVERY = 2 * FIRST - 1;
+        uint32_t slots = 0, m = 0;
+        if (count <= 2) { // these take the first slots, whichever they are
+            free = EVERY - (count == 2 ? FIRST + FIRST / 2 : count * FIRST);
+            return 1u << 4 * (SLOTS - 2);
         }
+        free = EVERY;
 #pragma unroll 1
-        for (uint32_t m = 0; m < count; ++m) {
-            const uint32_t slot = tile.listed[tile.at_of(around, m)] % CHUNK_COLOURS;
-            if (taken >> slot & 1) {
-                rest |= (uint64_t)m << 4 * left;
-                left += 1;
-            } else {
-                taken |= 1u << slot;
-                slots |= m << 4 * slot;
-            }
-        }
-#pragma unroll 1
-        for (; left > 0 && taken != (1u << SLOTS) - 1; --left) {
-            const uint32_t slot = wd_lowest(~taken);
-            taken |= 1u << slot;
-            slots |= ((uint32_t)rest & 15) << 4 * slot;
-            rest >>= 4;
-        }
+        do {
+            uint32_t bit = FIRST >> tile.listed[tile.at_of(around, m)] % CHUNK_COLOURS;
+            if (!(free & bit)) bit = free & (0u - free);
+            free -= bit;
+            bit *= bit;
+            slots += m * bit * bit; // the bit's number times four
+            m += 1;
+        } while (m < count && free > 0);
         return slots;
     }
 
