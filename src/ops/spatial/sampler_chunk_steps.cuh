@@ -59,25 +59,40 @@ template <class T> struct chunk_steps {
             products[i] = make_float4(0, 0, 0, 0); // with elements outside of the image
         }
     }
-    __device__ __forceinline__ void put() const
+    // Places of a thread, from one on, and what the grid says of them: asked for before the first is looked at.
+    static constexpr uint32_t M = 3;
+    struct asked {
+        spot at[M];
+        wd_run<T, 2> said[M];
+    };
+    __device__ __forceinline__ const T *places() const
     {
-        const T *const places = static_cast<const T *>(all.grid) +
-                                2 * ((int64_t)tile.n * (uint32_t)(all.rows * all.columns));
-        constexpr uint32_t M = 3; // asked for before the first is looked at
+        return static_cast<const T *>(all.grid) +
+               2 * ((int64_t)tile.n * (uint32_t)(all.rows * all.columns));
+    }
+    __device__ __forceinline__ void ask(uint32_t i, asked &own) const
+    {
+        const T *const from = places();
+#pragma unroll
+        for (uint32_t m = 0; m < M; ++m) {
+            spot &at = own.at[m];
+            at.q = all.columns;
+            if (i + m * CHUNK_THREADS >= end) continue;
+            place_at(i + m * CHUNK_THREADS, at);
+            if (at.q < all.columns) {
+                tile.read_place(from, at.p * all.columns + at.q, own.said[m]);
+            }
+        }
+    }
+    // The first of them are asked for.
+    __device__ __forceinline__ void put(asked &own) const
+    {
+        spot(&at)[M] = own.at;
+        wd_run<T, 2>(&said)[M] = own.said;
 #pragma unroll 1
         for (uint32_t i = first + threadIdx.x; i < end; i += M * CHUNK_THREADS) {
-            spot at[M];
-            wd_run<T, 2> said[M];
             uint32_t again = 0;
-#pragma unroll
-            for (uint32_t m = 0; m < M; ++m) {
-                at[m].q = all.columns;
-                if (i + m * CHUNK_THREADS >= end) continue;
-                place_at(i + m * CHUNK_THREADS, at[m]);
-                if (at[m].q < all.columns) {
-                    tile.read_place(places, at[m].p * all.columns + at[m].q, said[m]);
-                }
-            }
+            if (i >= first + M * CHUNK_THREADS) ask(i, own);
 #pragma unroll
             for (uint32_t m = 0; m < M; ++m) {
                 sight<float> k;
@@ -97,7 +112,7 @@ template <class T> struct chunk_steps {
                 float s[4];
                 if (!(again & 1)) continue;
                 place_at(j, one);
-                tile.read_place(places, one.p * all.columns + one.q, said[0]);
+                tile.read_place(places(), one.p * all.columns + one.q, said[0]);
                 is_own(said[0], k);
                 steps_again(k, one, s);
                 put_steps(one, k, s);

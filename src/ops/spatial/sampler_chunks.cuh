@@ -371,11 +371,13 @@ template <class T> struct chunk_stages {
         // else what is needed of it is kept from before the stages
         const tile_of same(a, wd_opaque(blockIdx.x));
         const chunk_steps<T> steps(same);
+        typename chunk_steps<T>::asked places;
         steps.clear();
+        steps.ask(steps.first + threadIdx.x, places);
         __syncthreads();
         show();
         __syncthreads();
-        steps.put();
+        steps.put(places);
     }
 
     __device__ __forceinline__ void clear_zeros()
