@@ -2,49 +2,20 @@
 //
 // A tile of the image for the sampler's gradients by chunks (sampler_chunks.cuh), before its channels: which
 // places look into it, found by boxes; which chunks of dy these are in, row by row of the grid from the first to the
-// last such place; and for each element its places, in the order of the grid. Elements are given to threads by how
-// many places they have, so that those of a warp have about as many; of fp32 by whether they have more than slots, some
-// or none, for then more of a warp's are neighbours, and meet in fewer banks. Which thread has an element changes nothing
+// last such place; and for each element its places, by cell, then in the order of the grid. Elements are given to threads
+// by how many places they have, so that those of a warp have about as many; which thread has an element changes nothing
 // of its sums.
 #ifndef WD_OPS_SPATIAL_SAMPLER_CHUNK_LISTS_CUH
 #define WD_OPS_SPATIAL_SAMPLER_CHUNK_LISTS_CUH
 
 #include "gpu/device/async.cuh"
 #include "gpu/device/extremes.cuh"
-#include "gpu/device/located.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/warp.cuh"
 #include "ops/spatial/sampler_back_planes.cuh"
-#include "ops/spatial/sampler_chunks_args.h"
+#include "ops/spatial/sampler_chunk_numbers.cuh"
 
 namespace {
-
-// Numbers that the threads of a block have in common.
-struct chunk_counts {
-    uint32_t near, more, chunks;
-    int first_row; // negative
-    uint32_t lost; // more than there is room for
-    // Of the first stage: kept here, for the compiler would keep how far after it what is in registers lies.
-    wd_located first_cell;
-};
-
-// Division of numbers up to CHUNK_ELEMENTS by one of them.
-struct little_divisor {
-    uint32_t by, times;
-    __device__ __forceinline__ explicit little_divisor(int divisor)
-        : by((uint32_t)divisor), times((1u << 20) / (uint32_t)divisor + 1)
-    {
-    }
-    // n = quotient * divisor + the result; n becomes the quotient.
-    __device__ __forceinline__ uint32_t rest(uint32_t &n) const
-    {
-        const uint32_t all = n;
-        n = all * times >> 20;
-        return all - n * by;
-    }
-};
-
-static_assert(sizeof(chunk_counts) <= CHUNK_COUNTS, "have room");
 
 template <class T> struct chunk_tile {
     static constexpr bool PLANES = sizeof(T) == 4;           // not cells
@@ -56,8 +27,7 @@ template <class T> struct chunk_tile {
     // Rows of the grid lie in shared memory as in device memory but for so many chunks: of 64 bytes that come together
     // none are cut. Of fp32, whose banks are eight chunks, one row's are four further on than the last one's.
     static constexpr uint32_t BANKED = PLANES ? 8 : 4, TURN = PLANES ? 4 : 0, TOGETHER = 4;
-    static constexpr int GROUPS = CHUNK_ELEMENTS / 32; // of elements, before they are dealt out
-    static_assert(GROUPS <= 32, "a lane each");
+    static_assert(CHUNK_ELEMENTS <= 32 * 32, "a lane for each group of elements");
     // Where lists are: after the first stage, which is on its way before they are done.
     static constexpr int LISTS = PLANES ? (int)CHUNK_STAGE : (int)CHUNK_RING;
     static constexpr int COLUMN_BITS = 32 - CHUNK_ROW_BITS;
@@ -195,7 +165,6 @@ template <class T> struct chunk_tile {
     {
         // M are asked for before the first is looked at
         constexpr uint32_t M = 4, WARPS = CHUNK_THREADS / 32;
-
         const uint32_t units = min(counts.near, (uint32_t)CHUNK_NEAR);
         const int first_row = -counts.first_row;
         const uint32_t lane = threadIdx.x % 32;
@@ -432,8 +401,7 @@ template <class T> struct chunk_tile {
     __device__ __forceinline__ uint32_t place_of(const around &a, uint32_t m, float &share,
                                                  uint32_t &corner) const
     {
-        const bool second = m >= a.upto[0], below = m >= a.upto[1], fourth = m >= a.upto[2];
-        const bool behind = below ? fourth : second;
+        const bool below = m >= a.upto[1], behind = below ? m >= a.upto[2] : m >= a.upto[0];
         const int at = at_of(a, m);
         float lower = looks[at].x, right = looks[at].y;
         corner = 3;
