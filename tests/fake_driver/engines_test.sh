@@ -10,6 +10,4 @@ for program in "$build"/ops_*_test; do
 done
 # what goes through rings of lines there is for these
 run_some 18 'resample_*_walk,resample_*_vector' "$build"/ops_resample_engines_test "$build"/ops_resample_test
-# engines that have not run on a device yet, going first
-run_some 6 '*,untried' "$build"/ops_spatial_mapped_test
 finish_engines dropout lrn pointwise pooling reduce resample rng softmax spatial tensor

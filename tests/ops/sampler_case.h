@@ -53,8 +53,8 @@ void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct s
                   bool plain, enum places places);
 
 /* A large case by name; images: how many there are for 132 processors (0: as the shape says). Of one whose name begins
- * with "mapped" the grids are held to what the engine of affine maps takes, with "chunks" the engine by chunks is to
- * be the one that runs, where untried engines go first or it ran before. */
+ * with "mapped" the grids are held to what the engine of affine maps takes; with "chunks" the engine by chunks is to
+ * be the one that runs, if it ran before, with "unchunked" another. */
 struct sampler_large {
     const char *name;
     cudnnDataType_t type;

@@ -51,9 +51,8 @@ int main(int argc, char **argv)
         {"odd_grid", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 112, TURNED, &odd},
         {"across", CUDNN_DATA_FLOAT, {2, 3, 100, 90, 96, 100}, 88, ACROSS, &nchw},
         {"across_few", CUDNN_DATA_FLOAT, {1, 3, 80, 60, 200, 210}, 22, ACROSS, &nchw},
-        /* chunks of planes: whole, between boundaries, of images whose lists have no room, blended */
+        /* chunks of planes: whole, of images whose lists have no room, between boundaries and blended (handed on) */
         {"chunks", CUDNN_DATA_FLOAT, {2, 37, 72, 80, 70, 76}, 33, TURNED, &nchw},
-        {"chunks_odd", CUDNN_DATA_FLOAT, {2, 19, 71, 79, 70, 75}, 18, TURNED, &odd},
         {"chunks_odd_images", CUDNN_DATA_FLOAT, {2, 16, 72, 80, 70, 76}, 18, TURNED, &odd_images},
         {"chunks_nan", CUDNN_DATA_FLOAT, {2, 18, 72, 80, 70, 76}, 18, TURNED_NAN, &nchw},
         {"chunks_across", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 70, 76}, 18, ACROSS, &nchw},
@@ -62,17 +61,21 @@ int main(int argc, char **argv)
         {"chunks_but_one", CUDNN_DATA_FLOAT, {3, 17, 72, 80, 70, 76}, 18, TURNED_BUT_ONE, &nchw},
         {"chunks_crowded", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 80, 92}, 18, TURNED, &nchw},
         {"chunks_blended", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 70, 76}, 18, TURNED, &blended},
-        {"chunks_reduced", CUDNN_DATA_FLOAT, {2, 19, 121, 143, 63, 72}, 8, TURNED, &nchw},
+        {"chunks_reduced", CUDNN_DATA_FLOAT, {2, 19, 121, 144, 63, 72}, 8, TURNED, &nchw},
         {"chunks16", CUDNN_DATA_HALF, {2, 19, 60, 136, 56, 136}, 18, TURNED, &nchw},
         {"chunks16_odd", CUDNN_DATA_BFLOAT16, {2, 18, 60, 136, 56, 136}, 18, TURNED, &odd},
         {"chunks_bf16_nan", CUDNN_DATA_BFLOAT16, {2, 17, 60, 136, 56, 136}, 18, TURNED_NAN, &nchw},
-        {"chunks_square", CUDNN_DATA_FLOAT, {2, 21, 66, 66, 65, 65}, 24, TURNED, &nchw},
+        {"chunks_square", CUDNN_DATA_FLOAT, {2, 21, 68, 68, 68, 68}, 24, TURNED, &nchw},
         {"chunks_narrow", CUDNN_DATA_FLOAT, {2, 16, 131, 40, 70, 60}, 24, TURNED, &odd},
         {"chunks_strips", CUDNN_DATA_HALF, {2, 18, 24, 400, 24, 376}, 18, TURNED, &nchw},
         {"chunks16_across", CUDNN_DATA_HALF, {2, 17, 72, 80, 64, 72}, 18, ACROSS, &nchw},
         /* more than 1,024 boxes of 32 places: two warps' each; more places of elements than tiles have room for */
         {"chunks_parts", CUDNN_DATA_FLOAT, {2, 16, 192, 192, 192, 192}, 5, TURNED, &nchw},
         {"chunks_zoomed", CUDNN_DATA_FLOAT, {2, 17, 72, 80, 80, 92}, 26, ZOOMED, &nchw},
+        /* rows that are no whole chunks, of x, of dy and of both: for the next engine */
+        {"unchunked", CUDNN_DATA_FLOAT, {2, 19, 71, 79, 70, 75}, 18, TURNED, &odd},
+        {"unchunked_square", CUDNN_DATA_FLOAT, {2, 21, 66, 66, 64, 64}, 24, TURNED, &nchw},
+        {"unchunked16", CUDNN_DATA_HALF, {2, 18, 60, 136, 56, 132}, 18, TURNED, &nchw},
         {"many_lean", CUDNN_DATA_FLOAT, {3, 19, 40, 41, 64, 67}, 175, TURNED, &odd},
         {"many_lean_strips", CUDNN_DATA_FLOAT, {2, 17, 50, 49, 47, 199}, 90, TURNED, &nchw},
     };

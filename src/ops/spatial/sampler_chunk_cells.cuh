@@ -28,16 +28,16 @@ template <class T> struct chunk_cell {
         const uint32_t unit = number >> 2;
         return (PLANES ? unit : unit ^ (unit >> 3 & 1)) * 16 + (number & 3) * 4;
     }
-    // The channels of an element or place, of a stage whose cells are so far after those of the first.
-    static __device__ __forceinline__ void read(wd_located at, uint32_t cells, float *value)
+    // The channels of an element or place, of a stage whose planes, or cells, are so far after those of the first.
+    static __device__ __forceinline__ void read(wd_located at, const uint32_t *stage, float *value)
     {
         if constexpr (PLANES) {
 #pragma unroll
             for (int u = 0; u < U; ++u) {
-                value[u] = *wd_located_at<const float>(at, cells + u * CHUNK_PLANE);
+                value[u] = *wd_located_at<const float>(at, stage[u]);
             }
         } else {
-            const uint2 cell = *wd_located_at<const uint2>(at, cells);
+            const uint2 cell = *wd_located_at<const uint2>(at, stage[0]);
             wd_run<T, U> run;
             run.word[0] = cell.x;
             run.word[1] = cell.y;
@@ -54,11 +54,11 @@ template <class T> struct chunk_cell {
             else *to_plane = wd_narrow_pair(value[2 * p], value[2 * p + 1], T());
         }
     }
-    static __device__ __forceinline__ void take(wd_located at, uint32_t cells, float share,
+    static __device__ __forceinline__ void take(wd_located at, const uint32_t *stage, float share,
                                                 const float *x, float *sums, float &product)
     {
         float one[U];
-        read(at, cells, one);
+        read(at, stage, one);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             sums[u] += share * one[u];

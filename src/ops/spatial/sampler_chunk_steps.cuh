@@ -14,7 +14,7 @@ namespace {
 template <class T> struct chunk_steps {
     typedef chunk_tile<T> tile_of;
     static constexpr int PER = tile_of::PER;
-    static_assert(CHUNK_ALL >= tile_of::ROOM * PER * 16, "products lie where stages were");
+    static_assert(tile_of::ALL >= tile_of::ROOM * PER * 16, "products lie where stages were");
     const tile_of &tile;
     const sampler_chunk_args &a;
     const sampler_vector_args &all;
@@ -23,7 +23,7 @@ template <class T> struct chunk_steps {
 
     __device__ __forceinline__ explicit chunk_steps(const tile_of &t)
         : tile(t), a(t.a), all(t.all), products(reinterpret_cast<float4 *>(t.shared)),
-          first((uint32_t)t.x_chunks * PER), end(t.counts.chunks * PER)
+          first(t.base[0] * PER), end(t.counts.chunks * PER)
     {
     }
     // The steps of a place from device memory, as the definition has them.
@@ -59,25 +59,40 @@ template <class T> struct chunk_steps {
             products[i] = make_float4(0, 0, 0, 0); // with elements outside of the image
         }
     }
-    __device__ __forceinline__ void put() const
+    // Places of a thread, from one on, and what the grid says of them: asked for before the first is looked at.
+    static constexpr uint32_t M = 3;
+    struct asked {
+        spot at[M];
+        wd_run<T, 2> said[M];
+    };
+    __device__ __forceinline__ const T *places() const
     {
-        const T *const places = static_cast<const T *>(all.grid) +
-                                2 * ((int64_t)tile.n * (uint32_t)(all.rows * all.columns));
-        constexpr uint32_t M = 3; // asked for before the first is looked at
+        return static_cast<const T *>(all.grid) +
+               2 * ((int64_t)tile.n * (uint32_t)(all.rows * all.columns));
+    }
+    __device__ __forceinline__ void ask(uint32_t i, asked &own) const
+    {
+        const T *const from = places();
+#pragma unroll
+        for (uint32_t m = 0; m < M; ++m) {
+            spot &at = own.at[m];
+            at.q = all.columns;
+            if (i + m * CHUNK_THREADS >= end) continue;
+            place_at(i + m * CHUNK_THREADS, at);
+            if (at.q < all.columns) {
+                tile.read_place(from, at.p * all.columns + at.q, own.said[m]);
+            }
+        }
+    }
+    // The first of them are asked for.
+    __device__ __forceinline__ void put(asked &own) const
+    {
+        spot(&at)[M] = own.at;
+        wd_run<T, 2>(&said)[M] = own.said;
 #pragma unroll 1
         for (uint32_t i = first + threadIdx.x; i < end; i += M * CHUNK_THREADS) {
-            spot at[M];
-            wd_run<T, 2> said[M];
             uint32_t again = 0;
-#pragma unroll
-            for (uint32_t m = 0; m < M; ++m) {
-                at[m].q = all.columns;
-                if (i + m * CHUNK_THREADS >= end) continue;
-                place_at(i + m * CHUNK_THREADS, at[m]);
-                if (at[m].q < all.columns) {
-                    tile.read_place(places, at[m].p * all.columns + at[m].q, said[m]);
-                }
-            }
+            if (i >= first + M * CHUNK_THREADS) ask(i, own);
 #pragma unroll
             for (uint32_t m = 0; m < M; ++m) {
                 sight<float> k;
@@ -97,7 +112,7 @@ template <class T> struct chunk_steps {
                 float s[4];
                 if (!(again & 1)) continue;
                 place_at(j, one);
-                tile.read_place(places, one.p * all.columns + one.q, said[0]);
+                tile.read_place(places(), one.p * all.columns + one.q, said[0]);
                 is_own(said[0], k);
                 steps_again(k, one, s);
                 put_steps(one, k, s);
@@ -107,7 +122,7 @@ template <class T> struct chunk_steps {
     // Place i of the stages.
     __device__ __forceinline__ void place_at(uint32_t i, spot &at) const
     {
-        const int row = tile.row_of(i / PER);
+        const int row = tile.rows()[i / PER];
         at.n = tile.n;
         at.p = row - tile.counts.first_row;
         at.q = tile.start[row] + (int)(i - tile.base[row] * PER);

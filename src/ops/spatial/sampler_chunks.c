@@ -106,7 +106,7 @@ static double cut_image(struct cut *cut, const struct sampler_vector_args *a, in
 {
     const int64_t run = CHUNK_BYTES / bytes;
     const int64_t sector = SECTOR / bytes;
-    const int64_t room = (int64_t)CHUNK_ROOM * (bytes / 2);   /* chunks */
+    const int64_t room = bytes == 4 ? CHUNK_ROOM32 : CHUNK_ROOM;
     const double by_column = CROWDED * a->columns / a->width; /* places for an element */
     const double by_row = CROWDED * a->rows / a->height;
     const int64_t seen = wd_least(wide + 1, a->width);
@@ -128,8 +128,7 @@ static double cut_image(struct cut *cut, const struct sampler_vector_args *a, in
                               boxes_along(columns, a->columns, a->box_column_log2, a->box_row_log2))
                              << (a->box_row_log2 + a->box_column_log2 - BOX_LOG2);
         const double places = by_column * by_row * (double)(high + 1) * (double)(wide + 1) + rows;
-        const double chunks =
-            (places + rows * (double)run) / (double)run + rows * (bytes == 4 ? 4 : 1);
+        const double chunks = (places + rows * (double)run) / (double)run + rows;
         const int64_t of_x = pitch / run * (high + (high < a->height));
         if (rows > ROWS_MOST || near > CHUNK_NEAR || (wide + 1) * (high + 1) > CHUNK_CELLS ||
             chunks + (double)of_x > (double)room ||
@@ -152,7 +151,7 @@ static double turns_of(int64_t tiles, int64_t processors)
     return (double)(wd_ceil_div(tiles, at_once) * at_once) / (double)tiles;
 }
 
-/* The cut that takes least, by what it moves, between sectors, or at least chunks, where rows are whole ones. */
+/* The cut that takes least, by what it moves, between sectors where rows are whole ones, else between chunks. */
 static bool find_cut(struct cut *best, const struct wd_problem *problem)
 {
     const struct wd_tensor *x = wd_slot(problem->graph, problem->node, SAMPLER_BACK_X);
@@ -161,7 +160,7 @@ static bool find_cut(struct cut *best, const struct wd_problem *problem)
     const int64_t bytes = wd_dtype_bytes(x->dtype);
     const int64_t sector = SECTOR / bytes;
     const int64_t run = CHUNK_BYTES / bytes;
-    const int64_t unit = a->width % sector == 0 ? sector : a->width % run == 0 ? run : 1;
+    const int64_t unit = a->width % sector == 0 ? sector : run;
     double least = 0;
     for (int64_t across = 1; across <= SPLITS_MOST && across <= a->width; ++across) {
         const int64_t wide =
@@ -187,11 +186,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     struct cut cut = {0};
     if (!wd_sampler_match(problem, reason)) return false;
     WD_NEED(x->dtype != CUDNN_DATA_DOUBLE, reason, NOT_SUPPORTED, "the images are of fp64");
-    WD_NEED(x->stride[3] == 1 && dy->stride[3] == 1 && dx->stride[3] == 1, reason,
-            NOT_SUPPORTED_LAYOUT, "columns are not neighbours");
-    WD_NEED(x->dtype == CUDNN_DATA_FLOAT ||
-                (wd_sampler_lies_in_runs(x, 3) && wd_sampler_lies_in_runs(dy, 3) &&
-                 wd_sampler_lies_in_runs(dx, 3)),
+    WD_NEED(wd_sampler_lies_in_runs(x, 3) && wd_sampler_lies_in_runs(dy, 3) &&
+                wd_sampler_lies_in_runs(dx, 3),
             reason, NOT_SUPPORTED_LAYOUT, "rows are not runs of %d bytes", SPATIAL_RUN_BYTES);
     WD_NEED(x->dim[1] >= CHANNELS_LEAST && x->dim[2] >= NARROW && x->dim[3] >= NARROW, reason,
             NOT_SUPPORTED_SHAPE, "fewer than %d channels, or narrow images", CHANNELS_LEAST);
@@ -234,12 +230,11 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     int64_t old_tiles;
     int64_t most;
     const bool planes = wd_sampler_back_tiles(call, queue->device, a);
-    args.wide =
-        wd_sampler_is_wide(&a->x, a->width, bytes) && wd_sampler_is_wide(&a->y, a->columns, bytes);
-    args.wide_out = wd_sampler_is_wide(&a->dx, a->width, bytes);
-    /* What is blended cannot be done again; alpha is in the weights; no copy has two bytes. */
+    /* What is blended cannot be done again; alpha is in the weights. */
     if (!planes || a->x.channel == 0 || a->y.channel == 0 || a->blends || a->blends_grid ||
-        !a->scales || !a->scales_grid || (type != 0 && !(args.wide && args.wide_out))) {
+        !a->scales || !a->scales_grid || !wd_sampler_is_wide(&a->x, a->width, bytes) ||
+        !wd_sampler_is_wide(&a->y, a->columns, bytes) ||
+        !wd_sampler_is_wide(&a->dx, a->width, bytes)) {
         struct wd_call handed = *call;
         handed.prepared = NULL;
         return wd_engine_sampler_backward_tiles.emit(&handed, queue);
@@ -257,13 +252,16 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     args.by_y = (float)(a->alpha_grid * a->scale_h);
     args.width = cut->width;
     args.height = cut->height;
+    /* Where there are few places, x and dx are what is read and written: rows of these have all banks. */
+    args.paired = 2 * (int64_t)a->rows * a->columns >= (int64_t)a->height * a->width;
     args.by_across = wd_fastdiv_of((uint32_t)cut->across);
-    args.by_down = wd_fastdiv_of((uint32_t)cut->down);
+    args.last = cut->down - 1;
     most = wd_least(most, wd_spatial_images(wd_most(tiles, old_tiles) * CHUNK_THREADS));
     for (int64_t first = 0; first < images; first += most) {
         const int64_t now = wd_least(most, images - first);
         a->first_image = (uint32_t)first;
         a->count = (uint32_t)(now * boxes);
+        args.by_images = wd_fastdiv_of((uint32_t)now);
         WD_TRY(wd_sampler_emit_boxes(queue, a, type));
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_chunks_f32 + type], now * tiles,
                               CHUNK_THREADS, CHUNK_SHARED, &args));
@@ -276,7 +274,6 @@ const struct wd_engine wd_engine_sampler_backward_chunks = {
     .name = "sampler_backward_chunks",
     .op = WD_OP_SAMPLER_BACKWARD,
     .device = WD_GPU,
-    .untried = true,
     .kernels = &kernels,
     .match = match,
     .workspace = workspace,

@@ -5,8 +5,8 @@
 // thread brings a chunk or two of x or dy, by asynchronous copies that are stages ahead, and of two bytes spreads what
 // came into cells of 8 bytes in shared memory, which are the channels of a stage of one element or place. Elements take
 // what they get of their places from there, multiply themselves with them in the same breath, and leave their dx in
-// shared memory, which threads write as chunks one stage later. So a stage has one barrier (of fp32, which has room for
-// dx once, two), device memory sees whole chunks alone, and which thread has an element is free. At the end the
+// shared memory, which threads write as chunks one stage later. So a stage has one barrier, device memory sees whole
+// chunks alone, and which thread has an element is free. At the end the
 // products with the four elements of a place's cell come together; their differences are the place's steps. Elements
 // right and below of the tile only multiply.
 // Where there is no room for a tile its image is marked, for back_planes to do again.
@@ -24,28 +24,30 @@ template <class T> struct chunk_stages {
     static constexpr int U = CHUNK_CHANNELS, PER = tile_of::PER, K = tile_of::K,
                          ROOM = tile_of::ROOM, E = CHUNK_EACH, SLOTS = CHUNK_SLOTS;
     static constexpr bool PLANES = tile_of::PLANES;
-    static constexpr uint32_t ZERO = PLANES ? (int)CHUNK_PLANE - CHUNK_BYTES : (int)CHUNK_RING;
-    // Stages on their way while one is worked on; and what lies in shared memory how far apart.
-    static constexpr int AHEAD = PLANES ? 1 : 2, OUT_PLANES = cell_of::OUT_PLANES;
-    static constexpr uint32_t STEP = PLANES ? (int)CHUNK_STAGE : (int)CHUNK_RING;
-    static constexpr uint32_t PLANE = PLANES ? (int)CHUNK_PLANE : ROOM * (int)CHUNK_BYTES;
-    static constexpr uint32_t OUT_STEP = PLANES ? 0 : 2 * (int)CHUNK_OUT_PLANE;
+    static constexpr int OUT_PLANES = cell_of::OUT_PLANES;
+    static constexpr uint32_t OUT_STEP = OUT_PLANES * (int)CHUNK_OUT_PLANE;
     const tile_of &tile;
     const sampler_chunk_args &a;
     const sampler_vector_args &all;
     char *const base, *const out; // the stages, and what is after them
+    // How far apart planes of a stage lie, and stages; where zeros are; and stages on their way while one is worked on.
+    const uint32_t plane;
+    __device__ __forceinline__ uint32_t stage() const
+    {
+        return PLANES ? U * plane : (uint32_t)CHUNK_RING;
+    }
+    __device__ __forceinline__ uint32_t zero() const
+    {
+        return PLANES ? plane - CHUNK_BYTES : (uint32_t)CHUNK_RING;
+    }
+    __device__ __forceinline__ int ahead() const
+    {
+        return !PLANES || plane == CHUNK_PLANE3 ? 2 : 1;
+    }
     // Chunks that the thread brings, from a channel to the next (0 of none), and that which it writes.
     const T *from[K];
     uint32_t step[K];
     T *to;
-    // Bits, in shared memory: elements of its warp's chunks between boundaries that the thread brings, and those
-    // that it writes.
-    enum { WRITTEN = 16 };
-    __device__ __forceinline__ uint32_t &parts() const
-    {
-        return reinterpret_cast<uint32_t *>(base + CHUNK_SHARED - CHUNK_COUNTS -
-                                            CHUNK_PARTS)[threadIdx.x];
-    }
     // Its elements: where they and their dx are, and what is known of their places, which follow.
     // dx of fp32 lies there in its planes as x does in those of a stage.
     wd_located x_at[E], out_at[PLANES ? 1 : E];
@@ -54,8 +56,17 @@ template <class T> struct chunk_stages {
     float share[E][SLOTS], product[E][SLOTS];
 
     __device__ __forceinline__ chunk_stages(const tile_of &t)
-        : tile(t), a(t.a), all(t.all), base(wd_dynamic_shared<char>()), out(base + CHUNK_ALL)
+        : tile(t), a(t.a), all(t.all), base(wd_dynamic_shared<char>()), out(base + tile_of::ALL),
+          plane(!PLANES                                        ? ROOM * CHUNK_BYTES
+                : t.counts.chunks * CHUNK_BYTES < CHUNK_PLANE3 ? of_warp(CHUNK_PLANE3)
+                                                               : of_warp(CHUNK_PLANE))
     {
+    }
+
+    // A number that all lanes have, as such.
+    static __device__ __forceinline__ uint32_t of_warp(int number)
+    {
+        return (uint32_t)__reduce_max_sync(0xffffffffu, number);
     }
 
     // In one number: how many places any of the warp's elements has, how many it has itself, which of `more` is its
@@ -82,11 +93,9 @@ template <class T> struct chunk_stages {
         const planes<T> x(all.x, tile.n), y(all.y, tile.n), dx(all.dx, tile.n);
         const uint32_t chunks = min(tile.counts.chunks, (uint32_t)ROOM);
         const little_divisor by_row(tile.row_chunks);
-        int there[K];
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const uint32_t chunk = threadIdx.x + k * CHUNK_THREADS;
-            there[k] = 0;
             from[k] = nullptr;
             step[k] = 0;
             if (chunk >= chunks) continue;
@@ -96,43 +105,25 @@ template <class T> struct chunk_stages {
                 const int row = (int)quotient;
                 from[k] = x.data + ((uint32_t)((tile.top + row) * all.x.row) + (uint32_t)column);
                 step[k] = x.channel;
-                there[k] = min(all.width - column, PER);
             } else {
                 const int row = tile.row_of(chunk);
+                tile.rows()[chunk] = (uint8_t)row;
                 const int column = tile.start[row] + (int)(chunk - tile.base[row]) * PER;
                 const int p = row - tile.counts.first_row;
-                if (column > tile.high[row]) continue; // nobody's
+                if (chunk < tile.base[0] || column > tile.high[row]) continue; // nobody's
                 from[k] = y.data + ((uint32_t)(p * all.y.row) + (uint32_t)column);
                 step[k] = y.channel;
-                there[k] = min(all.columns - column, PER);
             }
         }
         // dx by the last threads, for the first ones may bring two chunks
         uint32_t mine = CHUNK_THREADS - 1 - threadIdx.x;
         const int column = (int)by_row.rest(mine) * PER, row = (int)mine;
-        const int there_out = row < tile.down ? max(min(tile.across - column, PER), 0) : 0;
-        about[0] = there_out > 0 ? (int)WRITES : 0;
+        const bool writes = row < tile.down && column < tile.across;
+        about[0] = writes ? (int)WRITES : 0;
         to = dx.data;
-        if (there_out > 0) {
+        if (writes) {
             to += (uint32_t)((tile.top + row) * all.dx.row) + (uint32_t)(tile.left + column);
         }
-        if constexpr (PLANES) {
-            if (a.wide && a.wide_out) return;
-            uint32_t bits = 0;
-#pragma unroll
-            for (int i = 0; i < (K + 1) * PER; ++i) {
-                const int count = __shfl_sync(0xffffffffu, i < K * PER ? there[i / PER] : there_out,
-                                              piece_of(i % PER));
-                bits |= (uint32_t)((int)threadIdx.x % PER < count)
-                        << (i < K * PER ? i : i - K * PER + WRITTEN);
-            }
-            parts() = bits;
-        }
-    }
-    // Of piece i of the warp's chunks, an element of each, whose it is: neighbours bring neighbours.
-    static __device__ __forceinline__ int piece_of(int i)
-    {
-        return (int)threadIdx.x % 32 / PER + 32 / PER * i;
     }
 
     // Where the first stage has an element or place, or a zero.
@@ -163,16 +154,20 @@ template <class T> struct chunk_stages {
                 is ? (uint32_t)(row * tile.row_chunks * PER + column) : (uint32_t)CHUNK_OUT - 1;
             x_at[e] = cell(tile.cell_at(own));
             if constexpr (!PLANES) out_at[e] = wd_locate(out + cell_of::out_cell(own));
+            uint32_t free;
+            const uint32_t in_slots = slots_of(around, count, free);
 #pragma unroll
             for (int m = 0; m < SLOTS; ++m) {
-                uint32_t where = ZERO;
+                uint32_t where = zero();
                 share[e][m] = product[e][m] = 0;
-                if ((uint32_t)m < count) {
-                    where = tile.place_of(around, (uint32_t)m, share[e][m], corner);
+                if (!(free >> (SLOTS - 1 - m) & 1)) {
+                    where = tile.place_of(around, in_slots >> 4 * (SLOTS - 1 - m) & 15, share[e][m],
+                                          corner);
                     corners |= corner << 2 * m;
                 }
                 at[e][m] = cell(where);
             }
+            uint32_t most = free & 1 ? SLOTS - wd_bits(free) : (uint32_t)SLOTS;
             if (count > SLOTS) {
                 first = atomicAdd(&tile.counts.more, count - SLOTS);
                 if (first + count - SLOTS > CHUNK_MORE) {
@@ -184,22 +179,47 @@ template <class T> struct chunk_stages {
                 for (uint32_t m = SLOTS; m < count; ++m) {
                     const uint32_t i = first + m - SLOTS;
                     const uint32_t where = tile.place_of(around, m, tile.more_share()[i], corner);
-                    tile.more_at()[i] = where << 2 | corner;
+                    tile.more_at()[i] = (uint16_t)(where | corner);
                     tile.more_product()[i] = 0;
                 }
+                most = count;
             }
-            const uint32_t most = (uint32_t)__reduce_max_sync(0xffffffffu, (int)count);
+            most = (uint32_t)__reduce_max_sync(0xffffffffu, (int)most);
             if (e == 0) corners |= about[0]; // it writes
             about[e] = wd_opaque(most << MOST | count << COUNT | first << MORE | corners);
             __syncwarp(); // one after the other, for registers are scarce
         }
     }
 
+    // Which of an element's first places are in its slots, four bits each, the last slot's first, and which slots are
+    // free, likewise: a place takes that of its colour, or else the last one that is free.
+    __device__ __forceinline__ uint32_t slots_of(const typename tile_of::around &around,
+                                                 uint32_t count, uint32_t &free) const
+    {
+        constexpr uint32_t FIRST = 1u << (SLOTS - 1), EVERY = 2 * FIRST - 1;
+        uint32_t slots = 0, m = 0;
+        if (count <= 2) { // these take the first slots, whichever they are
+            free = EVERY - (count == 2 ? FIRST + FIRST / 2 : count * FIRST);
+            return 1u << 4 * (SLOTS - 2);
+        }
+        free = EVERY;
+#pragma unroll 1
+        do {
+            uint32_t bit = FIRST >> tile.listed[tile.at_of(around, m)] % CHUNK_COLOURS;
+            if (!(free & bit)) bit = free & (0u - free);
+            free -= bit;
+            bit *= bit;
+            slots += m * bit * bit; // the bit's number times four
+            m += 1;
+        } while (m < count && free > 0);
+        return slots;
+    }
+
     // The chunks of a stage, of which so many channels are left.
     __device__ __forceinline__ void ask(uint32_t slot, int left)
     {
         char *const into = base + slot;
-        if (a.wide && left >= U) {
+        if (left >= U) {
 #pragma unroll
             for (int k = 0; k < K; ++k) {
                 if (step[k] == 0) continue;
@@ -210,14 +230,13 @@ template <class T> struct chunk_stages {
                 }
             }
         } else if (left > 0) {
-            if (PLANES && !a.wide) ask_pieces(into, left);
-            else ask_some(into, left);
+            ask_some(into, left);
         }
         wd_copies_end();
     }
-    static __device__ __forceinline__ char *chunk_in(char *slot, int k, int u)
+    __device__ __forceinline__ char *chunk_in(char *slot, int k, int u) const
     {
-        return slot + u * PLANE + (threadIdx.x + k * CHUNK_THREADS) * CHUNK_BYTES;
+        return slot + u * plane + (threadIdx.x + k * CHUNK_THREADS) * CHUNK_BYTES;
     }
     // The last channels, and nothing of those that are not there.
     __device__ __forceinline__ void ask_some(char *into, int left)
@@ -233,37 +252,6 @@ template <class T> struct chunk_stages {
                 from[k] += step[k];
             }
         }
-    }
-    __device__ __forceinline__ void ask_pieces(char *into, int left)
-    {
-        const int lane =
-            (int)(wd_opaque(threadIdx.x) % 32); // what follows is not kept in registers
-        const uint32_t bits = parts();
-#pragma unroll
-        for (int k = 0; k < K; ++k) {
-            if (wd_ballot(bits >> k * PER & ((1 << PER) - 1)) == 0) continue; // the warp has none
-            char *const to = chunk_in(into, k, 0) - lane * (CHUNK_BYTES - 4);
-#pragma unroll
-            for (int i = 0; i < PER; ++i) {
-                const int whose = lane / PER + 32 / PER * i;
-                const T *at = shuffled(from[k], whose) + lane % PER;
-                const uint32_t by = __shfl_sync(0xffffffffu, step[k], whose);
-                if (!(bits >> (k * PER + i) & 1)) continue;
-#pragma unroll
-                for (int u = 0; u < U; ++u) {
-                    char *const one = to + u * PLANE + i * 128;
-                    if (u < left) wd_copy_async<4, true>(one, at);
-                    else *reinterpret_cast<uint32_t *>(one) = 0;
-                    at += by;
-                }
-            }
-            from[k] += (uint64_t)U * step[k];
-        }
-    }
-    template <class P> static __device__ __forceinline__ P *shuffled(P *at, int lane)
-    {
-        const long long number = (long long)(size_t)at;
-        return (P *)(size_t)__shfl_sync(0xffffffffu, number, lane);
     }
 
     // What came of the thread's chunk, four channels of two bytes, into cells, by halves of the chunk: registers are
@@ -281,7 +269,7 @@ template <class T> struct chunk_stages {
 #pragma unroll
             for (int u = 0; u < U; ++u) {
                 const char *const one = half == 0 ? from_ring : from_ring + 8 - 2 * turn;
-                v[u] = *reinterpret_cast<const uint2 *>(one + u * PLANE);
+                v[u] = *reinterpret_cast<const uint2 *>(one + u * plane);
             }
 #pragma unroll
             for (uint32_t j = 0; j < 2; ++j) {
@@ -294,12 +282,6 @@ template <class T> struct chunk_stages {
     // The thread's chunk of dx of a stage, which has so many channels.
     __device__ __forceinline__ void put_out(uint32_t slot, int left)
     {
-        if constexpr (PLANES) {
-            if (!a.wide_out) {
-                put_pieces(left);
-                return;
-            }
-        }
         if (!(about[0] & WRITES)) return;
         const uint32_t at = cell_of::out_cell((CHUNK_THREADS - 1 - threadIdx.x) * PER);
 #pragma unroll
@@ -326,40 +308,24 @@ template <class T> struct chunk_stages {
         *reinterpret_cast<uint4 *>(wd_opaque_global(to)) = v;
         to += (uint32_t)all.dx.channel;
     }
-    // The warp's chunks, which later threads have earlier ones of: neighbours write neighbours.
-    __device__ __forceinline__ void put_pieces(int left)
-    {
-        const int lane = (int)(wd_opaque(threadIdx.x) % 32);
-        const uint32_t bits = parts() >> WRITTEN;
-        if (wd_ballot(bits) == 0) return; // the warp writes none
-        const char *const from_out = out + (CHUNK_THREADS - 1 - (int)threadIdx.x) * CHUNK_BYTES +
-                                     (lane - lane / PER) * CHUNK_BYTES + lane % PER * 4;
-#pragma unroll
-        for (int i = 0; i < PER; ++i) {
-            T *at = wd_opaque_global(shuffled(to, lane / PER + 32 / PER * i)) + lane % PER;
-            if (!(bits >> i & 1)) continue;
-#pragma unroll
-            for (int u = 0; u < U; ++u) {
-                if (u >= left) break;
-                *at = *reinterpret_cast<const T *>(from_out + u * CHUNK_OUT_PLANE - i * 128);
-                at += (uint32_t)all.dx.channel;
-            }
-        }
-        to += (uint64_t)U * (uint32_t)all.dx.channel;
-    }
 
     // Of a stage whose cells are so far after those of the first, and its dx.
     __device__ __forceinline__ void collect(uint32_t cells, uint32_t into)
     {
+        uint32_t at_stage[U] = {cells}; // part of the instruction that reads
+        if constexpr (PLANES) {
+#pragma unroll
+            for (int u = 0; u < U; ++u) at_stage[u] = of_warp((int)(cells + u * plane));
+        }
 #pragma unroll
         for (int e = 0; e < E; ++e) {
             float sums[U] = {}, x[U];
             if (most_above(e, 0)) {
-                cell_of::read(x_at[e], cells, x);
+                cell_of::read(x_at[e], at_stage, x);
 #pragma unroll
                 for (int m = 0; m < SLOTS; ++m) {
                     if (m >= 2 && m != 3 && !most_above(e, m)) break;
-                    cell_of::take(at[e][m], cells, share[e][m], x, sums, product[e][m]);
+                    cell_of::take(at[e][m], at_stage, share[e][m], x, sums, product[e][m]);
                 }
                 if (most_above(e, SLOTS)) {
                     const uint32_t known = wd_opaque(about[e]); // few do: not kept in registers
@@ -369,13 +335,13 @@ template <class T> struct chunk_stages {
                     for (; i < end; ++i) {
                         float *const kept = tile.more_product() + i;
                         float sum = *kept;
-                        cell_of::take(wd_locate(cells_of_stages() + (tile.more_at()[i] >> 2)),
-                                      cells, tile.more_share()[i], x, sums, sum);
+                        cell_of::take(wd_locate(cells_of_stages() + (tile.more_at()[i] & ~3)),
+                                      at_stage, tile.more_share()[i], x, sums, sum);
                         *kept = sum;
                     }
                 }
             }
-            if constexpr (PLANES) cell_of::write(x_at[e], CHUNK_ALL, sums);
+            if constexpr (PLANES) cell_of::write(x_at[e], CHUNK_ALL32 + into, sums);
             else cell_of::write(out_at[e], into, sums);
         }
     }
@@ -389,14 +355,14 @@ template <class T> struct chunk_stages {
         for (int e = 0; e < E; ++e) {
 #pragma unroll
             for (int m = 0; m < SLOTS; ++m) {
-                if ((uint32_t)m >= count_of(e)) continue;
-                products[4 * tile.number_at(wd_located_after(at[e][m], first)) +
-                         (about[e] >> 2 * m & 3)] = product[e][m];
+                const uint32_t where = wd_located_after(at[e][m], first);
+                if (where == zero()) continue;
+                products[4 * tile.number_at(where) + (about[e] >> 2 * m & 3)] = product[e][m];
             }
 #pragma unroll 1
             for (uint32_t m = SLOTS; m < count_of(e); ++m) {
                 const uint32_t i = more_of(e) + m - SLOTS, one = tile.more_at()[i];
-                products[4 * tile.number_at(one >> 2) + (one & 3)] = tile.more_product()[i];
+                products[4 * tile.number_at(one & ~3u) + (one & 3)] = tile.more_product()[i];
             }
         }
     }
@@ -405,20 +371,22 @@ template <class T> struct chunk_stages {
         // else what is needed of it is kept from before the stages
         const tile_of same(a, wd_opaque(blockIdx.x));
         const chunk_steps<T> steps(same);
+        typename chunk_steps<T>::asked places;
         steps.clear();
+        steps.ask(steps.first + threadIdx.x, places);
         __syncthreads();
         show();
         __syncthreads();
-        steps.put();
+        steps.put(places);
     }
 
     __device__ __forceinline__ void clear_zeros()
     {
-        constexpr int PARTS = PLANES ? 2 * U : 2;
-        if (threadIdx.x >= PARTS) return;
-        const uint32_t part = PLANES ? threadIdx.x * CHUNK_PLANE
-                                     : CHUNK_ALL - 2 * CHUNK_SIDE + threadIdx.x * CHUNK_SIDE;
-        *reinterpret_cast<uint4 *>(base + part + ZERO) = make_uint4(0, 0, 0, 0);
+        const uint32_t parts = PLANES ? (uint32_t)(ahead() + 1) * U : 2;
+        if (threadIdx.x >= parts) return;
+        const uint32_t part =
+            PLANES ? threadIdx.x * plane : CHUNK_ALL - 2 * CHUNK_SIDE + threadIdx.x * CHUNK_SIDE;
+        *reinterpret_cast<uint4 *>(base + part + zero()) = make_uint4(0, 0, 0, 0);
     }
     __device__ __forceinline__ void run()
     {
@@ -427,22 +395,29 @@ template <class T> struct chunk_stages {
         uint32_t cells = 0;
         clear_zeros();
         if (threadIdx.x == 0) tile.counts.first_cell = wd_locate(cells_of_stages());
-        if constexpr (!PLANES) ask(STEP, left - U);
+        uint32_t free =
+            PLANES ? (uint32_t)ahead() * stage() : 0; // where the next stage goes that is asked for
+        if (ahead() == 2) ask(stage(), left - U);
 #pragma unroll 1
         for (;;) {
-            wd_copies_wait<AHEAD - 1>();
+            if (ahead() == 2) wd_copies_wait<1>();
+            else wd_copies_wait<0>();
             if constexpr (!PLANES) {
                 spread(slot, cells);
-                ask(slot, left - AHEAD * U);
+                ask(slot, left - 2 * U);
             }
             __syncthreads();
-            if constexpr (PLANES) ask(STEP - slot, left - AHEAD * U);
+            if constexpr (PLANES) ask(free, left - ahead() * U);
             if (left < all.channels) put_out(OUT_STEP - into, U);
-            if constexpr (PLANES) __syncthreads(); // there is one buffer of dx
             collect(PLANES ? slot : cells, into);
             if (left <= U) break;
             left -= U;
-            slot = STEP - slot;
+            if constexpr (PLANES) {
+                free = slot;
+                slot = slot == (uint32_t)ahead() * stage() ? 0 : slot + stage();
+            } else {
+                slot = stage() - slot;
+            }
             into = OUT_STEP - into;
             cells = CHUNK_SIDE - cells;
         }

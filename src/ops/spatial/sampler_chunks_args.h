@@ -9,21 +9,20 @@
 
 enum {
     CHUNK_THREADS = 448,
-    CHUNK_REGISTERS = 72, /* two blocks */
-    CHUNK_EACH = 2,       /* elements of a thread, of a tile and what is right and below of it */
+    CHUNK_EACH = 2, /* elements of a thread, of a tile and what is right and below of it */
     CHUNK_ELEMENTS = CHUNK_EACH * CHUNK_THREADS,
     CHUNK_BYTES = 16,
     CHUNK_CELL = 8,     /* bytes of an element or place of two bytes: the channels of a stage */
     CHUNK_CHANNELS = 4, /* of a stage */
-    CHUNK_ROOM = 320,   /* chunks of four channels of two bytes; of two of fp32 twice as many */
+    CHUNK_ROOM = 320,   /* chunks of four channels of two bytes */
+    CHUNK_ROOM32 = 576, /* and of fp32 */
     CHUNK_SLOTS = 5,    /* places of an element in registers */
+    CHUNK_COLOURS = 4,  /* of the grid, as a slot each */
+    CHUNK_CLASSES = 6,  /* of elements by how many places they have */
     CHUNK_PLACES = 10,  /* at most */
-    /* Elements of fp32 go by their number of places, too; else by whether they have more than slots, some or none: then
-     * more of a warp's are neighbours, and meet in fewer banks. */
-    CHUNK_CLASSES = 0,
-    CHUNK_LISTED = 4,                  /* of a cell */
+    CHUNK_LISTED = 4,   /* of a cell */
     CHUNK_CELLS = CHUNK_ELEMENTS + 16, /* of a tile, and those left of it and above */
-    CHUNK_MORE = 1248,                 /* places of a tile that are more than an element's SLOTS */
+    CHUNK_MORE = 1088,                 /* places of a tile that are more than an element's SLOTS */
     CHUNK_ROWS = 128,                  /* of the grid that look into a tile */
     CHUNK_ROW_BITS = 7,                /* that number them */
     CHUNK_NEAR = 1024,                 /* parts of boxes that come near, of 32 places */
@@ -37,27 +36,30 @@ struct sampler_chunk_args {
     int32_t height;
     float by_x; /* what the gradients of the grid are times */
     float by_y;
-    int32_t wide;                /* chunks of x and dy are copied whole; */
-    int32_t wide_out;            /* those of dx written so */
+    int32_t paired;              /* rows of elements are dealt out by twos */
+    int32_t last;                /* tile below each other */
     struct wd_fastdiv by_across; /* tiles side by side */
-    struct wd_fastdiv by_down;
+    struct wd_fastdiv by_images; /* of a batch */
 };
 
-/* Shared memory of a block, of which a processor holds two, by parts: the stages, dx, what elements have more, where
- * rows of the grid begin, and what threads do at boundaries. A stage of fp32 is four planes, with a chunk of zeros
- * after each; of two bytes two are on their way, and two more in cells, with zeros after these. Lists lie behind the
- * first stage, before the others and dx do. */
+/* Shared memory of a block, of which a processor holds two, by parts: the stages, dx of two of these, what elements have
+ * more, which row of the grid a chunk is of, and where these begin. A stage of fp32 is four planes, each with zeros after it, and as far apart as
+ * keeps boundaries of 64 bytes; there are two, or three of tiles that have few chunks. Of two bytes two are on their way,
+ * and two more in cells, with zeros after these. Lists lie behind the first stage, before the others and dx do. */
 enum {
     CHUNK_RING = CHUNK_ROOM * 4 * CHUNK_BYTES,
     CHUNK_SIDE = CHUNK_RING + CHUNK_BYTES,
-    CHUNK_PLANE = 2 * CHUNK_ROOM * CHUNK_BYTES + CHUNK_BYTES,
+    CHUNK_PLANE = CHUNK_ROOM32 * CHUNK_BYTES + 4 * CHUNK_BYTES,
+    CHUNK_PLANE3 = 2 * CHUNK_PLANE / 3 / 64 * 64, /* where three stages have room */
     CHUNK_STAGE = 4 * CHUNK_PLANE,
-    CHUNK_ALL = 2 * CHUNK_STAGE,
+    CHUNK_ALL = 2 * (CHUNK_RING + CHUNK_SIDE),
+    CHUNK_ALL32 = 2 * CHUNK_STAGE,
     CHUNK_OUT_PLANE = 4 * CHUNK_OUT, /* a channel, or two of two bytes */
-    CHUNK_PARTS = 4 * CHUNK_THREADS,
-    CHUNK_COUNTS = 128,
-    CHUNK_SHARED = CHUNK_ALL + 4 * CHUNK_OUT_PLANE + 12 * CHUNK_MORE + 8 * (CHUNK_ROWS + 1) + 8 +
-                   CHUNK_PARTS + CHUNK_COUNTS,
+    CHUNK_COUNTS = 32,
+    CHUNK_STAGES32 = CHUNK_ALL32 + 8 * CHUNK_OUT_PLANE,
+    CHUNK_STAGES = CHUNK_ALL + 4 * CHUNK_OUT_PLANE,
+    CHUNK_SHARED = (CHUNK_STAGES32 > CHUNK_STAGES ? CHUNK_STAGES32 : CHUNK_STAGES) +
+                   10 * CHUNK_MORE + CHUNK_ROOM32 + 8 * (CHUNK_ROWS + 1) + 8 + CHUNK_COUNTS,
 };
 
 #endif
