@@ -16,6 +16,7 @@
 #include "gpu/device/prefetch.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/warp.cuh"
+#include "gpu/device/whole.cuh"
 #include "ops/spatial/sampler_map.cuh"
 #include "ops/spatial/sampler_planes.cuh"
 
@@ -59,6 +60,8 @@ struct affine_tile {
     // `slope` times the row.
     int first_row, end_row, length, apart;
     float start, slope;
+    // From what a place looks at to rows and columns of the grid, and how far off it may be: numbers that all threads have.
+    float px, py, p0, off_p, qx, qy, q0, off_q;
 
     static __device__ __forceinline__ float2 bounds(float s, float t)
     {
@@ -103,22 +106,34 @@ struct affine_tile {
         // Of a warp that goes on with the next row the places there are at least two further back.
         length = max((int)((to_s - from_s) * fabsf(m.per_step) + 2 * m.margin) + 1, 32 + 2);
         apart = m.apart;
+        px = wd_uniform(m.px);
+        py = wd_uniform(m.py);
+        p0 = wd_uniform(m.p0);
+        off_p = wd_uniform(m.off_p - AFFINE_LESS);
+        qx = wd_uniform(m.qx);
+        qy = wd_uniform(m.qy);
+        q0 = wd_uniform(m.q0);
+        off_q = wd_uniform(m.off_q - AFFINE_LESS);
     }
 
-    // Lines of dy at the tile's places are asked for, up to the second-level cache, where the grid comes for the check: of a
-    // row four threads a channel, a line each.
+    // Lines of the grid and of dy at the tile's places are asked for, up to the second-level cache: of a row four threads a
+    // channel, a line each, and four for the grid.
     __device__ __forceinline__ void ask_ahead() const
     {
-        constexpr int LINES = 4, EACH = 4 * LINES, PLACES = WD_LINE / 4;
+        constexpr int LINES = 4, EACH = (U + 1) * LINES, PLACES = WD_LINE / 4;
         const int channel = (int)threadIdx.x % EACH / LINES, line = (int)threadIdx.x % LINES;
-        if (channel >= a.channels) return;
-        const float *const from = dy + channel * a.y.channel;
+        const bool of_grid = channel == U;
+        if (channel >= a.channels && !of_grid) return;
+        const float *const from = of_grid ? places : dy + channel * a.y.channel;
+        const int row = of_grid ? 2 * a.columns : a.y.row;
 #pragma unroll 1
         for (int p = first_row + (int)threadIdx.x / EACH; p < end_row;
              p += SPATIAL_THREADS / EACH) {
             const int first = (int)ceilf(start + slope * (float)p);
-            const int q = max(first, 0) + line * PLACES;
-            if (q < min(first + length, a.columns)) wd_prefetch_line(from + (p * a.y.row + q));
+            const int q = max(first, 0) + line * (of_grid ? PLACES / 2 : PLACES);
+            if (q < min(first + length, a.columns)) {
+                wd_prefetch_line(from + (p * row + (of_grid ? 2 * q : q)));
+            }
         }
     }
     // Sums lie in shared memory behind x: those of two channels side by side, then the third.
@@ -178,41 +193,46 @@ struct affine_tile {
     struct one_place {
         float2 g;
         float dy[U];
-        int number;
     };
-    // 32 places that follow one another at a time: which one of which row is the thread's.
+    // 32 places that follow one another at a time: which one of which row is the thread's. Its column of the grid, negative where
+    // there is none.
     struct walk {
-        int row, column;
+        int row, along, column;
     };
     __device__ __forceinline__ walk walk_from(int unit, float per_length) const
     {
         const int i = unit * 32 + (int)threadIdx.x % 32,
                   row = (int)(((float)i + 0.5f) * per_length);
-        return {first_row + row, i - row * length};
+        return {first_row + row, i - row * length, -1};
     }
     // `some`: else there is none.
     template <bool PLAIN> __device__ __forceinline__ one_place read(walk &at, bool some) const
     {
         const float away = -1e5f;
-        one_place k = {make_float2(away, away), {0, 0, 0}, 0};
-        if (at.column >= length) {
-            at.column -= length;
+        one_place k = {make_float2(away, away), {0, 0, 0}};
+        if (at.along >= length) {
+            at.along -= length;
             ++at.row;
         }
-        const int q = (int)ceilf(start + slope * (float)at.row) + at.column;
-        const int row = at.row;
-        at.column += 32;
-        if (!some || row >= end_row || (uint32_t)q >= (uint32_t)a.columns) return k;
-        k.number = row * a.columns + q;
-        const float *from = places + 2 * (int64_t)k.number;
-        k.g = *reinterpret_cast<const float2 *>(from);
-        const int in_dy = row * a.y.row + q;
+        const int q = (int)ceilf(start + slope * (float)at.row) + at.along;
+        const bool is = some & (at.row < end_row) & ((uint32_t)q < (uint32_t)a.columns);
+        at.column = is ? q : -1;
+        if (!is) return k;
+        k.g = *reinterpret_cast<const float2 *>(places + 2 * (int64_t)(at.row * a.columns + q));
+        const int in_dy = at.row * a.y.row + q;
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             if constexpr (PLAIN) k.dy[u] = dy[in_dy + u * (int)a.y.channel];
             else if (u < a.channels) k.dy[u] = dy[in_dy + u * a.y.channel];
         }
         return k;
+    }
+    // Whether a place is not where the map has it.
+    __device__ __forceinline__ bool is_off(const walk &at, float2 s) const
+    {
+        const float by_p = px * s.x + (py * s.y + (p0 - (float)at.row)),
+                    by_q = qx * s.x + (qy * s.y + (q0 - (float)at.column));
+        return !(fabsf(by_p) <= off_p) | !(fabsf(by_q) <= off_q);
     }
 
     // What the gradients of a place add up of a channel, of the image around it and of dy there.
@@ -226,8 +246,8 @@ struct affine_tile {
     }
     // The gradients of a place whose cell is at `f`.
     template <bool PLAIN>
-    __device__ __forceinline__ void put_own(const one_place &k, const float *f, float down,
-                                            float right) const
+    __device__ __forceinline__ void put_own(const one_place &k, int number, const float *f,
+                                            float down, float right) const
     {
         float steps[4] = {0, 0, 0, 0}; // first: what neighbours have in common leaves no error
 #pragma unroll
@@ -235,9 +255,9 @@ struct affine_tile {
         const float by_x = (1 - down) * steps[0] + down * steps[1];
         const float by_y = (1 - right) * steps[2] + right * steps[3];
         if constexpr (PLAIN) {
-            reinterpret_cast<float2 *>(dgrid)[k.number] = make_float2(by_x * by.x, by_y * by.y);
+            reinterpret_cast<float2 *>(dgrid)[number] = make_float2(by_x * by.x, by_y * by.y);
         } else {
-            put_slopes<float>(a, (int64_t)n * a.rows * a.columns + k.number, by_x, by_y);
+            put_slopes<float>(a, (int64_t)n * a.rows * a.columns + number, by_x, by_y);
         }
     }
     // What the next thread has, if that counts.
@@ -249,9 +269,9 @@ struct affine_tile {
     // A warp's places: the gradients of those whose cells are the tile's, and what they all add to the tile. Cells differ but for
     // those of neighbours, of which the first takes what the other has; elements differ of the same corner of cells. What
     // has nothing to add reads what the first of its cell does, or the frame, which is in nobody's way.
-    template <bool PLAIN> __device__ __forceinline__ void take(const one_place &k) const
+    template <bool PLAIN>
+    __device__ __forceinline__ void take(const one_place &k, float2 s, int number) const
     {
-        const float2 s = looked_at(a, k.g);
         const bool near =
             (s.x >= near_from.x) & (s.y >= near_from.y) & (s.x < near_to.x) & (s.y < near_to.y);
         if (!wd_ballot(near)) return;
@@ -271,7 +291,7 @@ struct affine_tile {
 #pragma unroll
         for (int u = 0; u < U; ++u) other[u] = has_or_zero(has, k.dy[u]);
         float *const at = x + (int)corner;
-        if (near & (s.x >= own_from.x) & (s.y >= own_from.y)) put_own<PLAIN>(k, at, down, right);
+        if (near & (s.x >= own_from.x) & (s.y >= own_from.y)) put_own<PLAIN>(k, number, at, down, right);
         const bool leads = near & !follows;
         const int to = (int)corner;
 #pragma unroll
@@ -291,16 +311,22 @@ struct affine_tile {
             __syncwarp();
         }
     }
-    // `units` of 32 places, the first of which is `k`.
+    // `units` of 32 places, the first of which is `k`. Whether one of them is not where the map has it.
     template <bool PLAIN>
-    __device__ __forceinline__ void take_some(one_place k, walk at, int units) const
+    __device__ __forceinline__ int take_some(one_place k, walk at, int units) const
     {
+        int off = 0;
 #pragma unroll 1
         for (; units > 0; --units) {
+            const float2 s = looked_at(a, k.g);
+            const int number = at.row * a.columns + at.column;
+            if (is_off(at, s) & (at.column >= 0)) off = 1;
+            at.along += 32;
             const one_place next = read<PLAIN>(at, units > 1);
-            take<PLAIN>(k);
+            take<PLAIN>(k, s, number);
             k = next;
         }
+        return off;
     }
 
     template <bool PLAIN> __device__ __forceinline__ void put_elements() const
@@ -341,10 +367,11 @@ struct affine_tile {
     }
 };
 
-// The places of a tile, and its elements. A warp has some that follow one another: first all warps take the first half of theirs,
+// The places of a tile, and its elements; whether one of the thread's is not where the map has it. A warp has some that follow one another: first all warps take the first half of theirs,
 // then the second, so that what they add to at once is apart.
-template <bool PLAIN> __device__ __forceinline__ void fill_tile(const affine_tile &t)
+template <bool PLAIN> __device__ __forceinline__ int fill_tile(const affine_tile &t)
 {
+    int off = 0;
     const int warp = (int)threadIdx.x / 32;
     const int units = ((t.end_row - t.first_row) * t.length + 31) / 32;
     // Of a half: then places of two halves with one between them that are in nearer rows are four columns apart.
@@ -363,10 +390,11 @@ template <bool PLAIN> __device__ __forceinline__ void fill_tile(const affine_til
         middle = end;
         wd_copies_wait_all();
         __syncthreads();
-        t.take_some<PLAIN>(first, at, some);
+        off |= t.take_some<PLAIN>(first, at, some);
     }
     __syncthreads();
     t.put_elements<PLAIN>();
+    return off;
 }
 
 // A block a tile of AFFINE_WIDTH x AFFINE_HEIGHT elements, which by_column and by_row count. Plain: three channels, whole runs of x
@@ -379,9 +407,6 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
     sampler_map *const map = static_cast<sampler_map *>(args.maps) + t.in_batch;
     wd_wait_for_previous();
     const sampler_map m = read_map(map);
-    // Of a part behind all others there is none.
-    const uint32_t part = args.checks ? blockIdx.x - t.in_batch * tiles : UINT32_MAX / 16;
-    places_check check(a, t.n, part, tiles);
     const bool takes = args.fills && m.mapped && (args.checks || !m.marked);
     if (args.fills) {
         t.clear();
@@ -392,13 +417,16 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
         t.find_places(m);
         t.ask_ahead();
     }
-    if (args.checks) check.run(m, map);
+    if (args.checks && (takes || !args.fills)) {
+        const places_check check = {a, m, map, t.n};
+        check.run(blockIdx.x - t.in_batch * tiles, tiles, !args.fills);
+    }
     if (!takes) {
         wd_copies_wait_all();
         return;
     }
-    if (args.plain) fill_tile<true>(t);
-    else fill_tile<false>(t);
+    const int off = args.plain ? fill_tile<true>(t) : fill_tile<false>(t);
+    if (args.checks && off) map->marked = 1;
 }
 
 } // namespace

@@ -107,6 +107,7 @@ bool wd_sampler_cut_affine(struct sampler_vector_args *a, int64_t images, int mu
     a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, AFFINE_WIDTH));
     a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, AFFINE_HEIGHT));
     a->by_line = wd_fastdiv_of((uint32_t)a->columns);
+    a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(a->columns, AFFINE_PIECE));
     a->x.runs = wd_sampler_is_wide(&a->x, a->width, sizeof(float));
     a->dx.runs = wd_sampler_is_wide(&a->dx, a->width, sizeof(float));
     return a->pairs && (uintptr_t)a->dgrid % SPATIAL_PAIR_BYTES == 0 &&
@@ -153,6 +154,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (mapped) args.maps = tiles.maps = call->workspace;
     /* What is blended cannot be done again by other kernels: places are looked at before. */
     apart = a->blends || a->blends_grid;
+    args.checks = apart;
     tiles.plain = tiles.all.x.runs && tiles.all.dx.runs && a->channels == AFFINE_CHANNELS &&
                   a->scales && !a->blends && a->scales_grid && !a->blends_grid &&
                   (AFFINE_CHANNELS - 1) * a->y.channel + (int64_t)a->rows * a->y.row + a->columns <=

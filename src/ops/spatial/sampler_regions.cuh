@@ -89,7 +89,7 @@ __device__ __forceinline__ uint4 reach_words(const reach &r)
 }
 
 // A warp a box; `count` of them in a launch. Where there are maps, only images that are marked, and not
-// places that see nothing: see fit_maps.
+// places that see nothing if a launch before saw to them: what is blended is so once.
 template <class T> __device__ __forceinline__ void region_boxes(const sampler_affine_args &args)
 {
     const sampler_vector_args &a = args.all;
@@ -113,7 +113,7 @@ template <class T> __device__ __forceinline__ void region_boxes(const sampler_af
             k.template look<T>(a, at.number(a));
             own.add(k);
             if (k.seen) put_place<T>(a, at, k);
-            else if (!maps) put_lost<T>(a, at, k);
+            else if (!maps || !args.checks) put_lost<T>(a, at, k);
         }
         own.of_warp();
         if (threadIdx.x % 32 == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
