@@ -55,18 +55,18 @@ struct affine_tile {
     float *x;  // the tile and a frame around it, plane by plane, then sums of the same elements
     // Where places look that add to the tile, and that are the tile's own; the cell before the image is the first tile's.
     float2 near_from, near_to, own_from;
-    float origin; // of x, in elements
+    int origin; // of x, in elements
     // Rows of places that may look at the tile, and of each `length` places, the first `start` and
     // `slope` times the row.
-    int first_row, end_row, length, apart;
-    float start, slope;
+    int first_row, rows, length, apart;
+    float start, slope, end_row;
     // From what a place looks at to rows and columns of the grid, and how far off it may be: numbers that all threads have.
     float px, py, p0, off_p, qx, qy, q0, off_q;
+    uint32_t previous; // thread of the warp, its bit
 
     static __device__ __forceinline__ float2 bounds(float s, float t)
     {
-        return make_float2(__uint_as_float(wd_opaque(__float_as_uint(s))),
-                           __uint_as_float(wd_opaque(__float_as_uint(t))));
+        return make_float2(wd_uniform(s), wd_uniform(t));
     }
     __device__ __forceinline__ affine_tile(const sampler_affine_args &args) : a(args.all)
     {
@@ -84,11 +84,12 @@ struct affine_tile {
         by = make_float2(args.by_x, args.by_y);
         dy = wd_opaque_global(static_cast<const float *>(a.y.data) + n * a.y.image);
         x = wd_opaque_shared(wd_dynamic_shared<float>());
+        previous = wd_opaque((1u << threadIdx.x % 32) >> 1);
         near_from =
             bounds(left > 0 ? (float)(left - 1) : before, top > 0 ? (float)(top - 1) : before);
         own_from = bounds(left > 0 ? (float)left : before, top > 0 ? (float)top : before);
         near_to = bounds((float)right_end, (float)bottom_end);
-        origin = (float)((1 - top) * PITCH + PAD - left);
+        origin = (1 - top) * PITCH + PAD - left;
     }
 
     // Where the tile's places are.
@@ -99,13 +100,18 @@ struct affine_tile {
         const float low = m.px * (m.px < 0 ? x2 : x1) + m.py * (m.py < 0 ? y2 : y1) + m.p0,
                     high = m.px * (m.px < 0 ? x1 : x2) + m.py * (m.py < 0 ? y1 : y2) + m.p0;
         first_row = max((int)floorf(low - m.off_p), 0);
-        end_row = max(min((int)floorf(high + m.off_p), a.rows - 1) + 1, first_row);
+        const int end = max(min((int)floorf(high + m.off_p), a.rows - 1) + 1, first_row);
+        end_row = (float)end;
+        rows = end - first_row;
         const float from_s = m.along ? x1 : y1, to_s = m.along ? x2 : y2;
         slope = m.slope;
         start = ((m.per_step > 0 ? from_s : to_s) - m.first) * m.per_step - m.margin;
         // Of a warp that goes on with the next row the places there are at least two further back.
         length = max((int)((to_s - from_s) * fabsf(m.per_step) + 2 * m.margin) + 1, 32 + 2);
         apart = m.apart;
+        __syncwarp();
+        slope = wd_uniform(slope);
+        end_row = wd_uniform(end_row);
         px = wd_uniform(m.px);
         py = wd_uniform(m.py);
         p0 = wd_uniform(m.p0);
@@ -127,7 +133,7 @@ struct affine_tile {
         const float *const from = of_grid ? places : dy + channel * a.y.channel;
         const int row = of_grid ? 2 * a.columns : a.y.row;
 #pragma unroll 1
-        for (int p = first_row + (int)threadIdx.x / EACH; p < end_row;
+        for (int p = first_row + (int)threadIdx.x / EACH; p < first_row + rows;
              p += SPATIAL_THREADS / EACH) {
             const int first = (int)ceilf(start + slope * (float)p);
             const int q = max(first, 0) + line * (of_grid ? PLACES / 2 : PLACES);
@@ -194,45 +200,51 @@ struct affine_tile {
         float2 g;
         float dy[U];
     };
-    // 32 places that follow one another at a time: which one of which row is the thread's. Its column of the grid, negative where
-    // there is none.
+    // 32 places that follow one another at a time: which one of which row is the thread's. Its column of the grid, and its
+    // number.
+    static constexpr int NO_COLUMN = -1;
     struct walk {
-        int row, along, column;
+        float row;
+        int along, before; // what is before the row
+        int column, number;
     };
     __device__ __forceinline__ walk walk_from(int unit, float per_length) const
     {
         const int i = unit * 32 + (int)threadIdx.x % 32,
-                  row = (int)(((float)i + 0.5f) * per_length);
-        return {first_row + row, i - row * length, -1};
+                  row = (int)(((float)i + 0.5f) * per_length), p = first_row + row;
+        return {(float)p, i - row * length, p * a.columns, NO_COLUMN, 0};
     }
     // `some`: else there is none.
-    template <bool PLAIN> __device__ __forceinline__ one_place read(walk &at, bool some) const
+    template <bool PLAIN>
+    __device__ __forceinline__ void read(one_place &k, walk &at, bool some) const
     {
-        const float away = -1e5f;
-        one_place k = {make_float2(away, away), {0, 0, 0}};
         if (at.along >= length) {
-            at.along -= length;
-            ++at.row;
+            at.before += a.columns;
+            at.row += 1;
         }
-        const int q = (int)ceilf(start + slope * (float)at.row) + at.along;
+        at.along = (int)min((uint32_t)at.along, (uint32_t)(at.along - length)); // less, unless it is negative
+        const int q = wd_round_up(start + slope * at.row).number + at.along;
         const bool is = some & (at.row < end_row) & ((uint32_t)q < (uint32_t)a.columns);
-        at.column = is ? q : -1;
-        if (!is) return k;
-        k.g = *reinterpret_cast<const float2 *>(places + 2 * (int64_t)(at.row * a.columns + q));
-        const int in_dy = at.row * a.y.row + q;
+        at.column = is ? q : NO_COLUMN;
+        at.number = at.before + q;
+        k.g.x = -1e5f;
+        if (!is) return;
+        k.g = *reinterpret_cast<const float2 *>(places + 2 * (int64_t)at.number);
+        const float *from = dy + at.number;
+        if constexpr (!PLAIN) from = dy + ((int)at.row * a.y.row + q);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if constexpr (PLAIN) k.dy[u] = dy[in_dy + u * (int)a.y.channel];
-            else if (u < a.channels) k.dy[u] = dy[in_dy + u * a.y.channel];
+            if constexpr (PLAIN) k.dy[u] = from[u * (int)a.y.channel];
+            else if (u < a.channels) k.dy[u] = from[u * a.y.channel];
         }
-        return k;
     }
-    // Whether a place is not where the map has it.
-    __device__ __forceinline__ bool is_off(const walk &at, float2 s) const
+    // Whether a place is not where the map has it, if it is one.
+    __device__ __forceinline__ void look(const walk &at, float2 s, int &off) const
     {
-        const float by_p = px * s.x + (py * s.y + (p0 - (float)at.row)),
+        const float by_p = px * s.x + (py * s.y + (p0 - at.row)),
                     by_q = qx * s.x + (qy * s.y + (q0 - (float)at.column));
-        return !(fabsf(by_p) <= off_p) | !(fabsf(by_q) <= off_q);
+        const bool near = (fabsf(by_p) <= off_p) & (fabsf(by_q) <= off_q);
+        if (!near & (at.column != NO_COLUMN)) off = 1;
     }
 
     // What the gradients of a place add up of a channel, of the image around it and of dy there.
@@ -260,70 +272,75 @@ struct affine_tile {
             put_slopes<float>(a, (int64_t)n * a.rows * a.columns + number, by_x, by_y);
         }
     }
-    // What the next thread has, if that counts.
-    static __device__ __forceinline__ float has_or_zero(bool has, float value)
+    static __device__ __forceinline__ float next_has(float value)
     {
-        const float next = __shfl_down_sync(0xffffffffu, value, 1);
-        return has ? next : 0.0f;
+        return __shfl_down_sync(0xffffffffu, value, 1);
     }
     // A warp's places: the gradients of those whose cells are the tile's, and what they all add to the tile. Cells differ but for
-    // those of neighbours, of which the first takes what the other has; elements differ of the same corner of cells. What
-    // has nothing to add reads what the first of its cell does, or the frame, which is in nobody's way.
+    // those of neighbours, of which the first takes what the other has; elements differ of the same corner of cells.
     template <bool PLAIN>
     __device__ __forceinline__ void take(const one_place &k, float2 s, int number) const
     {
         const bool near =
             (s.x >= near_from.x) & (s.y >= near_from.y) & (s.x < near_to.x) & (s.y < near_to.y);
-        if (!wd_ballot(near)) return;
-        const float row = floorf(s.y), column = floorf(s.x);
-        const float down = s.y - row, right = s.x - column;
-        // in fp32 as well, of AFFINE_SIDE rows, and converted once
-        const float corner = near ? row * PITCH + (column + origin) : 0.0f;
-        const int lane = (int)threadIdx.x % 32;
-        const bool follows = (__shfl_up_sync(0xffffffffu, corner, 1) == corner) & near & (lane > 0);
-        const bool has = (__shfl_down_sync(0xffffffffu, corner, 1) == corner) & near & (lane < 31);
-        const float below = has_or_zero(has, down), behind = has_or_zero(has, right);
+        if (!wd_any(near)) return;
+        const wd_whole row = wd_round_down(s.y), column = wd_round_down(s.x);
+        const float down = s.y - row.value, right = s.x - column.value;
+        const int cell = near ? row.number * PITCH + column.number + origin : -1;
+        const bool has = (__shfl_down_sync(0xffffffffu, cell, 1) == cell) & (previous != 1u << 30);
+        const bool leads = near & !(wd_ballot(has) & previous);
+        if (near & (s.x >= own_from.x) & (s.y >= own_from.y)) {
+            put_own<PLAIN>(k, number, x + cell, down, right);
+        }
+        const float below = next_has(down), behind = next_has(right);
+        float other[U];
+#pragma unroll
+        for (int u = 0; u < U; ++u) other[u] = next_has(k.dy[u]);
         const float weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
                                  down * right};
         const float more[4] = {(1 - below) * (1 - behind), (1 - below) * behind,
                                below * (1 - behind), below * behind};
-        float other[U];
-#pragma unroll
-        for (int u = 0; u < U; ++u) other[u] = has_or_zero(has, k.dy[u]);
-        float *const at = x + (int)corner;
-        if (near & (s.x >= own_from.x) & (s.y >= own_from.y)) put_own<PLAIN>(k, number, at, down, right);
-        const bool leads = near & !follows;
-        const int to = (int)corner;
+        // Of those that do not lead nobody asks for what this comes to.
+        float2 sum = s;
+        float third = row.value;
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
-            float2 *const two = sums_of_two() + (to + t / 2 * PITCH + t % 2);
-            float *const one = sums_of_third() + (to + t / 2 * PITCH + t % 2);
-            float2 sum = *two;
-            float third = *one;
+            float2 *const two = sums_of_two() + (cell + t / 2 * PITCH + t % 2);
+            float *const one = sums_of_third() + (cell + t / 2 * PITCH + t % 2);
+            if (leads) sum = *two;
+            if (leads) third = *one;
             sum.x += weight[t] * k.dy[0];
             sum.y += weight[t] * k.dy[1];
             third += weight[t] * k.dy[2];
-            sum.x += more[t] * other[0];
-            sum.y += more[t] * other[1];
-            third += more[t] * other[2];
+            if (has) sum.x += more[t] * other[0];
+            if (has) sum.y += more[t] * other[1];
+            if (has) third += more[t] * other[2];
             if (leads) *two = sum;
             if (leads) *one = third;
             __syncwarp();
         }
+    }
+    // One place, and the next one is asked for.
+    template <bool PLAIN>
+    __device__ __forceinline__ void take_one(const one_place &k, one_place &next, walk &at,
+                                             bool more, int &off) const
+    {
+        const float2 s = looked_at(a, k.g);
+        const int number = at.number;
+        look(at, s, off);
+        at.along += 32;
+        read<PLAIN>(next, at, more);
+        take<PLAIN>(k, s, number);
     }
     // `units` of 32 places, the first of which is `k`. Whether one of them is not where the map has it.
     template <bool PLAIN>
     __device__ __forceinline__ int take_some(one_place k, walk at, int units) const
     {
         int off = 0;
+        one_place next = k;
 #pragma unroll 1
         for (; units > 0; --units) {
-            const float2 s = looked_at(a, k.g);
-            const int number = at.row * a.columns + at.column;
-            if (is_off(at, s) & (at.column >= 0)) off = 1;
-            at.along += 32;
-            const one_place next = read<PLAIN>(at, units > 1);
-            take<PLAIN>(k, s, number);
+            take_one<PLAIN>(k, next, at, units > 1, off);
             k = next;
         }
         return off;
@@ -373,7 +390,7 @@ template <bool PLAIN> __device__ __forceinline__ int fill_tile(const affine_tile
 {
     int off = 0;
     const int warp = (int)threadIdx.x / 32;
-    const int units = ((t.end_row - t.first_row) * t.length + 31) / 32;
+    const int units = (t.rows * t.length + 31) / 32;
     // Of a half: then places of two halves with one between them that are in nearer rows are four columns apart.
     const int least = ((t.apart - 1) * t.length + 4 + 31) / 32;
     const int warps = max(min(units / (2 * least), affine_tile::WARPS), 1);
@@ -385,7 +402,8 @@ template <bool PLAIN> __device__ __forceinline__ int fill_tile(const affine_tile
     for (int part = 0; part < 2; ++part) {
         const int some = middle - begin;
         affine_tile::walk at = t.walk_from(begin, per_length);
-        const affine_tile::one_place first = t.read<PLAIN>(at, some > 0);
+        affine_tile::one_place first = {make_float2(0, 0), {0, 0, 0}};
+        t.read<PLAIN>(first, at, some > 0);
         begin = middle;
         middle = end;
         wd_copies_wait_all();
@@ -413,18 +431,16 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
         if (args.plain) t.bring<true>();
         else t.bring<false>();
     }
-    if (takes) {
-        t.find_places(m);
-        t.ask_ahead();
-    }
     if (args.checks && (takes || !args.fills)) {
         const places_check check = {a, m, map, t.n};
-        check.run(blockIdx.x - t.in_batch * tiles, tiles, !args.fills);
+        check.run(blockIdx.x - t.in_batch * tiles, tiles, !takes);
     }
     if (!takes) {
         wd_copies_wait_all();
         return;
     }
+    t.find_places(m);
+    t.ask_ahead();
     const int off = args.plain ? fill_tile<true>(t) : fill_tile<false>(t);
     if (args.checks && off) map->marked = 1;
 }

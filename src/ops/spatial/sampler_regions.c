@@ -157,8 +157,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     args.checks = apart;
     tiles.plain = tiles.all.x.runs && tiles.all.dx.runs && a->channels == AFFINE_CHANNELS &&
                   a->scales && !a->blends && a->scales_grid && !a->blends_grid &&
-                  (AFFINE_CHANNELS - 1) * a->y.channel + (int64_t)a->rows * a->y.row + a->columns <=
-                      INT32_MAX;
+                  a->y.row == a->columns &&
+                  (AFFINE_CHANNELS - 1) * a->y.channel + (int64_t)a->rows * a->columns <= INT32_MAX;
     a->boxes = (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map);
     wd_sampler_cut_regions(a, area_log2);
     while (area_log2 > AREA_LEAST_LOG2 &&
