@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of single precision next to whole ones, and what the compiler is to know of a number.
+// Numbers of single precision next to whole ones.
 #ifndef WD_GPU_DEVICE_WHOLE_CUH
 #define WD_GPU_DEVICE_WHOLE_CUH
 
@@ -23,20 +23,6 @@ static __device__ __forceinline__ wd_whole wd_round_up(float x)
     constexpr float LARGE = 3 << 22;
     const float sum = __fadd_ru(x, LARGE);
     return {sum - LARGE, __float_as_int(sum) - 0x4b400000};
-}
-
-// A number that all threads of a warp have: so the compiler knows that, too, and may keep it in a register of the warp's.
-static __device__ __forceinline__ float wd_uniform(float value)
-{
-    return __int_as_float(__reduce_max_sync(0xffffffffu, __float_as_int(value)));
-}
-
-// Any number: what is there, where nobody asks for it.
-static __device__ __forceinline__ float wd_any_number(void)
-{
-    float value;
-    asm volatile("// any" : "=f"(value));
-    return value;
 }
 
 // Whether it holds of any thread of the warp.

@@ -60,13 +60,14 @@ struct affine_tile {
     // `slope` times the row.
     int first_row, rows, length, apart;
     float start, slope, end_row;
-    // From what a place looks at to rows and columns of the grid, and how far off it may be: numbers that all threads have.
+    // From what a place looks at to rows and columns of the grid, and how far off it may be: as the map says.
     float px, py, p0, off_p, qx, qy, q0, off_q;
     uint32_t previous; // thread of the warp, its bit
 
     static __device__ __forceinline__ float2 bounds(float s, float t)
     {
-        return make_float2(wd_uniform(s), wd_uniform(t));
+        return make_float2(__uint_as_float(wd_opaque(__float_as_uint(s))),
+                           __uint_as_float(wd_opaque(__float_as_uint(t))));
     }
     __device__ __forceinline__ affine_tile(const sampler_affine_args &args) : a(args.all)
     {
@@ -109,17 +110,14 @@ struct affine_tile {
         // Of a warp that goes on with the next row the places there are at least two further back.
         length = max((int)((to_s - from_s) * fabsf(m.per_step) + 2 * m.margin) + 1, 32 + 2);
         apart = m.apart;
-        __syncwarp();
-        slope = wd_uniform(slope);
-        end_row = wd_uniform(end_row);
-        px = wd_uniform(m.px);
-        py = wd_uniform(m.py);
-        p0 = wd_uniform(m.p0);
-        off_p = wd_uniform(m.off_p - AFFINE_LESS);
-        qx = wd_uniform(m.qx);
-        qy = wd_uniform(m.qy);
-        q0 = wd_uniform(m.q0);
-        off_q = wd_uniform(m.off_q - AFFINE_LESS);
+        px = m.px;
+        py = m.py;
+        p0 = m.p0;
+        off_p = m.off_p - AFFINE_LESS;
+        qx = m.qx;
+        qy = m.qy;
+        q0 = m.q0;
+        off_q = m.off_q - AFFINE_LESS;
     }
 
     // Lines of the grid and of dy at the tile's places are asked for, up to the second-level cache: of a row four threads a

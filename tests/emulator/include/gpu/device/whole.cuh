@@ -25,16 +25,6 @@ static inline wd_whole wd_round_up(float x)
     return emulator_whole(ceilf(x));
 }
 
-static inline float wd_uniform(float value)
-{
-    return __shfl_sync(0xffffffffu, value, 0);
-}
-
-static inline float wd_any_number(void)
-{
-    return NAN;
-}
-
 static inline bool wd_any(bool it)
 {
     int any = it;
