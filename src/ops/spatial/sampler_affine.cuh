@@ -12,6 +12,7 @@
 #define WD_OPS_SPATIAL_SAMPLER_AFFINE_CUH
 
 #include "gpu/device/async.cuh"
+#include "gpu/device/math.cuh"
 #include "gpu/device/opaque.cuh"
 #include "gpu/device/prefetch.cuh"
 #include "gpu/device/shared.cuh"
@@ -149,45 +150,58 @@ struct affine_tile {
     {
         return x + (U + 2) * ROOM;
     }
-    // No sums yet; zeros where nothing of the image will be copied to.
-    __device__ __forceinline__ void clear() const
+    // No sums yet. Where the image is brought in parts, also zeros for what is not.
+    template <bool PLAIN> __device__ __forceinline__ void clear() const
     {
-        uint4 *const zero = reinterpret_cast<uint4 *>(x);
-        const bool inside = top > 0 && left > 0 && top + HEIGHT < a.height &&
-                            left + PITCH - PAD <= a.width && a.channels == U;
-#pragma unroll 1
-        for (int i = (inside ? U * ROOM / 4 : 0) + (int)threadIdx.x; i < 2 * U * ROOM / 4;
-             i += SPATIAL_THREADS) {
-            zero[i] = make_uint4(0, 0, 0, 0);
+        constexpr int ALL = U * ROOM / 4;
+        uint4 *const image = reinterpret_cast<uint4 *>(x) + threadIdx.x, *const sums = image + ALL;
+        const uint4 zero = make_uint4(0, 0, 0, 0);
+#pragma unroll
+        for (int i = 0; i < ALL; i += SPATIAL_THREADS) {
+            const bool is = i + SPATIAL_THREADS <= ALL || i + (int)threadIdx.x < ALL;
+            if (is) sums[i] = zero;
+            if (is && !PLAIN) image[i] = zero;
         }
-        if (!inside) __syncthreads();
+        if constexpr (!PLAIN) __syncthreads();
+    }
+    // Four elements of all channels: zeros where there is no image.
+    static __device__ __forceinline__ void bring_four(float *put, const float *from, int64_t channel,
+                                                      bool is)
+    {
+#pragma unroll
+        for (int u = 0; u < U; ++u, from += channel) {
+            if (is) wd_copy_async<16, false>(put + u * ROOM, from);
+            else *reinterpret_cast<uint4 *>(put + u * ROOM) = make_uint4(0, 0, 0, 0);
+        }
     }
     // The tile of the image, on its way.
     template <bool PLAIN> __device__ __forceinline__ void bring() const
     {
-        const int c = left - PAD + (int)threadIdx.x % SIDE * 4;
-        if (c + 3 < 0 || c >= a.width) return;
-        int i = (int)threadIdx.x / SIDE;
+        const int c = left - PAD + (int)threadIdx.x % SIDE * 4, i = (int)threadIdx.x / SIDE;
         const float *from = static_cast<const float *>(a.x.data) + n * a.x.image +
                             ((int64_t)(top - 1 + i) * a.x.row + c);
         float *put = x + (i * PITCH + c + PAD - left);
+        if constexpr (PLAIN) {
+            static_assert(ROWS > TURN && ROWS <= 2 * TURN, "two rows a thread");
+            const bool across = (uint32_t)c < (uint32_t)a.width;
+            const uint32_t row = (uint32_t)(top - 1 + i), height = (uint32_t)a.height;
+            bring_four(put, from, a.x.channel, across & (row < height));
+            if (i >= ROWS - TURN) return;
+            bring_four(put + TURN * PITCH, from + TURN * (int64_t)a.x.row, a.x.channel,
+                       across & (row + TURN < height));
+            return;
+        }
+        if (c + 3 < 0 || c >= a.width) return;
 #pragma unroll 1
-        for (; i < ROWS; i += TURN, from += TURN * (int64_t)a.x.row, put += TURN * PITCH) {
-            if ((uint32_t)(top - 1 + i) >= (uint32_t)a.height) continue;
-            if constexpr (PLAIN) {
-                const float *const second = from + a.x.channel, *const third = second + a.x.channel;
-                wd_copy_async<16, false>(put, from);
-                wd_copy_async<16, false>(put + ROOM, second);
-                wd_copy_async<16, false>(put + 2 * ROOM, third);
-            } else {
-                const float *one = from;
+        for (int r = i; r < ROWS; r += TURN, from += TURN * (int64_t)a.x.row, put += TURN * PITCH) {
+            if ((uint32_t)(top - 1 + r) >= (uint32_t)a.height) continue;
+            const float *one = from;
 #pragma unroll 1
-                for (int u = 0; u < a.channels; ++u, one += a.x.channel) {
+            for (int u = 0; u < a.channels; ++u, one += a.x.channel) {
 #pragma unroll 1
-                    for (int e = 0; e < 4; ++e) {
-                        if ((uint32_t)(c + e) >= (uint32_t)a.width) continue;
-                        wd_copy_async<4, true>(put + u * ROOM + e, one + e);
-                    }
+                for (int e = 0; e < 4; ++e) {
+                    if ((uint32_t)(c + e) >= (uint32_t)a.width) continue;
+                    wd_copy_async<4, true>(put + u * ROOM + e, one + e);
                 }
             }
         }
@@ -346,23 +360,25 @@ struct affine_tile {
 
     template <bool PLAIN> __device__ __forceinline__ void put_elements() const
     {
-        const int w = left + (int)threadIdx.x % SIDE * 4;
+        const int w = left + (int)threadIdx.x % SIDE * 4, first = (int)threadIdx.x / SIDE;
         const factors<float> f = {a.alpha32, a.beta32};
         if ((int)threadIdx.x % SIDE >= WIDTH / 4 || w >= a.width) return;
+        float *to = static_cast<float *>(a.dx.data) + n * a.dx.image +
+                    ((int64_t)(top + first) * a.dx.row + (int64_t)w * a.dx.column);
+        const int64_t turn = wd_opaque(TURN * (int64_t)a.dx.row);
+        int at = (first + 1) * PITCH + w + PAD - left;
 #pragma unroll 1
-        for (int r = (int)threadIdx.x / SIDE; r < bottom_end - top; r += TURN) {
-            const int at = (r + 1) * PITCH + w + PAD - left;
-            float *to = static_cast<float *>(a.dx.data) + n * a.dx.image +
-                        ((int64_t)(top + r) * a.dx.row + (int64_t)w * a.dx.column);
+        for (int r = first; r < bottom_end - top; r += TURN, at += TURN * PITCH, to += turn) {
             if constexpr (PLAIN) {
                 const float4 *const two = reinterpret_cast<const float4 *>(sums_of_two() + at);
                 const float4 left_two = two[0], right_two = two[1];
                 float4 sums[U] = {{left_two.x, left_two.z, right_two.x, right_two.z},
                                   {left_two.y, left_two.w, right_two.y, right_two.w},
                                   *reinterpret_cast<const float4 *>(sums_of_third() + at)};
+                float *plane = to;
 #pragma unroll
-                for (int u = 0; u < U; ++u, to += a.dx.channel) {
-                    *reinterpret_cast<float4 *>(to) =
+                for (int u = 0; u < U; ++u, plane += a.dx.channel) {
+                    *reinterpret_cast<float4 *>(plane) =
                         make_float4(f.alpha * sums[u].x, f.alpha * sums[u].y, f.alpha * sums[u].z,
                                     f.alpha * sums[u].w);
                 }
@@ -391,8 +407,11 @@ template <bool PLAIN> __device__ __forceinline__ int fill_tile(const affine_tile
     const int units = (t.rows * t.length + 31) / 32;
     // Of a half: then places of two halves with one between them that are in nearer rows are four columns apart.
     const int least = ((t.apart - 1) * t.length + 4 + 31) / 32;
-    const int warps = max(min(units / (2 * least), affine_tile::WARPS), 1);
-    const float each = 1.0f / (float)warps, per_length = 1.0f / (float)t.length;
+    // Half of one more than is there is further from the next whole number than what is rounded.
+    const float halves = ((float)units + 0.5f) * wd_about_reciprocal((float)(2 * least));
+    const int warps = max((int)fminf(halves, (float)affine_tile::WARPS), 1);
+    const float each = wd_about_reciprocal((float)warps),
+                per_length = wd_about_reciprocal((float)t.length);
     int begin = warp >= warps ? units : (int)(((float)(units * warp) + 0.5f) * each);
     const int end = warp + 1 >= warps ? units : (int)(((float)(units * (warp + 1)) + 0.5f) * each);
     int middle = begin + (end - begin + 1) / 2;
@@ -425,9 +444,13 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
     const sampler_map m = read_map(map);
     const bool takes = args.fills && m.mapped && (args.checks || !m.marked);
     if (args.fills) {
-        t.clear();
-        if (args.plain) t.bring<true>();
-        else t.bring<false>();
+        if (args.plain) {
+            t.clear<true>();
+            t.bring<true>();
+        } else {
+            t.clear<false>();
+            t.bring<false>();
+        }
     }
     if (args.checks && (takes || !args.fills)) {
         const places_check check = {a, m, map, t.n};

@@ -5,6 +5,7 @@
 #ifndef WD_OPS_SPATIAL_SAMPLER_MAP_CUH
 #define WD_OPS_SPATIAL_SAMPLER_MAP_CUH
 
+#include "gpu/device/opaque.cuh"
 #include "ops/spatial/sampler_back_tile.cuh"
 
 namespace {
@@ -137,6 +138,7 @@ __device__ __forceinline__ sampler_map read_map(const sampler_map *from)
     sampler_map m;
     static_assert(sizeof m == RUNS * sizeof(uint4), "whole runs");
     uint4 runs[RUNS];
+    from = wd_opaque_global(from);
 #pragma unroll
     for (int i = 0; i < RUNS; ++i) runs[i] = __ldcg(reinterpret_cast<const uint4 *>(from) + i);
     memcpy(&m, runs, sizeof m);
