@@ -346,16 +346,14 @@ struct affine_tile {
     }
     // `units` of 32 places, the first of which is `k`. Whether one of them is not where the map has it.
     template <bool PLAIN>
-    __device__ __forceinline__ int take_some(one_place k, walk at, int units) const
+    __device__ __forceinline__ void take_some(one_place k, walk at, int units, int &off) const
     {
-        int off = 0;
         one_place next = k;
 #pragma unroll 1
         for (; units > 0; --units) {
             take_one<PLAIN>(k, next, at, units > 1, off);
             k = next;
         }
-        return off;
     }
 
     template <bool PLAIN> __device__ __forceinline__ void put_elements() const
@@ -425,7 +423,7 @@ template <bool PLAIN> __device__ __forceinline__ int fill_tile(const affine_tile
         middle = end;
         wd_copies_wait_all();
         __syncthreads();
-        off |= t.take_some<PLAIN>(first, at, some);
+        t.take_some<PLAIN>(first, at, some, off);
     }
     __syncthreads();
     t.put_elements<PLAIN>();
@@ -441,8 +439,6 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
     const uint32_t tiles = a.by_column.divisor * a.by_row.divisor;
     sampler_map *const map = static_cast<sampler_map *>(args.maps) + t.in_batch;
     wd_wait_for_previous();
-    const sampler_map m = read_map(map);
-    const bool takes = args.fills && m.mapped && (args.checks || !m.marked);
     if (args.fills) {
         if (args.plain) {
             t.clear<true>();
@@ -452,6 +448,9 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
             t.bring<false>();
         }
     }
+    // Only now, for it is waited for at once.
+    const sampler_map m = read_map(map);
+    const bool takes = args.fills && m.mapped && (args.checks || !m.marked);
     if (args.checks && (takes || !args.fills)) {
         const places_check check = {a, m, map, t.n};
         check.run(blockIdx.x - t.in_batch * tiles, tiles, !takes);
