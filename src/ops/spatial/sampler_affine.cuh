@@ -421,7 +421,8 @@ template <bool PLAIN> __device__ __forceinline__ int fill_tile(const affine_tile
         t.read<PLAIN>(first, at, some > 0);
         begin = middle;
         middle = end;
-        wd_copies_wait_all();
+        // Always: but over a branch the compiler does not move what was just read behind the wait.
+        if (units >= 0) wd_copies_wait_all();
         __syncthreads();
         t.take_some<PLAIN>(first, at, some, off);
     }
