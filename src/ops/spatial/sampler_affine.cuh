@@ -165,8 +165,8 @@ struct affine_tile {
         if constexpr (!PLAIN) __syncthreads();
     }
     // Four elements of all channels: zeros where there is no image.
-    static __device__ __forceinline__ void bring_four(float *put, const float *from, int64_t channel,
-                                                      bool is)
+    static __device__ __forceinline__ void bring_four(float *put, const float *from,
+                                                      int64_t channel, bool is)
     {
 #pragma unroll
         for (int u = 0; u < U; ++u, from += channel) {
@@ -234,7 +234,8 @@ struct affine_tile {
             at.before += a.columns;
             at.row += 1;
         }
-        at.along = (int)min((uint32_t)at.along, (uint32_t)(at.along - length)); // less, unless it is negative
+        at.along = (int)min((uint32_t)at.along,
+                            (uint32_t)(at.along - length)); // less, unless it is negative
         const int q = wd_round_up(start + slope * at.row).number + at.along;
         const bool is = some & (at.row < end_row) & ((uint32_t)q < (uint32_t)a.columns);
         at.column = is ? q : NO_COLUMN;

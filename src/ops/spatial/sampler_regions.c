@@ -28,7 +28,7 @@ enum {
     COLUMNS_LOG2 = 5,
     SUMS = SAMPLER_REGION_SUMS,
     MAPPED_LEAST = 5, /* tiles a processor: fewer do not pay for two more launches */
-    LOOKERS = 8,      /* blocks a processor that look for marked images */
+    LOOKERS = 4,      /* blocks a processor, as many as fit, that look for marked images */
     SPATIAL_PAIR_BYTES = 8,
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
 };
@@ -176,6 +176,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         a->first_image = tiles.all.first_image = (uint32_t)first;
         a->count = (uint32_t)(now * boxes);
         args.images = (uint32_t)now;
+        args.blocks = (uint32_t)(now * blocks);
         if (mapped) {
             const int64_t each = (int64_t)tiles.all.by_column.divisor * tiles.all.by_row.divisor;
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_fit_maps_f32], now, SPATIAL_THREADS, 0,
@@ -194,8 +195,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_region_boxes_f32],
                               wd_least(lookers, wd_ceil_div(a->count, WARPS)), SPATIAL_THREADS, 0,
                               &args));
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32], now * blocks,
-                              SPATIAL_THREADS, (uint32_t)shared, &args));
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32],
+                              wd_least(lookers, now * blocks), SPATIAL_THREADS, (uint32_t)shared,
+                              &args));
     }
     return CUDNN_STATUS_SUCCESS;
 }

@@ -344,31 +344,29 @@ template <class T> struct region {
 };
 
 // Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
-// image, by_position its blocks. Where there are maps, only images that are marked.
-template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)
+// image, by_position its blocks. Where there are maps, only images that are marked: then a block takes others, too.
+template <class T>
+__device__ __forceinline__ void back_regions_of(const sampler_affine_args &args, uint32_t block)
 {
     const sampler_vector_args &a = args.all;
-    uint32_t block = blockIdx.x;
     typedef typename accumulator<T>::type A;
     constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
-    const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32;
+    // Found anew for every block: kept over them these would not fit into registers.
+    const uint32_t thread = wd_opaque(threadIdx.x), lane = thread % 32, warp = thread / 32;
+    const uint32_t boxes = a.by_boxes.divisor;
     uint4 *const shared = wd_dynamic_shared<uint4>();
     region<T> own(a);
-    uint32_t number = take_rest(block, a.by_position) * WARPS + threadIdx.x / 32;
+    uint32_t number = take_rest(block, a.by_position) * WARPS + warp;
     own.n = a.first_image + block;
     own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
-    own.list = shared + threadIdx.x / 32 * (2 * SPATIAL_LISTED);
-    own.sums =
-        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + threadIdx.x / 32 * own.room();
+    own.list = shared + warp * (2 * SPATIAL_LISTED);
+    own.sums = reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + warp * own.room();
     own.left = (int)take_rest(number, a.by_column) << a.lanes_log2;
     own.top = (int)take_rest(number, a.by_row) << a.across_log2;
     own.first = (int)number * a.chunk;
     const uint32_t given = block * boxes; // of this image
     if (own.first >= a.channels) return;
-    if (args.maps) {
-        wd_wait_for_previous();
-        if (!__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
-    }
+    if (args.maps && !__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
 #pragma unroll 1
     for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
     __syncwarp();
@@ -387,6 +385,25 @@ template <class T> __device__ __forceinline__ void back_regions(const sampler_af
     own.add(own.filled);
     if (a.blends) own.template put_sums<true>();
     else own.template put_sums<false>();
+}
+
+template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)
+{
+    __shared__ uint32_t next[SPATIAL_THREADS / 32]; // block of a warp: there is no register for it
+    uint32_t *const own = next + threadIdx.x / 32;
+    uint32_t block = blockIdx.x;
+    if (args.maps) {
+        wd_wait_for_previous();
+        if (!any_marked(static_cast<const sampler_map *>(args.maps), args.images)) return;
+    }
+#pragma unroll 1
+    do {
+        *own = block + gridDim.x;
+        back_regions_of<T>(args, block);
+        __syncwarp();
+        block = *own;
+        __syncwarp();
+    } while (block < args.blocks);
 }
 
 } // namespace

@@ -193,11 +193,14 @@ struct sampler_affine_args {
     struct sampler_vector_args all;
     void *maps;      /* of the batch; null: no images are mapped */
     uint32_t images; /* of the batch */
+    uint32_t blocks; /* with regions of these */
     float by_x;      /* tiles by maps: what the gradients of the grid are times */
     float by_y;
-    int32_t checks; /* tiles find out whether places are where the map has them; regions: they did, before anything was written */
+    int32_t
+        checks; /* tiles find out whether places are where the map has them; regions: they did, before anything was written */
     int32_t fills;  /* tiles are filled */
     int32_t plain;  /* see affine_tiles */
+    int32_t unused; /* no padding */
 };
 
 /* Shared memory of a tile of 1 << lanes_log2 elements across, with so much room for places, and numbers
