@@ -21,6 +21,7 @@ struct walk {
  *   NAN       while some elements of x and of dy are NaN
  *   BUT_ONE   but for a place of the last image
  *   LOST      but for some places of images 1 and 2, which are not finite
+ *   ASTRAY    but for a place of each image but the first, which looks elsewhere
  *   ACROSS    whose rows are columns of the image, upside down
  *   MIRRORED  whose rows run from right to left
  *   SLANTED   whose rows begin further left, one after the other; places are a little off
@@ -35,6 +36,7 @@ enum places {
     TURNED_NAN,
     TURNED_BUT_ONE,
     TURNED_LOST,
+    TURNED_ASTRAY,
     ACROSS,
     MIRRORED,
     SLANTED,

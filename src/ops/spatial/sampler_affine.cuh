@@ -405,7 +405,7 @@ struct halves_taken {
 
     __device__ __forceinline__ void begin() const
     {
-        if (threadIdx.x < affine_tile::WARPS) wd_arrivals_begin(taken + threadIdx.x, 1);
+        if (threadIdx.x % 32 == 0) wd_arrivals_begin(taken + threadIdx.x / 32, 1);
     }
     __device__ __forceinline__ void say() const
     {
@@ -469,6 +469,7 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
 {
     __shared__ uint64_t taken[affine_tile::WARPS];
     const halves_taken halves = {taken};
+    halves.begin();
     affine_tile t(args);
     const sampler_vector_args &a = args.all;
     const uint32_t tiles = a.by_column.divisor * a.by_row.divisor;
@@ -494,7 +495,6 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
         wd_copies_wait_all();
         return;
     }
-    halves.begin();
     t.find_places(m);
     t.ask_ahead();
     const int off = args.plain ? fill_tile<true>(t, halves) : fill_tile<false>(t, halves);
