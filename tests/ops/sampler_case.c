@@ -296,12 +296,13 @@ static void check_mapped(const struct spatial_call *c, const struct spatial_shap
                          enum places places)
 {
     const bool all = places != TURNED_REST && places != TURNED_BUT_ONE && places != TURNED_LOST &&
-                     places != TURNED_ASTRAY;
+                     places != TURNED_ASTRAY && places != BEYOND_ASTRAY;
     int mapped = 0;
     for (int n = 0; n < s->n; ++n) mapped += is_mapped(c, s, n);
     if (mapped == 0 || all != (mapped == s->n))
         case_fail("of %d images %d are mapped", s->n, mapped);
-    if (places == TURNED_ASTRAY && mapped != 1) case_fail("%d images are mapped", mapped);
+    if ((places == TURNED_ASTRAY || places == BEYOND_ASTRAY) && mapped != 1)
+        case_fail("%d images are mapped", mapped);
     if (c->skip % 2) case_fail("places that are no pairs are not mapped");
 }
 
@@ -361,7 +362,7 @@ static void fill_turned(const struct spatial_call *c, const struct spatial_shape
         }
         if (places == SLANTED) u += 0.25 - 0.5 * v;
         if (places == ZOOMED) u = 0.88 * u + 0.06, v = 0.88 * v + 0.06;
-        if (places == BEYOND) u = 2.5 * u - 0.75, v = 2.5 * v - 0.75;
+        if (places == BEYOND || places == BEYOND_ASTRAY) u = 2.5 * u - 0.75, v = 2.5 * v - 0.75;
         grid[2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, turn * v));
         grid[2 * i + 1] = tensor_round(c->grid->dtype, turned_place(s->h, v, -turn * u));
     }
@@ -373,6 +374,11 @@ static void fill_turned(const struct spatial_call *c, const struct spatial_shape
         grid[4 * count + 2 * (s->q - 1)] = INFINITY;
     }
     if (places == TURNED_ASTRAY) lead_all_astray(grid, s);
+    if (places == BEYOND_ASTRAY) {
+        static const double from[] = {-50, -50}, to[] = {-30, -30};
+        lead_astray(grid + 2 * count, s, from, to, 80, 70);
+        lead_astray(grid + 4 * count, s, from, to, 0, NAN);
+    }
     tensor_write(c->grid);
 }
 

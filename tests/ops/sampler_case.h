@@ -27,6 +27,7 @@ struct walk {
  *   SLANTED   whose rows begin further left, one after the other; places are a little off
  *   STRAIGHT  not turned at all; likewise
  *   BEYOND    that reaches far beyond the image
+ *   BEYOND_ASTRAY  likewise, but for a place out there of each image but the first
  *   ZOOMED    of the middle of the image. */
 enum places {
     ANYWHERE,
@@ -42,6 +43,7 @@ enum places {
     SLANTED,
     STRAIGHT,
     BEYOND,
+    BEYOND_ASTRAY,
     ZOOMED
 };
 
