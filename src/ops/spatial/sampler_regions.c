@@ -29,6 +29,7 @@ enum {
     SUMS = SAMPLER_REGION_SUMS,
     MAPPED_LEAST = 5, /* tiles a processor: fewer do not pay for two more launches */
     LOOKERS = 4,      /* blocks a processor, as many as fit, that look for marked images */
+    LOOPING = 90,     /* devices whose registers let blocks of regions take several */
     SPATIAL_PAIR_BYTES = 8,
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
 };
@@ -173,6 +174,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     for (int64_t first = 0; first < images; first += most) {
         const int64_t now = wd_least(most, images - first);
         const int64_t lookers = mapped ? (int64_t)LOOKERS * processors : SPATIAL_ITEMS_MAX;
+        const bool loops = mapped && queue->device->capability >= LOOPING;
         a->first_image = tiles.all.first_image = (uint32_t)first;
         a->count = (uint32_t)(now * boxes);
         args.images = (uint32_t)now;
@@ -196,8 +198,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                               wd_least(lookers, wd_ceil_div(a->count, WARPS)), SPATIAL_THREADS, 0,
                               &args));
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32],
-                              wd_least(lookers, now * blocks), SPATIAL_THREADS, (uint32_t)shared,
-                              &args));
+                              loops ? wd_least(lookers, now * blocks) : now * blocks,
+                              SPATIAL_THREADS, (uint32_t)shared, &args));
     }
     return CUDNN_STATUS_SUCCESS;
 }

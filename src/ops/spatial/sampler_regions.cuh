@@ -344,16 +344,15 @@ template <class T> struct region {
 };
 
 // Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
-// image, by_position its blocks. Where there are maps, only images that are marked: then a block takes others, too.
+// image, by_position its blocks. Where there are maps, only images that are marked; then a block may
+// take others besides its own.
 template <class T>
 __device__ __forceinline__ void back_regions_of(const sampler_affine_args &args, uint32_t block)
 {
     const sampler_vector_args &a = args.all;
     typedef typename accumulator<T>::type A;
     constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
-    // Found anew for every block: kept over them these would not fit into registers.
-    const uint32_t thread = wd_opaque(threadIdx.x), lane = thread % 32, warp = thread / 32;
-    const uint32_t boxes = a.by_boxes.divisor;
+    const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint4 *const shared = wd_dynamic_shared<uint4>();
     region<T> own(a);
     uint32_t number = take_rest(block, a.by_position) * WARPS + warp;
@@ -389,21 +388,19 @@ __device__ __forceinline__ void back_regions_of(const sampler_affine_args &args,
 
 template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)
 {
-    __shared__ uint32_t next[SPATIAL_THREADS / 32]; // block of a warp: there is no register for it
-    uint32_t *const own = next + threadIdx.x / 32;
-    uint32_t block = blockIdx.x;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 // a loop would not fit into registers
+    back_regions_of<T>(args, blockIdx.x);
+#else
     if (args.maps) {
         wd_wait_for_previous();
         if (!any_marked(static_cast<const sampler_map *>(args.maps), args.images)) return;
     }
 #pragma unroll 1
-    do {
-        *own = block + gridDim.x;
+    for (uint32_t block = blockIdx.x; block < args.blocks; block += gridDim.x) {
         back_regions_of<T>(args, block);
         __syncwarp();
-        block = *own;
-        __syncwarp();
-    } while (block < args.blocks);
+    }
+#endif
 }
 
 } // namespace
