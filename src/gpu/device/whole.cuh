@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of single precision next to whole ones.
+// Numbers of single precision next to whole ones; and a vote.
 #ifndef WD_GPU_DEVICE_WHOLE_CUH
 #define WD_GPU_DEVICE_WHOLE_CUH
 

@@ -7,7 +7,7 @@
 // takes 32 places of a row at a time, multiplies each with the four pixels of its cell, for the place's gradients, and
 // adds it to the four elements there: their cells differ, but for neighbours' which are added up before, and other
 // warps' rows are too far away to have elements in common. So all sums have one order. An image where a place is not where it
-// may be is marked, for other kernels to take; each block looks at a share of all places for that.
+// may be is marked, for other kernels to take: tiles look at what they read, and shares at what may see nothing.
 #ifndef WD_OPS_SPATIAL_SAMPLER_AFFINE_CUH
 #define WD_OPS_SPATIAL_SAMPLER_AFFINE_CUH
 
@@ -23,20 +23,6 @@
 #include "ops/spatial/sampler_planes.cuh"
 
 namespace {
-
-// Whether an image of a batch of `images` is marked: the block asks together.
-__device__ __forceinline__ bool any_marked(const sampler_map *maps, uint32_t images)
-{
-    __shared__ uint32_t marked;
-    if (threadIdx.x == 0) marked = 0;
-    __syncthreads();
-#pragma unroll 1
-    for (uint32_t n = threadIdx.x; n < images; n += SPATIAL_THREADS) {
-        if (__ldcg(&maps[n].marked)) atomicAdd(&marked, 1u);
-    }
-    __syncthreads();
-    return marked != 0;
-}
 
 // ---- A tile ----
 

@@ -145,6 +145,20 @@ __device__ __forceinline__ sampler_map read_map(const sampler_map *from)
     return m;
 }
 
+// Whether an image of a batch of `images` is marked: the block asks together.
+__device__ __forceinline__ bool any_marked(const sampler_map *maps, uint32_t images)
+{
+    __shared__ uint32_t marked;
+    if (threadIdx.x == 0) marked = 0;
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t n = threadIdx.x; n < images; n += SPATIAL_THREADS) {
+        if (__ldcg(&maps[n].marked)) atomicAdd(&marked, 1u);
+    }
+    __syncthreads();
+    return marked != 0;
+}
+
 // How far off a place may be, less than tiles are cut for, whose borders are rounded (finish_map).
 constexpr float AFFINE_LESS = 1.0f / 64;
 
