@@ -252,11 +252,18 @@ static double turned_place(int extent, double along, double across)
     return extent > 1 ? 2.0 * s / (extent - 1) - 1.0 : s - 0.5;
 }
 
+/* Whether a map's fit asks where place i is, of so many. */
+static bool is_looked_at(int64_t i, int64_t count)
+{
+    const int64_t looks = 1024;
+    return (i * looks + count - 1) / count * count / looks == i;
+}
+
 /* Whether the kernels of affine maps take an image (sampler_map.cuh): of the map that is right at three corners, places
  * are no further off than some of them say, and less than a place; and two neighbours of a row are a pixel apart. */
 static bool is_mapped(const struct spatial_call *c, const struct spatial_shape *s, int image)
 {
-    const int64_t looks = 1024, count = (int64_t)s->p * s->q;
+    const int64_t count = (int64_t)s->p * s->q;
     const double *grid = c->grid->value + c->skip + image * count * 2;
     const double x0 = place(grid[0], s->w), y0 = place(grid[1], s->h), slack = 1.0 / 256;
     const double *across = grid + 2 * (s->q - 1), *down = grid + 2 * (count - s->q);
@@ -269,7 +276,7 @@ static bool is_mapped(const struct spatial_call *c, const struct spatial_shape *
         const double x = place(grid[2 * i], s->w) - x0, y = place(grid[2 * i + 1], s->h) - y0;
         const double by[2] = {fabs((xq * y - yq * x) / area - (double)(i / s->q)),
                               fabs((yp * x - xp * y) / area - (double)(i % s->q))};
-        const bool looked_at = (i * looks + count - 1) / count * count / looks == i;
+        const bool looked_at = is_looked_at(i, count);
         for (int d = 0; d < 2; ++d) {
             if (!(by[d] < 1)) return false;
             off[d] = fmax(off[d], by[d]);
@@ -288,12 +295,49 @@ static bool is_mapped(const struct spatial_call *c, const struct spatial_shape *
 static void check_mapped(const struct spatial_call *c, const struct spatial_shape *s,
                          enum places places)
 {
-    const bool all = places != TURNED_REST && places != TURNED_BUT_ONE && places != TURNED_LOST;
+    const bool all = places != TURNED_REST && places != TURNED_BUT_ONE && places != TURNED_LOST &&
+                     places != TURNED_ASTRAY && places != BEYOND_ASTRAY;
     int mapped = 0;
     for (int n = 0; n < s->n; ++n) mapped += is_mapped(c, s, n);
     if (mapped == 0 || all != (mapped == s->n))
         case_fail("of %d images %d are mapped", s->n, mapped);
+    if ((places == TURNED_ASTRAY || places == BEYOND_ASTRAY) && mapped != 1)
+        case_fail("%d images are mapped", mapped);
     if (c->skip % 2) case_fail("places that are no pairs are not mapped");
+}
+
+/* Moves one place of an image, in pixels, of those that look into a box, and that the fit does not ask for. */
+static void lead_astray(double *grid, const struct spatial_shape *s, const double *from,
+                        const double *to, double right, double down)
+{
+    const int64_t count = (int64_t)s->p * s->q;
+    for (int64_t i = 1; i < count - 1; ++i) {
+        const double x = place(grid[2 * i], s->w), y = place(grid[2 * i + 1], s->h);
+        if (x < from[0] || y < from[1] || x > to[0] || y > to[1] || is_looked_at(i, count))
+            continue;
+        if (i % s->q == 0 || i % s->q == s->q - 1 || i / s->q == 0 || i / s->q == s->p - 1)
+            continue;
+        grid[2 * i] = (float)(2.0 * (x + right) / (s->w - 1) - 1.0);
+        grid[2 * i + 1] = (float)(2.0 * (y + down) / (s->h - 1) - 1.0);
+        return;
+    }
+    case_fail("no place looks there");
+}
+
+/* Within a tile, over its right and its lower border (of tiles of 56 x 28), out of the image and into it, to where nothing is
+ * finite, and far away. */
+static void lead_all_astray(double *grid, const struct spatial_shape *s)
+{
+    static const double from[][2] = {{20, 10}, {54, 8},  {20, 26}, {86, 40},
+                                     {40, 92}, {30, 12}, {60, 40}},
+                        to[][2] = {{30, 20}, {55.9, 20}, {40, 27.9}, {99, 70},
+                                   {90, 99}, {40, 20},   {70, 50}},
+                        by[][2] = {{1.5, 0},  {2.2, 0}, {0, 2.2},     {20, 3},
+                                   {-2, -40}, {NAN, 0}, {-1e30, 1e30}};
+    for (int n = 1; n < s->n; ++n) {
+        const int i = (n - 1) % 7;
+        lead_astray(grid + (int64_t)n * s->p * s->q * 2, s, from[i], to[i], by[i][0], by[i][1]);
+    }
 }
 
 static void fill_turned(const struct spatial_call *c, const struct spatial_shape *s,
@@ -318,7 +362,7 @@ static void fill_turned(const struct spatial_call *c, const struct spatial_shape
         }
         if (places == SLANTED) u += 0.25 - 0.5 * v;
         if (places == ZOOMED) u = 0.88 * u + 0.06, v = 0.88 * v + 0.06;
-        if (places == BEYOND) u = 2.5 * u - 0.75, v = 2.5 * v - 0.75;
+        if (places == BEYOND || places == BEYOND_ASTRAY) u = 2.5 * u - 0.75, v = 2.5 * v - 0.75;
         grid[2 * i] = tensor_round(c->grid->dtype, turned_place(s->w, u, turn * v));
         grid[2 * i + 1] = tensor_round(c->grid->dtype, turned_place(s->h, v, -turn * u));
     }
@@ -328,6 +372,12 @@ static void fill_turned(const struct spatial_call *c, const struct spatial_shape
         double *const between = grid + 2 * (count + count / 2 + 2);
         between[0] = NAN, between[3] = -INFINITY;
         grid[4 * count + 2 * (s->q - 1)] = INFINITY;
+    }
+    if (places == TURNED_ASTRAY) lead_all_astray(grid, s);
+    if (places == BEYOND_ASTRAY) {
+        static const double from[] = {-50, -50}, to[] = {-30, -30};
+        lead_astray(grid + 2 * count, s, from, to, 80, 70);
+        lead_astray(grid + 4 * count, s, from, to, 0, NAN);
     }
     tensor_write(c->grid);
 }

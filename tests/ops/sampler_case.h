@@ -21,11 +21,13 @@ struct walk {
  *   NAN       while some elements of x and of dy are NaN
  *   BUT_ONE   but for a place of the last image
  *   LOST      but for some places of images 1 and 2, which are not finite
+ *   ASTRAY    but for a place of each image but the first, which looks elsewhere
  *   ACROSS    whose rows are columns of the image, upside down
  *   MIRRORED  whose rows run from right to left
  *   SLANTED   whose rows begin further left, one after the other; places are a little off
  *   STRAIGHT  not turned at all; likewise
  *   BEYOND    that reaches far beyond the image
+ *   BEYOND_ASTRAY  likewise, but for a place out there of each image but the first
  *   ZOOMED    of the middle of the image. */
 enum places {
     ANYWHERE,
@@ -35,11 +37,13 @@ enum places {
     TURNED_NAN,
     TURNED_BUT_ONE,
     TURNED_LOST,
+    TURNED_ASTRAY,
     ACROSS,
     MIRRORED,
     SLANTED,
     STRAIGHT,
     BEYOND,
+    BEYOND_ASTRAY,
     ZOOMED
 };
 

@@ -5,6 +5,7 @@
 #ifndef WD_OPS_SPATIAL_SAMPLER_MAP_CUH
 #define WD_OPS_SPATIAL_SAMPLER_MAP_CUH
 
+#include "gpu/device/opaque.cuh"
 #include "ops/spatial/sampler_back_tile.cuh"
 
 namespace {
@@ -27,7 +28,7 @@ __device__ __forceinline__ const float *grid_of(const sampler_vector_args &a, ui
     return static_cast<const float *>(a.grid) + 2 * ((int64_t)n * a.rows * a.columns);
 }
 
-// From an image's coordinates to the grid's: that which is right at three corners. Numbers that are not
+// From an image's coordinates to the grid's, and back: that which is right at three corners. Numbers that are not
 // finite come out where these lie on a line.
 __device__ __forceinline__ void fit_map(const sampler_vector_args &a, const float *places,
                                         sampler_map &m)
@@ -35,36 +36,41 @@ __device__ __forceinline__ void fit_map(const sampler_vector_args &a, const floa
     const float2 first = looked_at(a, places, 0), across = looked_at(a, places, a.columns - 1),
                  down = looked_at(a, places, (a.rows - 1) * a.columns);
     const float columns = (float)(a.columns - 1), rows = (float)(a.rows - 1);
-    const float xq = (across.x - first.x) / columns, yq = (across.y - first.y) / columns;
-    const float xp = (down.x - first.x) / rows, yp = (down.y - first.y) / rows;
-    const float area = xq * yp - xp * yq, turned = 1 / area;
-    m.qx = yp * turned;
-    m.qy = -xp * turned;
-    m.px = -yq * turned;
-    m.py = xq * turned;
+    m.x0 = first.x;
+    m.y0 = first.y;
+    m.xq = (across.x - first.x) / columns;
+    m.yq = (across.y - first.y) / columns;
+    m.xp = (down.x - first.x) / rows;
+    m.yp = (down.y - first.y) / rows;
+    const float area = m.xq * m.yp - m.xp * m.yq, turned = 1 / area;
+    m.qx = m.yp * turned;
+    m.qy = -m.xp * turned;
+    m.px = -m.yq * turned;
+    m.py = m.xq * turned;
     m.q0 = -(m.qx * first.x + m.qy * first.y);
     m.p0 = -(m.px * first.x + m.py * first.y);
-    m.along = fabsf(xq) >= fabsf(yq);
+    m.along = fabsf(m.xq) >= fabsf(m.yq);
     m.first = m.along ? first.x : first.y;
-    m.per_step = 1 / (m.along ? xq : yq);
-    m.slope = -(m.along ? xp : yp) * m.per_step;
+    m.per_step = 1 / (m.along ? m.xq : m.yq);
+    m.slope = -(m.along ? m.xp : m.yp) * m.per_step;
 }
 // What follows from how far off places are, in places. Whether they are so far apart, and the map so near to them, that what a
-// warp takes at once has cells of its own, two neighbours of a row apart; and terms so small that rounding them is less than
-// what places_check leaves.
+// warp takes at once has cells of its own, two neighbours of a row apart; and terms so small, both ways, that rounding them is
+// less than what is left of that.
 __device__ __forceinline__ void finish_map(const sampler_vector_args &a, sampler_map &m)
 {
-    constexpr float TERMS = 65536;
-    const float terms = fmaxf(fabsf(m.px), fabsf(m.qx)) * (float)a.width +
-                        fmaxf(fabsf(m.py), fabsf(m.qy)) * (float)a.height;
-    const float area = m.px * m.qy - m.py * m.qx, turned = fabsf(1 / area);
-    // Steps of a place along its row and to the next row, in pixels.
-    const float xq = fabsf(m.py) * turned, xp = fabsf(m.qy) * turned, yq = fabsf(m.px) * turned,
-                yp = fabsf(m.qx) * turned;
+    constexpr float TERMS = 65536, BORDER = 1.0f / 16;
+    const float columns = (float)a.columns, rows = (float)a.rows;
+    const float xq = fabsf(m.xq), xp = fabsf(m.xp), yq = fabsf(m.yq), yp = fabsf(m.yp);
+    const float reach = fmaxf(fmaxf((float)a.width, fabsf(m.x0) + xq * columns + xp * rows),
+                              fmaxf((float)a.height, fabsf(m.y0) + yq * columns + yp * rows));
+    const float terms = reach * fmaxf(fabsf(m.px) + fabsf(m.py), fabsf(m.qx) + fabsf(m.qy));
+    const float area = fabsf(m.px * m.qy - m.py * m.qx);
     const float off = fmaxf(xq * m.off_q + xp * m.off_p, yq * m.off_q + yp * m.off_p);
     m.margin = fabsf(m.slope) * m.off_p + m.off_q;
+    m.within = off + BORDER;
     // Rows so far apart have no elements in common.
-    const float apart = ceilf((2 + 2 * off) * (xq + yq) * fabsf(area));
+    const float apart = ceilf((2 + 2 * off) * (xq + yq) * area);
     m.mapped = m.off_p < 1 && m.off_q < 1 && 2 * fmaxf(xq, yq) - 2 * off >= 1 &&
                apart <= AFFINE_SIDE && terms <= TERMS;
     m.apart = m.mapped ? max((int)apart, 2) : 2;
@@ -128,83 +134,92 @@ __device__ __forceinline__ void fit_maps(const sampler_affine_args &args)
 // Written by a launch before; `marked` maybe by this one.
 __device__ __forceinline__ sampler_map read_map(const sampler_map *from)
 {
+    constexpr int RUNS = sizeof(sampler_map) / sizeof(uint4);
     sampler_map m;
-    static_assert(sizeof m == 4 * sizeof(uint4), "four at once");
-    uint4 four[4];
+    static_assert(sizeof m == RUNS * sizeof(uint4), "whole runs");
+    uint4 runs[RUNS];
+    from = wd_opaque_global(from);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) four[i] = __ldcg(reinterpret_cast<const uint4 *>(from) + i);
-    memcpy(&m, four, sizeof m);
+    for (int i = 0; i < RUNS; ++i) runs[i] = __ldcg(reinterpret_cast<const uint4 *>(from) + i);
+    memcpy(&m, runs, sizeof m);
     return m;
 }
 
-// A part of an image's places, a warp a piece of a row at a time: marks the map if any is further off than it may be; and the
-// gradients of those that see nothing. The first piece is asked for by the constructor.
-struct places_check {
-    static constexpr int EACH = 8, PIECE = EACH * 32, WARPS = SPATIAL_THREADS / 32;
-    const sampler_vector_args &a;
-    const uint32_t n, pieces;
-    uint32_t number, step; // pieces
-    int p, q;              // the thread's first place
-    float2 s[EACH];        // what the grid says
+// Whether an image of a batch of `images` is marked: the block asks together.
+__device__ __forceinline__ bool any_marked(const sampler_map *maps, uint32_t images)
+{
+    __shared__ uint32_t marked;
+    if (threadIdx.x == 0) marked = 0;
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t n = threadIdx.x; n < images; n += SPATIAL_THREADS) {
+        if (__ldcg(&maps[n].marked)) atomicAdd(&marked, 1u);
+    }
+    __syncthreads();
+    return marked != 0;
+}
 
-    __device__ __forceinline__ places_check(const sampler_vector_args &args, uint32_t image,
-                                            uint32_t part, uint32_t parts)
-        : a(args), n(image), pieces((uint32_t)(args.columns + PIECE - 1) / PIECE),
-          number(part * WARPS + threadIdx.x / 32), step(parts * WARPS)
+// How far off a place may be, less than tiles are cut for, whose borders are rounded (finish_map).
+constexpr float AFFINE_LESS = 1.0f / 64;
+
+// What tiles do not look at themselves, a piece of a row a warp: places that may see nothing. Their gradients, and whether they
+// are where the map has them; else it is marked. Where `all`, all places.
+struct places_check {
+    static constexpr int EACH = AFFINE_PIECE / 32, WARPS = SPATIAL_THREADS / 32;
+    const sampler_vector_args &a;
+    const sampler_map &m;
+    sampler_map *map;
+    uint32_t n;
+
+    // Whether all places of a piece see the image, if they are no further off than they may be.
+    __device__ __forceinline__ bool sees(uint32_t number) const
     {
-        ask();
+        uint32_t row = number;
+        const int from = (int)take_rest(row, a.by_chunk) * AFFINE_PIECE,
+                  to = min(from + AFFINE_PIECE, a.columns) - 1;
+        const float p = (float)(int)row, first = (float)from, last = (float)to;
+        const float x = m.x0 + m.xp * p, y = m.y0 + m.yp * p;
+        const float x1 = x + m.xq * first, x2 = x + m.xq * last;
+        const float y1 = y + m.yq * first, y2 = y + m.yq * last;
+        const float left = m.within - 1, right = (float)a.width - m.within,
+                    bottom = (float)a.height - m.within;
+        return (fminf(x1, x2) >= left) & (fmaxf(x1, x2) <= right) & (fminf(y1, y2) >= left) &
+               (fmaxf(y1, y2) <= bottom);
     }
-    __device__ __forceinline__ bool has(int e) const
+    __device__ __forceinline__ void look_at(uint32_t number) const
     {
-        return q + e * 32 < a.columns;
-    }
-    __device__ __forceinline__ void ask()
-    {
-        p = (int)(number / pieces);
-        q = (int)(number % pieces) * PIECE + (int)threadIdx.x % 32;
-        if (p >= a.rows) return;
-        const float *const at = grid_of(a, n) + 2 * (int64_t)(p * a.columns + q);
-#pragma unroll
-        for (int e = 0; e < EACH; ++e) {
-            if (has(e)) s[e] = *reinterpret_cast<const float2 *>(at + 64 * e);
-        }
-    }
-    __device__ __forceinline__ void run(const sampler_map &m, sampler_map *map)
-    {
-        const float right = (float)a.width, bottom = (float)a.height;
-        // Less than tiles are cut for, whose borders are rounded (finish_map).
-        constexpr float LESS = 1.0f / 64;
-        const float most_p = m.off_p - LESS, most_q = m.off_q - LESS;
+        uint32_t row = number;
+        const int from = (int)take_rest(row, a.by_chunk) * AFFINE_PIECE, p = (int)row;
+        const float *const places = grid_of(a, n);
         bool near = true;
 #pragma unroll 1
-        while (p < a.rows) {
-            const float off_p = m.p0 - (float)p, off_q = m.q0 - (float)q;
-            uint32_t lost = 0; // places that see nothing
-#pragma unroll
-            for (int e = 0; e < EACH; ++e) {
-                if (!has(e)) continue;
-                const float2 at = looked_at(a, s[e]);
-                const float by_p = m.px * at.x + (m.py * at.y + off_p),
-                            by_q = m.qx * at.x + (m.qy * at.y + (off_q - (float)(32 * e)));
-                const bool seen = (at.x > -1) & (at.x < right) & (at.y > -1) & (at.y < bottom);
-                near &= (fabsf(by_p) <= most_p) & (fabsf(by_q) <= most_q);
-                lost |= (uint32_t)!seen << e;
-            }
-#pragma unroll 1
-            for (int e = 0; lost; ++e, lost >>= 1) {
-                spot one;
-                sight<float> k;
-                if (!(lost & 1)) continue;
-                one.n = n;
-                one.q = q + e * 32;
-                one.p = p;
-                k.template look<float>(a, one.number(a));
-                put_lost<float>(a, one, k);
-            }
-            number += step;
-            ask();
+        for (int e = 0; e < EACH; ++e) {
+            const int q = from + e * 32 + (int)threadIdx.x % 32;
+            if (q >= a.columns) break;
+            const float2 at = looked_at(a, places, p * a.columns + q);
+            const float by_p = m.px * at.x + (m.py * at.y + (m.p0 - (float)p)),
+                        by_q = m.qx * at.x + (m.qy * at.y + (m.q0 - (float)q));
+            near &= (fabsf(by_p) <= m.off_p - AFFINE_LESS) & (fabsf(by_q) <= m.off_q - AFFINE_LESS);
+            spot one;
+            sight<float> k;
+            one.n = n;
+            one.p = p;
+            one.q = q;
+            k.template look<float>(a, one.number(a));
+            if (!k.seen) put_lost<float>(a, one, k);
         }
         if (!near) map->marked = 1;
+    }
+    __device__ __forceinline__ void run(uint32_t part, uint32_t parts, bool all) const
+    {
+        const uint32_t count = (uint32_t)a.rows * a.by_chunk.divisor, step = parts * WARPS;
+#pragma unroll 1
+        for (uint32_t first = part * WARPS + threadIdx.x / 32; first < count; first += 32 * step) {
+            const uint32_t number = first + threadIdx.x % 32 * step;
+            uint32_t mask = wd_ballot(number < count && (all || !sees(number)));
+#pragma unroll 1
+            for (; mask; mask &= mask - 1) look_at(first + wd_lowest(mask) * step);
+        }
     }
 };
 

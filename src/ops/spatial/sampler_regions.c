@@ -28,7 +28,8 @@ enum {
     COLUMNS_LOG2 = 5,
     SUMS = SAMPLER_REGION_SUMS,
     MAPPED_LEAST = 5, /* tiles a processor: fewer do not pay for two more launches */
-    LOOKERS = 8,      /* blocks a processor that look for marked images */
+    LOOKERS = 4,      /* blocks a processor, as many as fit, that look for marked images */
+    LOOPING = 90,     /* devices whose registers let blocks of regions take several */
     SPATIAL_PAIR_BYTES = 8,
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
 };
@@ -107,6 +108,7 @@ bool wd_sampler_cut_affine(struct sampler_vector_args *a, int64_t images, int mu
     a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, AFFINE_WIDTH));
     a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, AFFINE_HEIGHT));
     a->by_line = wd_fastdiv_of((uint32_t)a->columns);
+    a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(a->columns, AFFINE_PIECE));
     a->x.runs = wd_sampler_is_wide(&a->x, a->width, sizeof(float));
     a->dx.runs = wd_sampler_is_wide(&a->dx, a->width, sizeof(float));
     return a->pairs && (uintptr_t)a->dgrid % SPATIAL_PAIR_BYTES == 0 &&
@@ -153,10 +155,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     if (mapped) args.maps = tiles.maps = call->workspace;
     /* What is blended cannot be done again by other kernels: places are looked at before. */
     apart = a->blends || a->blends_grid;
+    args.checks = apart;
     tiles.plain = tiles.all.x.runs && tiles.all.dx.runs && a->channels == AFFINE_CHANNELS &&
                   a->scales && !a->blends && a->scales_grid && !a->blends_grid &&
-                  (AFFINE_CHANNELS - 1) * a->y.channel + (int64_t)a->rows * a->y.row + a->columns <=
-                      INT32_MAX;
+                  a->y.row == a->columns &&
+                  (AFFINE_CHANNELS - 1) * a->y.channel + (int64_t)a->rows * a->columns <= INT32_MAX;
     a->boxes = (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map);
     wd_sampler_cut_regions(a, area_log2);
     while (area_log2 > AREA_LEAST_LOG2 &&
@@ -171,9 +174,11 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     for (int64_t first = 0; first < images; first += most) {
         const int64_t now = wd_least(most, images - first);
         const int64_t lookers = mapped ? (int64_t)LOOKERS * processors : SPATIAL_ITEMS_MAX;
+        const bool loops = mapped && queue->device->capability >= LOOPING;
         a->first_image = tiles.all.first_image = (uint32_t)first;
         a->count = (uint32_t)(now * boxes);
         args.images = (uint32_t)now;
+        args.blocks = (uint32_t)(now * blocks);
         if (mapped) {
             const int64_t each = (int64_t)tiles.all.by_column.divisor * tiles.all.by_row.divisor;
             WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_fit_maps_f32], now, SPATIAL_THREADS, 0,
@@ -192,7 +197,8 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_region_boxes_f32],
                               wd_least(lookers, wd_ceil_div(a->count, WARPS)), SPATIAL_THREADS, 0,
                               &args));
-        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32], now * blocks,
+        WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_regions_f32],
+                              loops ? wd_least(lookers, now * blocks) : now * blocks,
                               SPATIAL_THREADS, (uint32_t)shared, &args));
     }
     return CUDNN_STATUS_SUCCESS;

@@ -89,7 +89,7 @@ __device__ __forceinline__ uint4 reach_words(const reach &r)
 }
 
 // A warp a box; `count` of them in a launch. Where there are maps, only images that are marked, and not
-// places that see nothing: see fit_maps.
+// places that see nothing if a launch before saw to them: what is blended is so once.
 template <class T> __device__ __forceinline__ void region_boxes(const sampler_affine_args &args)
 {
     const sampler_vector_args &a = args.all;
@@ -113,7 +113,7 @@ template <class T> __device__ __forceinline__ void region_boxes(const sampler_af
             k.template look<T>(a, at.number(a));
             own.add(k);
             if (k.seen) put_place<T>(a, at, k);
-            else if (!maps) put_lost<T>(a, at, k);
+            else if (!maps || !args.checks) put_lost<T>(a, at, k);
         }
         own.of_warp();
         if (threadIdx.x % 32 == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
@@ -344,31 +344,28 @@ template <class T> struct region {
 };
 
 // Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
-// image, by_position its blocks. Where there are maps, only images that are marked.
-template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)
+// image, by_position its blocks. Where there are maps, only images that are marked; then a block may
+// take others besides its own.
+template <class T>
+__device__ __forceinline__ void back_regions_of(const sampler_affine_args &args, uint32_t block)
 {
     const sampler_vector_args &a = args.all;
-    uint32_t block = blockIdx.x;
     typedef typename accumulator<T>::type A;
     constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
-    const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32;
+    const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint4 *const shared = wd_dynamic_shared<uint4>();
     region<T> own(a);
-    uint32_t number = take_rest(block, a.by_position) * WARPS + threadIdx.x / 32;
+    uint32_t number = take_rest(block, a.by_position) * WARPS + warp;
     own.n = a.first_image + block;
     own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
-    own.list = shared + threadIdx.x / 32 * (2 * SPATIAL_LISTED);
-    own.sums =
-        reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + threadIdx.x / 32 * own.room();
+    own.list = shared + warp * (2 * SPATIAL_LISTED);
+    own.sums = reinterpret_cast<A *>(shared + WARPS * 2 * SPATIAL_LISTED) + warp * own.room();
     own.left = (int)take_rest(number, a.by_column) << a.lanes_log2;
     own.top = (int)take_rest(number, a.by_row) << a.across_log2;
     own.first = (int)number * a.chunk;
     const uint32_t given = block * boxes; // of this image
     if (own.first >= a.channels) return;
-    if (args.maps) {
-        wd_wait_for_previous();
-        if (!__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
-    }
+    if (args.maps && !__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
 #pragma unroll 1
     for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
     __syncwarp();
@@ -387,6 +384,23 @@ template <class T> __device__ __forceinline__ void back_regions(const sampler_af
     own.add(own.filled);
     if (a.blends) own.template put_sums<true>();
     else own.template put_sums<false>();
+}
+
+template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 // a loop would not fit into registers
+    back_regions_of<T>(args, blockIdx.x);
+#else
+    if (args.maps) {
+        wd_wait_for_previous();
+        if (!any_marked(static_cast<const sampler_map *>(args.maps), args.images)) return;
+    }
+#pragma unroll 1
+    for (uint32_t block = blockIdx.x; block < args.blocks; block += gridDim.x) {
+        back_regions_of<T>(args, block);
+        __syncwarp();
+    }
+#endif
 }
 
 } // namespace

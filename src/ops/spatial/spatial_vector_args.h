@@ -151,6 +151,7 @@ enum {
     AFFINE_HEIGHT = 28,
     AFFINE_CHANNELS = 3, /* at most */
     AFFINE_PITCH = 64, /* of the image around the tile: neighbours of all rows are in other banks */
+    AFFINE_PIECE = 64, /* places of a row that are looked at together where some may see nothing */
     AFFINE_SIDE = 4096, /* rows and columns at most, of image and grid: fp32 has places of them */
     /* x and sums: four blocks a processor */
     AFFINE_SHARED = 2 * 4 * AFFINE_CHANNELS * AFFINE_PITCH * (AFFINE_HEIGHT + 2),
@@ -176,17 +177,30 @@ struct sampler_map {
     int32_t apart;   /* rows of places that have no elements in common */
     uint32_t mapped; /* places are far enough apart, and the map is good enough, for tiles */
     uint32_t marked; /* not, or a place was found that is too far off */
+    /* Back: the place of row p and column q looks at x0 + xq * q + xp * p, y0 + yq * q + yp * p, and places which do so that
+     * far from all borders of the image see it for certain, if they are no further off than they may be. */
+    float x0;
+    float xq;
+    float xp;
+    float within;
+    float y0;
+    float yq;
+    float yp;
+    uint32_t unused;
 };
 
 struct sampler_affine_args {
     struct sampler_vector_args all;
     void *maps;      /* of the batch; null: no images are mapped */
     uint32_t images; /* of the batch */
+    uint32_t blocks; /* with regions of these */
     float by_x;      /* tiles by maps: what the gradients of the grid are times */
     float by_y;
-    int32_t checks; /* tiles find out whether places are where the map has them */
+    int32_t
+        checks; /* tiles find out whether places are where the map has them; regions: they did, before anything was written */
     int32_t fills;  /* tiles are filled */
     int32_t plain;  /* see affine_tiles */
+    int32_t unused; /* no padding */
 };
 
 /* Shared memory of a tile of 1 << lanes_log2 elements across, with so much room for places, and numbers
