@@ -61,11 +61,9 @@ template <class T> struct chunk_tile {
     {
         uint32_t b = block;
         left = (int)take_rest(b, a.by_across) * a.width;
-        in_batch = take_rest(b, a.by_images);
-        // The lowest tiles of all images first, then the uppermost: often fewer places look there, so that of two
-        // blocks of a processor one is done early, and its next lists are found while the other's stages run.
-        top = (b == 0 ? a.last : (int)b - 1) * a.height;
-        n = all.first_image + in_batch;
+        top = (int)take_rest(b, a.by_down) * a.height;
+        in_batch = b;
+        n = all.first_image + b;
         across = min(a.width, all.width - left);
         down = min(a.height, all.height - top);
         seen_across = min(a.width + 1, all.width - left);

@@ -255,13 +255,12 @@ static cudnnStatus_t backward(const struct wd_call *call, struct wd_queue *queue
     /* Where there are few places, x and dx are what is read and written: rows of these have all banks. */
     args.paired = 2 * (int64_t)a->rows * a->columns >= (int64_t)a->height * a->width;
     args.by_across = wd_fastdiv_of((uint32_t)cut->across);
-    args.last = cut->down - 1;
+    args.by_down = wd_fastdiv_of((uint32_t)cut->down);
     most = wd_least(most, wd_spatial_images(wd_most(tiles, old_tiles) * CHUNK_THREADS));
     for (int64_t first = 0; first < images; first += most) {
         const int64_t now = wd_least(most, images - first);
         a->first_image = (uint32_t)first;
         a->count = (uint32_t)(now * boxes);
-        args.by_images = wd_fastdiv_of((uint32_t)now);
         WD_TRY(wd_sampler_emit_boxes(queue, a, type));
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_chunks_f32 + type], now * tiles,
                               CHUNK_THREADS, CHUNK_SHARED, &args));

@@ -37,9 +37,8 @@ struct sampler_chunk_args {
     float by_x; /* what the gradients of the grid are times */
     float by_y;
     int32_t paired;              /* rows of elements are dealt out by twos */
-    int32_t last;                /* tile below each other */
     struct wd_fastdiv by_across; /* tiles side by side */
-    struct wd_fastdiv by_images; /* of a batch */
+    struct wd_fastdiv by_down;
 };
 
 /* Shared memory of a block, of which a processor holds two, by parts: the stages, dx of two of these, what elements have
