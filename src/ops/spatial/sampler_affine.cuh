@@ -14,7 +14,6 @@
 #include "gpu/device/async.cuh"
 #include "gpu/device/math.cuh"
 #include "gpu/device/opaque.cuh"
-#include "gpu/device/poll.cuh"
 #include "gpu/device/prefetch.cuh"
 #include "gpu/device/shared.cuh"
 #include "gpu/device/warp.cuh"
@@ -384,35 +383,10 @@ struct affine_tile {
     }
 };
 
-// Of a block's warps: which have taken the first half of their places. Before Hopper, where there are no such counters, all of
-// them meet.
-struct halves_taken {
-    uint64_t *taken; // for each warp
-
-    __device__ __forceinline__ void begin() const
-    {
-        if (threadIdx.x % 32 == 0) wd_arrivals_begin(taken + threadIdx.x / 32, 1);
-    }
-    __device__ __forceinline__ void say() const
-    {
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) wd_arrive(taken + threadIdx.x / 32, 1);
-    }
-    __device__ __forceinline__ void wait_for_next() const
-    {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-        __syncthreads();
-#else
-        const uint32_t next = threadIdx.x / 32 + 1;
-        if (next < affine_tile::WARPS) wd_counter_wait_together(taken + next, 0);
-#endif
-    }
-};
-
-// The places of a tile, and its elements; whether one of the thread's is not where the map has it. A warp has some that follow
-// one another, and takes the second half of them when the next warp has taken its first, which is beside it: all others are apart.
-template <bool PLAIN>
-__device__ __forceinline__ int fill_tile(const affine_tile &t, const halves_taken &taken)
+// The places of a tile, and its elements; whether one of the thread's is not where the map has it. A warp has some that
+// follow one another: first all warps take the first half of theirs, then the second, so that what they add to at once is
+// apart.
+template <bool PLAIN> __device__ __forceinline__ int fill_tile(const affine_tile &t)
 {
     int off = 0;
     const int warp = (int)threadIdx.x / 32;
@@ -424,25 +398,21 @@ __device__ __forceinline__ int fill_tile(const affine_tile &t, const halves_take
     const int warps = max((int)fminf(halves, (float)affine_tile::WARPS), 1);
     const float each = wd_about_reciprocal((float)warps),
                 per_length = wd_about_reciprocal((float)t.length);
-    const int begin = warp >= warps ? units : (int)(((float)(units * warp) + 0.5f) * each);
+    int begin = warp >= warps ? units : (int)(((float)(units * warp) + 0.5f) * each);
     const int end = warp + 1 >= warps ? units : (int)(((float)(units * (warp + 1)) + 0.5f) * each);
-    const int middle = begin + (end - begin + 1) / 2;
-    affine_tile::walk at = t.walk_from(begin, per_length);
-    affine_tile::one_place first = {make_float2(0, 0), {0, 0, 0}};
-    int some = middle - begin;
-    t.read<PLAIN>(first, at, some > 0);
-    // Always: but over a branch the compiler does not move what was just read behind the wait.
-    if (units >= 0) wd_copies_wait_all();
-    __syncthreads();
+    int middle = begin + (end - begin + 1) / 2;
 #pragma unroll 1
-    for (int part = 0;; ++part) {
-        t.take_some<PLAIN>(first, at, some, off);
-        if (part > 0) break;
-        taken.say();
-        some = end - middle;
-        at = t.walk_from(middle, per_length);
+    for (int part = 0; part < 2; ++part) {
+        const int some = middle - begin;
+        affine_tile::walk at = t.walk_from(begin, per_length);
+        affine_tile::one_place first = {make_float2(0, 0), {0, 0, 0}};
         t.read<PLAIN>(first, at, some > 0);
-        taken.wait_for_next();
+        begin = middle;
+        middle = end;
+        // Always: but over a branch the compiler does not move what was just read behind the wait.
+        if (units >= 0) wd_copies_wait_all();
+        __syncthreads();
+        t.take_some<PLAIN>(first, at, some, off);
     }
     __syncthreads();
     t.put_elements<PLAIN>();
@@ -453,9 +423,6 @@ __device__ __forceinline__ int fill_tile(const affine_tile &t, const halves_take
 // and dx, and nothing is blended.
 __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
 {
-    __shared__ uint64_t taken[affine_tile::WARPS];
-    const halves_taken halves = {taken};
-    halves.begin();
     affine_tile t(args);
     const sampler_vector_args &a = args.all;
     const uint32_t tiles = a.by_column.divisor * a.by_row.divisor;
@@ -483,7 +450,7 @@ __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
     }
     t.find_places(m);
     t.ask_ahead();
-    const int off = args.plain ? fill_tile<true>(t, halves) : fill_tile<false>(t, halves);
+    const int off = args.plain ? fill_tile<true>(t) : fill_tile<false>(t);
     if (args.checks && off) map->marked = 1;
 }
 
