@@ -376,8 +376,9 @@ static void fill_turned(const struct spatial_call *c, const struct spatial_shape
     if (places == TURNED_ASTRAY) lead_all_astray(grid, s);
     if (places == BEYOND_ASTRAY) {
         static const double from[] = {-50, -50}, to[] = {-30, -30};
-        lead_astray(grid + 2 * count, s, from, to, 80, 70);
-        lead_astray(grid + 4 * count, s, from, to, 0, NAN);
+        for (int n = 1; n < s->n; ++n) {
+            lead_astray(grid + 2 * n * count, s, from, to, n % 2 ? 80 : 0, n % 2 ? 70 : NAN);
+        }
     }
     tensor_write(c->grid);
 }

@@ -71,7 +71,11 @@ struct affine_tile {
             wd_opaque_global(static_cast<float *>(a.dgrid) + 2 * ((int64_t)n * a.rows * a.columns));
         by = make_float2(args.by_x, args.by_y);
         dy = wd_opaque_global(static_cast<const float *>(a.y.data) + n * a.y.image);
-        x = wd_opaque_shared(wd_dynamic_shared<float>());
+        // A copy whose sectors lie otherwise in shared memory than in the image asks for each half of them.
+        const uint32_t first = (uint32_t)n * (uint32_t)a.x.image +
+                               (uint32_t)(top - 1) * (uint32_t)a.x.row + (uint32_t)(left - PAD);
+        const uint32_t begins = (uint32_t)(size_t)a.x.data + 4 * first;
+        x = wd_opaque_shared(wd_dynamic_shared<float>() + begins % WD_LINE / 16 * 4);
         previous = wd_opaque((1u << threadIdx.x % 32) >> 1);
         near_from =
             bounds(left > 0 ? (float)(left - 1) : before, top > 0 ? (float)(top - 1) : before);

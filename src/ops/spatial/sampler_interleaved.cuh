@@ -20,40 +20,70 @@ template <class T> struct interleaver {
                       WINDOW_STAGES * WINDOW_BYTES * SAMPLE_ROOM,
                   "all of it has room where three stages have");
     typedef window<T, WINDOW_THREADS> window_of_block;
+    window_of_block &w;
+    // Both halves of a sector of 32 bytes are copies of neighbours that begin at a boundary of as many bytes in shared
+    // memory, else each half asks for all of it. So rows may have a copy at either end that nobody needs: how many they
+    // have, whether the first row begins with one, and whether each row does as the one before does not.
+    int of_row, skips, turns;
+
+    __device__ __forceinline__ interleaver(window_of_block &of, const sampler_image &image,
+                                           const T *plane)
+        : w(of)
+    {
+        turns = image.row / UNIT & 1;
+        skips =
+            (int)((uint32_t)(size_t)plane / 16 + (uint32_t)(w.row * image.row + w.column) / UNIT) &
+            1;
+        of_row = (w.units + (turns ? 2 : skips + 1)) & ~1;
+        if (w.rows * of_row > COPIES) of_row = w.units, skips = turns = 0;
+        w.share_out(of_row);
+    }
+    // Which unit of row r copy c is, if it is one.
+    __device__ __forceinline__ int unit_of(int r, int c) const
+    {
+        return c - ((skips + r * turns) & 1);
+    }
+    __device__ __forceinline__ bool is_unit(int unit) const
+    {
+        return (uint32_t)unit < (uint32_t)w.units;
+    }
 
     // `left` channels from `plane` on, U at most.
-    static __device__ __forceinline__ void ask(const window_of_block &w, const sampler_image &image,
-                                               const T *plane, int left, uint4 *copies)
+    __device__ __forceinline__ void ask(const sampler_image &image, const T *plane, int left,
+                                        uint4 *copies) const
     {
         int r = w.first_row, c = w.first_unit;
         uint4 *to = copies + threadIdx.x;
 #pragma unroll 1
         while (r < w.rows) {
-            const T *from = plane + ((w.row + r) * image.row + w.column + c * UNIT);
+            const int unit = unit_of(r, c);
+            const T *from = plane + ((w.row + r) * image.row + w.column + unit * UNIT);
+            const int channels = is_unit(unit) ? left : 0;
 #pragma unroll
             for (int u = 0; u < U; ++u) {
-                if (u < left) wd_copy_async<16, false>(to + u * COPIES, from);
+                if (u < channels) wd_copy_async<16, false>(to + u * COPIES, from);
                 from += image.channel;
             }
             to += WINDOW_THREADS;
-            step(w, r, c);
+            step(r, c);
         }
         wd_copies_end();
     }
     // What the thread asked for, into a window. Lanes take pairs of pixels in an order of their own:
     // then neither these reads nor the writes of a warp meet in a bank.
-    static __device__ __forceinline__ void spread(const window_of_block &w, const uint4 *copies,
-                                                  uint2 *window)
+    __device__ __forceinline__ void spread(const uint4 *copies, uint2 *window) const
     {
         const int turn = (int)(threadIdx.x / 2 + threadIdx.x / 8) % U;
         int r = w.first_row, c = w.first_unit;
         const uint32_t *from = reinterpret_cast<const uint32_t *>(copies + threadIdx.x);
 #pragma unroll 1
         while (r < w.rows) {
+            const int unit = unit_of(r, c);
             uint4 *const to =
-                reinterpret_cast<uint4 *>(window + (r + 1) * w.pitch + UNIT + c * UNIT);
+                reinterpret_cast<uint4 *>(window + (r + 1) * w.pitch + UNIT + unit * UNIT);
 #pragma unroll
             for (int i = 0; i < U; ++i) {
+                if (!is_unit(unit)) break;
                 const int at = (i + turn) % U;
                 uint32_t pair[U];
 #pragma unroll
@@ -63,15 +93,15 @@ template <class T> struct interleaver {
                     __byte_perm(pair[0], pair[1], 0x7632), __byte_perm(pair[2], pair[3], 0x7632));
             }
             from += WINDOW_THREADS * 4;
-            step(w, r, c);
+            step(r, c);
         }
     }
-    static __device__ __forceinline__ void step(const window_of_block &w, int &r, int &c)
+    __device__ __forceinline__ void step(int &r, int &c) const
     {
         r += w.step_row;
         c += w.step_unit;
-        if (c >= w.units) {
-            c -= w.units;
+        if (c >= of_row) {
+            c -= of_row;
             r += 1;
         }
     }
@@ -114,7 +144,8 @@ __device__ __forceinline__ void sample_interleaved(const sampler_window_args &a)
     }
     const T *x = static_cast<const T *>(a.all.x.data) + n * a.all.x.image + first * a.all.x.channel;
     T *y = static_cast<T *>(a.all.y.data) + n * a.all.y.image + first * a.all.y.channel;
-    mix::ask(v.w, a.all.x, x, left, copies);
+    const mix m(v.w, a.all.x, x);
+    m.ask(a.all.x, x, left, copies);
     if (!a.all.scales) v.forget();
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < SAMPLE_ROOM; i += WINDOW_THREADS) { // both windows
@@ -125,9 +156,9 @@ __device__ __forceinline__ void sample_interleaved(const sampler_window_args &a)
 #pragma unroll 1
     for (; left > 0; left -= U) {
         wd_copies_wait<0>();
-        mix::spread(v.w, copies, in);
+        m.spread(copies, in);
         x += U * a.all.x.channel;
-        if (left > U) mix::ask(v.w, a.all.x, x, left - U, copies);
+        if (left > U) m.ask(a.all.x, x, left - U, copies);
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < K; ++k) {

@@ -154,7 +154,8 @@ enum {
     AFFINE_PIECE = 64, /* places of a row that are looked at together where some may see nothing */
     AFFINE_SIDE = 4096, /* rows and columns at most, of image and grid: fp32 has places of them */
     /* x and sums: four blocks a processor */
-    AFFINE_SHARED = 2 * 4 * AFFINE_CHANNELS * AFFINE_PITCH * (AFFINE_HEIGHT + 2),
+    AFFINE_SHARED = 2 * 4 * AFFINE_CHANNELS * AFFINE_PITCH * (AFFINE_HEIGHT + 2) +
+                    128, /* and a line, for x may begin within one */
 };
 
 /* The affine map from an image's coordinates to its grid's (p its rows, q its columns), and how far off
