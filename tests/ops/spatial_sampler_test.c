@@ -56,6 +56,7 @@ static void large_samplers(void)
         {"many_enlarged_apart", CUDNN_DATA_FLOAT, {2, 17, 32, 36, 64, 65}, 99, ANYWHERE, &nchw},
         {"many_enlarged_odd", CUDNN_DATA_FLOAT, {2, 17, 32, 36, 64, 65}, 99, TURNED, &odd},
         {"many_planes16", CUDNN_DATA_HALF, {2, 33, 56, 48, 56, 48}, 101, TURNED, &nchw},
+        {"many_planes16_halves", CUDNN_DATA_HALF, {2, 33, 50, 56, 56, 48}, 101, TURNED, &nchw},
         {"many_planes_bf16", CUDNN_DATA_BFLOAT16, {2, 35, 48, 48, 48, 48}, 118, TURNED, &nchw},
         {"many_planes16_nan", CUDNN_DATA_HALF, {2, 34, 56, 48, 56, 48}, 101, TURNED_NAN, &nchw},
         {"many_planes_nan", CUDNN_DATA_FLOAT, {2, 37, 40, 40, 40, 39}, 132, TURNED_NAN, &nchw},
