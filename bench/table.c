@@ -100,5 +100,8 @@ void table_summary(bool means)
         if (misses++ == 0) fprintf(output_text(), "\nRows that miss a target:\n");
         fprintf(output_text(), "  %s %s: %s\n", r->family, r->problem, why);
     }
-    if (!misses) fprintf(output_text(), "\nNo row misses a target.\n");
+    if (misses) return;
+    if (bench_options.cpu)
+        fprintf(output_text(), "\nNo row is wrong; targets are those of a GPU.\n");
+    else fprintf(output_text(), "\nNo row misses a target.\n");
 }

@@ -250,5 +250,9 @@ int main(int argc, char **argv)
     CHECK(cudnnDestroy(handle));
     dataset_free(&training);
     dataset_free(&held_out);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("standard output");
+        return 1;
+    }
     return reached == o.seeds ? 0 : 1;
 }

@@ -97,10 +97,12 @@ cudnnStatus_t CUDNNWINAPI cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor
 /*
  * Describes a tensor of nbDims dimensions with strides in elements. Fewer than 4 dimensions are
  * legal, but most layers want 4 at least: fill up with 1.
- *   nbDims   3 to CUDNN_DIM_MAX
+ *   nbDims   2 to CUDNN_DIM_MAX
  *   dimA     nbDims sizes, all positive: N, C, then the spatial ones, slowest first
- *   strideA  nbDims strides
- * BAD_PARAM for a size or stride that is not positive, NOT_SUPPORTED for nbDims outside the range.
+ *   strideA  nbDims strides; where one is negative the pointer is to the element whose indices are
+ *            all 0, and memory before it is used
+ * BAD_PARAM for a size that is not positive, a stride of 0 of more than one element, and fewer than
+ * 2 dimensions, NOT_SUPPORTED for more than CUDNN_DIM_MAX.
  */
 cudnnStatus_t CUDNNWINAPI cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc,
                                                      cudnnDataType_t dataType, int nbDims,
@@ -520,9 +522,9 @@ CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnDestroyPoolingDescriptor(
     cudnnPoolingDescriptor_t poolingDesc);
 
 /*
- * Describes a 2-D pooling, in pixels. Padding is virtual: minus infinity for a maximum, 0 for an
- * average. BAD_PARAM where a window or stride is not positive, a padding negative or not smaller
- * than its window, or a mode unknown.
+ * Describes a 2-D pooling, in pixels. Padding is virtual: it is no candidate for a maximum, and 0
+ * for an average; negative, it takes as many pixels away. A maximum over padding alone is the lowest
+ * finite number. BAD_PARAM where a window or stride is not positive or a mode unknown.
  */
 CUDNN_DEPRECATED cudnnStatus_t CUDNNWINAPI cudnnSetPooling2dDescriptor(
     cudnnPoolingDescriptor_t poolingDesc, cudnnPoolingMode_t mode,

@@ -94,8 +94,8 @@ cudnnStatus_t CUDNNWINAPI warpdnnSynchronize(cudnnHandle_t handle);
 const char *CUDNNWINAPI warpdnnGetVersionString(void);
 
 /*
- * Identifies one build: two libraries with the same id were built from the same sources with the
- * same options. The CPU module must have the id of the library that opens it. Constant, never NULL,
+ * Identifies one build: two libraries with the same id were built from the same sources, with the
+ * same build type and sanitizers (whether kernels for a GPU are in it makes no difference). The CPU module must have the id of the library that opens it. Constant, never NULL,
  * any thread.
  */
 const char *CUDNNWINAPI warpdnnGetBuildId(void);
