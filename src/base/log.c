@@ -5,7 +5,6 @@
  * come until the process ends. */
 #include "base/log.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -113,8 +112,6 @@ static FILE *open_destination(void)
     if (!strcmp(name, "stdout")) destination = stdout;
     else if (!strcmp(name, "stderr")) destination = stderr;
     else if (*name) destination = fopen(name, "ae");
-    if (*name && !destination)
-        fprintf(stderr, "CUDNN_LOGDEST_DBG=%s: %s; nothing is logged\n", name, strerror(errno));
     return destination;
 }
 

@@ -24,8 +24,9 @@ template <class T> struct chunk_tile {
     static constexpr int K = PLANES ? 2 : 1; // chunks of a thread
     static constexpr int ROOM = PLANES ? CHUNK_ROOM32 : CHUNK_ROOM;
     static constexpr int ALL = PLANES ? CHUNK_ALL32 : CHUNK_ALL; // bytes of all stages
-    // Rows of the grid lie in shared memory as in device memory but for so many chunks: of 64 bytes that come together
-    // none are cut. Of fp32, whose banks are eight chunks, one row's are four further on than the last one's.
+    // Rows of the grid lie in shared memory as in device memory but for so many chunks: where planes are multiples of 64
+    // bytes, and there is room, none of dy that come together are cut. Of fp32, whose banks are eight chunks, one row's
+    // are four further on than rows of the grid say.
     static constexpr uint32_t BANKED = PLANES ? 8 : 4, TURN = PLANES ? 4 : 0, TOGETHER = 4;
     static_assert(CHUNK_ELEMENTS <= 32 * 32, "a lane for each group of elements");
     // Where lists are: after the first stage, which is on its way before they are done.
@@ -322,7 +323,7 @@ template <class T> struct chunk_tile {
         const int cells = (across + 1) * (down + 1);
 #pragma unroll 1
         for (int cell = (int)threadIdx.x; cell < cells; cell += CHUNK_THREADS) {
-            const uint32_t count = min(filled[cell], (uint32_t)CHUNK_LISTED);
+            const uint32_t count = filled[cell];
             const uint32_t end = (uint32_t)cell + count * CHUNK_CELLS;
 #pragma unroll 1
             for (uint32_t i = (uint32_t)cell + CHUNK_CELLS; i < end; i += CHUNK_CELLS) {
@@ -348,7 +349,8 @@ template <class T> struct chunk_tile {
     }
 
     // Places that are neighbours, in a row or next to each other in two, have different colours. What neighbouring
-    // elements see in a slot is of one colour, so that more of it is the same, and less meets in a bank.
+    // elements of three places and more see in a slot is of one colour, so that more of it is the same, and less meets in a
+    // bank.
     static __device__ __forceinline__ uint32_t colour_of(uint32_t row, uint32_t column)
     {
         return (row + 2 * column) % CHUNK_COLOURS;

@@ -75,9 +75,9 @@ template <class T> struct chunk_stages {
         return (uint32_t)__reduce_max_sync(0xffffffffu, number);
     }
 
-    // In one number: how many places any of the warp's elements has, how many it has itself, which of `more` is its
-    // first, and which corner of its cell it is of each place in a slot; of the thread's first element whether it
-    // writes a chunk.
+    // In one number: after which slot none of the warp's elements has a place (or how many places one has, if there are
+    // more than slots), how many it has itself, which of `more` is its first, and which corner of its cell it is of each
+    // place in a slot; of the thread's first element whether it writes a chunk.
     enum { MOST = 28, COUNT = 24, MORE = 13, MORE_BITS = 2047, WRITES = 1 << 12 };
     static_assert(CHUNK_PLACES < 16 && CHUNK_MORE <= MORE_BITS && 1 << 2 * SLOTS <= WRITES,
                   "bits enough");
@@ -97,7 +97,7 @@ template <class T> struct chunk_stages {
     __device__ __forceinline__ void find_chunks()
     {
         const planes<T> x(all.x, tile.n), y(all.y, tile.n), dx(all.dx, tile.n);
-        const uint32_t chunks = min(tile.counts.chunks, (uint32_t)ROOM);
+        const uint32_t chunks = tile.counts.chunks;
         const little_divisor by_row(tile.row_chunks);
 #pragma unroll
         for (int k = 0; k < K; ++k) {
@@ -153,9 +153,9 @@ template <class T> struct chunk_stages {
             const bool is = element < CHUNK_ELEMENTS;
             const auto around = tile.around_of(is ? element : 0);
             const int row = around.row, column = around.column;
-            uint32_t count = is ? min(around.upto[3], (uint32_t)CHUNK_PLACES) : 0;
+            uint32_t count = is ? around.upto[3] : 0;
             uint32_t corners = 0, first = 0, corner;
-            // what is no element, or not the tile's, has room there that nobody asks for
+            // what is no element, or not the tile's, has room there that nobody asks for: all write zeros to it
             const uint32_t own =
                 is ? (uint32_t)(row * tile.row_chunks * PER + column) : (uint32_t)CHUNK_OUT - 1;
             x_at[e] = cell(tile.cell_at(own));
@@ -173,6 +173,9 @@ template <class T> struct chunk_stages {
                 }
                 at[e][m] = cell(where);
             }
+            // With the last slot free a place is in each slot of its colour: after as many as there are no others but, of
+            // three, in the fourth, which `collect` always takes.
+            static_assert(SLOTS == CHUNK_COLOURS + 1 && SLOTS == 5, "counted by hand");
             uint32_t most = free & 1 ? SLOTS - wd_bits(free) : (uint32_t)SLOTS;
             if (count > SLOTS) {
                 first = atomicAdd(&tile.counts.more, count - SLOTS);
@@ -330,7 +333,7 @@ template <class T> struct chunk_stages {
                 cell_of::read(x_at[e], at_stage, x);
 #pragma unroll
                 for (int m = 0; m < SLOTS; ++m) {
-                    if (m >= 2 && m != 3 && !most_above(e, m)) break;
+                    if (m >= 2 && m != 3 && !most_above(e, m)) break; // see find_elements
                     cell_of::take(at[e][m], at_stage, share[e][m], x, sums, product[e][m]);
                 }
                 if (most_above(e, SLOTS)) {

@@ -41,9 +41,9 @@ struct sampler_chunk_args {
     struct wd_fastdiv by_down;
 };
 
-/* Shared memory of a block, of which a processor holds two, by parts: the stages, dx of two of these, what elements have
- * more, which row of the grid a chunk is of, and where these begin. A stage of fp32 is four planes, each with zeros after it, and as far apart as
- * keeps boundaries of 64 bytes; there are two, or three of tiles that have few chunks. Of two bytes two are on their way,
+/* Shared memory of a block, of which a processor holds two, by parts: the stages, dx of two of these, what elements
+ * have more, which row of the grid a chunk is of, and where these begin. A stage of fp32 is four planes, each with zeros
+ * after it, and as far apart as keeps boundaries of 64 bytes; there are two, or three. Of two bytes two are on their way,
  * and two more in cells, with zeros after these. Lists lie behind the first stage, before the others and dx do. */
 enum {
     CHUNK_RING = CHUNK_ROOM * 4 * CHUNK_BYTES,
