@@ -22,30 +22,32 @@ template <class T> struct interleaver {
     typedef window<T, WINDOW_THREADS> window_of_block;
     window_of_block &w;
     // Both halves of a sector of 32 bytes are copies of neighbours that begin at a boundary of as many bytes in shared
-    // memory, else each half asks for all of it. So rows may have a copy at either end that nobody needs: how many they
-    // have, whether the first row begins with one, and whether each row does as the one before does not.
-    int of_row, skips, turns;
+    // memory, else each half asks for all of it. So where rows are sectors they may have a copy at either end that nobody
+    // needs: how many they have, and the end of them, from the first that is needed. Not before Hopper, where registers
+    // spill.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    static constexpr bool SECTORS = false;
+#else
+    static constexpr bool SECTORS = true;
+#endif
+    int of_row, end;
 
     __device__ __forceinline__ interleaver(window_of_block &of, const sampler_image &image,
                                            const T *plane)
         : w(of)
     {
-        turns = image.row / UNIT & 1;
-        skips =
-            (int)((uint32_t)(size_t)plane / 16 + (uint32_t)(w.row * image.row + w.column) / UNIT) &
-            1;
-        of_row = (w.units + (turns ? 2 : skips + 1)) & ~1;
-        if (w.rows * of_row > COPIES) of_row = w.units, skips = turns = 0;
+        if (!SECTORS) return;
+        const uint32_t first = (uint32_t)(w.row * image.row + w.column) / UNIT;
+        int skips = (int)(((uint32_t)(size_t)plane / 16 + first) & 1);
+        of_row = (w.units + skips + 1) & ~1;
+        if (image.row / UNIT % 2 != 0 || w.rows * of_row > COPIES) of_row = w.units, skips = 0;
         w.share_out(of_row);
+        w.first_unit -= skips;
+        end = of_row - skips;
     }
-    // Which unit of row r copy c is, if it is one.
-    __device__ __forceinline__ int unit_of(int r, int c) const
+    __device__ __forceinline__ bool is_unit(int c) const
     {
-        return c - ((skips + r * turns) & 1);
-    }
-    __device__ __forceinline__ bool is_unit(int unit) const
-    {
-        return (uint32_t)unit < (uint32_t)w.units;
+        return !SECTORS || (uint32_t)c < (uint32_t)w.units;
     }
 
     // `left` channels from `plane` on, U at most.
@@ -56,9 +58,8 @@ template <class T> struct interleaver {
         uint4 *to = copies + threadIdx.x;
 #pragma unroll 1
         while (r < w.rows) {
-            const int unit = unit_of(r, c);
-            const T *from = plane + ((w.row + r) * image.row + w.column + unit * UNIT);
-            const int channels = is_unit(unit) ? left : 0;
+            const T *from = plane + ((w.row + r) * image.row + w.column + c * UNIT);
+            const int channels = is_unit(c) ? left : 0;
 #pragma unroll
             for (int u = 0; u < U; ++u) {
                 if (u < channels) wd_copy_async<16, false>(to + u * COPIES, from);
@@ -78,12 +79,11 @@ template <class T> struct interleaver {
         const uint32_t *from = reinterpret_cast<const uint32_t *>(copies + threadIdx.x);
 #pragma unroll 1
         while (r < w.rows) {
-            const int unit = unit_of(r, c);
             uint4 *const to =
-                reinterpret_cast<uint4 *>(window + (r + 1) * w.pitch + UNIT + unit * UNIT);
+                reinterpret_cast<uint4 *>(window + (r + 1) * w.pitch + UNIT + c * UNIT);
 #pragma unroll
             for (int i = 0; i < U; ++i) {
-                if (!is_unit(unit)) break;
+                if (!is_unit(c)) break;
                 const int at = (i + turn) % U;
                 uint32_t pair[U];
 #pragma unroll
@@ -100,8 +100,8 @@ template <class T> struct interleaver {
     {
         r += w.step_row;
         c += w.step_unit;
-        if (c >= of_row) {
-            c -= of_row;
+        if (c >= (SECTORS ? end : w.units)) {
+            c -= SECTORS ? of_row : w.units;
             r += 1;
         }
     }
