@@ -20,59 +20,30 @@ template <class T> struct interleaver {
                       WINDOW_STAGES * WINDOW_BYTES * SAMPLE_ROOM,
                   "all of it has room where three stages have");
     typedef window<T, WINDOW_THREADS> window_of_block;
-    window_of_block &w;
-    // Both halves of a sector of 32 bytes are copies of neighbours that begin at a boundary of as many bytes in shared
-    // memory, else each half asks for all of it. So where rows are sectors they may have a copy at either end that nobody
-    // needs: how many they have, and the end of them, from the first that is needed. Not before Hopper, where registers
-    // spill.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-    static constexpr bool SECTORS = false;
-#else
-    static constexpr bool SECTORS = true;
-#endif
-    int of_row, end;
-
-    __device__ __forceinline__ interleaver(window_of_block &of, const sampler_image &image,
-                                           const T *plane)
-        : w(of)
-    {
-        if (!SECTORS) return;
-        const uint32_t first = (uint32_t)(w.row * image.row + w.column) / UNIT;
-        int skips = (int)(((uint32_t)(size_t)plane / 16 + first) & 1);
-        of_row = (w.units + skips + 1) & ~1;
-        if (image.row / UNIT % 2 != 0 || w.rows * of_row > COPIES) of_row = w.units, skips = 0;
-        w.share_out(of_row);
-        w.first_unit -= skips;
-        end = of_row - skips;
-    }
-    __device__ __forceinline__ bool is_unit(int c) const
-    {
-        return !SECTORS || (uint32_t)c < (uint32_t)w.units;
-    }
 
     // `left` channels from `plane` on, U at most.
-    __device__ __forceinline__ void ask(const sampler_image &image, const T *plane, int left,
-                                        uint4 *copies) const
+    static __device__ __forceinline__ void ask(const window_of_block &w, const sampler_image &image,
+                                               const T *plane, int left, uint4 *copies)
     {
         int r = w.first_row, c = w.first_unit;
         uint4 *to = copies + threadIdx.x;
 #pragma unroll 1
         while (r < w.rows) {
             const T *from = plane + ((w.row + r) * image.row + w.column + c * UNIT);
-            const int channels = is_unit(c) ? left : 0;
 #pragma unroll
             for (int u = 0; u < U; ++u) {
-                if (u < channels) wd_copy_async<16, false>(to + u * COPIES, from);
+                if (u < left) wd_copy_async<16, false>(to + u * COPIES, from);
                 from += image.channel;
             }
             to += WINDOW_THREADS;
-            step(r, c);
+            step(w, r, c);
         }
         wd_copies_end();
     }
     // What the thread asked for, into a window. Lanes take pairs of pixels in an order of their own:
     // then neither these reads nor the writes of a warp meet in a bank.
-    __device__ __forceinline__ void spread(const uint4 *copies, uint2 *window) const
+    static __device__ __forceinline__ void spread(const window_of_block &w, const uint4 *copies,
+                                                  uint2 *window)
     {
         const int turn = (int)(threadIdx.x / 2 + threadIdx.x / 8) % U;
         int r = w.first_row, c = w.first_unit;
@@ -83,7 +54,6 @@ template <class T> struct interleaver {
                 reinterpret_cast<uint4 *>(window + (r + 1) * w.pitch + UNIT + c * UNIT);
 #pragma unroll
             for (int i = 0; i < U; ++i) {
-                if (!is_unit(c)) break;
                 const int at = (i + turn) % U;
                 uint32_t pair[U];
 #pragma unroll
@@ -93,15 +63,15 @@ template <class T> struct interleaver {
                     __byte_perm(pair[0], pair[1], 0x7632), __byte_perm(pair[2], pair[3], 0x7632));
             }
             from += WINDOW_THREADS * 4;
-            step(r, c);
+            step(w, r, c);
         }
     }
-    __device__ __forceinline__ void step(int &r, int &c) const
+    static __device__ __forceinline__ void step(const window_of_block &w, int &r, int &c)
     {
         r += w.step_row;
         c += w.step_unit;
-        if (c >= (SECTORS ? end : w.units)) {
-            c -= SECTORS ? of_row : w.units;
+        if (c >= w.units) {
+            c -= w.units;
             r += 1;
         }
     }
@@ -144,8 +114,7 @@ __device__ __forceinline__ void sample_interleaved(const sampler_window_args &a)
     }
     const T *x = static_cast<const T *>(a.all.x.data) + n * a.all.x.image + first * a.all.x.channel;
     T *y = static_cast<T *>(a.all.y.data) + n * a.all.y.image + first * a.all.y.channel;
-    const mix m(v.w, a.all.x, x);
-    m.ask(a.all.x, x, left, copies);
+    mix::ask(v.w, a.all.x, x, left, copies);
     if (!a.all.scales) v.forget();
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < SAMPLE_ROOM; i += WINDOW_THREADS) { // both windows
@@ -156,9 +125,9 @@ __device__ __forceinline__ void sample_interleaved(const sampler_window_args &a)
 #pragma unroll 1
     for (; left > 0; left -= U) {
         wd_copies_wait<0>();
-        m.spread(copies, in);
+        mix::spread(v.w, copies, in);
         x += U * a.all.x.channel;
-        if (left > U) m.ask(a.all.x, x, left - U, copies);
+        if (left > U) mix::ask(v.w, a.all.x, x, left - U, copies);
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < K; ++k) {

@@ -32,15 +32,10 @@ template <class T, int THREADS> struct window {
         column = left & ~(PAD - 1);
         units = rows > 0 ? (right - column + PAD) / PAD : 1;
         pitch = PAD + units * PAD;
-        share_out(units);
-    }
-    // Threads have copies in turn, of which a row has so many.
-    __device__ __forceinline__ void share_out(int of_row)
-    {
-        first_row = (int)(threadIdx.x / (uint32_t)of_row);
-        first_unit = (int)threadIdx.x - first_row * of_row;
-        step_row = (int)((uint32_t)THREADS / (uint32_t)of_row);
-        step_unit = THREADS - step_row * of_row;
+        first_row = (int)(threadIdx.x / (uint32_t)units);
+        first_unit = (int)threadIdx.x - first_row * units;
+        step_row = (int)((uint32_t)THREADS / (uint32_t)units);
+        step_unit = THREADS - step_row * units;
     }
     __device__ __forceinline__ int offset(int r, int c) const
     {
