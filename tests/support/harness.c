@@ -17,7 +17,6 @@
 cudnnHandle_t harness_handle;
 bool harness_on_gpu;
 bool harness_all_engines;
-bool harness_untried;
 bool harness_values = true;
 
 static const char *program = "test";
@@ -111,7 +110,6 @@ void harness_start(int argc, char **argv)
     if (one_of && strtoull(one_of, NULL, 10) > 1) sample = strtoull(one_of, NULL, 10);
     listed = list_start(program);
     harness_all_engines = harness_on_gpu && sample == 1 && (!engines || !strcmp(engines, "*"));
-    harness_untried = harness_on_gpu && sample == 1 && engines && !strcmp(engines, "*,untried");
     if (harness_on_gpu) capture_start();
     harness_values = !values || strcmp(values, "0") != 0;
     printf("%s: on the %s, seed %llu\n", program, harness_on_gpu ? "GPU" : "CPU",

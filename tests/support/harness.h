@@ -29,8 +29,6 @@ extern bool harness_values;
 /* Whether all engines of the GPU but untried ones take part, in all cases or those of a list: on one, WARPDNN_ENGINES
  * leaves none of them out and WARPDNN_TEST_SAMPLE draws none. */
 extern bool harness_all_engines;
-/* Likewise where engines that are untried go before all others: `*,untried`. */
-extern bool harness_untried;
 
 /* Repeatable random numbers: each case starts from (seed, its name); what is drawn between cases does
  * not depend on which of them run. */
