@@ -48,6 +48,7 @@ struct wd_kernel {
     const char *symbol;
     void *function[WD_MODULE_PLACES]; /* CUkernel, published once by gpu/module.c */
     uint64_t shared_allowed; /* bit per device: dynamic shared memory beyond 48 KiB is allowed */
+    uint64_t large_clusters_allowed; /* bit per device: more blocks than every device takes */
 };
 
 enum { WD_MAX_PARAMS = 2, WD_COUNTERS_BYTES = 16 << 10 };

@@ -22,6 +22,9 @@ static const char stand_in[] = "no image";
 
 enum { NO_HOST_MEMORY = -1 };
 
+/* Blocks of a cluster that every device with clusters takes. */
+enum { CLUSTER_OF_ALL = 8 };
+
 int wd_module_place(int capability)
 {
     static int capabilities[WD_MODULE_PLACES];
@@ -140,6 +143,23 @@ static cudnnStatus_t allow_shared(const struct wd_gpu_queue *queue, struct wd_ke
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* Likewise clusters of more blocks than all devices that have clusters take. */
+static cudnnStatus_t allow_large_clusters(const struct wd_gpu_queue *queue,
+                                          struct wd_kernel *kernel, uint32_t cluster)
+{
+    const struct wd_device *device = queue->base.device;
+    uint64_t bit = (uint64_t)1 << (device->ordinal & 63);
+    if (__atomic_load_n(&kernel->large_clusters_allowed, __ATOMIC_ACQUIRE) & bit)
+        return CUDNN_STATUS_SUCCESS;
+    WD_CU_TRY(cuKernelSetAttribute,
+              (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+               kernel->function[queue->place], queue->device),
+              "allowing kernel %s clusters of %u blocks on device %d", kernel->symbol, cluster,
+              device->ordinal);
+    __atomic_fetch_or(&kernel->large_clusters_allowed, bit, __ATOMIC_RELEASE);
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t wd_kernel_get(const struct wd_gpu_queue *queue, const struct wd_launch *launch,
                             CUkernel *function)
 {
@@ -150,6 +170,8 @@ cudnnStatus_t wd_kernel_get(const struct wd_gpu_queue *queue, const struct wd_la
         WD_TRY(load(queue, kernel));
         *function = (CUkernel)__atomic_load_n(found, __ATOMIC_ACQUIRE);
     }
+    if (launch->cluster > CLUSTER_OF_ALL)
+        WD_TRY(allow_large_clusters(queue, kernel, launch->cluster));
     if (launch->shared > 0) return allow_shared(queue, kernel, launch->shared);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -61,6 +61,7 @@ struct CUkern_st {
     int param_count;
     size_t param_size[PARAMS_MAX];
     int fixed_shared;
+    bool large_clusters[DEVICES_MAX]; /* of more than CLUSTER_MAX blocks are allowed */
     int dynamic_shared[DEVICES_MAX]; /* allowed */
     struct fakecuda_launch latest;
     /* ran since it was last asked: a definition's steps from 1, others at 0 */

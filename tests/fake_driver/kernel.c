@@ -13,6 +13,7 @@ enum {
     SHARED_MAX = 232448,
     THREADS_MAX = 1024,
     CLUSTER_MAX = 8,
+    CLUSTER_LARGE_MAX = 16, /* where the kernel is allowed more */
 };
 
 static struct CUlib_st the_library_mark = {MARK_LIBRARY};
@@ -43,7 +44,10 @@ void fakecuda_register_kernel(const char *symbol, fakecuda_run run, void *user,
     it->user = user;
     it->param_count = count;
     for (int i = 0; i < count; ++i) it->param_size[i] = param_sizes[i];
-    for (int i = 0; i < DEVICES_MAX; ++i) it->dynamic_shared[i] = SHARED_DEFAULT;
+    for (int i = 0; i < DEVICES_MAX; ++i) {
+        it->dynamic_shared[i] = SHARED_DEFAULT;
+        it->large_clusters[i] = false;
+    }
     fake_unlock();
 }
 
@@ -150,6 +154,11 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
                               CUdevice device)
 {
     CUresult result = fake_begin("cuKernelSetAttribute", CALL_PLAIN);
+    if (result == CUDA_SUCCESS &&
+        attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
+        kernel->large_clusters[device] = value != 0;
+        return fake_end(result);
+    }
     if (result == CUDA_SUCCESS && (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
                                    value > SHARED_MAX - kernel->fixed_shared)) {
         result = fake_problem(CUDA_ERROR_INVALID_VALUE, "kernel attribute %d cannot be %d",
@@ -180,6 +189,8 @@ static CUresult check_launch(const struct CUkern_st *kernel, const struct fakecu
 {
     const unsigned int *grid = launch->grid;
     const unsigned int *block = launch->block;
+    const unsigned int cluster_max =
+        kernel->large_clusters[device] ? CLUSTER_LARGE_MAX : CLUSTER_MAX;
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[0] > INT32_MAX || grid[1] > 65535 ||
         grid[2] > 65535) {
@@ -195,7 +206,7 @@ static CUresult check_launch(const struct CUkern_st *kernel, const struct fakecu
                             "%s: %u bytes of shared memory, allowed are %d", kernel->symbol,
                             launch->shared, kernel->dynamic_shared[device]);
     }
-    if (launch->cluster > 1 && (fake_device_capability() < 90 || launch->cluster > CLUSTER_MAX ||
+    if (launch->cluster > 1 && (fake_device_capability() < 90 || launch->cluster > cluster_max ||
                                 grid[0] % launch->cluster != 0)) {
         return fake_problem(CUDA_ERROR_INVALID_CLUSTER_SIZE, "%s: clusters of %u in a grid of %u",
                             kernel->symbol, launch->cluster, grid[0]);

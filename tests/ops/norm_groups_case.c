@@ -10,7 +10,7 @@
 static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
 const char *const norm_groups_types[TYPES] = {"f32", "f16", "bf16"};
 const char *const norm_groups_layouts[LAYOUTS] = {"nchw", "nhwc"};
-bool norm_groups_twice, norm_groups_fp32_params;
+bool norm_groups_twice, norm_groups_fp32_params, norm_groups_clusters;
 enum { OFF = 3 };
 
 bool norm_groups_named(void)
@@ -59,10 +59,17 @@ static void check_engine(const struct norms_case *c)
     static const char *const kept[] = {"", "norm_training_kept", "norm_backward_kept"};
     static const char *const spot[] = {"", "norm_training_spot", ""};
     static const char *const shares[] = {"", "norm_training_shares", "norm_backward_shares"};
+    static const char *const clusters[] = {"norm_inference_clusters", "norm_training_clusters",
+                                           "norm_backward_clusters"};
     const char *name = "";
     bool right;
     if (!norm_groups_named()) return;
     warpdnnGetLastEngine(harness_handle, &name);
+    if (norm_groups_clusters) {
+        if (strcmp(name, clusters[c->phase]) != 0)
+            case_fail("%s ran, not %s", name, clusters[c->phase]);
+        return;
+    }
     right = strcmp(name, names[c->phase]) == 0;
     if (!twice) {
         right = right || strcmp(name, kept[c->phase]) == 0 || strcmp(name, spot[c->phase]) == 0 ||
@@ -79,7 +86,7 @@ void norm_groups_run_with(struct norms_case *c, int64_t instead)
     bool ran;
     if (instead >= 0) in.x[instead] = NAN;
     twice = norm_groups_named() && c->phase != NORMS_INFERENCE && !norm_groups_fp32_params &&
-            (random_chance(0.3) || norm_groups_twice);
+            !norm_groups_clusters && (random_chance(0.3) || norm_groups_twice);
     if (twice) {
         int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;
         r.plan =

@@ -30,6 +30,8 @@ struct norm_groups_image {
 extern bool norm_groups_twice;
 /* Scale and bias, both, in fp32, as the engine of shares asks, which then runs. */
 extern bool norm_groups_fp32_params;
+/* Cases that follow have to be the engine of clusters'. */
+extern bool norm_groups_clusters;
 
 /* A case without tensors; types are 0 to TYPES - 1. */
 struct norms_case norm_groups_case(const struct norm_groups_image *m, int phase, int type,

@@ -9,6 +9,7 @@
 
 #include "kernels_reached.h"
 #include "norm_groups_case.h"
+#include "norms_graph.h"
 
 /* What fits shared memory, in warps, blocks and clusters, by whole runs and by single elements. */
 static void shapes(void)
@@ -131,6 +132,54 @@ static void walking_shares(void)
     norm_groups_fp32_params = false;
 }
 
+/* Large shares that clusters hold: of one channel and of two, the last block of which has less; larger ones of which dy,
+ * or x as well, is read again; and one share that has no number. `at`: the element that is none, -1: there is no such. */
+static void held_by_clusters(void)
+{
+    static const struct {
+        struct norm_groups_image m;
+        int phase, type;
+        int64_t at;
+        const char *name;
+    } list[] = {
+        {{20, 1, 0, {512, 514}}, NORMS_TRAINING, 1, -1, "plane"},
+        {{10, 2, 0, {8, 64, 514}}, NORMS_TRAINING, 2, 3 * 263168 + 77777, "number"},
+        {{20, 1, 0, {512, 514}}, NORMS_INFERENCE, 2, -1, "plane"},
+        {{10, 2, 0, {512, 514}}, NORMS_BACKWARD, 1, -1, "plane"},
+        {{10, 2, 0, {512, 514}}, NORMS_BACKWARD, 2, 3 * 263168 + 77777, "number"},
+        {{5, 8, 4, {512, 264}}, NORMS_TRAINING, 1, -1, "channels"},
+        {{5, 8, 4, {512, 264}}, NORMS_TRAINING, 2, -1, "channels"},
+        {{10, 6, 2, {176, 256}}, NORMS_TRAINING, 0, -1, "channels"},
+        {{10, 1, 0, {768, 512}}, NORMS_INFERENCE, 0, -1, "plane"},
+        {{5, 2, 0, {1040, 1212}}, NORMS_TRAINING, 0, -1, "again"},
+        {{5, 2, 0, {1024, 500}}, NORMS_BACKWARD, 0, -1, "plane"},
+        {{5, 1, 0, {1024, 1020}}, NORMS_BACKWARD, 0, -1, "dy_again"},
+        {{5, 1, 0, {1040, 1212}}, NORMS_BACKWARD, 0, -1, "again"},
+        {{5, 1, 0, {1040, 2424}}, NORMS_TRAINING, 1, -1, "again"},
+        {{5, 1, 0, {1024, 2040}}, NORMS_BACKWARD, 1, -1, "dy_again"},
+        {{5, 1, 0, {1040, 2424}}, NORMS_BACKWARD, 2, -1, "again"},
+    };
+    if (!harness_all_engines) return;
+    for (int k = 0; k < COUNT(list); ++k) {
+        struct norm_groups_options o = {LAYOUT_NCHW, false, -3.0, 3.0};
+        struct norms_case c;
+        if (!case_begin("clusters/%s/%s/%s", list[k].name, norms_phase_names[list[k].phase],
+                        norm_groups_types[list[k].type]))
+            continue;
+        c = norm_groups_case(&list[k].m, list[k].phase, list[k].type, k % 2);
+        c.statistics = list[k].phase != NORMS_INFERENCE;
+        norm_groups_tensors(&c, &o);
+        if (list[k].at >= 0) {
+            c.x->value[list[k].at] = NAN;
+            tensor_write(c.x);
+        }
+        norm_groups_clusters = true;
+        norm_groups_run_with(&c, list[k].at);
+        norm_groups_clusters = false;
+        case_end();
+    }
+}
+
 /* A sample that is longer than what blocks that meet keep. */
 static void long_samples(void)
 {
@@ -190,6 +239,12 @@ static void all_reached(void)
                                          "wd_norm_shares_beside_bf16",
                                          "wd_norm_shares_backward_f16",
                                          "wd_norm_shares_backward_bf16",
+                                         "wd_norm_clusters_forward_f32",
+                                         "wd_norm_clusters_forward_f16",
+                                         "wd_norm_clusters_forward_bf16",
+                                         "wd_norm_clusters_backward_f32",
+                                         "wd_norm_clusters_backward_f16",
+                                         "wd_norm_clusters_backward_bf16",
                                          "wd_norm_shares_walk_f32",
                                          "wd_norm_shares_walk_f16",
                                          "wd_norm_shares_walk_bf16",
@@ -231,6 +286,7 @@ int main(int argc, char **argv)
     spots();
     shares();
     walking_shares();
+    held_by_clusters();
     long_samples();
     read_twice();
     norm_groups_hard_cases();

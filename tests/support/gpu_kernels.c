@@ -9,9 +9,9 @@
 
 static struct wd_module module = {"test", NULL, NULL, {NULL}};
 
-struct wd_kernel line_kernel = {&module, "test_line", {NULL}, 0};
-struct wd_kernel other_kernel = {&module, "test_other", {NULL}, 0};
-struct wd_kernel absent_kernel = {&module, "test_absent", {NULL}, 0};
+struct wd_kernel line_kernel = {&module, "test_line", {NULL}, 0, 0};
+struct wd_kernel other_kernel = {&module, "test_other", {NULL}, 0, 0};
+struct wd_kernel absent_kernel = {&module, "test_absent", {NULL}, 0, 0};
 
 _Thread_local void *through_scratch_at;
 
@@ -32,6 +32,7 @@ void gpu_kernels_reset(void)
     for (int i = 0; i < 3; ++i) {
         memset(all[i]->function, 0, sizeof all[i]->function);
         all[i]->shared_allowed = 0;
+        all[i]->large_clusters_allowed = 0;
     }
     fake->fakecuda_register_kernel("test_line", line, NULL, sizes, 2);
     fake->fakecuda_register_kernel("test_other", line, NULL, sizes, 2);

@@ -24,7 +24,7 @@ enum {
 
 /* The kernels, as they are launched. */
 #define WD_KERNEL(symbol, args, of_block, of_thread, ...)                                          \
-    {{NULL, #symbol, {NULL}, 0}, sizeof(args), of_block, of_thread},
+    {{NULL, #symbol, {NULL}, 0, 0}, sizeof(args), of_block, of_thread},
 static const struct wd_kernel_row rows[] = {
 #include "ops/lrn/divnorm_vector_kernels.def"
 };

@@ -202,7 +202,7 @@ static void test_image_failures(void **state)
                                             "test_line of module made (sm_90a) for device 0", NULL};
     struct made_images images;
     struct wd_module module = made_module(&images, older);
-    struct wd_kernel kernel = {&module, "test_line", {NULL}, 0};
+    struct wd_kernel kernel = {&module, "test_line", {NULL}, 0, 0};
     struct wd_queue *queue = NULL;
     (void)state;
     assert_int_equal(wd_gpu_queue_create(&queue), OK);

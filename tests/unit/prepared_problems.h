@@ -242,6 +242,21 @@ static void norm_kept_back(bool large)
     norm(WD_OP_NORM_BACKWARD, large ? 16 : 8, 640, 32, 64, 64, false, false);
 }
 
+static void norm_clusters(bool large)
+{
+    norm(WD_OP_NORM_TRAINING, large ? 4 : 2, 32, 32, 512, 1024, false, false);
+}
+
+static void norm_clusters_back(bool large)
+{
+    norm(WD_OP_NORM_BACKWARD, large ? 4 : 2, 32, 32, 512, 1024, false, false);
+}
+
+static void norm_clusters_inference(bool large)
+{
+    norm(WD_OP_NORM_INFERENCE, large ? 4 : 2, 32, 32, 512, 1024, false, false);
+}
+
 /* Of groups that no chip keeps. */
 static void norm_groups(bool large)
 {
@@ -407,6 +422,9 @@ static const struct {
     {"norm_backward_rows", layer_norm_back, ALWAYS},
     {"norm_inference_rows", layer_norm_inference, ALWAYS},
     {"norm_training_spot", norm_spot, OFF},
+    {"norm_training_clusters", norm_clusters, ALIGNED},
+    {"norm_backward_clusters", norm_clusters_back, ALIGNED},
+    {"norm_inference_clusters", norm_clusters_inference, ALIGNED},
     {"norm_training_shares", norm_shares, ALIGNED},
     {"norm_backward_shares", norm_shares_back, ALIGNED},
     {"norm_training_samples", norm_samples, ALIGNED},

@@ -253,7 +253,7 @@ template <class T> __device__ __forceinline__ void columns_forward(const norm_ke
         wait_for_all(a, e);
         const uint32_t lanes = lanes_of_blocks(a, groups);
         for_groups(groups, lanes, [&](uint32_t g, bool is) {
-            const numbers n = numbers_of(a, received(a, e, g, lanes), 0.0f);
+            const numbers n = numbers_of(a.inverse, a.epsilon, received(a, e, g, lanes), 0.0f);
             if (threadIdx.x % lanes > 0 || !is) return;
             area.groups[g] = make_float4(n.mean, n.inv_std, n.rest, 0.0f);
             if (e.rank > 0) return;

@@ -181,17 +181,17 @@ struct numbers {
     float rest;
 };
 
-__device__ __forceinline__ numbers numbers_of(const norm_kept_args &a, const pair &all,
-                                              float origin)
+__device__ __forceinline__ numbers numbers_of(double inverse, double epsilon,
+                                              const pair &all, float origin)
 {
     numbers n;
-    const double distance = all.first * a.inverse;
+    const double distance = all.first * inverse;
     const double mean = origin + distance;
-    double variance = all.second * a.inverse - distance * distance;
+    double variance = all.second * inverse - distance * distance;
     if (variance < 0.0) variance = 0.0; // a NaN stays one
     // where x has an infinity neither is a number
     n.mean = (float)(variance == variance ? mean : variance);
-    n.inv_std = 1.0f / sqrtf((float)(variance + a.epsilon));
+    n.inv_std = 1.0f / sqrtf((float)(variance + epsilon));
     n.rest = (float)(n.mean - mean) * n.inv_std;
     return n;
 }

@@ -144,7 +144,7 @@ __device__ __forceinline__ numbers numbers_of_panel(const norm_kept_args &a, con
     __shared__ numbers found;
     const uint32_t lane = threadIdx.x % WARP;
     if (EVEN && a.blocks > 1 && !a.counters) {
-        return numbers_of(a, sum_of_panel(a, e, mine, of_warp), origin);
+        return numbers_of(a.inverse, a.epsilon, sum_of_panel(a, e, mine, of_warp), origin);
     }
     if (threadIdx.x == 0) expect(a, e);
     mine = sum_of_lanes(mine, WARP);
@@ -166,7 +166,7 @@ __device__ __forceinline__ numbers numbers_of_panel(const norm_kept_args &a, con
             if (!a.counters) wait_for_all(a, e);
             mine = received(a, e, 0, WARP);
         }
-        const numbers n = numbers_of(a, mine, origin);
+        const numbers n = numbers_of(a.inverse, a.epsilon, mine, origin);
         if (lane == 0) found = n;
     }
     __syncthreads();

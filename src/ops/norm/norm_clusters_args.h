@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of the norm_clusters kernels, shared by host and device: group and instance norm, channels first, of large
+ * shares (what has a mean: one stretch of memory), and instance norm's gradients. A unit is sixteen bytes.
+ *
+ * A cluster has a share, each of its blocks `part` units of it, a thread every blockDim.x-th of these, four at a time
+ * (a quad). The first quads stay in registers, those up to `quads` in shared memory, from their one reading to their one
+ * writing; others are read again. Backward dy stays for the first `dy_quads`, and is read again where it does not.
+ * Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place. */
+#ifndef WD_OPS_NORM_CLUSTERS_ARGS_H
+#define WD_OPS_NORM_CLUSTERS_ARGS_H
+
+#include "ops/norm/norm_kept_args.h"
+
+enum {
+    NORM_CLUSTERS_THREADS = 512, /* of a block, at most */
+    NORM_CLUSTERS_BLOCKS = 16,   /* of a cluster, at most */
+    NORM_CLUSTERS_QUAD = 4,      /* units */
+    NORM_CLUSTERS_HELD = 2,      /* quads of x in registers */
+    NORM_CLUSTERS_EACH = 64,     /* channels of a share, at most: their formulas are tabled */
+};
+
+struct norm_clusters_args {
+    const void *x;
+    const void *dy; /* backward */
+    void *y;        /* backward: dx */
+    struct norm_rows_param scale;
+    struct norm_rows_param bias;
+    const float *given_mean; /* backward, by share */
+    const float *given_inv_std;
+    float *mean; /* forward, that are wanted; null: not */
+    float *inv_std;
+    struct norm_kept_sums *found; /* of each share, for dscale and dbias; null: neither is wanted */
+    double epsilon;
+    double inverse; /* of the elements of a share */
+    struct wd_fastdiv by_plane; /* units of a channel */
+    uint32_t shares;
+    uint32_t cluster;
+    uint32_t units; /* of a share */
+    uint32_t part;
+    uint32_t quads;
+    uint32_t dy_quads; /* at most `quads` */
+    uint32_t each;     /* channels of a share */
+    uint32_t groups;   /* shares of a sample */
+};
+
+#endif

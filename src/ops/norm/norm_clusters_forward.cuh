@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// norm_clusters in training, and in inference that computes statistics. Sums are of differences from the middle of three
+// of the share's elements.
+#ifndef WD_OPS_NORM_CLUSTERS_FORWARD_CUH
+#define WD_OPS_NORM_CLUSTERS_FORWARD_CUH
+
+#include "ops/norm/norm_clusters_device.cuh"
+#include "ops/norm/norm_middle.cuh"
+
+namespace {
+
+// y = (x - mean) slope + base
+struct cluster_line {
+    float slope;
+    float base;
+};
+
+// What is asked for of a share before its turn.
+template <class T> struct cluster_known {
+    T some[3];
+};
+
+template <class T>
+__device__ __forceinline__ cluster_known<T> known_of(const norm_clusters_args &a, uint32_t share)
+{
+    cluster_known<T> k;
+    const uint32_t length = a.units * (uint32_t)RUN<T>; // less than 2^31
+    const T *x = static_cast<const T *>(a.x) + (int64_t)share * length;
+    // off the edges of images, where padding makes elements alike
+    k.some[0] = x[length / 8 + length / 977];
+    k.some[1] = x[length / 2 + length / 613];
+    k.some[2] = x[length / 8 * 7 - length / 811];
+    return k;
+}
+
+// 0 where nothing can be taken from the middle one: the mean of what has an infinity is none.
+template <class T> __device__ __forceinline__ float pivot_of(const cluster_known<T> &k)
+{
+    const float middle =
+        wd_middle_of(wd_widen(k.some[0]), wd_widen(k.some[1]), wd_widen(k.some[2]));
+    return fabsf(middle) <= 3.0e38f ? middle : 0.0f;
+}
+
+// Of as many units as there are, to sums of even and odd elements.
+template <class T>
+__device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, float pivot,
+                                             float2 &sums, float2 &squares)
+{
+#pragma unroll
+    for (int v = 0; v < (int)QUAD; ++v) {
+        if (v >= left) continue;
+        float one[RUN<T>];
+        widen_unit<T>(one, x[v]);
+#pragma unroll
+        for (int i = 0; i < RUN<T>; i += 2) {
+            const float even = one[i] - pivot, odd = one[i + 1] - pivot;
+            sums.x += even, sums.y += odd;
+            squares.x = fmaf(even, even, squares.x);
+            squares.y = fmaf(odd, odd, squares.y);
+        }
+    }
+}
+
+// Outputs of a quad. Of a share of several channels a unit's formula is in the table.
+template <class T>
+__device__ __forceinline__ void put_quad(const norm_clusters_args &a, uint4 *y,
+                                         const uint4 (&x)[QUAD], const cluster_seat &s,
+                                         uint32_t quad, float mean, cluster_line line,
+                                         const cluster_line *table)
+{
+#pragma unroll
+    for (uint32_t v = 0; v < QUAD; ++v) {
+        const uint32_t at = quad * QUAD + v;
+        float out[RUN<T>];
+        if (at >= s.count) continue;
+        widen_unit<T>(out, x[v]);
+        if (a.each > 1)
+            line = table[wd_fastdiv_quotient(s.begin + at * blockDim.x, a.by_plane)];
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i) out[i] = fmaf(out[i] - mean, line.slope, line.base);
+        put_unit<T>(y + (int64_t)at * blockDim.x, out);
+    }
+}
+
+template <class T> __device__ __forceinline__ void forward(const norm_clusters_args &a)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
+    __shared__ cluster_room room;
+    __shared__ cluster_line table[NORM_CLUSTERS_EACH];
+    WD_DYNAMIC_SHARED(uint4, places);
+    const cluster_seat s = cluster_seat_of(a);
+    uint4 *const mine = places + threadIdx.x;
+    const uint32_t quad_places = QUAD * blockDim.x;
+    uint32_t share = blockIdx.x / a.cluster;
+    uint4 held[HELD][QUAD];
+    begin_cluster(room);
+    wd_wait_for_previous();
+    cluster_known<T> known = known_of<T>(a, share);
+    {
+        const uint4 *x = units_of(a, a.x, s, share);
+#pragma unroll
+        for (uint32_t q = 0; q < HELD; ++q) load_quad<false>(held[q], x, q, s.count);
+        for (uint32_t q = HELD; q < a.quads; ++q) {
+            copy_quad(mine + (q - HELD) * quad_places, x, q, s.count);
+            wd_copies_end();
+        }
+    }
+#pragma unroll 1
+    for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
+        const uint4 *x = units_of(a, a.x, s, share);
+        const float pivot = pivot_of<T>(known);
+        const uint32_t first = (share % a.groups) * a.each, param = first + threadIdx.x % a.each;
+        const uint32_t scale = param_bits(a.scale, param), bias = param_bits(a.bias, param);
+        float2 sums = make_float2(0.0f, 0.0f), squares = sums;
+#pragma unroll
+        for (uint32_t q = 0; q < HELD; ++q)
+            look_at_quad<T>(held[q], (int)s.count - (int)(q * QUAD), pivot, sums, squares);
+#pragma unroll 1
+        for (uint32_t q = HELD; q * QUAD < s.count; ++q) {
+            uint4 some[QUAD];
+            if (q < a.quads) {
+                wait_for_quad(a.quads - 1 - q);
+                take_quad(some, mine + (q - HELD) * quad_places);
+            } else {
+                load_quad<true>(some, x, q, s.count);
+            }
+            look_at_quad<T>(some, (int)s.count - (int)(q * QUAD), pivot, sums, squares);
+        }
+        const pair all =
+            sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, squares.x + squares.y);
+        const numbers n = numbers_of(a.inverse, a.epsilon, all, pivot);
+        const float factor = a.scale.data ? param_of(a.scale, scale) : 1.0f;
+        const cluster_line line = {n.inv_std * factor,
+                                   fmaf(n.rest, factor, param_of(a.bias, bias))};
+        if (threadIdx.x == 0 && s.rank == 0) {
+            if (a.mean) a.mean[share] = n.mean;
+            if (a.inv_std) a.inv_std[share] = n.inv_std;
+        }
+        if (a.each > 1) {
+            __syncthreads(); // all have done with the last share's
+            if (threadIdx.x < a.each) table[threadIdx.x] = line;
+            __syncthreads();
+        }
+        uint4 *y = const_cast<uint4 *>(units_of(a, a.y, s, share));
+        const uint32_t later = share + s.step;
+        const bool more = later < a.shares;
+        const uint4 *next = units_of(a, a.x, s, more ? later : share);
+        const uint32_t asked = more ? s.count : 0;
+        if (more) known = known_of<T>(a, later);
+#pragma unroll
+        for (uint32_t q = 0; q < HELD; ++q) {
+            put_quad<T>(a, y, held[q], s, q, n.mean, line, table);
+            load_quad<false>(held[q], next, q, asked);
+        }
+#pragma unroll 1
+        for (uint32_t q = HELD; q < a.quads; ++q) {
+            uint4 *place = mine + (q - HELD) * quad_places;
+            uint4 some[QUAD];
+            take_quad(some, place);
+            put_quad<T>(a, y, some, s, q, n.mean, line, table);
+            copy_quad(place, next, q, asked);
+            wd_copies_end();
+        }
+#pragma unroll 1
+        for (uint32_t q = a.quads; q * QUAD < s.count; ++q) {
+            uint4 some[QUAD];
+            load_quad<false>(some, x, q, s.count);
+            put_quad<T>(a, y, some, s, q, n.mean, line, table);
+        }
+    }
+#endif
+}
+
+} // namespace
+
+#endif
