@@ -14,8 +14,6 @@
 
 enum {
     RUN = NORM_ROWS_UNIT,
-    WARP_UNITS = 32, /* a block's part is so many units, or a multiple */
-    BLOCK_RESERVED = 1024,
     FIXED = 2048,            /* bytes of shared memory beside units, at most */
     SHARE_LEAST = 512 << 10, /* bytes: of less, other ways are faster */
     QUADS_MOST = 32,         /* of a thread: of more, most would be read twice */
@@ -29,7 +27,6 @@ struct cut {
     struct norm_groups_shape shape;
     int64_t shares;
     int64_t units; /* of a share */
-    int64_t threads;
     int64_t cluster;
     int64_t part; /* units of a block */
     int64_t quads;
@@ -47,44 +44,34 @@ static bool is_inference(const struct wd_problem *problem)
     return problem->node->op == WD_OP_NORM_INFERENCE;
 }
 
-/* Cuts a share over a cluster of blocks. Answers whether all that is read twice otherwise stays. */
-static bool share_out(struct cut *c, int64_t threads, int64_t cluster,
-                      const struct wd_device *device)
+/* Cuts a share over a cluster of blocks. Answers whether x stays. */
+static bool share_out(struct cut *c, int64_t cluster, const struct wd_device *device)
 {
-    int64_t resident = NORM_CLUSTERS_THREADS / threads;
-    int64_t quad = threads * NORM_CLUSTERS_QUAD * RUN; /* bytes */
-    int64_t block = wd_least(device->shared_per_processor / resident - BLOCK_RESERVED,
-                             device->shared_per_block);
-    int64_t room = (block - FIXED) / quad;
-    int64_t quads;
-    c->threads = threads;
+    int64_t quad = NORM_CLUSTERS_THREADS * NORM_CLUSTERS_QUAD; /* units of a block */
+    int64_t room = (device->shared_per_block - FIXED) / (quad * RUN);
+    int64_t quads = wd_ceil_div(c->units, cluster * quad);
     c->cluster = cluster;
-    c->part = wd_ceil_div(wd_ceil_div(c->units, cluster), WARP_UNITS) * WARP_UNITS;
-    quads = wd_ceil_div(c->part, threads * NORM_CLUSTERS_QUAD);
+    c->part = quads * quad;
     c->quads = wd_clamp(quads, NORM_CLUSTERS_HELD, NORM_CLUSTERS_HELD + room);
     room -= c->quads - NORM_CLUSTERS_HELD;
     c->dy_quads = c->shape.arrays == 2 ? wd_least(c->quads, room) : 0;
-    c->shared = (c->quads - NORM_CLUSTERS_HELD + c->dy_quads) * quad;
-    return c->quads >= quads && (c->shape.arrays == 1 || c->dy_quads >= quads);
+    c->shared = (c->quads - NORM_CLUSTERS_HELD + c->dy_quads) * quad * RUN;
+    return c->quads >= quads;
 }
 
-/* Several blocks of a processor, that move data while others meet, as long as all of a share stays. */
 static void cut_share(struct cut *c, const struct wd_device *device)
 {
     int64_t most = device->multiprocessors > LARGE_PROCESSORS ? NORM_CLUSTERS_BLOCKS
                                                               : NORM_CLUSTERS_BLOCKS / 2;
-    for (int64_t cluster = NORM_CLUSTERS_BLOCKS / 4; cluster <= most; cluster *= 2) {
-        if (share_out(c, NORM_CLUSTERS_THREADS / 2, cluster, device)) return;
-    }
-    (void)share_out(c, NORM_CLUSTERS_THREADS, most, device);
+    int64_t cluster = NORM_CLUSTERS_BLOCKS / 4;
+    while (!share_out(c, cluster, device) && cluster < most) cluster *= 2;
 }
 
-/* Measured on an H200: 7 of 16 blocks, 15 of 8, 30 of 4, of as many blocks as it has processors. */
+/* Measured on an H200: 7 of 16 blocks, 15 of 8, 30 of 4. */
 static int64_t clusters_at_once(const struct cut *c, const struct wd_device *device)
 {
     int64_t halves = wd_most(2, 2 * device->multiprocessors / PART_PROCESSORS - 1);
-    return wd_most(1, halves * (PART_PROCESSORS / c->cluster) / 2) * NORM_CLUSTERS_THREADS /
-           c->threads;
+    return wd_most(1, halves * (PART_PROCESSORS / c->cluster) / 2);
 }
 
 static bool see(struct cut *c, const struct wd_problem *problem)
@@ -102,7 +89,7 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     c->units = s->each * s->plane / run;
     if (c->units * RUN < SHARE_LEAST) return false;
     cut_share(c, device);
-    if (c->part > c->threads * NORM_CLUSTERS_QUAD * QUADS_MOST) return false;
+    if (c->part > NORM_CLUSTERS_THREADS * NORM_CLUSTERS_QUAD * QUADS_MOST) return false;
     at_once = clusters_at_once(c, device);
     return CLUSTERS * c->shares >= FULL * at_once * wd_ceil_div(c->shares, at_once);
 }
@@ -187,7 +174,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     row += is_backward(&call->problem) ? KERNEL_norm_clusters_backward_f32
                                        : KERNEL_norm_clusters_forward_f32;
     WD_TRY(wd_emit_cluster_kernel(queue, &kernel_rows[row], clusters * c->cluster,
-                                  (uint32_t)c->threads, a.cluster, (uint32_t)c->shared, &a));
+                                  NORM_CLUSTERS_THREADS, a.cluster, (uint32_t)c->shared, &a));
     if (!a.found) return CUDNN_STATUS_SUCCESS;
     return wd_norm_kept_sum_params(queue, &c->shape, a.found, wd_norm_param(call, p.dscale),
                                    wd_norm_param(call, p.dbias));

@@ -3,9 +3,10 @@
  * Arguments of the norm_clusters kernels, shared by host and device: group and instance norm, channels first, of large
  * shares (what has a mean: one stretch of memory), and instance norm's gradients. A unit is sixteen bytes.
  *
- * A cluster has a share, each of its blocks `part` units of it, a thread every blockDim.x-th of these, four at a time
- * (a quad). The first quads stay in registers, those up to `quads` in shared memory, from their one reading to their one
- * writing; others are read again. Backward dy stays for the first `dy_quads`, and is read again where it does not.
+ * A cluster has a share, each of its blocks `part` units of it, a thread every NORM_CLUSTERS_THREADS-th of these, four at a
+ * time (a quad). The first quads that all threads have stay in registers, those up to `quads` in shared memory, from their
+ * one reading to their one writing; others are read again. Backward dy stays for the first `dy_quads`, and is read again
+ * where it does not.
  * Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place. */
 #ifndef WD_OPS_NORM_CLUSTERS_ARGS_H
 #define WD_OPS_NORM_CLUSTERS_ARGS_H
@@ -13,7 +14,7 @@
 #include "ops/norm/norm_kept_args.h"
 
 enum {
-    NORM_CLUSTERS_THREADS = 512, /* of a block, at most */
+    NORM_CLUSTERS_THREADS = 512, /* of a block */
     NORM_CLUSTERS_BLOCKS = 16,   /* of a cluster, at most */
     NORM_CLUSTERS_QUAD = 4,      /* units */
     NORM_CLUSTERS_HELD = 2,      /* quads of x in registers */

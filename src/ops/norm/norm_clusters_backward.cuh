@@ -17,14 +17,14 @@ struct cluster_slopes {
     float level;
 };
 
-// To sums of dy and of dy (x - mean), even and odd elements apart.
-template <class T>
+// To sums of dy and of dy (x - mean), even and odd elements apart. Not WHOLE: of as many units as are left.
+template <class T, bool WHOLE>
 __device__ __forceinline__ void look_at_both(const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
                                              int left, float mean, float2 &sums, float2 &products)
 {
 #pragma unroll
     for (int v = 0; v < (int)QUAD; ++v) {
-        if (v >= left) continue;
+        if (!WHOLE && v >= left) continue;
         float one[RUN<T>], given[RUN<T>];
         widen_unit<T>(one, x[v]);
         widen_unit<T>(given, dy[v]);
@@ -37,25 +37,25 @@ __device__ __forceinline__ void look_at_both(const uint4 (&x)[QUAD], const uint4
     }
 }
 
-template <class T>
+template <class T, bool WHOLE>
 __device__ __forceinline__ void put_both(uint4 *dx, const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
                                          uint32_t quad, uint32_t count, const cluster_slopes &g)
 {
+    dx += (int64_t)quad * QUAD_UNITS;
 #pragma unroll
     for (uint32_t v = 0; v < QUAD; ++v) {
-        const uint32_t at = quad * QUAD + v;
         float out[RUN<T>], given[RUN<T>];
-        if (at >= count) continue;
+        if (!WHOLE && quad * QUAD + v >= count) continue;
         widen_unit<T>(out, x[v]);
         widen_unit<T>(given, dy[v]);
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i)
             out[i] = fmaf(-g.slope, out[i] - g.mean, fmaf(given[i], g.factor, -g.level));
-        put_unit<T>(dx + (int64_t)at * blockDim.x, out);
+        put_unit<T>(dx + v * ACROSS, out);
     }
 }
 
-// A thread's dy of a share: quads that stay in shared memory, others a quad ahead in registers.
+// dy of a thread's quads that x is kept of: in shared memory, or from memory a quad ahead in registers.
 struct cluster_dy {
     const uint4 *from;
     const uint4 *places;
@@ -63,23 +63,24 @@ struct cluster_dy {
 };
 
 template <bool AGAIN>
-__device__ __forceinline__ void ask_dy(const norm_clusters_args &a, cluster_dy &dy, uint32_t quad,
-                                       uint32_t count)
+__device__ __forceinline__ void ask_dy(const norm_clusters_args &a, const cluster_seat &s,
+                                       cluster_dy &dy, uint32_t quad)
 {
-    if (quad >= a.dy_quads) load_quad<AGAIN>(dy.ahead, dy.from, quad, count);
+    if (quad >= a.dy_quads && quad < s.kept)
+        load_quad<AGAIN, true>(dy.ahead, dy.from, quad, s.count);
 }
 
 template <bool AGAIN>
-__device__ __forceinline__ void take_dy(const norm_clusters_args &a, uint4 (&to)[QUAD],
-                                        cluster_dy &dy, uint32_t quad, uint32_t count)
+__device__ __forceinline__ void take_dy(const norm_clusters_args &a, const cluster_seat &s,
+                                        uint4 (&to)[QUAD], cluster_dy &dy, uint32_t quad)
 {
     if (quad < a.dy_quads) {
-        take_quad(to, dy.places + quad * QUAD * blockDim.x);
+        take_quad(to, dy.places + quad * QUAD_UNITS);
     } else {
 #pragma unroll
         for (uint32_t i = 0; i < QUAD; ++i) to[i] = dy.ahead[i];
     }
-    ask_dy<AGAIN>(a, dy, quad + 1, count);
+    ask_dy<AGAIN>(a, s, dy, quad + 1);
 }
 
 template <class T> __device__ __forceinline__ void backward(const norm_clusters_args &a)
@@ -89,8 +90,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     WD_DYNAMIC_SHARED(uint4, places);
     const cluster_seat s = cluster_seat_of(a);
     uint4 *const mine = places + threadIdx.x;
-    const uint32_t quad_places = QUAD * blockDim.x;
-    uint4 *const mine_dy = mine + (a.quads - HELD) * quad_places;
+    uint4 *const mine_dy = mine + (a.quads - HELD) * QUAD_UNITS;
     uint32_t share = blockIdx.x / a.cluster;
     uint4 held[HELD][QUAD];
     begin_cluster(room);
@@ -98,10 +98,12 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     {
         const uint4 *x = units_of(a, a.x, s, share), *dy = units_of(a, a.dy, s, share);
 #pragma unroll
-        for (uint32_t q = 0; q < HELD; ++q) load_quad<false>(held[q], x, q, s.count);
-        for (uint32_t q = 0; q < a.quads; ++q) {
-            if (q >= HELD) copy_quad(mine + (q - HELD) * quad_places, x, q, s.count);
-            if (q < a.dy_quads) copy_quad(mine_dy + q * quad_places, dy, q, s.count);
+        for (uint32_t q = 0; q < HELD; ++q) {
+            if (q < s.kept) load_quad<false, true>(held[q], x, q, s.count);
+        }
+        for (uint32_t q = 0; q < s.kept; ++q) {
+            if (q >= HELD) copy_quad(mine + (q - HELD) * QUAD_UNITS, x, q);
+            if (q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, dy, q);
             wd_copies_end();
         }
     }
@@ -115,24 +117,31 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
         cluster_dy dy;
         dy.from = units_of(a, a.dy, s, share);
         dy.places = mine_dy;
-        ask_dy<true>(a, dy, 0, s.count);
+        ask_dy<true>(a, s, dy, 0);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];
-            if (q < a.dy_quads) wait_for_quad(a.quads - 1 - q);
-            take_dy<true>(a, given, dy, q, s.count);
-            look_at_both<T>(held[q], given, (int)s.count - (int)(q * QUAD), mean, sums, products);
+            if (q >= s.kept) continue;
+            if (q < a.dy_quads) wait_for_quad(s.kept - 1 - q);
+            take_dy<true>(a, s, given, dy, q);
+            look_at_both<T, true>(held[q], given, 0, mean, sums, products);
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q * QUAD < s.count; ++q) {
+        for (uint32_t q = HELD; q < s.kept; ++q) {
             uint4 some[QUAD], given[QUAD];
-            if (q < a.quads) wait_for_quad(a.quads - 1 - q);
-            take_dy<true>(a, given, dy, q, s.count);
-            if (q < a.quads) take_quad(some, mine + (q - HELD) * quad_places);
-            else load_quad<true>(some, x, q, s.count);
-            look_at_both<T>(some, given, (int)s.count - (int)(q * QUAD), mean, sums, products);
+            wait_for_quad(s.kept - 1 - q);
+            take_dy<true>(a, s, given, dy, q);
+            take_quad(some, mine + (q - HELD) * QUAD_UNITS);
+            look_at_both<T, true>(some, given, 0, mean, sums, products);
         }
-        ask_dy<false>(a, dy, 0, s.count); // while blocks meet
+#pragma unroll 1
+        for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
+            uint4 some[QUAD], given[QUAD];
+            load_quad<true, false>(some, x, q, s.count);
+            load_quad<true, false>(given, dy.from, q, s.count);
+            look_at_both<T, false>(some, given, (int)(s.count - q * QUAD), mean, sums, products);
+        }
+        ask_dy<false>(a, s, dy, 0); // while blocks meet
         const pair all =
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, products.x + products.y);
         const float factor = inv_std * (a.scale.data ? param_of(a.scale, bits) : 1.0f);
@@ -146,28 +155,33 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
         const bool more = later < a.shares;
         const uint4 *next = units_of(a, a.x, s, more ? later : share);
         const uint4 *next_dy = units_of(a, a.dy, s, more ? later : share);
-        const uint32_t asked = more ? s.count : 0;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];
-            take_dy<false>(a, given, dy, q, s.count);
-            put_both<T>(dx, held[q], given, q, s.count, g);
-            load_quad<false>(held[q], next, q, asked);
-            if (q < a.dy_quads) copy_quad(mine_dy + q * quad_places, next_dy, q, asked);
+            if (q >= s.kept) continue;
+            take_dy<false>(a, s, given, dy, q);
+            put_both<T, true>(dx, held[q], given, q, s.count, g);
+            if (more) load_quad<false, true>(held[q], next, q, s.count);
+            if (more && q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, next_dy, q);
             wd_copies_end();
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < a.quads || q * QUAD < s.count; ++q) {
-            uint4 *place = mine + (q - HELD) * quad_places;
+        for (uint32_t q = HELD; q < s.kept; ++q) {
+            uint4 *place = mine + (q - HELD) * QUAD_UNITS;
             uint4 some[QUAD], given[QUAD];
-            if (q < a.quads) take_quad(some, place);
-            else load_quad<false>(some, x, q, s.count);
-            take_dy<false>(a, given, dy, q, s.count);
-            put_both<T>(dx, some, given, q, s.count, g);
-            if (q >= a.quads) continue;
-            copy_quad(place, next, q, asked);
-            if (q < a.dy_quads) copy_quad(mine_dy + q * quad_places, next_dy, q, asked);
+            take_quad(some, place);
+            take_dy<false>(a, s, given, dy, q);
+            put_both<T, true>(dx, some, given, q, s.count, g);
+            if (more) copy_quad(place, next, q);
+            if (more && q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, next_dy, q);
             wd_copies_end();
+        }
+#pragma unroll 1
+        for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
+            uint4 some[QUAD], given[QUAD];
+            load_quad<false, false>(some, x, q, s.count);
+            load_quad<false, false>(given, dy.from, q, s.count);
+            put_both<T, false>(dx, some, given, q, s.count, g);
         }
     }
 #endif

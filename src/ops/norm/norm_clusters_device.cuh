@@ -14,21 +14,27 @@ namespace {
 
 constexpr uint32_t QUAD = NORM_CLUSTERS_QUAD;
 constexpr uint32_t HELD = NORM_CLUSTERS_HELD;
-constexpr uint32_t CLUSTER_WARPS = NORM_CLUSTERS_THREADS / WARP;
+constexpr uint32_t ACROSS = NORM_CLUSTERS_THREADS;     // units from one of a thread to its next
+constexpr uint32_t QUAD_UNITS = QUAD * ACROSS;         // of a block
+constexpr uint32_t CLUSTER_WARPS = ACROSS / WARP;
 constexpr uint32_t HALF = WARP / 2; // a warp
 
 // What blocks found, of this turn and the last.
-struct cluster_room {
+struct __align__(128) cluster_room
+{
     pair of_block[2][NORM_CLUSTERS_BLOCKS];
     float2 of_warp[2][CLUSTER_WARPS];
     uint64_t here[2];
 };
+static_assert(sizeof(cluster_room) % 128 == 0, "units behind it lie in sectors as in memory");
 
 struct cluster_seat {
     uint32_t rank;
+    uint32_t step;  // shares from one to the next
     uint32_t begin; // the thread's first unit in a share, and how many it has
     uint32_t count;
-    uint32_t step; // shares from one to the next
+    uint32_t whole; // quads of the block that all threads have
+    uint32_t kept;  // of these
 };
 
 __device__ __forceinline__ cluster_seat cluster_seat_of(const norm_clusters_args &a)
@@ -39,7 +45,9 @@ __device__ __forceinline__ cluster_seat cluster_seat_of(const norm_clusters_args
     const uint32_t before = min(s.rank * a.part, a.units);
     const uint32_t length = min(a.part, a.units - before);
     s.begin = before + threadIdx.x;
-    s.count = threadIdx.x < length ? (length - threadIdx.x - 1) / blockDim.x + 1 : 0;
+    s.count = threadIdx.x < length ? (length - threadIdx.x - 1) / ACROSS + 1 : 0;
+    s.whole = length / QUAD_UNITS;
+    s.kept = min(s.whole, a.quads);
     return s;
 }
 
@@ -58,46 +66,40 @@ __device__ __forceinline__ void widen_unit(float (&to)[RUN<T>], const uint4 &uni
     widen(to, r);
 }
 
-// A quad of the thread from memory, as far as there is one; AGAIN: it is read once more.
-template <bool AGAIN>
+// A quad of the thread from memory. AGAIN: it is read once more. Not WHOLE: as far as there is one, zeros for others.
+template <bool AGAIN, bool WHOLE>
 __device__ __forceinline__ void load_quad(uint4 (&to)[QUAD], const uint4 *from, uint32_t quad,
                                           uint32_t count)
 {
+    from += (int64_t)quad * QUAD_UNITS;
 #pragma unroll
     for (uint32_t i = 0; i < QUAD; ++i) {
-        const uint32_t at = quad * QUAD + i;
-        to[i] = make_uint4(0, 0, 0, 0);
-        if (at < count)
-            to[i] = AGAIN ? wd_load_again(from + (int64_t)at * blockDim.x)
-                          : wd_load_once(from + (int64_t)at * blockDim.x);
+        if (WHOLE || quad * QUAD + i < count)
+            to[i] = AGAIN ? wd_load_again(from + i * ACROSS) : wd_load_once(from + i * ACROSS);
+        else to[i] = make_uint4(0, 0, 0, 0);
     }
 }
 
 __device__ __forceinline__ void take_quad(uint4 (&to)[QUAD], const uint4 *places)
 {
 #pragma unroll
-    for (uint32_t i = 0; i < QUAD; ++i) to[i] = places[i * blockDim.x];
+    for (uint32_t i = 0; i < QUAD; ++i) to[i] = places[i * ACROSS];
 }
 
 // A quad of the thread on its way to shared memory.
-__device__ __forceinline__ void copy_quad(uint4 *places, const uint4 *from, uint32_t quad,
-                                          uint32_t count)
+__device__ __forceinline__ void copy_quad(uint4 *places, const uint4 *from, uint32_t quad)
 {
+    from += (int64_t)quad * QUAD_UNITS;
 #pragma unroll
-    for (uint32_t i = 0; i < QUAD; ++i) {
-        const uint32_t at = quad * QUAD + i;
-        if (at < count)
-            wd_copy_async<16, false>(places + i * blockDim.x, from + (int64_t)at * blockDim.x);
-    }
+    for (uint32_t i = 0; i < QUAD; ++i)
+        wd_copy_async<16, false>(places + i * ACROSS, from + i * ACROSS);
 }
 
 // For a quad that `later` others were asked for after.
 __device__ __forceinline__ void wait_for_quad(uint32_t later)
 {
-    if (later >= 8) wd_copies_wait<8>();
-    else if (later >= 6) wd_copies_wait<6>();
-    else if (later >= 4) wd_copies_wait<4>();
-    else if (later >= 3) wd_copies_wait<3>();
+    if (later >= 4) wd_copies_wait<4>();
+    else if (later == 3) wd_copies_wait<3>();
     else if (later == 2) wd_copies_wait<2>();
     else if (later == 1) wd_copies_wait<1>();
     else wd_copies_wait<0>();
@@ -132,7 +134,7 @@ __device__ __forceinline__ pair sums_of_cluster(const norm_clusters_args &a, uin
     __syncthreads();
     if (threadIdx.x < WARP) {
         float4 bits;
-        if (lane < blockDim.x / WARP) {
+        if (lane < CLUSTER_WARPS) {
             const float2 one = room.of_warp[copy][lane];
             all = {one.x, one.y};
         }

@@ -42,14 +42,14 @@ template <class T> __device__ __forceinline__ float pivot_of(const cluster_known
     return fabsf(middle) <= 3.0e38f ? middle : 0.0f;
 }
 
-// Of as many units as there are, to sums of even and odd elements.
-template <class T>
+// To sums of even and odd elements. Not WHOLE: of as many units as are left.
+template <class T, bool WHOLE>
 __device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, float pivot,
                                              float2 &sums, float2 &squares)
 {
 #pragma unroll
     for (int v = 0; v < (int)QUAD; ++v) {
-        if (v >= left) continue;
+        if (!WHOLE && v >= left) continue;
         float one[RUN<T>];
         widen_unit<T>(one, x[v]);
 #pragma unroll
@@ -63,23 +63,24 @@ __device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, f
 }
 
 // Outputs of a quad. Of a share of several channels a unit's formula is in the table.
-template <class T>
+template <class T, bool WHOLE>
 __device__ __forceinline__ void put_quad(const norm_clusters_args &a, uint4 *y,
                                          const uint4 (&x)[QUAD], const cluster_seat &s,
                                          uint32_t quad, float mean, cluster_line line,
                                          const cluster_line *table)
 {
+    y += (int64_t)quad * QUAD_UNITS;
 #pragma unroll
     for (uint32_t v = 0; v < QUAD; ++v) {
         const uint32_t at = quad * QUAD + v;
         float out[RUN<T>];
-        if (at >= s.count) continue;
+        if (!WHOLE && at >= s.count) continue;
         widen_unit<T>(out, x[v]);
         if (a.each > 1)
-            line = table[wd_fastdiv_quotient(s.begin + at * blockDim.x, a.by_plane)];
+            line = table[wd_fastdiv_quotient(s.begin + at * ACROSS, a.by_plane)];
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) out[i] = fmaf(out[i] - mean, line.slope, line.base);
-        put_unit<T>(y + (int64_t)at * blockDim.x, out);
+        put_unit<T>(y + v * ACROSS, out);
     }
 }
 
@@ -87,11 +88,10 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     __shared__ cluster_room room;
-    __shared__ cluster_line table[NORM_CLUSTERS_EACH];
+    __shared__ __align__(128) cluster_line table[NORM_CLUSTERS_EACH];
     WD_DYNAMIC_SHARED(uint4, places);
     const cluster_seat s = cluster_seat_of(a);
     uint4 *const mine = places + threadIdx.x;
-    const uint32_t quad_places = QUAD * blockDim.x;
     uint32_t share = blockIdx.x / a.cluster;
     uint4 held[HELD][QUAD];
     begin_cluster(room);
@@ -100,9 +100,11 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
     {
         const uint4 *x = units_of(a, a.x, s, share);
 #pragma unroll
-        for (uint32_t q = 0; q < HELD; ++q) load_quad<false>(held[q], x, q, s.count);
-        for (uint32_t q = HELD; q < a.quads; ++q) {
-            copy_quad(mine + (q - HELD) * quad_places, x, q, s.count);
+        for (uint32_t q = 0; q < HELD; ++q) {
+            if (q < s.kept) load_quad<false, true>(held[q], x, q, s.count);
+        }
+        for (uint32_t q = HELD; q < s.kept; ++q) {
+            copy_quad(mine + (q - HELD) * QUAD_UNITS, x, q);
             wd_copies_end();
         }
     }
@@ -114,18 +116,21 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
         const uint32_t scale = param_bits(a.scale, param), bias = param_bits(a.bias, param);
         float2 sums = make_float2(0.0f, 0.0f), squares = sums;
 #pragma unroll
-        for (uint32_t q = 0; q < HELD; ++q)
-            look_at_quad<T>(held[q], (int)s.count - (int)(q * QUAD), pivot, sums, squares);
+        for (uint32_t q = 0; q < HELD; ++q) {
+            if (q < s.kept) look_at_quad<T, true>(held[q], 0, pivot, sums, squares);
+        }
 #pragma unroll 1
-        for (uint32_t q = HELD; q * QUAD < s.count; ++q) {
+        for (uint32_t q = HELD; q < s.kept; ++q) {
             uint4 some[QUAD];
-            if (q < a.quads) {
-                wait_for_quad(a.quads - 1 - q);
-                take_quad(some, mine + (q - HELD) * quad_places);
-            } else {
-                load_quad<true>(some, x, q, s.count);
-            }
-            look_at_quad<T>(some, (int)s.count - (int)(q * QUAD), pivot, sums, squares);
+            wait_for_quad(s.kept - 1 - q);
+            take_quad(some, mine + (q - HELD) * QUAD_UNITS);
+            look_at_quad<T, true>(some, 0, pivot, sums, squares);
+        }
+#pragma unroll 1
+        for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
+            uint4 some[QUAD];
+            load_quad<true, false>(some, x, q, s.count);
+            look_at_quad<T, false>(some, (int)(s.count - q * QUAD), pivot, sums, squares);
         }
         const pair all =
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, squares.x + squares.y);
@@ -146,27 +151,27 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
         const uint32_t later = share + s.step;
         const bool more = later < a.shares;
         const uint4 *next = units_of(a, a.x, s, more ? later : share);
-        const uint32_t asked = more ? s.count : 0;
         if (more) known = known_of<T>(a, later);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
-            put_quad<T>(a, y, held[q], s, q, n.mean, line, table);
-            load_quad<false>(held[q], next, q, asked);
+            if (q >= s.kept) continue;
+            put_quad<T, true>(a, y, held[q], s, q, n.mean, line, table);
+            if (more) load_quad<false, true>(held[q], next, q, s.count);
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < a.quads; ++q) {
-            uint4 *place = mine + (q - HELD) * quad_places;
+        for (uint32_t q = HELD; q < s.kept; ++q) {
+            uint4 *place = mine + (q - HELD) * QUAD_UNITS;
             uint4 some[QUAD];
             take_quad(some, place);
-            put_quad<T>(a, y, some, s, q, n.mean, line, table);
-            copy_quad(place, next, q, asked);
+            put_quad<T, true>(a, y, some, s, q, n.mean, line, table);
+            if (more) copy_quad(place, next, q);
             wd_copies_end();
         }
 #pragma unroll 1
-        for (uint32_t q = a.quads; q * QUAD < s.count; ++q) {
+        for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD];
-            load_quad<false>(some, x, q, s.count);
-            put_quad<T>(a, y, some, s, q, n.mean, line, table);
+            load_quad<false, false>(some, x, q, s.count);
+            put_quad<T, false>(a, y, some, s, q, n.mean, line, table);
         }
     }
 #endif
