@@ -15,7 +15,7 @@
 enum {
     RUN = NORM_ROWS_UNIT,
     FIXED = 2048,            /* bytes of shared memory beside units, at most */
-    SHARE_LEAST = 512 << 10, /* bytes: of less, other ways are faster */
+    SHARE_MOST = 512 << 10, /* bytes that other ways are as fast with */
     QUADS_MOST = 32,         /* of a thread: of more, most would be read twice */
     FULL = 5,                /* of 8 clusters that could be there on average are, at least */
     CLUSTERS = 8,
@@ -30,7 +30,6 @@ struct cut {
     int64_t cluster;
     int64_t part; /* units of a block */
     int64_t quads;
-    int64_t dy_quads;
     int64_t shared;
 };
 
@@ -53,9 +52,7 @@ static bool share_out(struct cut *c, int64_t cluster, const struct wd_device *de
     c->cluster = cluster;
     c->part = quads * quad;
     c->quads = wd_clamp(quads, NORM_CLUSTERS_HELD, NORM_CLUSTERS_HELD + room);
-    room -= c->quads - NORM_CLUSTERS_HELD;
-    c->dy_quads = c->shape.arrays == 2 ? wd_least(c->quads, room) : 0;
-    c->shared = (c->quads - NORM_CLUSTERS_HELD + c->dy_quads) * quad * RUN;
+    c->shared = (c->quads - NORM_CLUSTERS_HELD) * quad * RUN;
     return c->quads >= quads;
 }
 
@@ -87,7 +84,7 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     if (s->each > NORM_CLUSTERS_EACH || (s->each > 1 && is_backward(problem))) return false;
     c->shares = s->samples * s->groups;
     c->units = s->each * s->plane / run;
-    if (c->units * RUN < SHARE_LEAST) return false;
+    if (c->units * RUN <= SHARE_MOST) return false;
     cut_share(c, device);
     if (c->part > NORM_CLUSTERS_THREADS * NORM_CLUSTERS_QUAD * QUADS_MOST) return false;
     at_once = clusters_at_once(c, device);
@@ -155,7 +152,6 @@ static struct norm_clusters_args args_of(const struct wd_call *call, const struc
     a.units = (uint32_t)c->units;
     a.part = (uint32_t)c->part;
     a.quads = (uint32_t)c->quads;
-    a.dy_quads = (uint32_t)c->dy_quads;
     a.each = (uint32_t)c->shape.each;
     a.groups = (uint32_t)c->shape.groups;
     return a;
