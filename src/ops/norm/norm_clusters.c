@@ -30,6 +30,7 @@ struct cut {
     int64_t cluster;
     int64_t part; /* units of a block */
     int64_t quads;
+    int64_t dy_quads;
     int64_t shared;
 };
 
@@ -52,7 +53,9 @@ static bool share_out(struct cut *c, int64_t cluster, const struct wd_device *de
     c->cluster = cluster;
     c->part = quads * quad;
     c->quads = wd_clamp(quads, NORM_CLUSTERS_HELD, NORM_CLUSTERS_HELD + room);
-    c->shared = (c->quads - NORM_CLUSTERS_HELD) * quad * RUN;
+    room -= c->quads - NORM_CLUSTERS_HELD;
+    c->dy_quads = c->shape.arrays == 2 ? wd_least(c->quads, room) : 0;
+    c->shared = (c->quads - NORM_CLUSTERS_HELD + c->dy_quads) * quad * RUN;
     return c->quads >= quads;
 }
 
@@ -152,6 +155,7 @@ static struct norm_clusters_args args_of(const struct wd_call *call, const struc
     a.units = (uint32_t)c->units;
     a.part = (uint32_t)c->part;
     a.quads = (uint32_t)c->quads;
+    a.dy_quads = (uint32_t)c->dy_quads;
     a.each = (uint32_t)c->shape.each;
     a.groups = (uint32_t)c->shape.groups;
     return a;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of instance norm by norm_clusters. dx = inv_std scale (dy - (sum of dy + xhat sum of dy xhat) / length). x stays;
-// dy is read twice, the second time from the second-level cache, both times two quads ahead in registers.
+// Gradients of instance norm by norm_clusters. dx = inv_std scale (dy - (sum of dy + xhat sum of dy xhat) / length). dy is
+// asked for a quad ahead where it does not stay.
 #ifndef WD_OPS_NORM_CLUSTERS_BACKWARD_CUH
 #define WD_OPS_NORM_CLUSTERS_BACKWARD_CUH
 
 #include "ops/norm/norm_clusters_device.cuh"
 
 namespace {
-
-constexpr uint32_t AHEAD = 2; // quads
-static_assert(HELD % AHEAD == 0, "quads of shared memory begin with the first of these");
 
 // dx = dy factor - (x - mean) slope - level
 struct cluster_slopes {
@@ -20,64 +17,70 @@ struct cluster_slopes {
     float level;
 };
 
-// To sums of dy and of dy (x - mean), even and odd elements apart.
-template <class T>
-__device__ __forceinline__ void look_at_both(const uint4 &x, const uint4 &dy, float mean,
-                                             float2 &sums, float2 &products)
+// To sums of dy and of dy (x - mean), even and odd elements apart. Not WHOLE: of as many units as are left.
+template <class T, bool WHOLE>
+__device__ __forceinline__ void look_at_both(const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
+                                             int left, float mean, float2 &sums, float2 &products)
 {
-    float one[RUN<T>], given[RUN<T>];
-    widen_unit<T>(one, x);
-    widen_unit<T>(given, dy);
 #pragma unroll
-    for (int i = 0; i < RUN<T>; i += 2) {
-        sums.x += given[i], sums.y += given[i + 1];
-        products.x = fmaf(given[i], one[i] - mean, products.x);
-        products.y = fmaf(given[i + 1], one[i + 1] - mean, products.y);
+    for (int v = 0; v < (int)QUAD; ++v) {
+        if (!WHOLE && v >= left) continue;
+        float one[RUN<T>], given[RUN<T>];
+        widen_unit<T>(one, x[v]);
+        widen_unit<T>(given, dy[v]);
+#pragma unroll
+        for (int i = 0; i < RUN<T>; i += 2) {
+            sums.x += given[i], sums.y += given[i + 1];
+            products.x = fmaf(given[i], one[i] - mean, products.x);
+            products.y = fmaf(given[i + 1], one[i + 1] - mean, products.y);
+        }
     }
 }
 
-template <class T>
-__device__ __forceinline__ void put_both(uint4 *dx, const uint4 &x, const uint4 &dy,
-                                         const cluster_slopes &g)
+template <class T, bool WHOLE>
+__device__ __forceinline__ void put_both(uint4 *dx, const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
+                                         uint32_t quad, uint32_t count, const cluster_slopes &g)
 {
-    float out[RUN<T>], given[RUN<T>];
-    widen_unit<T>(out, x);
-    widen_unit<T>(given, dy);
-#pragma unroll
-    for (int i = 0; i < RUN<T>; ++i)
-        out[i] = fmaf(-g.slope, out[i] - g.mean, fmaf(given[i], g.factor, -g.level));
-    put_unit<T>(dx, out);
-}
-
-// A quad of both, and dy of the one after the next in its place, if x of that is kept.
-template <class T>
-__device__ __forceinline__ void look_and_ask(const cluster_seat &s, const uint4 (&x)[QUAD],
-                                             uint4 (&dy)[QUAD], const uint4 *from, uint32_t quad,
-                                             float mean, float2 &sums, float2 &products)
-{
-    const bool more = quad + AHEAD < s.kept;
-    from += (int64_t)(quad + AHEAD) * QUAD_UNITS;
-#pragma unroll
-    for (uint32_t v = 0; v < QUAD; ++v) {
-        look_at_both<T>(x[v], dy[v], mean, sums, products);
-        if (more) dy[v] = wd_load_again(from + v * ACROSS);
-    }
-}
-
-template <class T>
-__device__ __forceinline__ void put_and_ask(const cluster_seat &s, uint4 *dx,
-                                            const uint4 (&x)[QUAD], uint4 (&dy)[QUAD],
-                                            const uint4 *from, uint32_t quad,
-                                            const cluster_slopes &g)
-{
-    const bool more = quad + AHEAD < s.kept;
     dx += (int64_t)quad * QUAD_UNITS;
-    from += (int64_t)(quad + AHEAD) * QUAD_UNITS;
 #pragma unroll
     for (uint32_t v = 0; v < QUAD; ++v) {
-        put_both<T>(dx + v * ACROSS, x[v], dy[v], g);
-        if (more) dy[v] = wd_load_once(from + v * ACROSS);
+        float out[RUN<T>], given[RUN<T>];
+        if (!WHOLE && quad * QUAD + v >= count) continue;
+        widen_unit<T>(out, x[v]);
+        widen_unit<T>(given, dy[v]);
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i)
+            out[i] = fmaf(-g.slope, out[i] - g.mean, fmaf(given[i], g.factor, -g.level));
+        put_unit<T>(dx + v * ACROSS, out);
     }
+}
+
+// dy of a thread's quads that x is kept of: in shared memory, or from memory a quad ahead in registers.
+struct cluster_dy {
+    const uint4 *from;
+    const uint4 *places;
+    uint4 ahead[QUAD];
+};
+
+template <bool AGAIN>
+__device__ __forceinline__ void ask_dy(const norm_clusters_args &a, const cluster_seat &s,
+                                       cluster_dy &dy, uint32_t quad)
+{
+    if (quad >= a.dy_quads && quad < s.kept)
+        load_quad<AGAIN, true>(dy.ahead, dy.from, quad, s.count);
+}
+
+template <bool AGAIN>
+__device__ __forceinline__ void take_dy(const norm_clusters_args &a, const cluster_seat &s,
+                                        uint4 (&to)[QUAD], cluster_dy &dy, uint32_t quad)
+{
+    if (quad < a.dy_quads) {
+        take_quad(to, dy.places + quad * QUAD_UNITS);
+    } else {
+#pragma unroll
+        for (uint32_t i = 0; i < QUAD; ++i) to[i] = dy.ahead[i];
+    }
+    ask_dy<AGAIN>(a, s, dy, quad + 1);
 }
 
 template <class T> __device__ __forceinline__ void backward(const norm_clusters_args &a)
@@ -87,64 +90,58 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     WD_DYNAMIC_SHARED(uint4, places);
     const cluster_seat s = cluster_seat_of(a);
     uint4 *const mine = places + threadIdx.x;
+    uint4 *const mine_dy = mine + (a.quads - HELD) * QUAD_UNITS;
     uint32_t share = blockIdx.x / a.cluster;
-    uint4 held[HELD][QUAD], dy[AHEAD][QUAD];
+    uint4 held[HELD][QUAD];
     begin_cluster(room);
     wd_wait_for_previous();
     {
-        const uint4 *x = units_of(a, a.x, s, share);
+        const uint4 *x = units_of(a, a.x, s, share), *dy = units_of(a, a.dy, s, share);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             if (q < s.kept) load_quad<false, true>(held[q], x, q, s.count);
         }
-        for (uint32_t q = HELD; q < s.kept; ++q) {
-            copy_quad(mine + (q - HELD) * QUAD_UNITS, x, q);
+        for (uint32_t q = 0; q < s.kept; ++q) {
+            if (q >= HELD) copy_quad(mine + (q - HELD) * QUAD_UNITS, x, q);
+            if (q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, dy, q);
             wd_copies_end();
         }
     }
 #pragma unroll 1
     for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
-        const uint4 *x = units_of(a, a.x, s, share), *from = units_of(a, a.dy, s, share);
+        const uint4 *x = units_of(a, a.x, s, share);
         const float mean = a.given_mean ? a.given_mean[share] : 0.0f;
         const float inv_std = a.given_inv_std[share];
         const uint32_t bits = param_bits(a.scale, share % a.groups);
         float2 sums = make_float2(0.0f, 0.0f), products = sums;
-#pragma unroll
-        for (uint32_t q = 0; q < AHEAD; ++q) {
-            if (q < s.kept) load_quad<true, true>(dy[q], from, q, s.count);
-        }
+        cluster_dy dy;
+        dy.from = units_of(a, a.dy, s, share);
+        dy.places = mine_dy;
+        ask_dy<true>(a, s, dy, 0);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
-            if (q < s.kept)
-                look_and_ask<T>(s, held[q], dy[q % AHEAD], from, q, mean, sums, products);
+            uint4 given[QUAD];
+            if (q >= s.kept) continue;
+            if (q < a.dy_quads) wait_for_quad(s.kept - 1 - q);
+            take_dy<true>(a, s, given, dy, q);
+            look_at_both<T, true>(held[q], given, 0, mean, sums, products);
         }
 #pragma unroll 1
-        for (uint32_t first = HELD; first < s.kept; first += AHEAD) {
-#pragma unroll
-            for (uint32_t i = 0; i < AHEAD; ++i) {
-                const uint32_t q = first + i;
-                uint4 some[QUAD];
-                if (q >= s.kept) continue;
-                wait_for_quad(s.kept - 1 - q);
-                take_quad(some, mine + (q - HELD) * QUAD_UNITS);
-                look_and_ask<T>(s, some, dy[i], from, q, mean, sums, products);
-            }
+        for (uint32_t q = HELD; q < s.kept; ++q) {
+            uint4 some[QUAD], given[QUAD];
+            wait_for_quad(s.kept - 1 - q);
+            take_dy<true>(a, s, given, dy, q);
+            take_quad(some, mine + (q - HELD) * QUAD_UNITS);
+            look_at_both<T, true>(some, given, 0, mean, sums, products);
         }
 #pragma unroll 1
         for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD], given[QUAD];
             load_quad<true, false>(some, x, q, s.count);
-            load_quad<true, false>(given, from, q, s.count);
-#pragma unroll
-            for (uint32_t v = 0; v < QUAD; ++v) {
-                if (q * QUAD + v < s.count)
-                    look_at_both<T>(some[v], given[v], mean, sums, products);
-            }
+            load_quad<true, false>(given, dy.from, q, s.count);
+            look_at_both<T, false>(some, given, (int)(s.count - q * QUAD), mean, sums, products);
         }
-#pragma unroll
-        for (uint32_t q = 0; q < AHEAD; ++q) { // while blocks meet
-            if (q < s.kept) load_quad<false, true>(dy[q], from, q, s.count);
-        }
+        ask_dy<false>(a, s, dy, 0); // while blocks meet
         const pair all =
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, products.x + products.y);
         const float factor = inv_std * (a.scale.data ? param_of(a.scale, bits) : 1.0f);
@@ -157,36 +154,34 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
         const uint32_t later = share + s.step;
         const bool more = later < a.shares;
         const uint4 *next = units_of(a, a.x, s, more ? later : share);
+        const uint4 *next_dy = units_of(a, a.dy, s, more ? later : share);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
+            uint4 given[QUAD];
             if (q >= s.kept) continue;
-            put_and_ask<T>(s, dx, held[q], dy[q % AHEAD], from, q, g);
+            take_dy<false>(a, s, given, dy, q);
+            put_both<T, true>(dx, held[q], given, q, s.count, g);
             if (more) load_quad<false, true>(held[q], next, q, s.count);
+            if (more && q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, next_dy, q);
+            wd_copies_end();
         }
 #pragma unroll 1
-        for (uint32_t first = HELD; first < s.kept; first += AHEAD) {
-#pragma unroll
-            for (uint32_t i = 0; i < AHEAD; ++i) {
-                const uint32_t q = first + i;
-                uint4 *place = mine + (q - HELD) * QUAD_UNITS;
-                uint4 some[QUAD];
-                if (q >= s.kept) continue;
-                take_quad(some, place);
-                put_and_ask<T>(s, dx, some, dy[i], from, q, g);
-                if (more) copy_quad(place, next, q);
-                wd_copies_end();
-            }
+        for (uint32_t q = HELD; q < s.kept; ++q) {
+            uint4 *place = mine + (q - HELD) * QUAD_UNITS;
+            uint4 some[QUAD], given[QUAD];
+            take_quad(some, place);
+            take_dy<false>(a, s, given, dy, q);
+            put_both<T, true>(dx, some, given, q, s.count, g);
+            if (more) copy_quad(place, next, q);
+            if (more && q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, next_dy, q);
+            wd_copies_end();
         }
 #pragma unroll 1
         for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD], given[QUAD];
             load_quad<false, false>(some, x, q, s.count);
-            load_quad<false, false>(given, from, q, s.count);
-#pragma unroll
-            for (uint32_t v = 0; v < QUAD; ++v) {
-                if (q * QUAD + v < s.count)
-                    put_both<T>(dx + (int64_t)(q * QUAD + v) * ACROSS, some[v], given[v], g);
-            }
+            load_quad<false, false>(given, dy.from, q, s.count);
+            put_both<T, false>(dx, some, given, q, s.count, g);
         }
     }
 #endif
