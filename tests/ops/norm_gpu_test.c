@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
@@ -89,6 +90,13 @@ static struct norm_case case_of(int mode, cudnnDataType_t type, int layout, enum
         c.act = CUDNN_ACTIVATION_CLIPPED_RELU;
     }
     return c;
+}
+
+/* Whether engines come in their usual order. */
+static bool all_named(void)
+{
+    const char *engines = getenv("WARPDNN_ENGINES");
+    return harness_on_gpu && engines && strcmp(engines, "*") == 0;
 }
 
 static void small_shapes(void)
@@ -207,6 +215,35 @@ static void long_walks(void)
         if (run >= KINDS && !harness_all_engines) continue;
         if (!case_begin("long_walks/n%d/c%d/%s", dim[0], dim[1], kind_names[kind])) continue;
         norm_shape_make(&c.shape, c.mode, 4, dim);
+        norm_run(&c, (struct norm_range){-3.0, 3.0});
+    }
+}
+
+/* Large channels, each held by a cluster: of several images and of one, with what is left over for the last block, and larger
+ * ones of which some is read twice; dscale and dbias added to what they were. */
+static void large_channels(void)
+{
+    static const struct {
+        const char *name;
+        int dim[4];
+        int type;
+        enum kind kind;
+        bool adds;
+    } list[] = {
+        {"images", {3, 20, 296, 296}, 0, PLAIN, true},    {"images", {3, 20, 296, 304}, 2, PLAIN, false},
+        {"images", {3, 20, 296, 304}, 3, IN_PLACE, true}, {"image", {1, 20, 528, 512}, 2, PLAIN, true},
+        {"image", {1, 20, 528, 512}, 3, PLAIN, false},    {"image", {1, 20, 528, 512}, 2, BLENDED, false},
+        {"again", {2, 5, 804, 800}, 0, PLAIN, false},     {"again", {2, 5, 1204, 1000}, 2, PLAIN, true},
+    };
+    for (int k = 0; k < COUNT(list); ++k) {
+        struct norm_case c = case_of(SPATIAL, types[list[k].type], LAYOUT_NCHW, list[k].kind);
+        if (!harness_all_engines) continue;
+        if (!case_begin("channels/%s/%s/%s", list[k].name, type_names[list[k].type],
+                        kind_names[list[k].kind]))
+            continue;
+        if (list[k].adds) c.alpha_param = -1.5, c.beta_param = 0.5;
+        if (all_named()) c.engine = "bn_backward_channels";
+        norm_shape_make(&c.shape, c.mode, 4, list[k].dim);
         norm_run(&c, (struct norm_range){-3.0, 3.0});
     }
 }
@@ -398,6 +435,7 @@ int main(int argc, char **argv)
     few_rows();
     many_planes();
     long_walks();
+    large_channels();
     outliers();
     large_shapes();
     far_values();

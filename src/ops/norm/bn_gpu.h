@@ -38,6 +38,10 @@ struct bn_vector_args wd_bn_gpu_args(const struct wd_problem *problem,
                                      const struct wd_bn_gpu_space *space);
 void wd_bn_gpu_bind(struct bn_vector_args *a, const struct wd_call *call);
 
+/* Engines that take what matches wherever tensors lie. */
+extern const struct wd_engine wd_engine_bn_training_vector;
+extern const struct wd_engine wd_engine_bn_backward_vector;
+
 /* Channels that a block of bn_cluster holds where its blocks, one a processor, walk down them; 0: they do not. */
 int64_t wd_bn_cluster_slots(const struct wd_problem *problem, const struct wd_bn_gpu_space *s);
 

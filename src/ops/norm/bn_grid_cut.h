@@ -51,10 +51,6 @@ struct wd_bn_grid_work {
 bool wd_bn_grid_cut(struct wd_bn_grid_cut *c, int64_t size, int arrays,
                     const struct wd_device *device);
 
-/* What has tensors that are misaligned each otherwise. */
-extern const struct wd_engine wd_engine_bn_training_vector;
-extern const struct wd_engine wd_engine_bn_backward_vector;
-
 /* What both engines do: backward needs saved statistics. */
 bool wd_bn_grid_match(const struct wd_problem *problem, struct wd_reason *reason);
 int64_t wd_bn_grid_workspace(const struct wd_problem *problem);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arguments of the norm_clusters kernels, shared by host and device: group and instance norm, channels first, of large
- * shares (what has a mean: one stretch of memory), and instance norm's gradients. A unit is sixteen bytes.
+ * shares (what has a mean), instance norm's gradients, and batch norm's of planes, of which a channel is a share. A unit is
+ * sixteen bytes. A share is rows of `by_row` units, `jump` more units apart: one row, but for batch norm.
  *
  * A cluster has a share, each of its blocks `part` units of it, a thread every NORM_CLUSTERS_THREADS-th of these, four at a
  * time (a quad). The first quads that all threads have stay in registers, those up to `quads` in shared memory, from their
@@ -34,7 +35,19 @@ struct norm_clusters_args {
     struct norm_kept_sums *found; /* of each share, for dscale and dbias; null: neither is wanted */
     double epsilon;
     double inverse; /* of the elements of a share */
+    double factor;     /* batch norm, forward: of the running averages */
+    double less;       /* 1 / (elements of a share - 1), or of one 1 */
+    double alpha_param; /* batch norm, backward: of dscale and dbias, ... */
+    double beta_param;  /* ... and of what they were */
+    float *running_mean; /* batch norm; null: not */
+    float *running_var;
+    float *dscale;
+    float *dbias;
     struct wd_fastdiv by_plane; /* units of a channel */
+    struct wd_fastdiv by_row;
+    uint32_t stride; /* units from share to share, of less than 2^31 in all */
+    uint32_t jump;
+    uint32_t batch; /* batch norm: the saved mean of an infinity is one */
     uint32_t shares;
     uint32_t cluster;
     uint32_t units; /* of a share */

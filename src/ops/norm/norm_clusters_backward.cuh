@@ -38,10 +38,10 @@ __device__ __forceinline__ void look_at_both(const uint4 (&x)[QUAD], const uint4
 }
 
 template <class T, bool WHOLE>
-__device__ __forceinline__ void put_both(uint4 *dx, const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
-                                         uint32_t quad, uint32_t count, const cluster_slopes &g)
+__device__ __forceinline__ void put_both(void *dx, const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
+                                         const quad_places &p, uint32_t quad, uint32_t count,
+                                         const cluster_slopes &g)
 {
-    dx += (int64_t)quad * QUAD_UNITS;
 #pragma unroll
     for (uint32_t v = 0; v < QUAD; ++v) {
         float out[RUN<T>], given[RUN<T>];
@@ -51,14 +51,14 @@ __device__ __forceinline__ void put_both(uint4 *dx, const uint4 (&x)[QUAD], cons
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i)
             out[i] = fmaf(-g.slope, out[i] - g.mean, fmaf(given[i], g.factor, -g.level));
-        put_unit<T>(dx + v * ACROSS, out);
+        put_unit<T>(dx, p.at[v], out);
     }
 }
 
 // dy of a thread's quads that x is kept of: in shared memory, or from memory a quad ahead in registers.
 struct cluster_dy {
-    const uint4 *from;
     const uint4 *places;
+    uint32_t share;
     uint4 ahead[QUAD];
 };
 
@@ -67,7 +67,7 @@ __device__ __forceinline__ void ask_dy(const norm_clusters_args &a, const cluste
                                        cluster_dy &dy, uint32_t quad)
 {
     if (quad >= a.dy_quads && quad < s.kept)
-        load_quad<AGAIN, true>(dy.ahead, dy.from, quad, s.count);
+        load_quad<AGAIN, true>(dy.ahead, a.dy, places_of(a, s, dy.share, quad));
 }
 
 template <bool AGAIN>
@@ -83,6 +83,13 @@ __device__ __forceinline__ void take_dy(const norm_clusters_args &a, const clust
     ask_dy<AGAIN>(a, s, dy, quad + 1);
 }
 
+__device__ __forceinline__ void blend(const norm_clusters_args &a, float *to, double value)
+{
+    double result = a.alpha_param != 0.0 ? a.alpha_param * value : 0.0;
+    if (a.beta_param != 0.0) result += a.beta_param * *to;
+    *to = (float)result;
+}
+
 template <class T> __device__ __forceinline__ void backward(const norm_clusters_args &a)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
@@ -95,27 +102,24 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     uint4 held[HELD][QUAD];
     begin_cluster(room);
     wd_wait_for_previous();
-    {
-        const uint4 *x = units_of(a, a.x, s, share), *dy = units_of(a, a.dy, s, share);
 #pragma unroll
-        for (uint32_t q = 0; q < HELD; ++q) {
-            if (q < s.kept) load_quad<false, true>(held[q], x, q, s.count);
-        }
-        for (uint32_t q = 0; q < s.kept; ++q) {
-            if (q >= HELD) copy_quad(mine + (q - HELD) * QUAD_UNITS, x, q);
-            if (q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, dy, q);
-            wd_copies_end();
-        }
+    for (uint32_t q = 0; q < HELD; ++q) {
+        if (q < s.kept) load_quad<false, true>(held[q], a.x, places_of(a, s, share, q));
+    }
+    for (uint32_t q = 0; q < s.kept; ++q) {
+        const quad_places p = places_of(a, s, share, q);
+        if (q >= HELD) copy_quad(mine + (q - HELD) * QUAD_UNITS, a.x, p);
+        if (q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, a.dy, p);
+        wd_copies_end();
     }
 #pragma unroll 1
     for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
-        const uint4 *x = units_of(a, a.x, s, share);
         const float mean = a.given_mean ? a.given_mean[share] : 0.0f;
         const float inv_std = a.given_inv_std[share];
         const uint32_t bits = param_bits(a.scale, share % a.groups);
         float2 sums = make_float2(0.0f, 0.0f), products = sums;
         cluster_dy dy;
-        dy.from = units_of(a, a.dy, s, share);
+        dy.share = share;
         dy.places = mine_dy;
         ask_dy<true>(a, s, dy, 0);
 #pragma unroll
@@ -137,8 +141,9 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
 #pragma unroll 1
         for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD], given[QUAD];
-            load_quad<true, false>(some, x, q, s.count);
-            load_quad<true, false>(given, dy.from, q, s.count);
+            const quad_places p = places_of(a, s, share, q);
+            load_quad<true, false>(some, a.x, p, q, s.count);
+            load_quad<true, false>(given, a.dy, p, q, s.count);
             look_at_both<T, false>(some, given, (int)(s.count - q * QUAD), mean, sums, products);
         }
         ask_dy<false>(a, s, dy, 0); // while blocks meet
@@ -148,40 +153,46 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
         const cluster_slopes g = {mean, factor,
                                   (float)(all.second * a.inverse) * inv_std * inv_std * factor,
                                   (float)(all.first * a.inverse) * factor};
-        if (threadIdx.x == 0 && s.rank == 0 && a.found)
-            a.found[share] = {(float)all.first, (float)(all.second * inv_std)};
-        uint4 *dx = const_cast<uint4 *>(units_of(a, a.y, s, share));
-        const uint32_t later = share + s.step;
-        const bool more = later < a.shares;
-        const uint4 *next = units_of(a, a.x, s, more ? later : share);
-        const uint4 *next_dy = units_of(a, a.dy, s, more ? later : share);
+        if (threadIdx.x == 0 && s.rank == 0) {
+            if (a.found) a.found[share] = {(float)all.first, (float)(all.second * inv_std)};
+            if (a.dscale) {
+                blend(a, a.dscale + share, all.second * inv_std);
+                blend(a, a.dbias + share, all.first);
+            }
+        }
+        const bool more = share + s.step < a.shares;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];
+            const quad_places p = places_of(a, s, share, q);
             if (q >= s.kept) continue;
             take_dy<false>(a, s, given, dy, q);
-            put_both<T, true>(dx, held[q], given, q, s.count, g);
-            if (more) load_quad<false, true>(held[q], next, q, s.count);
-            if (more && q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, next_dy, q);
+            put_both<T, true>(a.y, held[q], given, p, q, s.count, g);
+            if (more) load_quad<false, true>(held[q], a.x, places_after(a, s, p));
+            if (more && q < a.dy_quads)
+                copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
             wd_copies_end();
         }
 #pragma unroll 1
         for (uint32_t q = HELD; q < s.kept; ++q) {
             uint4 *place = mine + (q - HELD) * QUAD_UNITS;
+            const quad_places p = places_of(a, s, share, q);
             uint4 some[QUAD], given[QUAD];
             take_quad(some, place);
             take_dy<false>(a, s, given, dy, q);
-            put_both<T, true>(dx, some, given, q, s.count, g);
-            if (more) copy_quad(place, next, q);
-            if (more && q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, next_dy, q);
+            put_both<T, true>(a.y, some, given, p, q, s.count, g);
+            if (more) copy_quad(place, a.x, places_after(a, s, p));
+            if (more && q < a.dy_quads)
+                copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
             wd_copies_end();
         }
 #pragma unroll 1
         for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD], given[QUAD];
-            load_quad<false, false>(some, x, q, s.count);
-            load_quad<false, false>(given, dy.from, q, s.count);
-            put_both<T, false>(dx, some, given, q, s.count, g);
+            const quad_places p = places_of(a, s, share, q);
+            load_quad<false, false>(some, a.x, p, q, s.count);
+            load_quad<false, false>(given, a.dy, p, q, s.count);
+            put_both<T, false>(a.y, some, given, p, q, s.count, g);
         }
     }
 #endif

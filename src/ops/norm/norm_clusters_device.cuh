@@ -51,11 +51,33 @@ __device__ __forceinline__ cluster_seat cluster_seat_of(const norm_clusters_args
     return s;
 }
 
-// The thread's first unit of a share.
-__device__ __forceinline__ const uint4 *units_of(const norm_clusters_args &a, const void *tensor,
-                                                 const cluster_seat &s, uint32_t share)
+// Where unit `u` of a share is in its tensor, which has less than 2^31.
+__device__ __forceinline__ uint32_t place_of(const norm_clusters_args &a, uint32_t share, uint32_t u)
 {
-    return static_cast<const uint4 *>(tensor) + ((int64_t)share * a.units + s.begin);
+    return share * a.stride + u + wd_fastdiv_quotient(u, a.by_row) * a.jump;
+}
+
+// Where a quad of the thread is.
+struct quad_places {
+    uint32_t at[QUAD];
+};
+__device__ __forceinline__ quad_places places_of(const norm_clusters_args &a, const cluster_seat &s,
+                                                 uint32_t share, uint32_t quad)
+{
+    quad_places p;
+#pragma unroll
+    for (uint32_t i = 0; i < QUAD; ++i)
+        p.at[i] = place_of(a, share, s.begin + quad * QUAD_UNITS + i * ACROSS);
+    return p;
+}
+
+// The same quad of the share that comes next.
+__device__ __forceinline__ quad_places places_after(const norm_clusters_args &a,
+                                                    const cluster_seat &s, quad_places p)
+{
+#pragma unroll
+    for (uint32_t i = 0; i < QUAD; ++i) p.at[i] += s.step * a.stride;
+    return p;
 }
 
 template <class T>
@@ -68,14 +90,15 @@ __device__ __forceinline__ void widen_unit(float (&to)[RUN<T>], const uint4 &uni
 
 // A quad of the thread from memory. AGAIN: it is read once more. Not WHOLE: as far as there is one, zeros for others.
 template <bool AGAIN, bool WHOLE>
-__device__ __forceinline__ void load_quad(uint4 (&to)[QUAD], const uint4 *from, uint32_t quad,
-                                          uint32_t count)
+__device__ __forceinline__ void load_quad(uint4 (&to)[QUAD], const void *tensor,
+                                          const quad_places &p, uint32_t quad = 0,
+                                          uint32_t count = 0)
 {
-    from += (int64_t)quad * QUAD_UNITS;
+    const uint4 *from = static_cast<const uint4 *>(tensor);
 #pragma unroll
     for (uint32_t i = 0; i < QUAD; ++i) {
         if (WHOLE || quad * QUAD + i < count)
-            to[i] = AGAIN ? wd_load_again(from + i * ACROSS) : wd_load_once(from + i * ACROSS);
+            to[i] = AGAIN ? wd_load_again(from + p.at[i]) : wd_load_once(from + p.at[i]);
         else to[i] = make_uint4(0, 0, 0, 0);
     }
 }
@@ -87,12 +110,12 @@ __device__ __forceinline__ void take_quad(uint4 (&to)[QUAD], const uint4 *places
 }
 
 // A quad of the thread on its way to shared memory.
-__device__ __forceinline__ void copy_quad(uint4 *places, const uint4 *from, uint32_t quad)
+__device__ __forceinline__ void copy_quad(uint4 *places, const void *tensor, const quad_places &p)
 {
-    from += (int64_t)quad * QUAD_UNITS;
+    const uint4 *from = static_cast<const uint4 *>(tensor);
 #pragma unroll
     for (uint32_t i = 0; i < QUAD; ++i)
-        wd_copy_async<16, false>(places + i * ACROSS, from + i * ACROSS);
+        wd_copy_async<16, false>(places + i * ACROSS, from + p.at[i]);
 }
 
 // For a quad that `later` others were asked for after.
@@ -152,11 +175,11 @@ __device__ __forceinline__ pair sums_of_cluster(const norm_clusters_args &a, uin
 
 // To memory, past the caches that keep what is read again.
 template <class T>
-__device__ __forceinline__ void put_unit(uint4 *to, const float (&value)[RUN<T>])
+__device__ __forceinline__ void put_unit(void *tensor, uint32_t at, const float (&value)[RUN<T>])
 {
     run<T> out;
     narrow(out, value);
-    out.store_streaming(reinterpret_cast<T *>(to));
+    out.store_streaming(static_cast<T *>(tensor) + (int64_t)at * RUN<T>);
 }
 
 } // namespace

@@ -25,12 +25,11 @@ template <class T>
 __device__ __forceinline__ cluster_known<T> known_of(const norm_clusters_args &a, uint32_t share)
 {
     cluster_known<T> k;
-    const uint32_t length = a.units * (uint32_t)RUN<T>; // less than 2^31
-    const T *x = static_cast<const T *>(a.x) + (int64_t)share * length;
+    const T *x = static_cast<const T *>(a.x);
     // off the edges of images, where padding makes elements alike
-    k.some[0] = x[length / 8 + length / 977];
-    k.some[1] = x[length / 2 + length / 613];
-    k.some[2] = x[length / 8 * 7 - length / 811];
+    k.some[0] = x[(int64_t)place_of(a, share, a.units / 8 + a.units / 977) * RUN<T>];
+    k.some[1] = x[(int64_t)place_of(a, share, a.units / 2 + a.units / 613) * RUN<T>];
+    k.some[2] = x[(int64_t)place_of(a, share, a.units / 8 * 7 - a.units / 811) * RUN<T>];
     return k;
 }
 
@@ -40,6 +39,13 @@ template <class T> __device__ __forceinline__ float pivot_of(const cluster_known
     const float middle =
         wd_middle_of(wd_widen(k.some[0]), wd_widen(k.some[1]), wd_widen(k.some[2]));
     return fabsf(middle) <= 3.0e38f ? middle : 0.0f;
+}
+
+// A running average, of a number that it moves to.
+__device__ __forceinline__ float moved(const norm_clusters_args &a, float old, double to)
+{
+    const double share = a.factor != 0.0 ? a.factor * to : 0.0;
+    return (float)(a.factor != 1.0 ? share + (1.0 - a.factor) * old : share);
 }
 
 // To sums of even and odd elements. Not WHOLE: of as many units as are left.
@@ -64,12 +70,10 @@ __device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, f
 
 // Outputs of a quad. Of a share of several channels a unit's formula is in the table.
 template <class T, bool WHOLE>
-__device__ __forceinline__ void put_quad(const norm_clusters_args &a, uint4 *y,
-                                         const uint4 (&x)[QUAD], const cluster_seat &s,
-                                         uint32_t quad, float mean, cluster_line line,
-                                         const cluster_line *table)
+__device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad_places &p, const uint4 (&x)[QUAD],
+                                         const cluster_seat &s, uint32_t quad, float mean,
+                                         cluster_line line, const cluster_line *table)
 {
-    y += (int64_t)quad * QUAD_UNITS;
 #pragma unroll
     for (uint32_t v = 0; v < QUAD; ++v) {
         const uint32_t at = quad * QUAD + v;
@@ -80,7 +84,7 @@ __device__ __forceinline__ void put_quad(const norm_clusters_args &a, uint4 *y,
             line = table[wd_fastdiv_quotient(s.begin + at * ACROSS, a.by_plane)];
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i) out[i] = fmaf(out[i] - mean, line.slope, line.base);
-        put_unit<T>(y + v * ACROSS, out);
+        put_unit<T>(a.y, p.at[v], out);
     }
 }
 
@@ -97,23 +101,23 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
     begin_cluster(room);
     wd_wait_for_previous();
     cluster_known<T> known = known_of<T>(a, share);
-    {
-        const uint4 *x = units_of(a, a.x, s, share);
 #pragma unroll
-        for (uint32_t q = 0; q < HELD; ++q) {
-            if (q < s.kept) load_quad<false, true>(held[q], x, q, s.count);
-        }
-        for (uint32_t q = HELD; q < s.kept; ++q) {
-            copy_quad(mine + (q - HELD) * QUAD_UNITS, x, q);
-            wd_copies_end();
-        }
+    for (uint32_t q = 0; q < HELD; ++q) {
+        if (q < s.kept) load_quad<false, true>(held[q], a.x, places_of(a, s, share, q));
+    }
+    for (uint32_t q = HELD; q < s.kept; ++q) {
+        copy_quad(mine + (q - HELD) * QUAD_UNITS, a.x, places_of(a, s, share, q));
+        wd_copies_end();
     }
 #pragma unroll 1
     for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
-        const uint4 *x = units_of(a, a.x, s, share);
         const float pivot = pivot_of<T>(known);
         const uint32_t first = (share % a.groups) * a.each, param = first + threadIdx.x % a.each;
         const uint32_t scale = param_bits(a.scale, param), bias = param_bits(a.bias, param);
+        const bool teller = threadIdx.x == 0 && s.rank == 0;
+        float old_mean = 0.0f, old_var = 0.0f;
+        if (teller && a.running_mean && a.factor != 1.0)
+            old_mean = a.running_mean[share], old_var = a.running_var[share];
         float2 sums = make_float2(0.0f, 0.0f), squares = sums;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
@@ -129,49 +133,57 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
 #pragma unroll 1
         for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD];
-            load_quad<true, false>(some, x, q, s.count);
+            load_quad<true, false>(some, a.x, places_of(a, s, share, q), q, s.count);
             look_at_quad<T, false>(some, (int)(s.count - q * QUAD), pivot, sums, squares);
         }
         const pair all =
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, squares.x + squares.y);
-        const numbers n = numbers_of(a.inverse, a.epsilon, all, pivot);
+        numbers n = numbers_of(a.inverse, a.epsilon, all, pivot);
         const float factor = a.scale.data ? param_of(a.scale, scale) : 1.0f;
         const cluster_line line = {n.inv_std * factor,
                                    fmaf(n.rest, factor, param_of(a.bias, bias))};
-        if (threadIdx.x == 0 && s.rank == 0) {
+        if (teller) {
+            const double distance = all.first * a.inverse;
+            if (a.batch) n.mean = (float)(pivot + distance); // of an infinity it is one
             if (a.mean) a.mean[share] = n.mean;
             if (a.inv_std) a.inv_std[share] = n.inv_std;
+            if (a.running_mean) {
+                double unbiased = (all.second - all.first * distance) * a.less;
+                if (unbiased < 0.0) unbiased = 0.0; // a NaN stays one
+                a.running_mean[share] = moved(a, old_mean, pivot + distance);
+                a.running_var[share] = moved(a, old_var, unbiased);
+            }
         }
         if (a.each > 1) {
             __syncthreads(); // all have done with the last share's
             if (threadIdx.x < a.each) table[threadIdx.x] = line;
             __syncthreads();
         }
-        uint4 *y = const_cast<uint4 *>(units_of(a, a.y, s, share));
-        const uint32_t later = share + s.step;
-        const bool more = later < a.shares;
-        const uint4 *next = units_of(a, a.x, s, more ? later : share);
-        if (more) known = known_of<T>(a, later);
+        const bool more = share + s.step < a.shares;
+        if (more) known = known_of<T>(a, share + s.step);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
+            const quad_places p = places_of(a, s, share, q);
             if (q >= s.kept) continue;
-            put_quad<T, true>(a, y, held[q], s, q, n.mean, line, table);
-            if (more) load_quad<false, true>(held[q], next, q, s.count);
+            put_quad<T, true>(a, p, held[q], s, q, n.mean, line, table);
+            if (more) load_quad<false, true>(held[q], a.x, places_after(a, s, p));
         }
 #pragma unroll 1
         for (uint32_t q = HELD; q < s.kept; ++q) {
             uint4 *place = mine + (q - HELD) * QUAD_UNITS;
+            const quad_places p = places_of(a, s, share, q);
             uint4 some[QUAD];
             take_quad(some, place);
-            put_quad<T, true>(a, y, some, s, q, n.mean, line, table);
-            if (more) copy_quad(place, next, q);
+            put_quad<T, true>(a, p, some, s, q, n.mean, line, table);
+            if (more) copy_quad(place, a.x, places_after(a, s, p));
             wd_copies_end();
         }
 #pragma unroll 1
         for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
+            const quad_places p = places_of(a, s, share, q);
             uint4 some[QUAD];
-            load_quad<false, false>(some, x, q, s.count);
-            put_quad<T, false>(a, y, some, s, q, n.mean, line, table);
+            load_quad<false, false>(some, a.x, p, q, s.count);
+            put_quad<T, false>(a, p, some, s, q, n.mean, line, table);
         }
     }
 #endif
