@@ -9,7 +9,7 @@
 
 namespace {
 
-// dx = dy factor - (x - mean) slope - level
+// dx = dy factor - (x - mean) slope - level; of two bytes an element, which say as much, the mean is 0, and in the level.
 struct cluster_slopes {
     float mean;
     float factor;
@@ -50,7 +50,8 @@ __device__ __forceinline__ void put_both(void *dx, const uint4 (&x)[QUAD], const
         widen_unit<T>(given, dy[v]);
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i)
-            out[i] = fmaf(-g.slope, out[i] - g.mean, fmaf(given[i], g.factor, -g.level));
+            out[i] = fmaf(-g.slope, sizeof(T) == 2 ? out[i] : out[i] - g.mean,
+                          fmaf(given[i], g.factor, -g.level));
         put_unit<T>(dx, p.at[v], out);
     }
 }
@@ -150,9 +151,10 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
         const pair all =
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, products.x + products.y);
         const float factor = inv_std * (a.scale.data ? param_of(a.scale, bits) : 1.0f);
-        const cluster_slopes g = {mean, factor,
-                                  (float)(all.second * a.inverse) * inv_std * inv_std * factor,
-                                  (float)(all.first * a.inverse) * factor};
+        cluster_slopes g = {mean, factor,
+                            (float)(all.second * a.inverse) * inv_std * inv_std * factor,
+                            (float)(all.first * a.inverse) * factor};
+        if (sizeof(T) == 2) g.level = fmaf(-mean, g.slope, g.level);
         if (threadIdx.x == 0 && s.rank == 0) {
             if (a.found) a.found[share] = {(float)all.first, (float)(all.second * inv_std)};
             if (a.dscale) {

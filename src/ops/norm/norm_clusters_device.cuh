@@ -65,9 +65,13 @@ __device__ __forceinline__ quad_places places_of(const norm_clusters_args &a, co
                                                  uint32_t share, uint32_t quad)
 {
     quad_places p;
+    const uint32_t u = s.begin + quad * QUAD_UNITS;
+#pragma unroll
+    for (uint32_t i = 0; i < QUAD; ++i) p.at[i] = share * a.stride + u + i * ACROSS;
+    if (a.jump == 0) return p;
 #pragma unroll
     for (uint32_t i = 0; i < QUAD; ++i)
-        p.at[i] = place_of(a, share, s.begin + quad * QUAD_UNITS + i * ACROSS);
+        p.at[i] += wd_fastdiv_quotient(u + i * ACROSS, a.by_row) * a.jump;
     return p;
 }
 

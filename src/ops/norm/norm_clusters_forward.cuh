@@ -10,7 +10,7 @@
 
 namespace {
 
-// y = (x - mean) slope + base
+// y = (x - mean) slope + base; of two bytes an element, which say as much, the mean is 0, and in the base.
 struct cluster_line {
     float slope;
     float base;
@@ -83,7 +83,8 @@ __device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad
         if (a.each > 1)
             line = table[wd_fastdiv_quotient(s.begin + at * ACROSS, a.by_plane)];
 #pragma unroll
-        for (int i = 0; i < RUN<T>; ++i) out[i] = fmaf(out[i] - mean, line.slope, line.base);
+        for (int i = 0; i < RUN<T>; ++i)
+            out[i] = fmaf(sizeof(T) == 2 ? out[i] : out[i] - mean, line.slope, line.base);
         put_unit<T>(a.y, p.at[v], out);
     }
 }
@@ -138,14 +139,14 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
         }
         const pair all =
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, squares.x + squares.y);
-        numbers n = numbers_of(a.inverse, a.epsilon, all, pivot);
+        const numbers n = numbers_of(a.inverse, a.epsilon, all, pivot);
         const float factor = a.scale.data ? param_of(a.scale, scale) : 1.0f;
-        const cluster_line line = {n.inv_std * factor,
-                                   fmaf(n.rest, factor, param_of(a.bias, bias))};
+        cluster_line line = {n.inv_std * factor, fmaf(n.rest, factor, param_of(a.bias, bias))};
+        if (sizeof(T) == 2) line.base = fmaf(-n.mean, line.slope, line.base);
         if (teller) {
             const double distance = all.first * a.inverse;
-            if (a.batch) n.mean = (float)(pivot + distance); // of an infinity it is one
-            if (a.mean) a.mean[share] = n.mean;
+            // of an infinity batch norm's is one
+            if (a.mean) a.mean[share] = a.batch ? (float)(pivot + distance) : n.mean;
             if (a.inv_std) a.inv_std[share] = n.inv_std;
             if (a.running_mean) {
                 double unbiased = (all.second - all.first * distance) * a.less;
