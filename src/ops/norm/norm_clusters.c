@@ -114,7 +114,7 @@ cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct norm_clu
     a->cluster = (uint32_t)c->cluster;
     a->units = (uint32_t)c->units;
     a->part = (uint32_t)c->part;
-    a->kept = (uint32_t)c->kept;
+    a->quads = (uint32_t)c->quads;
     a->dy_quads = (uint32_t)c->dy_quads;
     return wd_emit_cluster_kernel(queue, &kernel_rows[row], c->clusters * c->cluster,
                                   NORM_CLUSTERS_THREADS, a->cluster, (uint32_t)c->shared, a);

@@ -5,9 +5,9 @@
  * sixteen bytes. A share is rows of `by_row` units, `jump` more units apart: one row, but for batch norm.
  *
  * A cluster has a share, each of its blocks `part` units of it, a thread every NORM_CLUSTERS_THREADS-th of these, four at a
- * time (a quad). The first quads that all threads have stay in registers, what follows up to `kept` units in shared memory,
- * from its one reading to its one writing; others are read again. Backward dy stays for the first `dy_quads`, and is read
- * again where it does not.
+ * time (a quad). The first quads that all threads have stay in registers, those up to `quads` in shared memory, from their
+ * one reading to their one writing; others are read again. Backward dy stays for the first `dy_quads`, and is read again
+ * where it does not.
  * Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place. */
 #ifndef WD_OPS_NORM_CLUSTERS_ARGS_H
 #define WD_OPS_NORM_CLUSTERS_ARGS_H
@@ -52,8 +52,8 @@ struct norm_clusters_args {
     uint32_t cluster;
     uint32_t units; /* of a share */
     uint32_t part;
-    uint32_t kept;     /* units of a thread */
-    uint32_t dy_quads; /* at most those of `kept` */
+    uint32_t quads;
+    uint32_t dy_quads; /* at most `quads` */
     uint32_t each;     /* channels of a share */
     uint32_t groups;   /* shares of a sample */
 };

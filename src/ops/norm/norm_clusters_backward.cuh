@@ -17,52 +17,46 @@ struct cluster_slopes {
     float level;
 };
 
-// To sums of dy and of dy (x - mean), even and odd elements apart.
-template <class T>
-__device__ __forceinline__ void look_at_both(const uint4 &x, const uint4 &dy, float mean,
-                                             float2 &sums, float2 &products)
+// To sums of dy and of dy (x - mean), even and odd elements apart. Not WHOLE: of as many units as are left.
+template <class T, bool WHOLE>
+__device__ __forceinline__ void look_at_both(const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
+                                             int left, float mean, float2 &sums, float2 &products)
 {
-    float one[RUN<T>], given[RUN<T>];
-    widen_unit<T>(one, x);
-    widen_unit<T>(given, dy);
 #pragma unroll
-    for (int i = 0; i < RUN<T>; i += 2) {
-        sums.x += given[i], sums.y += given[i + 1];
-        products.x = fmaf(given[i], one[i] - mean, products.x);
-        products.y = fmaf(given[i + 1], one[i + 1] - mean, products.y);
+    for (int v = 0; v < (int)QUAD; ++v) {
+        if (!WHOLE && v >= left) continue;
+        float one[RUN<T>], given[RUN<T>];
+        widen_unit<T>(one, x[v]);
+        widen_unit<T>(given, dy[v]);
+#pragma unroll
+        for (int i = 0; i < RUN<T>; i += 2) {
+            sums.x += given[i], sums.y += given[i + 1];
+            products.x = fmaf(given[i], one[i] - mean, products.x);
+            products.y = fmaf(given[i + 1], one[i + 1] - mean, products.y);
+        }
     }
 }
-template <class T>
-__device__ __forceinline__ void look_at_quads(const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
-                                              float mean, float2 &sums, float2 &products)
-{
-#pragma unroll
-    for (uint32_t v = 0; v < QUAD; ++v) look_at_both<T>(x[v], dy[v], mean, sums, products);
-}
 
-template <class T>
-__device__ __forceinline__ void put_both(void *dx, uint32_t to, const uint4 &x, const uint4 &dy,
+template <class T, bool WHOLE>
+__device__ __forceinline__ void put_both(void *dx, const uint4 (&x)[QUAD], const uint4 (&dy)[QUAD],
+                                         const quad_places &p, uint32_t quad, uint32_t count,
                                          const cluster_slopes &g)
 {
-    float out[RUN<T>], given[RUN<T>];
-    widen_unit<T>(out, x);
-    widen_unit<T>(given, dy);
 #pragma unroll
-    for (int i = 0; i < RUN<T>; ++i)
-        out[i] = fmaf(-g.slope, sizeof(T) == 2 ? out[i] : out[i] - g.mean,
-                      fmaf(given[i], g.factor, -g.level));
-    put_unit<T>(dx, to, out);
-}
-template <class T>
-__device__ __forceinline__ void put_quads(void *dx, const quad_places &p, const uint4 (&x)[QUAD],
-                                          const uint4 (&dy)[QUAD], const cluster_slopes &g)
-{
+    for (uint32_t v = 0; v < QUAD; ++v) {
+        float out[RUN<T>], given[RUN<T>];
+        if (!WHOLE && quad * QUAD + v >= count) continue;
+        widen_unit<T>(out, x[v]);
+        widen_unit<T>(given, dy[v]);
 #pragma unroll
-    for (uint32_t v = 0; v < QUAD; ++v) put_both<T>(dx, p.at[v], x[v], dy[v], g);
+        for (int i = 0; i < RUN<T>; ++i)
+            out[i] = fmaf(-g.slope, sizeof(T) == 2 ? out[i] : out[i] - g.mean,
+                          fmaf(given[i], g.factor, -g.level));
+        put_unit<T>(dx, p.at[v], out);
+    }
 }
 
-// dy of a thread's units that x is kept of: in shared memory, or from memory a quad ahead in registers, behind the last one
-// with zeros.
+// dy of a thread's quads that x is kept of: in shared memory, or from memory a quad ahead in registers.
 struct cluster_dy {
     const uint4 *places;
     uint32_t share;
@@ -73,10 +67,8 @@ template <bool AGAIN>
 __device__ __forceinline__ void ask_dy(const norm_clusters_args &a, const cluster_seat &s,
                                        cluster_dy &dy, uint32_t quad)
 {
-    if (quad > s.quads || (quad < s.quads && quad < a.dy_quads)) return;
-    const quad_places p = places_of(a, s, dy.share, quad * QUAD);
-    if (quad < s.quads) load_quad<AGAIN, true>(dy.ahead, a.dy, p);
-    else load_quad<AGAIN, false>(dy.ahead, a.dy, p, quad * QUAD, s.kept);
+    if (quad >= a.dy_quads && quad < s.kept)
+        load_quad<AGAIN, true>(dy.ahead, a.dy, places_of(a, s, dy.share, quad));
 }
 
 template <bool AGAIN>
@@ -106,23 +98,21 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     WD_DYNAMIC_SHARED(uint4, places);
     const cluster_seat s = cluster_seat_of(a);
     uint4 *const mine = places + threadIdx.x;
-    uint4 *const mine_dy = single_of(mine, a.kept);
+    uint4 *const mine_dy = mine + (a.quads - HELD) * QUAD_UNITS;
     uint32_t share = blockIdx.x / a.cluster;
     uint4 held[HELD][QUAD];
     begin_cluster(room);
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) {
-        if (q < s.quads) load_quad<false, true>(held[q], a.x, places_of(a, s, share, q * QUAD));
+        if (q < s.kept) load_quad<false, true>(held[q], a.x, places_of(a, s, share, q));
     }
-    for (uint32_t q = 0; q < s.quads; ++q) {
-        const quad_places p = places_of(a, s, share, q * QUAD);
+    for (uint32_t q = 0; q < s.kept; ++q) {
+        const quad_places p = places_of(a, s, share, q);
         if (q >= HELD) copy_quad(mine + (q - HELD) * QUAD_UNITS, a.x, p);
         if (q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, a.dy, p);
         wd_copies_end();
     }
-    for (uint32_t u = s.quads * QUAD; u < s.kept; ++u) copy_single(a, s, mine, a.x, share, u);
-    wd_copies_end();
 #pragma unroll 1
     for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
         const float mean = a.given_mean ? a.given_mean[share] : 0.0f;
@@ -136,36 +126,26 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];
-            if (q >= s.quads) continue;
-            if (q < a.dy_quads) wait_for_quad(s.quads - q);
+            if (q >= s.kept) continue;
+            if (q < a.dy_quads) wait_for_quad(s.kept - 1 - q);
             take_dy<true>(a, s, given, dy, q);
-            look_at_quads<T>(held[q], given, mean, sums, products);
+            look_at_both<T, true>(held[q], given, 0, mean, sums, products);
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < s.quads; ++q) {
+        for (uint32_t q = HELD; q < s.kept; ++q) {
             uint4 some[QUAD], given[QUAD];
-            wait_for_quad(s.quads - q);
+            wait_for_quad(s.kept - 1 - q);
             take_dy<true>(a, s, given, dy, q);
             take_quad(some, mine + (q - HELD) * QUAD_UNITS);
-            look_at_quads<T>(some, given, mean, sums, products);
-        }
-        wait_for_quad(0);
-#pragma unroll
-        for (uint32_t v = 0; v < QUAD - 1; ++v) {
-            const uint32_t u = s.quads * QUAD + v;
-            if (u < s.kept)
-                look_at_both<T>(*single_of(mine, u), dy.ahead[v], mean, sums, products);
+            look_at_both<T, true>(some, given, 0, mean, sums, products);
         }
 #pragma unroll 1
-        for (uint32_t u = s.kept; u < s.count; u += QUAD) {
-            const quad_places p = places_of(a, s, share, u);
+        for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD], given[QUAD];
-            load_quad<true, false>(some, a.x, p, u, s.count);
-            load_quad<true, false>(given, a.dy, p, u, s.count);
-#pragma unroll
-            for (uint32_t v = 0; v < QUAD; ++v) {
-                if (u + v < s.count) look_at_both<T>(some[v], given[v], mean, sums, products);
-            }
+            const quad_places p = places_of(a, s, share, q);
+            load_quad<true, false>(some, a.x, p, q, s.count);
+            load_quad<true, false>(given, a.dy, p, q, s.count);
+            look_at_both<T, false>(some, given, (int)(s.count - q * QUAD), mean, sums, products);
         }
         ask_dy<false>(a, s, dy, 0); // while blocks meet
         const pair all =
@@ -185,48 +165,36 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
         const bool more = share + s.step < a.shares;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
-            const quad_places p = places_of(a, s, share, q * QUAD);
             uint4 given[QUAD];
-            if (q >= s.quads) continue;
+            const quad_places p = places_of(a, s, share, q);
+            if (q >= s.kept) continue;
             take_dy<false>(a, s, given, dy, q);
-            put_quads<T>(a.y, p, held[q], given, g);
+            put_both<T, true>(a.y, held[q], given, p, q, s.count, g);
             if (more) load_quad<false, true>(held[q], a.x, places_after(a, s, p));
             if (more && q < a.dy_quads)
                 copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
             wd_copies_end();
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < s.quads; ++q) {
+        for (uint32_t q = HELD; q < s.kept; ++q) {
             uint4 *place = mine + (q - HELD) * QUAD_UNITS;
-            const quad_places p = places_of(a, s, share, q * QUAD);
+            const quad_places p = places_of(a, s, share, q);
             uint4 some[QUAD], given[QUAD];
             take_quad(some, place);
             take_dy<false>(a, s, given, dy, q);
-            put_quads<T>(a.y, p, some, given, g);
+            put_both<T, true>(a.y, some, given, p, q, s.count, g);
             if (more) copy_quad(place, a.x, places_after(a, s, p));
             if (more && q < a.dy_quads)
                 copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
             wd_copies_end();
         }
-#pragma unroll
-        for (uint32_t v = 0; v < QUAD - 1; ++v) {
-            const uint32_t u = s.quads * QUAD + v;
-            if (u >= s.kept) continue;
-            put_both<T>(a.y, place_of(a, share, s.begin + u * ACROSS), *single_of(mine, u),
-                        dy.ahead[v], g);
-            if (more) copy_single(a, s, mine, a.x, share + s.step, u);
-        }
-        wd_copies_end();
 #pragma unroll 1
-        for (uint32_t u = s.kept; u < s.count; u += QUAD) {
-            const quad_places p = places_of(a, s, share, u);
+        for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD], given[QUAD];
-            load_quad<false, false>(some, a.x, p, u, s.count);
-            load_quad<false, false>(given, a.dy, p, u, s.count);
-#pragma unroll
-            for (uint32_t v = 0; v < QUAD; ++v) {
-                if (u + v < s.count) put_both<T>(a.y, p.at[v], some[v], given[v], g);
-            }
+            const quad_places p = places_of(a, s, share, q);
+            load_quad<false, false>(some, a.x, p, q, s.count);
+            load_quad<false, false>(given, a.dy, p, q, s.count);
+            put_both<T, false>(a.y, some, given, p, q, s.count, g);
         }
     }
 #endif

@@ -9,8 +9,7 @@ enum {
     RUN = NORM_ROWS_UNIT,
     FIXED = 2048,           /* bytes of shared memory beside units, at most */
     SHARE_MOST = 512 << 10, /* bytes that other ways are as fast with */
-    HELD = NORM_CLUSTERS_HELD * NORM_CLUSTERS_QUAD, /* units of a thread in registers */
-    UNITS_MOST = 128,       /* of a thread: of more, most would be read twice */
+    QUADS_MOST = 32,        /* of a thread: of more, most would be read twice */
     FULL = 5,               /* of 8 clusters that could be there on average are, at least */
     CLUSTERS = 8,
     PART_PROCESSORS = 16,   /* of a part of the chip, about, in which a cluster stays */
@@ -20,17 +19,16 @@ enum {
 /* Cuts a share over a cluster of blocks. Answers whether x stays. */
 static bool share_out(struct norm_clusters_cut *c, int64_t cluster, const struct wd_device *device)
 {
-    int64_t bytes = NORM_CLUSTERS_THREADS * RUN; /* of a unit of each thread */
-    int64_t room = (device->shared_per_block - FIXED) / bytes;
-    int64_t units = wd_ceil_div(c->units, cluster * NORM_CLUSTERS_THREADS);
+    int64_t quad = NORM_CLUSTERS_THREADS * NORM_CLUSTERS_QUAD; /* units of a block */
+    int64_t room = (device->shared_per_block - FIXED) / (quad * RUN);
+    int64_t quads = wd_ceil_div(c->units, cluster * quad);
     c->cluster = cluster;
-    c->part = units * NORM_CLUSTERS_THREADS;
-    c->kept = wd_clamp(units, HELD, HELD + room);
-    room -= c->kept - HELD;
-    c->dy_quads =
-        c->backward ? wd_least(c->kept / NORM_CLUSTERS_QUAD, room / NORM_CLUSTERS_QUAD) : 0;
-    c->shared = (c->kept - HELD + c->dy_quads * NORM_CLUSTERS_QUAD) * bytes;
-    return c->kept >= units;
+    c->part = quads * quad;
+    c->quads = wd_clamp(quads, NORM_CLUSTERS_HELD, NORM_CLUSTERS_HELD + room);
+    room -= c->quads - NORM_CLUSTERS_HELD;
+    c->dy_quads = c->backward ? wd_least(c->quads, room) : 0;
+    c->shared = (c->quads - NORM_CLUSTERS_HELD + c->dy_quads) * quad * RUN;
+    return c->quads >= quads;
 }
 
 /* Measured on an H200: 7 of 16 blocks, 15 of 8, 30 of 4. More than there are only wait. */
@@ -49,7 +47,7 @@ bool norm_clusters_cut(struct norm_clusters_cut *c, const struct wd_device *devi
     if (wd_norm_cluster_max(device) < 2 || c->units * RUN <= SHARE_MOST) return false;
     if (c->shares * c->units > INT32_MAX) return false;
     while (!share_out(c, cluster, device) && cluster < most) cluster *= 2;
-    if (c->part > NORM_CLUSTERS_THREADS * UNITS_MOST) return false;
+    if (c->part > NORM_CLUSTERS_THREADS * NORM_CLUSTERS_QUAD * QUADS_MOST) return false;
     at_once = clusters_at_once(c->cluster, device);
     c->clusters = wd_least(c->shares, at_once);
     return CLUSTERS * c->shares >= FULL * at_once * wd_ceil_div(c->shares, at_once);

@@ -13,7 +13,7 @@ struct norm_clusters_cut {
     bool backward;
     int64_t cluster;
     int64_t part; /* units of a block */
-    int64_t kept;
+    int64_t quads;
     int64_t dy_quads;
     int64_t shared;   /* bytes */
     int64_t clusters; /* of a launch */

@@ -33,8 +33,8 @@ struct cluster_seat {
     uint32_t step;  // shares from one to the next
     uint32_t begin; // the thread's first unit in a share, and how many it has
     uint32_t count;
-    uint32_t quads; // that are kept, ...
-    uint32_t kept;  // ... and units, three more at most: the first of those that all threads have
+    uint32_t whole; // quads of the block that all threads have
+    uint32_t kept;  // of these
 };
 
 __device__ __forceinline__ cluster_seat cluster_seat_of(const norm_clusters_args &a)
@@ -46,9 +46,8 @@ __device__ __forceinline__ cluster_seat cluster_seat_of(const norm_clusters_args
     const uint32_t length = min(a.part, a.units - before);
     s.begin = before + threadIdx.x;
     s.count = threadIdx.x < length ? (length - threadIdx.x - 1) / ACROSS + 1 : 0;
-    s.kept = min(length / ACROSS, a.kept);
-    s.quads = s.kept / QUAD;
-    if (s.quads < HELD) s.kept = s.quads * QUAD; // singles lie behind quads of shared memory
+    s.whole = length / QUAD_UNITS;
+    s.kept = min(s.whole, a.quads);
     return s;
 }
 
@@ -58,15 +57,15 @@ __device__ __forceinline__ uint32_t place_of(const norm_clusters_args &a, uint32
     return share * a.stride + u + wd_fastdiv_quotient(u, a.by_row) * a.jump;
 }
 
-// Where a quad of the thread is, that begins with its unit `first`.
+// Where a quad of the thread is.
 struct quad_places {
     uint32_t at[QUAD];
 };
 __device__ __forceinline__ quad_places places_of(const norm_clusters_args &a, const cluster_seat &s,
-                                                 uint32_t share, uint32_t first)
+                                                 uint32_t share, uint32_t quad)
 {
     quad_places p;
-    const uint32_t u = s.begin + first * ACROSS;
+    const uint32_t u = s.begin + quad * QUAD_UNITS;
 #pragma unroll
     for (uint32_t i = 0; i < QUAD; ++i) p.at[i] = share * a.stride + u + i * ACROSS;
     if (a.jump == 0) return p;
@@ -96,13 +95,13 @@ __device__ __forceinline__ void widen_unit(float (&to)[RUN<T>], const uint4 &uni
 // A quad of the thread from memory. AGAIN: it is read once more. Not WHOLE: as far as there is one, zeros for others.
 template <bool AGAIN, bool WHOLE>
 __device__ __forceinline__ void load_quad(uint4 (&to)[QUAD], const void *tensor,
-                                          const quad_places &p, uint32_t first = 0,
+                                          const quad_places &p, uint32_t quad = 0,
                                           uint32_t count = 0)
 {
     const uint4 *from = static_cast<const uint4 *>(tensor);
 #pragma unroll
     for (uint32_t i = 0; i < QUAD; ++i) {
-        if (WHOLE || first + i < count)
+        if (WHOLE || quad * QUAD + i < count)
             to[i] = AGAIN ? wd_load_again(from + p.at[i]) : wd_load_once(from + p.at[i]);
         else to[i] = make_uint4(0, 0, 0, 0);
     }
@@ -123,21 +122,7 @@ __device__ __forceinline__ void copy_quad(uint4 *places, const void *tensor, con
         wd_copy_async<16, false>(places + i * ACROSS, from + p.at[i]);
 }
 
-// A unit behind the quads, likewise.
-__device__ __forceinline__ uint4 *single_of(uint4 *mine, uint32_t u)
-{
-    return mine + (u - HELD * QUAD) * ACROSS;
-}
-__device__ __forceinline__ void copy_single(const norm_clusters_args &a, const cluster_seat &s,
-                                            uint4 *mine, const void *tensor, uint32_t share,
-                                            uint32_t u)
-{
-    const uint4 *from = static_cast<const uint4 *>(tensor);
-    wd_copy_async<16, false>(single_of(mine, u),
-                             from + place_of(a, share, s.begin + u * ACROSS));
-}
-
-// For a quad that `later` others, or all singles, were asked for after.
+// For a quad that `later` others were asked for after.
 __device__ __forceinline__ void wait_for_quad(uint32_t later)
 {
     if (later >= 4) wd_copies_wait<4>();

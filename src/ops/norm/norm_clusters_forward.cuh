@@ -48,51 +48,45 @@ __device__ __forceinline__ float moved(const norm_clusters_args &a, float old, d
     return (float)(a.factor != 1.0 ? share + (1.0 - a.factor) * old : share);
 }
 
-// To sums of even and odd elements.
-template <class T>
-__device__ __forceinline__ void look_at(const uint4 &x, float pivot, float2 &sums, float2 &squares)
+// To sums of even and odd elements. Not WHOLE: of as many units as are left.
+template <class T, bool WHOLE>
+__device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, float pivot,
+                                             float2 &sums, float2 &squares)
 {
-    float one[RUN<T>];
-    widen_unit<T>(one, x);
 #pragma unroll
-    for (int i = 0; i < RUN<T>; i += 2) {
-        const float even = one[i] - pivot, odd = one[i + 1] - pivot;
-        sums.x += even, sums.y += odd;
-        squares.x = fmaf(even, even, squares.x);
-        squares.y = fmaf(odd, odd, squares.y);
+    for (int v = 0; v < (int)QUAD; ++v) {
+        if (!WHOLE && v >= left) continue;
+        float one[RUN<T>];
+        widen_unit<T>(one, x[v]);
+#pragma unroll
+        for (int i = 0; i < RUN<T>; i += 2) {
+            const float even = one[i] - pivot, odd = one[i + 1] - pivot;
+            sums.x += even, sums.y += odd;
+            squares.x = fmaf(even, even, squares.x);
+            squares.y = fmaf(odd, odd, squares.y);
+        }
     }
 }
-template <class T>
-__device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], float pivot, float2 &sums,
-                                             float2 &squares)
-{
-#pragma unroll
-    for (uint32_t v = 0; v < QUAD; ++v) look_at<T>(x[v], pivot, sums, squares);
-}
 
-// Outputs of a unit of the thread. Of a share of several channels its formula is in the table.
-template <class T>
-__device__ __forceinline__ void put(const norm_clusters_args &a, uint32_t to, const uint4 &x,
-                                    const cluster_seat &s, uint32_t at, float mean,
-                                    cluster_line line, const cluster_line *table)
-{
-    float out[RUN<T>];
-    widen_unit<T>(out, x);
-    if (a.each > 1) line = table[wd_fastdiv_quotient(s.begin + at * ACROSS, a.by_plane)];
-#pragma unroll
-    for (int i = 0; i < RUN<T>; ++i)
-        out[i] = fmaf(sizeof(T) == 2 ? out[i] : out[i] - mean, line.slope, line.base);
-    put_unit<T>(a.y, to, out);
-}
-template <class T>
-__device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad_places &p,
-                                         const uint4 (&x)[QUAD], const cluster_seat &s,
-                                         uint32_t first, float mean, const cluster_line &line,
-                                         const cluster_line *table)
+// Outputs of a quad. Of a share of several channels a unit's formula is in the table.
+template <class T, bool WHOLE>
+__device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad_places &p, const uint4 (&x)[QUAD],
+                                         const cluster_seat &s, uint32_t quad, float mean,
+                                         cluster_line line, const cluster_line *table)
 {
 #pragma unroll
-    for (uint32_t v = 0; v < QUAD; ++v)
-        put<T>(a, p.at[v], x[v], s, first + v, mean, line, table);
+    for (uint32_t v = 0; v < QUAD; ++v) {
+        const uint32_t at = quad * QUAD + v;
+        float out[RUN<T>];
+        if (!WHOLE && at >= s.count) continue;
+        widen_unit<T>(out, x[v]);
+        if (a.each > 1)
+            line = table[wd_fastdiv_quotient(s.begin + at * ACROSS, a.by_plane)];
+#pragma unroll
+        for (int i = 0; i < RUN<T>; ++i)
+            out[i] = fmaf(sizeof(T) == 2 ? out[i] : out[i] - mean, line.slope, line.base);
+        put_unit<T>(a.y, p.at[v], out);
+    }
 }
 
 template <class T> __device__ __forceinline__ void forward(const norm_clusters_args &a)
@@ -110,14 +104,12 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
     cluster_known<T> known = known_of<T>(a, share);
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) {
-        if (q < s.quads) load_quad<false, true>(held[q], a.x, places_of(a, s, share, q * QUAD));
+        if (q < s.kept) load_quad<false, true>(held[q], a.x, places_of(a, s, share, q));
     }
-    for (uint32_t q = HELD; q < s.quads; ++q) {
-        copy_quad(mine + (q - HELD) * QUAD_UNITS, a.x, places_of(a, s, share, q * QUAD));
+    for (uint32_t q = HELD; q < s.kept; ++q) {
+        copy_quad(mine + (q - HELD) * QUAD_UNITS, a.x, places_of(a, s, share, q));
         wd_copies_end();
     }
-    for (uint32_t u = s.quads * QUAD; u < s.kept; ++u) copy_single(a, s, mine, a.x, share, u);
-    wd_copies_end();
 #pragma unroll 1
     for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
         const float pivot = pivot_of<T>(known);
@@ -130,27 +122,20 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
         float2 sums = make_float2(0.0f, 0.0f), squares = sums;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
-            if (q < s.quads) look_at_quad<T>(held[q], pivot, sums, squares);
+            if (q < s.kept) look_at_quad<T, true>(held[q], 0, pivot, sums, squares);
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < s.quads; ++q) {
+        for (uint32_t q = HELD; q < s.kept; ++q) {
             uint4 some[QUAD];
-            wait_for_quad(s.quads - q);
+            wait_for_quad(s.kept - 1 - q);
             take_quad(some, mine + (q - HELD) * QUAD_UNITS);
-            look_at_quad<T>(some, pivot, sums, squares);
+            look_at_quad<T, true>(some, 0, pivot, sums, squares);
         }
-        wait_for_quad(0);
 #pragma unroll 1
-        for (uint32_t u = s.quads * QUAD; u < s.kept; ++u)
-            look_at<T>(*single_of(mine, u), pivot, sums, squares);
-#pragma unroll 1
-        for (uint32_t u = s.kept; u < s.count; u += QUAD) {
+        for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
             uint4 some[QUAD];
-            load_quad<true, false>(some, a.x, places_of(a, s, share, u), u, s.count);
-#pragma unroll
-            for (uint32_t v = 0; v < QUAD; ++v) {
-                if (u + v < s.count) look_at<T>(some[v], pivot, sums, squares);
-            }
+            load_quad<true, false>(some, a.x, places_of(a, s, share, q), q, s.count);
+            look_at_quad<T, false>(some, (int)(s.count - q * QUAD), pivot, sums, squares);
         }
         const pair all =
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, squares.x + squares.y);
@@ -179,38 +164,27 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
         if (more) known = known_of<T>(a, share + s.step);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
-            const quad_places p = places_of(a, s, share, q * QUAD);
-            if (q >= s.quads) continue;
-            put_quad<T>(a, p, held[q], s, q * QUAD, n.mean, line, table);
+            const quad_places p = places_of(a, s, share, q);
+            if (q >= s.kept) continue;
+            put_quad<T, true>(a, p, held[q], s, q, n.mean, line, table);
             if (more) load_quad<false, true>(held[q], a.x, places_after(a, s, p));
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < s.quads; ++q) {
+        for (uint32_t q = HELD; q < s.kept; ++q) {
             uint4 *place = mine + (q - HELD) * QUAD_UNITS;
-            const quad_places p = places_of(a, s, share, q * QUAD);
+            const quad_places p = places_of(a, s, share, q);
             uint4 some[QUAD];
             take_quad(some, place);
-            put_quad<T>(a, p, some, s, q * QUAD, n.mean, line, table);
+            put_quad<T, true>(a, p, some, s, q, n.mean, line, table);
             if (more) copy_quad(place, a.x, places_after(a, s, p));
             wd_copies_end();
         }
 #pragma unroll 1
-        for (uint32_t u = s.quads * QUAD; u < s.kept; ++u) {
-            const uint32_t at = place_of(a, share, s.begin + u * ACROSS);
-            put<T>(a, at, *single_of(mine, u), s, u, n.mean, line, table);
-            if (more) copy_single(a, s, mine, a.x, share + s.step, u);
-        }
-        wd_copies_end();
-#pragma unroll 1
-        for (uint32_t u = s.kept; u < s.count; u += QUAD) {
-            const quad_places p = places_of(a, s, share, u);
+        for (uint32_t q = s.kept; q * QUAD < s.count; ++q) {
+            const quad_places p = places_of(a, s, share, q);
             uint4 some[QUAD];
-            load_quad<false, false>(some, a.x, p, u, s.count);
-#pragma unroll
-            for (uint32_t v = 0; v < QUAD; ++v) {
-                if (u + v < s.count)
-                    put<T>(a, p.at[v], some[v], s, u + v, n.mean, line, table);
-            }
+            load_quad<false, false>(some, a.x, p, q, s.count);
+            put_quad<T, false>(a, p, some, s, q, n.mean, line, table);
         }
     }
 #endif
