@@ -62,7 +62,7 @@ struct CUkern_st {
     size_t param_size[PARAMS_MAX];
     int fixed_shared;
     bool large_clusters[DEVICES_MAX]; /* of more than CLUSTER_MAX blocks are allowed */
-    int dynamic_shared[DEVICES_MAX]; /* allowed */
+    int dynamic_shared[DEVICES_MAX];  /* allowed */
     struct fakecuda_launch latest;
     /* ran since it was last asked: a definition's steps from 1, others at 0 */
     bool fresh[PARTS_MAX];

@@ -230,10 +230,14 @@ static void large_channels(void)
         enum kind kind;
         bool adds;
     } list[] = {
-        {"images", {3, 20, 296, 296}, 0, PLAIN, true},    {"images", {3, 20, 296, 304}, 2, PLAIN, false},
-        {"images", {3, 20, 296, 304}, 3, IN_PLACE, true}, {"image", {1, 20, 528, 512}, 2, PLAIN, true},
-        {"image", {1, 20, 528, 512}, 3, PLAIN, false},    {"image", {1, 20, 528, 512}, 2, BLENDED, false},
-        {"again", {2, 5, 804, 800}, 0, PLAIN, false},     {"again", {2, 5, 1204, 1000}, 2, PLAIN, true},
+        {"images", {3, 20, 296, 296}, 0, PLAIN, true},
+        {"images", {3, 20, 296, 304}, 2, PLAIN, false},
+        {"images", {3, 20, 296, 304}, 3, IN_PLACE, true},
+        {"image", {1, 20, 528, 512}, 2, PLAIN, true},
+        {"image", {1, 20, 528, 512}, 3, PLAIN, false},
+        {"image", {1, 20, 528, 512}, 2, BLENDED, false},
+        {"again", {2, 5, 804, 800}, 0, PLAIN, false},
+        {"again", {2, 5, 1204, 1000}, 2, PLAIN, true},
     };
     for (int k = 0; k < COUNT(list); ++k) {
         struct norm_case c = case_of(SPATIAL, types[list[k].type], LAYOUT_NCHW, list[k].kind);

@@ -104,6 +104,31 @@ static void test_launch_shapes(void **state)
     fake->cuDevicePrimaryCtxRelease(1);
 }
 
+/* Clusters of more blocks than all devices with clusters take: allowed once a kernel and device. */
+static void test_large_clusters(void **state)
+{
+    struct fakecuda_launch seen;
+    struct wd_queue *queue = NULL;
+    (void)state;
+    assert_int_equal(wd_gpu_queue_create(&queue), OK);
+    assert_int_equal(launch_with(queue, &line_kernel, 16, 8, 0), OK);
+    assert_int_equal(fake->fakecuda_calls("cuKernelSetAttribute"), 0);
+    assert_int_equal(launch_with(queue, &line_kernel, 32, 16, 0), OK);
+    fake->fakecuda_kernel_launch("test_line", &seen);
+    assert_int_equal(seen.cluster, 16);
+    assert_int_equal(launch_with(queue, &line_kernel, 16, 16, 0), OK);
+    assert_int_equal(fake->fakecuda_calls("cuKernelSetAttribute"), 1);
+    /* no device takes more, and a grid is whole clusters */
+    assert_int_equal(launch_with(queue, &line_kernel, 32, 32, 0),
+                     CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+    assert_int_equal(launch_with(queue, &line_kernel, 24, 16, 0),
+                     CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+    assert_non_null(strstr(wd_last_error(), "cluster 16"));
+    wd_gpu_queue_destroy(queue);
+    assert_int_equal(fake->fakecuda_report(), 2);
+    fake->fakecuda_reset();
+}
+
 /* Blocks that meet: the driver is told, and refuses more of them than there is room for. */
 static void test_meetings(void **state)
 {
@@ -236,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_launch_shapes, start, finish),
+        cmocka_unit_test_setup_teardown(test_large_clusters, start, finish),
         cmocka_unit_test_setup_teardown(test_meetings, start, finish),
         cmocka_unit_test_setup_teardown(test_launch_refused, start, finish),
         cmocka_unit_test_setup_teardown(test_load_failures, start, finish),

@@ -136,6 +136,17 @@ static void batch_norm_back_cluster(bool large)
     set_batch_norm(WD_OP_BN_BACKWARD, CUDNN_DATA_FLOAT, 64, large ? 768 : 512, 14, 14);
 }
 
+/* Of many. */
+static void batch_norm_channels(bool large)
+{
+    set_batch_norm(WD_OP_BN_TRAINING, CUDNN_DATA_FLOAT, 64, large ? 512 : 256, 56, 56);
+}
+
+static void batch_norm_back_channels(bool large)
+{
+    set_batch_norm(WD_OP_BN_BACKWARD, CUDNN_DATA_FLOAT, 64, large ? 512 : 256, 56, 56);
+}
+
 /* Of a few elements a parameter. */
 static void batch_norm_chip(bool large)
 {
@@ -408,6 +419,8 @@ static const struct {
     {"pool_backward_sheet", sheet, ALWAYS},
     {"pool_forward_tile", tile, ALWAYS},
     {"pool_backward_tile", tile_back, ALWAYS},
+    {"bn_training_channels", batch_norm_channels, UNBLENDED},
+    {"bn_backward_channels", batch_norm_back_channels, UNBLENDED},
     {"bn_training_grid", batch_norm, ALIGNED},
     {"bn_backward_grid", batch_norm_back, ALIGNED},
     {"bn_training_vector", batch_norm, ALWAYS},

@@ -67,11 +67,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     if (!any(problem)->match(problem, reason)) return false;
     WD_NEED(attr->ops == CUDNN_BATCHNORM_OPS_BN, reason, NOT_SUPPORTED,
             "more than the norm is to be done");
-    WD_NEED(is_training(problem) ? has(problem, WD_BN_TRAIN_RUNNING_MEAN) ==
-                                       has(problem, WD_BN_TRAIN_RUNNING_VAR)
-                                 : has(problem, WD_BN_GRAD_SAVED_MEAN) &&
-                                       has(problem, WD_BN_GRAD_DSCALE) &&
-                                       has(problem, WD_BN_GRAD_DBIAS),
+    WD_NEED(is_training(problem)
+                ? has(problem, WD_BN_TRAIN_RUNNING_MEAN) == has(problem, WD_BN_TRAIN_RUNNING_VAR)
+                : has(problem, WD_BN_GRAD_SAVED_MEAN) && has(problem, WD_BN_GRAD_DSCALE) &&
+                      has(problem, WD_BN_GRAD_DBIAS),
             reason, NOT_SUPPORTED, "one of two numbers a channel is missing");
     prepare(problem, &w);
     WD_NEED(bytes_of_plane(&w, problem) % NORM_ROWS_UNIT == 0, reason, NOT_SUPPORTED_SHAPE,

@@ -108,8 +108,8 @@ static struct norm_clusters_args args_of(const struct wd_call *call, const struc
 cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct norm_clusters_cut *c,
                                    struct norm_clusters_args *a, int type)
 {
-    int row = type + (c->backward ? KERNEL_norm_clusters_backward_f32
-                                  : KERNEL_norm_clusters_forward_f32);
+    int row =
+        type + (c->backward ? KERNEL_norm_clusters_backward_f32 : KERNEL_norm_clusters_forward_f32);
     a->shares = (uint32_t)c->shares;
     a->cluster = (uint32_t)c->cluster;
     a->units = (uint32_t)c->units;

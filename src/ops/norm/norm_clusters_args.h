@@ -34,11 +34,11 @@ struct norm_clusters_args {
     float *inv_std;
     struct norm_kept_sums *found; /* of each share, for dscale and dbias; null: neither is wanted */
     double epsilon;
-    double inverse; /* of the elements of a share */
-    double factor;     /* batch norm, forward: of the running averages */
-    double less;       /* 1 / (elements of a share - 1), or of one 1 */
-    double alpha_param; /* batch norm, backward: of dscale and dbias, ... */
-    double beta_param;  /* ... and of what they were */
+    double inverse;      /* of the elements of a share */
+    double factor;       /* batch norm, forward: of the running averages */
+    double less;         /* 1 / (elements of a share - 1), or of one 1 */
+    double alpha_param;  /* batch norm, backward: of dscale and dbias, ... */
+    double beta_param;   /* ... and of what they were */
     float *running_mean; /* batch norm; null: not */
     float *running_var;
     float *dscale;

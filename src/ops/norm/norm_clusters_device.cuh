@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint32_t QUAD = NORM_CLUSTERS_QUAD;
 constexpr uint32_t HELD = NORM_CLUSTERS_HELD;
-constexpr uint32_t ACROSS = NORM_CLUSTERS_THREADS;     // units from one of a thread to its next
-constexpr uint32_t QUAD_UNITS = QUAD * ACROSS;         // of a block
+constexpr uint32_t ACROSS = NORM_CLUSTERS_THREADS; // units from one of a thread to its next
+constexpr uint32_t QUAD_UNITS = QUAD * ACROSS;     // of a block
 constexpr uint32_t CLUSTER_WARPS = ACROSS / WARP;
 constexpr uint32_t HALF = WARP / 2; // a warp
 
@@ -52,7 +52,8 @@ __device__ __forceinline__ cluster_seat cluster_seat_of(const norm_clusters_args
 }
 
 // Where unit `u` of a share is in its tensor, which has less than 2^31.
-__device__ __forceinline__ uint32_t place_of(const norm_clusters_args &a, uint32_t share, uint32_t u)
+__device__ __forceinline__ uint32_t place_of(const norm_clusters_args &a, uint32_t share,
+                                             uint32_t u)
 {
     return share * a.stride + u + wd_fastdiv_quotient(u, a.by_row) * a.jump;
 }

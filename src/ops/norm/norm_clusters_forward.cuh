@@ -70,9 +70,10 @@ __device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, f
 
 // Outputs of a quad. Of a share of several channels a unit's formula is in the table.
 template <class T, bool WHOLE>
-__device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad_places &p, const uint4 (&x)[QUAD],
-                                         const cluster_seat &s, uint32_t quad, float mean,
-                                         cluster_line line, const cluster_line *table)
+__device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad_places &p,
+                                         const uint4 (&x)[QUAD], const cluster_seat &s,
+                                         uint32_t quad, float mean, cluster_line line,
+                                         const cluster_line *table)
 {
 #pragma unroll
     for (uint32_t v = 0; v < QUAD; ++v) {
@@ -80,8 +81,7 @@ __device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad
         float out[RUN<T>];
         if (!WHOLE && at >= s.count) continue;
         widen_unit<T>(out, x[v]);
-        if (a.each > 1)
-            line = table[wd_fastdiv_quotient(s.begin + at * ACROSS, a.by_plane)];
+        if (a.each > 1) line = table[wd_fastdiv_quotient(s.begin + at * ACROSS, a.by_plane)];
 #pragma unroll
         for (int i = 0; i < RUN<T>; ++i)
             out[i] = fmaf(sizeof(T) == 2 ? out[i] : out[i] - mean, line.slope, line.base);

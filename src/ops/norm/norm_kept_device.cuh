@@ -181,8 +181,8 @@ struct numbers {
     float rest;
 };
 
-__device__ __forceinline__ numbers numbers_of(double inverse, double epsilon,
-                                              const pair &all, float origin)
+__device__ __forceinline__ numbers numbers_of(double inverse, double epsilon, const pair &all,
+                                              float origin)
 {
     numbers n;
     const double distance = all.first * inverse;
