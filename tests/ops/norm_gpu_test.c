@@ -92,13 +92,6 @@ static struct norm_case case_of(int mode, cudnnDataType_t type, int layout, enum
     return c;
 }
 
-/* Whether engines come in their usual order. */
-static bool all_named(void)
-{
-    const char *engines = getenv("WARPDNN_ENGINES");
-    return harness_on_gpu && engines && strcmp(engines, "*") == 0;
-}
-
 static void small_shapes(void)
 {
     for (int s = 0; s < COUNT(shapes); ++s) {
@@ -219,36 +212,84 @@ static void long_walks(void)
     }
 }
 
+/* A case of which one element of x is a NaN, or all of its parameter: it leaves NaNs of the parameter's outputs, and nothing
+ * of others'. */
+static void judge_nan(struct norm_case *c, bool whole)
+{
+    int64_t own;
+    tensor_odd = c->odd;
+    norm_make_tensors(c, (struct norm_range){-3.0, 3.0});
+    tensor_odd = 0;
+    own = c->shape.param_of[c->shape.count / 2];
+    for (int64_t i = 0; i < c->shape.count; ++i) {
+        if (whole ? c->shape.param_of[i] == own : i == c->shape.count / 2) c->x->value[i] = NAN;
+    }
+    tensor_write(c->x);
+    if (run_call(norm_call, c)) {
+        for (int64_t i = 0; i < c->shape.count; ++i) {
+            double y = c->y->value[i];
+            if ((c->shape.param_of[i] == own) == (y == y)) {
+                case_fail("y[%lld] is %g", (long long)i, y);
+                break;
+            }
+        }
+        for (int64_t p = 0; p < c->shape.params; ++p) {
+            double inv = c->saved_inv->value[p], mean = c->saved_mean->value[p];
+            double var = c->var->value[p];
+            if ((p == own) != (inv != inv && mean != mean && var != var) ||
+                (p != own && !(isfinite(inv) && isfinite(mean) && isfinite(var)))) {
+                case_fail("parameter %lld: mean %g, inverse deviation %g, variance %g",
+                          (long long)p, mean, inv, var);
+                break;
+            }
+        }
+    }
+    free(c->shape.param_of);
+    case_end();
+}
+
 /* Large channels, each held by a cluster: of several images and of one, with what is left over for the last block, and larger
- * ones of which some is read twice; dscale and dbias added to what they were. */
+ * ones of which some is read twice; dscale and dbias added to what they were; y over x, off the boundaries, and a NaN. */
 static void large_channels(void)
 {
+    enum { BOTH, ADDS, FORWARD, NUMBER, OFF };
+    static const char *const ways[] = {"both", "adds", "forward", "number", "off"};
     static const struct {
         const char *name;
         int dim[4];
         int type;
         enum kind kind;
-        bool adds;
+        int way;
     } list[] = {
-        {"images", {3, 20, 296, 296}, 0, PLAIN, true},
-        {"images", {3, 20, 296, 304}, 2, PLAIN, false},
-        {"images", {3, 20, 296, 304}, 3, IN_PLACE, true},
-        {"image", {1, 20, 528, 512}, 2, PLAIN, true},
-        {"image", {1, 20, 528, 512}, 3, PLAIN, false},
-        {"image", {1, 20, 528, 512}, 2, BLENDED, false},
-        {"again", {2, 5, 804, 800}, 0, PLAIN, false},
-        {"again", {2, 5, 1204, 1000}, 2, PLAIN, true},
+        {"images", {3, 20, 296, 296}, 0, PLAIN, ADDS},
+        {"images", {3, 20, 296, 304}, 2, PLAIN, BOTH},
+        {"images", {3, 20, 296, 304}, 3, IN_PLACE, ADDS},
+        {"images", {3, 20, 296, 304}, 3, IN_PLACE, FORWARD},
+        {"images", {3, 20, 296, 304}, 2, UNSAVED, FORWARD},
+        {"images", {3, 20, 296, 304}, 2, PLAIN, NUMBER},
+        {"images", {3, 20, 296, 304}, 2, PLAIN, OFF},
+        {"image", {1, 20, 528, 512}, 2, PLAIN, ADDS},
+        {"image", {1, 20, 528, 512}, 3, PLAIN, FORWARD},
+        {"image", {1, 20, 528, 512}, 2, BLENDED, BOTH},
+        {"again", {2, 5, 804, 800}, 0, PLAIN, BOTH},
+        {"again", {2, 5, 804, 800}, 0, IN_PLACE, FORWARD},
+        {"again", {2, 5, 1204, 1000}, 2, PLAIN, ADDS},
     };
     for (int k = 0; k < COUNT(list); ++k) {
         struct norm_case c = case_of(SPATIAL, types[list[k].type], LAYOUT_NCHW, list[k].kind);
+        int way = list[k].way;
         if (!harness_all_engines) continue;
-        if (!case_begin("channels/%s/%s/%s", list[k].name, type_names[list[k].type],
-                        kind_names[list[k].kind]))
+        if (!case_begin("channels/%s/%s/%s/%s", list[k].name, type_names[list[k].type],
+                        kind_names[list[k].kind], ways[way]))
             continue;
-        if (list[k].adds) c.alpha_param = -1.5, c.beta_param = 0.5;
-        if (all_named()) c.engine = "bn_backward_channels";
+        c.backward = way != FORWARD && way != NUMBER;
+        if (way == ADDS) c.alpha_param = -1.5, c.beta_param = 0.5;
+        if (way == OFF) c.odd = 5;
+        if (harness_usual_order())
+            c.engine = c.backward ? "bn_backward_channels" : "bn_training_channels";
         norm_shape_make(&c.shape, c.mode, 4, list[k].dim);
-        norm_run(&c, (struct norm_range){-3.0, 3.0});
+        if (way == NUMBER) judge_nan(&c, false);
+        else norm_run(&c, (struct norm_range){-3.0, 3.0});
     }
 }
 
@@ -342,7 +383,6 @@ static void nan_values(void)
         int type = run / 4 % COUNT(types);
         bool whole = run % 4 / 2;
         struct norm_case c = case_of(shapes[s].mode, types[type], shapes[s].layout, PLAIN);
-        int64_t own;
         c.backward = false;
         c.odd = run % 2;
         if (!case_begin("nan/%s/%s/%s%s", shapes[s].name, type_names[type], whole ? "all" : "one",
@@ -350,35 +390,7 @@ static void nan_values(void)
             continue;
         }
         norm_shape_make(&c.shape, c.mode, 4, shapes[s].dim);
-        tensor_odd = c.odd;
-        norm_make_tensors(&c, (struct norm_range){-3.0, 3.0});
-        tensor_odd = 0;
-        own = c.shape.param_of[c.shape.count / 2];
-        for (int64_t i = 0; i < c.shape.count; ++i) {
-            if (whole ? c.shape.param_of[i] == own : i == c.shape.count / 2) c.x->value[i] = NAN;
-        }
-        tensor_write(c.x);
-        if (run_call(norm_call, &c)) {
-            for (int64_t i = 0; i < c.shape.count; ++i) {
-                double y = c.y->value[i];
-                if ((c.shape.param_of[i] == own) == (y == y)) {
-                    case_fail("y[%lld] is %g", (long long)i, y);
-                    break;
-                }
-            }
-            for (int64_t p = 0; p < c.shape.params; ++p) {
-                double inv = c.saved_inv->value[p], mean = c.saved_mean->value[p];
-                double var = c.var->value[p];
-                if ((p == own) != (inv != inv && mean != mean && var != var) ||
-                    (p != own && !(isfinite(inv) && isfinite(mean) && isfinite(var)))) {
-                    case_fail("parameter %lld: mean %g, inverse deviation %g, variance %g",
-                              (long long)p, mean, inv, var);
-                    break;
-                }
-            }
-        }
-        free(c.shape.param_of);
-        case_end();
+        judge_nan(&c, whole);
     }
 }
 

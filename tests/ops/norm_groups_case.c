@@ -13,12 +13,6 @@ const char *const norm_groups_layouts[LAYOUTS] = {"nchw", "nhwc"};
 bool norm_groups_twice, norm_groups_fp32_params, norm_groups_clusters;
 enum { OFF = 3 };
 
-bool norm_groups_named(void)
-{
-    const char *engines = getenv("WARPDNN_ENGINES");
-    return harness_on_gpu && engines && strcmp(engines, "*") == 0;
-}
-
 void norm_groups_tensors(struct norms_case *c, const struct norm_groups_options *o)
 {
     bool backward = c->phase == NORMS_BACKWARD;
@@ -63,7 +57,7 @@ static void check_engine(const struct norms_case *c)
                                            "norm_backward_clusters"};
     const char *name = "";
     bool right;
-    if (!norm_groups_named()) return;
+    if (!harness_usual_order()) return;
     warpdnnGetLastEngine(harness_handle, &name);
     if (norm_groups_clusters) {
         if (strcmp(name, clusters[c->phase]) != 0)
@@ -85,7 +79,7 @@ void norm_groups_run_with(struct norms_case *c, int64_t instead)
     be_desc op = norms_operation(&r, c);
     bool ran;
     if (instead >= 0) in.x[instead] = NAN;
-    twice = norm_groups_named() && c->phase != NORMS_INFERENCE && !norm_groups_fp32_params &&
+    twice = harness_usual_order() && c->phase != NORMS_INFERENCE && !norm_groups_fp32_params &&
             !norm_groups_clusters && (random_chance(0.3) || norm_groups_twice);
     if (twice) {
         int64_t engine = c->phase == NORMS_BACKWARD ? TWICE_BACKWARD : TWICE_TRAINING;

@@ -11,9 +11,6 @@
 enum { TYPES = 3, PHASES = 3, LAYOUTS = 2 };
 extern const char *const norm_groups_types[TYPES], *const norm_groups_layouts[LAYOUTS];
 
-/* Whether the engines of groups run: where all are named. */
-bool norm_groups_named(void);
-
 struct norm_groups_options {
     enum layout layout;
     bool off; /* of data off the boundaries */
@@ -30,7 +27,7 @@ struct norm_groups_image {
 extern bool norm_groups_twice;
 /* Scale and bias, both, in fp32, as the engine of shares asks, which then runs. */
 extern bool norm_groups_fp32_params;
-/* Cases that follow have to be the engine of clusters'. */
+/* Cases that follow have to be run by the engine of clusters. */
 extern bool norm_groups_clusters;
 
 /* A case without tensors; types are 0 to TYPES - 1. */

@@ -108,7 +108,7 @@ static void no_numbers(void)
         int64_t share;
         int64_t at;
         norm_groups_twice = k / LAYOUTS / PLACES / VALUES % 2 != 0;
-        if (norm_groups_twice && !norm_groups_named()) continue;
+        if (norm_groups_twice && !harness_usual_order()) continue;
         if (!case_begin("no_number/%d/%s/%g/%d/%d", k / ALL, norm_groups_layouts[layout],
                         values[value], place, norm_groups_twice)) {
             continue;

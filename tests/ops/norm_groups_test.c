@@ -48,7 +48,7 @@ static void large(void)
     for (int s = 0; s < COUNT(list); ++s) {
         for (int k = 0; k < LAYOUTS * PHASES * TYPES; ++k) {
             /* definitions take their time */
-            if (!norm_groups_named() && (k + s) % 9 != 0) continue;
+            if (!harness_usual_order() && (k + s) % 9 != 0) continue;
             if ((k / LAYOUTS + s) % 3 == 0) continue;
             norm_groups_image(&list[s], "large", k % LAYOUTS, k / LAYOUTS % PHASES,
                               k / LAYOUTS / PHASES, random_chance(0.2));
@@ -66,7 +66,7 @@ static void shared_samples(void)
     };
     for (int s = 0; s < 2 * COUNT(list); ++s) {
         for (int k = 0; k < PHASES * TYPES; ++k) {
-            if (!norm_groups_named() && (k + s) % 9 != 0) continue;
+            if (!harness_usual_order() && (k + s) % 9 != 0) continue;
             norm_groups_image(&list[s / 2], "shared", s % 2, k % PHASES, k / PHASES,
                               random_chance(0.2));
         }
@@ -133,48 +133,73 @@ static void walking_shares(void)
 }
 
 /* Large shares that clusters hold: of one channel and of two, the last block of which has less; larger ones of which dy,
- * or x as well, is read again; and one share that has no number. `at`: the element that is none, -1: there is no such. */
+ * or x as well, is read again; a share that is no number from its element `at` on, or all of a number far from 0; outputs over
+ * inputs; off the boundaries. */
 static void held_by_clusters(void)
 {
+    enum { PLAIN, NUMBER, SAME, OVER_X, OVER_DY, OFF };
+    static const char *const ways[] = {"plain", "number", "same", "over_x", "over_dy", "off"};
     static const struct {
-        struct norm_groups_image m;
-        int phase, type;
-        int64_t at;
         const char *name;
+        struct norm_groups_image m;
+        int phase, type, way;
+        double value;
     } list[] = {
-        {{20, 1, 0, {512, 514}}, NORMS_TRAINING, 1, -1, "plane"},
-        {{10, 2, 0, {8, 64, 514}}, NORMS_TRAINING, 2, 3 * 263168 + 77777, "number"},
-        {{20, 1, 0, {512, 514}}, NORMS_INFERENCE, 2, -1, "plane"},
-        {{10, 2, 0, {512, 514}}, NORMS_BACKWARD, 1, -1, "plane"},
-        {{10, 2, 0, {512, 514}}, NORMS_BACKWARD, 2, 3 * 263168 + 77777, "number"},
-        {{5, 8, 4, {512, 264}}, NORMS_TRAINING, 1, -1, "channels"},
-        {{5, 8, 4, {512, 264}}, NORMS_TRAINING, 2, -1, "channels"},
-        {{10, 6, 2, {176, 256}}, NORMS_TRAINING, 0, -1, "channels"},
-        {{10, 1, 0, {768, 512}}, NORMS_INFERENCE, 0, -1, "plane"},
-        {{5, 2, 0, {1040, 1212}}, NORMS_TRAINING, 0, -1, "again"},
-        {{5, 2, 0, {1024, 500}}, NORMS_BACKWARD, 0, -1, "plane"},
-        {{5, 1, 0, {1024, 1020}}, NORMS_BACKWARD, 0, -1, "dy_again"},
-        {{5, 1, 0, {1040, 1212}}, NORMS_BACKWARD, 0, -1, "again"},
-        {{5, 1, 0, {1040, 2424}}, NORMS_TRAINING, 1, -1, "again"},
-        {{5, 1, 0, {1024, 2040}}, NORMS_BACKWARD, 1, -1, "dy_again"},
-        {{5, 1, 0, {1040, 2424}}, NORMS_BACKWARD, 2, -1, "again"},
+        {"plane", {20, 1, 0, {512, 514}}, NORMS_TRAINING, 1, PLAIN, 0},
+        {"plane", {20, 1, 0, {512, 514}}, NORMS_INFERENCE, 2, PLAIN, 0},
+        {"plane", {10, 2, 0, {512, 514}}, NORMS_BACKWARD, 1, PLAIN, 0},
+        {"plane", {10, 1, 0, {768, 512}}, NORMS_INFERENCE, 0, PLAIN, 0},
+        {"plane", {5, 2, 0, {1024, 500}}, NORMS_BACKWARD, 0, PLAIN, 0},
+        {"plane", {10, 2, 0, {8, 64, 514}}, NORMS_TRAINING, 2, NUMBER, NAN},
+        {"plane", {10, 2, 0, {512, 514}}, NORMS_BACKWARD, 2, NUMBER, NAN},
+        {"plane", {20, 1, 0, {512, 514}}, NORMS_TRAINING, 1, NUMBER, INFINITY},
+        {"plane", {20, 1, 0, {512, 514}}, NORMS_TRAINING, 1, SAME, 1000.0},
+        {"plane", {20, 1, 0, {512, 514}}, NORMS_TRAINING, 2, SAME, 0x1p120},
+        {"plane", {20, 1, 0, {512, 514}}, NORMS_TRAINING, 1, OVER_X, 0},
+        {"plane", {10, 2, 0, {512, 514}}, NORMS_BACKWARD, 1, OVER_DY, 0},
+        {"plane", {10, 2, 0, {512, 514}}, NORMS_BACKWARD, 2, OVER_X, 0},
+        {"plane", {20, 1, 0, {512, 514}}, NORMS_TRAINING, 2, OFF, 0},
+        {"plane", {10, 2, 0, {512, 514}}, NORMS_BACKWARD, 1, OFF, 0},
+        {"channels", {5, 8, 4, {512, 264}}, NORMS_TRAINING, 1, PLAIN, 0},
+        {"channels", {5, 8, 4, {512, 264}}, NORMS_TRAINING, 2, PLAIN, 0},
+        {"channels", {10, 6, 2, {176, 256}}, NORMS_TRAINING, 0, PLAIN, 0},
+        {"again", {5, 2, 0, {1040, 1212}}, NORMS_TRAINING, 0, OVER_X, 0},
+        {"again", {5, 1, 0, {1040, 1212}}, NORMS_BACKWARD, 0, PLAIN, 0},
+        {"again", {5, 1, 0, {1040, 1212}}, NORMS_BACKWARD, 0, OVER_X, 0},
+        {"again", {5, 1, 0, {1040, 2424}}, NORMS_TRAINING, 1, PLAIN, 0},
+        {"again", {5, 1, 0, {1040, 2424}}, NORMS_BACKWARD, 2, PLAIN, 0},
+        {"dy_again", {5, 1, 0, {1024, 1020}}, NORMS_BACKWARD, 0, OVER_DY, 0},
+        {"dy_again", {5, 1, 0, {1024, 2040}}, NORMS_BACKWARD, 1, PLAIN, 0},
     };
     if (!harness_all_engines) return;
     for (int k = 0; k < COUNT(list); ++k) {
-        struct norm_groups_options o = {LAYOUT_NCHW, false, -3.0, 3.0};
+        int way = list[k].way;
+        struct norm_groups_options o = {LAYOUT_NCHW, way == OFF, -3.0, 3.0};
         struct norms_case c;
-        if (!case_begin("clusters/%s/%s/%s", list[k].name, norms_phase_names[list[k].phase],
-                        norm_groups_types[list[k].type]))
+        int64_t at = -1;
+        if (!case_begin("clusters/%s/%s/%s/%s/%g", list[k].name, norms_phase_names[list[k].phase],
+                        norm_groups_types[list[k].type], ways[way], list[k].value))
             continue;
         c = norm_groups_case(&list[k].m, list[k].phase, list[k].type, k % 2);
         c.statistics = list[k].phase != NORMS_INFERENCE;
         norm_groups_tensors(&c, &o);
-        if (list[k].at >= 0) {
-            c.x->value[list[k].at] = NAN;
+        if (way == OVER_X || way == OVER_DY) {
+            struct tensor *both = tensor_inout(c.x_type, c.rank, c.dim, o.layout, -2.0, 2.0);
+            if (way == OVER_X) c.x = both;
+            else c.dy = both;
+            if (list[k].phase == NORMS_BACKWARD) c.dx = both;
+            else c.y = both;
+        } else if (way == NUMBER) {
+            at = c.x->count / c.dim[0] * 3 + 77777;
+            c.x->value[at] = list[k].value;
+            tensor_write(c.x);
+        } else if (way == SAME) {
+            int64_t share = c.x->count / c.dim[0];
+            for (int64_t i = share * 3; i < share * 4; ++i) c.x->value[i] = list[k].value;
             tensor_write(c.x);
         }
         norm_groups_clusters = true;
-        norm_groups_run_with(&c, list[k].at);
+        norm_groups_run_with(&c, at);
         norm_groups_clusters = false;
         case_end();
     }
@@ -184,7 +209,7 @@ static void held_by_clusters(void)
 static void long_samples(void)
 {
     static const struct norm_groups_image m = {1, 32, 1, {488, 488}};
-    if (!norm_groups_named()) return;
+    if (!harness_usual_order()) return;
     norm_groups_image(&m, "long", 1, 1, 0, false);
     norm_groups_image(&m, "long", 0, 1, 0, false);
     norm_groups_image(&m, "long", 1, 2, 1, false);
@@ -194,7 +219,7 @@ static void read_twice(void)
 {
     const struct norm_groups_image m = {1, 1, 0, {999, 1001}};
     norm_groups_twice = true;
-    for (int k = 0; norm_groups_named() && k < LAYOUTS * PHASES * TYPES; ++k) {
+    for (int k = 0; harness_usual_order() && k < LAYOUTS * PHASES * TYPES; ++k) {
         int phase = k / LAYOUTS % PHASES;
         if (phase == NORMS_INFERENCE) continue;
         norm_groups_image(&m, "twice", k % LAYOUTS, phase, k / LAYOUTS / PHASES, false);
@@ -290,6 +315,6 @@ int main(int argc, char **argv)
     long_samples();
     read_twice();
     norm_groups_hard_cases();
-    if (argc == 1 && norm_groups_named()) all_reached();
+    if (argc == 1 && harness_usual_order()) all_reached();
     return harness_finish();
 }

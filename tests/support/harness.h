@@ -23,6 +23,8 @@ int harness_finish(void);
 
 extern cudnnHandle_t harness_handle;
 extern bool harness_on_gpu;
+/* Whether the engines of the GPU come in their usual order, so that a case knows which has to run: WARPDNN_ENGINES is '*'. */
+bool harness_usual_order(void);
 /* Whether values count: WARPDNN_TEST_VALUES=0 says that the device computes nothing (the fake driver
  * with engines whose kernels have no twins), so that only calls and launches are judged. */
 extern bool harness_values;

@@ -120,9 +120,8 @@ static struct norm_clusters_args args_of(const struct work *w, const struct bn_v
     a.dscale = bn->dscale.data;
     a.dbias = bn->dbias.data;
     a.stride = (uint32_t)row;
-    a.by_plane = wd_fastdiv_of((uint32_t)w->cut.units);
     a.by_row = wd_fastdiv_of((uint32_t)row);
-    a.jump = (uint32_t)((w->space.params - 1) * row);
+    a.jump = w->space.outer > 1 ? (uint32_t)((w->space.params - 1) * row) : 0;
     a.batch = 1;
     a.each = 1;
     a.groups = (uint32_t)w->space.params;

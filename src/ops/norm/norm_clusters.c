@@ -27,31 +27,36 @@ static bool is_inference(const struct wd_problem *problem)
     return problem->node->op == WD_OP_NORM_INFERENCE;
 }
 
+/* Of a problem that matches but for its shape; whether shares are cut. */
 static bool see(struct cut *c, const struct wd_problem *problem)
 {
-    struct norm_groups_shape *s = &c->shape;
-    int64_t run;
+    const struct norm_groups_shape *s = &c->shape;
     memset(c, 0, sizeof *c);
-    (void)wd_norm_groups_see(s, problem);
-    run = NORM_ROWS_UNIT / s->size;
+    (void)wd_norm_groups_see(&c->shape, problem);
     c->of.shares = s->samples * s->groups;
-    c->of.units = s->each * s->plane / run;
+    c->of.units = s->each * s->plane * s->size / NORM_ROWS_UNIT;
     c->of.backward = is_backward(problem);
-    if (s->columns || s->plane % run != 0) return false;
-    if (s->each > NORM_CLUSTERS_EACH || (s->each > 1 && c->of.backward)) return false;
     return norm_clusters_cut(&c->of, problem->device);
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
+    const struct norm_groups_shape *s;
     struct cut c;
+    bool fits;
     if (!wd_norm_groups_match(problem, reason)) return false;
+    fits = see(&c, problem);
+    s = &c.shape;
     WD_NEED(!is_inference(problem) || !wd_norm_groups_given(problem), reason, NOT_SUPPORTED,
             "statistics are given");
-    WD_NEED(see(&c, problem), reason, NOT_SUPPORTED_SHAPE,
-            "channels are last, or elements of a sample and group (%lld times 16 bytes) or these "
-            "are few, or no whole units",
-            (long long)c.of.units);
+    WD_NEED(!s->columns, reason, NOT_SUPPORTED_LAYOUT, "channels are last");
+    WD_NEED(s->plane * s->size % NORM_ROWS_UNIT == 0, reason, NOT_SUPPORTED_SHAPE,
+            "planes of %lld elements, no whole 16 bytes", (long long)s->plane);
+    WD_NEED(s->each <= (is_backward(problem) ? 1 : NORM_CLUSTERS_EACH), reason, NOT_SUPPORTED_SHAPE,
+            "%lld channels of a group", (long long)s->each);
+    WD_NEED(fits, reason, NOT_SUPPORTED_SHAPE,
+            "%lld groups of samples of %lld times 16 bytes are too few, too small or too large",
+            (long long)c.of.shares, (long long)c.of.units);
     return true;
 }
 

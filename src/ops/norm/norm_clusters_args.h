@@ -19,6 +19,7 @@ enum {
     NORM_CLUSTERS_BLOCKS = 16,   /* of a cluster, at most */
     NORM_CLUSTERS_QUAD = 4,      /* units */
     NORM_CLUSTERS_HELD = 2,      /* quads of x in registers */
+    NORM_CLUSTERS_FIXED = 2048,  /* bytes of shared memory beside units, at most */
     NORM_CLUSTERS_EACH = 64,     /* channels of a share, at most: their formulas are tabled */
 };
 
@@ -28,7 +29,7 @@ struct norm_clusters_args {
     void *y;        /* backward: dx */
     struct norm_rows_param scale;
     struct norm_rows_param bias;
-    const float *given_mean; /* backward, by share */
+    const float *given_mean; /* backward, by share; null: 0 */
     const float *given_inv_std;
     float *mean; /* forward, that are wanted; null: not */
     float *inv_std;
@@ -41,7 +42,7 @@ struct norm_clusters_args {
     double beta_param;   /* ... and of what they were */
     float *running_mean; /* batch norm; null: not */
     float *running_var;
-    float *dscale;
+    float *dscale; /* batch norm, backward; null: not */
     float *dbias;
     struct wd_fastdiv by_plane; /* units of a channel */
     struct wd_fastdiv by_row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of instance norm by norm_clusters. dx = inv_std scale (dy - (sum of dy + xhat sum of dy xhat) / length). dy is
+// Gradients of instance norm and batch norm by norm_clusters. dx = inv_std scale (dy - (sum of dy + xhat sum of dy xhat) / length). dy is
 // asked for a quad ahead where it does not stay.
 #ifndef WD_OPS_NORM_CLUSTERS_BACKWARD_CUH
 #define WD_OPS_NORM_CLUSTERS_BACKWARD_CUH

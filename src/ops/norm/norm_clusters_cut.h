@@ -22,7 +22,7 @@ struct norm_clusters_cut {
 /* False where shares are too small, too large or too few for the device, which has no clusters perhaps. A pure function. */
 bool norm_clusters_cut(struct norm_clusters_cut *c, const struct wd_device *device);
 
-/* Emits the kernel for data of a type of norm_gpu.h; what the cut says of the arguments is put there. */
+/* Emits the kernel for data of a type of norm_gpu.h; what the cut says of the arguments is put there (norm_clusters.c). */
 cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct norm_clusters_cut *c,
                                    struct norm_clusters_args *a, int type);
 

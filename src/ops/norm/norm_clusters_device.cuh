@@ -17,7 +17,7 @@ constexpr uint32_t HELD = NORM_CLUSTERS_HELD;
 constexpr uint32_t ACROSS = NORM_CLUSTERS_THREADS; // units from one of a thread to its next
 constexpr uint32_t QUAD_UNITS = QUAD * ACROSS;     // of a block
 constexpr uint32_t CLUSTER_WARPS = ACROSS / WARP;
-constexpr uint32_t HALF = WARP / 2; // a warp
+constexpr uint32_t HALF = WARP / 2; // lanes of half a warp
 
 // What blocks found, of this turn and the last.
 struct __align__(128) cluster_room
@@ -33,8 +33,7 @@ struct cluster_seat {
     uint32_t step;  // shares from one to the next
     uint32_t begin; // the thread's first unit in a share, and how many it has
     uint32_t count;
-    uint32_t whole; // quads of the block that all threads have
-    uint32_t kept;  // of these
+    uint32_t kept; // quads, of those of the block that all threads have
 };
 
 __device__ __forceinline__ cluster_seat cluster_seat_of(const norm_clusters_args &a)
@@ -46,8 +45,7 @@ __device__ __forceinline__ cluster_seat cluster_seat_of(const norm_clusters_args
     const uint32_t length = min(a.part, a.units - before);
     s.begin = before + threadIdx.x;
     s.count = threadIdx.x < length ? (length - threadIdx.x - 1) / ACROSS + 1 : 0;
-    s.whole = length / QUAD_UNITS;
-    s.kept = min(s.whole, a.quads);
+    s.kept = min(length / QUAD_UNITS, a.quads);
     return s;
 }
 
@@ -123,7 +121,7 @@ __device__ __forceinline__ void copy_quad(uint4 *places, const void *tensor, con
         wd_copy_async<16, false>(places + i * ACROSS, from + p.at[i]);
 }
 
-// For a quad that `later` others were asked for after.
+// For a quad that `later` others were asked for after; of more than four for some of these too.
 __device__ __forceinline__ void wait_for_quad(uint32_t later)
 {
     if (later >= 4) wd_copies_wait<4>();
@@ -162,10 +160,8 @@ __device__ __forceinline__ pair sums_of_cluster(const norm_clusters_args &a, uin
     __syncthreads();
     if (threadIdx.x < WARP) {
         float4 bits;
-        if (lane < CLUSTER_WARPS) {
-            const float2 one = room.of_warp[copy][lane];
-            all = {one.x, one.y};
-        }
+        const float2 one = room.of_warp[copy][lane];
+        all = {one.x, one.y};
         all = sum_of_lanes(all, HALF);
         memcpy(&bits, &all, sizeof bits);
         if (threadIdx.x == 0) wd_counter_expect(&room.here[copy], a.cluster * sizeof bits);

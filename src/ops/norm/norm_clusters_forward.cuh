@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// norm_clusters in training, and in inference that computes statistics. Sums are of differences from the middle of three
+// norm_clusters in training, of batch norm too, and in inference that computes statistics. Sums are of differences from the middle of three
 // of the share's elements.
 #ifndef WD_OPS_NORM_CLUSTERS_FORWARD_CUH
 #define WD_OPS_NORM_CLUSTERS_FORWARD_CUH
@@ -10,11 +10,15 @@
 
 namespace {
 
-// y = (x - mean) slope + base; of two bytes an element, which say as much, the mean is 0, and in the base.
+// y = (x - mean) slope + base
 struct cluster_line {
     float slope;
     float base;
 };
+
+static_assert(sizeof(cluster_room) + NORM_CLUSTERS_EACH * sizeof(cluster_line) <=
+                  NORM_CLUSTERS_FIXED,
+              "what the cut leaves for it");
 
 // What is asked for of a share before its turn.
 template <class T> struct cluster_known {
@@ -83,8 +87,7 @@ __device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad
         widen_unit<T>(out, x[v]);
         if (a.each > 1) line = table[wd_fastdiv_quotient(s.begin + at * ACROSS, a.by_plane)];
 #pragma unroll
-        for (int i = 0; i < RUN<T>; ++i)
-            out[i] = fmaf(sizeof(T) == 2 ? out[i] : out[i] - mean, line.slope, line.base);
+        for (int i = 0; i < RUN<T>; ++i) out[i] = fmaf(out[i] - mean, line.slope, line.base);
         put_unit<T>(a.y, p.at[v], out);
     }
 }
@@ -141,8 +144,8 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, squares.x + squares.y);
         const numbers n = numbers_of(a.inverse, a.epsilon, all, pivot);
         const float factor = a.scale.data ? param_of(a.scale, scale) : 1.0f;
-        cluster_line line = {n.inv_std * factor, fmaf(n.rest, factor, param_of(a.bias, bias))};
-        if (sizeof(T) == 2) line.base = fmaf(-n.mean, line.slope, line.base);
+        const cluster_line line = {n.inv_std * factor,
+                                   fmaf(n.rest, factor, param_of(a.bias, bias))};
         if (teller) {
             const double distance = all.first * a.inverse;
             // of an infinity batch norm's is one
@@ -156,7 +159,7 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
             }
         }
         if (a.each > 1) {
-            __syncthreads(); // all have done with the last share's
+            // all have met since they used the last share's
             if (threadIdx.x < a.each) table[threadIdx.x] = line;
             __syncthreads();
         }
