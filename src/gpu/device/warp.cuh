@@ -12,6 +12,12 @@ static __device__ __forceinline__ uint32_t wd_ballot(bool it)
     return __ballot_sync(0xffffffffu, it);
 }
 
+// Whether it holds of any thread of the warp.
+static __device__ __forceinline__ bool wd_any(bool it)
+{
+    return __any_sync(0xffffffffu, it);
+}
+
 // A bit a thread: those that have the same value.
 static __device__ __forceinline__ uint32_t wd_peers(uint32_t value)
 {

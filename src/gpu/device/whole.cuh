@@ -25,10 +25,4 @@ static __device__ __forceinline__ wd_whole wd_round_up(float x)
     return {sum - LARGE, __float_as_int(sum) - 0x4b400000};
 }
 
-// Whether it holds of any thread of the warp.
-static __device__ __forceinline__ bool wd_any(bool it)
-{
-    return __any_sync(0xffffffffu, it);
-}
-
 #endif

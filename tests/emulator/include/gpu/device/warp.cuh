@@ -13,6 +13,13 @@ static inline uint32_t wd_ballot(bool it)
     return mask;
 }
 
+static inline bool wd_any(bool it)
+{
+    int any = it;
+    for (int by = 16; by > 0; by /= 2) any |= __shfl_xor_sync(0xffffffffu, any, by);
+    return any;
+}
+
 static inline uint32_t wd_peers(uint32_t value)
 {
     uint32_t mask = 0;

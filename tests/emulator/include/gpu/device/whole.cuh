@@ -25,11 +25,4 @@ static inline wd_whole wd_round_up(float x)
     return emulator_whole(ceilf(x));
 }
 
-static inline bool wd_any(bool it)
-{
-    int any = it;
-    for (int by = 16; by > 0; by /= 2) any |= __shfl_xor_sync(0xffffffffu, any, by);
-    return any;
-}
-
 #endif
