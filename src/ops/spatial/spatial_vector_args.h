@@ -197,7 +197,7 @@ struct sampler_affine_args {
     uint32_t blocks; /* with regions of these */
     float by_x;      /* tiles by maps: what the gradients of the grid are times */
     float by_y;
-    int32_t checks; /* tiles find out whether places are where the map has them; regions: they have */
+    int32_t checks; /* tiles find out whether places are where the map has them; regions did */
     int32_t fills;  /* tiles are filled */
     int32_t plain;  /* see affine_tiles */
     int32_t unused; /* no padding */
