@@ -359,6 +359,14 @@ def test_environment(t, w):
     t.check("hidden devices", r.has("environment.visible", "note", "CUDA_VISIBLE_DEVICES=3"), r)
     r = doctor(t, "a bad word of good ones", env={"WARPDNN_DEVICE": "gpu cpu"})
     t.check("a bad word of good ones", r.status == 2 and r.has("environment.value", "wrong"), r)
+    for name, value, status, says in (("no folder", w.path("nowhere/log"), "warning", "No such file"),
+                                      ("a folder", w.make_folder("logs"), "warning", "Is a directory"),
+                                      ("a file", w.path("logs/new"), None, ""), ("a stream", "stderr", None, ""),
+                                      ("nowhere", "", "note", "without CUDNN_LOGDEST_DBG")):
+        r = doctor(t, f"log: {name}", env={"WARPDNN_DEVICE": "cpu", "CUDNN_LOGLEVEL_DBG": "1",
+                                           "CUDNN_LOGDEST_DBG": value})
+        t.check(f"log: {name}", r.has("environment.log", status, says) if status else not r.of("environment.log"), r)
+    t.check("no log is made", not os.path.exists(w.path("nowhere")), r)
     with open(os.path.join(tool.SOURCE, "docs", "environment.md"), encoding="utf-8") as text:
         documented = {word for word in text.read().split("`") if word.startswith("WARPDNN_")}
     r = doctor(t, "all of them empty", env={name: "" for name in documented})

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The WARPDNN_ variables of this environment: known names, values that mean something. The library
- * itself takes what it cannot read as the default, in silence, and what is empty as not set. */
+ * itself takes what it cannot read as the default, in silence, and what is empty as not set. And where the log would go,
+ * since of one that cannot be written nobody hears. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor.h"
@@ -74,6 +77,43 @@ static void judge(struct doctor *doctor, const struct variable *v, const char *v
     finding_text(finding, "value", value);
 }
 
+/* 0, or why a file cannot be appended to, or made. Makes none. */
+static int why_not_writable(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct text folder = {0};
+    struct stat is;
+    int error = 0;
+    if (stat(path, &is) == 0) {
+        if (S_ISDIR(is.st_mode)) return EISDIR;
+        return access(path, W_OK) == 0 ? 0 : errno;
+    }
+    if (errno != ENOENT) return errno;
+    if (slash) text_add(&folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (access(slash ? text_of(&folder) : ".", W_OK | X_OK) != 0) error = errno;
+    text_free(&folder);
+    return error;
+}
+
+static void judge_log(struct doctor *doctor)
+{
+    const char *level = getenv("CUDNN_LOGLEVEL_DBG"), *to = getenv("CUDNN_LOGDEST_DBG");
+    bool is_file = to && *to && strcmp(to, "stdout") != 0 && strcmp(to, "stderr") != 0;
+    int error = is_file ? why_not_writable(to) : 0;
+    struct finding *finding;
+    if (error) {
+        finding = report_add(&doctor->report, WARNING, area, "environment.log",
+                             "CUDNN_LOGDEST_DBG=%s: %s; nothing is logged", to, strerror(error));
+        finding_advise(finding, "name a file that can be written, stdout or stderr");
+        finding_text(finding, "value", to);
+    } else if (level && strtol(level, NULL, 10) > 0 && !(to && *to)) {
+        finding =
+            report_add(&doctor->report, NOTE, area, "environment.log",
+                       "CUDNN_LOGLEVEL_DBG=%s without CUDNN_LOGDEST_DBG: nothing is logged", level);
+        finding_advise(finding, "CUDNN_LOGDEST_DBG=stderr, or a file");
+    }
+}
+
 void doctor_environment(struct doctor *doctor)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -96,6 +136,7 @@ void doctor_environment(struct doctor *doctor)
             finding_advise(finding, "docs/environment.md lists them");
         }
     }
+    judge_log(doctor);
     if (visible) {
         struct finding *finding =
             report_add(&doctor->report, NOTE, area, "environment.visible",
