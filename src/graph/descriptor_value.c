@@ -279,9 +279,10 @@ cudnnStatus_t wd_desc_get(const struct wd_desc *desc, int attribute, int type, i
     union wd_cell fallback;
     const union wd_cell *cells;
     int64_t available;
+    row = wd_attribute(attribute);
     WD_REQUIRE(desc->finalized, CUDNN_STATUS_NOT_INITIALIZED,
-               "descriptor (%s) is not finalized: attribute %d cannot be read",
-               wd_desc_text(desc->type), attribute);
+               "descriptor (%s) is not finalized: %s (attributeName=%d) cannot be read",
+               wd_desc_text(desc->type), row ? row->name : "no attribute", attribute);
     WD_TRY(find(desc, attribute, type, &row));
     WD_REQUIRE(requested >= 0, CUDNN_STATUS_BAD_PARAM, "%s: requestedElementCount=%lld is negative",
                row->name, (long long)requested);
