@@ -49,6 +49,12 @@ static const char *types_text(const struct wd_attribute *row, char *text, size_t
     return text;
 }
 
+static const char *name_of(int attribute)
+{
+    const struct wd_attribute *row = wd_attribute(attribute);
+    return row ? row->name : "no attribute";
+}
+
 /* What set and get check alike. */
 static cudnnStatus_t find(const struct wd_desc *desc, int attribute, int type,
                           const struct wd_attribute **found)
@@ -279,10 +285,9 @@ cudnnStatus_t wd_desc_get(const struct wd_desc *desc, int attribute, int type, i
     union wd_cell fallback;
     const union wd_cell *cells;
     int64_t available;
-    row = wd_attribute(attribute);
     WD_REQUIRE(desc->finalized, CUDNN_STATUS_NOT_INITIALIZED,
                "descriptor (%s) is not finalized: %s (attributeName=%d) cannot be read",
-               wd_desc_text(desc->type), row ? row->name : "no attribute", attribute);
+               wd_desc_text(desc->type), name_of(attribute), attribute);
     WD_TRY(find(desc, attribute, type, &row));
     WD_REQUIRE(requested >= 0, CUDNN_STATUS_BAD_PARAM, "%s: requestedElementCount=%lld is negative",
                row->name, (long long)requested);

@@ -293,6 +293,34 @@ static void large_channels(void)
     }
 }
 
+/* The same of random ones. */
+static void random_channels(int turns)
+{
+    static const struct {
+        int units, channels;
+    } classes[] = {{33000, 19}, {74000, 10}, {148000, 5}, {300000, 5}};
+    static const int narrow[] = {0, 2, 3};
+    for (int turn = 0; harness_all_engines && turn < turns; ++turn) {
+        struct norm_case c;
+        int of = turn % COUNT(classes);
+        int dim[4];
+        int type, units;
+        if (!case_begin("channels/random/%d", turn)) continue;
+        type = narrow[random_int(0, COUNT(narrow) - 1)];
+        units = classes[of].units + (int)random_int(0, classes[of].units / 9);
+        c = case_of(SPATIAL, types[type], LAYOUT_NCHW, PLAIN);
+        dim[0] = (int)random_int(1, 9);
+        dim[1] = classes[of].channels + (int)random_int(0, 1);
+        dim[2] = (int)random_int(1, 150);
+        dim[3] = (units / dim[0] / dim[2] + 1) * (type == 0 ? 4 : 8);
+        if (random_chance(0.5)) c.alpha_param = -1.5, c.beta_param = 0.5;
+        c.factor = random_of(0, 1, 2) / 2.0;
+        if (harness_usual_order()) c.engine = "bn_backward_channels";
+        norm_shape_make(&c.shape, c.mode, 4, dim);
+        norm_run(&c, (struct norm_range){-3.0, 3.0});
+    }
+}
+
 /* Far out are corners of the first and of the last image: the statistics to all their digits. */
 static void outliers(void)
 {
@@ -452,6 +480,7 @@ int main(int argc, char **argv)
     many_planes();
     long_walks();
     large_channels();
+    random_channels(8);
     outliers();
     large_shapes();
     far_values();

@@ -205,6 +205,39 @@ static void held_by_clusters(void)
     }
 }
 
+/* The same of random shares: of few turns, several or one channel, whole in a cluster of 4, 8 or 16 blocks or larger than it. */
+static void random_clusters(int turns)
+{
+    static const struct {
+        int units, shares;
+    } classes[] = {{33000, 19}, {74000, 10}, {148000, 5}, {300000, 5}};
+    for (int turn = 0; harness_all_engines && turn < turns; ++turn) {
+        struct norm_groups_options o = {LAYOUT_NCHW, false, -3.0, 3.0};
+        struct norm_groups_image m = {0};
+        struct norms_case c;
+        int of = turn % COUNT(classes);
+        int phase, type, run, units;
+        if (!case_begin("clusters/random/%d", turn)) continue;
+        phase = (int)random_int(0, PHASES - 1);
+        type = (int)random_int(0, TYPES - 1);
+        run = type == 0 ? 4 : 8;
+        units = classes[of].units + (int)random_int(0, classes[of].units / 9);
+        m.groups = phase == NORMS_TRAINING && random_chance(0.5) ? random_of(1, 2) : 0;
+        m.channels = m.groups ? m.groups * random_of(2, 3, 5, 16) : random_of(1, 2);
+        m.samples = classes[of].shares + (int)random_int(0, 1);
+        if (m.groups == 2 || (!m.groups && m.channels == 2)) m.samples = (m.samples + 1) / 2;
+        m.spatial[0] = (int)random_int(40, 400);
+        m.spatial[1] = units / (m.groups ? m.channels / m.groups : 1) / m.spatial[0] * run + run;
+        c = norm_groups_case(&m, phase, type, random_chance(0.5));
+        c.statistics = phase != NORMS_INFERENCE;
+        norm_groups_tensors(&c, &o);
+        norm_groups_clusters = true;
+        norm_groups_run(&c);
+        norm_groups_clusters = false;
+        case_end();
+    }
+}
+
 /* A sample that is longer than what blocks that meet keep. */
 static void long_samples(void)
 {
@@ -312,6 +345,7 @@ int main(int argc, char **argv)
     shares();
     walking_shares();
     held_by_clusters();
+    random_clusters(8);
     long_samples();
     read_twice();
     norm_groups_hard_cases();

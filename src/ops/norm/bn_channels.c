@@ -8,11 +8,12 @@
 #include "ops/norm/bn_gpu.h"
 #include "ops/norm/norm_clusters_cut.h"
 
-/* A cut, and the arguments of bn_vector but for pointers and scalars. */
+/* A cut, and the arguments of bn_vector and of the kernel but for pointers and scalars. */
 struct work {
     struct wd_bn_gpu_space space;
     struct norm_clusters_cut cut;
     struct bn_vector_args bn;
+    struct norm_clusters_args args;
 };
 
 static bool is_training(const struct wd_problem *problem)
@@ -31,16 +32,35 @@ static int64_t bytes_of_plane(const struct work *w, const struct wd_problem *pro
     return w->space.inner * (int64_t)wd_dtype_bytes(x->dtype);
 }
 
-static void prepare(const struct wd_problem *problem, void *prepared)
+/* Of a problem that matches but for its shape; whether channels are cut. */
+static bool see(struct work *w, const struct wd_problem *problem)
 {
-    struct work *w = prepared;
     memset(w, 0, sizeof *w);
     (void)wd_bn_gpu_see(&w->space, problem);
     w->cut.shares = w->space.params;
     w->cut.units = w->space.outer * (bytes_of_plane(w, problem) / NORM_ROWS_UNIT);
     w->cut.backward = !is_training(problem);
-    (void)norm_clusters_cut(&w->cut, problem->device);
     w->bn = wd_bn_gpu_args(problem, &w->space);
+    return norm_clusters_cut(&w->cut, problem->device);
+}
+
+static void prepare(const struct wd_problem *problem, void *prepared)
+{
+    struct work *w = prepared;
+    struct norm_clusters_args *a = &w->args;
+    int64_t row;
+    (void)see(w, problem);
+    norm_clusters_say(&w->cut, a);
+    row = w->cut.units / w->space.outer;
+    a->epsilon = w->bn.epsilon;
+    a->inverse = 1.0 / (double)w->bn.terms;
+    a->less = 1.0 / (double)wd_most(1, w->bn.terms - 1);
+    a->stride = (uint32_t)row;
+    a->by_row = wd_fastdiv_of((uint32_t)row);
+    a->jump = w->space.outer > 1 ? (uint32_t)((w->space.params - 1) * row) : 0;
+    a->batch = 1;
+    a->each = 1;
+    a->groups = (uint32_t)w->space.params;
 }
 
 static bool are_neighbours(const struct work *w)
@@ -63,6 +83,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     const struct wd_norm_attr *attr = &problem->node->attr.norm;
     struct work w;
+    bool fits;
     if (!wd_bn_gpu_match(problem, &w.space, false, reason)) return false;
     if (!any(problem)->match(problem, reason)) return false;
     WD_NEED(attr->ops == CUDNN_BATCHNORM_OPS_BN, reason, NOT_SUPPORTED,
@@ -72,11 +93,11 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
                 : has(problem, WD_BN_GRAD_SAVED_MEAN) && has(problem, WD_BN_GRAD_DSCALE) &&
                       has(problem, WD_BN_GRAD_DBIAS),
             reason, NOT_SUPPORTED, "one of two numbers a channel is missing");
-    prepare(problem, &w);
+    fits = see(&w, problem);
     WD_NEED(bytes_of_plane(&w, problem) % NORM_ROWS_UNIT == 0, reason, NOT_SUPPORTED_SHAPE,
             "planes of %lld elements, no whole 16 bytes", (long long)w.space.inner);
     WD_NEED(are_neighbours(&w), reason, NOT_SUPPORTED_LAYOUT, "parameters are no neighbours");
-    WD_NEED(norm_clusters_cut(&w.cut, problem->device), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(fits, reason, NOT_SUPPORTED_SHAPE,
             "%lld channels of %lld times 16 bytes are too few, too small or too large",
             (long long)w.cut.shares, (long long)w.cut.units);
     return true;
@@ -92,11 +113,9 @@ static struct norm_rows_param param_of(const struct bn_param *p)
     return (struct norm_rows_param){p->data, NORM_ROWS_F32, 0};
 }
 
-static struct norm_clusters_args args_of(const struct work *w, const struct bn_vector_args *bn,
-                                         int64_t row)
+static struct norm_clusters_args args_of(const struct work *w, const struct bn_vector_args *bn)
 {
-    struct norm_clusters_args a;
-    memset(&a, 0, sizeof a);
+    struct norm_clusters_args a = w->args;
     a.x = bn->x;
     a.dy = bn->dy;
     a.y = bn->y;
@@ -109,22 +128,13 @@ static struct norm_clusters_args args_of(const struct work *w, const struct bn_v
         a.mean = bn->mean.data;
         a.inv_std = bn->var.data;
     }
-    a.epsilon = bn->epsilon;
-    a.inverse = 1.0 / (double)bn->terms;
     a.factor = bn->factor;
-    a.less = 1.0 / (double)wd_most(1, bn->terms - 1);
     a.alpha_param = bn->alpha_param;
     a.beta_param = bn->beta_param;
     a.running_mean = bn->running_mean.data;
     a.running_var = bn->running_var.data;
     a.dscale = bn->dscale.data;
     a.dbias = bn->dbias.data;
-    a.stride = (uint32_t)row;
-    a.by_row = wd_fastdiv_of((uint32_t)row);
-    a.jump = w->space.outer > 1 ? (uint32_t)((w->space.params - 1) * row) : 0;
-    a.batch = 1;
-    a.each = 1;
-    a.groups = (uint32_t)w->space.params;
     return a;
 }
 
@@ -137,7 +147,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     struct norm_clusters_args a;
     wd_bn_gpu_bind(&bn, call);
     if (!bn.aligned || bn.alpha != 1.0F || bn.beta != 0.0F) return any(problem)->emit(call, queue);
-    a = args_of(w, &bn, bytes_of_plane(w, problem) / NORM_ROWS_UNIT);
+    a = args_of(w, &bn);
     return norm_clusters_launch(queue, &w->cut, &a, wd_bn_gpu_type(problem));
 }
 

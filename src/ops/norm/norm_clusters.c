@@ -12,9 +12,11 @@
 #define WD_KERNELS_ROWS "ops/norm/norm_clusters_kernels.def"
 #include "ops/kernels_host.inc"
 
+/* A cut, and of what is prepared the arguments but for pointers and scalars. */
 struct cut {
     struct norm_groups_shape shape;
     struct norm_clusters_cut of;
+    struct norm_clusters_args args;
 };
 
 static bool is_backward(const struct wd_problem *problem)
@@ -76,15 +78,23 @@ static int64_t workspace(const struct wd_problem *problem)
 
 static void prepare(const struct wd_problem *problem, void *prepared)
 {
-    (void)see(prepared, problem);
+    struct cut *c = prepared;
+    struct norm_clusters_args *a = &c->args;
+    (void)see(c, problem);
+    norm_clusters_say(&c->of, a);
+    a->inverse = 1.0 / (double)(c->shape.each * c->shape.plane);
+    a->by_plane = wd_fastdiv_of((uint32_t)(c->of.units / c->shape.each));
+    a->by_row = wd_fastdiv_of((uint32_t)c->of.units);
+    a->stride = (uint32_t)c->of.units;
+    a->each = (uint32_t)c->shape.each;
+    a->groups = (uint32_t)c->shape.groups;
 }
 
 static struct norm_clusters_args args_of(const struct wd_call *call, const struct cut *c)
 {
     const struct wd_problem *problem = &call->problem;
     struct wd_norm_places p = wd_norm_places(problem->node->op);
-    struct norm_clusters_args a;
-    memset(&a, 0, sizeof a);
+    struct norm_clusters_args a = c->args;
     a.x = wd_norm_data(call, p.x);
     a.dy = wd_norm_data(call, p.dy);
     a.y = wd_norm_data(call, p.y);
@@ -101,26 +111,14 @@ static struct norm_clusters_args args_of(const struct wd_call *call, const struc
         a.inv_std = wd_norm_data(call, p.inv_std);
         a.epsilon = wd_call_view(call, NORM_TRAIN_EPSILON).value;
     }
-    a.inverse = 1.0 / (double)(c->shape.each * c->shape.plane);
-    a.by_plane = wd_fastdiv_of((uint32_t)(c->of.units / c->shape.each));
-    a.by_row = wd_fastdiv_of((uint32_t)c->of.units);
-    a.stride = (uint32_t)c->of.units;
-    a.each = (uint32_t)c->shape.each;
-    a.groups = (uint32_t)c->shape.groups;
     return a;
 }
 
 cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct norm_clusters_cut *c,
-                                   struct norm_clusters_args *a, int type)
+                                   const struct norm_clusters_args *a, int type)
 {
     int row =
         type + (c->backward ? KERNEL_norm_clusters_backward_f32 : KERNEL_norm_clusters_forward_f32);
-    a->shares = (uint32_t)c->shares;
-    a->cluster = (uint32_t)c->cluster;
-    a->units = (uint32_t)c->units;
-    a->part = (uint32_t)c->part;
-    a->quads = (uint32_t)c->quads;
-    a->dy_quads = (uint32_t)c->dy_quads;
     return wd_emit_cluster_kernel(queue, &kernel_rows[row], c->clusters * c->cluster,
                                   NORM_CLUSTERS_THREADS, a->cluster, (uint32_t)c->shared, a);
 }

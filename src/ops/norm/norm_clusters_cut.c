@@ -49,3 +49,13 @@ bool norm_clusters_cut(struct norm_clusters_cut *c, const struct wd_device *devi
     c->clusters = wd_least(c->shares, at_once);
     return FULL_OF * c->shares >= FULL * at_once * wd_ceil_div(c->shares, at_once);
 }
+
+void norm_clusters_say(const struct norm_clusters_cut *c, struct norm_clusters_args *a)
+{
+    a->shares = (uint32_t)c->shares;
+    a->cluster = (uint32_t)c->cluster;
+    a->units = (uint32_t)c->units;
+    a->part = (uint32_t)c->part;
+    a->quads = (uint32_t)c->quads;
+    a->dy_quads = (uint32_t)c->dy_quads;
+}

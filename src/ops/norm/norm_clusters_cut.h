@@ -22,8 +22,11 @@ struct norm_clusters_cut {
 /* False where shares are too small, too large or too few for the device, which has no clusters perhaps. A pure function. */
 bool norm_clusters_cut(struct norm_clusters_cut *c, const struct wd_device *device);
 
-/* Emits the kernel for data of a type of norm_gpu.h; what the cut says of the arguments is put there (norm_clusters.c). */
+/* What a cut says of the arguments: with the plan, not in a call. */
+void norm_clusters_say(const struct norm_clusters_cut *c, struct norm_clusters_args *a);
+
+/* Emits the kernel for data of a type of norm_gpu.h (norm_clusters.c). */
 cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct norm_clusters_cut *c,
-                                   struct norm_clusters_args *a, int type);
+                                   const struct norm_clusters_args *a, int type);
 
 #endif

@@ -52,11 +52,13 @@ __device__ __forceinline__ float moved(const norm_clusters_args &a, float old, d
     return (float)(a.factor != 1.0 ? share + (1.0 - a.factor) * old : share);
 }
 
-// To sums of even and odd elements. Not WHOLE: of as many units as are left.
+// To sums of even and odd elements, a quad's by themselves first: of one long sum in single precision what rounding cuts off adds
+// up, since numbers of two bytes lie on a grid. Not WHOLE: of as many units as are left.
 template <class T, bool WHOLE>
 __device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, float pivot,
                                              float2 &sums, float2 &squares)
 {
+    float2 own = make_float2(0.0f, 0.0f), own_squares = own;
 #pragma unroll
     for (int v = 0; v < (int)QUAD; ++v) {
         if (!WHOLE && v >= left) continue;
@@ -65,11 +67,13 @@ __device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, f
 #pragma unroll
         for (int i = 0; i < RUN<T>; i += 2) {
             const float even = one[i] - pivot, odd = one[i + 1] - pivot;
-            sums.x += even, sums.y += odd;
-            squares.x = fmaf(even, even, squares.x);
-            squares.y = fmaf(odd, odd, squares.y);
+            own.x += even, own.y += odd;
+            own_squares.x = fmaf(even, even, own_squares.x);
+            own_squares.y = fmaf(odd, odd, own_squares.y);
         }
     }
+    sums.x += own.x, sums.y += own.y;
+    squares.x += own_squares.x, squares.y += own_squares.y;
 }
 
 // Outputs of a quad. Of a share of several channels a unit's formula is in the table.
