@@ -107,6 +107,11 @@ function(warpdnn_embed_kernels out)
         if(WARPDNN_WITH_CUDA)
             warpdnn_kernel_flags(flags ${name})
             foreach(arch IN LISTS WARPDNN_CUDA_ARCHS)
+                # Nobody launches kernels of clusters below compute capability 9.0 (those of *_cluster.cu are for blocks alone,
+                # too). A build for older devices alone has none of them: on a newer one its launches fail, and say why.
+                if(name MATCHES "_clusters$" AND arch MATCHES "_[1-8][0-9][af]?$")
+                    continue()
+                endif()
                 set(suffix cubin)
                 string(REPLACE "sm_" "compute_" virtual ${arch})
                 set(how -cubin -gencode arch=${virtual},code=${arch})

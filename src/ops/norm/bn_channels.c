@@ -6,12 +6,12 @@
 
 #include "base/sizes.h"
 #include "ops/norm/bn_gpu.h"
-#include "ops/norm/norm_clusters_cut.h"
+#include "ops/norm/norm_clusters.h"
 
 /* A cut, and the arguments of bn_vector and of the kernel but for pointers and scalars. */
 struct work {
     struct wd_bn_gpu_space space;
-    struct norm_clusters_cut cut;
+    struct wd_share_cut cut;
     struct bn_vector_args bn;
     struct norm_clusters_args args;
 };
@@ -39,9 +39,9 @@ static bool see(struct work *w, const struct wd_problem *problem)
     (void)wd_bn_gpu_see(&w->space, problem);
     w->cut.shares = w->space.params;
     w->cut.units = w->space.outer * (bytes_of_plane(w, problem) / NORM_ROWS_UNIT);
-    w->cut.backward = !is_training(problem);
+    w->cut.two = !is_training(problem);
     w->bn = wd_bn_gpu_args(problem, &w->space);
-    return norm_clusters_cut(&w->cut, problem->device);
+    return wd_share_cut(&w->cut, problem->device);
 }
 
 static void prepare(const struct wd_problem *problem, void *prepared)
@@ -121,7 +121,7 @@ static struct norm_clusters_args args_of(const struct work *w, const struct bn_v
     a.y = bn->y;
     a.scale = param_of(&bn->scale);
     a.bias = param_of(&bn->bias);
-    if (w->cut.backward) {
+    if (w->cut.two) {
         a.given_mean = bn->mean.data;
         a.given_inv_std = bn->var.data;
     } else {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "ops/norm/norm_clusters_cut.h"
+#include "ops/norm/norm_clusters.h"
 #include "ops/norm/norm_groups.h"
 
 #define WD_KERNELS_MODULE norm_clusters
@@ -15,7 +15,7 @@
 /* A cut, and of what is prepared the arguments but for pointers and scalars. */
 struct cut {
     struct norm_groups_shape shape;
-    struct norm_clusters_cut of;
+    struct wd_share_cut of;
     struct norm_clusters_args args;
 };
 
@@ -37,8 +37,8 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     (void)wd_norm_groups_see(&c->shape, problem);
     c->of.shares = s->samples * s->groups;
     c->of.units = s->each * s->plane * s->size / NORM_ROWS_UNIT;
-    c->of.backward = is_backward(problem);
-    return norm_clusters_cut(&c->of, problem->device);
+    c->of.two = is_backward(problem);
+    return wd_share_cut(&c->of, problem->device);
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -114,13 +114,23 @@ static struct norm_clusters_args args_of(const struct wd_call *call, const struc
     return a;
 }
 
-cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct norm_clusters_cut *c,
+void norm_clusters_say(const struct wd_share_cut *c, struct norm_clusters_args *a)
+{
+    a->shares = (uint32_t)c->shares;
+    a->cluster = (uint32_t)c->cluster;
+    a->units = (uint32_t)c->units;
+    a->part = (uint32_t)c->part;
+    a->quads = (uint32_t)c->quads;
+    a->second_quads = (uint32_t)c->second_quads;
+}
+
+cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct wd_share_cut *c,
                                    const struct norm_clusters_args *a, int type)
 {
     int row =
-        type + (c->backward ? KERNEL_norm_clusters_backward_f32 : KERNEL_norm_clusters_forward_f32);
+        type + (c->two ? KERNEL_norm_clusters_backward_f32 : KERNEL_norm_clusters_forward_f32);
     return wd_emit_cluster_kernel(queue, &kernel_rows[row], c->clusters * c->cluster,
-                                  NORM_CLUSTERS_THREADS, a->cluster, (uint32_t)c->shared, a);
+                                  WD_SHARE_THREADS, a->cluster, (uint32_t)c->shared, a);
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)

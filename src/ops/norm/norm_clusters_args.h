@@ -4,23 +4,15 @@
  * shares (what has a mean), instance norm's gradients, and batch norm's of planes, of which a channel is a share. A unit is
  * sixteen bytes. A share is rows of `by_row` units, `jump` more units apart: one row, but for batch norm.
  *
- * A cluster has a share, each of its blocks `part` units of it, a thread every NORM_CLUSTERS_THREADS-th of these, four at a
- * time (a quad). The first quads that all threads have stay in registers, those up to `quads` in shared memory, from their
- * one reading to their one writing; others are read again. Backward dy stays for the first `dy_quads`, and is read again
- * where it does not.
- * Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place. */
+ * Shares lie in clusters as ops/shares.h says. */
 #ifndef WD_OPS_NORM_CLUSTERS_ARGS_H
 #define WD_OPS_NORM_CLUSTERS_ARGS_H
 
 #include "ops/norm/norm_kept_args.h"
+#include "ops/shares.h"
 
 enum {
-    NORM_CLUSTERS_THREADS = 512, /* of a block */
-    NORM_CLUSTERS_BLOCKS = 16,   /* of a cluster, at most */
-    NORM_CLUSTERS_QUAD = 4,      /* units */
-    NORM_CLUSTERS_HELD = 2,      /* quads of x in registers */
-    NORM_CLUSTERS_FIXED = 2048,  /* bytes of shared memory beside units, at most */
-    NORM_CLUSTERS_EACH = 64,     /* channels of a share, at most: their formulas are tabled */
+    NORM_CLUSTERS_EACH = 64, /* channels of a share, at most: their formulas are tabled */
 };
 
 struct norm_clusters_args {
@@ -54,9 +46,9 @@ struct norm_clusters_args {
     uint32_t units; /* of a share */
     uint32_t part;
     uint32_t quads;
-    uint32_t dy_quads; /* at most `quads` */
-    uint32_t each;     /* channels of a share */
-    uint32_t groups;   /* shares of a sample */
+    uint32_t second_quads; /* of dy */
+    uint32_t each;         /* channels of a share */
+    uint32_t groups;       /* shares of a sample */
 };
 
 #endif

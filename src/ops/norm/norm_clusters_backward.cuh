@@ -56,31 +56,25 @@ __device__ __forceinline__ void put_both(void *dx, const uint4 (&x)[QUAD], const
     }
 }
 
-// dy of a thread's quads that x is kept of: in shared memory, or from memory a quad ahead in registers.
+// What shares_device.cuh has of a second tensor, of dy.
 struct cluster_dy {
-    const uint4 *places;
+    second_tensor of;
     uint32_t share;
-    uint4 ahead[QUAD];
 };
 
 template <bool AGAIN>
-__device__ __forceinline__ void ask_dy(const norm_clusters_args &a, const cluster_seat &s,
+__device__ __forceinline__ void ask_dy(const norm_clusters_args &a, const share_seat &s,
                                        cluster_dy &dy, uint32_t quad)
 {
-    if (quad >= a.dy_quads && quad < s.kept)
-        load_quad<AGAIN, true>(dy.ahead, a.dy, places_of(a, s, dy.share, quad));
+    ask_second<AGAIN>(a, s, a.dy, dy.of, quad,
+                      [&](uint32_t q) { return places_of(a, s, dy.share, q); });
 }
 
 template <bool AGAIN>
-__device__ __forceinline__ void take_dy(const norm_clusters_args &a, const cluster_seat &s,
+__device__ __forceinline__ void take_dy(const norm_clusters_args &a, const share_seat &s,
                                         uint4 (&to)[QUAD], cluster_dy &dy, uint32_t quad)
 {
-    if (quad < a.dy_quads) {
-        take_quad(to, dy.places + quad * QUAD_UNITS);
-    } else {
-#pragma unroll
-        for (uint32_t i = 0; i < QUAD; ++i) to[i] = dy.ahead[i];
-    }
+    take_second(a, to, dy.of, quad);
     ask_dy<AGAIN>(a, s, dy, quad + 1);
 }
 
@@ -93,15 +87,14 @@ __device__ __forceinline__ void blend(const norm_clusters_args &a, float *to, do
 
 template <class T> __device__ __forceinline__ void backward(const norm_clusters_args &a)
 {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     __shared__ cluster_room room;
     WD_DYNAMIC_SHARED(uint4, places);
-    const cluster_seat s = cluster_seat_of(a);
+    const share_seat s = share_seat_of(a);
     uint4 *const mine = places + threadIdx.x;
     uint4 *const mine_dy = mine + (a.quads - HELD) * QUAD_UNITS;
     uint32_t share = blockIdx.x / a.cluster;
     uint4 held[HELD][QUAD];
-    begin_cluster(room);
+    begin_share(room);
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) {
@@ -110,7 +103,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     for (uint32_t q = 0; q < s.kept; ++q) {
         const quad_places p = places_of(a, s, share, q);
         if (q >= HELD) copy_quad(mine + (q - HELD) * QUAD_UNITS, a.x, p);
-        if (q < a.dy_quads) copy_quad(mine_dy + q * QUAD_UNITS, a.dy, p);
+        if (q < a.second_quads) copy_quad(mine_dy + q * QUAD_UNITS, a.dy, p);
         wd_copies_end();
     }
 #pragma unroll 1
@@ -121,13 +114,13 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
         float2 sums = make_float2(0.0f, 0.0f), products = sums;
         cluster_dy dy;
         dy.share = share;
-        dy.places = mine_dy;
+        dy.of.places = mine_dy;
         ask_dy<true>(a, s, dy, 0);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];
             if (q >= s.kept) continue;
-            if (q < a.dy_quads) wait_for_quad(s.kept - 1 - q);
+            if (q < a.second_quads) wait_for_quad(s.kept - 1 - q);
             take_dy<true>(a, s, given, dy, q);
             look_at_both<T, true>(held[q], given, 0, mean, sums, products);
         }
@@ -171,7 +164,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             take_dy<false>(a, s, given, dy, q);
             put_both<T, true>(a.y, held[q], given, p, q, s.count, g);
             if (more) load_quad<false, true>(held[q], a.x, places_after(a, s, p));
-            if (more && q < a.dy_quads)
+            if (more && q < a.second_quads)
                 copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
             wd_copies_end();
         }
@@ -184,7 +177,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             take_dy<false>(a, s, given, dy, q);
             put_both<T, true>(a.y, some, given, p, q, s.count, g);
             if (more) copy_quad(place, a.x, places_after(a, s, p));
-            if (more && q < a.dy_quads)
+            if (more && q < a.second_quads)
                 copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
             wd_copies_end();
         }
@@ -197,7 +190,6 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             put_both<T, false>(a.y, some, given, p, q, s.count, g);
         }
     }
-#endif
 }
 
 } // namespace

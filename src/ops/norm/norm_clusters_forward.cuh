@@ -16,8 +16,7 @@ struct cluster_line {
     float base;
 };
 
-static_assert(sizeof(cluster_room) + NORM_CLUSTERS_EACH * sizeof(cluster_line) <=
-                  NORM_CLUSTERS_FIXED,
+static_assert(sizeof(cluster_room) + NORM_CLUSTERS_EACH * sizeof(cluster_line) <= WD_SHARE_FIXED,
               "what the cut leaves for it");
 
 // What is asked for of a share before its turn.
@@ -79,9 +78,8 @@ __device__ __forceinline__ void look_at_quad(const uint4 (&x)[QUAD], int left, f
 // Outputs of a quad. Of a share of several channels a unit's formula is in the table.
 template <class T, bool WHOLE>
 __device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad_places &p,
-                                         const uint4 (&x)[QUAD], const cluster_seat &s,
-                                         uint32_t quad, float mean, cluster_line line,
-                                         const cluster_line *table)
+                                         const uint4 (&x)[QUAD], const share_seat &s, uint32_t quad,
+                                         float mean, cluster_line line, const cluster_line *table)
 {
 #pragma unroll
     for (uint32_t v = 0; v < QUAD; ++v) {
@@ -98,15 +96,14 @@ __device__ __forceinline__ void put_quad(const norm_clusters_args &a, const quad
 
 template <class T> __device__ __forceinline__ void forward(const norm_clusters_args &a)
 {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     __shared__ cluster_room room;
     __shared__ __align__(128) cluster_line table[NORM_CLUSTERS_EACH];
     WD_DYNAMIC_SHARED(uint4, places);
-    const cluster_seat s = cluster_seat_of(a);
+    const share_seat s = share_seat_of(a);
     uint4 *const mine = places + threadIdx.x;
     uint32_t share = blockIdx.x / a.cluster;
     uint4 held[HELD][QUAD];
-    begin_cluster(room);
+    begin_share(room);
     wd_wait_for_previous();
     cluster_known<T> known = known_of<T>(a, share);
 #pragma unroll
@@ -194,7 +191,6 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
             put_quad<T, false>(a, p, some, s, q, n.mean, line, table);
         }
     }
-#endif
 }
 
 } // namespace

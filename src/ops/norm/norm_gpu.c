@@ -5,8 +5,6 @@
 
 enum {
     CLUSTER_CAPABILITY = 90,
-    LARGE_CLUSTER = 16, /* blocks */
-    PARTS = 8,          /* of a chip of capability 9.0 or 10.x */
 };
 
 struct wd_norm_places wd_norm_places(enum wd_op op)
@@ -71,14 +69,6 @@ int wd_norm_cluster_max(const struct wd_device *device)
 {
     bool has = device->cooperative && device->capability >= CLUSTER_CAPABILITY;
     return has ? NORM_ROWS_CLUSTER_MAX : 1;
-}
-
-int wd_norm_cluster_most(const struct wd_device *device)
-{
-    bool large = device->capability / 10 == 9 || device->capability / 10 == 10;
-    int most = wd_norm_cluster_max(device);
-    if (most < NORM_ROWS_CLUSTER_MAX || !large) return most;
-    return device->multiprocessors > PARTS * (LARGE_CLUSTER - 1) ? LARGE_CLUSTER : most;
 }
 
 bool wd_norm_match(const struct wd_problem *problem, struct wd_reason *reason)

@@ -29,10 +29,6 @@ bool wd_norm_aligned(const void *data);
 /* Blocks of the largest cluster on the device: 1 where there are no clusters. */
 int wd_norm_cluster_max(const struct wd_device *device);
 
-/* The same of kernels that are allowed more than every device with clusters takes: 16 where the device takes them, and one of
- * the parts of the chip, of which a cluster needs one, surely has as many processors; else as above. */
-int wd_norm_cluster_most(const struct wd_device *device);
-
 /* Whether x, dy and y are of one type and layout that kernels take, without gaps; parameters of types
  * that they take; and statistics fp32. */
 bool wd_norm_match(const struct wd_problem *problem, struct wd_reason *reason);

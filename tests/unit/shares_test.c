@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How shares are cut over clusters, for devices that are only described: every unit has a thread, what is kept fits registers
+ * and shared memory, clusters are no larger than the device surely takes, and what others do as well is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/queue.h"
+#include "base/sizes.h"
+#include "ops/shares.h"
+#include "unit/devices.h"
+
+enum {
+    MB = (1 << 20) / WD_SHARE_UNIT,          /* in units */
+    QUAD = WD_SHARE_THREADS * WD_SHARE_QUAD, /* of a processor */
+};
+
+static void check(const struct wd_share_cut *c, const struct wd_device *device)
+{
+    int64_t each = c->halves ? 2 : 1, quad = QUAD / each; /* blocks of a processor */
+    int64_t kept = (c->quads - WD_SHARE_HELD + c->second_quads) * quad * WD_SHARE_UNIT;
+    assert_true(c->cluster == 4 || c->cluster == 8 || c->cluster == 16);
+    assert_true(c->cluster <= 8 || (device->multiprocessors > 120 && device->capability < 120));
+    assert_true(c->part * c->cluster >= c->units);
+    assert_true(c->part % quad == 0);
+    assert_true(c->quads >= WD_SHARE_HELD && c->quads * quad <= wd_most(c->part, 2 * quad));
+    assert_true(c->second_quads >= 0 && c->second_quads <= c->quads);
+    if (!c->two) assert_int_equal(c->second_quads, 0);
+    assert_int_equal(c->shared, kept);
+    assert_true(c->shared + WD_SHARE_FIXED <= device->shared_per_block);
+    /* a block costs a KiB besides its own */
+    assert_true(each * (c->shared + WD_SHARE_FIXED + 1024) <= device->shared_per_processor);
+    if (c->halves) {
+        assert_true(c->quads * quad >= c->part);
+        assert_int_equal(c->second_quads, c->two ? c->quads : 0);
+    }
+    assert_true(c->clusters >= 1 && c->clusters <= c->shares);
+    assert_true(c->clusters * c->cluster <= each * device->multiprocessors);
+}
+
+static void test_all(void **state)
+{
+    static const struct wd_device devices[] = {DEVICE_NEW(90, 132), DEVICE_NEW(90, 114),
+                                               DEVICE_NEW(100, 148), DEVICE_NEW(90, 16),
+                                               DEVICE_NEW(120, 170)};
+    int taken = 0;
+    (void)state;
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; ++d) {
+        for (int64_t units = MB / 4; units <= 20 * MB; units += units / 7 + 3) {
+            for (int64_t shares = 1; shares <= 600; shares += shares / 3 + 1) {
+                for (int way = 0; way < 4; ++way) {
+                    struct wd_share_cut c = {.shares = shares,
+                                             .units = units,
+                                             .two = way % 2 != 0,
+                                             .halves = way / 2 != 0};
+                    if (!wd_share_cut(&c, &devices[d])) continue;
+                    check(&c, &devices[d]);
+                    taken += 1;
+                }
+            }
+        }
+    }
+    assert_true(taken > 1000);
+}
+
+/* What is measured on an H200. */
+static void test_chosen(void **state)
+{
+    static const struct wd_device h200 = DEVICE_NEW(90, 132), h100 = DEVICE_NEW(90, 114);
+    struct wd_share_cut c = {.shares = 64, .units = 4 * MB};
+    (void)state;
+    assert_true(wd_share_cut(&c, &h200)); /* 4 MB: all of it stays */
+    assert_int_equal(c.cluster, 16);
+    assert_int_equal(c.quads * QUAD, c.part);
+    assert_int_equal(c.clusters, 7);
+    c.two = true;
+    assert_true(wd_share_cut(&c, &h200));
+    assert_int_equal(c.second_quads, 1);
+    assert_true(wd_share_cut(&c, &h100)); /* half of it stays */
+    assert_int_equal(c.cluster, 8);
+    assert_true(c.quads * QUAD < c.part);
+    c = (struct wd_share_cut){.shares = 64, .units = MB, .halves = true};
+    assert_true(wd_share_cut(&c, &h200)); /* as much work by 8 blocks as by 16 */
+    assert_int_equal(c.cluster, 16);
+    assert_int_equal(c.clusters, 14);
+    for (int shares = 15; shares <= 30; shares += 7) {
+        /* by 8 blocks one turn, two, two; by 16 three, four, five */
+        c = (struct wd_share_cut){.shares = shares, .units = MB, .halves = true};
+        assert_true(wd_share_cut(&c, &h200));
+        assert_int_equal(c.cluster, shares == 22 ? 16 : 8);
+    }
+    c = (struct wd_share_cut){.shares = 76, .units = MB / 2 + 1};
+    assert_true(wd_share_cut(&c, &h200)); /* of 16 blocks 7 had nothing */
+    assert_int_equal(c.cluster, 4);
+    c.shares = 12;
+    assert_false(wd_share_cut(&c, &h200)); /* 4 hold a share, and are few */
+    c = (struct wd_share_cut){.shares = 64, .units = 2 * MB, .halves = true};
+    assert_true(wd_share_cut(&c, &h200));
+    c.two = true;
+    assert_false(wd_share_cut(&c, &h200)); /* halves have no room for both */
+    c.halves = false;
+    assert_true(wd_share_cut(&c, &h200));
+}
+
+static void test_refused(void **state)
+{
+    static const struct wd_device h200 = DEVICE_NEW(90, 132), old = DEVICE_OLD(108);
+    struct wd_share_cut c = {.shares = 64, .units = 4 * MB};
+    (void)state;
+    assert_false(wd_share_cut(&c, &old)); /* no clusters */
+    c.units = MB / 2;
+    assert_false(wd_share_cut(&c, &h200)); /* small */
+    c.units += 1;
+    assert_true(wd_share_cut(&c, &h200));
+    c.units = 17 * MB;
+    assert_false(wd_share_cut(&c, &h200)); /* most would be read twice */
+    c.units = 4 * MB;
+    c.shares = 4;
+    assert_false(wd_share_cut(&c, &h200)); /* processors without work */
+    c.shares = 8;
+    assert_false(wd_share_cut(&c, &h200)); /* a second turn of one */
+    c.shares = 5;
+    assert_true(wd_share_cut(&c, &h200));
+    c.shares = 0;
+    assert_false(wd_share_cut(&c, &h200));
+    c.shares = (int64_t)INT32_MAX / (4 * MB) + 1;
+    assert_false(wd_share_cut(&c, &h200)); /* 2^31 units */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all),
+        cmocka_unit_test(test_chosen),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
