@@ -89,6 +89,24 @@ static void skip_case(int mode, int n, int channels, int width, int type, bool a
     }
 }
 
+/* Rows of clusters: of one turn and of several, so that all of what a turn leaves is used again; some whose last block has less than the
+ * others; and long ones, of which backward has no room. */
+static void cluster_shapes(void)
+{
+    static const struct {
+        int rows, units, type;
+    } list[] = {{10, 33000, 0}, {10, 33000, 2}, {10, 33000, 3}, {43, 33000, 0}, {31, 33000, 2},
+                {29, 33000, 3}, {10, 52161, 2}, {10, 66001, 0}, {10, 65537, 3}, {5, 131072, 2}};
+    for (int i = 0; i < (int)(sizeof list / sizeof *list); ++i) {
+        int length = list[i].units * (list[i].type == 0 ? 4 : 8);
+        shape_case(i % 2 ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE, 0, list[i].rows, length, 1,
+                   list[i].type);
+        if (i < 3)
+            shape_case(i % 2 ? CUDNN_SOFTMAX_ACCURATE : CUDNN_SOFTMAX_LOG, 0, list[i].rows, length,
+                       1, list[i].type);
+    }
+}
+
 /* Rows and columns on both sides of what lanes, a warp, a block and a cluster hold, and of what is worth
  * a tile. */
 static void gpu_shapes(void)
@@ -164,11 +182,9 @@ static void gpu_shapes(void)
         skip_case(1, 60, 350, 190, type, true, 0.0);
         skip_case(1, 61, 349, 191, type, true, 0.0);
     }
-    /* rings of rows: in step with the boundaries, and apart and blended. They take nothing smaller, and
-     * to the CPU it would be more of the same. */
     if (harness_on_gpu) {
-        shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 49, 262144, 1, 0);
-        skip_case(0, 41, 307221, 1, 0, false, 0.5);
+        /* as clusters have them, but apart and blended */
+        skip_case(0, 10, 132000, 1, 0, false, 0.5);
         /* rows of clusters whose blocks are alone on a processor, more than are there at once */
         skip_case(0, 18, 400003, 1, 2, true, 0.0);
     }
@@ -270,7 +286,12 @@ static const char *const kernels[] = {
     "wd_softmax_gradient_stray_f64",
     "wd_softmax_gradient_stray_f16",
     "wd_softmax_gradient_stray_bf16",
-    "wd_softmax_ring_f32",
+    "wd_softmax_clusters_forward_f32",
+    "wd_softmax_clusters_forward_f16",
+    "wd_softmax_clusters_forward_bf16",
+    "wd_softmax_clusters_backward_f32",
+    "wd_softmax_clusters_backward_f16",
+    "wd_softmax_clusters_backward_bf16",
 };
 
 int main(int argc, char **argv)
@@ -287,6 +308,7 @@ int main(int argc, char **argv)
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 65537, 3, 11, 2);
     shape_case(CUDNN_SOFTMAX_ACCURATE, 0, 1, 1, 1000000, 0);
     gpu_shapes();
+    if (harness_usual_order()) cluster_shapes();
     if (argc == 1) {
         kernels_reached(kernels, (int)(sizeof kernels / sizeof *kernels));
     }

@@ -66,6 +66,25 @@ static void in_place_case(int algorithm, int mode, int channels)
     case_end();
 }
 
+/* The same with nothing blended, of rows that clusters hold. */
+static void in_place_rows(int algorithm)
+{
+    struct softmax_call c = {(cudnnSoftmaxAlgorithm_t)algorithm, CUDNN_SOFTMAX_MODE_INSTANCE,
+                             .alpha = 1.0};
+    int dim[4] = {11, 132004, 1, 1};
+    if (!case_begin("softmax/in_place/algo%d/rows", algorithm)) return;
+    c.x = c.y = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, false);
+    softmax_run_forward(&c);
+    c.y = part_input(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, -1.0, 0.0);
+    c.dy = c.dx = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, false);
+    softmax_run_backward(&c);
+    c.dy = part_input(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, -1.0, 1.0);
+    c.y = c.dx = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, false);
+    softmax_run_backward(&c);
+    parts_free();
+    case_end();
+}
+
 /* Rows with values that break a careless softmax; what is due is written out. */
 /* Rows of four elements, each many times over. */
 static const double special_rows[][4] = {
@@ -210,7 +229,11 @@ int main(int argc, char **argv)
             difference_case(algorithm, mode, 3);
             difference_case(algorithm, mode, 40);
         }
+        if (harness_usual_order()) in_place_rows(algorithm);
         for (int type = 0; type < 4; ++type) {
+            /* rows that clusters hold */
+            if (harness_usual_order() && type != 1)
+                special_case(algorithm, type, type == 0 ? 66001 : 132002);
             special_case(algorithm, type, 1);
             special_case(algorithm, type, 100);
             if (type > 1) special_columns(algorithm, type);

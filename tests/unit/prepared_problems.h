@@ -28,13 +28,22 @@ static void bind(int slot, int dtype, int64_t n, int64_t c, int64_t h, int64_t w
     wd_single_bind(&single, slot, &t, aligned + slot * apart, NULL);
 }
 
-static void softmax(bool large)
+static void set_softmax(enum wd_op op, int64_t length, int slots)
 {
-    const int64_t length = large ? 300000 : 262144;
-    wd_single_init(&single, WD_OP_SOFTMAX_FORWARD);
+    wd_single_init(&single, op);
     single.node.attr.softmax.algorithm = CUDNN_SOFTMAX_ACCURATE;
     single.node.attr.softmax.mode = CUDNN_SOFTMAX_MODE_INSTANCE;
-    for (int slot = 0; slot < 2; ++slot) bind(slot, CUDNN_DATA_FLOAT, 64, length, 1, 1, false);
+    for (int slot = 0; slot < slots; ++slot) bind(slot, CUDNN_DATA_HALF, 64, length, 1, 1, false);
+}
+
+static void softmax(bool large)
+{
+    set_softmax(WD_OP_SOFTMAX_FORWARD, large ? 600000 : 524288, 2);
+}
+
+static void softmax_back(bool large)
+{
+    set_softmax(WD_OP_SOFTMAX_BACKWARD, large ? 390000 : 300000, 3);
 }
 
 static void set_pool(enum wd_op op, int mode, int window, int stride, int pad)
@@ -457,7 +466,8 @@ static const struct {
     {"resample_forward_ring", ring_runs, ALWAYS},
     {"resample_backward_ring", ring_runs_back, ALWAYS},
     {"resample_forward_ring", ring_up, ALWAYS},
-    {"softmax_forward_ring", softmax, ALWAYS},
+    {"softmax_forward_clusters", softmax, UNBLENDED},
+    {"softmax_backward_clusters", softmax_back, UNBLENDED},
     {"concat_copy", concat, ALWAYS},
     {"sampler_forward_windows", sampler, ALWAYS},
     {"sampler_backward_chunks", sampler_back, UNBLENDED},

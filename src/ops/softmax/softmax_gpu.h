@@ -50,6 +50,10 @@ cudnnStatus_t wd_softmax_staged_emit(const struct wd_call *call, struct wd_queue
  * begin anywhere, which take no workspace. */
 cudnnStatus_t wd_softmax_vector_emit(const struct wd_call *call, struct wd_queue *queue);
 
+/* These engines, which have what others of long rows leave to them. */
+extern const struct wd_engine wd_engine_softmax_forward_vector;
+extern const struct wd_engine wd_engine_softmax_backward_vector;
+
 /* `lanes` and `blocks` are powers of two. */
 void wd_softmax_set_lanes(struct softmax_vector_args *a, int64_t lanes);
 void wd_softmax_set_cluster(struct softmax_vector_args *a, int64_t blocks);
