@@ -48,22 +48,27 @@ static void random_case(int algorithm, int mode, int type, int turn)
 }
 
 /* Output over input. The harness compares inputs too, so the shared tensor is the output. */
+static void run_in_place(struct softmax_call c, const int *dim, int layout)
+{
+    c.x = c.y = part_output(CUDNN_DATA_FLOAT, 4, dim, layout, NULL, false);
+    softmax_run_forward(&c);
+    c.y = part_input(CUDNN_DATA_FLOAT, 4, dim, layout, NULL, -1.0, 0.0);
+    c.dy = c.dx = part_output(CUDNN_DATA_FLOAT, 4, dim, layout, NULL, false);
+    softmax_run_backward(&c);
+    c.dy = part_input(CUDNN_DATA_FLOAT, 4, dim, layout, NULL, -1.0, 1.0);
+    c.y = c.dx = part_output(CUDNN_DATA_FLOAT, 4, dim, layout, NULL, false);
+    softmax_run_backward(&c);
+    parts_free();
+    case_end();
+}
+
 static void in_place_case(int algorithm, int mode, int channels)
 {
     struct softmax_call c = {(cudnnSoftmaxAlgorithm_t)algorithm, (cudnnSoftmaxMode_t)mode,
                              .alpha = 1.5, .beta = -0.5};
-    int dim[4] = {2, channels, 3, 2};
-    if (!case_begin("softmax/in_place/algo%d/mode%d/%d", algorithm, mode, channels)) return;
-    c.x = c.y = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NHWC, NULL, false);
-    softmax_run_forward(&c);
-    c.y = part_input(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NHWC, NULL, -1.0, 0.0);
-    c.dy = c.dx = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NHWC, NULL, false);
-    softmax_run_backward(&c);
-    c.dy = part_input(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NHWC, NULL, -1.0, 1.0);
-    c.y = c.dx = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NHWC, NULL, false);
-    softmax_run_backward(&c);
-    parts_free();
-    case_end();
+    const int dim[4] = {2, channels, 3, 2};
+    if (case_begin("softmax/in_place/algo%d/mode%d/%d", algorithm, mode, channels))
+        run_in_place(c, dim, LAYOUT_NHWC);
 }
 
 /* The same with nothing blended, of rows that clusters hold. */
@@ -71,18 +76,8 @@ static void in_place_rows(int algorithm)
 {
     struct softmax_call c = {(cudnnSoftmaxAlgorithm_t)algorithm, CUDNN_SOFTMAX_MODE_INSTANCE,
                              .alpha = 1.0};
-    int dim[4] = {11, 132004, 1, 1};
-    if (!case_begin("softmax/in_place/algo%d/rows", algorithm)) return;
-    c.x = c.y = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, false);
-    softmax_run_forward(&c);
-    c.y = part_input(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, -1.0, 0.0);
-    c.dy = c.dx = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, false);
-    softmax_run_backward(&c);
-    c.dy = part_input(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, -1.0, 1.0);
-    c.y = c.dx = part_output(CUDNN_DATA_FLOAT, 4, dim, LAYOUT_NCHW, NULL, false);
-    softmax_run_backward(&c);
-    parts_free();
-    case_end();
+    const int dim[4] = {11, 132004, 1, 1};
+    if (case_begin("softmax/in_place/algo%d/rows", algorithm)) run_in_place(c, dim, LAYOUT_NCHW);
 }
 
 /* Rows with values that break a careless softmax; what is due is written out. */
