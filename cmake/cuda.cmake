@@ -48,6 +48,11 @@ if(WARPDNN_WITH_CUDA)
             message(FATAL_ERROR "WARPDNN_CUDA_ARCHS: '${arch}' is not of the form sm_90a or compute_90")
         endif()
     endforeach()
+    # Drivers of newer devices compile PTX for older ones, in which kernels have not what the engines then ask for.
+    if(WARPDNN_CUDA_ARCHS MATCHES "compute_[1-8][0-9]([^0-9]|$)" AND NOT WARPDNN_CUDA_ARCHS MATCHES "compute_90")
+        message(FATAL_ERROR "WARPDNN_CUDA_ARCHS: PTX for a compute capability below 9.0 needs compute_90 "
+            "beside it, or a newer device would run kernels without clusters as if they had them")
+    endif()
     # linked into the library, which needs nothing but the C library
     find_library(WARPDNN_LZMA NAMES liblzma.a)
     find_path(WARPDNN_LZMA_INCLUDE lzma.h)
@@ -108,7 +113,7 @@ function(warpdnn_embed_kernels out)
             warpdnn_kernel_flags(flags ${name})
             foreach(arch IN LISTS WARPDNN_CUDA_ARCHS)
                 # Nobody launches kernels of clusters below compute capability 9.0 (those of *_cluster.cu are for blocks alone,
-                # too). A build for older devices alone has none of them: on a newer one its launches fail, and say why.
+                # too).
                 if(name MATCHES "_clusters$" AND arch MATCHES "_[1-8][0-9][af]?$")
                     continue()
                 endif()
