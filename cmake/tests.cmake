@@ -190,6 +190,7 @@ endif()
 # A part of the tool that packs the kernels at build time.
 file(GLOB ptx_sources CONFIGURE_DEPENDS tools/pack/ptx*.c)
 target_sources(unit_ptx_shrink_test PRIVATE ${ptx_sources})
+target_sources(unit_code_shrink_test PRIVATE tools/pack/code.c)
 
 file(GLOB golden_sources CONFIGURE_DEPENDS tests/golden/*.c)
 list(FILTER golden_sources EXCLUDE REGEX "_test\\.c$")

@@ -2,8 +2,8 @@
  *
  * pack_image IN OUT: packs what nvcc made of a .cu file, machine code or PTX (IN ends in .ptx), for the
  * library (gpu/packed.h). Part of the build, not installed. Instructions are 16 bytes, each of them like
- * the same one of others: the places that machine code is packed with say so. PTX is shrunk before;
- * what is not understood of it is packed as it is, with a warning.
+ * the same one of others: the places that machine code is packed with say so. Both are shrunk before;
+ * what is not understood is packed as it is, with a warning.
  * pack_image --text IN.ptx OUT.ptx: writes the shrunk text alone, for tests and eyes; text that is not
  * understood is an error then. */
 #include <errno.h>
@@ -14,8 +14,11 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "code.h"
 #include "gpu/packed.h"
 #include "ptx.h"
+
+static const char as_it_is[] = "warning: packed as it is";
 
 static char *read_file(const char *path, size_t *bytes)
 {
@@ -75,13 +78,18 @@ static bool write_file(const char *path, const uint8_t *data, size_t bytes)
     return written;
 }
 
+static void warn(const char *path, const char *what, const char *why)
+{
+    fprintf(stderr, "pack_image: %s: %s: %s\n", path, what, why);
+}
+
 /* The text made smaller; NULL, with the warning `what`, where it is not understood. */
 static char *shrink(const char *path, const char *image, size_t bytes, size_t *shrunk,
                     const char *what)
 {
     const char *why = NULL;
     char *small = wd_ptx_shrink(image, bytes, shrunk, &why);
-    if (!small) fprintf(stderr, "pack_image: %s: %s: %s\n", path, what, why);
+    if (!small) warn(path, what, why);
     return small;
 }
 
@@ -124,7 +132,9 @@ int main(int argc, char **argv)
         small = shrink(in, image, bytes, &shrunk, "not understood");
         written = small && write_file(out, (const uint8_t *)small, shrunk);
     } else {
-        if (is_ptx) small = shrink(in, image, bytes, &shrunk, "warning: packed as it is");
+        const char *why;
+        if (is_ptx) small = shrink(in, image, bytes, &shrunk, as_it_is);
+        else if (!wd_code_shrink(image, bytes, &why)) warn(in, as_it_is, why);
         written = write_packed(out, small ? small : image, small ? shrunk : bytes, is_ptx);
     }
     free(small);
