@@ -112,3 +112,15 @@ bool wd_share_cut(struct wd_share_cut *c, const struct wd_device *device)
     }
     return true;
 }
+
+struct wd_share_args wd_share_args_of(const struct wd_share_cut *c)
+{
+    return (struct wd_share_args){
+        .shares = (uint32_t)c->shares,
+        .cluster = (uint32_t)c->cluster,
+        .units = (uint32_t)c->units,
+        .part = (uint32_t)c->part,
+        .quads = (uint32_t)c->quads,
+        .second_quads = (uint32_t)c->second_quads,
+    };
+}

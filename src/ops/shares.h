@@ -40,7 +40,19 @@ struct wd_share_cut {
     int64_t clusters;     /* of a launch */
 };
 
+/* What kernels are told of a cut. */
+struct wd_share_args {
+    uint32_t shares;
+    uint32_t cluster;
+    uint32_t units; /* of a share, of less than 2^31 in all */
+    uint32_t part;
+    uint32_t quads;
+    uint32_t second_quads;
+};
+
 /* False where shares are too small, too large or too few for the device, which has no clusters perhaps. A pure function. */
 bool wd_share_cut(struct wd_share_cut *c, const struct wd_device *device);
+
+struct wd_share_args wd_share_args_of(const struct wd_share_cut *c);
 
 #endif

@@ -38,7 +38,7 @@ struct share_seat {
     uint32_t kept; // quads, of those of the block that all threads have
 };
 
-template <class A> __device__ __forceinline__ share_seat share_seat_of(const A &a)
+__device__ __forceinline__ share_seat share_seat_of(const wd_share_args &a)
 {
     share_seat s;
     s.rank = blockIdx.x % a.cluster;
@@ -94,34 +94,6 @@ __device__ __forceinline__ void wait_for_quad(uint32_t later)
     else if (later == 2) wd_copies_wait<2>();
     else if (later == 1) wd_copies_wait<1>();
     else wd_copies_wait<0>();
-}
-
-// A second tensor's, of the quads that the first one is kept of: in shared memory, or from memory a quad ahead in registers.
-struct second_tensor {
-    const uint4 *places;
-    uint4 ahead[QUAD];
-};
-
-// places(quad): where it is.
-template <bool AGAIN, class A, class F>
-__device__ __forceinline__ void ask_second(const A &a, const share_seat &s, const void *tensor,
-                                           second_tensor &of, uint32_t quad, F places)
-{
-    if (quad >= a.second_quads && quad < s.kept)
-        load_quad<AGAIN, true>(of.ahead, tensor, places(quad));
-}
-
-// What has been asked for.
-template <class A>
-__device__ __forceinline__ void take_second(const A &a, uint4 (&to)[QUAD], const second_tensor &of,
-                                            uint32_t quad)
-{
-    if (quad < a.second_quads) {
-        take_quad(to, of.places + quad * QUAD_UNITS);
-    } else {
-#pragma unroll
-        for (uint32_t i = 0; i < QUAD; ++i) to[i] = of.ahead[i];
-    }
 }
 
 template <class P> __device__ __forceinline__ void begin_share(share_room<P> &room)

@@ -50,7 +50,7 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     struct norm_clusters_args *a = &w->args;
     int64_t row;
     (void)see(w, problem);
-    norm_clusters_say(&w->cut, a);
+    a->cut = wd_share_args_of(&w->cut);
     row = w->cut.units / w->space.outer;
     a->epsilon = w->bn.epsilon;
     a->inverse = 1.0 / (double)w->bn.terms;

@@ -81,7 +81,7 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     struct cut *c = prepared;
     struct norm_clusters_args *a = &c->args;
     (void)see(c, problem);
-    norm_clusters_say(&c->of, a);
+    a->cut = wd_share_args_of(&c->of);
     a->inverse = 1.0 / (double)(c->shape.each * c->shape.plane);
     a->by_plane = wd_fastdiv_of((uint32_t)(c->of.units / c->shape.each));
     a->by_row = wd_fastdiv_of((uint32_t)c->of.units);
@@ -114,23 +114,13 @@ static struct norm_clusters_args args_of(const struct wd_call *call, const struc
     return a;
 }
 
-void norm_clusters_say(const struct wd_share_cut *c, struct norm_clusters_args *a)
-{
-    a->shares = (uint32_t)c->shares;
-    a->cluster = (uint32_t)c->cluster;
-    a->units = (uint32_t)c->units;
-    a->part = (uint32_t)c->part;
-    a->quads = (uint32_t)c->quads;
-    a->second_quads = (uint32_t)c->second_quads;
-}
-
 cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct wd_share_cut *c,
                                    const struct norm_clusters_args *a, int type)
 {
     int row =
         type + (c->two ? KERNEL_norm_clusters_backward_f32 : KERNEL_norm_clusters_forward_f32);
     return wd_emit_cluster_kernel(queue, &kernel_rows[row], c->clusters * c->cluster,
-                                  WD_SHARE_THREADS, a->cluster, (uint32_t)c->shared, a);
+                                  WD_SHARE_THREADS, a->cut.cluster, (uint32_t)c->shared, a);
 }
 
 static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)

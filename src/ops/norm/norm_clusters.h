@@ -7,9 +7,6 @@
 #include "ops/norm/norm_clusters_args.h"
 #include "ops/norm/norm_gpu.h"
 
-/* What a cut says of the arguments: with the plan, not in a call. */
-void norm_clusters_say(const struct wd_share_cut *c, struct norm_clusters_args *a);
-
 /* Emits the kernel for data of a type of norm_gpu.h. */
 cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct wd_share_cut *c,
                                    const struct norm_clusters_args *a, int type);

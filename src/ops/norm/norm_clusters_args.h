@@ -40,15 +40,10 @@ struct norm_clusters_args {
     struct wd_fastdiv by_row;
     uint32_t stride; /* units from share to share, of less than 2^31 in all */
     uint32_t jump;
-    uint32_t batch; /* batch norm: the saved mean of an infinity is one */
-    uint32_t shares;
-    uint32_t cluster;
-    uint32_t units; /* of a share */
-    uint32_t part;
-    uint32_t quads;
-    uint32_t second_quads; /* of dy */
-    uint32_t each;         /* channels of a share */
-    uint32_t groups;       /* shares of a sample */
+    uint32_t batch;  /* batch norm: the saved mean of an infinity is one */
+    uint32_t each;   /* channels of a share */
+    uint32_t groups; /* shares of a sample */
+    struct wd_share_args cut;
 };
 
 #endif

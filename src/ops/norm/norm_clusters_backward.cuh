@@ -56,25 +56,32 @@ __device__ __forceinline__ void put_both(void *dx, const uint4 (&x)[QUAD], const
     }
 }
 
-// What shares_device.cuh has of a second tensor, of dy.
+// dy of the quads that x is kept of: in shared memory, or from memory a quad ahead in registers.
 struct cluster_dy {
-    second_tensor of;
+    const uint4 *places;
     uint32_t share;
+    uint4 ahead[QUAD];
 };
 
 template <bool AGAIN>
 __device__ __forceinline__ void ask_dy(const norm_clusters_args &a, const share_seat &s,
                                        cluster_dy &dy, uint32_t quad)
 {
-    ask_second<AGAIN>(a, s, a.dy, dy.of, quad,
-                      [&](uint32_t q) { return places_of(a, s, dy.share, q); });
+    if (quad >= a.cut.second_quads && quad < s.kept)
+        load_quad<AGAIN, true>(dy.ahead, a.dy, places_of(a, s, dy.share, quad));
 }
 
+// What has been asked for.
 template <bool AGAIN>
 __device__ __forceinline__ void take_dy(const norm_clusters_args &a, const share_seat &s,
                                         uint4 (&to)[QUAD], cluster_dy &dy, uint32_t quad)
 {
-    take_second(a, to, dy.of, quad);
+    if (quad < a.cut.second_quads) {
+        take_quad(to, dy.places + quad * QUAD_UNITS);
+    } else {
+#pragma unroll
+        for (uint32_t i = 0; i < QUAD; ++i) to[i] = dy.ahead[i];
+    }
     ask_dy<AGAIN>(a, s, dy, quad + 1);
 }
 
@@ -89,10 +96,10 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
 {
     __shared__ cluster_room room;
     WD_DYNAMIC_SHARED(uint4, places);
-    const share_seat s = share_seat_of(a);
+    const share_seat s = share_seat_of(a.cut);
     uint4 *const mine = places + threadIdx.x;
-    uint4 *const mine_dy = mine + (a.quads - HELD) * QUAD_UNITS;
-    uint32_t share = blockIdx.x / a.cluster;
+    uint4 *const mine_dy = mine + (a.cut.quads - HELD) * QUAD_UNITS;
+    uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
     begin_share(room);
     wd_wait_for_previous();
@@ -103,24 +110,24 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     for (uint32_t q = 0; q < s.kept; ++q) {
         const quad_places p = places_of(a, s, share, q);
         if (q >= HELD) copy_quad(mine + (q - HELD) * QUAD_UNITS, a.x, p);
-        if (q < a.second_quads) copy_quad(mine_dy + q * QUAD_UNITS, a.dy, p);
+        if (q < a.cut.second_quads) copy_quad(mine_dy + q * QUAD_UNITS, a.dy, p);
         wd_copies_end();
     }
 #pragma unroll 1
-    for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
+    for (uint32_t turn = 0; share < a.cut.shares; ++turn, share += s.step) {
         const float mean = a.given_mean ? a.given_mean[share] : 0.0f;
         const float inv_std = a.given_inv_std[share];
         const uint32_t bits = param_bits(a.scale, share % a.groups);
         float2 sums = make_float2(0.0f, 0.0f), products = sums;
         cluster_dy dy;
         dy.share = share;
-        dy.of.places = mine_dy;
+        dy.places = mine_dy;
         ask_dy<true>(a, s, dy, 0);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];
             if (q >= s.kept) continue;
-            if (q < a.second_quads) wait_for_quad(s.kept - 1 - q);
+            if (q < a.cut.second_quads) wait_for_quad(s.kept - 1 - q);
             take_dy<true>(a, s, given, dy, q);
             look_at_both<T, true>(held[q], given, 0, mean, sums, products);
         }
@@ -155,7 +162,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
                 blend(a, a.dbias + share, all.first);
             }
         }
-        const bool more = share + s.step < a.shares;
+        const bool more = share + s.step < a.cut.shares;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];
@@ -164,7 +171,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             take_dy<false>(a, s, given, dy, q);
             put_both<T, true>(a.y, held[q], given, p, q, s.count, g);
             if (more) load_quad<false, true>(held[q], a.x, places_after(a, s, p));
-            if (more && q < a.second_quads)
+            if (more && q < a.cut.second_quads)
                 copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
             wd_copies_end();
         }
@@ -177,7 +184,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             take_dy<false>(a, s, given, dy, q);
             put_both<T, true>(a.y, some, given, p, q, s.count, g);
             if (more) copy_quad(place, a.x, places_after(a, s, p));
-            if (more && q < a.second_quads)
+            if (more && q < a.cut.second_quads)
                 copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
             wd_copies_end();
         }

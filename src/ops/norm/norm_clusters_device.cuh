@@ -81,7 +81,7 @@ __device__ __forceinline__ pair sums_of_cluster(const norm_clusters_args &a, uin
 {
     first = sum_of_warp(first);
     second = sum_of_warp(second);
-    return all_of_share<cluster_sums>(a.cluster, rank, room, turn, make_float2(first, second));
+    return all_of_share<cluster_sums>(a.cut.cluster, rank, room, turn, make_float2(first, second));
 }
 
 // To memory, past the caches that keep what is read again.

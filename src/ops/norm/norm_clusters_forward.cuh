@@ -30,9 +30,9 @@ __device__ __forceinline__ cluster_known<T> known_of(const norm_clusters_args &a
     cluster_known<T> k;
     const T *x = static_cast<const T *>(a.x);
     // off the edges of images, where padding makes elements alike
-    k.some[0] = x[(int64_t)place_of(a, share, a.units / 8 + a.units / 977) * RUN<T>];
-    k.some[1] = x[(int64_t)place_of(a, share, a.units / 2 + a.units / 613) * RUN<T>];
-    k.some[2] = x[(int64_t)place_of(a, share, a.units / 8 * 7 - a.units / 811) * RUN<T>];
+    k.some[0] = x[(int64_t)place_of(a, share, a.cut.units / 8 + a.cut.units / 977) * RUN<T>];
+    k.some[1] = x[(int64_t)place_of(a, share, a.cut.units / 2 + a.cut.units / 613) * RUN<T>];
+    k.some[2] = x[(int64_t)place_of(a, share, a.cut.units / 8 * 7 - a.cut.units / 811) * RUN<T>];
     return k;
 }
 
@@ -99,9 +99,9 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
     __shared__ cluster_room room;
     __shared__ __align__(128) cluster_line table[NORM_CLUSTERS_EACH];
     WD_DYNAMIC_SHARED(uint4, places);
-    const share_seat s = share_seat_of(a);
+    const share_seat s = share_seat_of(a.cut);
     uint4 *const mine = places + threadIdx.x;
-    uint32_t share = blockIdx.x / a.cluster;
+    uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
     begin_share(room);
     wd_wait_for_previous();
@@ -115,7 +115,7 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
         wd_copies_end();
     }
 #pragma unroll 1
-    for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
+    for (uint32_t turn = 0; share < a.cut.shares; ++turn, share += s.step) {
         const float pivot = pivot_of<T>(known);
         const uint32_t first = (share % a.groups) * a.each, param = first + threadIdx.x % a.each;
         const uint32_t scale = param_bits(a.scale, param), bias = param_bits(a.bias, param);
@@ -164,7 +164,7 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
             if (threadIdx.x < a.each) table[threadIdx.x] = line;
             __syncthreads();
         }
-        const bool more = share + s.step < a.shares;
+        const bool more = share + s.step < a.cut.shares;
         if (more) known = known_of<T>(a, share + s.step);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {

@@ -72,16 +72,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         .x = rows.x,
         .dy = rows.dy,
         .y = rows.y,
-        .shares = (uint32_t)c->shares,
-        .cluster = (uint32_t)c->cluster,
-        .units = (uint32_t)c->units,
-        .part = (uint32_t)c->part,
-        .quads = (uint32_t)c->quads,
+        .cut = wd_share_args_of(c),
         .log = rows.log,
     };
     row += s.type > TYPE_F64 ? s.type - 1 : s.type;
     return wd_emit_cluster_kernel(queue, &kernel_rows[row], c->clusters * c->cluster,
-                                  WD_SHARE_THREADS / 2, a.cluster, (uint32_t)c->shared, &a);
+                                  WD_SHARE_THREADS / 2, a.cut.cluster, (uint32_t)c->shared, &a);
 }
 
 const struct wd_engine wd_engine_softmax_forward_clusters = {

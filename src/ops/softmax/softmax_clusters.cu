@@ -65,7 +65,7 @@ __device__ __forceinline__ quad_places places_of(const softmax_clusters_args &a,
     quad_places p;
 #pragma unroll
     for (uint32_t i = 0; i < QUAD; ++i)
-        p.at[i] = share * a.units + s.begin + quad * QUAD_UNITS + i * ACROSS;
+        p.at[i] = share * a.cut.units + s.begin + quad * QUAD_UNITS + i * ACROSS;
     return p;
 }
 
@@ -163,7 +163,7 @@ __device__ __forceinline__ void look_at_both(float (&sum)[2], const uint4 (&y)[Q
 template <class T, bool BACKWARD>
 __device__ __forceinline__ void put_unit(const softmax_clusters_args &a, uint32_t at,
                                          const uint4 &x, const uint4 &dy, const totals<float> &all,
-                                         float number, bool there = true)
+                                         float number, bool there)
 {
     const run<T> r = run_of_unit<T>(x), given = run_of_unit<T>(dy);
     float out[run_of<T>];
@@ -207,28 +207,28 @@ template <class T> __device__ __forceinline__ void clusters_forward(const softma
 {
     __shared__ row_room room;
     uint4 *const mine = wd_dynamic_shared<uint4>() + threadIdx.x;
-    const share_seat s = share_seat_of(a);
-    uint32_t share = blockIdx.x / a.cluster;
+    const share_seat s = share_seat_of(a.cut);
+    uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
     begin_share(room);
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) load_row<T, false>(a, s, held[q], share, q);
-    for (uint32_t q = HELD; q < a.quads; ++q) {
+    for (uint32_t q = HELD; q < a.cut.quads; ++q) {
         clear_row<T, false>(s, mine + (q - HELD) * QUAD_UNITS, q);
         copy_row(a, s, mine + (q - HELD) * QUAD_UNITS, a.x, share, q);
         wd_copies_end();
     }
 #pragma unroll 1
-    for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
+    for (uint32_t turn = 0; share < a.cut.shares; ++turn, share += s.step) {
         totals<float> own = {lowest<float>(), 0.0f};
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) look_at_row<T, QUAD>(own, held[q]);
 #pragma unroll 1
-        for (uint32_t q = HELD; q < a.quads; ++q) {
+        for (uint32_t q = HELD; q < a.cut.quads; ++q) {
             constexpr int N = sizeof(T) == 2 ? QUAD / 2 : QUAD; // which is less code
             const uint4 *from = mine + (q - HELD) * QUAD_UNITS;
-            wait_for_quad(a.quads - 1 - q);
+            wait_for_quad(a.cut.quads - 1 - q);
 #pragma unroll 1
             for (int v = 0; v < (int)QUAD; v += N) {
                 uint4 some[N];
@@ -238,11 +238,11 @@ template <class T> __device__ __forceinline__ void clusters_forward(const softma
             }
         }
         own = join_lanes(own, 32);
-        const totals<float> all =
-            all_of_share<row_totals>(a.cluster, s.rank, room, turn, make_float2(own.max, own.sum))
-                .of;
+        const totals<float> all = all_of_share<row_totals>(a.cut.cluster, s.rank, room, turn,
+                                                           make_float2(own.max, own.sum))
+                                      .of;
         const float number = prepared<T>(all.sum, a.log);
-        const bool more = share + s.step < a.shares;
+        const bool more = share + s.step < a.cut.shares;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             put_held<T, false>(a, places_of(a, s, share, q), held[q], mine, left_of(s, q), all,
@@ -250,7 +250,7 @@ template <class T> __device__ __forceinline__ void clusters_forward(const softma
             if (more) load_row<T, false>(a, s, held[q], share + s.step, q);
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < a.quads; ++q) {
+        for (uint32_t q = HELD; q < a.cut.quads; ++q) {
             uint4 *place = mine + (q - HELD) * QUAD_UNITS;
             put_kept<T, false>(a, places_of(a, s, share, q).at[0], place, place, left_of(s, q), all,
                                number);
@@ -264,15 +264,15 @@ template <class T> __device__ __forceinline__ void clusters_backward(const softm
 {
     __shared__ row_room room;
     uint4 *const mine = wd_dynamic_shared<uint4>() + threadIdx.x; // dy, and y behind it
-    uint4 *const mine_y = mine + a.quads * QUAD_UNITS;
-    const share_seat s = share_seat_of(a);
-    uint32_t share = blockIdx.x / a.cluster;
+    uint4 *const mine_y = mine + a.cut.quads * QUAD_UNITS;
+    const share_seat s = share_seat_of(a.cut);
+    uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
     begin_share(room);
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) load_row<T, true>(a, s, held[q], share, q);
-    for (uint32_t q = 0; q < a.quads; ++q) {
+    for (uint32_t q = 0; q < a.cut.quads; ++q) {
         clear_row<T, true>(s, mine + q * QUAD_UNITS, q);
         copy_row(a, s, mine + q * QUAD_UNITS, a.dy, share, q);
         if (q >= HELD) {
@@ -282,7 +282,7 @@ template <class T> __device__ __forceinline__ void clusters_backward(const softm
         wd_copies_end();
     }
 #pragma unroll 1
-    for (uint32_t turn = 0; share < a.shares; ++turn, share += s.step) {
+    for (uint32_t turn = 0; share < a.cut.shares; ++turn, share += s.step) {
         float sum[2] = {0.0f, 0.0f};
         const auto look = [&](const uint4(&y)[QUAD], uint32_t q) {
             uint4 given[QUAD];
@@ -291,21 +291,21 @@ template <class T> __device__ __forceinline__ void clusters_backward(const softm
         };
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
-            wait_for_quad(a.quads - 1 - q);
+            wait_for_quad(a.cut.quads - 1 - q);
             look(held[q], q);
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < a.quads; ++q) {
+        for (uint32_t q = HELD; q < a.cut.quads; ++q) {
             uint4 some[QUAD];
-            wait_for_quad(a.quads - 1 - q);
+            wait_for_quad(a.cut.quads - 1 - q);
             take_quad(some, mine_y + (q - HELD) * QUAD_UNITS);
             look(some, q);
         }
         const totals<float> all =
-            all_of_share<row_sums>(a.cluster, s.rank, room, turn,
+            all_of_share<row_sums>(a.cut.cluster, s.rank, room, turn,
                                    make_float2(0.0f, sum_of_lanes(sum[0] + sum[1], 32)))
                 .of;
-        const bool more = share + s.step < a.shares;
+        const bool more = share + s.step < a.cut.shares;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 *given = mine + q * QUAD_UNITS;
@@ -318,7 +318,7 @@ template <class T> __device__ __forceinline__ void clusters_backward(const softm
             wd_copies_end();
         }
 #pragma unroll 1
-        for (uint32_t q = HELD; q < a.quads; ++q) {
+        for (uint32_t q = HELD; q < a.cut.quads; ++q) {
             uint4 *from = mine_y + (q - HELD) * QUAD_UNITS, *given = mine + q * QUAD_UNITS;
             put_kept<T, true>(a, places_of(a, s, share, q).at[0], from, given, left_of(s, q), all,
                               0.0f);

@@ -7,14 +7,10 @@
 #include "ops/shares.h"
 
 struct softmax_clusters_args {
-    const void *x;  /* backward: y */
-    const void *dy; /* backward */
-    void *y;        /* backward: dx */
-    uint32_t shares;
-    uint32_t cluster;
-    uint32_t units; /* of a share, of less than 2^31 in all */
-    uint32_t part;
-    uint32_t quads; /* backward of dy as well: all stays */
+    const void *x;            /* backward: y */
+    const void *dy;           /* backward */
+    void *y;                  /* backward: dx */
+    struct wd_share_args cut; /* all of a row stays, of dy as well */
     int32_t log;
 };
 
