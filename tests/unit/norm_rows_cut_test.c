@@ -31,6 +31,7 @@ enum {
 enum { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAY_40, WAYS };
 static const int64_t columns_of[WAYS] = {8, 24, 32, 32, 32, 16, 40};
 static const int64_t threads_back[WAYS] = {640, 512, 384, 512, 512, 512, 0};
+static const int64_t threads_held[WAYS] = {0, 384, 384, 512, 0, 0, 0};
 
 static const struct wd_device devices[] = {DEVICE_NEW(90, 132),  DEVICE_NEW(90, 114),
                                            DEVICE_NEW(100, 148), DEVICE_NEW(90, 2),
@@ -165,6 +166,7 @@ static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
     int64_t threads = c->lanes * c->groups;
     assert_true(threads % WARP == 0);
     assert_true(threads <= (is_backward(s) ? threads_back[c->way] : JOINED_WARPS * WARP));
+    if (c->held) assert_true(threads <= threads_held[c->way]);
     assert_true(c->lanes <= WARP || c->groups <= NORM_ROWS_GROUPS);
     assert_true(c->cluster == 1 || c->groups == 1);
     assert_true((c->cluster & (c->cluster - 1)) == 0);
@@ -192,7 +194,8 @@ static void check_ring(const struct wd_norm_cut *c, const struct shape *s,
 {
     bool once = c->clusters * c->groups >= s->rows;
     int64_t part = c->cluster > 1 ? c->share * s->each : s->length;
-    assert_true(c->ahead >= 1 && c->ahead <= NORM_ROWS_AHEAD_MAX && c->lag >= 1 && c->lag <= 2);
+    assert_true(c->ahead >= 1 && c->ahead <= NORM_ROWS_AHEAD_MAX);
+    assert_true(c->held ? c->lag == 0 : c->lag >= 1 && c->lag <= 2);
     assert_true(c->ring <= NORM_ROWS_AHEAD_MAX + 1);
     /* a row is asked for when the one that has its place was put */
     assert_true(once ? c->ring >= 1 : c->ring >= c->ahead + c->lag);
@@ -220,6 +223,16 @@ static void check_draws(const struct wd_norm_cut *c, const struct shape *s)
     assert_int_equal(c->step, c->clusters);
 }
 
+/* Only what norm_rows_held.cuh takes; 48 KB of a processor's rows, or they are asked for late. */
+static void check_held(const struct wd_norm_cut *c, const struct shape *s)
+{
+    int64_t threads = c->lanes * c->groups;
+    int64_t blocks = wd_most(1, threads_held[c->way] / threads);
+    assert_true(is_backward(s) && s->each == TWO_BYTES);
+    assert_true(!c->edges && !c->posts && !by_strips(c) && c->lanes % WARP == 0);
+    assert_true(c->late == (blocks * threads * columns_of[c->way] * 4 > 48 << 10));
+}
+
 static void check(const struct wd_norm_cut *c, const struct shape *s,
                   const struct wd_device *device)
 {
@@ -228,6 +241,7 @@ static void check(const struct wd_norm_cut *c, const struct shape *s,
     check_columns(c, s);
     check_ring(c, s, device);
     if (c->wide) check_wide(c, s);
+    if (c->held) check_held(c, s);
     if (c->draws) check_draws(c, s);
     check_rows(c, s);
 }
@@ -262,7 +276,7 @@ static struct shape any_shape(void)
 
 static void test_random(void **state)
 {
-    int drawn = 0, strips = 0, tails = 0, posts = 0, odd = 0, ragged = 0;
+    int drawn = 0, strips = 0, tails = 0, posts = 0, odd = 0, ragged = 0, held = 0, late = 0;
     int ways[WAYS] = {0};
     (void)state;
     srand(1);
@@ -274,10 +288,12 @@ static void test_random(void **state)
         check(&c, &s, device);
         ways[c.way] += 1;
         drawn += c.draws, posts += c.posts, odd += c.odd, ragged += c.ragged;
+        held += c.held, late += c.late;
         strips += by_strips(&c), tails += by_strips(&c) && c.first < c.clusters;
     }
     for (int way = 0; way < WAYS; ++way) assert_true(ways[way] > 0);
     assert_true(drawn > 0 && tails > 0 && strips > tails && posts > 0 && odd > 0 && ragged > 0);
+    assert_true(late > 0 && held > late);
 }
 
 /* Long rows of whole units in pairs of blocks, which random ones seldom are: many of them are drawn. */

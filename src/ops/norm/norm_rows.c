@@ -208,6 +208,7 @@ void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
     a->ahead = (uint32_t)c->ahead;
     a->ring = (uint32_t)c->ring;
     a->lag = (uint32_t)c->lag;
+    a->late = c->late;
     if (c->left > 0) a->by_left = 1.0F / (float)c->left;
     if (c->clusters == 1) a->partial = NULL;
 }

@@ -56,6 +56,8 @@ struct wd_norm_cut {
     int64_t shared; /* bytes */
     bool wide;      /* forward: threads of forty columns */
     bool draws;     /* forward: a cluster draws the rows behind its first `later` ones */
+    bool held;      /* backward: what a thread has of a row stays in its registers */
+    bool late;      /* of these: the next row is asked for when the sums of one are there */
     bool posts;     /* the blocks of a row are no cluster, but all there at once */
 };
 

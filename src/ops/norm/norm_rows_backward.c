@@ -112,6 +112,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         {KERNEL_norm_rows_backward_strips_f32, KERNEL_norm_rows_backward_odd_f32},
         {KERNEL_norm_rows_backward_strips_16_f32, KERNEL_norm_rows_backward_odd_f32},
     };
+    static const int held[] = {
+        0, /* of short rows there are none */
+        KERNEL_norm_rows_backward_held_24_f16,
+        KERNEL_norm_rows_backward_held_32_f16,
+        KERNEL_norm_rows_backward_held_squares_f16,
+    };
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);
     struct wd_norm_rows_work own;
@@ -129,7 +135,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         a.partial = (float *)(void *)behind;
     }
     by_posts = c->posts && first[c->way][0] == KERNEL_norm_rows_backward_32_f32;
-    type += by_posts ? KERNEL_norm_rows_backward_posts_f32 : first[c->way][c->edges];
+    type += by_posts  ? KERNEL_norm_rows_backward_posts_f32
+            : c->held ? held[c->way] - NORM_ROWS_F16
+                      : first[c->way][c->edges];
     WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[type], c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;
     return wd_norm_rows_finish(queue, &a);

@@ -5,6 +5,7 @@
 // by side in a block, then by a second kernel or, of a small problem, by the blocks of one cluster.
 #include "gpu/device/depend.cuh"
 #include "gpu/device/shared.cuh"
+#include "ops/norm/norm_rows_held.cuh"
 #include "ops/norm/norm_rows_odd.cuh"
 #include "ops/norm/norm_rows_strips.cuh"
 

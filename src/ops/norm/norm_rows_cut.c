@@ -21,9 +21,13 @@ enum {
     DRAW_CLUSTER = 4, /* blocks of a cluster that draws rows, at most */
     DRAW_TURNS = 16,  /* of a cluster that draws rows, at least */
     DRAW_BYTES = 40 << 10, /* on their way to a processor, beside the row that is looked at */
-    TAIL_TURNS = 16,       /* of a block: of fewer the last ones are no small part */
-    TAIL_SHARE = 12,       /* of its turns are for whoever is free */
-    TAIL_ROWS = 160,       /* of all rows for one more row of partial sums */
+    HELD_BYTES =
+        48 << 10, /* that rows which stay in registers have on their way to a processor, about */
+    HELD_THREADS = 384, /* whose rows are so many bytes, of 32 columns each */
+    HELD_LEAST = 320,   /* of a block: else it has more, and asks late */
+    TAIL_TURNS = 16,    /* of a block: of fewer the last ones are no small part */
+    TAIL_SHARE = 12,    /* of its turns are for whoever is free */
+    TAIL_ROWS = 160,    /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
@@ -49,6 +53,7 @@ struct rows_of {
 
 static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut *c)
 {
+    if (c->held && c->way == WAY_24) return HELD_THREADS;
     return ways[c->way].threads[r->backward];
 }
 
@@ -242,6 +247,20 @@ static bool by_strips(const struct wd_norm_cut *c)
     return c->way == WAY_STRIPS || c->way == WAY_STRIPS_16;
 }
 
+/* Whether whole groups of so many threads are about what a processor should have of rows that stay in registers. */
+static bool held_well(const struct wd_norm_cut *c)
+{
+    return HELD_THREADS / c->lanes * c->lanes >= HELD_LEAST;
+}
+
+/* Backward, rows of two bytes an element that stay in registers from when they are looked at to when they are put. Of 24 columns a
+ * thread there are then a quarter fewer threads. */
+static bool is_held(const struct wd_norm_cut *c, const struct rows_of *r)
+{
+    return r->backward && r->each > 4 && c->way != WAY_8 && !by_strips(c) && !c->edges &&
+           !c->posts && (c->way != WAY_24 || held_well(c));
+}
+
 /* Kernels that put a row one turn or two after they looked at it. */
 static bool waits(const struct rows_of *r, const struct wd_norm_cut *c)
 {
@@ -260,6 +279,11 @@ static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struc
     /* a row of whole units waits longer for its blocks' sums, where there is room for it */
     c->lag = waits(r, c) && c->ring >= LAG_RING ? 2 : 1;
     c->ahead = once ? 1 : c->ring - c->lag;
+    if (c->held) {
+        c->ring = c->ahead = 1;
+        c->lag = 0;
+        c->late = each * slot > HELD_BYTES;
+    }
     if (c->draws) {
         c->ahead = wd_least(c->ahead, wd_most(2, 1 + DRAW_BYTES / (each * slot)));
         c->ring = c->ahead + c->lag;
@@ -320,7 +344,9 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     else if (!fits_cluster) return false;
     /* rows go side by side where there are enough for all processors */
     each = c->lanes < WARP ? WARP / c->lanes : 1;
+    c->held = is_held(c, r);
     most = c->cluster > 1 || c->wide ? 1 : threads_at_once(r, c) / c->lanes;
+    if (c->held && most > 1 && held_well(c)) most = wd_least(most, HELD_THREADS / c->lanes);
     if (c->lanes > WARP) most = wd_least(most, NORM_ROWS_GROUPS);
     c->groups = wd_ceil_div(wd_ceil_div(r->rows, device->multiprocessors), each) * each;
     for (c->groups = wd_least(c->groups, most); c->groups > 0; c->groups -= each) {
