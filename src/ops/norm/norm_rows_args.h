@@ -87,8 +87,7 @@ struct norm_rows_args {
     uint32_t lag; /* of rows that blocks have or share: turns from looking at a row to putting it */
     int32_t centered; /* not RMS norm */
     int32_t streaming;
-    int32_t
-        late; /* rows that stay in registers: the next is asked for when the sums of one are there, not when it is looked at */
+    int32_t late;  /* held rows: the next is asked for when the sums of one are there */
     int32_t apart; /* y lies differently within units than x: written by elements */
 };
 

@@ -21,13 +21,12 @@ enum {
     DRAW_CLUSTER = 4, /* blocks of a cluster that draws rows, at most */
     DRAW_TURNS = 16,  /* of a cluster that draws rows, at least */
     DRAW_BYTES = 40 << 10, /* on their way to a processor, beside the row that is looked at */
-    HELD_BYTES =
-        48 << 10, /* that rows which stay in registers have on their way to a processor, about */
-    HELD_THREADS = 384, /* whose rows are so many bytes, of 32 columns each */
-    HELD_LEAST = 320,   /* of a block: else it has more, and asks late */
-    TAIL_TURNS = 16,    /* of a block: of fewer the last ones are no small part */
-    TAIL_SHARE = 12,    /* of its turns are for whoever is free */
-    TAIL_ROWS = 160,    /* of all rows for one more row of partial sums */
+    HELD_BYTES = 48 << 10, /* of held rows, on their way to a processor: of more they are late */
+    HELD_THREADS = 384,    /* of 32 columns, that ask for as much */
+    HELD_LEAST = 320,      /* of a block of such groups: else it has more, and asks late */
+    TAIL_TURNS = 16,       /* of a block: of fewer the last ones are no small part */
+    TAIL_SHARE = 12,       /* of its turns are for whoever is free */
+    TAIL_ROWS = 160,       /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
