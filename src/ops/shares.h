@@ -53,6 +53,7 @@ struct wd_share_args {
 /* False where shares are too small, too large or too few for the device, which has no clusters perhaps. A pure function. */
 bool wd_share_cut(struct wd_share_cut *c, const struct wd_device *device);
 
+/* Of a cut that was made. */
 struct wd_share_args wd_share_args_of(const struct wd_share_cut *c);
 
 #endif

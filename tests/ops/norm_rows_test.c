@@ -312,6 +312,12 @@ static void walks(void)
                                   {140, 5376},
                                   {140, 8192},
                                   {140, 16384},
+                                  {3205, 1536},
+                                  {281, 5120},
+                                  {3205, 2048},
+                                  {1701, 2048},
+                                  {6805, 1024},
+                                  {3205, 1536},
                                   {20, 147456},
                                   {20, 147456},
                                   {16, 8192},
@@ -421,8 +427,8 @@ static void layouts(void)
 /* dx over dy, y over x, on the boundaries and off: a block has read its row, and others theirs alone. */
 static void in_place(void)
 {
-    static const int list[][2] = {{700, 56},   {300, 1024}, {3, 20480}, {41, 333},
-                                  {4003, 513}, {2, 140001}, {3, 140008}};
+    static const int list[][2] = {{700, 56},   {300, 1024}, {3, 20480},  {41, 333},
+                                  {4003, 513}, {2, 140001}, {3, 140008}, {1703, 1536}};
     for (int s = 0; s < COUNT(list); ++s) {
         for (int k = 0; k < PHASES * TYPES * 2; ++k) {
             int phase = k % PHASES, type = k / PHASES % TYPES, skip = k / PHASES / TYPES;
@@ -437,6 +443,8 @@ static void in_place(void)
             if (list[s][1] > 100000 &&
                 (!harness_all_engines || phase == NORMS_INFERENCE || type > 0))
                 continue;
+            /* gradients of several turns */
+            if (list[s][1] == 1536 && (!harness_all_engines || phase != NORMS_BACKWARD)) continue;
             if (!case_begin("in_place/%s/%s/%dx%d/%s", phase_names[phase], type_names[type],
                             list[s][0], list[s][1], skip ? "off" : "on")) {
                 continue;

@@ -223,6 +223,13 @@ static void check_draws(const struct wd_norm_cut *c, const struct shape *s)
     assert_int_equal(c->step, c->clusters);
 }
 
+/* Of two bytes an element there are kernels of 32 columns a thread by posts and off the boundaries, and else but held ones. */
+static bool has_no_other_kernel(const struct wd_norm_cut *c, const struct shape *s)
+{
+    return is_backward(s) && s->each == TWO_BYTES && !c->edges && !c->posts &&
+           (c->way == WAY_32 || c->way == WAY_SQUARES);
+}
+
 /* Only what norm_rows_held.cuh takes; 48 KB of a processor's rows, or they are asked for late. */
 static void check_held(const struct wd_norm_cut *c, const struct shape *s)
 {
@@ -242,6 +249,7 @@ static void check(const struct wd_norm_cut *c, const struct shape *s,
     check_ring(c, s, device);
     if (c->wide) check_wide(c, s);
     if (c->held) check_held(c, s);
+    else assert_false(c->late || has_no_other_kernel(c, s));
     if (c->draws) check_draws(c, s);
     check_rows(c, s);
 }
@@ -277,7 +285,7 @@ static struct shape any_shape(void)
 static void test_random(void **state)
 {
     int drawn = 0, strips = 0, tails = 0, posts = 0, odd = 0, ragged = 0, held = 0, late = 0;
-    int ways[WAYS] = {0};
+    int ways[WAYS] = {0}, held_of[WAYS] = {0};
     (void)state;
     srand(1);
     for (int turn = 0; turn < TURNS; ++turn) {
@@ -288,12 +296,13 @@ static void test_random(void **state)
         check(&c, &s, device);
         ways[c.way] += 1;
         drawn += c.draws, posts += c.posts, odd += c.odd, ragged += c.ragged;
-        held += c.held, late += c.late;
+        held += c.held, late += c.late, held_of[c.way] += c.held;
         strips += by_strips(&c), tails += by_strips(&c) && c.first < c.clusters;
     }
     for (int way = 0; way < WAYS; ++way) assert_true(ways[way] > 0);
     assert_true(drawn > 0 && tails > 0 && strips > tails && posts > 0 && odd > 0 && ragged > 0);
-    assert_true(late > 0 && held > late);
+    assert_true(late > 0 && held > late && held_of[WAY_32] > 0 && held_of[WAY_SQUARES] > 0);
+    assert_true(held_of[WAY_24] > 0 && held_of[WAY_24] < ways[WAY_24]);
 }
 
 /* Long rows of whole units in pairs of blocks, which random ones seldom are: many of them are drawn. */
@@ -316,6 +325,43 @@ static void test_pairs(void **state)
 }
 
 /* ---- Choices ---- */
+
+/* What was fastest of gradients that stay in registers (ROWS.md). */
+static void test_held(void **state)
+{
+    static const struct {
+        int mode;
+        int64_t rows, length;
+        int way;
+        bool held, late;
+        int64_t cluster, groups;
+    } list[] = {
+        {CUDNN_LAYER_NORM, 131072, 1024, WAY_32, true, false, 1, 12},
+        {CUDNN_LAYER_NORM, 32768, 4096, WAY_32, true, false, 1, 3},
+        {CUDNN_LAYER_NORM, 16384, 8192, WAY_32, true, false, 2, 1},
+        {CUDNN_LAYER_NORM, 65536, 768, WAY_24, true, false, 1, 12},
+        {CUDNN_LAYER_NORM, 12192, 9984, WAY_24, false, false, 1, 1},
+        {CUDNN_RMS_NORM, 32768, 4096, WAY_SQUARES, true, false, 1, 3},
+        {CUDNN_RMS_NORM, 16384, 8192, WAY_SQUARES, true, true, 1, 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; ++i) {
+        struct shape s =
+            layer_norm(WD_OP_NORM_BACKWARD, CUDNN_DATA_BFLOAT16, list[i].rows, list[i].length);
+        struct wd_norm_cut c;
+        s.mode = list[i].mode;
+        s.dbias = s.mode == CUDNN_LAYER_NORM;
+        assert_true(cut(&c, &s, &devices[0]));
+        check(&c, &s, &devices[0]);
+        assert_int_equal(c.way, list[i].way);
+        assert_int_equal(c.held, list[i].held);
+        assert_int_equal(c.late, list[i].late);
+        assert_int_equal(c.cluster, list[i].cluster);
+        assert_int_equal(c.groups, list[i].groups);
+        s.dtype = CUDNN_DATA_FLOAT, s.each = TWO_BYTES / 2;
+        assert_true(cut(&c, &s, &devices[0]) && !c.held);
+    }
+}
 
 static void test_draws(void **state)
 {
@@ -404,10 +450,8 @@ static void test_wide(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_pairs), cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_held),   cmocka_unit_test(test_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

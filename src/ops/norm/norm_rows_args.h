@@ -5,9 +5,9 @@
  *
  * A row has `lanes` threads of each block of its cluster (a cluster of one block: all of them), a block
  * `share` units of the row, a lane every `lanes`-th of these (off the boundaries forward a warp a strip of
- * them, of which a lane has every 32nd). A block has `groups` rows side by side,
+ * them, of which a lane has every 32nd; likewise where bulk copies bring them). A block has `groups` rows side by side,
  * and walks on by `step`; `ahead` rows of a group are on their way while it has one, in a ring of
- * `ring` places.
+ * `ring` places; of held rows one, whose place is free as soon as it is looked at.
  *
  * Rows off the boundaries: `step` is such that a group's rows all begin equally far behind one; units are
  * the whole ones between a row's first and last boundary.

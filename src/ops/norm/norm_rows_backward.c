@@ -113,9 +113,9 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         {KERNEL_norm_rows_backward_strips_16_f32, KERNEL_norm_rows_backward_odd_f32},
     };
     static const int held[] = {
-        0, /* of short rows there are none */
+        0, /* by ways, as above: of short rows there are none */
         KERNEL_norm_rows_backward_held_24_f16,
-        KERNEL_norm_rows_backward_held_32_f16,
+        KERNEL_norm_rows_backward_held_32_f16, /* there is but fp32 that is not held */
         KERNEL_norm_rows_backward_held_squares_f16,
     };
     const struct wd_tensor *x = wd_call_tensor(call, 0);

@@ -22,11 +22,12 @@ enum {
     DRAW_TURNS = 16,  /* of a cluster that draws rows, at least */
     DRAW_BYTES = 40 << 10, /* on their way to a processor, beside the row that is looked at */
     HELD_BYTES = 48 << 10, /* of held rows, on their way to a processor: of more they are late */
-    HELD_THREADS = 384,    /* of 32 columns, that ask for as much */
-    HELD_LEAST = 320,      /* of a block of such groups: else it has more, and asks late */
-    TAIL_TURNS = 16,       /* of a block: of fewer the last ones are no small part */
-    TAIL_SHARE = 12,       /* of its turns are for whoever is free */
-    TAIL_ROWS = 160,       /* of all rows for one more row of partial sums */
+    HELD_THREADS = 384,    /* of 32 columns, that ask for as much, */
+    HELD_LEAST =
+        320, /* and so many nearly: blocks of squares that cannot have these have more, and ask late */
+    TAIL_TURNS = 16, /* of a block: of fewer the last ones are no small part */
+    TAIL_SHARE = 12, /* of its turns are for whoever is free */
+    TAIL_ROWS = 160, /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
@@ -36,8 +37,9 @@ enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAY_40
 static const struct {
     int64_t columns;
     int64_t threads[2]; /* forward, backward */
-} ways[WAYS] = {{8, {0, 640}},  {24, {0, 512}}, {32, {512, 384}}, {32, {0, 512}},
-                {32, {0, 512}}, {16, {0, 512}}, {40, {512, 0}}};
+    int64_t held;       /* likewise backward, where rows stay in registers; 0: they do not */
+} ways[WAYS] = {{8, {0, 640}, 0},  {24, {0, 512}, 384}, {32, {512, 384}, 384}, {32, {0, 512}, 512},
+                {32, {0, 512}, 0}, {16, {0, 512}, 0},   {40, {512, 0}, 0}};
 
 struct rows_of {
     int64_t rows;
@@ -52,7 +54,7 @@ struct rows_of {
 
 static int64_t threads_at_once(const struct rows_of *r, const struct wd_norm_cut *c)
 {
-    if (c->held && c->way == WAY_24) return HELD_THREADS;
+    if (c->held) return ways[c->way].held;
     return ways[c->way].threads[r->backward];
 }
 
@@ -246,18 +248,19 @@ static bool by_strips(const struct wd_norm_cut *c)
     return c->way == WAY_STRIPS || c->way == WAY_STRIPS_16;
 }
 
-/* Whether whole groups of so many threads are about what a processor should have of rows that stay in registers. */
+/* Whether whole groups come to about as many threads as a processor should have of rows that stay in registers. */
 static bool held_well(const struct wd_norm_cut *c)
 {
     return HELD_THREADS / c->lanes * c->lanes >= HELD_LEAST;
 }
 
-/* Backward, rows of two bytes an element that stay in registers from when they are looked at to when they are put. Of 24 columns a
- * thread there are then a quarter fewer threads. */
+/* Backward, rows of two bytes an element that stay in registers from when they are looked at to when they are put: all of 32 columns a
+ * thread, for which there is no other kernel. Of 24 there are a quarter fewer threads then than otherwise, so some lengths
+ * (lanes of 224, 288 and of more than 384) would leave too few of them. */
 static bool is_held(const struct wd_norm_cut *c, const struct rows_of *r)
 {
-    return r->backward && r->each > 4 && c->way != WAY_8 && !by_strips(c) && !c->edges &&
-           !c->posts && (c->way != WAY_24 || held_well(c));
+    return r->backward && r->each > 4 && ways[c->way].held > 0 && !c->edges && !c->posts &&
+           (c->way != WAY_24 || held_well(c));
 }
 
 /* Kernels that put a row one turn or two after they looked at it. */

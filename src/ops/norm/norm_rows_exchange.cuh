@@ -3,7 +3,7 @@
 // How the warps of a row join what each found of it: by shared memory within a block, and between the
 // blocks of a cluster by stores that count themselves in at a barrier of the receiver. A cluster's own
 // barrier orders all that was written before it, the rows on their way to memory as well. What is said
-// of a row is taken a turn later, so that nobody waits for the way there.
+// of a row is taken a turn later, so that nobody waits for the way there, or in the same turn (rows that are held).
 #ifndef WD_OPS_NORM_ROWS_EXCHANGE_CUH
 #define WD_OPS_NORM_ROWS_EXCHANGE_CUH
 
@@ -138,7 +138,7 @@ __device__ __forceinline__ part join_all(const part *of, uint32_t count, float i
     return all;
 }
 
-// A warp writes the parts of a row while another still reads those of two rows before.
+// A warp writes the parts of a row while another still reads those of two rows before; of held rows, of the row before.
 constexpr uint32_t COPIES = NORM_ROWS_COPIES;
 constexpr uint32_t WARPS = NORM_ROWS_THREADS / WARP;
 constexpr uint32_t PARTS = 128; // of a cluster's row

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients by rows of two bytes an element that part of a block, a block or a pair has, where all threads have as many columns. A
-// warp's strips of x and dy come to shared memory by bulk copies, and from there to its registers, where they stay until the row is
-// put: so the next row's are asked for as soon as a row is looked at, or where that is too much for a processor at once (`late`) as
-// soon as its sums are there. No more than that is ever on its way. Blocks that ask for more do not get it sooner: memory that is
-// full serves parts of the chip alike, however many blocks wait there, and those which are served sooner have ended when others
-// have a tenth of their rows left (README.md).
+// Gradients by rows of two bytes an element that part of a block, a block or a small cluster has, where all threads have as many
+// columns. A warp's strips of x and dy come to shared memory by bulk copies, and from there to its registers, where they stay until
+// the row is put: so the next row's are asked for as soon as a row is looked at, or where that is more than 48 KB of a processor
+// (`late`) as soon as its sums are there. No more than a row of each is ever on its way. Blocks that ask for more do not get it
+// sooner: memory that is full serves parts of the chip alike, however many blocks wait there, and those which are served sooner have
+// ended when others have a tenth of their rows left (ROWS.md).
 #ifndef WD_OPS_NORM_ROWS_HELD_CUH
 #define WD_OPS_NORM_ROWS_HELD_CUH
 
@@ -46,7 +46,7 @@ __device__ __forceinline__ void held_ask(const norm_rows_args &a, uint4 *strips,
 #endif
 }
 
-// For what a warp has asked for a number of times.
+// For what the warp asked for before a turn; a counter's phase ends once a turn.
 __device__ __forceinline__ void held_wait(uint64_t *landed, uint32_t turn)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -133,7 +133,7 @@ __device__ __forceinline__ void held_backward(const norm_rows_args &a)
     for (int i = 0; i < C; ++i) dscale[i] = dbias[KIND == SQUARES ? 0 : i] = 0.0f;
 #pragma unroll 1
     for (uint32_t turn = 0; row - s.group < rows; ++turn, row += step) {
-        // moved before the next are asked for: their first use would wait for these too
+        // moved before the next are asked for: loads share a counter of the machine, and their first use would wait for these too
         const known k = {of_next.mean + 0.0f, of_next.inv_std + 0.0f};
         held_row<T, C> mine;
         part p = {0.0f, 0.0f, 0.0f, 0.0f};
