@@ -175,6 +175,11 @@ static int is_dash(const char *path)
     return path && !strcmp(path, "-");
 }
 
+static int is_same(const char *path, const char *other)
+{
+    return path && other && !is_dash(path) && !strcmp(path, other);
+}
+
 static void check_family(const char *name)
 {
     if (!name || !strcmp(name, "all")) return;
@@ -213,6 +218,10 @@ void options_read(int argc, char **argv)
     }
     if (o->peer && o->no_peer) {
         fprintf(stderr, "--peer and --no-peer go without each other\n");
+        exit(EXIT_CANNOT_RUN);
+    }
+    if (is_same(o->json, o->csv) || is_same(o->json, o->html) || is_same(o->csv, o->html)) {
+        fprintf(stderr, "--json, --csv and --html go to different files\n");
         exit(EXIT_CANNOT_RUN);
     }
     if (is_dash(o->json) + is_dash(o->csv) + is_dash(o->html) > 1) {

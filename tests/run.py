@@ -131,7 +131,10 @@ def keep_seconds(results, args):
 
 
 def cached(build, key):
-    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
+    path = os.path.join(build, "CMakeCache.txt")
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as cache:
         match = re.search(rf"^{key}:\w+=(.*)$", cache.read(), re.M)
     return match.group(1) if match else ""
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What is exported and not built yet: every row of unimplemented.def becomes a function that looks
- * at no argument, answers NOT_SUPPORTED and says so in the last-error text. Any thread. */
+ * at no argument, answers NOT_SUPPORTED and says so in the last-error text; but there is nothing to be destroyed where NULL is
+ * given. Any thread. */
 #include "base/status.h"
 #include "cudnn.h"
 
@@ -26,8 +27,14 @@ cudnnStatus_t CUDNNWINAPI cudnnGetRNNDropoutLocationsInternal(void);
     {                                                                                              \
         return refuse(#name);                                                                      \
     }
+#define WD_UNIMPLEMENTED_DESTROY(name, type)                                                       \
+    cudnnStatus_t CUDNNWINAPI name(type descriptor)                                                \
+    {                                                                                              \
+        return descriptor ? refuse(#name) : CUDNN_STATUS_SUCCESS;                                  \
+    }
 #include "api/unimplemented.def"
 #undef WD_UNIMPLEMENTED
+#undef WD_UNIMPLEMENTED_DESTROY
 
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC visibility pop

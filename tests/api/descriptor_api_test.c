@@ -237,6 +237,12 @@ static void nothing_to_destroy(void)
     if (cudnnDestroy(NULL)) case_fail("cudnnDestroy");
     if (cudnnDestroyLRNDescriptor(NULL)) case_fail("cudnnDestroyLRNDescriptor");
     if (cudnnDestroyTensorDescriptor(NULL)) case_fail("cudnnDestroyTensorDescriptor");
+    /* of what is not built yet too */
+    if (cudnnDestroyRNNDescriptor(NULL)) case_fail("cudnnDestroyRNNDescriptor");
+    if (cudnnDestroyRNNDataDescriptor(NULL)) case_fail("cudnnDestroyRNNDataDescriptor");
+    if (cudnnDestroySeqDataDescriptor(NULL)) case_fail("cudnnDestroySeqDataDescriptor");
+    if (cudnnDestroyAttnDescriptor(NULL)) case_fail("cudnnDestroyAttnDescriptor");
+    if (cudnnDestroyCTCLossDescriptor(NULL)) case_fail("cudnnDestroyCTCLossDescriptor");
     case_end();
 }
 

@@ -39,7 +39,8 @@ def test_options(t, _):
             (["--batch", "0"], "at least 1"), (["--only"], "wants a value"), ([""], "unknown option"),
             (["softmax"], "unknown option"), (["--peer", "x"], "go without --cpu"),
             (["--device", "1"], "go without --cpu"), (["--family", ""], "there is no such family"),
-            (["--json", "-", "--csv", "-"], "only one of"), (["--csv", "-", "--html", "-"], "only one of")):
+            (["--json", "-", "--csv", "-"], "only one of"), (["--csv", "-", "--html", "-"], "only one of"),
+            (["--json", "a", "--csv", "a"], "different files"), (["--csv", "b", "--html", "b"], "different files")):
         status, out, err = run("--cpu", *words)
         t.check(f"{words} is refused", status == CANNOT_RUN and what in err and not out, (status, err))
     status, out, err = run("--peer", "x", "--no-peer")

@@ -17,6 +17,16 @@ from warpdnn_tool import BUILD, LIBRARY, SOURCE, TOOL, run
 CPU = ["--device", "cpu"]
 
 # Opens libraries by name or path, as frameworks do. `use` runs an operation on what was opened last.
+FULL = r"""
+#include <errno.h>
+#include <sys/types.h>
+int fallocate(int file, int mode, off_t from, off_t bytes)
+{
+    (void)file, (void)mode, (void)from, (void)bytes;
+    errno = ENOSPC;
+    return -1;
+}
+"""
 OPENER = """
 #include <dlfcn.h>
 #include <stdio.h>
@@ -212,6 +222,10 @@ def test_environment(t, w):
     t.check("none after a failure", os.listdir(folder) == [], os.listdir(folder))
     status, out, err = run([TOOL, "run", "sh", "-c", "exit 6"], {"TMPDIR": "/no/such/folder"})
     t.check("no folder for the report", status == 6 and "no folder can be made" in err, (status, err))
+    t.check("what is not known then", "it is not known what WarpDNN executed" in err, err)
+    full = w.compile("full", FULL, "-shared", "-fPIC")
+    status, out, err = run([TOOL, "run", "sh", "-c", "exit 6"], {"TMPDIR": folder, "LD_PRELOAD": full})
+    t.check("no room for the report", status == 6 and "No space left" in err and os.listdir(folder) == [], (status, err))
     status, out, err = run([TOOL, "run", "cat"], input=b"through")
     t.check("standard input", status == 0 and out == "through", out)
     opener = w.compile("opener", OPENER, "-ldl")

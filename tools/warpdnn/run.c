@@ -29,7 +29,7 @@
 #include "tool.h"
 #include "watch.h"
 
-enum { LOOK_FIRST_MS = 4, LOOK_LAST_MS = 1000 };
+enum { LOOK_FIRST_MS = 4, LOOK_LAST_MS = 1000, REPORT_ROOM = 64 << 10 }; /* the last in bytes */
 
 static const int passed_on[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
                                 SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH};
@@ -161,6 +161,13 @@ static void set_environment(const struct job *job)
     if (job->device) setenv("WARPDNN_DEVICE", job->device, 1);
 }
 
+static void remove_report(struct job *job)
+{
+    if (job->report) unlink(job->report);
+    if (job->folder[0]) rmdir(job->folder);
+    free(job->report);
+}
+
 /* A file for the checkers' lines; without one only /proc is watched. */
 static void make_report(struct job *job)
 {
@@ -176,6 +183,15 @@ static void make_report(struct job *job)
     }
     job->report = text_make("%s/report", job->folder);
     file = open(job->report, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    /* who ends can tell nobody that there is no room; where a file system cannot say, there may be */
+    if (file < 0 || (fallocate(file, FALLOC_FL_KEEP_SIZE, 0, REPORT_ROOM) != 0 &&
+                     (errno == ENOSPC || errno == EDQUOT))) {
+        fail("no file can be written in %s (%s): reports of processes as they end are missing", top,
+             strerror(errno));
+        remove_report(job);
+        job->folder[0] = '\0';
+        job->report = NULL;
+    }
     if (file >= 0) close(file);
 }
 
@@ -197,13 +213,6 @@ static void hand_on_report(const struct job *job)
     if (to >= 0) close(to);
     if (from) fclose(from);
     text_free(&lines);
-}
-
-static void remove_report(struct job *job)
-{
-    if (job->report) unlink(job->report);
-    if (job->folder[0]) rmdir(job->folder);
-    free(job->report);
 }
 
 /* ---- The command ---- */

@@ -283,6 +283,8 @@ static void tell_idle(const struct watch *watch)
             "warpdnn run: WarpDNN was loaded into %s (process %ld), which ended without a report "
             "(killed, forked, or by _exit): what it executed is not known\n",
             name_of(first_silent), (long)first_silent->id);
+    } else if (!watch->lines[0]) {
+        fputs("warpdnn run: without reports it is not known what WarpDNN executed\n", stderr);
     } else if (loaded) {
         fprintf(stderr, "warpdnn run: WarpDNN was loaded into %d process%s and executed nothing\n",
                 loaded, loaded == 1 ? "" : "es");
