@@ -367,6 +367,10 @@ def test_environment(t, w):
                                            "CUDNN_LOGDEST_DBG": value})
         t.check(f"log: {name}", r.has("environment.log", status, says) if status else not r.of("environment.log"), r)
     t.check("no log is made", not os.path.exists(w.path("nowhere")), r)
+    for level in ("banana", "9", "-1", "3x"):
+        r = doctor(t, f"log level {level}", env={"WARPDNN_DEVICE": "cpu", "CUDNN_LOGLEVEL_DBG": level,
+                                                 "CUDNN_LOGDEST_DBG": "stderr"})
+        t.check(f"log level {level}", r.has("environment.log", "warning", "no number from 0 to 3"), r)
     with open(os.path.join(tool.SOURCE, "docs", "environment.md"), encoding="utf-8") as text:
         documented = {word for word in text.read().split("`") if word.startswith("WARPDNN_")}
     r = doctor(t, "all of them empty", env={name: "" for name in documented})

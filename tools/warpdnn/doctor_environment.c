@@ -95,6 +95,13 @@ static int why_not_writable(const char *path)
     return error;
 }
 
+static bool is_log_level(const char *level)
+{
+    char *end;
+    long number = strtol(level, &end, 10);
+    return end > level && *end == '\0' && number >= 0 && number <= 3;
+}
+
 static void judge_log(struct doctor *doctor)
 {
     const char *level = getenv("CUDNN_LOGLEVEL_DBG"), *to = getenv("CUDNN_LOGDEST_DBG");
@@ -106,6 +113,12 @@ static void judge_log(struct doctor *doctor)
                              "CUDNN_LOGDEST_DBG=%s: %s; nothing is logged", to, strerror(error));
         finding_advise(finding, "name a file that can be written, stdout or stderr");
         finding_text(finding, "value", to);
+    } else if (level && *level && !is_log_level(level)) {
+        finding =
+            report_add(&doctor->report, WARNING, area, "environment.log",
+                       "CUDNN_LOGLEVEL_DBG=%s is no number from 0 to 3: nothing is logged", level);
+        finding_advise(finding, "1 logs errors, 2 warnings too, 3 everything");
+        finding_text(finding, "value", level);
     } else if (level && strtol(level, NULL, 10) > 0 && !(to && *to)) {
         finding =
             report_add(&doctor->report, NOTE, area, "environment.log",
