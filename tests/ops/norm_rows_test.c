@@ -179,6 +179,13 @@ static void set_dims(struct norms_case *c, int rank, const int *dim, const int *
     }
 }
 
+/* Rows of a length, and how many. */
+static void set_rows(struct norms_case *c, const int *row)
+{
+    const int stat[2] = {row[0], 1}, scale[2] = {1, row[1]};
+    set_dims(c, 2, row, stat, scale);
+}
+
 static struct norms_case start(int mode, int phase, int type, int turn)
 {
     struct norms_case c = {.mode = mode, .phase = (enum norms_phase)phase};
@@ -216,8 +223,6 @@ static void shapes(void)
             int mode = k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
             int phase = k / 2 % PHASES;
             int type = k / 2 / PHASES;
-            const int stat[2] = {row[0], 1};
-            const int scale[2] = {1, row[1]};
             for (int turn = 0; turn < 2; ++turn) {
                 /* the second time off the boundaries */
                 struct options o = {LAYOUT_NCHW, turn, turn, -3.0, 3.0};
@@ -232,7 +237,7 @@ static void shapes(void)
                 c = start(mode, phase, type, (int)random_int(0, 1));
                 if (row[1] == 1) c.statistics = true;
                 if (turn && random_chance(0.5)) o.skip_y = 8;
-                set_dims(&c, 2, row, stat, scale);
+                set_rows(&c, row);
                 run_case(&c, &o);
             }
         }
@@ -249,8 +254,6 @@ static void odd_walks(void)
         int type = k / COUNT(list) / PHASES;
         int skip = (k / COUNT(list) + k) % 2;
         int mode = (phase + type) % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
-        const int stat[2] = {row[0], 1};
-        const int scale[2] = {1, row[1]};
         struct options o = {LAYOUT_NCHW, skip, skip, -3.0, 3.0};
         struct norms_case c;
         if (!harness_all_engines) continue;
@@ -260,7 +263,7 @@ static void odd_walks(void)
             continue;
         }
         c = start(mode, phase, type, k);
-        set_dims(&c, 2, row, stat, scale);
+        set_rows(&c, row);
         run_case(&c, &o);
     }
 }
@@ -276,8 +279,6 @@ static void others(void)
         for (int k = 0; k < 2 * PHASES * TYPES; ++k) {
             int mode = k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
             int phase = k / 2 % PHASES, type = k / 2 / PHASES;
-            const int stat[2] = {list[s][0], 1};
-            const int scale[2] = {1, list[s][1]};
             bool is_long = list[s][1] > 131072;
             for (int turn = 0; turn < 2; ++turn) {
                 struct options o = {LAYOUT_NCHW, turn, turn, -3.0, 3.0};
@@ -291,7 +292,7 @@ static void others(void)
                 }
                 c = start(mode, phase, type, (int)random_int(0, 1));
                 c.statistics = phase == NORMS_TRAINING || (is_long && random_chance(0.5));
-                set_dims(&c, 2, list[s], stat, scale);
+                set_rows(&c, list[s]);
                 run_with(&c, &o, false);
             }
         }
@@ -301,58 +302,30 @@ static void others(void)
 /* More rows than are few, on the boundaries, of which all threads have as many columns. */
 static void walks(void)
 {
-    enum { FORWARD = 1, F16 = 1, BF16 = 2 };
-    static const int list[][4] = {{600, 64},
-                                  {600, 768},
-                                  {520, 1024},
-                                  {520, 1024},
-                                  {140, 9984},
-                                  {280, 5120},
-                                  {600, 1536},
-                                  {140, 5376},
-                                  {140, 8192},
-                                  {140, 16384},
-                                  {3205, 1536},
-                                  {281, 5120},
-                                  {3205, 2048},
-                                  {1701, 2048},
-                                  {6805, 1024},
-                                  {3205, 1536},
-                                  {20, 147456},
-                                  {20, 147456},
-                                  {16, 8192},
-                                  {270, 8192},
-                                  {2300, 8192},
-                                  {9000, 2048},
-                                  {260, 65536},
-                                  {200, 32768, FORWARD},
-                                  {50, 147456, FORWARD},
-                                  {20, 32768},
-                                  {20, 32768},
-                                  {1100, 32768},
-                                  {1100, 32768, FORWARD},
-                                  {1110, 32768, FORWARD, F16},
-                                  {2130, 16384, FORWARD},
-                                  {2120, 12288, FORWARD},
-                                  {2130, 18944, FORWARD},
-                                  {540, 18952, FORWARD},
-                                  {490, 50304, FORWARD},
-                                  {490, 65536, FORWARD},
-                                  {2130, 14336, FORWARD},
-                                  {2130, 13832, FORWARD},
-                                  {6400, 10240, FORWARD, F16},
-                                  {6400, 12288, FORWARD},
-                                  {1060, 40960, FORWARD, F16}};
+    enum { BACKWARD, FORWARD, F16 = 1, BF16 }; /* a direction, and a type where one is enough */
+    static const int list[][4] = {
+        {600, 64, BACKWARD, BF16},     {600, 768, BACKWARD, BF16},   {520, 1024, BACKWARD, BF16},
+        {520, 1024, BACKWARD, BF16},   {140, 9984, BACKWARD, BF16},  {280, 5120, BACKWARD, BF16},
+        {600, 1536, BACKWARD, BF16},   {140, 5376, BACKWARD, BF16},  {140, 8192, BACKWARD, BF16},
+        {140, 16384, BACKWARD, BF16},  {3205, 1536, BACKWARD, BF16}, {281, 5120, BACKWARD, BF16},
+        {3205, 2048, BACKWARD, BF16},  {1701, 2048, BACKWARD, BF16}, {6805, 1024, BACKWARD, BF16},
+        {3205, 1536, BACKWARD, BF16},  {20, 147456, BACKWARD, BF16}, {20, 147456, BACKWARD, BF16},
+        {16, 8192, BACKWARD, BF16},    {270, 8192, BACKWARD, BF16},  {2300, 8192, BACKWARD, BF16},
+        {9000, 2048, BACKWARD, BF16},  {260, 65536, BACKWARD, BF16}, {200, 32768, FORWARD, BF16},
+        {50, 147456, FORWARD, BF16},   {20, 32768, BACKWARD, BF16},  {20, 32768, BACKWARD, BF16},
+        {1100, 32768, BACKWARD, BF16}, {1100, 32768, FORWARD, BF16}, {1110, 32768, FORWARD, F16},
+        {2130, 16384, FORWARD, BF16},  {2120, 12288, FORWARD, BF16}, {2130, 18944, FORWARD, BF16},
+        {540, 18952, FORWARD, BF16},   {490, 50304, FORWARD, BF16},  {490, 65536, FORWARD, BF16},
+        {2130, 14336, FORWARD, BF16},  {2130, 13832, FORWARD, BF16}, {6400, 10240, FORWARD, F16},
+        {6400, 12288, FORWARD, BF16},  {1060, 40960, FORWARD, F16},
+    };
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {
-            const int stat[2] = {list[s][0], 1};
-            const int scale[2] = {1, list[s][1]};
             struct options o = {LAYOUT_NCHW, 0, 0, -3.0, 3.0};
             struct norms_case c;
             if (list[s][1] > 1024 && !harness_all_engines) continue;
-            /* those of which the last rows are for blocks that begin late, or that are drawn: one type
-             * is enough */
-            if (list[s][0] * list[s][1] > (1 << 24) && type != (list[s][3] ? F16 : BF16)) continue;
+            /* whose last rows are for blocks that begin late, or are drawn: one type is enough */
+            if (list[s][0] * list[s][1] > (1 << 24) && type != list[s][3]) continue;
             if (!case_begin("walk/%s/%s/%dx%d", s % 2 ? "rms" : "layer", type_names[type],
                             list[s][0], list[s][1])) {
                 continue;
@@ -360,9 +333,26 @@ static void walks(void)
             c = start(s % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM,
                       list[s][2] ? NORMS_TRAINING : NORMS_BACKWARD, type, type);
             c.bias = s % 2 == 0;
-            set_dims(&c, 2, list[s], stat, scale);
+            set_rows(&c, list[s]);
             run_case(&c, &o);
         }
+    }
+}
+
+/* Gradients of random rows, on the boundaries; most have columns that all threads share evenly. */
+static void random_walks(void)
+{
+    for (int k = 0; k < 4 * TYPES; ++k) {
+        const struct options o = {LAYOUT_NCHW, 0, 0, -3.0, 3.0};
+        struct norms_case c;
+        int row[2];
+        if (!harness_all_engines || !case_begin("random_walk/%d", k)) continue;
+        c = start(k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, NORMS_BACKWARD, k % TYPES, k);
+        c.bias = k % 2 == 0;
+        row[0] = (int)random_int(513, 2600);
+        row[1] = (int)random_int(1, 6) * (random_chance(0.5) ? 1024 : 768);
+        set_rows(&c, row);
+        run_case(&c, &o);
     }
 }
 
@@ -377,7 +367,6 @@ static void wide(void)
         int type = k / 2 % TYPES;
         int turn = k / 2 / TYPES % COUNT(skips);
         const int *row = list[k / 2 / TYPES / COUNT(skips)];
-        const int stat[2] = {row[0], 1}, scale[2] = {1, row[1]};
         struct options o = {LAYOUT_NCHW, skips[turn][0], skips[turn][1], -3.0, 3.0};
         struct norms_case c;
         bool rms = row[0] == 5;
@@ -389,7 +378,7 @@ static void wide(void)
             continue;
         c = start(rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, phase, type, k / 2);
         c.statistics = true;
-        set_dims(&c, 2, row, stat, scale);
+        set_rows(&c, row);
         run_with(&c, &o, false);
     }
 }
@@ -432,8 +421,6 @@ static void in_place(void)
     for (int s = 0; s < COUNT(list); ++s) {
         for (int k = 0; k < PHASES * TYPES * 2; ++k) {
             int phase = k % PHASES, type = k / PHASES % TYPES, skip = k / PHASES / TYPES;
-            const int stat[2] = {list[s][0], 1};
-            const int scale[2] = {1, list[s][1]};
             struct norms_case c;
             struct norms_inputs in;
             struct graph_run r = {.count = 0};
@@ -451,7 +438,7 @@ static void in_place(void)
             }
             c = start(CUDNN_LAYER_NORM, phase, type, 0);
             c.statistics = true;
-            set_dims(&c, 2, list[s], stat, scale);
+            set_rows(&c, list[s]);
             make_tensors(&c, &(struct options){LAYOUT_NCHW, skip, skip, -3.0, 3.0});
             tensor_odd = skip;
             both = tensor_inout(c.x_type, 2, c.dim, LAYOUT_NCHW, -2.0, 2.0);
@@ -503,6 +490,7 @@ int main(int argc, char **argv)
     layouts();
     in_place();
     walks();
+    random_walks();
     odd_walks();
     others();
     wide();

@@ -95,15 +95,9 @@ static int why_not_writable(const char *path)
     return error;
 }
 
-static bool is_log_level(const char *level)
-{
-    char *end;
-    long number = strtol(level, &end, 10);
-    return end > level && *end == '\0' && number >= 0 && number <= 3;
-}
-
 static void judge_log(struct doctor *doctor)
 {
+    static const struct variable levels = {"CUDNN_LOGLEVEL_DBG", NULL, 0, 3};
     const char *level = getenv("CUDNN_LOGLEVEL_DBG"), *to = getenv("CUDNN_LOGDEST_DBG");
     bool is_file = to && *to && strcmp(to, "stdout") != 0 && strcmp(to, "stderr") != 0;
     int error = is_file ? why_not_writable(to) : 0;
@@ -113,7 +107,7 @@ static void judge_log(struct doctor *doctor)
                              "CUDNN_LOGDEST_DBG=%s: %s; nothing is logged", to, strerror(error));
         finding_advise(finding, "name a file that can be written, stdout or stderr");
         finding_text(finding, "value", to);
-    } else if (level && *level && !is_log_level(level)) {
+    } else if (level && *level && !is_number(&levels, level)) {
         finding =
             report_add(&doctor->report, WARNING, area, "environment.log",
                        "CUDNN_LOGLEVEL_DBG=%s is no number from 0 to 3: nothing is logged", level);

@@ -23,11 +23,10 @@ enum {
     DRAW_BYTES = 40 << 10, /* on their way to a processor, beside the row that is looked at */
     HELD_BYTES = 48 << 10, /* of held rows, on their way to a processor: of more they are late */
     HELD_THREADS = 384,    /* of 32 columns, that ask for as much, */
-    HELD_LEAST =
-        320, /* and so many nearly: blocks of squares that cannot have these have more, and ask late */
-    TAIL_TURNS = 16, /* of a block: of fewer the last ones are no small part */
-    TAIL_SHARE = 12, /* of its turns are for whoever is free */
-    TAIL_ROWS = 160, /* of all rows for one more row of partial sums */
+    HELD_LEAST = 320,      /* or nearly; squares that cannot have these have more, and ask late */
+    TAIL_TURNS = 16,       /* of a block: of fewer the last ones are no small part */
+    TAIL_SHARE = 12,       /* of its turns are for whoever is free */
+    TAIL_ROWS = 160,       /* of all rows for one more row of partial sums */
 };
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
