@@ -160,10 +160,11 @@ __device__ void grid_forward(const bn_grid_args &a)
     constexpr bool CYCLIC = BOARD && !SAMPLES;
     using A = acc<T>;
     constexpr int HELD = SAMPLES ? BN_GRID_HELD(1) : 0;
+    constexpr int HELD_FIRST = HELD < 8 ? HELD : 8; // that are asked for at once
+    static_assert(HELD == 0 || HELD_FIRST > EACH * (BN_GRID_AHEAD - 1), "");
     spot p = spot_of<LED, SAMPLES>(a);
     unsigned char *const ring = ring_of<PLAIN>();
     const bool holds = HELD > 0 && a.held > 0 && p.active;
-    const uint32_t at_held = p.base;
     if (holds) p.base += HELD * p.step;
     const T *x = static_cast<const T *>(a.bn.x);
     const uint32_t parts = (a.rounds + EACH - 1) / EACH,
@@ -190,13 +191,20 @@ __device__ void grid_forward(const bn_grid_args &a)
     const bool sets = SAMPLES && a.sets > 0;
     ask_for_pivots(a, p);
     unit<T> held[HELD > 0 ? HELD : 1] = {};
+    const auto get_held = [&](int h) { get<T, LED>(a, held[h], x, p.base - (HELD - h) * p.step); };
     if (holds) {
 #pragma unroll
-        for (int h = 0; h < HELD; ++h) get<T, LED>(a, held[h], x, at_held + h * p.step);
+        for (int h = 0; h < HELD_FIRST; ++h) get_held(h);
     }
-    for (uint32_t part = 0; part < BN_GRID_AHEAD; ++part) {
+    // where threads hold some, the first parts are asked for as these come: no more is on its way than later
+    const bool after_held = HELD > 0 && a.held > 0;
+    const auto send_first = [&](uint32_t part) {
         if (part < min(ahead, parts)) send_part(part, part, false);
         wd_copies_end();
+    };
+    if (!after_held) {
+#pragma unroll
+        for (uint32_t k = 0; k < BN_GRID_AHEAD; ++k) send_first(k);
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
     const bool mine = threadIdx.x < a.items && c < a.bn.params;
@@ -260,9 +268,16 @@ __device__ void grid_forward(const bn_grid_args &a)
                 value[2 * i + 1] += d * d;
             }
         };
-        if (holds) {
+        if (after_held) {
 #pragma unroll
-            for (int h = 0; h < HELD; ++h) add(held[h]);
+            for (int h = 0; h < HELD; ++h) {
+                if (holds) add(held[h]);
+                if (h + HELD_FIRST < HELD) {
+                    if (holds) get_held(h + HELD_FIRST);
+                } else if ((HELD - 1 - h) % EACH == 0 && (HELD - 1 - h) / EACH < BN_GRID_AHEAD) {
+                    send_first(BN_GRID_AHEAD - 1 - (HELD - 1 - h) / EACH);
+                }
+            }
         }
         // all threads that have units have all of those before the last part
         uint32_t part = 0;
@@ -311,7 +326,7 @@ __device__ void grid_forward(const bn_grid_args &a)
     if (sets) {
         join_sets<T>(a, p, mine, scale, bias, own_pivot, value);
     } else {
-        const double2 all = exchange<T, LED, BOARD, CYCLIC>(a, p, value);
+        const double2 all = exchange<T, LED, BOARD, CYCLIC, SAMPLES>(a, p, value);
         double cut_off = 0;
         if (mine) {
             const double rest = all.x * a.inv_terms;
@@ -371,7 +386,8 @@ __device__ void grid_forward(const bn_grid_args &a)
     }
     if (holds) {
 #pragma unroll
-        for (int h = 0; h < HELD; ++h) w.write(a, held[h], held[h], at_held + h * p.step, true);
+        for (int h = 0; h < HELD; ++h)
+            w.write(a, held[h], held[h], p.base - (HELD - h) * p.step, true);
     }
     if constexpr (SAMPLES) {
         if (!sets && mine && p.block == 0 && c % a.members == 0) {

@@ -17,12 +17,15 @@ enum {
     BN_GRID_AREA = 16 << 10, /* of shared memory, for what threads and blocks join */
     BN_GRID_COLUMNS = 512,   /* of a group of several parameters */
     BN_GRID_AHEAD = 4,       /* parts that are under way at once: 64 KB of a processor */
-    BN_GRID_SEEN = 17,       /* words of the board that a thread asks for at once, ... */
-    BN_GRID_FETCHED = 8,     /* ... and sums that blocks which meet have left */
+    BN_GRID_FETCHED =
+        8, /* sums that blocks which meet have left, that a thread asks for at once, ... */
 };
 
+/* ... and words of the board; the kernels of samples hold rounds besides. */
+#define BN_GRID_SEEN(samples) ((samples) ? 8 : 17)
+
 /* Rounds that a thread of the kernels of samples may hold in registers: all that are left. */
-#define BN_GRID_HELD(arrays) ((arrays) == 1 ? 7 : 4)
+#define BN_GRID_HELD(arrays) ((arrays) == 1 ? 12 : 4)
 
 /* Rounds of a part: two units of a thread. */
 #define BN_GRID_EACH(arrays) (3 - (arrays))

@@ -24,7 +24,9 @@ static void say_shares(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
 {
     int64_t shares = c->threads / c->items;
     int64_t rows = wd_least(a->half_warp < WARP ? c->threads / WARP : c->lanes, a->together);
-    int64_t each = !c->meets ? 1 : wd_bn_grid_has_board(c) ? BN_GRID_SEEN : BN_GRID_FETCHED;
+    int64_t each = !c->meets                 ? 1
+                   : wd_bn_grid_has_board(c) ? BN_GRID_SEEN(a->members > 0)
+                                             : BN_GRID_FETCHED;
     a->few = a->span == 1 && a->copies > 1 && c->items > 1 && c->items <= c->unit;
     a->planes = c->items > 1 && a->copies == 1 && c->span >= c->unit && a->bn.lead == 0;
     a->shares = (uint32_t)wd_least(shares, (int64_t)a->span * a->copies);

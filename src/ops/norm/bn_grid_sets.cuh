@@ -12,13 +12,8 @@
 
 namespace {
 
-// Words of other blocks that a lane asks for at once: of 132 blocks, by 16 lanes; where code for sm_80 has units in registers
-// besides, that is more than there are registers for.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+// Words of other blocks that a lane asks for at once: registers are full of what threads hold.
 constexpr int SET_BATCH = 5;
-#else
-constexpr int SET_BATCH = 9;
-#endif
 
 // The thread's share of a set.
 __device__ __forceinline__ lane_share set_of(const bn_grid_args &a)

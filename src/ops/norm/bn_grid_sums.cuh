@@ -273,6 +273,7 @@ __device__ __forceinline__ double2 sums_of_block(const bn_grid_args &a, const sp
 }
 
 // The sums of the group's blocks, by the board. In single precision: as much as those of a thread are.
+template <bool SAMPLES>
 __device__ __forceinline__ double2 sums_by_board(const bn_grid_args &a, const spot &p, double2 all,
                                                  uint4 asked)
 {
@@ -281,7 +282,7 @@ __device__ __forceinline__ double2 sums_by_board(const bn_grid_args &a, const sp
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     constexpr int BATCH = 9;
 #else
-    constexpr int BATCH = BN_GRID_SEEN;
+    constexpr int BATCH = BN_GRID_SEEN(SAMPLES);
 #endif
     const uint32_t shares = a.readers, share = wd_fastdiv_quotient(threadIdx.x, a.by_items);
     const uint32_t item = threadIdx.x - share * a.items;
@@ -350,13 +351,13 @@ __device__ __forceinline__ double2 sums_of_group(const bn_grid_args &a, const sp
     return tree(all, item, share, a.items, shares);
 }
 
-template <class T, bool LED, bool BOARD, bool CYCLIC>
+template <class T, bool LED, bool BOARD, bool CYCLIC, bool SAMPLES = false>
 __device__ __forceinline__ double2 exchange(const bn_grid_args &a, const spot &p,
                                             acc<T> (&value)[2 * UNIT<T>])
 {
     if constexpr (BOARD) {
         const uint4 asked = wd_board_ask(a.board);
-        return sums_by_board(a, p, sums_of_block<T, CYCLIC, false>(a, p, value), asked);
+        return sums_by_board<SAMPLES>(a, p, sums_of_block<T, CYCLIC, false>(a, p, value), asked);
     } else {
         constexpr bool PLANES = !LED && sizeof(T) < 8; // no small ones are off the boundaries
         const double2 all = sums_of_block<T, CYCLIC, PLANES>(a, p, value);

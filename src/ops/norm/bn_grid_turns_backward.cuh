@@ -232,10 +232,6 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
             const auto add = [&](const unit<T> &one_x, const unit<T> &one_dy) {
                 add_products<T>(value, one_x, one_dy, mean);
             };
-            if (holds) {
-#pragma unroll
-                for (int h = 0; h < HELD; ++h) add(held_x[h], held_dy[h]);
-            }
             // what has been asked for in the turn before stays; all threads that have units have all rounds before
             // the last one
             uint32_t r = added, next = ahead == a.parts || !first ? a.stays : ahead;
@@ -260,6 +256,10 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
             for (; r + ahead + 1 < rounds; ++r) add_round(true, true);
 #pragma unroll 1
             for (; r < rounds; ++r) add_round(false, false);
+            if (holds) {
+#pragma unroll
+                for (int h = 0; h < HELD; ++h) add(held_x[h], held_dy[h]);
+            }
 #pragma unroll
             for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
         }
@@ -303,13 +303,6 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
         turns_writer<T> w;
         w.begin(a, p);
         const uint32_t later = at + a.at_once * a.sample;
-        if (holds) {
-#pragma unroll
-            for (int h = 0; h < HELD; ++h) {
-                w.write(a, held_x[h], held_dy[h], at - (HELD - h) * p.step, true);
-                if (more) get_held(h, later);
-            }
-        }
         const auto write_round = [&](uint32_t r) {
             place = place_before(a, place, r);
             receive_round();
@@ -342,6 +335,14 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
             if (!more || a.shallow || end + BN_GRID_AHEAD >= a.parts) continue;
             add_next(a.parts - end - BN_GRID_AHEAD);
             w.begin(a, p);
+        }
+        // last, so that the next ones are not asked for before the ring's
+        if (holds) {
+#pragma unroll
+            for (int h = 0; h < HELD; ++h) {
+                w.write(a, held_x[h], held_dy[h], at - (HELD - h) * p.step, true);
+                if (more) get_held(h, later);
+            }
         }
         if (!more && a.found_rows > 0) finish_params(a, board.asked, value);
         turn_places(a, places);

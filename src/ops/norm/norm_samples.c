@@ -20,10 +20,11 @@ enum {
     COLUMNS_TWICE = 160, /* ... and where turns show columns, so that the board has them twice */
     COLUMNS_LEAST = 128, /* of a team, where there are as many, unless teams are even with fewer */
     LAUNCHES_MOST = 32,
-    SHARE_BITS = 3,   /* eight lanes that join a column, at most, */
-    SET_BITS = 5,     /* and a warp a set of channels, */
-    SET_LEAST = 10,   /* of which forward there are so many */
-    LAUNCH_MB = 28,   /* what could move while a launch, or a turn, begins */
+    SHARE_BITS = 3,    /* eight lanes that join a column, at most, */
+    SET_BITS = 5,      /* and a warp a set of channels, */
+    SET_LEAST = 10,    /* of which forward there are so many */
+    LAUNCH_MB = 28,    /* what could move while a launch, or a turn, begins */
+    CACHED_TENTHS = 7, /* of what is read again, where half of the second-level cache has it */
     WORD_BYTES = 500, /* likewise while each block reads a word of the board: 132 x 256 take 4 us */
 };
 
@@ -44,8 +45,7 @@ static bool has_sets(const struct norm_groups_shape *s)
 }
 
 /* What moves, in bytes at the rate of all processors with all threads, if a launch or turn has so many samples and a team of
- * blocks so many columns; 0: a team would be one block. What registers hold is left out: as much whatever the
- * shares are, and the choice was measured without it. Likewise each column counts as a word of the board, also where
+ * blocks so many columns; 0: a team would be one block. Each column counts as a word of the board, also where
  * blocks show sets: with words of sets what has been measured is cut the same, but other shapes get more and smaller turns,
  * which lost where they were tried (GROUPS.md). */
 static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t columns,
@@ -56,15 +56,20 @@ static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t c
     int64_t units = columns / BN_RUN;
     int64_t threads = BN_GRID_THREADS / units * units;
     double bytes = (double)samples * (double)(s->channels * s->plane * s->size);
-    double held = (double)device->multiprocessors * (double)device->shared_per_block;
+    double held = (double)device->multiprocessors *
+                  (double)(device->shared_per_block + (int64_t)BN_GRID_HELD(s->arrays) * s->arrays *
+                                                          BN_GRID_THREADS * BN_GRID_UNIT);
+    double again = fmax(0, s->arrays * bytes - held);
+    double moved = (s->arrays + 1) * bytes + again -
+                   (1 - CACHED_TENTHS / 10.0) * fmin(again, (double)device->l2_bytes / 2);
     double busy = (double)(blocks * samples * ranges) / device->multiprocessors;
     busy *= (double)threads / BN_GRID_THREADS;
     busy *= (double)s->channels / (double)(ranges * columns);
     if (blocks < 2) return 0;
     /* the last launch may have fewer samples, which take as long */
     return (double)wd_ceil_div(s->samples, samples) *
-           (((2 * s->arrays + 1) * bytes - fmin(held, s->arrays * bytes)) / busy +
-            ((double)LAUNCH_MB * (1 << 20)) + (double)(WORD_BYTES * blocks * columns));
+           (moved / busy + ((double)LAUNCH_MB * (1 << 20)) +
+            (double)(WORD_BYTES * blocks * columns));
 }
 
 /* The most columns of a team. Where blocks show columns, the board has a word for each of them from as many blocks as
