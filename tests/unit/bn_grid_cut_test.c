@@ -117,7 +117,7 @@ static struct wd_bn_grid_cut any_samples(int arrays)
     c.columns = BN_RUN * any(1, 1 << any(0, 6));
     c.columns = wd_least(c.columns, BN_GRID_COLUMNS);
     c.space = space(plane, wd_most(c.columns, BN_RUN * any(1, 128)), 1);
-    if (any(0, 3)) c.holds = BN_GRID_HELD(arrays);
+    if (any(0, 3)) c.holds = BN_GRID_HELD_SAMPLES(arrays);
     return c;
 }
 
@@ -202,7 +202,8 @@ static void test_shares(void **state)
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));
     wd_bn_grid_say(&a, &c);
     assert_true(a.few && !a.planes && a.items == 3 && a.copies == 8);
-    assert_true(wd_bn_grid_has_board(&c) && a.readers * BN_GRID_SEEN(false) >= a.blocks && a.readers < 10);
+    assert_true(wd_bn_grid_has_board(&c) && a.readers * BN_GRID_SEEN(false) >= a.blocks &&
+                a.readers < 10);
     /* as many channels as a unit has elements are single columns; more of them than that are not few */
     c.space = space(128 * 224 * 224, 8, 1);
     assert_true(wd_bn_grid_cut(&c, 2, 1, h200));

@@ -2,7 +2,7 @@
 //
 // Batch normalization in one kernel whose blocks are all there at once (bn_grid_args.h): a thread sums
 // its units as they go through the ring in shared memory; blocks of a group exchange their sums and
-// meet; then every thread writes what the ring has kept, and of samples its registers, and reads the rest again, from
+// meet; then every thread writes what the ring and its registers have kept, and reads the rest again, from
 // the last round to the first, since the cache has what was read last. Training: sums are of
 // differences from an element of the parameter's, the same for all.
 #include "ops/norm/bn_grid_ring.cuh"
@@ -159,9 +159,9 @@ __device__ void grid_forward(const bn_grid_args &a)
     constexpr bool JUMPS = !BOARD, ADDS = !BOARD; // what goes by the board has neither
     constexpr bool CYCLIC = BOARD && !SAMPLES;
     using A = acc<T>;
-    constexpr int HELD = SAMPLES ? BN_GRID_HELD(1) : 0;
+    constexpr int HELD = SAMPLES ? BN_GRID_HELD_SAMPLES(1) : BOARD ? BN_GRID_HELD(1, LED) : 0;
     constexpr int HELD_FIRST = HELD < 8 ? HELD : 8; // that are asked for at once
-    static_assert(HELD == 0 || HELD_FIRST > EACH * (BN_GRID_AHEAD - 1), "");
+    static_assert(HELD == 0 || HELD >= EACH * (BN_GRID_AHEAD - 1), "");
     spot p = spot_of<LED, SAMPLES>(a);
     unsigned char *const ring = ring_of<PLAIN>();
     const bool holds = HELD > 0 && a.held > 0 && p.active;
@@ -191,7 +191,11 @@ __device__ void grid_forward(const bn_grid_args &a)
     const bool sets = SAMPLES && a.sets > 0;
     ask_for_pivots(a, p);
     unit<T> held[HELD > 0 ? HELD : 1] = {};
-    const auto get_held = [&](int h) { get<T, LED>(a, held[h], x, p.base - (HELD - h) * p.step); };
+    const auto at_held = [&](int h) { return p.base - (HELD - h) * p.step; };
+    const auto get_held = [&](int h) {
+        if (h == 0) get<T, LED>(a, held[h], x, at_held(h));
+        else get<T, false>(a, held[h], x, at_held(h));
+    };
     if (holds) {
 #pragma unroll
         for (int h = 0; h < HELD_FIRST; ++h) get_held(h);
@@ -238,8 +242,17 @@ __device__ void grid_forward(const bn_grid_args &a)
             }
         }
         if (!single_columns(a)) pivots_of_items<T, CYCLIC>(a, p, own_pivot, pivot);
+        // what is before x adds nothing
+        if (LED && holds && at_held(0) == 0) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                T none;
+                wd_narrow(none, pivot[i]);
+                if (i < a.bn.lead) held[0].put(i, none);
+            }
+        }
         if (LED && p.active && p.rounds > 0 && p.base == 0) {
-            // what is before x adds nothing; the thread itself has put the others of the unit there
+            // the thread itself has put the others of the unit there
             T *first = reinterpret_cast<T *>(row_of<1, EACH>(a, ring, 0, 0, 0)) + threadIdx.x * V;
 #pragma unroll
             for (int i = 0; i < V; ++i) {
@@ -272,10 +285,11 @@ __device__ void grid_forward(const bn_grid_args &a)
 #pragma unroll
             for (int h = 0; h < HELD; ++h) {
                 if (holds) add(held[h]);
-                if (h + HELD_FIRST < HELD) {
-                    if (holds) get_held(h + HELD_FIRST);
-                } else if ((HELD - 1 - h) % EACH == 0 && (HELD - 1 - h) / EACH < BN_GRID_AHEAD) {
-                    send_first(BN_GRID_AHEAD - 1 - (HELD - 1 - h) / EACH);
+                if (holds && h + HELD_FIRST < HELD) get_held(h + HELD_FIRST);
+#pragma unroll
+                for (int k = 0; k < BN_GRID_AHEAD; ++k) {
+                    const int after = HELD - 1 - (BN_GRID_AHEAD - 1 - k) * EACH;
+                    if (h == (after > 0 ? after : 0)) send_first(k);
                 }
             }
         }
@@ -306,7 +320,7 @@ __device__ void grid_forward(const bn_grid_args &a)
         }
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = p.active && !p.copies ? value[i] : (A)0;
-        const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
+        const int64_t tail = ((int64_t)a.all_rows * a.pitch + p.first) * V;
         if (!SAMPLES && p.block == a.blocks - 1 && p.active && !p.copies && p.lane == 0 &&
             tail < a.bn.total) {
 #pragma unroll
@@ -375,8 +389,9 @@ __device__ void grid_forward(const bn_grid_args &a)
             }
         }
     };
-    // nobody needs other lanes' bits
-    if constexpr (!LED && (PLAIN || V == BN_RUN)) {
+    // of a warp, that need each other's bits
+    constexpr bool TOGETHER = LED || !(PLAIN || V == BN_RUN);
+    if constexpr (!TOGETHER) {
         if (p.active) {
             write_part(parts - 1, false);
             for (uint32_t part = parts - 1; part-- > 0;) write_part(part, true);
@@ -384,10 +399,20 @@ __device__ void grid_forward(const bn_grid_args &a)
     } else {
         for (uint32_t part = parts; part-- > 0;) write_part(part, false);
     }
-    if (holds) {
+    if (HELD > 0 && (TOGETHER ? a.held > 0 : holds)) {
+        const bool there = !TOGETHER || (p.active && !p.copies);
+        if constexpr (PLAIN) {
 #pragma unroll
-        for (int h = 0; h < HELD; ++h)
-            w.write(a, held[h], held[h], p.base - (HELD - h) * p.step, true);
+            for (int h = 0; h < HELD; ++h) w.write(a, held[h], held[h], at_held(h), there);
+        } else {
+            // the code of outputs once
+#pragma unroll 1
+            for (int h = 0; h < HELD; ++h) {
+                w.write(a, held[0], held[0], at_held(h), there);
+#pragma unroll
+                for (int next = 1; next < HELD; ++next) held[next - 1] = held[next];
+            }
+        }
     }
     if constexpr (SAMPLES) {
         if (!sets && mine && p.block == 0 && c % a.members == 0) {

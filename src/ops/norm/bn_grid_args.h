@@ -24,8 +24,9 @@ enum {
 /* ... and words of the board; the kernels of samples hold rounds besides. */
 #define BN_GRID_SEEN(samples) ((samples) ? 8 : 17)
 
-/* Rounds that a thread of the kernels of samples may hold in registers: all that are left. */
-#define BN_GRID_HELD(arrays) ((arrays) == 1 ? 12 : 4)
+/* Rounds that a thread may hold in registers, where sums go by the board: all that are left. */
+#define BN_GRID_HELD_SAMPLES(arrays) ((arrays) == 1 ? 12 : 4)
+#define BN_GRID_HELD(arrays, led) ((arrays) == 1 ? ((led) ? 6 : 7) : 3)
 
 /* Rounds of a part: two units of a thread. */
 #define BN_GRID_EACH(arrays) (3 - (arrays))
@@ -48,17 +49,19 @@ struct bn_grid_args {
     uint32_t copying; /* lanes of a warp that have the next one's first units too, for their bits */
     uint32_t blends;  /* alpha is not 1, or beta not 0 */
     uint32_t clips;   /* the activation has an upper bound, or NaN passes it */
-    uint32_t rows;    /* whole ones of a group; what is behind them all is less than a row */
-    uint32_t runs;    /* units of a group's row */
-    uint32_t lanes;   /* rows of a slice */
-    uint32_t blocks;  /* of a group */
-    uint32_t held;    /* rounds of each thread, before those that go through the ring; 0 or all */
-    uint32_t rounds;  /* of the thread that has most */
-    uint32_t parts;   /* of rounds, that have places (bn_grid_ring.cuh), ... */
-    uint32_t stays;   /* ... the first of them to themselves, ... */
-    uint32_t beside;  /* ... and of z, behind them */
-    uint32_t shallow; /* so few that all that is under way is waited for */
-    uint32_t slots;   /* of 16 bytes, of a tensor's round */
+    uint32_t all_rows; /* whole ones of a group; what is behind them all is less than a row */
+    uint32_t rows;     /* those that no thread holds */
+    uint32_t runs;     /* units of a group's row */
+    uint32_t lanes;    /* rows of a slice */
+    uint32_t blocks;   /* of a group */
+    uint32_t
+        held; /* rounds of each thread, before those that go through the ring; 0 or all that it may */
+    uint32_t rounds;      /* of the thread that has most */
+    uint32_t parts;       /* of rounds, that have places (bn_grid_ring.cuh), ... */
+    uint32_t stays;       /* ... the first of them to themselves, ... */
+    uint32_t beside;      /* ... and of z, behind them */
+    uint32_t shallow;     /* so few that all that is under way is waited for */
+    uint32_t slots;       /* of 16 bytes, of a tensor's round */
     uint32_t round_bytes; /* of all that is kept */
     uint32_t items;       /* parameters of a group */
     uint32_t

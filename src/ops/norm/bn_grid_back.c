@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Backward of batch normalization in one kernel whose blocks are all there at once and keep of what they read
- * as much as their shared memory holds; of samples, also what registers hold. bn_grid_cut.c cuts. */
+ * as much as their shared memory holds, and what registers hold. bn_grid_cut.c cuts. */
 #include "ops/norm/bn_grid_cut.h"
 
 #define WD_KERNELS_MODULE bn_grid_back

@@ -50,8 +50,11 @@ __device__ void grid_backward(const bn_grid_args &a)
     constexpr int V = UNIT<T>;
     constexpr bool JUMPS = !BOARD; // what goes by the board does not
     constexpr bool CYCLIC = BOARD;
+    constexpr int HELD = BOARD ? BN_GRID_HELD(2, LED) : 0;
     using A = acc<T>;
-    const spot p = spot_of<LED>(a);
+    spot p = spot_of<LED>(a);
+    const bool after_held = HELD > 0 && a.held > 0, holds = after_held && p.active;
+    if (holds) p.base += HELD * p.step;
     unsigned char *const ring = ring_of<false>();
     const T *x = static_cast<const T *>(a.bn.x), *dy = static_cast<const T *>(a.bn.dy);
     const uint32_t ahead = min(a.parts, (uint32_t)BN_GRID_AHEAD);
@@ -73,10 +76,32 @@ __device__ void grid_backward(const bn_grid_args &a)
         if (!PLAIN && a.bn.reserve && (full || r < p.rounds))
             mask_unit<T>(ug, receive_bits<T, LED>(a, row, at_round<JUMPS>(a, p, r)));
     };
-    wd_wait_for_previous();
-    for (uint32_t r = 0; r < BN_GRID_AHEAD; ++r) {
+    // where threads hold some, the first rounds are asked for as these come: no more is on its way than later
+    const auto send_first = [&](uint32_t r) {
         if (r < ahead) send_round(r, r, false);
         wd_copies_end();
+    };
+    constexpr int MOST = HELD > 0 ? HELD : 1;
+    unit<T> held_x[MOST] = {}, held_dy[MOST] = {};
+    uint32_t held_bits[MOST];
+    const auto at_held = [&](int h) { return p.base - (HELD - h) * p.step; };
+    wd_wait_for_previous();
+    if (holds) {
+#pragma unroll
+        for (int h = 0; h < HELD; ++h) {
+            if (h == 0) {
+                get<T, LED>(a, held_x[h], x, at_held(h));
+                get<T, LED>(a, held_dy[h], dy, at_held(h));
+            } else {
+                get<T, false>(a, held_x[h], x, at_held(h));
+                get<T, false>(a, held_dy[h], dy, at_held(h));
+            }
+            if (!PLAIN && a.bn.reserve) held_bits[h] = bits_of_unit<T, LED>(a, at_held(h));
+        }
+    }
+    if (!after_held) {
+#pragma unroll
+        for (uint32_t r = 0; r < BN_GRID_AHEAD; ++r) send_first(r);
     }
     const uint32_t c = param_of_item<T>(a, p, threadIdx.x);
     const bool mine = threadIdx.x < a.items && c < a.bn.params;
@@ -112,13 +137,24 @@ __device__ void grid_backward(const bn_grid_args &a)
             next = place_after(next, a.stays, a.parts);
             if (full || r < p.rounds) add(ux, ug);
         };
+        if (after_held) {
+            static_assert(HELD <= BN_GRID_AHEAD, "");
+#pragma unroll
+            for (int h = 0; h < HELD; ++h) {
+                if (holds && !PLAIN && a.bn.reserve) mask_unit<T>(held_dy[h], held_bits[h]);
+                if (holds) add(held_x[h], held_dy[h]);
+                send_first(h);
+            }
+#pragma unroll
+            for (uint32_t later = HELD; later < BN_GRID_AHEAD; ++later) send_first(later);
+        }
         uint32_t r = 0;
         for (; r + ahead + 1 < a.rounds; ++r) add_round(r, true, true);
 #pragma unroll 1
         for (; r < a.rounds; ++r) add_round(r, false, false);
 #pragma unroll
         for (int i = 0; i < 2 * V; ++i) value[i] = p.active ? value[i] : (A)0;
-        const int64_t tail = ((int64_t)a.rows * a.pitch + p.first) * V;
+        const int64_t tail = ((int64_t)a.all_rows * a.pitch + p.first) * V;
         if (p.block == a.blocks - 1 && p.active && p.lane == 0 && tail < a.bn.total) {
             const int64_t element = tail - a.bn.lead;
 #pragma unroll
@@ -162,6 +198,18 @@ __device__ void grid_backward(const bn_grid_args &a)
         }
     } else {
         for (uint32_t r = a.rounds; r-- > 0;) write_round(r, false);
+    }
+    if (LED ? after_held : holds) {
+        // the code of outputs once
+#pragma unroll 1
+        for (int h = 0; h < HELD; ++h) {
+            w.write(a, held_x[0], held_dy[0], at_held(h), !LED || p.active);
+#pragma unroll
+            for (int next = 1; next < HELD; ++next) {
+                held_x[next - 1] = held_x[next];
+                held_dy[next - 1] = held_dy[next];
+            }
+        }
     }
     behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {
         if (!behind) return;

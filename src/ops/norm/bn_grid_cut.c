@@ -259,7 +259,12 @@ static bool cut(struct wd_bn_grid_cut *c, const struct wd_problem *problem, bool
     c->holds = 0;
     c->adds = is_training(problem) && has(problem, WD_BN_TRAIN_Z);
     c->masks = !is_training(problem) && has(problem, WD_BN_GRAD_RESERVE) ? MASK_BYTES : 0;
-    return wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device);
+    if (!wd_bn_grid_cut(c, size, is_training(problem) ? 1 : 2, problem->device)) return false;
+    if (wd_bn_grid_has_board(c)) {
+        c->holds = BN_GRID_HELD(c->arrays, false);
+        hold(c);
+    }
+    return true;
 }
 
 /* Whether another engine is not faster. Measured on an H200, us:
@@ -359,6 +364,9 @@ static bool lead(struct wd_bn_grid_cut *c, struct bn_grid_args *a, const struct 
     c->rounds = wd_ceil_div(c->rows, c->lanes * c->blocks);
     c->masks *= 2; /* bits of a unit may be in two words */
     lay_rings(c, c->threads);
+    c->held = 0;
+    if (c->holds > 0) c->holds = BN_GRID_HELD(c->arrays, true);
+    hold(c);
     bn->total += bn->lead;
     move_back(&bn->x, bytes), move_back(&bn->dy, bytes), move_back(&bn->z, bytes);
     move_back(&y, bytes), move_back(&dz, bytes);

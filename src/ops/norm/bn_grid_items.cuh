@@ -92,10 +92,10 @@ __device__ __forceinline__ uint32_t param_of_item(const bn_grid_args &a, const s
 // Asks for where pivots are, before all else: nothing is added without.
 __device__ __forceinline__ void ask_for_pivots(const bn_grid_args &a, const spot &p)
 {
-    if (!p.active || p.lane > 0 || (a.items == 1 && p.run > 0) || a.rows == 0) return;
+    if (!p.active || p.lane > 0 || (a.items == 1 && p.run > 0) || a.all_rows == 0) return;
 #pragma unroll
     for (uint32_t k = 0; k < 3; ++k) {
-        const uint32_t row = a.rows / 8 * (1 + 3 * k);
+        const uint32_t row = a.all_rows / 8 * (1 + 3 * k);
         wd_prefetch_line(static_cast<const uint4 *>(a.bn.x) + p.first + at_row(a, row));
     }
 }
@@ -115,7 +115,7 @@ __device__ __forceinline__ acc<T> pivot_of(const bn_grid_args &a, const spot &p,
     acc<T> some[3];
 #pragma unroll
     for (uint32_t k = 0; k < 3; ++k) {
-        const uint32_t row = a.rows / 8 * (1 + 3 * k);
+        const uint32_t row = a.all_rows / 8 * (1 + 3 * k);
         some[k] = wd_widen(x[(int64_t)(origin + at_row(a, row)) * UNIT<T> + column]);
     }
     return wd_middle_of(some[0], some[1], some[2]);
@@ -129,7 +129,7 @@ __device__ __forceinline__ void pivots_of_columns(const bn_grid_args &a, const s
     unit<T> u[3];
 #pragma unroll
     for (uint32_t k = 0; k < 3; ++k) {
-        get<T, false>(a, u[k], a.bn.x, p.first + at_row(a, a.rows / 8 * (1 + 3 * k)));
+        get<T, false>(a, u[k], a.bn.x, p.first + at_row(a, a.all_rows / 8 * (1 + 3 * k)));
     }
 #pragma unroll
     for (int i = 0; i < UNIT<T>; ++i) {

@@ -150,6 +150,18 @@ __device__ __forceinline__ uint32_t receive_bits(const bn_grid_args &a, const un
     return (uint32_t)(*reinterpret_cast<const uint64_t *>(to) >> (place * 8 + p.bit));
 }
 
+// Likewise from the reserve space itself.
+template <class T, bool LED>
+__device__ __forceinline__ uint32_t bits_of_unit(const bn_grid_args &a, uint32_t at)
+{
+    const bit_place p = bits_at<T, LED>(a, at);
+    if (!LED) return (uint32_t)a.bn.reserve[p.byte] >> p.bit;
+    const uint32_t bytes = (uint32_t)((a.bn.total - a.bn.lead + (BN_RUN - 1)) / BN_RUN);
+    uint32_t both = p.byte < bytes ? a.bn.reserve[p.byte] : 0u;
+    if (p.byte + 1 < bytes) both |= (uint32_t)a.bn.reserve[p.byte + 1] << BN_RUN;
+    return both >> p.bit;
+}
+
 } // namespace
 
 #endif

@@ -41,7 +41,8 @@ void wd_bn_grid_say(struct bn_grid_args *a, const struct wd_bn_grid_cut *c)
     a->width = c->plane > 1 ? (uint32_t)runs : a->pitch;
     a->jump = c->plane > 1 ? (uint32_t)(a->pitch - c->plane * runs) : 0;
     a->stride = (uint32_t)((c->plane > 1 ? c->space.inner : c->width) / c->unit);
-    a->units = (uint32_t)(c->rows * (c->pitch / c->unit));
+    a->all_rows = (uint32_t)(c->held * c->lanes * c->blocks + c->rows);
+    a->units = (uint32_t)(a->all_rows * (c->pitch / c->unit));
     a->clips = a->bn.keeps_nan || a->bn.wide_high < INFINITY;
     a->by_plane = wd_fastdiv_of((uint32_t)c->plane);
     a->rows = (uint32_t)c->rows;

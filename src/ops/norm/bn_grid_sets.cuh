@@ -58,7 +58,7 @@ __device__ __forceinline__ acc<T> pivot_of_set(const bn_grid_args &a, const spot
 #pragma unroll
     for (uint32_t k = 0; k < 3; ++k) {
         const uint32_t column = set * a.members + k * (a.members - 1) / 2;
-        const uint32_t row = a.rows / 8 * (1 + 3 * k);
+        const uint32_t row = a.all_rows / 8 * (1 + 3 * k);
         some[k] = wd_widen(x[(int64_t)(origin + row * a.width) * UNIT<T> + column]);
     }
     return wd_middle_of(some[0], some[1], some[2]);

@@ -419,7 +419,7 @@ __device__ __forceinline__ void leave(const bn_grid_args &a)
 template <class T, class F>
 __device__ __forceinline__ void behind_rows(const bn_grid_args &a, const spot &p, F f)
 {
-    const int64_t begin = (int64_t)a.rows * a.pitch * UNIT<T>;
+    const int64_t begin = (int64_t)a.all_rows * a.pitch * UNIT<T>;
     const int64_t byte = (begin - a.bn.lead) / BN_RUN * BN_RUN + a.bn.lead;
     if (p.group > 0 || p.block + 1 < a.blocks) return;
     if ((a.bn.reserve ? byte : begin) >= a.bn.total) return;

@@ -159,7 +159,7 @@ template <class T> struct turns_writer {
 
 template <class T> __device__ void turns_backward(const bn_grid_args &a)
 {
-    constexpr int V = UNIT<T>, HELD = BN_GRID_HELD(2);
+    constexpr int V = UNIT<T>, HELD = BN_GRID_HELD_SAMPLES(2);
     using A = acc<T>;
     spot p = spot_of<false, true>(a);
     const bool holds = a.held > 0 && p.active;

@@ -56,9 +56,10 @@ static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t c
     int64_t units = columns / BN_RUN;
     int64_t threads = BN_GRID_THREADS / units * units;
     double bytes = (double)samples * (double)(s->channels * s->plane * s->size);
-    double held = (double)device->multiprocessors *
-                  (double)(device->shared_per_block + (int64_t)BN_GRID_HELD(s->arrays) * s->arrays *
-                                                          BN_GRID_THREADS * BN_GRID_UNIT);
+    double held =
+        (double)device->multiprocessors *
+        (double)(device->shared_per_block + (int64_t)BN_GRID_HELD_SAMPLES(s->arrays) * s->arrays *
+                                                BN_GRID_THREADS * BN_GRID_UNIT);
     double again = fmax(0, s->arrays * bytes - held);
     double moved = (s->arrays + 1) * bytes + again -
                    (1 - CACHED_TENTHS / 10.0) * fmin(again, (double)device->l2_bytes / 2);
@@ -134,7 +135,7 @@ static bool see(struct work *w, const struct wd_problem *problem)
     (void)wd_norm_groups_see(&w->shape, problem);
     c->space = (struct wd_bn_gpu_space){
         .outer = s->plane, .params = s->channels, .inner = 1, .total = s->channels * s->plane};
-    c->holds = BN_GRID_HELD(s->arrays);
+    c->holds = BN_GRID_HELD_SAMPLES(s->arrays);
     if (!share(w, problem->device)) return false;
     if (!wd_bn_grid_cut(c, s->size, s->arrays, problem->device)) return false;
     w->at_launch = has_turns(w) ? s->samples : c->samples;
