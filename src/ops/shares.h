@@ -8,7 +8,10 @@
  * at a time (a quad). A processor has one block, or two of half the threads and half the room, so that one adds up while the
  * other moves data. The first quads stay in registers, those up to `quads` in shared memory; what else there is (of one block
  * a processor also a last quad that not all threads have) is read again. Of two tensors the second stays for the first
- * `second_quads`. Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place. */
+ * `second_quads`. Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place.
+ *
+ * The chip has room for fewer clusters than its processors would make, of sizes that are powers of two, up to sixteen. Teams have
+ * any size: blocks of a kernel that are there at once (gpu/device/grid.cuh) and tell each other sums through memory. */
 #ifndef WD_OPS_SHARES_H
 #define WD_OPS_SHARES_H
 
@@ -28,12 +31,14 @@ enum {
 struct wd_device;
 
 struct wd_share_cut {
-    int64_t shares; /* given, as are ... */
-    int64_t units;  /* of a share, ... */
-    bool two;       /* tensors that are read, ... */
-    bool halves;    /* and two blocks a processor: then all has to stay */
-    int64_t cluster;
-    int64_t part; /* units of a block */
+    int64_t shares;  /* given, as are ... */
+    int64_t units;   /* of a share, ... */
+    bool two;        /* tensors that are read, ... */
+    bool halves;     /* two blocks a processor: then all has to stay; ... */
+    bool may_meet;   /* ... and blocks of one a processor may be teams, not clusters */
+    bool meets;      /* they are */
+    int64_t cluster; /* blocks that have a share */
+    int64_t part;    /* units of a block */
     int64_t quads;
     int64_t second_quads; /* at most `quads` */
     int64_t shared;       /* bytes */

@@ -23,8 +23,15 @@ static void check(const struct wd_share_cut *c, const struct wd_device *device)
 {
     int64_t each = c->halves ? 2 : 1, quad = QUAD / each; /* blocks of a processor */
     int64_t kept = (c->quads - WD_SHARE_HELD + c->second_quads) * quad * WD_SHARE_UNIT;
-    assert_true(c->cluster == 4 || c->cluster == 8 || c->cluster == 16);
-    assert_true(c->cluster <= 8 || (device->multiprocessors > 120 && device->capability < 120));
+    if (c->meets) {
+        /* of any size, two and more; the first tensor stays */
+        assert_true(c->may_meet && !c->halves && device->grids_meet);
+        assert_true(c->cluster >= 4 && 2 * c->cluster <= device->multiprocessors);
+        assert_true(c->quads * quad >= c->part);
+    } else {
+        assert_true(c->cluster == 4 || c->cluster == 8 || c->cluster == 16);
+        assert_true(c->cluster <= 8 || (device->multiprocessors > 120 && device->capability < 120));
+    }
     assert_true(c->part * c->cluster >= c->units);
     assert_true(c->part % quad == 0);
     assert_true(c->quads >= WD_SHARE_HELD && c->quads * quad <= wd_most(c->part, 2 * quad));
@@ -47,24 +54,44 @@ static void test_all(void **state)
     static const struct wd_device devices[] = {DEVICE_NEW(90, 132), DEVICE_NEW(90, 114),
                                                DEVICE_NEW(100, 148), DEVICE_NEW(90, 16),
                                                DEVICE_NEW(120, 170)};
-    int taken = 0;
+    int taken = 0, teams = 0;
     (void)state;
     for (size_t d = 0; d < sizeof devices / sizeof *devices; ++d) {
         for (int64_t units = MB / 4; units <= 20 * MB; units += units / 7 + 3) {
             for (int64_t shares = 1; shares <= 600; shares += shares / 3 + 1) {
-                for (int way = 0; way < 4; ++way) {
+                for (int way = 0; way < 6; ++way) {
                     struct wd_share_cut c = {.shares = shares,
                                              .units = units,
                                              .two = way % 2 != 0,
-                                             .halves = way / 2 != 0};
+                                             .halves = way / 2 == 1,
+                                             .may_meet = way / 2 == 2};
                     if (!wd_share_cut(&c, &devices[d])) continue;
                     check(&c, &devices[d]);
                     taken += 1;
+                    teams += c.meets;
                 }
             }
         }
     }
-    assert_true(taken > 1000);
+    assert_true(taken > 1000 && teams > 100);
+}
+
+/* Teams where clusters do not hold the first tensor: measured on an H200, fp32 shares of 8 MB. Of 4 MB clusters win. */
+static void test_teams(void **state)
+{
+    static const struct wd_device h200 = DEVICE_NEW(90, 132);
+    struct wd_share_cut c = {.shares = 64, .units = 8 * MB, .may_meet = true};
+    (void)state;
+    assert_true(wd_share_cut(&c, &h200));
+    assert_true(c.meets && c.cluster == 32 && c.clusters == 4);
+    c = (struct wd_share_cut){.shares = 64, .units = 8 * MB, .may_meet = true, .two = true};
+    assert_true(wd_share_cut(&c, &h200));
+    assert_true(c.meets && c.cluster == 64 && c.clusters == 2 && c.second_quads == c.quads);
+    for (int two = 0; two < 2; ++two) {
+        c = (struct wd_share_cut){.shares = 64, .units = 4 * MB, .may_meet = true, .two = two};
+        assert_true(wd_share_cut(&c, &h200));
+        assert_false(c.meets);
+    }
 }
 
 /* What is measured on an H200. */
@@ -136,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_chosen),
+        cmocka_unit_test(test_teams),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

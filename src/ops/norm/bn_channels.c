@@ -40,6 +40,7 @@ static bool see(struct work *w, const struct wd_problem *problem)
     w->cut.shares = w->space.params;
     w->cut.units = w->space.outer * (bytes_of_plane(w, problem) / NORM_ROWS_UNIT);
     w->cut.two = !is_training(problem);
+    w->cut.may_meet = true;
     w->bn = wd_bn_gpu_args(problem, &w->space);
     return wd_share_cut(&w->cut, problem->device);
 }

@@ -38,6 +38,7 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     c->of.shares = s->samples * s->groups;
     c->of.units = s->each * s->plane * s->size / NORM_ROWS_UNIT;
     c->of.two = is_backward(problem);
+    c->of.may_meet = true;
     return wd_share_cut(&c->of, problem->device);
 }
 
@@ -119,6 +120,14 @@ cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct wd_share
 {
     int row =
         type + (c->two ? KERNEL_norm_clusters_backward_f32 : KERNEL_norm_clusters_forward_f32);
+    if (c->meets) {
+        struct norm_clusters_args own = *a;
+        void *counters = NULL;
+        WD_TRY(queue->ops->counters(queue, &counters));
+        own.board = (uint32_t *)counters + WD_COUNTERS_BYTES / sizeof(uint32_t);
+        return wd_emit_meeting_kernel(queue, &kernel_rows[row], c->clusters * c->cluster,
+                                      WD_SHARE_THREADS, (uint32_t)c->shared, &own);
+    }
     return wd_emit_cluster_kernel(queue, &kernel_rows[row], c->clusters * c->cluster,
                                   WD_SHARE_THREADS, a->cut.cluster, (uint32_t)c->shared, a);
 }

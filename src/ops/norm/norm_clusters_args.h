@@ -4,7 +4,7 @@
  * shares (what has a mean), instance norm's gradients, and batch norm's of planes, of which a channel is a share. A unit is
  * sixteen bytes. A share is rows of `by_row` units, `jump` more units apart: one row, but for batch norm.
  *
- * Shares lie in clusters as ops/shares.h says. */
+ * Shares lie in clusters, or teams, as ops/shares.h says. */
 #ifndef WD_OPS_NORM_CLUSTERS_ARGS_H
 #define WD_OPS_NORM_CLUSTERS_ARGS_H
 
@@ -43,6 +43,7 @@ struct norm_clusters_args {
     uint32_t batch;  /* batch norm: the saved mean of an infinity is one */
     uint32_t each;   /* channels of a share */
     uint32_t groups; /* shares of a sample */
+    uint32_t *board; /* of teams; null: clusters */
     struct wd_share_args cut;
 };
 

@@ -101,7 +101,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     uint4 *const mine_dy = mine + (a.cut.quads - HELD) * QUAD_UNITS;
     uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
-    begin_share(room);
+    if (!a.board) begin_share(room);
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) {
@@ -148,8 +148,9 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             look_at_both<T, false>(some, given, (int)(s.count - q * QUAD), mean, sums, products);
         }
         ask_dy<false>(a, s, dy, 0); // while blocks meet
+        const bool more = share + s.step < a.cut.shares;
         const pair all =
-            sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, products.x + products.y);
+            sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, products.x + products.y, !more);
         const float factor = inv_std * (a.scale.data ? param_of(a.scale, bits) : 1.0f);
         cluster_slopes g = {mean, factor,
                             (float)(all.second * a.inverse) * inv_std * inv_std * factor,
@@ -162,7 +163,6 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
                 blend(a, a.dbias + share, all.first);
             }
         }
-        const bool more = share + s.step < a.cut.shares;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];

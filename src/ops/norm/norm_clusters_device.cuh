@@ -4,6 +4,7 @@
 #ifndef WD_OPS_NORM_CLUSTERS_DEVICE_CUH
 #define WD_OPS_NORM_CLUSTERS_DEVICE_CUH
 
+#include "gpu/device/board.cuh"
 #include "ops/norm/norm_clusters_args.h"
 #include "ops/norm/norm_kept_device.cuh"
 
@@ -75,12 +76,56 @@ struct cluster_sums {
         return sum_of_lanes(p, lanes);
     }
 };
+
+// What a team's blocks keep of the board from turn to turn.
+struct team_board {
+    uint64_t *words; // of the team, in this kernel's bank
+    uint4 asked;
+};
+
+// Likewise over a team, by the board: a block shows a word a turn, in single precision. `last`: it has no more turns.
+__device__ __forceinline__ pair sums_of_team(const norm_clusters_args &a, uint32_t rank,
+                                             cluster_room &room, uint32_t turn, float2 of_warp,
+                                             bool last)
+{
+    __shared__ team_board own;
+    const uint32_t lane = threadIdx.x % WARP, copy = turn % 2, bit = wd_board_bit(turn);
+    if (turn == 0) {
+        const uint4 asked = wd_board_ask(a.board);
+        const wd_board board = wd_board_of(a.board, asked);
+        if (threadIdx.x == 0) own = {board.bank + (blockIdx.x - rank), asked};
+        wd_board_clear(board);
+    }
+    if (lane == 0) room.of_warp[copy][threadIdx.x / WARP] = of_warp;
+    __syncthreads();
+    if (threadIdx.x < WARP) {
+        uint64_t *words = own.words + copy * gridDim.x;
+        pair all = cluster_sums::over(cluster_sums::of(room.of_warp[copy][lane % SHARE_WARPS]),
+                                      SHARE_WARPS);
+        if (lane == 0)
+            wd_board_show_in_turn(words + rank, (float)all.first, (float)all.second, bit);
+        all = cluster_sums::none();
+#pragma unroll 1
+        for (uint32_t block = lane; block < a.cut.cluster; block += WARP) {
+            float2 one[1];
+            wd_board_see_in_turn(words + block, 0, 1, bit, one);
+            all = {all.first + one[0].x, all.second + one[0].y};
+        }
+        all = cluster_sums::over(all, WARP);
+        if (lane == 0) room.of_block[copy][0] = all;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0) wd_board_leave(a.board, own.asked, 2 * gridDim.x);
+    return room.of_block[copy][0];
+}
+
 __device__ __forceinline__ pair sums_of_cluster(const norm_clusters_args &a, uint32_t rank,
                                                 cluster_room &room, uint32_t turn, float first,
-                                                float second)
+                                                float second, bool last)
 {
     first = sum_of_warp(first);
     second = sum_of_warp(second);
+    if (a.board) return sums_of_team(a, rank, room, turn, make_float2(first, second), last);
     return all_of_share<cluster_sums>(a.cut.cluster, rank, room, turn, make_float2(first, second));
 }
 

@@ -103,7 +103,7 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
     uint4 *const mine = places + threadIdx.x;
     uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
-    begin_share(room);
+    if (!a.board) begin_share(room);
     wd_wait_for_previous();
     cluster_known<T> known = known_of<T>(a, share);
 #pragma unroll
@@ -141,8 +141,9 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
             load_quad<true, false>(some, a.x, places_of(a, s, share, q), q, s.count);
             look_at_quad<T, false>(some, (int)(s.count - q * QUAD), pivot, sums, squares);
         }
+        const bool more = share + s.step < a.cut.shares;
         const pair all =
-            sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, squares.x + squares.y);
+            sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, squares.x + squares.y, !more);
         const numbers n = numbers_of(a.inverse, a.epsilon, all, pivot);
         const float factor = a.scale.data ? param_of(a.scale, scale) : 1.0f;
         const cluster_line line = {n.inv_std * factor,
@@ -164,7 +165,6 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
             if (threadIdx.x < a.each) table[threadIdx.x] = line;
             __syncthreads();
         }
-        const bool more = share + s.step < a.cut.shares;
         if (more) known = known_of<T>(a, share + s.step);
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batch normalization of channels that no cluster holds, with channels first: teams of blocks that are there at once have one channel after
+ * the other. A driver that is a stand-in says that its device has few processors, so that smaller channels are large. */
+#include <stdlib.h>
+
+#include "norm_case.h"
+
+#define PROCESSORS "40"
+#define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
+
+static const struct {
+    const char *name;
+    int near[4]; /* of a stand-in ... */
+    int far[4];  /* ... and of a device */
+    cudnnDataType_t type;
+    bool adds, in_place,
+        runs; /* dscale and dbias are added to what they were; without running averages */
+} cases[] = {
+    {"images/f32", {2, 5, 648, 512}, {2, 11, 1100, 640}, CUDNN_DATA_FLOAT, false, false, true},
+    {"images/f16", {2, 5, 1280, 520}, {2, 11, 2200, 648}, CUDNN_DATA_HALF, true, false, true},
+    {"image/bf16", {1, 5, 1410, 1000}, {1, 9, 2210, 1304}, CUDNN_DATA_BFLOAT16, false, true, false},
+    {"image/f32", {1, 3, 1101, 804}, {1, 9, 1610, 1204}, CUDNN_DATA_FLOAT, true, true, true},
+};
+
+int main(int argc, char **argv)
+{
+    const bool stands_in = getenv("WARPDNN_CUDA_DRIVER") != NULL;
+    static const int small[] = {2, 3, 12, 16};
+    if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
+    harness_start(argc, argv);
+    for (int k = 0; k < COUNT(cases); ++k) {
+        struct norm_case c = {.mode = CUDNN_BATCHNORM_SPATIAL,
+                              .dtype = cases[k].type,
+                              .act = NO_ACTIVATION,
+                              .layout = 1 + LAYOUT_NCHW,
+                              .alpha = 1.0,
+                              .alpha_data = 1.0,
+                              .alpha_param = cases[k].adds ? -1.5 : 1.0,
+                              .beta_param = cases[k].adds ? 0.5 : 0.0,
+                              .factor = 0.3,
+                              .epsilon = 1e-5,
+                              .forward = true,
+                              .backward = true,
+                              .in_place = cases[k].in_place,
+                              .running_mean = cases[k].runs,
+                              .running_var = cases[k].runs,
+                              .saved = true};
+        if (!case_begin("%s", cases[k].name)) continue;
+        if (harness_usual_order()) c.engine = "bn_backward_channels";
+        norm_shape_make(&c.shape, c.mode, 4,
+                        !harness_all_engines ? small
+                        : stands_in          ? cases[k].near
+                                             : cases[k].far);
+        norm_run(&c, (struct norm_range){-3.0, 3.0});
+    }
+    return harness_finish();
+}
