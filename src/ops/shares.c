@@ -157,7 +157,8 @@ bool wd_share_cut(struct wd_share_cut *c, const struct wd_device *device)
     struct wd_share_cut teams = *c;
     bool clusters = cut_clusters(c, device);
     if (!clusters || !c->may_meet || c->halves || !device->grids_meet) return clusters;
-    if (!cut_teams(&teams, device)) return true;
+    /* what clusters hold they have sooner, measured */
+    if (stays(c) || !cut_teams(&teams, device)) return true;
     if (cost(&teams, device->multiprocessors / teams.cluster, device) <
         TEAMS_PAY * cost(c, clusters_at_once(c->cluster, device), device))
         *c = teams;

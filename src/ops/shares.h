@@ -10,8 +10,8 @@
  * a processor also a last quad that not all threads have) is read again. Of two tensors the second stays for the first
  * `second_quads`. Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place.
  *
- * The chip has room for fewer clusters than its processors would make, of sizes that are powers of two, up to sixteen. Teams have
- * any size: blocks of a kernel that are there at once (gpu/device/grid.cuh) and tell each other sums through memory. */
+ * Teams take the place of clusters that do not hold the first tensor, where that pays: blocks of a kernel that are there at once
+ * (gpu/device/grid.cuh) and tell each other sums through memory, four to half of the chip. */
 #ifndef WD_OPS_SHARES_H
 #define WD_OPS_SHARES_H
 

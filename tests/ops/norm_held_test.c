@@ -2,7 +2,8 @@
  *
  * Batch normalization with channels last of somewhat more than the shared memory of the chip, so that threads hold
  * rounds in registers: all that is left, and so much more that some is read again; with what goes with outputs, and off the
- * boundaries. A driver that is a stand-in says that its device has few processors, so that little is much. */
+ * boundaries. A driver that is a stand-in says that its device has few processors, so that little is much. That rounds of these are held, on devices of
+ * 132 processors too, unit/bn_held_test.c sees. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +28,11 @@ static const struct {
     const char *name;
     int channels;
     int side[2]; /* of an image of a stand-in ... */
-    int far[2];  /* ... and of a device that has up to 160 processors */
+    int far[2];  /* ... and of a device */
 } shapes[] = {
     {"held", 16, {120, 128}, {711, 712}},   {"again", 24, {130, 141}, {760, 761}},
-    {"three", 3, {400, 404}, {2300, 2301}}, {"odd", 61, {70, 71}, {400, 401}},
-    {"teams", 72, {50, 51}, {290, 291}},
+    {"three", 3, {400, 404}, {2300, 2301}}, {"odd", 61, {90, 91}, {400, 401}},
+    {"teams", 72, {60, 61}, {290, 291}},
 };
 
 /* On a device, whose tensors are large, the plain loops that judge take their time: these, and what a list names. */
@@ -91,7 +92,7 @@ int main(int argc, char **argv)
         for (int t = 0; t < COUNT(types); ++t) {
             for (int kind = 0; kind < KINDS; ++kind) {
                 run(s, t, (enum kind)kind, 0);
-                if (kind != IN_PLACE) run(s, t, (enum kind)kind, bytes[t] == 4 ? 3 : 5);
+                run(s, t, (enum kind)kind, bytes[t] == 4 ? 3 : 5);
             }
         }
     }

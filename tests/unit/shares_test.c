@@ -24,7 +24,7 @@ static void check(const struct wd_share_cut *c, const struct wd_device *device)
     int64_t each = c->halves ? 2 : 1, quad = QUAD / each; /* blocks of a processor */
     int64_t kept = (c->quads - WD_SHARE_HELD + c->second_quads) * quad * WD_SHARE_UNIT;
     if (c->meets) {
-        /* of any size, two and more; the first tensor stays */
+        /* of four blocks to half of the chip; the first tensor stays */
         assert_true(c->may_meet && !c->halves && device->grids_meet);
         assert_true(c->cluster >= 4 && 2 * c->cluster <= device->multiprocessors);
         assert_true(c->quads * quad >= c->part);
@@ -91,6 +91,33 @@ static void test_teams(void **state)
         c = (struct wd_share_cut){.shares = 64, .units = 4 * MB, .may_meet = true, .two = two};
         assert_true(wd_share_cut(&c, &h200));
         assert_false(c.meets);
+    }
+}
+
+/* The channels of tests/ops/norm_teams_test.c, and turns of teams that they take. */
+static void test_teams_turns(void **state)
+{
+    static const struct wd_device few = DEVICE_NEW(90, 40), h200 = DEVICE_NEW(90, 132);
+    static const struct {
+        const struct wd_device *device;
+        int64_t shares, bytes, turns[2];
+    } rows[] = {
+        {&few, 13, 2 * 660 * 644 * 4, {5, 5}},   {&few, 5, 2 * 1280 * 520 * 2, {2, 2}},
+        {&few, 5, 1410 * 1000 * 2, {2, 2}},      {&few, 3, 1101 * 804 * 4, {1, 1}},
+        {&h200, 22, 2 * 1100 * 640 * 4, {4, 8}}, {&h200, 11, 2 * 2200 * 648 * 2, {2, 4}},
+        {&h200, 9, 2210 * 1304 * 2, {2, 3}},     {&h200, 9, 1610 * 1204 * 4, {3, 3}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        for (int two = 0; two < 2; ++two) {
+            struct wd_share_cut c = {.shares = rows[i].shares,
+                                     .units = rows[i].bytes / WD_SHARE_UNIT,
+                                     .two = two,
+                                     .may_meet = true};
+            assert_true(wd_share_cut(&c, rows[i].device));
+            assert_true(c.meets);
+            assert_int_equal(wd_ceil_div(c.shares, c.clusters), rows[i].turns[two]);
+        }
     }
 }
 
@@ -161,9 +188,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_chosen),
-        cmocka_unit_test(test_teams),
+        cmocka_unit_test(test_all),     cmocka_unit_test(test_chosen),
+        cmocka_unit_test(test_teams),   cmocka_unit_test(test_teams_turns),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
