@@ -48,7 +48,7 @@ int main(int argc, char **argv)
                               .running_var = cases[k].runs,
                               .saved = true};
         if (!case_begin("%s", cases[k].name)) continue;
-        if (harness_usual_order()) c.engine = "bn_backward_channels";
+        if (harness_all_engines) c.engine = "bn_backward_channels";
         norm_shape_make(&c.shape, c.mode, 4,
                         !harness_all_engines ? small
                         : stands_in          ? cases[k].near
