@@ -17,8 +17,7 @@ enum {
     BN_GRID_AREA = 16 << 10, /* of shared memory, for what threads and blocks join */
     BN_GRID_COLUMNS = 512,   /* of a group of several parameters */
     BN_GRID_AHEAD = 4,       /* parts that are under way at once: 64 KB of a processor */
-    BN_GRID_FETCHED =
-        8, /* sums that blocks which meet have left, that a thread asks for at once, ... */
+    BN_GRID_FETCHED = 8,     /* sums of blocks that meet, which a thread asks for at once, ... */
 };
 
 /* ... and words of the board; the kernels of samples hold rounds besides. */
