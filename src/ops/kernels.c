@@ -41,7 +41,6 @@ cudnnStatus_t wd_emit_meeting_kernel(struct wd_queue *queue, struct wd_kernel_ro
 {
     struct wd_launch launch = launch_of(row, blocks, threads, shared, args);
     launch.meets = true;
-    launch.overlaps = false; /* all at once or none: there is no beginning early */
     if (blocks <= 0) return CUDNN_STATUS_SUCCESS;
     return queue->ops->kernel(queue, &launch);
 }

@@ -22,12 +22,13 @@ constexpr uint32_t QUAD_UNITS = QUAD * ACROSS; // of a block
 constexpr uint32_t SHARE_WARPS = ACROSS / 32;
 constexpr uint32_t HALF = 16; // lanes of half a warp
 
-// What blocks found, of this turn and the last: a P of sixteen bytes each, and two numbers of each warp.
+// What blocks found, of this turn and the last: a P of sixteen bytes each, and two numbers of each warp. Of teams, what the board's head was.
 template <class P> struct __align__(128) share_room
 {
     P of_block[2][WD_SHARE_BLOCKS];
     float2 of_warp[2][SHARE_WARPS];
     uint64_t here[2];
+    uint32_t asked;
 };
 
 struct share_seat {
@@ -98,7 +99,10 @@ __device__ __forceinline__ void wait_for_quad(uint32_t later)
 
 template <class P> __device__ __forceinline__ void begin_share(share_room<P> &room)
 {
-    if (threadIdx.x < 2) wd_counter_begin(&room.here[threadIdx.x]);
+    if (threadIdx.x == 0) {
+        wd_counter_begin(&room.here[0]);
+        wd_counter_begin(&room.here[1]);
+    }
     wd_cluster_arrive();
 }
 

@@ -121,6 +121,28 @@ static void test_teams_turns(void **state)
     }
 }
 
+/* The random shares of norm_teams_test.c and norm_groups_teams_test.c. */
+static void test_teams_random(void **state)
+{
+    static const struct wd_device few = DEVICE_NEW(90, 40), h200 = DEVICE_NEW(90, 132);
+    static const struct {
+        const struct wd_device *device;
+        int64_t shares, units;
+    } rows[] = {{&few, 13, 205000},  {&few, 5, 165000},   {&few, 3, 215000},
+                {&h200, 22, 345000}, {&h200, 11, 350000}, {&h200, 9, 470000}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        /* dims take some away: fewer than 9 images times 400 rows times 16 channels */
+        for (int64_t units = rows[i].units - 6400; units <= rows[i].units / 16 * 17; units += 97) {
+            for (int two = 0; two < 2; ++two) {
+                struct wd_share_cut c = {
+                    .shares = rows[i].shares, .units = units, .two = two, .may_meet = true};
+                assert_true(wd_share_cut(&c, rows[i].device) && c.meets);
+            }
+        }
+    }
+}
+
 /* What is measured on an H200. */
 static void test_chosen(void **state)
 {
@@ -188,9 +210,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),     cmocka_unit_test(test_chosen),
-        cmocka_unit_test(test_teams),   cmocka_unit_test(test_teams_turns),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_all),          cmocka_unit_test(test_chosen),
+        cmocka_unit_test(test_teams),        cmocka_unit_test(test_teams_turns),
+        cmocka_unit_test(test_teams_random), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,13 +95,8 @@ static __device__ __forceinline__ void wd_board_see(const uint64_t *from, uint32
     }
 }
 
-// Of kernels that show pairs in turns: words are two sets, which turns have one after the other, since whoever shows
-// the next turn's has seen all of this one's. The lowest bit of a word's second number, which the number loses, says
-// whether it is that of the set's turn: 1, then 0, and so on.
-static __device__ __forceinline__ uint32_t wd_board_bit(uint32_t turn)
-{
-    return ~turn >> 1 & 1;
-}
+// Of kernels that show pairs in turns (gpu/device/board_turns.cuh): the lowest bit of a word's second number, which the
+// number loses, says whether the word is of the turn that is asked for.
 
 // The second number is moved towards zero by a last place at most; a NaN has to be a quiet one.
 static __device__ __forceinline__ void wd_board_show_in_turn(uint64_t *to, float first,

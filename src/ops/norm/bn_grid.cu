@@ -409,8 +409,7 @@ __device__ void grid_forward(const bn_grid_args &a)
 #pragma unroll 1
             for (int h = 0; h < HELD; ++h) {
                 w.write(a, held[0], held[0], at_held(h), there);
-#pragma unroll
-                for (int next = 1; next < HELD; ++next) held[next - 1] = held[next];
+                move_up(held);
             }
         }
     }

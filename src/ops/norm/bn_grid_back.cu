@@ -204,11 +204,8 @@ __device__ void grid_backward(const bn_grid_args &a)
 #pragma unroll 1
         for (int h = 0; h < HELD; ++h) {
             w.write(a, held_x[0], held_dy[0], at_held(h), !LED || p.active);
-#pragma unroll
-            for (int next = 1; next < HELD; ++next) {
-                held_x[next - 1] = held_x[next];
-                held_dy[next - 1] = held_dy[next];
-            }
+            move_up(held_x);
+            move_up(held_dy);
         }
     }
     behind_rows<T>(a, p, [&](int64_t at, const column_numbers<A> &n, bool behind) {

@@ -202,6 +202,13 @@ template <class A> struct column_numbers {
     A mean, factor, base, slope;
 };
 
+// What threads hold in registers, one after another by the code of the first: the others move up.
+template <class U, int N> __device__ __forceinline__ void move_up(U (&held)[N])
+{
+#pragma unroll
+    for (int next = 1; next < N; ++next) held[next - 1] = held[next];
+}
+
 } // namespace
 
 #endif

@@ -6,39 +6,14 @@
 #ifndef WD_OPS_NORM_BN_GRID_TURNS_CUH
 #define WD_OPS_NORM_BN_GRID_TURNS_CUH
 
+#include "gpu/device/board_turns.cuh"
 #include "ops/norm/bn_grid_ring.cuh"
 #include "ops/norm/bn_grid_sets.cuh"
 
 namespace {
 
-// A bank of the board has two sets of sums, for turns. Little is kept from turn to turn: registers are few.
-struct turns_board {
-    uint32_t asked; // the head's first word
-    uint32_t turn;
-};
-
-__device__ __forceinline__ uint64_t *bank_of(const bn_grid_args &a, const turns_board &b)
-{
-    return wd_board_of(a.board, make_uint4(b.asked, 0, 0, 0)).bank;
-}
-
-// Before a turn's sums, which hide what the first one waits for; then by all threads clear_in_turn().
-__device__ __forceinline__ uint4 ask_in_turn(const bn_grid_args &a, turns_board &b)
-{
-    if (b.turn > 0) return make_uint4(b.asked, 0, 0, 0);
-    const uint4 asked = wd_board_ask(a.board);
-    b.asked = asked.x;
-    return asked;
-}
-
-// After a turn's words are shown: in the first one what another kernel left.
-__device__ __forceinline__ void clear_in_turn(const bn_grid_args &a, uint4 asked)
-{
-    wd_board_clear(wd_board_of(a.board, asked));
-}
-
 // After a turn's words have been read, of which a block has `each`: in the last one.
-__device__ __forceinline__ void leave_in_turn(const bn_grid_args &a, const turns_board &b,
+__device__ __forceinline__ void leave_in_turn(const bn_grid_args &a, const wd_board_turns &b,
                                               bool last, uint32_t each)
 {
     if (last && threadIdx.x == 0)
@@ -87,18 +62,19 @@ __device__ __forceinline__ double2 sums_of_item(const bn_grid_args &a,
 // Likewise over the team's blocks, in this turn.
 template <class T>
 __device__ __forceinline__ double2 sums_of_team(const bn_grid_args &a, const spot &p,
-                                                const acc<T> (&value)[2 * UNIT<T>], turns_board &b)
+                                                const acc<T> (&value)[2 * UNIT<T>],
+                                                wd_board_turns &b)
 {
     constexpr int BATCH = 8;
     const lane_share own = item_of(a);
     const uint32_t shares = 1u << a.share_bits, bit = wd_board_bit(b.turn);
-    const uint4 asked = ask_in_turn(a, b);
+    const uint4 asked = wd_board_ask_in_turn(a.board, b);
     double2 all = sums_of_item<T>(a, value);
     uint64_t *words =
-        bank_of(a, b) + (b.turn % 2 * gridDim.x + p.group * a.blocks) * a.items + own.index;
+        wd_board_set(a.board, b, gridDim.x * a.items) + p.group * a.blocks * a.items + own.index;
     if (own.index < a.items && own.share == 0)
         wd_board_show_in_turn(words + p.block * a.items, (float)all.x, (float)all.y, bit);
-    clear_in_turn(a, asked);
+    wd_board_clear_in_turn(a.board, asked);
     all = make_double2(0.0, 0.0);
     if (own.index < a.items) {
 #pragma unroll 1
@@ -121,7 +97,7 @@ __device__ __forceinline__ double2 *shown_of(const bn_grid_args &a)
 }
 
 // All threads show what they have; the last turn's have read all words then.
-__device__ __forceinline__ void show_to_neighbours(const bn_grid_args &a, const turns_board &b,
+__device__ __forceinline__ void show_to_neighbours(const bn_grid_args &a, const wd_board_turns &b,
                                                    bool mine, double2 own, bool last)
 {
     const lane_share s = item_of(a);

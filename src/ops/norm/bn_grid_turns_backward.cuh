@@ -39,7 +39,7 @@ __device__ __forceinline__ void put_found(const bn_grid_args &a, uint32_t row, u
 // way, a block leaves what it has of channels itself.
 template <class T>
 __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p,
-                                          const acc<T> (&value)[2 * UNIT<T>], turns_board &b,
+                                          const acc<T> (&value)[2 * UNIT<T>], wd_board_turns &b,
                                           bool mine, uint32_t c, acc<T> inv_std, bool last)
 {
     using A = acc<T>;
@@ -56,12 +56,12 @@ __device__ __forceinline__ void join_sets(const bn_grid_args &a, const spot &p,
         own.of[2] += i < next ? (A)0 : first;
         own.of[3] += i < next ? (A)0 : second;
     }
-    const uint4 asked = ask_in_turn(a, b);
+    const uint4 asked = wd_board_ask_in_turn(a.board, b);
     double2 all = sums_of_set<T>(a, p, own);
-    uint64_t *words = words_of_set(a, p, bank_of(a, b) + b.turn % 2 * gridDim.x * a.sets);
+    uint64_t *words = words_of_set(a, p, wd_board_set(a.board, b, gridDim.x * a.sets));
     if (s.index < a.sets && s.share == 0)
         wd_board_show_in_turn(words + p.block, (float)all.x, (float)all.y, bit);
-    clear_in_turn(a, asked);
+    wd_board_clear_in_turn(a.board, asked);
     if (a.found) {
         __syncthreads();
         const double2 item = sums_of_item<T>(a, value);
@@ -201,7 +201,7 @@ template <class T> __device__ void turns_backward(const bn_grid_args &a)
         numbers.means[share.index] = own_mean;
         if (a.sets > 0) numbers.scales[share.index] = scale;
     }
-    turns_board board = {0, 0};
+    wd_board_turns board = {0, 0};
     A value[2 * V]; // sums of dy, and of dy times x - mean
 #pragma unroll
     for (int i = 0; i < 2 * V; ++i) value[i] = (A)0;

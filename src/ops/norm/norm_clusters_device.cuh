@@ -4,7 +4,7 @@
 #ifndef WD_OPS_NORM_CLUSTERS_DEVICE_CUH
 #define WD_OPS_NORM_CLUSTERS_DEVICE_CUH
 
-#include "gpu/device/board.cuh"
+#include "gpu/device/board_turns.cuh"
 #include "ops/norm/norm_clusters_args.h"
 #include "ops/norm/norm_kept_device.cuh"
 
@@ -77,29 +77,24 @@ struct cluster_sums {
     }
 };
 
-// What a team's blocks keep of the board from turn to turn.
-struct team_board {
-    uint64_t *words; // of the team, in this kernel's bank
-    uint4 asked;
-};
-
 // Likewise over a team, by the board: a block shows a word a turn, in single precision. `last`: it has no more turns.
 __device__ __forceinline__ pair sums_of_team(const norm_clusters_args &a, uint32_t rank,
                                              cluster_room &room, uint32_t turn, float2 of_warp,
                                              bool last)
 {
-    __shared__ team_board own;
-    const uint32_t lane = threadIdx.x % WARP, copy = turn % 2, bit = wd_board_bit(turn);
+    const uint32_t lane = threadIdx.x % WARP, copy = turn % 2;
+    wd_board_turns board = {0, turn};
     if (turn == 0) {
-        const uint4 asked = wd_board_ask(a.board);
-        const wd_board board = wd_board_of(a.board, asked);
-        if (threadIdx.x == 0) own = {board.bank + (blockIdx.x - rank), asked};
-        wd_board_clear(board);
+        const uint4 asked = wd_board_ask_in_turn(a.board, board);
+        if (threadIdx.x == 0) room.asked = board.asked;
+        wd_board_clear_in_turn(a.board, asked);
     }
     if (lane == 0) room.of_warp[copy][threadIdx.x / WARP] = of_warp;
     __syncthreads();
     if (threadIdx.x < WARP) {
-        uint64_t *words = own.words + copy * gridDim.x;
+        const uint32_t bit = wd_board_bit(turn);
+        board.asked = room.asked;
+        uint64_t *words = wd_board_set(a.board, board, gridDim.x) + (blockIdx.x - rank);
         pair all = cluster_sums::over(cluster_sums::of(room.of_warp[copy][lane % SHARE_WARPS]),
                                       SHARE_WARPS);
         if (lane == 0)
@@ -115,7 +110,8 @@ __device__ __forceinline__ pair sums_of_team(const norm_clusters_args &a, uint32
         if (lane == 0) room.of_block[copy][0] = all;
     }
     __syncthreads();
-    if (last && threadIdx.x == 0) wd_board_leave(a.board, own.asked, 2 * gridDim.x);
+    if (last && threadIdx.x == 0)
+        wd_board_leave(a.board, make_uint4(room.asked, 0, 0, 0), 2 * gridDim.x);
     return room.of_block[copy][0];
 }
 

@@ -46,11 +46,6 @@ static inline void wd_board_see(const uint64_t *from, uint32_t step, uint32_t co
     }
 }
 
-static inline uint32_t wd_board_bit(uint32_t turn)
-{
-    return ~turn >> 1 & 1;
-}
-
 static inline void wd_board_show_in_turn(uint64_t *to, float first, float second, uint32_t bit)
 {
     emulator_post(to, __float_as_uint(first), (~__float_as_uint(second) & ~1u) | bit);
