@@ -4,8 +4,8 @@
  * each element, one share after another, each from its one reading to its one writing. Sizes that host and kernels
  * (shares_device.cuh) have in common, and how shares are cut over blocks. A unit is sixteen bytes.
  *
- * A cluster has a share, each of its blocks `part` units of it, a thread every so many of these as the block has threads, four
- * at a time (a quad). A processor has one block, or two of half the threads and half the room, so that one adds up while the
+ * A cluster has a share, or a block by itself, which then is one: each block has `part` units of it, a thread every so many of these as
+ * the block has threads, four at a time (a quad). A processor has one block, or two of half the threads and half the room, so that one adds up while the
  * other moves data. The first quads stay in registers, those up to `quads` in shared memory; what else there is (of one block
  * a processor also a last quad that not all threads have) is read again. Of two tensors the second stays for the first
  * `second_quads`. Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place.
@@ -19,13 +19,12 @@
 #include <stdint.h>
 
 enum {
-    WD_SHARE_UNIT = 16,         /* bytes */
-    WD_SHARE_THREADS = 512,     /* of a processor */
-    WD_SHARE_BLOCKS = 16,       /* of a cluster, at most */
-    WD_SHARE_QUAD = 4,          /* units */
-    WD_SHARE_HELD = 2,          /* quads of the first tensor in registers */
-    WD_SHARE_FIXED = 2048,      /* bytes of shared memory beside units, at most */
-    WD_SHARE_LEAST = 512 << 10, /* bytes of a share that other ways are as fast with */
+    WD_SHARE_UNIT = 16,     /* bytes */
+    WD_SHARE_THREADS = 512, /* of a processor */
+    WD_SHARE_BLOCKS = 16,   /* of a cluster, at most */
+    WD_SHARE_QUAD = 4,      /* units */
+    WD_SHARE_HELD = 2,      /* quads of the first tensor in registers */
+    WD_SHARE_FIXED = 2048,  /* bytes of shared memory beside units, at most */
 };
 
 struct wd_device;
@@ -33,6 +32,7 @@ struct wd_device;
 struct wd_share_cut {
     int64_t shares;  /* given, as are ... */
     int64_t units;   /* of a share, ... */
+    int64_t least;   /* bytes of a share that other ways are as fast with, ... */
     bool two;        /* tensors that are read, ... */
     bool halves;     /* two blocks a processor: then all has to stay; ... */
     bool may_meet;   /* ... and blocks of one a processor may be teams, not clusters */

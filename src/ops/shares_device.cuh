@@ -97,8 +97,11 @@ __device__ __forceinline__ void wait_for_quad(uint32_t later)
     else wd_copies_wait<0>();
 }
 
-template <class P> __device__ __forceinline__ void begin_share(share_room<P> &room)
+// Of clusters; a block that has its shares by itself has nobody to begin with.
+template <class P>
+__device__ __forceinline__ void begin_share(const wd_share_args &a, share_room<P> &room)
 {
+    if (a.cluster == 1) return;
     if (threadIdx.x == 0) {
         wd_counter_begin(&room.here[0]);
         wd_counter_begin(&room.here[1]);
@@ -117,8 +120,9 @@ __device__ __forceinline__ P all_of_share(uint32_t cluster, uint32_t rank, share
     const uint32_t lane = threadIdx.x % HALF, copy = turn % 2;
     P all;
     if (threadIdx.x % 32 == 0) room.of_warp[copy][threadIdx.x / 32] = of_warp;
-    if (turn == 0) wd_cluster_wait(); // nobody sends to who has not begun
+    if (turn == 0 && cluster > 1) wd_cluster_wait(); // nobody sends to who has not begun
     __syncthreads();
+    if (cluster == 1) return F::over(F::of(room.of_warp[copy][lane % SHARE_WARPS]), SHARE_WARPS);
     if (threadIdx.x < 32) {
         float4 bits;
         all = F::over(F::of(room.of_warp[copy][lane % SHARE_WARPS]), SHARE_WARPS);

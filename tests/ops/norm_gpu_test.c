@@ -248,7 +248,7 @@ static void judge_nan(struct norm_case *c, bool whole)
     case_end();
 }
 
-/* Large channels, each held by a cluster: of several images and of one, with what is left over for the last block, and larger
+/* Large channels, each held by a cluster or a block: of several images and of one, with what is left over for the last block, and larger
  * ones of which some is read twice; dscale and dbias added to what they were; y over x, off the boundaries, and a NaN. */
 static void large_channels(void)
 {
@@ -298,7 +298,8 @@ static void random_channels(int turns)
 {
     static const struct {
         int units, channels;
-    } classes[] = {{33000, 19}, {74000, 10}, {148000, 5}, {300000, 5}};
+    } classes[] = {{33000, 19}, {74000, 10},  {148000, 5}, {300000, 5},
+                   {6300, 110}, {12000, 199}, {16500, 97}, {19000, 49}};
     static const int narrow[] = {0, 2, 3};
     for (int turn = 0; harness_all_engines && turn < turns; ++turn) {
         struct norm_case c;
@@ -480,7 +481,7 @@ int main(int argc, char **argv)
     many_planes();
     long_walks();
     large_channels();
-    random_channels(8);
+    random_channels(16);
     outliers();
     large_shapes();
     far_values();

@@ -107,28 +107,15 @@ static void shares(void)
     norm_groups_fp32_params = false;
 }
 
-/* Shares that several blocks have, in more turns than few: of channels that begin within a warp's part, with a last block
- * and a warp that have less, one share without a number; and gradients, whose warps' parts are of one channel each. */
+/* Gradients of shares that several blocks have: of warps whose parts are of one channel each, and of groups of channels. */
 static void walking_shares(void)
 {
-    static const struct norm_groups_image forward = {30, 24, 12, {136, 250}},
-                                          backward = {15, 12, 0, {264, 256}};
-    static const double values[] = {INFINITY, NAN, -INFINITY};
+    static const struct norm_groups_image list[] = {{10, 8, 0, {264, 256}},
+                                                    {30, 24, 12, {128, 256}}};
     if (!harness_all_engines) return;
     norm_groups_fp32_params = true;
-    for (int type = 0; type < TYPES; ++type) {
-        struct norm_groups_options o = {LAYOUT_NCHW, false, -3.0, 3.0};
-        struct norms_case c;
-        norm_groups_image(&backward, "walking", 0, NORMS_BACKWARD, type, false);
-        if (!case_begin("walking/nchw/training/%s", norm_groups_types[type])) continue;
-        c = norm_groups_case(&forward, NORMS_TRAINING, type, false);
-        c.bias = true;
-        norm_groups_tensors(&c, &o);
-        c.x->value[(2 * forward.channels + 2) * 136 * 250] = values[type]; /* its share's first */
-        tensor_write(c.x);
-        norm_groups_run_with(&c, (2 * forward.channels + 2) * 136 * 250);
-        case_end();
-    }
+    for (int k = 0; k < COUNT(list) * TYPES; ++k)
+        norm_groups_image(&list[k / TYPES], "walking", 0, NORMS_BACKWARD, k % TYPES, false);
     norm_groups_fp32_params = false;
 }
 
@@ -205,12 +192,13 @@ static void held_by_clusters(void)
     }
 }
 
-/* The same of random shares: of few turns, several or one channel, whole in a cluster of 4, 8 or 16 blocks or larger than it. */
+/* The same of random shares: of few turns, several or one channel, whole in a block, or in a cluster of 2, 4, 8 or 16, or larger than it. */
 static void random_clusters(int turns)
 {
     static const struct {
         int units, shares;
-    } classes[] = {{33000, 19}, {74000, 10}, {148000, 5}, {300000, 5}};
+    } classes[] = {{33000, 19}, {74000, 10}, {148000, 5}, {300000, 5},
+                   {8000, 199}, {16500, 96}, {19000, 49}, {33000, 66}};
     for (int turn = 0; harness_all_engines && turn < turns; ++turn) {
         struct norm_groups_options o = {LAYOUT_NCHW, false, -3.0, 3.0};
         struct norm_groups_image m = {0};
@@ -303,9 +291,6 @@ static void all_reached(void)
                                          "wd_norm_clusters_backward_f32",
                                          "wd_norm_clusters_backward_f16",
                                          "wd_norm_clusters_backward_bf16",
-                                         "wd_norm_shares_walk_f32",
-                                         "wd_norm_shares_walk_f16",
-                                         "wd_norm_shares_walk_bf16",
                                          "wd_norm_shares_walk_back_f32",
                                          "wd_norm_shares_walk_back_f16",
                                          "wd_norm_shares_walk_back_bf16"};
@@ -345,7 +330,7 @@ int main(int argc, char **argv)
     shares();
     walking_shares();
     held_by_clusters();
-    random_clusters(8);
+    random_clusters(16);
     long_samples();
     read_twice();
     norm_groups_hard_cases();

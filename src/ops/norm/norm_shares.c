@@ -23,12 +23,11 @@ enum {
     WALK_BLOCKS_LEAST = 9, /* of a share: fewer are a cluster */
     WALK_AT_ONCE = 2,      /* blocks of a processor: one moves data while another waits for sums */
     WALK_WARPS = 8,        /* of a block */
-    WALK_TURNS_FORWARD = 12, /* of blocks, at least: of fewer too much is beginning and end */
-    WALK_TURNS_BACKWARD = 6, /* likewise */
-    WALK_TURNS = 2,          /* these are about so many turns */
-    WALK_UNITS = 256,        /* whose work a turn takes beside a block's units, about */
-    WALK_LAG_RING = 5,       /* places that leave room for two shares that wait */
-    WALK_FIXED = 6 << 10,    /* bytes of shared memory beside the ring, at most */
+    WALK_TURNS_LEAST = 6,  /* of blocks: of fewer too much is beginning and end */
+    WALK_TURNS = 2,        /* these are about so many turns */
+    WALK_UNITS = 256,      /* whose work a turn takes beside a block's units, about */
+    WALK_LAG_RING = 5,     /* places that leave room for two shares that wait */
+    WALK_FIXED = 6 << 10,  /* bytes of shared memory beside the ring, at most */
 };
 
 /* Threads of a share, or of a warp, and shares that they have; blocks of these. */
@@ -85,12 +84,10 @@ static bool cut_walk(struct cut *c, const struct wd_problem *problem)
     int64_t units = c->length / run;
     int64_t places = WALK_AT_ONCE * (int64_t)device->multiprocessors;
     int64_t blocks = wd_ceil_div(units, strip * WALK_WARPS);
-    int64_t tensors = is_backward(problem) ? 2 : 1;
-    int64_t least = is_backward(problem) ? WALK_TURNS_BACKWARD : WALK_TURNS_FORWARD;
     int64_t best = 0;
     int64_t turns_of_best = 0;
-    if (tensors == 2 && s->plane % (strip * run) != 0) return false; /* a strip is of one channel */
-    if (s->plane % run != 0 || blocks < WALK_BLOCKS_LEAST) return false;
+    if (s->plane % (strip * run) != 0) return false; /* a strip is of one channel */
+    if (blocks < WALK_BLOCKS_LEAST) return false;
     if (c->shares > INT32_MAX || c->length > INT32_MAX) return false;
     if (!device->grids_meet || wd_norm_cluster_max(device) < 2) return false;
     for (; blocks <= wd_least(places, NORM_SHARES_WALK_BLOCKS); ++blocks) {
@@ -106,9 +103,9 @@ static bool cut_walk(struct cut *c, const struct wd_problem *problem)
         w->share = share;
         w->step = teams;
     }
-    if (turns_of_best < least) return false;
+    if (turns_of_best < WALK_TURNS_LEAST) return false;
     c->threads = wd_ceil_div(w->share, strip) * WARP;
-    w->shared = c->threads * NORM_SHARES_WALK_UNITS * NORM_ROWS_UNIT * tensors; /* of a place */
+    w->shared = c->threads * NORM_SHARES_WALK_UNITS * NORM_ROWS_UNIT * 2; /* of a place, x and dy */
     w->ring = wd_least((device->shared_per_processor / WALK_AT_ONCE - WALK_FIXED) / w->shared,
                        NORM_ROWS_AHEAD_MAX + 1);
     w->lag = w->ring >= WALK_LAG_RING ? 2 : 1;
@@ -127,7 +124,7 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     c->length = s->each * s->plane;
     if (s->columns) return false;
     if (is_backward(problem)) return (s->each == 1 && cut_whole(c)) || cut_walk(c, problem);
-    return cut_beside(c) || cut_whole(c) || cut_walk(c, problem);
+    return cut_beside(c) || cut_whole(c);
 }
 
 static bool is_fp32(const struct wd_problem *problem, int slot)
@@ -229,10 +226,9 @@ static cudnnStatus_t emit_walk(const struct wd_call *call, struct wd_queue *queu
     a->of.ahead = (uint32_t)w->ahead;
     a->of.ring = (uint32_t)w->ring;
     a->of.lag = (uint32_t)w->lag;
-    type += is_backward(&call->problem) ? KERNEL_norm_shares_walk_back_f32
-                                        : KERNEL_norm_shares_walk_f32;
-    return wd_emit_meeting_kernel(queue, &kernel_rows[type], w->step * w->cluster,
-                                  (uint32_t)c->threads, (uint32_t)w->shared, a);
+    return wd_emit_meeting_kernel(queue, &kernel_rows[KERNEL_norm_shares_walk_back_f32 + type],
+                                  w->step * w->cluster, (uint32_t)c->threads, (uint32_t)w->shared,
+                                  a);
 }
 
 static void prepare(const struct wd_problem *problem, void *prepared)

@@ -5,9 +5,28 @@
 // memory busy. Larger shares: norm_shares_walk.cuh.
 #include "gpu/device/depend.cuh"
 #include "ops/norm/norm_plain.cuh"
-#include "ops/norm/norm_shares_walk_back.cuh"
+#include "ops/norm/norm_shares_walk.cuh"
 
 namespace {
+
+// xhat = (x - mean) inv_std + shift, then scale and bias: of x - mean.
+struct line {
+    float slope;
+    float base;
+};
+
+__device__ __forceinline__ line line_of(const numbers &n, float scale, float bias)
+{
+    return {n.inv_std * scale, fmaf(n.shift, scale, bias)};
+}
+
+__device__ __forceinline__ void put_statistics(const norm_rows_args &a, uint32_t row,
+                                               const numbers &n)
+{
+    // of an infinity there is no mean either
+    if (a.mean) a.mean[row] = n.inv_std == n.inv_std ? n.mean : n.inv_std;
+    if (a.inv_std) a.inv_std[row] = n.inv_std;
+}
 
 // ---- Whole units ----
 

@@ -6,7 +6,7 @@
  *   whole   a share is whole units; `of.lanes` threads have one, a block `of.groups` of them
  *   beside  planes of instance norm: a warp has several neighbours, whole units together, and some
  *           lanes each of them
- *   walk    several blocks (`of.cluster`) have a share, each `of.share` units of it, and go from share to share
+ *   walk    gradients: several blocks (`of.cluster`) have a share, each `of.share` units of it, and go from share to share
  *           as norm_rows_args.h says of rows by posts */
 #ifndef WD_OPS_NORM_SHARES_ARGS_H
 #define WD_OPS_NORM_SHARES_ARGS_H

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Group and instance norm, channels first, of shares that several processors hold together: rows of layer norm whose
-// parameters are a channel's (norm_rows_bulk.cuh, whose looking and joining it is). Blocks of a share are all there at
-// once, on any processors, walk from share to share, and leave one another what they found in memory, by posts: as a warp
-// of each hears of a share while all look at the next one, nobody waits for their way.
+// Gradients of group and instance norm, channels first, of shares that several processors hold together: rows of layer norm whose
+// parameters are a channel's. Blocks of a share are all there at once, on any processors, walk from share to share, and leave
+// one another what they found in memory, by posts: as a warp of each hears of a share while all look at the next one, nobody waits for
+// their way. A warp's strip of a share is of one channel: what it finds is that channel's, of which the share's sums are made, and
+// later dscale and dbias.
 #ifndef WD_OPS_NORM_SHARES_WALK_CUH
 #define WD_OPS_NORM_SHARES_WALK_CUH
 
@@ -12,25 +13,6 @@
 #include "ops/norm/norm_shares_args.h"
 
 namespace {
-
-// xhat = (x - mean) inv_std + shift, then scale and bias: of x - mean.
-struct line {
-    float slope;
-    float base;
-};
-
-__device__ __forceinline__ line line_of(const numbers &n, float scale, float bias)
-{
-    return {n.inv_std * scale, fmaf(n.shift, scale, bias)};
-}
-
-__device__ __forceinline__ void put_statistics(const norm_rows_args &a, uint32_t row,
-                                               const numbers &n)
-{
-    // of an infinity there is no mean either
-    if (a.mean) a.mean[row] = n.inv_std == n.inv_std ? n.mean : n.inv_std;
-    if (a.inv_std) a.inv_std[row] = n.inv_std;
-}
 
 constexpr int WALK_UNITS = NORM_SHARES_WALK_UNITS;
 constexpr uint32_t WALK_STRIP = WALK_UNITS * WARP; // units of a warp
@@ -97,24 +79,6 @@ __device__ __forceinline__ void walk_begin(const norm_rows_args &a, walk_sums &o
     if (threadIdx.x < WALK_COPIES * NORM_ROWS_POST) walk_post(a, 0, rank)[threadIdx.x] = 0;
 }
 
-// By one warp: what the block's warps found of the share of a turn, to all blocks.
-template <class T>
-__device__ __forceinline__ void walk_say(const norm_rows_args &a, const walk_seat &s, walk_sums &of,
-                                         uint32_t turn, uint32_t rank)
-{
-    constexpr uint32_t E = EACH<T>;
-    const uint32_t lane = threadIdx.x % WARP, copy = turn % WALK_COPIES;
-    const uint32_t before = lane * WALK_STRIP;
-    const uint32_t units = before < s.block ? min(WALK_STRIP, s.block - before) : 0;
-    float4 mine = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    wd_counter_wait(&of.arrived[copy], turn / WALK_COPIES & 1);
-    if (units > 0) mine = of.of_block[copy][lane];
-    if (lane < blockDim.x / WARP) wd_arrive(&of.heard[copy], walk_arrivals());
-    const float4 all = bulk_join<CENTRED>(mine, {(float)(units * E), 1.0f / (float)(s.block * E)});
-    const float number = lane == 0 ? all.x : lane == 1 ? all.y : all.z;
-    if (lane < 3) wd_post(walk_post(a, turn, rank) + lane, number, turn + 1);
-}
-
 // What all blocks posted of a turn, N words each; a lane has those of several, which it asks for at once.
 template <int N>
 __device__ __forceinline__ void walk_gather(const norm_rows_args &a, const uint32_t all,
@@ -138,39 +102,6 @@ __device__ __forceinline__ void walk_gather(const norm_rows_args &a, const uint3
     __syncwarp();
 }
 
-// By the warp that has said it, a turn later: the numbers of a share, of what all blocks found, as bulk_join does.
-template <class T>
-__device__ __forceinline__ void walk_hear(const norm_rows_args &a, uint32_t all, walk_sums &of,
-                                          uint32_t turn, uint32_t row)
-{
-    constexpr uint32_t E = EACH<T>;
-    const uint32_t lane = threadIdx.x % WARP, copy = turn % WALK_COPIES;
-    float word[WALK_EACH][3];
-    float sum = 0.0f, squares = 0.0f;
-    walk_gather<3>(a, all, turn, word);
-    const float pivot = __shfl_sync(WHOLE_WARP, word[0][0], 0);
-    float around = __shfl_sync(WHOLE_WARP, word[0][1], 0);
-    if (!(fabsf(around) <= 3.0e38f)) around = 0.0f;
-#pragma unroll
-    for (int k = 0; k < WALK_EACH; ++k) {
-        const uint32_t before = (k * WARP + lane) * a.share;
-        if (k * WARP + lane >= a.cluster || before >= all) continue;
-        const float d = (word[k][0] - pivot) + (word[k][1] - around);
-        const float counted = (float)(min(a.share, all - before) * E) * d;
-        sum += counted;
-        squares += fmaf(counted, d, word[k][2]);
-    }
-    sum = sum_of_warp(sum);
-    squares = fmaf(-sum, sum * a.inverse, sum_of_warp(squares));
-    // a NaN stays one
-    const numbers n =
-        numbers_of(a, {pivot, fmaf(sum, a.inverse, around), squares < 0.0f ? 0.0f : squares, 0.0f});
-    if (lane != 0) return;
-    of.of_share[copy] = make_float4(n.mean, n.inv_std, n.shift, 0.0f);
-    wd_arrive(&of.heard[copy], walk_arrivals());
-    if (blockIdx.x % a.cluster == 0) put_statistics(a, row, n);
-}
-
 // What was heard of a share: read by the lane alone that lets it be overwritten, by arriving with the warp's next find.
 __device__ __forceinline__ float4 walk_heard(walk_sums &of, uint32_t copy, uint32_t phase)
 {
@@ -181,29 +112,121 @@ __device__ __forceinline__ float4 walk_heard(walk_sums &of, uint32_t copy, uint3
                        __shfl_sync(WHOLE_WARP, its.z, 0), 0.0f);
 }
 
-template <class T, bool RAGGED>
-__device__ __forceinline__ void walk_put(const norm_rows_args &a, const uint4 *at, char *to,
-                                         int units, const numbers &n, const float *scale,
-                                         const float *bias)
+// What is given of a share and the strip's channel.
+struct walk_given {
+    float mean;
+    float inv_std;
+    float scale;
+};
+
+__device__ __forceinline__ walk_given walk_given_of(const norm_shares_args &w, uint32_t row,
+                                                    uint32_t within)
 {
-    constexpr int E = EACH<T>;
+    const norm_rows_args &a = w.of;
+    walk_given g = {0.0f, 0.0f, 0.0f};
+    if (row >= (uint32_t)a.rows) return g;
+    const uint32_t group = row - wd_fastdiv_quotient(row, w.by_groups) * w.by_groups.divisor;
+    g.mean = a.given_mean ? a.given_mean[row] : 0.0f;
+    g.inv_std = a.given_inv_std[row];
+    g.scale = static_cast<const float *>(a.scale.data)[group * w.each + within];
+    return g;
+}
+
+// By one lane: the warp's strips of x and of dy, `at` bytes behind the tensors' beginnings.
+__device__ __forceinline__ void walk_ask_both(const norm_rows_args &a, uint4 *to, int64_t at,
+                                              uint64_t *landed)
+{
+    wd_counter_expect(landed, 2 * WALK_STRIP * NORM_ROWS_UNIT);
+    wd_bulk_copy(to, static_cast<const char *>(a.x) + at, WALK_STRIP * NORM_ROWS_UNIT, landed);
+    wd_bulk_copy(to + WALK_STRIP, static_cast<const char *>(a.dy) + at, WALK_STRIP * NORM_ROWS_UNIT,
+                 landed);
+}
+
+// Sums of dy and of dy (x - mean).
+template <class T> __device__ __forceinline__ float2 walk_look_back(const uint4 *at, float mean)
+{
+    float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
     for (int v = 0; v < WALK_UNITS; ++v) {
-        if (RAGGED && v >= units) break;
-        const line its = line_of(n, scale[v], bias[v]);
         const unit<T> x = strip_take<T>(at + v * WARP);
-        float y[E];
+        const unit<T> dy = strip_take<T>(at + WALK_STRIP + v * WARP);
 #pragma unroll
-        for (int i = 0; i < E; ++i) y[i] = fmaf(wide_of<T>(x, i) - n.mean, its.slope, its.base);
-        put<T>(a, reinterpret_cast<T *>(to + v * WARP * NORM_ROWS_UNIT), y);
+        for (int i = 0; i < EACH<T>; ++i) {
+            const float d = wide_of<T>(dy, i);
+            sums.x += d;
+            sums.y = fmaf(d, wide_of<T>(x, i) - mean, sums.y);
+        }
+    }
+    return make_float2(sum_of_warp(sums.x), sum_of_warp(sums.y));
+}
+
+// The sums of the strip for dscale and dbias: [samples][strips of a channel][channels].
+__device__ __forceinline__ void walk_leave(const norm_shares_args &w, uint32_t row, uint32_t within,
+                                           uint32_t slice, float2 sums)
+{
+    const uint32_t sample = wd_fastdiv_quotient(row, w.by_groups);
+    const uint32_t group = row - sample * w.by_groups.divisor;
+    const uint32_t channels = w.by_groups.divisor * w.each;
+    w.found[(sample * w.slices + slice) * (int64_t)channels + group * w.each + within] = {sums.x,
+                                                                                          sums.y};
+}
+
+// By one warp: what the block's warps found of a share, to all blocks.
+__device__ __forceinline__ void walk_say_back(const norm_rows_args &a, const walk_seat &s,
+                                              walk_sums &of, uint32_t turn, uint32_t rank)
+{
+    const uint32_t lane = threadIdx.x % WARP, copy = turn % WALK_COPIES;
+    float4 mine = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    wd_counter_wait(&of.arrived[copy], turn / WALK_COPIES & 1);
+    if (lane * WALK_STRIP < s.block) mine = of.of_block[copy][lane];
+    if (lane < blockDim.x / WARP) wd_arrive(&of.heard[copy], walk_arrivals());
+    mine.x = sum_of_warp(mine.x);
+    mine.y = sum_of_warp(mine.y);
+    if (lane < 2) wd_post(walk_post(a, turn, rank) + lane, lane == 0 ? mine.x : mine.y, turn + 1);
+}
+
+// By the same warp a turn later: the share's.
+__device__ __forceinline__ void walk_hear_back(const norm_rows_args &a, uint32_t all, walk_sums &of,
+                                               uint32_t turn)
+{
+    const uint32_t copy = turn % WALK_COPIES;
+    float word[WALK_EACH][2];
+    float2 sums = make_float2(0.0f, 0.0f);
+    walk_gather<2>(a, all, turn, word);
+#pragma unroll
+    for (int k = 0; k < WALK_EACH; ++k) sums.x += word[k][0], sums.y += word[k][1];
+    sums.x = sum_of_warp(sums.x);
+    sums.y = sum_of_warp(sums.y);
+    if (threadIdx.x % WARP != 0) return;
+    of.of_share[copy] = make_float4(sums.x * a.inverse, sums.y * a.inverse, 0.0f, 0.0f);
+    wd_arrive(&of.heard[copy], walk_arrivals());
+}
+
+// dx = inv_std (scale dy - (sum of scale dy + xhat sum of scale dy xhat) / length)
+template <class T>
+__device__ __forceinline__ void walk_put_back(const norm_rows_args &a, const uint4 *at, char *to,
+                                              const walk_given &g, float2 sums)
+{
+    constexpr int E = EACH<T>;
+    const float factor = g.inv_std * g.scale, level = g.inv_std * sums.x;
+    const float slope = g.inv_std * (sums.y * (g.inv_std * g.inv_std));
+#pragma unroll
+    for (int v = 0; v < WALK_UNITS; ++v) {
+        const unit<T> x = strip_take<T>(at + v * WARP);
+        const unit<T> dy = strip_take<T>(at + WALK_STRIP + v * WARP);
+        float dx[E];
+#pragma unroll
+        for (int i = 0; i < E; ++i)
+            dx[i] =
+                fmaf(-slope, wide_of<T>(x, i) - g.mean, fmaf(wide_of<T>(dy, i), factor, -level));
+        put<T>(a, reinterpret_cast<T *>(to + v * WARP * NORM_ROWS_UNIT), dx);
     }
 }
 
-template <class T> __device__ __forceinline__ void walk(const norm_shares_args &w)
+template <class T> __device__ __forceinline__ void walk_back(const norm_shares_args &w)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     constexpr uint32_t E = EACH<T>;
-    constexpr int C = WALK_UNITS * (int)E;
     __shared__ walk_sums of;
     WD_DYNAMIC_SHARED(uint4, places);
     const norm_rows_args &a = w.of;
@@ -211,79 +234,73 @@ template <class T> __device__ __forceinline__ void walk(const norm_shares_args &
     const uint32_t warps = blockDim.x / WARP;
     const uint32_t rank = blockIdx.x % a.cluster, all = a.length / E;
     const uint32_t rows = (uint32_t)a.rows, step = (uint32_t)a.step; // less than 2^31 and 2^8
-    const uint32_t stride = warps * WALK_STRIP;
+    const uint32_t stride = warps * 2 * WALK_STRIP;
     const walk_seat s = walk_seat_of(a, all, rank);
-    const bool whole = s.strip == WALK_STRIP;
-    const float inverse = s.strip > 0 ? 1.0f / (float)(s.strip * E) : 0.0f;
-    uint4 *strips = places + warp * WALK_STRIP;
+    const bool there = s.strip > 0; // then whole
+    uint4 *strips = places + warp * 2 * WALK_STRIP;
     uint64_t *landed = &of.landed[0][warp];
-    uint32_t within[WALK_UNITS];
-#pragma unroll
-    for (int v = 0; v < WALK_UNITS; ++v) {
-        const uint32_t unit = min(s.begin + v * WARP + lane, all - 1);
-        within[v] = wd_fastdiv_quotient(unit * E, w.by_plane);
-    }
+    const uint32_t first = min(s.begin, all - 1) * E;
+    const uint32_t within = wd_fastdiv_quotient(first, w.by_plane);
+    const uint32_t slice = (first - within * w.by_plane.divisor) / (WALK_STRIP * E);
     walk_begin(a, of, rank);
     uint32_t row = blockIdx.x / a.cluster;
     const int64_t far = (int64_t)step * a.length * (int64_t)sizeof(T);
-    const int64_t begin = ((int64_t)row * a.length + s.begin * E) * (int64_t)sizeof(T);
-    const char *from = static_cast<const char *>(a.x) + begin;
-    char *to = static_cast<char *>(a.y) + begin + lane * NORM_ROWS_UNIT - a.lag * far;
+    int64_t from = ((int64_t)row * a.length + s.begin * E) * (int64_t)sizeof(T);
+    char *to = static_cast<char *>(a.y) + from + lane * NORM_ROWS_UNIT - a.lag * far;
     uint32_t asked = row, last = 0, next = 0, present = 0, phase = 0, says = 0;
     for (uint32_t r = 0; r < a.ahead; ++r, asked += step, from += far) {
-        if (lane == 0 && asked < rows && s.strip > 0)
-            bulk_ask(strips + last * stride, from, s.strip, landed + last * WALK_WARPS);
+        if (lane == 0 && asked < rows && there)
+            walk_ask_both(a, strips + last * stride, from, landed + last * WALK_WARPS);
         if (++last == a.ring) last = 0;
     }
+    walk_given known = walk_given_of(w, row, within), known1 = known, known2 = known;
     wd_meet(a.counters + blockIdx.x / a.cluster * WD_COUNTER_WORDS, a.cluster, rank == 0);
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn, row += step, to += far) {
         const bool looks = row < rows, puts = turn >= a.lag;
-        const uint32_t of_put = row - a.lag * step;
-        if (puts && of_put >= rows) break;
+        if (puts && row - a.lag * step >= rows) break;
+        const walk_given later = walk_given_of(w, row + step, within);
         if (looks && turn > 0) {
-            if (lane == 0 && asked < rows && s.strip > 0)
-                bulk_ask(strips + last * stride, from, s.strip, landed + last * WALK_WARPS);
+            if (lane == 0 && asked < rows && there)
+                walk_ask_both(a, strips + last * stride, from, landed + last * WALK_WARPS);
             asked += step, from += far;
             if (++last == a.ring) last = 0;
         }
-        float scale[WALK_UNITS], bias[WALK_UNITS];
-        if (puts) {
-            const uint32_t group =
-                of_put - wd_fastdiv_quotient(of_put, w.by_groups) * w.by_groups.divisor;
-#pragma unroll
-            for (int v = 0; v < WALK_UNITS; ++v) {
-                scale[v] = static_cast<const float *>(a.scale.data)[group * w.each + within[v]];
-                bias[v] = static_cast<const float *>(a.bias.data)[group * w.each + within[v]];
-            }
-        }
         if (looks) {
-            const uint4 *at = strips + next * stride + lane;
-            if (s.strip > 0) {
+            if (there) {
                 wd_counter_wait(landed + next * WALK_WARPS, phase);
-                const float4 mine = whole ? bulk_look<T, C, CENTRED, false>(at, WALK_UNITS)
-                                          : bulk_look<T, C, CENTRED, true>(at, s.units);
-                const float4 found = bulk_join<CENTRED>(mine, {(float)(s.units * (int)E), inverse});
-                if (lane == 0) of.of_block[turn % WALK_COPIES][warp] = found;
+                const float2 sums = walk_look_back<T>(strips + next * stride + lane, known.mean);
+                if (lane == 0) {
+                    of.of_block[turn % WALK_COPIES][warp] =
+                        make_float4(known.scale * sums.x, known.scale * sums.y, 0.0f, 0.0f);
+                    if (w.found)
+                        walk_leave(w, row, within, slice,
+                                   make_float2(sums.x, sums.y * known.inv_std));
+                }
             }
             if (lane == 0) wd_arrive(&of.arrived[turn % WALK_COPIES], warps);
             if (++next == a.ring) next = 0, phase ^= 1;
         }
         // in turn, so that none is later than the others
         if (turn > 0 && row - step < rows && warp == (says == 0 ? warps : says) - 1)
-            walk_hear<T>(a, all, of, turn - 1, row - step);
-        if (looks && warp == says) walk_say<T>(a, s, of, turn, rank);
+            walk_hear_back(a, all, of, turn - 1);
+        if (looks && warp == says) walk_say_back(a, s, of, turn, rank);
         if (++says == warps) says = 0;
         if (puts) {
             const uint32_t copy = (turn - a.lag) % WALK_COPIES;
-            const float4 its = walk_heard(of, copy, (turn - a.lag) / WALK_COPIES & 1);
-            const numbers n = {its.x, its.y, its.z};
-            const uint4 *at = strips + present * stride + lane;
-            if (whole) walk_put<T, false>(a, at, to, WALK_UNITS, n, scale, bias);
-            else walk_put<T, true>(a, at, to, s.units, n, scale, bias);
+            const float4 sums = walk_heard(of, copy, (turn - a.lag) / WALK_COPIES & 1);
+            const walk_given its = {a.lag == 1 ? known1.mean : known2.mean,
+                                    a.lag == 1 ? known1.inv_std : known2.inv_std,
+                                    a.lag == 1 ? known1.scale : known2.scale};
+            if (there)
+                walk_put_back<T>(a, strips + present * stride + lane, to, its,
+                                 make_float2(sums.x, sums.y));
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
         }
+        known2 = known1;
+        known1 = known;
+        known = later;
     }
 #endif
 }

@@ -13,7 +13,10 @@
 #define WD_KERNELS_ROWS "ops/softmax/softmax_clusters_kernels.def"
 #include "ops/kernels_host.inc"
 
-enum { TYPE_F64 = 1 }; /* place among the four types */
+enum {
+    TYPE_F64 = 1,      /* place among the four types */
+    LEAST = 512 << 10, /* bytes of a row that other engines are as fast with */
+};
 
 static bool cut_of(struct wd_share_cut *c, const struct wd_softmax_shape *s,
                    const struct wd_problem *problem)
@@ -21,6 +24,7 @@ static bool cut_of(struct wd_share_cut *c, const struct wd_softmax_shape *s,
     memset(c, 0, sizeof *c);
     c->shares = s->outer;
     c->units = s->length / s->elements;
+    c->least = LEAST;
     c->halves = true;
     c->two = wd_softmax_gpu_inputs(problem) > 1;
     return wd_share_cut(c, problem->device);

@@ -210,7 +210,7 @@ template <class T> __device__ __forceinline__ void clusters_forward(const softma
     const share_seat s = share_seat_of(a.cut);
     uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
-    begin_share(room);
+    begin_share(a.cut, room);
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) load_row<T, false>(a, s, held[q], share, q);
@@ -268,7 +268,7 @@ template <class T> __device__ __forceinline__ void clusters_backward(const softm
     const share_seat s = share_seat_of(a.cut);
     uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
-    begin_share(room);
+    begin_share(a.cut, room);
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) load_row<T, true>(a, s, held[q], share, q);
