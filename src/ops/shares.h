@@ -35,6 +35,7 @@ struct wd_share_cut {
     int64_t least;   /* bytes of a share that other ways are as fast with, ... */
     bool two;        /* tensors that are read, ... */
     bool halves;     /* two blocks a processor: then all has to stay; ... */
+    bool may_halve;  /* of one tensor it may be, where that pays; ... */
     bool may_meet;   /* ... and blocks of one a processor may be teams, not clusters */
     bool meets;      /* they are */
     int64_t cluster; /* blocks that have a share */

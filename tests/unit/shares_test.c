@@ -60,12 +60,13 @@ static void test_all(void **state)
     for (size_t d = 0; d < sizeof devices / sizeof *devices; ++d) {
         for (int64_t units = MB / 4; units <= 20 * MB; units += units / 7 + 3) {
             for (int64_t shares = 1; shares <= 600; shares += shares / 3 + 1) {
-                for (int way = 0; way < 6; ++way) {
+                for (int way = 0; way < 8; ++way) {
                     struct wd_share_cut c = {.shares = shares,
                                              .units = units,
                                              .two = way % 2 != 0,
                                              .halves = way / 2 == 1,
-                                             .may_meet = way / 2 == 2};
+                                             .may_halve = way / 2 == 3,
+                                             .may_meet = way / 2 >= 2};
                     if (!wd_share_cut(&c, &devices[d])) continue;
                     check(&c, &devices[d]);
                     taken += 1;
@@ -201,6 +202,29 @@ static void test_chosen(void **state)
     assert_true(wd_share_cut(&c, &h200));
 }
 
+/* Halves of one tensor, where clusters of four and more hold it: measured on an H200. */
+static void test_halves(void **state)
+{
+    static const struct wd_device h200 = DEVICE_NEW(90, 132);
+    static const struct {
+        int64_t shares, bytes;
+        bool two, halves;
+    } rows[] = {{64, 2 << 20, false, true},  {64, 1769472, false, true},
+                {256, 802816, false, true},  {128, 512 << 10, false, false},
+                {512, 200704, false, false}, {64, 4 << 20, false, false},
+                {64, 2 << 20, true, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        struct wd_share_cut c = {.shares = rows[i].shares,
+                                 .units = rows[i].bytes / WD_SHARE_UNIT,
+                                 .two = rows[i].two,
+                                 .may_halve = true,
+                                 .may_meet = true};
+        assert_true(wd_share_cut(&c, &h200));
+        assert_int_equal(c.halves, rows[i].halves);
+    }
+}
+
 static void test_refused(void **state)
 {
     static const struct wd_device h200 = DEVICE_NEW(90, 132), old = DEVICE_OLD(108);
@@ -237,7 +261,7 @@ int main(void)
         cmocka_unit_test(test_all),          cmocka_unit_test(test_chosen),
         cmocka_unit_test(test_teams),        cmocka_unit_test(test_teams_turns),
         cmocka_unit_test(test_teams_random), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_few_blocks),
+        cmocka_unit_test(test_few_blocks),   cmocka_unit_test(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,7 @@ static bool see(struct work *w, const struct wd_problem *problem)
     w->cut.units = w->space.outer * (bytes_of_plane(w, problem) / NORM_ROWS_UNIT);
     w->cut.two = !is_training(problem);
     w->cut.least = LEAST;
+    w->cut.may_halve = true;
     w->cut.may_meet = true;
     w->bn = wd_bn_gpu_args(problem, &w->space);
     return wd_share_cut(&w->cut, problem->device);
@@ -161,6 +162,7 @@ const struct wd_engine wd_engine_bn_training_channels = {
     .name = "bn_training_channels",
     .op = WD_OP_BN_TRAINING,
     .device = WD_GPU,
+    .kernels = &wd_norm_halves_kernels, /* and norm_training_clusters' */
     .match = match,
     .workspace = workspace,
     .prepare = prepare,

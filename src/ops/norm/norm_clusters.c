@@ -43,6 +43,7 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     c->of.units = s->each * s->plane * s->size / NORM_ROWS_UNIT;
     c->of.two = is_backward(problem);
     c->of.least = LEAST;
+    c->of.may_halve = true;
     c->of.may_meet = true;
     return wd_share_cut(&c->of, problem->device);
 }
@@ -125,6 +126,7 @@ cudnnStatus_t norm_clusters_launch(struct wd_queue *queue, const struct wd_share
 {
     int row =
         type + (c->two ? KERNEL_norm_clusters_backward_f32 : KERNEL_norm_clusters_forward_f32);
+    if (c->halves) return norm_halves_launch(queue, c, a, type);
     if (c->meets) {
         struct norm_clusters_args own = *a;
         void *counters = NULL;

@@ -8,7 +8,11 @@
 #include "ops/norm/norm_clusters_args.h"
 #include "ops/norm/norm_kept_device.cuh"
 
-enum { SHARE_THREADS = WD_SHARE_THREADS };
+// Blocks of a processor.
+#ifndef NORM_CLUSTERS_AT_ONCE
+#define NORM_CLUSTERS_AT_ONCE 1
+#endif
+enum { SHARE_THREADS = WD_SHARE_THREADS / NORM_CLUSTERS_AT_ONCE };
 #include "ops/shares_device.cuh"
 
 namespace {
