@@ -90,13 +90,14 @@ static void skip_case(int mode, int n, int channels, int width, int type, bool a
 }
 
 /* Rows of clusters: of one turn and of several, so that all of what a turn leaves is used again; some whose last block has less than the
- * others; and long ones, of which backward has no room. */
+ * others; long ones, of which backward has no room; and short ones, which are others' forward. */
 static void cluster_shapes(void)
 {
     static const struct {
         int rows, units, type;
     } list[] = {{10, 33000, 0}, {10, 33000, 2}, {10, 33000, 3}, {43, 33000, 0}, {31, 33000, 2},
-                {29, 33000, 3}, {10, 52161, 2}, {10, 66001, 0}, {10, 65537, 3}, {5, 131072, 2}};
+                {29, 33000, 3}, {10, 52161, 2}, {10, 66001, 0}, {10, 65537, 3}, {5, 131072, 2},
+                {31, 16032, 2}, {47, 20011, 0}, {30, 32064, 3}};
     for (int i = 0; i < (int)(sizeof list / sizeof *list); ++i) {
         int length = list[i].units * (list[i].type == 0 ? 4 : 8);
         shape_case(i % 2 ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE, 0, list[i].rows, length, 1,
