@@ -65,8 +65,18 @@ static CUresult launch_with(const struct wd_gpu_queue *queue, const struct wd_la
     return wd_cu.cuLaunchKernelEx(&config, function, params, NULL);
 }
 
-/* Programmatic dependent launches exist from here on. */
-enum { OVERLAP_CAPABILITY = 90 };
+enum {
+    OVERLAP_CAPABILITY = 90, /* programmatic dependent launches exist from here on */
+    /* Where it has been measured that blocks which meet are there all at once or not at all even if they may begin early, and where two such grids
+     * that had a part of their blocks there each would wait for ever (ops/norm/README.md, Blocks that meet). */
+    OVERLAP_OF_MEETINGS = 90,
+};
+
+static bool may_overlap(const struct wd_device *device, const struct wd_launch *launch)
+{
+    if (launch->meets) return launch->overlaps && device->capability == OVERLAP_OF_MEETINGS;
+    return launch->overlaps && device->capability >= OVERLAP_CAPABILITY;
+}
 
 static cudnnStatus_t emit_kernel(struct wd_queue *base, const struct wd_launch *launch)
 {
@@ -78,7 +88,7 @@ static cudnnStatus_t emit_kernel(struct wd_queue *base, const struct wd_launch *
     WD_TRY(wd_kernel_get(queue, launch, &kernel));
     for (int i = 0; i < launch->param_count; ++i) params[i] = (void *)launch->param[i];
     base->emitted += 1;
-    overlaps = launch->overlaps && base->device->capability >= OVERLAP_CAPABILITY;
+    overlaps = may_overlap(base->device, launch);
     if (launch->cluster > 1 || launch->meets || overlaps) {
         result = launch_with(queue, launch, overlaps, (CUfunction)kernel, params);
         if (result != CUDA_SUCCESS) return launch_failed(result, "cuLaunchKernelEx", launch);

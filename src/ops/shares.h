@@ -6,8 +6,8 @@
  *
  * A cluster has a share, or a block by itself, which then is one: each block has `part` units of it, a thread every so many of these as
  * the block has threads, four at a time (a quad). A processor has one block, or two of half the threads and half the room, so that one adds up while the
- * other moves data. The first quads stay in registers, those up to `quads` in shared memory; what else there is (of one block
- * a processor also a last quad that not all threads have) is read again. Of two tensors the second stays for the first
+ * other moves data. The first quads stay in registers, those up to `quads` in shared memory; what else there is (of
+ * norms also a last quad that not all threads have) is read again. Of two tensors the second stays for the first
  * `second_quads`. Clusters walk from share to share: as a quad is written, that of the next share is asked for in its place.
  *
  * Teams take the place of clusters that do not hold the first tensor, where that pays: blocks of a kernel that are there at once
@@ -34,7 +34,7 @@ struct wd_share_cut {
     int64_t units;   /* of a share, ... */
     int64_t least;   /* bytes of a share that other ways are as fast with, ... */
     bool two;        /* tensors that are read, ... */
-    bool halves;     /* two blocks a processor: then all has to stay; ... */
+    bool halves;     /* two blocks a processor: then all quads have to stay; ... */
     bool may_halve;  /* of one tensor it may be, where that pays; ... */
     bool may_meet;   /* ... and blocks of one a processor may be teams, not clusters */
     bool meets;      /* they are */

@@ -57,7 +57,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraphExec_st *CUgraphExec;
 
 struct fakecuda_launch {
-    unsigned int grid[3], block[3], cluster, shared, meets;
+    unsigned int grid[3], block[3], cluster, shared, meets, overlaps;
 };
 
 /* Runs a whole grid. `params` point to the launch's copies of its parameters. */

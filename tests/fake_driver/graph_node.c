@@ -19,7 +19,8 @@ static CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS *params, unsigned
                                      {params->blockDimX, params->blockDimY, params->blockDimZ},
                                      cluster,
                                      params->sharedMemBytes,
-                                     meets};
+                                     meets,
+                                     0};
     CUcontext context = params->func || !params->ctx ? fake_current() : params->ctx;
     if (!context || context->mark != MARK_CONTEXT) {
         return fake_problem(CUDA_ERROR_INVALID_CONTEXT, "a kernel node has no context");

@@ -266,7 +266,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
                         void **extra)
 {
     struct fakecuda_launch how = {
-        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 1, shared, 0};
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 1, shared, 0, 0};
     CUresult result = fake_begin("cuLaunchKernel", CALL_PLAIN);
     if (result == CUDA_SUCCESS) result = launch(function, &how, stream, params, extra);
     return fake_end(result);
@@ -279,12 +279,15 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
                                   {config->blockDimX, config->blockDimY, config->blockDimZ},
                                   1,
                                   config->sharedMemBytes,
+                                  0,
                                   0};
     CUresult result = fake_begin("cuLaunchKernelEx", CALL_PLAIN);
     for (unsigned int i = 0; i < config->numAttrs; ++i) {
         const CUlaunchAttribute *it = &config->attrs[i];
         if (it->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) how.cluster = it->value.clusterDim.x;
         if (it->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) how.meets = it->value.cooperative != 0;
+        if (it->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            how.overlaps = it->value.programmaticStreamSerializationAllowed != 0;
     }
     if (result == CUDA_SUCCESS) result = launch(function, &how, config->hStream, params, extra);
     return fake_end(result);

@@ -25,7 +25,7 @@ enum {
     MOST_CHANNELS = 64
 };
 
-/* Batch norms in training, channels last, fp16: on an H200 of all processors, of 64 and of 20. */
+/* Batch norms in training, channels last, fp16: of 131, 100 and 25 blocks on a device of 132 processors, of which the first fill their processors. */
 static const int dims[SIZES][4] = {{16, 64, 112, 112}, {8, 64, 40, 40}, {4, 64, 28, 28}};
 
 static void *driver;
@@ -94,17 +94,15 @@ static void activate(const struct side *s, int side, int size)
 
 static void make_world(void)
 {
-    uint16_t *values = malloc(MOST * sizeof *values);
+    static uint16_t values[MOST];
     float numbers[MOST_CHANNELS];
     uint32_t state = 12345;
-    if (!values) OR_FAIL(1);
     for (int i = 0; i < MOST; ++i) {
         state = state * 1664525u + 1013904223u;
         values[i] = (uint16_t)(0x3800u + (state >> 20 & 0x7ffu) + (state & 0x80000000u) / 65536u);
     }
-    x = device_memory(MOST * sizeof *values);
-    OR_FAIL(DRIVER(fn_to_device, "cuMemcpyHtoD_v2")(x, values, MOST * sizeof *values));
-    free(values);
+    x = device_memory(sizeof values);
+    OR_FAIL(DRIVER(fn_to_device, "cuMemcpyHtoD_v2")(x, values, sizeof values));
     for (int i = 0; i < MOST_CHANNELS; ++i) numbers[i] = 0.5f + (float)i / 64.0f;
     scale = device_memory(sizeof numbers);
     bias = device_memory(sizeof numbers);
@@ -135,7 +133,7 @@ static void make_side(struct side *s, int priority)
     }
 }
 
-static void look(const struct side *s, int size, unsigned char *y, float *numbers)
+static void look(const struct side *s, int size, uint16_t *y, uint32_t *numbers)
 {
     size_t bytes = sizeof(uint16_t), some = MOST_CHANNELS * sizeof(float);
     for (int d = 0; d < 4; ++d) bytes *= (size_t)dims[size][d];
@@ -155,14 +153,14 @@ static void wait_for_ever(int number)
 int main(void)
 {
     static struct side sides[STREAMS];
-    static float numbers[SIZES][2 * MOST_CHANNELS], own[2 * MOST_CHANNELS];
-    unsigned char *y[SIZES], *own_y = calloc(MOST, sizeof(uint16_t));
+    static uint16_t y[SIZES][MOST], own_y[MOST];
+    static uint32_t numbers[SIZES][2 * MOST_CHANNELS], own[2 * MOST_CHANNELS]; /* bits of floats */
     const char *engine = "";
     void *context = NULL;
     int least = 0, greatest = 0, passed = 0, failed = 0;
     uint32_t state = 1;
     driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!driver || !own_y) {
+    if (!driver) {
         printf("no CUDA driver\n0 passed, 1 failed\n");
         return 1;
     }
@@ -178,13 +176,11 @@ int main(void)
     for (int k = 0; k < SIZES; ++k) {
         norm(&sides[0], k);
         OR_FAIL(warpdnnGetLastEngine(sides[0].handle, &engine));
-        if (k == 0 && strcmp(engine, "bn_training_grid") != 0) {
+        if (strcmp(engine, "bn_training_grid") != 0) {
             printf("%s ran, whose blocks do not meet\n", engine);
             failed += 1;
         }
         OR_FAIL(DRIVER(fn_one, "cuStreamSynchronize")(sides[0].stream));
-        y[k] = calloc(MOST, sizeof(uint16_t));
-        if (!y[k]) OR_FAIL(1);
         look(&sides[0], k, y[k], numbers[k]);
     }
     signal(SIGALRM, wait_for_ever);
@@ -202,9 +198,9 @@ int main(void)
     alarm(0);
     for (int k = 0; k < STREAMS * SIZES; ++k) {
         const int size = k % SIZES;
-        memset(own_y, 0, MOST * sizeof(uint16_t));
+        memset(own_y, 0, sizeof own_y);
         look(&sides[k / SIZES], size, own_y, own);
-        if (memcmp(own_y, y[size], MOST * sizeof(uint16_t)) == 0 &&
+        if (memcmp(own_y, y[size], sizeof own_y) == 0 &&
             memcmp(own, numbers[size], sizeof own) == 0) {
             passed += 1;
             continue;

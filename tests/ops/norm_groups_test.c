@@ -119,7 +119,7 @@ static void walking_shares(void)
     norm_groups_fp32_params = false;
 }
 
-/* Large shares that clusters hold: of one channel and of two, the last block of which has less; larger ones of which dy,
+/* Shares that a block alone, a pair or a larger cluster holds: of one channel and of several, the last block of which has less; larger ones of which dy,
  * or x as well, is read again; a share that is no number from its element `at` on, or all of a number far from 0; outputs over
  * inputs; off the boundaries. */
 static void held_by_clusters(void)
@@ -132,6 +132,19 @@ static void held_by_clusters(void)
         int phase, type, way;
         double value;
     } list[] = {
+        {"alone", {100, 2, 0, {130, 512}}, NORMS_TRAINING, 1, NUMBER, NAN},
+        {"alone", {100, 2, 0, {130, 512}}, NORMS_TRAINING, 2, SAME, 0x1p120},
+        {"alone", {100, 2, 0, {130, 512}}, NORMS_TRAINING, 1, OVER_X, 0},
+        {"alone", {100, 2, 0, {130, 512}}, NORMS_TRAINING, 2, OFF, 0},
+        {"alone", {100, 2, 0, {130, 512}}, NORMS_INFERENCE, 2, PLAIN, 0},
+        {"alone", {100, 2, 0, {130, 512}}, NORMS_BACKWARD, 1, OVER_DY, 0},
+        {"alone", {100, 2, 0, {130, 512}}, NORMS_BACKWARD, 2, NUMBER, NAN},
+        {"alone_channels", {100, 6, 2, {43, 520}}, NORMS_TRAINING, 1, PLAIN, 0},
+        {"alone_channels", {100, 6, 2, {43, 520}}, NORMS_TRAINING, 0, OVER_X, 0},
+        {"pair", {50, 1, 0, {300, 520}}, NORMS_TRAINING, 1, NUMBER, INFINITY},
+        {"pair", {50, 1, 0, {300, 520}}, NORMS_TRAINING, 2, OVER_X, 0},
+        {"pair", {25, 2, 0, {300, 520}}, NORMS_BACKWARD, 1, OVER_X, 0},
+        {"pair_channels", {25, 6, 2, {100, 520}}, NORMS_TRAINING, 1, PLAIN, 0},
         {"plane", {20, 1, 0, {512, 514}}, NORMS_TRAINING, 1, PLAIN, 0},
         {"plane", {20, 1, 0, {512, 514}}, NORMS_INFERENCE, 2, PLAIN, 0},
         {"plane", {10, 2, 0, {512, 514}}, NORMS_BACKWARD, 1, PLAIN, 0},

@@ -12,6 +12,13 @@
         .shared_per_block = 232448, .shared_per_processor = 233472, .l2_bytes = 62914560,          \
         .cooperative = true, .grids_meet = true                                                    \
     }
+/* sm_120: less shared memory */
+#define DEVICE_NEWER(version, processors)                                                          \
+    {                                                                                              \
+        .kind = WD_GPU, .capability = (version), .multiprocessors = (processors),                  \
+        .shared_per_block = 101376, .shared_per_processor = 102400, .l2_bytes = 100663296,         \
+        .cooperative = true, .grids_meet = true                                                    \
+    }
 /* sm_80: no clusters */
 #define DEVICE_OLD(processors)                                                                     \
     {                                                                                              \

@@ -146,6 +146,11 @@ static void test_meetings(void **state)
     assert_int_equal(queue->ops->kernel(queue, &launch), OK);
     fake->fakecuda_kernel_launch("test_line", &seen);
     assert_int_equal(seen.meets, 1);
+    assert_int_equal(seen.overlaps, 0);
+    launch.overlaps = true; /* all at once, but early */
+    assert_int_equal(queue->ops->kernel(queue, &launch), OK);
+    fake->fakecuda_kernel_launch("test_line", &seen);
+    assert_true(seen.meets && seen.overlaps);
     launch.grid[0] = 133;
     assert_int_equal(queue->ops->kernel(queue, &launch), CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
     assert_non_null(strstr(wd_last_error(), "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"));

@@ -52,13 +52,13 @@ static void check(const struct wd_share_cut *c, const struct wd_device *device)
 
 static void test_all(void **state)
 {
-    static const struct wd_device devices[] = {DEVICE_NEW(90, 132), DEVICE_NEW(90, 114),
+    static const struct wd_device devices[] = {DEVICE_NEW(90, 132),  DEVICE_NEW(90, 114),
                                                DEVICE_NEW(100, 148), DEVICE_NEW(90, 16),
-                                               DEVICE_NEW(120, 170)};
+                                               DEVICE_NEW(120, 170), DEVICE_NEWER(120, 170)};
     int taken = 0, teams = 0;
     (void)state;
     for (size_t d = 0; d < sizeof devices / sizeof *devices; ++d) {
-        for (int64_t units = MB / 4; units <= 20 * MB; units += units / 7 + 3) {
+        for (int64_t units = 3 * MB / 32; units <= 20 * MB; units += units / 7 + 3) {
             for (int64_t shares = 1; shares <= 600; shares += shares / 3 + 1) {
                 for (int way = 0; way < 8; ++way) {
                     struct wd_share_cut c = {.shares = shares,
@@ -222,6 +222,13 @@ static void test_halves(void **state)
                                  .may_meet = true};
         assert_true(wd_share_cut(&c, &h200));
         assert_int_equal(c.halves, rows[i].halves);
+    }
+    /* softmax's gradients of 251 KB a row: as tests/ops/softmax_shapes_test.c has them, and too few */
+    for (int shares = 31; shares <= 47; shares += 16) {
+        struct wd_share_cut c = {
+            .shares = shares, .units = 16032, .two = true, .halves = true, .least = 240 << 10};
+        assert_int_equal(wd_share_cut(&c, &h200), shares == 47);
+        if (shares == 47) assert_int_equal(c.cluster, 4);
     }
 }
 

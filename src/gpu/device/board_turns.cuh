@@ -36,7 +36,7 @@ static __device__ __forceinline__ uint64_t *wd_board_set(uint32_t *head, const w
     return wd_board_of(head, make_uint4(b.asked, 0, 0, 0)).bank + b.turn % 2 * words;
 }
 
-// By all threads of all blocks, in every turn, after its words are shown: what is there to clear is in the first.
+// By all threads of all blocks, best after a turn's words are shown: what there is to clear is of the first turn, and in the other bank.
 static __device__ __forceinline__ void wd_board_clear_in_turn(uint32_t *head, uint4 asked)
 {
     wd_board_clear(wd_board_of(head, asked));

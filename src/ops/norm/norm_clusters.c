@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Group and instance norm on the GPU, forward, and instance norm's gradients, channels first, of shares that are large and
- * many: each is held by a cluster. norm_clusters_args.h says who has what; what lies off the boundaries goes the way of norm_groups. */
+ * many: each is held by a block alone or a cluster. norm_clusters_args.h says who has what; what lies off the boundaries goes the way of norm_groups. */
 #include <string.h>
 
 #include "base/sizes.h"
