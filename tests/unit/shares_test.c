@@ -228,7 +228,7 @@ static void test_halves(void **state)
         struct wd_share_cut c = {
             .shares = shares, .units = 16032, .two = true, .halves = true, .least = 240 << 10};
         assert_int_equal(wd_share_cut(&c, &h200), shares == 47);
-        if (shares == 47) assert_int_equal(c.cluster, 4);
+        if (shares == 47) assert_true(c.cluster >= 4);
     }
 }
 
