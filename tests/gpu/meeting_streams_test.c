@@ -3,7 +3,6 @@
  * Kernels whose blocks wait for one another, in two streams at once, one of higher priority: of all processors, and of some, behind
  * kernels that let the next begin early. They have to be there all at once or not at all: if each stream had a part of its blocks on the
  * device, both would wait for ever. All answers are those of a stream alone. */
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "cudnn.h"
+#include "support/driver.h"
 #include "warpdnn.h"
 
 enum {
@@ -28,19 +28,6 @@ enum {
 /* Batch norms in training, channels last, fp16: of 131, 100 and 25 blocks on a device of 132 processors, of which the first fill their processors. */
 static const int dims[SIZES][4] = {{16, 64, 112, 112}, {8, 64, 40, 40}, {4, 64, 28, 28}};
 
-static void *driver;
-
-static void *symbol(const char *name)
-{
-    void *address = dlsym(driver, name);
-    if (!address) {
-        printf("the driver has no %s\n0 passed, 1 failed\n", name);
-        exit(1);
-    }
-    return address;
-}
-
-#define DRIVER(type, name) (*(type *)&(void *){symbol(name)})
 #define OR_FAIL(call)                                                                              \
     do {                                                                                           \
         int result_ = (int)(call);                                                                 \
@@ -49,7 +36,6 @@ static void *symbol(const char *name)
         exit(1);                                                                                   \
     } while (0)
 
-typedef int (*fn_retain)(void **context, int device);
 typedef int (*fn_one)(void *object);
 typedef int (*fn_range)(int *least, int *greatest);
 typedef int (*fn_stream)(void **stream, unsigned flags, int priority);
@@ -156,17 +142,9 @@ int main(void)
     static uint16_t y[SIZES][MOST], own_y[MOST];
     static uint32_t numbers[SIZES][2 * MOST_CHANNELS], own[2 * MOST_CHANNELS]; /* bits of floats */
     const char *engine = "";
-    void *context = NULL;
     int least = 0, greatest = 0, passed = 0, failed = 0;
     uint32_t state = 1;
-    driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!driver) {
-        printf("no CUDA driver\n0 passed, 1 failed\n");
-        return 1;
-    }
-    OR_FAIL(DRIVER(fn_one, "cuInit")(NULL));
-    OR_FAIL(DRIVER(fn_retain, "cuDevicePrimaryCtxRetain")(&context, 0));
-    OR_FAIL(DRIVER(fn_one, "cuCtxSetCurrent")(context));
+    driver_open();
     OR_FAIL(DRIVER(fn_range, "cuCtxGetStreamPriorityRange")(&least, &greatest));
     make_world();
     for (int k = 0; k < STREAMS; ++k) {

@@ -24,6 +24,26 @@ static const struct {
     {"image/f32", {1, 3, 1101, 804}, {1, 9, 1610, 1204}, CUDNN_DATA_FLOAT, true, true, true},
 };
 
+/* What all have in common. */
+static struct norm_case case_of(cudnnDataType_t type)
+{
+    return (struct norm_case){.mode = CUDNN_BATCHNORM_SPATIAL,
+                              .dtype = type,
+                              .act = NO_ACTIVATION,
+                              .layout = 1 + LAYOUT_NCHW,
+                              .alpha = 1.0,
+                              .alpha_data = 1.0,
+                              .alpha_param = 1.0,
+                              .factor = 0.3,
+                              .epsilon = 1e-5,
+                              .forward = true,
+                              .backward = true,
+                              .running_mean = true,
+                              .running_var = true,
+                              .saved = true,
+                              .engine = harness_all_engines ? "bn_backward_channels" : NULL};
+}
+
 /* Random: channels of 16 bytes times `units` and up to a sixteenth more. */
 static const struct {
     int channels, units;
@@ -38,25 +58,12 @@ static void run_random(int turn, bool stands_in)
     int units = stands_in ? near[k].units : far[k].units;
     int dim[] = {(int)random_int(1, 5), stands_in ? near[k].channels : far[k].channels,
                  (int)random_int(40, 400), 0};
-    struct norm_case c = {.mode = CUDNN_BATCHNORM_SPATIAL,
-                          .dtype = types[type],
-                          .act = NO_ACTIVATION,
-                          .layout = 1 + LAYOUT_NCHW,
-                          .alpha = 1.0,
-                          .alpha_data = 1.0,
-                          .alpha_param = 1.0,
-                          .factor = random_of(0, 1, 2) / 2.0,
-                          .epsilon = 1e-5,
-                          .forward = true,
-                          .backward = true,
-                          .in_place = random_chance(0.5),
-                          .running_mean = true,
-                          .running_var = true,
-                          .saved = true};
+    struct norm_case c = case_of(types[type]);
+    c.factor = random_of(0, 1, 2) / 2.0;
+    c.in_place = random_chance(0.5);
     units += (int)random_int(0, units / 16);
     dim[3] = units / dim[0] / dim[2] * (type == 0 ? 4 : 8);
     if (!harness_all_engines) dim[2] = 3, dim[3] = 16;
-    if (harness_all_engines) c.engine = "bn_backward_channels";
     norm_shape_make(&c.shape, c.mode, 4, dim);
     norm_run(&c, (struct norm_range){-3.0, 3.0});
 }
@@ -68,24 +75,11 @@ int main(int argc, char **argv)
     if (stands_in) setenv("FAKECUDA_PROCESSORS", PROCESSORS, 0);
     harness_start(argc, argv);
     for (int k = 0; k < COUNT(cases); ++k) {
-        struct norm_case c = {.mode = CUDNN_BATCHNORM_SPATIAL,
-                              .dtype = cases[k].type,
-                              .act = NO_ACTIVATION,
-                              .layout = 1 + LAYOUT_NCHW,
-                              .alpha = 1.0,
-                              .alpha_data = 1.0,
-                              .alpha_param = cases[k].adds ? -1.5 : 1.0,
-                              .beta_param = cases[k].adds ? 0.5 : 0.0,
-                              .factor = 0.3,
-                              .epsilon = 1e-5,
-                              .forward = true,
-                              .backward = true,
-                              .in_place = cases[k].in_place,
-                              .running_mean = cases[k].runs,
-                              .running_var = cases[k].runs,
-                              .saved = true};
+        struct norm_case c = case_of(cases[k].type);
+        if (cases[k].adds) c.alpha_param = -1.5, c.beta_param = 0.5;
+        c.in_place = cases[k].in_place;
+        c.running_mean = c.running_var = cases[k].runs;
         if (!case_begin("%s", cases[k].name)) continue;
-        if (harness_all_engines) c.engine = "bn_backward_channels";
         norm_shape_make(&c.shape, c.mode, 4,
                         !harness_all_engines ? small
                         : stands_in          ? cases[k].near

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call captured into a CUDA graph and replayed, through the driver API opened at run time, so that
- * the tests build without a toolkit. */
-#include <dlfcn.h>
+ * A call captured into a CUDA graph and replayed. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "support/driver.h"
 #include "support/harness_internal.h"
 
 typedef int (*fn_stream_create)(void **stream, unsigned flags);
@@ -16,37 +15,11 @@ typedef int (*fn_instantiate)(void **exec, void *graph, unsigned long long flags
 typedef int (*fn_launch)(void *exec, void *stream);
 typedef int (*fn_one)(void *object);
 
-static void *driver;
 static void *stream;
-
-/* A driver function by name, as the object pointer that every cast below starts from. */
-static void *symbol(const char *name)
-{
-    void *address = dlsym(driver, name);
-    if (!address) {
-        printf("the driver has no %s\n0 passed, 1 failed\n", name);
-        exit(1);
-    }
-    return address;
-}
-
-#define DRIVER(type, name) (*(type *)&(void *){symbol(name)})
 
 void capture_start(void)
 {
-    const char *path = getenv("WARPDNN_CUDA_DRIVER");
-    driver = dlopen(path ? path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!driver) {
-        printf("no CUDA driver: %s\n0 passed, 1 failed\n", dlerror());
-        exit(1);
-    }
-    /* the handle retained the primary context but leaves none current: make it so */
-    {
-        typedef int (*fn_retain)(void **context, int device);
-        void *context = NULL;
-        DRIVER(fn_retain, "cuDevicePrimaryCtxRetain")(&context, 0);
-        DRIVER(fn_one, "cuCtxSetCurrent")(context);
-    }
+    driver_open();
     if (DRIVER(fn_stream_create, "cuStreamCreate")(&stream, 1) != 0 ||
         cudnnSetStream(harness_handle, (cudaStream_t)stream) != CUDNN_STATUS_SUCCESS) {
         printf("no stream\n0 passed, 1 failed\n");
