@@ -141,6 +141,8 @@ static void held_by_clusters(void)
         {"alone", {100, 2, 0, {130, 512}}, NORMS_BACKWARD, 2, NUMBER, NAN},
         {"alone_channels", {100, 6, 2, {43, 520}}, NORMS_TRAINING, 1, PLAIN, 0},
         {"alone_channels", {100, 6, 2, {43, 520}}, NORMS_TRAINING, 0, OVER_X, 0},
+        {"many_channels", {50, 160, 2, {44, 28}}, NORMS_TRAINING, 1, PLAIN, 0},
+        {"many_channels", {50, 256, 2, {12, 32}}, NORMS_TRAINING, 0, PLAIN, 0},
         {"pair", {50, 1, 0, {300, 520}}, NORMS_TRAINING, 1, NUMBER, INFINITY},
         {"pair", {50, 1, 0, {300, 520}}, NORMS_TRAINING, 2, OVER_X, 0},
         {"pair", {25, 2, 0, {300, 520}}, NORMS_BACKWARD, 1, OVER_X, 0},

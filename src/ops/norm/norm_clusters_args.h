@@ -12,7 +12,7 @@
 #include "ops/shares.h"
 
 enum {
-    NORM_CLUSTERS_EACH = 64, /* channels of a share, at most: their formulas are tabled */
+    NORM_CLUSTERS_EACH = 128, /* channels of a share, at most: their formulas are tabled */
 };
 
 struct norm_clusters_args {

@@ -119,13 +119,19 @@ __device__ __forceinline__ pair sums_of_team(const norm_clusters_args &a, uint32
     return room.of_block[copy][0];
 }
 
+// Whether shares are teams', of which two blocks a processor have none.
+__device__ __forceinline__ bool is_of_teams(const norm_clusters_args &a)
+{
+    return NORM_CLUSTERS_AT_ONCE == 1 && a.board;
+}
+
 __device__ __forceinline__ pair sums_of_cluster(const norm_clusters_args &a, uint32_t rank,
                                                 cluster_room &room, uint32_t turn, float first,
                                                 float second, bool last)
 {
     first = sum_of_warp(first);
     second = sum_of_warp(second);
-    if (a.board) return sums_of_team(a, rank, room, turn, make_float2(first, second), last);
+    if (is_of_teams(a)) return sums_of_team(a, rank, room, turn, make_float2(first, second), last);
     return all_of_share<cluster_sums>(a.cut.cluster, rank, room, turn, make_float2(first, second));
 }
 

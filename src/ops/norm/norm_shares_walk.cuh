@@ -20,33 +20,31 @@ constexpr uint32_t WALK_COPIES = NORM_SHARES_WALK_COPIES;
 constexpr int WALK_EACH = NORM_SHARES_WALK_BLOCKS / (int)WARP; // posts of a lane
 constexpr uint32_t WALK_WARPS = NORM_SHARES_WALK_WARPS;
 
-struct walk_sums {
-    float4 of_block[WALK_COPIES][WALK_WARPS];
-    float4 of_share[WALK_COPIES];  // its numbers
+struct __align__(128) walk_sums {
+    float2 of_block[WALK_COPIES][WALK_WARPS];
+    float2 of_share[WALK_COPIES];  // its numbers
     uint64_t arrived[WALK_COPIES]; // the warps, with what they found
     uint64_t heard[WALK_COPIES];   // the numbers are there, and what they are of has been read
     uint64_t landed[NORM_ROWS_AHEAD_MAX + 1][WALK_WARPS];
 };
 static_assert(sizeof(walk_sums) % 128 == 0, "the ring behind it begins at a line");
 
-// Columns of the block, in units; of a warp, and of a lane.
+// Columns of the block, in units, and of a warp.
 struct walk_seat {
     uint32_t begin; // of the warp's strip in the share
     uint32_t block;
     uint32_t strip;
-    int units;
 };
 
 __device__ __forceinline__ walk_seat walk_seat_of(const norm_rows_args &a, uint32_t all,
                                                   uint32_t rank)
 {
-    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const uint32_t warp = threadIdx.x / WARP;
     const uint32_t first = min(rank * a.share, all);
     walk_seat s;
     s.block = min(a.share, all - first);
     s.begin = first + warp * WALK_STRIP;
     s.strip = warp * WALK_STRIP < s.block ? min(WALK_STRIP, s.block - warp * WALK_STRIP) : 0;
-    s.units = lane < s.strip ? (int)((s.strip - lane - 1) / WARP + 1) : 0;
     return s;
 }
 
@@ -103,13 +101,12 @@ __device__ __forceinline__ void walk_gather(const norm_rows_args &a, const uint3
 }
 
 // What was heard of a share: read by the lane alone that lets it be overwritten, by arriving with the warp's next find.
-__device__ __forceinline__ float4 walk_heard(walk_sums &of, uint32_t copy, uint32_t phase)
+__device__ __forceinline__ float2 walk_heard(walk_sums &of, uint32_t copy, uint32_t phase)
 {
-    float4 its = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    float2 its = make_float2(0.0f, 0.0f);
     wd_counter_wait(&of.heard[copy], phase);
     if (threadIdx.x % WARP == 0) its = of.of_share[copy];
-    return make_float4(__shfl_sync(WHOLE_WARP, its.x, 0), __shfl_sync(WHOLE_WARP, its.y, 0),
-                       __shfl_sync(WHOLE_WARP, its.z, 0), 0.0f);
+    return make_float2(__shfl_sync(WHOLE_WARP, its.x, 0), __shfl_sync(WHOLE_WARP, its.y, 0));
 }
 
 // What is given of a share and the strip's channel.
@@ -176,7 +173,7 @@ __device__ __forceinline__ void walk_say_back(const norm_rows_args &a, const wal
                                               walk_sums &of, uint32_t turn, uint32_t rank)
 {
     const uint32_t lane = threadIdx.x % WARP, copy = turn % WALK_COPIES;
-    float4 mine = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    float2 mine = make_float2(0.0f, 0.0f);
     wd_counter_wait(&of.arrived[copy], turn / WALK_COPIES & 1);
     if (lane * WALK_STRIP < s.block) mine = of.of_block[copy][lane];
     if (lane < blockDim.x / WARP) wd_arrive(&of.heard[copy], walk_arrivals());
@@ -198,7 +195,7 @@ __device__ __forceinline__ void walk_hear_back(const norm_rows_args &a, uint32_t
     sums.x = sum_of_warp(sums.x);
     sums.y = sum_of_warp(sums.y);
     if (threadIdx.x % WARP != 0) return;
-    of.of_share[copy] = make_float4(sums.x * a.inverse, sums.y * a.inverse, 0.0f, 0.0f);
+    of.of_share[copy] = make_float2(sums.x * a.inverse, sums.y * a.inverse);
     wd_arrive(&of.heard[copy], walk_arrivals());
 }
 
@@ -272,7 +269,7 @@ template <class T> __device__ __forceinline__ void walk_back(const norm_shares_a
                 const float2 sums = walk_look_back<T>(strips + next * stride + lane, known.mean);
                 if (lane == 0) {
                     of.of_block[turn % WALK_COPIES][warp] =
-                        make_float4(known.scale * sums.x, known.scale * sums.y, 0.0f, 0.0f);
+                        make_float2(known.scale * sums.x, known.scale * sums.y);
                     if (w.found)
                         walk_leave(w, row, within, slice,
                                    make_float2(sums.x, sums.y * known.inv_std));
@@ -288,13 +285,12 @@ template <class T> __device__ __forceinline__ void walk_back(const norm_shares_a
         if (++says == warps) says = 0;
         if (puts) {
             const uint32_t copy = (turn - a.lag) % WALK_COPIES;
-            const float4 sums = walk_heard(of, copy, (turn - a.lag) / WALK_COPIES & 1);
+            const float2 sums = walk_heard(of, copy, (turn - a.lag) / WALK_COPIES & 1);
             const walk_given its = {a.lag == 1 ? known1.mean : known2.mean,
                                     a.lag == 1 ? known1.inv_std : known2.inv_std,
                                     a.lag == 1 ? known1.scale : known2.scale};
             if (there)
-                walk_put_back<T>(a, strips + present * stride + lane, to, its,
-                                 make_float2(sums.x, sums.y));
+                walk_put_back<T>(a, strips + present * stride + lane, to, its, sums);
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
         }
