@@ -8,6 +8,8 @@
 
 enum {
     CLUSTER_CAPABILITY = 90,
+    HALVES_CAPABILITY =
+        90, /* alone, where one tensor is read: elsewhere not measured, and there is no image of it (cmake/cuda.cmake) */
     LEAST_CLUSTER = 4,     /* but for shares that fewer blocks, of one a processor, hold */
     PAIR = 2,              /* blocks that need no part of the chip to have room for them */
     FEW_LEAST = 512 << 10, /* bytes of a share: few of fewer other ways are as fast with */
@@ -170,7 +172,7 @@ bool wd_share_cut(struct wd_share_cut *c, const struct wd_device *device)
     /* of clusters of four and more, measured on an H200, norm_clusters forward, us: 64 shares of 2 MB 83.8 and 80.5, of 1.7 MB 72.8 and 67.1;
      * by pairs or blocks alone whole ones win: 128 of 512 KB 38.9 and 50.4, 256 of 392 KB 60.3 and 63.6 */
     if (clusters && c->may_halve && !c->two && c->cluster >= LEAST_CLUSTER &&
-        cut_clusters(&halves, device)) {
+        device->capability == HALVES_CAPABILITY && cut_clusters(&halves, device)) {
         *c = halves;
         return true;
     }

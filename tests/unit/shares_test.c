@@ -69,6 +69,8 @@ static void test_all(void **state)
                                              .may_meet = way / 2 >= 2};
                     if (!wd_share_cut(&c, &devices[d])) continue;
                     check(&c, &devices[d]);
+                    /* chosen where it was measured alone */
+                    if (c.halves && c.may_halve) assert_int_equal(devices[d].capability, 90);
                     taken += 1;
                     teams += c.meets;
                 }

@@ -101,7 +101,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
     uint4 *const mine_dy = mine + (a.cut.quads - HELD) * QUAD_UNITS;
     uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
-    if (!is_of_teams(a)) begin_share(a.cut, room);
+    if (!a.board) begin_share(a.cut, room);
     wd_wait_for_previous();
 #pragma unroll
     for (uint32_t q = 0; q < HELD; ++q) {

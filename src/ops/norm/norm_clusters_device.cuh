@@ -119,19 +119,15 @@ __device__ __forceinline__ pair sums_of_team(const norm_clusters_args &a, uint32
     return room.of_block[copy][0];
 }
 
-// Whether shares are teams', of which two blocks a processor have none.
-__device__ __forceinline__ bool is_of_teams(const norm_clusters_args &a)
-{
-    return NORM_CLUSTERS_AT_ONCE == 1 && a.board;
-}
-
 __device__ __forceinline__ pair sums_of_cluster(const norm_clusters_args &a, uint32_t rank,
                                                 cluster_room &room, uint32_t turn, float first,
                                                 float second, bool last)
 {
     first = sum_of_warp(first);
     second = sum_of_warp(second);
-    if (is_of_teams(a)) return sums_of_team(a, rank, room, turn, make_float2(first, second), last);
+    // asked in kernels of two blocks a processor, too, which have no teams: without it nvcc gives what comes of `forward`'s first loads to registers that
+    // addresses of the next share's have, and a warp waits for these (H200, us: instance training 2x32x96x96x96 67.1 is 74.6)
+    if (a.board) return sums_of_team(a, rank, room, turn, make_float2(first, second), last);
     return all_of_share<cluster_sums>(a.cut.cluster, rank, room, turn, make_float2(first, second));
 }
 

@@ -103,7 +103,7 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
     uint4 *const mine = places + threadIdx.x;
     uint32_t share = blockIdx.x / a.cut.cluster;
     uint4 held[HELD][QUAD];
-    if (!is_of_teams(a)) begin_share(a.cut, room);
+    if (!a.board) begin_share(a.cut, room);
     wd_wait_for_previous();
     cluster_known<T> known = known_of<T>(a, share);
 #pragma unroll

@@ -236,6 +236,14 @@ __device__ __forceinline__ void plain(const norm_rows_args &a)
     }
 }
 
+// Rows that a warp has each, of twice the columns a thread.
+template <class T> __device__ __forceinline__ void plain_warp(const norm_rows_args &a)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
+    plain<T, 64, true, false>(a);
+#endif
+}
+
 } // namespace
 
 #endif

@@ -20,9 +20,14 @@ enum {
     SHORT_LONGEST = 256,
     PLAIN_COLUMNS = 32,
     PLAIN_LONGEST = 16384,
-    PLAIN_RMS = 10240,    /* of two bytes an element ... */
+    PLAIN_RMS = 10240,    /* of two bytes an element, whose statistics are given ... */
     PLAIN_CENTRED = 8192, /* ... likewise layer norm */
-    PLAIN_THREADS = 128,  /* of a block of several rows */
+    PLAIN_WARPS = 2,      /* warps of a row whose statistics are not given, ... */
+    PLAIN_RMS_WARPS = 3,  /* ... and of RMS norm, where these are full */
+    WARP_COLUMNS = 64,    /* of a thread whose warp has a row of two bytes an element, ... */
+    WARP_ROWS = 64,       /* ... of a processor, at least */
+    SHORT_THREADS = 128,  /* of a block of several short rows, ... */
+    PLAIN_THREADS = 64, /* ... and of others, but for those that a warp has, which are alone: 32 */
 };
 
 /* ---- The shape ---- */
@@ -105,18 +110,41 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-/* Forward rows that nobody walks down: each has its threads, which end with it. Of two bytes an element, where there are
- * bulk copies, the longer ones are faster by blocks that stay (H200, us): layer norm 13104x10240 146 for 151, 8192x16384,
- * since pairs draw, 136 for 168; RMS norm 13104x10240 144 for 139, so that it is not, 8192x16384 132 for 152. */
+static bool is_centred(const struct wd_problem *problem)
+{
+    return problem->node->attr.norms.mode != CUDNN_RMS_NORM;
+}
+
+/* Columns of rows that nobody walks down, at most, of two bytes an element where there are bulk copies. Measured on an H200, us, by blocks that stay and
+ * plain: layer norm of 256 MB by rows of 2560 142 and 153, 4096 134 and 143, 5120 135 and 160, 8192 133 and 146; RMS norm 2560 138 and 142, 3072
+ * 136 and 134, 4096 132 and 133, 5120 133 and 143, 10240 135 and 138; rows of 2048 147 and 142, 146 and 133. Given statistics are not measured. */
+static int64_t plain_columns(const struct wd_norm_rows *s, const struct wd_problem *problem)
+{
+    int64_t whole = WARP * PLAIN_COLUMNS;
+    if (!wd_norm_rows_computes(problem)) return is_centred(problem) ? PLAIN_CENTRED : PLAIN_RMS;
+    return whole * (is_centred(problem) || s->length % whole > 0 ? PLAIN_WARPS : PLAIN_RMS_WARPS);
+}
+
+/* Forward rows that nobody walks down: each has its threads, which end with it. */
 static bool is_plain(const struct wd_norm_rows *s, const struct wd_problem *problem, bool edges)
 {
     int64_t bytes = wd_norm_bytes(wd_norm_tensor(problem, 0));
     bool stays = s->length * bytes % NORM_ROWS_UNIT == 0 && bytes == 2 &&
                  wd_norm_cluster_max(problem->device) > 1;
     if (edges) return s->length <= SHORT_LONGEST;
-    if (!stays) return s->length <= PLAIN_LONGEST;
-    return s->length <=
-           (problem->node->attr.norms.mode == CUDNN_RMS_NORM ? PLAIN_RMS : PLAIN_CENTRED);
+    return s->length <= (stays ? plain_columns(s, problem) : PLAIN_LONGEST);
+}
+
+/* Plain rows of two bytes an element that a warp has, of twice the columns a thread: nobody meets. Measured on an H200, us, and by two warps: layer norm of
+ * 256 MB by rows of 1280 143 and 165, 1536 138 and 154, 2048 136 and 142; RMS norm 1536 133 and 144, 2048 134 and 133. A processor has 28 of them at once, so
+ * that few lose: layer norm 4240 rows of 1536 14.7 and 12.6, 8480 19.4 and 20.0. */
+static bool is_by_warp(const struct wd_norm_rows *s, const struct wd_problem *problem)
+{
+    int64_t whole = WARP * PLAIN_COLUMNS;
+    return wd_norm_bytes(wd_norm_tensor(problem, 0)) == 2 && s->length > whole &&
+           s->length <= WARP * WARP_COLUMNS && (is_centred(problem) || s->length % whole > 0) &&
+           s->rows >= WARP_ROWS * problem->device->multiprocessors &&
+           wd_norm_cluster_max(problem->device) > 1; /* where that was measured */
 }
 
 /* Where pointers lie is not known yet: enough for either way. */
@@ -174,7 +202,7 @@ struct norm_rows_args wd_norm_rows_args_of(const struct wd_call *call, const str
     a.rows = s->rows;
     a.inverse = 1.0F / (float)s->length;
     a.length = (uint32_t)s->length;
-    a.centered = call->problem.node->attr.norms.mode != CUDNN_RMS_NORM;
+    a.centered = is_centred(&call->problem);
     a.streaming = wd_tensor_extent(wd_call_tensor(call, p.x)) > device->l2_bytes;
     return a;
 }
@@ -238,23 +266,25 @@ cudnnStatus_t wd_norm_rows_walk(const struct wd_call *call, struct wd_queue *que
 /* A row by a part of a warp, or by warps; small blocks of several. Runs: always, of rows that are not
  * short. */
 static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a, int type,
-                                bool runs)
+                                bool runs, bool by_warp)
 {
     bool is_short = a->length <= SHORT_LONGEST;
-    int64_t columns = is_short ? SHORT_COLUMNS : PLAIN_COLUMNS;
+    int64_t columns = is_short ? SHORT_COLUMNS : by_warp ? WARP_COLUMNS : PLAIN_COLUMNS;
     int64_t lanes = wd_ceil_div(a->length, columns);
     int64_t least = wd_ceil_div(a->rows, queue->device->multiprocessors);
     int64_t groups;
-    int kernel = is_short ? KERNEL_norm_rows_short_f32 : KERNEL_norm_rows_plain_f32;
+    int kernel = is_short  ? KERNEL_norm_rows_short_f32
+                 : by_warp ? KERNEL_norm_rows_warp_f16 - NORM_ROWS_F16
+                           : KERNEL_norm_rows_plain_f32;
     if (is_short) {
         int64_t up = 1;
         while (up < lanes) up *= 2;
         lanes = up;
-        groups = PLAIN_THREADS / lanes;
+        groups = SHORT_THREADS / lanes;
         least = wd_ceil_div(least, WARP / lanes) * (WARP / lanes);
     } else {
         lanes = wd_ceil_div(lanes, WARP) * WARP;
-        groups = wd_most(1, PLAIN_THREADS / lanes);
+        groups = by_warp ? 1 : wd_most(1, PLAIN_THREADS / lanes);
     }
     groups = wd_least(groups, least);
     a->lanes = (uint32_t)lanes;
@@ -276,7 +306,10 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     bool whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
     const struct wd_norm_cut *c = &w->cut[!whole];
     a.epsilon = (float)wd_call_view(call, epsilon).value;
-    if (is_plain(&w->rows, &call->problem, !whole)) return emit_plain(queue, &a, type, whole);
+    if (is_plain(&w->rows, &call->problem, !whole)) {
+        bool by_warp = whole && is_by_warp(&w->rows, &call->problem);
+        return emit_plain(queue, &a, type, whole, by_warp);
+    }
     if (!w->fits[!whole] || (c->odd && !wd_norm_rows_alike(&a))) {
         return wd_norm_long_forward(call, queue);
     }

@@ -61,6 +61,9 @@ struct wd_norm_cut {
     bool posts;     /* the blocks of a row are no cluster, but all there at once */
 };
 
+/* Whether statistics are not given, but computed; forward. */
+bool wd_norm_rows_computes(const struct wd_problem *problem);
+
 /* False where rows are too long. Edges: rows need not begin and end on boundaries of units. */
 bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
                       const struct wd_norm_rows *s, bool edges);

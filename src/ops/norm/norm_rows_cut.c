@@ -15,7 +15,8 @@ enum {
     RING_ENOUGH = 3,         /* places: one row is put, one looked at, one on its way */
     LAG_RING = 5,            /* places that leave room for two rows that wait */
     ODD_UNITS = 2,           /* at the ends of a row off the boundaries, which are not whole */
-    FILL_WARPS = 4,          /* of a block, at least */
+    FILL_WARPS = 4,          /* of a block, at least, ... */
+    PAIR_WARPS = 2,          /* ... and of one of a pair */
     WIDE_CLUSTER = 4, /* blocks of a row of forty columns a thread that has no other cut, at most */
     WIDE_TURNS = 4,   /* of such a cluster, at least */
     DRAW_CLUSTER = 4, /* blocks of a cluster that draws rows, at most */
@@ -121,8 +122,9 @@ static void fill(struct wd_norm_cut *c, const struct rows_of *r, const struct wd
     if (10 * (most / wide.lanes * wide.lanes) > 11 * (most / c->lanes * c->lanes)) *c = wide;
 }
 
-/* Forward, a pair of blocks for one: RMS norm's always (13,824 columns are not measured both ways), those of layer norm that fill a block (H200, us, when
- * single blocks did not draw rows yet): layer norm 8192x16384 144 is 136, RMS norm 11264x12288 148 is 143, 8192x16384 141 is 132. */
+/* Forward, a pair of blocks for one: RMS norm's always (13,824 columns are not measured both ways), those of layer norm of which a processor is full (H200, us, when
+ * single blocks did not draw rows yet): layer norm 8192x16384 144 is 136, RMS norm 11264x12288 148 is 143, 8192x16384 141 is 132; since, layer norm
+ * 16384x8192 135.5 is 133.3, 32768x4096 135.3 is 134.0, RMS norm 133.5 is 132.4. */
 static bool cut_pair(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
     struct wd_norm_cut pair = *c;
@@ -130,9 +132,9 @@ static bool cut_pair(struct wd_norm_cut *c, const struct rows_of *r, const struc
     if (c->cluster != 1 || c->edges || c->ragged || c->posts || wd_norm_cluster_max(device) < 2) {
         return false;
     }
-    if (!r->computes || r->each <= 4 || (r->centred && c->lanes < most)) return false;
+    if (!r->computes || r->each <= 4 || (r->centred && most % c->lanes > 0)) return false;
     pair.cluster = 2;
-    if (!fits(&pair, r, WAY_32, most) || pair.lanes < FILL_WARPS * WARP) return false;
+    if (!fits(&pair, r, WAY_32, most) || pair.lanes < PAIR_WARPS * WARP) return false;
     if (r->rows < DRAW_TURNS * (device->multiprocessors * (most / pair.lanes) / 2)) return false;
     *c = pair;
     return true;
@@ -336,6 +338,7 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     struct wd_norm_cut strips = *c;
     int64_t most;
     int64_t each;
+    bool by_bulk;
     bool fits_cluster = cut_row(c, r, device);
     bool fits_strips =
         r->backward && (!fits_cluster || c->cluster > 2) && cut_strips(&strips, r, device);
@@ -346,7 +349,8 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     /* rows go side by side where there are enough for all processors */
     each = c->lanes < WARP ? WARP / c->lanes : 1;
     c->held = is_held(c, r);
-    most = c->cluster > 1 || c->wide ? 1 : threads_at_once(r, c) / c->lanes;
+    by_bulk = !r->backward && !c->edges; /* whose blocks have a row each */
+    most = c->cluster > 1 || c->wide || by_bulk ? 1 : threads_at_once(r, c) / c->lanes;
     if (c->held && most > 1 && held_well(c)) most = wd_least(most, HELD_THREADS / c->lanes);
     if (c->lanes > WARP) most = wd_least(most, NORM_ROWS_GROUPS);
     c->groups = wd_ceil_div(wd_ceil_div(r->rows, device->multiprocessors), each) * each;
@@ -371,6 +375,13 @@ int64_t wd_norm_rows_posts(const struct wd_norm_cut *c)
     return blocks * NORM_ROWS_COPIES * NORM_ROWS_POST * (int64_t)sizeof(uint64_t);
 }
 
+bool wd_norm_rows_computes(const struct wd_problem *problem)
+{
+    int op = problem->node->op;
+    return op == WD_OP_NORM_TRAINING ||
+           (op == WD_OP_NORM_INFERENCE && !wd_norm_tensor(problem, wd_norm_places(op).inv_std));
+}
+
 bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
                       const struct wd_norm_rows *s, bool edges)
 {
@@ -378,9 +389,7 @@ bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
     memset(c, 0, sizeof *c);
     r.each = NORM_ROWS_UNIT / wd_norm_bytes(wd_norm_tensor(problem, 0));
     r.backward = problem->node->op == WD_OP_NORM_BACKWARD;
-    r.computes =
-        problem->node->op == WD_OP_NORM_TRAINING ||
-        (!r.backward && !wd_norm_tensor(problem, wd_norm_places(problem->node->op).inv_std));
+    r.computes = wd_norm_rows_computes(problem);
     r.centred = problem->node->attr.norms.mode != CUDNN_RMS_NORM;
     r.squares = r.backward && !r.centred && !wd_norm_tensor(problem, NORM_GRAD_DBIAS);
     c->edges = edges;
