@@ -28,9 +28,7 @@ enum {
  * us: fp32 shares of 8 MB, of which clusters hold half, 361 and 328, with a second tensor 640 and 553; 4 MB, which they hold, 155 and 165. */
 static const double CLUSTER_JOIN = 0.7, TEAM_JOIN = 6.0, TEAMS_PAY = 0.95;
 
-/* Blocks of a cluster at most, 1 where there are none: 16 where the device takes them, and one of the parts of the chip surely has
- * as many processors. */
-static int64_t most_blocks(const struct wd_device *device)
+int64_t wd_share_most_blocks(const struct wd_device *device)
 {
     bool large = device->capability / 10 == 9 || device->capability / 10 == 10;
     if (!device->cooperative || device->capability < CLUSTER_CAPABILITY) return 1;
@@ -108,7 +106,7 @@ static bool is_full(const struct wd_share_cut *c, const struct wd_device *device
 
 static bool cut_clusters(struct wd_share_cut *c, const struct wd_device *device)
 {
-    int64_t most = most_blocks(device);
+    int64_t most = wd_share_most_blocks(device);
     int64_t cluster = c->halves ? LEAST_CLUSTER : 1;
     int64_t few = c->units * WD_SHARE_UNIT > FEW_LEAST ? LEAST_CLUSTER : PAIR;
     if (most < CLUSTER_MAX || c->units * WD_SHARE_UNIT <= c->least) return false;

@@ -56,6 +56,10 @@ struct wd_share_args {
     uint32_t second_quads;
 };
 
+/* Blocks of a cluster at most, 1 where there are none: 16 where the device takes them, and one of the parts of the chip surely has
+ * as many processors. */
+int64_t wd_share_most_blocks(const struct wd_device *device);
+
 /* False where shares are too small, too large or too few for the device, which has no clusters perhaps. A pure function. */
 bool wd_share_cut(struct wd_share_cut *c, const struct wd_device *device);
 

@@ -321,6 +321,8 @@ static void walks(void)
         {8460, 2048, FORWARD, BF16},   {16300, 1032, FORWARD, BF16}, {13100, 1288, FORWARD, F16},
         {8470, 4096, FORWARD, BF16},   {8480, 4096, FORWARD, F16},   {4300, 8192, FORWARD, BF16},
         {4240, 8192, FORWARD, F16},    {6400, 5120, FORWARD, BF16},  {10600, 2560, FORWARD, F16},
+        {60, 294912, FORWARD, BF16},   {60, 294912, FORWARD, F16},   {100, 262144, FORWARD, BF16},
+        {100, 196608, FORWARD, F16},
     };
     for (int s = 0; s < COUNT(list); ++s) {
         for (int type = 0; type < TYPES; ++type) {

@@ -14,6 +14,7 @@
 
 #include "base/sizes.h"
 #include "ops/norm/norm_rows.h"
+#include "ops/shares.h"
 #include "unit/devices.h"
 
 enum {
@@ -174,7 +175,8 @@ static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
         assert_true(device->grids_meet && !c->edges && c->cluster <= NORM_ROWS_POSTING);
         assert_true(c->clusters * c->cluster <= device->multiprocessors);
     } else {
-        assert_true(c->cluster <= wd_norm_cluster_max(device));
+        assert_true(c->cluster <= wd_norm_cluster_max(device) ||
+                    (!is_backward(s) && !c->edges && c->cluster <= wd_share_most_blocks(device)));
     }
     assert_true(is_backward(s) || c->way == (c->wide ? WAY_40 : WAY_32));
     assert_true(!by_strips(c) || (c->cluster > 1 && !c->posts && !c->edges));

@@ -23,11 +23,12 @@
 #include <stdint.h>
 
 enum {
-    NORM_ROWS_UNIT = 16,       /* bytes */
-    NORM_ROWS_THREADS = 1024,  /* of a block, at most */
-    NORM_ROWS_CLUSTER_MAX = 8, /* blocks of a row */
-    NORM_ROWS_GROUPS = 15,     /* of more than a warp in a block, at most: barriers */
-    NORM_ROWS_AHEAD_MAX = 6,   /* rows */
+    NORM_ROWS_UNIT = 16,         /* bytes */
+    NORM_ROWS_THREADS = 1024,    /* of a block, at most */
+    NORM_ROWS_CLUSTER_MAX = 8,   /* blocks of a row, ... */
+    NORM_ROWS_BULK_CLUSTER = 16, /* ... of one that comes by bulk copies, forward */
+    NORM_ROWS_GROUPS = 15,       /* of more than a warp in a block, at most: barriers */
+    NORM_ROWS_AHEAD_MAX = 6,     /* rows */
     NORM_ROWS_COPIES = 4,      /* of what is said of a row: some still read that of earlier ones */
     NORM_ROWS_POST = 4,        /* words of a block's post: a sector */
     NORM_ROWS_POSTING = 64,    /* blocks of a row by posts, at most: a lane reads two */

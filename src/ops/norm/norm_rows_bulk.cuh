@@ -23,7 +23,7 @@ constexpr uint32_t BULK_COPIES =
     8; // a warp that is ahead writes when another still reads of five turns before
 struct __align__(128) bulk_sums
 {
-    float4 of_cluster[BULK_COPIES][NORM_ROWS_CLUSTER_MAX];
+    float4 of_cluster[BULK_COPIES][NORM_ROWS_BULK_CLUSTER];
     float4 of_block[BULK_COPIES][BULK_WARPS];
     uint64_t here[BULK_COPIES];    // what all blocks said
     uint64_t arrived[BULK_COPIES]; // the warps of this one
@@ -162,11 +162,11 @@ __device__ __forceinline__ numbers bulk_hear(const norm_rows_args &a, bulk_sums 
         if (i < a.lanes / WARP) all = of.of_block[copy][i];
         return bulk_numbers(a, bulk_join<KIND, BULK_WARPS>(all, bulk_warps<T, C>(a, i)));
     }
-    const uint32_t i = lane % NORM_ROWS_CLUSTER_MAX;
+    const uint32_t i = lane % NORM_ROWS_BULK_CLUSTER;
     const float columns = i < a.cluster ? (float)(a.share * EACH<T>) : 0.0f; // of a block
     wd_counter_wait(&of.here[copy], turn / BULK_COPIES & 1);
     if (i < a.cluster) all = of.of_cluster[copy][i];
-    return bulk_numbers(a, bulk_join<KIND, NORM_ROWS_CLUSTER_MAX>(all, {columns, a.inverse}));
+    return bulk_numbers(a, bulk_join<KIND, NORM_ROWS_BULK_CLUSTER>(all, {columns, a.inverse}));
 }
 
 template <class T, int C, int KIND, bool RAGGED>

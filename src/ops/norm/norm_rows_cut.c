@@ -6,6 +6,7 @@
 
 #include "base/sizes.h"
 #include "ops/norm/norm_rows.h"
+#include "ops/shares.h"
 
 enum {
     WARP = 32,
@@ -73,6 +74,12 @@ static int64_t room_bytes(const struct rows_of *r, const struct wd_norm_cut *c)
     return c->groups * r->length * (int64_t)sizeof(float);
 }
 
+/* Forward rows that come by bulk copies. */
+static bool is_bulk(const struct wd_norm_cut *c, const struct rows_of *r)
+{
+    return !r->backward && !c->edges;
+}
+
 /* Whether lanes by whole warps have `units` of all blocks, each as many as the way has; ragged: the last warp of each
  * block may have fewer. */
 static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, int64_t most)
@@ -88,15 +95,19 @@ static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, i
     c->odd = c->edges;
     c->share = wd_ceil_div(units, c->cluster);
     c->lanes = wd_ceil_div(wd_ceil_div(c->share, each), WARP) * WARP;
-    return c->lanes <= most && (c->posts || c->cluster * c->lanes / WARP <= CLUSTER_WARPS);
+    if (c->lanes > most) return false;
+    return c->posts || is_bulk(c, r) || c->cluster * c->lanes / WARP <= CLUSTER_WARPS;
 }
 
 /* The smallest cluster that holds a row; backward one whose blocks leave a processor room for a second
  * row, if there is one. */
 static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
+    int64_t most = wd_norm_cluster_max(device);
+    /* of fewer rows the whole chip has each */
+    if (is_bulk(c, r) && r->rows > POSTS_ROWS) most = wd_share_most_blocks(device);
     for (int rows = r->backward ? 2 : 1; rows >= 1; --rows) {
-        for (c->cluster = 1; c->cluster <= wd_norm_cluster_max(device); c->cluster *= 2) {
+        for (c->cluster = 1; c->cluster <= most; c->cluster *= 2) {
             if (fits(c, r, WAY_SQUARES, ways[WAY_SQUARES].threads[r->backward] / rows)) return true;
             if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward] / rows)) return true;
             if (fits(c, r, WAY_24, ways[WAY_24].threads[r->backward] / rows)) return true;
@@ -338,7 +349,6 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     struct wd_norm_cut strips = *c;
     int64_t most;
     int64_t each;
-    bool by_bulk;
     bool fits_cluster = cut_row(c, r, device);
     bool fits_strips =
         r->backward && (!fits_cluster || c->cluster > 2) && cut_strips(&strips, r, device);
@@ -349,8 +359,7 @@ static bool cut(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_
     /* rows go side by side where there are enough for all processors */
     each = c->lanes < WARP ? WARP / c->lanes : 1;
     c->held = is_held(c, r);
-    by_bulk = !r->backward && !c->edges; /* whose blocks have a row each */
-    most = c->cluster > 1 || c->wide || by_bulk ? 1 : threads_at_once(r, c) / c->lanes;
+    most = c->cluster > 1 || c->wide || is_bulk(c, r) ? 1 : threads_at_once(r, c) / c->lanes;
     if (c->held && most > 1 && held_well(c)) most = wd_least(most, HELD_THREADS / c->lanes);
     if (c->lanes > WARP) most = wd_least(most, NORM_ROWS_GROUPS);
     c->groups = wd_ceil_div(wd_ceil_div(r->rows, device->multiprocessors), each) * each;
