@@ -153,7 +153,7 @@ static void test_few_blocks(void **state)
     static const struct wd_device h200 = DEVICE_NEW(90, 132);
     static const struct {
         int64_t shares, bytes, cluster, clusters;
-    } rows[] = {{512, 200704, 1, 132}, {512, 401408, 2, 66}, {64, 262144, 2, 64},
+    } rows[] = {{512, 200704, 1, 128}, {512, 401408, 2, 64}, {64, 262144, 2, 64},
                 {132, 294912, 1, 132}, {66, 294928, 2, 66},  {30, 540672, 4, 30}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
