@@ -20,7 +20,8 @@ constexpr uint32_t WALK_COPIES = NORM_SHARES_WALK_COPIES;
 constexpr int WALK_EACH = NORM_SHARES_WALK_BLOCKS / (int)WARP; // posts of a lane
 constexpr uint32_t WALK_WARPS = NORM_SHARES_WALK_WARPS;
 
-struct __align__(128) walk_sums {
+struct __align__(128) walk_sums
+{
     float2 of_block[WALK_COPIES][WALK_WARPS];
     float2 of_share[WALK_COPIES];  // its numbers
     uint64_t arrived[WALK_COPIES]; // the warps, with what they found
@@ -289,8 +290,7 @@ template <class T> __device__ __forceinline__ void walk_back(const norm_shares_a
             const walk_given its = {a.lag == 1 ? known1.mean : known2.mean,
                                     a.lag == 1 ? known1.inv_std : known2.inv_std,
                                     a.lag == 1 ? known1.scale : known2.scale};
-            if (there)
-                walk_put_back<T>(a, strips + present * stride + lane, to, its, sums);
+            if (there) walk_put_back<T>(a, strips + present * stride + lane, to, its, sums);
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
         }
