@@ -42,7 +42,8 @@ static void run(struct norms_case *c, int rows, int length)
     make(c);
     if (norms_run(c) && harness_all_engines) {
         warpdnnGetLastEngine(harness_handle, &engine);
-        if (!strstr(engine, "_rows")) case_fail("%s ran", engine);
+        /* few rows have engines of their own */
+        if (!strstr(engine, "_rows") && !strstr(engine, "_few")) case_fail("%s ran", engine);
     }
     case_end();
 }
