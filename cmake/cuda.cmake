@@ -113,8 +113,11 @@ function(warpdnn_embed_kernels out)
             warpdnn_kernel_flags(flags ${name})
             foreach(arch IN LISTS WARPDNN_CUDA_ARCHS)
                 # Nobody launches kernels of clusters below compute capability 9.0 (those of *_cluster.cu are for blocks alone,
-                # too).
+                # too), nor those of *_halves_clusters.cu on any other, for that is where they were measured.
                 if(name MATCHES "_clusters$" AND arch MATCHES "_[1-8][0-9][af]?$")
+                    continue()
+                endif()
+                if(name MATCHES "_halves_clusters$" AND arch MATCHES "^sm_" AND NOT arch MATCHES "^sm_90")
                     continue()
                 endif()
                 set(suffix cubin)
@@ -150,10 +153,9 @@ function(warpdnn_embed_kernels out)
                         DEPENDS ${dir}/${name}.${base}.ptx ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh
                         COMMENT "Assembling ${name} for ${arch}" VERBATIM)
                 endif()
-                # Nobody launches those of *_halves_clusters.cu but on capability 9.0, where they were measured: of their PTX
-                # comes machine code alone.
+                # of the PTX of *_halves_clusters.cu comes machine code alone, where there is any
                 if(name MATCHES "_halves_clusters$" AND arch STREQUAL virtual
-                    AND "sm_90a" IN_LIST WARPDNN_CUDA_ARCHS)
+                    AND "${WARPDNN_CUDA_ARCHS}" MATCHES "sm_90")
                     continue()
                 endif()
                 add_custom_command(OUTPUT ${image}.packed

@@ -415,6 +415,42 @@ static void test_draws(void **state)
     assert_true(cut(&c, &s, h200) && !c.draws && c.cluster == 8);
 }
 
+/* Rows that were plain before blocks drew them, and those of clusters of sixteen (ROWS.md). */
+static void test_middle_and_large(void **state)
+{
+    static const struct wd_device h200 = DEVICE_NEW(90, 132), few = DEVICE_NEW(90, 114);
+    static const struct {
+        int64_t rows, length, cluster, lanes;
+        bool wide, draws;
+    } list[] = {
+        {52424, 2560, 1, 96, false, true},    {32768, 4096, 2, 64, false, true},
+        {26208, 5120, 1, 128, true, true},    {21840, 6144, 1, 160, true, true},
+        {16384, 8192, 2, 128, false, true},   {600, 4096, 1, 128, false, false},
+        {512, 262144, 16, 512, false, false}, {64, 147456, 16, 288, false, false},
+    };
+    struct wd_norm_cut c;
+    struct shape s;
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; ++i) {
+        s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, list[i].rows, list[i].length);
+        assert_true(cut(&c, &s, &h200));
+        check(&c, &s, &h200);
+        assert_int_equal(c.cluster, list[i].cluster);
+        assert_int_equal(c.lanes, list[i].lanes);
+        assert_int_equal(c.wide, list[i].wide);
+        assert_int_equal(c.draws, list[i].draws);
+        assert_true(c.groups == 1 && !c.posts);
+        if (c.cluster == 16) assert_int_equal(c.clusters, 7);
+    }
+    /* few, and where no part of the chip surely has sixteen processors: posts; of so few that the whole chip has each none */
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 27, 262144);
+    assert_true(cut(&c, &s, &h200) && c.posts);
+    s.rows = 512;
+    assert_true(cut(&c, &s, &few) && c.posts);
+    s.rows = 8;
+    assert_false(cut(&c, &s, &h200));
+}
+
 /* Lengths of which forty columns a thread fill processors that thirty-two leave idle, and others. */
 static void test_wide(void **state)
 {
@@ -452,8 +488,9 @@ static void test_wide(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random), cmocka_unit_test(test_pairs), cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_held),   cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_draws),  cmocka_unit_test(test_held),
+        cmocka_unit_test(test_wide),   cmocka_unit_test(test_middle_and_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

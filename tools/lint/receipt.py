@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The receipt of the last GPU run: which kernel sources ran on a GPU, where, with what result.
 
-    receipt.py --write COUNTS   after ./dev gpu-check passed: writes tests/gpu/receipt.json
+    receipt.py --write COUNTS   after ./dev gpu-check, with what failed: writes tests/gpu/receipt.json
     receipt.py                  lists kernel sources that changed since, or never ran
 
 A kernel's source is its .cu file with everything that it includes, and what that includes, but for comments and

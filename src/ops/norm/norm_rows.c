@@ -27,7 +27,8 @@ enum {
     WARP_COLUMNS = 64,    /* of a thread whose warp has a row of two bytes an element, ... */
     WARP_ROWS = 64,       /* ... of a processor, at least */
     SHORT_THREADS = 128,  /* of a block of several short rows, ... */
-    PLAIN_THREADS = 64, /* ... and of others, but for those that a warp has, which are alone: 32 */
+    PLAIN_THREADS =
+        64, /* ... and of others where there are clusters, but for those that a warp has, which are alone */
 };
 
 /* ---- The shape ---- */
@@ -144,7 +145,8 @@ static bool is_by_warp(const struct wd_norm_rows *s, const struct wd_problem *pr
     return wd_norm_bytes(wd_norm_tensor(problem, 0)) == 2 && s->length > whole &&
            s->length <= WARP * WARP_COLUMNS && (is_centred(problem) || s->length % whole > 0) &&
            s->rows >= WARP_ROWS * problem->device->multiprocessors &&
-           wd_norm_cluster_max(problem->device) > 1; /* where that was measured */
+           /* where that was measured */
+           wd_norm_rows_computes(problem) && wd_norm_cluster_max(problem->device) > 1;
 }
 
 /* Where pointers lie is not known yet: enough for either way. */
@@ -284,7 +286,8 @@ static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a
         least = wd_ceil_div(least, WARP / lanes) * (WARP / lanes);
     } else {
         lanes = wd_ceil_div(lanes, WARP) * WARP;
-        groups = by_warp ? 1 : wd_most(1, PLAIN_THREADS / lanes);
+        int64_t most = wd_norm_cluster_max(queue->device) > 1 ? PLAIN_THREADS : SHORT_THREADS;
+        groups = by_warp ? 1 : wd_most(1, most / lanes);
     }
     groups = wd_least(groups, least);
     a->lanes = (uint32_t)lanes;
@@ -292,6 +295,14 @@ static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a
     a->first = (uint32_t)queue->device->multiprocessors;
     return wd_emit_kernel(queue, &kernel_rows[kernel + (runs ? 0 : NORM_ROWS_TYPES) + type],
                           wd_ceil_div(a->rows, groups), (uint32_t)(lanes * groups), 0, a);
+}
+
+/* What blocks that stay have no cut for, too: where shared memory is small. */
+static bool goes_plain(const struct wd_norm_rows_work *w, const struct wd_problem *problem,
+                       bool whole)
+{
+    return is_plain(&w->rows, problem, !whole) ||
+           (whole && !w->fits[!whole] && w->rows.length <= PLAIN_LONGEST);
 }
 
 cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *queue)
@@ -306,7 +317,7 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     bool whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
     const struct wd_norm_cut *c = &w->cut[!whole];
     a.epsilon = (float)wd_call_view(call, epsilon).value;
-    if (is_plain(&w->rows, &call->problem, !whole)) {
+    if (goes_plain(w, &call->problem, whole)) {
         bool by_warp = whole && is_by_warp(&w->rows, &call->problem);
         return emit_plain(queue, &a, type, whole, by_warp);
     }

@@ -12,12 +12,14 @@ enum {
     WARP = 32,
     SHARED_FIXED = 10 << 10, /* of a block, at most, beside what the cut asks for */
     POSTS_ROWS = 8,          /* of fewer all blocks have one each: norm_wide */
-    CLUSTER_WARPS = 128,     /* of a row, at most: places for what they find */
-    RING_ENOUGH = 3,         /* places: one row is put, one looked at, one on its way */
-    LAG_RING = 5,            /* places that leave room for two rows that wait */
-    ODD_UNITS = 2,           /* at the ends of a row off the boundaries, which are not whole */
-    FILL_WARPS = 4,          /* of a block, at least, ... */
-    PAIR_WARPS = 2,          /* ... and of one of a pair */
+    LARGE_ROWS =
+        28, /* of clusters of sixteen, at least: of fewer posts, of which there are eight at once for seven, have fewer turns */
+    CLUSTER_WARPS = 128, /* of a row, at most: places for what they find */
+    RING_ENOUGH = 3,     /* places: one row is put, one looked at, one on its way */
+    LAG_RING = 5,        /* places that leave room for two rows that wait */
+    ODD_UNITS = 2,       /* at the ends of a row off the boundaries, which are not whole */
+    FILL_WARPS = 4,      /* of a block, at least, ... */
+    PAIR_WARPS = 2,      /* ... and of one of a pair */
     WIDE_CLUSTER = 4, /* blocks of a row of forty columns a thread that has no other cut, at most */
     WIDE_TURNS = 4,   /* of such a cluster, at least */
     DRAW_CLUSTER = 4, /* blocks of a cluster that draws rows, at most */
@@ -104,8 +106,7 @@ static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, i
 static bool cut_long(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
     int64_t most = wd_norm_cluster_max(device);
-    /* of fewer rows the whole chip has each */
-    if (is_bulk(c, r) && r->rows > POSTS_ROWS) most = wd_share_most_blocks(device);
+    if (is_bulk(c, r) && r->rows >= LARGE_ROWS) most = wd_share_most_blocks(device);
     for (int rows = r->backward ? 2 : 1; rows >= 1; --rows) {
         for (c->cluster = 1; c->cluster <= most; c->cluster *= 2) {
             if (fits(c, r, WAY_SQUARES, ways[WAY_SQUARES].threads[r->backward] / rows)) return true;
@@ -171,6 +172,7 @@ static bool cut_wide(struct wd_norm_cut *c, bool there, const struct rows_of *r,
     int64_t most = wd_most(2, there ? c->cluster : WIDE_CLUSTER);
     most = wd_least(most, wd_norm_cluster_max(device));
     if (c->edges || c->posts || most < 2) return false;
+    if (there && c->cluster > most) return false; /* of sixteen */
     if (!r->computes || r->each <= 4 || r->length % r->each > 0) return false;
     wide.wide = wide.ragged = true;
     wide.groups = 1;
