@@ -20,12 +20,13 @@
 enum {
     TURNS = 12000,
     WARP = 32,
-    SHORT = 256,       /* columns: forward, shorter rows with edges are never asked for */
-    TWO_BYTES = 8,     /* elements of a unit */
-    FIXED = 10 << 10,  /* of shared memory: what kernels have beside the ring, at most */
-    JOINED_WARPS = 16, /* of a block, in kernels by bulk copies */
-    ODD_PLACES = 2,    /* units of singles of a group (norm_rows_odd.cuh) */
-    DRAWN = 16,        /* rows that a cluster knows of (norm_rows_drawn.cuh) */
+    SHORT = 256,         /* columns: forward, shorter rows with edges are never asked for */
+    TWO_BYTES = 8,       /* elements of a unit */
+    FIXED = 10 << 10,    /* of shared memory: what kernels have beside the ring, at most */
+    JOINED_WARPS = 16,   /* of a block, in kernels by bulk copies */
+    CLUSTER_WARPS = 128, /* of a cluster, in others */
+    ODD_PLACES = 2,      /* units of singles of a group (norm_rows_odd.cuh) */
+    DRAWN = 16,          /* rows that a cluster knows of (norm_rows_drawn.cuh) */
 };
 
 /* In the order of `way`: columns of a thread, and threads of the backward kernels. */
@@ -177,6 +178,9 @@ static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
     } else {
         assert_true(c->cluster <= wd_norm_cluster_max(device) ||
                     (!is_backward(s) && !c->edges && c->cluster <= wd_share_most_blocks(device)));
+        /* where they do not come by bulk copies, places for what warps find */
+        assert_true((!is_backward(s) && !c->edges) ||
+                    c->cluster * c->lanes / WARP <= CLUSTER_WARPS);
     }
     assert_true(is_backward(s) || c->way == (c->wide ? WAY_40 : WAY_32));
     assert_true(!by_strips(c) || (c->cluster > 1 && !c->posts && !c->edges));
@@ -451,6 +455,74 @@ static void test_middle_and_large(void **state)
     assert_false(cut(&c, &s, &h200));
 }
 
+/* What is prepared of a forward problem of two bytes an element. */
+static struct wd_norm_rows_work prepared(int mode, int64_t rows, int64_t length,
+                                         const struct wd_device *device)
+{
+    const struct wd_norm_places p = wd_norm_places(WD_OP_NORM_TRAINING);
+    const struct wd_tensor x = {.dtype = CUDNN_DATA_BFLOAT16,
+                                .rank = 2,
+                                .vect_count = 1,
+                                .dim = {rows, length},
+                                .stride = {length, 1}};
+    const struct wd_tensor scale = {.dtype = CUDNN_DATA_FLOAT,
+                                    .rank = 2,
+                                    .vect_count = 1,
+                                    .dim = {1, length},
+                                    .stride = {length, 1}};
+    struct wd_norm_rows_work w;
+    struct wd_single single;
+    const struct wd_problem problem = {
+        .graph = &single.graph, .node = &single.node, .device = device};
+    wd_single_init(&single, WD_OP_NORM_TRAINING);
+    single.node.attr.norms.mode = mode;
+    wd_single_bind(&single, p.x, &x, NULL, NULL);
+    wd_single_bind(&single, p.scale, &scale, NULL, NULL);
+    wd_norm_rows_prepare(&problem, &w);
+    assert_true(w.rows.rows == rows && w.rows.length == length);
+    return w;
+}
+
+/* Which rows nobody walks down, and which of these a warp has; where shared memory is small, so that there is no cut, all of a length. */
+static void test_plain(void **state)
+{
+    static const struct wd_device h200 = DEVICE_NEW(90, 132), newer = DEVICE_NEWER(120, 170),
+                                  old = DEVICE_OLD(108);
+    static const struct {
+        int mode;
+        int64_t rows, length;
+        bool plain, by_warp;
+    } list[] = {
+        {CUDNN_LAYER_NORM, 131072, 1024, true, false},
+        {CUDNN_LAYER_NORM, 8448, 1032, true, true},
+        {CUDNN_LAYER_NORM, 8447, 1032, true, false},
+        {CUDNN_LAYER_NORM, 65536, 2048, true, true},
+        {CUDNN_LAYER_NORM, 65536, 2056, false, false},
+        {CUDNN_LAYER_NORM, 65536, 3072, false, false},
+        {CUDNN_RMS_NORM, 65536, 1536, true, true},
+        {CUDNN_RMS_NORM, 65536, 2048, true, false},
+        {CUDNN_RMS_NORM, 65536, 3072, true, false},
+        {CUDNN_RMS_NORM, 65536, 2560, false, false},
+        {CUDNN_RMS_NORM, 32768, 4096, false, false},
+    };
+    int without = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; ++i) {
+        struct wd_norm_rows_work w = prepared(list[i].mode, list[i].rows, list[i].length, &h200);
+        assert_int_equal(w.plain[0], list[i].plain);
+        assert_int_equal(w.by_warp, list[i].by_warp);
+        assert_int_equal(w.fits[0], !list[i].plain);
+        w = prepared(list[i].mode, list[i].rows, list[i].length, &old);
+        assert_true(w.plain[0] && !w.by_warp);
+    }
+    for (int64_t length = 264; length <= 16384; length += 8) {
+        struct wd_norm_rows_work w = prepared(CUDNN_LAYER_NORM, 20000, length, &newer);
+        assert_true(w.plain[0] != w.fits[0]);
+        without += w.plain[0] && length > 8192;
+    }
+    assert_true(without > 0);
+}
+
 /* Lengths of which forty columns a thread fill processors that thirty-two leave idle, and others. */
 static void test_wide(void **state)
 {
@@ -491,6 +563,7 @@ int main(void)
         cmocka_unit_test(test_random), cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_draws),  cmocka_unit_test(test_held),
         cmocka_unit_test(test_wide),   cmocka_unit_test(test_middle_and_large),
+        cmocka_unit_test(test_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

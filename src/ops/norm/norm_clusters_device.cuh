@@ -125,8 +125,8 @@ __device__ __forceinline__ pair sums_of_cluster(const norm_clusters_args &a, uin
 {
     first = sum_of_warp(first);
     second = sum_of_warp(second);
-    // asked in kernels of two blocks a processor, too, which have no teams: without it nvcc gives what comes of `forward`'s first loads to registers that
-    // addresses of the next share's have, and a warp waits for these (H200, us: instance training 2x32x96x96x96 67.1 is 74.6)
+    // asked in kernels of two blocks a processor, too, which have no teams: without it nvcc gives `forward`'s old averages to registers that addresses of the
+    // next share's first quads have, and a warp waits for these quads (GROUPS.md; H200, us: instance training 2x32x96x96x96 67.1 is 74.6)
     if (a.board) return sums_of_team(a, rank, room, turn, make_float2(first, second), last);
     return all_of_share<cluster_sums>(a.cut.cluster, rank, room, turn, make_float2(first, second));
 }

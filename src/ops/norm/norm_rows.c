@@ -149,34 +149,35 @@ static bool is_by_warp(const struct wd_norm_rows *s, const struct wd_problem *pr
            wd_norm_rows_computes(problem) && wd_norm_cluster_max(problem->device) > 1;
 }
 
-/* Where pointers lie is not known yet: enough for either way. */
-static int64_t workspace(const struct wd_problem *problem)
-{
-    struct wd_norm_rows s;
-    int64_t most = 0;
-    (void)wd_norm_rows_see(&s, problem);
-    for (int edges = 0; edges < 2; ++edges) {
-        struct wd_norm_cut c;
-        if (is_plain(&s, problem, edges)) continue;
-        /* tensors that lie unlike one another go by passes too */
-        if (edges) most = wd_most(most, wd_norm_long_workspace(problem));
-        most = wd_most(most, wd_norm_rows_cut(&c, problem, &s, edges)
-                                 ? wd_norm_rows_posts(&c)
-                                 : wd_norm_long_workspace(problem));
-    }
-    return most;
-}
-
 void wd_norm_rows_prepare(const struct wd_problem *problem, void *prepared)
 {
     struct wd_norm_rows_work *w = prepared;
+    bool forward = problem->node->op != WD_OP_NORM_BACKWARD;
     memset(w, 0, sizeof *w);
     (void)wd_norm_rows_see(&w->rows, problem);
     for (int edges = 0; edges < 2; ++edges) {
-        if (problem->node->op != WD_OP_NORM_BACKWARD && is_plain(&w->rows, problem, edges))
-            continue;
+        w->plain[edges] = forward && is_plain(&w->rows, problem, edges);
+        if (w->plain[edges]) continue;
         w->fits[edges] = wd_norm_rows_cut(&w->cut[edges], problem, &w->rows, edges);
+        /* what blocks that stay have no cut for, too: where shared memory is small */
+        w->plain[edges] = forward && !edges && !w->fits[edges] && w->rows.length <= PLAIN_LONGEST;
     }
+    w->by_warp = w->plain[0] && is_by_warp(&w->rows, problem);
+}
+
+/* Where pointers lie is not known yet: enough for either way. */
+static int64_t workspace(const struct wd_problem *problem)
+{
+    struct wd_norm_rows_work w;
+    int64_t most = 0;
+    wd_norm_rows_prepare(problem, &w);
+    for (int edges = 0; edges < 2; ++edges) {
+        if (w.plain[edges]) continue;
+        /* tensors that lie unlike one another go by passes too */
+        if (edges || !w.fits[edges]) most = wd_most(most, wd_norm_long_workspace(problem));
+        if (w.fits[edges]) most = wd_most(most, wd_norm_rows_posts(&w.cut[edges]));
+    }
+    return most;
 }
 
 /* ---- Emitting ---- */
@@ -297,14 +298,6 @@ static cudnnStatus_t emit_plain(struct wd_queue *queue, struct norm_rows_args *a
                           wd_ceil_div(a->rows, groups), (uint32_t)(lanes * groups), 0, a);
 }
 
-/* What blocks that stay have no cut for, too: where shared memory is small. */
-static bool goes_plain(const struct wd_norm_rows_work *w, const struct wd_problem *problem,
-                       bool whole)
-{
-    return is_plain(&w->rows, problem, !whole) ||
-           (whole && !w->fits[!whole] && w->rows.length <= PLAIN_LONGEST);
-}
-
 cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *queue)
 {
     int epsilon = call->problem.node->op == WD_OP_NORM_TRAINING ? (int)NORM_TRAIN_EPSILON
@@ -317,10 +310,7 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     bool whole = wd_norm_rows_whole(&a, wd_norm_bytes(x));
     const struct wd_norm_cut *c = &w->cut[!whole];
     a.epsilon = (float)wd_call_view(call, epsilon).value;
-    if (goes_plain(w, &call->problem, whole)) {
-        bool by_warp = whole && is_by_warp(&w->rows, &call->problem);
-        return emit_plain(queue, &a, type, whole, by_warp);
-    }
+    if (w->plain[!whole]) return emit_plain(queue, &a, type, whole, whole && w->by_warp);
     if (!w->fits[!whole] || (c->odd && !wd_norm_rows_alike(&a))) {
         return wd_norm_long_forward(call, queue);
     }

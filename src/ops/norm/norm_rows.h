@@ -68,11 +68,13 @@ bool wd_norm_rows_computes(const struct wd_problem *problem);
 bool wd_norm_rows_cut(struct wd_norm_cut *c, const struct wd_problem *problem,
                       const struct wd_norm_rows *s, bool edges);
 
-/* What is prepared of a problem: its cuts, whole and with edges, where there are such. */
+/* What is prepared of a problem: its cuts, whole and with edges, where there are such, and forward what nobody walks down. */
 struct wd_norm_rows_work {
     struct wd_norm_rows rows;
     struct wd_norm_cut cut[2];
     bool fits[2];
+    bool plain[2];
+    bool by_warp; /* whole plain rows: each by a warp, of twice the columns a thread */
 };
 void wd_norm_rows_prepare(const struct wd_problem *problem, void *work);
 

@@ -14,12 +14,11 @@ enum {
     POSTS_ROWS = 8,          /* of fewer all blocks have one each: norm_wide */
     LARGE_ROWS =
         28, /* of clusters of sixteen, at least: of fewer posts, of which there are eight at once for seven, have fewer turns */
-    CLUSTER_WARPS = 128, /* of a row, at most: places for what they find */
-    RING_ENOUGH = 3,     /* places: one row is put, one looked at, one on its way */
-    LAG_RING = 5,        /* places that leave room for two rows that wait */
-    ODD_UNITS = 2,       /* at the ends of a row off the boundaries, which are not whole */
-    FILL_WARPS = 4,      /* of a block, at least, ... */
-    PAIR_WARPS = 2,      /* ... and of one of a pair */
+    RING_ENOUGH = 3,  /* places: one row is put, one looked at, one on its way */
+    LAG_RING = 5,     /* places that leave room for two rows that wait */
+    ODD_UNITS = 2,    /* at the ends of a row off the boundaries, which are not whole */
+    FILL_WARPS = 4,   /* of a block, at least, ... */
+    PAIR_WARPS = 2,   /* ... and of one of a pair */
     WIDE_CLUSTER = 4, /* blocks of a row of forty columns a thread that has no other cut, at most */
     WIDE_TURNS = 4,   /* of such a cluster, at least */
     DRAW_CLUSTER = 4, /* blocks of a cluster that draws rows, at most */
@@ -97,8 +96,7 @@ static bool fits(struct wd_norm_cut *c, const struct rows_of *r, enum way way, i
     c->odd = c->edges;
     c->share = wd_ceil_div(units, c->cluster);
     c->lanes = wd_ceil_div(wd_ceil_div(c->share, each), WARP) * WARP;
-    if (c->lanes > most) return false;
-    return c->posts || is_bulk(c, r) || c->cluster * c->lanes / WARP <= CLUSTER_WARPS;
+    return c->lanes <= most;
 }
 
 /* The smallest cluster that holds a row; backward one whose blocks leave a processor room for a second
