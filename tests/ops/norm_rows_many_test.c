@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layer norm and RMS norm forward over many rows of two bytes an element, on the boundaries: by warps, by blocks and pairs that draw
- * rows, by clusters of sixteen, and by blocks that are no cluster; and random ones. How many are many depends on the processors: a driver that is a
+ * Layer norm and RMS norm forward over many rows of two bytes an element: on the boundaries by warps, by blocks and pairs that draw
+ * rows, by clusters of sixteen, and by blocks that are no cluster; off them by blocks that draw rows; and random ones. How many are many depends on the processors: a driver that is a
  * stand-in says that its device has few, which has no clusters of sixteen either. */
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +41,7 @@ static void run(struct norms_case *c, int rows, int length)
     c->epsilon = 0x1p-17;
     norms_set_dims(c, 2, dim, stat, scale);
     make(c);
+    tensor_odd = 0;
     if (norms_run(c) && harness_all_engines) {
         warpdnnGetLastEngine(harness_handle, &engine);
         /* few rows have engines of their own */
@@ -80,6 +81,36 @@ static void many(void)
     }
 }
 
+/* Off the boundaries, by an odd length or pointers (`skip`), of each number of classes that there is; the last are too few to be drawn, whatever
+ * there are of processors. */
+static void odd_rows(void)
+{
+    static const struct {
+        int each, length, skip;
+    } list[] = {
+        {257, 1023, 1}, {257, 1024, 1}, {257, 1026, 0}, {257, 1028, 0},
+        {130, 2055, 0}, {81, 3001, 1},  {66, 4097, 1},  {34, 8191, 0},
+        {17, 16383, 1}, {257, 895, 0},  {100, 1023, 0},
+    };
+    for (int k = 0; k < (int)(sizeof list / sizeof *list) * 2; ++k) {
+        const int type = 1 + k % 2, i = k / 2;
+        const int rows = list[i].each * processors + 5;
+        struct norms_case c = {.mode = (i / 2 + k) % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM,
+                               .phase = i % 5 == 2 ? NORMS_INFERENCE : NORMS_TRAINING,
+                               .x_type = types[type],
+                               .y_type = types[type],
+                               .param_type = i % 3 ? CUDNN_DATA_FLOAT : types[type],
+                               .bias = i % 4 != 1};
+        c.statistics = c.phase == NORMS_TRAINING && i % 4 != 3;
+        if (!harness_all_engines) continue;
+        /* on a device one type is enough, for judging takes its time */
+        if (!stands_in && type != 1 + i % 2) continue;
+        if (!case_begin("odd/%d/%s", i, names[type])) continue;
+        tensor_odd = list[i].skip;
+        run(&c, rows, list[i].length);
+    }
+}
+
 static void random_rows(void)
 {
     for (int k = 0; k < 6 * TYPES; ++k) {
@@ -107,6 +138,7 @@ int main(int argc, char **argv)
     }
     harness_start(argc, argv);
     many();
+    odd_rows();
     random_rows();
     return harness_finish();
 }

@@ -25,8 +25,10 @@ enum {
     FIXED = 10 << 10,    /* of shared memory: what kernels have beside the ring, at most */
     JOINED_WARPS = 16,   /* of a block, in kernels by bulk copies */
     CLUSTER_WARPS = 128, /* of a cluster, in others */
-    ODD_PLACES = 2,      /* units of singles of a group (norm_rows_odd.cuh) */
-    DRAWN = 16,          /* rows that a cluster knows of (norm_rows_drawn.cuh) */
+    ODD_PLACES =
+        2, /* units of singles of a group (norm_rows_odd.cuh), of a warp where rows are drawn */
+    ODD_GROUPS = 4, /* of a block, at most (norm_rows_odd_drawn.cuh) */
+    DRAWN = 16,     /* rows that a cluster knows of (norm_rows_drawn.cuh) */
 };
 
 /* In the order of `way`: columns of a thread, and threads of the backward kernels. */
@@ -103,9 +105,26 @@ static void take(unsigned char *taken, int64_t first, int64_t step, int64_t end)
     for (int64_t row = first; row < end; row += step) taken[row] += 1;
 }
 
+/* As odd_drawn_walk does it. */
+static void take_odd(const struct wd_norm_cut *c, const struct shape *s, unsigned char *taken)
+{
+    int64_t blocks = c->step / c->classes;
+    for (int64_t of_class = 0; of_class < c->classes; ++of_class) {
+        int64_t rows = (s->rows - of_class + c->classes - 1) / c->classes;
+        int64_t own = c->later * blocks * c->groups;
+        assert_true(own <= rows);
+        for (int64_t row = 0; row < own; ++row) taken[of_class + row * c->classes] += 1;
+        take(taken, of_class + own * c->classes, c->classes, s->rows);
+    }
+}
+
 /* As the kernels do it: strip_rows_of, drawn_walk, and what begins at a block's group and goes on by steps. */
 static void take_rows(const struct wd_norm_cut *c, const struct shape *s, unsigned char *taken)
 {
+    if (c->draws && c->odd) {
+        take_odd(c, s, taken);
+        return;
+    }
     if (c->draws) {
         assert_true(c->later * c->step <= s->rows);
         for (int64_t id = 0; id < c->clusters; ++id) {
@@ -151,6 +170,11 @@ static void check_columns(const struct wd_norm_cut *c, const struct shape *s)
         assert_true(c->share <= c->lanes * (columns / s->each) && c->lanes >= WARP);
     } else if (c->edges) {
         assert_true(c->cluster == 1 && own >= s->length && c->lanes * columns >= s->length);
+    } else if (c->posts && is_backward(s) && c->way == WAY_32) {
+        /* the last block may have fewer warps */
+        assert_true((c->cluster - 1) * own < s->length && c->cluster * own >= s->length);
+        assert_int_equal(s->length % (WARP * columns), 0);
+        assert_int_equal(c->lanes * columns, own);
     } else {
         assert_int_equal(c->cluster * own, s->length);
         if (!c->ragged) assert_int_equal(c->lanes * columns, own);
@@ -171,7 +195,7 @@ static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
     if (c->held) assert_true(threads <= threads_held[c->way]);
     assert_true(c->lanes <= WARP || c->groups <= NORM_ROWS_GROUPS);
     assert_true(c->cluster == 1 || c->groups == 1);
-    assert_true((c->cluster & (c->cluster - 1)) == 0);
+    assert_true((c->cluster & (c->cluster - 1)) == 0 || (c->posts && is_backward(s)));
     if (c->posts) { /* all are there at once */
         assert_true(device->grids_meet && !c->edges && c->cluster <= NORM_ROWS_POSTING);
         assert_true(c->clusters * c->cluster <= device->multiprocessors);
@@ -190,7 +214,7 @@ static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
 static int64_t place_bytes(const struct wd_norm_cut *c, const struct shape *s)
 {
     int64_t units = c->lanes * (columns_of[c->way] / s->each);
-    if (c->odd) units += ODD_PLACES;
+    if (c->odd) units += c->draws || c->held ? ODD_PLACES * c->lanes / WARP : ODD_PLACES;
     else if (c->edges) units = c->share + 1;
     return units * c->groups * NORM_ROWS_UNIT * (is_backward(s) ? 2 : 1);
 }
@@ -208,6 +232,8 @@ static void check_ring(const struct wd_norm_cut *c, const struct shape *s,
     assert_true(c->shared >= c->ring * place_bytes(c, s));
     if (is_backward(s)) /* sums of columns of rows side by side */
         assert_true(c->shared >= c->groups * part * (int64_t)sizeof(float));
+    if (is_backward(s) && c->odd) /* from a boundary on */
+        assert_true(c->shared >= c->groups * (part + s->each) * (int64_t)sizeof(float));
     assert_true(c->shared + FIXED <= device->shared_per_block);
 }
 
@@ -219,31 +245,41 @@ static void check_wide(const struct wd_norm_cut *c, const struct shape *s)
     if (!c->draws) assert_true(c->later > s->rows);
 }
 
-/* Only what norm_rows_drawn.cuh takes. */
+/* Only what norm_rows_drawn.cuh takes, and norm_rows_odd_drawn.cuh. */
 static void check_draws(const struct wd_norm_cut *c, const struct shape *s)
 {
     assert_true(s->op != WD_OP_NORM_BACKWARD && !s->given && s->each == TWO_BYTES);
-    assert_true(c->groups == 1 && !c->edges && !c->posts);
-    assert_true(c->later > c->ahead);
+    assert_true(c->edges == c->odd && !c->posts);
+    if (c->odd) {
+        assert_true(c->cluster == 1 && c->groups <= ODD_GROUPS && c->lag == 1);
+        assert_true(c->classes <= s->each && c->step % c->classes == 0);
+    } else {
+        assert_true(c->groups == 1);
+    }
+    assert_true(c->odd ? c->later >= c->ahead : c->later > c->ahead);
     assert_true(c->ahead + 2 * c->lag + 1 < DRAWN);
     assert_int_equal(c->step, c->clusters);
 }
 
-/* Of two bytes an element there are kernels of 32 columns a thread by posts and off the boundaries, and else but held ones. */
+/* Of two bytes an element there are kernels of 32 columns a thread by posts, and else but held ones. */
 static bool has_no_other_kernel(const struct wd_norm_cut *c, const struct shape *s)
 {
-    return is_backward(s) && s->each == TWO_BYTES && !c->edges && !c->posts &&
+    return is_backward(s) && s->each == TWO_BYTES && c->edges == c->odd && !c->posts &&
            (c->way == WAY_32 || c->way == WAY_SQUARES);
 }
 
-/* Only what norm_rows_held.cuh takes; 48 KB of a processor's rows, or they are asked for late. */
-static void check_held(const struct wd_norm_cut *c, const struct shape *s)
+/* Only what norm_rows_held.cuh takes, and norm_rows_odd_held.cuh; 48 KB of a processor's rows, or they are asked for late. */
+static void check_held(const struct wd_norm_cut *c, const struct shape *s,
+                       const struct wd_device *device)
 {
     int64_t threads = c->lanes * c->groups;
     int64_t blocks = wd_most(1, threads_held[c->way] / threads);
     assert_true(is_backward(s) && s->each == TWO_BYTES);
-    assert_true(!c->edges && !c->posts && !by_strips(c) && c->lanes % WARP == 0);
-    assert_true(c->late == (blocks * threads * columns_of[c->way] * 4 > 48 << 10));
+    assert_true(c->edges == c->odd && !c->posts && !by_strips(c) && c->lanes % WARP == 0);
+    assert_true(c->late == (blocks * place_bytes(c, s) > 48 << 10));
+    if (!c->odd) return;
+    assert_true(c->way == WAY_32 || (c->way == WAY_SQUARES && wd_norm_cluster_max(device) > 1));
+    assert_true(c->shared >= place_bytes(c, s) + threads / WARP * NORM_ROWS_ODD_ROOM);
 }
 
 static void check(const struct wd_norm_cut *c, const struct shape *s,
@@ -254,7 +290,7 @@ static void check(const struct wd_norm_cut *c, const struct shape *s,
     check_columns(c, s);
     check_ring(c, s, device);
     if (c->wide) check_wide(c, s);
-    if (c->held) check_held(c, s);
+    if (c->held) check_held(c, s, device);
     else assert_false(c->late || has_no_other_kernel(c, s));
     if (c->draws) check_draws(c, s);
     check_rows(c, s);
@@ -291,6 +327,7 @@ static struct shape any_shape(void)
 static void test_random(void **state)
 {
     int drawn = 0, strips = 0, tails = 0, posts = 0, odd = 0, ragged = 0, held = 0, late = 0;
+    int odd_drawn = 0, odd_held = 0;
     int ways[WAYS] = {0}, held_of[WAYS] = {0};
     (void)state;
     srand(1);
@@ -302,11 +339,13 @@ static void test_random(void **state)
         check(&c, &s, device);
         ways[c.way] += 1;
         drawn += c.draws, posts += c.posts, odd += c.odd, ragged += c.ragged;
+        odd_drawn += c.odd && c.draws, odd_held += c.odd && c.held;
         held += c.held, late += c.late, held_of[c.way] += c.held;
         strips += by_strips(&c), tails += by_strips(&c) && c.first < c.clusters;
     }
     for (int way = 0; way < WAYS; ++way) assert_true(ways[way] > 0);
     assert_true(drawn > 0 && tails > 0 && strips > tails && posts > 0 && odd > 0 && ragged > 0);
+    assert_true(odd_drawn > 0 && odd_held > 0 && odd > odd_drawn + odd_held);
     assert_true(late > 0 && held > late && held_of[WAY_32] > 0 && held_of[WAY_SQUARES] > 0);
     assert_true(held_of[WAY_24] > 0 && held_of[WAY_24] < ways[WAY_24]);
 }
@@ -455,6 +494,50 @@ static void test_middle_and_large(void **state)
     assert_false(cut(&c, &s, &h200));
 }
 
+/* Rows off the boundaries that are drawn (ROWS.md), and what is not. */
+static void test_odd(void **state)
+{
+    static const struct wd_device h200 = DEVICE_NEW(90, 132);
+    static const struct {
+        int64_t rows, length, classes, lanes, groups, clusters;
+    } list[] = {
+        {65537, 1023, 8, 32, 4, 528},  {65536, 1024, 1, 32, 4, 528},  {65536, 1028, 2, 32, 4, 528},
+        {32771, 2047, 8, 64, 2, 528},  {32771, 4098, 4, 128, 1, 528}, {32771, 3001, 8, 96, 1, 656},
+        {16383, 8191, 8, 256, 1, 264}, {8191, 16381, 8, 512, 1, 128},
+    };
+    struct wd_norm_cut c;
+    struct shape s;
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; ++i) {
+        s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, list[i].rows, list[i].length);
+        s.edges = true;
+        assert_true(cut(&c, &s, &h200));
+        check(&c, &s, &h200);
+        assert_true(c.odd && c.draws && c.cluster == 1);
+        assert_int_equal(c.classes, list[i].classes);
+        assert_int_equal(c.lanes, list[i].lanes);
+        assert_int_equal(c.groups, list[i].groups);
+        assert_int_equal(c.clusters, list[i].clusters);
+        s.op = WD_OP_NORM_INFERENCE, s.given = true;
+        assert_true(cut(&c, &s, &h200) && c.odd && !c.draws);
+    }
+    /* short, long, few, single precision, and where there are no bulk copies */
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 131071, 511);
+    s.edges = true;
+    assert_true(cut(&c, &s, &h200) && c.odd && !c.draws);
+    s.rows = 4000, s.length = 16393;
+    assert_true(cut(&c, &s, &h200) && c.odd && !c.draws && c.cluster == 2);
+    s.rows = 16 * 528 - 1, s.length = 4097;
+    assert_true(cut(&c, &s, &h200) && c.odd && !c.draws);
+    s.rows = 16 * 528;
+    assert_true(cut(&c, &s, &h200) && c.odd && c.draws);
+    s.dtype = CUDNN_DATA_FLOAT, s.each = TWO_BYTES / 2;
+    assert_true(cut(&c, &s, &h200) && c.odd && !c.draws);
+    s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_HALF, 32771, 4097);
+    s.edges = true;
+    assert_true(cut(&c, &s, &devices[DEVICES - 1]) && c.odd && !c.draws);
+}
+
 /* What is prepared of a forward problem of two bytes an element. */
 static struct wd_norm_rows_work prepared(int mode, int64_t rows, int64_t length,
                                          const struct wd_device *device)
@@ -563,7 +646,7 @@ int main(void)
         cmocka_unit_test(test_random), cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_draws),  cmocka_unit_test(test_held),
         cmocka_unit_test(test_wide),   cmocka_unit_test(test_middle_and_large),
-        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_odd),    cmocka_unit_test(test_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

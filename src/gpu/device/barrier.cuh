@@ -23,6 +23,15 @@ static __device__ __forceinline__ void wd_counter_begin(uint64_t *counter)
 #endif
 }
 
+// By one thread, when all phases have ended: there may be something else in its place.
+static __device__ __forceinline__ void wd_counter_end(uint64_t *counter)
+{
+#if __CUDA_ARCH__ >= 900
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(counter);
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(at) : "memory");
+#endif
+}
+
 // By one thread, once a phase: so many bytes end it.
 static __device__ __forceinline__ void wd_counter_expect(uint64_t *counter, uint32_t bytes)
 {

@@ -234,6 +234,7 @@ void wd_norm_rows_say(struct norm_rows_args *a, const struct wd_norm_cut *c)
     a->lanes = (uint32_t)c->lanes;
     a->share = (uint32_t)c->share;
     a->groups = (uint32_t)c->groups;
+    a->classes = (uint32_t)c->classes;
     a->cluster = (uint32_t)c->cluster;
     a->partials = (uint32_t)c->clusters;
     a->ahead = (uint32_t)c->ahead;
@@ -314,12 +315,12 @@ cudnnStatus_t wd_norm_rows_forward(const struct wd_call *call, struct wd_queue *
     if (!w->fits[!whole] || (c->odd && !wd_norm_rows_alike(&a))) {
         return wd_norm_long_forward(call, queue);
     }
-    type += c->edges    ? KERNEL_norm_rows_odd_f32
-            : c->wide   ? KERNEL_norm_rows_wide_f16 - NORM_ROWS_F16
-            : c->draws  ? KERNEL_norm_rows_drawn_f16 - NORM_ROWS_F16
-            : c->posts  ? KERNEL_norm_rows_parted_f32
-            : c->ragged ? KERNEL_norm_rows_ragged_f32
-                        : KERNEL_norm_rows_bulk_f32;
+    type += c->edges   ? c->draws ? KERNEL_norm_rows_odd_drawn_f16 - NORM_ROWS_F16
+                                  : KERNEL_norm_rows_odd_f32
+            : c->wide  ? KERNEL_norm_rows_wide_f16 - NORM_ROWS_F16
+            : c->draws ? KERNEL_norm_rows_drawn_f16 - NORM_ROWS_F16
+            : c->posts ? KERNEL_norm_rows_parted_f32
+                       : KERNEL_norm_rows_bulk_f32;
     return wd_norm_rows_walk(call, queue, &kernel_rows[type], c, &a);
 }
 

@@ -8,7 +8,7 @@
 #include "gpu/device/shared.cuh"
 #include "ops/norm/norm_plain.cuh"
 #include "ops/norm/norm_rows_drawn.cuh"
-#include "ops/norm/norm_rows_odd_forward.cuh"
+#include "ops/norm/norm_rows_odd_drawn.cuh"
 #include "ops/norm/norm_rows_parted.cuh"
 
 #define WD_KERNELS_BOUNDS(threads, registers) WD_KERNELS_BUDGET(threads, registers)

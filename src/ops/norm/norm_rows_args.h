@@ -10,7 +10,8 @@
  * `ring` places; of held rows one, whose place is free as soon as it is looked at.
  *
  * Rows off the boundaries: `step` is such that a group's rows all begin equally far behind one; units are
- * the whole ones between a row's first and last boundary.
+ * the whole ones between a row's first and last boundary. Of those that are drawn every `classes`-th begins equally far
+ * behind one, and a block has rows of one such class.
  *
  * Sums of lanes go through the warp, sums of warps through shared memory or that of the cluster. Where
  * a cluster would be too large, the blocks of a row are only all there at once, and leave one another
@@ -35,6 +36,7 @@ enum {
     NORM_ROWS_SLICES_MAX = 16, /* of groups, side by side in adding them up */
     NORM_ROWS_FEW_COLUMNS = 8, /* of a thread, where a block has a row and others add up columns */
     NORM_ROWS_TILE = 32,       /* columns of a block that adds partial sums, at least */
+    NORM_ROWS_ODD_ROOM = 4640, /* bytes of a warp beside a held row off the boundaries */
     NORM_ROWS_FINISH = 1024,   /* threads of it, at most */
     NORM_ROWS_SLICES = 32,     /* partial sums side by side there, at most */
 };
@@ -90,6 +92,7 @@ struct norm_rows_args {
     int32_t streaming;
     int32_t late;  /* held rows: the next is asked for when the sums of one are there */
     int32_t apart; /* y lies differently within units than x: written by elements */
+    uint32_t classes;
 };
 
 #endif

@@ -118,6 +118,12 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         KERNEL_norm_rows_backward_held_32_f16, /* there is but fp32 that is not held */
         KERNEL_norm_rows_backward_held_squares_f16,
     };
+    static const int odd_held[] = {
+        0,
+        0, /* off the boundaries all have 32 columns a thread */
+        KERNEL_norm_rows_backward_odd_held_f16,
+        KERNEL_norm_rows_backward_odd_squares_f16,
+    };
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);
     struct wd_norm_rows_work own;
@@ -136,7 +142,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     }
     by_posts = c->posts && first[c->way][0] == KERNEL_norm_rows_backward_32_f32;
     type += by_posts  ? KERNEL_norm_rows_backward_posts_f32
-            : c->held ? held[c->way] - NORM_ROWS_F16
+            : c->held ? (c->odd ? odd_held : held)[c->way] - NORM_ROWS_F16
                       : first[c->way][c->edges];
     WD_TRY(wd_norm_rows_walk(call, queue, &kernel_rows[type], c, &a));
     if (!a.partial) return CUDNN_STATUS_SUCCESS;

@@ -7,6 +7,7 @@
 #include "gpu/device/shared.cuh"
 #include "ops/norm/norm_rows_held.cuh"
 #include "ops/norm/norm_rows_odd.cuh"
+#include "ops/norm/norm_rows_odd_held.cuh"
 #include "ops/norm/norm_rows_strips.cuh"
 
 namespace {
@@ -88,12 +89,24 @@ __device__ __forceinline__ void put_row(const norm_rows_args &a, const seat &s, 
     }
 }
 
+// Of a row by posts the last block may have less, by whole warps: the others have none of it.
+template <class T, int C> __device__ __forceinline__ void last_of_row(seat &s)
+{
+    const uint32_t lanes = s.part / C;
+    s.stride = lanes * EACH<T>;
+    if (s.lane < lanes) return;
+    s.count = 0;
+    s.first = s.before;
+}
+
 template <class T, int C, bool EDGES, kind KIND>
 __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
 {
     __shared__ slots of;
     WD_DYNAMIC_SHARED(uint4, ring);
-    const seat s = seat_of<T, C, EDGES>(a);
+    seat s = seat_of<T, C, EDGES>(a);
+    if (KIND == POSTS) last_of_row<T, C>(s);
+    const bool there = KIND != POSTS || s.count > 0;
     const uint32_t rows = (uint32_t)a.rows, step = (uint32_t)a.step; // less than 2^31 and 2^20
     const bool alone = KIND == SEVERAL || a.lanes == WARP;
     float scale[C], dscale[C], dbias[KIND == SQUARES ? 1 : C];
@@ -103,7 +116,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
     wd_wait_for_previous();
     uint32_t row = blockIdx.x / a.cluster * a.groups + s.group;
     for (uint32_t r = 0; r < a.ahead; ++r) {
-        if (row + r * step < rows) {
+        if (there && row + r * step < rows) {
             ask<T, C, EDGES, 2>(a, s, ring, r, 0, a.x, row + r * step);
             ask<T, C, EDGES, 2>(a, s, ring, r, 1, a.dy, row + r * step);
         }
@@ -126,7 +139,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         if (more) {
             if (turn > 0) {
                 const uint32_t far = row + (a.ahead - 1) * step;
-                if (far < rows) {
+                if (there && far < rows) {
                     ask<T, C, EDGES, 2>(a, s, ring, last, 0, a.x, far);
                     ask<T, C, EDGES, 2>(a, s, ring, last, 1, a.dy, far);
                 }
@@ -135,7 +148,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
             }
             wait_for_row(a);
             if (EDGES) meet_row(a, s);
-            if (row < rows)
+            if (there && row < rows)
                 of_it =
                     look<T, C, EDGES, KIND>(a, s, ring, next, row, of_next, scale, dscale, dbias);
             if (KIND == SEVERAL) of_it = join<false>(of_it, s.width, 0.0f);
@@ -146,7 +159,7 @@ __device__ __forceinline__ void rows_backward(const norm_rows_args &a)
         if (posts) p = exchange(a, s.rank, of, turn, more, early);
         if (turn > 0) {
             if (!alone && !posts) p = hear<false>(a, s.group, of, turn - 1);
-            put_row<T, C, EDGES, KIND>(a, s, ring, present, row - step, k, p, scale);
+            if (there) put_row<T, C, EDGES, KIND>(a, s, ring, present, row - step, k, p, scale);
         }
         if (!more) break;
         if (!posts) p = of_it;

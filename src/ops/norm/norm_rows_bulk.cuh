@@ -15,8 +15,8 @@
 
 namespace {
 
-// What is to be found of a row: nothing, for its statistics are given; squares (RMS norm); or mean and squares.
-enum bulk_kind { KNOWN, RAW, CENTRED };
+// What is to be found of a row: squares (RMS norm), or mean and squares; of those whose statistics are given nothing, by kernels for the latter.
+enum bulk_kind { RAW, CENTRED };
 
 constexpr uint32_t BULK_WARPS = 16;
 constexpr uint32_t BULK_COPIES =
@@ -212,7 +212,7 @@ __device__ __forceinline__ void bulk_params(const seat &s, int units, const norm
     }
 }
 
-template <class T, int C, int KIND, bool RAGGED>
+template <class T, int C, int KIND>
 __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of, uint4 *places)
 {
     constexpr int E = EACH<T>, U = UNITS<T, C>;
@@ -222,8 +222,9 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
     const uint32_t rows = (uint32_t)a.rows, step = (uint32_t)a.step; // less than 2^31 and 2^20
     const uint32_t stride = U * blockDim.x;
     const uint32_t warps = a.lanes / WARP, left = a.share - (warps - 1) * STRIP;
-    const uint32_t strip = RAGGED && warp == warps - 1 ? left : STRIP;
-    const int units = RAGGED ? (lane < strip ? (int)((strip - lane - 1) / WARP + 1) : 0) : U;
+    const bool less = warp == warps - 1; // which may have fewer units: it alone asks for each
+    const uint32_t strip = less ? left : STRIP;
+    const int units = less ? (lane < left ? (int)((left - lane - 1) / WARP + 1) : 0) : U;
     seat s = seat_of<T, C, false>(a);
     s.stride = WARP * E;
     s.first = s.before + warp * (WARP * C) + lane * E;
@@ -244,15 +245,11 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
             bulk_ask(strips + last * stride, from, strip, landed + last * BULK_WARPS);
         if (++last == a.ring) last = 0;
     }
+    const bool is_given = KIND == CENTRED && a.given_inv_std; // RMS norm's too
     uint32_t next = 0, present = 0, phase = 0, says = 0;
     float2 given1 = make_float2(0.0f, 0.0f), given2 = given1;
-    if (RAGGED) {
-        bulk_params<T, C>(s, units, a.scale, scale);
-        bulk_params<T, C>(s, units, a.bias, bias);
-    } else {
-        read_param<T, C, false>(s, a.scale, scale);
-        read_param<T, C, false>(s, a.bias, bias);
-    }
+    bulk_params<T, C>(s, units, a.scale, scale);
+    bulk_params<T, C>(s, units, a.bias, bias);
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn, row += step, to += far) {
         const bool looks = row < rows, puts = turn >= a.lag;
@@ -265,18 +262,15 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
             if (++last == a.ring) last = 0;
         }
         if (looks) {
-            if (KIND == KNOWN)
+            if (is_given)
                 known = make_float2(given(a.given_mean, a, row), given(a.given_inv_std, a, row));
             wd_counter_wait(landed + next * BULK_WARPS, phase);
-            if (KIND != KNOWN) {
+            if (!is_given) {
                 const uint4 *at = strips + next * stride + lane;
-                // all other warps look and put without a question
-                const float4 mine = RAGGED && warp == warps - 1
-                                        ? bulk_look<T, C, KIND, true>(at, units)
-                                        : bulk_look<T, C, KIND, false>(at, U);
+                const float4 mine = less ? bulk_look<T, C, KIND, true>(at, units)
+                                         : bulk_look<T, C, KIND, false>(at, U);
                 const float4 all = bulk_join<KIND>(
-                    mine, {RAGGED ? (float)(units * E) : C,
-                           RAGGED && warp == warps - 1 ? a.by_left : 1.0f / (WARP * C)});
+                    mine, {less ? (float)(units * E) : C, less ? a.by_left : 1.0f / (WARP * C)});
                 if (lane == 0) {
                     if (a.cluster > 1) wait_for_readers<BULK_COPIES>(of.read, turn);
                     of.of_block[turn % BULK_COPIES][warp] = all;
@@ -288,20 +282,19 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
         if (puts) {
             const float2 its = a.lag == 1 ? given1 : given2;
             numbers n = {its.x, its.y, 0.0f};
-            if (KIND != KNOWN) n = bulk_hear<T, C, KIND>(a, of, turn - a.lag);
+            if (!is_given) n = bulk_hear<T, C, KIND>(a, of, turn - a.lag);
             if (threadIdx.x == 0 && rank == 0) {
                 if (a.mean) a.mean[row - a.lag * step] = n.mean;
                 if (a.inv_std) a.inv_std[row - a.lag * step] = n.inv_std;
             }
             const uint4 *at = strips + present * stride + lane;
-            if (RAGGED && warp == warps - 1)
-                bulk_put<T, C, KIND, true>(a, at, to, units, n, scale, bias);
+            if (less) bulk_put<T, C, KIND, true>(a, at, to, units, n, scale, bias);
             else bulk_put<T, C, KIND, false>(a, at, to, U, n, scale, bias);
             if (++present == a.ring) present = 0;
             __syncwarp(); // its place is asked for next
         }
         // in turn, so that none is later than the others, and when these have had time to look too
-        if (KIND != KNOWN && a.cluster > 1 && looks) {
+        if (!is_given && a.cluster > 1 && looks) {
             if (warp == says) bulk_say<T, C, KIND>(a, rank, of, turn);
             if (++says == a.lanes / WARP) says = 0;
         }
@@ -310,18 +303,15 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
     }
 }
 
-// RAGGED: the last warp of a block may have fewer units of a row.
-template <class T, int C, bool RAGGED = false>
-__device__ __forceinline__ void rows_bulk(const norm_rows_args &a)
+template <class T, int C> __device__ __forceinline__ void rows_bulk(const norm_rows_args &a)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 // before, nobody launches it
     __shared__ bulk_sums of;
     WD_DYNAMIC_SHARED(uint4, places);
     bulk_sums &here = *wd_opaque_shared(&of);
     uint4 *ring = wd_opaque_shared(places);
-    if (a.given_inv_std) bulk_walk<T, C, KNOWN, RAGGED>(a, here, ring);
-    else if (a.centered) bulk_walk<T, C, CENTRED, RAGGED>(a, here, ring);
-    else bulk_walk<T, C, RAW, RAGGED>(a, here, ring);
+    if (a.given_inv_std || a.centered) bulk_walk<T, C, CENTRED>(a, here, ring);
+    else bulk_walk<T, C, RAW>(a, here, ring);
 #endif
 }
 

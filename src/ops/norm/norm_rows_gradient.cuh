@@ -105,7 +105,7 @@ __device__ __forceinline__ void deliver_one(const norm_rows_args &a, const seat 
         for (int i = 0; i < C; ++i) {
             if (has<EDGES>(s, i)) own[column_of<T, EDGES>(s, i) - s.before] = mine[i];
         }
-    } else {
+    } else if (s.count > 0) {
         float4 *to = reinterpret_cast<float4 *>(own + (s.first - s.before));
 #pragma unroll
         for (int i = 0; i < C; i += V) {

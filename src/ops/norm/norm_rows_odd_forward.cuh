@@ -234,6 +234,7 @@ __device__ __forceinline__ void odd_walk(const norm_rows_args &a, slots &of, con
     const float mine = s.columns(EACH<T>), columns = sum_of_warp(mine);
     const float own_inverse = mine > 0.0f ? 1.0f / mine : 0.0f;
     const bulk_parts parts = {mine, columns > 0.0f ? 1.0f / columns : 0.0f};
+    const bool known = KIND == CENTRED && a.given_inv_std; // RMS norm's too
     numbers n = {0.0f, 0.0f, 0.0f};
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn) {
@@ -242,11 +243,11 @@ __device__ __forceinline__ void odd_walk(const norm_rows_args &a, slots &of, con
         if (more) {
             __syncwarp(); // the singles of the place that was put a turn ago have been read
             if (turn > 0) odd_ask_next<T, C>(s, path, t);
-            if (KIND == KNOWN)
+            if (known)
                 of_next = {given(a.given_mean, a, t.row), given(a.given_inv_std, a, t.row), 0.0f};
             wait_for_row(a);
             __syncwarp();
-            if (KIND != KNOWN) {
+            if (!known) {
                 const float4 all =
                     bulk_join<KIND>(odd_look<T, C, KIND>(s, path, t.next, own_inverse), parts);
                 if (t.alone) of_next = bulk_numbers(a, all);
@@ -254,8 +255,7 @@ __device__ __forceinline__ void odd_walk(const norm_rows_args &a, slots &of, con
             }
         }
         if (turn > 0) {
-            if (KIND != KNOWN && !t.alone)
-                n = bulk_numbers(a, odd_hear<KIND>(a, s.group, of, turn - 1));
+            if (!known && !t.alone) n = bulk_numbers(a, odd_hear<KIND>(a, s.group, of, turn - 1));
             if (s.lane == 0 && s.rank == 0) {
                 if (a.mean) a.mean[t.row - t.step] = n.mean;
                 if (a.inv_std) a.inv_std[t.row - t.step] = n.inv_std;
@@ -284,8 +284,7 @@ template <class T, int C> __device__ __forceinline__ void odd_forward(const norm
     for (uint32_t r = 0; r < a.ahead; ++r) odd_ask_next<T, C>(s, path, t);
     odd_param<T, C>(s, a.scale, scale);
     odd_param<T, C>(s, a.bias, bias);
-    if (a.given_inv_std) odd_walk<T, C, KNOWN>(a, of, s, path, t, scale, bias);
-    else if (a.centered) odd_walk<T, C, CENTRED>(a, of, s, path, t, scale, bias);
+    if (a.given_inv_std || a.centered) odd_walk<T, C, CENTRED>(a, of, s, path, t, scale, bias);
     else odd_walk<T, C, RAW>(a, of, s, path, t, scale, bias);
 }
 
