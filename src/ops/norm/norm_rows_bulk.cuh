@@ -247,14 +247,16 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
     }
     const bool is_given = KIND == CENTRED && a.given_inv_std; // RMS norm's too
     uint32_t next = 0, present = 0, phase = 0, says = 0;
-    float2 given1 = make_float2(0.0f, 0.0f), given2 = given1;
     bulk_params<T, C>(s, units, a.scale, scale);
     bulk_params<T, C>(s, units, a.bias, bias);
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn, row += step, to += far) {
         const bool looks = row < rows, puts = turn >= a.lag;
         if (puts && row - a.lag * step >= rows) break;
-        float2 known = make_float2(0.0f, 0.0f);
+        numbers n = {0.0f, 0.0f, 0.0f}; // of the row that is put
+        if (is_given && puts)
+            n = {given(a.given_mean, a, row - a.lag * step),
+                 given(a.given_inv_std, a, row - a.lag * step), 0.0f};
         if (looks && turn > 0) {
             if (lane == 0 && asked < rows)
                 bulk_ask(strips + last * stride, from, strip, landed + last * BULK_WARPS);
@@ -262,8 +264,6 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
             if (++last == a.ring) last = 0;
         }
         if (looks) {
-            if (is_given)
-                known = make_float2(given(a.given_mean, a, row), given(a.given_inv_std, a, row));
             wd_counter_wait(landed + next * BULK_WARPS, phase);
             if (!is_given) {
                 const uint4 *at = strips + next * stride + lane;
@@ -280,8 +280,6 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
             if (++next == a.ring) next = 0, phase ^= 1;
         }
         if (puts) {
-            const float2 its = a.lag == 1 ? given1 : given2;
-            numbers n = {its.x, its.y, 0.0f};
             if (!is_given) n = bulk_hear<T, C, KIND>(a, of, turn - a.lag);
             if (threadIdx.x == 0 && rank == 0) {
                 if (a.mean) a.mean[row - a.lag * step] = n.mean;
@@ -298,8 +296,6 @@ __device__ __forceinline__ void bulk_walk(const norm_rows_args &a, bulk_sums &of
             if (warp == says) bulk_say<T, C, KIND>(a, rank, of, turn);
             if (++says == a.lanes / WARP) says = 0;
         }
-        given2 = given1;
-        given1 = known;
     }
 }
 

@@ -148,6 +148,21 @@ __device__ __forceinline__ void odd_param(const odd_seat &s, const norm_rows_par
     }
 }
 
+// Both, one after the other by the same code.
+template <class T, int C>
+__device__ __forceinline__ void odd_params(const norm_rows_args &a, const odd_seat &s, float *scale,
+                                           float *bias)
+{
+#pragma unroll
+    for (int i = 0; i <= C; ++i) scale[i] = 0.0f;
+#pragma unroll 1
+    for (int which = 0; which < 2; ++which) {
+#pragma unroll
+        for (int i = 0; i <= C; ++i) bias[i] = scale[i];
+        odd_param<T, C>(s, which == 0 ? a.bias : a.scale, scale);
+    }
+}
+
 // `inverse` is of the thread's columns.
 template <class T, int C, int KIND>
 __device__ __forceinline__ float4 odd_look(const odd_seat &s, const odd_path<T> &path, uint32_t at,
@@ -282,8 +297,7 @@ template <class T, int C> __device__ __forceinline__ void odd_forward(const norm
     wd_wait_for_previous();
 #pragma unroll 1
     for (uint32_t r = 0; r < a.ahead; ++r) odd_ask_next<T, C>(s, path, t);
-    odd_param<T, C>(s, a.scale, scale);
-    odd_param<T, C>(s, a.bias, bias);
+    odd_params<T, C>(a, s, scale, bias);
     if (a.given_inv_std || a.centered) odd_walk<T, C, CENTRED>(a, of, s, path, t, scale, bias);
     else odd_walk<T, C, RAW>(a, of, s, path, t, scale, bias);
 }
