@@ -121,11 +121,12 @@ static void walking_shares(void)
 
 /* Shares that a block alone, a pair or a larger cluster holds: of one channel and of several, the last block of which has less; larger ones of which dy,
  * or x as well, is read again; a share that is no number from its element `at` on, or all of a number far from 0; outputs over
- * inputs; off the boundaries. */
+ * inputs; off the boundaries; gradients whose clusters have all shares of a channel. */
 static void held_by_clusters(void)
 {
-    enum { PLAIN, NUMBER, SAME, OVER_X, OVER_DY, OFF };
-    static const char *const ways[] = {"plain", "number", "same", "over_x", "over_dy", "off"};
+    enum { PLAIN, NUMBER, SAME, OVER_X, OVER_DY, OFF, GATHERED };
+    static const char *const ways[] = {"plain",   "number", "same",    "over_x",
+                                       "over_dy", "off",    "gathered"};
     static const struct {
         const char *name;
         struct norm_groups_image m;
@@ -172,6 +173,9 @@ static void held_by_clusters(void)
         {"again", {5, 1, 0, {1040, 2424}}, NORMS_BACKWARD, 2, PLAIN, 0},
         {"dy_again", {5, 1, 0, {1024, 1020}}, NORMS_BACKWARD, 0, OVER_DY, 0},
         {"dy_again", {5, 1, 0, {1024, 2040}}, NORMS_BACKWARD, 1, PLAIN, 0},
+        {"alone", {2, 126, 0, {130, 512}}, NORMS_BACKWARD, 1, GATHERED, 0},
+        {"pair", {2, 63, 0, {300, 520}}, NORMS_BACKWARD, 2, GATHERED, 0},
+        {"plane", {2, 14, 0, {1024, 500}}, NORMS_BACKWARD, 0, GATHERED, 0},
     };
     if (!harness_all_engines) return;
     for (int k = 0; k < COUNT(list); ++k) {
@@ -182,8 +186,9 @@ static void held_by_clusters(void)
         if (!case_begin("clusters/%s/%s/%s/%s/%g", list[k].name, norms_phase_names[list[k].phase],
                         norm_groups_types[list[k].type], ways[way], list[k].value))
             continue;
-        c = norm_groups_case(&list[k].m, list[k].phase, list[k].type, k % 2);
+        c = norm_groups_case(&list[k].m, list[k].phase, list[k].type, way != GATHERED && k % 2);
         c.statistics = list[k].phase != NORMS_INFERENCE;
+        c.bias = c.bias || way == GATHERED;
         norm_groups_tensors(&c, &o);
         if (way == OVER_X || way == OVER_DY) {
             struct tensor *both = tensor_inout(c.x_type, c.rank, c.dim, o.layout, -2.0, 2.0);

@@ -66,7 +66,7 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     a->by_row = wd_fastdiv_of((uint32_t)row);
     a->jump = w->space.outer > 1 ? (uint32_t)((w->space.params - 1) * row) : 0;
     a->batch = 1;
-    a->each = 1;
+    a->each = a->together = 1;
     a->groups = (uint32_t)w->space.params;
 }
 

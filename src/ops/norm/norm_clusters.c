@@ -69,9 +69,26 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
+static bool is_single(const struct wd_tensor *t)
+{
+    return t && wd_norm_type(t->dtype) == NORM_ROWS_F32;
+}
+
+/* Backward, whether a cluster has all shares of a channel, and so its dscale and dbias: where clusters then have no more shares than otherwise. */
+static bool gathers(const struct wd_problem *problem, const struct cut *c)
+{
+    struct wd_norm_places p = wd_norm_places(problem->node->op);
+    int64_t samples = c->shape.samples;
+    return is_single(wd_norm_tensor(problem, p.dscale)) &&
+           is_single(wd_norm_tensor(problem, p.dbias)) &&
+           wd_ceil_div(c->shape.groups, c->of.clusters) * samples <=
+               wd_ceil_div(c->of.shares, c->of.clusters);
+}
+
 static int64_t found_bytes(const struct wd_problem *problem, const struct cut *c)
 {
     struct wd_norm_places p = wd_norm_places(problem->node->op);
+    if (gathers(problem, c)) return 0;
     if (!wd_norm_tensor(problem, p.dscale) && !wd_norm_tensor(problem, p.dbias)) return 0;
     return c->of.shares * (int64_t)sizeof(struct norm_kept_sums);
 }
@@ -95,6 +112,7 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     a->stride = (uint32_t)c->of.units;
     a->each = (uint32_t)c->shape.each;
     a->groups = (uint32_t)c->shape.groups;
+    a->together = is_backward(problem) && gathers(problem, c) ? (uint32_t)c->shape.samples : 1;
 }
 
 static struct norm_clusters_args args_of(const struct wd_call *call, const struct cut *c)
@@ -111,6 +129,11 @@ static struct norm_clusters_args args_of(const struct wd_call *call, const struc
         a.given_mean = wd_norm_data(call, p.mean);
         a.given_inv_std = wd_norm_data(call, p.inv_std);
         if (found_bytes(problem, c) > 0) a.found = call->workspace;
+        if (gathers(problem, c)) {
+            a.dscale = wd_norm_param(call, p.dscale).data;
+            a.dbias = wd_norm_param(call, p.dbias).data;
+            a.alpha_param = 1.0;
+        }
     } else if (is_inference(problem)) {
         a.epsilon = wd_call_view(call, NORM_INFER_EPSILON).value;
     } else {

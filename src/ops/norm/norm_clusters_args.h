@@ -43,6 +43,9 @@ struct norm_clusters_args {
     uint32_t batch;  /* batch norm: the saved mean of an infinity is one */
     uint32_t each;   /* channels of a share */
     uint32_t groups; /* shares of a sample */
+    uint32_t
+        together; /* backward: shares of a channel, which a cluster has one behind the other and adds up for dscale and dbias; 1: they are left
+                          in `found`, or a channel is a share */
     uint32_t *board; /* of teams; null: clusters */
     struct wd_share_args cut;
 };

@@ -92,9 +92,32 @@ __device__ __forceinline__ void blend(const norm_clusters_args &a, float *to, do
     *to = (float)result;
 }
 
+// What is added up of a channel stays between its shares.
+struct __align__(128) gradient_room
+{
+    cluster_room of;
+    pair sums;
+};
+
+// By one thread, of the share that is the channel's `with`-th: dbias and dscale.
+__device__ __forceinline__ void leave_params(const norm_clusters_args &a, gradient_room &room,
+                                             uint32_t share, uint32_t with, pair all)
+{
+    if (a.found) a.found[share] = {(float)all.first, (float)all.second};
+    if (!a.dscale) return;
+    if (with > 0) all = {room.sums.first + all.first, room.sums.second + all.second};
+    if (with + 1 < a.together) {
+        room.sums = all;
+        return;
+    }
+    blend(a, a.dscale + share % a.groups, all.second);
+    blend(a, a.dbias + share % a.groups, all.first);
+}
+
 template <class T> __device__ __forceinline__ void backward(const norm_clusters_args &a)
 {
-    __shared__ cluster_room room;
+    __shared__ gradient_room gradient;
+    cluster_room &room = gradient.of;
     WD_DYNAMIC_SHARED(uint4, places);
     const share_seat s = share_seat_of(a.cut);
     uint4 *const mine = places + threadIdx.x;
@@ -113,8 +136,16 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
         if (q < a.cut.second_quads) copy_quad(mine_dy + q * QUAD_UNITS, a.dy, p);
         wd_copies_end();
     }
+    // shares of a channel lie a sample apart
+    const uint32_t channels = a.cut.shares / a.together;
+    const uint32_t turns =
+        share < channels ? ((channels - share - 1) / s.step + 1) * a.together : 0;
+    const uint32_t over = s.step - (a.together - 1) * a.groups;
+    uint32_t with = 0, step = 0;
 #pragma unroll 1
-    for (uint32_t turn = 0; share < a.cut.shares; ++turn, share += s.step) {
+    for (uint32_t turn = 0; turn < turns; ++turn, share += step) {
+        const bool ends = with + 1 == a.together; // the channel
+        step = ends ? over : a.groups;
         const float mean = a.given_mean ? a.given_mean[share] : 0.0f;
         const float inv_std = a.given_inv_std[share];
         const uint32_t bits = param_bits(a.scale, share % a.groups);
@@ -148,7 +179,7 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             look_at_both<T, false>(some, given, (int)(s.count - q * QUAD), mean, sums, products);
         }
         ask_dy<false>(a, s, dy, 0); // while blocks meet
-        const bool more = share + s.step < a.cut.shares;
+        const bool more = turn + 1 < turns;
         const pair all =
             sums_of_cluster(a, s.rank, room, turn, sums.x + sums.y, products.x + products.y, !more);
         const float factor = inv_std * (a.scale.data ? param_of(a.scale, bits) : 1.0f);
@@ -156,13 +187,9 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
                             (float)(all.second * a.inverse) * inv_std * inv_std * factor,
                             (float)(all.first * a.inverse) * factor};
         if (sizeof(T) == 2) g.level = fmaf(-mean, g.slope, g.level);
-        if (threadIdx.x == 0 && s.rank == 0) {
-            if (a.found) a.found[share] = {(float)all.first, (float)(all.second * inv_std)};
-            if (a.dscale) {
-                blend(a, a.dscale + share, all.second * inv_std);
-                blend(a, a.dbias + share, all.first);
-            }
-        }
+        if (threadIdx.x == 0 && s.rank == 0)
+            leave_params(a, gradient, share, with, {all.first, all.second * inv_std});
+        with = ends ? 0 : with + 1;
 #pragma unroll
         for (uint32_t q = 0; q < HELD; ++q) {
             uint4 given[QUAD];
@@ -170,9 +197,9 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             if (q >= s.kept) continue;
             take_dy<false>(a, s, given, dy, q);
             put_both<T, true>(a.y, held[q], given, p, q, s.count, g);
-            if (more) load_quad<false, true>(held[q], a.x, places_after(a, s, p));
+            if (more) load_quad<false, true>(held[q], a.x, places_after(a, step, p));
             if (more && q < a.cut.second_quads)
-                copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
+                copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, step, p));
             wd_copies_end();
         }
 #pragma unroll 1
@@ -183,9 +210,9 @@ template <class T> __device__ __forceinline__ void backward(const norm_clusters_
             take_quad(some, place);
             take_dy<false>(a, s, given, dy, q);
             put_both<T, true>(a.y, some, given, p, q, s.count, g);
-            if (more) copy_quad(place, a.x, places_after(a, s, p));
+            if (more) copy_quad(place, a.x, places_after(a, step, p));
             if (more && q < a.cut.second_quads)
-                copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, s, p));
+                copy_quad(mine_dy + q * QUAD_UNITS, a.dy, places_after(a, step, p));
             wd_copies_end();
         }
 #pragma unroll 1

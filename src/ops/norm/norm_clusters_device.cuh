@@ -42,11 +42,11 @@ __device__ __forceinline__ quad_places places_of(const norm_clusters_args &a, co
 }
 
 // The same quad of the share that comes next.
-__device__ __forceinline__ quad_places places_after(const norm_clusters_args &a,
-                                                    const share_seat &s, quad_places p)
+__device__ __forceinline__ quad_places places_after(const norm_clusters_args &a, uint32_t step,
+                                                    quad_places p)
 {
 #pragma unroll
-    for (uint32_t i = 0; i < QUAD; ++i) p.at[i] += s.step * a.stride;
+    for (uint32_t i = 0; i < QUAD; ++i) p.at[i] += step * a.stride;
     return p;
 }
 

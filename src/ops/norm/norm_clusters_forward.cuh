@@ -171,7 +171,7 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
             const quad_places p = places_of(a, s, share, q);
             if (q >= s.kept) continue;
             put_quad<T, true>(a, p, held[q], s, q, n.mean, line, table);
-            if (more) load_quad<false, true>(held[q], a.x, places_after(a, s, p));
+            if (more) load_quad<false, true>(held[q], a.x, places_after(a, s.step, p));
         }
 #pragma unroll 1
         for (uint32_t q = HELD; q < s.kept; ++q) {
@@ -180,7 +180,7 @@ template <class T> __device__ __forceinline__ void forward(const norm_clusters_a
             uint4 some[QUAD];
             take_quad(some, place);
             put_quad<T, true>(a, p, some, s, q, n.mean, line, table);
-            if (more) copy_quad(place, a.x, places_after(a, s, p));
+            if (more) copy_quad(place, a.x, places_after(a, s.step, p));
             wd_copies_end();
         }
 #pragma unroll 1
