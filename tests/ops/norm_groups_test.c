@@ -173,7 +173,7 @@ static void held_by_clusters(void)
         {"again", {5, 1, 0, {1040, 2424}}, NORMS_BACKWARD, 2, PLAIN, 0},
         {"dy_again", {5, 1, 0, {1024, 1020}}, NORMS_BACKWARD, 0, OVER_DY, 0},
         {"dy_again", {5, 1, 0, {1024, 2040}}, NORMS_BACKWARD, 1, PLAIN, 0},
-        {"alone", {2, 126, 0, {130, 512}}, NORMS_BACKWARD, 1, GATHERED, 0},
+        {"alone", {2, 126, 0, {128, 512}}, NORMS_BACKWARD, 1, GATHERED, 0},
         {"pair", {2, 63, 0, {300, 520}}, NORMS_BACKWARD, 2, GATHERED, 0},
         {"plane", {2, 14, 0, {1024, 500}}, NORMS_BACKWARD, 0, GATHERED, 0},
     };

@@ -198,6 +198,7 @@ static void check_blocks(const struct wd_norm_cut *c, const struct shape *s,
     assert_true((c->cluster & (c->cluster - 1)) == 0 || (c->posts && is_backward(s)));
     if (c->posts) { /* all are there at once */
         assert_true(device->grids_meet && !c->edges && c->cluster <= NORM_ROWS_POSTING);
+        assert_true(c->lanes > WARP); /* who is alone says nothing */
         assert_true(c->clusters * c->cluster <= device->multiprocessors);
     } else {
         assert_true(c->cluster <= wd_norm_cluster_max(device) ||
@@ -256,7 +257,7 @@ static void check_draws(const struct wd_norm_cut *c, const struct shape *s)
     } else {
         assert_true(c->groups == 1);
     }
-    assert_true(c->odd ? c->later >= c->ahead : c->later > c->ahead);
+    assert_true(c->later > c->ahead); /* the first is asked for, then told */
     assert_true(c->ahead + 2 * c->lag + 1 < DRAWN);
     assert_int_equal(c->step, c->clusters);
 }
@@ -538,6 +539,34 @@ static void test_odd(void **state)
     assert_true(cut(&c, &s, &devices[DEVICES - 1]) && c.odd && !c.draws);
 }
 
+/* Gradients of layer norm by posts: the most rows at once, the last block with fewer warps, also where shared memory is small. */
+static void test_posts_back(void **state)
+{
+    static const struct wd_device h200 = DEVICE_NEW(90, 132), old = DEVICE_OLD(108),
+                                  newer = DEVICE_NEWER(120, 170);
+    static const int64_t single[] = {28672, 32768, 57344, 131072, 262144, 589824};
+    static const int64_t half[] = {114688, 131072, 163840, 327680, 655360};
+    struct wd_norm_cut c;
+    struct shape s = layer_norm(WD_OP_NORM_BACKWARD, CUDNN_DATA_BFLOAT16, 512, 262144);
+    (void)state;
+    assert_true(cut(&c, &s, &h200));
+    check(&c, &s, &h200);
+    assert_true(c.posts && c.cluster == 22 && c.lanes == 384 && c.clusters == 6);
+    s.length = 16 * 1024 * 9;
+    assert_true(cut(&c, &s, &h200) && c.posts);
+    check(&c, &s, &h200);
+    for (size_t i = 0; i < sizeof single / sizeof *single; ++i) {
+        s = layer_norm(WD_OP_NORM_BACKWARD, CUDNN_DATA_FLOAT, 512, single[i]);
+        assert_true(cut(&c, &s, &old) && c.posts);
+        check(&c, &s, &old);
+    }
+    for (size_t i = 0; i < sizeof half / sizeof *half; ++i) {
+        s = layer_norm(WD_OP_NORM_BACKWARD, CUDNN_DATA_HALF, 512, half[i]);
+        assert_true(cut(&c, &s, &newer) && c.posts);
+        check(&c, &s, &newer);
+    }
+}
+
 /* What is prepared of a forward problem of two bytes an element. */
 static struct wd_norm_rows_work prepared(int mode, int64_t rows, int64_t length,
                                          const struct wd_device *device)
@@ -646,7 +675,8 @@ int main(void)
         cmocka_unit_test(test_random), cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_draws),  cmocka_unit_test(test_held),
         cmocka_unit_test(test_wide),   cmocka_unit_test(test_middle_and_large),
-        cmocka_unit_test(test_odd),    cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_odd),    cmocka_unit_test(test_posts_back),
+        cmocka_unit_test(test_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@ struct cut {
     struct norm_groups_shape shape;
     struct wd_share_cut of;
     struct norm_clusters_args args;
+    bool gathers; /* dscale and dbias are added up by clusters */
 };
 
 static bool is_backward(const struct wd_problem *problem)
@@ -31,6 +32,24 @@ static bool is_backward(const struct wd_problem *problem)
 static bool is_inference(const struct wd_problem *problem)
 {
     return problem->node->op == WD_OP_NORM_INFERENCE;
+}
+
+static bool is_single(const struct wd_tensor *t)
+{
+    return t && wd_norm_type(t->dtype) == NORM_ROWS_F32;
+}
+
+/* Backward, whether a cluster has all shares of a channel, and adds up its dscale and dbias: where each has a channel, and none more shares than
+ * otherwise. Teams gain nothing (H200, us: instance norm's gradient fp32 2x32x128x128x128 541 and 547). */
+static bool gathers(const struct wd_problem *problem, const struct cut *c)
+{
+    struct wd_norm_places p = wd_norm_places(problem->node->op);
+    int64_t channels = c->shape.groups, clusters = c->of.clusters;
+    if (!is_backward(problem) || c->of.meets || clusters > channels) return false;
+    return is_single(wd_norm_tensor(problem, p.dscale)) &&
+           is_single(wd_norm_tensor(problem, p.dbias)) &&
+           wd_ceil_div(channels, clusters) * c->shape.samples <=
+               wd_ceil_div(c->of.shares, clusters);
 }
 
 /* Of a problem that matches but for its shape; whether shares are cut. */
@@ -45,7 +64,9 @@ static bool see(struct cut *c, const struct wd_problem *problem)
     c->of.least = LEAST;
     c->of.may_halve = true;
     c->of.may_meet = true;
-    return wd_share_cut(&c->of, problem->device);
+    if (!wd_share_cut(&c->of, problem->device)) return false;
+    c->gathers = gathers(problem, c);
+    return true;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -69,26 +90,10 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     return true;
 }
 
-static bool is_single(const struct wd_tensor *t)
-{
-    return t && wd_norm_type(t->dtype) == NORM_ROWS_F32;
-}
-
-/* Backward, whether a cluster has all shares of a channel, and so its dscale and dbias: where clusters then have no more shares than otherwise. */
-static bool gathers(const struct wd_problem *problem, const struct cut *c)
-{
-    struct wd_norm_places p = wd_norm_places(problem->node->op);
-    int64_t samples = c->shape.samples;
-    return is_single(wd_norm_tensor(problem, p.dscale)) &&
-           is_single(wd_norm_tensor(problem, p.dbias)) &&
-           wd_ceil_div(c->shape.groups, c->of.clusters) * samples <=
-               wd_ceil_div(c->of.shares, c->of.clusters);
-}
-
 static int64_t found_bytes(const struct wd_problem *problem, const struct cut *c)
 {
     struct wd_norm_places p = wd_norm_places(problem->node->op);
-    if (gathers(problem, c)) return 0;
+    if (c->gathers) return 0;
     if (!wd_norm_tensor(problem, p.dscale) && !wd_norm_tensor(problem, p.dbias)) return 0;
     return c->of.shares * (int64_t)sizeof(struct norm_kept_sums);
 }
@@ -112,7 +117,7 @@ static void prepare(const struct wd_problem *problem, void *prepared)
     a->stride = (uint32_t)c->of.units;
     a->each = (uint32_t)c->shape.each;
     a->groups = (uint32_t)c->shape.groups;
-    a->together = is_backward(problem) && gathers(problem, c) ? (uint32_t)c->shape.samples : 1;
+    a->together = c->gathers ? (uint32_t)c->shape.samples : 1;
 }
 
 static struct norm_clusters_args args_of(const struct wd_call *call, const struct cut *c)
@@ -129,7 +134,7 @@ static struct norm_clusters_args args_of(const struct wd_call *call, const struc
         a.given_mean = wd_norm_data(call, p.mean);
         a.given_inv_std = wd_norm_data(call, p.inv_std);
         if (found_bytes(problem, c) > 0) a.found = call->workspace;
-        if (gathers(problem, c)) {
+        if (c->gathers) {
             a.dscale = wd_norm_param(call, p.dscale).data;
             a.dbias = wd_norm_param(call, p.dbias).data;
             a.alpha_param = 1.0;

@@ -25,16 +25,17 @@ struct norm_clusters_args {
     const float *given_inv_std;
     float *mean; /* forward, that are wanted; null: not */
     float *inv_std;
-    struct norm_kept_sums *found; /* of each share, for dscale and dbias; null: neither is wanted */
+    struct norm_kept_sums *
+        found; /* of each share, for dscale and dbias; null: neither is wanted, or they are added up here */
     double epsilon;
     double inverse;      /* of the elements of a share */
     double factor;       /* batch norm, forward: of the running averages */
     double less;         /* 1 / (elements of a share - 1), or of one 1 */
-    double alpha_param;  /* batch norm, backward: of dscale and dbias, ... */
+    double alpha_param;  /* backward, where these are added up here: of dscale and dbias, ... */
     double beta_param;   /* ... and of what they were */
     float *running_mean; /* batch norm; null: not */
     float *running_var;
-    float *dscale; /* batch norm, backward; null: not */
+    float *dscale; /* backward, that are added up here; null: not */
     float *dbias;
     struct wd_fastdiv by_plane; /* units of a channel */
     struct wd_fastdiv by_row;

@@ -4,8 +4,8 @@
  * unit is sixteen bytes of a row, aligned, or where rows do not begin on boundaries as many elements.
  *
  * A row has `lanes` threads of each block of its cluster (a cluster of one block: all of them), a block
- * `share` units of the row, a lane every `lanes`-th of these (off the boundaries forward a warp a strip of
- * them, of which a lane has every 32nd; likewise where bulk copies bring them). A block has `groups` rows side by side,
+ * `share` units of the row, a lane every `lanes`-th of these (off the boundaries a warp a strip of
+ * them, of which a lane has every 32nd, but gradients of fp32; likewise where bulk copies bring them). A block has `groups` rows side by side,
  * and walks on by `step`; `ahead` rows of a group are on their way while it has one, in a ring of
  * `ring` places; of held rows one, whose place is free as soon as it is looked at.
  *
@@ -90,9 +90,9 @@ struct norm_rows_args {
     uint32_t lag; /* of rows that blocks have or share: turns from looking at a row to putting it */
     int32_t centered; /* not RMS norm */
     int32_t streaming;
-    int32_t late;  /* held rows: the next is asked for when the sums of one are there */
-    int32_t apart; /* y lies differently within units than x: written by elements */
-    uint32_t classes;
+    int32_t late;     /* held rows: the next is asked for when the sums of one are there */
+    int32_t apart;    /* y lies differently within units than x: written by elements */
+    uint32_t classes; /* rows off the boundaries that are drawn; `step` is of blocks then */
 };
 
 #endif

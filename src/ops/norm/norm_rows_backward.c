@@ -122,7 +122,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         0,
         0, /* off the boundaries all have 32 columns a thread */
         KERNEL_norm_rows_backward_odd_held_f16,
-        KERNEL_norm_rows_backward_odd_squares_f16,
+        KERNEL_norm_rows_backward_odd_held_squares_f16,
     };
     const struct wd_tensor *x = wd_call_tensor(call, 0);
     int type = wd_norm_type(x->dtype);

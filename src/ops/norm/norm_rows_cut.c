@@ -17,7 +17,7 @@ enum {
     RING_ENOUGH = 3, /* places: one row is put, one looked at, one on its way */
     LAG_RING = 5,    /* places that leave room for two rows that wait */
     ODD_UNITS =
-        2, /* at the ends of a row off the boundaries, which are not whole; where it is drawn, of each warp's place */
+        2, /* at the ends of a row off the boundaries, which are not whole; where it is drawn or held, of each warp's place */
     ODD_FULL =
         85, /* percent of the columns that a row's threads could have, at least, where it is drawn, */
     ODD_GROUP_WARPS = 4, /* warps of a block, if rows are no longer, */
@@ -40,7 +40,7 @@ enum {
 
 /* A thread's columns in kernels that walk; threads that a processor has at once, as their registers
  * allow. All threads of WAY_24, of WAY_SQUARES and WAY_STRIPS (RMS norm without dbias) and of WAY_STRIPS_16 (others)
- * have all their units. */
+ * have all their units on the boundaries. */
 enum way { WAY_8, WAY_24, WAY_32, WAY_SQUARES, WAY_STRIPS, WAY_STRIPS_16, WAY_40, WAYS };
 static const struct {
     int64_t columns;
@@ -207,35 +207,39 @@ static bool cut_strips(struct wd_norm_cut *c, const struct rows_of *r,
     return false;
 }
 
-/* Backward, blocks of a row that are no cluster: as many as leave room for the most rows at once, the last of fewer whole warps. On an H200
- * layer norm 512x262144 by 22 blocks, six rows at once, takes xxx us, by 32, four rows, 265. */
-static bool cut_parted(struct wd_norm_cut *c, const struct rows_of *r,
-                       const struct wd_device *device, int64_t most)
+/* Gradients of layer norm, blocks of a row that are no cluster: as many as leave room for the most rows at once, the last of fewer whole warps. On an
+ * H200 512x262144 takes 244 us by 22 blocks, six rows at once, and 266 by 32, four rows. */
+static bool cut_posts_back(struct wd_norm_cut *c, const struct rows_of *r,
+                           const struct wd_device *device, int64_t most)
 {
     int64_t unit = ways[WAY_32].columns / r->each * WARP, warps = r->units / unit, at_once = 0;
+    struct wd_norm_cut one = *c;
     if (c->edges || r->length % (unit * r->each) > 0) return false;
-    for (int64_t blocks = 2; blocks <= most; ++blocks) {
-        int64_t each = wd_ceil_div(warps, blocks);
-        if (each * WARP > ways[WAY_32].threads[1] || (blocks - 1) * each >= warps) continue;
-        if (device->multiprocessors / blocks < at_once) break;
-        at_once = device->multiprocessors / blocks;
-        c->way = WAY_32;
-        c->odd = false;
-        c->cluster = blocks;
-        c->share = each * unit;
-        c->lanes = each * WARP;
+    one.way = WAY_32;
+    one.odd = false;
+    one.groups = 1;
+    for (one.cluster = 2; one.cluster <= most; ++one.cluster) {
+        int64_t each = wd_ceil_div(warps, one.cluster);
+        one.share = each * unit;
+        one.lanes = each * WARP;
+        if (one.lanes > ways[WAY_32].threads[1] || (one.cluster - 1) * each >= warps) continue;
+        /* a row that is put and one that comes */
+        if (2 * slot_bytes(r, &one) > device->shared_per_block - SHARED_FIXED) continue;
+        if (device->multiprocessors / one.cluster < at_once) break;
+        at_once = device->multiprocessors / one.cluster;
+        *c = one;
     }
     return at_once > 0;
 }
 
-/* The fewest blocks that hold a row of whole units, and are no cluster. */
+/* Blocks of a row of whole units that are no cluster; but for those gradients the fewest, which share it evenly. */
 static bool cut_posts(struct wd_norm_cut *c, const struct rows_of *r,
                       const struct wd_device *device)
 {
     int64_t most = wd_least(device->multiprocessors, NORM_ROWS_POSTING);
     if (!device->grids_meet || r->rows <= POSTS_ROWS) return false;
     c->posts = true;
-    if (r->backward && !r->squares) return cut_parted(c, r, device, most);
+    if (r->backward && !r->squares) return cut_posts_back(c, r, device, most);
     for (c->cluster = 2; !c->edges && c->cluster <= most; c->cluster *= 2) {
         if (fits(c, r, WAY_SQUARES, ways[WAY_SQUARES].threads[r->backward])) return true;
         if (fits(c, r, WAY_32, ways[WAY_32].threads[r->backward])) return true;
@@ -403,7 +407,8 @@ static bool cut_odd(struct wd_norm_cut *c, const struct rows_of *r, const struct
     c->step = c->clusters;
     turns = c->clusters > 0 ? r->rows / (c->clusters * c->groups) : 0;
     if (turns < DRAW_TURNS || !cut_ring(c, r, device) || c->ahead < 2) return false;
-    c->later = wd_most(turns / ODD_OWN, c->ahead);
+    /* the first number is told, and asked for a turn before that, when the first rows have been asked for */
+    c->later = wd_most(turns / ODD_OWN, c->ahead + 1);
     return true;
 }
 

@@ -3,8 +3,8 @@
 // Rows off the boundaries of units, or that threads have no equal numbers of units of, as norm_rows walks. A
 // group's rows are so far apart that all begin equally far behind a boundary (norm_rows_args.h): a thread has
 // aligned units, whose columns, parameters and sums stay its own in every row. The columns before a row's
-// first boundary and behind its last one, less than a unit each, are singles of some lanes. Gradients; forward they go by
-// paths (norm_rows_odd_forward.cuh), which for layer norm's gradient took 4% more.
+// first boundary and behind its last one, less than a unit each, are singles of some lanes. Gradients of fp32; those of two bytes an
+// element are held (norm_rows_odd_held.cuh), and forward they go by paths (norm_rows_odd_forward.cuh).
 #ifndef WD_OPS_NORM_ROWS_ODD_CUH
 #define WD_OPS_NORM_ROWS_ODD_CUH
 

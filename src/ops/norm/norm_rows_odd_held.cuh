@@ -153,7 +153,7 @@ __device__ __forceinline__ part odd_held_look(const held_row<T, C> &of, const od
 {
     constexpr int E = EACH<T>;
     part p = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (single.bits != 0) // zeros add nothing
+    if (of_single.has())
         add_column<KIND>(p, k, single.get(0), single.get(1), of_single.scale, of_single.dscale,
                          of_single.dbias);
 #pragma unroll
