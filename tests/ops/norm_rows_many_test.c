@@ -118,6 +118,30 @@ static void odd_rows(void)
     }
 }
 
+/* The same of random lengths, pointers and turns. */
+static void random_odd_rows(void)
+{
+    for (int k = 0; k < (stands_in ? 12 : 3); ++k) {
+        const int type = 1 + k / 2 % 2;
+        struct norms_case c = {.mode = k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM,
+                               .phase = NORMS_TRAINING,
+                               .x_type = types[type],
+                               .y_type = types[type],
+                               .param_type = k % 4 ? CUDNN_DATA_FLOAT : types[type],
+                               .bias = k % 3 != 0,
+                               .statistics = true};
+        int warps, each, length;
+        if (!harness_all_engines) continue;
+        if (!case_begin("odd/random/%d", k)) continue;
+        warps = (int)random_int(1, 9);
+        length = warps * 1024 - (int)random_int(-14, random_chance(0.5) ? 20 : warps * 150);
+        each = warps < 3 ? 16 : 16 / warps; /* rows that a processor has at once */
+        tensor_odd = (int)random_int(0, 7);
+        in_place = random_chance(0.5);
+        run(&c, (int)random_int(16, 24) * (each * processors + 8), length);
+    }
+}
+
 static void random_rows(void)
 {
     for (int k = 0; k < 6 * TYPES; ++k) {
@@ -146,6 +170,7 @@ int main(int argc, char **argv)
     harness_start(argc, argv);
     many();
     odd_rows();
+    random_odd_rows();
     random_rows();
     return harness_finish();
 }
