@@ -25,8 +25,7 @@ struct norm_clusters_args {
     const float *given_inv_std;
     float *mean; /* forward, that are wanted; null: not */
     float *inv_std;
-    struct norm_kept_sums *
-        found; /* of each share, for dscale and dbias; null: neither is wanted, or they are added up here */
+    struct norm_kept_sums *found; /* each share's; null: none wanted, or added up here */
     double epsilon;
     double inverse;      /* of the elements of a share */
     double factor;       /* batch norm, forward: of the running averages */
@@ -41,13 +40,11 @@ struct norm_clusters_args {
     struct wd_fastdiv by_row;
     uint32_t stride; /* units from share to share, of less than 2^31 in all */
     uint32_t jump;
-    uint32_t batch;  /* batch norm: the saved mean of an infinity is one */
-    uint32_t each;   /* channels of a share */
-    uint32_t groups; /* shares of a sample */
-    uint32_t
-        together; /* backward: shares of a channel, which a cluster has one behind the other and adds up for dscale and dbias; 1: they are left
-                          in `found`, or a channel is a share */
-    uint32_t *board; /* of teams; null: clusters */
+    uint32_t batch;    /* batch norm: the saved mean of an infinity is one */
+    uint32_t each;     /* channels of a share */
+    uint32_t groups;   /* shares of a sample */
+    uint32_t together; /* backward: shares of a channel, added up by their cluster; else 1 */
+    uint32_t *board;   /* of teams; null: clusters */
     struct wd_share_args cut;
 };
 

@@ -46,10 +46,9 @@ struct wd_norm_cut {
     int64_t groups;
     int64_t cluster;
     int64_t clusters;
-    int64_t
-        step; /* from a group's row to its next; of rows off the boundaries that are drawn, blocks */
-    int64_t classes; /* of such rows, by where they begin */
-    int64_t first;   /* of these, those that have `early` rows; others have `later` rows each */
+    int64_t step;    /* from a group's row to its next; of rows that are drawn, clusters */
+    int64_t classes; /* of rows off the boundaries that are drawn, by where they begin */
+    int64_t first;   /* of clusters, those that have `early` rows; others have `later` rows each */
     int64_t early;
     int64_t later;
     int64_t ahead;

@@ -16,13 +16,11 @@ enum {
         28, /* of clusters of sixteen, at least: of fewer posts, of which there are eight at once for seven, have fewer turns */
     RING_ENOUGH = 3, /* places: one row is put, one looked at, one on its way */
     LAG_RING = 5,    /* places that leave room for two rows that wait */
-    ODD_UNITS =
-        2, /* at the ends of a row off the boundaries, which are not whole; where it is drawn or held, of each warp's place */
-    ODD_FULL =
-        85, /* percent of the columns that a row's threads could have, at least, where it is drawn, */
-    ODD_GROUP_WARPS = 4, /* warps of a block, if rows are no longer, */
-    ODD_AHEAD = 3,       /* and rows on their way, at least */
-    ODD_OWN = 5,         /* of a block's turns, one in so many is not drawn */
+    ODD_UNITS = 2,   /* at the ends of a row off the boundaries; drawn or held, of a warp's place */
+    ODD_FULL = 85,   /* percent of its threads' columns that a row has, if it is drawn; */
+    ODD_GROUP_WARPS = 4, /* warps of a block then, if rows have no more; */
+    ODD_AHEAD = 3,       /* rows on their way, at least; */
+    ODD_OWN = 5,         /* of a block's turns, one in so many is its own */
     FILL_WARPS = 4,      /* of a block, at least, ... */
     PAIR_WARPS = 2,      /* ... and of one of a pair */
     WIDE_CLUSTER = 4, /* blocks of a row of forty columns a thread that has no other cut, at most */
