@@ -41,8 +41,9 @@ __device__ __forceinline__ float odd_take(const norm_rows_args &a, const odd_sea
 // A row on its way to the ring. The units of singles have some elements of the rows beside, or lie beside the
 // tensor, but in the same sixteen aligned bytes.
 template <class T, int C>
-__device__ __forceinline__ void odd_ask(const norm_rows_args &a, const odd_seat &s, uint4 *ring,
-                                        uint32_t at, int which, const void *from, int64_t row)
+__device__ __forceinline__ void odd_ask_back(const norm_rows_args &a, const odd_seat &s,
+                                             uint4 *ring, uint32_t at, int which, const void *from,
+                                             int64_t row)
 {
     constexpr int U = UNITS<T, C>;
     if (row >= a.rows) return;
@@ -60,36 +61,13 @@ __device__ __forceinline__ void odd_ask(const norm_rows_args &a, const odd_seat 
 
 // The next row for the place that was put a turn ago, whose singles all have read.
 template <class T, int C>
-__device__ __forceinline__ void odd_ask_next(const norm_rows_args &a, const odd_seat &s,
-                                             uint4 *ring, uint32_t at, int64_t row)
+__device__ __forceinline__ void odd_ask_back_next(const norm_rows_args &a, const odd_seat &s,
+                                                  uint4 *ring, uint32_t at, int64_t row)
 {
     __syncwarp();
-    odd_ask<T, C>(a, s, ring, at, 0, a.x, row);
-    odd_ask<T, C>(a, s, ring, at, 1, a.dy, row);
+    odd_ask_back<T, C>(a, s, ring, at, 0, a.x, row);
+    odd_ask_back<T, C>(a, s, ring, at, 1, a.dy, row);
     wd_copies_end();
-}
-
-// The thread's parameters, zeros where it has no column.
-template <class P, class T, int C>
-__device__ __forceinline__ void odd_param_as(const odd_seat &s, const void *data, float *to)
-{
-    constexpr int E = EACH<T>;
-    const P *from = static_cast<const P *>(data);
-#pragma unroll
-    for (int i = 0; i < C; ++i) {
-        if ((uint32_t)(i / E) < s.count) to[i] = wd_widen(from[s.first + i / E * s.stride + i % E]);
-    }
-    if (s.single != ODD_NONE) to[C] = wd_widen(from[s.single]);
-}
-template <class T, int C>
-__device__ __forceinline__ void odd_param(const odd_seat &s, const norm_rows_param &p, float *to)
-{
-#pragma unroll
-    for (int i = 0; i <= C; ++i) to[i] = 0.0f;
-    if (!p.data) return;
-    if (p.type == NORM_ROWS_F32) odd_param_as<float, T, C>(s, p.data, to);
-    else if (p.type == NORM_ROWS_F16) odd_param_as<half16, T, C>(s, p.data, to);
-    else odd_param_as<bfloat16, T, C>(s, p.data, to);
 }
 
 template <class T, int C>
@@ -188,7 +166,7 @@ template <class T, int C> __device__ __forceinline__ void odd_backward(const nor
     begin_exchange(a, of);
     wd_wait_for_previous();
     for (uint32_t r = 0; r < a.ahead; ++r) {
-        odd_ask_next<T, C>(a, s, ring, r, row + r * a.step);
+        odd_ask_back_next<T, C>(a, s, ring, r, row + r * a.step);
     }
     known of_next = known_of(a, row);
     odd_param<T, C>(s, a.scale, scale);
@@ -202,7 +180,7 @@ template <class T, int C> __device__ __forceinline__ void odd_backward(const nor
         const known later = known_of(a, row + a.step);
         if (more) {
             if (turn > 0) {
-                odd_ask_next<T, C>(a, s, ring, last, row + (a.ahead - 1) * a.step);
+                odd_ask_back_next<T, C>(a, s, ring, last, row + (a.ahead - 1) * a.step);
                 if (++last == a.ring) last = 0;
             }
             wait_for_row(a);

@@ -20,9 +20,8 @@ template <class T> struct odd_path {
     uint4 *edge;
     const T *single; // in the ring
     uint32_t slot;
-    int64_t to_single; // elements
-    int64_t to_edge;
-    bool asks; // for the unit of singles
+    int64_t to_edge; // elements
+    bool asks;       // for the unit of singles
 };
 
 template <class T, int C>
@@ -35,8 +34,7 @@ __device__ __forceinline__ odd_path<T> odd_path_of(const norm_rows_args &a, cons
     p.own = ring + threadIdx.x / WARP * (U * WARP) + threadIdx.x % WARP;
     p.edge = ring + U * blockDim.x + ODD_PLACES * s.group + s.lane / ODD_LANES % ODD_PLACES;
     p.single = reinterpret_cast<const T *>(p.edge) + s.lane % ODD_LANES + s.back;
-    p.to_single = (int64_t)s.single - s.first;
-    p.to_edge = p.to_single - s.back;
+    p.to_edge = (int64_t)s.single - s.first - s.back;
     p.asks = s.has_single() && s.lane % ODD_LANES == 0;
     return p;
 }
@@ -53,12 +51,6 @@ __device__ __forceinline__ void odd_ask(const odd_seat &s, const odd_path<T> &p,
             wd_copy_async<16, false>(p.own + at + v * WARP, from + v * (int)WARP * EACH<T>);
     }
     if (p.asks) wd_copy_async<16, false>(p.edge + at, from + p.to_edge);
-}
-
-// Its single, likewise.
-template <class T> __device__ __forceinline__ float odd_single(const odd_path<T> &p, uint32_t at)
-{
-    return wd_widen(p.single[at * EACH<T>]);
 }
 
 // Where a walk is: rows, places by units.
@@ -84,7 +76,7 @@ __device__ __forceinline__ odd_turns<T> odd_turns_of(const norm_rows_args &a, co
     t.end = a.ring * p.slot;
     t.far = (int64_t)t.step * a.length;
     t.from = static_cast<const T *>(a.x) + begin;
-    t.to = static_cast<T *>(a.y) + begin - t.far;
+    t.to = static_cast<T *>(a.y) + (int64_t)row * a.length - t.far;
     t.alone = a.lanes == WARP && a.cluster == 1;
     return t;
 }
@@ -115,39 +107,6 @@ __device__ __forceinline__ void odd_turn_ends(const odd_path<T> &p, odd_turns<T>
     t.row += t.step, t.to += t.far;
 }
 
-// The thread's parameters, zeros where it has no column.
-template <class T, int C>
-__device__ __forceinline__ void odd_param(const odd_seat &s, const norm_rows_param &p, float *to)
-{
-    constexpr int E = EACH<T>;
-    const bool single = p.data && s.has_single();
-    const uint32_t units = p.data ? s.count : 0;
-    if (p.type == NORM_ROWS_F32) {
-        const float *from = static_cast<const float *>(p.data);
-#pragma unroll
-        for (int i = 0; i < C; ++i) {
-            to[i] = 0.0f;
-            if ((uint32_t)(i / E) < units) to[i] = from[s.first + i / E * s.stride + i % E];
-        }
-        to[C] = single ? from[s.single] : 0.0f;
-    } else {
-        const uint16_t *from = static_cast<const uint16_t *>(p.data);
-        uint32_t bits[C + 1];
-#pragma unroll
-        for (int i = 0; i < C; ++i) {
-            bits[i] = 0;
-            if ((uint32_t)(i / E) < units) bits[i] = from[s.first + i / E * s.stride + i % E];
-        }
-        bits[C] = single ? from[s.single] : 0;
-#pragma unroll
-        for (int i = 0; i <= C; ++i) {
-            unit<half16> one;
-            one.word[0] = bits[i];
-            to[i] = p.type == NORM_ROWS_F16 ? wd_widen(one.get(0)) : __uint_as_float(bits[i] << 16);
-        }
-    }
-}
-
 // Both, one after the other by the same code.
 template <class T, int C>
 __device__ __forceinline__ void odd_params(const norm_rows_args &a, const odd_seat &s, float *scale,
@@ -163,18 +122,25 @@ __device__ __forceinline__ void odd_params(const norm_rows_args &a, const odd_se
     }
 }
 
+// What a thread has of a row in shared memory: its units, a warp apart, and its single. Where it may have less than UNITS or a single, the row ENDS.
+template <class T> struct odd_part {
+    const uint4 *at;
+    const T *single;
+    uint32_t count;
+    bool has_single;
+};
+
 // `inverse` is of the thread's columns.
-template <class T, int C, int KIND>
-__device__ __forceinline__ float4 odd_look(const odd_seat &s, const odd_path<T> &path, uint32_t at,
-                                           float inverse)
+template <class T, int C, int KIND, bool ENDS>
+__device__ __forceinline__ float4 odd_look(const odd_part<T> &of, float inverse)
 {
     constexpr int E = EACH<T>;
     float pivot = 0.0f, sum = 0.0f, squares = 0.0f, single = 0.0f;
-    if (s.has_single()) pivot = single = odd_single(path, at);
+    if (ENDS && of.has_single) pivot = single = wd_widen(*of.single);
 #pragma unroll
     for (int v = 0; v < UNITS<T, C>; ++v) {
-        if ((uint32_t)v >= s.count) break;
-        const unit<T> x = strip_take<T>(path.own + at + v * WARP);
+        if (ENDS && (uint32_t)v >= of.count) break;
+        const unit<T> x = strip_take<T>(of.at + v * WARP);
         if (v == 0) pivot = wide_of<T>(x, 0);
         // nothing could be taken from it
         if (v == 0 && !(fabsf(pivot) <= 3.0e38f)) pivot = 0.0f;
@@ -185,7 +151,7 @@ __device__ __forceinline__ float4 odd_look(const odd_seat &s, const odd_path<T> 
             squares = fmaf(d, d, squares);
         }
     }
-    if (s.has_single()) {
+    if (ENDS && of.has_single) {
         const float d = KIND == RAW ? single : single - pivot;
         if (KIND == CENTRED) sum += d;
         squares = fmaf(d, d, squares);
@@ -194,6 +160,12 @@ __device__ __forceinline__ float4 odd_look(const odd_seat &s, const odd_path<T> 
     const float rest = sum * inverse;
     const float around = fmaf(-sum, rest, squares);
     return make_float4(pivot, rest, around < 0.0f ? 0.0f : around, 0.0f); // a NaN stays one
+}
+
+template <class T>
+__device__ __forceinline__ odd_part<T> odd_at(const odd_seat &s, const odd_path<T> &p, uint32_t at)
+{
+    return {p.own + at, p.single + at * EACH<T>, s.count, s.has_single()};
 }
 
 // What all warps said of the row of a turn.
@@ -219,25 +191,27 @@ template <int KIND> __device__ __forceinline__ float odd_xhat(float x, const num
     return KIND == RAW ? x * n.inv_std : fmaf(x - n.mean, n.inv_std, n.shift);
 }
 
-template <class T, int C, int KIND>
-__device__ __forceinline__ void odd_put(const norm_rows_args &a, const odd_seat &s,
-                                        const odd_path<T> &path, uint32_t at, T *to,
-                                        const numbers &n, const float *scale, const float *bias)
+// From column `first` of a row on, and the single.
+template <class T, int C, int KIND, bool ENDS>
+__device__ __forceinline__ void odd_put(const norm_rows_args &a, const odd_part<T> &of, T *row,
+                                        uint32_t first, uint32_t single, const numbers &n,
+                                        const float *scale, const float *bias)
 {
     constexpr int E = EACH<T>;
+    T *to = row + first;
 #pragma unroll
     for (int v = 0; v < UNITS<T, C>; ++v) {
         float y[E];
-        if ((uint32_t)v >= s.count) break;
-        const unit<T> x = strip_take<T>(path.own + at + v * WARP);
+        if (ENDS && (uint32_t)v >= of.count) break;
+        const unit<T> x = strip_take<T>(of.at + v * WARP);
 #pragma unroll
         for (int i = 0; i < E; ++i)
             y[i] = fmaf(scale[v * E + i], odd_xhat<KIND>(wide_of<T>(x, i), n), bias[v * E + i]);
         put<T>(a, to + v * (int)WARP * E, y);
     }
-    if (s.has_single()) {
-        const float xhat = odd_xhat<KIND>(odd_single(path, at), n);
-        wd_narrow(to[path.to_single], fmaf(scale[C], xhat, bias[C]));
+    if (ENDS && of.has_single) {
+        const float xhat = odd_xhat<KIND>(wd_widen(*of.single), n);
+        wd_narrow(row[single], fmaf(scale[C], xhat, bias[C]));
     }
 }
 
@@ -263,8 +237,8 @@ __device__ __forceinline__ void odd_walk(const norm_rows_args &a, slots &of, con
             wait_for_row(a);
             __syncwarp();
             if (!known) {
-                const float4 all =
-                    bulk_join<KIND>(odd_look<T, C, KIND>(s, path, t.next, own_inverse), parts);
+                const float4 all = bulk_join<KIND>(
+                    odd_look<T, C, KIND, true>(odd_at(s, path, t.next), own_inverse), parts);
                 if (t.alone) of_next = bulk_numbers(a, all);
                 else say(a, s.rank, of, turn, {all.x, all.y, all.z, columns});
             }
@@ -275,7 +249,8 @@ __device__ __forceinline__ void odd_walk(const norm_rows_args &a, slots &of, con
                 if (a.mean) a.mean[t.row - t.step] = n.mean;
                 if (a.inv_std) a.inv_std[t.row - t.step] = n.inv_std;
             }
-            odd_put<T, C, KIND>(a, s, path, t.present, t.to, n, scale, bias);
+            odd_put<T, C, KIND, true>(a, odd_at(s, path, t.present), t.to, s.first, s.single, n,
+                                      scale, bias);
         }
         if (!more) break;
         n = of_next;

@@ -9,7 +9,6 @@
 
 #include "gpu/device/opaque.cuh"
 #include "ops/norm/norm_rows_held.cuh"
-#include "ops/norm/norm_rows_odd.cuh"
 #include "ops/norm/norm_rows_odd_strip.cuh"
 
 namespace {
@@ -310,7 +309,7 @@ __device__ __forceinline__ void odd_held_backward(const norm_rows_args &a)
     float dscale[C], dbias[KIND == SQUARES ? 1 : C];
     if (lane == 0) {
         wd_counter_begin(&room.landed);
-        room.copies = {s.copied(), s.before, s.units, s.first, rank, group};
+        room.copies = {s.bytes, s.before, s.units, s.first, rank, group};
     }
     begin_exchange(a, of);
     __syncwarp();

@@ -63,6 +63,39 @@ __device__ __forceinline__ odd_seat odd_seat_of(const norm_rows_args &a, int64_t
     return s;
 }
 
+// The thread's parameters, zeros where it has no column.
+template <class T, int C>
+__device__ __forceinline__ void odd_param(const odd_seat &s, const norm_rows_param &p, float *to)
+{
+    constexpr int E = EACH<T>;
+    const bool single = p.data && s.has_single();
+    const uint32_t units = p.data ? s.count : 0;
+    if (p.type == NORM_ROWS_F32) {
+        const float *from = static_cast<const float *>(p.data);
+#pragma unroll
+        for (int i = 0; i < C; ++i) {
+            to[i] = 0.0f;
+            if ((uint32_t)(i / E) < units) to[i] = from[s.first + i / E * s.stride + i % E];
+        }
+        to[C] = single ? from[s.single] : 0.0f;
+    } else {
+        const uint16_t *from = static_cast<const uint16_t *>(p.data);
+        uint32_t bits[C + 1];
+#pragma unroll
+        for (int i = 0; i < C; ++i) {
+            bits[i] = 0;
+            if ((uint32_t)(i / E) < units) bits[i] = from[s.first + i / E * s.stride + i % E];
+        }
+        bits[C] = single ? from[s.single] : 0;
+#pragma unroll
+        for (int i = 0; i <= C; ++i) {
+            unit<half16> one;
+            one.word[0] = bits[i];
+            to[i] = p.type == NORM_ROWS_F16 ? wd_widen(one.get(0)) : __uint_as_float(bits[i] << 16);
+        }
+    }
+}
+
 } // namespace
 
 #endif

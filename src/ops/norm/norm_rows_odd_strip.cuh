@@ -36,19 +36,15 @@ struct odd_strip {
     uint32_t first;  // column of the thread's first unit
     uint32_t units;  // whole ones of the warp
     uint32_t count;  // of these the thread's
-    uint32_t before; // units that the warp's copy has before these, ...
-    uint32_t behind; // ... and behind
+    uint32_t before; // units that the warp's copy has before these
+    uint32_t bytes;  // that are copied: one unit more behind them, where the row has singles there
     uint32_t single; // column of the thread's, or ODD_NONE
-    uint32_t at;     // where it lies behind the strip's place, elements
+    uint32_t at;     // where it lies in the strip's place, elements; 0: there is none
     bool ends;       // the warp has an end of a row, and may have fewer units
 
     __device__ __forceinline__ bool has_single() const
     {
         return single != ODD_NONE;
-    }
-    __device__ __forceinline__ uint32_t copied() const // bytes
-    {
-        return (before + units + behind) * NORM_ROWS_UNIT;
     }
 };
 
@@ -73,7 +69,7 @@ __device__ __forceinline__ odd_strip odd_strip_of(const norm_rows_args &a, uint3
     s.count = lane < s.units ? (s.units - lane - 1) / WARP + 1 : 0;
     const bool has_last = s.units > 0 && begin + s.units == whole;
     s.before = has_first && head > 0 ? 1 : 0;
-    s.behind = has_last && tail > 0 ? 1 : 0;
+    s.bytes = (s.before + s.units + (has_last && tail > 0 ? 1 : 0)) * NORM_ROWS_UNIT;
     s.single = ODD_NONE;
     s.at = 0;
     if (has_first && lane < head) {
@@ -101,8 +97,8 @@ __device__ __forceinline__ const char *odd_strip_from(const void *tensor, const 
 __device__ __forceinline__ void odd_strip_ask(const odd_strip &s, uint4 *place, const char *from,
                                               uint64_t *landed)
 {
-    wd_counter_expect(landed, s.copied());
-    if (s.copied() > 0) wd_bulk_copy(place + 1 - s.before, from, s.copied(), landed);
+    wd_counter_expect(landed, s.bytes);
+    if (s.bytes > 0) wd_bulk_copy(place + 1 - s.before, from, s.bytes, landed);
 }
 
 } // namespace
