@@ -29,10 +29,10 @@ void emulator_barrier(uint32_t name, uint32_t threads)
 {
     struct barrier *b = &emulator_here->barrier[name];
     const uint32_t phase = b->phase;
-    if (name >= NAMES || (name > 0 && threads % WARP != 0)) emulator_give_up("no such barrier");
+    if (name >= NAMES || threads % WARP != 0) emulator_give_up("no such barrier");
     races_show(&b->met[phase % 2]);
     b->arrived += 1;
-    if (b->arrived == (name > 0 ? threads : emulator_here->alive)) pass_barrier(b);
+    if (b->arrived == (threads > 0 ? threads : emulator_here->alive)) pass_barrier(b);
     else emulator_wait_while(&b->phase, phase);
     races_see(&b->met[phase % 2]);
 }

@@ -207,6 +207,16 @@ __device__ __forceinline__ part hear(const norm_rows_args &a, uint32_t group, sl
     return join_all<STATISTICS>(of.of_cluster[copy], a.cluster * warps, a.inverse);
 }
 
+// The groups of a block meet equally often before all of its threads do, those too that had fewer rows than the first one: compute-sanitizer's racecheck
+// counts a thread's barriers, whose ever they are. `row` would have been the group's next.
+__device__ __forceinline__ void meet_as_often(const norm_rows_args &a, uint32_t group, uint32_t row)
+{
+    if (a.cluster > 1 || a.lanes == WARP) return;
+#pragma unroll 1
+    for (uint32_t first = row - group; first < (uint32_t)a.rows; first += (uint32_t)a.step)
+        wd_barrier(group + 1, a.lanes);
+}
+
 // ---- By posts: the blocks of a row are no cluster, but all there at once ----
 
 __device__ __forceinline__ uint64_t *post_of(const norm_rows_args &a, uint32_t turn, uint32_t rank)

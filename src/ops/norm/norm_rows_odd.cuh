@@ -173,7 +173,8 @@ template <class T, int C> __device__ __forceinline__ void odd_backward(const nor
 #pragma unroll
     for (int i = 0; i <= C; ++i) dscale[i] = dbias[i] = 0.0f;
     uint32_t present = 0, next = 0, last = a.ahead % a.ring;
-    for (uint32_t turn = 0;; ++turn, row += a.step) {
+    uint32_t turn = 0;
+    for (;; ++turn, row += a.step) {
         // turn 0 only looks; row `row - step` is put while `row` has been looked at
         const bool more = row < a.rows;
         part of_it = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -200,6 +201,7 @@ template <class T, int C> __device__ __forceinline__ void odd_backward(const nor
         present = next;
         if (++next == a.ring) next = 0;
     }
+    meet_as_often(a, s.group, slot + turn * (uint32_t)a.step);
     if (a.dscale.data) odd_deliver<T, C>(a, s, 0, dscale, reinterpret_cast<float *>(ring));
     if (a.dbias.data) odd_deliver<T, C>(a, s, 1, dbias, reinterpret_cast<float *>(ring));
 }

@@ -15,13 +15,10 @@ namespace {
 constexpr uint32_t ODD_DRAWN = 16; // numbers that are told and some warp has not read
 constexpr uint32_t ODD_GROUPS = 4; // of a block, at most
 constexpr uint32_t ODD_SAID = 4;   // turns: warps of a group are within one of another
-constexpr uint32_t ODD_HEAR = 4;   // lanes of a warp that read what its group's warps said
 static_assert(NORM_ROWS_AHEAD_MAX + 2 <= WARP, "numbers are kept that long");
 struct __align__(128) odd_sums
 {
     float4 of_block[ODD_SAID][BULK_WARPS];
-    float columns[BULK_WARPS]; // of a row, that a warp has
-    // lanes that hear of a group's warps, which say so what they have read too
     uint64_t arrived[ODD_SAID][ODD_GROUPS];
     uint64_t landed[NORM_ROWS_AHEAD_MAX + 1][BULK_WARPS];
     uint64_t told[ODD_DRAWN];
@@ -39,8 +36,7 @@ __device__ __forceinline__ void odd_begin(const norm_rows_args &a, odd_sums &of)
         for (uint32_t i = 0; i < a.ring; ++i) wd_counter_begin(&of.landed[i][threadIdx.x / WARP]);
     }
     if (threadIdx.x < ODD_SAID * ODD_GROUPS)
-        wd_arrivals_begin(&of.arrived[threadIdx.x / ODD_GROUPS][threadIdx.x % ODD_GROUPS],
-                          warps * ODD_HEAR);
+        wd_arrivals_begin(&of.arrived[threadIdx.x / ODD_GROUPS][threadIdx.x % ODD_GROUPS], warps);
     if (threadIdx.x < ODD_DRAWN) {
         wd_arrivals_begin(&of.told[threadIdx.x], 1);
         wd_arrivals_begin(&of.read[threadIdx.x], blockDim.x / WARP);
@@ -91,43 +87,6 @@ struct odd_numbers {
     }
 };
 
-// By a warp, of a row: what its warps left, pivot, distance of the mean from it, squares around the mean. Few lanes read, for each has to arrive when it
-// has read.
-template <int KIND>
-__device__ __forceinline__ numbers odd_numbers_of(const norm_rows_args &a, const float4 *of,
-                                                  const float *columns, uint32_t warps)
-{
-    const uint32_t lane = threadIdx.x % WARP;
-    float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    float sum = 0.0f;
-    if (lane < ODD_HEAR) {
-        all = *of;
-        if (KIND == RAW || !(fabsf(all.y) <= 3.0e38f)) all.y = 0.0f;
-        all.z = 0.0f;
-#pragma unroll
-        for (uint32_t k = 0; k < BULK_WARPS / ODD_HEAR; ++k) {
-            if (lane + k * ODD_HEAR >= warps) break;
-            const float4 its = of[lane + k * ODD_HEAR];
-            const float count = columns[lane + k * ODD_HEAR];
-            const float d = KIND == RAW || count == 0.0f ? 0.0f : (its.x - all.x) + (its.y - all.y);
-            sum = fmaf(count, d, sum);
-            all.z += fmaf(count * d, d, its.z);
-        }
-    }
-    all.z = sum_of_lanes(all.z, ODD_HEAR);
-    if (KIND == CENTRED) {
-        sum = sum_of_lanes(sum, ODD_HEAR);
-        const float mean = sum * a.inverse, squares = fmaf(-sum, mean, all.z);
-        all.y += mean;
-        all.z = squares < 0.0f ? 0.0f : squares; // a NaN stays one
-    }
-    numbers n = bulk_numbers(a, all);
-    n.mean = __shfl_sync(WHOLE_WARP, n.mean, 0);
-    n.inv_std = __shfl_sync(WHOLE_WARP, n.inv_std, 0);
-    n.shift = __shfl_sync(WHOLE_WARP, n.shift, 0);
-    return n;
-}
-
 template <class T, int C, int KIND>
 __device__ __forceinline__ void odd_drawn_walk(const norm_rows_args &a, odd_sums &of, uint4 *places)
 {
@@ -169,9 +128,14 @@ __device__ __forceinline__ void odd_drawn_walk(const norm_rows_args &a, odd_sums
     odd_param<T, C>(seat, a.scale, scale);
     odd_param<T, C>(seat, a.bias, bias);
     const float mine = (float)(s.count * E + (s.has_single() ? 1 : 0)), columns = sum_of_warp(mine);
-    if (lane == 0) of.columns[warp] = columns;
     const float own_inverse = mine > 0.0f ? 1.0f / mine : 0.0f;
     const bulk_parts parts = {mine, columns > 0.0f ? 1.0f / columns : 0.0f};
+    bulk_parts of_warps = {0.0f, a.inverse};
+    if (lane == 0) of.of_block[0][warp].x = columns;
+    __syncthreads();
+    if (lane % BULK_WARPS < warps)
+        of_warps.count = of.of_block[0][group * warps + lane % BULK_WARPS].x;
+    __syncthreads(); // before it is what is said of a row
     numbers n = {0.0f, 0.0f, 0.0f};
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn) {
@@ -196,10 +160,9 @@ __device__ __forceinline__ void odd_drawn_walk(const norm_rows_args &a, odd_sums
             const float4 all = bulk_join<KIND>(found, parts);
             if (alone) {
                 of_next = bulk_numbers(a, all);
-            } else {
-                if (lane == 0) of.of_block[turn % ODD_SAID][warp] = all;
-                if (lane < ODD_HEAR)
-                    wd_arrive(&of.arrived[turn % ODD_SAID][group], warps * ODD_HEAR);
+            } else if (lane == 0) {
+                of.of_block[turn % ODD_SAID][warp] = all;
+                wd_arrive(&of.arrived[turn % ODD_SAID][group], warps);
             }
             if (++next == a.ring) next = 0, phase ^= 1;
         }
@@ -208,8 +171,10 @@ __device__ __forceinline__ void odd_drawn_walk(const norm_rows_args &a, odd_sums
             const uint32_t row = numbered.at(before) * a.groups + group;
             if (!alone) {
                 wd_counter_wait(&of.arrived[copy][group], before / ODD_SAID & 1);
-                n = odd_numbers_of<KIND>(a, of.of_block[copy] + group * warps,
-                                         of.columns + group * warps, warps);
+                float4 all = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                if (lane % BULK_WARPS < warps)
+                    all = of.of_block[copy][group * warps + lane % BULK_WARPS];
+                n = bulk_numbers(a, bulk_join<KIND, BULK_WARPS>(all, of_warps));
             }
             if (lane == 0 && warp == group * warps) {
                 if (a.mean) a.mean[its.first + row * a.classes] = n.mean;
@@ -223,7 +188,9 @@ __device__ __forceinline__ void odd_drawn_walk(const norm_rows_args &a, odd_sums
                 odd_put<T, C, KIND, false>(a, lies(present), row_to, s.first, s.single, n, scale,
                                            bias);
             if (++present == a.ring) present = 0;
-            __syncwarp(); // its place is asked for next
+            // its place is asked for next, and all have read what the warps said
+            if (alone) __syncwarp();
+            else wd_barrier_of_warp();
         }
         n = of_next;
     }

@@ -320,8 +320,9 @@ __device__ __forceinline__ void odd_held_backward(const norm_rows_args &a)
     odd_held_param<T, C>(s, a.scale, &room.scale[0][lane], own);
 #pragma unroll
     for (int i = 0; i < C; ++i) dscale[i] = dbias[KIND == SQUARES ? 0 : i] = 0.0f;
+    uint32_t turn = 0;
 #pragma unroll 1
-    for (uint32_t turn = 0; row < rows; ++turn, row += step) {
+    for (; row < rows; ++turn, row += step) {
         // moved before the next are asked for (norm_rows_held.cuh)
         const known k = {of_next.mean + 0.0f, of_next.inv_std + 0.0f};
         held_row<T, C> mine;
@@ -350,6 +351,7 @@ __device__ __forceinline__ void odd_held_backward(const norm_rows_args &a)
     // found again, not kept in registers
     const uint32_t of_cluster = room.copies.rank, of_block = room.copies.group;
     const uint32_t again = blockIdx.x / a.cluster * a.groups + of_block;
+    meet_as_often(a, of_block, again + turn * step);
     const odd_strip left = odd_strip_of<T, U>(a, again, of_cluster);
     odd_single_sums last = own;
     const odd_leaving leaving = {again, of_block, of_cluster, reinterpret_cast<float *>(places)};

@@ -11,6 +11,11 @@ static inline void wd_barrier(uint32_t name, uint32_t threads)
     emulator_barrier(name, threads);
 }
 
+static inline void wd_barrier_of_warp(void)
+{
+    emulator_barrier((threadIdx.x / 32 + 1) % 16, 32);
+}
+
 static inline void wd_counter_begin(uint64_t *counter)
 {
     emulator_counter_begin(counter);
