@@ -145,6 +145,23 @@ static void test_part_of_a_block(void **state)
     for (uint32_t t = 0; t < 32; ++t) assert_int_equal(y[t], t == 5 ? 0 : t + 32);
 }
 
+/* Each warp by itself, by as many names as there are warps; the whole block's is one of them, where nobody else meets by it. */
+static void meet_in_warps(const void *args)
+{
+    const uint32_t warp = thread() / 32;
+    shared()[thread()] = thread();
+    emulator_barrier(warp, 32);
+    result_of(args)[thread()] = shared()[thread() ^ 31];
+}
+
+static void test_warps_meet(void **state)
+{
+    uint32_t y[THREADS] = {0};
+    (void)state;
+    run(meet_in_warps, 1, 1, y);
+    for (uint32_t t = 0; t < THREADS; ++t) assert_int_equal(y[t], t ^ 31);
+}
+
 static void sum_warp(const void *args)
 {
     uint32_t sum = thread();
@@ -283,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_barrier),
         cmocka_unit_test(test_missing_barrier),
         cmocka_unit_test(test_part_of_a_block),
+        cmocka_unit_test(test_warps_meet),
         cmocka_unit_test(test_shuffles),
         cmocka_unit_test(test_clusters),
         cmocka_unit_test(test_meetings),

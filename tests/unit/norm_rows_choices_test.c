@@ -152,6 +152,10 @@ static void test_odd(void **state)
         assert_int_equal(c.clusters, list[i].clusters);
         s.op = WD_OP_NORM_INFERENCE, s.given = true;
         assert_true(cut(&c, &s, &h200) && c.odd && !c.draws);
+        /* what lies at the ends of rows makes no gradients ask late */
+        s.op = WD_OP_NORM_BACKWARD, s.dbias = true;
+        assert_true(cut(&c, &s, &h200) && c.held && !c.late);
+        check(&c, &s, &h200);
     }
     /* short, long, few, single precision, and where there are no bulk copies */
     s = layer_norm(WD_OP_NORM_TRAINING, CUDNN_DATA_BFLOAT16, 131071, 511);

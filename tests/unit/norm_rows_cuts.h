@@ -271,7 +271,7 @@ static inline bool has_no_other_kernel(const struct wd_norm_cut *c, const struct
            (c->way == WAY_32 || c->way == WAY_SQUARES);
 }
 
-/* Only what norm_rows_held.cuh takes, and norm_rows_odd_held.cuh; 48 KB of a processor's rows, or they are asked for late. */
+/* Only what norm_rows_held.cuh takes, and norm_rows_odd_held.cuh; 49 KB of a processor's rows, with their ends, or they are asked for late. */
 static inline void check_held(const struct wd_norm_cut *c, const struct shape *s,
                               const struct wd_device *device)
 {
@@ -279,7 +279,7 @@ static inline void check_held(const struct wd_norm_cut *c, const struct shape *s
     int64_t blocks = wd_most(1, threads_held[c->way] / threads);
     assert_true(is_backward(s) && s->each == TWO_BYTES);
     assert_true(c->edges == c->odd && !c->posts && !by_strips(c) && c->lanes % WARP == 0);
-    assert_true(c->late == (blocks * place_bytes(c, s) > 48 << 10));
+    assert_true(c->late == (blocks * place_bytes(c, s) > 49 << 10));
     if (!c->odd) return;
     assert_true(c->way == WAY_32 || (c->way == WAY_SQUARES && wd_norm_cluster_max(device) > 1));
     assert_true(c->shared >= place_bytes(c, s) + threads / WARP * NORM_ROWS_ODD_ROOM);
