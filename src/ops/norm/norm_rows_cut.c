@@ -28,7 +28,7 @@ enum {
     DRAW_CLUSTER = 4, /* blocks of a cluster that draws rows, at most */
     DRAW_TURNS = 16,  /* of a cluster that draws rows, at least */
     DRAW_BYTES = 40 << 10, /* on their way to a processor, beside the row that is looked at */
-    HELD_BYTES = 49 << 10, /* of held rows and their ends, on their way to a processor: of more they are late */
+    HELD_BYTES = 49 << 10, /* of held rows, on their way to a processor: of more they are late */
     HELD_THREADS = 384,    /* of 32 columns, that ask for as much, */
     HELD_LEAST = 320,      /* or nearly; squares that cannot have these have more, and ask late */
     TAIL_TURNS = 16,       /* of a block: of fewer the last ones are no small part */
