@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random tensors so large that a thread makes eight runs of them: whole blocks of threads and a part of
+ * Random tensors so large that a thread makes eight runs of them, and 24: whole blocks of threads and a part of
  * one, on the boundaries of 16 bytes and off them; and tiles more than there are warps that turn them, one or two a tile. */
 #include "rng_case.h"
 
 int main(int argc, char **argv)
 {
     enum {
-        WARPS = 1024, /* a processor, from which it is eight */
-        RUN = 32,     /* lanes that have a run of 16 bytes */
-        MOST = 132,   /* processors */
+        WARPS = 1024,      /* a processor, from which it is eight, ... */
+        WARPS_MORE = 2750, /* ... and 24 */
+        RUN = 32,          /* lanes that have a run of 16 bytes */
+        MOST = 132,        /* processors */
     };
     static const struct {
         struct rng_distribution d;
         int type;
         int each; /* elements of a run */
+        int warps;
     } list[] = {
-        {{CUDNN_RNG_DISTRIBUTION_NORMAL, 2.0, 3.0}, CUDNN_DATA_FLOAT, 4},
-        {{CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0}, CUDNN_DATA_INT8, 16},
+        {{CUDNN_RNG_DISTRIBUTION_NORMAL, 2.0, 3.0}, CUDNN_DATA_FLOAT, 4, WARPS},
+        {{CUDNN_RNG_DISTRIBUTION_BERNOULLI, 0.3, 0}, CUDNN_DATA_INT8, 16, WARPS},
+        {{CUDNN_RNG_DISTRIBUTION_NORMAL, 2.0, 3.0}, CUDNN_DATA_FLOAT, 4, WARPS_MORE},
     };
     setenv("FAKECUDA_PROCESSORS", "1", 0); /* with 132 the emulator would take long */
     harness_start(argc, argv);
     const int processors = harness_on_gpu && !getenv("WARPDNN_CUDA_DRIVER") ? MOST : 1;
-    for (int k = 0; k < 2; ++k) {
-        for (int odd = 0; odd < 4; ++odd) {
+    for (size_t k = 0; k < sizeof list / sizeof list[0]; ++k) {
+        const bool many = list[k].warps > WARPS;
+        for (int odd = 0; odd < 4; odd += many ? 3 : 1) {
             const int more = odd % 2 ? 12345 : 0;
-            const int dim[2] = {2, (WARPS * RUN * list[k].each * processors + more) / 2};
-            if (!case_begin("rng runs of %s odd %d", rng_kind_name[list[k].d.kind], odd)) continue;
+            const int dim[2] = {2, (list[k].warps * RUN * list[k].each * processors + more) / 2};
+            if (!case_begin("rng %s runs of %s odd %d", many ? "more" : "eight",
+                            rng_kind_name[list[k].d.kind], odd))
+                continue;
             rng_draw(&list[k].d, list[k].type, 2, dim, LAYOUT_NCHW, odd);
             case_end();
         }

@@ -43,6 +43,7 @@ enum {
     BLOCK_SHARED = 1024, /* what a block takes besides */
     REGISTERS = 65536,   /* of a processor */
     MUCH = 1024,         /* warps a processor, of a run each: several times what runs at once */
+    MUCH_MORE = 2750,    /* likewise, of blocks that have three times as many runs */
 };
 
 static int type_index(int dtype)
@@ -174,7 +175,11 @@ static cudnnStatus_t emit_flat(struct wd_queue *queue, struct rng_vector_args *a
     }
     a->runs = RNG_RUNS;
     if (warps * 32 < threads * RNG_RUNS * queue->device->multiprocessors) threads = THREADS_FEW;
-    else if (much_each(kernel) && warps >= MUCH * queue->device->multiprocessors) a->runs *= 2;
+    else if (much_each(kernel) && warps >= MUCH * queue->device->multiprocessors) {
+        a->runs *= 2;
+        if (kernel == KERNEL_rng_normal_f32 && warps >= MUCH_MORE * queue->device->multiprocessors)
+            a->runs *= 3;
+    }
     /* where runs are handed on, all but the first */
     a->whole_blocks = (uint32_t)((a->count + shift) / (threads / 32 * a->runs * own * run));
     return wd_emit_kernel(queue, &kernel_rows[kernel], wd_ceil_div(warps, threads / 32 * a->runs),

@@ -16,7 +16,7 @@
 enum {
     RNG_THREADS = 256,
     RNG_BYTES = 16,  /* of a store */
-    RNG_RUNS = 4,    /* of a thread; where instructions bind, twice as many */
+    RNG_RUNS = 4,    /* of a thread; where instructions bind, twice as many, or six times */
     RNG_ROW = 128,   /* bytes of a pixel in a tile, where there are more */
     RNG_GROUPS = 32, /* of threads in a block, at most, each with a tile */
     RNG_WORD = 32,   /* elements of a run of a mask */

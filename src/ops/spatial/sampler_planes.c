@@ -12,7 +12,7 @@
 
 enum {
     THREADS_MOST = 512, /* neighbours of many rows share what they look at */
-    PLACES_MOST = 4,    /* of a thread, one after the other */
+    PLACES_MOST = 4,    /* of a thread, one after the other, of few channels */
     BLOCKS_ENOUGH = 12, /* of SPATIAL_THREADS a processor: twice those that it has room for */
     LARGE_ENOUGH = 24,  /* of THREADS_MOST: eight times, lest many wait for the last ones */
     LARGE_PLACES = 4 * THREADS_MOST, /* of an image, at least ... */
@@ -60,7 +60,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
         threads = THREADS_MOST;
         enough = (int64_t)LARGE_ENOUGH * queue->device->multiprocessors;
     }
-    a.room = PLACES_MOST;
+    a.room = a.channels < CHUNK ? PLACES_MOST : 1;
     while (a.room > 1 && images * positions < enough * threads * a.room) a.room /= 2;
     blocks = wd_ceil_div(positions, threads * a.room);
     chunks = wd_least(wd_ceil_div(enough, images * blocks), wd_ceil_div(a.channels, CHUNK));
