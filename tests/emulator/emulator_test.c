@@ -152,6 +152,7 @@ static void meet_in_warps(const void *args)
     shared()[thread()] = thread();
     emulator_barrier(warp, 32);
     result_of(args)[thread()] = shared()[thread() ^ 31];
+    emulator_barrier(3, THREADS); /* the first warp does not wait for those that have ended */
 }
 
 static void test_warps_meet(void **state)

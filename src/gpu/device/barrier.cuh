@@ -13,8 +13,9 @@ static __device__ __forceinline__ void wd_barrier(uint32_t name, uint32_t thread
     asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 
-// Of a warp, in blocks of sixteen warps at most where no other of these barriers is in use: as __syncwarp, which is no instruction where the lanes are
-// together, so that compute-sanitizer's racecheck does not know of the order.
+// Of a warp, in blocks of sixteen warps at most. From the first of them on no wd_barrier and no __syncthreads is used: the sixteenth warp has name 0. As
+// __syncwarp, which is no instruction where the lanes are together, so that compute-sanitizer's racecheck does not know of the order. Kernels that find
+// names at run time take all sixteen barriers of a block, so that four blocks fit a processor.
 static __device__ __forceinline__ void wd_barrier_of_warp(void)
 {
     wd_barrier((threadIdx.x / 32 + 1) % 16, 32);

@@ -21,6 +21,7 @@ enum {
     ODD_GROUP_WARPS = 4, /* warps of a block then, if rows have no more; */
     ODD_AHEAD = 3,       /* rows on their way, at least; */
     ODD_OWN = 5,         /* of a block's turns, one in so many is its own */
+    ODD_BLOCKS = 4,      /* of a processor, at most: each has sixteen barriers of its 64 */
     FILL_WARPS = 4,      /* of a block, at least, ... */
     PAIR_WARPS = 2,      /* ... and of one of a pair */
     WIDE_CLUSTER = 4, /* blocks of a row of forty columns a thread that has no other cut, at most */
@@ -277,14 +278,20 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
     return cut_long(c, r, device);
 }
 
+/* Of a processor. */
+static int64_t blocks_at_once(const struct rows_of *r, const struct wd_norm_cut *c)
+{
+    int64_t each = threads_at_once(r, c) / (c->lanes * c->groups);
+    return c->odd && c->draws ? wd_least(each, ODD_BLOCKS) : each;
+}
+
 /* A pair always fits; of larger clusters not all processors can be had, since parts of the chip differ
  * in size (an H200 of 132: 15 clusters of 8, 30 of 4).
  * Rows that are at work at once are some megabytes, which strips count in 32 bits. */
 static int64_t clusters_at_once(const struct rows_of *r, const struct wd_norm_cut *c,
                                 const struct wd_device *device)
 {
-    int64_t each = threads_at_once(r, c) / (c->lanes * c->groups);
-    int64_t all = device->multiprocessors * each;
+    int64_t all = device->multiprocessors * blocks_at_once(r, c);
     if (c->posts) return device->multiprocessors / c->cluster;
     return wd_most(1, c->cluster <= 2 ? all / c->cluster : all * 10 / 11 / c->cluster);
 }
@@ -318,7 +325,7 @@ static bool waits(const struct rows_of *r, const struct wd_norm_cut *c)
 /* How far ahead, within the share of a processor's shared memory. */
 static bool cut_ring(struct wd_norm_cut *c, const struct rows_of *r, const struct wd_device *device)
 {
-    int64_t each = wd_most(1, threads_at_once(r, c) / (c->lanes * c->groups));
+    int64_t each = wd_most(1, blocks_at_once(r, c));
     int64_t most =
         wd_least(device->shared_per_block, device->shared_per_processor / each) - SHARED_FIXED;
     int64_t slot = slot_bytes(r, c);

@@ -2,7 +2,7 @@
 //
 // Gradients by rows of two bytes an element that part of a block, a block or a small cluster has, where all threads have as many
 // columns. A warp's strips of x and dy come to shared memory by bulk copies, and from there to its registers, where they stay until
-// the row is put: so the next row's are asked for as soon as a row is looked at, or where that is more than 48 KB of a processor
+// the row is put: so the next row's are asked for as soon as a row is looked at, or where that is more than 49 KB of a processor
 // (`late`) as soon as its sums are there. No more than a row of each is ever on its way. Blocks that ask for more do not get it
 // sooner: memory that is full serves parts of the chip alike, however many blocks wait there, and those which are served sooner have
 // ended when others have a tenth of their rows left (ROWS.md).
