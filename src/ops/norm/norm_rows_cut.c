@@ -278,7 +278,6 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
     return cut_long(c, r, device);
 }
 
-/* Of a processor. */
 static int64_t blocks_at_once(const struct rows_of *r, const struct wd_norm_cut *c)
 {
     int64_t each = threads_at_once(r, c) / (c->lanes * c->groups);
