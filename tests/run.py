@@ -9,12 +9,13 @@ command that reruns it. The last line is `N passed, N failed[, N skipped]`, in c
 is 0 only if something passed and nothing failed.
 
     tests/run.py [--build build] [--folder F]... [--exclude F]... [--only TEXT] [--gpu|--fake-gpu] [--quick]
-                 [--sample N] [--cases FILE] [--engines LIST] [--under COMMAND]
+                 [--sample N] [--cases FILE [--pieces N]] [--engines LIST] [--under COMMAND]
 
 Tests see: WARPDNN_BUILD and WARPDNN_SOURCE (absolute folders); WARPDNN_TEST_QUICK=1 under --quick,
 where a long test does a tenth of its random cases; WARPDNN_TEST_SAMPLE=N under --sample, in programs of operations
 alone, which run every N-th case, more or less; WARPDNN_TEST_CASES=FILE under --cases, where only the
-cases that the file lists for these engines run, and programs that have some; WARPDNN_ENGINES=LIST under --engines;
+cases that the file lists for these engines run, and programs that have some (by pieces of N cases of one, side by side,
+under --pieces); WARPDNN_ENGINES=LIST under --engines;
 WARPDNN_DEVICE=gpu under --gpu and, with the fake driver, --fake-gpu. Other variables of the library's
 are taken away, and without --gpu no real GPU is visible. Folders `gpu` run under --gpu only.
 """
@@ -52,15 +53,36 @@ class Result:
 
 
 class Test:
-    def __init__(self, name, path, command, folder):
+    def __init__(self, name, path, command, folder, cases=None):
         self.name, self.path, self.command, self.folder = name, path, command, folder
+        self.cases = cases  # a list of its own
 
 
 def programs_of(path, engines):
-    """The programs of a list of cases that have some with these engines (tests/support/harness_list.c)."""
+    """The programs of a list of cases that have some with these engines (tests/support/harness_list.c), and their lines."""
+    programs = {}
     with open(path, encoding="utf-8") as lines:
-        rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    return {row[1] for row in rows if row[0] == engines}
+        for line in lines:
+            row = line.split("\t")
+            if not line.startswith("#") and row[0] == engines:
+                programs.setdefault(row[1], []).append(line.rstrip("\n") + "\n")
+    return programs
+
+
+def in_pieces(tests, having, args):
+    """Each program as several tests of so many cases at most. Their lists stay in the build folder, to be run again."""
+    folder = os.path.join(args.build, "tests", "pieces")
+    os.makedirs(folder, exist_ok=True)
+    pieces = []
+    for test in tests:
+        lines = having[test.name]
+        for first in range(0, len(lines), args.pieces):
+            cases = os.path.join(folder, f"{test.name}.{first}.txt")
+            with open(cases, "w", encoding="utf-8") as of_piece:
+                of_piece.writelines(lines[first:first + args.pieces])
+            name = f"{test.name}:{first + 1}-{min(first + args.pieces, len(lines))}"
+            pieces.append(Test(name, test.path, test.command, test.folder, cases))
+    return pieces
 
 
 def find_tests(args):
@@ -95,7 +117,8 @@ def find_tests(args):
         if args.folder:
             return test.folder in args.folder
         return test.folder in GPU_FOLDERS if args.gpu else test.folder != "gpu"
-    return [test for test in tests if wanted(test)]
+    tests = [test for test in tests if wanted(test)]
+    return in_pieces(tests, having, args) if args.pieces and having is not None else tests
 
 
 def seconds_file(args):
@@ -185,8 +208,11 @@ def environment(args):
 
 def of_test(variables, test):
     """What of the tests' variables this one sees: programs with few cases run them all."""
-    return {key: value for key, value in variables.items()
+    seen = {key: value for key, value in variables.items()
             if key != "WARPDNN_TEST_SAMPLE" or test.folder in SAMPLED}
+    if test.cases:
+        seen["WARPDNN_TEST_CASES"] = test.cases
+    return seen
 
 
 def count(result, code, expired, timeout):
@@ -258,6 +284,7 @@ def main():
     parser.add_argument("--engines", help="WARPDNN_ENGINES for the tests ('none': definitions alone)")
     parser.add_argument("--sample", type=int, default=1, help="every N-th case, more or less")
     parser.add_argument("--cases", help="only the cases of this list")
+    parser.add_argument("--pieces", type=int, default=0, help="so many cases of the list at most for each process")
     parser.add_argument("--under", default="", help="a command that runs each test (a sanitizer)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the random cases")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
