@@ -292,6 +292,8 @@ def main():
     parser.add_argument("--list", action="store_true", help="list the tests and stop")
     parser.add_argument("--tally", help="append 'passed failed skipped' to this file")
     args = parser.parse_args()
+    if args.pieces < 0 or (args.pieces and not args.cases):
+        parser.error("--pieces is a number of cases, of those of --cases")
     args.build = os.path.realpath(args.build)
     tests = longest_first(find_tests(args), args)
     if args.list:

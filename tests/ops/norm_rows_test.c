@@ -112,32 +112,22 @@ static void make_tensors(struct norms_case *c, const struct options *o)
     }
 }
 
-static void check_engine(const struct norms_case *c, bool runs)
+/* Which engine has to have run: one of rows, or that of all others. */
+static void check_engine(const struct norms_case *c, bool rows, bool runs)
 {
-    static const char *const names[] = {"norm_inference_rows", "norm_training_rows",
-                                        "norm_backward_rows"};
+    static const char *const names[][PHASES] = {
+        {"norm_inference_long", "norm_training_long", "norm_backward_long"},
+        {"norm_inference_rows", "norm_training_rows", "norm_backward_rows"}};
     static const char *const few[] = {"norm_inference_few", "norm_training_few", ""};
     const char *name = "";
     int type = 0;
     if (!harness_all_engines) return;
     warpdnnGetLastEngine(harness_handle, &name);
     /* few rows have engines of their own */
-    if (strcmp(name, names[c->phase]) != 0 && strcmp(name, few[c->phase]) != 0) {
-        case_fail("%s ran, not %s", name, names[c->phase]);
-    }
+    if (strcmp(name, names[rows][c->phase]) != 0 && !(rows && strcmp(name, few[c->phase]) == 0))
+        case_fail("%s ran, not %s", name, names[rows][c->phase]);
     while (types[type] != c->x_type) ++type;
-    reached[c->phase == NORMS_BACKWARD][type][runs] += 1;
-}
-
-/* The engine that has all of these. */
-static void check_other(const struct norms_case *c)
-{
-    static const char *const names[] = {"norm_inference_long", "norm_training_long",
-                                        "norm_backward_long"};
-    const char *name = "";
-    if (!harness_all_engines) return;
-    warpdnnGetLastEngine(harness_handle, &name);
-    if (strcmp(name, names[c->phase]) != 0) case_fail("%s ran, not %s", name, names[c->phase]);
+    if (rows) reached[c->phase == NORMS_BACKWARD][type][runs] += 1;
 }
 
 static void run_with(struct norms_case *c, const struct options *o, bool rows)
@@ -153,8 +143,7 @@ static void run_with(struct norms_case *c, const struct options *o, bool rows)
         runs = runs && (uintptr_t)windows[k].inner.data % 16 == 0;
     op = norms_operation(&r, c);
     if (graph_run(&r, 1, &op)) {
-        if (rows) check_engine(c, runs);
-        else check_other(c);
+        check_engine(c, rows, runs);
         if (harness_values) norms_judge(c, &in);
         check_outside();
     }
@@ -168,22 +157,11 @@ static void run_case(struct norms_case *c, const struct options *o)
     run_with(c, o, true);
 }
 
-static void set_dims(struct norms_case *c, int rank, const int *dim, const int *stat,
-                     const int *scale)
-{
-    c->rank = rank;
-    for (int d = 0; d < rank; ++d) {
-        c->dim[d] = dim[d];
-        c->stat_dim[d] = stat[d];
-        c->scale_dim[d] = scale[d];
-    }
-}
-
 /* Rows of a length, and how many. */
 static void set_rows(struct norms_case *c, const int *row)
 {
     const int stat[2] = {row[0], 1}, scale[2] = {1, row[1]};
-    set_dims(c, 2, row, stat, scale);
+    norms_set_dims(c, 2, row, stat, scale);
 }
 
 static struct norms_case start(int mode, int phase, int type, int turn)
@@ -424,7 +402,7 @@ static void layouts(void)
                 continue;
             }
             c = start(k % 2 ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, k / 2 % PHASES, k / 2 / PHASES, k);
-            set_dims(&c, list[s].rank, list[s].dim, list[s].stat, list[s].scale);
+            norms_set_dims(&c, list[s].rank, list[s].dim, list[s].stat, list[s].scale);
             run_case(&c, &o);
         }
     }

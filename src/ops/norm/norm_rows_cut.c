@@ -21,7 +21,7 @@ enum {
     ODD_GROUP_WARPS = 4, /* warps of a block then, if rows have no more; */
     ODD_AHEAD = 3,       /* rows on their way, at least; */
     ODD_OWN = 5,         /* of a block's turns, one in so many is its own */
-    ODD_BLOCKS = 4,      /* of a processor, at most: each has sixteen barriers of its 64 */
+    ODD_BLOCKS = 4,      /* of a processor, at most: each has 16 of its 64 barriers */
     FILL_WARPS = 4,      /* of a block, at least, ... */
     PAIR_WARPS = 2,      /* ... and of one of a pair */
     WIDE_CLUSTER = 4, /* blocks of a row of forty columns a thread that has no other cut, at most */

@@ -208,8 +208,8 @@ __device__ __forceinline__ part hear(const norm_rows_args &a, uint32_t group, sl
 }
 
 // The groups of a block meet equally often before all of its threads do, those too that had fewer rows than the first one: compute-sanitizer's racecheck
-// counts a thread's barriers, whose ever they are. `row` would have been the
-// group's next: its first one, too, where there is none, and not the number of rows. Only racecheck on a device tells whether it is called.
+// counts a thread's barriers, whose ever they are. `row` would have been the group's next: its first one, too, where there is none, and not the
+// number of rows. Only racecheck on a device tells whether it is called.
 __device__ __forceinline__ void meet_as_often(const norm_rows_args &a, uint32_t group, uint32_t row)
 {
     if (a.cluster > 1 || a.lanes == WARP) return;

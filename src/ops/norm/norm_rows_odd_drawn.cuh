@@ -24,8 +24,8 @@ struct __align__(128) odd_sums
     uint64_t told[ODD_DRAWN];
     uint64_t read[ODD_DRAWN]; // by all warps of the block
     uint32_t drawn[ODD_DRAWN];
-    uint32_t
-        rest; // numbers of the class that are nobody's own, for the thread that tells them: registers are short
+    // numbers of the class that are nobody's own, for the thread that tells them: registers are short
+    uint32_t rest;
 };
 
 __device__ __forceinline__ void odd_begin(const norm_rows_args &a, odd_sums &of)
