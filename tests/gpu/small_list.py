@@ -13,6 +13,8 @@ LAUNCHES is what cases left on the fake driver (WARPDNN_TEST_LAUNCHES, tests/sup
 
 and of engines that have not run on a device, the programs of their own (tests/fake_driver), with '*,untried'.
 
+Lines behind the last comment were added by hand: keep them where the list is made anew.
+
 A kernel is launched by TIMES cases of the list where there are so many that are cheap, and by one at least.
 --check names the kernels in the families' tables that no case of LAUNCHES launches, or none of the list,
 cases of the list that there are no more, and cases for untried engines where no engine is; its status is 1 where
