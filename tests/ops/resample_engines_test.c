@@ -200,6 +200,7 @@ static void enlarging_volumes(int type)
  * words and those that do not, one row, one column, several batches of rows, the last of them not whole. */
 static void corners_of_odd_lines(int type)
 {
+    const bool large = harness_all_engines && !getenv("WARPDNN_CUDA_DRIVER"); /* on a device */
     for (int k = 0; k < 48; ++k) {
         const bool backward = k % 2;
         const enum layout layout = k / 2 % 2 ? LAYOUT_NHWC : LAYOUT_NCHW;
@@ -216,12 +217,18 @@ static void corners_of_odd_lines(int type)
         g.x[3] = random_of(1, 3, 9, 17);
         if (layout == LAYOUT_NHWC && k / 8 % 2) g.x[3] += 3;
         if (k >= 40) g.x[0] = 33; /* threads enough for several batches each */
+        if (k == 47 && large) {   /* likewise, of many processors */
+            g.x[0] = 200;
+            g.x[1] = 61;
+            g.x[2] = g.x[3] = 17;
+        }
         /* and lines of more than one warp */
         if (k / 8 == 2 && layout == LAYOUT_NCHW) g.x[3] = random_of(121, 127, 131, 263);
         /* and as long as shared memory has room for, and longer */
         if (k / 8 == 4 && layout == LAYOUT_NCHW) g.x[3] = random_of(385, 511, 513);
         for (int s = 0; s < 2; ++s) g.y[2 + s] = 2 * g.x[2 + s];
         g.y[0] = g.x[0];
+        g.y[1] = g.x[1];
         if (backward) resample_backward(&g, type, type, layout, lie);
         else resample_forward(&g, type, type, layout, lie);
         case_end();

@@ -14,8 +14,9 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    ROWS = 16,      /* of a thread: what it finds out at its beginning is paid once in as many */
-    ENOUGH = 2048,  /* threads of a multiprocessor; with fewer each has a batch */
+    ROWS = 16,      /* of a thread: what it finds out at its beginning is paid once in as many; */
+    BACK_ROWS = 8,  /* backward, where it asks for two lines a row */
+    ENOUGH = 2048,  /* threads of a multiprocessor, by ROWS; with fewer each has a batch */
     LINE_ROWS = 64, /* of x, of a warp that has lines, at most */
     WARPS = 32,     /* of them that a multiprocessor has, as registers let */
     SHARED_MAX = 48 << 10, /* bytes of a block that has lines, where it is more than a warp */
@@ -69,7 +70,7 @@ static void set_args(const struct wd_resample_shape *s, const struct wd_resample
     a->inner = (uint32_t)s->inner;
     a->before = !s->backward && (uintptr_t)m->out / (uintptr_t)s->size % BATCH_WORD != 0;
     units += a->before;
-    a->rows = ROWS;
+    a->rows = s->backward ? BACK_ROWS : ROWS;
     if (s->outer * units * wd_ceil_div(high, ROWS) < (int64_t)multiprocessors * ENOUGH) {
         a->rows = batch;
     }
