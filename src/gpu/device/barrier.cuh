@@ -13,12 +13,12 @@ static __device__ __forceinline__ void wd_barrier(uint32_t name, uint32_t thread
     asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 
-// Of a warp, in blocks of sixteen warps at most. From the first of them on no wd_barrier and no __syncthreads is used: the sixteenth warp has name 0. As
-// __syncwarp, which is no instruction where the lanes are together, so that compute-sanitizer's racecheck does not know of the order. Kernels that find
-// names at run time take all sixteen barriers of a block, so that four blocks fit a processor.
+// Of a warp whose lanes come together: barrier 1, which each warp fills by itself, whoever else is there. As __syncwarp, which is
+// no instruction where the lanes are together, so that compute-sanitizer's racecheck does not know of the order. Not beside
+// wd_barrier(1, ...). (By a barrier of its own for each warp a block takes all sixteen, and four blocks fit a processor.)
 static __device__ __forceinline__ void wd_barrier_of_warp(void)
 {
-    wd_barrier((threadIdx.x / 32 + 1) % 16, 32);
+    asm volatile("bar.sync 1, 32;" ::: "memory");
 }
 
 // By one thread, before the cluster's barrier; from then on others may send.

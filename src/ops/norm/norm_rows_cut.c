@@ -21,7 +21,6 @@ enum {
     ODD_GROUP_WARPS = 4, /* warps of a block then, if rows have no more; */
     ODD_AHEAD = 3,       /* rows on their way, at least; */
     ODD_OWN = 5,         /* of a block's turns, one in so many is its own */
-    ODD_BLOCKS = 4,      /* of a processor, at most: each has 16 of its 64 barriers */
     FILL_WARPS = 4,      /* of a block, at least, ... */
     PAIR_WARPS = 2,      /* ... and of one of a pair */
     WIDE_CLUSTER = 4, /* blocks of a row of forty columns a thread that has no other cut, at most */
@@ -278,10 +277,10 @@ static bool cut_row(struct wd_norm_cut *c, const struct rows_of *r, const struct
     return cut_long(c, r, device);
 }
 
+/* Of a processor. */
 static int64_t blocks_at_once(const struct rows_of *r, const struct wd_norm_cut *c)
 {
-    int64_t each = threads_at_once(r, c) / (c->lanes * c->groups);
-    return c->odd && c->draws ? wd_least(each, ODD_BLOCKS) : each;
+    return threads_at_once(r, c) / (c->lanes * c->groups);
 }
 
 /* A pair always fits; of larger clusters not all processors can be had, since parts of the chip differ

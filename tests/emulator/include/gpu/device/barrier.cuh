@@ -11,6 +11,7 @@ static inline void wd_barrier(uint32_t name, uint32_t threads)
     emulator_barrier(name, threads);
 }
 
+// By a number of each warp's: threads come one by one here, and those of several warps would fill one number together.
 static inline void wd_barrier_of_warp(void)
 {
     emulator_barrier((threadIdx.x / 32 + 1) % 16, 32);
