@@ -38,8 +38,9 @@ static void random_geometry(struct pooling_geometry *g, int stride, int64_t resu
     g->x[0] = g->y[0] = (int)(results / (image * g->x[1]) + 1 + random_int(0, 2));
 }
 
-/* Planes, some of which a block has several of, some of which several blocks have. */
-static void long_geometry(struct pooling_geometry *g)
+/* Planes, some of which a block has several of, some of which several blocks have. RUNS: rows of results are whole runs
+ * of four. */
+static void long_geometry(struct pooling_geometry *g, bool runs)
 {
     g->rank = 4;
     g->propagate = random_chance(0.5);
@@ -55,6 +56,7 @@ static void long_geometry(struct pooling_geometry *g)
         g->y[2 + d] = g->x[2 + d] + 2 * g->pad[d] - g->window[d] + 1;
         if (g->y[2 + d] > 1 && random_chance(0.2)) g->y[2 + d] -= 1;
         else if (g->y[2 + d] < g->x[2 + d] + g->pad[d] && random_chance(0.2)) g->y[2 + d] += 1;
+        while (runs && d == 1 && g->y[3] % 4 != 0) g->x[3] += 1, g->y[3] += 1;
     }
 }
 
@@ -133,7 +135,7 @@ static void sheet_case(int mode, int type, int stride, int turn)
         return;
     }
     if (stride > 0) random_geometry(&g, stride, RESULTS, turn == FEW);
-    else if (stride == 0) long_geometry(&g);
+    else if (stride == 0) long_geometry(&g, turn % 2 == 0);
     else if (stride == -1) five_geometry(&g, turn);
     else if (stride == -2) runs_geometry(&g);
     else odd_geometry(&g);

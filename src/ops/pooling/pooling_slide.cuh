@@ -32,8 +32,18 @@ template <int MODE, int N, class LOAD>
 __device__ __forceinline__ void slide(int size, LOAD load, float (&value)[N])
 {
     float shared = load(N - 1);
-#pragma unroll 2
-    for (int i = N; i < size; ++i) take<MODE>(shared, load(i));
+    int i = N;
+    if ((size - N) & 1) take<MODE>(shared, load(i++));
+    if ((size - N) & 2) {
+        take<MODE>(shared, load(i));
+        take<MODE>(shared, load(i + 1));
+        i += 2;
+    }
+#pragma unroll 1
+    for (; i < size; i += 4) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) take<MODE>(shared, load(i + j));
+    }
     float before = nothing<MODE, float>();
     value[N - 1] = shared;
 #pragma unroll
@@ -87,7 +97,16 @@ __device__ __forceinline__ const T *slide_stage(const pool_slide_args &a, const 
     const uintptr_t source = first - before;
     const uint32_t bytes =
         p.images * (uint32_t)p.lows * (uint32_t)a.wide.ins * (uint32_t)sizeof(T) + before;
-    for (uint32_t at = threadIdx.x * 16; at < bytes; at += blockDim.x * 16) {
+    uint32_t at = threadIdx.x * 16;
+    if (source >= begin && source + bytes + 15 <= end) { // and most are
+        const char *chunk = reinterpret_cast<const char *>(source) + at;
+#pragma unroll 1
+        for (; at < bytes; at += POOL_SLIDE_THREADS * 16, chunk += POOL_SLIDE_THREADS * 16) {
+            wd_copy_async<16, false>(slide_at(at), chunk);
+        }
+    }
+#pragma unroll 1
+    for (; at < bytes; at += POOL_SLIDE_THREADS * 16) {
         const uintptr_t chunk = source + at;
         if (chunk >= begin && chunk + 16 <= end) {
             wd_copy_async<16, false>(slide_at(at), reinterpret_cast<const void *>(chunk));
@@ -122,9 +141,14 @@ __device__ __forceinline__ void slide_down(const pool_slide_args &a, const slide
         float value[N];
         if (!WEIGHS && h0 >= 0 && h0 + high.size + N - 1 <= p.lows) {
             // all rows are there, as they are for most
-            const T *first = column + (uint32_t)h0 * columns;
+            const char *first = reinterpret_cast<const char *>(column + (uint32_t)h0 * columns);
+            const uint32_t pitch = columns * (uint32_t)sizeof(T);
             slide<MODE, N>(
-                high.size, [&](int i) { return wd_widen(first[(uint32_t)i * columns]); }, value);
+                high.size,
+                [&](int i) {
+                    return wd_widen(*reinterpret_cast<const T *>(first + (uint32_t)i * pitch));
+                },
+                value);
         } else {
             slide<MODE, N>(
                 high.size,
@@ -148,9 +172,15 @@ __device__ __forceinline__ void slide_down(const pool_slide_args &a, const slide
         const uint32_t at = c + (uint32_t)wide.pad;
         if (at >= a.middle_pitch) continue;
         float *to = middle + (m * (uint32_t)p.rows + (uint32_t)o) * a.middle_pitch + at;
+        float *line = to;
+        if (o + N <= p.rows) {
 #pragma unroll
-        for (int k = 0; k < N; ++k) {
-            if (o + k < p.rows) to[(uint32_t)k * a.middle_pitch] = value[k];
+            for (int k = 0; k < N; ++k, line += a.middle_pitch) *line = value[k];
+        } else {
+#pragma unroll
+            for (int k = 0; k < N - 1; ++k, line += a.middle_pitch) {
+                if (o + k < p.rows) *line = value[k];
+            }
         }
         // of an edge that is repeated also what lies beyond it
         if (!a.edge || (c > 0 && c < columns - 1)) continue;
@@ -202,6 +232,40 @@ __device__ __forceinline__ void slide_along(const pool_slide_args &a, const slid
     }
 }
 
+// Single precision, by 16 bytes: a block's rows are one piece of memory. Nothing is to be found out about an element but,
+// of a maximum, whether anything was a candidate.
+template <bool MAXIMUM>
+__device__ __forceinline__ void slide_put_runs(const pool_slide_args &a, float *out, uint32_t rows,
+                                               float scale)
+{
+    constexpr uint32_t STEP = POOL_SLIDE_THREADS, V = POOL_SLIDE_RUN;
+    const uint32_t runs = a.by_runs.divisor, all = rows * runs;
+    const uint32_t more = wd_fastdiv_quotient(STEP, a.by_runs), further = STEP - more * runs;
+    const uint32_t ahead = more * a.out_pitch + V * further, wrap = a.out_pitch - V * runs;
+    const uint32_t row = wd_fastdiv_quotient(threadIdx.x, a.by_runs);
+    uint32_t run = threadIdx.x - row * runs;
+    const float *from =
+        reinterpret_cast<const float *>(slide_at(0)) + (row * a.out_pitch + V * run);
+    float4 *to = reinterpret_cast<float4 *>(out) + threadIdx.x;
+#pragma unroll 1
+    for (uint32_t at = threadIdx.x; at < all; at += STEP, to += STEP) {
+        float value[V];
+#pragma unroll
+        for (uint32_t i = 0; i < V; ++i) {
+            value[i] = from[i];
+            if (MAXIMUM && value[i] != value[i]) value[i] = a.lowest;
+            value[i] *= scale;
+        }
+        *to = make_float4(value[0], value[1], value[2], value[3]);
+        from += ahead;
+        run += further;
+        if (run >= runs) {
+            run -= runs;
+            from += wrap;
+        }
+    }
+}
+
 // What is made goes out, a warp a row, by 4 bytes a thread: rows follow each other in memory, whichever plane's
 // they are.
 template <class T>
@@ -213,31 +277,16 @@ __device__ __forceinline__ void slide_put(const pool_slide_args &a, const slide_
     const bool sum = a.mode == POOL_AVERAGE, maximum = a.mode == POOL_MAX;
     const bool counts = sum && a.exclude && !a.spread;
     const float factor = sum && !a.exclude ? a.inverse : 1.0f;
-    // single precision, nothing to be found out about an element
-    const bool simple = !counts && !maximum && !a.blends && a.scales;
-    const float scale = a.alpha * factor;
     const size_t first = (size_t)p.outer * (uint32_t)a.high.outs + (uint32_t)p.first;
+    if (V == 1 && a.by_runs.divisor > 0) {
+        float *const to = static_cast<float *>(a.out) + first * (uint32_t)wide;
+        if (maximum) slide_put_runs<true>(a, to, (uint32_t)rows, a.alpha);
+        else slide_put_runs<false>(a, to, (uint32_t)rows, a.alpha * factor);
+        return;
+    }
     int row = (int)threadIdx.x / 32;
     const float *from = reinterpret_cast<const float *>(slide_at(0)) + (uint32_t)row * a.out_pitch;
     size_t to = (first + (uint32_t)row) * (uint32_t)wide;
-    if (V == 1 && simple) {
-        float *line = static_cast<float *>(a.out) + to + lane;
-        from += lane;
-#pragma unroll 1
-        for (; row < rows; row += warps) {
-            // two of a thread at once
-#pragma unroll 1
-            for (int q = 0; q < wide - lane; q += 64) {
-                const bool two = q + 32 < wide - lane;
-                const float one = from[q] * scale, other = two ? from[q + 32] * scale : 0.0f;
-                line[q] = one;
-                if (two) line[q + 32] = other;
-            }
-            from += (uint32_t)warps * a.out_pitch;
-            line += (uint32_t)(warps * wide);
-        }
-        return;
-    }
 #pragma unroll 1
     for (; row < rows; row += warps) {
         // elements of the row that come before a whole run of memory

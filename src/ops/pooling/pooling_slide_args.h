@@ -17,6 +17,9 @@ enum { POOL_SLIDE_ROWS = 5, POOL_SLIDE_ROW_THREADS = 128 };
 /* Neighbours that a thread makes at once, by how long windows are along the axis. */
 enum { POOL_SLIDE_FEW = 4, POOL_SLIDE_MANY = 8 };
 
+/* Elements of single precision that are written at once. */
+enum { POOL_SLIDE_RUN = 4 };
+
 struct pool_slide_axis {
     int32_t ins;  /* of a plane of `from` */
     int32_t outs; /* of one of `out` */
@@ -52,6 +55,7 @@ struct pool_slide_args {
     struct wd_fastdiv by_columns; /* of `from`; of whole lines: runs of one */
     struct wd_fastdiv by_groups;  /* of a block's rows of a plane; of whole lines: its segments */
     struct wd_fastdiv by_rows;    /* a block's, of all its planes */
+    struct wd_fastdiv by_runs;    /* of a row of `out` that are written at once; 0 where none are */
     struct pool_slide_axis high;
     struct pool_slide_axis wide;
 };
