@@ -27,23 +27,20 @@ __device__ __forceinline__ int slide_covers(const pool_slide_axis &x, int at)
     return max(min(start + x.size, x.image) - max(start, 0), 0);
 }
 
-// N windows of `size` (at least N) elements, each beginning one later; load(i) is the first one's element i.
-template <int MODE, int N, class LOAD>
+// N windows of `size` (at least N) elements, each beginning one later; load(i) is the first one's element i. TURN: of
+// what all share, elements a turn.
+template <int MODE, int N, int TURN, class LOAD>
 __device__ __forceinline__ void slide(int size, LOAD load, float (&value)[N])
 {
     float shared = load(N - 1);
     int i = N;
-    if ((size - N) & 1) take<MODE>(shared, load(i++));
-    if ((size - N) & 2) {
-        take<MODE>(shared, load(i));
-        take<MODE>(shared, load(i + 1));
-        i += 2;
+#pragma unroll 1
+    for (; TURN > 1 && i + TURN <= size; i += TURN) {
+#pragma unroll
+        for (int j = 0; j < TURN; ++j) take<MODE>(shared, load(i + j));
     }
 #pragma unroll 1
-    for (; i < size; i += 4) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) take<MODE>(shared, load(i + j));
-    }
+    for (; i < size; ++i) take<MODE>(shared, load(i));
     float before = nothing<MODE, float>();
     value[N - 1] = shared;
 #pragma unroll
@@ -143,14 +140,14 @@ __device__ __forceinline__ void slide_down(const pool_slide_args &a, const slide
             // all rows are there, as they are for most
             const char *first = reinterpret_cast<const char *>(column + (uint32_t)h0 * columns);
             const uint32_t pitch = columns * (uint32_t)sizeof(T);
-            slide<MODE, N>(
+            slide<MODE, N, 4>(
                 high.size,
                 [&](int i) {
                     return wd_widen(*reinterpret_cast<const T *>(first + (uint32_t)i * pitch));
                 },
                 value);
         } else {
-            slide<MODE, N>(
+            slide<MODE, N, 1>(
                 high.size,
                 [&](int i) {
                     float v = nothing<MODE, float>();
@@ -224,7 +221,7 @@ __device__ __forceinline__ void slide_along(const pool_slide_args &a, const slid
         if (row >= rows) continue;
         const float *from = middle + row * a.middle_pitch + group * N;
         float value[N];
-        slide<MODE, N>(
+        slide<MODE, N, 4>(
             a.wide.size, [&](int i) { return from[i]; }, value);
         float *to = made + row * a.out_pitch + group * N;
 #pragma unroll

@@ -14,6 +14,8 @@ enum {
     STRIP_LEAST = 8, /* rows of a thread */
     RESIDENT = 1024, /* threads of a processor; of deep images and maxima half as many */
     BEGINS = 4,      /* rows that a strip's beginning takes as long as */
+    IDLE =
+        4, /* of so many threads that there is room for one is there: shorter strips are no loss */
     THREADS_EACH =
         2048, /* of a processor, that shorter strips are to make of flat images forward */
 };
@@ -43,9 +45,13 @@ int64_t wd_pool_walk_strip(const struct wd_device *device, int64_t across, int64
 {
     int64_t best = rows;
     int64_t cost = INT64_MAX;
-    for (int64_t parts = 1; parts == 1 || rows / parts >= least; parts += 1 + parts / 8) {
+    for (int64_t parts = 1; parts <= rows; parts += 1 + parts / 8) {
         const int64_t each = wd_ceil_div(rows, parts);
         const int64_t threads = across * wd_ceil_div(rows, each);
+        /* where most processors would have nothing to do what is read twice costs nothing */
+        if (parts > 1 && rows / parts < least &&
+            threads * IDLE > resident * device->multiprocessors)
+            break;
         const int64_t waves = wd_ceil_div(threads, resident * device->multiprocessors);
         if (waves * (each + BEGINS) >= cost) continue;
         cost = waves * (each + BEGINS);
