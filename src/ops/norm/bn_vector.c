@@ -54,6 +54,7 @@ struct shape {
     struct wd_bn_gpu_space space;
     bool columns;
     bool wide;     /* fp64 */
+    bool sums;     /* not inference, which keeps nothing between kernels */
     int64_t width; /* of a range of columns; by planes the parameters */
     int64_t pitch; /* of all columns */
     uint32_t tile_runs;
@@ -90,10 +91,16 @@ static void cut(struct shape *s, const struct wd_device *device)
     s->width = s->space.params * s->space.inner;
     s->width *= BN_RUN / wd_gcd(s->width, BN_RUN);
     s->pitch = s->width;
-    if (s->width > RANGE && s->space.inner == 1 && s->width == s->space.params) s->width = RANGE;
+    if (s->sums && s->width > RANGE && s->space.inner == 1 && s->width == s->space.params) {
+        s->width = RANGE;
+    }
     s->tile_runs = (uint32_t)wd_least(s->width / BN_RUN, BN_TILE_RUNS);
     s->tile_rows = BN_THREADS / s->tile_runs;
     s->tiles = (uint32_t)wd_ceil_div(s->width / BN_RUN, s->tile_runs);
+    if (!s->sums) { /* of few rows of odd length there may be less than one of whole runs */
+        const int64_t runs = wd_ceil_div(s->space.total + BN_RUN, BN_RUN);
+        s->tiles = (uint32_t)wd_least(s->tiles, wd_ceil_div(runs, s->tile_runs));
+    }
     s->units = wd_ceil_div(s->space.total, s->pitch);
     cut_sums(s, device->multiprocessors * (s->wide ? COLUMN_BLOCKS_WIDE : COLUMN_BLOCKS) / s->tiles,
              s->tile_rows);
@@ -104,15 +111,22 @@ static bool is_wide(const struct wd_problem *problem)
     return wd_slot(problem->graph, problem->node, 0)->dtype == CUDNN_DATA_DOUBLE;
 }
 
+static bool has_sums(const struct wd_problem *problem)
+{
+    return problem->node->op != WD_OP_BN_INFERENCE;
+}
+
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
 {
     struct shape shape = {.columns = false};
+    int most;
     if (!wd_bn_gpu_match(problem, &shape.space, true, reason)) return false;
     shape.wide = is_wide(problem);
+    shape.sums = has_sums(problem);
     cut(&shape, problem->device);
-    WD_NEED(shape.width <= PARAMS_MAX >> shape.wide, reason, NOT_SUPPORTED_SHAPE,
-            "%lld columns of parameters are more than %d", (long long)shape.width,
-            PARAMS_MAX >> shape.wide);
+    most = shape.sums ? PARAMS_MAX >> shape.wide : INT32_MAX / 2;
+    WD_NEED(shape.width <= most, reason, NOT_SUPPORTED_SHAPE,
+            "%lld columns of parameters are more than %d", (long long)shape.width, most);
     WD_NEED(shape.space.total / BN_RUN < INT32_MAX && shape.units < INT32_MAX, reason,
             NOT_SUPPORTED_SHAPE, "%lld elements are more than 2^34", (long long)shape.space.total);
     WD_NEED(shape.columns || shape.whole_runs || shape.space.total <= INT32_MAX, reason,
@@ -133,6 +147,7 @@ static struct shape shape_of(const struct wd_problem *problem)
     struct shape shape = {.columns = false};
     wd_bn_gpu_see(&shape.space, problem);
     shape.wide = is_wide(problem);
+    shape.sums = has_sums(problem);
     cut(&shape, problem->device);
     return shape;
 }
@@ -156,7 +171,8 @@ static bool by_ranges(const struct shape *s)
 static struct shape range_of(const struct shape *whole, int64_t first,
                              const struct wd_device *device)
 {
-    struct shape s = {.columns = true, .wide = whole->wide, .space = whole->space};
+    struct shape s = {
+        .columns = true, .wide = whole->wide, .sums = whole->sums, .space = whole->space};
     s.space.params = wd_least(RANGE, whole->pitch - first);
     s.space.total = s.space.outer * s.space.params;
     cut(&s, device);
