@@ -71,6 +71,10 @@ struct wd_launch {
 /* A range of independent host work: items begin .. end-1. */
 typedef void (*wd_range_fn)(const void *args, int64_t begin, int64_t end);
 
+/* Copies by the driver are as fast as a kernel of ours where they are a multiple of so many bytes, between boundaries of 16.
+ * Others take 1.6 times the floor in a captured graph (H200: 140x131x17x64 of fp32 59.7 us, by a kernel 40.9). */
+enum { WD_COPY_UNIT = 4096 };
+
 struct wd_queue;
 
 struct wd_queue_ops {

@@ -232,7 +232,7 @@ static cudnnStatus_t launch(void *context, const struct wd_joined *walk,
     return wd_emit_kernel(l->queue, kernel->row, blocks, (uint32_t)threads, 0, args);
 }
 
-/* Whole copies are the driver's, which is slower than a kernel where they are not of whole loads. */
+/* Whole copies are the driver's, where it is as fast as a kernel. */
 static bool is_copy(const struct wd_joined *walk, const struct pointwise_operand *operands,
                     const struct launching *l)
 {
@@ -242,8 +242,8 @@ static bool is_copy(const struct wd_joined *walk, const struct pointwise_operand
     return l->args.attr.mode == CUDNN_POINTWISE_IDENTITY && l->args.plain && x->data &&
            x->data != y->data && x->factor == 1.0 && x->dtype == y->dtype &&
            wd_joined_is_flat(walk, POINTWISE_X) && wd_joined_is_flat(walk, POINTWISE_Y) &&
-           bytes >= COPY_BYTES &&
-           ((uintptr_t)x->data | (uintptr_t)y->data | (uintptr_t)bytes) % ALIGNMENT == 0;
+           bytes >= COPY_BYTES && bytes % WD_COPY_UNIT == 0 &&
+           ((uintptr_t)x->data | (uintptr_t)y->data) % ALIGNMENT == 0;
 }
 
 /* Identities that are blended into y are sums. */

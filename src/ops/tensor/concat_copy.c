@@ -320,7 +320,7 @@ static bool match_reshape(const struct wd_problem *problem, struct wd_reason *re
     return true;
 }
 
-/* The driver's copy, or ours where addresses are not those that it is fast at. */
+/* The driver's copy, or ours where size or addresses are not those that it is fast at. */
 static cudnnStatus_t emit_reshape(const struct wd_call *call, struct wd_queue *queue)
 {
     const unsigned char *x = wd_call_data(call, RESHAPE_X);
@@ -328,7 +328,7 @@ static cudnnStatus_t emit_reshape(const struct wd_call *call, struct wd_queue *q
     int64_t bytes = wd_tensor_extent(wd_call_tensor(call, RESHAPE_Y));
     struct concat_copy_args a;
     if (x == y || bytes == 0) return CUDNN_STATUS_SUCCESS;
-    if (((uintptr_t)x | (uintptr_t)y) % CONCAT_BYTES == 0) {
+    if (bytes % WD_COPY_UNIT == 0 && ((uintptr_t)x | (uintptr_t)y) % CONCAT_BYTES == 0) {
         return queue->ops->copy(queue, y, x, (size_t)bytes);
     }
     memset(&a, 0, sizeof a);

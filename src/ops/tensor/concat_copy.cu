@@ -21,13 +21,17 @@ __device__ __forceinline__ void load_within(const concat_input &in, unit &to, in
         return;
     }
 #pragma unroll
-    for (int w = 0; w < unit::WORDS; ++w) {
-        to.word[w] = 0;
+    for (int w = 0; w < unit::WORDS; ++w) to.word[w] = 0;
+#pragma unroll 1
+    for (int b = CONCAT_BYTES - 1; b >= 0;
+         --b) { // the last byte first, each before the one behind it
+        const int64_t k = at + b;
 #pragma unroll
-        for (int b = 0; b < 4; ++b) {
-            const int64_t k = at + 4 * w + b;
-            if (k >= 0 && k < in.extent) to.word[w] |= (uint32_t)in.x[k] << (8 * b);
+        for (int w = unit::WORDS - 1; w > 0; --w) {
+            to.word[w] = to.word[w] << 8 | to.word[w - 1] >> 24;
         }
+        to.word[0] <<= 8;
+        if (k >= 0 && k < in.extent) to.word[0] |= in.x[k];
     }
 }
 
