@@ -15,7 +15,10 @@ enum {
     CHANNELS_MOST = 16,  /* of images that are not narrow; more are worth tiles */
     NARROW = 16,         /* columns: tiles would be mostly empty */
     LOOKS_FEW = 1 << 20, /* where all blocks look at no more places, any number of channels */
-    CHUNK = 4,           /* channels of a block */
+    /* More of them take longer than lists (H200, fp32, us): 46x224x136x7 from 128x7, 7e6 and more, 119 and by tiles 82;
+     * 128x8x17x224 from 224x224, 1e8, 887 and by regions 222; 32x16x164x14, 1.6e6, 26.6 and 27.4. */
+    LOOKS_MOST = 1 << 22,
+    CHUNK = 4, /* channels of a block */
     THREADS = SAMPLER_LITTLE_THREADS,
     THREADS_LEAST = 128,
     THREADS_LOG2 = 9,
@@ -52,6 +55,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     const struct wd_tensor *grid = wd_slot(problem->graph, problem->node, SAMPLER_BACK_GRID);
     const int64_t places = dy->dim[2] * dy->dim[3];
     struct sampler_vector_args a;
+    int64_t looks;
     if (!wd_sampler_match(problem, reason)) return false;
     WD_NEED(x->dtype == CUDNN_DATA_FLOAT, reason, NOT_SUPPORTED, "the images are not of fp32");
     WD_NEED(places <= PLACES_MOST, reason, NOT_SUPPORTED_SHAPE,
@@ -61,11 +65,13 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     a = wd_sampler_args(x, grid, NULL);
     wd_sampler_cut_little(&a);
     WD_NEED(blocks_of(&a) <= SPATIAL_ITEMS_MAX, reason, NOT_SUPPORTED_SHAPE, "too many tiles");
-    WD_NEED(
-        x->dim[0] * blocks_of(&a) * places <= LOOKS_FEW ||
-            (!wd_sampler_has_pixels(problem) && (x->dim[1] <= CHANNELS_MOST || x->dim[3] < NARROW)),
-        reason, NOT_SUPPORTED_SHAPE,
-        "%lld channels of images that are not narrow: tiles are faster", (long long)x->dim[1]);
+    looks = x->dim[0] * blocks_of(&a) * places;
+    WD_NEED(looks <= LOOKS_FEW || (!wd_sampler_has_pixels(problem) &&
+                                   (x->dim[1] <= CHANNELS_MOST || x->dim[3] < NARROW)),
+            reason, NOT_SUPPORTED_SHAPE,
+            "%lld channels of images that are not narrow: tiles are faster", (long long)x->dim[1]);
+    WD_NEED(looks <= LOOKS_MOST, reason, NOT_SUPPORTED_SHAPE,
+            "all blocks would look at %lld places: lists are faster", (long long)looks);
     WD_NEED(problem->device->shared_per_block >= shared_of(&a), reason, NOT_SUPPORTED_ARCH_MISMATCH,
             "%lld bytes of shared memory a block are needed", (long long)shared_of(&a));
     return true;
