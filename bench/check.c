@@ -219,7 +219,7 @@ static void compare_large(const struct task *task, struct session *mine, struct 
     int64_t bad[2];
     int64_t differing;
     bool right = compare_peer(task, false, kept[0], kept[1], why, sizeof why);
-    if (!right && task->family->planes &&
+    if (!right && task->planes &&
         check_planes(task, &buffers[0], kept, bad, &differing, more, sizeof more)) {
         set_verdict(result, bad[0] == 0, more);
         if (bad[0] == 0) {

@@ -70,6 +70,7 @@ static bool plan(struct task *t)
     struct operand *x;
     struct operand *y;
     if (!e) return false;
+    t->planes = true;
     if (p->p[WINDOW]) task_text(t, "w%d/%d p%d", p->p[WINDOW], p->p[STRIDE], p->p[PAD]);
     else task_text(t, "global");
     memcpy(out, p->dims, sizeof out);
@@ -221,5 +222,4 @@ const struct family family_pooling = {
     .finish = finish,
     .setup = setup,
     .reference = reference,
-    .planes = true,
 };

@@ -78,6 +78,7 @@ static bool plan(struct task *t)
     int out[DIMS_MAX];
     int places = 1;
     if (!e) return false;
+    t->planes = true;
     task_text(t, "w%g/%g p%g,%g", p->p[WINDOW] / 4.0, p->p[STRIDE] / 4.0, p->p[PRE] / 4.0,
               p->p[POST] / 4.0);
     memcpy(out, p->dims, sizeof out);
@@ -296,5 +297,4 @@ const struct family family_resample = {
     .run = composed_run,
     .reference = reference,
     .arbiter = true,
-    .planes = true,
 };

@@ -68,6 +68,9 @@ struct task {
     double terms; /* summed or multiplied into an output element: for the tolerance */
     double slack; /* times the usual tolerance; 1 */
     double limit; /* the most that time over floor may be where the row is large; 1.5 */
+    /* What is written of an image and channel depends on that one alone: where large results differ,
+     * reference() decides plane by plane, of those in which they do. */
+    bool planes;
     char text[160];
 };
 
@@ -101,9 +104,6 @@ struct family {
      * false where it does not know. */
     bool (*reference)(const struct task *task, double *const *values);
     bool arbiter; /* reference() takes a moment an element: it decides where large results differ */
-    /* What is written of an image and channel depends on that one alone: where large results differ,
-     * reference() decides plane by plane, of those in which they do. */
-    bool planes;
     /* May be null. Whether ours' outputs are right, where libraries need not agree; says why not. */
     bool (*judge)(const struct task *task, double *const *values, char *why, size_t size);
 };

@@ -367,19 +367,23 @@ def test_arbiter(folder):
 
 @in_folder
 def test_planes(folder):
-    """Where the libraries differ in a large pooling, a computation in fp64 of the planes concerned decides."""
-    words = ["--peer", make_peer(folder), "--no-host", "--family", "pooling", "--random", "0",
-             "--seconds", "0.001", "--json", os.path.join(folder, "run.json")]
+    """Where the libraries differ in a large problem of planes, fp64 decides on those concerned."""
+    words = ["--peer", make_peer(folder), "--no-host", "--random", "0", "--seconds", "0.001", "--json",
+             os.path.join(folder, "run.json")]
     memory = {"FAKECUDA_MEMORY_MIB": "60"}
-    # dx of the one is read back in stretches, of the other whole
-    for row in (["--only", "max_backward fp32 NHWC 4x64x112", "--limit", "40"],
-                ["--only", "average_backward fp16 NHWC 2x288", "--limit", "6"]):
-        run(*words, *row, fake=True, **memory, BENCH_PEER_IDLE="PoolingBackward", status=FINE)
+    # dx of the first is read back in stretches, of the others whole
+    for family, row, limit, call, engine in (
+            ("pooling", "max_backward fp32 NHWC 4x64x112", "40", "PoolingBackward", "pool_backward*"),
+            ("pooling", "average_backward fp16 NHWC 2x288", "6", "PoolingBackward", "pool_backward*"),
+            ("lrn", "divisive_backward fp32 NCHW 2x64x56x112", "30", "DivisiveNormalizationBackward",
+             "divnorm_backward*")):
+        asked = ["--family", family, "--only", row, "--limit", limit]
+        run(*words, *asked, fake=True, **memory, BENCH_PEER_IDLE=call, status=FINE)
         rows = load(os.path.join(folder, "run.json"))["rows"]
         expect(len(rows) == 1 and rows[0]["verdict"] == "right", rows)
         expect(rows[0]["note"].startswith("right in fp64 where "), rows)
-        run(*words, *row, fake=True, **memory, WARPDNN_CUDA_DRIVER=idle_driver(folder),
-            WARPDNN_ENGINES="pool_backward*", status=BAD_ROWS)
+        run(*words, *asked, fake=True, **memory, WARPDNN_CUDA_DRIVER=idle_driver(folder),
+            WARPDNN_ENGINES=engine, status=BAD_ROWS)
         rows = load(os.path.join(folder, "run.json"))["rows"]
         expect(len(rows) == 1 and rows[0]["verdict"] == "wrong", rows)
         expect("in fp64" in rows[0]["note"], rows)
