@@ -72,7 +72,7 @@ struct wd_launch {
 typedef void (*wd_range_fn)(const void *args, int64_t begin, int64_t end);
 
 /* Copies by the driver are as fast as a kernel of ours where they are a multiple of so many bytes, between boundaries of 16.
- * Others take 1.6 times the floor in a captured graph (H200: 140x131x17x64 of fp32 59.7 us, by a kernel 40.9). */
+ * Others take 1.6 times the floor in a captured graph (H200: 140x131x17x64 of fp32 59.7 us, by a kernel 41.0). */
 enum { WD_COPY_UNIT = 4096 };
 
 struct wd_queue;

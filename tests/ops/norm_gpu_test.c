@@ -46,6 +46,10 @@ static const struct {
     {"columns_odd", ACTIVATION, LAYOUT_NCHW, {19, 5, 7, 9}},
     {"columns_many", ACTIVATION, LAYOUT_NCHW, {64, 256, 1, 1}},
     {"columns_short", ACTIVATION, LAYOUT_NHWC, {5, 330, 6, 12}},
+    /* a thread a column: eight rows, more, and columns that are no runs */
+    {"columns_batch", ACTIVATION, LAYOUT_NCHW, {8, 3, 53, 55}},
+    {"columns_batches", ACTIVATION, LAYOUT_NCHW, {13, 1, 184, 184}},
+    {"columns_odd_many", ACTIVATION, LAYOUT_NCHW, {3, 17, 17, 73}},
     /* small planes whose statistics were not saved go by columns */
     {"planes_as_columns", SPATIAL, LAYOUT_NCHW, {9, 40, 3, 5}},
 };

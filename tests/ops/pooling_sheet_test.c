@@ -38,14 +38,14 @@ static void random_geometry(struct pooling_geometry *g, int stride, int64_t resu
     g->x[0] = g->y[0] = (int)(results / (image * g->x[1]) + 1 + random_int(0, 2));
 }
 
-/* Planes, some of which a block has several of, some of which several blocks have. RUNS: rows of results are whole runs
- * of four. */
-static void long_geometry(struct pooling_geometry *g, bool runs)
+/* Planes, some of which a block has several of, some of which several blocks have. OF: rows of results (1) or of the image
+ * (0) are whole runs of four; negative: any. */
+static void long_geometry(struct pooling_geometry *g, int of)
 {
     g->rank = 4;
     g->propagate = random_chance(0.5);
     g->x[0] = g->y[0] = (int)random_int(1, 3);
-    g->x[1] = g->y[1] = random_of(1, 2, 5, 300);
+    g->x[1] = g->y[1] = random_of(1, 2, 5, 300, 1200);
     for (int d = 0; d < 2; ++d) {
         g->window[d] = (int)random_int(4, random_chance(0.3) ? 21 : 9);
         g->stride[d] = 1;
@@ -56,7 +56,7 @@ static void long_geometry(struct pooling_geometry *g, bool runs)
         g->y[2 + d] = g->x[2 + d] + 2 * g->pad[d] - g->window[d] + 1;
         if (g->y[2 + d] > 1 && random_chance(0.2)) g->y[2 + d] -= 1;
         else if (g->y[2 + d] < g->x[2 + d] + g->pad[d] && random_chance(0.2)) g->y[2 + d] += 1;
-        while (runs && d == 1 && g->y[3] % 4 != 0) g->x[3] += 1, g->y[3] += 1;
+        while (of >= 0 && d == 1 && (of ? g->y[3] : g->x[3]) % 4 != 0) g->x[3] += 1, g->y[3] += 1;
     }
 }
 
@@ -135,7 +135,7 @@ static void sheet_case(int mode, int type, int stride, int turn)
         return;
     }
     if (stride > 0) random_geometry(&g, stride, RESULTS, turn == FEW);
-    else if (stride == 0) long_geometry(&g, turn % 2 == 0);
+    else if (stride == 0) long_geometry(&g, turn % 2 ? -1 : turn / 2 % 2);
     else if (stride == -1) five_geometry(&g, turn);
     else if (stride == -2) runs_geometry(&g);
     else odd_geometry(&g);

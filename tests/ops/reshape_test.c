@@ -62,6 +62,31 @@ static void reshape_case(int type, int other, enum layout from, enum layout to, 
     case_end();
 }
 
+/* Sizes that the driver copies, and one that it does not, at addresses that it copies to, and others. */
+static void reshape_bytes(int rows, int odd)
+{
+    const int from[] = {rows, 128}, to[] = {128, rows};
+    struct node_run r = {0};
+    struct tensor *x, *y;
+    be_desc dx, dy;
+    double *exact;
+    if (!case_begin("reshape %d rows of 128 floats, %d off", rows, odd)) return;
+    tensor_odd = odd;
+    x = tensor_input(CUDNN_DATA_FLOAT, 2, from, LAYOUT_NCHW, -100, 100);
+    y = tensor_output(CUDNN_DATA_FLOAT, 2, to, LAYOUT_NCHW);
+    tensor_odd = 0;
+    dx = node_add(&r, x);
+    dy = node_add(&r, y);
+    exact = node_doubles(y->count);
+    memcpy(exact, x->value, (size_t)y->count * sizeof *exact);
+    if (node_run(&r, be_final(reshape_open(dx, dy)))) {
+        check_values("y", y, exact, NULL, NULL, CUDNN_DATA_DOUBLE);
+    }
+    free(exact);
+    be_free_all();
+    case_end();
+}
+
 /* What attention graphs use a reshape for: the transpose of a matrix is another view of it. */
 static void reshape_transposes(void)
 {
@@ -241,6 +266,11 @@ int main(int argc, char **argv)
                 reshape_case(type, other, (enum layout)l, (enum layout)m, 3);
             }
         }
+    }
+    for (int odd = 0; odd < 2; ++odd) {
+        reshape_bytes(8, odd);
+        reshape_bytes(24, odd);
+        reshape_bytes(9, odd);
     }
     reshape_transposes();
     reshape_in_place(false);

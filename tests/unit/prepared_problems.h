@@ -167,6 +167,22 @@ static void batch_norm_back_chip(bool large)
     set_batch_norm(WD_OP_BN_BACKWARD, CUDNN_DATA_FLOAT, 2, large ? 96 : 64, 28, 28);
 }
 
+/* Of columns with few rows. */
+static void batch_norm_column(bool large)
+{
+    set_batch_norm(WD_OP_BN_TRAINING, CUDNN_DATA_FLOAT, large ? 4 : 3, 2048, 1, 1);
+}
+
+static void batch_norm_back_column(bool large)
+{
+    set_batch_norm(WD_OP_BN_BACKWARD, CUDNN_DATA_FLOAT, large ? 4 : 3, 2048, 1, 1);
+}
+
+static void batch_norm_inference_column(bool large)
+{
+    set_batch_norm(WD_OP_BN_INFERENCE, CUDNN_DATA_FLOAT, large ? 4 : 3, 2048, 1, 1);
+}
+
 /* A norm of n images; of as many groups as channels it is instance norm. `given`: an inference has the
  * statistics. */
 static void norm(enum wd_op op, int64_t n, int64_t c, int64_t groups, int64_t h, int64_t w,
@@ -437,6 +453,9 @@ static const struct {
     {"bn_inference_vector", batch_norm_inference, ALWAYS},
     {"bn_training_cluster", batch_norm_cluster, ALWAYS},
     {"bn_backward_cluster", batch_norm_back_cluster, ALWAYS},
+    {"bn_training_column", batch_norm_column, ALWAYS},
+    {"bn_backward_column", batch_norm_back_column, ALWAYS},
+    {"bn_inference_column", batch_norm_inference_column, ALWAYS},
     {"bn_training_chip", batch_norm_chip, ALWAYS},
     {"bn_backward_chip", batch_norm_back_chip, ALWAYS},
     {"bn_backward_small", batch_norm_back_chip, ALIGNED},

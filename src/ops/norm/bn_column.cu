@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batch normalization of columns with few rows, as per activation has them: a thread has a column, sums it down its
-// rows, and goes down them once more to write, when they are still in the cache. Nobody waits for anybody. Sums are of
-// differences from the first row; forward, whose squares are around the mean, in double.
+// rows, and goes down them once more to write, when they are still in the cache. Nobody waits for anybody. Forward sums
+// are in double, of differences from the first row and of their squares.
 #include "ops/norm/bn_column_args.h"
 #include "ops/norm/bn_device.cuh"
 

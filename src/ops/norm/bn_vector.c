@@ -20,6 +20,7 @@ enum {
     FINISH_ITEMS = 4,       /* ... and of those sums what one of them has */
     RANGE = 1 << 16,        /* columns that are worked on at once, where there are more */
     PARAMS_MAX = 1 << 17,   /* bounds the scratch: 4 MiB of numbers */
+    WIDTH_MOST = 1 << 30,   /* columns at once, of inference, which has none */
     PARTIALS_MAX = 1 << 17, /* likewise: 3 MiB of sums */
     SEGMENT_ROWS = 8,       /* rows (or runs) of a thread that pay for a segment */
     WALK_ROWS_MIN = 8,      /* rows of a thread that writes: they share its parameters */
@@ -91,7 +92,8 @@ static void cut(struct shape *s, const struct wd_device *device)
     s->width = s->space.params * s->space.inner;
     s->width *= BN_RUN / wd_gcd(s->width, BN_RUN);
     s->pitch = s->width;
-    if (s->sums && s->width > RANGE && s->space.inner == 1 && s->width == s->space.params) {
+    if ((s->sums || s->width > WIDTH_MOST) && s->width > RANGE && s->space.inner == 1 &&
+        s->width == s->space.params) {
         s->width = RANGE;
     }
     s->tile_runs = (uint32_t)wd_least(s->width / BN_RUN, BN_TILE_RUNS);
@@ -124,7 +126,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     shape.wide = is_wide(problem);
     shape.sums = has_sums(problem);
     cut(&shape, problem->device);
-    most = shape.sums ? PARAMS_MAX >> shape.wide : INT32_MAX / 2;
+    most = shape.sums ? PARAMS_MAX >> shape.wide : WIDTH_MOST;
     WD_NEED(shape.width <= most, reason, NOT_SUPPORTED_SHAPE,
             "%lld columns of parameters are more than %d", (long long)shape.width, most);
     WD_NEED(shape.space.total / BN_RUN < INT32_MAX && shape.units < INT32_MAX, reason,

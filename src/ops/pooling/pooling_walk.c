@@ -14,8 +14,8 @@ enum {
     STRIP_LEAST = 8, /* rows of a thread */
     RESIDENT = 1024, /* threads of a processor; of deep images and maxima half as many */
     BEGINS = 4,      /* rows that a strip's beginning takes as long as */
-    IDLE =
-        4, /* of so many threads that there is room for one is there: shorter strips are no loss */
+    /* of so many threads that there is room for one is there: shorter strips are no loss */
+    IDLE = 4,
     THREADS_EACH =
         2048, /* of a processor, that shorter strips are to make of flat images forward */
 };

@@ -12,8 +12,8 @@
  * of averages. */
 bool wd_pool_walk_takes(const struct wd_pool_shape *shape, struct wd_reason *reason);
 
-/* Rows of a strip, of `least` rows and more, so that threads, of which processors have `resident`, are done
- * soonest: strips' beginnings cost, and so does a last wave of few. */
+/* Rows of a strip, so that threads, of which processors have `resident`, are done soonest: strips' beginnings cost, and
+ * so does a last wave of few. Of `least` rows and more, or one and more where most threads are idle all the same. */
 int64_t wd_pool_walk_strip(const struct wd_device *device, int64_t across, int64_t rows,
                            int64_t least, int64_t resident);
 

@@ -86,7 +86,7 @@ template <class T, int LINE>
 __device__ __forceinline__ void back_many(back_tile<T, LINE> &tile, uint32_t count, uint32_t next)
 {
     typedef typename accumulator<T>::type A;
-    constexpr int P = back_tile<T, LINE>::P, U = 1; // a place at a time, for there are many
+    constexpr int P = back_tile<T, LINE>::P, U = 1; // four would be much code
     const sampler_vector_args &a = tile.a;
     const bool whole = next >= tile.candidates;
     const bool lost = tile.first && !a.boxes;

@@ -15,8 +15,9 @@
 enum {
     CHANNELS_MOST = 16, /* of images that are not narrow; more are worth tiles in shared memory */
     NARROW = 16,        /* columns: tiles would be mostly empty */
-    /* Of narrow images with more channels tiles are faster all the same (H200, fp32: 46x224x136x7 from 128x7 82 us for 161; 36
-     * channels of 224x1 52 for 40) but where more than CROWDED places look at an element (96 of 14x14, 32 at each: 2873 for 1366). */
+    /* Of narrow images with more channels tiles are faster all the same but where more than CROWDED places look at an element.
+     * H200, fp32, us, by tiles and by regions: 224 channels of 128x7 82 and 161, 36 of 224x1 52 and 40; 96 of 14x14, 32
+     * places at each, 2873 and 1366. */
     CHANNELS_NARROW = 64,
     CROWDED = 4,
     BOX_LOG2 = 5, /* places of the smallest box: a warp's */

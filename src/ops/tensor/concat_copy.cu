@@ -22,9 +22,9 @@ __device__ __forceinline__ void load_within(const concat_input &in, unit &to, in
     }
 #pragma unroll
     for (int w = 0; w < unit::WORDS; ++w) to.word[w] = 0;
+        // the last byte first, each before the one behind it
 #pragma unroll 1
-    for (int b = CONCAT_BYTES - 1; b >= 0;
-         --b) { // the last byte first, each before the one behind it
+    for (int b = CONCAT_BYTES - 1; b >= 0; --b) {
         const int64_t k = at + b;
 #pragma unroll
         for (int w = unit::WORDS - 1; w > 0; --w) {
