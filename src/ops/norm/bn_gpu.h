@@ -40,6 +40,7 @@ void wd_bn_gpu_bind(struct bn_vector_args *a, const struct wd_call *call);
 
 /* Engines that take what matches wherever tensors lie. */
 extern const struct wd_engine wd_engine_bn_training_vector;
+extern const struct wd_engine wd_engine_bn_inference_vector;
 extern const struct wd_engine wd_engine_bn_backward_vector;
 
 /* Channels that a block of bn_cluster holds where its blocks, one a processor, walk down them; 0: they do not. */
