@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launches of kernels that have a row. No state. */
+ * Launches of kernels that have a row, and which copies need none. No state. */
 #include "ops/kernels.h"
 
 #include <assert.h>
@@ -49,4 +49,11 @@ cudnnStatus_t wd_emit_kernel(struct wd_queue *queue, struct wd_kernel_row *row, 
                              uint32_t threads, uint32_t shared, const void *args)
 {
     return wd_emit_cluster_kernel(queue, row, blocks, threads, 1, shared, args);
+}
+
+enum { COPY_LOAD = 16 };
+
+bool wd_copy_suits(const void *to, const void *from, int64_t bytes)
+{
+    return bytes % WD_COPY_UNIT == 0 && ((uintptr_t)to | (uintptr_t)from) % COPY_LOAD == 0;
 }

@@ -42,4 +42,7 @@ cudnnStatus_t wd_emit_meeting_kernel(struct wd_queue *queue, struct wd_kernel_ro
                                      int64_t blocks, uint32_t threads, uint32_t shared,
                                      const void *args);
 
+/* Whether the driver's copy of so many bytes is as fast as a kernel (WD_COPY_UNIT). */
+bool wd_copy_suits(const void *to, const void *from, int64_t bytes);
+
 #endif

@@ -242,8 +242,7 @@ static bool is_copy(const struct wd_joined *walk, const struct pointwise_operand
     return l->args.attr.mode == CUDNN_POINTWISE_IDENTITY && l->args.plain && x->data &&
            x->data != y->data && x->factor == 1.0 && x->dtype == y->dtype &&
            wd_joined_is_flat(walk, POINTWISE_X) && wd_joined_is_flat(walk, POINTWISE_Y) &&
-           bytes >= COPY_BYTES && bytes % WD_COPY_UNIT == 0 &&
-           ((uintptr_t)x->data | (uintptr_t)y->data) % ALIGNMENT == 0;
+           bytes >= COPY_BYTES && wd_copy_suits(y->data, x->data, bytes);
 }
 
 /* Identities that are blended into y are sums. */

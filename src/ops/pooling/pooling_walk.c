@@ -45,14 +45,13 @@ int64_t wd_pool_walk_strip(const struct wd_device *device, int64_t across, int64
 {
     int64_t best = rows;
     int64_t cost = INT64_MAX;
+    const int64_t room = resident * device->multiprocessors;
     for (int64_t parts = 1; parts <= rows; parts += 1 + parts / 8) {
         const int64_t each = wd_ceil_div(rows, parts);
         const int64_t threads = across * wd_ceil_div(rows, each);
+        const int64_t waves = wd_ceil_div(threads, room);
         /* where most processors would have nothing to do what is read twice costs nothing */
-        if (parts > 1 && rows / parts < least &&
-            threads * IDLE > resident * device->multiprocessors)
-            break;
-        const int64_t waves = wd_ceil_div(threads, resident * device->multiprocessors);
+        if (parts > 1 && rows / parts < least && threads * IDLE > room) break;
         if (waves * (each + BEGINS) >= cost) continue;
         cost = waves * (each + BEGINS);
         best = each;

@@ -328,7 +328,7 @@ static cudnnStatus_t emit_reshape(const struct wd_call *call, struct wd_queue *q
     int64_t bytes = wd_tensor_extent(wd_call_tensor(call, RESHAPE_Y));
     struct concat_copy_args a;
     if (x == y || bytes == 0) return CUDNN_STATUS_SUCCESS;
-    if (bytes % WD_COPY_UNIT == 0 && ((uintptr_t)x | (uintptr_t)y) % CONCAT_BYTES == 0) {
+    if (wd_copy_suits(y, x, bytes)) {
         return queue->ops->copy(queue, y, x, (size_t)bytes);
     }
     memset(&a, 0, sizeof a);
