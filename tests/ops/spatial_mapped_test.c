@@ -62,8 +62,11 @@ int main(int argc, char **argv)
          88,
          TURNED_BUT_ONE,
          &blended},
-        /* maps, but for other kernels: of places that are no pairs, of places too near each other, of few tiles */
-        {"odd_grid", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 112, TURNED, &odd},
+        /* places that are no pairs */
+        {"mapped_odd_grid", CUDNN_DATA_FLOAT, {2, 3, 75, 99, 66, 87}, 112, TURNED, &odd},
+        {"mapped_odd_grid_nan", CUDNN_DATA_FLOAT, {2, 2, 75, 99, 66, 87}, 112, TURNED_NAN, &odd},
+        {"mapped_odd_grid_lost", CUDNN_DATA_FLOAT, {4, 3, 90, 100, 80, 88}, 88, TURNED_LOST, &odd},
+        /* maps, but for other kernels: of places too near each other, of few tiles */
         {"across", CUDNN_DATA_FLOAT, {2, 3, 100, 90, 96, 100}, 88, ACROSS, &nchw},
         {"across_few", CUDNN_DATA_FLOAT, {1, 3, 80, 60, 200, 210}, 22, ACROSS, &nchw},
         /* chunks of planes: whole, of images whose lists have no room, and (handed on) between boundaries and blended */

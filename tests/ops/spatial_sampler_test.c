@@ -50,6 +50,18 @@ static void large_samplers(void)
         {"column", CUDNN_DATA_FLOAT, {1, 32, 300, 1, 9000, 1}, 0, TURNED, &nchw},
         {"one_pixel", CUDNN_DATA_FLOAT, {2, 16, 1, 1, 93, 97}, 0, ANYWHERE, &nchw},
         {"many_places", CUDNN_DATA_FLOAT, {2, 1, 200, 150, 680, 600}, 0, TURNED, &nchw},
+        /* many places look at few elements: several warps a region, boxes wide and high */
+        {"crowds", CUDNN_DATA_FLOAT, {2, 23, 14, 14, 112, 56}, 8, TURNED, &nchw},
+        {"crowds_apart", CUDNN_DATA_FLOAT, {2, 18, 9, 15, 60, 70}, 0, ANYWHERE, &nchw},
+        {"crowds_odd", CUDNN_DATA_FLOAT, {1, 20, 16, 56, 120, 61}, 3, TURNED, &odd},
+        {"crowds_wide", CUDNN_DATA_FLOAT, {2, 25, 17, 8, 19, 300}, 0, TURNED, &nchw},
+        {"crowds_nan", CUDNN_DATA_FLOAT, {1, 19, 16, 18, 70, 64}, 0, TURNED_NAN, &nchw},
+        {"crowds_blended", CUDNN_DATA_FLOAT, {1, 17, 30, 12, 70, 64}, 0, ANYWHERE, &blended},
+        {"flat", CUDNN_DATA_FLOAT, {1, 31, 9, 110, 9, 111}, 30, TURNED, &nchw},
+        /* few look at many: tiles that no place touches, all channels of tiles in one block */
+        {"few_places", CUDNN_DATA_FLOAT, {2, 30, 60, 90, 2, 3}, 150, ANYWHERE, &nchw},
+        {"few_places_blended", CUDNN_DATA_FLOAT, {2, 29, 60, 91, 1, 3}, 150, ANYWHERE, &blended},
+        {"few_places_many_channels", CUDNN_DATA_FLOAT, {1, 67, 96, 120, 1, 16}, 30, TURNED, &odd},
         /* windows and lists: where all processors have blocks */
         {"many_rows", CUDNN_DATA_FLOAT, {2, 37, 40, 40, 40, 39}, 132, TURNED, &nchw},
         {"many_enlarged", CUDNN_DATA_FLOAT, {2, 19, 32, 36, 64, 65}, 99, TURNED, &nchw},

@@ -142,24 +142,33 @@ static void check_tiles(const struct sampler_vector_args *a)
     assert_true((int64_t)(a->by_chunk.divisor - 1) * a->chunk < a->channels);
 }
 
-static void check_gradients(struct sampler_vector_args a)
+static void check_gradients(struct sampler_vector_args a, int64_t images)
 {
+    const int64_t places = images * a.rows * a.columns;
+    int64_t blocks;
     int threads;
-    wd_sampler_cut_little(&a);
+    wd_sampler_cut_little(&a, images, 132);
     check_tiles(&a);
-    /* a thread an element, and room for four of its channels */
+    /* a thread an element, and room for four of its channels at a time; more of them only where there are blocks enough */
     threads = 1 << (a.lanes_log2 + a.across_log2);
-    assert_true(threads <= SAMPLER_LITTLE_THREADS && a.chunk <= 4);
+    blocks = images * a.by_column.divisor * a.by_row.divisor * a.by_chunk.divisor;
+    assert_true(threads <= SAMPLER_LITTLE_THREADS && (a.chunk <= 4 || a.chunk % 4 == 0));
+    assert_true(a.chunk <= 4 || blocks >= 8 * 132);
     /* all of them, unless the image is smaller */
     assert_true(threads == SAMPLER_LITTLE_THREADS || a.by_column.divisor * a.by_row.divisor == 1);
     for (int area_log2 = 5; area_log2 <= 8; ++area_log2) {
         int64_t framed;
-        wd_sampler_cut_regions(&a, area_log2);
+        wd_sampler_cut_regions(&a, area_log2, SAMPLER_REGION_SUMS);
         check_tiles(&a);
         assert_true(a.lanes_log2 + a.across_log2 <= area_log2);
         framed = (((int64_t)1 << a.lanes_log2) + 2) * (((int64_t)1 << a.across_log2) + 2);
         assert_true(framed * (a.chunk | 1) <= SAMPLER_REGION_SUMS);
     }
+    /* threads that share a place are of one warp, and have channels; few places alone are shared */
+    wd_sampler_share(&a, places, 132);
+    assert_true(a.sharing_log2 >= 0 && a.sharing_log2 <= 5);
+    assert_true(a.sharing_log2 == 0 || a.channels >> a.sharing_log2 >= 1);
+    assert_true(a.sharing_log2 == 0 || places << (a.sharing_log2 - 1) < 1024 * 132);
 }
 
 /* Tiles of one size, of images that are no smaller. */
@@ -188,7 +197,7 @@ static void test_gradients(void **state)
         any_sides((int)any(0, 25), &rows, &columns);
         a = plane(height, width, rows, columns);
         a.channels = (int32_t)any(1, 1 << any(0, 12));
-        check_gradients(a);
+        check_gradients(a, any(1, 1 << any(0, 8)));
         a.channels = (int32_t)any(1, 4);
         a.x.column = a.y.column = a.pairs = 1;
         mapped += check_affine(a, any(1, 1 << any(0, 8)));

@@ -15,7 +15,7 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
     (void)device;
     WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_forward_tile has it");
     WD_NEED(wd_pool_is_flat(s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
-    WD_NEED(wd_pool_is_single(s), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(wd_pool_is_single(s) || (wd_pool_is_small(s) && !s->edge), reason, NOT_SUPPORTED_SHAPE,
             "windows of %lld x %lld are better cut from a box in shared memory",
             (long long)s->window[1], (long long)s->window[2]);
     return true;
@@ -25,21 +25,15 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
                                 const struct wd_pool_memory *memory)
 {
     struct pool_vector_args a = wd_pool_vector_args_of(s, memory);
-    int variant = s->type * 3 + 2;
+    int size = 2; /* of 2 and 3 elements a side, or any */
     if (s->window[1] == s->window[2] && (s->window[1] == 2 || s->window[1] == 3)) {
-        variant = s->type * 3 + (int)s->window[1] - 2;
+        size = (int)s->window[1] - 2;
     }
-    if (s->pixels) {
-        variant += KERNEL_single_pixel_f32_2;
-        a.by_w = wd_fastdiv_of((uint32_t)s->inner);
-        a.by_h = wd_fastdiv_of((uint32_t)s->windows[2]);
-        a.by_outer = wd_fastdiv_of((uint32_t)s->windows[1]);
-    } else {
-        variant += KERNEL_single_plane_f32_2;
-        a.by_w = wd_fastdiv_of((uint32_t)s->windows[2]);
-        a.by_h = wd_fastdiv_of((uint32_t)s->windows[1]);
-    }
-    return wd_pool_vector_launch(queue, &kernel_rows[variant], s->outer * wd_pool_windows(s), &a);
+    a.by_w = wd_fastdiv_of((uint32_t)s->inner);
+    a.by_h = wd_fastdiv_of((uint32_t)s->windows[2]);
+    a.by_outer = wd_fastdiv_of((uint32_t)s->windows[1]);
+    return wd_pool_vector_launch(queue, &kernel_rows[KERNEL_single_f32_2 + 3 * s->type + size],
+                                 s->outer * wd_pool_windows(s), &a);
 }
 
 const struct wd_pool_way wd_pool_forward_single = {takes, NULL, emit_shape, NULL};

@@ -6,12 +6,7 @@
 
 namespace {
 
-template <class T, int SIZE> __device__ __forceinline__ void single_plane(const pool_vector_args &a)
-{
-    by_mode(a, [&](auto mode) { forward_plane<T, SIZE, mode.value, false>(a); });
-}
-
-template <class T, int SIZE> __device__ __forceinline__ void single_pixel(const pool_vector_args &a)
+template <class T, int SIZE> __device__ __forceinline__ void single(const pool_vector_args &a)
 {
     by_mode(a, [&](auto mode) { forward_pixel<T, 1, SIZE, mode.value, false>(a); });
 }

@@ -16,16 +16,22 @@ static int64_t run_elements(const struct wd_pool_shape *s)
     return 16 / s->size;
 }
 
+/* Whether a thread has a run of a pixel; else an element. */
+static bool has_runs(const struct wd_pool_shape *s)
+{
+    return s->pixels && s->inner % run_elements(s) == 0 && wd_pool_is_near(s);
+}
+
 static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
                   struct wd_reason *reason)
 {
     WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_backward_tile has it");
     WD_NEED(wd_pool_is_flat(s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
+    if (!s->max && !has_runs(s) && wd_pool_is_small(s)) return true;
     WD_NEED(wd_pool_is_near(s), reason, NOT_SUPPORTED_SHAPE,
             "windows of %lld x %lld are better cut from a box in shared memory",
             (long long)s->window[1], (long long)s->window[2]);
-    WD_NEED(s->pixels && s->inner % run_elements(s) == 0, reason, NOT_SUPPORTED_LAYOUT,
-            "not pixels of whole runs");
+    WD_NEED(has_runs(s), reason, NOT_SUPPORTED_LAYOUT, "not pixels of whole runs");
     if (!s->max) return true;
     /* 0.89 of a box's time; of halves 1.06 */
     WD_NEED(s->size == 4, reason, NOT_SUPPORTED_DATA_TYPE, "maxima of two-byte elements");
@@ -63,9 +69,11 @@ static cudnnStatus_t emit_codes(struct wd_queue *queue, const struct wd_pool_sha
 static cudnnStatus_t emit_collect(struct wd_queue *queue, const struct wd_pool_shape *s,
                                   struct pool_vector_args a)
 {
-    const int64_t run = run_elements(s);
+    const bool runs = has_runs(s);
+    const int64_t run = runs ? run_elements(s) : 1;
     const int kernel =
-        s->max ? KERNEL_from_pixel_max_f32_16 : KERNEL_from_pixel_average_f32 + s->type;
+        s->max ? KERNEL_from_pixel_max_f32_16
+               : (runs ? KERNEL_from_pixel_average_f32 : KERNEL_from_element_f32) + (int)s->type;
     a.by_w = wd_fastdiv_of((uint32_t)(s->inner / run));
     a.by_h = wd_fastdiv_of((uint32_t)s->image[2]);
     a.by_outer = wd_fastdiv_of((uint32_t)s->image[1]);
@@ -79,7 +87,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     struct pool_vector_args whole;
     struct wd_pool_shape part = *s;
     int64_t step;
-    if (((uintptr_t)m->x | (uintptr_t)m->out | (uintptr_t)m->dy) % 16 != 0) {
+    if (has_runs(s) && ((uintptr_t)m->x | (uintptr_t)m->out | (uintptr_t)m->dy) % 16 != 0) {
         return wd_pool_backward_tile.emit(queue, s, m);
     }
     whole = wd_pool_vector_args_of(s, m);

@@ -169,14 +169,16 @@ static cudnnStatus_t emit_rows(struct wd_queue *queue, const struct wd_pool_shap
                           a);
 }
 
-/* Whether what is made is written by whole runs of single precision, and each element is all that one needs. */
-static bool writes_runs(const struct pool_slide_args *a, const struct wd_pool_shape *s,
-                        const struct wd_pool_memory *m)
+/* Elements that are written at once where each is all that one needs; 0: not so. */
+static int written_at_once(const struct pool_slide_args *a, const struct wd_pool_shape *s,
+                           const struct wd_pool_memory *m)
 {
     const bool counts = !s->max && s->exclude && !a->spread; /* what each window covers */
-    return s->type == 0 && !counts && a->scales && !a->blends &&
-           a->wide.outs % POOL_SLIDE_RUN == 0 &&
-           (uintptr_t)m->out % (POOL_SLIDE_RUN * sizeof(float)) == 0;
+    if (counts || !a->scales || a->blends) return 0;
+    return a->wide.outs % POOL_SLIDE_RUN == 0 &&
+                   (uintptr_t)m->out % (POOL_SLIDE_RUN * (uintptr_t)s->size) == 0
+               ? POOL_SLIDE_RUN
+               : 1;
 }
 
 static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_shape *s,
@@ -184,6 +186,7 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
 {
     struct pool_slide_args a;
     int64_t blocks, bytes;
+    int written;
     if (!plan(queue->device, s, &a, &blocks, &bytes)) return CUDNN_STATUS_INTERNAL_ERROR;
     a.from = s->backward ? m->dy : m->x;
     a.out = m->out;
@@ -193,7 +196,8 @@ static cudnnStatus_t emit_shape(struct wd_queue *queue, const struct wd_pool_sha
     a.blends = m->beta != 0.0;
     a.streaming = m->streaming;
     if (is_rows(s, m)) return emit_rows(queue, s, &a);
-    if (writes_runs(&a, s, m)) a.by_runs = wd_fastdiv_of((uint32_t)(a.wide.outs / POOL_SLIDE_RUN));
+    written = written_at_once(&a, s, m);
+    if (written > 0) a.by_runs = wd_fastdiv_of((uint32_t)(a.wide.outs / written));
     return wd_emit_kernel(queue, &kernel_rows[KERNEL_pool_slide_f32 + s->type], blocks,
                           POOL_SLIDE_THREADS, (uint32_t)bytes, &a);
 }

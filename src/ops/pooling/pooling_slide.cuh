@@ -229,13 +229,14 @@ __device__ __forceinline__ void slide_along(const pool_slide_args &a, const slid
     }
 }
 
-// Single precision, by 16 bytes: a block's rows are one piece of memory. Nothing is to be found out about an element but,
-// of a maximum, whether anything was a candidate.
-template <bool MAXIMUM>
-__device__ __forceinline__ void slide_put_runs(const pool_slide_args &a, float *out, uint32_t rows,
+// V elements of a thread: a block's rows are one piece of memory. Nothing is to be found out about an element but, of a
+// maximum, whether anything was a candidate.
+template <class T, int V>
+__device__ __forceinline__ void slide_put_runs(const pool_slide_args &a, T *out, uint32_t rows,
                                                float scale)
 {
-    constexpr uint32_t STEP = POOL_SLIDE_THREADS, V = POOL_SLIDE_RUN;
+    constexpr uint32_t STEP = POOL_SLIDE_THREADS;
+    const bool maximum = a.mode == POOL_MAX;
     const uint32_t runs = a.by_runs.divisor, all = rows * runs;
     const uint32_t more = wd_fastdiv_quotient(STEP, a.by_runs), further = STEP - more * runs;
     const uint32_t ahead = more * a.out_pitch + V * further, wrap = a.out_pitch - V * runs;
@@ -243,17 +244,19 @@ __device__ __forceinline__ void slide_put_runs(const pool_slide_args &a, float *
     uint32_t run = threadIdx.x - row * runs;
     const float *from =
         reinterpret_cast<const float *>(slide_at(0)) + (row * a.out_pitch + V * run);
-    float4 *to = reinterpret_cast<float4 *>(out) + threadIdx.x;
+    out += threadIdx.x * V;
 #pragma unroll 1
-    for (uint32_t at = threadIdx.x; at < all; at += STEP, to += STEP) {
-        float value[V];
+    for (uint32_t at = threadIdx.x; at < all; at += STEP, out += STEP * V) {
+        wd_run<T, V> made;
 #pragma unroll
-        for (uint32_t i = 0; i < V; ++i) {
-            value[i] = from[i];
-            if (MAXIMUM && value[i] != value[i]) value[i] = a.lowest;
-            value[i] *= scale;
+        for (int i = 0; i < V; ++i) {
+            T one;
+            float value = from[i];
+            if (maximum && value != value) value = a.lowest;
+            wd_narrow(one, value * scale);
+            made.put(i, one);
         }
-        *to = make_float4(value[0], value[1], value[2], value[3]);
+        made.store(out);
         from += ahead;
         run += further;
         if (run >= runs) {
@@ -275,10 +278,11 @@ __device__ __forceinline__ void slide_put(const pool_slide_args &a, const slide_
     const bool counts = sum && a.exclude && !a.spread;
     const float factor = sum && !a.exclude ? a.inverse : 1.0f;
     const size_t first = (size_t)p.outer * (uint32_t)a.high.outs + (uint32_t)p.first;
-    if (V == 1 && a.by_runs.divisor > 0) {
-        float *const to = static_cast<float *>(a.out) + first * (uint32_t)wide;
-        if (maximum) slide_put_runs<true>(a, to, (uint32_t)rows, a.alpha);
-        else slide_put_runs<false>(a, to, (uint32_t)rows, a.alpha * factor);
+    if (a.by_runs.divisor > 0) {
+        T *const to = static_cast<T *>(a.out) + first * (uint32_t)wide;
+        const bool single = a.by_runs.divisor == (uint32_t)wide;
+        if (single) slide_put_runs<T, 1>(a, to, (uint32_t)rows, a.alpha * factor);
+        else slide_put_runs<T, POOL_SLIDE_RUN>(a, to, (uint32_t)rows, a.alpha * factor);
         return;
     }
     int row = (int)threadIdx.x / 32;

@@ -17,7 +17,7 @@ enum { POOL_SLIDE_ROWS = 5, POOL_SLIDE_ROW_THREADS = 128 };
 /* Neighbours that a thread makes at once, by how long windows are along the axis. */
 enum { POOL_SLIDE_FEW = 4, POOL_SLIDE_MANY = 8 };
 
-/* Elements of single precision that are written at once. */
+/* Elements that are written at once, where rows are multiples of them. */
 enum { POOL_SLIDE_RUN = 4 };
 
 struct pool_slide_axis {

@@ -96,45 +96,44 @@ __device__ __forceinline__ void put_windows(const pool_vector_args &a, uint32_t 
 
 // ---- A thread a window or a few ----
 
-// Planes, one window; SIZE x SIZE, or 0: any.
-template <class T, int SIZE, int MODE, bool CODES>
-__device__ __forceinline__ void forward_plane(const pool_vector_args &a)
-{
-    const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
-    if (item >= a.count) return;
-    uint32_t plane = item;
-    const int q = (int)wd_take_rest(plane, a.by_w);
-    const int p = (int)wd_take_rest(plane, a.by_h);
-    const span rows = rows_of(a, p), columns = columns_of(a, q);
-    const T *x = static_cast<const T *>(a.x);
-    const int image = (int)(plane * (uint32_t)(a.image_h * a.image_w));
-    const int covered = rows.extent() * columns.extent();
-    window_state<MODE, CODES> t;
-    t.clear();
-    if constexpr (SIZE > 0) {
+// A window of any size, element by element in row-major order.
+template <class T, int MODE> struct window_walk {
+    const T *x;             // the next element
+    uint32_t inner, behind; // from one to the next, and more from a row to the next
+    int wide, column;
+    window_state<MODE, false> t;
+
+    // The next N elements, which there are.
+    template <int N> __device__ __forceinline__ void see()
+    {
+        float v[N];
 #pragma unroll
-        for (int r = 0; r < SIZE; ++r) {
-            const int h = rows.start + r;
-#pragma unroll
-            for (int s = 0; s < SIZE; ++s) {
-                const bool in = (uint32_t)h < (uint32_t)a.image_h &&
-                                (uint32_t)(columns.start + s) < (uint32_t)a.image_w;
-                float v = nothing<MODE, float>();
-                if (in) v = element(x + (image + h * a.image_w + columns.start + s));
-                t.see_at(v, r * SIZE + s, in);
+        for (int i = 0; i < N; ++i) {
+            v[i] = element(x);
+            column += 1;
+            x += inner;
+            if (column == wide) {
+                column = 0;
+                x += behind;
             }
         }
-    } else {
-        for (int h = rows.low; h < rows.high; ++h) {
-            const uint32_t code = (h - rows.start) * a.size_w - columns.start;
-#pragma unroll 4
-            for (int w = columns.low; w < columns.high; ++w) {
-                t.see_at(element(x + (image + h * a.image_w + w)), code + w, true);
-            }
-        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) t.see(v[i]);
     }
-    put_windows<T, 1, MODE, CODES>(a, item, &t, &covered);
-}
+    __device__ __forceinline__ void see_all(int left)
+    {
+        t.clear();
+        column = 0;
+#pragma unroll 1
+        for (; left >= 8; left -= 8) see<8>();
+        if (left >= 4) {
+            see<4>();
+            left -= 4;
+        }
+#pragma unroll 1
+        for (; left > 0; --left) see<1>();
+    }
+};
 
 // Planes, every second column: 2 columns without padding and at most 2 rows, or 3x3 with one column of
 // padding. A thread has V columns of x, aligned, and V / 2 windows.
@@ -185,7 +184,7 @@ __device__ __forceinline__ void forward_pairs(const pool_vector_args &a)
     put_windows<T, K, MODE, CODES>(a, item * K, t, covered);
 }
 
-// Pixels: a window of V channels; SIZE x SIZE, all loads at once, or 0: any.
+// Pixels: a window of V channels; SIZE x SIZE, all loads at once, or 0: any. Planes are pixels of one channel.
 template <class T, int V, int SIZE, int MODE, bool CODES>
 __device__ __forceinline__ void forward_pixel(const pool_vector_args &a)
 {
@@ -206,50 +205,69 @@ __device__ __forceinline__ void forward_pixel(const pool_vector_args &a)
         t[i].clear();
         covered[i] = extent;
     }
-    // A way of its own for windows all within the image pays but for runs of eight (measured).
-    if (SIZE > 0 && V < 8 && extent == SIZE * SIZE) {
-        wd_run<T, V> line[SIZE > 0 ? SIZE * SIZE : 1];
-#pragma unroll
-        for (int r = 0; r < SIZE; ++r) {
-            const uint32_t pixel = (uint32_t)((rows.start + r) * a.image_w + columns.start);
-#pragma unroll
-            for (int s = 0; s < SIZE; ++s) line[r * SIZE + s].load(x + (pixel + s) * a.inner);
-        }
-#pragma unroll
-        for (int r = 0; r < SIZE * SIZE; ++r) {
-#pragma unroll
-            for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(line[r].get(i)), r, true);
-        }
-    } else if constexpr (SIZE > 0 && V == 8) {
-        wd_run<T, V> line[SIZE * SIZE];
+    if constexpr (SIZE == 0 && V == 1 && !CODES) {
+        const int wide = columns.extent();
+        window_walk<T, MODE> walk;
+        walk.x = x + (uint32_t)(rows.low * a.image_w + columns.low) * a.inner;
+        walk.inner = a.inner;
+        walk.behind = (uint32_t)(a.image_w - wide) * a.inner;
+        walk.wide = wide;
+        walk.see_all(extent);
+        t[0] = walk.t;
+    } else if constexpr (SIZE > 0 && V == 1) {
 #pragma unroll
         for (int r = 0; r < SIZE * SIZE; ++r) {
             const int h = rows.start + r / SIZE, w = columns.start + r % SIZE;
-            if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
-                line[r].load(x + (uint32_t)(h * a.image_w + w) * a.inner);
+            const bool in = (uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w;
+            float v = nothing<MODE, float>();
+            if (in) v = element(x + (uint32_t)(h * a.image_w + w) * a.inner);
+            t[0].see_at(v, r, in);
+        }
+    } else
+        // A way of its own for windows all within the image pays but for runs of eight (measured).
+        if (SIZE > 0 && V < 8 && extent == SIZE * SIZE) {
+            wd_run<T, V> line[SIZE > 0 ? SIZE * SIZE : 1];
+#pragma unroll
+            for (int r = 0; r < SIZE; ++r) {
+                const uint32_t pixel = (uint32_t)((rows.start + r) * a.image_w + columns.start);
+#pragma unroll
+                for (int s = 0; s < SIZE; ++s) line[r * SIZE + s].load(x + (pixel + s) * a.inner);
             }
-        }
 #pragma unroll
-        for (int r = 0; r < SIZE * SIZE; ++r) {
-            const int h = rows.start + r / SIZE, w = columns.start + r % SIZE;
-            if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
+            for (int r = 0; r < SIZE * SIZE; ++r) {
 #pragma unroll
                 for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(line[r].get(i)), r, true);
             }
-        }
-    } else {
-        for (int h = rows.low; h < rows.high; ++h) {
-            const uint32_t code = (h - rows.start) * a.size_w - columns.start;
-            const uint32_t pixel = (uint32_t)(h * a.image_w);
-#pragma unroll 2
-            for (int w = columns.low; w < columns.high; ++w) {
-                wd_run<T, V> one;
-                one.load(x + (pixel + w) * a.inner);
+        } else if constexpr (SIZE > 0 && V == 8) {
+            wd_run<T, V> line[SIZE * SIZE];
 #pragma unroll
-                for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(one.get(i)), code + w, true);
+            for (int r = 0; r < SIZE * SIZE; ++r) {
+                const int h = rows.start + r / SIZE, w = columns.start + r % SIZE;
+                if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
+                    line[r].load(x + (uint32_t)(h * a.image_w + w) * a.inner);
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < SIZE * SIZE; ++r) {
+                const int h = rows.start + r / SIZE, w = columns.start + r % SIZE;
+                if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
+#pragma unroll
+                    for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(line[r].get(i)), r, true);
+                }
+            }
+        } else {
+            for (int h = rows.low; h < rows.high; ++h) {
+                const uint32_t code = (h - rows.start) * a.size_w - columns.start;
+                const uint32_t pixel = (uint32_t)(h * a.image_w);
+#pragma unroll 2
+                for (int w = columns.low; w < columns.high; ++w) {
+                    wd_run<T, V> one;
+                    one.load(x + (pixel + w) * a.inner);
+#pragma unroll
+                    for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(one.get(i)), code + w, true);
+                }
             }
         }
-    }
     put_windows<T, V, MODE, CODES>(a, item * V, t, covered);
 }
 

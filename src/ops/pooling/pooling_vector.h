@@ -17,6 +17,7 @@ enum { WD_POOL_NEAR = 9 };
 
 /* Times that larger windows may read an element. */
 enum { WD_POOL_APART = 3 };
+enum { WD_POOL_SMALL = 1 << 18, WD_POOL_SMALL_BACK = 5 << 17, WD_POOL_SHORT = 64 };
 
 static inline bool wd_pool_is_near(const struct wd_pool_shape *s)
 {
@@ -33,6 +34,14 @@ static inline bool wd_pool_is_single(const struct wd_pool_shape *s)
 {
     return wd_pool_is_near(s) ||
            s->window[1] * s->window[2] <= WD_POOL_APART * s->stride[1] * s->stride[2];
+}
+
+/* Few results, whose windows are read one element at a time sooner than boxes are staged. */
+static inline bool wd_pool_is_small(const struct wd_pool_shape *s)
+{
+    return (s->backward ? s->outer * wd_pool_image(s) <= WD_POOL_SMALL_BACK
+                        : s->outer * wd_pool_windows(s) <= WD_POOL_SMALL) &&
+           s->window[1] * s->window[2] <= WD_POOL_SHORT;
 }
 
 struct pool_vector_args wd_pool_vector_args_of(const struct wd_pool_shape *shape,

@@ -232,7 +232,11 @@ struct affine_tile {
         at.number = at.before + q;
         k.g.x = -1e5f;
         if (!is) return;
-        k.g = *reinterpret_cast<const float2 *>(places + 2 * (int64_t)at.number);
+        if constexpr (PLAIN) {
+            k.g = *reinterpret_cast<const float2 *>(places + 2 * (int64_t)at.number);
+        } else {
+            k.g = numbers_of(a, places, at.number);
+        }
         const float *from = dy + at.number;
         if constexpr (!PLAIN) from = dy + ((int)at.row * a.y.row + q);
 #pragma unroll

@@ -18,22 +18,31 @@ enum {
     /* More of them take longer than lists (H200, fp32, us): 46x224x136x7 from 128x7, 7e6 and more, 119 and by tiles 82;
      * 128x8x17x224 from 224x224, 1e8, 887 and by regions 222; 32x16x164x14, 1.6e6, 26.6 and 27.4. */
     LOOKS_MOST = 1 << 22,
-    CHUNK = 4, /* channels of a block */
+    SPARSE = 512,         /* elements for a place: most tiles have none, */
+    CHANNELS_SPARSE = 32, /* and blocks all channels */
+    GROUP = 4,            /* channels at a time */
+    TILES_ENOUGH = 16,    /* a processor; more, and blocks take several groups */
     THREADS = SAMPLER_LITTLE_THREADS,
     THREADS_LEAST = 128,
     THREADS_LOG2 = 9,
     COLUMNS_LOG2 = 5, /* of a tile */
 };
 
-void wd_sampler_cut_little(struct sampler_vector_args *a)
+void wd_sampler_cut_little(struct sampler_vector_args *a, int64_t images, int multiprocessors)
 {
+    const int64_t groups = wd_ceil_div(a->channels, GROUP);
+    int64_t tiles;
+    int64_t turns;
     a->lanes_log2 = wd_spatial_log2(a->width, COLUMNS_LOG2);
     a->across_log2 = wd_spatial_log2(a->height, THREADS_LOG2 - a->lanes_log2);
     a->lanes_log2 = wd_spatial_log2(a->width, THREADS_LOG2 - a->across_log2);
-    a->chunk = CHUNK;
-    a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(a->channels, CHUNK));
     a->by_column = wd_fastdiv_of((uint32_t)wd_ceil_div(a->width, (int64_t)1 << a->lanes_log2));
     a->by_row = wd_fastdiv_of((uint32_t)wd_ceil_div(a->height, (int64_t)1 << a->across_log2));
+    tiles = images * a->by_column.divisor * a->by_row.divisor;
+    turns = wd_clamp(tiles * groups / ((int64_t)TILES_ENOUGH * multiprocessors), 1, groups);
+    turns = wd_ceil_div(groups, wd_ceil_div(groups, turns));
+    a->chunk = (int32_t)(GROUP * turns);
+    a->by_chunk = wd_fastdiv_of((uint32_t)wd_ceil_div(groups, turns));
 }
 
 static int64_t blocks_of(const struct sampler_vector_args *a)
@@ -45,7 +54,7 @@ static int64_t shared_of(const struct sampler_vector_args *a)
 {
     const int64_t cells =
         (((int64_t)1 << a->lanes_log2) + 1) * (((int64_t)1 << a->across_log2) + 1);
-    return (int64_t)a->rows * a->columns * 32 + cells * 4;
+    return (int64_t)a->rows * a->columns * 32 + (cells + 1) * 4;
 }
 
 static bool match(const struct wd_problem *problem, struct wd_reason *reason)
@@ -63,9 +72,13 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(wd_spatial_spans_little(x), reason, NOT_SUPPORTED_SHAPE,
             "a plane spans more than 2^31 elements");
     a = wd_sampler_args(x, grid, NULL);
-    wd_sampler_cut_little(&a);
+    wd_sampler_cut_little(&a, x->dim[0], problem->device->multiprocessors);
     WD_NEED(blocks_of(&a) <= SPATIAL_ITEMS_MAX, reason, NOT_SUPPORTED_SHAPE, "too many tiles");
-    looks = x->dim[0] * blocks_of(&a) * places;
+    looks =
+        x->dim[0] * a.by_column.divisor * a.by_row.divisor * wd_ceil_div(x->dim[1], GROUP) * places;
+    if (x->dim[1] <= CHANNELS_SPARSE && places * SPARSE <= x->dim[2] * x->dim[3]) {
+        looks = x->dim[0] * blocks_of(&a) * places;
+    }
     WD_NEED(looks <= LOOKS_FEW || (!wd_sampler_has_pixels(problem) &&
                                    (x->dim[1] <= CHANNELS_MOST || x->dim[3] < NARROW)),
             reason, NOT_SUPPORTED_SHAPE,
@@ -94,14 +107,15 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
     a.streaming = wd_tensor_extent(wd_call_tensor(call, SAMPLER_BACK_DX)) > queue->device->l2_bytes;
     a.by_position = wd_fastdiv_of((uint32_t)places);
     a.by_line = wd_fastdiv_of((uint32_t)a.columns);
-    wd_sampler_cut_little(&a);
+    wd_sampler_cut_little(&a, images, queue->device->multiprocessors);
+    wd_sampler_share(&a, images * places, queue->device->multiprocessors);
     threads = wd_clamp((int64_t)1 << (a.lanes_log2 + a.across_log2), THREADS_LEAST, THREADS);
-    batch = wd_most(SPATIAL_ITEMS_MAX / wd_most(blocks_of(&a), places), 1);
+    batch = wd_most(SPATIAL_ITEMS_MAX / wd_most(blocks_of(&a), places << a.sharing_log2), 1);
     for (int64_t first = 0; first < images; first += batch) {
         const int64_t now = wd_least(batch, images - first);
         a.first_image = (uint32_t)first;
         a.count = (uint32_t)(now * places);
-        a.room = (int32_t)wd_ceil_div(a.count, threads);
+        a.room = (int32_t)wd_ceil_div((int64_t)a.count << a.sharing_log2, threads);
         WD_TRY(wd_emit_kernel(queue, &kernel_rows[KERNEL_back_little_f32],
                               a.room + now * blocks_of(&a), (uint32_t)threads,
                               (uint32_t)shared_of(&a), &a));

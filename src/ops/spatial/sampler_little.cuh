@@ -63,9 +63,9 @@ template <class T> struct little_tile {
     uint32_t n;
     int top, left, first, last; // elements and channels
     int across, cells;          // of a row; of all
-    uint4 *node;                // of a place: the next of its cell, how far down and right
-    float4 *share;              // dy of a place
-    uint32_t *begin;            // of a cell: its first place
+    uint4 *node;   // of a place: the next of its cell, how far down and right, whether it is listed
+    float4 *share; // dy of a place
+    uint32_t *begin; // of a cell: its first place; behind all: whether there is any
 
     __device__ __forceinline__ little_tile(const sampler_vector_args &args, uint32_t b) : a(args)
     {
@@ -127,11 +127,32 @@ template <class T> struct little_tile {
 #pragma unroll
             for (uint32_t u = 0; u < U; ++u) {
                 const uint32_t i = base + u * blockDim.x;
-                if (cell[u] < 0) continue;
+                if (cell[u] < 0) {
+                    if (i < places) node[i].w = 0;
+                    continue;
+                }
+                wd_exchange(begin + cells, 0u);
                 node[i] = make_uint4(wd_exchange(begin + cell[u], i), __float_as_uint(k[u].down),
-                                     __float_as_uint(k[u].right), 0);
+                                     __float_as_uint(k[u].right), 1);
                 share[i] = make_float4(dy[u][0], dy[u][1], dy[u][2], dy[u][3]);
             }
+        }
+    }
+
+    // The next channels of the places that are listed.
+    __device__ __forceinline__ void list_again() const
+    {
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < a.by_position.divisor; i += blockDim.x) {
+            A dy[4];
+            const bool listed = node[i].w;
+            const T *from = dy_of(i);
+#pragma unroll
+            for (int c = 0; c < 4; ++c) {
+                dy[c] = element_if<T>(listed && first + c < last, from);
+                from += a.y.channel;
+            }
+            share[i] = make_float4(dy[0], dy[1], dy[2], dy[3]);
         }
     }
 
@@ -152,14 +173,37 @@ template <class T> struct little_tile {
         }
     }
 
-    // The thread's element.
-    __device__ __forceinline__ void put_element() const
+    // The thread's element, if there is one, in channel `first`.
+    __device__ __forceinline__ T *own_element() const
     {
         const int c = (int)threadIdx.x & ((1 << a.lanes_log2) - 1);
         const int r = (int)threadIdx.x >> a.lanes_log2;
         const int h = top + r, w = left + c;
+        if (r >= 1 << a.across_log2 || h >= a.height || w >= a.width) return NULL;
+        return static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
+               (int64_t)w * a.dx.column + first * a.dx.channel;
+    }
+
+    // All channels of an element that no place looks at.
+    __device__ __forceinline__ void put_nothing() const
+    {
+        const A nothing[1] = {0};
+        T *to = own_element();
+        if (!to) return;
+#pragma unroll 2
+        for (int c = first; c < last; ++c) {
+            put<T, 1>(a, to, nothing);
+            to += a.dx.channel;
+        }
+    }
+
+    __device__ __forceinline__ void put_element() const
+    {
+        const int c = (int)threadIdx.x & ((1 << a.lanes_log2) - 1);
+        const int r = (int)threadIdx.x >> a.lanes_log2;
         A sums[4] = {0, 0, 0, 0};
-        if (r >= 1 << a.across_log2 || h >= a.height || w >= a.width) return;
+        T *to = own_element();
+        if (!to) return;
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
             uint32_t i = begin[(r + t / 2) * across + c + t % 2];
@@ -176,8 +220,6 @@ template <class T> struct little_tile {
                 i = one.x;
             }
         }
-        T *to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
-                (int64_t)w * a.dx.column + first * a.dx.channel;
 #pragma unroll
         for (int v = 0; v < 4; ++v) {
             if (first + v < last) put<T, 1>(a, to, sums + v);
@@ -191,30 +233,37 @@ template <class T> struct little_tile {
 template <class T> __device__ __forceinline__ void back_little(const sampler_vector_args &a)
 {
     if (blockIdx.x < (uint32_t)a.room) {
-        uint32_t number = blockIdx.x * blockDim.x + threadIdx.x;
+        uint32_t number = (blockIdx.x * blockDim.x + threadIdx.x) >> a.sharing_log2;
         sight<typename accumulator<T>::type> k;
         spot at;
-        if (number >= a.count) return;
+        const bool in = number < a.count;
         uint32_t place = take_rest(number, a.by_position);
         at.q = (int)take_rest(place, a.by_line);
         at.p = (int)place;
         at.n = a.first_image + number;
         wd_wait_for_previous();
-        k.template look<T>(a, at.number(a));
-        if (k.seen) put_place<T>(a, at, k);
-        else put_lost<T>(a, at, k);
+        if (in) k.template look<T>(a, at.number(a));
+        put_shared_place<T, 2>(a, at, k, in, true);
         return;
     }
-    const little_tile<T> tile(a, blockIdx.x - (uint32_t)a.room);
+    little_tile<T> tile(a, blockIdx.x - (uint32_t)a.room);
 #pragma unroll 1
-    for (int i = (int)threadIdx.x; i < tile.cells; i += (int)blockDim.x) tile.begin[i] = LIST_END;
+    for (int i = (int)threadIdx.x; i <= tile.cells; i += (int)blockDim.x) tile.begin[i] = LIST_END;
     __syncthreads();
     wd_wait_for_previous();
     tile.list();
     __syncthreads();
+    if (tile.begin[tile.cells] == LIST_END) return tile.put_nothing();
     tile.sort();
     __syncthreads();
     tile.put_element();
+#pragma unroll 1
+    for (tile.first += 4; tile.first < tile.last; tile.first += 4) {
+        __syncthreads();
+        tile.list_again();
+        __syncthreads();
+        tile.put_element();
+    }
 }
 
 } // namespace

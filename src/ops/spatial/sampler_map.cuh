@@ -10,7 +10,15 @@
 
 namespace {
 
-// What a place looks at, as sight::coordinate has it, of what the grid says.
+// What the grid says of a place.
+__device__ __forceinline__ float2 numbers_of(const sampler_vector_args &a, const float *places,
+                                             int number)
+{
+    places += 2 * (int64_t)number;
+    return a.pairs ? *reinterpret_cast<const float2 *>(places) : make_float2(places[0], places[1]);
+}
+
+// What a place looks at, as sight::coordinate has it.
 __device__ __forceinline__ float2 looked_at(const sampler_vector_args &a, float2 s)
 {
     s.x = (s.x + 1) * a.scale_w32;
@@ -20,7 +28,7 @@ __device__ __forceinline__ float2 looked_at(const sampler_vector_args &a, float2
 __device__ __forceinline__ float2 looked_at(const sampler_vector_args &a, const float *places,
                                             int number)
 {
-    return looked_at(a, *reinterpret_cast<const float2 *>(places + 2 * (int64_t)number));
+    return looked_at(a, numbers_of(a, places, number));
 }
 
 __device__ __forceinline__ const float *grid_of(const sampler_vector_args &a, uint32_t n)

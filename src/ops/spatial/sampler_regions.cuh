@@ -16,24 +16,29 @@ namespace {
 
 // ---- The gradients of the grid ----
 
-// U channels of a place: dy times the steps of the image within its cell, as in back_tile.
+struct sampler_step { // from a thread's channel to its next
+    int64_t x, y;
+};
+
+// U channels of a place, of which there are `left`: dy times the steps of the image within its cell, as in back_tile.
 template <class T, int U, class A>
-__device__ __forceinline__ void add_some_steps(const sampler_vector_args &a, const int *from,
-                                               const bool *in, const T *x, const T *dy, A *steps)
+__device__ __forceinline__ void add_some_steps(const sampler_step &step, const int *from,
+                                               const bool *in, const T *x, const T *dy, int left,
+                                               A *steps)
 {
-    T pixel[U][4], share[U];
+    A pixel[U][4], share[U];
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-        share[u] = dy[u * a.y.channel];
+        const bool there = U == 1 || u < left;
+        share[u] = element_if<T>(there, dy + u * step.y);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) pixel[u][i] = (x + u * a.x.channel)[from[i]];
+        for (int i = 0; i < 4; ++i) {
+            pixel[u][i] = element_if<T>(there && in[i], x + u * step.x + from[i]);
+        }
     }
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-        A f[4];
-        const A g = wd_widen(share[u]);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) f[i] = in[i] ? wd_widen(pixel[u][i]) : (A)0;
+        const A g = share[u], *f = pixel[u];
         steps[0] += g * (f[1] - f[0]);
         steps[1] += g * (f[3] - f[2]);
         steps[2] += g * (f[2] - f[0]);
@@ -41,15 +46,16 @@ __device__ __forceinline__ void add_some_steps(const sampler_vector_args &a, con
     }
 }
 
-// U channels at a time.
-template <class T, int U = 3, class A>
-__device__ __forceinline__ void put_place(const sampler_vector_args &a, const spot &at,
-                                          const sight<A> &k)
+// What every 1 << log2 channels of a place from `own` on say of its coordinates, U at a time.
+template <class T, int U, class A>
+__device__ __forceinline__ void slopes_of(const sampler_vector_args &a, const spot &at,
+                                          const sight<A> &k, int own, int log2, A &across, A &along)
 {
-    const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image;
-    const T *dy = element_of<T>(a.y, at);
+    const sampler_step step = {a.x.channel << log2, a.y.channel << log2};
+    const T *x = static_cast<const T *>(a.x.data) + at.n * a.x.image + own * a.x.channel;
+    const T *dy = element_of<T>(a.y, at) + own * a.y.channel;
     A steps[4] = {0, 0, 0, 0};
-    int from[4], left = a.channels;
+    int from[4], left = (a.channels - own + (1 << log2) - 1) >> log2;
     bool in[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -57,19 +63,42 @@ __device__ __forceinline__ void put_place(const sampler_vector_args &a, const sp
         from[i] = in[i] ? (k.row + i / 2) * a.x.row + (k.column + i % 2) * a.x.column : 0;
     }
 #pragma unroll 1
-    for (; U > 1 && left >= U; left -= U) {
-        add_some_steps<T, U>(a, from, in, x, dy, steps);
-        x += U * a.x.channel;
-        dy += U * a.y.channel;
+    for (; left > 0; left -= U) {
+        add_some_steps<T, U>(step, from, in, x, dy, left, steps);
+        x += U * step.x;
+        dy += U * step.y;
     }
+    across = (1 - k.down) * steps[0] + k.down * steps[1];
+    along = (1 - k.right) * steps[2] + k.right * steps[3];
+}
+
+// The gradients of a place that sees something, by one thread.
+template <class T, int U, class A>
+__device__ __forceinline__ void put_place(const sampler_vector_args &a, const spot &at,
+                                          const sight<A> &k)
+{
+    A across, along;
+    slopes_of<T, U>(a, at, k, 0, 0, across, along);
+    put_slopes<T>(a, at.number(a), across, along);
+}
+
+// By 1 << sharing_log2 neighbouring threads, each of which has some channels. All of a warp come here together; `in`: this
+// thread has a place, as have those which it shares it with. `lost`: also where nothing is seen.
+template <class T, int U, class A>
+__device__ __forceinline__ void put_shared_place(const sampler_vector_args &a, const spot &at,
+                                                 const sight<A> &k, bool in, bool lost)
+{
+    const int own = (int)threadIdx.x & ((1 << a.sharing_log2) - 1);
+    A across = 0, along = 0;
+    if (in && k.seen) slopes_of<T, U>(a, at, k, own, a.sharing_log2, across, along);
 #pragma unroll 1
-    for (; left > 0; --left) {
-        add_some_steps<T, 1>(a, from, in, x, dy, steps);
-        x += a.x.channel;
-        dy += a.y.channel;
+    for (int other = 1; other < 1 << a.sharing_log2; other *= 2) {
+        across += __shfl_xor_sync(0xffffffffu, across, other);
+        along += __shfl_xor_sync(0xffffffffu, along, other);
     }
-    put_slopes<T>(a, at.number(a), (1 - k.down) * steps[0] + k.down * steps[1],
-                  (1 - k.right) * steps[2] + k.right * steps[3]);
+    if (!in || own) return;
+    if (k.seen) put_slopes<T>(a, at.number(a), across, along);
+    else if (lost) put_lost<T>(a, at, k);
 }
 
 // Place i of a box whose first place is `corner`; whether it is one.
@@ -88,17 +117,20 @@ __device__ __forceinline__ uint4 reach_words(const reach &r)
                       (uint32_t)r.four[3]);
 }
 
-// A warp a box; `count` of them in a launch. Where there are maps, only images that are marked, and not
-// places that see nothing if a launch before saw to them: what is blended is so once.
+// 1 << sharing_log2 warps a box, of whose places each has some; `count` boxes in a launch. Where there are maps, only
+// images that are marked, and not places that see nothing if a launch before saw to them: what is blended is so once.
 template <class T> __device__ __forceinline__ void region_boxes(const sampler_affine_args &args)
 {
     const sampler_vector_args &a = args.all;
     const sampler_map *maps = static_cast<const sampler_map *>(args.maps);
+    const int lane = (int)threadIdx.x % 32;
     wd_wait_for_previous();
     if (maps && !any_marked(maps, args.images)) return;
 #pragma unroll 1
-    for (uint32_t number = (blockIdx.x * SPATIAL_THREADS + threadIdx.x) / 32; number < a.count;
-         number += gridDim.x * (SPATIAL_THREADS / 32)) {
+    for (uint32_t warp = (blockIdx.x * SPATIAL_THREADS + threadIdx.x) / 32;
+         warp >> a.sharing_log2 < a.count; warp += gridDim.x * (SPATIAL_THREADS / 32)) {
+        const uint32_t number = warp >> a.sharing_log2;
+        const int first = (int)(warp & ((1u << a.sharing_log2) - 1)) << 5;
         uint32_t box = number;
         spot corner, at;
         reach own;
@@ -107,16 +139,24 @@ template <class T> __device__ __forceinline__ void region_boxes(const sampler_af
         corner.n = a.first_image + box;
         box_corner(a, b, corner);
 #pragma unroll 1
-        for (int i = (int)threadIdx.x % 32; i < 1 << box_log2(a); i += 32) {
+        for (int i = 0; i < 1 << box_log2(a); i += 32) {
+            sight<typename accumulator<T>::type> k;
+            const int place = i + ((first + lane) >> a.sharing_log2);
+            const bool in = place < 1 << box_log2(a) && place_of(a, corner, place, at);
+            if (in) k.template look<T>(a, at.number(a));
+            if (in) own.add(k);
+            put_shared_place<T, 3>(a, at, k, in, !maps || !args.checks);
+        }
+        if (first) continue; // the first warp finds how far all places reach
+#pragma unroll 1
+        for (int i = lane; a.sharing_log2 && i < 1 << box_log2(a); i += 32) {
             sight<typename accumulator<T>::type> k;
             if (!place_of(a, corner, i, at)) continue;
             k.template look<T>(a, at.number(a));
             own.add(k);
-            if (k.seen) put_place<T>(a, at, k);
-            else if (!maps || !args.checks) put_lost<T>(a, at, k);
         }
         own.of_warp();
-        if (threadIdx.x % 32 == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
+        if (lane == 0) static_cast<uint4 *>(a.boxes)[number] = reach_words(own);
     }
 }
 
@@ -167,9 +207,9 @@ template <class T> struct region {
     {
         return (1 << a.lanes_log2) + 2;
     }
-    __device__ __forceinline__ int room() const
+    __device__ __forceinline__ int room() const // whole runs of 16 bytes
     {
-        return width() * ((1 << a.across_log2) + 2) * pitch();
+        return (width() * ((1 << a.across_log2) + 2) * pitch() + 3) & ~3;
     }
 
     __device__ __forceinline__ int channels() const
@@ -250,15 +290,23 @@ template <class T> struct region {
         }
     }
 
+    static constexpr int U = SAMPLER_REGION_TURN; // channels at once
+
+    // The next channels of a place, if it is one, of `left_over`.
+    __device__ __forceinline__ void read(bool in, const T *dy, int left_over, A *share) const
+    {
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            share[u] = element_if<T>(in && u < left_over, dy + u * a.y.channel);
+        }
+    }
+
     // U channels of the threads' places. The first of those that look into a cell (`leads`) takes what
     // the others have, in order, `turns` of them at most; `others` has their bits. Then cells differ.
-    template <int U>
-    __device__ __forceinline__ void add_some(const T *dy, bool in, A *to, bool leads, A down,
-                                             A right, uint32_t others, int turns) const
+    __device__ __forceinline__ void add_some(const A *share, A *to, bool leads, A down, A right,
+                                             uint32_t others, int turns, int left_over) const
     {
-        A share[U], sum[4][U], old[U];
-#pragma unroll
-        for (int u = 0; u < U; ++u) share[u] = in ? wd_widen(dy[u * a.y.channel]) : (A)0;
+        A sum[4][U], old[U];
         const A weight[4] = {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right),
                              down * right};
 #pragma unroll
@@ -287,9 +335,11 @@ template <class T> struct region {
             A *const element = to + (t % 2 + t / 2 * width()) * pitch();
             if (leads) {
 #pragma unroll
-                for (int u = 0; u < U; ++u) old[u] = element[u];
+                for (int u = 0; u < U; ++u) old[u] = u < left_over ? element[u] : (A)0;
 #pragma unroll
-                for (int u = 0; u < U; ++u) element[u] = old[u] + sum[t][u];
+                for (int u = 0; u < U; ++u) {
+                    if (u < left_over) element[u] = old[u] + sum[t][u];
+                }
             }
             __syncwarp();
         }
@@ -309,34 +359,44 @@ template <class T> struct region {
         const T *dy =
             static_cast<const T *>(a.y.data) + n * a.y.image + first * a.y.channel + (int32_t)one.x;
         A *to = sums + (in ? (int)one.y * pitch() : 0);
-        int left_over = channels();
+        A share[U], next[U];
+        read(in, dy, channels(), next);
 #pragma unroll 1
-        for (; left_over >= 3; left_over -= 3) {
-            add_some<3>(dy, in, to, leads, down, right, others, turns);
-            dy += 3 * a.y.channel;
-            to += 3;
-        }
-#pragma unroll 1
-        for (; left_over > 0; --left_over) {
-            add_some<1>(dy, in, to, leads, down, right, others, turns);
-            dy += a.y.channel;
-            to += 1;
+        for (int left_over = channels(); left_over > 0; left_over -= U) {
+#pragma unroll
+            for (int u = 0; u < U; ++u) share[u] = next[u];
+            dy += U * a.y.channel;
+            read(in, dy, left_over - U, next); // while these are added
+            add_some(share, to, leads, down, right, others, turns, left_over);
+            to += U;
         }
     }
 
-    template <bool OLD> __device__ __forceinline__ void put_sums() const
+    // What all warps of the region have of a sum of the first one's.
+    __device__ __forceinline__ A with_others(const A *from) const
+    {
+        A sum = *from;
+#pragma unroll 1
+        for (int other = 1; other < 1 << a.warps_log2; ++other) sum += from[other * room()];
+        return sum;
+    }
+
+    // Of 1 << warps_log2 warps, whose sums follow one another, `part` is this one; `base` are the first one's sums.
+    template <bool OLD> __device__ __forceinline__ void put_sums(int part, const A *base) const
     {
         const factors<A> f = {(A)a.alpha, (A)a.beta};
 #pragma unroll 1
-        for (int i = (int)threadIdx.x % 32; i < area(); i += 32) {
+        for (int i = 32 * part + (int)threadIdx.x % 32; i < area(); i += 32 << a.warps_log2) {
             const int h = top + (i >> a.lanes_log2), w = left + (i & ((1 << a.lanes_log2) - 1));
-            const A *from = sums + ((h - top + 1) * width() + w - left + 1) * pitch();
+            const A *from = base + ((h - top + 1) * width() + w - left + 1) * pitch();
             if (h >= a.height || w >= a.width) continue;
             T *to = static_cast<T *>(a.dx.data) + n * a.dx.image + (int64_t)h * a.dx.row +
                     (int64_t)w * a.dx.column + first * a.dx.channel;
 #pragma unroll 4
             for (int c = 0; c < channels(); ++c) {
-                put_value<T, OLD>(a, f, to, from[c]);
+                A sum = from[c];
+                if (a.warps_log2) sum = with_others(from + c);
+                put_value<T, OLD>(a, f, to, sum);
                 to += a.dx.channel;
             }
         }
@@ -344,8 +404,9 @@ template <class T> struct region {
 };
 
 // Here lanes_log2 and across_log2 are those of a region, by_column and by_row count regions of an
-// image, by_position its blocks. Where there are maps, only images that are marked; then a block may
-// take others besides its own.
+// image, by_position its blocks. Where many places look at few elements several warps have a region, each some of the
+// boxes, and sums of its own, which are added up at the end, in order. Where there are maps, only images that are
+// marked; then a block may take others besides its own, and a region has one warp.
 template <class T>
 __device__ __forceinline__ void back_regions_of(const sampler_affine_args &args, uint32_t block)
 {
@@ -353,9 +414,11 @@ __device__ __forceinline__ void back_regions_of(const sampler_affine_args &args,
     typedef typename accumulator<T>::type A;
     constexpr uint32_t WARPS = SPATIAL_THREADS / 32;
     const uint32_t boxes = a.by_boxes.divisor, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const uint32_t part = warp & ((1u << a.warps_log2) - 1);
     uint4 *const shared = wd_dynamic_shared<uint4>();
     region<T> own(a);
-    uint32_t number = take_rest(block, a.by_position) * WARPS + warp;
+    uint32_t number =
+        ((take_rest(block, a.by_position) * WARPS) >> a.warps_log2) + (warp >> a.warps_log2);
     own.n = a.first_image + block;
     own.places = static_cast<const T *>(a.grid) + 2 * ((int64_t)own.n * a.rows * a.columns);
     own.list = shared + warp * (2 * SPATIAL_LISTED);
@@ -364,26 +427,42 @@ __device__ __forceinline__ void back_regions_of(const sampler_affine_args &args,
     own.top = (int)take_rest(number, a.by_row) << a.across_log2;
     own.first = (int)number * a.chunk;
     const uint32_t given = block * boxes; // of this image
-    if (own.first >= a.channels) return;
+    const bool idle = own.first >= a.channels;
+    if (idle && !a.warps_log2) return;
     if (args.maps && !__ldcg(&static_cast<const sampler_map *>(args.maps)[block].marked)) return;
 #pragma unroll 1
-    for (int i = (int)lane; i < own.room(); i += 32) own.sums[i] = 0;
+    for (int i = (int)lane; i < own.room() / 4; i += 32) {
+        reinterpret_cast<float4 *>(own.sums)[i] = make_float4(0, 0, 0, 0);
+    }
     __syncwarp();
     wd_wait_for_previous();
+    constexpr uint32_t LOOKS = 4; // boxes of a thread at once
 #pragma unroll 1
-    for (uint32_t base = 0; base < boxes; base += 32) {
-        const bool near =
-            base + lane < boxes &&
-            own.is_near(__ldcg(static_cast<const uint4 *>(a.boxes) + (given + base + lane)));
-        uint32_t mask = wd_ballot(near);
-        while (mask) {
-            own.keep_box(base + wd_lowest(mask));
-            mask &= mask - 1;
+    for (uint32_t base = part; base < boxes && !idle; base += LOOKS * 32 << a.warps_log2) {
+        uint32_t near = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < LOOKS; ++i) {
+            const uint32_t box = base + ((i * 32 + lane) << a.warps_log2);
+            if (box < boxes &&
+                own.is_near(__ldcg(static_cast<const uint4 *>(a.boxes) + (given + box)))) {
+                near |= 1u << i;
+            }
+        }
+#pragma unroll 1
+        for (uint32_t i = 0; i < LOOKS; ++i) {
+            uint32_t mask = wd_ballot(near >> i & 1);
+            while (mask) {
+                own.keep_box(base + ((i * 32 + wd_lowest(mask)) << a.warps_log2));
+                mask &= mask - 1;
+            }
         }
     }
     own.add(own.filled);
-    if (a.blends) own.template put_sums<true>();
-    else own.template put_sums<false>();
+    if (a.warps_log2) __syncthreads();
+    if (idle) return;
+    const A *const base = own.sums - part * own.room();
+    if (a.blends) own.template put_sums<true>((int)part, base);
+    else own.template put_sums<false>((int)part, base);
 }
 
 template <class T> __device__ __forceinline__ void back_regions(const sampler_affine_args &args)

@@ -13,6 +13,12 @@
 #include "ops/kernels_host.inc"
 
 enum {
+    SHARES_LEAST = 3, /* channels of a thread that has some of a place's, about */
+    THREADS_FEW =
+        256, /* of a processor: more, and neighbouring places rather than channels are a warp's, ... */
+    SHARES_MANY = 24,
+    THREADS_MANY = 1024, /* ... unless a thread had more channels than these */
+    SHARES_LOG2_MOST = 5,
     RUNS_LEAST =
         4, /* of a pixel that are read side by side: two sectors; a thread may have two such runs ... */
     BLOCKS_ENOUGH =
@@ -102,6 +108,19 @@ struct sampler_vector_args wd_sampler_args(const struct wd_tensor *x, const stru
     a.grid = places;
     a.pairs = (uintptr_t)places % (uintptr_t)(2 * wd_dtype_bytes(grid->dtype)) == 0;
     return a;
+}
+
+void wd_sampler_share(struct sampler_vector_args *a, int64_t places, int multiprocessors)
+{
+    a->sharing_log2 = 0;
+    while (a->sharing_log2 < SHARES_LOG2_MOST) {
+        const int64_t threads = places << a->sharing_log2;
+        const int channels = a->channels >> a->sharing_log2;
+        const int64_t enough =
+            (int64_t)(channels > SHARES_MANY ? THREADS_MANY : THREADS_FEW) * multiprocessors;
+        if (threads >= enough || channels <= SHARES_LEAST) return;
+        a->sharing_log2 += 1;
+    }
 }
 
 void wd_sampler_scalars(const struct wd_call *call, struct sampler_vector_args *a)

@@ -128,11 +128,14 @@ int64_t wd_sampler_cut_places(struct sampler_cut *cut, const struct sampler_vect
 /* Of gradients, from the shapes in the arguments (wd_sampler_args). Grids of few places: a block's tile of the image, in
  * lanes_log2 and across_log2 (a thread an element), its channels, and how many of both there are. */
 enum { SAMPLER_LITTLE_THREADS = 512 };
-void wd_sampler_cut_little(struct sampler_vector_args *a);
+void wd_sampler_cut_little(struct sampler_vector_args *a, int64_t images, int multiprocessors);
+/* Among how many threads the channels of a place are dealt out where there are `places` in all: the fewer places, the
+ * more. */
+void wd_sampler_share(struct sampler_vector_args *a, int64_t places, int multiprocessors);
 /* Likewise a warp's region of 1 << area_log2 elements, about as wide as high, within the image, whose sums with a frame
  * around it have room. */
 enum { SAMPLER_REGION_SUMS = 3072 /* of a warp: 12 KiB */ };
-void wd_sampler_cut_regions(struct sampler_vector_args *a, int area_log2);
+void wd_sampler_cut_regions(struct sampler_vector_args *a, int area_log2, int64_t sums);
 /* Whether images are worth asking whether their grids are affine maps; sets the tiles of such. */
 bool wd_sampler_cut_affine(struct sampler_vector_args *a, int64_t images, int multiprocessors);
 

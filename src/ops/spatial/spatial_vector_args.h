@@ -14,7 +14,8 @@ enum {
     SPATIAL_LINE_LOG2 = 5,    /* threads of a line of a tile, where there are as many elements */
     SPATIAL_STAGE = 4,        /* channels of planes that are brought together */
     SPATIAL_BOXES_MAX = 1024, /* of an image's grid */
-    SPATIAL_LISTED = 32,      /* places that a warp adds at a time */
+    SPATIAL_LISTED = 32,      /* places that a warp adds at a time, */
+    SAMPLER_REGION_TURN = 3,  /* and channels of these */
 };
 
 struct grid_vector_args {
@@ -100,6 +101,9 @@ struct sampler_vector_args {
     struct wd_fastdiv by_box;   /* boxes side by side */
     struct wd_fastdiv by_boxes; /* of an image */
     struct wd_fastdiv by_line;  /* places of a row of the grid */
+    /* lists by warps, and few places; powers of two: */
+    int32_t sharing_log2; /* threads among which the channels of a place are dealt out */
+    int32_t warps_log2;   /* of a region, which each have some of its places */
 };
 
 /* How places, or elements of an image, are cut into tiles, whose windows come to shared memory. */
