@@ -172,14 +172,14 @@ const struct wd_pool_way *wd_pool_way_of(const struct wd_device *device,
     static const struct wd_pool_way *const forward[] = {&wd_pool_forward_walk,
                                                         &wd_pool_forward_vector,
                                                         &wd_pool_forward_band,
-                                                        &wd_pool_forward_single,
                                                         &wd_pool_slide,
+                                                        &wd_pool_forward_single,
                                                         &wd_pool_forward_tile,
                                                         NULL};
     static const struct wd_pool_way *const backward[] = {
         &wd_pool_backward_sheet,  &wd_pool_backward_walk,
         &wd_pool_backward_vector, &wd_pool_backward_band,
-        &wd_pool_backward_single, &wd_pool_slide,
+        &wd_pool_slide,           &wd_pool_backward_single,
         &wd_pool_backward_tile,   NULL};
     const struct wd_pool_way *const *way = s->backward ? backward : forward;
     while (*way && !(*way)->takes(device, s, reason)) ++way;
