@@ -469,16 +469,35 @@ void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct s
     run_case(walk, dtype, s, plain, places, false);
 }
 
-/* Which engine has found a case's gradients: that by chunks of none that are no whole ones, of all others once it ran. */
-static void check_chunks(bool whole)
+/* Whether the engine that a case is for, or if not `whole` another one, has found its gradients; of all cases once it ran. */
+static void check_engine(const char *expected, bool whole, bool *takes_part)
 {
-    static bool takes_part;
     const char *engine = "";
     bool ran;
     warpdnnGetLastEngine(harness_handle, &engine);
-    ran = strcmp(engine, "sampler_backward_chunks") == 0;
-    takes_part |= ran;
-    if (takes_part && ran != whole) case_fail("%s ran", engine);
+    ran = strcmp(engine, expected) == 0;
+    *takes_part |= ran;
+    if (*takes_part && ran != whole) case_fail("%s ran", engine);
+}
+
+/* By the beginnings of cases' names. */
+static void check_engines(const char *name)
+{
+    static struct {
+        const char *begins, *engine;
+        bool is, takes_part;
+    } rules[] = {
+        {"chunks", "sampler_backward_chunks", true, false},
+        {"unchunked", "sampler_backward_chunks", false, false},
+        {"crowds", "sampler_backward_regions", true, false},
+        {"flat", "sampler_backward_regions", true, false},
+        {"mapped", "sampler_backward_regions", true, false},
+        {"few_places", "sampler_backward_little", true, false},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; ++i) {
+        if (strncmp(name, rules[i].begins, strlen(rules[i].begins))) continue;
+        check_engine(rules[i].engine, rules[i].is, &rules[rules[i].is ? i : 0].takes_part);
+    }
 }
 
 void sampler_large_cases(const struct sampler_large *rows, size_t count)
@@ -491,8 +510,7 @@ void sampler_large_cases(const struct sampler_large *rows, size_t count)
         if (!case_begin("sampler/large/%s", rows[i].name)) continue;
         if (rows[i].images > 0 && !fake) shape.n = rows[i].images;
         run_case(walk, rows[i].type, &shape, !walk->blends, rows[i].places, mapped);
-        if (!strncmp(rows[i].name, "chunks", 6)) check_chunks(true);
-        if (!strncmp(rows[i].name, "unchunked", 9)) check_chunks(false);
+        check_engines(rows[i].name);
         case_end();
     }
 }

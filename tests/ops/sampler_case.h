@@ -58,7 +58,8 @@ void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct s
 
 /* A large case by name; images: how many there are for 132 processors (0: as the shape says). Of one whose name begins
  * with "mapped" the grids are held to what the engine of affine maps takes; with "chunks" the engine by chunks is to
- * be the one that runs, if it ran before, with "unchunked" another. */
+ * be the one that runs, if it ran before, with "unchunked" another; with "mapped", "crowds" and "flat" that by regions, with
+ * "few_places" that of few places. */
 struct sampler_large {
     const char *name;
     cudnnDataType_t type;

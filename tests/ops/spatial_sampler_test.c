@@ -56,8 +56,8 @@ static void large_samplers(void)
         {"crowds_odd", CUDNN_DATA_FLOAT, {1, 20, 16, 56, 120, 61}, 3, TURNED, &odd},
         {"crowds_wide", CUDNN_DATA_FLOAT, {2, 25, 17, 8, 19, 300}, 0, TURNED, &nchw},
         {"crowds_nan", CUDNN_DATA_FLOAT, {1, 19, 16, 18, 70, 64}, 0, TURNED_NAN, &nchw},
-        {"crowds_blended", CUDNN_DATA_FLOAT, {1, 17, 30, 12, 70, 64}, 0, ANYWHERE, &blended},
-        {"flat", CUDNN_DATA_FLOAT, {1, 31, 9, 110, 9, 111}, 30, TURNED, &nchw},
+        {"crowds_blended", CUDNN_DATA_FLOAT, {1, 17, 30, 13, 70, 64}, 0, ANYWHERE, &blended},
+        {"flat", CUDNN_DATA_FLOAT, {4, 17, 24, 198, 45, 101}, 40, TURNED, &nchw},
         /* few look at many: tiles that no place touches, all channels of tiles in one block */
         {"few_places", CUDNN_DATA_FLOAT, {2, 30, 60, 90, 2, 3}, 150, ANYWHERE, &nchw},
         {"few_places_blended", CUDNN_DATA_FLOAT, {2, 29, 60, 91, 1, 3}, 150, ANYWHERE, &blended},

@@ -46,56 +46,7 @@ static void softmax_back(bool large)
     set_softmax(WD_OP_SOFTMAX_BACKWARD, large ? 390000 : 300000, 3);
 }
 
-static void set_pool(enum wd_op op, int mode, int window, int stride, int pad)
-{
-    struct wd_pool_attr *attr = &single.node.attr.pool;
-    wd_single_init(&single, op);
-    attr->spatial = 2;
-    attr->mode = mode;
-    for (int d = 0; d < 2; ++d) {
-        attr->window[d] = window;
-        attr->stride[d] = stride;
-        attr->pad_before[d] = attr->pad_after[d] = pad;
-    }
-}
-
-static void band(bool large)
-{
-    const int64_t n = large ? 126 : 63;
-    set_pool(WD_OP_POOL_FORWARD, CUDNN_POOLING_MAX, 3, 2, 1);
-    bind(0, CUDNN_DATA_HALF, n, 61, 111, 113, true);
-    bind(1, CUDNN_DATA_HALF, n, 61, 56, 57, true);
-}
-
-/* Slots of a maximum's gradient: y, dy, x, dx. */
-static void band_back(bool large)
-{
-    const int64_t n = large ? 126 : 63;
-    set_pool(WD_OP_POOL_BACKWARD, CUDNN_POOLING_MAX, 3, 1, 1);
-    for (int slot = 0; slot < 4; ++slot) bind(slot, CUDNN_DATA_HALF, n, 61, 111, 113, true);
-}
-
-static void sheet(bool large)
-{
-    const int64_t n = large ? 64 : 32;
-    set_pool(WD_OP_POOL_BACKWARD, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, 3, 2, 1);
-    bind(1, CUDNN_DATA_FLOAT, n, 64, 28, 28, false);
-    bind(3, CUDNN_DATA_FLOAT, n, 64, 56, 56, false);
-}
-
-static void tile(bool large)
-{
-    const int64_t n = large ? 64 : 32;
-    set_pool(WD_OP_POOL_FORWARD, CUDNN_POOLING_MAX, 13, 1, 6);
-    for (int slot = 0; slot < 2; ++slot) bind(slot, CUDNN_DATA_FLOAT, n, 512, 20, 20, true);
-}
-
-static void tile_back(bool large)
-{
-    const int64_t n = large ? 64 : 32;
-    set_pool(WD_OP_POOL_BACKWARD, CUDNN_POOLING_MAX, 13, 1, 6);
-    for (int slot = 0; slot < 4; ++slot) bind(slot, CUDNN_DATA_FLOAT, n, 512, 20, 20, true);
-}
+#include "prepared_pooling.h"
 
 /* Neither statistics nor running averages are kept in training. */
 static void set_batch_norm(enum wd_op op, int dtype, int64_t n, int64_t c, int64_t h, int64_t w)
@@ -440,6 +391,7 @@ static const struct {
     void (*problem)(bool large);
     enum use use;
 } rows[] = {
+    {"pool_forward_walk", walk, ALWAYS},
     {"pool_forward_band", band, ALWAYS},
     {"pool_backward_band", band_back, ALWAYS},
     {"pool_backward_sheet", sheet, ALWAYS},

@@ -34,6 +34,7 @@ static bool takes_maxima(const struct wd_device *device, const struct wd_pool_sh
                          struct wd_reason *reason)
 {
     struct wd_pool_band band;
+    struct wd_reason other;
     int64_t turns = 1;
     WD_NEED(!s->pixels || s->inner % (16 / s->size) != 0, reason, NOT_SUPPORTED_LAYOUT,
             "pixels of whole runs of channels");
@@ -45,7 +46,8 @@ static bool takes_maxima(const struct wd_device *device, const struct wd_pool_sh
     }
     /* 5x5/2 NHWC 32x2x14x14 13.9 us and by tiles 5.8, NCHW 8x8x96x32 9.2 and 7.5; 3x3/1 NCHW 128x3x59x7 7.9 and 9.9 */
     WD_NEED(s->outer * wd_pool_image(s) > SMALL ||
-                s->window[0] * s->window[1] * s->window[2] < LARGE_WINDOW,
+                s->window[0] * s->window[1] * s->window[2] < LARGE_WINDOW ||
+                !wd_pool_backward_tile.takes(device, s, &other),
             reason, NOT_SUPPORTED_SHAPE, "large windows of few elements: tiles are faster");
     WD_NEED(turns <= TURNS, reason, NOT_SUPPORTED_SHAPE,
             "windows that overlap would take %lld turns, at most %d", (long long)turns, TURNS);

@@ -2,7 +2,7 @@
  *
  * Pooling forward on the GPU, a thread a window, at any alignment: images of one or two dimensions in
  * fp32, fp16 and bf16. Takes small windows, and those that share little, that pool_forward_vector has
- * no runs for. */
+ * no runs for, and all windows of few results. */
 #include "ops/pooling/pooling_vector.h"
 
 #define WD_KERNELS_MODULE pooling_single
@@ -15,7 +15,7 @@ static bool takes(const struct wd_device *device, const struct wd_pool_shape *s,
     (void)device;
     WD_NEED(s->size != 8, reason, NOT_SUPPORTED_DATA_TYPE, "fp64: pool_forward_tile has it");
     WD_NEED(wd_pool_is_flat(s), reason, NOT_SUPPORTED_SHAPE, "windows of three dimensions");
-    WD_NEED(wd_pool_is_single(s) || (wd_pool_is_small(s) && !s->edge), reason, NOT_SUPPORTED_SHAPE,
+    WD_NEED(wd_pool_is_single(s) || wd_pool_is_small(s), reason, NOT_SUPPORTED_SHAPE,
             "windows of %lld x %lld are better cut from a box in shared memory",
             (long long)s->window[1], (long long)s->window[2]);
     return true;

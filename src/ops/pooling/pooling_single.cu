@@ -8,7 +8,7 @@ namespace {
 
 template <class T, int SIZE> __device__ __forceinline__ void single(const pool_vector_args &a)
 {
-    by_mode(a, [&](auto mode) { forward_pixel<T, 1, SIZE, mode.value, false>(a); });
+    by_mode(a, [&](auto mode) { forward_element<T, SIZE, mode.value>(a); });
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gradients of small windows that overlap, on the GPU straight from memory, of pixels of whole runs:
- * averages, and maxima in fp32. Maxima go image by image through a workspace of
- * codes: a kernel notes where each window's maximum is, the next collects. */
+ * averages, and maxima in fp32; averages of few elements one by one, at any alignment. Maxima go image by image through a
+ * workspace of codes: a kernel notes where each window's maximum is, the next collects. */
 #include "ops/pooling/pooling_vector.h"
 
 #define WD_KERNELS_MODULE pooling_single_back

@@ -96,12 +96,39 @@ __device__ __forceinline__ void put_windows(const pool_vector_args &a, uint32_t 
 
 // ---- A thread a window or a few ----
 
+// The window of V channels of a pixel, and their image. Planes are pixels of one channel.
+template <class T, int V> struct pixel_window {
+    uint32_t n, run;
+    int q, p;
+    span rows, columns;
+    const T *x;
+
+    __device__ __forceinline__ pixel_window(const pool_vector_args &a, uint32_t item)
+        : n(item), run(wd_take_rest(n, a.by_w)), q((int)wd_take_rest(n, a.by_h)),
+          p((int)wd_take_rest(n, a.by_outer)), rows(rows_of(a, p)), columns(columns_of(a, q)),
+          x(static_cast<const T *>(a.x) + n * (uint32_t)(a.image_h * a.image_w) * a.inner + run * V)
+    {
+    }
+    __device__ __forceinline__ int extent() const
+    {
+        return rows.extent() * columns.extent();
+    }
+};
+
 // A window of any size, element by element in row-major order.
 template <class T, int MODE> struct window_walk {
     const T *x;             // the next element
     uint32_t inner, behind; // from one to the next, and more from a row to the next
     int wide, column;
     window_state<MODE, false> t;
+
+    __device__ __forceinline__ window_walk(const pool_vector_args &a, const pixel_window<T, 1> &at)
+        : x(at.x + (uint32_t)(at.rows.low * a.image_w + at.columns.low) * a.inner), inner(a.inner),
+          behind((uint32_t)(a.image_w - at.columns.extent()) * a.inner), wide(at.columns.extent()),
+          column(0)
+    {
+        t.clear();
+    }
 
     // The next N elements, which there are.
     template <int N> __device__ __forceinline__ void see()
@@ -122,8 +149,6 @@ template <class T, int MODE> struct window_walk {
     }
     __device__ __forceinline__ void see_all(int left)
     {
-        t.clear();
-        column = 0;
 #pragma unroll 1
         for (; left >= 8; left -= 8) see<8>();
         if (left >= 4) {
@@ -134,6 +159,32 @@ template <class T, int MODE> struct window_walk {
         for (; left > 0; --left) see<1>();
     }
 };
+
+// One channel of a pixel: a window of SIZE x SIZE, or 0: any.
+template <class T, int SIZE, int MODE>
+__device__ __forceinline__ void forward_element(const pool_vector_args &a)
+{
+    const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= a.count) return;
+    const pixel_window<T, 1> at(a, item);
+    const int covered = at.extent();
+    window_state<MODE, false> t;
+    if constexpr (SIZE > 0) {
+        t.clear();
+#pragma unroll
+        for (int r = 0; r < SIZE * SIZE; ++r) {
+            const int h = at.rows.start + r / SIZE, w = at.columns.start + r % SIZE;
+            if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
+                t.see(element(at.x + (uint32_t)(h * a.image_w + w) * a.inner));
+            }
+        }
+    } else {
+        window_walk<T, MODE> walk(a, at);
+        walk.see_all(covered);
+        t = walk.t;
+    }
+    put_windows<T, 1, MODE, false>(a, item, &t, &covered);
+}
 
 // Planes, every second column: 2 columns without padding and at most 2 rows, or 3x3 with one column of
 // padding. A thread has V columns of x, aligned, and V / 2 windows.
@@ -184,20 +235,16 @@ __device__ __forceinline__ void forward_pairs(const pool_vector_args &a)
     put_windows<T, K, MODE, CODES>(a, item * K, t, covered);
 }
 
-// Pixels: a window of V channels; SIZE x SIZE, all loads at once, or 0: any. Planes are pixels of one channel.
+// Pixels: a window of V channels; SIZE x SIZE, all loads at once, or 0: any.
 template <class T, int V, int SIZE, int MODE, bool CODES>
 __device__ __forceinline__ void forward_pixel(const pool_vector_args &a)
 {
     const uint32_t item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= a.count) return;
-    uint32_t n = item;
-    const uint32_t run = wd_take_rest(n, a.by_w);
-    const int q = (int)wd_take_rest(n, a.by_h);
-    const int p = (int)wd_take_rest(n, a.by_outer);
-    const span rows = rows_of(a, p), columns = columns_of(a, q);
-    const T *x =
-        static_cast<const T *>(a.x) + n * (uint32_t)(a.image_h * a.image_w) * a.inner + run * V;
-    const int extent = rows.extent() * columns.extent();
+    const pixel_window<T, V> at(a, item);
+    const span &rows = at.rows, &columns = at.columns;
+    const T *const x = at.x;
+    const int extent = at.extent();
     window_state<MODE, CODES> t[V];
     int covered[V];
 #pragma unroll
@@ -205,69 +252,50 @@ __device__ __forceinline__ void forward_pixel(const pool_vector_args &a)
         t[i].clear();
         covered[i] = extent;
     }
-    if constexpr (SIZE == 0 && V == 1 && !CODES) {
-        const int wide = columns.extent();
-        window_walk<T, MODE> walk;
-        walk.x = x + (uint32_t)(rows.low * a.image_w + columns.low) * a.inner;
-        walk.inner = a.inner;
-        walk.behind = (uint32_t)(a.image_w - wide) * a.inner;
-        walk.wide = wide;
-        walk.see_all(extent);
-        t[0] = walk.t;
-    } else if constexpr (SIZE > 0 && V == 1) {
+    // A way of its own for windows all within the image pays but for runs of eight (measured).
+    if (SIZE > 0 && V < 8 && extent == SIZE * SIZE) {
+        wd_run<T, V> line[SIZE > 0 ? SIZE * SIZE : 1];
+#pragma unroll
+        for (int r = 0; r < SIZE; ++r) {
+            const uint32_t pixel = (uint32_t)((rows.start + r) * a.image_w + columns.start);
+#pragma unroll
+            for (int s = 0; s < SIZE; ++s) line[r * SIZE + s].load(x + (pixel + s) * a.inner);
+        }
+#pragma unroll
+        for (int r = 0; r < SIZE * SIZE; ++r) {
+#pragma unroll
+            for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(line[r].get(i)), r, true);
+        }
+    } else if constexpr (SIZE > 0 && V == 8) {
+        wd_run<T, V> line[SIZE * SIZE];
 #pragma unroll
         for (int r = 0; r < SIZE * SIZE; ++r) {
             const int h = rows.start + r / SIZE, w = columns.start + r % SIZE;
-            const bool in = (uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w;
-            float v = nothing<MODE, float>();
-            if (in) v = element(x + (uint32_t)(h * a.image_w + w) * a.inner);
-            t[0].see_at(v, r, in);
-        }
-    } else
-        // A way of its own for windows all within the image pays but for runs of eight (measured).
-        if (SIZE > 0 && V < 8 && extent == SIZE * SIZE) {
-            wd_run<T, V> line[SIZE > 0 ? SIZE * SIZE : 1];
-#pragma unroll
-            for (int r = 0; r < SIZE; ++r) {
-                const uint32_t pixel = (uint32_t)((rows.start + r) * a.image_w + columns.start);
-#pragma unroll
-                for (int s = 0; s < SIZE; ++s) line[r * SIZE + s].load(x + (pixel + s) * a.inner);
+            if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
+                line[r].load(x + (uint32_t)(h * a.image_w + w) * a.inner);
             }
+        }
 #pragma unroll
-            for (int r = 0; r < SIZE * SIZE; ++r) {
+        for (int r = 0; r < SIZE * SIZE; ++r) {
+            const int h = rows.start + r / SIZE, w = columns.start + r % SIZE;
+            if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
 #pragma unroll
                 for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(line[r].get(i)), r, true);
             }
-        } else if constexpr (SIZE > 0 && V == 8) {
-            wd_run<T, V> line[SIZE * SIZE];
-#pragma unroll
-            for (int r = 0; r < SIZE * SIZE; ++r) {
-                const int h = rows.start + r / SIZE, w = columns.start + r % SIZE;
-                if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
-                    line[r].load(x + (uint32_t)(h * a.image_w + w) * a.inner);
-                }
-            }
-#pragma unroll
-            for (int r = 0; r < SIZE * SIZE; ++r) {
-                const int h = rows.start + r / SIZE, w = columns.start + r % SIZE;
-                if ((uint32_t)h < (uint32_t)a.image_h && (uint32_t)w < (uint32_t)a.image_w) {
-#pragma unroll
-                    for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(line[r].get(i)), r, true);
-                }
-            }
-        } else {
-            for (int h = rows.low; h < rows.high; ++h) {
-                const uint32_t code = (h - rows.start) * a.size_w - columns.start;
-                const uint32_t pixel = (uint32_t)(h * a.image_w);
+        }
+    } else {
+        for (int h = rows.low; h < rows.high; ++h) {
+            const uint32_t code = (h - rows.start) * a.size_w - columns.start;
+            const uint32_t pixel = (uint32_t)(h * a.image_w);
 #pragma unroll 2
-                for (int w = columns.low; w < columns.high; ++w) {
-                    wd_run<T, V> one;
-                    one.load(x + (pixel + w) * a.inner);
+            for (int w = columns.low; w < columns.high; ++w) {
+                wd_run<T, V> one;
+                one.load(x + (pixel + w) * a.inner);
 #pragma unroll
-                    for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(one.get(i)), code + w, true);
-                }
+                for (int i = 0; i < V; ++i) t[i].see_at(wd_widen(one.get(i)), code + w, true);
             }
         }
+    }
     put_windows<T, V, MODE, CODES>(a, item * V, t, covered);
 }
 

@@ -17,6 +17,9 @@ enum { WD_POOL_NEAR = 9 };
 
 /* Times that larger windows may read an element. */
 enum { WD_POOL_APART = 3 };
+/* Results, elements of dx, and of a window. H200, us, by boxes and by elements: max forward 5x5/2 fp32 1x25x300x128, 2e5
+ * results, 10.1 and 6.7, average 256x17x32x4 7.4 and 3.4; average backward 4x4/2 fp16 71x7x14x87, 6e5 elements, 8.1 and 6.8,
+ * 3x3/1 fp32 176x8x1x137 6.1 and 3.1, but 4x4/2 bf16 72x7x28x64, 9e5, 8.5 and 11.3. */
 enum { WD_POOL_SMALL = 1 << 18, WD_POOL_SMALL_BACK = 5 << 17, WD_POOL_SHORT = 64 };
 
 static inline bool wd_pool_is_near(const struct wd_pool_shape *s)

@@ -427,7 +427,7 @@ template <bool PLAIN> __device__ __forceinline__ int fill_tile(const affine_tile
     return off;
 }
 
-// A block a tile of AFFINE_WIDTH x AFFINE_HEIGHT elements, which by_column and by_row count. Plain: three channels, whole runs of x
+// A block a tile of AFFINE_WIDTH x AFFINE_HEIGHT elements, which by_column and by_row count. Plain: aligned pairs of grid and dgrid, three channels, whole runs of x
 // and dx, and nothing is blended.
 __device__ __forceinline__ void affine_tiles(const sampler_affine_args &args)
 {

@@ -76,7 +76,8 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     WD_NEED(blocks_of(&a) <= SPATIAL_ITEMS_MAX, reason, NOT_SUPPORTED_SHAPE, "too many tiles");
     looks =
         x->dim[0] * a.by_column.divisor * a.by_row.divisor * wd_ceil_div(x->dim[1], GROUP) * places;
-    if (x->dim[1] <= CHANNELS_SPARSE && places * SPARSE <= x->dim[2] * x->dim[3]) {
+    if (x->dim[1] <= CHANNELS_SPARSE && places * SPARSE <= x->dim[2] * x->dim[3] &&
+        !wd_sampler_has_pixels(problem)) {
         looks = x->dim[0] * blocks_of(&a) * places;
     }
     WD_NEED(looks <= LOOKS_FEW || (!wd_sampler_has_pixels(problem) &&

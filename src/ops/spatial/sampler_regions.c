@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The gradients of the sampler on the GPU where there are few channels or narrow images, in fp32: a warp
- * a region of the image. There are two launches, the first of which finds where parts of the grid look;
+ * The gradients of the sampler on the GPU where there are few channels, narrow or flat images, crowds of places or few,
+ * in fp32: a warp, or some, a region of the image. There are two launches, the first of which finds where parts of the grid look;
  * the scratch holds that. Of up to three channels launches before take the images whose grid is an affine
  * map, or nearly. All sums have one order. No state. */
 #include "base/sizes.h"
@@ -47,7 +47,7 @@ enum {
     TURNS_OF = 8,     /* ... unless these many turns become so many: */
     TURNS_TO = 7,
     MAPPED_LEAST = 2, /* tiles a processor: fewer do not pay for two more launches */
-    LOOKERS = 4,      /* blocks a processor, as many as fit, that look for marked images */
+    LOOKERS = 3,      /* blocks a processor, as many as fit, that look for marked images */
     LOOPING = 90,     /* devices whose registers let blocks of regions take several */
     SPATIAL_PAIR_BYTES = 8,
     SHARED_MOST = WARPS * (2 * SPATIAL_LISTED * 16 + SUMS * 4),
@@ -216,16 +216,17 @@ static int warps_of(const struct sampler_vector_args *a, int64_t regions, int64_
 }
 
 /* Cuts the images into regions, small enough that there is work for all processors: by elements, but where places crowd
- * by channels first, for every region near an element sees most of its places. */
+ * by channels first, for every region near an element sees most of its places. A region has one warp where images may be
+ * mapped, of whose regions blocks take several. */
 static void cut(struct sampler_vector_args *a, int64_t images, int64_t boxes, bool crowded,
-                int multiprocessors)
+                bool mapped, int multiprocessors)
 {
     const int64_t enough = (int64_t)WARPS_ENOUGH * multiprocessors * (crowded ? 2 : 1);
     int area_log2 = AREA_LOG2 - (a->channels > CHANNELS_WIDE);
     int64_t sums = crowded ? SUMS_MANY : sums_of(a, area_log2);
     for (;;) {
         wd_sampler_cut_regions(a, area_log2, sums);
-        a->warps_log2 = warps_of(a, images * regions_of(a), boxes, crowded, enough);
+        a->warps_log2 = mapped ? 0 : warps_of(a, images * regions_of(a), boxes, crowded, enough);
         if (images * regions_of(a) << a->warps_log2 >= enough) return;
         if (crowded && a->chunk > CHANNELS_LEAST) sums /= 2;
         else if (area_log2 > AREA_LEAST_LOG2) area_log2 -= 1;
@@ -273,8 +274,7 @@ static cudnnStatus_t emit(const struct wd_call *call, struct wd_queue *queue)
                   a->scales_grid && !a->blends_grid && a->y.row == a->columns &&
                   (AFFINE_CHANNELS - 1) * a->y.channel + (int64_t)a->rows * a->columns <= INT32_MAX;
     a->boxes = (char *)call->workspace + batch * (int64_t)sizeof(struct sampler_map);
-    cut(a, images, boxes, is_crowded(x, grid, CROWDED), processors);
-    if (mapped) a->warps_log2 = 0;
+    cut(a, images, boxes, is_crowded(x, grid, CROWDED), mapped, processors);
     wd_sampler_share(a, images * a->rows * a->columns, processors);
     blocks = wd_ceil_div(regions_of(a) << a->warps_log2, WARPS);
     a->by_position = wd_fastdiv_of((uint32_t)blocks);
