@@ -22,8 +22,7 @@ enum {
     PARAMS_MAX = 1 << 17,   /* bounds the scratch: 4 MiB of numbers */
     WIDTH_MOST = 1 << 30,   /* columns at once, of inference, which has none */
     PARTIALS_MAX = 1 << 17, /* likewise: 3 MiB of sums */
-    SEGMENT_ROWS = 8,       /* rows (or runs) of a thread that pay for a segment, ... */
-    SEGMENT_ROWS_LEAST = 2, /* ... or where processors would have nothing to do */
+    SEGMENT_ROWS = 8,       /* rows (or runs) of a thread that pay for a segment */
     WALK_ROWS_MIN = 8,      /* rows of a thread that writes: they share its parameters */
     WALK_ROWS_MAX = 64,
     WALK_BLOCKS = 6, /* of a processor, wanted of it: three waves of two */
@@ -67,20 +66,12 @@ struct shape {
     bool whole_runs;
 };
 
-/* How many segments the sums of `tiles` are cut into: enough for all processors, which have `blocks` each, each worth its
- * while. A segment takes every so many units, `threads` at a time; the fewest that take no more turns are the best. */
-static void cut_sums(struct shape *s, int64_t tiles, int64_t blocks, int64_t threads,
-                     const struct wd_device *device)
+/* How many segments the sums are cut into: enough for all processors, each worth its while. A segment
+ * takes every so many units, `threads` at a time; the fewest that take no more turns are the best. */
+static void cut_sums(struct shape *s, int64_t wanted, int64_t threads)
 {
-    const int64_t wanted = device->multiprocessors * blocks / tiles;
     int64_t turns = wd_ceil_div(s->units, threads);
-    int64_t rows = SEGMENT_ROWS;
-    int64_t worth;
-    while (rows > SEGMENT_ROWS_LEAST &&
-           tiles * wd_ceil_div(turns, rows) < device->multiprocessors) {
-        rows /= 2;
-    }
-    worth = wd_ceil_div(turns, rows);
+    int64_t worth = wd_ceil_div(turns, SEGMENT_ROWS);
     s->segments = wd_most(1, wd_least(wd_least(wanted, worth), PARTIALS_MAX / s->width));
     s->segments = wd_ceil_div(turns, wd_ceil_div(turns, s->segments));
 }
@@ -92,8 +83,10 @@ static void cut(struct shape *s, const struct wd_device *device)
         s->width = s->space.params;
         s->whole_runs = s->space.inner % BN_RUN == 0;
         s->units = s->space.outer * wd_ceil_div(s->space.inner, BN_RUN);
-        cut_sums(s, s->space.params, s->wide ? PLANE_BLOCKS_WIDE : PLANE_BLOCKS, BN_THREADS,
-                 device);
+        cut_sums(s,
+                 device->multiprocessors * (s->wide ? PLANE_BLOCKS_WIDE : PLANE_BLOCKS) /
+                     s->space.params,
+                 BN_THREADS);
         return;
     }
     s->width = s->space.params * s->space.inner;
@@ -111,7 +104,8 @@ static void cut(struct shape *s, const struct wd_device *device)
         s->tiles = (uint32_t)wd_least(s->tiles, wd_ceil_div(runs, s->tile_runs));
     }
     s->units = wd_ceil_div(s->space.total, s->pitch);
-    cut_sums(s, s->tiles, s->wide ? COLUMN_BLOCKS_WIDE : COLUMN_BLOCKS, s->tile_rows, device);
+    cut_sums(s, device->multiprocessors * (s->wide ? COLUMN_BLOCKS_WIDE : COLUMN_BLOCKS) / s->tiles,
+             s->tile_rows);
 }
 
 static bool is_wide(const struct wd_problem *problem)
