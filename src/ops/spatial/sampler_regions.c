@@ -202,7 +202,7 @@ static int64_t sums_of(struct sampler_vector_args *a, int area_log2)
 static int warps_of(const struct sampler_vector_args *a, int64_t regions, int64_t boxes,
                     bool crowded, int64_t enough)
 {
-    const int64_t elements = (int64_t)a->width * a->height;
+    const int64_t elements = wd_most((int64_t)a->width * a->height, 1);
     const int64_t area = wd_least((int64_t)1 << (a->lanes_log2 + a->across_log2), elements);
     const int64_t places = area * ((int64_t)a->rows * a->columns) / elements;
     int log2 = 0;
