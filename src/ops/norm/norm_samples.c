@@ -47,7 +47,7 @@ static bool has_sets(const struct norm_groups_shape *s)
 /* What moves, in bytes at the rate of all processors with all threads, if a launch or turn has so many samples and a team of
  * blocks so many columns; 0: a team would be one block. Each column counts as a word of the board, also where
  * blocks show sets: with words of sets what has been measured is cut the same, but other shapes get more and smaller turns,
- * which lost where they were tried (GROUPS.md). */
+ * which lost where they were tried (SAMPLES.md). */
 static double cost(const struct norm_groups_shape *s, int64_t samples, int64_t columns,
                    const struct wd_device *device)
 {
