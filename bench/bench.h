@@ -8,6 +8,7 @@
  *   device.c driver.c  a GPU through the driver, or the host
  *   problem.h          problems, families, operands; family_X.c with X.def is one family each
  *   run.c work.c       one problem after the other in both libraries; its buffers, and its time
+ *   own.c              problems of a file in place of a list
  *   values.c check.c   random values; what comes out, compared (check_kept.c, check_planes.c)
  *   gpu_time.c cpu_time.c        how a call is timed
  *   odd.c              whether the peer stands pointers that lie odd
@@ -39,8 +40,9 @@ struct options {
     int device;
     const char *ours;
     const char *peer;
-    const char *family; /* or null: all */
-    const char *only;   /* rows whose text contains it, or null */
+    const char *family;   /* or null: all */
+    const char *only;     /* rows whose text contains it, or null */
+    const char *problems; /* a file of them in place of the family's list, or null */
     const char *json, *csv, *html, *against;
     double noise;   /* percent */
     double seconds; /* a row; 0: not said */

@@ -224,6 +224,7 @@ const struct family family_batchnorm = {
     .name = "batchnorm",
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
+    .parameter = {{"the mode", 0, 2}},
     .plan = plan,
     .random = make_random,
     .prepare = prepare,

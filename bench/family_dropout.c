@@ -113,6 +113,7 @@ const struct family family_dropout = {
     .name = "dropout",
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
+    .parameter = {{"percent", 0, 100}},
     .plan = plan,
     .random = make_random,
     .prepare = prepare,

@@ -238,6 +238,7 @@ const struct family family_fusednorm = {
     .name = "fusednorm",
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
+    .parameter = {{"the mode", 1, 2}, {"the operations", 0, 2}},
     .plan = plan,
     .random = make_random,
     .prepare = prepare,

@@ -311,6 +311,7 @@ const struct family family_lrn = {
     .name = "lrn",
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
+    .parameter = {{"the width", 1, PARAMETER_MOST}},
     .plan = plan,
     .random = make_random,
     .prepare = prepare,

@@ -243,6 +243,7 @@ const struct family family_moves = {
     .name = "moves",
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
+    .parameter = {{"inputs", 0, CONCAT_MAX}, {"the axis", 0, DIM_W}, {"turned", 0, 1}},
     .plan = plan,
     .random = make_random,
     .prepare = prepare,

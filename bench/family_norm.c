@@ -53,7 +53,7 @@ static bool over_rows(const struct entry *e)
 /* How many groups an instance has, each with its own statistics. */
 static int groups_of(const struct entry *e, const struct problem *p)
 {
-    int groups = p->p[GROUPS];
+    int groups = p->p[GROUPS] > 0 ? p->p[GROUPS] : 1;
     if (over_rows(e)) return 1;
     if (e->mode == CUDNN_INSTANCE_NORM) return p->dims[DIM_C];
     while (p->dims[DIM_C] % groups) --groups; /* a problem that was scaled down */
@@ -277,6 +277,7 @@ const struct family family_norm = {
     .name = "norm",
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
+    .parameter = {{"groups", 0, PARAMETER_MOST}},
     .plan = plan,
     .random = make_random,
     .prepare = prepare,

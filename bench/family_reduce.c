@@ -178,6 +178,7 @@ const struct family family_reduce = {
     .name = "reduce",
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
+    .parameter = {{"the mask", 1, 11111}, {"indices", 0, 1}},
     .plan = plan,
     .random = make_random,
     .prepare = prepare,

@@ -262,6 +262,7 @@ const struct family family_spatial = {
     .name = "spatial",
     .problems = problems,
     .count = sizeof problems / sizeof problems[0],
+    .parameter = {{"the height", 0, PARAMETER_MOST}, {"the width", 0, PARAMETER_MOST}},
     .plan = plan,
     .random = make_random,
     .prepare = prepare,

@@ -100,16 +100,17 @@ static bool wants_family(const struct family *family)
 static void list(void)
 {
     for (int f = 0; f < family_count; ++f) {
+        const struct problem_list listed = own_or_listed(families[f]);
         int shown = 0;
         if (!wants_family(families[f]) && bench_options.family) continue;
-        for (int i = 0; i < families[f]->count; ++i) {
-            struct problem problem = families[f]->problems[i];
+        for (int i = 0; i < listed.count; ++i) {
+            struct problem problem = listed.problems[i];
             struct task task;
             if (!run_plan(families[f], &problem, &task) || !run_wanted(&task)) continue;
             printf("%s %s\n", families[f]->name, task.text);
             shown += 1;
         }
-        fprintf(stderr, "%s: %d of %d problems\n", families[f]->name, shown, families[f]->count);
+        fprintf(stderr, "%s: %d of %d problems\n", families[f]->name, shown, listed.count);
     }
 }
 
@@ -225,6 +226,7 @@ int main(int argc, char **argv)
     static struct old_run old;
     if (argc > 1 && !strcmp(argv[1], host_flag)) return host_child(argc, argv);
     options_read(argc, argv);
+    own_read();
     if (bench_options.list) {
         list();
         return output_finish() ? EXIT_FINE : EXIT_CANNOT_RUN;

@@ -42,6 +42,10 @@ bool odd_peer_survives(const char *family, const char *text)
         argv[count++] = "--limit";
         argv[count++] = limit;
     }
+    if (o->problems) {
+        argv[count++] = "--problems";
+        argv[count++] = o->problems;
+    }
     fflush(NULL);
     child = fork();
     if (child == 0) {

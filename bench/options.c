@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "problem.h"
 
-enum { WHOLE_MOST = 10000 };
+enum { WHOLE_MOST = 10000, RANDOM = 20, RANDOM_UNSAID = -1 };
 
 static const char usage[] =
     "warpdnn_bench [options]            on the GPU, beside NVIDIA's library\n"
@@ -18,6 +18,9 @@ static const char usage[] =
     "What runs\n"
     "  --family NAME     this family alone (on the CPU: all, or one of them)\n"
     "  --only TEXT       rows whose family and problem contain the text\n"
+    "  --problems FILE   the family's problems are those of the file, lines as in the lists; none "
+    "are\n"
+    "                    random unless --random says so\n"
     "  --random N        random problems a family (20), from\n"
     "  --seed S          this seed (printed; else a fixed one)\n"
     "  --limit MB        problems scaled down until their tensors fit (none; on the CPU 64)\n"
@@ -55,7 +58,7 @@ static const char usage[] =
     "or written. ^C ends after the row under way and keeps what was measured.\n";
 
 struct options bench_options = {
-    .noise = 3.0, .batch = 8, .random = 20, .seed = 20250729, .limit = 0.0};
+    .noise = 3.0, .batch = 8, .random = RANDOM_UNSAID, .seed = 20250729, .limit = 0.0};
 
 static const char *argument(int argc, char **argv, int *i)
 {
@@ -110,13 +113,10 @@ static const struct {
     const char *name;
     size_t offset;
 } texts[] = {
-    {"--family", offsetof(struct options, family)},
-    {"--only", offsetof(struct options, only)},
-    {"--ours", offsetof(struct options, ours)},
-    {"--peer", offsetof(struct options, peer)},
-    {"--json", offsetof(struct options, json)},
-    {"--csv", offsetof(struct options, csv)},
-    {"--html", offsetof(struct options, html)},
+    {"--family", offsetof(struct options, family)},     {"--only", offsetof(struct options, only)},
+    {"--problems", offsetof(struct options, problems)}, {"--ours", offsetof(struct options, ours)},
+    {"--peer", offsetof(struct options, peer)},         {"--json", offsetof(struct options, json)},
+    {"--csv", offsetof(struct options, csv)},           {"--html", offsetof(struct options, html)},
     {"--against", offsetof(struct options, against)},
 };
 
@@ -204,6 +204,11 @@ void options_read(int argc, char **argv)
         exit(EXIT_CANNOT_RUN);
     }
     check_family(o->family);
+    if (o->problems && (!o->family || !strcmp(o->family, "all"))) {
+        fprintf(stderr, "--problems wants the --family that its calls are of\n");
+        exit(EXIT_CANNOT_RUN);
+    }
+    if (o->random == RANDOM_UNSAID) o->random = o->problems ? 0 : RANDOM;
     if (!o->cpu && (o->conv || o->matmul || o->memory || o->nhwc || o->processor)) {
         fprintf(stderr, "--conv, --matmul, --memory, --nhwc, --processor-time go with --cpu\n");
         exit(EXIT_CANNOT_RUN);

@@ -87,10 +87,18 @@ struct session {
     size_t opaque_bytes; /* of the OPAQUE operand, at most one, set by `prepare` */
 };
 
+/* What a problem of a file may say; no name: nothing but 0. */
+struct parameter {
+    const char *name;
+    int least, most;
+};
+enum { PARAMETER_MOST = 1 << 20 };
+
 struct family {
     const char *name;
     const struct problem *problems;
     int count;
+    struct parameter parameter[PARAMETERS_MAX];
     /* Fills operands and text of task->problem. False: the call is not of this family. */
     bool (*plan)(struct task *task);
     /* A random problem. */

@@ -282,10 +282,11 @@ void run_family(const struct family *family)
     enum {
         TRIES = 50
     }; /* a new one is not to be had where problems are scaled down to next to nothing */
+    const struct problem_list listed = own_or_listed(family);
     struct texts texts = {NULL, 0};
     uint64_t seed = bench_options.seed;
     for (const char *c = family->name; *c; ++c) seed = seed * 31 + (unsigned char)*c;
-    for (int i = 0; i < family->count; ++i) run_problem(family, &family->problems[i], &texts);
+    for (int i = 0; i < listed.count; ++i) run_problem(family, &listed.problems[i], &texts);
     for (int i = 0, tries = 0; i < bench_options.random && tries < TRIES; ++tries) {
         struct problem problem;
         memset(&problem, 0, sizeof problem);

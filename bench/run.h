@@ -18,6 +18,13 @@ cudnnHandle_t run_handle(const struct library *library);
 bool run_plan(const struct family *family, struct problem *problem, struct task *task);
 /* Whether --only takes it. */
 bool run_wanted(const struct task *task);
+/* Problems in place of a family's list, if --problems says so: read, or the program ends with a text. */
+struct problem_list {
+    const struct problem *problems;
+    int count;
+};
+void own_read(void);
+struct problem_list own_or_listed(const struct family *family);
 /* The listed problems of a family that are wanted, then the random ones; each once. */
 void run_family(const struct family *family);
 

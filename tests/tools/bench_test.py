@@ -218,6 +218,55 @@ def test_lists():
 
 
 @in_folder
+def test_problems(folder):
+    path = os.path.join(folder, "problems")
+    # a list is such a file
+    listed, _ = run("--list")
+    for family in sorted({line.split()[0] for line in listed.splitlines()}):
+        text = os.path.join(SOURCE, "bench", family + ".def")
+        expect(run("--list", "--family", family, "--problems", text)[0] == run("--list", "--family", family)[0],
+               f"{family}'s list reads otherwise than it is compiled")
+
+    def write(*lines):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in lines))
+
+    write("/* mine */", "", " # another", "  PROBLEM( max_forward ,FP32,NHWC,2,3,1,9,8,1,3,2,1)",
+          "PROBLEM(average_forward, FP32, NCHW, 1, 4, 1, 7, 7, 0, 0, 1)")
+    out, err = run("--cpu", "--family", "pooling", "--problems", path, *SHORT, "--json", "-")
+    rows = [row["problem"] for row in json.loads(out)["rows"]]
+    expect(rows == ["max_forward fp32 NHWC 2x3x9x8 w3/2 p1 odd", "average_forward fp32 NCHW 1x4x7x7 global"], (rows, err))
+    head = "PROBLEM(max_forward, FP32, NCHW, "
+    for line, what in (
+            ("max_forward", "a line is PROBLEM"), ("PROBLEM(max_forward, FP32", "has no end"),
+            ("PROBLEM(max, FP32, NCHW, 1, 1, 1, 9, 9, 0, 3, 2, 1)", "pooling has no call 'max'; it has max_forward"),
+            ("PROBLEM(max_forward, FP31, NCHW, 1, 1, 1, 9, 9, 0, 3, 2, 1)", "a type is"),
+            ("PROBLEM(max_forward, FP32, CHW, 1, 1, 1, 9, 9, 0, 3, 2, 1)", "a layout is"),
+            (head + "0, 1, 1, 9, 9, 0, 3, 2, 1)", "N is a whole number from 1"),
+            (head + "1, 1, 1, 9, 9x, 0, 3, 2, 1)", "W is a whole number"),
+            (head + "1, 1, 1, 9, 99999999999, 0, 3, 2, 1)", "W is a whole number"),
+            (head + "100000, 100000, 1, 900, 9, 0, 3, 2, 1)", "elements, at most"),
+            (head + "1, 1, 1, 9)", "W is missing"), (head + "1, 1, 1, 9, 9, 16, 3, 2, 1)", "odd is"),
+            (head + "1, 1, 1, 9, 9, 0, 3, 0, 1)", "the stride is a whole number from 1"),
+            (head + "1, 1, 1, 9, 9, 0, 3)", "the stride is missing"),
+            (head + "1, 1, 1, 9, 9, 0, 3, 2, 1, 1)", "what is no parameter"),
+            (head + "1, 1, 1, 9, 9, 0, 3, 2, 1, 0, 0)", "more than 4 parameters"),
+            (head + "1, 1, 1, 9, 9, 0, 3, 2, 1) 5", "what follows"), ("PROBLEM(" + "x" * 600, "a line of 512 bytes")):
+        write("", line)
+        _, err = run("--list", "--family", "pooling", "--problems", path, status=CANNOT_RUN)
+        expect(f"{path}:2: " in err and what in err, (line, err))
+    for words, what in ((["--problems", path], "wants the --family"),
+                        (["--family", "all", "--cpu", "--problems", path], "wants the --family"),
+                        (["--family", "pooling", "--problems", folder], "cannot read"),
+                        (["--family", "pooling", "--problems", path + "x"], "cannot read")):
+        _, err = run("--list", *words, status=CANNOT_RUN)
+        expect(what in err, (words, err))
+    write()
+    _, err = run("--cpu", "--family", "pooling", "--problems", path, *SHORT, status=CANNOT_RUN)
+    expect("no problem matches" in err, err)
+
+
+@in_folder
 def test_gpu_rows(folder):
     path = os.path.join(folder, "run.json")
     out, _ = run("--list")
