@@ -450,7 +450,7 @@ def test_peer_dies(folder):
 
 def main():
     tests = [test_cpu_files, test_cpu_sets, test_against, test_against_bad_files, test_refusals,
-             test_lists, test_gpu_rows, test_host_calls, test_seeds, test_wrong_answers]
+             test_lists, test_problems, test_gpu_rows, test_host_calls, test_seeds, test_wrong_answers]
     passed = failed = skipped = 0
     if not os.path.exists(BENCH):
         print("the bench is not built\n0 passed, 0 failed, 1 skipped")
