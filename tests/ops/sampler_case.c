@@ -417,8 +417,8 @@ static void put_nan(struct tensor *t, int64_t first, int64_t step)
     tensor_write(t);
 }
 
-static void run_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
-                     bool plain, enum places places, bool mapped)
+void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
+                  bool plain, enum places places, bool mapped)
 {
     struct spatial_call c = {.alpha = 1.0, .alpha_grid = 1.0, .skip = walk ? walk->grid_skip : 0};
     int x_dim[4] = {s->n, s->c, s->h, s->w}, y_dim[4] = {s->n, s->c, s->p, s->q};
@@ -461,56 +461,4 @@ static void run_case(const struct walk *walk, cudnnDataType_t dtype, const struc
     free(before_grid);
     cudnnDestroySpatialTransformerDescriptor(c.st);
     parts_free();
-}
-
-void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
-                  bool plain, enum places places)
-{
-    run_case(walk, dtype, s, plain, places, false);
-}
-
-/* Whether the engine that a case is for, or if not `whole` another one, has found its gradients; of all cases once it ran. */
-static void check_engine(const char *expected, bool whole, bool *takes_part)
-{
-    const char *engine = "";
-    bool ran;
-    warpdnnGetLastEngine(harness_handle, &engine);
-    ran = strcmp(engine, expected) == 0;
-    *takes_part |= ran;
-    if (*takes_part && ran != whole) case_fail("%s ran", engine);
-}
-
-/* By the beginnings of cases' names. */
-static void check_engines(const char *name)
-{
-    static struct {
-        const char *begins, *engine;
-        bool is, takes_part;
-    } rules[] = {
-        {"chunks", "sampler_backward_chunks", true, false},
-        {"unchunked", "sampler_backward_chunks", false, false},
-        {"crowds", "sampler_backward_regions", true, false},
-        {"flat", "sampler_backward_regions", true, false},
-        {"mapped", "sampler_backward_regions", true, false},
-        {"few_places", "sampler_backward_little", true, false},
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; ++i) {
-        if (strncmp(name, rules[i].begins, strlen(rules[i].begins))) continue;
-        check_engine(rules[i].engine, rules[i].is, &rules[rules[i].is ? i : 0].takes_part);
-    }
-}
-
-void sampler_large_cases(const struct sampler_large *rows, size_t count)
-{
-    const bool fake = !harness_on_gpu || getenv("WARPDNN_CUDA_DRIVER");
-    for (size_t i = 0; i < count; ++i) {
-        const struct walk *walk = rows[i].walk;
-        const bool mapped = strncmp(rows[i].name, "mapped", 6) == 0;
-        struct spatial_shape shape = rows[i].shape;
-        if (!case_begin("sampler/large/%s", rows[i].name)) continue;
-        if (rows[i].images > 0 && !fake) shape.n = rows[i].images;
-        run_case(walk, rows[i].type, &shape, !walk->blends, rows[i].places, mapped);
-        check_engines(rows[i].name);
-        case_end();
-    }
 }

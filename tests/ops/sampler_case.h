@@ -52,9 +52,9 @@ cudnnStatus_t sampler_forward(void *context);
 cudnnStatus_t sampler_backward(void *context);
 
 /* One case between case_begin and case_end; walk NULL: random layouts; plain: nothing is blended, and all
- * places are finite numbers. */
+ * places are finite numbers; mapped: the grids are held to what the engine of affine maps takes. */
 void sampler_case(const struct walk *walk, cudnnDataType_t dtype, const struct spatial_shape *s,
-                  bool plain, enum places places);
+                  bool plain, enum places places, bool mapped);
 
 /* A large case by name; images: how many there are for 132 processors (0: as the shape says). Of one whose name begins
  * with "mapped" the grids are held to what the engine of affine maps takes; with "chunks" the engine by chunks is to

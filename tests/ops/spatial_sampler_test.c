@@ -18,7 +18,8 @@ static void random_sampler(int type, int turn)
     s = (struct spatial_shape){(int)random_int(1, 3),    random_of(1, 2, 3, 5, 7, 40),
                                (int)random_int(1, most), (int)random_int(1, most),
                                (int)random_int(1, 11),   (int)random_int(1, 11)};
-    sampler_case(NULL, spatial_types[type].type, &s, turn == 0, turn % 3 == 2 ? TURNED : ANYWHERE);
+    sampler_case(NULL, spatial_types[type].type, &s, turn == 0, turn % 3 == 2 ? TURNED : ANYWHERE,
+                 false);
     case_end();
 }
 
@@ -125,7 +126,7 @@ static void walk_cases(void)
             for (int w = 0; w < 5; ++w) {
                 if (!case_begin("sampler/walk/%s/%d/%d", spatial_types[type].name, i, w)) continue;
                 sampler_case(&walks[w], spatial_types[type].type, &shapes[i], i % 2 == 0,
-                             i == 5 && w < 2 ? ONE_PLACE : ANYWHERE);
+                             i == 5 && w < 2 ? ONE_PLACE : ANYWHERE, false);
                 case_end();
             }
         }

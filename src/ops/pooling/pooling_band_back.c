@@ -12,10 +12,9 @@
 #include "ops/kernels_host.inc"
 
 enum {
-    TURNS = 32, /* that windows may take, each with a barrier */
-    SMALL =
-        200000, /* elements of dx: of large windows what they take costs more than anything ... */
-    LARGE_WINDOW = 16, /* ... from so many elements on */
+    TURNS = 32,     /* that windows may take, each with a barrier */
+    SMALL = 200000, /* elements of dx, of which turns are what costs, ... */
+    LARGE = 16,     /* ... where windows have so many elements */
 };
 
 static enum wd_pool_band_work work_of(const struct wd_pool_shape *s)
@@ -42,11 +41,11 @@ static bool takes_maxima(const struct wd_device *device, const struct wd_pool_sh
         WD_NEED(s->pad[d] < s->window[d] &&
                     (s->windows[d] - 1) * s->stride[d] - s->pad[d] < s->image[d],
                 reason, NOT_SUPPORTED_SHAPE, "a window outside of the image along axis %d", d);
-        turns *= wd_least(wd_ceil_div(s->window[d], s->stride[d]), s->windows[d]);
+        turns *= wd_pool_over(s, d);
     }
     /* 5x5/2 NHWC 32x2x14x14 13.9 us and by tiles 5.8, NCHW 8x8x96x32 9.2 and 7.5; 3x3/1 NCHW 128x3x59x7 7.9 and 9.9 */
     WD_NEED(s->outer * wd_pool_image(s) > SMALL ||
-                s->window[0] * s->window[1] * s->window[2] < LARGE_WINDOW ||
+                s->window[0] * s->window[1] * s->window[2] < LARGE ||
                 !wd_pool_backward_tile.takes(device, s, &other),
             reason, NOT_SUPPORTED_SHAPE, "large windows of few elements: tiles are faster");
     WD_NEED(turns <= TURNS, reason, NOT_SUPPORTED_SHAPE,

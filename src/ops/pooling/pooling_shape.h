@@ -4,6 +4,7 @@
 #ifndef WD_OPS_POOLING_SHAPE_H
 #define WD_OPS_POOLING_SHAPE_H
 
+#include "base/sizes.h"
 #include "ops/pooling/pooling_block.h"
 
 /* Of a node: where its tensors and scalars are. */
@@ -54,6 +55,12 @@ void wd_pool_way_prepare(const struct wd_pool_way *way, const struct wd_problem 
                          struct wd_pool_job *job);
 cudnnStatus_t wd_pool_way_emit_prepared(wd_prepare_fn prepare, const struct wd_call *call,
                                         struct wd_queue *queue);
+
+/* Windows over an element along an axis, at most. */
+static inline int64_t wd_pool_over(const struct wd_pool_shape *s, int axis)
+{
+    return wd_least(wd_ceil_div(s->window[axis], s->stride[axis]), s->windows[axis]);
+}
 
 /* Whether a box of it fits the device's shared memory, at any alignment. */
 bool wd_pool_tile_fits(const struct wd_device *device, const struct wd_pool_shape *shape);

@@ -5,7 +5,6 @@
 #ifndef WD_OPS_POOLING_VECTOR_H
 #define WD_OPS_POOLING_VECTOR_H
 
-#include "base/sizes.h"
 #include "ops/kernels.h"
 #include "ops/pooling/pooling_shape.h"
 #include "ops/pooling/pooling_vector_args.h"
@@ -18,11 +17,10 @@ enum { WD_POOL_NEAR = 9 };
 /* Times that larger windows may read an element. */
 enum { WD_POOL_APART = 3 };
 
-/* Results, elements of dx, times windows over each, and elements of a window. H200, us, by boxes and by elements: max forward
- * 5x5/2 fp32 1x25x300x128, 2e5 results, 10.1 and 5.6, average 256x17x32x4 7.4 and 3.4, but 5x5/1 1x224x123x8, whose windows
- * read an element 25 times, 3.3 and 4.2; average backward 4x4/2 fp16
- * 71x7x14x87, 6e5 elements of 4 windows, 8.1 and 6.8, 3x3/1 fp32 176x8x1x137, 2e5 of 3, 6.1 and 3.1; but 4x4/2 bf16 72x7x28x64,
- * 9e5 of 4, 8.5 and 11.3, 4x4/1 fp32 14x17x24x74, 4e5 of 16, 9.8 and 11.7. */
+/* Results, elements of dx, times windows over each, and elements of a window. H200, us, by boxes and by elements: max
+ * forward 5x5/2 fp32 1x25x300x128, 2e5 results, 10.1 and 5.6, but 5x5/1 1x224x123x8, whose windows read an element 25 times,
+ * 3.3 and 4.2; average backward 4x4/2 fp16 71x7x14x87, 6e5 elements of 4 windows, 8.1 and 6.8, 3x3/1 fp32 176x8x1x137, 2e5
+ * of 3, 6.1 and 3.1, but 4x4/2 bf16 72x7x28x64, 9e5 of 4, 8.5 and 11.3, 4x4/1 fp32 14x17x24x74, 4e5 of 16, 9.8 and 11.7. */
 enum {
     WD_POOL_SMALL = 1 << 18,
     WD_POOL_SMALL_BACK = 5 << 17,
@@ -46,12 +44,6 @@ static inline bool wd_pool_is_single(const struct wd_pool_shape *s)
 {
     return wd_pool_is_near(s) ||
            s->window[1] * s->window[2] <= WD_POOL_APART * s->stride[1] * s->stride[2];
-}
-
-/* Windows over an element along an axis of a plane, at most. */
-static inline int64_t wd_pool_over(const struct wd_pool_shape *s, int axis)
-{
-    return wd_least(wd_ceil_div(s->window[axis], s->stride[axis]), s->windows[axis]);
 }
 
 /* Few results, whose windows are read one element at a time sooner than boxes are staged. */

@@ -125,8 +125,7 @@ static bool match(const struct wd_problem *problem, struct wd_reason *reason)
     if (!wd_sampler_match(problem, reason)) return false;
     WD_NEED(x->dtype == CUDNN_DATA_FLOAT, reason, NOT_SUPPORTED, "the images are not of fp32");
     WD_NEED(pays(x, grid), reason, NOT_SUPPORTED_SHAPE,
-            "%lld channels of images whose tiles are full, each element with few places: tiles are "
-            "faster",
+            "%lld channels of images that are small, or whose tiles are full: tiles are faster",
             (long long)x->dim[1]);
     WD_NEED(!wd_sampler_has_pixels(problem), reason, NOT_SUPPORTED_LAYOUT,
             "channels are neighbours");

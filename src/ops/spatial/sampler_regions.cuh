@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sampler's gradients of few channels, and where places crowd or are few: a warp has a region of the image, whose sums
-// are in shared memory and no other's (or some warps have it, and sums each, which are added up behind a barrier). It goes through the boxes of the grid that come near, in order, lists the
-// places whose cells touch its region, and adds 32 of them at a time to the sums: first what goes to the
-// upper left elements of all cells, then the upper right ones and so on; of those that look into the same
-// cell the first takes what the others have. So every sum has one order, without sorting, atomics and barriers of the
-// block. The gradients of the grid have no such trouble: a kernel before has a place a thread, and finds on
-// the way how far each box reaches.
+// The sampler's gradients of few channels, and where places crowd or are few: a warp has a region of the image, whose
+// sums are in shared memory and no other's (of crowds some warps have it, with sums each, which are added up behind a
+// barrier). It goes through the boxes of the grid that come near, in order, lists the places whose cells touch its
+// region, and adds 32 of them at a time to the sums: first what goes to the upper left elements of all cells, then the
+// upper right ones and so on; of those that look into the same cell the first takes what the others have. So every sum
+// has one order, without sorting or atomics. The gradients of the grid have no such trouble: a kernel before has a place
+// a thread, or some, and finds on the way how far each box reaches.
 #ifndef WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
 #define WD_OPS_SPATIAL_SAMPLER_REGIONS_CUH
 
